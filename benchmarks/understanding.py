@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from ftc.compiler.resolve.data import facts
-from ftc.tui.exchange import describe
-from ftc.tui.situation import Observer
+from ftc.tui.session.exchange import describe
+from ftc.tui.state.situation import Observer
 from tests.end_to_end.process import QUICKSTART
 from tests.tui.test_annotated import TABLE, judge, open_session, silent_words
 

@@ -51,18 +51,3 @@ def replace_folder(old: Path, new: Path) -> None:
     new.rename(old)
     sync(old.parent)
     shutil.rmtree(aside, ignore_errors=True)
-
-
-def is_complete(path: Path) -> bool:
-    """Return whether a safetensors file is as long as its own header says."""
-    size = path.stat().st_size
-    with path.open("rb") as file:
-        header_bytes = int.from_bytes(file.read(8), "little")
-        if not 0 < header_bytes < size - 7:
-            return False
-        try:
-            header = json.loads(file.read(header_bytes))
-        except ValueError:
-            return False
-    ends = [entry["data_offsets"][1] for name, entry in header.items() if name != "__metadata__"]
-    return bool(ends) and size == 8 + header_bytes + max(ends)

@@ -30,7 +30,7 @@ from typing import Any
 #: which leaves run/train alone, the verdict on a training, which runs again at every start, and the
 #: report.
 REPORTING = frozenset(
-    {"tracking.py", "verdict.py", "events.py", "progress.py", "pilot.py", "report.py"}
+    {"tracking.py", "samples.py", "verdict.py", "events.py", "progress.py", "pilot.py", "report.py"}
 )
 LOCK = "ftc.lock.json"  # marks a folder as a bundle; its content changes no result
 VERSION = 2  # of a record

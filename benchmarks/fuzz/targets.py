@@ -24,12 +24,12 @@ from ftc.spec.document import Document
 from ftc.spec.load import load_document
 from ftc.spec.sections import Spec
 from ftc.spec.validate import validate
-from ftc.tui.exchange import describe
-from ftc.tui.plain import read_messages
-from ftc.tui.session import Session
-from ftc.tui.situation import Observer
+from ftc.tui.front_ends.plain import read_messages
+from ftc.tui.languages.voice import Voice
+from ftc.tui.session.exchange import describe
+from ftc.tui.session.session import Session
+from ftc.tui.state.situation import Observer
 from ftc.tui.understanding.reader import read
-from ftc.tui.voice import Voice
 
 CONVERSATION = (
     {"role": "system", "content": "Be brief."},

@@ -11,10 +11,10 @@ from ftc.commands import COMMANDS
 from ftc.commands.options import can_draw
 from ftc.tui.agent.address import Wanted
 from ftc.tui.agent.finder import Finder
-from ftc.tui.opening import make_session
-from ftc.tui.orphan import end_with_parent
-from ftc.tui.plain import converse, converse_in_json
-from ftc.tui.voice import LANGUAGES
+from ftc.tui.front_ends.plain import converse, converse_in_json
+from ftc.tui.languages.voice import LANGUAGES
+from ftc.tui.session.opening import make_session
+from ftc.tui.terminal.orphan import end_with_parent
 
 
 @click.command(name="chat", short_help=COMMANDS["chat"])
@@ -84,7 +84,7 @@ def command(
         talk = converse_in_json if output == "json" else converse
         talk(session, sys.stdin, sys.stdout)
         return
-    from ftc.tui.app import Assistant  # noqa: PLC0415 - Textual is slow to import
+    from ftc.tui.front_ends.app import Assistant  # noqa: PLC0415 - Textual is slow to import
 
     if os.environ.get("TEXTUAL_DRIVER"):
         end_with_parent()
@@ -102,7 +102,7 @@ def _again(spec: Path | None, lang: str | None, wanted: Wanted) -> str:
 
 
 def _serve(port: int, again: str) -> None:
-    from ftc.tui.server import listen, serve  # noqa: PLC0415 - an extra
+    from ftc.tui.front_ends.server import listen, serve  # noqa: PLC0415 - an extra
 
     served = listen(port)
     click.echo(f"Open {served.address} in a browser on this machine; press Ctrl-C to stop.")

@@ -11,7 +11,7 @@ from ftc.commands import COMMANDS
 from ftc.commands.options import can_draw, format_option
 from ftc.report.json_output import dump
 from ftc.report.watch import runs_data
-from ftc.tui.voice import Voice, find_language
+from ftc.tui.languages.voice import Voice, find_language
 from ftc.tui.watch.plain import follow
 from ftc.tui.watch.run import Watched
 

@@ -79,6 +79,11 @@ def hides_rotation(architecture: str) -> bool:
     return architecture == "GPTNeoXForCausalLM"
 
 
+def expects_drafts(architecture: str) -> bool:
+    """Return whether the converter asserts that there are draft layers, unless told otherwise."""
+    return architecture.startswith(("Qwen3Next", "Qwen3_5"))
+
+
 def wanted_keys(architecture: str) -> tuple[str, ...]:
     """Return the keys of config.json that the converter needs and transformers does not write.
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from ftc.compiler.knowledge.converter import hides_rotation
+from ftc.compiler.knowledge.converter import expects_drafts, hides_rotation
 from ftc.compiler.knowledge.gguf_types import wants_matrix
 from ftc.compiler.knowledge.objectives import OBJECTIVES, compares_texts, gives_relevance
 from ftc.compiler.knowledge.ollama_templates import find_ollama_family
@@ -82,6 +82,7 @@ def _model_uses(source: BundleSource) -> dict[str, bool]:
         "template_options": bool(spec.data.template_options) and renders_template(source),
         "one_key_head": _has_one_key_head(facts.model),
         "hidden_rotation": converted and hides_rotation(facts.model.architecture),
+        "drafted": expects_drafts(facts.model.architecture),
         "wrapped": wrapper is not None and wrapper.loads == "image-text",
         "frozen_tower": spec.method.type == "full" and keeps_tower(source),
         "trains_tower": sees(source) and len(spec.method.parts) > 1,
@@ -277,13 +278,14 @@ def _order_uses(source: BundleSource) -> dict[str, bool]:
     distributed = decided.world.value > 1
     averaged = decided.validation_rows.value > 0 and spec.objective.type != "classification"
     alone = rewarded(spec) or compares_texts(spec.objective.type)
-    mean_loss = averaged and not alone and (by_token or distributed)
+    mean_loss = averaged and not alone
     return {
         "group_by_length": decided.group_by_length.value,
         "by_length": (
             decided.group_by_length.value or (decided.packing.value == "none" and sorts_rows(spec))
         ),
-        "mean_loss": mean_loss,
+        "mean_loss": mean_loss and by_token and not distributed,
+        "shared_loss": mean_loss and distributed,
         "by_token": by_token,
     }
 

@@ -35,6 +35,7 @@ FOLDERS: Final = {
     "tokens": "turns rows into tokens, decides which of them are learned, and packs short rows",
     "track": "reports to the experiment tracker",
     "train": "runs training: checkpoints, resuming, signals, memory, the best checkpoint",
+    "upstream": "replaces private parts of the libraries that train, one function for each",
     "vision": "opens images, checks them, and counts their tokens",
     "vllm": "writes the folders for vLLM and SGLang, and verifies them",
 }

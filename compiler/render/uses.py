@@ -35,6 +35,7 @@ class Uses:
     template_options: bool
     one_key_head: bool
     hidden_rotation: bool
+    drafted: bool
     wrapped: bool
     frozen_tower: bool
     vision: bool
@@ -146,6 +147,7 @@ class Uses:
     group_by_length: bool
     by_length: bool
     mean_loss: bool
+    shared_loss: bool
     by_token: bool
     fused_head: bool
     # a scoring head

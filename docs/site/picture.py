@@ -17,8 +17,8 @@ from typing import Final
 from PIL import Image
 from textual.pilot import Pilot
 
-from ftc.tui.app import Assistant
-from ftc.tui.opening import make_session
+from ftc.tui.front_ends.app import Assistant
+from ftc.tui.session.opening import make_session
 from ftc.tui.widgets.busy import Busy
 from ftc.tui.widgets.message import MessageInput
 

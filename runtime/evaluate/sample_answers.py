@@ -6,6 +6,7 @@ from typing import Any
 
 from transformers.trainer_callback import TrainerCallback
 
+from ..track.samples import send_samples
 from . import answers
 
 Write = Callable[..., list[str]]  # called with a model, a tokenizer, rows and a limit of tokens
@@ -60,7 +61,7 @@ class SampleAnswers(TrainerCallback):
         for sample in samples:
             self.session.run.say(f"step {state.global_step:,}: {describe(sample)}")
         if self.session.tracker is not None:
-            self.session.tracker.log_samples(state.global_step, samples)
+            send_samples(self.session.tracker.kind, state.global_step, samples)
 
 
 def describe(sample: Mapping[str, str]) -> str:

@@ -11,10 +11,11 @@ from huggingface_hub import snapshot_download
 
 from ..compare import fidelity, reference, same_tokens
 from ..compare.judged_rows import JudgedRows
-from ..files import is_complete, sync, write_json
+from ..files import sync, write_json
 from ..llama_cpp.converter import Converter
 from ..run import Run
 from ..stages import Identity
+from .whole_weights import is_complete
 
 #: What the converter drops silently or cannot read: the file would be another adapter.
 UNCONVERTIBLE: Final = (

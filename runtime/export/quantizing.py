@@ -4,25 +4,23 @@ A file that is beyond a bound ends as *.failed, and the stage with an error. A m
 what rounding to the type should cost this model, times a margin (see noise_response.py).
 """
 
-import json
 import shutil
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
-from ..compare import fidelity, noise_response, reference, rounding, same_tokens, token_comparison
+from ..compare import fidelity, reference, rounding, same_tokens, token_comparison, verdicts
 from ..compare.judged_rows import JudgedRows
-from ..files import is_complete, sync, write_json
+from ..files import sync, write_json
 from ..llama_cpp import gguf_file
 from ..llama_cpp.converter import Converter
 from ..run import Run
 from ..stages import Identity
 from . import gguf_report
-
-SIZE_TOLERANCE: Final = 0.02  # of the planned size: the plan's disk was counted with it
+from .whole_weights import check_weights
 
 Matrix = Mapping[bytes, Any]
 
@@ -73,28 +71,12 @@ def write_files(job: Job, identity: Identity, metric: str | None = None) -> None
     write_json(out / "tokens.json", compared)
     report = {"version": 1, "judged": job.fidelity.rows, "source_divergence": floor}
     write_json(out / "quality.json", report | {"files": files})
-    failed = [entry for entry in files if entry["fault"] is not None]
-    if failed:
-        first = failed[0]
-        more = f" (and {len(failed) - 1} more types failed)" if len(failed) > 1 else ""
-        run.stop(f"{first['type']} differs too much from the trained model: {first['fault']}{more}")
+    verdicts.stop_if_failed(run, files)
     for pattern in ("*.earlier", "*.failed"):
         for leftover in out.glob(pattern):
             leftover.unlink()
     reports = [out / name for name in ("tokens.json", "quality.json", "quality.png")]
     run.mark_done(identity, *(out / entry["file"] for entry in files), *reports)
-
-
-def check_weights(run: Run, folder: Path) -> None:
-    """End the stage unless every file of a model's weights is there and complete."""
-    index = folder / "model.safetensors.index.json"
-    shards = {folder / "model.safetensors"}
-    if index.is_file():
-        shards = {folder / name for name in json.loads(index.read_text())["weight_map"].values()}
-    for shard in sorted(shards):
-        if not shard.is_file() or not is_complete(shard):
-            state = "cut off or damaged" if shard.is_file() else "missing"
-            run.stop(f"run/{folder.name}/{shard.name} is {state}: run export.py --merge again")
 
 
 def _write_types(job: Job, source: Path) -> tuple[list[dict[str, Any]], float | None]:
@@ -122,7 +104,10 @@ def _write_types(job: Job, source: Path) -> tuple[list[dict[str, Any]], float | 
         gguf_file.quantize(run, source, path, kind, entries if is_weighed else None)
         found = fidelity.judge(run, path)
         rounded = rounding.measure(source, path, matrix if is_weighed else {})
-        expected, bounds = _find_bounds(job, noise, floor, rounded, found)
+        expected, bounds = None, dict(job.bounds)
+        if noise is not None and floor is not None:
+            parts = rounding.sum_parts(rounded)
+            expected, bounds = verdicts.find_bounds(bounds, noise, parts, floor, found)
         fault = token_comparison.find_fault(found, bounds)
         if fault is None and job.bounds["max_divergence"] == "measured":
             fault = rounding.find_fault(rounded)
@@ -130,32 +115,9 @@ def _write_types(job: Job, source: Path) -> tuple[list[dict[str, Any]], float | 
         entry = {"type": kind, "file": kept.name, "bytes": path.stat().st_size, **found}
         entry |= {"expected_divergence": expected, "rounding": rounding.summarize(rounded)}
         entry["predicted_bytes"] = job.predicted_bytes[kind]
-        off = entry["bytes"] / entry["predicted_bytes"] - 1
-        if abs(off) > SIZE_TOLERANCE:
-            run.say(f"warning: the size of {kept.name} differs from the planned one by {off:+.1%}")
+        verdicts.warn_of_size(run, kept.name, entry["bytes"], entry["predicted_bytes"])
         entry |= {"bounds": bounds, "fault": fault, "seconds": round(time.monotonic() - began, 1)}
         files.append(entry)
         sync(path)
         path.replace(kept)
     return files, floor
-
-
-def _find_bounds(
-    job: Job,
-    noise: Mapping[str, Any] | None,
-    floor: float | None,
-    rounded: Sequence[Mapping[str, Any]],
-    found: Mapping[str, Any],
-) -> tuple[float | None, dict[str, Any]]:
-    """Return the divergence that a file should have, and its bounds; None if none is measured.
-
-    A file that computes no numbers has nothing to expect: any bound fails it.
-    """
-    if noise is None or floor is None:
-        return None, dict(job.bounds)
-    numbers = {name: 0.0 if number is None else number for name, number in found.items()}
-    parts = rounding.sum_parts(rounded)
-    expected, measured = noise_response.derive(noise, parts, floor, numbers)
-    return expected, {
-        name: measured[name] if bound == "measured" else bound for name, bound in job.bounds.items()
-    }

@@ -14,8 +14,8 @@ import numpy as np
 
 from ..evaluate import candidates
 from ..stages import Identity
-from .quantizing import check_weights
 from .vector_files import MOST_OTHER, NAMED, Job, open_file, read_tokens, write_judged
+from .whole_weights import check_weights
 
 __all__ = ["Job", "write_files"]
 

@@ -22,7 +22,7 @@ from ..llama_cpp import gguf_file
 from ..llama_cpp.converter import Converter
 from ..run import Run
 from ..stages import Identity
-from .quantizing import check_weights
+from .whole_weights import check_weights
 
 #: The least cosine of a vector by type: 16-bit rounding, and rounding to 8 bits in blocks of 32.
 BOUNDS: Final[Mapping[str, float]] = {"F16": 0.999, "BF16": 0.999, "Q8_0": 0.99}

@@ -7,7 +7,6 @@ package for machines without a network. Standard library only.
 import contextlib
 import hashlib
 import importlib.metadata
-import json
 import os
 import re
 import shutil
@@ -15,6 +14,7 @@ import signal
 import subprocess
 import sys
 import tarfile
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -23,7 +23,6 @@ from ..files import write_lines
 from ..run import Run
 
 _NAMES: Final = ("convert_hf_to_gguf.py", "convert_lora_to_gguf.py", "conversion", "gguf-py")
-_DRAFTED = ("Qwen3Next", "Qwen3_5")
 _WANTED = ("convert_hf_to_gguf.py", "convert_lora_to_gguf.py", "conversion/", "gguf-py/")
 
 
@@ -36,11 +35,13 @@ def find_version() -> str:
 class Converter:
     """The converters of a bundle: of a llama.cpp checkout, or else fetched once.
 
-    `sha256` is the locked hash of the source package.
+    `sha256` is the locked hash of the source package. `find_options` returns more arguments for the
+    folder of a model that is converted, if its class needs any.
     """
 
     sha256: str
     checkout: Path | None = None
+    find_options: Callable[[Path], Sequence[str]] = lambda _: ()
 
     def list_sources(self, run: Run) -> list[Path]:
         """Return what the converter of a checkout consists of; the usual one has a version."""
@@ -50,8 +51,8 @@ class Converter:
 
     def convert(self, run: Run, script: str, *arguments: str | Path, into: Path) -> None:
         """Run a converter with these arguments; ends the stage unless it writes the file `into`."""
-        drafts = without_drafts(Path(arguments[0])) if script == _NAMES[0] else ()
-        command = [sys.executable, self.find(run) / script, *arguments, *drafts, "--outfile", into]
+        more = self.find_options(Path(arguments[0])) if script == _NAMES[0] else ()
+        command = [sys.executable, self.find(run) / script, *arguments, *more, "--outfile", into]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode or not into.is_file():
             log = run.folder / "quantize" / "convert.log"
@@ -100,25 +101,6 @@ class Converter:
             run.stop(f"{sdist} cannot be unpacked: {error}")
         partial.replace(folder)
         return folder
-
-
-def without_drafts(folder: Path) -> tuple[str, ...]:
-    """Return the converter's switch for a model without the draft layers that its class may have.
-
-    Without it the converter asserts for these classes that there are tensors `mtp.*`, which most
-    models that were trained and saved by transformers lack.
-    """
-    config = json.loads((folder / "config.json").read_bytes())
-    name = str(next(iter(config.get("architectures") or [""])))
-    if not name.startswith(_DRAFTED):
-        return ()
-    index = folder / "model.safetensors.index.json"
-    if index.is_file():
-        names = json.loads(index.read_bytes())["weight_map"]
-    else:
-        with (folder / "model.safetensors").open("rb") as file:
-            names = json.loads(file.read(int.from_bytes(file.read(8), "little")))
-    return () if any(name.startswith("mtp.") for name in names) else ("--no-mtp",)
 
 
 def find_cause(done: subprocess.CompletedProcess[str]) -> str:

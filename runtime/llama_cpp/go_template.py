@@ -74,16 +74,6 @@ def render_go(template: str, values: Mapping[str, Any]) -> str:
         raise GoTemplateError(f"the template cannot be executed: {error}") from error
 
 
-def go_string(text: str) -> str:
-    """Return an action that prints the text, in one line of ASCII that nothing in the text ends."""
-    letters = []
-    for letter in text:
-        plain = letter.isascii() and letter.isprintable() and letter not in '"\\{}`'
-        code = ord(letter)
-        letters.append(letter if plain else f"\\u{code:04x}" if code < 2**16 else f"\\U{code:08x}")
-    return '{{ "' + "".join(letters) + '" }}'
-
-
 def _pieces(template: str) -> Iterator[_Node]:
     """Yield texts and actions; a trim marker removes the white space of the text beside it."""
     position, trim = 0, False

@@ -4,37 +4,34 @@ An adapter that was trained on a quantized base is merged into the original weig
 are what the base has learned, and a GGUF file should not round rounded weights again.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable
 from typing import Any
 
 import torch
-from transformers import AutoTokenizer, BitsAndBytesConfig
+from transformers import AutoTokenizer
 
 from ..quiet import silence_libraries
 from .merging import Job, Outputs, write_folder
 
 
 def merge_adapter(
-    job: Job, *, use_pickles: bool = False, quantization: Mapping[str, Any] | None = None
+    job: Job, *, use_pickles: bool = False, compute_rounded: Callable[..., Outputs] | None = None
 ) -> None:
     """Merge the adapter of run/train/model; ends the stage if the result is unsound.
 
-    `quantization` has the settings of bitsandbytes that the base was trained with. `use_pickles`
-    lets the base be loaded from pickled weights.
+    `compute_rounded` is quantized_base.compute for an adapter that was trained on a quantized base.
+    `use_pickles` lets the base be loaded from pickled weights.
     """
     silence_libraries()
     from peft import PeftModel  # the import prints otherwise
 
-    safe = {} if use_pickles else {"use_safetensors": True}
-    on_rounded: Outputs = ()
-    if quantization is not None:  # as it was trained, on the GPU if there is one
-        device = "cuda" if torch.cuda.is_available() else "cpu"
-        make_config: Any = BitsAndBytesConfig
-        rounded = {"device_map": device, "quantization_config": make_config(**quantization)}
-        model = _load_base(job, **safe, **rounded)
-        on_rounded = job.compute(PeftModel.from_pretrained(model, job.trained))
-        del model  # before the original is loaded
-    adapted = PeftModel.from_pretrained(_load_base(job, **safe), job.trained)
+    safe: dict[str, Any] = {} if use_pickles else {"use_safetensors": True}
+
+    def load(job: Job, **settings: Any) -> Any:
+        return _load_base(job, **safe, **settings)
+
+    on_rounded = compute_rounded(job, load) if compute_rounded else ()
+    adapted = PeftModel.from_pretrained(load(job), job.trained)
     trained = job.compute(adapted)
     target: Any = next(module for module in adapted.modules() if hasattr(module, "lora_B"))
     before = target.base_layer.weight.detach().clone()

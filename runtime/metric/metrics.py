@@ -146,14 +146,6 @@ def compare(before: Measured, after: Measured) -> dict[str, Any]:
     }
 
 
-def beats(found: Measured, chance: float) -> str:
-    """Return by its interval whether a number is better than chance."""
-    ends = interval(found)
-    if ends is None or ends[0] <= chance <= ends[1]:
-        return "not distinguishable"
-    return "better" if (ends[0] > chance) == found.higher else "worse"
-
-
 # -----------------------------------------------------------------------------
 # The report
 

@@ -1,6 +1,6 @@
 """Private parts of transformers' models that are replaced where a model has a tower.
 
-Each function says why. tests/runtime/train/test_upstream.py fails if that part has changed.
+Each function says why. tests/runtime/upstream/test_upstream.py fails if that part has changed.
 """
 
 from typing import Any

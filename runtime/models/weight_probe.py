@@ -1,8 +1,8 @@
 """Checks that saved weights are whole, finite and changed, by one matrix and its start."""
 
 import itertools
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,16 +15,17 @@ _SAME_PARTS: Final = 2  # of two names, at their ends: the module and its weight
 class WeightProbe:
     """One trained matrix of a model, and one frozen matrix if there is any, before training.
 
-    With ZeRO-3 every process takes part; otherwise only the first one has the weights.
+    `gather` is `parallel.shards.gather_weights` for weights that ZeRO-3 divides. Then every process
+    takes part; otherwise only the first one has the weights.
     """
 
-    def __init__(self, model: Any) -> None:
+    def __init__(self, model: Any, gather: Callable[[list[Any]], Any] = nullcontext) -> None:
         named = model.named_parameters()
         matrices = [(n, w) for n, w in named if len(getattr(w, "ds_shape", w.shape)) == 2]  # noqa: PLR2004
         trained = [(name, weight) for name, weight in matrices if weight.requires_grad][-1:]
         frozen = [(name, weight) for name, weight in matrices if not weight.requires_grad][-1:]
         self.trained = {name for name, _ in trained}
-        with _gather([weight for _, weight in trained + frozen]):
+        with gather([weight for _, weight in trained + frozen]):
             self.before = {
                 name: weight.detach().cpu().clone()
                 for name, weight in trained + frozen
@@ -45,18 +46,6 @@ class WeightProbe:
             if name not in self.trained and not is_equal:
                 return f"training changed {name}, which is frozen"
         return None
-
-
-@contextmanager
-def _gather(weights: list[Any]) -> Iterator[None]:
-    """Gather weights that ZeRO-3 divides."""
-    if not any(hasattr(weight, "ds_shape") for weight in weights):
-        yield
-        return
-    import deepspeed
-
-    with deepspeed.zero.GatheredParameters(weights):
-        yield
 
 
 def _read(folder: Path, name: str) -> Any:

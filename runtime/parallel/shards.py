@@ -35,6 +35,13 @@ class ShardCheck(TrainerCallback):
             folder.mkdir(parents=True, exist_ok=True)
 
 
+def gather_weights(weights: list[Any]) -> Any:
+    """Return a context in which every process has these weights, which ZeRO-3 divides."""
+    import deepspeed
+
+    return deepspeed.zero.GatheredParameters(weights)
+
+
 def save_whole(trainer: Any, folder: str, *, is_adapter: bool = False) -> None:
     """Gather FSDP's weights in the memory of the first process and write them.
 

@@ -5,7 +5,6 @@ The data are read twice, a chunk at a time. In memory are only a few numbers per
 
 import json
 import os
-import random
 import tempfile
 from array import array
 from collections import defaultdict
@@ -50,29 +49,15 @@ class Rows:
         order = np.argsort(self.keys, kind="stable")
         alike = self.keys[order]
         again = order[1:][alike[1:] == alike[:-1]]
-        self._leave_out(again[self.wanted[again]], "duplicate")
-
-    def limit_sources(self, seed: int) -> None:
-        """Draw the rows of each source that has more than it may have."""
-        for number, source in enumerate(self.sources):
-            self._draw(self.wanted & (self.origins == number), source.max_rows, seed)
-
-    def limit(self, most: int, seed: int) -> None:
-        """Draw `most` of the rows."""
-        self._draw(self.wanted, most, seed)
+        self.leave_out(again[self.wanted[again]], "duplicate")
 
     def count_wanted(self) -> list[int]:
         """Return how many rows of each source are used."""
         found = np.bincount(self.origins[self.wanted], minlength=len(self.sources))
         return [int(rows) for rows in found]
 
-    def _draw(self, among: Any, most: int | None, seed: int) -> None:
-        beyond = np.flatnonzero(among)
-        if most is not None and len(beyond) > most:
-            drawn = sorted(random.Random(seed).sample(range(len(beyond)), most))  # noqa: S311
-            self._leave_out(np.delete(beyond, drawn), "beyond max_rows")
-
-    def _leave_out(self, rows: Any, change: str) -> None:
+    def leave_out(self, rows: Any, change: str) -> None:
+        """Leave out rows, by their numbers, because of a change."""
         self.changes[change].extend((rows + 1).tolist())
         self.wanted[rows] = False
 
@@ -102,11 +87,6 @@ class Records:
         for number in numbers:
             size = self.ends[number + 1] - self.ends[number]
             yield os.pread(self.file.fileno(), size, self.ends[number])
-
-    def read_answers(self, numbers: Iterable[int]) -> Iterator[str]:
-        """Yield the answers of records, if they were kept."""
-        names = list(self.names)
-        return (names[self.labels[number]] for number in numbers)
 
 
 def start_workers(run: Run, work: RowWork) -> Workers:

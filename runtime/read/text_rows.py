@@ -1,14 +1,14 @@
 """Reads rows that have each text in a column of its own. Standard library only.
 
-The forms are prompt and completion, a prompt alone, instruction and output, and plain text. A
-prompt and its completion may be lists of messages, as TRL's conversational data sets have them.
+The forms are prompt and completion, and plain text. A prompt and its completion may be lists of
+messages, as TRL's conversational data sets have them.
 """
 
 from typing import Any
 
 from .chat_rows import find_disorder, read_messages
 from .cleaning import is_blank
-from .rows import Fault, Row, Turns, is_prompt
+from .rows import Fault, Row, Turns
 
 
 def read_answer(row: Row, *, prompt: str, completion: str) -> Turns | Fault:
@@ -18,36 +18,12 @@ def read_answer(row: Row, *, prompt: str, completion: str) -> Turns | Fault:
     """
     asked, said = row.get(prompt), row.get(completion)
     if not (_has_messages(asked) or _has_messages(said)):
-        return _join(read_cell(asked), read_cell(said), "")
-    before, after = _read_turns(asked, role="user"), _read_turns(said, role="assistant")
+        return join_texts(read_cell(asked), read_cell(said))
+    before, after = read_turns(asked, role="user"), read_turns(said, role="assistant")
     if isinstance(before, str) or isinstance(after, str):
         return before if isinstance(before, str) else after
     turns = (*before, *after)
     return find_disorder(turns) or turns
-
-
-def read_prompt(row: Row, *, prompt: str) -> Turns | Fault:
-    """Return a prompt without an answer; `prompt` is the column."""
-    cell = row.get(prompt)
-    turns = "blank" if cell == [] else _read_turns(cell, role="user")
-    if isinstance(turns, str):
-        return turns
-    fault = find_disorder(turns)
-    if fault == "unanswered":  # as it should be, unless all that is there is a system message
-        return turns if is_prompt(turns) else "order"
-    return fault or "answered"
-
-
-def read_instruction(
-    row: Row,
-    *,
-    instruction: str,
-    output: str,
-    input: str | None = None,  # noqa: A002 - what the field calls it
-) -> Turns | Fault:
-    """Return an instruction, with its input if it has one, and its answer."""
-    more = "" if input is None else read_cell(row.get(input))
-    return _join(read_cell(row.get(instruction)), read_cell(row.get(output)), more)
 
 
 def read_text(row: Row, *, text: str) -> Turns | Fault:
@@ -72,7 +48,7 @@ def _has_messages(cell: Any) -> bool:
     return isinstance(cell, list) and bool(cell) and isinstance(cell[0], dict)
 
 
-def _read_turns(cell: Any, *, role: str) -> Turns | Fault:
+def read_turns(cell: Any, *, role: str) -> Turns | Fault:
     """Read a list of messages as turns, any other cell as one turn of `role`."""
     if _has_messages(cell):
         return read_messages(cell)
@@ -82,11 +58,10 @@ def _read_turns(cell: Any, *, role: str) -> Turns | Fault:
     return "blank" if role == "user" and is_blank(text) else ((role, text),)
 
 
-def _join(question: str | None, answer: str | None, more: str | None) -> Turns | Fault:
-    if question is None or answer is None or more is None:
+def join_texts(question: str | None, answer: str | None) -> Turns | Fault:
+    """Return a question and its answer as turns."""
+    if question is None or answer is None:
         return "not_text"
     if is_blank(question):
         return "blank"
-    if more and not is_blank(more):
-        question = f"{question.strip()}\n\n{more.strip()}"
     return (("user", question), ("assistant", answer))

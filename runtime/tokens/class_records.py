@@ -1,6 +1,6 @@
 """Turns texts and their labels into tokens and the numbers of the labels."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ..read.rows import DataError, Turns
@@ -30,6 +30,12 @@ def make_classes(
 def text_of(turns: Turns) -> str:
     """Return the text that is classified: the turns of a prompt, one under the other."""
     return "\n".join([text for _, text in turns[:-1]])
+
+
+def read_answers(records: Any, numbers: Iterable[int]) -> Iterator[str]:
+    """Yield the answers of records, which are a preparing.Records that kept them."""
+    names = list(records.names)
+    return (names[records.labels[number]] for number in numbers)
 
 
 def count_labels(

@@ -6,8 +6,6 @@ Settings in the environment are kept; keys are only read from there. Each tracke
 """
 
 import json
-import threading
-from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
@@ -15,8 +13,6 @@ from typing import Any
 from ..run import Run
 
 DEFAULT = "tensorboard"  # of a spec that names no tracker
-COLUMNS = ("prompt", "answer", "said")
-FLUSH_SECONDS = 10  # of the time that is left after a signal
 
 
 class TrackedRun:
@@ -34,9 +30,6 @@ class TrackedRun:
     def begin(self, run: Run) -> None:
         """Make the Trainer continue the same run; called when the run folder is locked."""
 
-    def log_samples(self, step: int, samples: Sequence[Mapping[str, str]]) -> None:
-        """Send generated answers: the `prompt`, the right `answer` and what the model `said`."""
-
     def end(self, code: int) -> None:
         """Flush pending data when training ends early with an exit code."""
 
@@ -52,23 +45,3 @@ def open_tracker(run: Run) -> TrackedRun:
         run.stop(f"runtime/track/{module}.py is missing: compile this bundle again")
     tracked: TrackedRun = import_module(f".{module}", __package__).Tracker(project, name)
     return tracked
-
-
-def write_table(samples: Sequence[Mapping[str, str]]) -> str:
-    """Return answers as a table in Markdown."""
-    rows = [[_escape(sample[name]) for name in COLUMNS] for sample in samples]
-    lines = [list(COLUMNS), ["---"] * len(COLUMNS), *rows]
-    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
-
-
-def _escape(text: str) -> str:
-    """Return a text as one cell of a table."""
-    shown = text.replace("&", "&amp;").replace("<", "&lt;").replace("|", "&#124;")
-    return shown.replace("\n", "<br>")
-
-
-def wait_for(action: Callable[[], object]) -> None:
-    """Do what a tracker does at its end, for at most FLUSH_SECONDS."""
-    thread = threading.Thread(target=action, daemon=True)
-    thread.start()
-    thread.join(FLUSH_SECONDS)

@@ -1,11 +1,11 @@
 """Keeps a run at an MLflow server."""
 
 import os
-from collections.abc import Mapping, Sequence
 
 from ..exit_codes import PREEMPTED
 from ..run import Run
-from .tracking import TrackedRun, wait_for, write_table
+from .flushing import wait_for
+from .tracking import TrackedRun
 
 
 class Tracker(TrackedRun):
@@ -27,14 +27,6 @@ class Tracker(TrackedRun):
         mlflow.set_experiment(os.environ.get("MLFLOW_EXPERIMENT_NAME", self.project))
         known = note.read_text() if note.is_file() else None
         note.write_text(mlflow.start_run(run_id=known, run_name=self.name).info.run_id)
-
-    def log_samples(self, step: int, samples: Sequence[Mapping[str, str]]) -> None:
-        """Add the answers as a file of the run."""
-        import mlflow
-
-        if (run := mlflow.active_run()) is not None:
-            text = write_table(samples)
-            mlflow.MlflowClient().log_text(run.info.run_id, text, f"samples/step-{step}.md")
 
     def end(self, code: int) -> None:
         """Flush pending data when training ends early."""

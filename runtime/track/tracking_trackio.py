@@ -1,11 +1,11 @@
 """Keeps a run of Trackio."""
 
 import os
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from ..run import Run
-from .tracking import TrackedRun, wait_for, write_table
+from .flushing import wait_for
+from .tracking import TrackedRun
 
 
 class Tracker(TrackedRun):
@@ -20,12 +20,6 @@ class Tracker(TrackedRun):
     def begin(self, run: Run) -> None:
         """Set the folder in the environment."""
         os.environ.setdefault("TRACKIO_DIR", str(Path(run.folder, "train/trackio")))
-
-    def log_samples(self, step: int, samples: Sequence[Mapping[str, str]]) -> None:
-        """Add the answers as a text."""
-        import trackio
-
-        trackio.log({"samples": trackio.Markdown(write_table(samples)), "train/global_step": step})
 
     def end(self, code: int) -> None:
         """Write what is left, when training ends early."""

@@ -2,10 +2,10 @@
 
 import os
 import secrets
-from collections.abc import Mapping, Sequence
 
 from ..run import Run
-from .tracking import COLUMNS, TrackedRun, wait_for
+from .flushing import wait_for
+from .tracking import TrackedRun
 
 
 class Tracker(TrackedRun):
@@ -24,14 +24,6 @@ class Tracker(TrackedRun):
         os.environ.setdefault("WANDB_PROJECT", self.project)
         os.environ.setdefault("WANDB_DIR", str(folder))
         os.environ.setdefault("WANDB_RESUME", "allow")
-
-    def log_samples(self, step: int, samples: Sequence[Mapping[str, str]]) -> None:
-        """Add the answers as a table."""
-        import wandb
-
-        rows = [[sample[name] for name in COLUMNS] for sample in samples]
-        table = wandb.Table(columns=list(COLUMNS), data=rows)
-        wandb.log({"samples": table, "train/global_step": step})
 
     def end(self, code: int) -> None:
         """Flush pending data when training ends early."""

@@ -1,4 +1,4 @@
-"""The best checkpoint: which one is kept, when training stops early, and what training improved.
+"""The best checkpoint: which one is kept, and what training improved.
 
 Every choice depends only on the Trainer's state, which checkpoints contain, so a run that is killed
 and resumed keeps the same checkpoint. After training, the kept weights are evaluated once more: the
@@ -10,7 +10,7 @@ from typing import Any
 
 from transformers.trainer_callback import TrainerCallback
 
-from .trainer_parts import forget_loaders, skip_epochs
+from ..upstream.trainer_parts import forget_loaders
 from .training import TrainingSession
 
 #: A number known to 8, 11 or 24 significant bits: bfloat16, float16 and float32.
@@ -21,19 +21,18 @@ REORDERED = 2**8  # round-offs of a sum of 2**16 float32 terms that is added in 
 class BestCheckpoint(TrainerCallback):
     """Makes the Trainer save a checkpoint at every evaluation that is the best so far.
 
-    The Trainer can load the best checkpoint at the end only if it was saved. With `patience`,
-    training stops early after as many evaluations without an improvement.
+    The Trainer can load the best checkpoint at the end only if it was saved. `stopping` is an
+    early_stopping.EarlyStopping, or None.
     """
 
-    def __init__(self, session: TrainingSession, *, patience: int | None = None) -> None:
-        self.session, self.run, self.patience = session, session.run, patience
+    def __init__(self, session: TrainingSession, *, stopping: Any = None) -> None:
+        self.session, self.run, self.stopping = session, session.run, stopping
         self.is_over = False  # training; the kept weights are evaluated afterwards
 
     def attach(self, trainer: Any) -> None:
         """Take no step if a resumed run had already stopped early."""
-        if self.patience is not None:
-            args = trainer.args
-            skip_epochs(trainer, lambda: self.find_early_stop(args, trainer.state) is not None)
+        if self.stopping is not None:
+            self.stopping.attach(trainer)
 
     # -------------------------------------------------------------------------
     # Choose
@@ -57,25 +56,10 @@ class BestCheckpoint(TrainerCallback):
             kwargs["metrics"][name_metric(args)], state.best_metric, args
         ):
             control.should_save = True
-        elif stop := self.find_early_stop(args, state):
+        elif self.stopping is not None and (stop := self.stopping.find_stop(args, state)):
             control.should_training_stop = True
             self.run.say(stop)
             self.session.log(state, stopped_early=stop)
-
-    def find_early_stop(self, args: Any, state: Any) -> str | None:
-        """Return why training stops before its last step, or None."""
-        name, best = name_metric(args), state.best_global_step
-        if self.patience is None or best is None or state.global_step >= state.max_steps:
-            return None
-        steps = {log["step"] for log in state.log_history if name in log}
-        later = sum(step > best for step in steps)
-        if later < self.patience:
-            return None
-        return (
-            f"training stops early, at step {state.global_step:,} of {state.max_steps:,}: in"
-            f" {later} evaluations the {describe_metric(args)} did not improve on the"
-            f" {state.best_metric:.4f} of step {best:,}, whose checkpoint is kept"
-        )
 
     # -------------------------------------------------------------------------
     # After training
@@ -108,8 +92,9 @@ class BestCheckpoint(TrainerCallback):
             "noise": noise,
             "higher": args.greater_is_better,
         }
-        stops = {"stopped_early": self.find_early_stop(args, state)}
-        return gained if self.patience is None else {**gained, **stops}
+        if self.stopping is not None:
+            gained["stopped_early"] = self.stopping.find_stop(args, state)
+        return gained
 
     def find_errors(
         self,

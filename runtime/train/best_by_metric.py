@@ -21,12 +21,12 @@ class BestByMetric(BestCheckpoint):
         session: Any,
         *,
         rows: int,
-        patience: int | None = None,
+        stopping: Any = None,
         metric: str = "",
         measure: Callable[[Any, Any], float] | None = None,
         tokens: int = 1,
     ) -> None:
-        super().__init__(session, patience=patience)
+        super().__init__(session, stopping=stopping)
         self.metric, self.measure, self.rows, self.tokens = metric, measure, rows, tokens
 
     def on_evaluate(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:

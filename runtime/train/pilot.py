@@ -36,9 +36,9 @@ from transformers.trainer_utils import IntervalStrategy, SaveStrategy
 
 from ..files import write_json
 from ..run import Run
+from ..upstream.trainer_parts import find_sampler, set_sampler
 from ..versions import list_versions
 from .progress import format_seconds
-from .trainer_parts import find_sampler, set_sampler
 
 LONG_STEPS = 2  # the first warms up; in the second the optimizer's states exist as well
 SPEED_STEPS = 6

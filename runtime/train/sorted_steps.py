@@ -6,8 +6,8 @@ from typing import Any
 
 from pyarrow import compute
 
+from ..upstream.trainer_parts import set_sampler
 from .steps import StepSampler, count_step_rows
-from .trainer_parts import set_sampler
 
 SORTED_STEPS = 50  # that are sorted together, at most a quarter of an epoch
 

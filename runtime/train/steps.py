@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch.utils.data import Sampler
 
-from .trainer_parts import set_sampler
+from ..upstream.trainer_parts import set_sampler
 
 
 class StepSampler(Sampler[int]):

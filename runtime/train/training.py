@@ -24,11 +24,11 @@ from .. import events, stages
 from ..exit_codes import DIVERGED, OUT_OF_MEMORY, PREEMPTED
 from ..files import write_json, write_lines
 from ..run import Run
+from ..upstream.trainer_parts import skip_epochs
 from ..versions import list_versions
 from . import checkpoints
 from .pilot import Pilot
 from .progress import Progress
-from .trainer_parts import skip_epochs
 
 EXPLODED = 5  # times the first loss, or 5 if that is below 1
 LOG_SECONDS = 10  # at most between two lines of log.jsonl, or one step if that takes longer

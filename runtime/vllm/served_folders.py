@@ -16,14 +16,13 @@ from typing import Any, Final
 import torch
 from transformers import AutoTokenizer
 
-from ..compare import noise_response, reference, token_comparison
+from ..compare import reference, token_comparison, verdicts
 from ..evaluate import answers
 from ..files import sync, write_json
 from ..run import Run
 from ..stages import Identity
 from . import calibration, compressing
 
-SIZE_TOLERANCE: Final = 0.02  # of the planned size: the plan's disk was counted with it
 PROMPTS: Final = 3  # tried to find out whether a folder answers at all
 
 
@@ -85,11 +84,7 @@ def write_folders(job: Job, identity: Identity) -> None:
     files = [_write(job, calibrated, kind) for kind in job.types]
     report = {"version": 1, "judged": job.fidelity.rows, "calibrated": job.calibration_rows.stem}
     write_json(out / "quality.json", report | {"files": files})
-    failed = [entry for entry in files if entry["fault"] is not None]
-    if failed:
-        more = f" (and {len(failed) - 1} more types failed)" if len(failed) > 1 else ""
-        first = failed[0]
-        run.stop(f"{first['type']} differs too much from the trained model: {first['fault']}{more}")
+    verdicts.stop_if_failed(run, files)
     run.mark_done(identity, *(out / entry["file"] for entry in files), out / "quality.json")
 
 
@@ -136,9 +131,7 @@ def _write(job: Job, calibrated: Calibrated, kind: str) -> dict[str, Any]:
     entry = judge(job, calibrated, partial, kind)
     kept = kept if entry["fault"] is None else kept.with_name(f"{kept.name}.failed")
     size = sum(path.stat().st_size for path in compressing.list_shards(partial))
-    off = size / job.predicted_bytes[kind] - 1
-    if abs(off) > SIZE_TOLERANCE:
-        run.say(f"warning: the size of {kept.name} differs from the planned one by {off:+.1%}")
+    verdicts.warn_of_size(run, kept.name, size, job.predicted_bytes[kind])
     for path in partial.iterdir():
         sync(path)
     partial.rename(kept)
@@ -236,13 +229,8 @@ def _find_bounds(
     power = sum(entry["weights"] * entry["expected"] ** 2 for entry in rounded) / weights
     parts = {"embedding": 0.0, "head": 0.0, "layers": math.sqrt(power)}
     floor += calibrated.input_divergences.get(kind, 0.0)
-    numbers = {name: 0.0 if number is None else number for name, number in found.items()}
-    expected, measured = noise_response.derive(
-        noise, parts, floor, numbers, activation_errors=(0.0, 0.0)
-    )
-    return expected, {
-        name: measured[name] if bound == "measured" else bound for name, bound in job.bounds.items()
-    }
+    none = (0.0, 0.0)
+    return verdicts.find_bounds(job.bounds, noise, parts, floor, found, activation_errors=none)
 
 
 def _free() -> None:

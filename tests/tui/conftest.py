@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from ftc.tui.session import Session
-from ftc.tui.situation import Observer
-from ftc.tui.voice import Voice
+from ftc.tui.languages.voice import Voice
+from ftc.tui.session.session import Session
+from ftc.tui.state.situation import Observer
 
 ROWS = 240
 

@@ -8,8 +8,8 @@ from typing import Any
 from rich.color import Color
 from rich.console import Console
 
-from ftc.tui.app import Assistant
-from ftc.tui.session import Session
+from ftc.tui.front_ends.app import Assistant
+from ftc.tui.session.session import Session
 from ftc.tui.widgets.busy import Busy
 from ftc.tui.widgets.message import MessageInput
 

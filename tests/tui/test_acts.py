@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from ftc.tui import launching
-from ftc.tui.actions import ACT_KEYS
-from ftc.tui.app import Assistant
-from ftc.tui.opening import make_session
-from ftc.tui.session import Session
+from ftc.tui.bundle import launching
+from ftc.tui.bundle.actions import ACT_KEYS
+from ftc.tui.front_ends.app import Assistant
+from ftc.tui.session.opening import make_session
+from ftc.tui.session.session import Session
 from ftc.tui.understanding.reader import read
 from ftc.tui.watch.screen import WatchScreen
 from ftc.tui.widgets.bundle import BundleScreen

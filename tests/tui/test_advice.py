@@ -10,14 +10,14 @@ import pytest
 from ftc.__main__ import main
 from ftc.compiler.resolve import hardware
 from ftc.compiler.shortlist import with_usual_rows
-from ftc.tui.actions import ACTIONS
-from ftc.tui.dialogue import Question
-from ftc.tui.goals import GOALS, Goal, find_goal, objective_of
-from ftc.tui.session import Session
-from ftc.tui.situation import Observer
+from ftc.tui.bundle.actions import ACTIONS
+from ftc.tui.languages.voice import LANGUAGES, Language, Voice
+from ftc.tui.questions.dialogue import Question
+from ftc.tui.session.session import Session
+from ftc.tui.session.view import make_offers, make_view
+from ftc.tui.state.goals import GOALS, Goal, find_goal, objective_of
+from ftc.tui.state.situation import Observer
 from ftc.tui.understanding.reader import read
-from ftc.tui.view import make_offers, make_view
-from ftc.tui.voice import LANGUAGES, Language, Voice
 
 pytestmark = pytest.mark.prove
 

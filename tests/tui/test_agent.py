@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from ftc.tui.agent.tools import TOOLS, settable
-from ftc.tui.draft import Draft
-from ftc.tui.exchange import describe
-from ftc.tui.line import Line
-from ftc.tui.served_model import Agent, Limits, Server
-from ftc.tui.session import Session
-from ftc.tui.situation import Observer, Situation
-from ftc.tui.voice import LANGUAGES, Language, Voice
+from ftc.tui.languages.voice import LANGUAGES, Language, Voice
+from ftc.tui.session.exchange import describe
+from ftc.tui.session.session import Session
+from ftc.tui.state.draft import Draft
+from ftc.tui.state.line import Line
+from ftc.tui.state.served_model import Agent, Limits, Server
+from ftc.tui.state.situation import Observer, Situation
 from tests.tui import model_server as server
 
 NONSENSE = "flumph and grumph of the zorb"

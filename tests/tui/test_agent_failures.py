@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from ftc.tui.draft import Draft
-from ftc.tui.served_model import Limits, Server
-from ftc.tui.voice import LANGUAGES, Language, Voice
+from ftc.tui.languages.voice import LANGUAGES, Language, Voice
+from ftc.tui.state.draft import Draft
+from ftc.tui.state.served_model import Limits, Server
 from tests.tui import model_server as server
 from tests.tui.test_agent import NONSENSE, converse, told
 

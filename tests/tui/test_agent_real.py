@@ -16,9 +16,9 @@ from ftc.spec.finding import EnvironmentFailure
 from ftc.tui.agent import turn
 from ftc.tui.agent.address import Wanted, open_agent
 from ftc.tui.agent.tools import action_schema
-from ftc.tui.served_model import Agent
-from ftc.tui.session import Session
-from ftc.tui.situation import Observer
+from ftc.tui.session.session import Session
+from ftc.tui.state.served_model import Agent
+from ftc.tui.state.situation import Observer
 from tests.tui import model_server
 
 CACHE: Final = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "ftc"

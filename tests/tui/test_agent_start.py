@@ -14,11 +14,11 @@ from ftc.__main__ import run
 from ftc.spec.finding import EnvironmentFailure
 from ftc.tui.agent.address import Wanted, open_agent, read_server
 from ftc.tui.agent.finder import Finder
-from ftc.tui.plain import converse, converse_in_json
-from ftc.tui.served_model import Agent, Server
-from ftc.tui.session import Session
-from ftc.tui.situation import Observer
-from ftc.tui.voice import LANGUAGES, Language, Voice
+from ftc.tui.front_ends.plain import converse, converse_in_json
+from ftc.tui.languages.voice import LANGUAGES, Language, Voice
+from ftc.tui.session.session import Session
+from ftc.tui.state.served_model import Agent, Server
+from ftc.tui.state.situation import Observer
 from tests.tui import model_server as server
 
 NONSENSE = "flumph and grumph of the zorb"

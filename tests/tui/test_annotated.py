@@ -15,12 +15,12 @@ from typing import Any, Final
 
 import pytest
 
-from ftc.tui.draft import Draft, read_draft
-from ftc.tui.exchange import describe
-from ftc.tui.session import Session
-from ftc.tui.situation import Observer
-from ftc.tui.unused import is_telling
-from ftc.tui.voice import Voice
+from ftc.tui.conversation.unused import is_telling
+from ftc.tui.languages.voice import Voice
+from ftc.tui.session.exchange import describe
+from ftc.tui.session.session import Session
+from ftc.tui.state.draft import Draft, read_draft
+from ftc.tui.state.situation import Observer
 from tests.end_to_end.process import QUICKSTART
 
 TABLE: Final[list[dict[str, Any]]] = json.loads(

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from ftc.tui.answers import understand
+from ftc.tui.questions.answers import understand
 
 
 @pytest.mark.parametrize(

@@ -13,11 +13,11 @@ import pytest
 
 from ftc.__main__ import run
 from ftc.spec.finding import EnvironmentFailure
-from ftc.tui.app import Assistant
-from ftc.tui.dialogue import Done
-from ftc.tui.draft import Draft
-from ftc.tui.session import Session
-from ftc.tui.situation import Observer, Situation
+from ftc.tui.front_ends.app import Assistant
+from ftc.tui.questions.dialogue import Done
+from ftc.tui.session.session import Session
+from ftc.tui.state.draft import Draft
+from ftc.tui.state.situation import Observer, Situation
 from ftc.tui.widgets.bundle import BundleScreen
 from ftc.tui.widgets.help import HelpScreen
 from ftc.tui.widgets.message import MessageInput
@@ -31,7 +31,7 @@ EVERYTHING = "llama 3.1 8b on my 4090, tickets.csv, I need a q4 gguf for ollama"
 @pytest.fixture
 def opening(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], Session]:
     """Return a function that makes a session that has not started, in the folder with data."""
-    from ftc.tui.opening import make_session  # noqa: PLC0415 - after the environment
+    from ftc.tui.session.opening import make_session  # noqa: PLC0415 - after the environment
 
     monkeypatch.chdir(folder)
     return lambda: make_session(Path(), language="en", spec=None)
@@ -259,7 +259,7 @@ def test_every_action_has_its_key_in_the_help(opening: Callable[[], Session]) ->
         await pilot.press("f1")
         assert isinstance(app.screen, HelpScreen)
         told = seen(app)
-        from ftc.tui.actions import ACTIONS  # noqa: PLC0415
+        from ftc.tui.bundle.actions import ACTIONS  # noqa: PLC0415
 
         for action in ACTIONS:
             assert f"{action.key}  {app.session.voice.say(action.label)}:" in told
@@ -273,7 +273,7 @@ def test_every_action_has_its_key_in_the_help(opening: Callable[[], Session]) ->
 
 def test_the_palette_speaks_the_language(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its key in the footer, its prompt and its commands."""
-    from ftc.tui.opening import make_session  # noqa: PLC0415 - after the environment
+    from ftc.tui.session.opening import make_session  # noqa: PLC0415 - after the environment
 
     monkeypatch.chdir(folder)
 

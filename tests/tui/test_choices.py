@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from ftc.tui.dialogue import Option, Question
-from ftc.tui.draft import read_draft
-from ftc.tui.session import Session
-from ftc.tui.situation import Observer
-from ftc.tui.voice import LANGUAGES, Voice
+from ftc.tui.languages.voice import LANGUAGES, Voice
+from ftc.tui.questions.dialogue import Option, Question
+from ftc.tui.session.session import Session
+from ftc.tui.state.draft import read_draft
+from ftc.tui.state.situation import Observer
 
 KEY_SECONDS = 0.1
 

@@ -9,8 +9,8 @@ import pytest
 from rich.color import Color
 from rich.segment import Segment
 
-from ftc.tui.app import Assistant
-from ftc.tui.session import Session
+from ftc.tui.front_ends.app import Assistant
+from ftc.tui.session.session import Session
 from ftc.tui.widgets.bundle import BundleScreen
 from ftc.tui.widgets.message import MessageInput
 from tests.tui.stage import LARGE, play, settle

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from ftc.tui.completion import complete
-from ftc.tui.history import History
+from ftc.tui.terminal.completion import complete
+from ftc.tui.terminal.history import History
 
 
 @pytest.mark.parametrize(

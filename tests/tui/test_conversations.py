@@ -17,8 +17,8 @@ import psutil
 import pytest
 
 from ftc.compiler.resolve import hardware
-from ftc.tui.opening import make_session
-from ftc.tui.plain import converse
+from ftc.tui.front_ends.plain import converse
+from ftc.tui.session.opening import make_session
 from tests.end_to_end.process import QUICKSTART
 
 RECORDED: Final = Path(__file__).with_name("conversations")

@@ -7,10 +7,10 @@ import pytest
 
 from ftc.spec.finding import Finding, Severity
 from ftc.spec.schema import fields
-from ftc.tui.dialogue import Done, Question, asked_pointers, next_step
-from ftc.tui.draft import Draft, read_draft, written
-from ftc.tui.session import Session
-from ftc.tui.situation import Situation
+from ftc.tui.questions.dialogue import Done, Question, asked_pointers, next_step
+from ftc.tui.session.session import Session
+from ftc.tui.state.draft import Draft, read_draft, written
+from ftc.tui.state.situation import Situation
 from ftc.tui.understanding.reading import Change
 from tests.messages import say
 

@@ -1,7 +1,7 @@
 """The draft: changes, short forms, what was chosen by ftc."""
 
 from ftc.spec.normal import lengthen
-from ftc.tui.draft import Draft, completed, read_draft, written
+from ftc.tui.state.draft import Draft, completed, read_draft, written
 from ftc.tui.understanding.reading import Change
 
 

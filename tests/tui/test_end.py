@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from ftc.tui.app import Assistant
-from ftc.tui.opening import make_session
+from ftc.tui.front_ends.app import Assistant
+from ftc.tui.session.opening import make_session
 from ftc.tui.watch.screen import WatchScreen
 from ftc.tui.widgets.bundle import BundleScreen
 from ftc.tui.widgets.log import LogScreen

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from ftc.tui.plain import converse_in_json, read_messages
-from ftc.tui.session import Session
-from ftc.tui.situation import Observer
+from ftc.tui.front_ends.plain import converse_in_json, read_messages
+from ftc.tui.languages.voice import Voice
+from ftc.tui.session.session import Session
+from ftc.tui.state.situation import Observer
 from ftc.tui.understanding.message import Message
 from ftc.tui.understanding.reader import read
-from ftc.tui.voice import Voice
 
 
 def talk(folder: Path, *messages: str) -> list[dict[str, Any]]:

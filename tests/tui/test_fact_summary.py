@@ -7,8 +7,8 @@ import pytest
 
 from ftc.compiler.resolve import hardware
 from ftc.compiler.resolve.hardware import Gpu
-from ftc.tui.session import Session
-from ftc.tui.voice import LANGUAGES, Voice
+from ftc.tui.languages.voice import LANGUAGES, Voice
+from ftc.tui.session.session import Session
 
 GIBI = 1024**3
 

@@ -3,10 +3,10 @@
 import pytest
 
 from ftc.spec.schema import fields
-from ftc.tui.field_names import find_asked, name_decision, name_field
-from ftc.tui.session import Session
-from ftc.tui.view import make_view
-from ftc.tui.voice import LANGUAGES, Language, Voice
+from ftc.tui.languages.field_names import find_asked, name_decision, name_field
+from ftc.tui.languages.voice import LANGUAGES, Language, Voice
+from ftc.tui.session.session import Session
+from ftc.tui.session.view import make_view
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from ftc.tui.draft import read_draft
-from ftc.tui.session import Session
-from ftc.tui.situation import Observer
+from ftc.tui.session.session import Session
+from ftc.tui.state.draft import read_draft
+from ftc.tui.state.situation import Observer
 
 SPEC = {
     "name": "triage",

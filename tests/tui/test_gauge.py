@@ -1,7 +1,7 @@
 """The bars of the memory: parts, one scale, and the limit, on a real plan."""
 
-from ftc.tui.gauge import LIMIT, MARKS, draw, make_gauge
-from ftc.tui.session import Session
+from ftc.tui.session.gauge import LIMIT, MARKS, draw, make_gauge
+from ftc.tui.session.session import Session
 
 EVERYTHING = "llama 3.1 8b on my 4090, tickets.csv, I need a q4 gguf for ollama"
 

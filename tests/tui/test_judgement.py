@@ -5,10 +5,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from ftc.tui.dialogue import Question
-from ftc.tui.session import Session
-from ftc.tui.situation import Observer
-from ftc.tui.voice import Language, Voice
+from ftc.tui.languages.voice import Language, Voice
+from ftc.tui.questions.dialogue import Question
+from ftc.tui.session.session import Session
+from ftc.tui.state.situation import Observer
 
 EVERYTHING = "llama 3.1 8b on my 4090, tickets.csv, I need a q4 gguf for ollama"
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from textual.widgets import OptionList, Static
 
-from ftc.tui.app import Assistant
-from ftc.tui.session import Session
+from ftc.tui.front_ends.app import Assistant
+from ftc.tui.session.session import Session
 from ftc.tui.widgets.examples import Examples
 from ftc.tui.widgets.findings import Findings
 from ftc.tui.widgets.message import MessageInput
@@ -23,7 +23,7 @@ EVERYTHING = "llama 3.1 8b on my 4090, tickets.csv, I need a q4 gguf for ollama"
 @pytest.fixture
 def opening(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Session]:
     """Return a function that makes a session that has not started, in the folder with data."""
-    from ftc.tui.opening import make_session  # noqa: PLC0415 - after the environment
+    from ftc.tui.session.opening import make_session  # noqa: PLC0415 - after the environment
 
     monkeypatch.chdir(folder)
     return lambda language="en": make_session(Path(), language=language, spec=None)

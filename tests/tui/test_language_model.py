@@ -18,12 +18,12 @@ from ftc.tui.agent import local, proposal, turn
 from ftc.tui.agent.local import complete, open_file
 from ftc.tui.agent.proposal import proposal_schema
 from ftc.tui.agent.tools import NAMES, action_schema
-from ftc.tui.draft import Draft, written
-from ftc.tui.served_model import Agent, Limits, LocalModel
-from ftc.tui.session import Session
-from ftc.tui.situation import Observer
+from ftc.tui.languages.voice import Voice
+from ftc.tui.session.session import Session
+from ftc.tui.state.draft import Draft, written
+from ftc.tui.state.served_model import Agent, Limits, LocalModel
+from ftc.tui.state.situation import Observer
 from ftc.tui.understanding.reading import Change
-from ftc.tui.voice import Voice
 
 Make = Callable[[int], Agent]
 NONSENSE = "flumph and grumph of the zorb"

@@ -12,8 +12,8 @@ from textual.events import Key
 from ftc.compiler.resolve import resolver
 from ftc.compiler.resolve.data import facts as data
 from ftc.compiler.resolve.data.facts import LARGE_BYTES
-from ftc.tui.app import Assistant
-from ftc.tui.session import Session
+from ftc.tui.front_ends.app import Assistant
+from ftc.tui.session.session import Session
 from ftc.tui.widgets.busy import Busy
 from ftc.tui.widgets.message import MessageInput
 from tests.tui.stage import LARGE, play, seen, settle

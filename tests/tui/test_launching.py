@@ -11,8 +11,8 @@ import psutil
 import pytest
 
 from ftc.spec.finding import EnvironmentFailure
-from ftc.tui.launching import find_missing, start_run
-from ftc.tui.next_steps import find_next_steps
+from ftc.tui.bundle.launching import find_missing, start_run
+from ftc.tui.bundle.next_steps import find_next_steps
 from tests.golden_bundles import GOLDEN
 
 _PATIENCE_SECONDS = 30.0
@@ -41,7 +41,8 @@ def bundle(tmp_path: Path) -> Path:
 def test_a_run_survives_the_program_that_started_it_and_its_terminal(bundle: Path) -> None:
     """That program is killed with its whole process group and a hang-up; the run goes on."""
     code = (
-        "import sys, time; from pathlib import Path; from ftc.tui.launching import start_run\n"
+        "import sys, time; from pathlib import Path\n"
+        "from ftc.tui.bundle.launching import start_run\n"
         "print(start_run(Path(sys.argv[1])), flush=True); time.sleep(60)"
     )
     with subprocess.Popen(

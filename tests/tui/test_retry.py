@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from ftc.tui.dialogue import Question
-from ftc.tui.session import Session
-from ftc.tui.situation import Observer
-from ftc.tui.voice import LANGUAGES, Language, Voice
+from ftc.tui.languages.voice import LANGUAGES, Language, Voice
+from ftc.tui.questions.dialogue import Question
+from ftc.tui.session.session import Session
+from ftc.tui.state.situation import Observer
 from tests.compiler.resolve.local_hub import LocalHub, serve
 from tests.tiny_models import write_model
 

@@ -14,10 +14,10 @@ import pytest
 from textual.widgets import Input
 
 from ftc.compiler.resolve import hardware
-from ftc.tui.app import Assistant
-from ftc.tui.draft import Draft
-from ftc.tui.opening import make_session
-from ftc.tui.saved_state import Kept, keep
+from ftc.tui.front_ends.app import Assistant
+from ftc.tui.session.opening import make_session
+from ftc.tui.state.draft import Draft
+from ftc.tui.state.saved_state import Kept, keep
 from ftc.tui.understanding.reading import Change
 from ftc.tui.widgets.message import MessageInput
 from tests.tui.stage import LARGE, SMALL, painted, play, say, seen, settle

@@ -20,7 +20,7 @@ from ftc.__main__ import run
 from ftc.spec.finding import EnvironmentFailure
 
 pytest.importorskip("textual_serve", reason="needs the extra `serve`")
-server = importlib.import_module("ftc.tui.server")
+server = importlib.import_module("ftc.tui.front_ends.server")
 
 
 @contextmanager

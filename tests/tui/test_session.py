@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from ftc.spec.validate import to_spec
-from ftc.tui.dialogue import Done, Question, asked_pointers
-from ftc.tui.draft import Draft, written
-from ftc.tui.saved_state import Kept, find_kept, keep
-from ftc.tui.session import Session
-from ftc.tui.voice import LANGUAGES, Language, Voice
+from ftc.tui.languages.voice import LANGUAGES, Language, Voice
+from ftc.tui.questions.dialogue import Done, Question, asked_pointers
+from ftc.tui.session.session import Session
+from ftc.tui.state.draft import Draft, written
+from ftc.tui.state.saved_state import Kept, find_kept, keep
 
 EVERYTHING = "llama 3.1 8b on my 4090, tickets.csv, I need a q4 gguf for ollama"
 

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from ftc.tui.agent.speech import Speech, find_shown
-from ftc.tui.plain import converse
-from ftc.tui.served_model import Agent, Server
-from ftc.tui.session import Session
-from ftc.tui.situation import Observer
-from ftc.tui.voice import Voice
+from ftc.tui.front_ends.plain import converse
+from ftc.tui.languages.voice import Voice
+from ftc.tui.session.session import Session
+from ftc.tui.state.served_model import Agent, Server
+from ftc.tui.state.situation import Observer
 from tests.tui import model_server as server
 
 NONSENSE = "flumph and grumph of the zorb"

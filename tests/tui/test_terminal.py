@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from ftc.tui.saved_state import find_kept
+from ftc.tui.state.saved_state import find_kept
 
 EVERYTHING = "llama 3.1 8b on my 4090, tickets.csv, I need a q4 gguf for ollama"
 FTC = (sys.executable, "-m", "ftc")

@@ -20,9 +20,9 @@ from ftc.spec.load import load_document
 from ftc.spec.message import Message, Value
 from ftc.spec.schema import fields
 from ftc.spec.validate import validate
-from ftc.tui.session import Session
-from ftc.tui.translation import tell, tell_failure, tell_with_help
-from ftc.tui.voice import Language, Voice, read_catalogue
+from ftc.tui.languages.translation import tell, tell_failure, tell_with_help
+from ftc.tui.languages.voice import Language, Voice, read_catalogue
+from ftc.tui.session.session import Session
 from tests.compiler.conftest import build_case
 
 TESTS: Final = Path(__file__).resolve().parents[1]

@@ -7,17 +7,17 @@ import pytest
 
 from ftc.compiler.knowledge.accelerators import find_accelerator
 from ftc.compiler.knowledge.models import find_model
-from ftc.tui.draft import read_draft
-from ftc.tui.exchange import describe
-from ftc.tui.session import Session
-from ftc.tui.situation import Observer
-from ftc.tui.spoken import find_spoken
+from ftc.tui.languages.spoken import find_spoken
+from ftc.tui.languages.voice import Voice, read_catalogue
+from ftc.tui.session.exchange import describe
+from ftc.tui.session.session import Session
+from ftc.tui.state.draft import read_draft
+from ftc.tui.state.situation import Observer
 from ftc.tui.understanding.instances import read_instances
 from ftc.tui.understanding.message import Message
 from ftc.tui.understanding.model_wishes import meets
 from ftc.tui.understanding.reader import read
 from ftc.tui.understanding.reading import ModelWish
-from ftc.tui.voice import Voice, read_catalogue
 
 SPEC = {
     "name": "triage",

@@ -9,8 +9,8 @@ from urllib.parse import SplitResult, urlsplit, urlunsplit
 
 from ftc.spec.finding import EnvironmentFailure
 from ftc.tui.agent.wire import list_models
-from ftc.tui.served_model import Agent, ModelError, Server
-from ftc.tui.voice import Voice
+from ftc.tui.languages.voice import Voice
+from ftc.tui.state.served_model import Agent, ModelError, Server
 
 #: The variable with the key of a server, unless `--llm-key` names another.
 KEY_VARIABLE: Final = "FTC_LLM_KEY"

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from ftc.tui.agent.wire import clean
-from ftc.tui.served_model import ModelError
+from ftc.tui.state.served_model import ModelError
 
 #: What a model that reasons writes before its answer, if the server does not separate it.
 _THOUGHT: Final = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTALL)

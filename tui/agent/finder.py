@@ -6,8 +6,8 @@ from threading import Thread
 from typing import Final
 
 from ftc.tui.agent.wire import list_models
-from ftc.tui.saved_state import find_offered, keep_offered
-from ftc.tui.served_model import Agent, ModelError, Server
+from ftc.tui.state.saved_state import find_offered, keep_offered
+from ftc.tui.state.served_model import Agent, ModelError, Server
 
 #: The default ports of well-known servers.
 PORTS: Final[Mapping[str, int]] = {

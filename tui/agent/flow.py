@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from queue import Empty, SimpleQueue
 from typing import Final, TypeVar
 
-from ftc.tui.served_model import Limits, ModelError
+from ftc.tui.state.served_model import Limits, ModelError
 
 _POLL_SECONDS: Final = 0.05
 

@@ -10,12 +10,12 @@ from ftc.tui.agent.finder import Finder
 from ftc.tui.agent.tools import reads_nothing
 from ftc.tui.agent.turn import Turn, take_turn
 from ftc.tui.agent.wire import list_models
-from ftc.tui.conversation import Conversation
-from ftc.tui.line import Line
-from ftc.tui.served_model import Agent, LocalModel, ModelError, Server
+from ftc.tui.conversation.conversation import Conversation
+from ftc.tui.languages.voice import LANGUAGES, read_catalogue
+from ftc.tui.state.line import Line
+from ftc.tui.state.served_model import Agent, LocalModel, ModelError, Server
 from ftc.tui.understanding.message import fold
 from ftc.tui.understanding.reading import Change
-from ftc.tui.voice import LANGUAGES, read_catalogue
 
 #: A message that begins with this goes to the model at once.
 _DIRECT: Final = "@"

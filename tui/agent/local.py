@@ -15,7 +15,7 @@ from typing import Any, Final
 from ftc.compiler.render.pins import llama_cpp_command
 from ftc.spec.finding import EnvironmentFailure
 from ftc.tui.agent.flow import Stopped, follow
-from ftc.tui.served_model import Agent, Limits, LocalModel, ModelError
+from ftc.tui.state.served_model import Agent, Limits, LocalModel, ModelError
 
 _CONTEXT_TOKENS: Final = 8192
 _MOST_TOKENS: Final = 1024

@@ -23,13 +23,13 @@ from ftc.spec.finding import Finding
 from ftc.spec.schema import Field, branches, fields
 from ftc.spec.validate import validate
 from ftc.tui.agent.proposal import proposal_schema
-from ftc.tui.conversation import Conversation
-from ftc.tui.dialogue import Question
-from ftc.tui.draft import completed
-from ftc.tui.explaining import tell_meaning, tell_page, tell_reason
-from ftc.tui.fact_summary import answer_labels, first_rows
-from ftc.tui.served_model import Agent
-from ftc.tui.situation import Situation
+from ftc.tui.conversation.conversation import Conversation
+from ftc.tui.conversation.explaining import tell_meaning, tell_page, tell_reason
+from ftc.tui.questions.dialogue import Question
+from ftc.tui.questions.fact_summary import answer_labels, first_rows
+from ftc.tui.state.draft import completed
+from ftc.tui.state.served_model import Agent
+from ftc.tui.state.situation import Situation
 from ftc.tui.understanding.reading import Change
 
 PROPOSE: Final = "propose_changes"

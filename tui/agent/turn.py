@@ -22,10 +22,10 @@ from ftc.tui.agent.tools import (
     settable,
 )
 from ftc.tui.agent.wire import chat, clean
-from ftc.tui.conversation import Conversation
-from ftc.tui.dialogue import Question
-from ftc.tui.draft import written
-from ftc.tui.served_model import MODES, Agent, LocalModel, Mode, ModelError
+from ftc.tui.conversation.conversation import Conversation
+from ftc.tui.questions.dialogue import Question
+from ftc.tui.state.draft import written
+from ftc.tui.state.served_model import MODES, Agent, LocalModel, Mode, ModelError
 from ftc.tui.understanding.reading import Change
 
 _ANSWER: Final = "answer"

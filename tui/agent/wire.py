@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
 from ftc.tui.agent.flow import Stopped, follow
-from ftc.tui.served_model import Limits, ModelError, Server
+from ftc.tui.state.served_model import Limits, ModelError, Server
 
 if TYPE_CHECKING:
     import socket

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from importlib.resources import files
 from typing import Any, Final
 
-from ftc.tui.voice import LANGUAGES
+from ftc.tui.languages.voice import LANGUAGES
 
 WORDS: Final[Mapping[str, Any]] = json.loads(
     (files("ftc.tui.understanding") / "words.json").read_text(encoding="utf-8")

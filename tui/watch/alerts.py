@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import Final
 
 from ftc.spec.finding import Severity
-from ftc.tui.voice import Voice
+from ftc.tui.languages.voice import Voice
 from ftc.tui.watch.run import Run
 from ftc.tui.watch.training import Curve
 from ftc.tui.watch.words import ENGLISH, respell, say, say_size, say_time

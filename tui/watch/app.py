@@ -5,8 +5,8 @@ from collections.abc import Callable, Sequence
 
 from textual.app import App
 
-from ftc.tui.saved_state import find_theme
-from ftc.tui.voice import Voice
+from ftc.tui.languages.voice import Voice
+from ftc.tui.state.saved_state import find_theme
 from ftc.tui.watch.run import Run, Watched
 from ftc.tui.watch.screen import WatchScreen
 from ftc.tui.watch.words import ENGLISH

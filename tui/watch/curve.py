@@ -6,7 +6,7 @@ from itertools import groupby
 from textual.content import Content
 from textual.widget import Widget
 
-from ftc.tui.voice import Voice
+from ftc.tui.languages.voice import Voice
 from ftc.tui.watch.chart import MARGIN, Chart, draw
 from ftc.tui.watch.run import Run
 from ftc.tui.watch.smoothing import STRENGTHS, smooth

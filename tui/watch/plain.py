@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final, TextIO
 
-from ftc.tui.voice import Voice
+from ftc.tui.languages.voice import Voice
 from ftc.tui.watch.alerts import Alert, find_alerts
 from ftc.tui.watch.chart import draw
 from ftc.tui.watch.run import Run, Watched

@@ -19,8 +19,8 @@ from textual.widgets import Footer, OptionList, Static
 from textual.widgets.option_list import Option as Row
 
 from ftc.spec.finding import EnvironmentFailure, Severity
-from ftc.tui.background import run_in_background
-from ftc.tui.voice import Voice
+from ftc.tui.languages.voice import Voice
+from ftc.tui.terminal.background import run_in_background
 from ftc.tui.watch.alerts import Alert, find_alerts
 from ftc.tui.watch.curve import CurvePane
 from ftc.tui.watch.run import Run, Watched

@@ -7,7 +7,7 @@ from typing import Final
 
 from ftc.compiler.plan.summary.headline import say_bytes, say_seconds
 from ftc.runtime.exit_codes import DIVERGED, HUNG, OUT_OF_MEMORY, PREEMPTED, WORSE
-from ftc.tui.voice import Voice
+from ftc.tui.languages.voice import Voice
 from ftc.tui.watch.gpus import GpuLoad
 from ftc.tui.watch.run import Run, State
 from ftc.tui.watch.stages import Stage, Status

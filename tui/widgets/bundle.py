@@ -13,12 +13,12 @@ from textual.widgets import Button, OptionList, Static, TextArea
 from textual.widgets.option_list import Option as Row
 
 from ftc.spec.finding import EnvironmentFailure
-from ftc.tui.actions import ACT_KEYS, Act
-from ftc.tui.background import run_in_background
-from ftc.tui.finish import Finished, add_readme, say_next
-from ftc.tui.launching import REHEARSAL_NAME, Launched, launch
-from ftc.tui.translation import tell, tell_failure
-from ftc.tui.voice import Voice
+from ftc.tui.bundle.actions import ACT_KEYS, Act
+from ftc.tui.bundle.finish import Finished, add_readme, say_next
+from ftc.tui.bundle.launching import REHEARSAL_NAME, Launched, launch
+from ftc.tui.languages.translation import tell, tell_failure
+from ftc.tui.languages.voice import Voice
+from ftc.tui.terminal.background import run_in_background
 from ftc.tui.watch.run import Watched
 from ftc.tui.watch.screen import WatchScreen
 from ftc.tui.widgets.log import LogScreen

@@ -7,7 +7,7 @@ from typing import Final
 from textual.timer import Timer
 from textual.widgets import Static
 
-from ftc.tui.voice import Voice
+from ftc.tui.languages.voice import Voice
 
 _STEPS: Final = "|/-\\"
 _STEP_SECONDS: Final = 0.25

@@ -7,9 +7,9 @@ from rich.text import Text
 from textual.widgets import Static
 
 from ftc.spec.pointer import join
-from ftc.tui.field_names import find_asked, name_field
-from ftc.tui.line import Row
-from ftc.tui.voice import Voice
+from ftc.tui.languages.field_names import find_asked, name_field
+from ftc.tui.languages.voice import Voice
+from ftc.tui.state.line import Row
 
 _MARKS: Final = {"set": "\u2713", "unsure": "?", "unused": "\u00b7"}
 _ARROW: Final = "\u2192"

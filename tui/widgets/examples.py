@@ -5,7 +5,7 @@ from textual.message import Message
 from textual.widgets import OptionList
 from textual.widgets.option_list import Option as Row
 
-from ftc.tui.voice import Voice
+from ftc.tui.languages.voice import Voice
 
 
 class Examples(OptionList):

@@ -7,8 +7,8 @@ from textual.message import Message
 from textual.widgets import OptionList
 from textual.widgets.option_list import Option as Row
 
-from ftc.tui.view import FindingRow, View
-from ftc.tui.voice import Voice
+from ftc.tui.languages.voice import Voice
+from ftc.tui.session.view import FindingRow, View
 from ftc.tui.widgets.marked import split_marked
 
 _MARKS: Final = {"error": "\u2717", "warning": "\u25b2", "info": "\u2139"}

@@ -9,8 +9,8 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
-from ftc.tui.actions import ACTIONS
-from ftc.tui.voice import Voice
+from ftc.tui.bundle.actions import ACTIONS
+from ftc.tui.languages.voice import Voice
 from ftc.tui.widgets.marked import split_marked
 
 

@@ -10,7 +10,7 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
-from ftc.tui.voice import Voice
+from ftc.tui.languages.voice import Voice
 from ftc.tui.watch.tail import read_tail
 
 _EVERY_SECONDS: Final = 0.5

@@ -7,9 +7,9 @@ from rich.text import Text
 from textual.app import RenderResult
 from textual.widget import Widget
 
-from ftc.tui.gauge import LIMIT, MARKS, Bar, Gauge, draw
-from ftc.tui.view import View
-from ftc.tui.voice import Voice
+from ftc.tui.languages.voice import Voice
+from ftc.tui.session.gauge import LIMIT, MARKS, Bar, Gauge, draw
+from ftc.tui.session.view import View
 
 #: A colour of the terminal for each part; the mark alone says it too.
 _COLOURS: Final = {

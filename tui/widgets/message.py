@@ -8,9 +8,9 @@ from textual.binding import Binding, BindingType
 from textual.message import Message
 from textual.widgets import TextArea
 
-from ftc.tui.actions import ACTIONS
-from ftc.tui.completion import Completion, complete
-from ftc.tui.history import History
+from ftc.tui.bundle.actions import ACTIONS
+from ftc.tui.terminal.completion import Completion, complete
+from ftc.tui.terminal.history import History
 
 _LINE = "shift+enter,alt+enter,ctrl+j"
 

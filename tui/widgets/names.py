@@ -7,8 +7,8 @@ from textual.message import Message
 from textual.widgets import OptionList
 from textual.widgets.option_list import Option as Row
 
-from ftc.tui.completion import Completion, Kind
-from ftc.tui.voice import Voice
+from ftc.tui.languages.voice import Voice
+from ftc.tui.terminal.completion import Completion, Kind
 
 _MARKS: Final[dict[Kind, str]] = {"file": "\u2261", "model": "\u25c6", "gpu": "\u25a3"}
 

@@ -6,8 +6,8 @@ from textual.content import Content
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option as Row
 
-from ftc.tui.view import MARKS, PlanRow, View
-from ftc.tui.voice import Voice
+from ftc.tui.languages.voice import Voice
+from ftc.tui.session.view import MARKS, PlanRow, View
 
 
 class PlanRows(Vertical):

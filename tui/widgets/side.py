@@ -3,8 +3,8 @@
 from textual.app import ComposeResult
 from textual.containers import VerticalScroll
 
-from ftc.tui.view import View
-from ftc.tui.voice import Voice
+from ftc.tui.languages.voice import Voice
+from ftc.tui.session.view import View
 from ftc.tui.widgets.findings import Findings
 from ftc.tui.widgets.memory import MemoryBars
 from ftc.tui.widgets.plan_rows import PlanRows

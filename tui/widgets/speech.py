@@ -5,7 +5,7 @@ from textual.containers import Vertical
 from textual.widgets import Markdown, Static
 from textual.widgets.markdown import MarkdownStream
 
-from ftc.tui.voice import Voice
+from ftc.tui.languages.voice import Voice
 
 
 class Speech(Vertical):

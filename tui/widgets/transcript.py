@@ -7,8 +7,8 @@ from textual.containers import VerticalScroll
 from textual.widget import Widget
 from textual.widgets import Markdown, Static
 
-from ftc.tui.line import Cells, Line
-from ftc.tui.voice import Voice
+from ftc.tui.languages.voice import Voice
+from ftc.tui.state.line import Cells, Line
 from ftc.tui.widgets.card import Card
 from ftc.tui.widgets.examples import Examples
 from ftc.tui.widgets.marked import split_marked

@@ -70,28 +70,19 @@ def markers_in_rows(case: Case) -> Iterator[Problem]:
     Use instead: {"model": "mistralai/Mistral-7B-Instruct-v0.3", "data": "answers-alone.csv"}
     """
     held, looked = case.data.contents.markers, case.data.contents.looked_rows
-    if not _is_rendered(case):
-        if _is_many(held.foreign_rows, looked, _MOST_ROWS):
-            yield problem(
-                "/data/source",
-                message="foreign",
-                help="foreign",
-                count=held.foreign_rows,
-                rows=looked,
-                marker=held.turn_markers[0],
-                name=case.model.id,
-            )
-        return
-    if _is_many(held.opened_rows, looked, _MOST_ROWS):
+    is_rendered = _is_rendered(case)
+    begun = held.opened_rows if is_rendered else held.foreign_rows
+    if _is_many(begun, looked, _MOST_ROWS):
         yield problem(
             "/data/source",
-            message="opened",
-            help="opened",
-            count=held.opened_rows,
+            message="opened" if is_rendered else "foreign",
+            help="opened" if is_rendered else "foreign",
+            count=begun,
             rows=looked,
-            marker=held.opening,
+            marker=held.opening if is_rendered else held.turn_markers[0],
+            name=case.model.id,
         )
-    if _is_many(held.turn_rows, looked, _MOST_ROWS):
+    if not is_rendered or _is_many(held.turn_rows, looked, _MOST_ROWS):
         return
     rows, markers = max(
         (held.special_rows, held.special_tokens), (held.turn_rows, held.turn_markers)
@@ -161,23 +152,16 @@ def calls_of_undeclared_tools(case: Case) -> Iterator[Problem]:
     use = case.data.contents.tool_use
     if use is None:
         return
-    if use.unoffered_rows:
-        yield problem(
-            "/data/source",
-            help="",
-            count=use.unoffered_rows,
-            rows=use.call_rows,
-            names=use.undeclared,
-        )
-    if use.undeclared_rows:
-        yield problem(
-            "/data/source",
-            message="others",
-            help="others",
-            count=use.undeclared_rows,
-            rows=use.call_rows,
-            names=use.undeclared,
-        )
+    for has_others, rows in ((False, use.unoffered_rows), (True, use.undeclared_rows)):
+        if rows:
+            yield problem(
+                "/data/source",
+                message="others" if has_others else "",
+                help="others" if has_others else "",
+                count=rows,
+                rows=use.call_rows,
+                names=use.undeclared,
+            )
 
 
 @rule("FTC267", "calls-without-required-arguments", "warning", reads=("data",))
@@ -268,14 +252,13 @@ def answer_repeats_prompt(case: Case) -> Iterator[Problem]:
      "columns": {"prompt": "text", "completion": "reply"}}}
     """
     held = case.data.contents
-    if _is_many(held.echo_rows, held.looked_rows, _ECHO_SHARE):
-        yield problem("/data/source", count=held.echo_rows, rows=held.looked_rows)
-    elif _is_many(held.begun_rows, held.looked_rows, _BEGUN_SHARE):
+    is_echo = _is_many(held.echo_rows, held.looked_rows, _ECHO_SHARE)
+    if is_echo or _is_many(held.begun_rows, held.looked_rows, _BEGUN_SHARE):
         yield problem(
             "/data/source",
-            message="begins",
-            help="begins",
-            count=held.begun_rows,
+            message="" if is_echo else "begins",
+            help="" if is_echo else "begins",
+            count=held.echo_rows if is_echo else held.begun_rows,
             rows=held.looked_rows,
         )
 

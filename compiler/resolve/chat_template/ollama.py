@@ -16,6 +16,7 @@ from ftc.compiler.knowledge.ollama_templates import (
     find_ollama_family,
     ollama_families,
 )
+from ftc.compiler.resolve.chat_template.go_string import go_string
 from ftc.compiler.resolve.chat_template.rendering import (
     ChatTemplate,
     ChatTemplateError,
@@ -23,7 +24,7 @@ from ftc.compiler.resolve.chat_template.rendering import (
     compile_chat_template,
 )
 from ftc.compiler.resolve.template_facts import OllamaFacts
-from ftc.runtime.llama_cpp.go_template import go_string, render_go
+from ftc.runtime.llama_cpp.go_template import render_go
 
 _OTHER_DAY: Final = datetime(2031, 11, 28, 12, 0, 0)  # noqa: DTZ001 - templates read a local time
 _ASKED: Final = 'Is "{{ x }}" said\nin Lima?'

@@ -1,7 +1,7 @@
 """Every rule against its case file: it raises where it must and is silent where it must."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,38 +13,23 @@ from ftc.compiler.plan.planner import make_plan
 from ftc.compiler.resolve.facts import Facts, known
 from ftc.spec.finding import Finding
 from ftc.spec.load import load_document
-from ftc.spec.message import read_messages
 from ftc.spec.sections import Spec
 from ftc.spec.validate import validate
+from tests.compiler.checks.case_files import (
+    FOLDER,
+    Build,
+    list_cases,
+    list_findings,
+    list_of,
+)
 
-Build = Callable[[Mapping[str, Any]], tuple[Spec, Facts]]
-FOLDER = Path(__file__).parents[2] / "checks"
 FACTS = ("model", "tokenizer", "data", "hardware")
 
 
-def _cases(kind: str) -> list[Any]:
-    """List every case of a kind, named by its code and its place in the file."""
-    return [
-        pytest.param(path.stem, case, id=f"{path.stem}-{index}")
-        for path in sorted(FOLDER.glob("FTC*.json"))
-        for index, case in enumerate(json.loads(path.read_text(encoding="utf-8"))[kind])
-    ]
-
-
-def _findings(build: Build, edits: Mapping[str, Any]) -> tuple[Finding, ...]:
-    spec, facts = build(edits)
-    every = known(facts)
-    return run_checks(spec, facts, None if every is None else make_plan(spec, every))
-
-
-def _of(code: str, findings: tuple[Finding, ...]) -> list[Finding]:
-    return [finding for finding in findings if finding.code == code]
-
-
-@pytest.mark.parametrize(("code", "case"), _cases("raises"))
+@pytest.mark.parametrize(("code", "case"), list_cases("raises"))
 def test_a_rule_raises(build: Build, code: str, case: Mapping[str, Any]) -> None:
     """The finding is there, says what is expected, and points into the spec."""
-    found = _of(code, _findings(build, case["edits"]))
+    found = list_of(code, list_findings(build, case["edits"]))
     assert found
     page = next(page for page in EXPLANATIONS if page.code == code)
     assert any(case["says"] in finding.message for finding in found), found[0].message
@@ -57,21 +42,21 @@ def test_a_rule_raises(build: Build, code: str, case: Mapping[str, Any]) -> None
         assert not (first.isalpha() and first.istitle()), finding.message
 
 
-@pytest.mark.parametrize(("code", "case"), _cases("silent"))
+@pytest.mark.parametrize(("code", "case"), list_cases("silent"))
 def test_a_rule_is_silent(build: Build, code: str, case: Mapping[str, Any]) -> None:
     """The finding is not there."""
-    assert not _of(code, _findings(build, case["edits"]))
+    assert not list_of(code, list_findings(build, case["edits"]))
 
 
-@pytest.mark.parametrize(("code", "case"), _cases("raises"))
+@pytest.mark.parametrize(("code", "case"), list_cases("raises"))
 def test_a_warning_can_be_allowed(build: Build, code: str, case: Mapping[str, Any]) -> None:
     """`allow` takes a warning away, leaves an error standing and refuses it by name."""
     if code in {"FTC070", "FTC071", "FTC072"}:
         return
-    found = _findings(build, {**case["edits"], "/spec/allow": [code]})
+    found = list_findings(build, {**case["edits"], "/spec/allow": [code]})
     error = next(page for page in EXPLANATIONS if page.code == code).severity == "error"
-    assert bool(_of(code, found)) == error
-    assert bool(_of("FTC071", found)) == error
+    assert bool(list_of(code, found)) == error
+    assert bool(list_of("FTC071", found)) == error
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.explanation.code)
@@ -86,13 +71,13 @@ def test_a_rule_reads_what_it_declares(build: Build, rule: Rule) -> None:
     for name in FACTS:
         kept = {k: v for k, v in edits.items() if not k.startswith(f"/facts/{name}/")}
         _, without = build({**kept, f"/facts/{name}": None})
-        raised = _of(rule.explanation.code, run_checks(spec, without, plan))
+        raised = list_of(rule.explanation.code, run_checks(spec, without, plan))
         assert bool(raised) == (name not in rule.reads), name
-    raised = _of(rule.explanation.code, run_checks(spec, facts, None))
+    raised = list_of(rule.explanation.code, run_checks(spec, facts, None))
     assert bool(raised) == ("plan" not in rule.reads)
 
 
-@pytest.mark.parametrize(("code", "case"), _cases("raises"))
+@pytest.mark.parametrize(("code", "case"), list_cases("raises"))
 def test_a_rule_can_be_reached(code: str, case: Mapping[str, Any], tmp_path: Path) -> None:
     """The schema accepts the spec: a rule that only a refused spec raises could never fail."""
     path = tmp_path / f"{code}.json"
@@ -126,7 +111,7 @@ def _at(tree: Any, pointer: str) -> Any:
 
 def test_nothing_is_wrong_with_the_base(build: Build) -> None:
     """Correct is silence."""
-    assert _findings(build, {}) == ()
+    assert list_findings(build, {}) == ()
 
 
 def test_every_rule_has_cases_and_a_page() -> None:
@@ -153,16 +138,16 @@ def test_a_page_has_every_heading(page: Any) -> None:
         json.loads(block.split("\n```")[0])
 
 
-@pytest.mark.parametrize(("code", "case"), _cases("raises"))
+@pytest.mark.parametrize(("code", "case"), list_cases("raises"))
 def test_a_fix_leads_to_silence(build: Build, code: str, case: Mapping[str, Any]) -> None:
     """Applied, a fix takes its finding away and brings no error that was not there before."""
-    before = _findings(build, case["edits"])
+    before = list_findings(build, case["edits"])
     found = next(finding for finding in before if finding.code == code)
     if not found.fix:
         return
-    after = _findings(build, _fixed(case["edits"], found))
+    after = list_findings(build, _fixed(case["edits"], found))
     assert found not in after
-    assert len(_of(code, after)) < len(_of(code, before))
+    assert len(list_of(code, after)) < len(list_of(code, before))
     errors = {finding.code for finding in before if finding.severity == "error"}
     worse = [f for f in after if f.severity == "error" and f.code not in errors]
     assert not worse, worse[0].message
@@ -178,10 +163,10 @@ OF_TRAINING = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize(("code", "case"), _cases("raises"))
+@pytest.mark.parametrize(("code", "case"), list_cases("raises"))
 def test_a_safe_fix_trains_the_same_model(build: Build, code: str, case: Mapping[str, Any]) -> None:
     """What `--fix` does without `--unsafe` changes no decision of training, no loss, no output."""
-    found = next(f for f in _findings(build, case["edits"]) if f.code == code)
+    found = next(f for f in list_findings(build, case["edits"]) if f.code == code)
     if not found.fix or found.fix_safety == "unsafe":
         return
     before, after = build(case["edits"]), build(_fixed(case["edits"], found))
@@ -204,9 +189,12 @@ def _of_training(spec: Spec, facts: Facts) -> Mapping[str, Any] | None:
 
 def test_fixes_of_both_kinds(build: Build) -> None:
     """Of the fixes that the cases show some are safe and some are not."""
-    raised = ((param.values[0], param.values[1]["edits"]) for param in _cases("raises"))
+    raised = ((param.values[0], param.values[1]["edits"]) for param in list_cases("raises"))
     kinds = [
-        f.fix_safety for code, edits in raised for f in _of(code, _findings(build, edits)) if f.fix
+        f.fix_safety
+        for code, edits in raised
+        for f in list_of(code, list_findings(build, edits))
+        if f.fix
     ]
     assert kinds.count("safe") >= 15
     assert kinds.count("unsafe") >= 15
@@ -214,8 +202,10 @@ def test_fixes_of_both_kinds(build: Build) -> None:
 
 def test_many_rules_have_fixes(build: Build) -> None:
     """What a change of the spec cures is cured by a command."""
-    raised = ((param.values[0], param.values[1]["edits"]) for param in _cases("raises"))
-    fixed = {code for code, edits in raised for f in _of(code, _findings(build, edits)) if f.fix}
+    raised = ((param.values[0], param.values[1]["edits"]) for param in list_cases("raises"))
+    fixed = {
+        code for code, edits in raised for f in list_of(code, list_findings(build, edits)) if f.fix
+    }
     assert len(fixed) >= 30
 
 
@@ -236,53 +226,3 @@ def _fixed(edits: Mapping[str, Any], found: Finding) -> dict[str, Any]:
         else:
             after[pointer] = step["value"]
     return after
-
-
-def test_every_phase_of_the_memory_plan_has_its_word(build: Build) -> None:
-    """FTC420 names the phase with the peak: training's own, a reference's and generation."""
-    sampled = _case_of("FTC594")
-    compared = {**_case_of("FTC270"), "/spec/objective/reference": "adapter_off"}
-    phases = set[str]()
-    for edits in ({}, sampled, compared):
-        spec, facts = build(edits)
-        every = known(facts)
-        assert every is not None
-        phases |= set(make_plan(spec, every).memory.phases)
-    assert {"reference", "generation"} <= phases
-    assert {f"phase.{phase}" for phase in phases} <= set(read_messages("en"))
-
-
-def _case_of(code: str) -> Mapping[str, Any]:
-    cases = json.loads((FOLDER / f"{code}.json").read_text(encoding="utf-8"))
-    edits: Mapping[str, Any] = cases["raises"][0]["edits"]
-    return edits
-
-
-@pytest.mark.parametrize(
-    ("code", "edits", "help_says", "never"),
-    [
-        (
-            "FTC351",
-            {"/facts/hardware/network_gbit": 1},
-            "a network faster than 1 Gbit/s",
-            "network_gbit",
-        ),
-        ("FTC351", {"/facts/hardware/network_gbit": None}, "network_gbit", "faster"),
-        (
-            "FTC421",
-            {"/spec/training/micro_batch": "auto", "/facts/hardware/memory_bytes": 17990000000},
-            "a GPU with more memory",
-            "micro_batch",
-        ),
-    ],
-)
-def test_a_help_names_only_what_can_help(
-    build: Build, code: str, edits: Mapping[str, Any], help_says: str, never: str
-) -> None:
-    """No field is asked for that is set, and none is blamed that the spec leaves out."""
-    case = _case_of(code)
-    found = _of(code, _findings(build, {**case, **edits}))
-    assert found, [each.code for each in _findings(build, {**case, **edits})]
-    assert help_says in found[0].help
-    assert ("fall back" in found[0].message) is (help_says == "a GPU with more memory")
-    assert never not in found[0].help

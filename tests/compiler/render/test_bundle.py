@@ -169,6 +169,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
         "/facts/model/model_type": "falcon",
         "/config/num_key_value_heads": 1,
     },
+    "a class with draft layers": {"/facts/model/architecture": "Qwen3_5ForConditionalGeneration"},
     "a GPT-NeoX": {"/facts/model/architecture": "GPTNeoXForCausalLM"},
     "an adapter of a GPT-NeoX": {
         "/facts/model/architecture": "GPTNeoXForCausalLM",

@@ -42,6 +42,7 @@ run.check_inputs("train")
 options = {"revision": MODEL_REVISION} if args.model == MODEL else {}
 identity = run.identify(args.model, trained, TRAIN_ROWS)
 if not run.is_done(identity):  # torch is imported only if there is something to do
+    from runtime.merge import scored_rows
     from runtime.merge.merged_files import pad_with_end
     from runtime.merge.merging import Job
     from runtime.merge.whole_merging import cast_weights
@@ -51,7 +52,7 @@ if not run.is_done(identity):  # torch is imported only if there is something to
         base=args.model,
         dtype=DTYPE,
         options=options,
-        returns="labels",
+        returns=scored_rows.LABELS,
         finish=[
             pad_with_end,
         ],

@@ -24,7 +24,7 @@ from runtime.prepare.whole_texts import check, find_file
 from runtime.read.csv_files import read_csv
 from runtime.read.text_rows import read_answer
 from runtime.run import Run
-from runtime.tokens.class_records import count_labels, make_classes
+from runtime.tokens.class_records import count_labels, make_classes, read_answers
 from runtime.tokens.encoding import Encoder
 
 HERE = Path(__file__).resolve().parent
@@ -131,7 +131,7 @@ splits = divide(records, SHARES, seed=SEED, stratify=True, by_source=False)
 # Write, and check
 
 write_splits(OUT, records, splits)
-answers = {name: records.read_answers(split) for name, split in splits.items()}
+answers = {name: read_answers(records, split) for name, split in splits.items()}
 labels = count_labels(LABELS, answers)
 write_rows(OUT / "labels.jsonl", labels)
 if unseen := [label["name"] for label in labels if not label["train"]]:

@@ -18,11 +18,11 @@ from trl.experimental.cpo import CPOConfig, CPOTrainer
 from runtime.models.weight_probe import WeightProbe
 from runtime.run import Run
 from runtime.track.tracking import open_tracker
-from runtime.train import upstream
 from runtime.train.best import BestCheckpoint
 from runtime.train.steps import order_rows
 from runtime.train.training import TrainingSession
 from runtime.train.verdict import end_if_worse
+from runtime.upstream import answer_pairs
 
 HERE = Path(__file__).resolve().parent
 DATA, OUT = HERE / "run/data", HERE / "run/train"
@@ -136,7 +136,7 @@ model = AutoModelForCausalLM.from_pretrained(
 # Trainer
 
 best = BestCheckpoint(session)
-upstream.set_pairs(CPOTrainer)
+answer_pairs.set_pairs(CPOTrainer)
 train_rows = train_rows.remove_columns("input_ids")  # each row has two lists of them now
 validation_rows = validation_rows.remove_columns("input_ids")
 tokenizer.pad_token = tokenizer.eos_token

@@ -20,11 +20,11 @@ from runtime.evaluate.teacher import load_teacher
 from runtime.models.adapters import find_fault
 from runtime.run import Run
 from runtime.track.tracking import open_tracker
-from runtime.train import upstream
 from runtime.train.best import BestCheckpoint
 from runtime.train.training import TrainingSession
 from runtime.train.validation_loss import average_loss
 from runtime.train.verdict import end_if_worse
+from runtime.upstream import sampled_answers
 
 HERE = Path(__file__).resolve().parent
 DATA, OUT = HERE / "run/data", HERE / "run/train"
@@ -167,7 +167,7 @@ adapter = LoraConfig(
 # Trainer
 
 best = BestCheckpoint(session)
-upstream.set_prompts_and_answers(DistillationTrainer, train_rows, validation_rows)
+sampled_answers.set_prompts_and_answers(DistillationTrainer, train_rows, validation_rows)
 trainer = DistillationTrainer(
     teacher_model=load_teacher(
         args.teacher,
@@ -185,7 +185,7 @@ trainer = DistillationTrainer(
     callbacks=[session, best],
     peft_config=adapter,
 )
-average_loss(trainer, by_token=True)
+average_loss(trainer)
 
 # -----------------------------------------------------------------------------
 # Train and save

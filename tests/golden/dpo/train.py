@@ -19,11 +19,11 @@ from trl import DPOConfig, DPOTrainer
 from runtime.models.adapters import find_fault
 from runtime.run import Run
 from runtime.track.tracking import open_tracker
-from runtime.train import upstream
 from runtime.train.best import BestCheckpoint
 from runtime.train.steps import order_rows
 from runtime.train.training import TrainingSession
 from runtime.train.verdict import end_if_worse
+from runtime.upstream import preference_rows
 
 HERE = Path(__file__).resolve().parent
 DATA, OUT = HERE / "run/data", HERE / "run/train"
@@ -159,7 +159,7 @@ adapter = LoraConfig(
 # Trainer
 
 best = BestCheckpoint(session)
-upstream.keep_tokens(DPOTrainer)
+preference_rows.keep_tokens(DPOTrainer)
 trainer = DPOTrainer(
     model=model,
     args=config,

@@ -158,7 +158,7 @@ trainer = SFTTrainer(
     callbacks=[session, best],
 )
 sort_rows(trainer)
-average_loss(trainer, by_token=True)
+average_loss(trainer)
 probe = WeightProbe(model)
 
 # -----------------------------------------------------------------------------

@@ -19,11 +19,11 @@ from trl import SFTConfig, SFTTrainer
 from runtime.models.adapters import find_fault
 from runtime.parallel.distributed import DistributedSession
 from runtime.parallel.shards import ShardCheck, save_whole
+from runtime.parallel.shared_evaluation import share_loss
 from runtime.run import Run
 from runtime.track.tracking import open_tracker
 from runtime.train.best import BestCheckpoint
 from runtime.train.sorted_steps import sort_rows
-from runtime.train.validation_loss import average_loss
 from runtime.train.verdict import end_if_worse
 
 HERE = Path(__file__).resolve().parent
@@ -165,7 +165,7 @@ trainer = SFTTrainer(
     peft_config=adapter,
 )
 sort_rows(trainer)
-average_loss(trainer, by_token=True)
+share_loss(trainer, by_token=True)
 
 # -----------------------------------------------------------------------------
 # Train and save

@@ -17,12 +17,12 @@ from trl import SFTConfig, SFTTrainer
 
 from runtime.models.weight_probe import WeightProbe
 from runtime.parallel.distributed import DistributedSession
-from runtime.parallel.shards import ShardCheck
+from runtime.parallel.shards import ShardCheck, gather_weights
+from runtime.parallel.shared_evaluation import share_loss
 from runtime.run import Run
 from runtime.track.tracking import open_tracker
 from runtime.train.best import BestCheckpoint
 from runtime.train.sorted_steps import sort_rows
-from runtime.train.validation_loss import average_loss
 from runtime.train.verdict import end_if_worse
 
 HERE = Path(__file__).resolve().parent
@@ -145,8 +145,8 @@ trainer = SFTTrainer(
     callbacks=[session, best, ShardCheck(run)],
 )
 sort_rows(trainer)
-average_loss(trainer, by_token=True)
-probe = WeightProbe(model)
+share_loss(trainer, by_token=True)
+probe = WeightProbe(model, gather_weights)
 
 # -----------------------------------------------------------------------------
 # Train and save

@@ -22,10 +22,10 @@ from runtime.reward import rewards, tool_loop
 from runtime.reward.flat_rewards import REWARD_CURVES, FlatRewards
 from runtime.run import Run
 from runtime.track.tracking import open_tracker
-from runtime.train import upstream
 from runtime.train.best_by_reward import BestByReward
 from runtime.train.training import TrainingSession
 from runtime.train.verdict import end_if_worse
+from runtime.upstream import sampled_answers
 
 HERE = Path(__file__).resolve().parent
 DATA, OUT = HERE / "run/data", HERE / "run/train"
@@ -173,7 +173,7 @@ adapter = LoraConfig(
 
 best = BestByReward(session)
 validation_rows = validation_rows.select(range(EVALUATED_ROWS))
-upstream.set_prompts_of_calls(GRPOTrainer, train_rows, validation_rows)
+sampled_answers.set_prompts_of_calls(GRPOTrainer, train_rows, validation_rows)
 trainer = GRPOTrainer(
     **tool_loop.offer(tool_functions, REWARDS, TOOL_SECONDS),
     model=model,

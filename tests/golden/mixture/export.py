@@ -69,6 +69,7 @@ options = {"revision": MODEL_REVISION} if args.model == MODEL else {}
 identity = run.identify(args.model, trained, TRAIN_ROWS)
 if not run.is_done(identity):  # torch is imported only if there is something to do
     from runtime.merge.adapter_merging import merge_adapter
+    from runtime.merge.language_model import TOKENS
     from runtime.merge.merging import Job
 
     job = Job(
@@ -76,6 +77,7 @@ if not run.is_done(identity):  # torch is imported only if there is something to
         base=args.model,
         dtype=DTYPE,
         options=options,
+        returns=TOKENS,
     )
     merge_adapter(job)
     run.mark_done(identity, MERGED)

@@ -16,6 +16,7 @@ from transformers import AutoTokenizer
 
 from runtime.files import write_json
 from runtime.prepare.data_report import show_row, write_report
+from runtime.prepare.limiting import limit_sources
 from runtime.prepare.mixture import Report, mix, name_sources
 from runtime.prepare.planned import Planned, find_changed
 from runtime.prepare.preparing import check_lengths, look, make_records, start_workers, write_splits
@@ -24,7 +25,8 @@ from runtime.prepare.sources import open_source
 from runtime.prepare.splitting import divide
 from runtime.prepare.whole_texts import check, find_file
 from runtime.read.chat_rows import read_chat
-from runtime.read.text_rows import read_answer, read_instruction
+from runtime.read.instruction_rows import read_instruction
+from runtime.read.text_rows import read_answer
 from runtime.run import Run
 from runtime.tokens.chat_labels import learn_every_answer
 from runtime.tokens.chat_records import make_chats
@@ -152,7 +154,7 @@ work = RowWork(
 workers = start_workers(run, work)
 rows = look(run, workers, work)
 rows.drop_copies()
-rows.limit_sources(SEED)
+limit_sources(rows, SEED)
 plan.check_rows(rows.count_wanted())
 records = make_records(run, workers, work, rows, folder=OUT)
 check_lengths(run, records, max_length=MAX_LENGTH, planned_share=OVERLONG_SHARE)

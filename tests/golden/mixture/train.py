@@ -166,7 +166,7 @@ trainer = SFTTrainer(
     peft_config=adapter,
 )
 order_rows(trainer)
-average_loss(trainer, by_token=True)
+average_loss(trainer)
 trainer.data_collator = keep_apart(trainer.data_collator)
 
 # -----------------------------------------------------------------------------

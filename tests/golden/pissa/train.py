@@ -168,7 +168,7 @@ trainer = SFTTrainer(
     peft_config=adapter,
 )
 sort_rows(trainer)
-average_loss(trainer, by_token=True)
+average_loss(trainer)
 # The adapter is a part of the base, split off: its start is subtracted at the end.
 trainer.model.peft_config["default"].init_lora_weights = True  # else loading would split again
 trainer.model.save_pretrained(f"{session.place}/start", is_main_process=run.rank == 0)

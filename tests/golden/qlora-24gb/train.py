@@ -21,12 +21,12 @@ from runtime.models.adapters import find_fault
 from runtime.run import Run
 from runtime.tokens.packing import keep_apart, pack
 from runtime.track.tracking import open_tracker
-from runtime.train import upstream
 from runtime.train.best import BestCheckpoint
 from runtime.train.steps import order_rows
 from runtime.train.training import TrainingSession
 from runtime.train.validation_loss import average_loss
 from runtime.train.verdict import end_if_worse
+from runtime.upstream import peft_parts
 
 HERE = Path(__file__).resolve().parent
 DATA, OUT = HERE / "run/data", HERE / "run/train"
@@ -178,9 +178,9 @@ trainer = SFTTrainer(
     peft_config=adapter,
 )
 order_rows(trainer)
-average_loss(trainer, by_token=True)
+average_loss(trainer)
 trainer.data_collator = keep_apart(trainer.data_collator)
-upstream.keep_adapter_dtype(trainer.model)
+peft_parts.keep_adapter_dtype(trainer.model)
 
 # -----------------------------------------------------------------------------
 # Train and save

@@ -75,6 +75,7 @@ run.begin()
 run.check_inputs("train")
 identity = run.identify(args.model, trained, TRAIN_ROWS)
 if not run.is_done(identity):  # torch is imported only if there is something to do
+    from runtime.merge.language_model import TOKENS
     from runtime.merge.merging import Job
     from runtime.merge.whole_merging import cast_weights
 
@@ -82,6 +83,7 @@ if not run.is_done(identity):  # torch is imported only if there is something to
         run=run,
         base=args.model,
         dtype=DTYPE,
+        returns=TOKENS,
     )
     cast_weights(job)
     run.mark_done(identity, MERGED)

@@ -21,12 +21,12 @@ from runtime.models.weight_probe import WeightProbe
 from runtime.run import Run
 from runtime.tokens.packing import keep_apart, pack
 from runtime.track.tracking import open_tracker
-from runtime.train import upstream
 from runtime.train.best import BestCheckpoint
 from runtime.train.steps import order_rows
 from runtime.train.training import TrainingSession
 from runtime.train.validation_loss import average_loss
 from runtime.train.verdict import end_if_worse
+from runtime.upstream import fused_head
 
 HERE = Path(__file__).resolve().parent
 DATA, OUT = HERE / "run/data", HERE / "run/train"
@@ -107,7 +107,7 @@ config = SFTConfig(
     full_determinism=True,
 )
 torch.utils.deterministic.fill_uninitialized_memory = False  # it takes a third of the time
-upstream.score_learned_tokens(trl.trainer.utils)
+fused_head.score_learned_tokens(trl.trainer.utils)
 
 # -----------------------------------------------------------------------------
 # Begin, unless the results are up to date
@@ -147,7 +147,7 @@ trainer = SFTTrainer(
     callbacks=[session, best],
 )
 order_rows(trainer)
-average_loss(trainer, by_token=True)
+average_loss(trainer)
 trainer.data_collator = keep_apart(trainer.data_collator)
 probe = WeightProbe(model)
 

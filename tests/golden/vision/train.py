@@ -166,7 +166,7 @@ trainer = SFTTrainer(
     peft_config=adapter,
 )
 sort_rows(trainer)
-average_loss(trainer, by_token=True)
+average_loss(trainer)
 
 # -----------------------------------------------------------------------------
 # Train and save

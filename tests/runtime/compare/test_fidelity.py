@@ -18,7 +18,7 @@ from ftc.runtime.run import Run
 pytest.importorskip("llama_cpp")
 pytest.importorskip("matplotlib")
 from ftc.runtime.compare import fidelity, noise_response, rounding, token_comparison
-from ftc.runtime.export import gguf_answers, gguf_report, quantizing
+from ftc.runtime.export import gguf_answers, gguf_report, quantizing, whole_weights
 from ftc.runtime.llama_cpp import gguf_file
 
 BOUNDS = {"max_divergence": 0.02, "min_agreement": 0.9, "max_perplexity_ratio": 1.05}
@@ -161,7 +161,7 @@ def test_weights_that_are_not_complete_are_named(
     if content is not None:
         (merged / "model-1.safetensors").write_bytes(content)
     with pytest.raises(SystemExit, match=rf"run/merged/model-1\.safetensors {state}"):
-        quantizing.check_weights(Run(tmp_path, stage="quantize"), merged)
+        whole_weights.check_weights(Run(tmp_path, stage="quantize"), merged)
 
 
 @pytest.mark.parametrize("error", [0.0054, 0.02])

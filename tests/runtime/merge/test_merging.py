@@ -13,7 +13,7 @@ from ftc.runtime.run import Run
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
-from ftc.runtime.merge import merging, whole_merging  # noqa: E402 - it needs torch
+from ftc.runtime.merge import language_model, merging, scored_rows, whole_merging  # noqa: E402 - it needs torch
 
 BASE = {"n_ctx": 64, "torch_dtype": "float32", "_name_or_path": "x", "quantization_config": {}}
 Change = Callable[[Any], None]
@@ -48,7 +48,7 @@ def job(tmp_path: Path) -> merging.Job:
     for name in ("chat_template.jinja", "tokenizer.model", "README.md"):
         (base / name).write_text(name, encoding="utf-8")
     shutil.copyfile(run.folder / "train/model/model.safetensors", base / "model.safetensors")
-    return merging.Job(run=run, base=base, dtype="float16")
+    return merging.Job(run=run, base=base, dtype="float16", returns=language_model.TOKENS)
 
 
 def test_the_base_s_layout_is_kept(job: merging.Job) -> None:
@@ -135,15 +135,12 @@ def test_another_model_is_refused(job: merging.Job, change: Change, words: str) 
 
 def test_distances() -> None:
     """Nats per row of labels, per token of text, and shares of the size of rewards."""
-    run = Run(Path(), stage="merge")
     p, q = (torch.log_softmax(torch.tensor(x), dim=-1) for x in ([1.0, 0.0], [0.0, 0.0]))
     nats = float((p.exp() * (p - q)).sum())
-    for returns, shape in (("labels", (2,)), ("tokens", (1, 2))):
-        job = merging.Job(run=run, base="x", dtype="float16", returns=returns)  # type: ignore[arg-type]
-        found = job.find_distance([p.reshape(shape)] * 2, [q.reshape(shape)] * 2)
+    for returns, shape in ((scored_rows.LABELS, (2,)), (language_model.TOKENS, (1, 2))):
+        found = returns.measure([p.reshape(shape)] * 2, [q.reshape(shape)] * 2)
         assert found == pytest.approx(nats)
-    rewards = merging.Job(run=run, base="x", dtype="float16", returns="rewards")
-    assert rewards.find_distance([torch.tensor([3.0])], [torch.tensor([2.0])]) == 0.25
+    assert scored_rows.REWARDS.measure([torch.tensor([3.0])], [torch.tensor([2.0])]) == 0.25
 
 
 def test_what_some_folders_need(tmp_path: Path) -> None:

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from ftc.runtime.run import Run
-from ftc.runtime.track.tracking import DEFAULT, open_tracker, write_table
-from ftc.runtime.track.tracking_tensorboard import Tracker
+from ftc.runtime.track.samples import send_samples, write_table
+from ftc.runtime.track.tracking import DEFAULT, open_tracker
 from ftc.spec.schema import find_field
 
 
@@ -63,9 +63,9 @@ def test_samples_of_one_second_are_all_kept(
     pytest.importorskip("tensorboardX")
     monkeypatch.setenv("TENSORBOARD_LOGGING_DIR", str(tmp_path))
     monkeypatch.setattr("time.time", lambda: 1_790_000_000.0)
-    tracked = Tracker("project", "name")
     for step in (0, 20):
-        tracked.log_samples(step, [{"prompt": "q", "answer": "a", "said": f"step {step}"}])
+        sample = {"prompt": "q", "answer": "a", "said": f"step {step}"}
+        send_samples("tensorboard", step, [sample])
     written = b"".join(path.read_bytes() for path in tmp_path.iterdir())
     assert b"step 0" in written
     assert b"step 20" in written

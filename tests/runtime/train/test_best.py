@@ -18,6 +18,7 @@ from ftc.runtime.reward.flat_rewards import FlatRewards
 from ftc.runtime.train.best import BestCheckpoint
 from ftc.runtime.train.best_by_metric import BestByMetric
 from ftc.runtime.train.best_by_reward import find_variance
+from ftc.runtime.train.early_stopping import EarlyStopping
 from tests.runtime.sessions import make_session
 
 PATIENCE = 3
@@ -58,13 +59,13 @@ def make_trainer(
     With `scores`, the best checkpoint is the one whose answers have the highest.
     """
     session = make_session(folder)
-    best = BestCheckpoint(session, patience=PATIENCE)
+    best = BestCheckpoint(session, stopping=EarlyStopping(PATIENCE))
     by: dict[str, Any] = {}
     if scores is not None:
         best = BestByMetric(
             session,
             rows=10**9,
-            patience=PATIENCE,
+            stopping=EarlyStopping(PATIENCE),
             metric="rouge_l",
             measure=lambda model, _: float(scores[round(model.weight.item())]),
         )

@@ -13,7 +13,8 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 from trl.trainer.sft_config import SFTConfig
 from trl.trainer.sft_trainer import SFTTrainer
 
-from ftc.runtime.train.validation_loss import average_loss, load_batches, split
+from ftc.runtime.parallel.shared_evaluation import share_loss, split
+from ftc.runtime.train.validation_loss import average_loss
 
 LEARNED = (3, 17, 1, 9, 2, 30, 5)  # tokens of each row, after a prompt of two
 
@@ -63,9 +64,10 @@ def evaluate(
         eval_dataset=rows,
         processing_class=AutoTokenizer.from_pretrained(folder),
     )
-    average_loss(trainer, by_token=True)
     if splits:  # as for several processes
-        load_batches(trainer, split(len(rows), config.eval_batch_size, 1))
+        share_loss(trainer, by_token=True)
+    else:
+        average_loss(trainer)
     found: dict[str, Any] = trainer.evaluate()
     assert trainer.state.log_history[-1]["eval_loss"] == found["eval_loss"]
     return found

@@ -13,7 +13,7 @@ import pytest
 from textual.color import Color
 from textual.content import Content
 
-from ftc.tui.voice import LANGUAGES, Language, Voice
+from ftc.tui.languages.voice import LANGUAGES, Language, Voice
 from ftc.tui.watch import screen
 from ftc.tui.watch.app import Watch
 from ftc.tui.watch.curve import CurvePane

@@ -1,0 +1,23 @@
+"""What a model that was trained with its tower computes for a row with images, for its merge."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from transformers import AutoModelForImageTextToText
+
+from .language_model import TOKENS
+from .merging import Returns
+
+
+def see_with(images: Any) -> Returns:
+    """Return how rows are read; `images` is an image_batches.ImageReader.
+
+    A row is whole: the tokens and the pixels of its images belong together.
+    """
+
+    def read(model: Any, row: Any) -> tuple[list[int], Mapping[str, Any]]:
+        ids = row["input_ids"]
+        return ids, images.read_for(model, [row], [ids])
+
+    return replace(TOKENS, find_class=lambda *_, **__: AutoModelForImageTextToText, read=read)

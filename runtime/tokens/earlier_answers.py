@@ -1,0 +1,22 @@
+"""Which tokens of a conversation are an answer before its last one. Standard library only.
+
+The compiler shows masks with the same function.
+"""
+
+from collections.abc import Sequence
+
+from .masking import count_shared
+
+
+def find_learned(
+    ids: Sequence[int], before: Sequence[int], upto: Sequence[int]
+) -> tuple[int, int] | None:
+    """Return where the tokens of an answer begin and end in `ids`, or None if it is not learned.
+
+    `before` are the tokens of everything before the answer, `upto` of everything to its end. If the
+    template writes an earlier answer differently once turns follow it, for example without its
+    reasoning, these are not the tokens that the model would write, and the answer is not learned.
+    """
+    begin, end = count_shared(ids, before), count_shared(ids, upto)
+    # One token at each edge may differ: it contains the first letters of what follows.
+    return (begin, end) if begin >= len(before) - 1 and end >= len(upto) - 1 else None

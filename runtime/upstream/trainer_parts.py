@@ -1,0 +1,47 @@
+"""Every private part of transformers' Trainer that is replaced or read, one function for each.
+
+Each function says why. tests/runtime/upstream/test_upstream.py fails if that part has changed. The
+file, at the version that was tested:
+https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/trainer.py
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+
+def skip_epochs(trainer: Any, is_over: Callable[[], bool]) -> None:
+    """Make the Trainer take no step in an epoch that begins when training is over.
+
+    `Trainer._run_epoch` looks only after a step whether it was the last one: a run that is resumed
+    at its last step, or after it stopped early, would take one step more.
+    """
+    run_epoch = trainer._run_epoch  # noqa: SLF001
+
+    def run_unless_over(**kwargs: Any) -> None:
+        if not is_over():
+            run_epoch(**kwargs)
+
+    trainer._run_epoch = run_unless_over  # noqa: SLF001
+
+
+def set_sampler(trainer: Any, sampler: Any) -> None:
+    """Make the Trainer take its rows in the order of a sampler.
+
+    `Trainer._get_train_sampler` is the only place for it: a DataLoader of one's own is not skipped
+    forward when a run is resumed in the middle of an epoch.
+    """
+    trainer._get_train_sampler = lambda *_: sampler  # noqa: SLF001
+
+
+def find_sampler(trainer: Any) -> Any:
+    """Return the sampler that `set_sampler` has set, or None."""
+    replaced = vars(trainer).get("_get_train_sampler")
+    return None if replaced is None else replaced()
+
+
+def forget_loaders(trainer: Any) -> None:
+    """Make the Trainer build its evaluation's DataLoader again, for another batch size.
+
+    `Trainer._eval_dataloaders` keeps loaders with persistent workers from evaluation to evaluation.
+    """
+    getattr(trainer, "_eval_dataloaders", {}).clear()

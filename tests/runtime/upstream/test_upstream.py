@@ -1,0 +1,215 @@
+"""The private parts of libraries that `runtime/upstream` replaces are as they were.
+
+If one of these tests fails after an upgrade, read the function there for what rests on that part.
+"""
+
+import inspect
+import os
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+
+os.environ.setdefault("TRL_EXPERIMENTAL_SILENCE", "1")  # read once, when ORPO is imported
+
+import trl.trainer.utils
+from peft import PeftModel
+from transformers import AutoModelForCausalLM, AutoModelForImageTextToText, Trainer
+from trl.experimental.cpo import CPOTrainer
+from trl.experimental.orpo import ORPOTrainer
+from trl.trainer.distillation_trainer import DistillationTrainer
+from trl.trainer.dpo_trainer import DPOTrainer
+from trl.trainer.grpo_trainer import GRPOTrainer
+from trl.trainer.kto_trainer import KTOTrainer
+from trl.trainer.rloo_trainer import RLOOTrainer
+
+from ftc.runtime.models import towers
+from ftc.runtime.upstream import answer_pairs, fused_head, sampled_answers, trainer_parts
+from tests.compiler.plan.trace_tower import make_config, make_images
+
+
+def source(part: Any) -> str:
+    """Return the source of a class or a function."""
+    return inspect.getsource(part)
+
+
+def names(function: Any) -> list[str]:
+    """Return the names of a function's parameters."""
+    return list(inspect.signature(function).parameters)
+
+
+def test_an_epoch_is_one_method() -> None:
+    """`train` calls `_run_epoch` with keywords only, once for each epoch."""
+    loop = source(Trainer._inner_training_loop)
+
+    assert "self._run_epoch(\n                model=model," in loop
+    assert "if self.control.should_training_stop:\n                break" in loop
+
+
+def test_no_step_is_taken_once_training_is_over() -> None:
+    """The epoch is skipped."""
+    taken: dict[str, int] = {}
+    trainer = SimpleNamespace(_run_epoch=taken.update)
+    trainer_parts.skip_epochs(trainer, lambda: "first" in taken)
+    trainer._run_epoch(first=1)
+    trainer._run_epoch(second=2)
+
+    assert taken == {"first": 1}
+
+
+def test_training_rows_come_from_one_sampler() -> None:
+    """Of the method the DataLoader of training takes its order."""
+    assert names(Trainer._get_train_sampler) == ["self", "train_dataset"]
+    assert "sampler_fn=self._get_train_sampler" in source(Trainer.get_train_dataloader)
+
+
+def test_loaders_of_evaluations_are_kept() -> None:
+    """By name, and only if the workers are persistent."""
+    build = source(Trainer)
+
+    assert "self._eval_dataloaders[dataloader_key] = dataloader" in build
+    assert 'hasattr(self, "_eval_dataloaders")' in build
+    trainer_parts.forget_loaders(SimpleNamespace())
+
+
+def test_the_fused_head_asks_whether_it_is_compact() -> None:
+    """It scores learned tokens only if `_use_triton` is true of the device."""
+    text = Path(trl.trainer.utils.__file__).read_text(encoding="utf-8")
+
+    assert "compact = _use_triton(hidden_states.device)" in text
+    assert "hidden_states[mask] if compact else" in text
+
+
+@pytest.mark.parametrize("trainer", [DPOTrainer, KTOTrainer])
+def test_rows_are_prepared_by_one_method(trainer: Any) -> None:
+    """Rows come first; the constructor calls it for both splits."""
+    expected = ["self", "dataset", "processing_class", "args", "dataset_name"]
+
+    assert names(trainer._prepare_dataset) == expected
+    assert source(trainer).count("self._prepare_dataset(") >= 2
+
+
+@pytest.mark.parametrize("trainer", [DistillationTrainer, GRPOTrainer, RLOOTrainer])
+def test_prompts_are_tokenized_by_one_method(trainer: Any) -> None:
+    """It returns tokens, images and more fields."""
+    assert names(trainer._tokenize_prompts) == ["self", "prompts"]
+    call = "prompt_ids, images, multimodal_fields = self._tokenize_prompts(prompts)"
+    assert call in source(trainer)
+
+
+def test_a_distillation_generates_in_one_method() -> None:
+    """It gets the tokens of prompts and returns those of answers; evaluations get the data's."""
+    call = "completion_ids = self._generate_single_turn(prompt_ids, images, multimodal_fields)"
+    assert call in source(DistillationTrainer)
+    made = type("Made", (), {"_generate_single_turn": lambda *_: "sampled"})
+    row = {"prompt": "two?", "prompt_ids": [1, 2], "input_ids": [1, 2, 3, 4]}
+    sampled_answers.set_prompts_and_answers(made, [], [row])
+    trainer = made()
+    trainer.model = SimpleNamespace(training=True)
+    assert trainer._generate_single_turn([[1, 2]], None, {}) == "sampled"
+    trainer.model.training = False
+    assert trainer._generate_single_turn([[1, 2]], None, {}) == [[3, 4]]
+    assert trainer._tokenize_prompts(["two?"]) == ([[1, 2]], None, {})
+
+
+def test_evaluations_sample_with_the_same_numbers() -> None:
+    """Training goes on with its own: what it draws does not depend on an evaluation."""
+    made = type("Made", (), {"_generate_single_turn": lambda *_: torch.rand(3).tolist()})
+    sampled_answers.set_prompts_and_seed(made, [])
+    trainer = made()
+    trainer.args, trainer.model = SimpleNamespace(seed=7), SimpleNamespace(training=False)
+    torch.manual_seed(1)
+    first = trainer._generate_single_turn([[1]])
+    trained = torch.rand(1).item()
+    assert trainer._generate_single_turn([[1]]) == first
+    torch.manual_seed(1)
+    assert torch.rand(1).item() == trained
+    trainer.model.training = True
+    assert trainer._generate_single_turn([[1]]) != first
+
+
+@pytest.mark.parametrize("trainer", [ORPOTrainer, CPOTrainer])
+def test_pairs_are_tokenized_by_one_method(trainer: Any) -> None:
+    """It gets a row, and returns both conversations with the names that the collator reads."""
+    assert names(trainer.tokenize_row) == ["self", "feature", "model"]
+    text = source(trainer)
+    assert "self.tokenize_row" in text
+
+    made = type("Made", (), {})
+    answer_pairs.set_pairs(made)
+    row = {"prompt_ids": [1, 2], "chosen_ids": [3], "rejected_ids": [4, 5]}
+    pair = made().tokenize_row(row)
+    assert pair["chosen_input_ids"] == [1, 2, 3]
+    assert pair["rejected_labels"] == [-100, -100, 4, 5]
+    assert pair["rejected_attention_mask"] == [1, 1, 1, 1]
+
+
+@pytest.mark.parametrize("trainer", [GRPOTrainer, RLOOTrainer])
+def test_metrics_of_an_evaluation_are_collected(trainer: Any) -> None:
+    """Batch by batch, until they are logged."""
+    text = source(trainer)
+
+    assert 'self._metrics = {"train": defaultdict(list), "eval": defaultdict(list)}' in text
+    assert 'self._metrics[mode]["reward_std"]' in text
+    assert "self._metrics[mode].clear()" in text
+
+
+def test_an_adapter_is_loaded_in_fp32_by_default() -> None:
+    """The parameter that keeps its type is there, and the Trainer does not set it."""
+    parameters = inspect.signature(PeftModel.load_adapter).parameters
+
+    assert parameters["autocast_adapter_dtype"].default is True
+    assert "autocast_adapter_dtype" not in source(Trainer)
+
+
+def test_the_head_scores_learned_tokens_only(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fewer tokens than TRL scores on a CPU, and the same loss and gradients."""
+    utils: Any = trl.trainer.utils
+    scored: list[int] = []
+    apply = utils._ChunkedLogProbFunction.apply
+
+    def count(hidden: torch.Tensor, *rest: Any) -> Any:
+        scored.append(len(hidden))
+        return apply(hidden, *rest)
+
+    monkeypatch.setattr(utils._ChunkedLogProbFunction, "apply", count)
+    monkeypatch.setattr(utils, "_use_triton", utils._use_triton)
+    ids = torch.arange(3, 63).reshape(3, 20)
+    labels = ids.clone()
+    labels[:, :15] = -100
+    labels[0, 18:] = -100
+
+    def learn() -> tuple[float, Any]:
+        loaded: Any = AutoModelForCausalLM.from_pretrained(model, dtype=torch.float32)
+        utils.add_fused_lm_head(loaded)
+        loss = loaded(input_ids=ids, labels=labels, fused_lm_head=True).loss
+        loss.backward()
+        return loss.item(), loaded.get_input_embeddings().weight.grad
+
+    loss, gradient = learn()
+    fused_head.score_learned_tokens(utils)
+    less, same = learn()
+
+    assert scored == [3 * 19, 5 + 5 + 3]
+    assert less == pytest.approx(loss, rel=1e-6)
+    assert torch.allclose(same, gradient, rtol=1e-4, atol=1e-7)
+
+
+@pytest.mark.parametrize("kept", [False, True])
+def test_a_frozen_tower_gets_no_backward_pass(*, kept: bool) -> None:
+    """With recomputing, transformers gives it one, and the text's embedding keeps its own."""
+    config = make_config("gemma3", layers=1)
+    model: Any = AutoModelForImageTextToText.from_config(config)  # type: ignore[no-untyped-call]
+    model.requires_grad_(requires_grad=False)
+    if kept:
+        towers.pass_gradients_to_text(model)
+    model.train().activation_checkpointing_enable({"use_reentrant": False})
+    images, _, _ = make_images("gemma3", 4)
+
+    seen = model.model.get_image_features(**images).pooler_output
+    embedded = model.get_input_embeddings()(torch.tensor([[1, 2]]))
+
+    assert seen.requires_grad is not kept
+    assert embedded.requires_grad

@@ -1,0 +1,1 @@
+"""A conversation: its state, its answers to questions, and the handlers of requests."""

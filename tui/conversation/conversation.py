@@ -1,0 +1,298 @@
+"""The state of a conversation: the draft, its facts and plan, and their wording.
+
+The handlers of requests work on this state. `session.py` builds on it: it reads messages and calls
+the handlers.
+"""
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from ftc.compiler.plan.plan import Plan
+from ftc.compiler.shortlist import with_usual_rows
+from ftc.spec.finding import Finding
+from ftc.tui.bundle.finish import Finished
+from ftc.tui.bundle.launching import Launched
+from ftc.tui.languages.translation import tell_with_help
+from ftc.tui.languages.voice import Voice
+from ftc.tui.questions.choices import offer
+from ftc.tui.questions.dialogue import Done, Option, Question, Step, ask_goal, concerns, next_step
+from ftc.tui.questions.fact_summary import summarize_facts
+from ftc.tui.questions.gguf_table import tabulate_types
+from ftc.tui.questions.model_table import tabulate
+from ftc.tui.state.draft import Draft, find_differences, written
+from ftc.tui.state.goals import Goal
+from ftc.tui.state.limits import is_over, tell_limit
+from ftc.tui.state.line import Cells, Kind, Line, lay_out
+from ftc.tui.state.served_model import Agent
+from ftc.tui.state.situation import Observer, Situation
+from ftc.tui.understanding.reading import Change, Limit, ModelWish
+
+_TYPES: Final = "/export/types"
+#: Called with a language model's name and each piece of its reply as it arrives.
+Hears = Callable[[str, str], None]
+_LOOKED_UP: Final = frozenset({"/model/id", "/data/source", "/data/sources", "/hardware/gpu"})
+
+
+@dataclass(slots=True, kw_only=True)
+class Conversation:
+    """The draft, its history and the current step; methods return the lines to show.
+
+    `proposal` waits for a yes; `writes` is the goal whose example file is written with it. `saves`
+    is the file that waits for a yes to be written although the draft has errors. `goal` is None
+    while nobody has said it; then the data shows what the model learns. `lacks_data`: the user said
+    that there are no data yet. `model_wish` limits the models on offer, `limit` the time and the
+    money of the run. `tabled` is the table that was shown last. `agent` is the language model, None
+    without one; `hears` shows what it says while it is said, before the reply is whole. `launched`
+    is what the last message started with the bundle.
+    """
+
+    observer: Observer
+    voice: Voice = field(default_factory=Voice)
+    draft: Draft = field(default_factory=Draft)
+    situation: Situation = field(default_factory=Situation)
+    step: Step = field(default_factory=Done)
+    past: list[Draft] = field(default_factory=list)
+    future: list[Draft] = field(default_factory=list)
+    proposal: tuple[Change, ...] = ()
+    writes: Goal | None = None
+    saves: Path | None = None
+    goal: Goal | None = None
+    lacks_data: bool = False
+    model_wish: ModelWish = field(default_factory=ModelWish)
+    limit: Limit = field(default_factory=Limit)
+    tabled: tuple[Line, ...] = ()
+    spec: Path | None = None
+    finished: Finished | None = None
+    launched: Launched | None = None
+    agent: Agent | None = None
+    hears: Hears = lambda _model, _piece: None
+    ended: bool = False
+
+    def apply(self, changes: tuple[Change, ...], *, chosen: bool = False) -> list[Line]:
+        """Make changes; return the lines about them and the next question."""
+        return [*self.change(changes, chosen=chosen), *self.ask()]
+
+    def change(self, changes: tuple[Change, ...], *, chosen: bool = False) -> list[Line]:
+        """Make changes; return the lines about them."""
+        self.past.append(self.draft)
+        self.future.clear()
+        if any(self._is_repeated(change) for change in changes):
+            self.observer.forget()
+        before, self.draft = self.draft, self.draft.changed(changes, chosen=chosen)
+        earlier = self.situation.plan
+        self.look()
+        key = "chosen" if chosen else "noted"
+        what = ", ".join(self._shown(change, before) for change in changes)
+        return [self.line(key, "noted", what=what), *self._found(before), *self._limited(earlier)]
+
+    def _limited(self, earlier: Plan | None) -> Iterator[Line]:
+        """Yield what a new plan takes of the user's limit, if that was unknown or kept before."""
+        plan = self.situation.plan
+        was_over = earlier is not None and is_over(self.limit, earlier)
+        was_priced = earlier is not None and earlier.cost is not None
+        news = plan is not None and (
+            earlier is None
+            or was_over != is_over(self.limit, plan)
+            or was_priced != (plan.cost is not None)
+        )
+        if news:
+            yield from tell_limit(self.limit, plan, self.voice)
+
+    def _is_repeated(self, change: Change) -> bool:
+        """Return whether the change repeats a value whose lookup failed: it may succeed now."""
+        return change.pointer in _LOOKED_UP and change.value == self.draft.get(change.pointer)
+
+    def _found(self, before: Draft) -> Iterator[Line]:
+        """Yield the new facts about the draft's files, model and machine."""
+        folder = self.observer.folder
+        return summarize_facts(before, self.draft, self.situation, folder=folder, voice=self.voice)
+
+    def facts_told(self) -> tuple[Line, ...]:
+        """Return the facts about the draft's files, model and machine."""
+        return tuple(self._found(Draft()))
+
+    def go_to(self, draft: Draft) -> list[Line]:
+        """Replace the draft, and ask the next question."""
+        self.draft = draft
+        self.look()
+        return self.ask()
+
+    def look(self) -> None:
+        """Update the situation and the next step for the current draft."""
+        self.situation = self.observer.look(self.draft)
+        step = next_step(self.draft, self.situation)
+        if self.goal is None and not self.draft.data:
+            step = ask_goal()
+        elif isinstance(step, Question):
+            step = self.offer(step)
+        self.step = step
+
+    def offer(self, question: Question) -> Question:
+        """Return a question with its answers for this draft, goal and wish."""
+        return offer(
+            question,
+            self.draft,
+            self.situation,
+            self.observer,
+            goal=self.goal,
+            model_wish=self.model_wish,
+        )
+
+    def ask(self) -> list[Line]:
+        """Return the current question, preceded by the problem with its last answer."""
+        if isinstance(self.step, Done):
+            return [self.line("done")]
+        lines = []
+        if self.step.trouble is not None:
+            text = self.told(self.step.trouble)
+            lines.append(Line(who="ftc", text=text, kind="trouble"))
+        if self.step.optional:
+            return []
+        question = f"{self.voice.ask(self.step.pointer)}\n{self.voice.why(self.step.pointer)}"
+        if len(self.step.options) > 1 and self.step.options[1].key == "option.repair":
+            question = self.voice.say("which_repair")
+        return [*lines, *self.table(), Line(who="ftc", text=question, kind="question")]
+
+    def table(self) -> list[Line]:
+        """Return the models on offer side by side, and the answers that are not offered.
+
+        What the last table said is not repeated.
+        """
+        if isinstance(self.step, Done):
+            return []
+        table = tabulate(self.step.options, self.voice)
+        told = [_tabled(table), self.line("models.legend")] if table else []
+        model = self.situation.model
+        if self.step.pointer == _TYPES and model is not None:
+            told += [_tabled(tabulate_types(model, self.voice)), self.line("types.legend")]
+        data = self.situation.data
+        if table and (self.goal == "classify" or (data is not None and data.labels)):
+            told.append(self.line("models.for_labels"))
+        if table and data is not None and with_usual_rows(data) != data:
+            rows = with_usual_rows(data).usable_rows
+            told.append(self.line("models.more_rows", rows=rows, now=data.usable_rows))
+        if self.step.withheld:
+            told.append(self.line("withheld", what=self._withheld(self.step.withheld)))
+        before, self.tabled = self.tabled, tuple(told)
+        return [] if before == self.tabled else told
+
+    def _withheld(self, options: tuple[Option, ...]) -> str:
+        """Return the answers that are not offered, each with its error, or a plan without room."""
+        return "".join(f"\n  {self.label(option)}: {self._why_not(option)}" for option in options)
+
+    def _why_not(self, option: Option) -> str:
+        plan, error = option.plan, option.refused
+        if error is None or (plan is not None and plan.memory.fits is False):
+            return self.consequence(option)
+        return error.problem.render(self.voice.language)
+
+    def told(self, finding: Finding) -> str:
+        """Return the finding's message, and its help below."""
+        return tell_with_help(finding, self.voice)
+
+    def label(self, option: Option) -> str:
+        """Return the text of an answer: its own sentence, or else its value."""
+        if option.key is not None:
+            return self.voice.say(option.key, label=option.label)
+        pointer = self.step.pointer if isinstance(self.step, Question) else ""
+        return self.voice.label(pointer, option.label)
+
+    def consequence(self, option: Option) -> str:
+        """Return the consequence of an answer; empty if there is no plan yet."""
+        outlook = "" if option.plan is None else self.outlook(option.plan)
+        told = [self._tell(key, values) for key, values in option.told]
+        return "; ".join(part for part in (*told, outlook) if part)
+
+    def _tell(self, key: str, values: Mapping[str, Any]) -> str:
+        """Return the sentence of a fact; a value whose name ends in `_bytes` is a size."""
+        shown = {
+            name.removesuffix("_bytes"): self.voice.size(value) if "_bytes" in name else value
+            for name, value in values.items()
+        }
+        return self.voice.say(key, **shown)
+
+    def outlook(self, plan: Plan) -> str:
+        """Return a sentence about a plan: whether it fits, the spare memory, and the time."""
+        memory = plan.memory
+        if memory.capacity_bytes is None:
+            seconds = plan.time_seconds
+            time = "" if seconds is None else self.voice.duration(seconds)
+            return self.voice.say("consequence.time", time=time) if time else ""
+        if not memory.fits:
+            needed, capacity = memory.device_bytes, memory.capacity_bytes
+            sizes = {"needed": self.voice.size(needed), "capacity": self.voice.size(capacity)}
+            return self.voice.say("consequence.not", **sizes)
+        spare = self.voice.size(memory.capacity_bytes - memory.device_bytes)
+        if plan.time_seconds is None:
+            return self.voice.say("consequence.fits", spare=spare)
+        time = self.voice.duration(plan.time_seconds)
+        return self.voice.say("consequence.takes", spare=spare, time=time)
+
+    def errors_to_save(self) -> tuple[Finding, ...]:
+        """Return the errors that a spec saved from this draft would have."""
+        return tuple(
+            finding
+            for finding in self.situation.findings
+            if finding.severity == "error" and concerns(finding, self.draft)
+        ) or self.observer.find_missing(self.draft)
+
+    def spec_text(self) -> str:
+        """Return the current spec as text."""
+        return draft_text(self.draft)
+
+    def listed(self, changes: tuple[Change, ...]) -> str:
+        """Return changes as `field = value`."""
+        return ", ".join(self._shown(change, None) for change in changes)
+
+    def _shown(self, change: Change, before: Draft | None) -> str:
+        """Return a change as `field = value`, with another value that it replaces."""
+        name = change.pointer[1:].replace("/", ".")
+        old = None if before is None else before.get(change.pointer)
+        if change.value is None:
+            unset = before is not None and old is None
+            return self.voice.say("planned_already" if unset else "planned_again", name=name)
+        if old is None or old == change.value:
+            return f"{name} = {_value(change.value)}"
+        return self.voice.say("replaced", name=name, new=_value(change.value), old=_value(old))
+
+    def compared(self, changes: tuple[Change, ...], before: Draft | None = None) -> str:
+        """Return each change on a line, with the old and the new value."""
+        old = self.draft if before is None else before
+        return "".join(f"\n  {_differing(change, old)}" for change in changes)
+
+    def told_difference(self, key: str, before: Draft, **values: int) -> Line:
+        """Return a sentence about what differs between an earlier draft and the current one."""
+        found = find_differences(before, self.draft)
+        what = ", ".join(self._shown(change, before) for change in found)
+        text = self.voice.say(key if found else "undone_alike", what=what, **values)
+        return Line(who="ftc", text=text)
+
+    def line(self, key: str, kind: Kind = "said", **values: object) -> Line:
+        """Return a sentence of the catalogue as a line."""
+        return Line(who="ftc", text=self.voice.say(key, **values), kind=kind)
+
+
+def _tabled(cells: Cells) -> Line:
+    return Line(who="ftc", text=lay_out(cells), kind="table", cells=cells)
+
+
+def draft_text(draft: Draft) -> str:
+    """Return the text of a draft's spec."""
+    return json.dumps(written(draft), indent=2, ensure_ascii=False)
+
+
+def _differing(change: Change, draft: Draft) -> str:
+    old, new = (
+        json.dumps(value, ensure_ascii=False) if value is not None else "\u2013"
+        for value in (draft.get(change.pointer), change.value)
+    )
+    return f"{change.pointer[1:].replace('/', '.')}: {old} \u2192 {new}"
+
+
+def _value(value: object) -> str:
+    """Return a value as a sentence shows it."""
+    shown = ", ".join(map(str, value)) if isinstance(value, list) else value
+    return "[]" if shown == "" else str(shown)

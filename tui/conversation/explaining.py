@@ -1,0 +1,102 @@
+"""Answers to "what is X?": X is a term, a code, a field or a decision of the plan."""
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from ftc.compiler.checks.registry import EXPLANATIONS as CHECKS
+from ftc.compiler.knowledge.glossary import find_entry
+from ftc.compiler.plan.translated_reasons import sentence_in
+from ftc.compiler.resolve.explanations import EXPLANATIONS as RESOLVE
+from ftc.spec.explanation import Explanation
+from ftc.spec.explanations import EXPLANATIONS as SPEC
+from ftc.spec.schema import Field, fields
+from ftc.tui.conversation.conversation import Conversation
+from ftc.tui.state.line import Line
+from ftc.tui.understanding.message import fold
+from ftc.tui.understanding.reader import read
+
+_BETWEEN: Final = re.compile(r"^.*\b(?:between|entre) ")
+_AND: Final = re.compile(r"\s+(?:and|or|vs\.?|versus|i|o|y|e)\s+|,\s*")
+
+
+def explain(conversation: Conversation, about: str) -> list[Line]:
+    """Return the explanation of a topic, and its effect on this draft."""
+    lines = [
+        *tell_page(conversation, about),
+        *tell_meaning(conversation, about),
+        *tell_reason(conversation, about),
+    ]
+    lines += _consequence(conversation, about)
+    several = topics(about)
+    if not lines and len(several) > 1:
+        lines = [line for topic in several for line in tell_meaning(conversation, topic)]
+    return lines or [conversation.line("no_page", topic=about)]
+
+
+def topics(about: str) -> list[str]:
+    """Return each topic that the words name: two for "the difference between LoRA and QLoRA"."""
+    bare = _BETWEEN.sub("", fold(about))
+    return [topic for topic in _AND.split(bare) if topic]
+
+
+def tell_page(conversation: Conversation, about: str) -> Iterator[Line]:
+    """Yield the explanation of a code, introduced in the user's language."""
+    wanted = about.strip().lower()
+    explanations: tuple[Explanation, ...] = (*SPEC, *RESOLVE, *CHECKS)
+    for explanation in explanations:
+        if wanted in (explanation.code.lower(), explanation.name):
+            intro = conversation.voice.say("page_of", code=explanation.code, name=explanation.name)
+            yield Line(who="ftc", text=f"{intro}\n\n{explanation.text.strip()}", kind="page")
+            return
+
+
+def tell_meaning(conversation: Conversation, about: str) -> Iterator[Line]:
+    """Yield the text of the glossary or of a field."""
+    entry = find_entry(about)
+    if entry is not None:
+        yield Line(who="ftc", text=f"{entry.term}: {entry.text[conversation.voice.language]}")
+        return
+    field = _field(about)
+    if field is not None:
+        why = conversation.voice.why(field.pointer)
+        yield Line(who="ftc", text=f"{field.name}: {conversation.voice.ask(field.pointer)} {why}")
+
+
+def _field(about: str) -> Field | None:
+    """Return the field that the words name, by dotted name, key or title."""
+    wanted = fold(about).replace(" ", "_")
+    for field in fields():
+        title = fold(str(field.schema["title"])).replace(" ", "_")
+        if wanted in (field.name, field.name.rpartition(".")[2], title):
+            return field
+    return None
+
+
+def tell_reason(conversation: Conversation, about: str) -> Iterator[Line]:
+    """Yield the reason for a decision of the plan."""
+    plan = conversation.situation.plan
+    if plan is None:
+        return
+    changes = read(about, {}).changes
+    values = {fold(str(change.value)) for change in changes}
+    values |= {change.pointer.rpartition("/")[2] for change in changes}
+    wanted = values | {fold(about), fold(about).replace(" ", "_")}
+    for name, decision in plan.decisions.items().items():
+        if wanted & {name, fold(str(decision.value))} - {"true", "false"}:
+            because = sentence_in(conversation.voice.language, decision.because)
+            value = conversation.voice.show(decision.value)
+            yield conversation.line("plan_chose", name=name, value=value, because=because)
+            return
+
+
+def _consequence(conversation: Conversation, about: str) -> Iterator[Line]:
+    """Yield the plan of this draft with the named value."""
+    changes = read(about, conversation.draft.data).changes
+    if not changes or conversation.situation.known is None:
+        return
+    plan = conversation.observer.look(conversation.draft.changed(changes), offers=False).plan
+    if plan is not None:
+        yield conversation.line(
+            "with_it", what=conversation.listed(changes), plan=conversation.outlook(plan)
+        )

@@ -1,0 +1,96 @@
+"""The dialogue about the goal: it is asked first, and it decides which data is needed."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+from ftc.spec.finding import EnvironmentFailure
+from ftc.tui.conversation.conversation import Conversation
+from ftc.tui.languages.translation import tell_failure
+from ftc.tui.questions.dialogue import GOAL, Option, ask_goal
+from ftc.tui.state.draft import Draft
+from ftc.tui.state.goals import Goal, free_name, objective_of, write_examples
+from ftc.tui.state.likely_files import list_likely
+from ftc.tui.state.line import Line
+from ftc.tui.understanding.reading import Change, Reading
+
+_DEFAULT: Final = "sft"
+
+
+def take_option(conversation: Conversation, option: Option, *, chosen: bool = False) -> list[Line]:
+    """Take an answer on offer: a goal, an example file, or changes."""
+    if option.goal is not None:
+        return settle_goal(conversation, option.goal)
+    if option.writes is not None:
+        return write_and_use(conversation, option.changes, option.writes)
+    return conversation.apply(option.changes, chosen=chosen)
+
+
+def settle_goal(conversation: Conversation, goal: Goal) -> list[Line]:
+    """Take the goal, say which data it needs, and ask for them or offer to write examples."""
+    conversation.goal = goal
+    told = [tell_goal(conversation, goal)]
+    objective = objective_of(goal)
+    if objective not in (_DEFAULT, conversation.draft.get("/objective/type")):
+        change = Change(pointer="/objective/type", value=objective, words=objective)
+        told += conversation.change((change,))
+    conversation.look()
+    has_data = conversation.draft.has("/data/source")
+    some = has_data or list_likely(conversation.observer.folder)
+    if some and not conversation.lacks_data:
+        return [*told, *conversation.ask()]
+    return [*told, *offer_examples(conversation, goal)]
+
+
+def tell_goal(conversation: Conversation, goal: Goal) -> Line:
+    """Return the sentence about a goal and the data that it needs."""
+    return conversation.line(
+        "goal.noted",
+        goal=conversation.voice.say(f"goal.{goal}"),
+        data=conversation.voice.say(f"goal.{goal}.data"),
+    )
+
+
+def with_objective(reading: Reading, goal: Goal, draft: Draft) -> Reading:
+    """Return the reading with the objective of the goal, unless one is set or named."""
+    objective = objective_of(goal)
+    named = any(change.pointer == GOAL for change in reading.changes)
+    if objective == _DEFAULT or named or draft.has(GOAL):
+        return reading
+    change = Change(pointer=GOAL, value=objective, words=reading.used[0])
+    return replace(reading, changes=(*reading.changes, change))
+
+
+def answer_without_data(conversation: Conversation) -> list[Line]:
+    """Explain how data are made, and offer an example file; the goal is asked first."""
+    if conversation.goal is None:
+        conversation.lacks_data = True
+        conversation.step = ask_goal()
+        return [conversation.line("goal.needed"), *conversation.ask()]
+    return offer_examples(conversation, conversation.goal)
+
+
+def offer_examples(conversation: Conversation, goal: Goal) -> list[Line]:
+    """Explain how to make data for the goal, and offer to write an example file."""
+    name = free_name(goal, conversation.observer.folder)
+    conversation.proposal = (Change(pointer="/data/source", value=name, words=name),)
+    conversation.writes = goal
+    return [
+        conversation.line("data.how", how=conversation.voice.say(f"goal.{goal}.how")),
+        conversation.line("examples.offer", "proposal", file=name),
+    ]
+
+
+def write_and_use(
+    conversation: Conversation, changes: tuple[Change, ...], goal: Goal
+) -> list[Line]:
+    """Write the example file that the changes name, and make the changes."""
+    name = str(changes[0].value)
+    path = Path(conversation.observer.folder / name)
+    try:
+        rows = write_examples(path, goal, conversation.voice.language)
+    except EnvironmentFailure as failure:
+        text = tell_failure(failure, conversation.voice)
+        return [Line(who="ftc", text=text, kind="trouble"), *conversation.ask()]
+    written = conversation.line("examples.written", file=name, rows=rows)
+    return [written, *conversation.apply(changes)]

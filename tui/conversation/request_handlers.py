@@ -1,0 +1,328 @@
+"""The handlers of requests, one function for each: undo, explain, show, save, compile, ..."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Final
+
+from ftc.spec.finding import EnvironmentFailure, Finding
+from ftc.spec.load import load_document
+from ftc.tui.bundle.actions import Act
+from ftc.tui.bundle.finish import finish, is_written, save, say_next, spec_path
+from ftc.tui.bundle.launching import launch
+from ftc.tui.conversation.advice import cheaper, fit, limit, recommend_models, slow, what_if
+from ftc.tui.conversation.conversation import Conversation, draft_text
+from ftc.tui.conversation.explaining import explain
+from ftc.tui.conversation.goal_dialogue import take_option
+from ftc.tui.conversation.judgement import judge
+from ftc.tui.conversation.repair import repair
+from ftc.tui.languages.translation import tell, tell_failure
+from ftc.tui.questions.dialogue import GOAL, Done, Question, next_step
+from ftc.tui.state.chain import chain, free_path
+from ftc.tui.state.draft import Draft, find_differences, read_draft
+from ftc.tui.state.line import Line
+from ftc.tui.understanding.message import fold
+from ftc.tui.understanding.numbers import read_number
+from ftc.tui.understanding.reader import read
+from ftc.tui.understanding.reading import Request
+
+Handler = Callable[[Conversation, str], list[Line]]
+
+
+def handle(conversation: Conversation, request: Request) -> list[Line]:
+    """Handle a request, and return the lines to show."""
+    return _HANDLERS[request.kind](conversation, request.about)
+
+
+def _yes(conversation: Conversation, about: str) -> list[Line]:
+    """Take the suggested answer, or compile if there is no question left."""
+    del about
+    if isinstance(conversation.step, Done):
+        return _compile(conversation, "")
+    return _unsure(conversation, "")
+
+
+def _no(conversation: Conversation, about: str) -> list[Line]:
+    """Drop what was offered; a required question stays open."""
+    del about
+    if isinstance(conversation.step, Question) and conversation.step.optional:
+        return [conversation.line("dropped"), *conversation.go_to(conversation.draft)]
+    return [conversation.line("no_to_what"), *conversation.ask()]
+
+
+def _unsure(conversation: Conversation, about: str) -> list[Line]:
+    """Explain the question, take the suggested answer, and give the reason."""
+    del about
+    step = conversation.step
+    if not isinstance(step, Question):
+        return conversation.ask()
+    if step.suggested is None or not step.options:
+        key = "goal.unsure" if step.pointer == GOAL else "only_you_know"
+        return [conversation.line(key), *conversation.ask()]
+    option = step.options[step.suggested]
+    because = conversation.consequence(option)
+    told = [conversation.line("why", why=conversation.voice.why(step.pointer))]
+    if because:
+        told.append(conversation.line("because", why=because))
+    lines = take_option(conversation, option, chosen=True)
+    return [lines[0], *told, *lines[1:]]
+
+
+def _why(conversation: Conversation, about: str) -> list[Line]:
+    del about
+    told = []
+    if isinstance(conversation.step, Question):
+        told.append(conversation.line("why", why=conversation.voice.why(conversation.step.pointer)))
+    return [*told, *conversation.ask()]
+
+
+def _undo(conversation: Conversation, about: str) -> list[Line]:
+    """Take back the last change, or as many as the message says."""
+    if not conversation.past:
+        return [conversation.line("nothing_to_undo"), *conversation.ask()]
+    count = min(max(int(read_number(fold(about)) or 1), 1), len(conversation.past))
+    before = conversation.draft
+    for _ in range(count):
+        conversation.future.append(conversation.draft)
+        conversation.draft = conversation.past.pop()
+    key = "undone" if count == 1 else "undone_many"
+    told = conversation.told_difference(key, before, **({} if count == 1 else {"n": count}))
+    return [told, *conversation.go_to(conversation.draft)]
+
+
+def _redo(conversation: Conversation, about: str) -> list[Line]:
+    del about
+    if not conversation.future:
+        return [conversation.line("nothing_to_redo"), *conversation.ask()]
+    before = conversation.draft
+    conversation.past.append(before)
+    lines = conversation.go_to(conversation.future.pop())
+    return [conversation.told_difference("redone", before), *lines]
+
+
+def _changes(conversation: Conversation, about: str) -> list[Line]:
+    """List what differs between the draft at the start and now."""
+    del about
+    start = conversation.past[0] if conversation.past else conversation.draft
+    found = find_differences(start, conversation.draft)
+    key = "changes" if found else "changes.none"
+    told = conversation.line(key, what=conversation.compared(found, start))
+    return [told, *conversation.ask()]
+
+
+def _restart(conversation: Conversation, about: str) -> list[Line]:
+    del about
+    conversation.past.append(conversation.draft)
+    conversation.future.clear()
+    conversation.goal = None
+    return [conversation.line("restarted"), *conversation.go_to(Draft())]
+
+
+def _help(conversation: Conversation, about: str) -> list[Line]:
+    del about
+    return [conversation.line("help"), *conversation.ask()]
+
+
+def _hello(conversation: Conversation, about: str) -> list[Line]:
+    del about
+    return [conversation.line("greeting"), *conversation.ask()]
+
+
+def _quit(conversation: Conversation, about: str) -> list[Line]:
+    del about
+    conversation.ended = True
+    return [conversation.line("goodbye")]
+
+
+def _show(conversation: Conversation, about: str) -> list[Line]:
+    del about
+    return [Line(who="ftc", text=conversation.spec_text(), kind="spec"), *conversation.ask()]
+
+
+def _compile(conversation: Conversation, about: str) -> list[Line]:
+    """Write the spec and the bundle, unless a question is still open."""
+    del about
+    if isinstance(next_step(conversation.draft, conversation.situation), Question):
+        return [conversation.line("not_yet"), *conversation.go_to(conversation.draft)]
+    path = spec_path(conversation.draft, conversation.observer.folder, conversation.spec)
+    try:
+        finished = finish(conversation.draft, path)
+    except EnvironmentFailure as failure:
+        return [_failed(conversation, failure)]
+    conversation.spec, conversation.finished = finished.spec, finished
+    if finished.bundle is None:
+        return [_told(conversation, finding) for finding in finished.findings]
+    tree = "\n".join(f"  {name}" for name in finished.files)
+    warnings = [_told(conversation, finding) for finding in finished.findings]
+    compiled = conversation.line("compiled", spec=path, bundle=finished.bundle, files=tree)
+    return [*warnings, compiled, Line(who="ftc", text=say_next(finished, conversation.voice))]
+
+
+def _save(conversation: Conversation, about: str) -> list[Line]:
+    """Write the spec to the named file, or to its own."""
+    folder = conversation.observer.folder
+    path = folder / about if about else spec_path(conversation.draft, folder, conversation.spec)
+    if path.suffix not in (".json", ".yaml", ".yml"):
+        path = path.with_name(path.name + ".json")
+    if path.exists() and path != conversation.spec:
+        return [conversation.line("taken", path=path)]
+    if errors := conversation.errors_to_save():
+        conversation.saves = path
+        what = "\n".join(f"  {tell(error, conversation.voice)}" for error in errors)
+        asked = conversation.line(
+            "save.errors", "proposal", count=len(errors), what=what, path=path
+        )
+        return [asked]
+    return save_at(conversation, path)
+
+
+def save_at(conversation: Conversation, path: Path) -> list[Line]:
+    """Write the spec to a file, and ask the open question again."""
+    try:
+        save(conversation.draft, path)
+    except EnvironmentFailure as failure:
+        return [_failed(conversation, failure)]
+    conversation.spec = path
+    return [conversation.line("saved", path=path), *conversation.ask()]
+
+
+def _load(conversation: Conversation, about: str) -> list[Line]:
+    """Load a spec from a file as the draft."""
+    path = conversation.observer.folder / about
+    document = load_document(str(path))
+    if isinstance(document, tuple):
+        return [_told(conversation, finding) for finding in document]
+    if not isinstance(document.data, dict):
+        return [conversation.line("no_spec", path=path)]
+    conversation.past.append(conversation.draft)
+    conversation.future.clear()
+    conversation.spec = path if path.suffix == ".json" else None
+    return [conversation.line("loaded", path=path), *conversation.go_to(read_draft(document.data))]
+
+
+def _retry(conversation: Conversation, about: str) -> list[Line]:
+    """Repeat the lookups that failed, and show the result."""
+    del about
+    conversation.observer.forget()
+    lines = conversation.go_to(conversation.draft)
+    return [conversation.line("retried"), *conversation.facts_told(), *lines]
+
+
+def _plan(conversation: Conversation, about: str) -> list[Line]:
+    """Show the plan: whether it fits, the peak memory, the time."""
+    del about
+    plan = conversation.situation.plan
+    if plan is None:
+        return [conversation.line("no_plan"), *conversation.ask()]
+    return [conversation.line("plan_is", plan=conversation.outlook(plan)), *conversation.ask()]
+
+
+def _models(conversation: Conversation, about: str) -> list[Line]:
+    """Ask for the model, with the current shortlist."""
+    del about
+    return recommend_models(conversation)
+
+
+def _explain(conversation: Conversation, about: str) -> list[Line]:
+    """Explain a term, and ask the open question again."""
+    return [*explain(conversation, about), *conversation.ask()]
+
+
+def _judge(conversation: Conversation, about: str) -> list[Line]:
+    """Answer a question with the planner, or with another request."""
+    lines, request = judge(conversation, about)
+    return lines if request is None else handle(conversation, request)
+
+
+def _later(conversation: Conversation, about: str) -> list[Line]:
+    """Write the spec of a second training that follows this one; the draft does not change."""
+    second = chain(conversation.draft, read(about, {}).changes)
+    if second is None:
+        return [conversation.line("later"), *conversation.ask()]
+    path = free_path(conversation.observer.folder, second.data["name"])
+    try:
+        save(second, path)
+    except EnvironmentFailure as failure:
+        return [_failed(conversation, failure)]
+    told = conversation.line(
+        "chained",
+        path=path,
+        first=conversation.draft.get("/name"),
+        spec=draft_text(second),
+    )
+    return [told, *conversation.ask()]
+
+
+def _fix(conversation: Conversation, about: str) -> list[Line]:
+    """Apply the fix of the named finding, or of the gravest that has one."""
+    return repair(conversation, about.upper() or None)
+
+
+def _run(conversation: Conversation, about: str) -> list[Line]:
+    del about
+    return _act(conversation, "run")
+
+
+def _rehearse(conversation: Conversation, about: str) -> list[Line]:
+    del about
+    return _act(conversation, "rehearse")
+
+
+def _watch(conversation: Conversation, about: str) -> list[Line]:
+    del about
+    return _act(conversation, "watch")
+
+
+def _act(conversation: Conversation, act: Act) -> list[Line]:
+    """Do what the bundle's buttons do; a bundle compiled from other settings is not run."""
+    finished = conversation.finished
+    if finished is None or finished.bundle is None:
+        return [conversation.line("bundle.none"), *conversation.ask()]
+    if act != "watch" and not is_written(conversation.draft, finished.spec):
+        return [conversation.line("bundle.other"), *conversation.ask()]
+    try:
+        conversation.launched = launch(act, finished, conversation.voice)
+    except EnvironmentFailure as failure:
+        return [_failed(conversation, failure)]
+    return [Line(who="ftc", text=conversation.launched.told)]
+
+
+def _failed(conversation: Conversation, failure: EnvironmentFailure) -> Line:
+    return Line(who="ftc", text=tell_failure(failure, conversation.voice), kind="trouble")
+
+
+def _told(conversation: Conversation, finding: Finding) -> Line:
+    return Line(who="ftc", text=conversation.told(finding), kind="finding")
+
+
+_HANDLERS: Final[Mapping[str, Handler]] = {
+    "yes": _yes,
+    "no": _no,
+    "unsure": _unsure,
+    "why": _why,
+    "undo": _undo,
+    "redo": _redo,
+    "restart": _restart,
+    "retry": _retry,
+    "hello": _hello,
+    "help": _help,
+    "quit": _quit,
+    "show": _show,
+    "compile": _compile,
+    "save": _save,
+    "load": _load,
+    "plan": _plan,
+    "models": _models,
+    "explain": _explain,
+    "judge": _judge,
+    "later": _later,
+    "what_if": what_if,
+    "fit": fit,
+    "cheaper": cheaper,
+    "faster": slow,
+    "limit": limit,
+    "changes": _changes,
+    "fix": _fix,
+    "run": _run,
+    "rehearse": _rehearse,
+    "watch": _watch,
+}

@@ -1,0 +1,325 @@
+"""Answers to questions about licence, privacy, cost, time, rows and more, from facts."""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Final
+
+from ftc.compiler.knowledge.models import find_model
+from ftc.compiler.plan.plan import Plan
+from ftc.compiler.resolve.facts import DataFacts
+from ftc.tui.conversation.advice import recommend_models, slow
+from ftc.tui.conversation.conversation import Conversation
+from ftc.tui.conversation.goal_dialogue import answer_without_data
+from ftc.tui.conversation.topics import Topic, find_topic
+from ftc.tui.questions.dialogue import Question
+from ftc.tui.state.goals import Goal
+from ftc.tui.state.line import Line
+from ftc.tui.understanding.message import Message, fold
+from ftc.tui.understanding.numbers import read_number
+from ftc.tui.understanding.quantities import read_prices
+from ftc.tui.understanding.reader import read
+from ftc.tui.understanding.reading import Change, Request
+
+#: What a licence allows, by the beginning of its identifier; the first that matches counts.
+_LICENCES: Final[Mapping[str, str]] = {
+    "apache": "free", "mit": "free", "bsd": "free", "llama": "llama", "gemma": "gemma",
+    "cc-by-nc": "research", "qwen-research": "research", "mrl": "research",
+    "cc-by-sa": "share_alike", "cc-by": "free",
+}  # fmt: skip
+#: Rows with which a goal is usually reached, and below which it usually is not.
+_ENOUGH_ROWS: Final[Mapping[Goal, tuple[int, int]]] = {
+    "classify": (1000, 200),
+    "style": (500, 100),
+    "tools": (1000, 300),
+    "preferences": (2000, 500),
+    "retrieval": (1000, 300),
+}
+_ROWS_PER_LABEL: Final = 50
+_MOST_PARTS: Final = 3
+_COUNTED: Final = re.compile(
+    r"(\d+(?:[.,]\d+)*)\s*(?:\w+ )?"
+    r"(?:rows?|examples?|samples?|files|exemples|mostres|filas|ejemplos|muestras)\b"
+)
+#: Topics that a question only has if it names no value that the planner can compare.
+_WITHOUT_VALUES: Final = frozenset({"cost", "memory", "models", "slow", "time"})
+#: Requests that a question about a topic may be read as.
+_ASIDES: Final = frozenset({"explain", "judge", "plan"})
+
+Answer = Callable[[Conversation, str], list[Line]]
+
+
+def answer_question(
+    conversation: Conversation, text: str, request: Request | None
+) -> list[Line] | None:
+    """Return the answer to a question about a topic, and the open question again.
+
+    None if the message has another request, no topic, or a value that the planner can compare.
+    """
+    if request is not None and request.kind not in _ASIDES:
+        return None
+    topic = find_topic(text)
+    if topic is None:
+        return None
+    about = request.about if request is not None else ""
+    if topic in _WITHOUT_VALUES and about and read(about, conversation.draft.data).changes:
+        return None
+    return _ANSWERS[topic](conversation, text)
+
+
+def _told(conversation: Conversation, *lines: Line) -> list[Line]:
+    """Return the lines, and the open question after them."""
+    step = conversation.step
+    if isinstance(step, Question) and step.optional:
+        return [*lines, *conversation.go_to(conversation.draft)]
+    return [*lines, *conversation.ask()]
+
+
+def _licence(conversation: Conversation, text: str) -> list[Line]:
+    del text
+    name = conversation.draft.get("/model/id")
+    known = find_model(str(name)) if name else None
+    facts = conversation.situation.model
+    licence = facts.licence if facts is not None else known.licence if known else None
+    if name is None:
+        return _told(conversation, conversation.line("topic.licence.any"))
+    if licence is None:
+        return _told(conversation, conversation.line("topic.licence.unknown", model=name))
+    kinds = (kind for start, kind in _LICENCES.items() if licence.casefold().startswith(start))
+    kind = next(kinds, "other")
+    allowed = conversation.voice.say(f"licence.{kind}")
+    return _told(
+        conversation,
+        conversation.line("topic.licence", model=name, licence=licence, allowed=allowed),
+    )
+
+
+def _privacy(conversation: Conversation, text: str) -> list[Line]:
+    del text
+    tracking = conversation.draft.get("/tracking/type")
+    lines = [conversation.line("topic.privacy")]
+    if tracking not in (None, "none", "tensorboard"):
+        lines.append(conversation.line("topic.privacy.tracking", service=tracking))
+    return _told(conversation, *lines)
+
+
+def _cost(conversation: Conversation, text: str) -> list[Line]:
+    plan, voice = conversation.situation.plan, conversation.voice
+    if asked := tuple(read_prices(Message(text))):  # "at $2 an hour": tried, not set
+        tried = conversation.draft.changed(asked)
+        plan = conversation.observer.look(tried, offers=False).plan
+    if plan is None or plan.time is None:
+        return _told(conversation, conversation.line("topic.cost.any"))
+    if plan.cost is None:
+        time = voice.duration(plan.time.total_seconds)
+        count = plan.decisions.world.value
+        line = conversation.line("topic.cost.no_price", time=time, count=count)
+        return [*_time_told(conversation, plan), *_told(conversation, line)]
+    money = {key: round(getattr(plan.cost, key), 2) for key in ("total", "low", "high")}
+    return _told(conversation, conversation.line("topic.cost", **money))
+
+
+def _time(conversation: Conversation, text: str) -> list[Line]:
+    del text
+    plan = conversation.situation.plan
+    if plan is None or plan.time is None:
+        return _told(conversation, conversation.line("no_plan"))
+    return _told(conversation, *_time_told(conversation, plan))
+
+
+def _time_told(conversation: Conversation, plan: Plan) -> list[Line]:
+    if plan.time is None:
+        return []
+    span = conversation.voice.duration
+    return [
+        conversation.line(
+            "topic.time",
+            time=span(plan.time.total_seconds),
+            low=span(plan.time.low_seconds),
+            high=span(plan.time.high_seconds),
+            training=span(plan.time.training_seconds),
+            steps=plan.decisions.total_steps.value,
+        )
+    ]
+
+
+def _memory(conversation: Conversation, text: str) -> list[Line]:
+    del text
+    plan = conversation.situation.plan
+    if plan is None:
+        return _told(conversation, conversation.line("no_plan"))
+    size = conversation.voice.size
+    parts = plan.memory.parts.get(plan.memory.largest_phase, {})
+    largest = sorted(parts.items(), key=lambda part: -part[1])[:_MOST_PARTS]
+    named = ", ".join(
+        f"{conversation.voice.say(f'part.{name}')} {size(value)}" for name, value in largest
+    )
+    peak = size(plan.memory.device_bytes)
+    outlook = conversation.outlook(plan)
+    return _told(
+        conversation, conversation.line("topic.memory", peak=peak, parts=named, plan=outlook)
+    )
+
+
+def _dropped(conversation: Conversation, text: str) -> list[Line]:
+    """Say how many rows are left out, and why."""
+    del text
+    facts = conversation.situation.data
+    if facts is None:
+        return _told(conversation, conversation.line("topic.dropped.any"))
+    kinds = {
+        "blank": facts.blank_rows,
+        "duplicate": facts.duplicate_rows,
+        "malformed": facts.malformed_rows,
+        "limit": max(0, _clean_rows(facts) - facts.usable_rows),
+    }
+    reasons = [
+        conversation.voice.say(f"topic.dropped.{kind}", rows=rows)
+        for kind, rows in kinds.items()
+        if rows
+    ]
+    told = [
+        conversation.line(
+            "topic.dropped" if reasons else "topic.dropped.none",
+            rows=facts.rows,
+            used=facts.usable_rows,
+            reasons=", ".join(reasons),
+        )
+    ]
+    plan = conversation.situation.plan
+    if plan is not None:
+        held = plan.decisions.validation_rows.value + plan.decisions.test_rows.value
+        told.append(conversation.line("topic.dropped.held", held=held))
+    return _told(conversation, *told)
+
+
+def _clean_rows(facts: DataFacts) -> int:
+    return facts.rows - facts.blank_rows - facts.duplicate_rows - facts.malformed_rows
+
+
+def _rows(conversation: Conversation, text: str) -> list[Line]:
+    """Judge the number of rows that the message names, or that the data has."""
+    facts = conversation.situation.data
+    match = _COUNTED.search(fold(text))
+    rows = read_number(match[1]) if match else None
+    if rows is None and facts is not None:
+        rows = facts.usable_rows
+    goal: Goal = conversation.goal or ("classify" if facts and facts.labels else "style")
+    enough, few = _ENOUGH_ROWS[goal]
+    rule = conversation.line("topic.rows.rule", enough=enough, few=few, goal=_named(conversation))
+    if rows is None:
+        return _told(conversation, rule)
+    verdict = "enough" if rows >= enough else "some" if rows >= few else "few"
+    lines = [conversation.line(f"topic.rows.{verdict}", rows=int(rows)), rule]
+    lines += _scarce_labels(conversation)
+    plan = conversation.situation.plan
+    if plan is not None:
+        held = plan.decisions.validation_rows.value + plan.decisions.test_rows.value
+        lines.append(conversation.line("topic.rows.measured", held=held))
+    return _told(conversation, *lines)
+
+
+def _named(conversation: Conversation) -> str:
+    facts = conversation.situation.data
+    goal = conversation.goal or ("classify" if facts is not None and facts.labels else "style")
+    return conversation.voice.say(f"goal.{goal}")
+
+
+def _scarce_labels(conversation: Conversation) -> Iterator[Line]:
+    """Yield a line about the label with the fewest rows, if they are few."""
+    facts = conversation.situation.data
+    if facts is None or not facts.labels or conversation.goal not in (None, "classify"):
+        return
+    rarest = min(facts.labels, key=lambda label: label.rows)
+    key = "scarce" if rarest.rows < _ROWS_PER_LABEL else "spread"
+    yield conversation.line(
+        f"topic.rows.{key}", label=rarest.name, rows=rarest.rows, least=_ROWS_PER_LABEL
+    )
+
+
+def _overfitting(conversation: Conversation, text: str) -> list[Line]:
+    del text
+    plan = conversation.situation.plan
+    lines = [conversation.line("topic.overfitting")]
+    if plan is not None:
+        decided = plan.decisions
+        key = "stops" if decided.patience.value is not None else "goes_on"
+        lines.append(
+            conversation.line(
+                f"topic.overfitting.{key}",
+                epochs=decided.epochs.value,
+                validation=decided.validation_rows.value,
+                steps=decided.eval_steps.value,
+                patience=decided.patience.value or 0,
+            )
+        )
+    return _told(conversation, *lines)
+
+
+def _resume(conversation: Conversation, text: str) -> list[Line]:
+    """Say what an interrupted run loses, and how it goes on."""
+    del text
+    plan = conversation.situation.plan
+    lines = [conversation.line("topic.resume")]
+    if plan is not None:
+        lines.append(conversation.line("topic.resume.steps", steps=plan.decisions.save_steps.value))
+    return _told(conversation, *lines)
+
+
+def _next(conversation: Conversation, text: str) -> list[Line]:
+    del text
+    return _told(conversation, conversation.line("topic.next"))
+
+
+def _ollama(conversation: Conversation, text: str) -> list[Line]:
+    """Say how Ollama gets the result; propose a GGUF type if none is exported."""
+    del text
+    name = conversation.draft.get("/model/id")
+    model = find_model(str(name)) if name else None
+    if model is not None and not model.convertible:
+        return _told(conversation, conversation.line("topic.ollama.never", model=name))
+    types = conversation.draft.get("/export/types")
+    if types:
+        run = conversation.draft.get("/name") or "my-model"
+        line = conversation.line("topic.ollama", types=", ".join(types), name=run)
+        return _told(conversation, line)
+    change = Change(pointer="/export/types", value=["Q4_K_M"], words="Q4_K_M")
+    conversation.proposal = (change,)
+    what = conversation.compared(conversation.proposal)
+    return [
+        conversation.line("topic.ollama.needs"),
+        conversation.line("judge.take", "proposal", what=what),
+    ]
+
+
+def _models(conversation: Conversation, text: str) -> list[Line]:
+    """Ask for the model, with the models that suit the goal."""
+    if conversation.goal is None and ("label" in fold(text) or "etiquet" in fold(text)):
+        conversation.goal = "classify"
+    return recommend_models(conversation)
+
+
+def _no_data(conversation: Conversation, text: str) -> list[Line]:
+    del text
+    return answer_without_data(conversation)
+
+
+def _slow(conversation: Conversation, text: str) -> list[Line]:
+    return slow(conversation, text)
+
+
+_ANSWERS: Final[Mapping[Topic, Answer]] = {
+    "no_data": _no_data,
+    "licence": _licence,
+    "privacy": _privacy,
+    "slow": _slow,
+    "overfitting": _overfitting,
+    "resume": _resume,
+    "next": _next,
+    "dropped": _dropped,
+    "rows": _rows,
+    "ollama": _ollama,
+    "cost": _cost,
+    "memory": _memory,
+    "time": _time,
+    "models": _models,
+}

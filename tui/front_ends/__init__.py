@@ -1,0 +1,1 @@
+"""The front ends: the screen, the plain lines, and the browser."""

@@ -1,0 +1,1 @@
+"""What is asked next, the answers on offer, and how an answer is read."""

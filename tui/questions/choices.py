@@ -1,0 +1,268 @@
+"""The answers to offer for a question, each with the plan that it leads to."""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from functools import partial
+from pathlib import Path, PurePath
+from typing import Any, Final
+
+from ftc.compiler.resolve.data.files import find_data_files
+from ftc.compiler.resolve.rows.reader import UnreadableError, read_table
+from ftc.compiler.resolve.rows.table import TableFile, inspect_file
+from ftc.compiler.shortlist import METHODS, Pick, Wish, nominal_data, with_usual_rows
+from ftc.spec.finding import Finding
+from ftc.spec.sources import list_sources
+from ftc.tui.questions.dialogue import Option, Question
+from ftc.tui.state.draft import Draft
+from ftc.tui.state.goals import Goal, free_name
+from ftc.tui.state.likely_files import list_likely
+from ftc.tui.state.situation import Observer, Situation
+from ftc.tui.state.unknown_gpu import find_near
+from ftc.tui.understanding.message import fold
+from ftc.tui.understanding.model_wishes import list_wished
+from ftc.tui.understanding.reading import Change, ModelWish
+
+_MOST_FILES: Final = 4
+_MOST_COLUMNS: Final = 8
+_TOO_LARGE: Final = "FTC420"
+_HOST_TOO_SMALL: Final = "FTC422"
+_LARGEST_BYTES: Final = 64 * 1024**2
+_METHODS: Final = ("lora", "qlora", "full")
+_MACHINES: Final = ("auto", "RTX-4090", "A100-SXM4-80GB", "H100-SXM5-80GB")
+_EXPORTS: Final[tuple[tuple[str, ...], ...]] = (("Q4_K_M",), ("Q8_0",), ("Q4_K_M", "Q8_0"), ())
+_LONGEST_NAME: Final = 63
+_MAIN_LANGUAGE: Final = 0.1  # a model should know every language with at least this share of rows
+#: In parameters. Larger models hardly classify better, and are too slow to train on a CPU.
+_MOST_OF_A_SMALL_ONE: Final = 4_500_000_000
+_SHORT_SECONDS: Final = 2 * 3600
+_ANY_MODEL: Final = ModelWish()
+
+Values = Callable[[Draft, Situation, Path], Iterator[tuple[str, Any]]]
+
+
+def offer(
+    question: Question,
+    draft: Draft,
+    situation: Situation,
+    observer: Observer,
+    *,
+    goal: Goal | None = None,
+    model_wish: ModelWish = _ANY_MODEL,
+) -> Question:
+    """Return the question with its answers, each with a plan, and ftc's suggestion.
+
+    Repairs of the question come first. A field without a fixed set of values has no answers. An
+    answer after which the plan does not fit, or has a new error, is withheld while another is left.
+    """
+    values = _VALUES.get(question.pointer)
+    if question.trouble is not None and question.trouble.code == _HOST_TOO_SMALL:
+        models = _models(draft, situation, observer, goal, model_wish)
+        question = replace(question, options=(*question.options, *models))
+    if values is None:
+        return replace(question, suggested=0 if question.options else None)
+    options = [*question.options]
+    if question.pointer == "/model/id":
+        options += _models(draft, situation, observer, goal, model_wish)
+    for label, value in values(draft, situation, observer.folder):
+        change = Change(pointer=question.pointer, value=value, words=label)
+        options.append(Option(label=label, changes=(change,)))
+    if question.pointer == "/data/source" and goal is not None and question.trouble is None:
+        options.append(_examples(goal, observer.folder))
+    withheld: list[Option] = []
+    if question.pointer in _PLANNED and _nearly(draft, question.pointer):
+        options, withheld = plan_options(options, draft, situation, observer)
+    return replace(
+        question,
+        options=tuple(options),
+        withheld=tuple(withheld),
+        suggested=_suggested(question, options),
+    )
+
+
+def plan_options(
+    options: list[Option], draft: Draft, situation: Situation, observer: Observer
+) -> tuple[list[Option], list[Option]]:
+    """Return the answers that lead to a plan without a new error, and the others.
+
+    If there is none without, all are returned: one of them has to be chosen or repaired.
+    """
+    known = {finding.code for finding in situation.findings} - {_TOO_LARGE}
+    sound: list[Option] = []
+    unsound: list[Option] = []
+    for option in options:
+        if option.plan is not None and option.told:  # the shortlist has planned and checked it
+            sound.append(option)
+            continue
+        after = observer.look(draft.changed(option.changes), offers=False)
+        errors = [
+            each for each in after.findings if each.severity == "error" and each.code not in known
+        ]
+        refused = next(iter(errors), None)
+        planned = replace(option, plan=option.plan or after.plan, refused=refused)
+        (unsound if errors else sound).append(planned)
+    return (sound, unsound) if sound else ([replace(each, refused=None) for each in unsound], [])
+
+
+def _examples(goal: Goal, folder: Path) -> Option:
+    """Return the answer that writes a file with example rows."""
+    name = free_name(goal, folder)
+    change = Change(pointer="/data/source", value=name, words=name)
+    return Option(label=name, changes=(change,), key="option.examples", writes=goal)
+
+
+def _nearly(draft: Draft, pointer: str) -> bool:
+    """Return whether an answer to this question completes the input of a plan."""
+    needed = {"/model/id", "/data/source", "/hardware/gpu"} - {pointer}
+    return all(draft.has(each) for each in needed)
+
+
+def _suggested(question: Question, options: list[Option]) -> int | None:
+    """Return the first answer that fits, or the first answer if none is known to fit."""
+    existing = [option for option in options if option.writes is None]
+    only_the_person_knows = question.pointer.startswith("/data/") and len(existing) != 1
+    if not options or only_the_person_knows:
+        return None
+    fitting = (n for n, option in enumerate(options) if option.plan and option.plan.memory.fits)
+    return next(fitting, 0)
+
+
+def _files(draft: Draft, situation: Situation, folder: Path) -> Iterator[tuple[str, Any]]:
+    del draft, situation
+    yield from ((name, name) for name in list_likely(folder)[:_MOST_FILES])
+
+
+def _columns(draft: Draft, situation: Situation, folder: Path) -> Iterator[tuple[str, Any]]:
+    """Yield the file's columns without a role; a large file is not read for this."""
+    if situation.spec is None:
+        return
+    source = list_sources(situation.spec.data)[0]
+    found = find_data_files(situation.spec, source, folder=folder)
+    if isinstance(found, Finding):
+        return
+    said = (draft.get("/data/columns") or {}).values()
+    try:
+        if found.paths[0].stat().st_size > _LARGEST_BYTES:
+            return
+        file = inspect_file(found.paths[0], found.format)
+        columns = read_table(file).columns if isinstance(file, TableFile) else ()
+    except (OSError, UnreadableError, ImportError):
+        return
+    yield from ((name, name) for name in columns[:_MOST_COLUMNS] if name not in said)
+
+
+def _none(draft: Draft, situation: Situation, folder: Path) -> Iterator[tuple[str, Any]]:
+    del draft, situation, folder
+    yield from ()
+
+
+def _models(
+    draft: Draft,
+    situation: Situation,
+    observer: Observer,
+    goal: Goal | None,
+    model_wish: ModelWish,
+) -> Iterator[Option]:
+    """Yield the models of the shortlist for the known goal, data, hardware and export.
+
+    If no method is set, a model that only fits with QLoRA also sets the method. For labels, and on
+    a CPU, models are small, and those that train in a short time come first.
+    """
+    if situation.spec is None:
+        return
+    data = with_usual_rows(situation.data or nominal_data())
+    said = draft.get("/method/type")
+    on_cpu = situation.hardware is not None and situation.hardware.kind == "cpu"
+    small = on_cpu or bool(data.labels) or goal == "classify"
+    small = small and model_wish.least is None and model_wish.most is None
+    spoken = (code for code, share in data.languages.items() if share >= _MAIN_LANGUAGE)
+    wish = Wish(
+        spec=situation.spec,
+        data=data,
+        hardware=situation.hardware,
+        languages=tuple(dict.fromkeys((*spoken, *model_wish.languages))),
+        context_tokens=data.lengths.p99,
+        gguf=bool(draft.get("/export/types")),
+        methods=(said,) if said in _METHODS else METHODS,
+        most_parameters=_MOST_OF_A_SMALL_ONE if small else None,
+        allowed=None if model_wish == _ANY_MODEL else list_wished(model_wish),
+    )
+    picks = observer.shortlist(wish)
+    if not picks and wish.allowed is not None:  # what was wished counts more than the data
+        wish = replace(wish, languages=model_wish.languages, most_parameters=None)
+        picks = observer.shortlist(wish)
+    ordered = sorted(picks, key=partial(_patience, wish))
+    by_time = ordered != list(picks)
+    for pick in ordered:
+        name, method = pick.candidate.model.id, pick.candidate.method
+        changes = [Change(pointer="/model/id", value=name, words=name)]
+        if method == "qlora" and said is None:
+            changes.append(Change(pointer="/method/type", value=method, words=name))
+        plan = pick.candidate.plan
+        reason = "soonest" if by_time and pick is ordered[0] else pick.reason
+        yield Option(label=name, changes=tuple(changes), plan=plan, told=tuple(_told(pick, reason)))
+
+
+def _patience(wish: Wish, pick: Pick) -> float:
+    """Return the seconds that a small model takes beyond a short run; 0 for other wishes."""
+    plan = pick.candidate.plan
+    if wish.most_parameters is None or plan is None or plan.time_seconds is None:
+        return 0.0
+    return max(0.0, plan.time_seconds - _SHORT_SECONDS)
+
+
+def _told(pick: Pick, reason: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield the method of a model, why it is offered, and when a larger one would fit."""
+    method = pick.candidate.method
+    if method is not None:
+        yield "model.method", {"method": method}
+    known = "largest_known" if reason == "largest" and method is None else reason
+    yield f"model.reason.{known}", {}
+    larger = pick.larger
+    if larger is not None and larger.plan is not None:
+        needed = larger.plan.memory.device_bytes
+        yield "model.larger", {"model": larger.model.id, "needed_bytes": needed}
+
+
+def _machines(draft: Draft, situation: Situation, folder: Path) -> Iterator[tuple[str, Any]]:
+    """Yield the known names that are nearest to an unknown one, else the usual machines."""
+    del situation, folder
+    said = draft.get("/hardware/gpu")
+    near = find_near(said) if said not in (None, *_MACHINES) else ()
+    yield from ((name, name) for name in (*near, *(_MACHINES[:1] if near else _MACHINES)))
+
+
+def _methods(draft: Draft, situation: Situation, folder: Path) -> Iterator[tuple[str, Any]]:
+    del draft, situation, folder
+    yield from ((name, name) for name in _METHODS)
+
+
+def _exports(draft: Draft, situation: Situation, folder: Path) -> Iterator[tuple[str, Any]]:
+    del draft, situation, folder
+    yield from ((", ".join(types) or "none", list(types)) for types in _EXPORTS)
+
+
+def _names(draft: Draft, situation: Situation, folder: Path) -> Iterator[tuple[str, Any]]:
+    del situation, folder
+    name = slug(PurePath(str(draft.get("/data/source") or "fine-tune")).stem)
+    yield name, name
+
+
+def slug(text: str) -> str:
+    """Return a name that the schema accepts."""
+    return re.sub(r"[^a-z0-9]+", "-", fold(text)).strip("-")[:_LONGEST_NAME].strip("-") or "run"
+
+
+_VALUES: Final[Mapping[str, Values]] = {
+    "/data/source": _files,
+    "/data/columns/prompt": _columns,
+    "/data/columns/completion": _columns,
+    "/data/columns/messages": _columns,
+    "/data/columns/text": _columns,
+    "/model/id": _none,
+    "/hardware/gpu": _machines,
+    "/method/type": _methods,
+    "/export/types": _exports,
+    "/name": _names,
+}
+_PLANNED: Final = frozenset({"/model/id", "/hardware/gpu", "/method/type", "/export/types"})

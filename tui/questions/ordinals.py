@@ -1,0 +1,41 @@
+"""Answers that point at an offer: "the second one", "el mes petit", "number 3"."""
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+from ftc.compiler.knowledge.models import find_model
+from ftc.tui.questions.dialogue import Option
+from ftc.tui.understanding.lexicon import WORDS, any_of
+from ftc.tui.understanding.message import fold
+
+_ARTICLE: Final = (
+    r"(?:(?:take|use|i(?:'ll)? take|vull|agafa|quiero|usa|dame) )?(?:the |el |la |l')?"
+)
+_NOUN: Final = r"(?: (?:one|option|model|opcio|opcion))?"
+_ORDINALS: Final = tuple(
+    (int(index), re.compile(rf"{_ARTICLE}{any_of(words)}{_NOUN}"))
+    for index, words in WORDS["ordinals"].items()
+)
+_SMALLEST: Final = re.compile(rf"{_ARTICLE}{any_of(WORDS['smallest'])}{_NOUN}")
+_LARGEST: Final = re.compile(rf"{_ARTICLE}{any_of(WORDS['largest'])}{_NOUN}")
+
+
+def find_offer(text: str, options: Sequence[Option]) -> Option | None:
+    """Return the offer that a message points at by its place or its size, or None."""
+    folded = fold(text).strip(" .,!")
+    for index, pattern in _ORDINALS if len(options) > 1 else ():
+        if pattern.fullmatch(folded):
+            return options[index] if -len(options) <= index < len(options) else None
+    sized = [
+        (model.shape.parameters, option)
+        for option in options
+        if (model := find_model(option.label))
+    ]
+    if not sized:
+        return None
+    if _SMALLEST.fullmatch(folded):
+        return min(sized, key=lambda pair: pair[0])[1]
+    if _LARGEST.fullmatch(folded):
+        return max(sized, key=lambda pair: pair[0])[1]
+    return None

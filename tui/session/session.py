@@ -1,0 +1,423 @@
+"""The session: reads each message and answers it; front ends only show the answers."""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cache
+from textwrap import indent
+from typing import Any, Final
+
+from ftc.compiler.knowledge.models import find_model
+from ftc.spec.schema import branches, fields
+from ftc.tui.agent.finder import Finder
+from ftc.tui.agent.hook import consult, disclose, hear, offer_server
+from ftc.tui.conversation.card import make_card
+from ftc.tui.conversation.conversation import Conversation
+from ftc.tui.conversation.goal_dialogue import (
+    settle_goal,
+    take_option,
+    tell_goal,
+    with_objective,
+    write_and_use,
+)
+from ftc.tui.conversation.repair import find_fixable, repair
+from ftc.tui.conversation.request_handlers import handle, save_at
+from ftc.tui.conversation.topic_answers import answer_question
+from ftc.tui.conversation.topics import find_topic
+from ftc.tui.conversation.unused import name_unused
+from ftc.tui.languages.field_names import find_asked, name_field
+from ftc.tui.languages.spoken import find_spoken
+from ftc.tui.languages.voice import Language, Voice
+from ftc.tui.questions.answers import understand
+from ftc.tui.questions.choices import plan_options
+from ftc.tui.questions.detection import detect, make_examples, tell_detection
+from ftc.tui.questions.dialogue import GOAL, Option, Question
+from ftc.tui.questions.ordinals import find_offer
+from ftc.tui.state.draft import Draft, list_values
+from ftc.tui.state.goals import find_goal
+from ftc.tui.state.likely_files import list_spaced, read_columns
+from ftc.tui.state.line import Line, lay_out
+from ftc.tui.state.unknown_gpu import ask_near, ask_suggested
+from ftc.tui.understanding.followup import last_number, read_followup
+from ftc.tui.understanding.hinted import find_wished
+from ftc.tui.understanding.model_wishes import meets
+from ftc.tui.understanding.quantities import takes_by_order
+from ftc.tui.understanding.reader import read
+from ftc.tui.understanding.reading import (
+    Change,
+    Choice,
+    ModelWish,
+    Names,
+    Paste,
+    Reading,
+)
+from ftc.tui.understanding.sentences import is_question
+
+_MOST_KEYS: Final = 40
+#: What begins the plan's names of an adapter's values.
+_ADAPTER: Final = "lora_"
+#: The longest text in which words may hint at a field.
+_LONGEST_WISH: Final = 600
+_FILE: Final = re.compile(r"[^\s\"'`,;:()]+\.(?:csv|jsonl|json)\b")
+
+
+@dataclass(slots=True, kw_only=True)
+class Session(Conversation):
+    """A conversation with its messages. `reply` may be slow, because it reads files and the Hub.
+
+    If it `follows` the user, it answers in the language of the first message, and later in that of
+    two messages in a row. `spoken` is that of the last message whose words show it. `sent` are the
+    user's messages of the conversation that was saved in this folder. `finder` looks for a language
+    model on this machine to offer. `last_number` points to what "make it 128" is about.
+    """
+
+    transcript: list[Line] = field(default_factory=list)
+    kept: Draft | None = None
+    reading: Reading = field(default_factory=Reading)
+    taken: tuple[Change, ...] = ()
+    follows: bool = False
+    spoken: Language | None = None
+    finder: Finder | None = None
+    sent: tuple[str, ...] = ()
+    last_number: str = ""
+
+    def start(self) -> tuple[Line, ...]:
+        """Greet, tell what was found, and ask the first question, or offer to continue a draft."""
+        self.look()
+        found = detect(self.observer.folder)
+        text = tell_detection(found, self.voice)
+        lines = [self.line("greeting"), Line(who="ftc", text=text, kind="found")]
+        if self.kept is not None:
+            kept = self.line("go_on", draft=self._named(self.kept))
+            asked = self.line("go_on.ask", "question")
+            return self._say([*lines, *disclose(self), kept, asked])
+        if not self.draft.data:
+            examples = make_examples(found, self.voice)
+            told = "\n".join((self.voice.say("examples"), *(f"  {each}" for each in examples)))
+            cells = tuple((each,) for each in examples)
+            lines.append(Line(who="ftc", text=told, kind="examples", cells=cells))
+        return self._say([*lines, *disclose(self), *self.ask()])
+
+    def _named(self, draft: Draft) -> str:
+        """Return the values of a draft, one a line, by the names of their fields."""
+        language = self.voice.language
+        values = list_values(draft)
+        rows = tuple((name_field(find_asked(at), language), value) for at, value in values)
+        return indent(lay_out(rows), "  ")
+
+    def fork(self) -> "Session":
+        """Return a copy for a reply in the background; this session does not change."""
+        return replace(
+            self, transcript=[*self.transcript], past=[*self.past], future=[*self.future]
+        )
+
+    def reply(self, text: str) -> tuple[Line, ...]:
+        """Take one message and return ftc's reply."""
+        self.transcript.append(Line(who="you", text=text))
+        self.reading, self.taken, self.launched = Reading(), (), None
+        before = self.draft
+        switched = [*self._follow(text)] if self.follows else []
+        offered = offer_server(self, self.finder)
+        lines = [*switched, *offered, *self._answer(text.strip())]
+        self.last_number = last_number(self.reading.changes or self.taken, self.last_number)
+        if self.draft != before and self.reading.changes:
+            lines = list(self._with_card(text, before, lines))
+        return self._say(lines)
+
+    def _follow(self, text: str) -> Iterator[Line]:
+        """Answer in the language of this message and the one before, if any, and say so."""
+        spoken = find_spoken(text)
+        if spoken is None:
+            return
+        first = sum(line.who == "you" for line in self.transcript) == 1
+        before, self.spoken = self.spoken, spoken
+        if (first or spoken == before) and spoken != self.voice.language:
+            self.voice = Voice(language=spoken)
+            yield self.line("language.follows")
+
+    def _with_card(self, text: str, before: Draft, lines: list[Line]) -> Iterator[Line]:
+        """Yield the lines; the one about the changes also holds the message's card."""
+        unused = () if self.reading.paste else name_unused(self.reading, self.reading.changes, text)
+        card = make_card(self.reading, before, unused)
+        for line in lines:
+            if line.kind != "noted":
+                yield line
+                continue
+            yield replace(line, card=card)
+            if unused:
+                yield self.line("not_used", "unused", words="; ".join(unused))
+
+    def repair(self, code: str | None = None) -> tuple[Line, ...]:
+        """Apply the fix of a finding, by default the gravest that has one."""
+        self.reading, self.taken = Reading(), ()
+        finding = find_fixable(self, code)
+        if finding is not None:
+            self.transcript.append(self.asked_to_fix(finding.code))
+        return self._say(repair(self, code))
+
+    def asked_to_fix(self, code: str) -> Line:
+        """Return the user's line that asks for the fix of a finding."""
+        return Line(who="you", text=self.voice.say("fix.says", code=code))
+
+    def choose(self, index: int) -> tuple[Line, ...]:
+        """Take one of the answers on offer; raises IndexError for another number."""
+        option = self.options[index]
+        self.transcript.append(Line(who="you", text=option.label))
+        return self._say(take_option(self, option))
+
+    @property
+    def awaits_yes(self) -> bool:
+        """Whether a yes or a no is asked for: to a saved draft, a proposal, or a file to write."""
+        return self.kept is not None or bool(self.proposal) or self.saves is not None
+
+    @property
+    def options(self) -> tuple[Option, ...]:
+        """The answers on offer; none while a yes or a no is asked for."""
+        if self.awaits_yes:
+            return ()
+        return self.step.options if isinstance(self.step, Question) else ()
+
+    def _answer(self, text: str) -> list[Line]:
+        if not text:
+            return self.ask()
+        if self.kept is not None:
+            return self._go_on(text)
+        if self.saves is not None and (decided := self._decide_to_save(text)) is not None:
+            return decided
+        if self.proposal and (decided := self._decide(text)) is not None:
+            return decided
+        self.proposal, self.writes = (), None
+        if (heard := hear(self, text, self.finder)) is not None:
+            return heard
+        if (option := self._offered(text)) is not None:
+            self.taken = option.changes
+            return take_option(self, option)
+        now = self.draft.get(self.last_number) if self.last_number else None
+        if (again := read_followup(text, self.last_number, now)) is not None:
+            self.reading = Reading(changes=(again,))
+            return self._take(self.reading, text)
+        pointer = self._asked_field()
+        reading = understand(text, self.draft.data, pointer, self._planned(), self._names(text))
+        if not reading.empty:
+            self.reading = reading
+            return self._take(reading, text)
+        if (aside := self._aside(text)) is not None:
+            return aside
+        if (near := self._wished(text)) is not None:
+            self.reading = Reading(choices=(near,))
+            return self._ask_choice(near)
+        if self.agent is not None:
+            return consult(self, text)
+        return [self.line("not_understood", text=text), *self.ask()]
+
+    def _asked_field(self) -> str | None:
+        """Return the field that a bare answer sets; before the goal is known that is the data."""
+        if not isinstance(self.step, Question):
+            return None
+        return "/data/source" if self.step.pointer == GOAL else self.step.pointer
+
+    def _aside(self, text: str) -> list[Line] | None:
+        """Return the answer to a message about a topic or a goal that sets no field."""
+        asks = is_question(text) or find_topic(text) == "no_data"
+        answer = answer_question(self, text, None) if asks else None
+        if answer is not None:
+            return answer
+        near = ask_near(text) or ask_suggested(text, self._asked_field())
+        found = find_goal(text)
+        if near is None and found is not None and self.situation.plan is not None:
+            near = self._wished(text)
+        if near is not None:
+            self.reading = Reading(choices=(near,))
+            return self._ask_choice(near)
+        if found is None:
+            return None
+        self.reading = Reading(used=(found[1],))
+        return settle_goal(self, found[0])
+
+    def _wished(self, text: str) -> Choice | None:
+        """Return the question that plain words hint at, once a model or data is named."""
+        begun = self.draft.has("/model/id") or self.draft.has("/data/source")
+        return find_wished(text[:_LONGEST_WISH]) if begun else None
+
+    def _take(self, reading: Reading, text: str) -> list[Line]:
+        if reading.request is not None:
+            noted = self.change(reading.changes) if reading.changes else []
+            answer = answer_question(self, text, reading.request)
+            return [*noted, *(answer or handle(self, reading.request))]
+        if reading.paste is not None:
+            return self._take_paste(reading, reading.paste)
+        if self.goal is None and self.situation.plan is None and (found := find_goal(reading.rest)):
+            self.goal = found[0]
+            reading = self.reading = replace(reading, used=(found[1],))
+            reading = self.reading = with_objective(reading, found[0], self.draft)
+        refused = [self._refuse(change) for change in reading.refused]
+        lines = self.apply(reading.changes) if reading.changes else []
+        lines = [*self._remarks(reading), *lines]
+        if reading.asked is None:
+            return [*refused, *(lines or self.ask())]
+        noted = [line for line in lines if line.kind == "noted"]
+        return [*refused, *noted, *self._ask_choice(reading.asked)]
+
+    def _remarks(self, reading: Reading) -> Iterator[Line]:
+        """Yield what the user should know about the values that were read."""
+        if reading.used and self.goal is not None:
+            yield tell_goal(self, self.goal)
+        for change in reading.changes:
+            if takes_by_order(change):
+                yield self.line("sample", what=_label(change.value))
+            unknown = change.pointer.startswith("/data/columns/") and self.situation.data is None
+            if unknown and change.value is not None and not self._names("").columns:
+                yield self.line("column_unchecked", what=_label(change.value))
+
+    def _take_paste(self, reading: Reading, paste: Paste) -> list[Line]:
+        """Say how many lines were pasted, which keys were taken over, and which were not."""
+        if not (reading.changes or paste.left):
+            return [self.line("pasted_text", lines=paste.lines), *self.ask()]
+        taken = self.change(reading.changes) if reading.changes else []
+        left = ", ".join(paste.left[:_MOST_KEYS]) + (", \u2026" if paste.left[_MOST_KEYS:] else "")
+        told = [
+            self.line("pasted", lines=paste.lines, taken=len(reading.changes)),
+            *taken,
+            *([self.line("pasted_left", "unused", keys=left)] if left else []),
+        ]
+        return [*told, *(self._ask_choice(reading.asked) if reading.asked else self.ask())]
+
+    def _refuse(self, change: Change) -> Line:
+        """Say why a value is rejected; the draft does not change."""
+        tried = self.observer.look(Draft().changed((change,)))
+        told = next(map(self.told, tried.findings), self.listed((change,)))
+        return Line(who="ftc", text=told, kind="trouble")
+
+    def _decide(self, text: str) -> list[Line] | None:
+        """Apply or drop the proposal; None if the message does neither."""
+        request = read(text, {}).request
+        if request is None or request.kind not in ("yes", "no"):
+            return None
+        changes, self.proposal = self.proposal, ()
+        writes, self.writes = self.writes, None
+        if request.kind == "no":
+            return [self.line("dropped"), *self.ask()]
+        return self.apply(changes) if writes is None else write_and_use(self, changes, writes)
+
+    def _decide_to_save(self, text: str) -> list[Line] | None:
+        """Save a spec with errors on a yes; None if the message is no decision."""
+        path, self.saves = self.saves, None
+        request = read(text, {}).request
+        if path is None or request is None or request.kind not in ("yes", "no"):
+            return None
+        if request.kind == "yes":
+            return save_at(self, path)
+        return [self.line("dropped"), *self.ask()]
+
+    def _go_on(self, text: str) -> list[Line]:
+        """Restore the saved draft on a yes; any other message is answered with a new draft."""
+        kept, self.kept = self.kept, None
+        request = read(text, {}).request
+        if kept is not None and request is not None and request.kind == "yes":
+            return self.go_to(kept)
+        if request is not None and request.kind == "no":
+            return self.ask()
+        return self._answer(text)
+
+    def _offered(self, text: str) -> Option | None:
+        """Return the answer on offer that a message names by number or by label."""
+        if text.isdecimal() and 1 <= int(text) <= len(self.options):
+            return self.options[int(text) - 1]
+        folded = text.casefold()
+        named = next((each for each in self.options if each.label.casefold() == folded), None)
+        return named or find_offer(text, self.options)
+
+    def _names(self, text: str) -> Names:
+        """Return the files with spaces that a message may name, and the columns of the data."""
+        folder = self.observer.folder
+        files = list_spaced(folder) if "." in text else ()
+        named = [*(name for name in files if name in text), *_FILE.findall(text)]
+        if not named and self.situation.data is not None:
+            return Names(files=files, columns=self.situation.data.columns)
+        source = named[0] if named else self.draft.get("/data/source")
+        columns = read_columns(folder / source) if isinstance(source, str) else ()
+        return Names(files=files, columns=columns)
+
+    def _planned(self) -> dict[str, Any]:
+        """Return the plan's values by the pointers of their fields."""
+        data = self.situation.data
+        rows = {} if data is None else {"/data/max_rows": data.usable_rows}
+        if self.situation.plan is None:
+            return rows
+        decided = self.situation.plan.decisions.items()
+        names = {field.pointer: field.name.rpartition(".")[2] for field in fields()}
+        planned = {
+            at: decided[name].value
+            for at, own in names.items()
+            for name in (own, f"{_ADAPTER}{own}")
+            if name in decided and (name == own or at.startswith("/method/"))
+        }
+        return planned | rows
+
+    def _wish(self, choice: Choice, wish: ModelWish) -> list[Line]:
+        """Keep a wish about the model; ask for one unless the draft's own is as wished."""
+        self.model_wish = self.model_wish.joined(wish)
+        own = self.draft.get("/model/id")
+        known = find_model(str(own)) if own is not None else None
+        if known is not None and meets(self.model_wish, known):
+            return [self.line("wish.met", model=own), *self.ask()]
+        question = self.offer(Question(pointer=choice.pointer))
+        if not question.options:
+            self.model_wish = ModelWish()
+            return [self.line("wish.none", words=choice.words), *self.ask()]
+        self.step, self.tabled = question, ()
+        line = self.line("wish.asked", words=choice.words)
+        return [*self.table(), Line(who="ftc", text=line.text, kind="question")]
+
+    def _ask_choice(self, choice: Choice) -> list[Line]:
+        if choice.wish is not None:
+            return self._wish(choice, choice.wish)
+        options = tuple(
+            Option(
+                label=_label(value),
+                changes=(Change(pointer=choice.pointer, value=value, words=choice.words),),
+            )
+            for value in choice.values
+        )
+        suggested = 0 if options else None
+        self.step = Question(pointer=choice.pointer, options=options, suggested=suggested)
+        if options and choice.pointer == "/model/id" and self.situation.plan is not None:
+            sound, withheld = plan_options([*options], self.draft, self.situation, self.observer)
+            options = tuple(sound)
+            self.step = replace(self.step, options=options, withheld=tuple(withheld))
+        if not options and choice.pointer in _enums():
+            self.step = replace(self.step, options=tuple(_enum_options(choice)))
+        elif not options:
+            self.step = self.offer(self.step)
+        key = choice.why or ("which_one" if options else "which_value")
+        line = self.line(key, words=choice.words, what=_label(choice.values[0] if options else ""))
+        text = line.text if options else f"{line.text}\n{self.voice.ask(choice.pointer)}"
+        return [Line(who="ftc", text=text, kind="question")]
+
+    def _say(self, lines: list[Line]) -> tuple[Line, ...]:
+        self.transcript += lines
+        return tuple(lines)
+
+
+def _label(value: object) -> str:
+    """Return a value as a spec writes it; a text without quotes."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _enum_options(choice: Choice) -> Iterator[Option]:
+    """Yield the values of a field with a fixed set of them."""
+    for value in _enums()[choice.pointer]:
+        change = Change(pointer=choice.pointer, value=value, words=choice.words)
+        yield Option(label=_label(value), changes=(change,))
+
+
+@cache
+def _enums() -> Mapping[str, tuple[Any, ...]]:
+    """Return the values of each field that has a fixed set of them."""
+    found = {}
+    for each in fields():
+        values = [value for branch in branches(each.schema) for value in branch.get("enum", ())]
+        if values:
+            found[each.pointer] = tuple(values)
+    return found

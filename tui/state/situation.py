@@ -1,0 +1,137 @@
+"""The situation: the facts, plan and findings of a draft, as far as they are known."""
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from ftc.compiler.checks.registry import run_checks
+from ftc.compiler.compilation import Compilation
+from ftc.compiler.plan.plan import Plan
+from ftc.compiler.resolve.facts import (
+    DataFacts,
+    Facts,
+    HardwareFacts,
+    KnownFacts,
+    ModelFacts,
+    Unknown,
+    known,
+)
+from ftc.compiler.resolve.resolver import Resolver
+from ftc.compiler.shortlist import Pick, Wish, shortlist
+from ftc.spec.document import Document
+from ftc.spec.finding import Finding
+from ftc.spec.sections import Spec
+from ftc.spec.validate import validate
+from ftc.tui.state.draft import Draft, completed, written
+
+#: The field without which nobody said what a fact is about.
+_NEEDED: Final = {
+    "model": "/model/id",
+    "tokenizer": "/model/id",
+    "data": "/data/source",
+    "hardware": "/hardware/gpu",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Situation:
+    """What is known about a draft; a fact that depends on an unset field is None.
+
+    `findings` are the problems of the draft, with pointers in the long form.
+    """
+
+    spec: Spec | None = None
+    facts: Facts | None = None
+    plan: Plan | None = None
+    findings: tuple[Finding, ...] = ()
+
+    @property
+    def data(self) -> DataFacts | None:
+        """The facts of the data, if it is set and could be read."""
+        facts = self.facts
+        return None if facts is None or isinstance(facts.data, Unknown) else facts.data
+
+    @property
+    def model(self) -> ModelFacts | None:
+        """The facts of the model's files."""
+        facts = self.facts
+        return None if facts is None or isinstance(facts.model, Unknown) else facts.model
+
+    @property
+    def hardware(self) -> HardwareFacts | None:
+        """The facts of the hardware."""
+        facts = self.facts
+        return None if facts is None or isinstance(facts.hardware, Unknown) else facts.hardware
+
+    @property
+    def known(self) -> KnownFacts | None:
+        """All four facts, if all are known."""
+        return None if self.facts is None else known(self.facts)
+
+    def data_problems(self) -> tuple[Finding, ...]:
+        """Return the findings about the data, also while nothing else is known."""
+        found = self.findings
+        if self.plan is None and self.spec is not None and self.facts is not None:
+            found = (*found, *run_checks(self.spec, self.facts, None))
+        about = {each.code: each for each in found if each.pointer.startswith("/data")}
+        return tuple(about.values())
+
+
+@dataclass(slots=True)
+class Observer:
+    """Looks at drafts; a fact is looked up again only when the part of the draft behind it changes.
+
+    Facts come from the files and the Hub as they are now, never from the lock of a bundle.
+    `listed` is the last shortlist, with its wish.
+    """
+
+    folder: Path
+    resolver: Resolver = field(default_factory=Resolver)
+    listed: tuple[Wish, tuple[Pick, ...]] | None = None
+
+    def look(self, draft: Draft, *, offers: bool = True) -> Situation:
+        """Return the situation of a draft; reads files, and asks the Hub if the draft names it.
+
+        What rests on a field that is not filled in yet is not looked up. Without `offers`, a plan
+        that does not fit lists no changes that would: they take longer than the plan itself.
+        """
+        data = completed(draft)
+        text = json.dumps(data)
+        document = Document(name="draft", folder=self.folder, text=text, data=data, positions={})
+        spec = validate(document)
+        if isinstance(spec, tuple):
+            return Situation(findings=spec)
+        compilation = Compilation(
+            document,
+            spec,
+            update=True,
+            resolver=self.resolver,
+            unsaid=[fact for fact, pointer in _NEEDED.items() if not draft.has(pointer)],
+            offers=offers,
+        )
+        return Situation(
+            spec=spec,
+            facts=compilation.facts,
+            plan=compilation.plan,
+            findings=compilation.judged,
+        )
+
+    def shortlist(self, wish: Wish) -> tuple[Pick, ...]:
+        """Return the shortlist of a wish; that of the same wish as before is not planned again."""
+        if self.listed is None or self.listed[0] != wish:
+            self.listed = wish, shortlist(wish)
+        return self.listed[1]
+
+    def find_missing(self, draft: Draft) -> tuple[Finding, ...]:
+        """Return what the schema misses in the draft as it would be written."""
+        data = written(draft)
+        text = json.dumps(data)
+        found = validate(
+            Document(name="draft", folder=self.folder, text=text, data=data, positions={})
+        )
+        return found if isinstance(found, tuple) else ()
+
+    def forget(self) -> None:
+        """Look up anew, at the next look, what could not be had and what the table stood in for."""
+        self.resolver.forget_doubtful()

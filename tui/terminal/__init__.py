@@ -1,0 +1,1 @@
+"""What front ends share: typing, slow calls, and the end of a conversation."""
