@@ -24,8 +24,8 @@ import numpy as np
 import scipy.sparse
 from scipy.optimize import minimize
 
-from ftc.tui.answers import understand
-from ftc.tui.situation import Observer
+from ftc.tui.questions.answers import understand
+from ftc.tui.state.situation import Observer
 from ftc.tui.understanding import licence, reader
 from ftc.tui.understanding.reading import Change
 from tests.end_to_end.process import QUICKSTART

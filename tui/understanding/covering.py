@@ -5,18 +5,18 @@ three languages; each may be cut short or inflected. A part of a message is read
 accounts for every word of it and for its value. Words that few fields have count more.
 """
 
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from importlib.resources import files
 from math import log
 from typing import Any, Final
 
 from ftc.spec.admission import admits
 from ftc.spec.expectation import types_of
 from ftc.spec.schema import Field, branches, fields
+from ftc.tui.languages.field_names import name_field
+from ftc.tui.languages.voice import LANGUAGES
 from ftc.tui.understanding.certainty import find_doubt
 from ftc.tui.understanding.lexicon import NEGATORS
 from ftc.tui.understanding.message import Message, Span, fold
@@ -163,15 +163,8 @@ def _own() -> Mapping[str, frozenset[str]]:
 
 
 def _titles(field: Field) -> Sequence[str]:
-    """Return the title of a field in all languages."""
-    return [field.schema.get("title", ""), *_translated().get(field.pointer, {}).values()]
-
-
-@cache
-def _translated() -> Mapping[str, Mapping[str, str]]:
-    text = (files("ftc.tui") / "catalogue" / "names.json").read_text(encoding="utf-8")
-    found: Mapping[str, Mapping[str, str]] = json.loads(text)["fields"]
-    return found
+    """Return the name of a field in all languages."""
+    return [name_field(field.pointer, language) for language in LANGUAGES]
 
 
 def _value(

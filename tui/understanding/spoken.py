@@ -15,12 +15,12 @@ from typing import Any, Final
 from ftc.spec.admission import admits
 from ftc.spec.expectation import types_of
 from ftc.spec.schema import Field, branches, fields
+from ftc.tui.languages.voice import LANGUAGES
 from ftc.tui.understanding.lexicon import NUMBER, WORDS, any_of
 from ftc.tui.understanding.message import Message, fold
 from ftc.tui.understanding.numbers import as_written, read_number
 from ftc.tui.understanding.ordinary import is_ordinary
 from ftc.tui.understanding.reading import Change, value_at
-from ftc.tui.voice import LANGUAGES
 
 _SPOKEN: Final[Mapping[str, Any]] = json.loads(
     (files("ftc.tui.understanding") / "names.json").read_text(encoding="utf-8")
