@@ -113,10 +113,7 @@ def read(
     if (lines := len(text.splitlines())) > _MOST_LINES:
         return Reading(paste=Paste(lines=lines))
     message = Message(text[:_LONGEST_QUOTED])
-    request = read_request(message)
-    if request is not None and not (
-        request.kind == "what_if" and is_endorsed(fold(text[text.rfind("?") + 1 :]), 0)
-    ):
+    if (request := _find_request(message)) is not None:
         return Reading(request=request)
     if is_about_later(message.folded) and draft.get("data"):
         return Reading(request=Request(kind="later", about=text.strip()))
@@ -156,6 +153,14 @@ def read(
         ),
         rest=message.rest(),
     )
+
+
+def _find_request(message: Message) -> Request | None:
+    """Return the request of a message; "what about Adafactor? Go ahead, use it" is a change."""
+    request = read_request(message)
+    last = fold(message.written[message.written.rfind("?") + 1 :])
+    answered = request is not None and request.kind == "what_if" and is_endorsed(last, 0)
+    return None if answered else request
 
 
 def _widths(found: Sequence[Change | Choice], message: Message) -> Iterator[Change | Choice]:
