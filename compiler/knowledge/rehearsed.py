@@ -4,10 +4,13 @@ import json
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+from typing import Final
 
 from ftc.compiler.knowledge.shape import Shape
 
 __all__ = ["Rehearsed", "find_rehearsed"]
+
+_AFTER_MERGING: Final = ("convert", "compare", "quantize", "answer")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,6 +23,11 @@ class Rehearsed:
     stage: str | None
     reason: str | None
     mlp: str | None = None
+
+    @property
+    def is_trained(self) -> bool:
+        """Whether it came as far as a merged model."""
+        return self.stage is None or self.stage in _AFTER_MERGING
 
 
 def find_rehearsed(architecture: str, shape: Shape | None = None) -> Rehearsed | None:

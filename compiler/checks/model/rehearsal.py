@@ -21,13 +21,14 @@ def family_stopped_in_rehearsal(case: Case) -> Iterator[Problem]:
 
     Use instead: {"model": "org/a-family-that-stops", "export": []}
     """
-    known = find_rehearsed(case.model.architecture, case.model.shape)
+    name = case.model.wrapper or case.model.architecture
+    known = find_rehearsed(name, case.model.shape)
     writes = not compares_texts(case.spec.objective.type)
     if writes and case.spec.export.types and known is not None and known.stage is not None:
         yield problem(
             "/export/types",
             fix=(put("/export/types", []),),
-            architecture=case.model.architecture,
+            architecture=name,
             stage=known.stage,
             reason=known.reason or "",
         )
@@ -44,8 +45,8 @@ def family_never_rehearsed(case: Case) -> Iterator[Problem]:
 
     Use instead: {"model": "Qwen/Qwen2.5-7B-Instruct", "export": ["Q4_K_M"]}
     """
-    name = case.model.architecture
+    name = case.model.converted
     writes = not compares_texts(case.spec.objective.type)  # the table is of models that write
-    known = find_rehearsed(name) is not None
+    known = find_rehearsed(case.model.wrapper or name) is not None
     if writes and case.spec.export.types and is_convertible(name) and not known:
         yield problem("/export/types", name=name)

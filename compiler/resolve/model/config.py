@@ -10,7 +10,7 @@ from typing import Any, Final, Literal
 from ftc.compiler.knowledge.architecture import Shape, read_quantization
 from ftc.compiler.knowledge.encoders import read_headed
 from ftc.compiler.knowledge.objectives import Head
-from ftc.compiler.knowledge.wrappers import find_wrapper, text_config
+from ftc.compiler.knowledge.wrappers import find_wrapper, text_config, wrapper_named
 from ftc.compiler.resolve import explanations
 from ftc.compiler.resolve.model.similar import list_alike
 from ftc.spec.finding import Finding
@@ -81,7 +81,7 @@ def read_config(folder: Path, name: str, *, head: Head = "tokens") -> Config | F
     wrapper = find_wrapper(data)
     inside = None if wrapper is None else text_config(data, wrapper)
     if wrapper is None or inside is None:
-        return _config(data, sha256, name, head=head)
+        return _plain(data, sha256, name, head=head)
     config = _config(inside, sha256, name)
     if isinstance(config, Finding):
         return config
@@ -99,6 +99,17 @@ def read_config(folder: Path, name: str, *, head: Head = "tokens") -> Config | F
 def dtype_named(name: object) -> Dtype | None:
     """Return the dtype by its name in a config or in a safetensors header."""
     return _DTYPES.get(name.removeprefix("torch.")) if isinstance(name, str) else None
+
+
+def _plain(data: Mapping[str, Any], sha256: str, name: str, *, head: Head) -> Config | Finding:
+    """Return the config of a model that is no wrapper.
+
+    The language model of some wrappers has no class that loads it by itself.
+    """
+    config = _config(data, sha256, name, head=head)
+    if isinstance(config, Finding) or wrapper_named(config.architecture) is None:
+        return config
+    return not_causal(data, name, head)
 
 
 def _config(
