@@ -1,0 +1,98 @@
+"""A case of every multimodal class that ftc knows, from the default config of the class.
+
+The sizes are those of transformers' configuration, as no published config.json was read. What a
+class cannot do without and its default lacks is in `_NEEDED`.
+"""
+
+import json
+from collections.abc import Mapping
+from importlib import import_module
+from importlib.resources import files
+from typing import Any, Final
+
+from benchmarks.rehearsals import Family
+from ftc.compiler.knowledge.architecture import converted_class, is_convertible
+from ftc.compiler.knowledge.converter import find_converter
+
+__all__ = ["list_wrappers", "make_case"]
+
+_BPE_TOKENS: Final = 151_936
+_STAND_IN_TOKENS: Final = 2048
+_MROPE: Final = {"rope_type": "default", "rope_theta": 10000.0}
+_QWEN: Final = {"rope_parameters": {**_MROPE, "mrope_section": [16, 24, 24]}}
+_GLM: Final = {
+    "rope_parameters": {**_MROPE, "mrope_section": [8, 12, 12], "partial_rotary_factor": 0.5}
+}
+#: Keys of the text, and under "" of what is around it, by the model type of the class.
+_NEEDED: Final[Mapping[str, Mapping[str, Any]]] = {
+    "glm46v": _GLM,
+    "glm4v": _GLM,
+    "glm4v_moe": _GLM,
+    "granite4_vision": {
+        "": {
+            "deepstack_layer_map": [[-2, 0]],
+            "downsample_rate": "1/4",
+            "spatial_target_layers": [1],
+        }
+    },
+    "hunyuan_vl": {
+        "head_dim": 128,
+        "rope_parameters": {
+            "rope_type": "default",
+            "rope_theta": 10000.0,
+            "mrope_section": [16, 16, 16, 16],
+        },
+    },
+    "qwen2_5_omni_thinker": _QWEN,
+    "qwen2_5_vl": _QWEN,
+    "qwen2_vl": _QWEN,
+}
+_TOKEN_IDS: Final = ("token_id", "token_index")
+
+
+def list_wrappers() -> Mapping[str, Any]:
+    """Return the table of multimodal classes."""
+    text = (files("ftc.compiler.knowledge") / "wrappers.json").read_text(encoding="utf-8")
+    table: Mapping[str, Any] = json.loads(text)
+    return table
+
+
+def make_case(name: str) -> Family:
+    """Return the case of a class; it exports where llama.cpp's converter has the class."""
+    entry = list_wrappers()[name]
+    text, kind = entry["text"], entry["model_type"]
+    found = converted_class(text, name)
+    converter = find_converter(found)
+    bpe = converter is not None and converter.paths[0] not in ("scores", "equal")
+    tokenizer = "glm-4" if found.startswith("Glm") else "qwen3" if bpe else "gemma"
+    export = ["Q4_K_M"] if is_convertible(found) else []
+    return Family(
+        name=name.lower().replace("_", "-"),
+        model=f"{kind} of transformers",
+        tokenizer=tokenizer,
+        spec={"method": "lora", "hardware": "8x B200", "export": export},
+        config=_config(name, kind, text, rows=_BPE_TOKENS if bpe else _STAND_IN_TOKENS),
+    )
+
+
+def _config(name: str, kind: str, text: str, *, rows: int) -> dict[str, Any]:
+    """Return the default config of a class, with the tokens of a stand-in's tokenizer."""
+    transformers = import_module("transformers")
+    config = json.loads(transformers.CONFIG_MAPPING[kind]().to_json_string(use_diff=False))
+    needed = dict(_NEEDED.get(kind, {}))
+    config |= {"architectures": [name], "tie_word_embeddings": False, **needed.pop("", {})}
+    inside = config.get("text_config", config)
+    inside |= {"vocab_size": rows, **needed}
+    if inside is not config:
+        inside["architectures"] = [text]
+    if "vocab_size_per_layer_input" in inside:
+        inside["vocab_size_per_layer_input"] = rows
+    if "vocab_size" in config:
+        config["vocab_size"] = rows
+    for section in (config, inside):
+        low = {key: 7 for key, value in section.items()
+               if key.endswith(_TOKEN_IDS) and type(value) is int and value >= rows}  # fmt: skip
+        section |= low
+        if section is inside:
+            section |= {key: 0 for key in ("pad_token_id",) if key in section}
+    return config
