@@ -17,12 +17,14 @@ _AFTER_MERGING: Final = ("convert", "compare", "quantize", "answer")
 class Rehearsed:
     """The result of an architecture: the stage that failed and why, or None and None.
 
-    `mlp` limits a failure to models that have layers of this kind.
+    `mlp` limits a failure to models that have layers of this kind. `seen` is the last stage that
+    was run, where that was not the last of all: what comes after it is unknown.
     """
 
     stage: str | None
     reason: str | None
     mlp: str | None = None
+    seen: str | None = None
 
     @property
     def is_trained(self) -> bool:
@@ -44,6 +46,6 @@ def _table() -> dict[str, Rehearsed]:
     text = (files("ftc.compiler.knowledge") / "rehearsed.json").read_text(encoding="utf-8")
     entries = json.loads(text)["architectures"]
     return {
-        name: Rehearsed(stage=entry.get("stage"), reason=entry.get("reason"), mlp=entry.get("mlp"))
+        name: Rehearsed(**{"stage": None, "reason": None, **entry})
         for name, entry in entries.items()
     }

@@ -24,6 +24,8 @@ def family_stopped_in_rehearsal(case: Case) -> Iterator[Problem]:
     name = case.model.wrapper or case.model.architecture
     known = find_rehearsed(name, case.model.shape)
     writes = not compares_texts(case.spec.objective.type)
+    if case.model.wrapper is not None and not is_convertible(case.model.converted):
+        return  # FTC620 says so
     if writes and case.spec.export.types and known is not None and known.stage is not None:
         yield problem(
             "/export/types",
@@ -47,6 +49,7 @@ def family_never_rehearsed(case: Case) -> Iterator[Problem]:
     """
     name = case.model.converted
     writes = not compares_texts(case.spec.objective.type)  # the table is of models that write
-    known = find_rehearsed(case.model.wrapper or name) is not None
-    if writes and case.spec.export.types and is_convertible(name) and not known:
+    known = find_rehearsed(case.model.wrapper or name)
+    unseen = known is None or known.seen is not None
+    if writes and case.spec.export.types and is_convertible(name) and unseen:
         yield problem("/export/types", name=name)
