@@ -69,7 +69,7 @@ class Family:
         return _sorted(dict(given), model, inside, kinds)
 
     def _model(self, settings: Mapping[str, Any]) -> Any:
-        """Build the class from a `config.json`, or from the part of one that is its language model."""
+        """Build the class from a `config.json`, or from the text that is a part of one."""
         outer = self.said.get("inside")
         if outer is None:
             config = transformers.AutoConfig.for_model(self.said["type"], **settings)
@@ -145,7 +145,7 @@ def layer_key(aliases: Mapping[str, str]) -> str:
 
 @cache
 def few_layers(cls: Any) -> dict[str, Any]:
-    """Return a multimodal class's sections beside the text, with one layer each if it takes them."""
+    """Return a multimodal class's sections beside the text, with one layer each if it may."""
     whole = cls()
     small = {}
     for key in cls.sub_configs_defaults:

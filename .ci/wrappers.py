@@ -89,7 +89,7 @@ def derive(model_type: str, name: str) -> dict[str, Any]:
 
 
 def texts_of(cls: Any) -> Iterator[list[dict[str, Any]]]:
-    """Yield small language models, and those with the keys that this kind needs, if it needs any."""
+    """Yield small language models, and those with the keys that this kind needs, if any."""
     yield list(TEXTS)
     if base := base_of(cls):
         yield [text | {"num_hidden_layers": LAYERS} | base for text in TEXTS]
@@ -175,14 +175,15 @@ def build(model_type: str, text: Mapping[str, Any]) -> tuple[Any, Any]:
     Where the class has lists with an entry for each layer, its default is built as it is.
     """
     cls, error = transformers.CONFIG_MAPPING[model_type], ""
-    for said in (dict(text), {k: v for k, v in text.items() if k not in ("num_hidden_layers", *BY_LAYER)}):
+    for said in (
+        dict(text),
+        {k: v for k, v in text.items() if k not in ("num_hidden_layers", *BY_LAYER)},
+    ):
         try:
             inside = cls().get_text_config().to_dict()
             layered = "num_hidden_layers" in said
             inside = {k: v for k, v in inside.items() if not (layered and k in BY_LAYER)} | said
-            settings = cls(
-                text_config=inside, tie_word_embeddings=False, **outer_keys(cls, inside)
-            )
+            settings = cls(text_config=inside, tie_word_embeddings=False, **outer_keys(cls, inside))
             with torch.device("meta"), without_towers_of_timm():
                 return settings, transformers.AutoModelForImageTextToText.from_config(settings)
         except Exception as raised:  # noqa: BLE001 - a class may refuse its configuration in any way

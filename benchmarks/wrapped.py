@@ -37,9 +37,7 @@ _NEEDED: Final[Mapping[str, Mapping[str, Any]]] = {
     "glm4v_moe": _GLM,
     "glm_ocr": {
         "head_dim": 128,
-        "rope_parameters": {
-            **_MROPE, "mrope_section": [16, 24, 24], "partial_rotary_factor": 1.0
-        },
+        "rope_parameters": {**_MROPE, "mrope_section": [16, 24, 24], "partial_rotary_factor": 1.0},
     },
     "granite4_vision": {
         "": {
@@ -70,6 +68,7 @@ _NEEDED: Final[Mapping[str, Mapping[str, Any]]] = {
         "moe_top_k": 8,
     },
 }
+_OTHER_TOKEN: Final = 7
 _TOKEN_IDS: Final = ("token_id", "token_index")
 
 
@@ -94,7 +93,9 @@ def make_case(name: str) -> Family:
         model=f"{kind} of transformers",
         tokenizer=tokenizer,
         spec={"method": "lora", "hardware": "8x B200", "export": export},
-        config=_config(name, kind, text, rows=_BPE_TOKENS if tokenizer != "gemma" else _STAND_IN_TOKENS),
+        config=_config(
+            name, kind, text, rows=_BPE_TOKENS if tokenizer != "gemma" else _STAND_IN_TOKENS
+        ),
     )
 
 
@@ -115,12 +116,16 @@ def _config(name: str, kind: str, text: str, *, rows: int) -> dict[str, Any]:
     if "vocab_size" in config:
         config["vocab_size"] = rows
     for section in (config, inside):
-        low = {key: 7 for key, value in section.items()
-               if key.endswith(_TOKEN_IDS) and type(value) is int and value >= rows}  # fmt: skip
-        section |= low
-        if section is inside:
-            section |= {key: 0 for key in ("pad_token_id",) if key in section}
+        high = [key for key, value in section.items() if _is_beyond(key, value, rows)]
+        section.update(dict.fromkeys(high, _OTHER_TOKEN))
+    if "pad_token_id" in inside:
+        inside["pad_token_id"] = 0
     return config
+
+
+def _is_beyond(key: str, value: object, rows: int) -> bool:
+    """Tell whether a key names a token that the stand-in's tokenizer lacks."""
+    return key.endswith(_TOKEN_IDS) and type(value) is int and value >= rows
 
 
 def main() -> None:

