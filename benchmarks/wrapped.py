@@ -54,6 +54,7 @@ _NEEDED: Final[Mapping[str, Mapping[str, Any]]] = {
             "mrope_section": [16, 16, 16, 16],
         },
     },
+    "ovis2": {"": {"hidden_size": 4096}},
     "paddleocr_vl": _QWEN,
     "qwen2_5_omni_thinker": _QWEN,
     "qwen2_5_vl": _QWEN,
@@ -102,7 +103,9 @@ def make_case(name: str) -> Family:
 def _config(name: str, kind: str, text: str, *, rows: int) -> dict[str, Any]:
     """Return the default config of a class, with the tokens of a stand-in's tokenizer."""
     transformers = import_module("transformers")
-    config = json.loads(transformers.CONFIG_MAPPING[kind]().to_json_string(use_diff=False))
+    config: dict[str, Any] = json.loads(
+        transformers.CONFIG_MAPPING[kind]().to_json_string(use_diff=False)
+    )
     needed = dict(_NEEDED.get(kind, {}))
     config |= {"architectures": [name], "tie_word_embeddings": False, **needed.pop("", {})}
     inside = config.get("text_config", config)

@@ -36,6 +36,9 @@ def shrink_wrapper(
     if text is None or few is None:
         return None
     inside = {key: value for key, value in few.items() if key not in _OWN_CLASS}
+    named = config.get("text_config")
+    if isinstance(named, Mapping):  # by which llama.cpp's converter knows the language model
+        inside |= {key: named[key] for key in _OWN_CLASS if key in named}
     small = dict(config)
     small.pop("quantization_config", None)
     wide = text.get("hidden_size")

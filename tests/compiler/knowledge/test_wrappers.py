@@ -196,7 +196,8 @@ def test_what_the_converter_takes_a_wrapper_for() -> None:
     named: dict[str, Any] = {"text_config": {"architectures": ["Qwen2ForCausalLM"]}}
     vl = "InternVLForConditionalGeneration"
     assert not lacks_text_class(named, vl, "Qwen2ForCausalLM")
-    for inside in ({}, {"architectures": None}, {"architectures": []}):
+    unnamed: tuple[dict[str, Any], ...] = ({}, {"architectures": None}, {"architectures": []})
+    for inside in unnamed:
         assert lacks_text_class({"text_config": inside}, vl, "Qwen2ForCausalLM")
     assert not lacks_text_class({"text_config": {}}, unified, "Gemma4UnifiedForCausalLM")
 

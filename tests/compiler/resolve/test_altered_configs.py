@@ -30,15 +30,22 @@ QUANTIZED: Final[Mapping[str, Any]] = {
 }
 
 
-def put(where: dict[str, Any], **values: Any) -> None:
+def put(where: dict[str, Any], **values: Any) -> dict[str, Any]:
     """Set keys."""
     where.update(values)
+    return where
 
 
-def drop(where: dict[str, Any], *keys: str) -> None:
+def drop(where: dict[str, Any], *keys: str) -> dict[str, Any]:
     """Remove keys."""
     for key in keys:
         where.pop(key, None)
+    return where
+
+
+def quantize(said: Mapping[str, Any]) -> Edit:
+    """Return the edit that says how the weights are quantized."""
+    return lambda whole, _: put(whole, quantization_config=said)
 
 
 def flip(whole: dict[str, Any], text: dict[str, Any]) -> None:
@@ -74,10 +81,7 @@ KEPT: Final[Mapping[str, Edit]] = {
     "no architectures": lambda whole, _: drop(whole, "architectures"),
     "null quantization": lambda whole, _: put(whole, quantization_config=None),
     "several ends": lambda _, text: put(text, eos_token_id=[1, 2]),
-    **{
-        name: lambda whole, _, said=said: put(whole, quantization_config=said)
-        for name, said in QUANTIZED.items()
-    },
+    **{name: quantize(said) for name, said in QUANTIZED.items()},
 }
 #: Edits after which there are facts, or a finding.
 BROKEN: Final[Mapping[str, Edit]] = {
