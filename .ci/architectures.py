@@ -269,7 +269,7 @@ def _fitted(
         expressions = []
         for place in range(len(seen[0][1])):
             samples = [(given, sides[place]) for given, sides in seen]
-            text = fit(samples, keys)
+            text = fit(samples, keys) or fit(samples, keys, constant=True)
             if text is None:
                 raise SystemExit(f"{family.name}: no fit for side {place} of {name}: {seen[0][1]}")
             expressions.append(text)

@@ -1,9 +1,11 @@
 """Builds a class of transformers from a configuration, and sorts its tensors by kind of layer."""
 
+import itertools
 import re
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 import torch
@@ -57,17 +59,26 @@ class Family:
         try:
             with torch.device("meta"), warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                config = transformers.AutoConfig.for_model(
-                    self.said["type"], **placed(self.said, given)
-                )
-                model = _automatic(config).from_config(config)
+                model = self._model(placed(self.said, given))
         except Exception:  # noqa: BLE001 - each validator has its own
             return None
         if type(model).__name__ != self.name:
             raise SystemExit(f"{self.name}: {self.said['type']} builds {type(model).__name__}")
         kinds = self.kinds(given)
-        linears = {n for n, m in model.named_modules() if is_linear(m)}
-        return _sorted(dict(given), model, linears, kinds)
+        inside = prefix_of(model) if "inside" in self.said else ""
+        return _sorted(dict(given), model, inside, kinds)
+
+    def _model(self, settings: Mapping[str, Any]) -> Any:
+        """Build the class from a `config.json`, or from the text that is a part of one."""
+        outer = self.said.get("inside")
+        if outer is None:
+            config = transformers.AutoConfig.for_model(self.said["type"], **settings)
+            return _automatic(config).from_config(config)
+        tied = settings.get("tie_word_embeddings", False)
+        cls = transformers.CONFIG_MAPPING[outer]
+        config = cls(text_config=dict(settings), tie_word_embeddings=tied, **few_layers(cls))
+        config.get_text_config().tie_word_embeddings = tied
+        return transformers.AutoModelForImageTextToText.from_config(config)
 
     def kinds(self, given: Mapping[str, Any]) -> list[Combo]:
         """Return (mixer, MLP) of each layer, by the same code as the compiler's."""
@@ -132,49 +143,91 @@ def layer_key(aliases: Mapping[str, str]) -> str:
     return aliases.get("num_hidden_layers", "num_hidden_layers")
 
 
-def _sorted(given: dict[str, Any], model: Any, linears: set[str], kinds: Sequence[Combo]) -> Build:
-    """Group a model's parameters by their place in a layer and the kind of that layer."""
+@cache
+def few_layers(cls: Any) -> dict[str, Any]:
+    """Return a multimodal class's sections beside the text, with one layer each if it may."""
+    whole = cls()
+    small = {}
+    for key in cls.sub_configs_defaults:
+        section = getattr(whole, key)
+        if section is None or section is whole.get_text_config():
+            continue
+        depths = [k for k in ("num_hidden_layers", "depth") if type(getattr(section, k, 0)) is int]
+        kept = {k: v for k, v in section.to_dict().items() if k != "layer_types"}
+        small[key] = {**kept, **dict.fromkeys(depths, 1)}
+    try:
+        cls(**small)
+    except Exception:  # noqa: BLE001 - each validator has its own
+        return {}
+    return small
+
+
+def prefix_of(model: Any) -> str:
+    """Return the path of what has the token embeddings and the layers."""
+    try:
+        weight = model.get_input_embeddings().weight
+    except (AttributeError, NotImplementedError) as error:
+        raise SystemExit("its class does not say where its tokens are embedded") from error
+    path = next(n for n, p in model.named_parameters() if p is weight)
+    return path.rpartition(".")[0].rpartition(".")[0]
+
+
+def _sorted(given: dict[str, Any], model: Any, inside: str, kinds: Sequence[Combo]) -> Build:
+    """Group a model's parameters by their place in a layer and the kind of that layer.
+
+    Of a multimodal model only the language model at the path `inside` is read, as one by itself.
+    """
+    names = {
+        path: _alone(path, inside)
+        for path, _ in itertools.chain(model.named_modules(), model.named_parameters())
+        if not inside or path.startswith((f"{inside}.", "lm_head"))
+    }
+    tensors = {names[n]: p for n, p in model.named_parameters() if n in names}
+    linears = {names[n] for n, m in model.named_modules() if n in names and is_linear(m)}
     outside: dict[str, Sides] = {}
-    inside: dict[str, dict[Combo, Sides]] = {}
+    layers: dict[str, dict[Combo, Sides]] = {}
     named: set[str] = set()
     held: dict[int, set[str]] = {layer: set() for layer in range(len(kinds))}
-    stack = find_stack(model)
-    for name, tensor in model.named_parameters():
+    stack = find_stack(type(model).__name__, tensors)
+    for name, tensor in tensors.items():
         match = IN_LAYER.fullmatch(name)
         if match is None or match["stack"] != stack:
             outside[name] = tuple(tensor.shape)
             continue
         kind = kinds[int(match["layer"])]
         held[int(match["layer"])].add(match["name"])
-        known = inside.setdefault(match["name"], {}).setdefault(kind, tuple(tensor.shape))
+        known = layers.setdefault(match["name"], {}).setdefault(kind, tuple(tensor.shape))
         if known != tuple(tensor.shape):
             raise SystemExit(f"{type(model).__name__}: {name} differs within {kind}")
-        module = name.rpartition(".")[0]
-        if module in linears:
+        if name.rpartition(".")[0] in linears:
             named.add(match["name"].rpartition(".")[0])
-    for kind, names in zip(kinds, held.values(), strict=True):
-        if names != held[kinds.index(kind)]:
-            some = min(names ^ held[kinds.index(kind)])
+    for kind, members in zip(kinds, held.values(), strict=True):
+        if members != held[kinds.index(kind)]:
+            some = min(members ^ held[kinds.index(kind)])
             raise SystemExit(f"{type(model).__name__}: only some layers of {kind} have {some}")
-    paths = {id(p): n for n, p in model.named_parameters()}
-    output = model.get_output_embeddings()
-    embedding = paths[id(model.get_input_embeddings().weight)]
-    head = next((n + ".weight" for n, m in model.named_modules() if m is output), "")
+    embedded, output = model.get_input_embeddings().weight, model.get_output_embeddings()
+    head = next((names[n] + ".weight" for n, m in model.named_modules() if m is output), "")
     return Build(
-        given=given, outside=outside, inside=inside, linears=named,
-        stack=stack.rstrip("."), embedding=embedding, head=head,
-        parameters=sum(p.numel() for p in model.parameters()),
+        given=given, outside=outside, inside=layers, linears=named, stack=stack.rstrip("."),
+        embedding=next(n for n, p in tensors.items() if p is embedded), head=head,
+        parameters=sum(p.numel() for p in tensors.values()),
     )  # fmt: skip
 
 
-def find_stack(model: Any) -> str:
+def _alone(path: str, inside: str) -> str:
+    """Return the path that a part of a multimodal model has in its language model by itself."""
+    is_part = bool(inside) and path.startswith(f"{inside}.")
+    return "model" + path.removeprefix(inside) if is_part else path
+
+
+def find_stack(name: str, tensors: Iterable[str]) -> str:
     """Return the path of the layers, which no other numbered list is as long as."""
     numbers: dict[str, set[str]] = {}
-    for name, _ in model.named_parameters():
-        if match := IN_LAYER.fullmatch(name):
+    for path in tensors:
+        if match := IN_LAYER.fullmatch(path):
             numbers.setdefault(match["stack"], set()).add(match["layer"])
     longest = max(map(len, numbers.values()), default=0)
     stacks = [stack for stack, layers in numbers.items() if len(layers) == longest]
     if len(stacks) != 1:
-        raise SystemExit(f"{type(model).__name__}: stacks {stacks}")
+        raise SystemExit(f"{name}: stacks {stacks}")
     return stacks[0]

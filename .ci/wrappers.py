@@ -11,7 +11,7 @@ hand, and must agree with what is derived.
 import json
 import sys
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from difflib import SequenceMatcher
 from pathlib import Path
@@ -19,11 +19,12 @@ from typing import Any
 
 import torch
 import transformers
+from builds import prefix_of
 from transformers import PreTrainedModel
 from transformers.models.auto import modeling_auto
 from transformers.models.timm_wrapper.modeling_timm_wrapper import TimmWrapperModel
 
-from ftc.compiler.knowledge.architecture import read_shape
+from ftc.compiler.knowledge.architecture import class_of_type, read_shape
 from ftc.compiler.knowledge.derived import derived_table
 from ftc.compiler.knowledge.wrappers import Wrapper, text_config
 
@@ -32,13 +33,18 @@ TABLE = ROOT / "compiler/knowledge/wrappers.json"
 #: What must agree with an entry that is there already.
 CERTAIN = ("model_type", "loads", "text", "prefix", "text_types")
 SMALL = {"tie_word_embeddings": False, "pad_token_id": 0}
-BY_LAYER = ("layer_types", "mlp_layer_types", "per_layer_config", "no_rope_layers")
+BY_LAYER = ("layer_types", "mlp_layer_types", "per_layer_config", "no_rope_layers", "moe_layers")
+LAYERS = 6
 #: Small language models of different proportions, which only one class counts alike.
 TEXTS = (
-    {"num_hidden_layers": 6, **SMALL, "vocab_size": 1000},
+    {"num_hidden_layers": LAYERS, **SMALL, "vocab_size": 1000},
     {"num_hidden_layers": 12, **SMALL, "vocab_size": 2000},
 )
 #: Keys of a text config that say nothing about its tensors.
+FLAT_WIDTH = 96
+BASES = Path(__file__).with_name("architecture_bases.json")
+#: Keys outside the text without which a class does not build.
+OUTER = {"granite4_vision": {"deepstack_layer_map": [[-19, 0]], "downsample_rate": "1/4"}}
 UNRELATED = {"use_cache", "return_dict", "chunk_size_feed_forward", "is_encoder_decoder"}
 
 
@@ -73,40 +79,83 @@ def image_text_classes() -> Iterator[tuple[str, str]]:
 
 def derive(model_type: str, name: str) -> dict[str, Any]:
     """Return the entry of a class; SystemExit says what stands in the way."""
-    built = [build(model_type, text) for text in TEXTS]
-    settings = built[0][0]
+    cls, problem = transformers.CONFIG_MAPPING[model_type], None
+    for texts in texts_of(cls):
+        try:
+            return derive_from(model_type, name, texts)
+        except SystemExit as error:
+            problem = problem or error
+    raise problem or SystemExit("no language model")
+
+
+def texts_of(cls: Any) -> Iterator[list[dict[str, Any]]]:
+    """Yield small language models, and those with the keys that this kind needs, if any."""
+    yield list(TEXTS)
+    if base := base_of(cls):
+        yield [text | {"num_hidden_layers": LAYERS} | base for text in TEXTS]
+
+
+def derive_from(model_type: str, name: str, texts: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Return the entry of a class that is built with these language models."""
+    built = [build(model_type, text) for text in texts]
+    settings, cls = built[0][0], transformers.CONFIG_MAPPING[model_type]
     inner = settings.get_text_config()
     if inner is settings or isinstance(inner, dict):
         raise SystemExit("no language model with a configuration of its own")
-    found = [text_class(config, model) for config, model in built]
-    if len(set(found)) != 1:
-        raise SystemExit(f"its language model is of two classes: {found}")
-    text = found[0]
-    prefix = prefix_of(built[0][1])
+    first, *others = (text_classes(config, model) for config, model in built)
     loads = loaded_as(settings, name)
-    default = type(settings)()
-    entry = {
-        "model_type": model_type,
-        "loads": loads,
-        "text": text,
-        "prefix": "model" if loads == "text" else prefix,
-        "text_types": [inner.model_type],
-        "defaults": defaults_of(default.get_text_config(), text),
-    }
-    if holds_any(type(settings)):
-        entry["any_text"] = True
-    check(name, entry)
-    return entry
+    problem = SystemExit(f"its language model is of several classes: {first} {others}")
+    for text in (each for each in first if all(each in other for other in others)):
+        entry = {
+            "model_type": model_type,
+            "loads": loads,
+            "text": text,
+            "prefix": "model" if loads == "text" else prefix_of(built[0][1]),
+            "text_types": [inner.model_type],
+            "defaults": defaults_of(cls(), text),
+        }
+        if holds_any(cls):
+            entry["any_text"] = True
+        if is_flat(cls):
+            entry["flat"] = True
+        try:
+            check(name, entry, texts[0])
+        except SystemExit as error:
+            problem = error
+        else:
+            return entry
+    raise problem
 
 
-def check(name: str, entry: Mapping[str, Any]) -> None:
+def base_of(cls: Any) -> dict[str, Any]:
+    """Return the keys without which a language model of this kind does not build."""
+    text = cls().get_text_config().to_dict()
+    bases = json.loads(BASES.read_text(encoding="utf-8")).values()
+    kind = text["model_type"]
+    found: dict[str, Any] = next((b.get("base", {}) for b in bases if b["type"] == kind), {})
+    if text.get("head_dim", 0) is None:
+        found = {"head_dim": text["hidden_size"] // text["num_attention_heads"]} | found
+    return found
+
+
+def is_flat(cls: Any) -> bool:
+    """Tell whether the keys of the language model may be beside those of the tower."""
+    try:
+        inside = cls(hidden_size=FLAT_WIDTH).get_text_config()
+    except Exception:  # noqa: BLE001 - each validator has its own
+        return False
+    return bool(inside.hidden_size == FLAT_WIDTH)
+
+
+def check(name: str, entry: Mapping[str, Any], said: Mapping[str, Any]) -> None:
     """Hold an entry against a model of the few keys that a repository would have."""
-    inside = {"model_type": entry["text_types"][0], **TEXTS[0]}
+    few = {key: value for key, value in said.items() if key != "tie_word_embeddings"}
+    inside = {"model_type": entry["text_types"][0], **few}
     config = {"architectures": [name], "model_type": entry["model_type"], "text_config": inside}
     cls = transformers.CONFIG_MAPPING[entry["model_type"]]
     try:
         with torch.device("meta"), without_towers_of_timm():
-            settings = cls(text_config=dict(inside), tie_word_embeddings=False)
+            settings = cls(text_config=dict(inside), **outer_keys(cls, inside))
             model = transformers.AutoModelForImageTextToText.from_config(settings)
     except Exception as error:
         raise SystemExit("does not build from a few keys") from error
@@ -116,7 +165,8 @@ def check(name: str, entry: Mapping[str, Any]) -> None:
     text = text_config(config, Wrapper(architecture=name, **entry))
     shape = None if text is None else read_shape(text)
     if shape is None or shape.parameters != count:
-        raise SystemExit(f"its defaults give another count than {count:,}")
+        found = shape and shape.parameters
+        raise SystemExit(f"its defaults give {found} parameters, and not {count}")
 
 
 def build(model_type: str, text: Mapping[str, Any]) -> tuple[Any, Any]:
@@ -125,17 +175,27 @@ def build(model_type: str, text: Mapping[str, Any]) -> tuple[Any, Any]:
     Where the class has lists with an entry for each layer, its default is built as it is.
     """
     cls, error = transformers.CONFIG_MAPPING[model_type], ""
-    for said in (text, {k: v for k, v in text.items() if k != "num_hidden_layers"}):
+    for said in (
+        dict(text),
+        {k: v for k, v in text.items() if k not in ("num_hidden_layers", *BY_LAYER)},
+    ):
         try:
             inside = cls().get_text_config().to_dict()
             layered = "num_hidden_layers" in said
-            inside = {k: v for k, v in inside.items() if not (layered and k in BY_LAYER)}
-            settings = cls(text_config=inside | dict(said), tie_word_embeddings=False)
+            inside = {k: v for k, v in inside.items() if not (layered and k in BY_LAYER)} | said
+            settings = cls(text_config=inside, tie_word_embeddings=False, **outer_keys(cls, inside))
             with torch.device("meta"), without_towers_of_timm():
                 return settings, transformers.AutoModelForImageTextToText.from_config(settings)
         except Exception as raised:  # noqa: BLE001 - a class may refuse its configuration in any way
             error = f"{type(raised).__name__}: {str(raised).strip()[:160]}"
     raise SystemExit(f"does not build: {error}")
+
+
+def outer_keys(cls: Any, text: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a class needs beside its sections: sizes of its text that it has once more."""
+    whole = cls().to_dict()
+    same = {key: text[key] for key in ("hidden_size", "vocab_size") if key in whole and key in text}
+    return same | OUTER.get(cls.model_type, {})
 
 
 @contextmanager
@@ -153,18 +213,8 @@ def without_towers_of_timm() -> Iterator[None]:
         TimmWrapperModel.__init__ = kept
 
 
-def prefix_of(model: Any) -> str:
-    """Return the path of what has the token embeddings and the layers."""
-    try:
-        weight = model.get_input_embeddings().weight
-    except (AttributeError, NotImplementedError) as error:
-        raise SystemExit("its class does not say where its tokens are embedded") from error
-    path = next(n for n, p in model.named_parameters() if p is weight)
-    return path.rpartition(".")[0].rpartition(".")[0]
-
-
-def text_class(settings: Any, model: Any) -> str:
-    """Return the class of the tables that has the tensors of the language model inside."""
+def text_classes(settings: Any, model: Any) -> list[str]:
+    """Return the classes of the tables that have these tensors, the likeliest name first."""
     prefix = prefix_of(model) + "."
     named = [(n, p) for n, p in model.named_parameters() if n.startswith((prefix, "lm_head."))]
     count = sum(p.numel() for _, p in named)
@@ -183,10 +233,13 @@ def text_class(settings: Any, model: Any) -> str:
     if not fitting:
         raise SystemExit(f"no class of the tables counts {count:,} for a {inner.model_type}")
     own = modeling_auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES.get(inner.model_type)
-    if own in fitting:
-        return str(own)
     said = inner.model_type.replace("_", "")
-    return max(fitting, key=lambda name: SequenceMatcher(None, said, name.lower()).ratio())
+
+    def strangeness(name: str) -> tuple[bool, int, float]:
+        alike = SequenceMatcher(None, said, name.lower()).ratio()
+        return name != own, len(inner_defaults(inner, name)), -alike
+
+    return sorted(fitting, key=strangeness)
 
 
 def known_classes() -> list[str]:
@@ -214,10 +267,29 @@ def holds_any(cls: Any) -> bool:
     return kind is transformers.AutoConfig
 
 
-def defaults_of(inner: Any, text: str) -> dict[str, int | bool]:
-    """Return the defaults of the text config that differ from those of the text class."""
+def defaults_of(whole: Any, text: str) -> dict[str, int | bool]:
+    """Return the defaults of the text config that differ from those of the text class.
+
+    What the whole says of ties is what counts.
+    """
+    inner = whole.get_text_config()
+    found = inner_defaults(inner, text)
+    tied = bool(getattr(whole, "tie_word_embeddings", getattr(inner, "tie_word_embeddings", False)))
+    own = found.get("tie_word_embeddings", tied_by_class(inner, text))
+    return found if own == tied else {**found, "tie_word_embeddings": tied}
+
+
+def tied_by_class(inner: Any, text: str) -> bool:
+    """Return whether the tables tie the embeddings of this class where its config does not say."""
+    config = {k: v for k, v in inner.to_dict().items() if k != "tie_word_embeddings"}
+    shape = read_shape({**config, "architectures": [text]})
+    return shape is not None and shape.tied
+
+
+def inner_defaults(inner: Any, text: str) -> dict[str, int | bool]:
+    """Return the same without what the whole says."""
     types = modeling_auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
-    if types.get(inner.model_type) == text:
+    if text in (types.get(inner.model_type), class_of_type(inner.model_type)):
         return {}
     kind = next(k for k, v in types.items() if v == text)
     own, other = inner.to_dict(), transformers.CONFIG_MAPPING[kind]().to_dict()

@@ -16,6 +16,7 @@ __all__ = [
     "LinearShape",
     "Shape",
     "class_of_type",
+    "converted_class",
     "count_adapter_parameters",
     "is_convertible",
     "keeps_packed_rows_apart",
@@ -116,6 +117,12 @@ def count_adapter_parameters(shape: Shape, targets: Collection[str], rank: int) 
 def is_convertible(architecture: str) -> bool:
     """Return whether the converter of the pinned llama.cpp supports this architecture."""
     return architecture in _convertible()
+
+
+def converted_class(architecture: str, wrapper: str | None) -> str:
+    """Return the class that the converter reads a model as: that of its text, or the wrapper's."""
+    names = (architecture, wrapper or architecture)
+    return next((name for name in names if is_convertible(name)), architecture)
 
 
 def supports_sdpa(architecture: str) -> bool:

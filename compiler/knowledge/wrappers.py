@@ -11,9 +11,19 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, Final, Literal
 
-from ftc.compiler.knowledge.architecture import class_of_type
+from ftc.compiler.knowledge.architecture import class_of_type, is_convertible
 
-__all__ = ["Wrapper", "find_wrapper", "text_config", "wrapper_named"]
+__all__ = [
+    "TEXT_CLASS_KEY",
+    "Wrapper",
+    "find_wrapper",
+    "lacks_text_class",
+    "text_config",
+    "wrapper_named",
+]
+
+#: Where a config names the class of its language model.
+TEXT_CLASS_KEY: Final = "text_config.architectures"
 
 #: The keys of a flat config that are not the language model's.
 _OUTSIDE: Final = ("architectures", "model_type", "vision_config")
@@ -71,6 +81,13 @@ def find_wrapper(config: Mapping[str, Any]) -> Wrapper | None:
 def wrapper_named(architecture: str | None) -> Wrapper | None:
     """Return the wrapper of this class; None for any other class, and for none."""
     return None if architecture is None else _table().get(architecture)
+
+
+def lacks_text_class(config: Mapping[str, Any], wrapper: str, text: str) -> bool:
+    """Tell whether llama.cpp's converter needs a name of the language model that is not there."""
+    inside = config.get("text_config")
+    named = isinstance(inside, dict) and bool(inside.get("architectures"))
+    return not named and is_convertible(text) and not is_convertible(wrapper)
 
 
 def text_config(config: Mapping[str, Any], wrapper: Wrapper) -> dict[str, Any] | None:

@@ -16,6 +16,8 @@ _HEAD_COUNT: Final = re.compile(r".*num_(attention_|key_value_)?heads|encoder_at
 _WIDTH: Final = re.compile(r"hidden_size|embed_dim|d_model")
 _FEED: Final = re.compile(r".*intermediate_size|.*ffn_dim")
 _NUMBERED: Final = re.compile(r".*(indexes|indices|idxs)")
+#: Layers whose outputs are read, one beside the other.
+_READ: Final = re.compile(r".*feature_layers?")
 _OWN_CLASS: Final = ("architectures",)
 
 Shrink = Callable[[Mapping[str, Any]], dict[str, Any] | None]
@@ -34,6 +36,9 @@ def shrink_wrapper(
     if text is None or few is None:
         return None
     inside = {key: value for key, value in few.items() if key not in _OWN_CLASS}
+    named = config.get("text_config")
+    if isinstance(named, Mapping):  # by which llama.cpp's converter knows the language model
+        inside |= {key: named[key] for key in _OWN_CLASS if key in named}
     small = dict(config)
     small.pop("quantization_config", None)
     wide = text.get("hidden_size")
@@ -51,9 +56,14 @@ def _shrink_tower(tower: Mapping[str, Any], wide: object, narrow: object) -> dic
     """Return a tower with two layers of two heads, which ends in the text's new width."""
     small = dict(tower)
     heads = next((v for k, v in tower.items() if _HEAD_COUNT.fullmatch(k) and v), None)
+    depth = next((v for k, v in tower.items() if _DEPTH.fullmatch(k) and v), None)
     for key, value in tower.items():
         if isinstance(value, list) and _NUMBERED.fullmatch(key):
             small[key] = [_LAYERS - 1]
+        elif isinstance(value, list) and _READ.fullmatch(key):
+            small[key] = [_LAYERS - 1 - place % _LAYERS for place in range(len(value))]
+        elif isinstance(value, list) and len(value) == depth and depth > _LAYERS:
+            small[key] = value[-_LAYERS:]
         if type(value) is not int:
             continue
         if _DEPTH.fullmatch(key):

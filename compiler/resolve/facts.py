@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from ftc.compiler.knowledge.architecture import Shape
+from ftc.compiler.knowledge.architecture import Shape, converted_class
 from ftc.compiler.resolve.content_facts import Contents
 from ftc.compiler.resolve.image_facts import Pictures, VisionFacts
 from ftc.compiler.resolve.regression_facts import RegressionFile
@@ -82,6 +82,11 @@ class ModelFacts:
     text_prefix: str = ""
     tensor_shape: Shape | None = None
     vision: VisionFacts | None = None
+
+    @property
+    def converted(self) -> str:
+        """The class that llama.cpp's converter reads the model as."""
+        return converted_class(self.architecture, self.wrapper)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

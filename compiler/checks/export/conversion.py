@@ -8,6 +8,7 @@ from ftc.compiler.checks.model.converter_reading import find_reading
 from ftc.compiler.checks.rule import Problem, problem, put, rule
 from ftc.compiler.checks.rule_input import Case
 from ftc.compiler.knowledge.converter import find_converter, pre_tokenizer_name
+from ftc.compiler.knowledge.wrappers import TEXT_CLASS_KEY
 from ftc.spec.message import Message
 
 _NAMED = 3  # markers that a message names
@@ -132,7 +133,7 @@ def untied_head_dropped(case: Case) -> Iterator[Problem]:
 
     Use instead: {"model": "google/gemma-2-2b-it", "export": ["Q8_0"]}
     """
-    converter, shape = find_converter(case.model.architecture), case.model.shape
+    converter, shape = find_converter(case.model.converted), case.model.shape
     if not case.spec.export.types or converter is None or shape is None:
         return
     if converter.drops_head and not shape.tied:
@@ -147,7 +148,8 @@ def config_key_missing(case: Case) -> Iterator[Problem]:
 
     Why it matters: transformers no longer writes that key, so the merge copies it from the base
     model. If the base was saved by transformers as well, no file has it, and the conversion to GGUF
-    stops with a `KeyError` after the training.
+    stops after the training. Of most multimodal classes the converter knows only the language
+    model, by its name in `text_config.architectures`.
 
     Example: {"model": "./gpt-2-saved-again", "export": ["Q8_0"]}
 
@@ -159,7 +161,9 @@ def config_key_missing(case: Case) -> Iterator[Problem]:
             _WHERE,
             key=missing[0],
             architecture=case.model.architecture,
-            meaning=_MEANINGS.get(missing[0], Message("phrase.as_original")),
+            meaning=Message("phrase.class_of_text", {"name": case.model.architecture})
+            if missing[0] == TEXT_CLASS_KEY
+            else _MEANINGS.get(missing[0], Message("phrase.as_original")),
         )
 
 

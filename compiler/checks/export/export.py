@@ -18,7 +18,7 @@ def unconvertible_architecture(case: Case) -> Iterator[Problem]:
 
     Use instead: {"model": "org/brand-new-architecture", "export": []}
     """
-    if case.spec.export.types and not is_convertible(case.model.architecture):
+    if case.spec.export.types and not is_convertible(case.model.converted):
         yield problem(
             "/export/types", fix=(put("/export/types", []),), architecture=case.model.architecture
         )

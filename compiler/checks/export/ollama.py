@@ -98,7 +98,7 @@ def unconvertible_adapter(case: Case) -> Iterator[Problem]:
 
     Use instead: {"model": "org/brand-new-architecture", "export": []}
     """
-    if case.spec.export.adapter and not is_convertible(case.model.architecture):
+    if case.spec.export.adapter and not is_convertible(case.model.converted):
         yield problem(
             "/export/adapter",
             fix=(put("/export/adapter", False),),

@@ -19,7 +19,7 @@ class Reading:
 def find_reading(case: Case) -> Reading | None:
     """Return how the tokenizer will be read; None where nothing is exported or too little known."""
     found = case.tokenizer.conversion
-    converter = find_converter(case.model.architecture)
+    converter = find_converter(case.model.converted)
     if not case.spec.export.types or found is None or converter is None:
         return None
     path = converter.path(

@@ -21,13 +21,19 @@ def family_stopped_in_rehearsal(case: Case) -> Iterator[Problem]:
 
     Use instead: {"model": "org/a-family-that-stops", "export": []}
     """
-    known = find_rehearsed(case.model.architecture, case.model.shape)
+    model = case.model
+    names = [name for name in (model.wrapper, model.architecture) if name is not None]
+    seen = {name: find_rehearsed(name, model.shape) for name in names}
+    name = next((n for n, known in seen.items() if known and known.stage), names[-1])
+    known = seen[name]
     writes = not compares_texts(case.spec.objective.type)
+    if case.model.wrapper is not None and not is_convertible(case.model.converted):
+        return  # FTC620 says so
     if writes and case.spec.export.types and known is not None and known.stage is not None:
         yield problem(
             "/export/types",
             fix=(put("/export/types", []),),
-            architecture=case.model.architecture,
+            architecture=name,
             stage=known.stage,
             reason=known.reason or "",
         )
@@ -44,8 +50,9 @@ def family_never_rehearsed(case: Case) -> Iterator[Problem]:
 
     Use instead: {"model": "Qwen/Qwen2.5-7B-Instruct", "export": ["Q4_K_M"]}
     """
-    name = case.model.architecture
+    name = case.model.converted
     writes = not compares_texts(case.spec.objective.type)  # the table is of models that write
-    known = find_rehearsed(name) is not None
-    if writes and case.spec.export.types and is_convertible(name) and not known:
+    names = {name, case.model.wrapper or name}
+    seen = any((known := find_rehearsed(each)) and known.seen is None for each in names)
+    if writes and case.spec.export.types and is_convertible(name) and not seen:
         yield problem("/export/types", name=name)

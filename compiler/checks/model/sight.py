@@ -1,4 +1,4 @@
-"""The rules about what a bundle makes of a model that sees (FTC190, FTC191, FTC692)."""
+"""The rules about what a bundle makes of a model that sees (FTC190, FTC191, FTC692, FTC699)."""
 # ruff: noqa: D401 - the docstring of a rule is its explanation, not a description of the function
 
 from collections.abc import Iterator, Mapping
@@ -6,6 +6,8 @@ from typing import Final
 
 from ftc.compiler.checks.rule import Problem, problem, put, rule
 from ftc.compiler.checks.rule_input import Case
+from ftc.compiler.plan.vision import find_rule
+from ftc.runtime.vision.image_tokens import Mosaic, Rule, Sheets
 from ftc.spec.sources import list_sources
 
 #: Why no GGUF of a tower of this kind reads images with the pinned llama.cpp, as it was tried.
@@ -14,6 +16,10 @@ _REFUSED: Final[Mapping[str, str]] = {
     "idefics3": "handler",
     "pixtral": "libmtmd",
 }
+#: How many tiles libmtmd cuts an image into, whatever the processor's files say: clip.cpp for
+#: InternVL (its converter reads limits only from configs of the older form), mtmd-image.h for
+#: LFM2-VL.
+_TILES: Final[Mapping[str, tuple[int, int]]] = {Mosaic.kind: (1, 12), Sheets.kind: (2, 10)}
 
 
 @rule("FTC190", "images-out-of-reach", "error", reads=("data",))
@@ -84,3 +90,41 @@ def projector_refused(case: Case) -> Iterator[Problem]:
         message = "" if reason == "converter" else reason
         fix = (put("/export/types", []),)
         yield problem("/export/types", fix=fix, message=message, name=case.model.id)
+
+
+@rule("FTC699", "tiles-unlike-the-gguf", "warning", reads=("model", "data", "plan"))
+def tiles_unlike_the_gguf(case: Case) -> Iterator[Problem]:
+    """What it is: The run cuts images into other numbers of tiles than llama.cpp will.
+
+    Why it matters: libmtmd has the limits of InternVL (12 tiles) and of LFM2-VL (10) in its code. A
+    lower limit, of `data.images.max_pixels`, of the memory or of the processor's files, does not
+    reach the GGUF files: they see an image in more pieces than the model was trained with, and an
+    answer takes more tokens than the plan says.
+
+    Example: {"model": "LiquidAI/LFM2-VL-1.6B", "data": {"source": "photos.jsonl", "images":
+    {"max_pixels": 500000}}, "export": ["Q8_0"]}
+
+    Use instead: {"model": "LiquidAI/LFM2-VL-1.6B", "data": "photos.jsonl", "export": ["Q8_0"]}
+    """
+    found = find_rule(case.facts, case.plan)
+    if found is None or not case.spec.export.types or (fixed := _TILES.get(found.kind)) is None:
+        return
+    ours = _tiles(found)
+    if ours == fixed:
+        return
+    pointer = "/data/images/max_pixels"
+    said = case.spec.data.images.max_pixels != "auto"
+    yield problem(
+        pointer if said else "/export/types",
+        help="said" if said else "",
+        name=case.model.id,
+        tiles=ours[1],
+        fixed=fixed[1],
+    )
+
+
+def _tiles(found: Rule) -> tuple[int, int]:
+    """Return the fewest and the most tiles of an image that is cut; one where none is."""
+    if isinstance(found, Mosaic) or (isinstance(found, Sheets) and found.split):
+        return found.min_tiles, found.max_tiles
+    return 1, 1

@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from ftc.compiler.knowledge.architecture import Shape, read_quantization
+from ftc.compiler.knowledge.causal_types import has_causal_class
 from ftc.compiler.knowledge.encoders import read_headed
 from ftc.compiler.knowledge.objectives import Head
-from ftc.compiler.knowledge.wrappers import find_wrapper, text_config
+from ftc.compiler.knowledge.wrappers import Wrapper, find_wrapper, text_config, wrapper_named
 from ftc.compiler.resolve import explanations
 from ftc.compiler.resolve.model.similar import list_alike
 from ftc.spec.finding import Finding
@@ -80,8 +81,10 @@ def read_config(folder: Path, name: str, *, head: Head = "tokens") -> Config | F
     sha256 = hashlib.sha256(text).hexdigest()
     wrapper = find_wrapper(data)
     inside = None if wrapper is None else text_config(data, wrapper)
+    if wrapper is not None and (fault := _misnamed(data, wrapper, name)) is not None:
+        return fault
     if wrapper is None or inside is None:
-        return _config(data, sha256, name, head=head)
+        return _plain(data, sha256, name, head=head)
     config = _config(inside, sha256, name)
     if isinstance(config, Finding):
         return config
@@ -99,6 +102,39 @@ def read_config(folder: Path, name: str, *, head: Head = "tokens") -> Config | F
 def dtype_named(name: object) -> Dtype | None:
     """Return the dtype by its name in a config or in a safetensors header."""
     return _DTYPES.get(name.removeprefix("torch.")) if isinstance(name, str) else None
+
+
+def _plain(data: Mapping[str, Any], sha256: str, name: str, *, head: Head) -> Config | Finding:
+    """Return the config of a model that is no wrapper.
+
+    The language model of some wrappers has no class that loads it by itself.
+    """
+    config = _config(data, sha256, name, head=head)
+    if isinstance(config, Finding):
+        return config
+    if wrapper_named(config.architecture) is not None:
+        return not_causal(data, name, head)
+    if config.shape is not None and not isinstance(data.get("auto_map"), dict):
+        return _misnamed(data, config.shape, name) or config
+    return config
+
+
+def _misnamed(data: Mapping[str, Any], known: Shape | Wrapper, name: str) -> Finding | None:
+    """Return the finding that transformers has no `model_type` of this name, but has the class."""
+    kind = data.get("model_type")
+    if not isinstance(kind, str) or kind == known.model_type or has_causal_class(kind):
+        return None
+    if find_wrapper({**data, "architectures": None}) is not None:
+        return None
+    return explanations.BROKEN_CONFIG.finding(
+        message="model_type",
+        help="model_type",
+        pointer=_POINTER,
+        name=name,
+        kind=kind,
+        known=known.model_type,
+        architecture=known.architecture,
+    )
 
 
 def _config(

@@ -12,6 +12,7 @@ from ftc.compiler.knowledge.architecture import Shape
 from ftc.compiler.knowledge.converter import wanted_keys
 from ftc.compiler.knowledge.models import Model, find_model, shape_for
 from ftc.compiler.knowledge.objectives import OBJECTIVES, Head
+from ftc.compiler.knowledge.wrappers import TEXT_CLASS_KEY, lacks_text_class
 from ftc.compiler.resolve.facts import ModelFacts, Unknown
 from ftc.compiler.resolve.hub.client import Repository, Trouble, fetch_sides
 from ftc.compiler.resolve.image_facts import VisionFacts
@@ -124,9 +125,7 @@ def _from_files(
         custom_code=config.custom_code,
         licence=_licence(found, entry),
         gated=_is_gated(found, entry),
-        unwritten_keys=tuple(
-            key for key in wanted_keys(config.architecture) if key not in config.data
-        ),
+        unwritten_keys=_unwritten(config),
         pickled=_is_pickled(found, weights),
         modules=weights.modules if config.shape is None else None,
         missing_weights=weights.missing,
@@ -228,6 +227,15 @@ def _is_gated(found: ModelFolder, entry: Model | None) -> bool | None:
     if found.repository is not None:
         return found.repository.gated
     return entry.gated if entry is not None else None
+
+
+def _unwritten(config: Config) -> tuple[str, ...]:
+    """Return the keys that the converter reads and config.json lacks."""
+    missing = [key for key in wanted_keys(config.architecture) if key not in config.data]
+    wrapper, text = config.wrapper, config.architecture
+    if wrapper is not None and lacks_text_class(config.whole, wrapper, text):
+        missing.append(TEXT_CLASS_KEY)
+    return tuple(missing)
 
 
 def _is_pickled(found: ModelFolder, weights: Weights) -> bool | None:

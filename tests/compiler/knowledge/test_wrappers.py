@@ -2,20 +2,34 @@
 
 import json
 import warnings
+from importlib import import_module
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from ftc.compiler.knowledge.architecture import read_shape
+from ftc.compiler.knowledge.architecture import converted_class, read_shape
 from ftc.compiler.knowledge.towers import read_tower
-from ftc.compiler.knowledge.wrappers import find_wrapper, text_config
+from ftc.compiler.knowledge.wrappers import find_wrapper, lacks_text_class, text_config
 
 TABLE: dict[str, dict[str, Any]] = json.loads(
     (files("ftc.compiler.knowledge") / "wrappers.json").read_text(encoding="utf-8")
 )
 #: Text models small enough to build beside their towers in a second.
 TEXT = {"num_hidden_layers": 6, "vocab_size": 1000, "pad_token_id": 0}
+#: Classes that a text of few keys does not build, or only with a package that is not installed.
+NEEDY = (
+    "Dots3NoteForConditionalGeneration",
+    "FastVlmForConditionalGeneration",
+    "Gemma3nForConditionalGeneration",
+    "Granite4VisionForConditionalGeneration",
+    "HunYuanVLForConditionalGeneration",
+    "Lfm3VlForConditionalGeneration",
+    "MllamaForConditionalGeneration",
+    "Ovis2ForConditionalGeneration",
+    "Qwen4ExpForConditionalGeneration",
+)
 #: The sizes in the config.json of Qwen2.5-VL-7B-Instruct, which has 8,292,166,656 weights.
 SEVEN_BILLION: dict[str, Any] = {
     "hidden_size": 3584,
@@ -105,6 +119,7 @@ def test_a_flat_config() -> None:
     [
         (name, kind)
         for name, entry in TABLE.items()
+        if name not in NEEDY
         for kind in (entry["text_types"][0], *entry.get("texts", ()))
     ],
 )
@@ -142,6 +157,49 @@ def test_real_wrappers(name: str, kind: str) -> None:
     )
     assert inside == shape.parameters
     assert any(path.startswith(f"{prefix}layers.0.") for path, _ in model.named_parameters())
+
+
+@pytest.mark.prove
+@pytest.mark.parametrize("name", NEEDY)
+def test_the_generator_gives_the_entry(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It builds the class with the keys that it needs, and counts its language model."""
+    pytest.importorskip("transformers")
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[3] / ".ci"))
+    generator: Any = import_module("wrappers")
+    assert generator.derive(TABLE[name]["model_type"], name) == TABLE[name]
+
+
+def test_a_language_model_with_no_class_of_its_own() -> None:
+    """GLM-OCR's is read inside the wrapper; its name is that which llama.cpp's converter has."""
+    name = "GlmOcrForConditionalGeneration"
+    config = config_of(name, {"hidden_size": 512, "num_attention_heads": 4, "head_dim": 64})
+    found = find_wrapper(config)
+    assert found is not None
+    inside = text_config(config, found)
+    assert inside is not None
+    shape = read_shape(inside)
+    assert shape is not None
+    assert (shape.architecture, shape.head_dim, shape.hidden) == (name, 64, 512)
+    assert converted_class(name, name) == name
+
+
+def test_what_the_converter_takes_a_wrapper_for() -> None:
+    """Its text's class if it has that, else the wrapper; a class inside needs its name."""
+    assert converted_class("Qwen2ForCausalLM", "InternVLForConditionalGeneration") == (
+        "Qwen2ForCausalLM"
+    )
+    unified = "Gemma4UnifiedForConditionalGeneration"
+    assert converted_class("Gemma4UnifiedForCausalLM", unified) == unified
+    assert converted_class("AriaTextForCausalLM", "AriaForConditionalGeneration") == (
+        "AriaTextForCausalLM"
+    )
+    named: dict[str, Any] = {"text_config": {"architectures": ["Qwen2ForCausalLM"]}}
+    vl = "InternVLForConditionalGeneration"
+    assert not lacks_text_class(named, vl, "Qwen2ForCausalLM")
+    unnamed: tuple[dict[str, Any], ...] = ({}, {"architectures": None}, {"architectures": []})
+    for inside in unnamed:
+        assert lacks_text_class({"text_config": inside}, vl, "Qwen2ForCausalLM")
+    assert not lacks_text_class({"text_config": {}}, unified, "Gemma4UnifiedForCausalLM")
 
 
 def loaded_as(transformers: Any, settings: Any, name: str) -> str:

@@ -79,3 +79,20 @@ def test_a_tower_ends_in_the_width_of_the_text() -> None:
     assert (tower["depth"], tower["num_heads"], tower["hidden_size"]) == (2, 2, 128)
     assert tower["deepstack_visual_indexes"] == [1]
     assert small["image_token_id"] == CONFIGS["qwen3-vl"]["image_token_id"]
+
+
+def test_a_tower_with_lists_and_a_named_language_model() -> None:
+    """Lists with an entry for each layer are cut; read layers exist; the text keeps its name."""
+    text = {"model_type": "qwen2", "architectures": ["Qwen2ForCausalLM"], "num_hidden_layers": 28}
+    config = {
+        "architectures": ["InternVLForConditionalGeneration"],
+        "model_type": "internvl",
+        "text_config": text,
+        "vision_config": {"num_hidden_layers": 6, "layer_types": ["a"] * 5 + ["b"]},
+        "adapter_config": {"vision_feature_layer": [24, 18]},
+    }
+    small = shrink(config)
+    assert small is not None
+    assert small["text_config"]["architectures"] == ["Qwen2ForCausalLM"]
+    assert small["vision_config"] == {"num_hidden_layers": 2, "layer_types": ["a", "b"]}
+    assert small["adapter_config"] == {"vision_feature_layer": [1, 0]}

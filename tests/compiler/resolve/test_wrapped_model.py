@@ -62,3 +62,29 @@ def test_an_unknown_wrapper_is_told(make_spec: Any, model_folder: Path) -> None:
     assert isinstance(found, Unknown)
     assert found.finding.code == "FTC103"
     assert "multimodal" in found.finding.message
+
+
+def test_a_type_that_transformers_does_not_know(make_spec: Any, model_folder: Path) -> None:
+    """LFM2-VL's first config says `lfm2-vl`: transformers stops, and only the type is wrong."""
+    inside = {"model_type": "lfm2", "vocab_size": 100, "num_hidden_layers": 2}
+    config = {"architectures": ["Lfm2VlForConditionalGeneration"], "text_config": inside}
+    for kind in ("lfm2-vl", "lfm2_vl"):
+        (model_folder / "config.json").write_text(json.dumps({**config, "model_type": kind}))
+        found = resolve_model(make_spec(), folder=model_folder.parent)
+        if kind == "lfm2_vl":
+            assert not isinstance(found, Unknown)
+            assert found.unwritten_keys == ("text_config.architectures",)
+            continue
+        assert isinstance(found, Unknown)
+        assert found.finding.code == "FTC102"
+        assert "lfm2_vl" in found.finding.help
+
+
+def test_a_language_model_alone_that_no_class_loads(make_spec: Any, model_folder: Path) -> None:
+    """The text of GLM-OCR has a class only inside the wrapper."""
+    config = {"model_type": "glm_ocr_text", "vocab_size": 100, "num_hidden_layers": 2}
+    for names in ({}, {"architectures": ["GlmOcrForConditionalGeneration"]}):
+        (model_folder / "config.json").write_text(json.dumps({**config, **names}))
+        found = resolve_model(make_spec(), folder=model_folder.parent)
+        assert isinstance(found, Unknown)
+        assert found.finding.code == "FTC103"

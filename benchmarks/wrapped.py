@@ -1,0 +1,142 @@
+"""A case of every multimodal class that ftc knows, from the default config of the class.
+
+    python -m benchmarks.wrapped [CLASS ...]      # trains, merges and converts a miniature of each
+
+The sizes are those of transformers' configuration, as no published config.json was read. What a
+class cannot do without and its default lacks is in `_NEEDED`. A class that llama.cpp's converter
+does not have stops at `convert`, after the merge.
+"""
+
+import json
+import os
+import sys
+from collections.abc import Mapping
+from importlib import import_module
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, Final
+
+from benchmarks.families import run_case
+from benchmarks.rehearsals import Family
+from ftc.compiler.knowledge.architecture import converted_class, is_convertible
+from ftc.compiler.knowledge.converter import find_converter
+
+__all__ = ["list_wrappers", "make_case"]
+
+_BPE_TOKENS: Final = 50_304
+_STAND_IN_TOKENS: Final = 2048
+_MROPE: Final = {"rope_type": "default", "rope_theta": 10000.0}
+_QWEN: Final = {"rope_parameters": {**_MROPE, "mrope_section": [16, 24, 24]}}
+_GLM: Final = {
+    "rope_parameters": {**_MROPE, "mrope_section": [8, 12, 12], "partial_rotary_factor": 0.5}
+}
+#: Keys of the text, and under "" of what is around it, by the model type of the class.
+_NEEDED: Final[Mapping[str, Mapping[str, Any]]] = {
+    "glm46v": _GLM,
+    "glm4v": _GLM,
+    "glm4v_moe": _GLM,
+    "glm_ocr": {
+        "head_dim": 128,
+        "rope_parameters": {**_MROPE, "mrope_section": [16, 24, 24], "partial_rotary_factor": 1.0},
+    },
+    "granite4_vision": {
+        "": {
+            "deepstack_layer_map": [[-2, 0]],
+            "downsample_rate": "1/4",
+            "spatial_target_layers": [1],
+        }
+    },
+    "hunyuan_vl": {
+        "head_dim": 128,
+        "rope_parameters": {
+            "rope_type": "default",
+            "rope_theta": 10000.0,
+            "mrope_section": [16, 16, 16, 16],
+        },
+    },
+    "ovis2": {"": {"hidden_size": 4096}},
+    "paddleocr_vl": _QWEN,
+    "qwen2_5_omni_thinker": _QWEN,
+    "qwen2_5_vl": _QWEN,
+    "qwen2_vl": _QWEN,
+    "step3p7": {
+        "sliding_window": 512,
+        "num_key_value_heads": None,  # repositories have the older names, which the converter reads
+        "num_attention_groups": 8,
+        "n_routed_experts": None,
+        "moe_num_experts": 288,
+        "num_experts_per_tok": None,
+        "moe_top_k": 8,
+    },
+}
+_OTHER_TOKEN: Final = 7
+_TOKEN_IDS: Final = ("token_id", "token_index")
+
+
+def list_wrappers() -> Mapping[str, Any]:
+    """Return the table of multimodal classes."""
+    text = (files("ftc.compiler.knowledge") / "wrappers.json").read_text(encoding="utf-8")
+    table: Mapping[str, Any] = json.loads(text)
+    return table
+
+
+def make_case(name: str) -> Family:
+    """Return the case of a class; it exports where llama.cpp's converter has the class."""
+    entry = list_wrappers()[name]
+    text, kind = entry["text"], entry["model_type"]
+    found = converted_class(text, name)
+    converter = find_converter(found)
+    bpe = converter is not None and converter.paths[0] not in ("scores", "equal")
+    tokenizer = "glm-4" if found.startswith("Glm") else "gpt-2" if bpe else "gemma"
+    export = ["Q4_K_M"] if is_convertible(found) else []
+    return Family(
+        name=name.lower().replace("_", "-"),
+        model=f"{kind} of transformers",
+        tokenizer=tokenizer,
+        spec={"method": "lora", "hardware": "8x B200", "export": export},
+        config=_config(
+            name, kind, text, rows=_BPE_TOKENS if tokenizer != "gemma" else _STAND_IN_TOKENS
+        ),
+    )
+
+
+def _config(name: str, kind: str, text: str, *, rows: int) -> dict[str, Any]:
+    """Return the default config of a class, with the tokens of a stand-in's tokenizer."""
+    transformers = import_module("transformers")
+    config: dict[str, Any] = json.loads(
+        transformers.CONFIG_MAPPING[kind]().to_json_string(use_diff=False)
+    )
+    needed = dict(_NEEDED.get(kind, {}))
+    config |= {"architectures": [name], "tie_word_embeddings": False, **needed.pop("", {})}
+    inside = config.get("text_config", config)
+    inside |= {"vocab_size": rows, **needed}
+    for key in [key for key in needed if needed[key] is None]:
+        del inside[key]
+    if inside is not config:
+        inside["architectures"] = [text]
+    if "vocab_size_per_layer_input" in inside:
+        inside["vocab_size_per_layer_input"] = rows
+    if "vocab_size" in config:
+        config["vocab_size"] = rows
+    for section in (config, inside):
+        high = [key for key, value in section.items() if _is_beyond(key, value, rows)]
+        section.update(dict.fromkeys(high, _OTHER_TOKEN))
+    if "pad_token_id" in inside:
+        inside["pad_token_id"] = 0
+    return config
+
+
+def _is_beyond(key: str, value: object, rows: int) -> bool:
+    """Tell whether a key names a token that the stand-in's tokenizer lacks."""
+    return key.endswith(_TOKEN_IDS) and type(value) is int and value >= rows
+
+
+def main() -> None:
+    """Run the cases, and print how far each came."""
+    for name in sys.argv[1:] or list_wrappers():
+        found = run_case(make_case(name), Path(os.environ["FTC_LLAMA_CPP_SDIST"]))
+        print(name, found, flush=True)
+
+
+if __name__ == "__main__":
+    main()
