@@ -30,7 +30,8 @@ def write_inputs(folder: Path, shared: Path, *, template: bool) -> None:
         if not template:
             path = folder / name / "tokenizer_config.json"
             settings = {k: v for k, v in read_json(path).items() if k != "chat_template"}
-            write_json(path, settings)
+            # Else llama.cpp puts <s> before a text, which this tokenizer does not.
+            write_json(path, {**settings, "add_bos_token": False})
     config = folder / "teacher" / "config.json"
     write_json(config, {**read_json(config), "num_hidden_layers": 4})
     lines = (shared / "data" / "gsm8k_train.jsonl").read_text(encoding="utf-8").splitlines()
