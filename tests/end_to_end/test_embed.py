@@ -4,13 +4,13 @@ import csv
 import json
 import shutil
 import sys
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.end_to_end.bank_messages import pair_by_intent
 from tests.end_to_end.process import Ended, compile_spec, read_json, read_rows, run
 
 ROWS = 640
@@ -29,16 +29,6 @@ class Embedded:
     def read(self, name: str) -> Any:
         """Read a JSON file of the run."""
         return read_json(self.bundle / "run" / name)
-
-
-def list_pairs(shared: Path) -> Iterator[list[str]]:
-    """Yield each message with the first message of the same intent: 77 documents."""
-    firsts: dict[str, str] = {}
-    with (shared / "data" / "banking77_train.csv").open(encoding="utf-8", newline="") as file:
-        for row in csv.DictReader(file):
-            first = firsts.setdefault(row["category"], row["text"])
-            if row["text"] != first:
-                yield [row["text"], first]
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +50,7 @@ def embedded(
     """Train all weights on pairs of messages; once through, and once with a stop in between."""
     folder = tmp_path_factory.mktemp("embed")
     (folder / "model").symlink_to(encoders / "bert")
-    rows = list(list_pairs(shared))
+    rows = list(pair_by_intent(shared / "data"))
     with (folder / "pairs.csv").open("w", encoding="utf-8", newline="") as file:
         csv.writer(file).writerows([["anchor", "positive"], *rows[:: len(rows) // ROWS]])
     spec = {

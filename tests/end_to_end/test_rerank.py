@@ -1,7 +1,6 @@
 """Rerankers: labelled pairs of real messages are learned, and llama.cpp gives the same scores."""
 
 import csv
-import random
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,11 +8,8 @@ from typing import Any
 
 import pytest
 
+from tests.end_to_end.bank_messages import label_pairs
 from tests.end_to_end.process import Ended, compile_spec, read_json, read_rows, run
-
-QUERIES = 90
-OTHERS = ("exchange", "refund", "top_up", "transfer")
-EACH = 4  # right texts of a query, and as many wrong ones
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,27 +23,6 @@ class Reranked:
     def read(self, name: str, bundle: Path | None = None) -> Any:
         """Read a JSON file of the first run, or of that of another bundle."""
         return read_json((bundle or self.bundle) / "run" / name)
-
-
-def list_pairs(shared: Path) -> list[list[str]]:
-    """Return messages about a card, each with others about one and some that are not."""
-    about: list[str] = []
-    others: list[str] = []
-    with (shared / "data" / "banking77_train.csv").open(encoding="utf-8", newline="") as file:
-        for row in csv.DictReader(file):
-            if "card" in row["category"]:
-                about.append(row["text"])
-            elif any(word in row["category"] for word in OTHERS):
-                others.append(row["text"])
-    generator = random.Random(7)  # noqa: S311 - no secret
-    generator.shuffle(about)
-    generator.shuffle(others)
-    rows = []
-    for _ in range(QUERIES):
-        query = about.pop()
-        rows += [[query, texts.pop(), label] for texts, label in ((about, "1"), (others, "0"))
-                 for _ in range(EACH)]  # fmt: skip
-    return rows
 
 
 def write_table(path: Path, rows: list[list[str]]) -> None:
@@ -65,7 +40,7 @@ def reranked(tmp_path_factory: pytest.TempPathFactory, shared: Path, sdist: Path
         sys.executable, "-m", "tests.end_to_end.build_encoders", sdist, *kinds, cwd=Path.cwd()
     )
     assert built.code == 0, built.said
-    rows = list_pairs(shared)
+    rows = label_pairs(shared / "data")
     write_table(folder / "labelled.csv", [["query", "passage", "label"], *rows])
     right = [row[:2] for row in rows if row[2] == "1"]
     write_table(folder / "pairs.csv", [["query", "passage"], *right])

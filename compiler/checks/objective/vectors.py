@@ -150,24 +150,29 @@ def step_of_equal_documents(case: Case) -> Iterator[Problem]:
     rows = case.plan.decisions.global_batch.value // case.plan.decisions.world.value
     documents = case.data.documents
     is_told_apart = gives_vectors(case.spec.objective.type) and case.data.form != "scored"
-    if is_told_apart and 0 < documents < rows:
+    if is_told_apart and 0 < documents < rows and not _has_no_wrong_text(case):
         yield problem("/training/global_batch", rows=rows, documents=documents)
 
 
 @rule("FTC576", "one-text-for-all", "error", reads=("data",))
 def one_text_for_all(case: Case) -> Iterator[Problem]:
-    """What it is: A reranker is to learn from pairs, and all of them have the same text.
+    """What it is: An embedding model or a reranker learns from pairs that all have the same text.
 
-    Why it matters: Each query needs a text that does not belong to it, which is drawn from the
-    other rows. There is none here.
+    Why it matters: Each query needs a text that does not belong to it. It is taken from the other
+    rows: a reranker draws it, an embedding model compares the rows of a step. There is none here.
 
     Example: {"objective": "rerank", "data": "questions-about-one-article.csv"}
 
     Use instead: {"objective": "rerank", "data": "questions-about-many-articles.csv"}
     """
-    draws = gives_relevance(case.spec.objective.type) and case.data.form == "prompt_completion"
-    if draws and len(case.data.labels) == 1:
+    if _has_no_wrong_text(case):
         yield problem("/data/source", rows=case.data.usable_rows)
+
+
+def _has_no_wrong_text(case: Case) -> bool:
+    """Tell whether wrong texts come from the other rows, and all rows have the same text."""
+    takes = compares_texts(case.spec.objective.type) and case.data.form == "prompt_completion"
+    return takes and case.data.documents == 1
 
 
 @rule("FTC578", "reranker-without-encoder", "error", reads=("model",))

@@ -1,0 +1,53 @@
+"""`ftc rehearse` of prompts alone: from a config and a tokenizer to a file that answers."""
+
+import json
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from tests.end_to_end.process import read_json, run, write_json
+from tests.tiny_models import write_model
+
+STAGES: Final = (
+    *("compile", "miniature", "prepare", "train", "resume", "merge", "evaluate"),
+    *("convert", "tokens", "quantize", "report", "compare", "answer"),
+)
+
+
+def write_inputs(folder: Path, shared: Path) -> None:
+    """Write a model without weights and chat template, and real questions without answers."""
+    (folder / "model").mkdir()
+    write_model(folder / "model")
+    path = folder / "model" / "tokenizer_config.json"
+    settings = {k: v for k, v in read_json(path).items() if k != "chat_template"}
+    # Else llama.cpp puts <s> before a text, which this tokenizer does not.
+    write_json(path, {**settings, "add_bos_token": False})
+    lines = (shared / "data" / "gsm8k_train.jsonl").read_text(encoding="utf-8").splitlines()
+    asked = [{"prompt": json.loads(line)["question"]} for line in lines[:300]]
+    (folder / "prompts.jsonl").write_text("\n".join(map(json.dumps, asked)), encoding="utf-8")
+
+
+@pytest.mark.prove_all
+@pytest.mark.timeout(900)
+def test_every_stage_ends_well(tmp_path: Path, shared: Path, sdist: Path) -> None:
+    """The model's own answers are judged, and the file answers without a chat template."""
+    write_inputs(tmp_path, shared)
+    spec = {
+        "name": "prompts",
+        "model": "./model",
+        "data": "prompts.jsonl",
+        "objective": {"type": "grpo", "rewards": [{"regex": "[0-9]"}], "answer_tokens": 16},
+        "method": "lora",
+        "hardware": "1x RTX-4090",
+        "export": ["Q8_0"],
+    }
+    write_json(tmp_path / "spec.json", spec)
+    extra = {"FTC_LLAMA_CPP_SDIST": str(sdist), "TMPDIR": str(tmp_path)}
+    ended = run("ftc", "rehearse", "spec.json", "--format", "json", cwd=tmp_path, extra=extra)
+
+    assert ended.code == 0, ended.said
+    stages = {stage["name"]: stage for stage in json.loads(ended.out)["stages"]}
+    assert {stage["status"] for stage in stages.values()} == {"ok"}, stages
+    assert set(STAGES) <= set(stages)
+    assert stages["evaluate"]["result"].startswith("mean reward ")
