@@ -129,7 +129,7 @@ SPECS: Final[Mapping[str, Mapping[str, Any]]] = {
         "objective": {"type": "embed", "similarity_scale": 100},
         "method": "full",
         "training": {
-            "epochs": 1,
+            "epochs": 2,
             "global_batch": 128,
             "micro_batch": 32,
             "learning_rate": 0.0002,
