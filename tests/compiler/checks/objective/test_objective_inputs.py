@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from tests.compiler.checks.data.test_data_rules import sound
+from tests.compiler.checks.data.test_data import sound
 
 from ftc.compiler.knowledge.objectives import OBJECTIVES
 from ftc.compiler.pipeline import check
