@@ -13,6 +13,8 @@ from sentence_transformers.sentence_transformer.modules import Normalize, Poolin
 from ..quiet import silence_libraries
 
 BATCH_TEXTS: Final = 32
+#: The poolings of llama.cpp; its converter stops at another one.
+CONVERTED: Final = ("mean", "cls", "lasttoken")
 QUERY, DOCUMENT = "query", "document"  # the names of the prompts, as sentence-transformers has them
 
 
@@ -54,6 +56,23 @@ def load(
         if prompt is not None:
             model.prompts[name] = prompt
     return model
+
+
+def require_converted(model: Any) -> None:
+    """End the stage, before it trains, if no GGUF file can be made: its pooling must be known.
+
+    Raises SystemExit with what to change.
+    """
+    unknown = {
+        module.pooling_mode
+        for module in model
+        if isinstance(module, Pooling) and module.pooling_mode not in CONVERTED
+    }
+    if unknown:
+        raise SystemExit(
+            f"The model pools its tokens by {', '.join(sorted(unknown))}, and llama.cpp cannot."
+            f" Set objective.pooling to one of {', '.join(CONVERTED)}, or export no GGUF file."
+        )
 
 
 def encode(model: Any, texts: Sequence[str], kind: str) -> Any:
