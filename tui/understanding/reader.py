@@ -10,6 +10,7 @@ from ftc.spec.schema import fields
 from ftc.tui.understanding.abbreviated import read_abbreviated
 from ftc.tui.understanding.certainty import settle
 from ftc.tui.understanding.columns import read_columns, read_known_columns, settle_text
+from ftc.tui.understanding.described import read_described
 from ftc.tui.understanding.doubt import is_doubtful
 from ftc.tui.understanding.exports import read_exports
 from ftc.tui.understanding.files import read_files, read_texts, take_known_files
@@ -21,6 +22,7 @@ from ftc.tui.understanding.layers import read_layers
 from ftc.tui.understanding.lexicon import NUMBER, WORDS, any_of
 from ftc.tui.understanding.licence import find_unlicensed
 from ftc.tui.understanding.limits import read_limit, read_wall_time
+from ftc.tui.understanding.mentioned import read_mentioned
 from ftc.tui.understanding.message import Message, find_places, find_words, fold
 from ftc.tui.understanding.model_wishes import read_model_wishes
 from ftc.tui.understanding.models import read_models
@@ -205,8 +207,10 @@ def _read_fields(
 ) -> Iterator[Change | Choice]:
     """Yield what the readers find, each in the words that the ones before it have left."""
     found = list(_read_first(message, draft, planned, names))
+    found += read_parts(message, draft, found)
+    found += read_described(message, draft, found)
+    found += read_mentioned(message, found)
     yield from found
-    yield from read_parts(message, draft, found)
     yield from read_named(message, draft)
 
 
