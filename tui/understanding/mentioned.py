@@ -13,7 +13,7 @@ from importlib.resources import files
 from typing import Final
 
 from ftc.tui.understanding.lexicon import QUOTES, any_of
-from ftc.tui.understanding.message import Message
+from ftc.tui.understanding.message import Message, Span
 from ftc.tui.understanding.reading import Change, Choice
 
 _TABLE: Final[Mapping[str, Mapping[str, Mapping[str, Sequence[str]]]]] = json.loads(
@@ -26,25 +26,33 @@ _CALLED: Final = (
     r"(?:\s*[:=,]|(?: (?:are|is|son|es|called|named|anomenad[ae]s?|llamad[ao]s?|(?:que )?es diuen?"
     r"|(?:que )?se llaman?)){1,2}:?)?"
 )
-_LINK: Final = r"\s*(?:,|/|\+|&|,? (?:and|i|y|e|plus|mes|mas))\s*"
+_JOIN: Final = r"(?:\s*[/+&]\s*|,? (?:and|i|y|e|plus|mes|mas) )"
+_LINK: Final = rf"(?:{_JOIN}|\s*,\s*)"
 _QUOTED: Final = re.compile(rf"(?<!\w){QUOTES}(?P<name>{_NAME}){QUOTES}(?!\w)")
-_BARE: Final = rf"(?:{QUOTES}{_NAME}{QUOTES}|{_NAME})"
-#: "columns good and bad": names without quotes behind the word, which a text in prose goes on from.
+_IN_QUOTES: Final = rf"{QUOTES}{_NAME}{QUOTES}"
+#: Names behind the word: in quotes, or bare before a stop or words that say what they hold.
 _LISTED: Final = re.compile(
-    rf"(?<!\w){_COLUMN}{_CALLED} (?P<names>{_BARE}(?:{_LINK}{_BARE}){{0,4}})"
+    rf"(?<!\w){_COLUMN}{_CALLED} (?P<names>{_IN_QUOTES}(?:{_LINK}{_IN_QUOTES})*"
+    rf"|{_NAME}(?:(?:\s*,\s*{_NAME})*{_JOIN}{_NAME})?"
+    r"(?=\s*(?:$|[,.;:!?()\n=]|(?:is|are|holds?|has|have|contains?|for|es|son|te|tiene|conte|contiene)\b)))"
 )
 _BEFORE_NAME: Final = re.compile(
-    rf"(?:\b{_COLUMN}{_CALLED}|\b(?:in|under|inside|from|a|en|dins(?: de)?|sota|bajo|dentro de|is|are"
-    r"|es|son|diu|dice)(?: (?:the|la|el))?|[:=(,]|\b(?:and|i|y|e))\s*(?:(?:the|la|el)\s)?$"
+    rf"(?:\b{_COLUMN}{_CALLED}|\b(?:in|under|inside|from|a|en|dins(?: de)?|sota|bajo|dentro de|is"
+    r"|are|es|son|diu|dice)(?: (?:the|la|el))?|[:=(,]|\b(?:and|i|y|e))\s*(?:(?:the|la|el)\s)?$"
 )
 _COLUMN_WORD: Final = re.compile(rf"\b{_COLUMN}\b")
 _NO_COLUMN: Final = frozenset(_TABLE["none"]["words"]["any"])
 #: What stands between a name and words that say what it holds.
 _HOLDS: Final = re.compile(
-    rf"{QUOTES}?\s*(?:column|columna)?\s*(?:\(|[:=]|,?\s*(?:which |that |que |on |donde |where )?"
-    r"(?:is|are|holds?|has|have|contains?|carries|gives|keeps|stores|for|with|as|es|son|te|tenen"
-    r"|tiene|tienen|conte|contenen|contiene|contienen|hi ha|hay|va|hi va|porta|lleva|guarda|per|pel"
-    r"|pels|per al?s?|para|amb|con|com a?|como))\s+|\(\s*"
+    rf"{QUOTES}?\s*(?:column |columna )?(?:\(\s*|[:=]\s*|"
+    r",?\s*(?:which |that |que |on |donde |where )?(?:is|are|holds?|has|have|contains?|carries|gives|keeps|stores|for|with|as|es|son|te|tenen"
+    r"|tiene|tienen|conte|contenen|contiene|contienen|hi ha|hay|va|hi va|porta|lleva|guarda|per"
+    r"|pels?|per al?s?|para|amb|con|com a?|como)\s+|(?=(?:the|el|la) |l'))"
+)
+#: A name behind these words is where what stands before them is found.
+_FOUND_IN: Final = re.compile(
+    rf"(?:\b(?:in|under|inside|from|a|en|dins(?: de)?|sota|bajo|dentro de)|\()"
+    rf"\s*(?:(?:the|la|el)\s)?(?:{_COLUMN}{_CALLED}\s*)?{QUOTES}?$"
 )
 _NEAR: Final = 48
 _STOP: Final = re.compile(r"[;!?\n]|\.(?=\s|$)")
@@ -57,8 +65,9 @@ _NAMED: Final = tuple(
 )
 #: "translate from Catalan into English": a language is what comes in, or what goes out.
 _TRANSLATED: Final = re.compile(
-    r"\b(?:transl|tradu)\w*\b[^.;!?\n]{0,30}?\b(?:from|del?|de l'|d')\s?(?:l'|la |el )?(?P<prompt>[a-z]{4,})"
-    r"\s+(?:in)?(?:to|al?|cap al?|hacia(?: el)?)\s+(?:l'|el )?(?P<completion>[a-z]{4,})"
+    r"\b(?:transl|tradu)\w*\b[^.;!?\n]{0,30}?\b(?:from|del?|de l'|d')\s?(?:l'|la |el )?"
+    r"(?P<prompt>[a-z]{4,})\s+(?:in)?(?:to|al?|cap al?|hacia(?: el)?)\s+(?:l'|el )?"
+    r"(?P<completion>[a-z]{4,})"
 )
 _OTHER: Final[Mapping[str, str]] = {
     "prompt": "completion",
@@ -67,15 +76,16 @@ _OTHER: Final[Mapping[str, str]] = {
     "rejected": "chosen",
     "images": "completion",
 }
-_PAIRED: Final = frozenset({"dpo", "orpo", "cpo", "simpo", "reward"})
 _SCORED: Final = frozenset({"embed", "rerank"})
+#: Objectives whose rows have a prompt and its answer, mostly in this order.
+_ANSWERED: Final = frozenset({None, "sft", "classification", *_SCORED})
 _OBJECTIVE: Final = "/objective/type"
 _SIMILAR: Final = re.compile(r"\b(?:similar\w*|semblan\w*|assembl\w*|parec\w*)")
 _TWO: Final = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Mention:
+class Mention:
     """A name of a column, its place, and the role that the words around it tell, if any."""
 
     name: str
@@ -84,13 +94,31 @@ class _Mention:
     role: str | None
 
 
-def read_mentioned(message: Message, said: Sequence[Change | Choice]) -> Iterator[Change]:
-    """Yield the roles of the columns that the message mentions and that no reader took.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Place:
+    """The range of a name, and where the text begins that may tell its role before it."""
+
+    start: int
+    end: int
+    first: int
+
+
+def hide_mentioned(message: Message) -> Sequence[Mention]:
+    """Return the columns that the message mentions and that no reader took; hide their names."""
+    mentions = _find_mentions(message)
+    for each in mentions:
+        message.cross_out(each.start, each.end)
+    return mentions
+
+
+def read_mentioned(
+    message: Message, mentions: Sequence[Mention], said: Sequence[Change | Choice]
+) -> Iterator[Change]:
+    """Yield the roles of columns that were hidden; show again those that have none.
 
     `said` is what was read so far: an objective tells what two columns are, and a role that is
     taken is not given again.
     """
-    mentions = _find_mentions(message)
     objective = next(
         (each.value for each in said if isinstance(each, Change) and each.pointer == _OBJECTIVE),
         None,
@@ -100,16 +128,15 @@ def read_mentioned(message: Message, said: Sequence[Change | Choice]) -> Iterato
         for each in said
         if isinstance(each, Change) and each.pointer.startswith(_SECTION)
     }
-    mentions = [each for each in mentions if each.name not in taken.values()]
     roles = [_settled(each.role, objective, message) for each in mentions]
     _complete(roles, set(taken), objective)
     given: set[str] = set(taken)
     for mention, role in zip(mentions, roles, strict=True):
-        if role is None or role in given:
+        if role is None or role in given or mention.name in taken.values():
+            message.restore(mention.start, mention.end)
             continue
         given.add(role)
         words = message.words(mention.start, mention.end)
-        message.cross_out(mention.start, mention.end)
         yield Change(pointer=f"{_SECTION}{role}", value=mention.name, words=words)
 
 
@@ -120,13 +147,12 @@ def _complete(roles: list[str | None], taken: set[str], objective: object) -> No
     if len(open_places) == 1:
         if len(known) == 1 and (other := _OTHER.get(next(iter(known)))) is not None:
             roles[open_places[0]] = other
-        elif known == {"chosen", "rejected"} or known == {"completion", "label"}:
+        elif known in ({"chosen", "rejected"}, {"completion", "label"}):
             roles[open_places[0]] = "prompt"
         elif not known and objective == "cpt":
             roles[open_places[0]] = "text"
-    elif len(open_places) == _TWO and known <= {"score"}:
-        if objective in (None, "sft", "classification", "distill", *_SCORED):
-            roles[open_places[0]], roles[open_places[1]] = "prompt", "completion"
+    elif len(open_places) == _TWO and known <= {"score"} and objective in _ANSWERED:
+        roles[open_places[0]], roles[open_places[1]] = "prompt", "completion"
 
 
 def _settled(role: str | None, objective: object, message: Message) -> str | None:
@@ -142,32 +168,44 @@ def _settled(role: str | None, objective: object, message: Message) -> str | Non
     return role
 
 
-def _find_mentions(message: Message) -> list[_Mention]:
+def _find_mentions(message: Message) -> list[Mention]:
     """Return the names in a message that are columns, each in quotes or behind the word."""
-    spoken = _COLUMN_WORD.search(message.plain) is not None
-    found: dict[int, tuple[int, int]] = {}
-    for match in _LISTED.finditer(message.plain):
-        for each in re.finditer(_NAME, match["names"]):
-            start = match.start("names") + each.start()
-            if each[0] in _NO_COLUMN:
-                break
-            found[start] = (start, start + len(each[0]))
-    for match in _QUOTED.finditer(message.plain):
-        before = message.plain[max(0, match.start() - _NEAR) : match.start()]
-        if spoken and _BEFORE_NAME.search(before):
-            found[match.start("name")] = match.span("name")
+    text = message.plain
+    found: dict[int, _Place] = {}
+    for match in _QUOTED.finditer(text):
+        start, end = match.span("name")
+        if _BEFORE_NAME.search(text, max(0, match.start() - _NEAR), match.start()):
+            found[start] = _Place(start=start, end=end, first=0)
+    for match in _LISTED.finditer(text):
+        names = list(_names(match["names"], match.start("names")))
+        for start, end in names:  # what is said before several names tells nothing of each
+            found[start] = _Place(start=start, end=end, first=start if len(names) > 1 else 0)
     places = [found[start] for start in sorted(found)]
-    places = [span for span in places if "\x00" not in message.folded[slice(*span)]]
-    told = _translated(message)
-    return [
-        _Mention(
-            name=message.words(*span),
-            start=span[0],
-            end=span[1],
-            role=_role(message, span, places[at - 1][1] if at else 0, places[at + 1 : at + 2], told),
+    places = [each for each in places if "\x00" not in message.folded[each.start : each.end]]
+    languages = _translated(message)
+    mentions, read = [], 0
+    for at, place in enumerate(places):
+        first = max(place.first, read, places[at - 1].end if at else 0)
+        stop = places[at + 1].start if at + 1 < len(places) else len(text)
+        span = (place.start, place.end)
+        role, read = _role(text, span, (first, stop), languages)
+        mentions.append(
+            Mention(name=message.words(*span), start=place.start, end=place.end, role=role)
         )
-        for at, span in enumerate(places)
-    ]
+    spoken = _COLUMN_WORD.search(text) is not None
+    return mentions if spoken else [each for each in mentions if each.role is not None]
+
+
+def _names(listed: str, first: int) -> Iterator[Span]:
+    """Yield the range of each name of a list, up to a word that is none."""
+    joined = [each.span() for each in re.finditer(_LINK, listed)]
+    starts = [0, *(end for _, end in joined)]
+    for start, end in zip(starts, [*(start for start, _ in joined), len(listed)], strict=True):
+        part = listed[start:end]
+        name = re.search(_NAME, part)
+        if name is None or (name[0] == part and name[0] in _NO_COLUMN):
+            return
+        yield first + start + name.start(), first + start + name.end()
 
 
 def _translated(message: Message) -> Mapping[str, str]:
@@ -177,28 +215,29 @@ def _translated(message: Message) -> Mapping[str, str]:
 
 
 def _role(
-    message: Message,
-    span: tuple[int, int],
-    first: int,
-    following: Sequence[tuple[int, int]],
-    languages: Mapping[str, str],
-) -> str | None:
-    """Return the role that the words behind a name tell, else those before it, else the name."""
+    text: str, span: Span, around: Span, languages: Mapping[str, str]
+) -> tuple[str | None, int]:
+    """Return the role of a name, and where the words behind it that tell the role end.
+
+    Words behind the name tell more than those before it, unless it is found in them ("the text is
+    in 'body'"); the name itself tells least. `around` is the text between the names beside it.
+    """
     start, end = span
-    stop = following[0][0] if following else len(message.plain)
-    holds = _HOLDS.match(message.plain, end, stop)
-    if holds is not None:
-        after = message.plain[holds.end() : min(stop, holds.end() + _NEAR)]
-        found = _search(_STOP.split(after)[0].split(",")[0], languages, last=False)
-        if found is not None:
-            return found
-    before = _STOP.split(message.plain[max(first, start - _NEAR) : start])[-1]
-    found = _search(before, languages, last=True)
-    return found or _role_of_name(message.plain[start:end])
+    first, stop = around
+    before = _STOP.split(text[max(first, start - _NEAR) : start])[-1]
+    told = _search(before, languages)
+    if told and _FOUND_IN.search(before):
+        return told[-1][2], end
+    if (holds := _HOLDS.match(text, end, stop)) is not None:
+        after = text[holds.end() : min(stop, holds.end() + _NEAR)]
+        found = _search(_STOP.split(after)[0].split(",")[0], languages)
+        if found:
+            return found[0][2], holds.end() + found[0][1]
+    return (told[-1][2] if told else _role_of_name(text[start:end])), end
 
 
-def _search(text: str, languages: Mapping[str, str], *, last: bool) -> str | None:
-    """Return the role that the first or the last telling words of a text stand for."""
+def _search(text: str, languages: Mapping[str, str]) -> list[tuple[int, int, str]]:
+    """Return the place and the role of the telling words of a text, of two at one the longer."""
     found = [
         (match.start(), match.end(), role)
         for role, pattern in _ROLES
@@ -209,11 +248,12 @@ def _search(text: str, languages: Mapping[str, str], *, last: bool) -> str | Non
         for match in _PART.finditer(text)
         if match[0] in languages
     ]
-    if not found:
-        return None
-    if last:
-        return max(found, key=lambda each: (each[1], -each[0]))[2]
-    return min(found, key=lambda each: (each[0], -each[1]))[2]
+    found.sort(key=lambda each: (each[0], -each[1]))
+    kept: list[tuple[int, int, str]] = []
+    for each in found:
+        if not kept or each[0] >= kept[-1][1]:
+            kept.append(each)
+    return kept
 
 
 def _role_of_name(name: str) -> str | None:

@@ -129,6 +129,10 @@ class Message:
             return
         self.folded = self.folded[:start] + _CROSSED * (end - start) + self.folded[end:]
 
+    def restore(self, start: int, end: int) -> None:
+        """Show a range again that was hidden."""
+        self.folded = self.folded[:start] + self.plain[start:end] + self.folded[end:]
+
     def words(self, start: int, end: int) -> str:
         """Return a range of the folded text as it was written."""
         if start >= min(end, len(self.origin)):

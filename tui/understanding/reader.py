@@ -22,7 +22,7 @@ from ftc.tui.understanding.layers import read_layers
 from ftc.tui.understanding.lexicon import NUMBER, WORDS, any_of
 from ftc.tui.understanding.licence import find_unlicensed
 from ftc.tui.understanding.limits import read_limit, read_wall_time
-from ftc.tui.understanding.mentioned import read_mentioned
+from ftc.tui.understanding.mentioned import Mention, hide_mentioned, read_mentioned
 from ftc.tui.understanding.message import Message, find_places, find_words, fold
 from ftc.tui.understanding.model_wishes import read_model_wishes
 from ftc.tui.understanding.models import read_models
@@ -206,18 +206,26 @@ def _read_fields(
     message: Message, draft: Mapping[str, Any], planned: Mapping[str, Any], names: Names
 ) -> Iterator[Change | Choice]:
     """Yield what the readers find, each in the words that the ones before it have left."""
-    found = list(_read_first(message, draft, planned, names))
+    mentioned: list[Mention] = []
+    found = list(_read_first(message, draft, planned, names, mentioned))
     found += read_parts(message, draft, found)
     found += read_described(message, draft, found)
-    found += read_mentioned(message, found)
+    found += read_mentioned(message, mentioned, found)
     yield from found
     yield from read_named(message, draft)
 
 
 def _read_first(
-    message: Message, draft: Mapping[str, Any], planned: Mapping[str, Any], names: Names
+    message: Message,
+    draft: Mapping[str, Any],
+    planned: Mapping[str, Any],
+    names: Names,
+    mentioned: list[Mention],
 ) -> Iterator[Change | Choice]:
-    """Yield what stands in the words of fields, and not alone or without a value."""
+    """Yield what stands in the words of fields, and not alone or without a value.
+
+    The columns that the message mentions beside them are added to `mentioned`.
+    """
     yield from read_known_columns(message, names.columns)
     files = take_known_files(message, names.files)
     yield from read_instances(message)
@@ -227,6 +235,7 @@ def _read_first(
     yield from read_judged(message)
     yield from read_settings(message, draft)
     yield from read_columns(message, names.columns)
+    mentioned += hide_mentioned(message)
     yield from read_files(message, draft, files)
     yield from read_relative(message, draft, planned)
     yield from read_layers(message, draft)
