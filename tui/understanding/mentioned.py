@@ -44,8 +44,9 @@ _COLUMN_WORD: Final = re.compile(rf"\b{_COLUMN}\b")
 _NO_COLUMN: Final = frozenset(_TABLE["none"]["words"]["any"])
 #: What stands between a name and words that say what it holds.
 _HOLDS: Final = re.compile(
-    rf"{QUOTES}?\s*(?:column |columna )?(?:\(\s*|[:=]\s*|"
-    r",?\s*(?:which |that |que |on |donde |where )?(?:is|are|holds?|has|have|contains?|carries|gives|keeps|stores|for|with|as|es|son|te|tenen"
+    rf"{QUOTES}?\s*(?:column |columna )?(?:\(\s*|[:=]\s*"
+    r"|,?\s*(?:which |that |que |on |donde |where )?"
+    r"(?:is|are|holds?|has|have|contains?|carries|gives|keeps|stores|for|with|as|es|son|te|tenen"
     r"|tiene|tienen|conte|contenen|contiene|contienen|hi ha|hay|va|hi va|porta|lleva|guarda|per"
     r"|pels?|per al?s?|para|amb|con|com a?|como)\s+|(?=(?:the|el|la) |l'))"
 )

@@ -37,6 +37,10 @@ _PART: Final = re.compile(
 )
 #: "deepseek r1 destilado de qwen 7b" is one name.
 _WORD_OF_DISTILLED: Final = re.compile(r"^d[ei]st?il\w*$")
+_DISTILLED_FROM: Final = frozenset({"into", "to", "from", "on", "a", "al", "sobre"})
+_DISTILLED_INTO: Final = re.compile(
+    r"\s+(?:(?:in)?to|from|on|of|del?|d'|en|al?|sobre|amb|con)\s*(?:the |el |un )?"
+)
 #: Words that may stand between the words of a name: "qwen2.5, but the coder of 1.5B".
 _LINKING: Final = frozenset(
     {"de", "of", "del", "but", "pero", "the", "el", "la", "l", "in", "its", "en", "su", "version",
@@ -75,9 +79,10 @@ _TEACHER_BEFORE: Final = re.compile(
     r"(?: (?:the|a|an|el|la|un|una))?(?: big| gran| grande)?\s*$"
 )
 _TEACHER_AFTER: Final = re.compile(
-    r"[\s,]*(?:\([^()\n]{1,30}\)\s*)?(?:(?:to|should|will|must|shall|can|ha de|que|tiene que|debe) )?"
-    r"(?:as|is|be|act as|com a|como|es|de|sera|sigui|sea|ser|(?:fa|faci|fent|fer|hace|haga|haciendo"
-    r"|hacer) (?:de|com a|como))(?: (?:the|a|el|un))? "
+    r"[\s,]*(?:\([^()\n]{1,30}\)\s*)?"
+    r"(?:(?:to|should|will|must|shall|can|ha de|que|tiene que|debe) )?"
+    r"(?:as|is|be|act as|com a|como|es|de|sera|sigui|sea|ser"
+    r"|(?:fa|faci|fent|fer|hace|haga|haciendo|hacer) (?:de|com a|como))(?: (?:the|a|el|un))? "
     rf"{_TEACHES}\b|\s*[(\[,]\s*(?:the |el )?{_TEACHES}\b"
 )
 #: Another size of the teacher's family: "the tiny half-billion one", "el de 0.5B".
@@ -98,7 +103,8 @@ _TEACHER: Final = "/objective/teacher/id"
 _TEACHER_WIDTH: Final = "/objective/teacher/quantization"
 #: "(teacher, in nf4) -> student".
 _JOINED: Final = re.compile(
-    r"[\s)]*(?:[(\[,]?\s*(?:in |en |a |at )?(?P<rounded>nf4|4[ -]?bits?)\s*[)\],]?)?[\s)]*"
+    rf"[\s)]*(?:\(\s*(?:the |el )?{_TEACHES}\s*,?)?"
+    r"\s*(?:[(\[,]?\s*(?:in |en |a |at )?(?P<rounded>nf4|4[ -]?bits?)\s*[)\],]?)?[\s)]*"
     r"(?:->|=>|\u2192|>|(?:down )?(?:into|to)|cap a|hacia|a|al|en)\s*(?:the |el |la )?[(\[]?"
 )
 _BASE_BEFORE: Final = re.compile(r"\bbase (?:(?:model|version) )?(?:of |de |del )?(?:the )?$")
@@ -214,6 +220,8 @@ def _read_student(message: Message, teacher: str) -> Iterator[Change]:
     own = _parts(teacher)
     for match in message.take(_SIZE_OF_STUDENT):
         size = match["size"] or "0.5b"
+        if size in own:
+            continue
         wanted = {word for word in own if not _SIZE.fullmatch(word)} | {size}
         same = [model for model in all_models() if _parts(model.id) == wanted]
         if len(same) == 1 and not message.denied(match.start()):
@@ -356,7 +364,8 @@ def _find_name(message: Message) -> tuple[int, int, tuple[Model, ...], bool] | N
     """
     found = _PART.finditer(message.folded)
     parts = [(m.start(), m.end(), _WORD_OF_DISTILLED.sub("distill", m[0])) for m in found]
-    parts = [each for each in parts if each[2] not in _LINKING | _SIZING]
+    skipped = _LINKING | _SIZING | (_DISTILLED_FROM if _DISTILLED.search(message.folded) else set())
+    parts = [each for each in parts if each[2] not in skipped]
     for index, (start, _, word) in enumerate(parts):
         if word not in _FAMILIES or (start and message.folded[start - 1].isalpha()):
             continue
@@ -369,6 +378,7 @@ def _find_name(message: Message) -> tuple[int, int, tuple[Model, ...], bool] | N
             between = message.folded[end:place]
             joined = _SPLIT.fullmatch(between) or _SPLIT_SIZE.match(message.folded, end, stop)
             distilled = said[-1] == "distill" and part not in said
+            joined = joined or (distilled and _DISTILLED_INTO.fullmatch(between))
             if not joined or (between.split() and part in _FAMILIES and not distilled):
                 break
             if _COUNT.match(message.folded, stop):
