@@ -14,7 +14,7 @@ from ftc.tui.understanding.typos import find_typos
 _CROSSED: Final = "\x00"
 _LONGEST_CLAUSE: Final = 160
 _CLAUSE_END: Final = re.compile(
-    r"[;:!?\x00]|\.(?=\s|$)|,"
+    r"[;:!?\x00]|\.(?=\s|$)|,|\s[-\u2013\u2014]\s"
     r"|\b(?:but|and|(?<!not )(?<!n't )(?<!dont )(?<!never )use|per[oò]|sino|i|y|amb|con)\b"
 )
 

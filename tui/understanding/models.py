@@ -26,7 +26,10 @@ _DATA_AROUND: Final = re.compile(
 #: "owner/name on tickets.csv": the file, which was read before, is the data.
 _ON_DATA: Final = re.compile(r"\s*(?:on|with|using|amb|con|en|sobre)\s+\x00")
 #: "push it to", "súbelo a", "que es publiqui com a": the repository of the result follows.
-_PUBLISHED: Final = re.compile(rf"\b{any_of(WORDS['publish'])}\b[^.;,!?\n]{{0,48}}$")
+_PUBLISHED: Final = re.compile(
+    rf"\b{any_of(WORDS['publish'])}\b[^.;,!?\n]{{0,48}}"
+    r"(?:, (?:under|as|at|com a?|como|a|en|sota|bajo) )?$"
+)
 _REPOSITORY: Final = "/publish/repo"
 _MODEL_BEFORE: Final = re.compile(
     r"\b(?:models?|modelos?|base|checkpoint|tune|tuning|afina\w*|entrena\w*|ajusta\w*)"

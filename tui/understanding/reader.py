@@ -51,6 +51,7 @@ from ftc.tui.understanding.served_exports import read_served
 from ftc.tui.understanding.settings import read_settings
 from ftc.tui.understanding.shorthand import read_shorthand, settle_batches
 from ftc.tui.understanding.tool_keys import read_tool_keys
+from ftc.tui.understanding.weights import read_label_weights
 from ftc.tui.understanding.words import read_words
 
 _CORRECTION: Final = re.compile(rf"^\s*{any_of(WORDS['correct'])}\b[,:]?\s+(?=\S)")
@@ -232,6 +233,7 @@ def _read_first(
     yield from read_shorthand(message)
     yield from read_tool_keys(message)
     yield from read_wall_time(message, draft)
+    yield from read_label_weights(message)
     yield from read_judged(message)
     yield from read_settings(message, draft)
     yield from read_columns(message, names.columns)
