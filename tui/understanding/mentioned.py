@@ -87,21 +87,29 @@ _TWO: Final = 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mention:
-    """A name of a column, its place, and the role that the words around it tell, if any."""
+    """A name of a column, its place, and the role that the words around it tell, if any.
+
+    One that is not `sure` may be a label or another word in quotes: only words behind it tell.
+    """
 
     name: str
     start: int
     end: int
     role: str | None
+    sure: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Place:
-    """The range of a name, and where the text begins that may tell its role before it."""
+    """The range of a name, and where the text begins that may tell its role before it.
+
+    It is `sure` that it names a column behind that word, or behind one such as "in".
+    """
 
     start: int
     end: int
     first: int
+    sure: bool
 
 
 def hide_mentioned(message: Message) -> Sequence[Mention]:
@@ -176,11 +184,13 @@ def _find_mentions(message: Message) -> list[Mention]:
     for match in _QUOTED.finditer(text):
         start, end = match.span("name")
         if _BEFORE_NAME.search(text, max(0, match.start() - _NEAR), match.start()):
-            found[start] = _Place(start=start, end=end, first=0)
+            sure = _FOUND_IN.search(text, max(0, match.start() - _NEAR), match.start()) is not None
+            found[start] = _Place(start=start, end=end, first=0, sure=sure)
     for match in _LISTED.finditer(text):
         names = list(_names(match["names"], match.start("names")))
         for start, end in names:  # what is said before several names tells nothing of each
-            found[start] = _Place(start=start, end=end, first=start if len(names) > 1 else 0)
+            first = start if len(names) > 1 else 0
+            found[start] = _Place(start=start, end=end, first=first, sure=True)
     places = [found[start] for start in sorted(found)]
     places = [each for each in places if "\x00" not in message.folded[each.start : each.end]]
     languages = _translated(message)
@@ -189,12 +199,14 @@ def _find_mentions(message: Message) -> list[Mention]:
         first = max(place.first, read, places[at - 1].end if at else 0)
         stop = places[at + 1].start if at + 1 < len(places) else len(text)
         span = (place.start, place.end)
-        role, read = _role(text, span, (first, stop), languages)
+        role, read = _role(text, span, (first, stop), languages, sure=place.sure)
+        name = message.words(*span)
         mentions.append(
-            Mention(name=message.words(*span), start=place.start, end=place.end, role=role)
+            Mention(name=name, start=place.start, end=place.end, role=role, sure=place.sure)
         )
-    spoken = _COLUMN_WORD.search(text) is not None
-    return mentions if spoken else [each for each in mentions if each.role is not None]
+    if _COLUMN_WORD.search(text) is not None:
+        return [each for each in mentions if each.sure or each.role is not None]
+    return [each for each in mentions if each.sure and each.role is not None]
 
 
 def _names(listed: str, first: int) -> Iterator[Span]:
@@ -216,7 +228,7 @@ def _translated(message: Message) -> Mapping[str, str]:
 
 
 def _role(
-    text: str, span: Span, around: Span, languages: Mapping[str, str]
+    text: str, span: Span, around: Span, languages: Mapping[str, str], *, sure: bool
 ) -> tuple[str | None, int]:
     """Return the role of a name, and where the words behind it that tell the role end.
 
@@ -234,6 +246,8 @@ def _role(
         found = _search(_STOP.split(after)[0].split(",")[0], languages)
         if found:
             return found[0][2], holds.end() + found[0][1]
+    if not sure:
+        return None, end
     return (told[-1][2] if told else _role_of_name(text[start:end])), end
 
 

@@ -131,7 +131,7 @@ def read(
         told, about = _outside_questions(text, said)
         if about is None and not told and _only_asks(text):
             about = text.strip()
-    told = settle(text, drop_retracted(text, revise(text, told)))
+    told = _with_described_file(settle(text, drop_retracted(text, revise(text, told))))
     if not said and about is None and (hinted := find_hinted(message, text)) is not None:
         told.append(hinted)
     told = _ask_unlicensed(text, told, said)
@@ -168,6 +168,21 @@ def _completed(
     said = _without_old_width(scale_fractions(said, draft, planned))
     said = [*said, *_implied(said, draft)]
     return [*said, *_implied_by_name(said, draft)]
+
+
+def _with_described_file(told: Sequence[Change | Choice]) -> list[Change | Choice]:
+    """Return what was told; a file of which the message tells the columns is the data.
+
+    "faq.csv has the question in 'q'" looks like a report, and no report goes into columns.
+    """
+    if not any(each.pointer.startswith("/data/columns/") for each in told):
+        return list(told)
+    return [
+        Change(pointer=each.pointer, value=each.values[0], words=each.words)
+        if isinstance(each, Choice) and each.pointer == "/data/source" and len(each.values) == 1
+        else each
+        for each in told
+    ]
 
 
 def _ask_unlicensed(
