@@ -16,15 +16,29 @@ from ftc.tui.understanding.lexicon import any_of
 from ftc.tui.understanding.message import Message, Span
 from ftc.tui.understanding.reading import Change, Choice, value_at
 
-_TABLE: Final[Mapping[str, Mapping[str, Mapping[str, Sequence[str]]]]] = json.loads(
+_TABLE: Final[Mapping[str, Mapping[str, Any]]] = json.loads(
     (files("ftc.tui.understanding") / "described.json").read_text(encoding="utf-8")
 )
+#: Classes of words, of which two in one sentence are a goal: "which department it belongs to".
+_CLASSES: Final = "classes"
+_PAIRS: Final = "pairs"
+_SENTENCE: Final = re.compile(r"(?:[^.;:!?\n]|\.(?=\S))+")
 _POINTER: Final = "/objective/type"
 _TEACHER: Final = "/objective/teacher/id"
 #: How much each part of a description tells.
 _WEIGHTS: Final[Mapping[str, int]] = {"goal": 2, "hint": 1, "data": 1}
-#: Rows that no other objective has.
+#: Rows that no other objective has, if each question has both answers.
 _TELLING_ROWS: Final = frozenset({"dpo", "kto"})
+_COMPARED: Final = re.compile(
+    r"\b(?:each|every|per|both|two|pairs?|cada|dues|dos|parelles?|parells?|pares?|parejas?|better"
+    r"|worse|millors?|pitjors?|mejor|peor|prefer\w*|prefier\w*)\b"
+)
+#: A text that is made, so that "plain text" says how the answers look.
+_MADE: Final = re.compile(
+    r"\b(?:summar\w+|resum\w*|translat\w+|tradu\w+|explain\w*|expli\w+|correct\w*|corrige"
+    r"|corregi\w*|corrij\w+|answer(?:s|ing)?(?! (?:either|or))|reply"
+    r"|replies|contesti\w*|contest[ae]n?|responda|respongui)\b"
+)
 _ENOUGH: Final = 2
 
 
@@ -40,13 +54,11 @@ def read_described(
         return
     scores: dict[str, int] = {}
     spans: dict[str, Span] = {}
-    for objective, part, pattern in _patterns():
-        match = pattern.search(message.plain)
-        if match is None or message.denied(match.start()):
-            continue
-        weight = 2 if part == "data" and objective in _TELLING_ROWS else _WEIGHTS[part]
-        scores[objective] = scores.get(objective, 0) + weight
-        spans.setdefault(objective, match.span())
+    for objective, part, start, end in _find_parts(message.plain):
+        if not message.denied(start):
+            weight = _weigh(objective, part, message.plain)
+            scores[objective] = scores.get(objective, 0) + weight
+            spans.setdefault(objective, (start, end))
     if not scores:
         return
     best = max(scores.values())
@@ -58,10 +70,43 @@ def read_described(
         yield Choice(pointer=_POINTER, values=tuple(likeliest), words=words)
 
 
+def _weigh(objective: str, part: str, text: str) -> int:
+    """Return how much a part of a description tells in the whole message."""
+    if objective == "cpt" and part == "hint" and _MADE.search(text):
+        return 0
+    if part == "data" and objective in _TELLING_ROWS and _COMPARED.search(text):
+        return _ENOUGH
+    return _WEIGHTS[part]
+
+
+def _find_parts(text: str) -> Iterator[tuple[str, str, int, int]]:
+    """Yield the parts of descriptions in a text: the objective, the kind of part and its place."""
+    for objective, part, pattern in _patterns():
+        if (match := pattern.search(text)) is not None:
+            yield objective, part, match.start(), match.end()
+    for sentence in _SENTENCE.finditer(text):
+        first, last = sentence.span()
+        said = {name: pattern.search(text, first, last) for name, pattern in _classes().items()}
+        for objective, parts in _TABLE.items():
+            for one, other in parts.get(_PAIRS, ()):
+                found = [match.span() for match in (said[one], said[other]) if match is not None]
+                if len(found) == len((one, other)):
+                    yield objective, "goal", min(found)[0], max(end for _, end in found)
+
+
+@cache
+def _classes() -> Mapping[str, re.Pattern[str]]:
+    return {
+        name: re.compile(rf"(?<!\w){any_of(entry)}(?!\w)")
+        for name, entry in _TABLE[_CLASSES].items()
+    }
+
+
 @cache
 def _patterns() -> tuple[tuple[str, str, re.Pattern[str]], ...]:
     return tuple(
         (objective, part, re.compile(rf"(?<!\w){any_of(entry)}(?!\w)"))
         for objective, parts in _TABLE.items()
         for part, entry in parts.items()
+        if objective != _CLASSES and part != _PAIRS
     )
