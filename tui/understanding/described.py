@@ -40,6 +40,13 @@ _MADE: Final = re.compile(
     r"|replies|contesti\w*|contest[ae]n?|responda|respongui)\b"
 )
 _ENOUGH: Final = 2
+#: A model that talks or writes: the same words are then the topic of its texts.
+_TALKS: Final = re.compile(
+    r"\b(?:(?:to|should|must|that|and|can|will) (?:explains?|writes?|answers?|repl(?:y|ies)|talks?"
+    r"|summari[sz]es?|translates?)|^(?:explain|write|answer)|tutor\w*|(?:chat ?)?bots?|pupils?"
+    r"|assistants?|assistents?|asistentes?|que (?:expliqui|explique|escrigui|escriba|contesti"
+    r"|conteste|redacti|redacte|resumeixi|resuma|tradueixi|traduzca))\b"
+)
 
 
 def read_described(
@@ -52,13 +59,15 @@ def read_described(
     if isinstance(teacher, Change):
         yield Change(pointer=_POINTER, value="distill", words=teacher.words)
         return
-    scores: dict[str, int] = {}
+    parts: dict[tuple[str, str], int] = {}
     spans: dict[str, Span] = {}
     for objective, part, start, end in _find_parts(message.plain):
         if not message.denied(start):
-            weight = _weigh(objective, part, message.plain)
-            scores[objective] = scores.get(objective, 0) + weight
+            parts[objective, part] = _weigh(objective, part, message.plain)
             spans.setdefault(objective, (start, end))
+    scores: dict[str, int] = {}
+    for (objective, _), weight in parts.items():
+        scores[objective] = scores.get(objective, 0) + weight
     if not scores:
         return
     best = max(scores.values())
@@ -74,6 +83,8 @@ def _weigh(objective: str, part: str, text: str) -> int:
     """Return how much a part of a description tells in the whole message."""
     if objective == "cpt" and part == "hint" and _MADE.search(text):
         return 0
+    if part == "goal" and objective != "distill" and _TALKS.search(text):
+        return _WEIGHTS["hint"]
     if part == "data" and objective in _TELLING_ROWS and _COMPARED.search(text):
         return _ENOUGH
     return _WEIGHTS[part]
