@@ -381,7 +381,8 @@ def _find_name(message: Message) -> tuple[int, int, tuple[Model, ...], bool] | N
             between = message.folded[end:place]
             joined = _SPLIT.fullmatch(between) or _SPLIT_SIZE.match(message.folded, end, stop)
             distilled = said[-1] == "distill" and part not in said
-            joined = joined or (distilled and _DISTILLED_INTO.fullmatch(between))
+            if not joined and distilled:
+                joined = _DISTILLED_INTO.fullmatch(between)
             if not joined or (between.split() and part in _FAMILIES and not distilled):
                 break
             if _COUNT.match(message.folded, stop):
