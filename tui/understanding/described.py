@@ -13,7 +13,7 @@ from importlib.resources import files
 from typing import Any, Final
 
 from ftc.tui.understanding.lexicon import any_of
-from ftc.tui.understanding.message import Message, Span
+from ftc.tui.understanding.message import Message, Span, fold
 from ftc.tui.understanding.reading import Change, Choice, value_at
 
 _TABLE: Final[Mapping[str, Mapping[str, Any]]] = json.loads(
@@ -24,6 +24,7 @@ _CLASSES: Final = "classes"
 _PAIRS: Final = "pairs"
 _SENTENCE: Final = re.compile(r"(?:[^.;:!?\n]|\.(?=\S))+")
 _POINTER: Final = "/objective/type"
+_COLUMNS: Final = "/data/columns/"
 _TEACHER: Final = "/objective/teacher/id"
 #: How much each part of a description tells.
 _WEIGHTS: Final[Mapping[str, int]] = {"goal": 2, "hint": 1, "data": 1}
@@ -50,9 +51,15 @@ _TALKS: Final = re.compile(
 
 
 def read_described(
-    message: Message, draft: Mapping[str, Any], said: Sequence[Change | Choice]
+    message: Message,
+    draft: Mapping[str, Any],
+    said: Sequence[Change | Choice],
+    columns: Sequence[str],
 ) -> Iterator[Change | Choice]:
-    """Yield the objective that the message describes, unless the draft or `said` has one."""
+    """Yield the objective that the message describes, unless the draft or `said` has one.
+
+    The names of `columns` describe nothing.
+    """
     if value_at(draft, _POINTER) is not None or any(each.pointer == _POINTER for each in said):
         return
     teacher = next((each for each in said if each.pointer == _TEACHER), None)
@@ -61,9 +68,10 @@ def read_described(
         return
     parts: dict[tuple[str, str], int] = {}
     spans: dict[str, Span] = {}
-    for objective, part, start, end in _find_parts(message.plain):
+    text = _without(message.plain, [*columns, *_columns(said)])
+    for objective, part, start, end in _find_parts(text):
         if not message.denied(start):
-            parts[objective, part] = _weigh(objective, part, message.plain)
+            parts[objective, part] = _weigh(objective, part, text)
             spans.setdefault(objective, (start, end))
     scores: dict[str, int] = {}
     for (objective, _), weight in parts.items():
@@ -77,6 +85,19 @@ def read_described(
         yield Change(pointer=_POINTER, value=likeliest[0], words=words)
     elif best >= _ENOUGH:
         yield Choice(pointer=_POINTER, values=tuple(likeliest), words=words)
+
+
+def _columns(said: Sequence[Change | Choice]) -> list[str]:
+    changes = (each for each in said if isinstance(each, Change))
+    return [str(each.value) for each in changes if each.pointer.startswith(_COLUMNS)]
+
+
+def _without(text: str, names: Sequence[str]) -> str:
+    """Return a folded text with an underscore for each letter of names."""
+    for name in names:
+        pattern = rf"(?<!\w){re.escape(fold(name))}(?!\w)"
+        text = re.sub(pattern, lambda match: "_" * len(match[0]), text)
+    return text
 
 
 def _weigh(objective: str, part: str, text: str) -> int:

@@ -70,6 +70,8 @@ _TRANSLATED: Final = re.compile(
     r"(?P<prompt>[a-z]{4,})\s+(?:in)?(?:to|al?|cap al?|hacia(?: el)?)\s+(?:l'|el )?"
     r"(?P<completion>[a-z]{4,})"
 )
+#: Names of roles that other forms of rows have: the rows' form follows from them.
+_OF_FORMS: Final = frozenset({"instruction", "input", "output", "messages", "tools", "system"})
 _OTHER: Final[Mapping[str, str]] = {
     "prompt": "completion",
     "completion": "prompt",
@@ -205,6 +207,7 @@ def _find_mentions(message: Message) -> list[Mention]:
             Mention(name=name, start=place.start, end=place.end, role=role, sure=place.sure)
         )
     if _COLUMN_WORD.search(text) is not None:
+        mentions = [each for each in mentions if each.role or each.name not in _OF_FORMS]
         return [each for each in mentions if each.sure or each.role is not None]
     return [each for each in mentions if each.sure and each.role is not None]
 
@@ -246,7 +249,7 @@ def _role(
         found = _search(_STOP.split(after)[0].split(",")[0], languages)
         if found:
             return found[0][2], holds.end() + found[0][1]
-    if not sure:
+    if not sure or (not told and text[start:end] in _OF_FORMS):
         return None, end
     return (told[-1][2] if told else _role_of_name(text[start:end])), end
 
