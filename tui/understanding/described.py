@@ -13,7 +13,7 @@ from importlib.resources import files
 from typing import Any, Final
 
 from ftc.tui.understanding.lexicon import any_of
-from ftc.tui.understanding.message import Message, Span, fold
+from ftc.tui.understanding.message import Message, Span, find_words, fold
 from ftc.tui.understanding.reading import Change, Choice, value_at
 
 _TABLE: Final[Mapping[str, Mapping[str, Any]]] = json.loads(
@@ -54,11 +54,11 @@ def read_described(
     message: Message,
     draft: Mapping[str, Any],
     said: Sequence[Change | Choice],
-    columns: Sequence[str],
+    columns: Sequence[Span],
 ) -> Iterator[Change | Choice]:
     """Yield the objective that the message describes, unless the draft or `said` has one.
 
-    The names of `columns` describe nothing.
+    The names at `columns`, which are those of columns, describe nothing.
     """
     if value_at(draft, _POINTER) is not None or any(each.pointer == _POINTER for each in said):
         return
@@ -68,7 +68,7 @@ def read_described(
         return
     parts: dict[tuple[str, str], int] = {}
     spans: dict[str, Span] = {}
-    text = _without(message.plain, [*columns, *_columns(said)])
+    text = _without(message.plain, [*columns, *_columns(message.plain, said)])
     for objective, part, start, end in _find_parts(text):
         if not message.denied(start):
             parts[objective, part] = _weigh(objective, part, text)
@@ -87,16 +87,20 @@ def read_described(
         yield Choice(pointer=_POINTER, values=tuple(likeliest), words=words)
 
 
-def _columns(said: Sequence[Change | Choice]) -> list[str]:
-    changes = (each for each in said if isinstance(each, Change))
-    return [str(each.value) for each in changes if each.pointer.startswith(_COLUMNS)]
+def _columns(text: str, said: Sequence[Change | Choice]) -> Iterator[Span]:
+    """Yield the range of each column's name in the words that gave it its role."""
+    for each in said:
+        if isinstance(each, Change) and each.pointer.startswith(_COLUMNS):
+            first = max(0, find_words(text, fold(each.words)))
+            place = text.rfind(fold(str(each.value)), first, first + len(each.words))
+            if place >= 0:
+                yield place, place + len(str(each.value))
 
 
-def _without(text: str, names: Sequence[str]) -> str:
-    """Return a folded text with an underscore for each letter of names."""
-    for name in names:
-        pattern = rf"(?<!\w){re.escape(fold(name))}(?!\w)"
-        text = re.sub(pattern, lambda match: "_" * len(match[0]), text)
+def _without(text: str, spans: Sequence[Span]) -> str:
+    """Return a text with an underscore for each letter of some ranges."""
+    for start, end in spans:
+        text = f"{text[:start]}{'_' * (end - start)}{text[end:]}"
     return text
 
 

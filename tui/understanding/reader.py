@@ -225,7 +225,7 @@ def _read_fields(
     mentioned: list[Mention] = []
     found = list(_read_first(message, draft, planned, names, mentioned))
     found += read_parts(message, draft, found)
-    found += read_described(message, draft, found, [each.name for each in mentioned])
+    found += read_described(message, draft, found, [(each.start, each.end) for each in mentioned])
     found += read_mentioned(message, mentioned, found)
     yield from found
     yield from read_named(message, draft)
