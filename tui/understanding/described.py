@@ -22,6 +22,7 @@ _TABLE: Final[Mapping[str, Mapping[str, Any]]] = json.loads(
 #: Classes of words, of which two in one sentence are a goal: "which department it belongs to".
 _CLASSES: Final = "classes"
 _PAIRS: Final = "pairs"
+_QUESTION: Final = re.compile(r"[^.;:!?\n]*\?")
 _SENTENCE: Final = re.compile(r"(?:[^.;:!?\n]|\.(?=\S))+")
 _POINTER: Final = "/objective/type"
 _COLUMNS: Final = "/data/columns/"
@@ -68,7 +69,8 @@ def read_described(
         return
     parts: dict[tuple[str, str], int] = {}
     spans: dict[str, Span] = {}
-    text = _without(message.plain, [*columns, *_columns(message.plain, said)])
+    asked = [match.span() for match in _QUESTION.finditer(message.plain)]
+    text = _without(message.plain, [*asked, *columns, *_columns(message.plain, said)])
     for objective, part, start, end in _find_parts(text):
         if not message.denied(start):
             parts[objective, part] = _weigh(objective, part, text)
