@@ -193,19 +193,23 @@ def _read_loose(message: Message, known: Sequence[str]) -> Iterator[Change]:
 def settle_text(said: Sequence[Change | Choice]) -> list[Change | Choice]:
     """Return what was said, with the text as the prompt where an answer is named beside it.
 
-    For a classifier, the column of the answer is that of the label; beside votes, a label is one.
+    A classifier's rows have a prompt and, as the completion, the label; beside votes, a label is
+    one of them.
     """
     objectives = (
         each.value for each in said if isinstance(each, Change) and each.pointer == _OBJECTIVE
     )
     kind = next(objectives, None)
-    if kind in (_LABELS, _VOTES):
+    if kind == _VOTES:
         return [
             replace(each, pointer=_LABEL)
-            if each.pointer == _ANSWER and (kind == _LABELS or _VOTE.search(fold(each.words)))
+            if each.pointer == _ANSWER and _VOTE.search(fold(each.words))
             else each
             for each in said
         ]
+    if kind == _LABELS:
+        named = {_LABEL: _ANSWER, _TEXT: _PROMPT}
+        return [replace(each, pointer=named.get(each.pointer, each.pointer)) for each in said]
     roles = {each.pointer for each in said}
     if _TEXT not in roles or _ANSWER not in roles or _PROMPT in roles:
         return list(said)

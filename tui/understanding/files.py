@@ -9,6 +9,7 @@ from ftc.tui.understanding.lexicon import CORRECTING, QUOTES, WORDS, any_of
 from ftc.tui.understanding.message import Message, fold
 from ftc.tui.understanding.reading import Change, Choice, value_at
 from ftc.tui.understanding.spoken import find_mentions
+from ftc.tui.understanding.weights import find_weights, weighted
 
 _QUOTED_FILE: Final = re.compile(
     rf"{QUOTES}(?P<path>[^\"\u201c\u201d\u00ab\u00bb`]+?\.(?:csv|jsonl|json|parquet)){QUOTES}"
@@ -45,6 +46,8 @@ _AFTER_COLON: Final = re.compile(
 _TRACKER: Final = re.compile(
     r"\b(?:wandb|w&b|weights (?:and|&) biases|ml ?flow|trackio|tensor ?board)\b"
 )
+#: A tracker shows runs by a name of their own.
+_RUN: Final = re.compile(r"\b(?:run|execucio|ejecucion)\b")
 _PROJECT: Final = re.compile(
     r"\b(?:proj(?:ect(?:e|o)?)?|proy(?:ecto)?|experiment(?:o)?)"
     r"(?: (?:of|in|de|en|del|a) (?:wandb|w&b|ml ?flow|trackio))?"
@@ -58,6 +61,7 @@ _AND: Final = r"(?=\s+(?:and|then|i|y)\s"
 #: A name ends with its sentence, or before "and use ..."; one with a hyphen before any "and".
 _NAME: Final = re.compile(
     rf"\b{any_of(WORDS['called'])}\s*:?\s*{QUOTES}?(?P<name>"
+    rf"(?<={QUOTES})[a-z0-9][\w -]{{0,62}}(?={QUOTES})|"
     rf"[a-z0-9]+(?:[_-][a-z0-9]+)+{_AND})"
     rf"|[a-z0-9][\w -]{{0,60}}?{_AND}+(?:{any_of(WORDS['put'])}|{any_of(WORDS['acts'])})\b)"
     rf"|(?:[a-z0-9][\w -]*\w|[a-z0-9])(?={QUOTES}?\s*(?:$|[.,;!]))){QUOTES}?"
@@ -129,9 +133,19 @@ def read_files(
     ):
         yield Change(pointer="/data/sources", value=[now, *paths], words=paths[0])
     elif len(paths) > 1:
-        yield Change(pointer="/data/sources", value=paths, words=", ".join(paths))
+        yield _mixture(message, named, paths)
     elif paths:
         yield Change(pointer="/data/source", value=paths[0], words=paths[0])
+
+
+def _mixture(message: Message, named: Mapping[int, str], paths: Sequence[str]) -> Change:
+    """Return the files of a mixture, with their weights where the message has one for each."""
+    places = {path: place for place, path in sorted(named.items(), reverse=True)}
+    starts = [places[path] for path in paths if path in places]
+    ends = [start + len(named[start]) for start in starts]
+    weights = find_weights(message, starts, ends) if len(starts) == len(paths) else ()
+    sources = weighted(paths, weights) if weights else list(paths)
+    return Change(pointer="/data/sources", value=sources, words=", ".join(paths))
 
 
 def _uncorrected(message: Message, named: Mapping[int, str]) -> Iterator[str]:
@@ -175,7 +189,8 @@ def read_texts(message: Message) -> Iterator[Change | Choice]:
         if (again := _RENAMED.match(message.folded, last)) is not None:
             said, last = again["name"], again.end()
         name = re.sub(r"[^a-z0-9]+", "-", said)[:_LONGEST_NAME].strip("-")
-        yield Change(pointer="/name", value=name, words=message.words(match.start(), last))
+        pointer = "/tracking/run" if tracked and _RUN.search(match[0][: -len(said)]) else "/name"
+        yield Change(pointer=pointer, value=name, words=message.words(match.start(), last))
         message.cross_out(match.start(), last)
 
 

@@ -14,7 +14,7 @@ from ftc.tui.understanding.typos import find_typos
 _CROSSED: Final = "\x00"
 _LONGEST_CLAUSE: Final = 160
 _CLAUSE_END: Final = re.compile(
-    r"[;:!?\x00]|\.(?=\s|$)|,"
+    r"[;:!?\x00]|\.(?=\s|$)|,|\s[-\u2013\u2014]\s"
     r"|\b(?:but|and|(?<!not )(?<!n't )(?<!dont )(?<!never )use|per[oò]|sino|i|y|amb|con)\b"
 )
 
@@ -128,6 +128,10 @@ class Message:
         if start >= end:
             return
         self.folded = self.folded[:start] + _CROSSED * (end - start) + self.folded[end:]
+
+    def restore(self, start: int, end: int) -> None:
+        """Show a range again that was hidden."""
+        self.folded = self.folded[:start] + self.plain[start:end] + self.folded[end:]
 
     def words(self, start: int, end: int) -> str:
         """Return a range of the folded text as it was written."""

@@ -26,7 +26,10 @@ _DATA_AROUND: Final = re.compile(
 #: "owner/name on tickets.csv": the file, which was read before, is the data.
 _ON_DATA: Final = re.compile(r"\s*(?:on|with|using|amb|con|en|sobre)\s+\x00")
 #: "push it to", "súbelo a", "que es publiqui com a": the repository of the result follows.
-_PUBLISHED: Final = re.compile(rf"\b{any_of(WORDS['publish'])}\b[^.;,!?\n]{{0,48}}$")
+_PUBLISHED: Final = re.compile(
+    rf"\b{any_of(WORDS['publish'])}\b[^.;,!?\n]{{0,48}}"
+    r"(?:, (?:under|as|at|com a?|como|a|en|sota|bajo) )?$"
+)
 _REPOSITORY: Final = "/publish/repo"
 _MODEL_BEFORE: Final = re.compile(
     r"\b(?:models?|modelos?|base|checkpoint|tune|tuning|afina\w*|entrena\w*|ajusta\w*)"
@@ -34,6 +37,12 @@ _MODEL_BEFORE: Final = re.compile(
 )
 _PART: Final = re.compile(
     r"\d+(?:\.\d+)?[bm]\b|\d+x\d+b|v\d+(?:\.\d+)?|\d+(?:\.\d+)?k|[a-z]+|\d+(?:\.\d+)?"
+)
+#: "deepseek r1 destilado de qwen 7b" is one name.
+_WORD_OF_DISTILLED: Final = re.compile(r"^d[ei]st?il\w*$")
+_DISTILLED_FROM: Final = frozenset({"into", "to", "from", "on", "a", "al", "sobre"})
+_DISTILLED_INTO: Final = re.compile(
+    r"\s+(?:(?:in)?to|from|on|of|del?|d'|en|al?|sobre|amb|con)\s*(?:the |el |un )?"
 )
 #: Words that may stand between the words of a name: "qwen2.5, but the coder of 1.5B".
 _LINKING: Final = frozenset(
@@ -66,12 +75,22 @@ _BARE_SIZE: Final = re.compile(
 _IS_CALLED: Final = re.compile(r"\b(?:se|me|te|lo|la) $")
 _PROGRAM: Final = re.compile(r"llama\.?cpp\b")
 #: The model whose answers are learned: "distil from ...", "teacher: ...".
+_TEACHES: Final = r"(?:teacher|professor|profe(?:sor)?|mestre|maestr[oa])"
 _TEACHER_BEFORE: Final = re.compile(
-    r"(?:\bd[ei]st?il\S*(?: \w+){0,2}? (?:from|of|del?|d'un)|\b(?:teacher|professor|profesor|profe)"
-    r"(?: model| sera| es| is)*\s*[:=]?)(?: (?:the|a|an|el|la|un|una))?\s*$"
+    r"(?:\bd[ei]st?il\S*(?: \w+){0,2}? (?:from|of|del?|d'un)"
+    rf"|\b{_TEACHES}(?: model| sera| es| is| sigui| sea| should be| will be)*\s*[:=]?)"
+    r"(?: (?:the|a|an|el|la|un|una))?(?: big| gran| grande)?\s*$"
 )
 _TEACHER_AFTER: Final = re.compile(
-    r"\s*(?:as|is|com a|como|es|de)(?: (?:the|a|el|un))? (?:teacher|professor|profe(?:sor)?)\b"
+    r"[\s,]*(?:\([^()\n]{1,30}\)\s*)?"
+    r"(?:(?:to|should|will|must|shall|can|ha de|que|tiene que|debe) )?"
+    r"(?:as|is|be|act as|com a|como|es|de|sera|sigui|sea|ser"
+    r"|(?:fa|faci|fent|fer|hace|haga|haciendo|hacer) (?:de|com a|como))(?: (?:the|a|el|un))? "
+    rf"{_TEACHES}\b|\s*[(\[,]\s*(?:the |el )?{_TEACHES}\b"
+)
+#: Another size of the teacher's family: "the tiny half-billion one", "el de 0.5B".
+_SIZE_OF_STUDENT: Final = re.compile(
+    r"(?<![\w.])(?:(?P<size>\d+(?:\.\d+)?[bm])\b|half[- ](?:an? )?billion|mig miliard)"
 )
 _SMALLEST: Final = re.compile(rf"\b{any_of(WORDS['smallest'])}\b")
 _LARGEST: Final = re.compile(rf"\b{any_of(WORDS['largest'])}\b")
@@ -87,7 +106,8 @@ _TEACHER: Final = "/objective/teacher/id"
 _TEACHER_WIDTH: Final = "/objective/teacher/quantization"
 #: "(teacher, in nf4) -> student".
 _JOINED: Final = re.compile(
-    r"[\s)]*(?:[(\[,]?\s*(?:in |en |a |at )?(?P<rounded>nf4|4[ -]?bits?)\s*[)\],]?)?[\s)]*"
+    rf"[\s)]*(?:\(\s*(?:the |el )?{_TEACHES}\s*,?)?"
+    r"\s*(?:[(\[,]?\s*(?:in |en |a |at )?(?P<rounded>nf4|4[ -]?bits?)\s*[)\],]?)?[\s)]*"
     r"(?:->|=>|\u2192|>|(?:down )?(?:into|to)|cap a|hacia|a|al|en)\s*(?:the |el |la )?[(\[]?"
 )
 _BASE_BEFORE: Final = re.compile(r"\bbase (?:(?:model|version) )?(?:of |de |del )?(?:the )?$")
@@ -138,6 +158,9 @@ def read_models(message: Message, draft: Mapping[str, Any]) -> Iterator[Change |
         between = _JOINED.fullmatch(written, start, written.find(fold(told[1].words)))
     for each in found:
         yield replace(each, pointer=_TEACHER) if between and each is told[0] else each
+    teacher = next((each for each in found if each.pointer == _TEACHER), None)
+    if isinstance(teacher, Change) and not told:
+        yield from _read_student(message, teacher.value)
     if between and between["rounded"]:
         yield Change(pointer=_TEACHER_WIDTH, value="nf4", words=between["rounded"])
         message.cross_out(*between.span("rounded"))
@@ -193,6 +216,20 @@ def _of_extreme_size(message: Message, models: tuple[Model, ...]) -> tuple[Model
     if len(models) > 1 and _LARGEST.search(message.folded):
         return (max(models, key=lambda model: model.shape.parameters),)
     return models
+
+
+def _read_student(message: Message, teacher: str) -> Iterator[Change]:
+    """Yield the model of the teacher's family in another size that the message names."""
+    own = _parts(teacher)
+    for match in message.take(_SIZE_OF_STUDENT):
+        size = match["size"] or "0.5b"
+        if size in own:
+            continue
+        wanted = {word for word in own if not _SIZE.fullmatch(word)} | {size}
+        same = [model for model in all_models() if _parts(model.id) == wanted]
+        if len(same) == 1 and not message.denied(match.start()):
+            yield Change(pointer=_POINTER, value=same[0].id, words=message.words(*match.span()))
+            return
 
 
 def _taught_by(message: Message, start: int, end: int) -> str:
@@ -329,7 +366,9 @@ def _find_name(message: Message) -> tuple[int, int, tuple[Model, ...], bool] | N
     The last part is False if a number follows that no such model has: another version or size.
     """
     found = _PART.finditer(message.folded)
-    parts = [(m.start(), m.end(), m[0]) for m in found if m[0] not in _LINKING | _SIZING]
+    parts = [(m.start(), m.end(), _WORD_OF_DISTILLED.sub("distill", m[0])) for m in found]
+    skipped = _LINKING | _SIZING | (_DISTILLED_FROM if _DISTILLED.search(message.folded) else set())
+    parts = [each for each in parts if each[2] not in skipped]
     for index, (start, _, word) in enumerate(parts):
         if word not in _FAMILIES or (start and message.folded[start - 1].isalpha()):
             continue
@@ -341,7 +380,10 @@ def _find_name(message: Message) -> tuple[int, int, tuple[Model, ...], bool] | N
         for place, stop, part in parts[index + 1 :]:
             between = message.folded[end:place]
             joined = _SPLIT.fullmatch(between) or _SPLIT_SIZE.match(message.folded, end, stop)
-            if not joined or (between.split() and part in _FAMILIES):
+            distilled = said[-1] == "distill" and part not in said
+            if not joined and distilled:
+                joined = _DISTILLED_INTO.fullmatch(between)
+            if not joined or (between.split() and part in _FAMILIES and not distilled):
                 break
             if _COUNT.match(message.folded, stop):
                 break  # "gemma 2 9b 8xH100"

@@ -19,6 +19,19 @@ _SAID: Final = re.compile(
     r"\b(?:(?P<open>public(?:ly)?|open(?:ly)?|en (?:public|publico|obert|abierto)|obert|abierto)"
     r"|private(?:ly)?|en privat|en privado|privat|privado)\b(?=.*/)"
 )
+#: Anywhere in the message: "open to everyone", "que només ho vegi jo".
+_SEEN_BY: Final = re.compile(
+    r"\b(?:(?P<open>(?:open|visible|available|obert[ao]?|abiert[ao]|accessible|disponible)"
+    r" (?:to|for|a|per a|para) (?:every(?:one|body)|any(?:one|body)|all|the world|tothom|todos"
+    r"|todo el mundo|cualquiera)"
+    r"|(?:any(?:one|body)|every(?:one|body)) (?:can|may|to|is able to) (?:see|download|use|get)\w*"
+    r"|(?:ho|lo|la|el) (?:vegi|vea|baixi|baje|descarregui|descargue|pugui veure|pueda ver)n?"
+    r" (?:tothom|todo el mundo|cualquiera|qualsevol))"
+    r"|only (?:i|we|me|us) (?:can|may|should|to) (?:see|download|use|get)\w*"
+    r"|(?:only |just )?(?:visible )?(?:to|for) (?:me|us) (?:only|alone)"
+    r"|(?:nomes|solo) (?:ho|lo) (?:vegi|vegem|vea|veamos|pugui veure|pueda ver) (?:jo|yo|nosaltres"
+    r"|nosotros)|(?:nomes|solo) (?:per a|para) (?:mi|nosaltres|nosotros))\b"
+)
 
 
 def settle_privacy(said: Sequence[Change | Choice], text: str) -> list[Change | Choice]:
@@ -32,6 +45,9 @@ def settle_privacy(said: Sequence[Change | Choice], text: str) -> list[Change | 
         return [*said, Change(pointer=_PRIVATE, value=hidden, words=repository.words)]
     place = find_words(text, repository.words)
     found = _QUIET.match(fold(text), place + len(repository.words)) if place >= 0 else None
+    if found is None and (seen := _SEEN_BY.search(fold(text))) is not None:
+        words = text[slice(*seen.span())]
+        return [*said, Change(pointer=_PRIVATE, value=seen["open"] is None, words=words)]
     if found is None:
         return list(said)
     words = text[slice(*found.span("word"))]

@@ -11,6 +11,7 @@ from ftc.tui.understanding.abbreviated import read_abbreviated
 from ftc.tui.understanding.certainty import is_endorsed, settle
 from ftc.tui.understanding.columns import read_columns, read_known_columns, settle_text
 from ftc.tui.understanding.covering import read_covered
+from ftc.tui.understanding.described import read_described
 from ftc.tui.understanding.doubt import is_doubtful
 from ftc.tui.understanding.exports import read_exports
 from ftc.tui.understanding.files import read_files, read_texts, take_known_files
@@ -22,6 +23,7 @@ from ftc.tui.understanding.layers import read_layers
 from ftc.tui.understanding.lexicon import NUMBER, WORDS, any_of
 from ftc.tui.understanding.licence import find_unlicensed
 from ftc.tui.understanding.limits import read_limit, read_wall_time
+from ftc.tui.understanding.mentioned import Mention, hide_mentioned, read_mentioned
 from ftc.tui.understanding.message import Message, find_places, find_words, fold
 from ftc.tui.understanding.model_wishes import read_model_wishes
 from ftc.tui.understanding.models import read_models
@@ -51,6 +53,7 @@ from ftc.tui.understanding.settings import read_settings
 from ftc.tui.understanding.shorthand import read_shorthand, settle_batches
 from ftc.tui.understanding.spoken import applies
 from ftc.tui.understanding.tool_keys import read_tool_keys
+from ftc.tui.understanding.weights import read_label_weights
 from ftc.tui.understanding.words import read_words
 
 _CORRECTION: Final = re.compile(rf"^\s*{any_of(WORDS['correct'])}\b[,:]?\s+(?=\S)")
@@ -130,7 +133,7 @@ def read(
         told, about = _outside_questions(text, said)
         if about is None and not told and _only_asks(text):
             about = text.strip()
-    told = settle(text, drop_retracted(text, revise(text, told)))
+    told = _with_described_file(settle(text, drop_retracted(text, revise(text, told))))
     if not said and about is None and (hinted := find_hinted(message, text)) is not None:
         told.append(hinted)
     told = _ask_unlicensed(text, told, said)
@@ -216,6 +219,21 @@ def _completed(
     return [*said, *_implied_by_name(said, draft)]
 
 
+def _with_described_file(told: Sequence[Change | Choice]) -> list[Change | Choice]:
+    """Return what was told; a file of which the message tells the columns is the data.
+
+    "faq.csv has the question in 'q'" looks like a report, and no report goes into columns.
+    """
+    if not any(each.pointer.startswith("/data/columns/") for each in told):
+        return list(told)
+    return [
+        Change(pointer=each.pointer, value=each.values[0], words=each.words)
+        if isinstance(each, Choice) and each.pointer == "/data/source" and len(each.values) == 1
+        else each
+        for each in told
+    ]
+
+
 def _ask_unlicensed(
     text: str, told: Sequence[Change | Choice], said: Sequence[Change | Choice]
 ) -> list[Change | Choice]:
@@ -253,27 +271,38 @@ def _read_fields(
     message: Message, draft: Mapping[str, Any], planned: Mapping[str, Any], names: Names
 ) -> Iterator[Change | Choice]:
     """Yield what the readers find, each in the words that the ones before it have left."""
-    found = list(_read_first(message, draft, planned, names))
+    mentioned: list[Mention] = []
+    found = list(_read_first(message, draft, planned, names, mentioned))
+    found += read_parts(message, draft, found)
+    found += read_described(message, draft, found, [(each.start, each.end) for each in mentioned])
+    found += read_mentioned(message, mentioned, found)
     yield from found
-    parts = list(read_parts(message, draft, found))
-    yield from parts
-    yield from read_covered(message, draft, [*found, *parts])
+    yield from read_covered(message, draft, found)
     yield from read_named(message, draft)
 
 
 def _read_first(
-    message: Message, draft: Mapping[str, Any], planned: Mapping[str, Any], names: Names
+    message: Message,
+    draft: Mapping[str, Any],
+    planned: Mapping[str, Any],
+    names: Names,
+    mentioned: list[Mention],
 ) -> Iterator[Change | Choice]:
-    """Yield what stands in the words of fields, and not alone or without a value."""
+    """Yield what stands in the words of fields, and not alone or without a value.
+
+    The columns that the message mentions beside them are added to `mentioned`.
+    """
     yield from read_known_columns(message, names.columns)
     files = take_known_files(message, names.files)
     yield from read_instances(message)
     yield from read_shorthand(message)
     yield from read_tool_keys(message)
     yield from read_wall_time(message, draft)
+    yield from read_label_weights(message)
     yield from read_judged(message)
     yield from read_settings(message, draft)
     yield from read_columns(message, names.columns)
+    mentioned += hide_mentioned(message)
     yield from read_files(message, draft, files)
     yield from read_relative(message, draft, planned)
     yield from read_layers(message, draft)

@@ -349,24 +349,32 @@ def _amount(text: str) -> int | float | None:
 def _list(mention: Mention, message: Message) -> _Found | None:
     """Return the items after a name: each tells by a sign in it that it is no ordinary word."""
     match = _ITEMS.match(message.folded, mention.end)
-    place = match.span("value") if match else (0, 0)
-    items = _told(message, *place)
-    if match is not None and items:
-        return _Found(value=items, start=mention.start, end=match.end())
+    items, end = _told(message, *match.span("value")) if match else ([], 0)
+    if items:
+        return _Found(value=items, start=mention.start, end=end)
     before = _ITEMS_BEFORE.search(message.folded[: mention.start])
-    if before is not None and (items := _told(message, *before.span("value"))):
-        return _Found(value=items, start=before.start(), end=mention.end)
-    return None
+    if before is None:
+        return None
+    items, end = _told(message, *before.span("value"))
+    whole = end == before.end("value")
+    return _Found(value=items, start=before.start(), end=mention.end) if items and whole else None
 
 
-def _told(message: Message, start: int, end: int) -> list[str]:
-    written = [
-        each.strip(f"{_QUOTES} ") for each in re.split(_AND, message.words(start, end)) if each
-    ]
-    items = [each for each in written if each and not each.isdigit()]
-    telling = [each for each in items if _TELLING.search(each)]
-    others = [each for each in items if each not in telling and is_ordinary(fold(each))]
-    return items if telling and not others else []
+def _told(message: Message, start: int, end: int) -> tuple[list[str], int]:
+    """Return the first items of a list that are no ordinary words, and where they end."""
+    items: list[str] = []
+    stop = start
+    for match in re.finditer(_ITEM, message.folded[start:end]):
+        written = message.words(start + match.start(), start + match.end()).strip(f"{_QUOTES} ")
+        if re.fullmatch(r"and|i|y", match[0]):
+            continue
+        if written.isdigit() or not (_TELLING.search(written) or items):
+            break
+        if not _TELLING.search(written) and is_ordinary(fold(written)):
+            break
+        items.append(written)
+        stop = start + match.end()
+    return items, stop
 
 
 def _text(

@@ -67,6 +67,10 @@ _SHORT: Final = (
     (re.compile(r"(?:(?<=lo )|(?<=hay )|(?<=para )|(?<=tiene ))q(?= [a-z]{2})"), "que"),
     (re.compile(rf"(?<![\w-])(?P<width>{'|'.join(_WIDTHS)})(?=[ -]bits?\b)"), None),
 )
+#: Families of models, of which a misspelt name counts before a number: "gema 3", "mistal 7b".
+_FAMILIES: Final = ("gemma", "mistral", "mixtral", "llama", "deepseek", "granite", "falcon")
+_BEFORE_NUMBER: Final = re.compile(r"(?<![\w./\\-])[a-z]{4,9}(?=[ -]?\d)")
+_NO_FAMILY: Final = frozenset({"gamma", "lambda"})
 #: Of shorter words only the order of the letters is corrected.
 _SHORTEST: Final = 5
 
@@ -80,10 +84,21 @@ def find_typos(folded: str) -> Iterator[Numeral]:
         for match in pattern.finditer(folded):
             said = _WIDTHS[match["width"]] if word is None else word
             yield Numeral(start=match.start(), end=match.end(), digits=said)
+    for match in _BEFORE_NUMBER.finditer(folded):
+        family = _correct_family(match[0])
+        if family is not None:
+            yield Numeral(start=match.start(), end=match.end(), digits=family)
     for match in _WORD.finditer(folded):
         name = _correct(match[0])
         if name is not None:
             yield Numeral(start=match.start(), end=match.end(), digits=name)
+
+
+@cache
+def _correct_family(word: str) -> str | None:
+    if word in _FAMILIES or word in _NO_FAMILY:
+        return None
+    return next((each for each in _FAMILIES if word[0] == each[0] and _is_near(word, each)), None)
 
 
 @cache

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from tests.compiler.checks.data.test_data import sound
 
 from ftc.compiler.knowledge.objectives import OBJECTIVES
 from ftc.compiler.pipeline import check
+from tests.compiler.checks.data.test_data import sound
 
 Row = Callable[[int, str], dict[str, str]]
 

@@ -1,0 +1,150 @@
+"""The objective from what a message says of its goal and of its rows, where it does not name one.
+
+"For each question we have a better answer and a worse one" asks for preferences without the word.
+A goal is enough; a hint of it counts only with rows that agree. Where two objectives are described,
+or a hint stands alone, ftc asks.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from importlib.resources import files
+from typing import Any, Final
+
+from ftc.tui.understanding.lexicon import any_of
+from ftc.tui.understanding.message import Message, Span, find_words, fold
+from ftc.tui.understanding.reading import Change, Choice, value_at
+
+_TABLE: Final[Mapping[str, Mapping[str, Any]]] = json.loads(
+    (files("ftc.tui.understanding") / "described.json").read_text(encoding="utf-8")
+)
+#: Classes of words, of which two in one sentence are a goal: "which department it belongs to".
+_CLASSES: Final = "classes"
+_PAIRS: Final = "pairs"
+_QUESTION: Final = re.compile(r"[^.;:!?\n]*\?")
+_SENTENCE: Final = re.compile(r"(?:[^.;:!?\n]|\.(?=\S))+")
+_POINTER: Final = "/objective/type"
+_COLUMNS: Final = "/data/columns/"
+_TEACHER: Final = "/objective/teacher/id"
+#: How much each part of a description tells.
+_WEIGHTS: Final[Mapping[str, int]] = {"goal": 2, "hint": 1, "data": 1}
+#: Rows that no other objective has, if each question has both answers.
+_TELLING_ROWS: Final = frozenset({"dpo", "kto"})
+_COMPARED: Final = re.compile(
+    r"\b(?:each|every|per|both|two|pairs?|cada|dues|dos|parelles?|parells?|pares?|parejas?|better"
+    r"|worse|millors?|pitjors?|mejor|peor|prefer\w*|prefier\w*)\b"
+)
+#: A text that is made, so that "plain text" says how the answers look.
+_MADE: Final = re.compile(
+    r"\b(?:summar\w+|resum\w*|translat\w+|tradu\w+|explain\w*|expli\w+|correct\w*|corrige"
+    r"|corregi\w*|corrij\w+|answer(?:s|ing)?(?! (?:either|or))|reply"
+    r"|replies|contesti\w*|contest[ae]n?|responda|respongui)\b"
+)
+_ENOUGH: Final = 2
+#: A model that talks or writes: the same words are then the topic of its texts.
+_TALKS: Final = re.compile(
+    r"\b(?:(?:to|should|must|that|and|can|will) (?:explains?|writes?|answers?|repl(?:y|ies)|talks?"
+    r"|summari[sz]es?|translates?)|^(?:explain|write|answer)|tutor\w*|(?:chat ?)?bots?|pupils?"
+    r"|assistants?|assistents?|asistentes?|que (?:expliqui|explique|escrigui|escriba|contesti"
+    r"|conteste|redacti|redacte|resumeixi|resuma|tradueixi|traduzca))\b"
+)
+
+
+def read_described(
+    message: Message,
+    draft: Mapping[str, Any],
+    said: Sequence[Change | Choice],
+    columns: Sequence[Span],
+) -> Iterator[Change | Choice]:
+    """Yield the objective that the message describes, unless the draft or `said` has one.
+
+    The names at `columns`, which are those of columns, describe nothing.
+    """
+    if value_at(draft, _POINTER) is not None or any(each.pointer == _POINTER for each in said):
+        return
+    teacher = next((each for each in said if each.pointer == _TEACHER), None)
+    if isinstance(teacher, Change):
+        yield Change(pointer=_POINTER, value="distill", words=teacher.words)
+        return
+    parts: dict[tuple[str, str], int] = {}
+    spans: dict[str, Span] = {}
+    asked = [match.span() for match in _QUESTION.finditer(message.plain)]
+    text = _without(message.plain, [*asked, *columns, *_columns(message.plain, said)])
+    for objective, part, start, end in _find_parts(text):
+        if not message.denied(start):
+            parts[objective, part] = _weigh(objective, part, text)
+            spans.setdefault(objective, (start, end))
+    scores: dict[str, int] = {}
+    for (objective, _), weight in parts.items():
+        scores[objective] = scores.get(objective, 0) + weight
+    if not scores:
+        return
+    best = max(scores.values())
+    likeliest = [objective for objective, score in scores.items() if score == best]
+    words = message.words(*spans[likeliest[0]])
+    if best >= _ENOUGH and len(likeliest) == 1:
+        yield Change(pointer=_POINTER, value=likeliest[0], words=words)
+    elif best >= _ENOUGH:
+        yield Choice(pointer=_POINTER, values=tuple(likeliest), words=words)
+
+
+def _columns(text: str, said: Sequence[Change | Choice]) -> Iterator[Span]:
+    """Yield the range of each column's name in the words that gave it its role."""
+    for each in said:
+        if isinstance(each, Change) and each.pointer.startswith(_COLUMNS):
+            first = max(0, find_words(text, fold(each.words)))
+            place = text.rfind(fold(str(each.value)), first, first + len(each.words))
+            if place >= 0:
+                yield place, place + len(str(each.value))
+
+
+def _without(text: str, spans: Sequence[Span]) -> str:
+    """Return a text with an underscore for each letter of some ranges."""
+    for start, end in spans:
+        text = f"{text[:start]}{'_' * (end - start)}{text[end:]}"
+    return text
+
+
+def _weigh(objective: str, part: str, text: str) -> int:
+    """Return how much a part of a description tells in the whole message."""
+    if objective == "cpt" and part == "hint" and _MADE.search(text):
+        return 0
+    if part == "goal" and objective != "distill" and _TALKS.search(text):
+        return _WEIGHTS["hint"]
+    if part == "data" and objective in _TELLING_ROWS and _COMPARED.search(text):
+        return _ENOUGH
+    return _WEIGHTS[part]
+
+
+def _find_parts(text: str) -> Iterator[tuple[str, str, int, int]]:
+    """Yield the parts of descriptions in a text: the objective, the kind of part and its place."""
+    for objective, part, pattern in _patterns():
+        if (match := pattern.search(text)) is not None:
+            yield objective, part, match.start(), match.end()
+    for sentence in _SENTENCE.finditer(text):
+        first, last = sentence.span()
+        said = {name: pattern.search(text, first, last) for name, pattern in _classes().items()}
+        for objective, parts in _TABLE.items():
+            for one, other in parts.get(_PAIRS, ()):
+                found = [match.span() for match in (said[one], said[other]) if match is not None]
+                if len(found) == len((one, other)):
+                    yield objective, "goal", min(found)[0], max(end for _, end in found)
+
+
+@cache
+def _classes() -> Mapping[str, re.Pattern[str]]:
+    return {
+        name: re.compile(rf"(?<!\w){any_of(entry)}(?!\w)")
+        for name, entry in _TABLE[_CLASSES].items()
+    }
+
+
+@cache
+def _patterns() -> tuple[tuple[str, str, re.Pattern[str]], ...]:
+    return tuple(
+        (objective, part, re.compile(rf"(?<!\w){any_of(entry)}(?!\w)"))
+        for objective, parts in _TABLE.items()
+        for part, entry in parts.items()
+        if objective != _CLASSES and part != _PAIRS
+    )
