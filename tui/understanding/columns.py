@@ -118,7 +118,7 @@ _LABEL: Final = "/data/columns/label"
 _OBJECTIVE: Final = "/objective/type"
 _LABELS: Final = "classification"
 _VOTES: Final = "kto"
-_VOTE: Final = re.compile(r"\b(?:labels?|etiquet\w+)\b")
+VOTE: Final = re.compile(r"\b(?:labels?|etiquet\w+)\b")
 
 
 #: "two columns, ficha and descripcion, the first is what I give and the second what it writes".
@@ -203,7 +203,7 @@ def settle_text(said: Sequence[Change | Choice]) -> list[Change | Choice]:
     if kind == _VOTES:
         return [
             replace(each, pointer=_LABEL)
-            if each.pointer == _ANSWER and _VOTE.search(fold(each.words))
+            if each.pointer == _ANSWER and VOTE.search(fold(each.words))
             else each
             for each in said
         ]

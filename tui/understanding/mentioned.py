@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from importlib.resources import files
 from typing import Final
 
+from ftc.tui.understanding.columns import VOTE
 from ftc.tui.understanding.lexicon import QUOTES, any_of
 from ftc.tui.understanding.message import Message, Span
 from ftc.tui.understanding.reading import Change, Choice
@@ -87,6 +88,10 @@ _SIMILAR: Final = re.compile(r"\b(?:similar\w*|semblan\w*|assembl\w*|parec\w*)")
 _TWO: Final = 2
 
 
+#: How many letters before a name may call it a label.
+_NEAR_VOTE: Final = 16
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mention:
     """A name of a column, its place, and the role that the words around it tell, if any.
@@ -139,7 +144,12 @@ def read_mentioned(
         for each in said
         if isinstance(each, Change) and each.pointer.startswith(_SECTION)
     }
-    roles = [_settled(each.role, objective, message) for each in mentions]
+    roles = [
+        "label"
+        if objective == "kto" and _is_vote(message, each)
+        else _settled(each.role, objective, message)
+        for each in mentions
+    ]
     _complete(roles, set(taken), objective)
     given: set[str] = set(taken)
     for mention, role in zip(mentions, roles, strict=True):
@@ -149,6 +159,13 @@ def read_mentioned(
         given.add(role)
         words = message.words(mention.start, mention.end)
         yield Change(pointer=f"{_SECTION}{role}", value=mention.name, words=words)
+
+
+def _is_vote(message: Message, mention: Mention) -> bool:
+    """Return whether the words before a name call it a label: that of a vote, where there are."""
+    return (
+        VOTE.search(message.plain[max(0, mention.start - _NEAR_VOTE) : mention.start]) is not None
+    )
 
 
 def _complete(roles: list[str | None], taken: set[str], objective: object) -> None:
