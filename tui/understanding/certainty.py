@@ -80,6 +80,7 @@ _OTHERWISE: Final = re.compile(
 )
 #: Fields whose own words say "if" or "more": stopping when there is no improvement, file lists.
 _OWN_CONDITION: Final = frozenset({"/training/early_stopping"})
+_WHICH: Final = re.compile(r"\s*(?:which|that|que|el qual|la qual|el cual|la cual)\b")
 _TYPES: Final = "/export/types"
 #: Numbers of which a bound is the value that is meant.
 _LIMITS: Final = frozenset(
@@ -199,7 +200,10 @@ def _is_doubtful(folded: str, bare: str, change: Change, start: int, end: int) -
         return True
     if _TOLD.search(clause) or _GUESS.search(clause) or _goes_on_telling(bare, start):
         return True
-    written = folded[slice(*_around(_CLAUSE_END, folded, start, end))]
+    first, last = _around(_CLAUSE_END, folded, start, end)
+    if _WHICH.match(folded, first) and first > 1:  # "it must run on a laptop, which has no card"
+        first = _around(_CLAUSE_END, folded, first - 1, first - 1)[0]
+    written = folded[first:last]
     if change.pointer.startswith("/hardware/") and _USING.search(written):
         return True  # the machine that answers, not the one that trains
     if change.pointer == _TYPES and _COMPARED.search(folded):

@@ -6,6 +6,7 @@ from dataclasses import replace
 from functools import cache
 from typing import Final
 
+from ftc.spec.schema import fields
 from ftc.tui.understanding.lexicon import QUOTES, WORDS, any_of
 from ftc.tui.understanding.message import Message, fold
 from ftc.tui.understanding.reading import Change, Choice
@@ -154,12 +155,42 @@ def _read_two(message: Message) -> Iterator[Change]:
                 break
 
 
+#: The roles by their own names: "messages col = turns", "instruction/input/output = ask/ctx/resp".
+_ROLES: Final = tuple(
+    field.name.rpartition(".")[2]
+    for field in fields()
+    if field.pointer.startswith("/data/columns/")
+)
+_ROLE: Final = rf"(?:{'|'.join(_ROLES)})"
+_BY_KEY: Final = re.compile(
+    rf"(?<![\w/.-])(?P<roles>{_ROLE}(?:\s?/\s?{_ROLE})*)"
+    r"\s+(?:cols?|columns?|columnas?|columnes|fields?|camps?|campos?)?\s*[=:]\s*"
+    rf"(?P<names>{QUOTES}?\w[\w.-]*{QUOTES}?(?:\s?/\s?{QUOTES}?\w[\w.-]*{QUOTES}?)*)(?![\w/])"
+)
+_SLASH: Final = re.compile(r"\s?/\s?")
+
+
+def _read_by_key(message: Message) -> Iterator[Change]:
+    """Yield columns behind their roles and a sign, several of them in the same order."""
+    for match in list(_BY_KEY.finditer(message.folded)):
+        roles = _SLASH.split(match["roles"])
+        names = _SLASH.split(message.words(*match.span("names")))
+        if len(roles) != len(names):
+            continue
+        words = message.words(*match.span())
+        message.cross_out(*match.span())
+        for role, name in zip(roles, names, strict=True):
+            bare = re.sub(rf"^{QUOTES}|{QUOTES}$", "", name)
+            yield Change(pointer=f"/data/columns/{role}", value=bare, words=words)
+
+
 def read_columns(message: Message, known: Sequence[str]) -> Iterator[Change]:
     """Yield the column of each role, with its name as written.
 
     If the columns of the data are `known`, another word is one only where columns are spoken of.
     """
     spoken = not known or _SPOKEN_OF.search(message.folded) is not None
+    yield from _read_by_key(message)
     yield from _read_two(message)
     for role, pattern in _COLUMNS:
         for match in list(pattern.finditer(message.folded)):

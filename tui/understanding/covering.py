@@ -28,6 +28,8 @@ from ftc.tui.understanding.spoken import applies, spoken_words, value_words
 _PART: Final = re.compile(r"(?:(?!->|=>|\s/\s|\.\s)[^,;|+()\[\]\n\x00\u2192])+")
 _TOKEN: Final = re.compile(r"[a-z]+\d?(?:'[a-z]+)?")
 _NUMBER: Final = re.compile(r"(?<![\w.])(?:\d+(?:[.,]\d+)?(?:e-?\d+)?k?|\.\d+)(?:\s?%)?(?![\w.])")
+#: A unit of one letter, which no field's name is: "15 s per call".
+_UNIT: Final = re.compile(r"\d\s?[a-z]\b(?<!k)")
 _LETTERS: Final = re.compile(r"[a-z]{2,}")
 _SENTENCE_END: Final = re.compile(r"[!?;\n]|\.(?=\s|$)")
 #: The most letters and words of a part.
@@ -89,6 +91,8 @@ def _sentence(text: str, place: Span) -> str:
 def _cover(
     text: str, message: Message, draft: Mapping[str, Any], has: set[str]
 ) -> _Covering | None:
+    if _UNIT.search(text):
+        return None
     numbers = _NUMBER.findall(text)
     tokens = [token for token in _TOKEN.findall(_NUMBER.sub(" ", text)) if len(token) > 1]
     if len(numbers) > 1 or not tokens or len(tokens) > _MOST_WORDS or re.search(r"[@/<>]", text):
@@ -118,7 +122,11 @@ def _explain(
     value, rest = _value(field, text, tokens, numbers)
     if value is None or not admits(field.pointer, value):
         return None
-    if not any(_likeness(token, word) > 0 for token in rest for word in _own()[field.pointer]):
+    telling = [token for token in rest if not is_ordinary(token)]
+    key = field.name.rpartition(".")[2].split("_")
+    if list(rest) != key and not any(
+        _likeness(token, word) > 0 for token in telling for word in _own()[field.pointer]
+    ):
         return None
     weight = 0.0
     if isinstance(value, bool) and not _is_named(field, rest):

@@ -32,6 +32,7 @@ _BITS: Final = re.compile(
 )
 _ADAPTER: Final = re.compile(rf"\b(?:the |l'|el )?{any_of(WORDS['adapter_gguf'])}\b")
 _FLOATS: Final = re.compile(r"\bb?f16\b")
+_JOINT: Final = re.compile(r"\s*(?:\+|/|&|and|i|y)\s*")
 _MORE: Final = re.compile(rf"\b{any_of(WORDS['more'])}\b")
 #: "also load it in 4 bits" is about training.
 _TRAINS: Final = re.compile(
@@ -75,8 +76,9 @@ def read_exports(message: Message, have: Sequence[str]) -> Iterator[Change]:
         message.cross_out(*none.span())
         yield Change(pointer="/export/types", value=[], words=message.words(*none.span()))
         return
-    if found and more:
-        found = sorted([*found, *_find_floats(message, found[0][0])])
+    if found:
+        floats = _find_floats(message, found[0][0]) if more else _find_joined(message, found)
+        found = sorted([*found, *floats])
     if (
         _ANY_GGUF.search(message.folded)
         or _removes_bits(message, have)
@@ -140,6 +142,15 @@ def _find_floats(message: Message, start: int) -> Iterator[Found]:
     for match in _FLOATS.finditer(message.folded, start):
         yield *match.span(), match[0].upper(), message.denied(*match.span())
         message.cross_out(*match.span())
+
+
+def _find_joined(message: Message, found: Sequence[Found]) -> Iterator[Found]:
+    """Yield the 16-bit types in a list of types: "gguf: bf16 + iq3_xxs"."""
+    for match in list(_FLOATS.finditer(message.folded)):
+        places = [(min(match.end(), each[1]), max(match.start(), each[0])) for each in found]
+        if any(_JOINT.fullmatch(message.folded[first:last]) for first, last in places):
+            yield *match.span(), match[0].upper(), message.denied(*match.span())
+            message.cross_out(*match.span())
 
 
 def _find_bits(message: Message) -> Iterator[Found]:

@@ -28,12 +28,41 @@ _KEPT: Final = re.compile(
     rf"|\b{any_of(_LAYERS['train'])} {_counted(_LAST).replace('number', 'n').replace('after', 'm')}"
 )
 
+#: "layers 18,19,20 and 21".
+_LISTED: Final = re.compile(
+    rf"\b{_NOUN}\s+(?P<all>\d{{1,3}}(?:\s*(?:,|and|i|y|\+)\s*\d{{1,3}})+)(?![\w.,]*\d)"
+)
+_FREEZES: Final = re.compile(rf"\b{any_of(_LAYERS['freeze'])}\b")
+#: "gradient checkpointing every 2nd layer".
+_RECOMPUTED: Final = re.compile(
+    r"\b(?:(?:grad\w*|act\w*)[ _-])?(?:ckpt\w*|checkpoint\w*|recomput\w*|recalcul\w*)"
+    r"[^.;,\n\d]{0,20}?\b(?:every|each|cada)\s+(?:(?P<number>\d{1,2})(?:st|nd|rd|th|a|o)?|second|other)\s+"
+    rf"{_NOUN}(?!\w)"
+)
+_CHECKPOINTING: Final = "/training/gradient_checkpointing"
+
+
+def read_recomputed(message: Message) -> Iterator[Change]:
+    """Yield every how many layers the activations are recomputed."""
+    for match in message.take(_RECOMPUTED):
+        every = read_number(match["number"]) if match["number"] else 2.0
+        if every and not message.denied(match.start()):
+            words = message.words(*match.span())
+            yield Change(pointer=_CHECKPOINTING, value=int(every), words=words)
+
 
 def read_layers(message: Message, draft: Mapping[str, Any]) -> Iterator[Change | Choice]:
     """Yield the method, and how many of the last layers are trained.
 
     Frozen layers are subtracted from the model's; ftc asks if the model is not in the table.
     """
+    for match in message.take(_LISTED):
+        numbers = [int(each) for each in re.findall(r"\d+", match["all"])]
+        if not message.denied(match.start()):
+            words = message.words(*match.span())
+            yield Change(pointer="/method/layers", value=numbers, words=words)
+            if _FREEZES.search(message.plain):
+                yield Change(pointer="/method/type", value="freeze", words=words)
     for match in message.take(_KEPT):
         if not message.denied(match.start()):
             yield from _train(_count(match, "number", "after", "n", "m"), message, match)

@@ -86,6 +86,10 @@ _ANSWERED: Final = frozenset({None, "sft", "classification", *_SCORED})
 _OBJECTIVE: Final = "/objective/type"
 _SIMILAR: Final = re.compile(r"\b(?:similar\w*|semblan\w*|assembl\w*|parec\w*)")
 _TWO: Final = 2
+#: Two columns of pairs are no question and answer: which is the better one must be told.
+_PAIRED: Final = re.compile(
+    r"\b(?:pairs?|parelles?|parej\w+|prefer\w*|chosen|rejected|win\w*|los\w+|better|worse)\b"
+)
 
 
 #: How many letters before a name may call it a label.
@@ -150,7 +154,7 @@ def read_mentioned(
         else _settled(each.role, objective, message)
         for each in mentions
     ]
-    _complete(roles, set(taken), objective)
+    _complete(roles, set(taken), objective, message)
     given: set[str] = set(taken)
     for mention, role in zip(mentions, roles, strict=True):
         if role is None or role in given or mention.name in taken.values():
@@ -168,7 +172,9 @@ def _is_vote(message: Message, mention: Mention) -> bool:
     )
 
 
-def _complete(roles: list[str | None], taken: set[str], objective: object) -> None:
+def _complete(
+    roles: list[str | None], taken: set[str], objective: object, message: Message
+) -> None:
     """Give a role to the one column of two that has none, or to both by their order."""
     known = {*taken, *filter(None, roles)}
     open_places = [place for place, role in enumerate(roles) if role is None]
@@ -179,7 +185,12 @@ def _complete(roles: list[str | None], taken: set[str], objective: object) -> No
             roles[open_places[0]] = "prompt"
         elif not known and objective == "cpt":
             roles[open_places[0]] = "text"
-    elif len(open_places) == _TWO and known <= {"score"} and objective in _ANSWERED:
+    elif (
+        len(open_places) == _TWO
+        and known <= {"score"}
+        and objective in _ANSWERED
+        and not _PAIRED.search(message.plain)
+    ):
         roles[open_places[0]], roles[open_places[1]] = "prompt", "completion"
 
 

@@ -337,6 +337,11 @@ def names_a_family(folded: str) -> bool:
     return not _FAMILIES.isdisjoint(re.findall("[a-z]+", folded))
 
 
+def complete_name(name: str) -> str:
+    """Return the Hub id of a model that is named without its owner; other names as they are."""
+    return _by_name().get(fold(name), name)
+
+
 def _read_own_names(message: Message) -> Iterator[Change]:
     """Yield models named without their owner ("bge-m3", "gemma-2-9b-it").
 
@@ -347,11 +352,12 @@ def _read_own_names(message: Message) -> Iterator[Change]:
         if model is None or message.denied(match.start(), match.end()):
             continue
         parts = set(_PART.findall(match[0]))
-        if _FAMILIES & parts and not parts & (_TUNED | _BASE):
+        if _FAMILIES & parts and not parts & (_TUNED | _BASE | {"hf"}):
             continue
         words = message.words(*match.span())
+        pointer = _taught_by(message, *match.span())
         message.cross_out(*match.span())
-        yield Change(pointer=_POINTER, value=model, words=words)
+        yield Change(pointer=pointer, value=model, words=words)
 
 
 @cache

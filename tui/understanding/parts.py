@@ -56,6 +56,7 @@ def read_parts(
             message.cross_out(*match.span())
             has.add(_STORE)
             yield Change(pointer=_STORE, value=words, words=words)
+    found_here: dict[str, Change] = {}
     for match in list(_PART.finditer(message.folded)):
         start, end = _trimmed(message.folded, *match.span())
         if start >= end:
@@ -63,10 +64,15 @@ def read_parts(
         read = _resolve(message.folded[start:end], message, draft)
         if read is None or read[0] in has or (read[0] == _LICENCE and _REPOSITORY not in has):
             continue
+        own = found_here.get(read[0])
+        if own is not None and not isinstance(own.value, list):
+            continue
         words = message.words(start, end)
         message.cross_out(start, end)
-        has.add(read[0])
-        yield Change(pointer=read[0], value=read[1], words=words)
+        value = read[1] if own is None else [*own.value, *read[1]]  # "LLM + projector"
+        said = words if own is None else f"{own.words}, {words}"
+        found_here[read[0]] = Change(pointer=read[0], value=value, words=said)
+    yield from found_here.values()
 
 
 def _trimmed(folded: str, start: int, end: int) -> tuple[int, int]:
@@ -84,7 +90,11 @@ def _resolve(text: str, message: Message, draft: Mapping[str, Any]) -> tuple[str
     denied = NEGATORS.match(text)
     if denied is not None:
         return _denied(text[denied.end() :].strip())
-    whole = [each for each in _values() if each[2].fullmatch(text)]
+    whole = [
+        each
+        for each in _values()
+        if each[2].fullmatch(text) and (each[3] == text or not is_ordinary(text))
+    ]
     bare = _SEPARATORS.sub("", text)
     cut = [
         each

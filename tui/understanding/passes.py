@@ -44,6 +44,15 @@ _FRUITLESS: Final = re.compile(
     r"\b(?:if|when|after|once|si|quan|cuando|tras|despres)\b[^.;,!?\n\d]{0,16}?)?"
     rf"(?<![\w.,/-])(?P<number>{NUMBER})\s+[^.;,!?\n\x00\d]{{0,24}}?{any_of(_PASSES['fruitless'])}"
 )
+#: "when it hasn't improved for 2 checks".
+_STALLED: Final = re.compile(
+    r"(?:\b(?:stop|pari|para|pare|atur\w+|detent?e?(?:rse|te)?)\b[^.;,!?\n\d]{0,24}?)?"
+    r"\b(?:has(?:n't| not)|does(?:n't| not)|stops?|no|deixa de|deja de)\s+"
+    r"(?:improv\w+|gets? better|getting better|millor\w*|mejor\w*)\s+"
+    r"(?:for|in|after|over|during|durant|en|despres de|durante|tras)\s+"
+    rf"(?P<number>{NUMBER})\s+"
+    r"(?:check|eval|avalua|valida|time|round|cop|vec|comprov|comprob)\w*"
+)
 #: "de 32 en 32", "in groups of 16".
 _GROUPED: Final = re.compile(
     r"\b(?:de (?=(?P<twice>\d+) en (?P=twice)\b)\d+ en|(?:in (?:groups|lots|chunks|packs) of"
@@ -89,6 +98,8 @@ def read_counts(message: Message) -> Iterator[Change]:
     for match in message.take(_GROUPED):
         yield from _count(message, match, "/training/global_batch")
     for match in message.take(_FRUITLESS):
+        yield from _count(message, match, "/training/early_stopping")
+    for match in message.take(_STALLED):
         yield from _count(message, match, "/training/early_stopping")
     for match in list(_OFTEN.finditer(message.folded)):
         if not message.is_read_around(*match.span()):

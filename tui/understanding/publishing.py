@@ -33,10 +33,22 @@ _SEEN_BY: Final = re.compile(
     r"|nosotros)|(?:nomes|solo) (?:per a|para) (?:mi|nosaltres|nosotros))\b"
 )
 
+_ONLY: Final = re.compile(r"\b(?:only|just|nomes|solo|solamente)\b")
+
+
+def _published(each: Change | Choice) -> Change | Choice:
+    """Return what is published, where a repository is named beside "only the adapter"."""
+    alone = each.pointer == "/export/adapter" and _ONLY.search(fold(each.words)) is not None
+    if not alone or not isinstance(each, Change) or each.value is not True:
+        return each
+    return Change(pointer="/publish/what", value=["adapter"], words=each.words)
+
 
 def settle_privacy(said: Sequence[Change | Choice], text: str) -> list[Change | Choice]:
     """Return what was said, with the word behind a repository that says who may see it."""
     repository = next((each for each in said if each.pointer == _REPOSITORY), None)
+    if repository is not None:
+        said = [_published(each) for each in said]
     if repository is None or any(each.pointer == _PRIVATE for each in said):
         return list(said)
     open_or_not = _SAID.search(fold(repository.words))

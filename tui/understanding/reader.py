@@ -19,14 +19,14 @@ from ftc.tui.understanding.hardware import read_hardware
 from ftc.tui.understanding.hinted import find_hinted
 from ftc.tui.understanding.instances import read_instances
 from ftc.tui.understanding.judged import read_judged
-from ftc.tui.understanding.layers import read_layers
+from ftc.tui.understanding.layers import read_layers, read_recomputed
 from ftc.tui.understanding.lexicon import NUMBER, WORDS, any_of
 from ftc.tui.understanding.licence import find_unlicensed
 from ftc.tui.understanding.limits import read_limit, read_wall_time
 from ftc.tui.understanding.mentioned import Mention, hide_mentioned, read_mentioned
 from ftc.tui.understanding.message import Message, find_places, find_words, fold
 from ftc.tui.understanding.model_wishes import read_model_wishes
-from ftc.tui.understanding.models import read_models
+from ftc.tui.understanding.models import complete_name, read_models
 from ftc.tui.understanding.named import read_named
 from ftc.tui.understanding.parts import read_parts
 from ftc.tui.understanding.pasted import read_pasted
@@ -167,7 +167,7 @@ def _find_request(message: Message) -> Request | None:
 
 
 def _widths(found: Sequence[Change | Choice], message: Message) -> Iterator[Change | Choice]:
-    """Yield what was found; a width right behind the teacher's name is the teacher's."""
+    """Yield what was found, the teacher with its owner, and a width right behind it as its own."""
     taught = [each for each in found if each.pointer == _TEACHER]
     for each in found:
         between = [
@@ -176,7 +176,10 @@ def _widths(found: Sequence[Change | Choice], message: Message) -> Iterator[Chan
         ]
         behind = re.compile(rf"\s*(?:[,(@]|in|en|a|at)?\s*{re.escape(each.words)}")
         own = each.pointer == _ROUNDED and any(behind.match(rest) for rest in between)
-        yield replace(each, pointer=_TEACHER_WIDTH) if own else each
+        if each.pointer == _TEACHER and isinstance(each, Change):
+            yield replace(each, value=complete_name(str(each.value)))
+        else:
+            yield replace(each, pointer=_TEACHER_WIDTH) if own else each
 
 
 def _moved(
@@ -215,7 +218,10 @@ def _completed(
     found = settle_privacy(found, text)
     said = share_price(settle_batches(settle_text(found), draft), text, draft)
     said = _without_old_width(scale_fractions(said, draft, planned))
-    said = [*said, *_implied(said, draft)]
+    implied = _implied(said, draft)
+    if any(each.value == "qlora" for each in implied):  # "int8 base + LoRA"
+        said = [each for each in said if each.pointer != "/method/type"]
+    said = [*said, *implied]
     return [*said, *_implied_by_name(said, draft)]
 
 
@@ -300,6 +306,7 @@ def _read_first(
     yield from read_wall_time(message, draft)
     yield from read_label_weights(message)
     yield from read_judged(message)
+    yield from read_recomputed(message)
     yield from read_settings(message, draft)
     yield from read_columns(message, names.columns)
     mentioned += hide_mentioned(message)
@@ -365,7 +372,9 @@ def _implied_by_name(said: Sequence[Change | Choice], draft: Mapping[str, Any]) 
 def _implied_method(said: Sequence[Change | Choice], draft: Mapping[str, Any]) -> list[Change]:
     own = value_at(draft, "/method/type")
     rounded = [each for each in said if isinstance(each, Change) and each.pointer == _ROUNDED]
-    if rounded and own != "qlora" and not any(each.pointer == "/method/type" for each in said):
+    types = [each for each in said if each.pointer == "/method/type"]
+    lora = [each for each in types if getattr(each, "value", None) == "lora"]
+    if rounded and own != "qlora" and len(types) == len(lora):
         return [Change(pointer="/method/type", value="qlora", words=rounded[0].words)]
     has = draft.get("method") or any(each.pointer == "/method/type" for each in said)
     named = [

@@ -27,6 +27,7 @@ _AGAIN: Final = r"[\s,.]*(?:(?:the|la|el)\s+)?(?:columna?\s+)?"
 
 #: "5 epochs, sorry I meant 4": the number that words of correction put in the place of a value.
 _INSTEAD: Final = re.compile(
+    r"(?:\s+[a-z]{2,12})?"
     r"(?:\s*(?:com a molt|com a maxim|como mucho|como maximo|at most|max|or so|o asi|tops))?"
     rf"(?:{CORRECTING}|\s*(?:->|=>|\u2192)\s*)(?:(?:every|each|cada|after|al?|en|de)\s+)?(?P<number>{NUMBER})\s*(?P<share>%)?(?P<unit>\s+[a-z]+)?(?=\s*(?:$|[.,;:!?)]))"
 )

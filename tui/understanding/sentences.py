@@ -14,6 +14,8 @@ _LEAD: Final = re.compile(
     rf"^(?:[\s,\u00bf\u00a1]*\b{any_of(WORDS['questions']['lead'])}\b[\s,]+)+"
 )
 _REQUEST: Final = re.compile(rf"^[\s\u00bf]*{any_of(_ASKING['please'])}\b")
+#: "I have a 4080 and a file, could you set up a training with Qwen?".
+_REQUEST_BEHIND: Final = re.compile(rf"[,;:]\s*{any_of(_ASKING['please'])}\b")
 _OPENING: Final = re.compile(rf"^[\s\u00bf]*{any_of(_ASKING['opening'])}\b")
 _TAG: Final = re.compile(rf"[,\s]+{any_of(_ASKING['tag'])}\s*\?+$")
 _TRAINING: Final = re.compile(rf"\b{any_of(_ASKING['training'])}\b")
@@ -40,7 +42,7 @@ def is_question(sentence: str) -> bool:
     """Return whether a sentence asks; "can you use LoRA?" and "LoRA, ok?" are requests."""
     folded = fold(sentence).strip()
     folded = _LEAD.sub("", folded)
-    if _REQUEST.match(folded) or _TAG.search(folded):
+    if _REQUEST.match(folded) or _REQUEST_BEHIND.search(folded) or _TAG.search(folded):
         return False
     return folded.endswith("?") or "\u00bf" in sentence or _OPENING.match(folded) is not None
 

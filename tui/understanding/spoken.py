@@ -35,7 +35,7 @@ _QUOTED: Final = re.compile(
 )
 _NAMED: Final = re.compile(
     rf"{_SAID}[{_QUOTES}]?(?P<value>[a-z0-9./~][\w.:/@+-]*\w|[a-z0-9])[{_QUOTES}]?"
-    r"(?=\s*(?:$|[.,;!)\n\x00]|\b(?:and|i|y|with|amb|con|on|for|so|to|per|para|en|but|pero|privately|as|com|como)\b))"
+    r"(?=\s*(?:$|[,;!)@\n\x00]|\.(?=\s|$)|\b(?:and|i|y|with|amb|con|on|for|so|to|per|para|en|but|pero|privately|as|com|como)\b))"
 )
 _NUMBER_AFTER: Final = re.compile(
     rf"{_SAID}(?P<value>{NUMBER}\s*%?)(?P<unit>\s*(?:days?|dies|dias?)\b)?"
@@ -49,7 +49,7 @@ _OFF: Final = frozenset({"false", "off", "no", "none", "desactivat", "desactivad
 _SWITCH: Final = re.compile(rf"{_SAID}(?P<value>{'|'.join(sorted(_ON | _OFF))})(?!\w)")
 _ACTIVATED: Final = re.compile(rf"\b{any_of(WORDS['activate'])}\s+(?:the |el |la )?$")
 _ITEM: Final = r"[`\"'\u201c]?(?:<[^>\s]+>|\[[^\]\s]+\]|[\w./+-]*\w)[`\"'\u201d]?"
-_AND: Final = r"\s*(?:,|\b(?:and|i|y)\b|\+)\s*"
+_AND: Final = r"(?:\s*(?:,|\b(?:and|i|y)\b|\+)\s*|(?<=[>\]])\s+(?=[<\[]))"
 _ITEMS: Final = re.compile(rf"{_SAID}(?P<value>{_ITEM}(?:(?:{_AND})+{_ITEM})*)")
 _ITEMS_BEFORE: Final = re.compile(rf"(?P<value>{_ITEM}(?:(?:{_AND})+{_ITEM})*){_LINK}$")
 _WORDS_BETWEEN: Final = r"(?:\s+(?!and\b|i\b|y\b|but\b|pero\b)[\w']+){0,6}?"

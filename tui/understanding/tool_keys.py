@@ -29,6 +29,8 @@ _AT_START: Final = re.compile(r"(?:^|[,;.\n\x00])\s*$")
 _MODULE: Final = re.compile(r"[\[\"']*(?:\w+_proj|qkvo?)\b")
 #: What people write for true and false beside a key.
 _SWITCHED: Final = {"on": True, "yes": True, "off": False, "no": False}
+_KILO: Final = re.compile(r"\d+(?:\.\d+)?k")
+_LENGTH: Final = "/data/max_length"
 #: Names and files have readers of their own.
 _ELSEWHERE: Final = ("/name", "/model/id", "/data/source", "/data/columns")
 
@@ -71,6 +73,8 @@ def _translated(key: str, written: str) -> Iterator[tuple[str, object]]:
     if target[0] not in "/@":
         return
     value = _SWITCHED.get(written.lower(), read_value(written))
+    if _KILO.fullmatch(written) and target != _LENGTH:
+        value = int(float(written[:-1]) * 1000)  # of rows; of tokens it is 1,024
     if target == ACCUMULATION:
         if isinstance(value, int) and value > 0:
             yield ACCUMULATION, value
