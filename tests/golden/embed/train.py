@@ -146,6 +146,7 @@ model = vectors.load(
     use_safetensors=True,
     **options,
 )
+vectors.require_converted(model)
 tokenizer = model.tokenizer
 columns = list_columns(train_rows.features)
 train_rows = train_rows.select_columns(columns)
