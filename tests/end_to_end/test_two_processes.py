@@ -96,7 +96,7 @@ def hold_equal(alone: Curve, together: Curve) -> None:
             assert abs(one - other) < TOLERANCE, (part, step, one, other)
 
 
-@pytest.mark.prove
+@pytest.mark.prove_all
 def test_a_copied_reference_on_two_processes(folder: Path) -> None:
     """A second model, which DeepSpeed gets as well, and the losses are those of one process."""
     hold_equal(curve(folder, PAIRED["dpo"], 1), curve(folder, PAIRED["dpo"], 2))
