@@ -97,10 +97,12 @@ def _cover(
     tokens = [token for token in _TOKEN.findall(_NUMBER.sub(" ", text)) if len(token) > 1]
     if len(numbers) > 1 or not tokens or len(tokens) > _MOST_WORDS or re.search(r"[@/<>]", text):
         return None
+    named = {pointer for token in tokens for pointer in _fits(token)}
     explained = [
         (field, covering)
         for field in _candidates()
-        if field.pointer not in has
+        if field.pointer in named
+        and field.pointer not in has
         and (covering := _explain(field, text, tokens, numbers)) is not None
     ]
     fits = [

@@ -264,7 +264,7 @@ def _is_known(word: str, things: tuple[str, ...]) -> bool:
 
     Every part of a compound must be known: "fine-tuned" is a past form, so it is not.
     """
-    verbs = read_words(("grammar", "request")) | asking_forms() | quiet_forms()
+    verbs = _verbs()
     nouns = read_words(things)
     forms = _bare_forms(word)
     if not nouns.isdisjoint({*forms, *(_PLURAL.sub("", form) for form in forms)}):
@@ -273,6 +273,11 @@ def _is_known(word: str, things: tuple[str, ...]) -> bool:
     return not verbs.isdisjoint(forms) or (
         len(parts) > 1 and all(_is_known(part, things) for part in parts)
     )
+
+
+@cache
+def _verbs() -> frozenset[str]:
+    return frozenset(read_words(("grammar", "request")) | asking_forms() | quiet_forms())
 
 
 def _is_ordered(bare: str, first: int, change: Change) -> bool:

@@ -3,10 +3,11 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from typing import Any, Final
 
 from ftc.spec.admission import admits
-from ftc.spec.schema import fields
+from ftc.spec.schema import Field, fields
 from ftc.tui.understanding.abbreviated import read_abbreviated
 from ftc.tui.understanding.certainty import is_endorsed, settle
 from ftc.tui.understanding.columns import read_columns, read_known_columns, settle_text
@@ -166,6 +167,11 @@ def _find_request(message: Message) -> Request | None:
     return None if answered else request
 
 
+@cache
+def _known() -> Mapping[str, Field]:
+    return {field.pointer: field for field in fields()}
+
+
 def _widths(found: Sequence[Change | Choice], message: Message) -> Iterator[Change | Choice]:
     """Yield what was found, the teacher with its owner, and a width right behind it as its own."""
     taught = [each for each in found if each.pointer == _TEACHER]
@@ -189,20 +195,19 @@ def _moved(
 
     "label smoothing" is that of the objective's loss if the loss has one.
     """
-    known = {field.pointer: field for field in fields()}
-    same: dict[str, list[str]] = {}
-    for pointer, field in known.items():
-        if "x-when" in field.schema:
-            same.setdefault(pointer.rpartition("/")[2], []).append(pointer)
+    known = _known()
     moved: list[Change | Choice] = []
     for each in _widths(found, message):
         now = each
         own = known.get(each.pointer)
         if own is not None and applies(own, message, draft) is False:
-            others = [
-                at for at in same.get(each.pointer.rpartition("/")[2], ()) if at != each.pointer
+            last = each.pointer.rpartition("/")[2]
+            others = [at for at in known if at.rpartition("/")[2] == last and at != each.pointer]
+            fits = [
+                at
+                for at in others
+                if "x-when" in known[at].schema and applies(known[at], message, draft)
             ]
-            fits = [at for at in others if applies(known[at], message, draft)]
             now = replace(each, pointer=fits[0]) if len(fits) == 1 else each
         moved.append(now)
     return moved
@@ -355,13 +360,14 @@ def _implied(said: Sequence[Change | Choice], draft: Mapping[str, Any]) -> list[
 
 def _implied_by_name(said: Sequence[Change | Choice], draft: Mapping[str, Any]) -> list[Change]:
     """Return the values that stand in the names of other fields: "polynomial power 1.5"."""
-    known = {field.pointer: field.schema.get("x-when", {}) for field in fields()}
+    known = _known()
     has = {each.pointer for each in said}
     found = {
         pointer: Change(pointer=pointer, value=value, words=each.words)
         for each in said
         if isinstance(each, Change)
-        for pointer, values in known.get(each.pointer, {}).items()
+        if each.pointer in known
+        for pointer, values in known[each.pointer].schema.get("x-when", {}).items()
         if pointer not in has and value_at(draft, pointer) is None
         for value in values
         if re.search(rf"(?<![\w-]){re.escape(str(value))}(?![\w-])", fold(each.words))
