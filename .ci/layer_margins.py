@@ -89,6 +89,8 @@ OWN_SIZES = {
         "zero_expert_num": 4,
     },
     "mamba2": {"num_heads": 16, "head_dim": 64},
+    "glm5_next_text": {"qk_rope_head_dim": 0},
+    "step3p5": {"sliding_window": 64},
 }
 
 

@@ -33,6 +33,7 @@ _CLASSES: Final = frozenset(
 _BY_DEFAULT: Final = frozenset(
     {
         "DeepseekV4ForCausalLM",
+        "Glm5NextForConditionalGeneration",
         "GraniteMoeForCausalLM",
         "GraniteMoeHybridForCausalLM",
         "GraniteMoeSWAForCausalLM",

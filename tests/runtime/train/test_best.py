@@ -193,7 +193,7 @@ def test_stopping_early_is_said(folder: Path, capsys: pytest.CaptureFixture[str]
     assert said in capsys.readouterr().out
     log = (folder / "run/train/log.jsonl").read_text()
     assert [json.loads(line).get("stopped_early") for line in log.splitlines()].count(said) == 1
-    assert best_checkpoint.find_early_stop(trainer.args, trainer.state) == said
+    assert best_checkpoint.stopping.find_stop(trainer.args, trainer.state) == said
     assert trainer.model.weight.item() == 2
 
     resumed, best_checkpoint = make_trainer(folder, losses, saves=1)
