@@ -6,7 +6,7 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
-from typing import Any, Literal, NotRequired, TypedDict, cast
+from typing import Any, Final, Literal, NotRequired, TypedDict, cast
 
 from ftc.compiler.knowledge.derived import derived_table, is_recurrent, read_entry
 from ftc.compiler.knowledge.shape import LayerKind, LinearShape, Shape
@@ -145,14 +145,26 @@ def repeats_keys(architecture: str) -> bool:
     return entry is None or entry.get("repeats_keys", True)
 
 
-def keeps_packed_rows_apart(architecture: str) -> bool | None:
+#: Multimodal classes that mix packed rows although their language model alone does not. PaliGemma
+#: was measured; those of GLM have the code of GLM-OCR, which was.
+_MIXING: Final = frozenset(
+    {
+        "Glm46VForConditionalGeneration",
+        "Glm4vForConditionalGeneration",
+        "Glm4vMoeForConditionalGeneration",
+        "PaliGemmaForConditionalGeneration",
+    }
+)
+
+
+def keeps_packed_rows_apart(architecture: str, wrapper: str | None = None) -> bool | None:
     """Return whether packed rows do not attend to each other, given only their position ids.
 
     For most classes the pinned transformers makes a block mask from the position ids. Some classes
     do not pass them on, and a layer that carries a state from token to token cannot read them. None
-    for an architecture that is in no table.
+    for an architecture that is in no table. `wrapper` is the multimodal class around it.
     """
-    if is_recurrent(architecture):
+    if is_recurrent(architecture) or wrapper in _MIXING:
         return False
     entry = _table().get(architecture) or derived_table().get(architecture)
     return None if entry is None else entry.get("packs", True)

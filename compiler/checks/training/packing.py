@@ -27,8 +27,9 @@ def packed_rows_see_each_other(case: Case) -> Iterator[Problem]:
 
     Use instead: {"model": "tiiuae/falcon-7b-instruct", "data": "a.csv"}
     """
-    architecture = case.model.architecture
-    if case.spec.data.packing == "best-fit" and keeps_packed_rows_apart(architecture) is False:
+    architecture, wrapper = case.model.architecture, case.model.wrapper
+    packed = case.spec.data.packing == "best-fit"
+    if packed and keeps_packed_rows_apart(architecture, wrapper) is False:
         yield problem(
             "/data/packing", fix=(put("/data/packing", "auto"),), architecture=architecture
         )
@@ -45,8 +46,9 @@ def packing_unproven(case: Case) -> Iterator[Problem]:
 
     Use instead: {"model": "./a-new-architecture", "data": "a.csv"}
     """
-    architecture = case.model.architecture
-    if case.spec.data.packing == "best-fit" and keeps_packed_rows_apart(architecture) is None:
+    architecture, wrapper = case.model.architecture, case.model.wrapper
+    packed = case.spec.data.packing == "best-fit"
+    if packed and keeps_packed_rows_apart(architecture, wrapper) is None:
         yield problem(
             "/data/packing", fix=(put("/data/packing", "auto"),), architecture=architecture
         )

@@ -199,7 +199,7 @@ def _obstacle(frame: Frame) -> Because | None:
         return Because(key="packing.objective", values={"objective": spec.objective.type})
     if frame.sight is not None:
         return Because(key="packing.images")
-    apart = keeps_packed_rows_apart(model.architecture)
+    apart = keeps_packed_rows_apart(model.architecture, model.wrapper)
     if not apart:
         key = "packing.unknown" if apart is None else "packing.leaks"
         return Because(key=key, values={"architecture": model.architecture})

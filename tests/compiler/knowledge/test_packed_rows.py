@@ -117,3 +117,17 @@ def test_the_table_names_what_does_not() -> None:
     """An entry says `packs` only where it is false, as most keep rows apart."""
     table = json.loads((files("ftc.compiler.knowledge") / "architectures.json").read_bytes())
     assert {entry["packs"] for entry in table.values() if "packs" in entry} == {False}
+
+
+@pytest.mark.parametrize(
+    ("architecture", "wrapper", "kept"),
+    [
+        ("GemmaForCausalLM", None, True),
+        ("GemmaForCausalLM", "PaliGemmaForConditionalGeneration", False),
+        ("Glm4ForCausalLM", "Glm4vForConditionalGeneration", False),
+        ("Qwen2ForCausalLM", "LlavaOnevisionForConditionalGeneration", True),
+    ],
+)
+def test_a_wrapper_may_mix_rows(architecture: str, wrapper: str | None, kept: bool) -> None:
+    """The class around a language model decides what becomes of its position ids."""
+    assert keeps_packed_rows_apart(architecture, wrapper) is kept
