@@ -175,7 +175,7 @@ def prefix_of(model: Any) -> str:
 def _sorted(given: dict[str, Any], model: Any, inside: str, kinds: Sequence[Combo]) -> Build:
     """Group a model's parameters by their place in a layer and the kind of that layer.
 
-    Of a multimodal model only the language model at the path `inside` is read, as one by itself.
+    Only the language model at the path `inside` of a multimodal model is read, as if by itself.
     """
     names = {
         path: _alone(path, inside)

@@ -2,10 +2,10 @@
 
     PYTHONPATH=. .venv/bin/python .ci/requested.py [FILE ...]
 
-Each value that the reader finds in a message is an example: requested, if the annotation accepts
-it, and told otherwise. The weights are those of a logistic regression with an L2 penalty. What ten
-folds by message say about the two bounds of `licence.py` is printed. A FILE has further annotated
-messages, which are only scored.
+Each value that the reader finds in a message is an example. It is requested if the annotation
+accepts it, and reported otherwise. The weights are those of a logistic regression with an L2
+penalty. The script prints how the two bounds of `licence.py` do in ten-fold cross-validation. The
+messages of a FILE are scored, but not learned from.
 """
 
 import json
@@ -37,7 +37,7 @@ TARGET = ROOT / "tui/understanding/requested.json"
 FOLDS = 10
 PENALTY = 1.0
 FEWEST = 2
-#: Weights below it are left out: thousands, which together change no reading.
+#: Smaller weights are not written.
 SMALLEST = 0.02
 
 

@@ -1,4 +1,4 @@
-"""A case of every multimodal class that ftc knows, from the default config of the class.
+"""Makes one case for every multimodal class that ftc knows, from the default config of the class.
 
     python -m benchmarks.wrapped [CLASS ...]      # trains, merges and converts a miniature of each
 

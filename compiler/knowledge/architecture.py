@@ -145,8 +145,8 @@ def repeats_keys(architecture: str) -> bool:
     return entry is None or entry.get("repeats_keys", True)
 
 
-#: Multimodal classes that mix packed rows although their language model alone does not. PaliGemma
-#: was measured; those of GLM have the code of GLM-OCR, which was.
+#: Multimodal classes that mix packed rows, although their language model alone keeps them apart.
+#: PaliGemma was measured. The GLM classes were not: they share the code of GLM-OCR, which was.
 _MIXING: Final = frozenset(
     {
         "Glm46VForConditionalGeneration",

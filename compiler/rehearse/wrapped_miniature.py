@@ -16,7 +16,7 @@ _HEAD_COUNT: Final = re.compile(r".*num_(attention_|key_value_)?heads|encoder_at
 _WIDTH: Final = re.compile(r"hidden_size|embed_dim|d_model")
 _FEED: Final = re.compile(r".*intermediate_size|.*ffn_dim")
 _NUMBERED: Final = re.compile(r".*(indexes|indices|idxs)")
-#: Layers whose outputs are read, one beside the other.
+#: Keys with the layers of a tower whose outputs are concatenated.
 _READ: Final = re.compile(r".*feature_layers?")
 _OWN_CLASS: Final = ("architectures",)
 

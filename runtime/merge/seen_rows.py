@@ -11,9 +11,9 @@ from .merging import Returns
 
 
 def see_with(images: Any) -> Returns:
-    """Return how rows are read; `images` is an image_batches.ImageReader.
+    """Return what reads rows with images; `images` is an image_batches.ImageReader.
 
-    A row is whole: the tokens and the pixels of its images belong together.
+    No row is cut, because its tokens and the pixels of its images belong together.
     """
 
     def read(model: Any, row: Any) -> tuple[list[int], Mapping[str, Any]]:

@@ -13,7 +13,7 @@ from sentence_transformers.sentence_transformer.modules import Normalize, Poolin
 from ..quiet import silence_libraries
 
 BATCH_TEXTS: Final = 32
-#: The poolings of llama.cpp; its converter stops at another one.
+#: The poolings that llama.cpp has. Its converter stops at any other.
 CONVERTED: Final = ("mean", "cls", "lasttoken")
 QUERY, DOCUMENT = "query", "document"  # the names of the prompts, as sentence-transformers has them
 
@@ -59,7 +59,7 @@ def load(
 
 
 def require_converted(model: Any) -> None:
-    """End the stage, before it trains, if no GGUF file can be made: its pooling must be known.
+    """Stop before training if llama.cpp does not have the model's pooling.
 
     Raises SystemExit with what to change.
     """

@@ -1,6 +1,6 @@
-"""The validation loss as a mean over learned tokens, or over rows, on several processes.
+"""Computes the validation loss on several processes: a mean over learned tokens, or over rows.
 
-Loaded by the Trainer alone, some rows would count twice.
+The Trainer's own data loader would count some rows twice.
 """
 
 from itertools import pairwise

@@ -113,7 +113,7 @@ def spread(rows: Sequence[Any], most: int) -> list[Any]:
 
 
 def halve(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[Mapping[str, Any]]]:
-    """Return the worst and the other answers, each list by its heading."""
+    """Return the worse and the better half of the answers, each under its heading."""
     middle = len(rows) // 2
     titles = "The worse half of the answers", "The better half of the answers"
     return dict(zip(titles, (list(rows[:middle]), list(rows[middle:])), strict=True))

@@ -33,7 +33,7 @@ def text_of(turns: Turns) -> str:
 
 
 def read_answers(records: Any, numbers: Iterable[int]) -> Iterator[str]:
-    """Yield the answers of records, which are a preparing.Records that kept them."""
+    """Yield the answers of rows by their numbers; `records` is a preparing.Records with labels."""
     names = list(records.names)
     return (names[records.labels[number]] for number in numbers)
 

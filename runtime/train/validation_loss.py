@@ -1,4 +1,4 @@
-"""The validation loss as a mean over learned tokens.
+"""Computes the validation loss as a mean over learned tokens.
 
 The Trainer's own loss is a mean over batches. The best checkpoint, early stopping and the curves
 use this loss. For several processes see parallel.shared_evaluation.

@@ -1,4 +1,4 @@
-"""The private part of TRL's fused head that is replaced.
+"""Replaces a private part of TRL's fused head.
 
 tests/runtime/upstream/test_upstream.py fails if it has changed. TRL 1.16.0:
 https://github.com/huggingface/trl/tree/v1.16.0/trl/trainer

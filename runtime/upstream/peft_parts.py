@@ -1,4 +1,4 @@
-"""The private parts of PEFT that are replaced, one function for each.
+"""Replaces private parts of PEFT, with one function for each.
 
 tests/runtime/upstream/test_upstream.py fails if one has changed. PEFT 0.21.2:
 https://github.com/huggingface/peft/blob/v0.21.2/src/peft/peft_model.py
@@ -18,7 +18,7 @@ def keep_adapter_dtype(model: Any) -> None:
 
 
 def remove_head_bias(model: Any) -> None:
-    """Give the head a bias of None, if PEFT wraps it to train rows of new tokens.
+    """Set the head's `bias` to None where PEFT wraps it to train the rows of new tokens.
 
     TRL's loss reads `bias` of the head, which PEFT's TrainableTokensWrapper does not have.
     """

@@ -1,4 +1,4 @@
-"""The private part of TRL's trainers of preferences that is replaced.
+"""Replaces a private part of TRL's preference trainers.
 
 tests/runtime/upstream/test_upstream.py fails if it has changed. TRL 1.16.0:
 https://github.com/huggingface/trl/tree/v1.16.0/trl/trainer

@@ -1,4 +1,4 @@
-"""The private parts of GRPO, RLOO and distillation in TRL that are replaced or read.
+"""Replaces or reads private parts of TRL's GRPO, RLOO and distillation trainers.
 
 tests/runtime/upstream/test_upstream.py fails if it has changed. TRL 1.16.0:
 https://github.com/huggingface/trl/tree/v1.16.0/trl/trainer

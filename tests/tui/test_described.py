@@ -169,5 +169,5 @@ def test_a_teacher_is_told_from_its_student(text: str, teacher: str | None, stud
     ],
 )
 def test_a_clause_of_its_own_sets_a_field(text: str, pointer: str, value: object) -> None:
-    """Fields in people's words, each in a clause without other values."""
+    """A clause in everyday words sets one field."""
     assert changes(text)[pointer] == value

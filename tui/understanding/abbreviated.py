@@ -173,7 +173,7 @@ def _is_shared(named: Sequence[tuple[_Named, tuple[int, int]]]) -> bool:
 
 @lru_cache(maxsize=512)
 def _find(name: str, *, signed: bool = False) -> Sequence[tuple[_Named, tuple[int, int]]]:
-    """Return the fields whose names a short name may stand for, with how well it fits.
+    """Return the fields that a short name may abbreviate, each with a rank of the match.
 
     An ordinary word is a name only before a sign: "part=dgx".
     """

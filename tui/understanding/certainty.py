@@ -13,14 +13,13 @@ from importlib.resources import files
 from typing import Any, Final
 
 from ftc.tui.understanding.lexicon import NEGATORS, NUMBER, any_of
-from ftc.tui.understanding.message import Message, find_words, fold
+from ftc.tui.understanding.message import SENTENCE_END, Message, find_around, find_words, fold
 from ftc.tui.understanding.numbers import read_number
 from ftc.tui.understanding.reading import Change, Choice
 
 _HEDGES: Final[Mapping[str, Any]] = json.loads(
     (files("ftc.tui.understanding") / "hedges.json").read_text(encoding="utf-8")
 )
-_SENTENCE_END: Final = re.compile(r"[!?;\n]|\.(?=\s|$)")
 _CLAUSE_END: Final = re.compile(r"[!?;:,\n]|\.(?=\s|$)|\b(?:but|pero|so|now)\b")
 _CONDITION: Final = re.compile(rf"\b{any_of(_HEDGES['condition'])}(?!\w)")
 _TOLD: Final = re.compile(rf"\b{any_of(_HEDGES['told'])}\b")
@@ -183,26 +182,26 @@ def is_endorsed(folded: str, end: int) -> bool:
 
     The sentence after a question belongs to it: "what about 8? Go ahead, use that".
     """
-    after = _SENTENCE_END.search(folded, end)
+    after = SENTENCE_END.search(folded, end)
     if after is not None and after[0] == "?":
-        after = _SENTENCE_END.search(folded, after.end())
+        after = SENTENCE_END.search(folded, after.end())
     return _ENDORSED.search(folded, end, after.start() if after else len(folded)) is not None
 
 
 def _is_doubtful(folded: str, bare: str, change: Change, start: int, end: int) -> bool:
     if is_endorsed(folded, end):
         return False
-    sentence = bare[slice(*_around(_SENTENCE_END, bare, start, end))]
-    clause = bare[slice(*_around(_CLAUSE_END, bare, start, end))]
+    sentence = bare[slice(*find_around(SENTENCE_END, bare, (start, end)))]
+    clause = bare[slice(*find_around(_CLAUSE_END, bare, (start, end)))]
     if change.pointer not in _OWN_CONDITION and _depends(
-        sentence, start - _around(_SENTENCE_END, bare, start, end)[0]
+        sentence, start - find_around(SENTENCE_END, bare, (start, end))[0]
     ):
         return True
     if _TOLD.search(clause) or _GUESS.search(clause) or _goes_on_telling(bare, start):
         return True
-    first, last = _around(_CLAUSE_END, folded, start, end)
+    first, last = find_around(_CLAUSE_END, folded, (start, end))
     if _WHICH.match(folded, first) and first > 1:  # "it must run on a laptop, which has no card"
-        first = _around(_CLAUSE_END, folded, first - 1, first - 1)[0]
+        first = find_around(_CLAUSE_END, folded, (first - 1, first - 1))[0]
     written = folded[first:last]
     if change.pointer.startswith("/hardware/") and _USING.search(written):
         return True  # the machine that answers, not the one that trains
@@ -214,7 +213,7 @@ def _is_doubtful(folded: str, bare: str, change: Change, start: int, end: int) -
     if change.pointer == "/data/max_length" and _ANSWERING.search(clause):
         return True
     if change.pointer == "/data/max_length" and _DESCRIBED.search(clause):
-        around = folded[slice(*_around(_CLAUSE_END, folded, start, end))]
+        around = folded[slice(*find_around(_CLAUSE_END, folded, (start, end)))]
         return _LIMITED.search(around) is None
     if isinstance(change.value, bool) or not isinstance(change.value, int | float):
         return False
@@ -237,7 +236,7 @@ def _goes_on_telling(bare: str, start: int) -> bool:
     before = _LISTED.sub("", bare[:start])
     if before.rstrip().endswith("_") or len(before) == start:
         return False
-    told = before[_around(_CLAUSE_END, before, len(before), len(before))[0] :]
+    told = before[find_around(_CLAUSE_END, before, (len(before), len(before)))[0] :]
     return _TOLD.search(told) is not None
 
 
@@ -253,13 +252,6 @@ def _depends(sentence: str, place: int) -> bool:
         if match.start() < place or not _APART.search(sentence[place : match.end()]):
             return True
     return False
-
-
-def _around(ends: re.Pattern[str], text: str, start: int, end: int) -> tuple[int, int]:
-    """Return the part of a text around a range, between two ends."""
-    first = max((match.end() for match in ends.finditer(text, 0, start)), default=0)
-    last = ends.search(text, end)
-    return first, last.start() if last else len(text)
 
 
 def _one_of(folded: str, text: str, first: Said, second: Said) -> Said:

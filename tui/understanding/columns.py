@@ -224,8 +224,7 @@ def _read_loose(message: Message, known: Sequence[str]) -> Iterator[Change]:
 def settle_text(said: Sequence[Change | Choice]) -> list[Change | Choice]:
     """Return what was said, with the text as the prompt where an answer is named beside it.
 
-    A classifier's rows have a prompt and, as the completion, the label; beside votes, a label is
-    one of them.
+    In a classifier's rows the completion is the label. In KTO's rows a label is the vote.
     """
     objectives = (
         each.value for each in said if isinstance(each, Change) and each.pointer == _OBJECTIVE

@@ -19,7 +19,7 @@ from ftc.tui.languages.field_names import name_field
 from ftc.tui.languages.voice import LANGUAGES
 from ftc.tui.understanding.certainty import find_doubt
 from ftc.tui.understanding.lexicon import NEGATORS
-from ftc.tui.understanding.message import Message, Span, fold
+from ftc.tui.understanding.message import SENTENCE_END, Message, find_around, fold
 from ftc.tui.understanding.numbers import as_written, read_number
 from ftc.tui.understanding.ordinary import is_ordinary
 from ftc.tui.understanding.reading import Change, Choice
@@ -28,24 +28,23 @@ from ftc.tui.understanding.spoken import applies, spoken_words, value_words
 _PART: Final = re.compile(r"(?:(?!->|=>|\s/\s|\.\s)[^,;|+()\[\]\n\x00\u2192])+")
 _TOKEN: Final = re.compile(r"[a-z]+\d?(?:'[a-z]+)?")
 _NUMBER: Final = re.compile(r"(?<![\w.])(?:\d+(?:[.,]\d+)?(?:e-?\d+)?k?|\.\d+)(?:\s?%)?(?![\w.])")
-#: A unit of one letter, which no field's name is: "15 s per call".
+#: A number with a unit of one letter, as in "15 s per call", belongs to no field of this reader.
 _UNIT: Final = re.compile(r"\d\s?[a-z]\b(?<!k)")
 _LETTERS: Final = re.compile(r"[a-z]{2,}")
-_SENTENCE_END: Final = re.compile(r"[!?;\n]|\.(?=\s|$)")
 #: The most letters and words of a part.
 _LONGEST: Final = 80
 _MOST_WORDS: Final = 6
 #: Letters of two words that must agree, and the share of the shorter one.
 _STEM: Final = 3
 _SAME: Final = 0.7
-#: How telling the words of a name must be together: log of all fields over those that have one.
+#: The least weight of a name: the sum of log(all fields / fields with the word) over its words.
 _LEAST: Final = 2.5
 _AHEAD: Final = 0.8
-#: The most words of grammar beside the name of a switch: "router trained too".
+#: The most ordinary words beside the name of a switch.
 _MOST_ORDINARY: Final = 2
 _YES: Final = frozenset({"ok", "on", "yes", "si", "please", "true"})
 _LENGTH: Final = "/data/max_length"
-#: These have readers that know far more than their names.
+#: Fields with readers of their own.
 _OWN: Final = ("/model/id", "/data/source", "/data/sources", "/data/columns", "/hardware", "/name")
 
 
@@ -67,7 +66,9 @@ def read_covered(
         text = match[0]
         if not text.strip() or message.denied(match.start()):
             continue
-        if len(text) > _LONGEST or find_doubt(_sentence(message.plain, match.span())):
+        if len(text) > _LONGEST or find_doubt(
+            message.plain[slice(*find_around(SENTENCE_END, message.plain, match.span()))]
+        ):
             continue
         covering = _cover(text.strip(), message, draft, has)
         if covering is None:
@@ -78,14 +79,6 @@ def read_covered(
         message.cross_out(start, end)
         has.add(covering.pointer)
         yield Change(pointer=covering.pointer, value=covering.value, words=words)
-
-
-def _sentence(text: str, place: Span) -> str:
-    """Return the sentence around a range."""
-    start, end = place
-    first = max((match.end() for match in _SENTENCE_END.finditer(text, 0, start)), default=0)
-    last = _SENTENCE_END.search(text, end)
-    return text[first : last.start() if last else len(text)]
 
 
 def _cover(
@@ -120,7 +113,7 @@ def _cover(
 def _explain(
     field: Field, text: str, tokens: Sequence[str], numbers: Sequence[str]
 ) -> _Covering | None:
-    """Return how a field accounts for all of a part; None if a word is left."""
+    """Return the value if a field accounts for every word of a part, else None."""
     value, rest = _value(field, text, tokens, numbers)
     if value is None or not admits(field.pointer, value):
         return None

@@ -110,8 +110,9 @@ _DESCRIBED: Final = (
     *("/objective/type", "/objective/teacher", "/name"),
 )
 _OBJECTIVE: Final = "/objective/type"
-#: Log-odds of a report. Below the first, unknown words around a value do not matter; above the
-#: second, an objective is asked about. Chosen by cross-validation (`.ci/requested.py`).
+#: Bounds of the score (`requested.report_score`), chosen by cross-validation. Below the first, a
+#: value is set although the words around it are unknown. Above the second, ftc asks about an
+#: objective instead of setting it.
 SURELY_ASKED: Final = -3.0
 SURELY_TOLD: Final = 0.5
 #: A model is named beside anything that it should learn: only the words before it are looked at.

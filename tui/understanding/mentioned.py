@@ -86,7 +86,7 @@ _ANSWERED: Final = frozenset({None, "sft", "classification", *_SCORED})
 _OBJECTIVE: Final = "/objective/type"
 _SIMILAR: Final = re.compile(r"\b(?:similar\w*|semblan\w*|assembl\w*|parec\w*)")
 _TWO: Final = 2
-#: Two columns of pairs are no question and answer: which is the better one must be told.
+#: Words of preference pairs: the order of their columns does not tell which answer is better.
 _PAIRED: Final = re.compile(
     r"\b(?:pairs?|parelles?|parej\w+|prefer\w*|chosen|rejected|win\w*|los\w+|better|worse)\b"
 )
@@ -100,7 +100,7 @@ _NEAR_VOTE: Final = 16
 class Mention:
     """A name of a column, its place, and the role that the words around it tell, if any.
 
-    One that is not `sure` may be a label or another word in quotes: only words behind it tell.
+    Unless it is `sure`, it may be a label or another quoted word: only the words after it tell.
     """
 
     name: str
@@ -166,7 +166,7 @@ def read_mentioned(
 
 
 def _is_vote(message: Message, mention: Mention) -> bool:
-    """Return whether the words before a name call it a label: that of a vote, where there are."""
+    """Return whether the words before a column's name call it a label (a vote for KTO)."""
     return (
         VOTE.search(message.plain[max(0, mention.start - _NEAR_VOTE) : mention.start]) is not None
     )

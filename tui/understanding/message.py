@@ -52,6 +52,7 @@ _RESPELT: Final = str.maketrans({"\u2019": "'", "\u2018": "'", "\u02bc": "'", "\
 
 #: A range of a message as it was written, its end excluded.
 Span = tuple[int, int]
+SENTENCE_END: Final = re.compile(r"[!?;\n]|\.(?=\s|$)")
 
 
 @lru_cache(maxsize=256)
@@ -60,6 +61,14 @@ def fold(text: str) -> str:
     return "".join(
         unicodedata.normalize("NFD", letter)[0].lower()[0] for letter in text.translate(_RESPELT)
     )
+
+
+def find_around(ends: re.Pattern[str], text: str, place: Span) -> Span:
+    """Return the part of a text that has a range in it, from the end before to the end after."""
+    start, end = place
+    first = max((match.end() for match in ends.finditer(text, 0, start)), default=0)
+    last = ends.search(text, end)
+    return first, last.start() if last else len(text)
 
 
 def find_words(text: str, words: str) -> int:

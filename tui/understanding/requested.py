@@ -1,7 +1,7 @@
-"""How much the words around a value look like a request: a logistic regression on them.
+"""Scores whether a value is requested or only reported, by logistic regression on its sentence.
 
-The weights are learned from annotated messages by `.ci/requested.py`. A word that no message had
-has no weight, so a request in new words stays a request, which no list of words can promise.
+`.ci/requested.py` learns the weights from annotated messages. A word that occurs in none of them
+has no weight, so unknown words alone do not turn a request into a report.
 """
 
 import json
@@ -12,11 +12,10 @@ from importlib.resources import files
 from itertools import pairwise
 from typing import Final
 
-from ftc.tui.understanding.message import Span
+from ftc.tui.understanding.message import SENTENCE_END, Span, find_around
 
-#: Letters of a word that count: endings of verbs and nouns tell little.
+#: Words are compared by their first letters, because endings of verbs and nouns tell little.
 _STEM: Final = 6
-_SENTENCE_END: Final = re.compile(r"[!?;\n]|\.(?=\s|$)")
 _CLAUSE_END: Final = re.compile(
     r"[!?;:,\n()]|\.(?=\s|$)|\s[-\u2013\u2014]\s"
     r"|\b(?:but|pero|sino|because|since|porque|pues|perque|and|then|so|y|luego|llavors)\b"
@@ -25,7 +24,7 @@ _WORD: Final = re.compile(r"_+|[a-z]+(?:'[a-z]+)?|\d+|[?\",:;.!()]")
 
 
 def find_features(bare: str, place: Span, pointer: str) -> frozenset[str]:
-    """Return what describes a value at a place: its field, and the words of its sentence.
+    """Return the features of a value at a place: its field, and the words of its sentence.
 
     `bare` is the folded message with an underscore for each letter that was read.
     """
@@ -33,15 +32,15 @@ def find_features(bare: str, place: Span, pointer: str) -> frozenset[str]:
 
 
 def report_score(features: frozenset[str]) -> float:
-    """Return the log-odds that a value with these features is told and not requested."""
+    """Return the log-odds that a value with these features is only reported."""
     weights = _read_weights()
     return weights[""] + sum(weights.get(feature, 0.0) for feature in sorted(features))
 
 
 def _features(bare: str, place: Span, pointer: str) -> Iterator[str]:
     start, end = place
-    first, last = _around(_SENTENCE_END, bare, place)
-    begin, stop = _around(_CLAUSE_END, bare, place)
+    first, last = find_around(SENTENCE_END, bare, place)
+    begin, stop = find_around(_CLAUSE_END, bare, place)
     begin, stop = max(first, begin), min(last, stop)
     before, after = _words(bare[begin:start]), _words(bare[end:stop])
     earlier, later = _words(bare[first:begin]), _words(bare[stop:last])
@@ -61,13 +60,6 @@ def _features(bare: str, place: Span, pointer: str) -> Iterator[str]:
     yield f"sec:{pointer.split('/')[1]}"
     if bare[last : last + 1] == "?":
         yield "ask"
-
-
-def _around(ends: re.Pattern[str], text: str, place: Span) -> Span:
-    start, end = place
-    first = max((match.end() for match in ends.finditer(text, 0, start)), default=0)
-    last = ends.search(text, end)
-    return first, last.start() if last else len(text)
 
 
 def _words(text: str) -> Sequence[str]:

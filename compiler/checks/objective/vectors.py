@@ -158,8 +158,8 @@ def step_of_equal_documents(case: Case) -> Iterator[Problem]:
 def one_text_for_all(case: Case) -> Iterator[Problem]:
     """What it is: An embedding model or a reranker learns from pairs that all have the same text.
 
-    Why it matters: Each query needs a text that does not belong to it. It is taken from the other
-    rows: a reranker draws it, an embedding model compares the rows of a step. There is none here.
+    Why it matters: Each query needs a text that does not belong to it. A reranker draws that text
+    from the other rows, and an embedding model takes those of the same step. Here all are equal.
 
     Example: {"objective": "rerank", "data": "questions-about-one-article.csv"}
 

@@ -177,7 +177,7 @@ def test_modules_of_one_name_and_two_sizes() -> None:
 def test_no_packing_for_a_state() -> None:
     """Layers that carry a state from row to row leak, in every class that has them.
 
-    Of the others, six do (`test_packed_rows.py`).
+    Six classes without a state leak too (measured in `test_packed_rows.py`).
     """
     recurrent = {
         *("BailingHybridForCausalLM", "Lfm3ForCausalLM", "MiniMaxForCausalLM"),

@@ -83,7 +83,7 @@ KEPT: Final[Mapping[str, Edit]] = {
     "several ends": lambda _, text: put(text, eos_token_id=[1, 2]),
     **{name: quantize(said) for name, said in QUANTIZED.items()},
 }
-#: Edits after which there are facts, or a finding.
+#: Edits that must give either facts or a finding, never a traceback.
 BROKEN: Final[Mapping[str, Edit]] = {
     "a size as text": lambda _, text: put(text, hidden_size="4096", d_model="4096"),
     "a size with a point": lambda _, text: put(text, hidden_size=4096.0, vocab_size=32e3),

@@ -81,7 +81,7 @@ def test_a_type_that_transformers_does_not_know(make_spec: Any, model_folder: Pa
 
 
 def test_a_language_model_alone_that_no_class_loads(make_spec: Any, model_folder: Path) -> None:
-    """The text of GLM-OCR has a class only inside the wrapper."""
+    """GLM-OCR's language model has no class outside its wrapper."""
     config = {"model_type": "glm_ocr_text", "vocab_size": 100, "num_hidden_layers": 2}
     for names in ({}, {"architectures": ["GlmOcrForConditionalGeneration"]}):
         (model_folder / "config.json").write_text(json.dumps({**config, **names}))
