@@ -9,6 +9,13 @@ _PAIRS: Final[Mapping[str, Any]] = {
     "method": "full",
 }
 _FEW: Final = {"epochs": 3, "global_batch": 16, "evaluation": {"every_steps": 26}}
+_SAMPLED_TRAINING: Final = {
+    "max_steps": 200,
+    "global_batch": 128,
+    "micro_batch": 128,
+    "learning_rate": 0.0005,
+    "evaluation": {"every_steps": 20},
+}
 _RESULTS: Final = {"source": "results.jsonl", "splits": {"test": 0.038, "validation": 0.03}}
 
 #: The spec of each bundle, without its name, `hardware` and, if it has none, the model.
@@ -97,13 +104,7 @@ SPECS: Final[Mapping[str, Mapping[str, Any]]] = {
             "answer_tokens": 6,
         },
         "method": "full",
-        "training": {
-            "max_steps": 200,
-            "global_batch": 128,
-            "micro_batch": 128,
-            "learning_rate": 0.0005,
-            "evaluation": {"every_steps": 20},
-        },
+        "training": _SAMPLED_TRAINING,
     },
     "rloo": {
         "model": "./results",
@@ -114,13 +115,7 @@ SPECS: Final[Mapping[str, Mapping[str, Any]]] = {
             "answer_tokens": 6,
         },
         "method": "full",
-        "training": {
-            "max_steps": 200,
-            "global_batch": 128,
-            "micro_batch": 128,
-            "learning_rate": 0.0005,
-            "evaluation": {"every_steps": 20},
-        },
+        "training": _SAMPLED_TRAINING,
     },
     "embed": {
         "model": "./wide-bert",

@@ -41,9 +41,15 @@ def fields() -> Iterator[Field]:
     yield from _walk(read_schema(), "", "")
 
 
+@cache
+def fields_by_pointer() -> Mapping[str, Field]:
+    """Return every field by its pointer in the long form."""
+    return {field.pointer: field for field in fields()}
+
+
 def find_field(pointer: str) -> Field:
     """Return the field at a pointer of the long form."""
-    return _by_pointer()[pointer]
+    return fields_by_pointer()[pointer]
 
 
 def find_unmet(
@@ -86,11 +92,6 @@ def _conditions(
         yield pointer, value, tuple(values)
 
 
-@cache
-def _by_pointer() -> Mapping[str, Field]:
-    return {field.pointer: field for field in fields()}
-
-
 def _walk(section: Schema, prefix: str, pointer: str) -> Iterator[Field]:
     for key, schema in section["properties"].items():
         field = Field(
@@ -111,6 +112,11 @@ def branches(schema: Schema) -> tuple[Schema, ...]:
     if "anyOf" in schema:
         return tuple(leaf for branch in schema["anyOf"] for leaf in branches(branch))
     return (schema,)
+
+
+def choices(schema: Schema) -> tuple[Any, ...]:
+    """Return the values of the fixed sets among a property's alternatives."""
+    return tuple(value for branch in branches(schema) for value in branch.get("enum", ()))
 
 
 def object_form(schema: Schema) -> Schema | None:

@@ -9,7 +9,7 @@ from textwrap import indent
 from typing import Any, Final
 
 from ftc.compiler.knowledge.models import find_model
-from ftc.spec.schema import branches, fields
+from ftc.spec.schema import choices, fields
 from ftc.tui.agent.finder import Finder
 from ftc.tui.agent.hook import consult, disclose, hear, offer_server
 from ftc.tui.conversation.card import make_card
@@ -415,9 +415,4 @@ def _enum_options(choice: Choice) -> Iterator[Option]:
 @cache
 def _enums() -> Mapping[str, tuple[Any, ...]]:
     """Return the values of each field that has a fixed set of them."""
-    found = {}
-    for each in fields():
-        values = [value for branch in branches(each.schema) for value in branch.get("enum", ())]
-        if values:
-            found[each.pointer] = tuple(values)
-    return found
+    return {each.pointer: values for each in fields() if (values := choices(each.schema))}

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from ftc.spec.admission import admits
 from ftc.spec.expectation import types_of
-from ftc.spec.schema import Field, branches, fields
+from ftc.spec.schema import Field, branches, choices, fields, fields_by_pointer
 from ftc.tui.understanding.licence import is_terse
 from ftc.tui.understanding.message import Message
 from ftc.tui.understanding.numbers import as_written, read_number
@@ -264,7 +264,7 @@ def _alone(text: str, message: Message, draft: Mapping[str, Any]) -> tuple[str, 
             if field.pointer == _ROUNDED
         ]
     if len(found) > 1:  # of several, the one that certainly applies
-        known = {field.pointer: field for field in fields()}
+        known = fields_by_pointer()
         found = [each for each in found if applies(known[each[0]], message, draft)]
     return found[0] if len(found) == 1 else None
 
@@ -286,12 +286,7 @@ def _names() -> tuple[_Named, ...]:
 
 
 def _choices(field: Field) -> tuple[str, ...]:
-    return tuple(
-        choice
-        for branch in branches(field.schema)
-        for choice in branch.get("enum", ())
-        if isinstance(choice, str)
-    )
+    return tuple(choice for choice in choices(field.schema) if isinstance(choice, str))
 
 
 @cache

@@ -6,7 +6,7 @@ from functools import cache
 from typing import Any, Final
 
 from ftc.spec.admission import admits
-from ftc.spec.schema import branches, fields
+from ftc.spec.schema import choices, fields
 from ftc.tui.understanding.certainty import find_hedge
 from ftc.tui.understanding.lexicon import NEGATORS, NUMBER, WORDS, any_of
 from ftc.tui.understanding.message import Message, Span
@@ -122,8 +122,7 @@ def _switched_off() -> frozenset[str]:
     return frozenset(
         field.pointer
         for field in fields()
-        if field.name.endswith(".type")
-        and any("none" in each.get("enum", ()) for each in branches(field.schema))
+        if field.name.endswith(".type") and "none" in choices(field.schema)
     )
 
 

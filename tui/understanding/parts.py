@@ -10,7 +10,7 @@ from functools import cache
 from typing import Any, Final
 
 from ftc.spec.admission import admits
-from ftc.spec.schema import Field, branches, fields
+from ftc.spec.schema import Field, branches, choices, fields, fields_by_pointer
 from ftc.tui.understanding.lexicon import NEGATORS, WORDS, any_of
 from ftc.tui.understanding.licence import is_terse
 from ftc.tui.understanding.message import Message
@@ -51,7 +51,7 @@ def read_parts(
     if len(has) < _FEWEST or not is_terse(message.written):
         return
     for match in list(_BUCKET.finditer(message.folded)):
-        if _STORE not in has and applies(_known()[_STORE], message, draft):
+        if _STORE not in has and applies(fields_by_pointer()[_STORE], message, draft):
             words = message.words(*match.span())
             message.cross_out(*match.span())
             has.add(_STORE)
@@ -108,7 +108,7 @@ def _resolve(text: str, message: Message, draft: Mapping[str, Any]) -> tuple[str
             kept = {
                 each[0]: each[1]
                 for each in fits
-                if applies(_known()[each[0]], message, draft) is certain
+                if applies(fields_by_pointer()[each[0]], message, draft) is certain
                 and admits(each[0], each[1])
             }
             if len(kept) == 1:
@@ -125,11 +125,6 @@ def _denied(text: str) -> tuple[str, Any] | None:
         if key == "type" and section == text and "none" in _choices(field):
             return field.pointer, "none"
     return None
-
-
-@cache
-def _known() -> Mapping[str, Field]:
-    return {field.pointer: field for field in fields()}
 
 
 @cache
@@ -156,7 +151,7 @@ def _values() -> tuple[tuple[str, Any, re.Pattern[str], str], ...]:
 
 def _typed(field: Field, choice: str) -> Any:
     """Return a choice as the field has it: itself, or a list with it."""
-    single = choice in {str(each) for one in branches(field.schema) for each in one.get("enum", ())}
+    single = choice in map(str, choices(field.schema))
     listed = any("items" in one for one in branches(field.schema))
     return [choice] if listed and not single else choice
 

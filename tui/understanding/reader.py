@@ -3,11 +3,10 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cache
 from typing import Any, Final
 
 from ftc.spec.admission import admits
-from ftc.spec.schema import Field, fields
+from ftc.spec.schema import fields_by_pointer
 from ftc.tui.understanding.abbreviated import read_abbreviated
 from ftc.tui.understanding.certainty import is_endorsed, settle
 from ftc.tui.understanding.columns import read_columns, read_known_columns, settle_text
@@ -167,11 +166,6 @@ def _find_request(message: Message) -> Request | None:
     return None if answered else request
 
 
-@cache
-def _known() -> Mapping[str, Field]:
-    return {field.pointer: field for field in fields()}
-
-
 def _widths(found: Sequence[Change | Choice], message: Message) -> Iterator[Change | Choice]:
     """Yield what was found, the teacher with its owner, and a width right behind it as its own."""
     taught = [each for each in found if each.pointer == _TEACHER]
@@ -195,7 +189,7 @@ def _moved(
 
     "label smoothing" is that of the objective's loss if the loss has one.
     """
-    known = _known()
+    known = fields_by_pointer()
     moved: list[Change | Choice] = []
     for each in _widths(found, message):
         now = each
@@ -360,7 +354,7 @@ def _implied(said: Sequence[Change | Choice], draft: Mapping[str, Any]) -> list[
 
 def _implied_by_name(said: Sequence[Change | Choice], draft: Mapping[str, Any]) -> list[Change]:
     """Return the values that stand in the names of other fields: "polynomial power 1.5"."""
-    known = _known()
+    known = fields_by_pointer()
     has = {each.pointer for each in said}
     found = {
         pointer: Change(pointer=pointer, value=value, words=each.words)

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from ftc.spec.admission import admits
 from ftc.spec.expectation import types_of
-from ftc.spec.schema import Field, branches, fields
+from ftc.spec.schema import Field, branches, fields_by_pointer
 from ftc.tui.understanding.message import Message
 from ftc.tui.understanding.numbers import as_written, read_number
 from ftc.tui.understanding.quantities import REVISION
@@ -56,7 +56,7 @@ def read_settings(message: Message, draft: Mapping[str, Any]) -> Iterator[Change
 def _names() -> Mapping[str, Field]:
     """Return each field by its dotted name, and by every other name that only one field has."""
     named: dict[str, set[str]] = {}
-    known = {field.pointer: field for field in fields()}
+    known = fields_by_pointer()
     for pointer, field in known.items():
         own = field.name.rpartition(".")[2]
         for name in (own, *field.schema.get("x-aliases", ())):

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from ftc.spec.admission import admits
 from ftc.spec.expectation import types_of
-from ftc.spec.schema import Field, branches, fields
+from ftc.spec.schema import Field, branches, choices, find_field
 from ftc.tui.languages.voice import LANGUAGES
 from ftc.tui.understanding.lexicon import NUMBER, WORDS, any_of
 from ftc.tui.understanding.message import Message, fold
@@ -184,8 +184,7 @@ def _patterns() -> tuple[tuple[str, re.Pattern[str]], ...]:
 
 @cache
 def _table() -> Mapping[str, _Spoken]:
-    known = {field.pointer: field for field in fields()}
-    return {pointer: _make(known[pointer], entry) for pointer, entry in _SPOKEN.items()}
+    return {pointer: _make(find_field(pointer), entry) for pointer, entry in _SPOKEN.items()}
 
 
 def _make(field: Field, entry: Mapping[str, Any]) -> _Spoken:
@@ -197,7 +196,7 @@ def _make(field: Field, entry: Mapping[str, Any]) -> _Spoken:
     }
     for value, said in entry.get("values", {}).items():
         words[value] = f"{words[value]}|{any_of(said)}" if value in words else any_of(said)
-    whole = (str(each) for branch in branches(field.schema) for each in branch.get("enum", ()))
+    whole = map(str, choices(field.schema))
     return _Spoken(
         field=field,
         kinds=kinds,
@@ -418,32 +417,25 @@ def applies(field: Field, message: Message, draft: Mapping[str, Any]) -> bool | 
         if any(_named_by(pointer, value).search(message.plain) for value in values):
             continue
         now = value_at(draft, pointer)
-        if now is None and _default(pointer) in values and not _names_other(pointer, message):
+        if (
+            now is None
+            and find_field(pointer).schema.get("default") in values
+            and not _names_other(pointer, message)
+        ):
             certain = False
         elif now not in values:
             return False
     return True if certain else None
 
 
-@cache
-def _default(pointer: str) -> Any:
-    field = next(each for each in fields() if each.pointer == pointer)
-    return field.schema.get("default")
-
-
 def _names_other(pointer: str, message: Message) -> bool:
     """Return whether a message names a value of a field that is not its default."""
+    schema = find_field(pointer).schema
     return any(
         _named_by(pointer, value).search(message.plain)
-        for value in _choices(pointer)
-        if value != _default(pointer)
+        for value in choices(schema)
+        if value != schema.get("default")
     )
-
-
-@cache
-def _choices(pointer: str) -> tuple[Any, ...]:
-    field = next(each for each in fields() if each.pointer == pointer)
-    return tuple(value for each in branches(field.schema) for value in each.get("enum", ()))
 
 
 @cache
