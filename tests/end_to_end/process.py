@@ -70,6 +70,17 @@ def _read(file: IO[bytes]) -> str:
     return file.read().decode().replace("\r\n", "\n")
 
 
+def rehearse(folder: Path, spec: Mapping[str, Any], sdist: Path) -> dict[str, dict[str, Any]]:
+    """Rehearse a spec in a folder by the command line; return its stages by name, all sound."""
+    write_json(folder / "spec.json", spec)
+    extra = {"FTC_LLAMA_CPP_SDIST": str(sdist), "TMPDIR": str(folder)}
+    ended = run("ftc", "rehearse", "spec.json", "--format", "json", cwd=folder, extra=extra)
+    assert ended.code == 0, ended.said
+    stages = {stage["name"]: stage for stage in json.loads(ended.out)["stages"]}
+    assert {stage["status"] for stage in stages.values()} == {"ok"}, stages
+    return stages
+
+
 def compile_spec(folder: Path, spec: Mapping[str, Any], *, name: str = "spec.json") -> Path:
     """Write a spec into a folder and compile it there by the command line; return the bundle."""
     write_json(folder / name, spec)

@@ -6,7 +6,7 @@ from typing import Final
 
 import pytest
 
-from tests.end_to_end.process import read_json, run, write_json
+from tests.end_to_end.process import read_json, rehearse, write_json
 from tests.tiny_models import write_model
 
 STAGES: Final = (
@@ -42,12 +42,7 @@ def test_every_stage_ends_well(tmp_path: Path, shared: Path, sdist: Path) -> Non
         "hardware": "1x RTX-4090",
         "export": ["Q8_0"],
     }
-    write_json(tmp_path / "spec.json", spec)
-    extra = {"FTC_LLAMA_CPP_SDIST": str(sdist), "TMPDIR": str(tmp_path)}
-    ended = run("ftc", "rehearse", "spec.json", "--format", "json", cwd=tmp_path, extra=extra)
+    stages = rehearse(tmp_path, spec, sdist)
 
-    assert ended.code == 0, ended.said
-    stages = {stage["name"]: stage for stage in json.loads(ended.out)["stages"]}
-    assert {stage["status"] for stage in stages.values()} == {"ok"}, stages
     assert set(STAGES) <= set(stages)
     assert stages["evaluate"]["result"].startswith("mean reward ")

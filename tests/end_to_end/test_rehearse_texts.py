@@ -1,14 +1,13 @@
 """`ftc rehearse` of an embedding model and of a reranker: from a config to files that rank."""
 
 import csv
-import json
 import sys
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
 
-from tests.end_to_end.process import read_json, run, write_json
+from tests.end_to_end.process import read_json, rehearse, run, write_json
 
 STAGES: Final = (
     *("compile", "miniature", "prepare", "train", "resume", "merge", "evaluate", "convert"),
@@ -21,10 +20,12 @@ SIZES: Final = {
     "intermediate_size": 3072,
     "hidden_size": 768,
 }
+#: As a published modules.json has them, by their places.
 POOLED: Final = [
-    {"path": "", "type": "sentence_transformers.models.Transformer"},
-    {"path": "1_Pooling", "type": "sentence_transformers.models.Pooling"},
-    {"path": "2_Normalize", "type": "sentence_transformers.models.Normalize"},
+    {"idx": idx, "name": str(idx), "path": path, "type": f"sentence_transformers.models.{kind}"}
+    for idx, (path, kind) in enumerate(
+        (("", "Transformer"), ("1_Pooling", "Pooling"), ("2_Normalize", "Normalize"))
+    )
 ]
 
 
@@ -65,13 +66,8 @@ def test_every_stage_ends_well(
         "hardware": "1x RTX-4090",
         "export": ["Q8_0"],
     }
-    write_json(tmp_path / "spec.json", spec)
-    extra = {"FTC_LLAMA_CPP_SDIST": str(sdist), "TMPDIR": str(tmp_path)}
-    ended = run("ftc", "rehearse", "spec.json", "--format", "json", cwd=tmp_path, extra=extra)
+    stages = rehearse(tmp_path, spec, sdist)
 
-    assert ended.code == 0, ended.said
-    stages = {stage["name"]: stage for stage in json.loads(ended.out)["stages"]}
     assert tuple(stages) == STAGES
-    assert {stage["status"] for stage in stages.values()} == {"ok"}
     assert "nDCG@10" in stages["evaluate"]["result"]
     assert stages["compare"]["result"].startswith("F16: ")
