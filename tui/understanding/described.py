@@ -22,7 +22,7 @@ _TABLE: Final[Mapping[str, Mapping[str, Any]]] = json.loads(
 #: Classes of words, of which two in one sentence are a goal: "which department it belongs to".
 _CLASSES: Final = "classes"
 _PAIRS: Final = "pairs"
-_QUESTION: Final = re.compile(r"[^.;:!?\n]*\?")
+_QUESTION: Final = re.compile(r"(?<![^.;:!?\n])[^.;:!?\n]*\?")
 _SENTENCE: Final = re.compile(r"(?:[^.;:!?\n]|\.(?=\S))+")
 _POINTER: Final = "/objective/type"
 _COLUMNS: Final = "/data/columns/"

@@ -138,6 +138,11 @@ class Message:
             return
         self.folded = self.folded[:start] + _CROSSED * (end - start) + self.folded[end:]
 
+    def cut(self, end: int) -> None:
+        """Forget what stands behind `end` in the folded text."""
+        self.folded, self.plain = self.folded[:end], self.plain[:end]
+        self.origin = self.origin[:end]
+
     def restore(self, start: int, end: int) -> None:
         """Show a range again that was hidden."""
         self.folded = self.folded[:start] + self.plain[start:end] + self.folded[end:]

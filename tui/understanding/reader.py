@@ -122,7 +122,8 @@ def read(
         return Reading(request=Request(kind="later", about=text.strip()))
     _strike_correction(message)
     texts = list(read_texts(message))
-    message.cross_out(_LONGEST, len(text))
+    message.cut(_LONGEST)
+    text = text if texts else text[:_LONGEST]
     list(message.take(_LOGGED) if "\n" in text else ())  # crosses them out
     list(message.take(_NOT_NUMBER))  # "1e-4, not 2e-4"
     about = take_question(message)
