@@ -18,6 +18,7 @@ from ftc.tui.understanding.message import fold
 from ftc.tui.understanding.numbers import as_written, read_number
 from ftc.tui.understanding.reader import read, strip_correction
 from ftc.tui.understanding.reading import Change, Names, Reading
+from ftc.tui.understanding.relative import numeric_fields
 from ftc.tui.understanding.sentences import is_question
 
 _LONGEST: Final = 200
@@ -25,6 +26,13 @@ _LONGEST: Final = 200
 _LEAD: Final = re.compile(
     rf"(?i)^(?:(?:{any_of(WORDS['questions']['lead'])}|{any_of(WORDS['correct'])})\b[\s,:]+)+"
     r"(?=\w)"
+)
+#: An answer that is given with hesitation: "hmm, maybe four?".
+_TENTATIVE: Final = re.compile(
+    r"(?i)^(?:(?:h+m+|uh+|um+|well|so|ok|maybe|perhaps|i guess|i think|i'd say"
+    r"|let'?s say|say|probably|potser|diguem|posem|jo diria|suposo que|tal vez|quizas?|digamos"
+    r"|pongamos|yo diria|supongo que|doncs|pues|no se)[\s,.…]+)+"
+    r"(?P<value>[^\s,.?]+(?: [^\s,.?]+)?)[\s?.…]*$"
 )
 _WORDS_OF_TALK: Final = 4
 _NONE: Final = re.compile(any_of(WORDS["none"]))
@@ -75,6 +83,8 @@ def _own_answer(asked: str, text: str, reading: Reading) -> Change | None:
         return Change(pointer=asked, value=list(kinds), words=bare)
     if asked == _GPU and _NO_GPU.fullmatch(fold(bare)):
         return Change(pointer=asked, value="cpu", words=bare)
+    if asked in numeric_fields() and (hesitant := _TENTATIVE.match(fold(bare))):
+        return read_answer(asked, hesitant["value"])
     if reading.request is not None or " " in bare:
         return None
     if asked == "/name" and "-" in bare and "/" not in bare:

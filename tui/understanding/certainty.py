@@ -81,6 +81,7 @@ _OTHERWISE: Final = re.compile(
 _OWN_CONDITION: Final = frozenset({"/training/early_stopping"})
 _WHICH: Final = re.compile(r"\s*(?:which|that|que|el qual|la qual|el cual|la cual)\b")
 _TYPES: Final = "/export/types"
+_COLUMNS: Final = "/data/columns/"
 #: Numbers of which a bound is the value that is meant.
 _LIMITS: Final = frozenset(
     {"/data/max_length", "/data/max_rows", "/training/max_steps", "/launch/hours"}
@@ -197,7 +198,9 @@ def _is_doubtful(folded: str, bare: str, change: Change, start: int, end: int) -
         sentence, start - find_around(SENTENCE_END, bare, (start, end))[0]
     ):
         return True
-    if _TOLD.search(clause) or _GUESS.search(clause) or _goes_on_telling(bare, start):
+    described = change.pointer.startswith(_COLUMNS)  # "what our agents wrote" is what it holds
+    told = _TOLD.search(clause) or _goes_on_telling(bare, start)
+    if (told and not described) or _GUESS.search(clause):
         return True
     first, last = find_around(_CLAUSE_END, folded, (start, end))
     if _WHICH.match(folded, first) and first > 1:  # "it must run on a laptop, which has no card"
@@ -208,7 +211,9 @@ def _is_doubtful(folded: str, bare: str, change: Change, start: int, end: int) -
     if change.pointer == _TYPES and _COMPARED.search(folded):
         return True
     before, after = folded[:start], folded[end:]
-    if _UNLIKE.search(before) or (_SUBJECT.match(after) and not _WELCOME.match(after)):
+    if _UNLIKE.search(before):
+        return True
+    if not described and _SUBJECT.match(after) and not _WELCOME.match(after):
         return True
     if change.pointer == "/data/max_length" and _ANSWERING.search(clause):
         return True
@@ -221,7 +226,8 @@ def _is_doubtful(folded: str, bare: str, change: Change, start: int, end: int) -
     bounded = change.pointer in _LIMITS or (
         change.pointer == "/hardware/count" and _MOST.search(before)
     )
-    if (begins and _RANGE.search(before)) or (not bounded and _LEAST.search(before)):
+    spread = change.pointer == "/hardware/count" and before.endswith("over ")
+    if (begins and _RANGE.search(before)) or (not bounded and not spread and _LEAST.search(before)):
         return True
     if folded[start:end][-1:].isdigit() and _UP_TO.match(after):
         return True

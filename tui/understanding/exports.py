@@ -48,6 +48,16 @@ _PREFERRED: Final = re.compile(
     r"\b(?:rather|prefer\w*|better|sooner|mejor|millor|abans)\b[^.;!?\n]*"
     r"\b(?:than|to|que(?: no)?|a|al)\s+(?:the |an? |el |la |un |una )?$"
 )
+#: "a notch above q4": what it is compared with.
+_COMPARED: Final = re.compile(
+    r"\b(?:above|over|better than|more than|bigger than|higher than|up from|per sobre de|millor que"
+    r"|mes que|por encima de|mejor que|mas que)\s+(?:the |an? |el |la |un |una )?$"
+)
+#: "out with the q4": no type that is wanted.
+_AWAY: Final = re.compile(
+    r"\b(?:fora|fuera|out with|scratch|ditch|lose|treu|quita|saca|elimina|borra|esborra|prou de)"
+    r"\s+(?:the |el |la |els |les |los |las )?$"
+)
 #: "q4 -> q6".
 _ARROW: Final = re.compile(r"\s*(?:->|=>|\u2192)\s*")
 _BOTH: Final = re.compile(
@@ -83,7 +93,7 @@ def read_exports(message: Message, have: Sequence[str]) -> Iterator[Change]:
         _ANY_GGUF.search(message.folded)
         or _removes_bits(message, have)
         or _adds_bits(message, have)
-        or any(message.replaced(each[0]) for each in found)
+        or any(message.replaced(each[0]) or each[-1] for each in found)
         or (found and more and not _TRAINS.search(message.folded))
     ):
         found = sorted([*found, *_find_bits(message)])
@@ -133,7 +143,10 @@ def _find(message: Message) -> Iterator[Found]:
     """Yield each named type with its position, and whether it is denied."""
     for pattern, kind in _TYPES:
         for match in message.take(pattern):
-            other = _PREFERRED.search(message.folded[: match.start()]) is not None
+            before = message.folded[: match.start()]
+            if _COMPARED.search(before):
+                continue
+            other = _PREFERRED.search(before) is not None or _AWAY.search(before) is not None
             yield *match.span(), kind, other or message.denied(match.start())
 
 

@@ -83,6 +83,12 @@ _PUT: Final = re.compile(r"(?:ponle|posa-li)(?! (?:de|por|como|per|com|nom|nombr
 
 
 _CORRECTED: Final = re.compile(CORRECTING)
+#: "in mails.xlsx -- sorry, I exported that, it's mails.csv now".
+_SORRY: Final = re.compile(rf"[\s,.;(\u2013\u2014-]{any_of(WORDS['corrects'])}(?!\w)")
+_IS_NOW: Final = re.compile(
+    r"\b(?:it'?s|it is|that'?s|i meant?|now|ara es|es ara|ahora es|es|era|seria|digo)"
+    r"(?: (?:now|called|named|the|el|la|ara|ahora))*\s*$"
+)
 _RENAMED: Final = re.compile(CORRECTING + r"(?P<name>[a-z0-9][\w-]*)(?=\s*(?:$|[.,;!)]))")
 
 
@@ -153,8 +159,16 @@ def _uncorrected(message: Message, named: Mapping[int, str]) -> Iterator[str]:
     places = sorted(named)
     for place, following in zip(places, (*places[1:], None), strict=False):
         end = place + len(named[place])
-        if following is None or not _CORRECTED.fullmatch(message.folded, end, following):
+        if following is None or not _is_corrected(message.folded, end, following):
             yield named[place]
+
+
+def _is_corrected(text: str, end: int, following: int) -> bool:
+    """Return whether the words between two files take the first one back."""
+    said = text[end:following]
+    return bool(_CORRECTED.fullmatch(said)) or (
+        _SORRY.search(said) is not None and _IS_NOW.search(said) is not None
+    )
 
 
 def read_texts(message: Message) -> Iterator[Change | Choice]:

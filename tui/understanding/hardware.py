@@ -76,6 +76,8 @@ _WITH_MEMORY: Final = re.compile(
     r"^\s*(?:\(|with|of|de|amb|con)?\s*(?P<size>\d+) ?(?:gi?b|gigas?|gigues|gigs?)\b"
     r"(?! (?:of |de )?ram)"
 )
+#: What stands before a name and says which of its cards: "the eighty-gig A100".
+_SIZED_BEFORE: Final = re.compile(r"(?<![\w.])(?P<size>\d+)[ -]?(?:gi?b|gigas?|gigues|gigs?)[ -]$")
 #: What follows a name and says which of its cards: "an A100, the 80 GB one", "una H100, la PCIe".
 _WHICH: Final = re.compile(
     r"[\s,(]+(?:(?:the|la|el|one|las|los|de|with|con|amb|version|versio|in|en)\s+|l'|d'){0,4}"
@@ -122,9 +124,11 @@ def read_hardware(message: Message, draft: Mapping[str, Any]) -> Iterator[Change
     written = message.folded
     yield from _read_parts(message)
     named = False
-    for start, first_end, found in _names(message):
+    for first, first_end, found in _names(message):
         named = True
-        name, end = _which(found, message.folded, start, first_end)
+        name, end = _which(found, message.folded, first, first_end)
+        sized = _SIZED_BEFORE.search(message.folded[:first])
+        start = sized.start() if sized and name != found else first
         name = _same_card(name, message.folded[start:end], draft)
         near = max(0, start - _LONGEST_COUNT)
         before = _COUNT_BEFORE.search(message.folded[near:start])
@@ -215,16 +219,20 @@ def _read_unnamed(message: Message) -> Iterator[Change | Choice]:
 def _which(name: str, folded: str, start: int, end: int) -> tuple[str, int]:
     """Return the card that the words after a name pick of those with its chip, and the end."""
     match = _WHICH.match(folded, end)
-    if match is None:
+    before = _SIZED_BEFORE.search(folded[:start])
+    if match is None and before is None:
         return name, end
-    which = f"{match['size']}gb" if match["size"] else match["which"]
+    if match is None:
+        which = f"{before['size']}gb" if before else ""
+    else:
+        which = f"{match['size']}gb" if match["size"] else match["which"]
     said = " ".join(map(_singular, re.split(r"[^a-z0-9.]+", folded[start:end])))
     found = find_accelerator(f"{said} {which}")
     if found is None or not any(
         part.startswith(which) for part in fold(found.accelerator.name).split("-")
     ):
         return name, end
-    return found.accelerator.name, match.end()
+    return found.accelerator.name, match.end() if match else end
 
 
 def _same_card(name: str, said: str, draft: Mapping[str, Any]) -> str:

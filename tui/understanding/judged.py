@@ -23,6 +23,7 @@ _NOT: Final = re.compile(
     rf"\b(?:not|no|instead of|rather than|en vez de|en lloc de)\s+{any_of(_BY['by'])}?\s*{_JUDGE}$"
 )
 _PATTERNS: Final = (
+    re.compile(rf"\b(?!for\b){any_of(_BY['pick'])}\s+{any_of(_BY['by'])}\s+{_JUDGE}"),
     re.compile(rf"\b{_BEST}\b[^.;!?\n\x00]{{0,40}}?\b{any_of(_BY['by'])}\s+{_JUDGE}"),
     re.compile(
         rf"(?<!\w){_JUDGE}[^.;,!?\n\x00]{{0,30}}?\b{any_of(_BY['pick'])}\b[^.;,!?\n]{{0,16}}?{_BEST}\b"

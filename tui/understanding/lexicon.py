@@ -51,7 +51,7 @@ def any_of(entry: Mapping[str, Any]) -> str:
     return f"(?:{'|'.join(words)})"
 
 
-NEGATORS: Final = re.compile(rf"\b{any_of(WORDS['deny'])}\b")
+NEGATORS: Final = re.compile(rf"\b{any_of(WORDS['deny'])}(?:\b|(?<=\W))")
 _PAUSE: Final = r"[\s,.;:!\u2013\u2014\u2026()-]*"
 #: What stands between a value and the one that corrects it: ", oh wait, sorry, I meant".
 CORRECTING: Final = (

@@ -9,9 +9,11 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from importlib.resources import files
 from typing import Final
 
+from ftc.spec.schema import choices, fields
 from ftc.tui.understanding.columns import VOTE
 from ftc.tui.understanding.lexicon import QUOTES, any_of
 from ftc.tui.understanding.message import Message, Span
@@ -23,33 +25,68 @@ _TABLE: Final[Mapping[str, Mapping[str, Mapping[str, Sequence[str]]]]] = json.lo
 _SECTION: Final = "/data/columns/"
 _NAME: Final = r"[a-z_]\w*(?:[.-]\w+)*"
 _COLUMN: Final = r"(?:columns?|columna|columnes|columnas|fields?|camps?|campos?|cols?)"
+_NO_COLUMN: Final = frozenset(_TABLE["none"]["words"]["any"])
+#: A language, or a kind of file, is where an answer is written, and seldom a column.
+_NO_COMMON: Final = (
+    rf"(?!(?:{'|'.join(sorted(_NO_COLUMN))})\b|{any_of(_TABLE['none']['languages'])}\b"
+    r"|(?:files?|csv|tsv|jsonl?|parquet|txt|xlsx)\b)"
+)
 _CALLED: Final = (
     r"(?:\s*[:=,]|(?: (?:are|is|son|es|called|named|anomenad[ae]s?|llamad[ao]s?|(?:que )?es diuen?"
     r"|(?:que )?se llaman?)){1,2}:?)?"
 )
 _JOIN: Final = r"(?:\s*[/+&]\s*|,? (?:and|i|y|e|plus|mes|mas) )"
 _LINK: Final = rf"(?:{_JOIN}|\s*,\s*)"
+#: What a column does with what it holds.
+_VERBS: Final = (
+    r"(?:is|are|holds?|has|have|contains?|carries|gives|keeps|stores|es|son|te|tenen|tiene|tienen"
+    r"|conte|contenen|contiene|contienen|hi ha|hay|va|hi va|porta|lleva|guarda)"
+)
+#: Words before what a column holds: "the reply", "what we answer".
+_OWN: Final = (
+    r"(?:(?:the|our|my|its|their|what|els?|l[aeo]s?|lo que|nostr[ae]s?|nuestr[ao]s?|mis?)\s|l')"
+)
 _QUOTED: Final = re.compile(rf"(?<!\w){QUOTES}(?P<name>{_NAME}){QUOTES}(?!\w)")
 _IN_QUOTES: Final = rf"{QUOTES}{_NAME}{QUOTES}"
 #: Names behind the word: in quotes, or bare before a stop or words that say what they hold.
 _LISTED: Final = re.compile(
-    rf"(?<!\w){_COLUMN}{_CALLED} (?P<names>{_IN_QUOTES}(?:{_LINK}{_IN_QUOTES})*"
-    rf"|{_NAME}(?:(?:\s*,\s*{_NAME})*{_JOIN}{_NAME})?"
-    r"(?=\s*(?:$|[,.;:!?()\n=]|(?:is|are|holds?|has|have|contains?|for|es|son|te|tiene|conte|contiene)\b)))"
+    rf"(?<!\w){_COLUMN}(?:{_CALLED} |\s?[:=]\s?)(?P<names>{_IN_QUOTES}(?:{_LINK}{_IN_QUOTES})*"
+    rf"|{_NAME}(?:\s?/\s?{_NAME}){{1,4}}|{_NAME}(?:(?:\s*,\s*{_NAME})*{_JOIN}{_NAME})?"
+    r"(?=\s*(?:$|[,.;:!?()\n=])"
+    rf"|\s+(?:{_VERBS}|for)\b"
+    rf"|\s+(?:and|i|y|e)\s+{_OWN}))"
+)
+#: A name that is no word, without quotes.
+_CODED: Final = re.compile(r"(?<![\w./\\-])[a-z]+(?:_[a-z\d]+)+(?<!_proj)(?![\w/\\]|[.-]\w)")
+#: Names behind a file: "prefs.jsonl (q/good/bad)".
+_OF_FILE: Final = re.compile(
+    rf"\.(?:csv|tsv|jsonl?|parquet|xlsx)\s*[(\[:]\s*(?P<names>{_NAME}(?:\s?/\s?{_NAME}){{1,4}})(?![\w/])"
+)
+#: Two or more names in quotes, one behind the other.
+_QUOTED_LIST: Final = re.compile(
+    rf"(?<!\w)(?P<names>{_IN_QUOTES}(?:(?:{_LINK}|,? (?:or|o) ){_IN_QUOTES})+)(?!\w)"
+)
+#: A bare name that ends a part, where another part of the sentence has the word "column": "the
+#: letter is in the column body and our reply in answer", "the input is column a and the output b".
+_COORDINATED: Final = re.compile(
+    rf"(?:{_JOIN}|[,;]\s)(?P<holds>{_OWN}(?:[a-z']+ ){{1,7}}?)"
+    r"(?P<link>(?:in|under|inside|a|en|dins(?: de)?|dentro de|sota|bajo) (?:(?:the|la|el) )?)?"
+    rf"(?P<name>{_NO_COMMON}{_NAME})"
+    r"(?=\s*(?:$|[,.;:!?()\n])|\s+(?:inside|in|of|dins|dentro|d'|del?|and|i|y)\b)"
 )
 _BEFORE_NAME: Final = re.compile(
     rf"(?:\b{_COLUMN}{_CALLED}|\b(?:in|under|inside|from|a|en|dins(?: de)?|sota|bajo|dentro de|is"
-    r"|are|es|son|diu|dice)(?: (?:the|la|el))?|[:=(,]|\b(?:and|i|y|e))\s*(?:(?:the|la|el)\s)?$"
+    r"|are|es|son|diu|dice|have|has|got|tinc|tenim|tengo|tenemos"
+    r"|hi ha|hay)(?: (?:the|la|el))?|[:=(,]|\b(?:and|i|y|e))\s*(?:(?:the|la|el)\s)?$"
 )
 _COLUMN_WORD: Final = re.compile(rf"\b{_COLUMN}\b")
-_NO_COLUMN: Final = frozenset(_TABLE["none"]["words"]["any"])
 #: What stands between a name and words that say what it holds.
 _HOLDS: Final = re.compile(
     rf"{QUOTES}?\s*(?:column |columna )?(?:\(\s*|[:=]\s*"
     r"|,?\s*(?:which |that |que |on |donde |where )?"
-    r"(?:is|are|holds?|has|have|contains?|carries|gives|keeps|stores|for|with|as|es|son|te|tenen"
-    r"|tiene|tienen|conte|contenen|contiene|contienen|hi ha|hay|va|hi va|porta|lleva|guarda|per"
-    r"|pels?|per al?s?|para|amb|con|com a?|como)\s+|(?=(?:the|el|la) |l'))"
+    r"(?!(?:for|per|para) (?:each|every|cada)\b)"
+    rf"(?:{_VERBS}|for|with|as|per|pels?|per al?s?|para|amb|con|com a?|como)\s+"
+    r"|(?=(?:the|el|la) |l'))"
 )
 #: A name behind these words is where what stands before them is found.
 _FOUND_IN: Final = re.compile(
@@ -58,9 +95,12 @@ _FOUND_IN: Final = re.compile(
 )
 _NEAR: Final = 48
 _STOP: Final = re.compile(r"[;!?\n]|\.(?=\s|$)")
+#: Another part of the sentence: "column q has what they ask and I want the answers in Catalan".
+_NEXT: Final = re.compile(r",|\s(?:and|i|y|e)\s")
 _PART: Final = re.compile(r"[a-z]+")
 _ROLES: Final = tuple(
-    (role, re.compile(rf"(?<!\w){any_of(entry)}(?!\w)")) for role, entry in _TABLE["around"].items()
+    (role, re.compile(rf"(?<![\w/]){any_of(entry)}(?![\w/]|\.\w)"))
+    for role, entry in _TABLE["around"].items()
 )
 _NAMED: Final = tuple(
     (role, re.compile(rf"{any_of(entry)}")) for role, entry in _TABLE["names"].items()
@@ -75,6 +115,7 @@ _TRANSLATED: Final = re.compile(
 _OF_FORMS: Final = frozenset({"instruction", "input", "output", "messages", "tools", "system"})
 _OTHER: Final[Mapping[str, str]] = {
     "prompt": "completion",
+    "text": "completion",
     "completion": "prompt",
     "chosen": "rejected",
     "rejected": "chosen",
@@ -84,6 +125,10 @@ _SCORED: Final = frozenset({"embed", "rerank"})
 #: Objectives whose rows have a prompt and its answer, mostly in this order.
 _ANSWERED: Final = frozenset({None, "sft", "classification", *_SCORED})
 _OBJECTIVE: Final = "/objective/type"
+#: The columns of rows with votes, in their usual order.
+_VOTED: Final = ("prompt", "completion", "label")
+#: "liked" and "not_liked": the answers of a preference.
+_ABSENT: Final = re.compile(r"^(?:no|not|non|un|dis)_?(?=\w{3})")
 _SIMILAR: Final = re.compile(r"\b(?:similar\w*|semblan\w*|assembl\w*|parec\w*)")
 _TWO: Final = 2
 #: Words of preference pairs: the order of their columns does not tell which answer is better.
@@ -96,11 +141,12 @@ _PAIRED: Final = re.compile(
 _NEAR_VOTE: Final = 16
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Mention:
     """A name of a column, its place, and the role that the words around it tell, if any.
 
     Unless it is `sure`, it may be a label or another quoted word: only the words after it tell.
+    Its role is `told` by the words around it, and not by the name alone.
     """
 
     name: str
@@ -108,24 +154,30 @@ class Mention:
     end: int
     role: str | None
     sure: bool
+    told: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class _Place:
     """The range of a name, and where the text begins that may tell its role before it.
 
-    It is `sure` that it names a column behind that word, or behind one such as "in".
+    It is `sure` that it names a column behind that word, or behind one such as "in". A list may
+    give it a `role`.
     """
 
     start: int
     end: int
     first: int
     sure: bool
+    role: str | None = None
 
 
-def hide_mentioned(message: Message) -> Sequence[Mention]:
-    """Return the columns that the message mentions and that no reader took; hide their names."""
-    mentions = _find_mentions(message)
+def hide_mentioned(message: Message, *, known: bool) -> Sequence[Mention]:
+    """Return the columns that the message mentions and that no reader took; hide their names.
+
+    If other columns of the message are `known`, a name in the place of a column is one too.
+    """
+    mentions = _find_mentions(message, known=known)
     for each in mentions:
         message.cross_out(each.start, each.end)
     return mentions
@@ -154,7 +206,7 @@ def read_mentioned(
         else _settled(each.role, objective, message)
         for each in mentions
     ]
-    _complete(roles, set(taken), objective, message)
+    _complete(roles, [each.name for each in mentions], set(taken), objective, message)
     given: set[str] = set(taken)
     for mention, role in zip(mentions, roles, strict=True):
         if role is None or role in given or mention.name in taken.values():
@@ -173,9 +225,17 @@ def _is_vote(message: Message, mention: Mention) -> bool:
 
 
 def _complete(
-    roles: list[str | None], taken: set[str], objective: object, message: Message
+    roles: list[str | None],
+    names: Sequence[str],
+    taken: set[str],
+    objective: object,
+    message: Message,
 ) -> None:
     """Give a role to the one column of two that has none, or to both by their order."""
+    if len(names) == _TWO and _ABSENT.sub("", names[1]) == names[0] and objective != "kto":
+        roles[:] = ["chosen", "rejected"]
+    if objective == "kto" and len(roles) == len(_VOTED):
+        roles[:] = [role or own for role, own in zip(roles, _VOTED, strict=True)]
     known = {*taken, *filter(None, roles)}
     open_places = [place for place, role in enumerate(roles) if role is None]
     if len(open_places) == 1:
@@ -207,37 +267,89 @@ def _settled(role: str | None, objective: object, message: Message) -> str | Non
     return role
 
 
-def _find_mentions(message: Message) -> list[Mention]:
+def _find_mentions(message: Message, *, known: bool) -> list[Mention]:
     """Return the names in a message that are columns, each in quotes or behind the word."""
     text = message.plain
     found: dict[int, _Place] = {}
     for match in _QUOTED.finditer(text):
         start, end = match.span("name")
-        if _BEFORE_NAME.search(text, max(0, match.start() - _NEAR), match.start()):
+        placed = _BEFORE_NAME.search(text, max(0, match.start() - _NEAR), match.start())
+        if placed or _HOLDS.match(text, end):
             sure = _FOUND_IN.search(text, max(0, match.start() - _NEAR), match.start()) is not None
             found[start] = _Place(start=start, end=end, first=0, sure=sure)
-    for match in _LISTED.finditer(text):
+    for match in _CODED.finditer(text):
+        if match[0] not in _values():
+            before = max(0, match.start() - _NEAR)
+            sure = _FOUND_IN.search(text, before, match.start()) is not None
+            found.setdefault(match.start(), _Place(*match.span(), first=0, sure=sure))
+    for match in (*_LISTED.finditer(text), *_OF_FILE.finditer(text), *_quoted_lists(text)):
         names = list(_names(match["names"], match.start("names")))
-        for start, end in names:  # what is said before several names tells nothing of each
+        roles = _respective(text[max(0, match.start() - _NEAR) : match.start()], len(names))
+        for (start, end), role in zip(names, roles, strict=True):
+            # what is said before several names tells nothing of each
             first = start if len(names) > 1 else 0
-            found[start] = _Place(start=start, end=end, first=first, sure=True)
+            found[start] = _Place(start, end, first, sure=True, role=role)
+    for start, end in _coordinated(text):
+        found.setdefault(start, _Place(start=start, end=end, first=0, sure=False))
     places = [found[start] for start in sorted(found)]
     places = [each for each in places if "\x00" not in message.folded[each.start : each.end]]
     languages = _translated(message)
     mentions, read = [], 0
     for at, place in enumerate(places):
-        first = max(place.first, read, places[at - 1].end if at else 0)
+        taken = message.folded.rfind("\x00", 0, place.start) + 1
+        first = max(place.first, read, taken, places[at - 1].end if at else 0)
         stop = places[at + 1].start if at + 1 < len(places) else len(text)
         span = (place.start, place.end)
-        role, read = _role(text, span, (first, stop), languages, sure=place.sure)
+        role, read, told = _role(text, span, (first, stop), languages, sure=place.sure)
+        role = place.role or role
         name = message.words(*span)
-        mentions.append(
-            Mention(name=name, start=place.start, end=place.end, role=role, sure=place.sure)
-        )
-    if _COLUMN_WORD.search(text) is not None:
+        mentions.append(Mention(name, place.start, place.end, role, sure=place.sure, told=told))
+    if _COLUMN_WORD.search(text) is not None or _OF_FILE.search(text) is not None:
         mentions = [each for each in mentions if each.role or each.name not in _OF_FORMS]
         return [each for each in mentions if each.sure or each.role is not None]
-    return [each for each in mentions if each.sure and each.role is not None]
+    placed = sum(each.sure for each in mentions) >= _TWO
+    known = known or placed or any(each.role is not None for each in mentions)
+    return [each for each in mentions if each.told or (each.sure and (each.role or known))]
+
+
+def _quoted_lists(text: str) -> Iterator[re.Match[str]]:
+    """Yield the lists of quoted names that stand where columns do, or of which one tells its role.
+
+    "They are 'rude' and 'polite'" lists labels.
+    """
+    for match in _QUOTED_LIST.finditer(text):
+        before = text[max(0, match.start() - _NEAR) : match.start()]
+        names = re.findall(_NAME, match["names"])
+        if (
+            _FOUND_IN.search(before)
+            or _respective(before, len(names))[0]
+            or any(map(_role_of_name, names))
+        ):
+            yield match
+
+
+def _respective(before: str, count: int) -> Sequence[str | None]:
+    """Return the roles of several names if the words before tell one of each, in their order."""
+    told = [role for *_, role in _search(_STOP.split(before)[-1], {})]
+    every = len(told) == count > 1 and len(set(told)) == count
+    return told if every else [None] * count
+
+
+def _coordinated(text: str) -> Iterator[Span]:
+    """Yield the bare names that stand beside a column, each where a role's words end."""
+    spoken = _COLUMN_WORD.search(text)
+    if spoken is None:
+        return
+    for match in _COORDINATED.finditer(text, spoken.end()):
+        told = _search(match["holds"], {})
+        if told and (match["link"] or told[-1][1] == len(match["holds"].rstrip())):
+            yield match.span("name")
+
+
+@cache
+def _values() -> frozenset[str]:
+    """Return the values of all fields that have a list of them: "adamw_8bit" is no column."""
+    return frozenset(str(value) for field in fields() for value in choices(field.schema))
 
 
 def _names(listed: str, first: int) -> Iterator[Span]:
@@ -260,8 +372,8 @@ def _translated(message: Message) -> Mapping[str, str]:
 
 def _role(
     text: str, span: Span, around: Span, languages: Mapping[str, str], *, sure: bool
-) -> tuple[str | None, int]:
-    """Return the role of a name, and where the words behind it that tell the role end.
+) -> tuple[str | None, int, bool]:
+    """Return the role of a name, where the words behind it that tell it end, and if words tell it.
 
     Words behind the name tell more than those before it, unless it is found in them ("the text is
     in 'body'"); the name itself tells least. `around` is the text between the names beside it.
@@ -270,16 +382,16 @@ def _role(
     first, stop = around
     before = _STOP.split(text[max(first, start - _NEAR) : start])[-1]
     told = _search(before, languages)
-    if told and _FOUND_IN.search(before):
-        return told[-1][2], end
+    if told and (told[-1][1] == len(before.rstrip()) or _FOUND_IN.search(before)):
+        return told[-1][2], end, True
     if (holds := _HOLDS.match(text, end, stop)) is not None:
         after = text[holds.end() : min(stop, holds.end() + _NEAR)]
-        found = _search(_STOP.split(after)[0].split(",")[0], languages)
+        found = _search(_NEXT.split(_STOP.split(after)[0])[0], languages)
         if found:
-            return found[0][2], holds.end() + found[0][1]
+            return found[0][2], holds.end() + found[0][1], True
     if not sure or (not told and text[start:end] in _OF_FORMS):
-        return None, end
-    return (told[-1][2] if told else _role_of_name(text[start:end])), end
+        return None, end, False
+    return (told[-1][2] if told else _role_of_name(text[start:end])), end, False
 
 
 def _search(text: str, languages: Mapping[str, str]) -> list[tuple[int, int, str]]:

@@ -9,6 +9,7 @@ from typing import Final
 
 from ftc.tui.understanding.lexicon import NEGATORS
 from ftc.tui.understanding.numerals import find_numerals, replace_percent
+from ftc.tui.understanding.signs import find_signs
 from ftc.tui.understanding.typos import find_typos
 
 _CROSSED: Final = "\x00"
@@ -112,7 +113,10 @@ class Message:
     def __post_init__(self) -> None:
         plain = _SIZE_COMMA.sub(".", replace_percent(fold(self.written)))
         text, origin, done = [], [], 0
-        found = sorted((*find_numerals(plain), *find_typos(plain)), key=lambda each: each.start)
+        found = sorted(
+            (*find_signs(plain), *find_numerals(plain), *find_typos(plain)),
+            key=lambda each: each.start,
+        )
         for number in found:
             if number.start < done:
                 continue

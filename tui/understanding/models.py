@@ -409,7 +409,9 @@ def _find_name(message: Message) -> tuple[int, int, tuple[Model, ...], bool] | N
             if len(_best(_fitting(said), said)) > 1 and _fitting([*said, size]):
                 said.append(size)
         if models := _fitting(said):
-            return begin, end, _best(models, said), exact
+            written = message.words(begin, end)
+            own = tuple(each for each in models if each.id.partition("/")[2] == written)
+            return begin, end, own or _best(models, said), exact
     return None
 
 

@@ -31,6 +31,11 @@ _UNITS: Final[Mapping[str, int]] = {
     "cuatrocientos": 400, "cuatrocientas": 400, "quinientos": 500, "quinientas": 500,
     "seiscientos": 600, "seiscientas": 600, "setecientos": 700, "ochocientos": 800,
     "novecientos": 900,
+    **{f"{word}mil": number * 1000 for word, number in {
+        "dos": 2, "tres": 3, "quatre": 4, "cuatro": 4, "cinc": 5, "cinco": 5, "sis": 6, "seis": 6,
+        "vuit": 8, "ocho": 8, "deu": 10, "diez": 10}.items()},
+    "trentados": 32, "trentadues": 32, "treintaidos": 32, "treintaydos": 32, "seixantaquatre": 64,
+    "sesentaicuatro": 64, "sesentaycuatro": 64,
 }  # fmt: skip
 _SCALES: Final[Mapping[str, int]] = {
     "hundred": 100, "cent": 100, "cents": 100, "centes": 100, "cien": 100, "ciento": 100,
@@ -80,10 +85,14 @@ def _alternatives(words: Mapping[str, object]) -> str:
 _COINS: Final = r"cents? ?(?:/|(?:an?|per|each|every) (?:hour|h)\b)"
 _NUMBER: Final = rf"(?:(?!{_COINS})(?:{_alternatives({**_UNITS, **_SCALES})}))"
 _PHRASE: Final = rf"{_NUMBER}(?:(?:[ -]+|-i-|[ ]+(?:and|i|y)[ ]+){_NUMBER})*"
+_TIMES_TEN: Final = (
+    r"times (?:ten|10) to the(?: power(?: of)?)?|por (?:diez|10) (?:elevado )?a(?: la)?"
+    r"|per (?:deu|10) (?:elevat )?a(?: la)?"
+)
 _NUMERAL: Final = re.compile(
     rf"(?<![\w·-])(?:"
     rf"(?P<share>{_PHRASE})[ ](?:per ?cent|por ciento|percent)"
-    rf"|(?P<base>\d+(?:[.,]\d+)?|{_PHRASE})[ ]?(?:e|times ten to the|por diez a la|per deu a la)"
+    rf"|(?P<base>\d+(?:[.,]\d+)?|{_PHRASE})[ ]?(?:e|{_TIMES_TEN})"
     rf"[ ]?{_MINUS}[ ]?(?P<exponent>\d+|{_NUMBER})"
     rf"|(?:(?P<times>\d+(?:[.,]\d+)?)[ ]?[x*\u00d7\u00b7][ ]?)?10[ ]?(?:\^|\*\*)?[ ]?"
     rf"(?:[-\u2212]|\u207b)[ ]?(?P<power>[1-9]|[\u2074-\u2079])"
@@ -115,12 +124,19 @@ _SHARED: Final = re.compile(
     rf"(?<![\w-])(?:an?|one|una?|la)[ ](?P<share>{_alternatives(_SHARES)})"
     r"(?=[ ](?:for|as|of|del?|held|kept|per|para|com|como)\b|\s*$|[,.;](?:\s|$))"
 )
+_JOINED: Final = re.compile(r"\b(\w{3,})mil\b")
+#: Two parts of a number without "hundred", as English says sizes.
+_PAIR: Final = re.compile(
+    r"(?<![\w.-])(?P<hundreds>one|two|five|seven|ten|twenty|forty|eighty)[ -]"
+    r"(?P<tens>(?:twenty|thirty|forty|fifty|sixty|ninety)[ -](?:two|four|six|eight)|twelve|sixty)"
+    r"(?![\w-])"
+)
 _PERCENT: Final = re.compile(r"(?<=\d) ?(?:per ?cent|por ciento|percent)\b")
 
 
 def find_numerals(folded: str) -> Iterator[Numeral]:
     """Yield the phrases of a folded text that digits replace, from left to right."""
-    halves = [*_find_halves(folded), *_find_shares(folded)]
+    halves = [*_find_halves(folded), *_find_shares(folded), *_find_pairs(folded)]
     found = [*halves]
     for match in _NUMERAL.finditer(folded):
         digits = _digits(match)
@@ -128,6 +144,15 @@ def find_numerals(folded: str) -> Iterator[Numeral]:
             continue
         found.append(Numeral(start=match.start(), end=match.end(), digits=digits))
     yield from sorted(found, key=lambda numeral: numeral.start)
+
+
+def _find_pairs(folded: str) -> Iterator[Numeral]:
+    """Yield "one twenty-eight" as 128, "ten twenty-four" as 1024."""
+    for match in _PAIR.finditer(folded):
+        last = _amount(match["tens"])
+        if last is not None:
+            number = _UNITS[match["hundreds"]] * _HUNDRED + int(last)
+            yield Numeral(start=match.start(), end=match.end(), digits=str(number))
 
 
 def _find_shares(folded: str) -> Iterator[Numeral]:
@@ -212,7 +237,7 @@ def _amount(text: str) -> float | None:
     if text[0].isdigit():
         return float(text.replace(",", "."))
     total, group, room = 0, 0, _THOUSAND  # `room`: the next word must be smaller
-    for word in _words(text):
+    for word in _words(_JOINED.sub(r"\g<1> mil", text)):
         scale = _SCALES.get(word)
         if scale is None:
             value = _UNITS[word]

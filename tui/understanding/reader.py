@@ -308,8 +308,9 @@ def _read_first(
     yield from read_judged(message)
     yield from read_recomputed(message)
     yield from read_settings(message, draft)
-    yield from read_columns(message, names.columns)
-    mentioned += hide_mentioned(message)
+    columns = list(read_columns(message, names.columns))
+    yield from columns
+    mentioned += hide_mentioned(message, known=bool(columns))
     yield from read_files(message, draft, files)
     yield from read_relative(message, draft, planned)
     yield from read_layers(message, draft)

@@ -50,6 +50,7 @@ _SWITCH: Final = re.compile(rf"{_SAID}(?P<value>{'|'.join(sorted(_ON | _OFF))})(
 _ACTIVATED: Final = re.compile(rf"\b{any_of(WORDS['activate'])}\s+(?:the |el |la )?$")
 _ITEM: Final = r"[`\"'\u201c]?(?:<[^>\s]+>|\[[^\]\s]+\]|[\w./+-]*\w)[`\"'\u201d]?"
 _AND: Final = r"(?:\s*(?:,|\b(?:and|i|y)\b|\+)\s*|(?<=[>\]])\s+(?=[<\[]))"
+_VALUE: Final = re.compile(r"\s*[=:]?\s*\d")
 _ITEMS: Final = re.compile(rf"{_SAID}(?P<value>{_ITEM}(?:(?:{_AND})+{_ITEM})*)")
 _ITEMS_BEFORE: Final = re.compile(rf"(?P<value>{_ITEM}(?:(?:{_AND})+{_ITEM})*){_LINK}$")
 _WORDS_BETWEEN: Final = r"(?:\s+(?!and\b|i\b|y\b|but\b|pero\b)[\w']+){0,6}?"
@@ -371,6 +372,8 @@ def _told(message: Message, start: int, end: int) -> tuple[list[str], int]:
             break
         if not _TELLING.search(written) and is_ordinary(fold(written)):
             break
+        if not _TELLING.search(written) and _VALUE.match(message.folded, start + match.end()):
+            break  # "harness a_b and c, seed 2024": another field
         items.append(written)
         stop = start + match.end()
     return items, stop

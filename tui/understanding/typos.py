@@ -65,6 +65,14 @@ _SHORT: Final = (
         "to",
     ),
     (re.compile(r"(?:(?<=lo )|(?<=hay )|(?<=para )|(?<=tiene ))q(?= [a-z]{2})"), "que"),
+    (
+        re.compile(
+            r"(?:(?<=\bmax)|(?<=\bmin)|(?<=\bpart)|(?<=\bep)|(?<=\bexp)|(?<=\bnum)|(?<=\bact))"
+            r"\.(?= ?[a-z\d|,;])"
+        ),
+        "",
+    ),
+    (re.compile(r"(?<=\d )toks?\b|(?<=[a-z] )toks?\b"), "tokens"),
     (re.compile(rf"(?<![\w-])(?P<width>{'|'.join(_WIDTHS)})(?=[ -]bits?\b)"), None),
 )
 #: Families of models, of which a misspelt name counts before a number: "gema 3", "mistal 7b".

@@ -1,0 +1,58 @@
+"""Signs that people write for words: "top1 >= 0.95", "r -> 64", "r/alpha 128/256"."""
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from ftc.tui.understanding.numerals import Numeral
+
+_LETTERS: Final = {
+    "\u03b1": "alpha",
+    "\u03b2": "beta",
+    "\u03b3": "gamma",
+    "\u03b5": "epsilon",
+    "\u03bb": "lambda",
+    "\u03c4": "temperature",
+}
+_GREEK: Final = re.compile(rf"(?<![a-z\u0370-\u03ff])[{''.join(_LETTERS)}](?![a-z\u0370-\u03ff])")
+#: A sign between a name and its number. Between two numbers it says more: "8 -> 16".
+_BETWEEN: Final = re.compile(
+    r"(?:(?<=[a-z] )|(?<=[a-z]\d ))(?:[-=]>|\u2192|[<>]=|[\u2264\u2265])(?= ?\d)"
+)
+_JOINED: Final = re.compile(r"(?<=[a-z])(?:\u2192|[<>]=|[\u2264\u2265])(?=\d)")
+#: A bound before a number that has its name behind it: "≤1024 new tokens".
+_BOUND: Final = re.compile(r"(?:(?<=^)|(?<=[,;(|] )|(?<=[,;(|]))(?:[<>]=|[\u2264\u2265]) ?(?=\d)")
+#: Dots and bullets that part the settings of a line.
+_BULLET: Final = re.compile(r"(?<=\s)[\u00b7\u2022\u2027\u2219](?=\s)")
+_NUMBER: Final = r"(?:\d+(?:\.\d+)?|\.\d+)(?:e-?\d+)?k?"
+#: Names and their numbers in the same order: "lr/wd 1e-4/0.01", "micro/global batch 1/32".
+_PAIRED: Final = re.compile(
+    r"(?<![\w/.-])(?P<names>[a-z\u03b1-\u03c9][a-z_]*(?:\s?/\s?[a-z\u03b1-\u03c9][a-z_]*)+)"
+    r"(?P<noun> (?:batch(?: size)?|lots?|lotes?))?"
+    rf"(?:\s*[=:]\s*|\s+)(?P<values>{_NUMBER}(?:\s?/\s?{_NUMBER})+)(?![\w/])"
+)
+_SLASH: Final = re.compile(r"\s?/\s?")
+#: Shares of the rows, which have a reader of their own.
+_SPLITS: Final = frozenset({"train", "training"})
+
+
+def find_signs(folded: str) -> Iterator[Numeral]:
+    """Yield the signs of a folded text, each with the words that it means."""
+    for match in _PAIRED.finditer(folded):
+        names, values = _SLASH.split(match["names"]), _SLASH.split(match["values"])
+        if len(names) == len(values) and _SPLITS.isdisjoint(names):
+            noun = match["noun"] or ""
+            pairs = (
+                f"{_LETTERS.get(name, name)}{noun} {value}"
+                for name, value in zip(names, values, strict=True)
+            )
+            yield Numeral(start=match.start(), end=match.end(), digits=", ".join(pairs))
+    for match in _GREEK.finditer(folded):
+        said = _LETTERS[match[0]]
+        after = folded[match.end() : match.end() + 1]
+        yield Numeral(
+            start=match.start(), end=match.end(), digits=f"{said} " if after.isdigit() else said
+        )
+    for pattern, said in ((_BETWEEN, "="), (_JOINED, "="), (_BOUND, ""), (_BULLET, ",")):
+        for match in pattern.finditer(folded):
+            yield Numeral(start=match.start(), end=match.end(), digits=said)
