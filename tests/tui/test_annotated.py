@@ -40,7 +40,8 @@ MISSING: Final[Mapping[str, tuple[str, ...]]] = {
     "base without name": ("name",),
     "base without name and model": ("name", "model"),
 }
-LEAST_RIGHT: Final = 0.84
+#: Of those that were held out, a third are sentences of settings and of prose with many fields.
+LEAST_RIGHT: Final = {"known": 0.94, "held out": 0.8, "told": 0.99}
 
 pytestmark = pytest.mark.prove
 
@@ -120,5 +121,5 @@ def test_most_utterances_are_understood(observer: Observer, half: str) -> None:
         scores[score] += 1
         if score == "wrong":
             wrong.append((entry["say"], record["applied"]))
-    assert scores["right"] >= LEAST_RIGHT * len(entries), scores
+    assert scores["right"] >= LEAST_RIGHT[half] * len(entries), scores
     assert not wrong

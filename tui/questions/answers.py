@@ -14,7 +14,7 @@ from ftc.tui.questions.choices import slug
 from ftc.tui.understanding.certainty import strip_welcome
 from ftc.tui.understanding.exports import read_bits
 from ftc.tui.understanding.lexicon import WORDS, any_of
-from ftc.tui.understanding.message import fold
+from ftc.tui.understanding.message import Message, fold
 from ftc.tui.understanding.numbers import as_written, read_number
 from ftc.tui.understanding.reader import read, strip_correction
 from ftc.tui.understanding.reading import Change, Names, Reading
@@ -135,7 +135,7 @@ def _fitting(schema: Mapping[str, Any], text: str) -> Any:
         return next((v for v in choices if fold(str(v)) == folded), None)
     kinds = types_of(schema)
     if "integer" in kinds or "number" in kinds:
-        number = read_number(fold(text))
+        number = read_number(Message(text).folded)
         return None if number is None else as_written(number)
     if "string" in kinds and _is_short(text):
         pattern = schema.get("pattern")

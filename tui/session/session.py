@@ -53,6 +53,7 @@ from ftc.tui.understanding.reading import (
     Reading,
 )
 from ftc.tui.understanding.sentences import is_question
+from ftc.tui.understanding.vague import find_vague
 
 _MOST_KEYS: Final = 40
 #: What begins the plan's names of an adapter's values.
@@ -238,7 +239,8 @@ class Session(Conversation):
     def _wished(self, text: str) -> Choice | None:
         """Return the question that plain words hint at, once a model or data is named."""
         begun = self.draft.has("/model/id") or self.draft.has("/data/source")
-        return find_wished(text[:_LONGEST_WISH]) if begun else None
+        said = text[:_LONGEST_WISH]
+        return (find_vague(said) or find_wished(said)) if begun else None
 
     def _take(self, reading: Reading, text: str) -> list[Line]:
         if reading.request is not None:

@@ -6,7 +6,7 @@ from typing import Final, get_args
 
 from ftc.spec.sections import GgufType
 from ftc.tui.understanding.lexicon import CORRECTING, WORDS, any_of
-from ftc.tui.understanding.message import Message, fold
+from ftc.tui.understanding.message import Message
 from ftc.tui.understanding.reading import Change
 
 #: Every type by its name with any separators, then by its common short names.
@@ -41,6 +41,8 @@ _TRAINS: Final = re.compile(
 )
 #: "no export", "sense exportar": no file at all.
 _NO_EXPORT: Final = re.compile(rf"\b{any_of(WORDS['no_export'])}(?!\w)")
+#: "no GGUF of 4 bits" leaves others.
+_OF_BITS: Final = re.compile(rf"\s+(?:of|in|at|de|a|en|amb|con)\s+{_WIDTH}[ -]?bits?\b")
 #: "q4_k_m... no wait, q8".
 _CORRECTED: Final = re.compile(CORRECTING)
 #: "I'd rather have q5 than q4".
@@ -82,7 +84,8 @@ def read_exports(message: Message, have: Sequence[str]) -> Iterator[Change]:
         words, wanted = message.words(*match.span()), not message.denied(match.start())
         yield Change(pointer="/export/adapter", value=wanted, words=words)
     found = sorted(_find(message))
-    if not found and (none := _NO_EXPORT.search(message.folded)):
+    none = None if found else _NO_EXPORT.search(message.folded)
+    if none is not None and not _OF_BITS.match(message.folded, none.end()):
         message.cross_out(*none.span())
         yield Change(pointer="/export/types", value=[], words=message.words(*none.span()))
         return
@@ -131,7 +134,7 @@ def _without_replaced(message: Message, found: list[Found]) -> list[Found]:
 
 def read_bits(text: str) -> tuple[str, ...]:
     """Return the types that a text names by their bits alone, such as "4 bits, please"."""
-    folded = fold(text)
+    folded = Message(text).folded
     found = _BITS.search(folded)
     is_bare = found is not None and len(re.findall(r"\w+", folded)) <= _BARE_WORDS
     if found is None or not is_bare:

@@ -53,7 +53,7 @@ _LISTED: Final = re.compile(
     rf"(?<!\w){_COLUMN}(?:{_CALLED} |\s?[:=]\s?)(?P<names>{_IN_QUOTES}(?:{_LINK}{_IN_QUOTES})*"
     rf"|{_NAME}(?:\s?/\s?{_NAME}){{1,4}}|{_NAME}(?:(?:\s*,\s*{_NAME})*{_JOIN}{_NAME})?"
     r"(?=\s*(?:$|[,.;:!?()\n=])"
-    rf"|\s+(?:{_VERBS}|for)\b"
+    rf"|\s+(?!es diu|se llama|is called|is named)(?:{_VERBS}|for)\b"
     rf"|\s+(?:and|i|y|e)\s+{_OWN}))"
 )
 #: A name that is no word, without quotes.
@@ -62,6 +62,7 @@ _CODED: Final = re.compile(r"(?<![\w./\\-])[a-z]+(?:_[a-z\d]+)+(?<!_proj)(?![\w/
 _OF_FILE: Final = re.compile(
     rf"\.(?:csv|tsv|jsonl?|parquet|xlsx)\s*[(\[:]\s*(?P<names>{_NAME}(?:\s?/\s?{_NAME}){{1,4}})(?![\w/])"
 )
+_TOGETHER: Final = re.compile(rf"{_LINK}(?:an? |the |una? |l[ao]s? |els? |les )?")
 #: Two or more names in quotes, one behind the other.
 _QUOTED_LIST: Final = re.compile(
     rf"(?<!\w)(?P<names>{_IN_QUOTES}(?:(?:{_LINK}|,? (?:or|o) ){_IN_QUOTES})+)(?!\w)"
@@ -125,6 +126,9 @@ _SCORED: Final = frozenset({"embed", "rerank"})
 #: Objectives whose rows have a prompt and its answer, mostly in this order.
 _ANSWERED: Final = frozenset({None, "sft", "classification", *_SCORED})
 _OBJECTIVE: Final = "/objective/type"
+#: The columns of preference pairs.
+_ANSWERS: Final = frozenset({"chosen", "rejected"})
+_PAIR: Final = _ANSWERS | {"prompt"}
 #: The columns of rows with votes, in their usual order.
 _VOTED: Final = ("prompt", "completion", "label")
 #: "liked" and "not_liked": the answers of a preference.
@@ -238,10 +242,14 @@ def _complete(
         roles[:] = [role or own for role, own in zip(roles, _VOTED, strict=True)]
     known = {*taken, *filter(None, roles)}
     open_places = [place for place, role in enumerate(roles) if role is None]
+    missing = _PAIR - known
+    if len(open_places) == len(missing) == 1 and known & _ANSWERS:
+        roles[open_places[0]] = next(iter(missing))
+        return
     if len(open_places) == 1:
         if len(known) == 1 and (other := _OTHER.get(next(iter(known)))) is not None:
             roles[open_places[0]] = other
-        elif known in ({"chosen", "rejected"}, {"completion", "label"}):
+        elif known == {"completion", "label"}:
             roles[open_places[0]] = "prompt"
         elif not known and objective == "cpt":
             roles[open_places[0]] = "text"
@@ -307,8 +315,8 @@ def _find_mentions(message: Message, *, known: bool) -> list[Mention]:
     if _COLUMN_WORD.search(text) is not None or _OF_FILE.search(text) is not None:
         mentions = [each for each in mentions if each.role or each.name not in _OF_FORMS]
         return [each for each in mentions if each.sure or each.role is not None]
-    placed = sum(each.sure for each in mentions) >= _TWO
-    known = known or placed or any(each.role is not None for each in mentions)
+    several = sum(each.sure for each in mentions) >= _TWO
+    known = known or several or any(each.role is not None for each in mentions)
     return [each for each in mentions if each.told or (each.sure and (each.role or known))]
 
 
@@ -330,9 +338,11 @@ def _quoted_lists(text: str) -> Iterator[re.Match[str]]:
 
 def _respective(before: str, count: int) -> Sequence[str | None]:
     """Return the roles of several names if the words before tell one of each, in their order."""
-    told = [role for *_, role in _search(_STOP.split(before)[-1], {})]
-    every = len(told) == count > 1 and len(set(told)) == count
-    return told if every else [None] * count
+    text = _STOP.split(before)[-1]
+    told = _search(text, {})
+    roles = [role for *_, role in told]
+    joined = len(told) > 1 and _TOGETHER.fullmatch(text, told[-2][1], told[-1][0]) is not None
+    return roles if joined and len(roles) == len(set(roles)) == count else [None] * count
 
 
 def _coordinated(text: str) -> Iterator[Span]:

@@ -32,7 +32,7 @@ _COMMON: Final = frozenset(
     | {"prompt", "text", "adapter", "merged", "vllm", "gguf", "off", "copy", "server", "exact"}
     | {"head", "embeddings", "completion", "feedback", "preference", "local", "true", "false"}
 )
-_SHORTEST: Final = 3
+_SHORTEST: Final = 4
 _DEPTH: Final = 2
 #: The fewest fields of a line whose parts may be bare values.
 _FEWEST: Final = 2

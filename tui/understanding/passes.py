@@ -61,7 +61,7 @@ _GROUPED: Final = re.compile(
 #: "check on it every hundred steps": how often, whatever the verb.
 _OFTEN: Final = re.compile(
     rf"\b(?:every|each|cada)\s+(?P<number>{NUMBER})\s+(?:training )?"
-    r"(?:steps|passos|pasos|iterations)\b"
+    r"(?:steps|updates|passos|pasos|iterations|actualitzacions|actualizaciones)\b"
 )
 
 

@@ -47,7 +47,7 @@ from ftc.tui.understanding.reading import (
 from ftc.tui.understanding.relative import read_relative, scale_fractions
 from ftc.tui.understanding.requests import read_request
 from ftc.tui.understanding.retracted import drop_retracted, revise
-from ftc.tui.understanding.sentences import is_about_later, split_sentences
+from ftc.tui.understanding.sentences import is_about_later, proposes, split_sentences
 from ftc.tui.understanding.served_exports import read_served
 from ftc.tui.understanding.settings import read_settings
 from ftc.tui.understanding.shorthand import read_shorthand, settle_batches
@@ -92,6 +92,15 @@ _TEACHER, _TEACHER_WIDTH = "/objective/teacher/id", "/objective/teacher/quantiza
 _WIDTH: Final = re.compile(r"\bbits?\b")
 _LORA: Final = re.compile(r"(?i)lora\b")
 _OBJECTIVE: Final = re.compile(r"(?i)(dpo|kto|orpo|cpo|simpo|grpo|rloo)\b")
+_FORM: Final = "/data/form"
+_OF_ROWS: Final = re.compile(
+    r"\b(?:rows?|data|formats?|forms?|files?|messages?|columns?|fil(?:a|es)|dades|fitxers?|arxius?"
+    r"|missatges?|column(?:a|es|as)|filas|datos|formatos?|ficheros?|archivos?|mensajes?)\b"
+)
+#: Fields that a question may propose.
+_PROPOSED: Final = frozenset(
+    {"/model/id", "/objective/type", "/method/type", "/hardware/gpu", "/hardware/count"}
+)
 _UNSURE: Final = "unsure"
 _NOTHING: Final[Mapping[str, Any]] = {}
 _NO_NAMES: Final = Names()
@@ -131,13 +140,13 @@ def read(
     said = _completed(_moved(found, message, draft), text, draft, planned)
     told = said
     if about is None:
-        told, about = _outside_questions(text, said)
+        told, about = _outside_questions(text, said, draft)
         if about is None and not told and _only_asks(text):
             about = text.strip()
     told = _with_described_file(settle(text, drop_retracted(text, revise(text, told))))
     if not said and about is None and (hinted := find_hinted(message, text)) is not None:
         told.append(hinted)
-    told = _ask_unlicensed(text, told, said)
+    told = _ask_unlicensed(text, _without_chats(told, draft, message), said)
     doubtful = [each for each in told if isinstance(each, Change) and is_doubtful(each)]
     changes = {
         each.pointer: each for each in told if isinstance(each, Change) and each not in doubtful
@@ -238,6 +247,21 @@ def _with_described_file(told: Sequence[Change | Choice]) -> list[Change | Choic
         else each
         for each in told
     ]
+
+
+def _without_chats(
+    told: Sequence[Change | Choice], draft: Mapping[str, Any], message: Message
+) -> Sequence[Change | Choice]:
+    """Return what was told without the rows' form, where a chat is mentioned and no rows are.
+
+    "In a long chat only the last reply should count" says nothing of the form of known data.
+    """
+    about_rows = value_at(draft, "/data/source") is None or _OF_ROWS.search(message.plain)
+    if about_rows or any(
+        each.pointer.startswith("/data/") and each.pointer != _FORM for each in told
+    ):
+        return told
+    return [each for each in told if each.pointer != _FORM]
 
 
 def _ask_unlicensed(
@@ -393,16 +417,30 @@ def _only_asks(text: str) -> bool:
 
 
 def _outside_questions(
-    text: str, said: Sequence[Change | Choice]
+    text: str, said: Sequence[Change | Choice], draft: Mapping[str, Any]
 ) -> tuple[list[Change | Choice], str | None]:
-    """Return what is not part of a question, and the first question about the rest."""
-    asking = [sentence for sentence in split_sentences(text) if sentence.asks]
+    """Return what is not part of a question, and the first question about the rest.
+
+    Beside what is told, a question may propose what the draft lacks: "Could Gemma 2B learn that?".
+    """
+    sentences = list(split_sentences(text))
+    asking = [sentence for sentence in sentences if sentence.asks]
+    outside = len(asking) < len(sentences)
     told: list[Change | Choice] = []
     about = None
     for each in said:
         place = find_words(text, each.words)
         inside = [one for one in asking if one.start <= place < one.end]
-        if not inside or is_endorsed(fold(text[inside[0].end :]), 0):
+        if (
+            not inside
+            or is_endorsed(fold(text[inside[0].end :]), 0)
+            or (
+                outside
+                and each.pointer in _PROPOSED
+                and value_at(draft, each.pointer) is None
+                and proposes(text[inside[0].start : inside[0].end])
+            )
+        ):
             told.append(each)
         elif about is None:
             about = text[inside[0].start : inside[0].end].strip()

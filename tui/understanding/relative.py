@@ -188,14 +188,20 @@ def _read_pairs(
             end, other = following.end, following.pointer
         if match is None or "\x00" in message.folded[each.start : end]:
             continue
-        before = Message(message.words(0, each.start))
-        said = {
-            one.pointer: one.value for one in read_quantities(before) if isinstance(one, Change)
-        }
         words = message.words(each.start, end)
+        said = {
+            **_said(message.words(end, len(message.folded))),
+            **_said(message.words(0, each.start)),
+        }
         now = said.get(other, _present(other, draft, planned))
         message.cross_out(each.start, end)
         yield _scaled(each.pointer, now, _factor(match), words)
+
+
+def _said(text: str) -> Mapping[str, Any]:
+    """Return the numbers that a part of a message gives to fields."""
+    found = read_quantities(Message(text))
+    return {each.pointer: each.value for each in found if isinstance(each, Change)}
 
 
 def _factor(match: re.Match[str]) -> float:

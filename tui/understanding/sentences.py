@@ -17,6 +17,15 @@ _REQUEST: Final = re.compile(rf"^[\s\u00bf]*{any_of(_ASKING['please'])}\b")
 #: "I have a 4080 and a file, could you set up a training with Qwen?".
 _REQUEST_BEHIND: Final = re.compile(rf"[,;:]\s*{any_of(_ASKING['please'])}\b")
 _OPENING: Final = re.compile(rf"^[\s\u00bf]*{any_of(_ASKING['opening'])}\b")
+#: What asks for a fact, a comparison or advice.
+_SEEKS: Final = re.compile(
+    r"^(?:how|what|which|why|when|where|who|is|are|was|does|do|did|should|must|has|have"
+    r"|quin(?:a|s|es)?|quant(?:a|s|es)?|com|per que|on|qui|es|son|cal|hauria|hi ha"
+    r"|cual(?:es)?|cuant[oa]s?|que|como|por que|donde|quien|debo|deberia|hay)\b"
+    r"|\b(?:or|o|vs|versus|better|worse|best|enough|fits?|faster|slower|cheaper|worth|difference"
+    r"|instead|millor|pitjor|prou|hi cap|mejor|peor|suficiente?|cabe|cabria|diferenci\w+"
+    r"|val[ae]? la pena)\b"
+)
 _TAG: Final = re.compile(rf"[,\s]+{any_of(_ASKING['tag'])}\s*\?+$")
 _TRAINING: Final = re.compile(rf"\b{any_of(_ASKING['training'])}\b")
 _LATER: Final = re.compile(rf"\b{any_of(_ASKING['later'])}\b")
@@ -45,6 +54,15 @@ def is_question(sentence: str) -> bool:
     if _REQUEST.match(folded) or _REQUEST_BEHIND.search(folded) or _TAG.search(folded):
         return False
     return folded.endswith("?") or "\u00bf" in sentence or _OPENING.match(folded) is not None
+
+
+def proposes(question: str) -> bool:
+    """Return whether a question proposes what it names: "Could Gemma 2B learn that?".
+
+    One that asks for a fact, a comparison or advice proposes nothing.
+    """
+    folded = fold(question).strip(" \u00bf\u00a1")
+    return _SEEKS.search(_LEAD.sub("", folded)) is None
 
 
 def is_about_later(folded: str) -> bool:

@@ -72,6 +72,14 @@ _SHORT: Final = (
         ),
         "",
     ),
+    (
+        re.compile(r"(?<![\w-])gc(?:kpt|heck)?(?=(?:=| )(?:on|off|every|cada|true|false)\b)"),
+        "grad ckpt",
+    ),
+    (
+        re.compile(r"(?<=\d )tok(?:en)?s?\s?/\s?(?:resp\w*|answer|reply|completion)"),
+        "answer tokens",
+    ),
     (re.compile(r"(?<=\d )toks?\b|(?<=[a-z] )toks?\b"), "tokens"),
     (re.compile(rf"(?<![\w-])(?P<width>{'|'.join(_WIDTHS)})(?=[ -]bits?\b)"), None),
 )
