@@ -1,5 +1,6 @@
 """The number that a text means: a percentage, a decimal comma, a unit, or a number in words."""
 
+import math
 import re
 from collections.abc import Mapping
 from typing import Final
@@ -77,9 +78,10 @@ def is_grouped(written: str) -> bool:
 
 def _number(written: str) -> float | None:
     try:
-        return float(with_point(written))
+        number = float(with_point(written))
     except ValueError:
         return None
+    return number if math.isfinite(number) else None
 
 
 def _whole(number: float) -> int | float:
