@@ -84,12 +84,9 @@ def _read_bytes(source: str, most_bytes: int) -> bytes | Finding:
                 raw = file.read(most_bytes + 1)
     except FileNotFoundError:
         path = Path(source)
-        near = nearest(path.name, _list_specs(path.parent))
-        return MISSING.finding(
-            help="near" if near else "",
-            name=shown(source),
-            near=shown(near or ""),
-        )
+        beside = {Path(name).stem: name for name in _list_specs(path.parent)}
+        near = beside.get(nearest(path.stem, beside) or "", "")
+        return MISSING.finding(help="near" if near else "", name=shown(source), near=shown(near))
     except IsADirectoryError:
         return _folder(source)
     except (OSError, ValueError) as error:
