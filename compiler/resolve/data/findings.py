@@ -12,7 +12,7 @@ from ftc.compiler.resolve.content.scan import Scan
 from ftc.compiler.resolve.data.score_scale import ScoreScale
 from ftc.compiler.resolve.local_paths import LfsPointer
 from ftc.compiler.resolve.rows.reader import PACKED, FileKind
-from ftc.compiler.resolve.rows.roles import Roles, Unassigned, assign_roles
+from ftc.compiler.resolve.rows.roles import Roles, Unassigned, assign_roles, columns_of_text
 from ftc.spec.finding import Finding
 from ftc.spec.message import Message, reason_of
 from ftc.spec.sections import Columns, FileFormat, Form, ObjectiveType
@@ -249,7 +249,7 @@ def empty(source: WholeSource, kind: FileFormat, rows: int) -> Finding:
     )
 
 
-def unusable(source: WholeSource, scan: Scan, objective: ObjectiveType) -> Finding:
+def unusable(source: WholeSource, scan: Scan, objective: ObjectiveType, roles: Roles) -> Finding:
     """Say what is wrong with the rows, the commonest reasons first.
 
     An objective without images has no place for those that messages refer to.
@@ -265,13 +265,13 @@ def unusable(source: WholeSource, scan: Scan, objective: ObjectiveType) -> Findi
         if fault == "refused" and scan.refusal
         else Message("fault.image_objective", {"count": rows, "objective": objective})
         if fault == "image_count" and not OBJECTIVES[objective].sees
-        else Message(f"fault.{fault}", {"count": rows})
+        else Message(f"fault.{fault}", {"count": rows, "columns": columns_of_text(roles)})
         for fault, rows in often
     )
     first = often[0][0] if often else ""
     strange = sorted(scan.strange_roles, key=lambda name: (-scan.strange_roles[name], name))
     helps = {"refused": "refused", "image_url": "urls", "no_score": "scores"}
-    helps |= {"no_label": "verdicts"}
+    helps |= {"no_label": "verdicts", "unreadable": "unreadable"}
     helps |= dict.fromkeys(("image_missing", "image_outside"), "paths")
     if strange:
         helps["unknown_role"] = "roles"
