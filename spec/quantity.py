@@ -48,15 +48,20 @@ def read_quantity(text: str) -> int | float | None:
     text = text[: _LONGEST + 1].strip()
     if len(text) > _LONGEST:
         return None
-    first, _, rest = text.casefold().partition(" ")
-    if first in _WORDS and len(rest.split()) <= 1:
-        return _WORDS[first]
+    first, _, rest = text.partition(" ")
+    if len(rest.split()) <= 1 and (number := read_word(first)) is not None:
+        return number
     match = _WRITTEN.fullmatch(text)
     if match is None:
         return None
     number = _number(match[1])
     factor = _UNITS.get(match[2].casefold(), 1)
     return None if number is None else _whole(number * factor)
+
+
+def read_word(word: str) -> int | None:
+    """Return the small number that a word of one of the three languages names."""
+    return _WORDS.get(word.casefold())
 
 
 def with_point(written: str) -> str:
