@@ -112,11 +112,11 @@ _USUAL: Final[tuple[tuple[Form, Mapping[str, tuple[str, ...]]], ...]] = (
     ("prompt", {"prompt": (*_PROMPTS, "instruction", *_CONVERSATIONS)}),
 )
 
-#: Names of columns that hold answers, or explain them.
 #: The roles of which a row needs a text, in the order of a row.
 _OF_TEXT: Final = (
     *("messages", "prompt", "instruction", "text", "chosen", "rejected", "completion", "output"),
 )
+#: Names of columns that hold answers, or explain them.
 _ANSWERS: Final = frozenset(
     name
     for form, usual in _USUAL
