@@ -152,7 +152,8 @@ def _may_hold(found: str, value: Any, pointer: str) -> bool:
 def _by_word(key: str, section: Mapping[str, Any], pointer: str, schema: Schema) -> Meant | None:
     """Find the one field of the section of which the value, or else the key, is a word."""
     free = {name: words_of(it) for name, it in schema["properties"].items() if name not in section}
-    for word, safety in ((section[key], "unsafe"), (key.casefold(), None)):
+    said: tuple[tuple[Any, Safety | None], ...] = ((section[key], "unsafe"), (key.casefold(), None))
+    for word, safety in said:
         owners = [name for name, words in free.items() if word in words and word != "auto"]
         if len(owners) == 1:
             return Meant(pointer=f"{pointer}/{owners[0]}", safety=safety)

@@ -49,8 +49,8 @@ def read_quantity(text: str) -> int | float | None:
     if len(text) > _LONGEST:
         return None
     first, _, rest = text.partition(" ")
-    if len(rest.split()) <= 1 and (number := read_word(first)) is not None:
-        return number
+    if len(rest.split()) <= 1 and (word := read_word(first)) is not None:
+        return word
     match = _WRITTEN.fullmatch(text)
     if match is None:
         return None

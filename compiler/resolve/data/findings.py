@@ -6,13 +6,13 @@ from dataclasses import fields
 from difflib import SequenceMatcher
 from typing import Final
 
-from ftc.compiler.knowledge.objectives import OBJECTIVES
+from ftc.compiler.knowledge.objectives import OBJECTIVES, compares_texts
 from ftc.compiler.resolve import explanations
 from ftc.compiler.resolve.content.scan import Scan
 from ftc.compiler.resolve.data.score_scale import ScoreScale
 from ftc.compiler.resolve.local_paths import LfsPointer
 from ftc.compiler.resolve.rows.reader import PACKED, FileKind
-from ftc.compiler.resolve.rows.roles import Roles, Unassigned, assign_roles, columns_of_text
+from ftc.compiler.resolve.rows.roles import NEEDED, Roles, Unassigned, assign_roles, columns_of_text
 from ftc.spec.finding import Finding
 from ftc.spec.message import Message, reason_of
 from ftc.spec.sections import Columns, FileFormat, Form, ObjectiveType
@@ -61,11 +61,11 @@ def unassigned(
         meant = None  # the form, the names or the prompts say what is to be trained on
     if meant is not None:
         help_, fix = "meant", ({"op": "add", "path": "/objective/type", "value": meant},)
-    elif why.roles:
+    elif why.roles and (why.form is not None or not fits):
         help_ = "" if why.form is not None else "form"
     elif guess is not None and fits:
         named = {"prompt": guess[0]} | ({"completion": guess[1]} if guess[1] else {})
-        help_ = "guess" if guess[1] else "prompts"
+        help_ = "pairs" if compares_texts(objective) else "guess" if guess[1] else "prompts"
         fix = ({"op": "add", "path": source.at("columns"), "value": named},)
     return explanations.NO_ROLES.finding(
         message="form" if why.form is not None else "objective" if why.roles else "",
@@ -75,12 +75,18 @@ def unassigned(
         name=source.source,
         columns=tuple(columns[:20]),
         form=why.form or "",
-        roles=why.roles,
+        roles=why.roles or _needed(objective),
         objective=objective,
         meant=meant or "",
         prompt=guess[0] if guess else "",
         completion=(guess[1] or "") if guess else "",
     )
+
+
+def _needed(objective: ObjectiveType) -> tuple[str, ...]:
+    """Return the roles that a row needs at least for an objective, in its plainest form."""
+    forms = OBJECTIVES[objective].forms
+    return NEEDED["prompt_completion" if "prompt_completion" in forms else forms[0]]
 
 
 def _find_two_roles(named: Columns) -> tuple[str, str, str] | None:
