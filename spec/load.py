@@ -22,7 +22,6 @@ from ftc.spec.file_explanations import (
 )
 from ftc.spec.finding import Finding
 from ftc.spec.message import reason_of
-from ftc.spec.nearest import nearest
 from ftc.spec.problems import Reading
 from ftc.spec.quote import shown
 from ftc.spec.secrets import find_secrets
@@ -83,6 +82,8 @@ def _read_bytes(source: str, most_bytes: int) -> bytes | Finding:
             with Path(source).open("rb") as file:
                 raw = file.read(most_bytes + 1)
     except FileNotFoundError:
+        from ftc.spec.nearest import nearest  # noqa: PLC0415 - not needed for a spec that is there
+
         path = Path(source)
         beside = {Path(name).stem: name for name in _list_specs(path.parent)}
         near = beside.get(nearest(path.stem, beside) or "", "")
