@@ -156,14 +156,14 @@ def _write(path: Path, text: str) -> None:
         ) from None
 
 
-def list_requirements(points: Sequence[Point]) -> tuple[str, ...]:
-    """Return a file of requirements for each environment that the points need."""
+def list_requirements(points: Sequence[Point]) -> Mapping[str, str]:
+    """Return a file of requirements for each environment that the points need, by its text."""
     found: dict[str, str] = {}
     for point in points:
         for file in point.outcome.files:
             if file.name == "requirements.txt":
                 found.setdefault(file.text, f"{point.folder}/{file.name}")
-    return tuple(found.values())
+    return found
 
 
 def _index(places: Mapping[str, Mapping[str, str]]) -> str:

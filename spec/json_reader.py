@@ -22,6 +22,7 @@ from ftc.spec.file_explanations import (
     TRAILING_COMMA,
 )
 from ftc.spec.problems import LONGEST_NUMBER, Problems, Reading, StopReading
+from ftc.spec.quantity import is_grouped, read_quantity, with_point
 from ftc.spec.quote import shown
 
 # the standard library's string reader, which is missing from its type stubs
@@ -32,8 +33,16 @@ _COMMENT = re.compile(r"//[^\n]*|#[^\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 _WORD = re.compile(r"(?:(?!//|/\*)[^\s,:\[\]{}\"'#])+")
 _SINGLE = re.compile(r"'((?:[^'\\\n]|\\.)*)'")
+_DOUBLE = re.compile(r'"((?:[^"\\\n]|\\.)*)"')
+# a drive, a share, a folder, or names with an extension and nothing that a pattern has
+_PATH = re.compile(r"[A-Za-z]:\\|\\\\|\.{1,2}\\|[^^$*+?()\[\]{}|<>:/]+\.\w+\Z")
+# what may follow a number of an object and is neither a comma and a key nor its end
+_DECIMALS = re.compile(r"(?:,\d+)+(?=\s*(?:[,}]|\Z))")
+_UNIT = re.compile(r"[ \t]*(?:%|[^\W\d_]+)(?=\s*(?:[,}\]]|\Z))")
+_YAML = re.compile(r"(?:\s|#[^\n]*\n)*(?:---\s|[\w$.-]+[ \t]*:(?:\s|\Z))")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _WORDS = {"true": True, "false": False, "null": None}
+_INFINITE = {"nan", "inf", "infinity"}
 _MEANT = {"none": "null", "undefined": "null", "nil": "null", "yes": "true", "no": "false"}
 
 
@@ -59,7 +68,12 @@ class _Reader:
     places: dict[str, Place] = field(default_factory=dict)
 
     def document(self) -> Any:
+        if _YAML.match(self.text):
+            raise self.broken("yaml")
         self.skip()
+        word = self.text[self.at : self.end(_WORD)]
+        if word and not word.startswith(tuple("-0123456789")) and not self.is_word(word):
+            raise self.broken("neither")
         value = self.value("", 0, None)
         self.skip()
         if self.at < len(self.text):
@@ -94,10 +108,37 @@ class _Reader:
         if letter and letter in "\"'":
             return self.string(pointer)
         match = _NUMBER.match(self.text, self.at)
+        if match and depth and (foreign := self.foreign_number(match, pointer, key)) is not None:
+            return foreign
         if match and not _WORD.match(self.text, match.end()):
             self.at = match.end()
             return self.number(match, pointer)
         return self.word(pointer)
+
+    def foreign_number(
+        self, match: re.Match[str], pointer: str, key: int | None
+    ) -> int | float | None:
+        """Report a number with a decimal comma or a unit, and return what it means."""
+        start = match.start()
+        decimals = _DECIMALS.match(self.text, match.end()) if key is not None else None
+        rest = decimals or _UNIT.match(self.text, match.end())
+        if rest is None:
+            return None
+        written = self.text[start : rest.end()]
+        if (meant := read_quantity(written)) is None:
+            return None
+        self.at = rest.end()
+        kind = "unit" if not decimals else "grouped" if is_grouped(written) else "comma"
+        self.problems.add(
+            FOREIGN_WORD,
+            start,
+            help=kind,
+            pointer=pointer,
+            word=shown(written),
+            meant=json.dumps(meant) if kind == "unit" else shown(with_point(written)),
+            decimal=shown(written.replace(",", ".")),
+        )
+        return meant
 
     def object(self, pointer: str, depth: int) -> dict[str, Any]:
         start, members = self.at, dict[str, Any]()
@@ -172,11 +213,29 @@ class _Reader:
         try:
             value, self.at = scanstring(self.text, start + 1)
         except json.JSONDecodeError as error:
+            if "escape" in error.msg and (match := _DOUBLE.match(self.text, start)):
+                self.at = match.end()
+                return self.backslashes(match[1], error.pos, pointer)
             raise self.broken_string(error, start) from None
         if _SURROGATE.search(value):
             self.problems.add(SURROGATE, start, pointer=pointer)
             return _SURROGATE.sub("\ufffd", value)
         return value
+
+    def backslashes(self, written: str, at: int, pointer: str) -> str:
+        """Report a string with backslashes that are no escapes, and return what it means."""
+        plain = written.replace("\\\\", "\\")
+        is_path = _PATH.match(plain) is not None
+        better = plain.replace("\\", "/" if is_path else "\\\\")
+        self.problems.add(
+            BROKEN_JSON,
+            at,
+            message="escape",
+            help="path" if is_path else "escape",
+            pointer=pointer,
+            better=shown(better),
+        )
+        return _SURROGATE.sub("\ufffd", better if is_path else plain)
 
     def single_quoted(self, pointer: str) -> str:
         start, match = self.at, _SINGLE.match(self.text, self.at)
@@ -193,7 +252,7 @@ class _Reader:
             broken = self.text[error.pos : error.pos + 1] in "\r\n"
             kind = "line" if broken else "control"
             return self.problems.stop(BROKEN_JSON, error.pos, message=kind, help=kind)
-        return self.problems.stop(BROKEN_JSON, error.pos, message="escape", help="escape")
+        return self.problems.stop(BROKEN_JSON, error.pos, message="escape", help="backslash")
 
     def number(self, match: re.Match[str], pointer: str) -> int | float | None:
         written = match[0]
@@ -220,11 +279,11 @@ class _Reader:
         if not written:
             letter = self.peek()
             raise self.broken("value" if letter else "end", letter=letter)
-        if written.lstrip("+-").lower() in {"nan", "inf", "infinity"}:
+        if written.lstrip("+-").lower() in _INFINITE:
             self.not_finite(start, written, pointer)
             return None
         meant = _MEANT.get(written.lower(), written.lower())
-        known = meant in _WORDS
+        known = self.is_word(written)
         self.problems.add(
             FOREIGN_WORD,
             start,
@@ -234,6 +293,12 @@ class _Reader:
             meant=meant,
         )
         return _WORDS[meant] if known else written
+
+    @staticmethod
+    def is_word(written: str) -> bool:
+        """Return whether JSON, or a language like it, has this word for a value."""
+        word = written.lower()
+        return _MEANT.get(word, word) in _WORDS or word in _INFINITE
 
     def broken(self, kind: str, **values: str) -> StopReading:
         return self.problems.stop(BROKEN_JSON, self.at, message=kind, help=kind, **values)

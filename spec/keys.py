@@ -6,19 +6,22 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, Final
 
+from ftc.spec.expectation import accepts_type, words_of
 from ftc.spec.explanations import MISSING_KEY, PLANNED_FIELD, UNKNOWN_KEY
 from ftc.spec.finding import Finding, Safety
 from ftc.spec.message import Message
 from ftc.spec.nearest import is_certain, is_likely, nearest
 from ftc.spec.normal import lengthen
 from ftc.spec.pointer import dotted, join, parent, split
+from ftc.spec.quantity import read_quantity
 from ftc.spec.quote import shown
-from ftc.spec.schema import Schema, fields, read_planned
+from ftc.spec.schema import Schema, branches, fields, fields_by_pointer, read_planned
 from ftc.spec.verdict import is_valid
 
 _MOST_KEYS: Final = 50
 #: The keys of a reward of which each reward has one.
 _KINDS: Final = ("match", "regex", "json_schema", "functions")
+_COLUMNS: Final = "/data/columns"
 _ABSENT: Final = object()
 
 
@@ -40,7 +43,7 @@ def unknown_keys(
     """Yield a finding for each key of the section that is not in its schema."""
     for key in _unknown(section, schema):
         here = pointer + join([key])
-        meant = _meant(key, section[key], pointer, schema)
+        meant = _meant(key, section, pointer, schema)
         planned = _planned(meant.pointer if meant else here)
         if planned is not None:
             name = dotted(meant.pointer if meant else here)
@@ -80,7 +83,7 @@ def missing_keys(pointer: str, section: Mapping[str, Any], schema: Schema) -> It
     misspelt = {
         meant.pointer
         for key in _unknown(section, schema)
-        if (meant := _meant(key, section[key], pointer, schema)) is not None
+        if (meant := _meant(key, section, pointer, schema)) is not None
     }
     for key in schema["required"]:
         here = f"{pointer}/{key}"
@@ -94,12 +97,13 @@ def _unknown(section: Mapping[str, Any], schema: Schema) -> list[str]:
     return [key for key in section if key not in schema["properties"]][:_MOST_KEYS]
 
 
-def _meant(key: str, value: Any, pointer: str, schema: Schema) -> Meant | None:
-    """Find the field by alias, by its name in other sections, then by similarity in this one.
+def _meant(key: str, section: Mapping[str, Any], pointer: str, schema: Schema) -> Meant | None:
+    """Find the field by alias, by its name in other sections, by similarity, or by a word.
 
     An alias is certain if the field takes the value, unless other programs mean another quantity by
-    it (`x-aliases-differ`).
+    it (`x-aliases-differ`). A field of another section must be one that may take the value.
     """
+    value = section[key]
     here = pointer + join([key])
     if _planned(here) is not None:
         return Meant(pointer=here, safety=None)
@@ -107,19 +111,53 @@ def _meant(key: str, value: Any, pointer: str, schema: Schema) -> Meant | None:
         if key.casefold() in field.get("x-aliases", ()):
             certain = not field.get("x-aliases-differ") and is_valid(value, field)
             return Meant(pointer=f"{pointer}/{name}", safety="safe" if certain else None)
-    elsewhere = _everywhere().get(key.casefold().replace("-", "_"), ())
+    elsewhere = [
+        found
+        for found in _everywhere().get(key.casefold().replace("-", "_"), ())
+        if _may_hold(found, value, pointer)
+    ]
     if len(elsewhere) == 1 and not _is_plain_match(key, schema):
         certain = elsewhere[0].endswith(f"/{key}")
         return Meant(pointer=elsewhere[0], safety="safe" if certain else None)
     known = [*schema["properties"], *_planned_beside(pointer)]
     found = nearest(key, known)
     if found is None:
-        return None
+        return _by_word(key, section, pointer, schema)
     if is_certain(key, found, known):
         return Meant(pointer=f"{pointer}/{found}", safety="safe")
     field = schema["properties"].get(found)
     guess = field is not None and is_valid(value, field) and is_likely(key, found, known)
     return Meant(pointer=f"{pointer}/{found}", safety="unsafe" if guess else None)
+
+
+def _may_hold(found: str, value: Any, pointer: str) -> bool:
+    """Return whether a field of another section may be meant by a key of this section.
+
+    A flat spec has the names of fields at its top, whatever their values. Within a section the
+    value must be of a kind that the field takes. The roles of columns are everyday words: they are
+    meant only in the section of the data.
+    """
+    if found.startswith(_COLUMNS) and not pointer.startswith(parent(_COLUMNS)):
+        return False
+    field = fields_by_pointer().get(found)
+    if field is None or not pointer or is_valid(value, field.schema):
+        return True
+    if not isinstance(value, str):
+        return any(accepts_type(branch, value) for branch in branches(field.schema))
+    number = read_quantity(value)
+    is_number = number is not None and is_valid(number, field.schema)
+    return is_number or nearest(value, words_of(field.schema)) is not None
+
+
+def _by_word(key: str, section: Mapping[str, Any], pointer: str, schema: Schema) -> Meant | None:
+    """Find the one field of the section of which the value, or else the key, is a word."""
+    free = {name: words_of(it) for name, it in schema["properties"].items() if name not in section}
+    said: tuple[tuple[Any, Safety | None], ...] = ((section[key], "unsafe"), (key.casefold(), None))
+    for word, safety in said:
+        owners = [name for name, words in free.items() if word in words and word != "auto"]
+        if len(owners) == 1:
+            return Meant(pointer=f"{pointer}/{owners[0]}", safety=safety)
+    return None
 
 
 def _is_plain_match(key: str, schema: Schema) -> bool:

@@ -5,6 +5,7 @@ import os
 import shlex
 import sys
 from collections.abc import Mapping
+from itertools import islice
 from pathlib import Path
 from typing import Final
 
@@ -34,6 +35,9 @@ _DATA_ENDINGS: Final = (
 #: How files of parquet, of Arrow, of gzip and of zip (as of spreadsheets) begin.
 _DATA_MARKS: Final = (b"PAR1", b"ARROW1", b"\x1f\x8b", b"PK\x03\x04")
 _LOOKED_AT: Final = 64 * 1024
+_SPEC_ENDINGS: Final = (".json", ".yaml", ".yml")
+_FEW_SPECS: Final = 3
+_MOST_LISTED: Final = 1000
 
 
 def load_document(source: str) -> Document | tuple[Finding, ...]:
@@ -78,7 +82,12 @@ def _read_bytes(source: str, most_bytes: int) -> bytes | Finding:
             with Path(source).open("rb") as file:
                 raw = file.read(most_bytes + 1)
     except FileNotFoundError:
-        return MISSING.finding(name=shown(source))
+        from ftc.spec.nearest import nearest  # noqa: PLC0415 - not needed for a spec that is there
+
+        path = Path(source)
+        beside = {Path(name).stem: name for name in _list_specs(path.parent)}
+        near = beside.get(nearest(path.stem, beside) or "", "")
+        return MISSING.finding(help="near" if near else "", name=shown(source), near=shown(near))
     except IsADirectoryError:
         return _folder(source)
     except (OSError, ValueError) as error:
@@ -116,7 +125,21 @@ def _is_data(raw: bytes, source: str) -> bool:
 
 
 def _folder(source: str) -> Finding:
-    return FOLDER.finding(name=shown(source))
+    inside = [shown(name) for name in _list_specs(Path(source))]
+    few = 1 <= len(inside) <= _FEW_SPECS
+    return FOLDER.finding(
+        help="near" if few else "", name=shown(source), inside=inside if few else ()
+    )
+
+
+def _list_specs(folder: Path) -> list[str]:
+    """Return the names of a folder's files that may be specs; none of a folder out of reach."""
+    try:
+        with os.scandir(folder) as entries:
+            names = (entry.name for entry in islice(entries, _MOST_LISTED))
+            return sorted(name for name in names if name.lower().endswith(_SPEC_ENDINGS))
+    except OSError:
+        return []
 
 
 def _decode(raw: bytes, source: str, most_bytes: int) -> str | Finding:

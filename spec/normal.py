@@ -8,9 +8,11 @@ from typing import Any, Final
 
 from ftc.spec.expectation import types_of
 from ftc.spec.pointer import join, split
+from ftc.spec.quantity import read_word
 from ftc.spec.schema import Schema, branches, fields, find_unmet, object_form, read_schema
 
 _COUNTED: Final = re.compile(r"\s*([1-9][0-9]{0,3})\s*[xX\u00d7]\s*(.+)", re.DOTALL)
+_COUNTED_LAST: Final = re.compile(r"(.+?)\s+[xX\u00d7*]\s*([1-9][0-9]{0,3})\s*", re.DOTALL)
 FOR_READERS: Final = frozenset({"$schema", "ftc"})
 
 
@@ -126,11 +128,15 @@ def _as_whole_number(written: Any, schema: Schema) -> Any:
 
 
 def _read_hardware(written: str) -> dict[str, Any]:
-    """Split "2x A100-80GB" into count and name; a name alone has no count."""
-    match = _COUNTED.fullmatch(written)
-    if match is None:
-        return {"gpu": written.strip()}
-    return {"gpu": match[2].strip(), "count": int(match[1])}
+    """Split "2x A100-80GB", "A100-80GB x2" or "two A100" into count and name, if it has both."""
+    if match := _COUNTED.fullmatch(written):
+        return {"gpu": match[2].strip(), "count": int(match[1])}
+    if match := _COUNTED_LAST.fullmatch(written):
+        return {"gpu": match[1].strip(), "count": int(match[2])}
+    first, _, name = written.strip().partition(" ")
+    if name and (count := read_word(first)):
+        return {"gpu": name.strip(), "count": count}
+    return {"gpu": written.strip()}
 
 
 def _pointers(value: Any, pointer: str) -> Iterator[str]:

@@ -4,7 +4,7 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from ftc.spec.expectation import accepts_type, expectation, words_of
@@ -21,12 +21,28 @@ from ftc.spec.keys import missing_keys, unknown_keys
 from ftc.spec.message import Message
 from ftc.spec.nearest import is_certain, is_likely, nearest
 from ftc.spec.pointer import join
-from ftc.spec.quote import quote
+from ftc.spec.quantity import read_quantity
+from ftc.spec.quote import quote, shown
 from ftc.spec.schema import Schema, branches, read_planned, read_schema
 from ftc.spec.verdict import Violation, find_verdict, is_valid
 
 _LONGEST_REPAIR: Final = 100
 _MOST_WORDS: Final = 12
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Repair:
+    """The value that was meant, and the variant of the help that says it."""
+
+    value: Any
+    help: str
+    safety: Safety = "safe"
+
+    @property
+    def shown(self) -> str:
+        """The value as a spec writes it; a word stands without its quotes."""
+        value = self.value
+        return value if isinstance(value, str) else shown(json.dumps(value, ensure_ascii=False))
 
 
 def find_violations(data: Mapping[str, Any]) -> Iterator[Finding]:
@@ -36,18 +52,27 @@ def find_violations(data: Mapping[str, Any]) -> Iterator[Finding]:
 
 
 def _wrong_type(violation: Violation, data: Mapping[str, Any]) -> Iterator[Finding]:
-    repaired, help_ = _repair(violation.value, violation.field), ""
-    if violation.pointer == "/data" and isinstance(violation.value, list):
-        several = {"sources": violation.value}
-        repaired, help_ = several if is_valid(several, violation.field) else None, "sources"
-    yield WRONG_TYPE.finding(
+    value, field = violation.value, violation.field
+    meant = _repair(value, field) or _quantity(value, field)
+    help_ = meant.help if meant else ""
+    if violation.pointer == "/data" and isinstance(value, list):
+        several = {"sources": value}
+        meant = Repair(value=several, help="") if is_valid(several, field) else None
+        help_ = "sources"
+    example = next((it for it in field.get("examples", ()) if isinstance(it, str)), None)
+    if not help_ and example and not words_of(field):
+        help_ = "example"
+    finding = WRONG_TYPE.finding(
         help=help_,
         pointer=violation.pointer,
-        fix=_replace(violation.pointer, repaired),
+        fix=_replace(violation.pointer, meant.value if meant else None),
         name=violation.name,
-        value=quote(violation.value),
+        value=quote(value),
+        meant=meant.shown if meant else "",
         expected=_expectation(violation, data),
+        example=quote(example),
     )
+    yield replace(finding, fix_safety=meant.safety) if meant else finding
 
 
 def _unknown_word(violation: Violation, data: Mapping[str, Any]) -> Iterator[Finding]:
@@ -82,25 +107,26 @@ def _planned_word(violation: Violation, meant: str, advice: Message) -> Finding:
 def _misspelt_word(
     violation: Violation, meant: str | None, known: tuple[str, ...], data: Mapping[str, Any]
 ) -> Finding:
-    value = violation.value
-    repaired: Any = meant
-    safety: Safety = "safe"
+    value, field = violation.value, violation.field
+    found = None
     if meant is None or not is_certain(value, meant, known):
-        repaired = _repair(value, violation.field)
-        if repaired is None and meant is not None and is_likely(value, meant, known):
-            repaired, safety = meant, "unsafe"
-    is_item = repaired == [value]
+        found = _repair(value, field)
+        if meant is None:
+            found = found or _quantity(value, field)
+        elif found is None and is_likely(value, meant, known):
+            found = Repair(value=meant, help="near", safety="unsafe")
+    else:
+        found = Repair(value=meant, help="near")
     finding = UNKNOWN_VALUE.finding(
-        help="near" if meant else "list" if is_item else "",
+        help=found.help if found else "near" if meant else "",
         pointer=violation.pointer,
-        fix=_replace(violation.pointer, repaired),
+        fix=_replace(violation.pointer, found.value if found else None),
         name=violation.name,
         value=quote(value),
-        meant=meant or "",
-        better=json.dumps(repaired, ensure_ascii=False) if is_item else "",
+        meant=found.shown if found else meant or "",
         expected=_expectation(violation, data),
     )
-    return replace(finding, fix_safety=safety)
+    return replace(finding, fix_safety=found.safety) if found else finding
 
 
 def _expectation(violation: Violation, data: Mapping[str, Any]) -> Message:
@@ -179,13 +205,24 @@ def _required(violation: Violation, _: Mapping[str, Any]) -> Iterator[Finding]:
     return missing_keys(violation.pointer, violation.value, violation.schema)
 
 
-def _repair(value: Any, field: Schema) -> Any:
+def _repair(value: Any, field: Schema) -> Repair | None:
     """Return the value that was certainly meant: a quoted number or boolean, one item as a list."""
-    candidates: list[Any] = [[value]]
+    if is_valid([value], field):
+        return Repair(value=[value], help="list")
     if isinstance(value, str):
         with suppress(ValueError):
-            candidates.append(json.loads(value[:_LONGEST_REPAIR].lower()))
-    return next((it for it in candidates if it is not None and is_valid(it, field)), None)
+            bare = json.loads(value[:_LONGEST_REPAIR].lower())
+            if bare is not None and is_valid(bare, field):
+                return Repair(value=bare, help="bare")
+    return None
+
+
+def _quantity(value: Any, field: Schema) -> Repair | None:
+    """Return the number that a text means, if the field takes it: `64 GB` is 64."""
+    number = read_quantity(value) if isinstance(value, str) else None
+    if number is None or not is_valid(number, field):
+        return None
+    return Repair(value=number, help="near", safety="unsafe")
 
 
 def _replace(pointer: str, value: Any) -> tuple[dict[str, Any], ...]:

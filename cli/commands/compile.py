@@ -1,5 +1,6 @@
 """`ftc compile`: the bundle on disk, or how the one on disk has drifted from its spec."""
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -19,6 +20,7 @@ from ftc.commands.options import (
 )
 from ftc.compiler.pipeline import STAGES, Outcome, compile_bundle, drift, write
 from ftc.compiler.render.extras import Extra
+from ftc.compiler.render.pins import install_command
 from ftc.compiler.write.bundle import Written
 from ftc.compiler.write.conflict import Conflict
 from ftc.compiler.write.disk import typed
@@ -26,9 +28,9 @@ from ftc.compiler.write.drift import Drift
 from ftc.compiler.write.workflow import write_workflow
 from ftc.fix_patches import write_fixes
 from ftc.report.json_output import VERSION, dump, list_findings
-from ftc.spec.sections import Launcher
 
 _READMES: Final[Mapping[Extra, str]] = {"readme_ca": "ca", "readme_es": "es"}
+_RUNTIME: Final = "runtime/"
 _MARKS = {"created": "+", "replaced": "~", "removed": "-", "unchanged": " "}
 
 
@@ -186,7 +188,10 @@ def _name(outcome: Outcome) -> str:
 
 
 def _text(outcome: Outcome, written: Written | None) -> str:
-    """Return the files by what became of them, and the two commands that come next."""
+    """Return the files that changed, by what became of them, and the commands that come next.
+
+    Those of `runtime/`, which are many, are one line for each thing that became of them.
+    """
     if outcome.failed:
         return "nothing was written"
     name = _name(outcome)
@@ -196,14 +201,22 @@ def _text(outcome: Outcome, written: Written | None) -> str:
     became = {file: word for word in _MARKS for file in getattr(written, word)}
     changed = sum(word != "unchanged" for word in became.values())
     lines = [f"{name}  {changed} of {len(became)} files changed"]
-    lines += [f"  {_MARKS[became[file]]} {file}" for file in sorted(became)]
-    launcher = outcome.spec.launch.type if outcome.spec else "local"
-    return "\n".join([*lines, "", "next:", *(f"  {line}" for line in _next(name, launcher))])
+    alike = Counter(
+        (_RUNTIME if file.startswith(_RUNTIME) else file, word)
+        for file, word in became.items()
+        if word != "unchanged"
+    )
+    for (file, word), count in sorted(alike.items()):
+        many = f"  {count} files" if file == _RUNTIME else ""
+        lines.append(f"  {_MARKS[word]} {file}{many}")
+    return "\n".join([*lines, "", "next:", *(f"  {line}" for line in _next(name, outcome))])
 
 
-def _next(folder: str, launcher: Launcher) -> tuple[str, ...]:
+def _next(folder: str, outcome: Outcome) -> tuple[str, ...]:
     """Return the commands that start the run, by what starts it."""
-    install = f"pip install -r {folder}requirements.txt"
+    wanted = next((file.text for file in outcome.files if file.name == "requirements.txt"), "")
+    install = install_command(f"{folder}requirements.txt", wanted)
+    launcher = outcome.spec.launch.type if outcome.spec else "local"
     match launcher:
         case "slurm":
             return (install, f"cd {folder} && sbatch slurm.sh")

@@ -1,10 +1,11 @@
 """`ftc explain`: the page of a finding's code, of a field of the language, or of a term."""
 
 import json
+import re
 import sys
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, Final
 
 import click
 
@@ -15,6 +16,8 @@ from ftc.explanations import EXPLANATIONS
 from ftc.report.json_output import VERSION, dump
 from ftc.spec.explanation import Explanation
 from ftc.spec.schema import Field, branches, fields
+
+_CODE: Final = re.compile(r"ftc\d+")
 
 
 @click.command(name="explain", short_help=COMMANDS["explain"])
@@ -109,11 +112,21 @@ def _find(topic: str, entries: list[Mapping[str, Any]]) -> Mapping[str, Any]:
     if last:
         listed = ", ".join(f"`{name}`" for name in last)
         raise click.UsageError(f"Several fields are called `{topic}`: {listed}.")
-    near = get_close_matches(wanted, names, n=1, cutoff=0.5)
+    if len(meant := _find_alias(wanted)) == 1:
+        return names[meant[0]]
+    is_code = _CODE.fullmatch(wanted) is not None  # a code is like many others
+    near = [] if is_code else get_close_matches(wanted, [*meant, *names], n=1, cutoff=0.5)
     hint = f" Did you mean `{_key(names[near[0]])}`?" if near else ""
     raise click.UsageError(
         f"No code, field or term is called `{topic}`.{hint} `--list` names them all."
     )
+
+
+def _find_alias(wanted: str) -> list[str]:
+    """Return the fields of which other tools have this name, in the section if it is given."""
+    section, _, alias = wanted.rpartition(".")
+    found = [field.name for field in fields() if alias in field.schema.get("x-aliases", ())]
+    return [name for name in found if not section or name.rpartition(".")[0] == section]
 
 
 def _key(entry: Mapping[str, Any]) -> str:

@@ -8,6 +8,7 @@ import click
 
 from ftc.commands import COMMANDS
 from ftc.commands.options import FAILED, format_option, make_subject, spec_argument, tell_findings
+from ftc.compiler.render.pins import install_command
 from ftc.compiler.write.conflict import Conflict
 from ftc.compiler.write.disk import typed
 from ftc.report.json_output import VERSION, dump, list_findings
@@ -127,7 +128,8 @@ def _next(name: str, points: Sequence[Point], written: Sequence[str]) -> Iterato
     spec = points[0].outcome.spec
     launcher = spec.launch.type if spec is not None else "local"
     if launcher in ("local", "slurm"):
-        yield from (f"pip install -r {name}/{each}" for each in list_requirements(points))
+        for text, path in list_requirements(points).items():
+            yield install_command(f"{name}/{path}", text)
     if launcher == "local":
         yield f"{name}/{RUN_ALL}"
         return

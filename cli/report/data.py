@@ -30,6 +30,7 @@ _MOST_COLUMNS: Final = 40
 _MARKS: Final = ("p50", "p90", "p95", "p99", "max")
 #: What is said of rows, where no message says it.
 _WORDS: Final = {
+    "blank": "lack a text",
     "contradicting": "prefer what another row rejects",
     "conflicting": "have the prompt of another row and another label",
     "lost": "hold characters that were lost (U+FFFD)",

@@ -56,8 +56,20 @@ def _write(spec: Spec) -> dict[str, Any]:
         for part in above:
             value, place = value[part], place.setdefault(part, {})
         inner = value[last]
-        place[last] = {} if isinstance(inner, dict) and _is_deeper(spec, pointer) else inner
+        place[last] = {} if isinstance(inner, dict) and _is_deeper(spec, pointer) else _trim(inner)
     return written
+
+
+def _trim(value: Any) -> Any:
+    """Return a value without what is empty in the objects of a list: nobody has written it."""
+    if not isinstance(value, list):
+        return value
+    return [
+        {key: inner for key, inner in item.items() if inner is not None and inner != []}
+        if isinstance(item, dict)
+        else item
+        for item in value
+    ]
 
 
 def _is_deeper(spec: Spec, pointer: str) -> bool:

@@ -18,6 +18,8 @@ _CLASSES: Final = {
     "AutoModelForTokenClassification": None,
     "AutoModelForImageTextToText": "modality",
 }
+#: The tools whose scripts name the labels of a classification.
+_SCRIPTED: Final = frozenset({"Unsloth", "TRL"})
 _TYPE: Final = "/objective/type"
 _LOSSES: Final = {"dpop": None, "kto": None, "apo_zero_unpaired": None, "orpo": None, "simpo": None}
 
@@ -73,7 +75,7 @@ def _read_class(work: Work) -> None:
         else:
             work.put(entry, _TYPE, objective)
     if labels is not None:
-        if work.table.title == "Unsloth" and not rewarded:
+        if work.table.title in _SCRIPTED and not rewarded:
             work.put(labels, _TYPE, "classification")
         else:
             work.leave(labels, "data")

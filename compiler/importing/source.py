@@ -11,8 +11,9 @@ from ftc.compiler.importing.command_line import is_command, read_command
 from ftc.compiler.importing.config_text import UnreadableConfigError, flatten, read_documents
 from ftc.compiler.importing.entry import Entry
 from ftc.compiler.importing.python_calls import UnreadableScriptError, read_notebook, read_script
-from ftc.compiler.importing.tables import recognise
+from ftc.compiler.importing.tables import TRL_SCRIPT, recognise
 
+_UNSLOTH: Final = re.compile(r"(?im)^\s*(?:from|import)\s+unsloth|unsloth/|FastLanguageModel")
 _SCRIPT: Final = re.compile(r"(?m)^(?:from\s+\S+\s+import\s|import\s+\w)")
 
 
@@ -74,7 +75,8 @@ def _script(cells: list[str]) -> ForeignConfig:
     entries = read_script(cells)
     if not any(entry.path == "trainer" for entry in entries):
         raise UnknownConfigError
-    return ForeignConfig(tool="unsloth", entries=tuple(entries))
+    own = any(_UNSLOTH.search(cell) for cell in cells)
+    return ForeignConfig(tool="unsloth" if own else TRL_SCRIPT, entries=tuple(entries))
 
 
 def _config(text: str) -> ForeignConfig:

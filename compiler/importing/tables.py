@@ -7,7 +7,7 @@ reason that a key is left ("-logging"), or the reason that its config is refused
 import json
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import cache
 from importlib.resources import files
@@ -16,6 +16,7 @@ from typing import Any, Final
 from ftc.spec.schema import fields
 
 TOOLS: Final = ("torchtune", "unsloth", "axolotl", "llamafactory", "trl")
+TRL_SCRIPT: Final = "trl script"
 _INDEX: Final = re.compile(r"\[\d+\]")
 _FEWEST_MARKS: Final = 2
 
@@ -34,7 +35,12 @@ class Table:
 
 
 def read_table(tool: str) -> Table:
-    """Return the table of a tool; "" gives that of a snippet, which may be any tool's."""
+    """Return the table of a tool; "" gives that of a snippet, which may be any tool's.
+
+    A script that sets up TRL's trainers itself has the keys of Unsloth's scripts, which do so too.
+    """
+    if tool == TRL_SCRIPT:
+        return replace(_read("unsloth"), title=_read("trl").title)
     return _snippets() if not tool else _read(tool)
 
 

@@ -67,13 +67,19 @@ _NEEDED_BY: Final[Mapping[str, Callable[[Uses], bool]]] = {
 }
 
 
-def llama_cpp_command() -> str:
-    """Return the command that installs llama.cpp's bindings, which are only published as source.
+_LLAMA_CPP: Final = "llama-cpp-python"
+#: Before a command that builds llama.cpp: on some processors, a native build of it crashes.
+_BUILD: Final = 'CMAKE_ARGS="-DGGML_NATIVE=OFF" '
 
-    GGML_NATIVE=OFF: on some processors, a native build of llama.cpp crashes.
-    """
-    pin = f"llama-cpp-python=={PINS['llama-cpp-python']}"
-    return f'CMAKE_ARGS="-DGGML_NATIVE=OFF" pip install {pin}'
+
+def llama_cpp_command() -> str:
+    """Return the command that installs llama.cpp's bindings, which are only published as source."""
+    return f"{_BUILD}pip install {_LLAMA_CPP}=={PINS[_LLAMA_CPP]}"
+
+
+def install_command(path: str, text: str) -> str:
+    """Return the command that installs a requirements file, from its path and its text."""
+    return f"{_BUILD if _LLAMA_CPP in text else ''}pip install -r {path}"
 
 
 def requirements(uses: Uses) -> str:

@@ -39,9 +39,22 @@ def test_missing(tmp_path: Path) -> None:
     assert (finding.code, finding.position) == ("FTC001", None)
 
 
+def test_missing_beside_a_similar_name(tmp_path: Path) -> None:
+    """A spec of a similar name is proposed; a file of another kind is not."""
+    (tmp_path / "spec.json").write_text("{}")
+    (tmp_path / "spce.txt").write_text("")
+    assert "`spec.json`" in only(str(tmp_path / "spce.json")).help
+    assert "spec.json" not in only(str(tmp_path / "other.json")).help
+
+
 def test_folder(tmp_path: Path) -> None:
-    """A folder is not a spec."""
+    """A folder is not a spec; the specs inside it are named if they are few."""
     assert only(str(tmp_path)).code == "FTC003"
+    (tmp_path / "one.yaml").write_text("{}")
+    assert "`one.yaml`" in only(str(tmp_path)).help
+    for number in range(3):
+        (tmp_path / f"{number}.json").write_text("{}")
+    assert "one.yaml" not in only(str(tmp_path)).help
 
 
 @pytest.mark.parametrize("name", ["a\0b.json", "x" * 300 + ".json"])

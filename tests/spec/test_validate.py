@@ -173,6 +173,12 @@ def follow(data: Any, pointer: str) -> Any:
     ("written", "gpu", "count"),
     [
         ("2x A100-80GB", "A100-80GB", 2),
+        ("A100-80GB x2", "A100-80GB", 2),
+        ("RTX 4090 x 8", "RTX 4090", 8),
+        ("RTX 4090 * 2", "RTX 4090", 2),
+        ("two A100", "A100", 2),
+        ("Dues RTX-4090", "RTX-4090", 2),
+        ("Quadro GTX 2", "Quadro GTX 2", "auto"),
         ("2 x A100-80GB", "A100-80GB", 2),
         ("2\u00d7A100-80GB", "A100-80GB", 2),
         (" 16X  H100 ", "H100", 16),

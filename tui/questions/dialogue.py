@@ -12,7 +12,7 @@ from ftc.compiler.plan.plan import Alternative, Kind, Plan
 from ftc.spec.finding import Finding
 from ftc.spec.normal import lengthen
 from ftc.spec.schema import fields
-from ftc.tui.state.draft import Draft
+from ftc.tui.state.draft import Draft, show_value
 from ftc.tui.state.goals import GOALS, Goal
 from ftc.tui.state.situation import Situation
 from ftc.tui.understanding.reading import Change
@@ -171,7 +171,9 @@ def _repair(fix: Sequence[Mapping[str, object]]) -> Option | None:
     if not changes or any(change is None for change in changes):
         return None
     kept = tuple(change for change in changes if change is not None)
-    label = ", ".join(f"{change.pointer[1:].replace('/', '.')} = {change.value}" for change in kept)
+    label = ", ".join(
+        f"{change.pointer[1:].replace('/', '.')} = {show_value(change.value)}" for change in kept
+    )
     return Option(label=label, changes=kept, key="option.repair")
 
 

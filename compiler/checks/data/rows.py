@@ -9,6 +9,7 @@ from ftc.compiler.checks.rule import Problem, problem, rule
 from ftc.compiler.checks.rule_input import Case
 from ftc.compiler.knowledge.models import find_model
 from ftc.compiler.knowledge.objectives import OBJECTIVES
+from ftc.compiler.resolve.rows.roles import columns_of_text
 from ftc.spec.message import Message
 
 _FEW_ROWS = 50
@@ -16,7 +17,7 @@ _MUCH = 0.30
 _MANY_DUPLICATES = 0.10
 _MANY_BLANK = 0.10
 #: The advice for the commonest fault of rows.
-_KINDS = {"no_score": "scores", "no_label": "verdicts"}
+_KINDS = {"no_score": "scores", "no_label": "verdicts", "unreadable": "unreadable"}
 
 
 @rule("FTC224", "no-rows-to-train-on", "error", reads=("data", "plan"))
@@ -55,9 +56,23 @@ def few_rows(case: Case) -> Iterator[Problem]:
 
     Use instead: {"data": "a-thousand-examples.csv"}
     """
-    rows = case.plan.decisions.train_rows.value
-    if 1 <= rows < _FEW_ROWS and not loses_images(case):
-        yield problem("/data/source", rows=rows)
+    d = case.plan.decisions
+    if has_few_rows(case) and not loses_images(case):
+        held_out = d.validation_rows.value + d.test_rows.value
+        asked = case.spec.data.splits.validation + case.spec.data.splits.test
+        yield problem(
+            "/data/source",
+            message="unmeasured" if asked and not held_out else "",
+            rows=d.train_rows.value,
+        )
+
+
+def has_few_rows(case: Case) -> bool:
+    """Tell whether there are so few rows to train on that nothing else about their number counts.
+
+    FTC225 then says it alone.
+    """
+    return bool(1 <= case.plan.decisions.train_rows.value < _FEW_ROWS)
 
 
 @rule("FTC229", "many-duplicates", "info", reads=("data",))
@@ -111,7 +126,7 @@ def malformed_rows(case: Case) -> Iterator[Problem]:
     malformed, rows = case.data.malformed_rows, case.data.rows
     if malformed:
         often = sorted(case.data.faults.items(), key=lambda item: (-item[1], item[0]))
-        reasons = [Message(f"fault.{fault}", {"count": count}) for fault, count in often]
+        reasons = [_reason(case, fault, count) for fault, count in often]
         samples = OBJECTIVES[case.spec.objective.type].samples
         mixed = samples and not {"answered", "unanswered"}.isdisjoint(case.data.faults)
         yield problem(
@@ -139,7 +154,23 @@ def many_blank_rows(case: Case) -> Iterator[Problem]:
     if blank > _MANY_BLANK * rows:
         samples = OBJECTIVES[case.spec.objective.type].samples and case.data.form != "prompt"
         alone = samples and not needs_answers(case)
-        yield problem("/data/source", help="prompts" if alone else "", count=blank, rows=rows)
+        yield problem(
+            "/data/source",
+            help="prompts" if alone else "",
+            count=blank,
+            rows=rows,
+            reason=_reason(case, "blank", blank),
+        )
+
+
+def _reason(case: Case, fault: str, count: int) -> Message:
+    """Return why rows cannot be used, with the number of the first of them if it is known."""
+    columns = columns_of_text(case.data)
+    reason = Message(f"fault.{fault}", {"count": count, "columns": columns})
+    first, *_ = case.data.contents.review.get(fault, ()) or (None,)
+    if first is None:
+        return reason
+    return Message("phrase.first_row", {"reason": reason, "row": first, "count": count})
 
 
 @rule("FTC247", "lost-characters", "warning", reads=("data",))

@@ -4,6 +4,7 @@
 from collections.abc import Iterator
 
 from ftc.compiler.checks.data.images import loses_images
+from ftc.compiler.checks.data.rows import has_few_rows
 from ftc.compiler.checks.data.scores import prompts_are_labels
 from ftc.compiler.checks.rule import Problem, problem, put, rule
 from ftc.compiler.checks.rule_input import Case
@@ -17,7 +18,6 @@ _CLUSTER_ROWS = 20
 _PROMPT_SHARE = 0.20
 _PROMPT_ROWS = 10
 _TINY_TEST = 20
-_FEW_ROWS = 50
 
 
 def leaked_share(data: DataFacts, train_share: float) -> float:
@@ -60,11 +60,13 @@ def empty_split(case: Case) -> Iterator[Problem]:
         if decisions.validation_rows.value + decisions.test_rows.value == 0:
             yield problem("/data/splits", message="one_prompt", help="one_prompt")
         return
-    for name, count in (
-        ("validation", decisions.validation_rows),
-        ("test", decisions.test_rows),
+    asked = case.spec.data.splits
+    for name, count, share in (
+        ("validation", decisions.validation_rows, asked.validation),
+        ("test", decisions.test_rows, asked.test),
     ):
-        if count.value == 0 and decisions.train_rows.value > 0:
+        told = share > 0 and has_few_rows(case)
+        if count.value == 0 and decisions.train_rows.value > 0 and not told:
             yield problem(f"/data/splits/{name}", split=Message(f"split.{name}"), name=name)
 
 
@@ -159,6 +161,6 @@ def tiny_test_split(case: Case) -> Iterator[Problem]:
     Use instead: {"data": {"source": "200-rows.csv", "splits": {"test": 0.2}}}
     """
     d = case.plan.decisions
-    test, train = d.test_rows.value, d.train_rows.value
-    if 0 < test < _TINY_TEST and train >= _FEW_ROWS and not loses_images(case):
+    test = d.test_rows.value
+    if 0 < test < _TINY_TEST and not has_few_rows(case) and not loses_images(case):
         yield problem("/data/splits/test", rows=test, share=1 / test)

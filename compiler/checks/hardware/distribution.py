@@ -5,8 +5,10 @@ from collections.abc import Iterator
 
 from ftc.compiler.checks.rule import Problem, problem, put, rule
 from ftc.compiler.checks.rule_input import Case
+from ftc.compiler.plan.objective.sampling import samples
 
 _ZERO = ("zero1", "zero2", "zero3")
+_LESS = (put("/distribution/offload", "optimizer"),)
 
 
 @rule("FTC425", "offload-without-zero", "error")
@@ -22,10 +24,13 @@ def offload_without_zero(case: Case) -> Iterator[Problem]:
     """
     written = case.spec.distribution
     if written.strategy == "ddp" and written.offload in ("optimizer", "parameters"):
-        instead = "zero3" if written.offload == "parameters" else "zero2"
+        less = written.offload == "parameters" and samples(case.spec)  # see FTC593
+        instead = "zero3" if written.offload == "parameters" and not less else "zero2"
         yield problem(
             "/distribution/offload",
-            fix=(put("/distribution/strategy", instead),),
+            help="less" if less else "",
+            fix=(put("/distribution/strategy", instead), *(_LESS if less else ())),
+            fix_safety="unsafe" if less else None,
             what=written.offload,
             strategy=instead,
         )
@@ -44,9 +49,12 @@ def parameters_offloaded_without_zero3(case: Case) -> Iterator[Problem]:
     """
     written = case.spec.distribution
     if written.strategy in ("zero1", "zero2") and written.offload == "parameters":
+        less = samples(case.spec)  # see FTC593
         yield problem(
             "/distribution/offload",
-            fix=(put("/distribution/strategy", "zero3"),),
+            help="less" if less else "",
+            fix=_LESS if less else (put("/distribution/strategy", "zero3"),),
+            fix_safety="unsafe" if less else None,
             strategy=written.strategy,
         )
 

@@ -43,13 +43,22 @@ def does_not_fit(case: Case) -> Iterator[Problem]:
     fix = change.fix if change is not None else ()
     same = change is not None and change.kind == "layout"
     paths = {str(step["path"]) for step in fix}
+    unnamed = of_cpu and case.hardware.origin == "machine" and "/hardware/gpu" not in case.spec.said
     same = same and "/training/precision" not in paths
     # hundreds of gigabytes may be needed, and nobody has said what the host has
     same = same and not (case.hardware.host_ram_bytes is None and "/distribution/offload" in paths)
     yield problem(
         "/hardware/ram_gib" if of_host else "/hardware/gpu",
-        message=short,
-        help="" if offers else "host" if of_host else "cpu" if of_cpu else "nothing_fits",
+        message="unnamed" if unnamed else short,
+        help="unnamed"
+        if unnamed
+        else ""
+        if offers
+        else "host"
+        if of_host
+        else "cpu"
+        if of_cpu
+        else "nothing_fits",
         fix=fix,
         fix_safety="safe" if same else "unsafe",
         needed=case.plan.host_ram_bytes if of_host else memory.device_bytes,

@@ -377,9 +377,13 @@ def answers_of_divided_weights(case: Case) -> Iterator[Problem]:
     if not said and case.plan.memory.fits is False:
         return  # divided because nothing fits, which FTC420 reports
     if samples(case.spec) and sharding in ("zero3", "fsdp"):
+        offloads = case.spec.distribution.offload == "parameters"  # which only ZeRO-3 can
+        fix = [put("/distribution/strategy", "zero2")] if said else []
+        fix += [put("/distribution/offload", "optimizer")] if offloads else []
         yield problem(
-            "/distribution/strategy",
-            fix=(put("/distribution/strategy", "zero2"),) if said else (),
+            "/distribution/offload" if offloads else "/distribution/strategy",
+            help="offload" if offloads else "strategy" if said else "",
+            fix=tuple(fix),
             name="FSDP" if sharding == "fsdp" else "ZeRO-3",
         )
 

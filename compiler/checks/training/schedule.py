@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from ftc.compiler.checks.data.images import loses_images
+from ftc.compiler.checks.data.rows import has_few_rows
 from ftc.compiler.checks.rule import Problem, problem, put, rule
 from ftc.compiler.checks.rule_input import Case
 from ftc.compiler.plan.batch.sizes import least_rows
@@ -127,9 +128,12 @@ def few_steps(case: Case) -> Iterator[Problem]:
 
     Use instead: {"training": {"global_batch": 32, "epochs": 1}}
     """
-    total = case.plan.decisions.total_steps.value
-    if case.plan.decisions.train_rows.value <= 1 or loses_images(case):
-        return  # see FTC224 and FTC225, and FTC194
+    d = case.plan.decisions
+    total = d.total_steps.value
+    chosen = case.spec.training.max_steps is not None or d.global_batch.source == "spec"
+    few = has_few_rows(case) and not chosen
+    if few or d.train_rows.value < 1 or loses_images(case):
+        return  # see FTC225, FTC224 and FTC194
     if total < _FEW_STEPS and not _is_beyond_rows(case) and not _has_too_many_processes(case):
         yield problem(
             "/training/max_steps"

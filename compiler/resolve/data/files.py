@@ -2,11 +2,12 @@
 
 import re
 import stat
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
-from pathlib import Path, PurePosixPath
+from itertools import islice
+from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any, Final, Literal
 
 from ftc.compiler.resolve import explanations
@@ -41,6 +42,8 @@ from ftc.spec.sources import WholeSource
 
 _ADDRESS: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 _FIRST_CHARACTERS: Final = 200
+_MOST_LISTED: Final = 1000
+_MOST_NAMED: Final = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -209,15 +212,73 @@ def _of_hub(place: Path, chosen: tuple[tuple[str, ...], FileFormat], commit: str
 def _no_file(spec: Spec, source: WholeSource, path: Path, folder: Path) -> Finding:
     try:
         is_folder = stat.S_ISDIR(path.stat().st_mode)
+        inside = _list_data(path.rglob("*")) if is_folder else []
     except PermissionError as error:
         return data_faults.unreadable(source, error)
     except (OSError, ValueError):  # not there, or a name that no disk can hold
+        if matching := _match(path):
+            return _several(spec, source, matching, folder, kind="pattern")
         return _missing_file(spec, source, path, folder)
+    if inside:
+        return _several(spec, source, inside, folder, kind="folder")
     return explanations.NO_FILE.finding(
         message="folder" if is_folder else "irregular",
         help="folder",
         pointer=source.at("source"),
         name=source.source,
+    )
+
+
+def _match(pattern: Path) -> list[Path]:
+    """Return the data files that a name with `*` or the like matches; none of another name."""
+    if not set(pattern.name) & set("*?["):
+        return []
+    with suppress(OSError, ValueError):
+        return _list_data(pattern.parent.glob(pattern.name))
+    return []
+
+
+def _list_data(paths: Iterable[Path]) -> list[Path]:
+    """Return those of the first paths that are data files."""
+    first = islice(paths, _MOST_LISTED)
+    return sorted(path for path in first if path.suffix.lower() in FORMATS and _has_rows(path))
+
+
+def _several(
+    spec: Spec,
+    source: WholeSource,
+    found: Sequence[Path],
+    folder: Path,
+    *,
+    kind: Literal["folder", "pattern"],
+) -> Finding:
+    """Say that a file is to be named, or all of them in a list, and propose these."""
+    names = [name for path in found if (name := relative(path, folder=folder))]
+    chosen = choose_files(names, source)  # as of a data set of the Hub: the files of one split
+    is_clear = len({_format(name) for name in names}) == 1
+    return explanations.NO_FILE.finding(
+        message=kind,
+        help="one" if len(names) == 1 else "several",
+        pointer=source.at("source"),
+        fix=_name_all(spec, source, chosen[0]) if chosen and is_clear else (),
+        name=source.source,
+        files=names[:_MOST_NAMED],
+        count=len(names),
+    )
+
+
+def _name_all(
+    spec: Spec, source: WholeSource, names: Sequence[str]
+) -> tuple[Mapping[str, Any], ...]:
+    """Return the patch that names the file, or all files where there are several."""
+    if len(names) == 1:
+        return _rename(spec, source, names[0])
+    if source.pointer != "/data" or not names:
+        return ()
+    listed = [{"source": name} for name in names]
+    return (
+        {"op": "add", "path": "/data/sources", "value": listed},
+        {"op": "remove", "path": "/data/source"},
     )
 
 
@@ -227,12 +288,13 @@ def _missing_file(spec: Spec, source: WholeSource, path: Path, folder: Path) -> 
             message="address", help="address", pointer=source.at("source"), name=source.source
         )
     suffixes = {*FORMATS, *([path.suffix.lower()] if source.format != "auto" else [])}
-    try:
-        beside = sorted(item for item in path.parent.iterdir() if item.suffix.lower() in suffixes)
-        near = get_close_matches(path.name, [item.name for item in beside if _has_rows(item)], n=1)
-    except OSError:
-        near = []
-    name = relative(path.with_name(near[0]), folder=folder) if near else None
+    name = None
+    # a path of another machine: its file may have been copied to the folder of the spec
+    copied = folder / PureWindowsPath(source.source).name
+    for meant in dict.fromkeys((path, copied)):
+        if near := _find_near(meant, suffixes):
+            name = relative(near, folder=folder)
+            break
     return explanations.NO_FILE.finding(
         help="near" if name else "",
         pointer=source.at("source"),
@@ -240,6 +302,17 @@ def _missing_file(spec: Spec, source: WholeSource, path: Path, folder: Path) -> 
         name=source.source,
         near=name or "",
     )
+
+
+def _find_near(path: Path, suffixes: Collection[str]) -> Path | None:
+    """Return the data file beside a missing one whose name, without its extension, is nearest."""
+    try:
+        beside = sorted(item for item in path.parent.iterdir() if item.suffix.lower() in suffixes)
+    except OSError:
+        return None
+    stems = {item.stem: item for item in beside if _has_rows(item)}
+    near = get_close_matches(path.stem, stems, n=1)
+    return stems[near[0]] if near else None
 
 
 def _has_rows(path: Path) -> bool:

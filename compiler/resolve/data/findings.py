@@ -6,13 +6,13 @@ from dataclasses import fields
 from difflib import SequenceMatcher
 from typing import Final
 
-from ftc.compiler.knowledge.objectives import OBJECTIVES
+from ftc.compiler.knowledge.objectives import OBJECTIVES, compares_texts
 from ftc.compiler.resolve import explanations
 from ftc.compiler.resolve.content.scan import Scan
 from ftc.compiler.resolve.data.score_scale import ScoreScale
 from ftc.compiler.resolve.local_paths import LfsPointer
 from ftc.compiler.resolve.rows.reader import PACKED, FileKind
-from ftc.compiler.resolve.rows.roles import Roles, Unassigned, assign_roles
+from ftc.compiler.resolve.rows.roles import NEEDED, Roles, Unassigned, assign_roles, columns_of_text
 from ftc.spec.finding import Finding
 from ftc.spec.message import Message, reason_of
 from ftc.spec.sections import Columns, FileFormat, Form, ObjectiveType
@@ -61,11 +61,11 @@ def unassigned(
         meant = None  # the form, the names or the prompts say what is to be trained on
     if meant is not None:
         help_, fix = "meant", ({"op": "add", "path": "/objective/type", "value": meant},)
-    elif why.roles:
+    elif why.roles and (why.form is not None or not fits):
         help_ = "" if why.form is not None else "form"
     elif guess is not None and fits:
         named = {"prompt": guess[0]} | ({"completion": guess[1]} if guess[1] else {})
-        help_ = "guess" if guess[1] else "prompts"
+        help_ = "pairs" if compares_texts(objective) else "guess" if guess[1] else "prompts"
         fix = ({"op": "add", "path": source.at("columns"), "value": named},)
     return explanations.NO_ROLES.finding(
         message="form" if why.form is not None else "objective" if why.roles else "",
@@ -75,12 +75,18 @@ def unassigned(
         name=source.source,
         columns=tuple(columns[:20]),
         form=why.form or "",
-        roles=why.roles,
+        roles=why.roles or _needed(objective),
         objective=objective,
         meant=meant or "",
         prompt=guess[0] if guess else "",
         completion=(guess[1] or "") if guess else "",
     )
+
+
+def _needed(objective: ObjectiveType) -> tuple[str, ...]:
+    """Return the roles that a row needs at least for an objective, in its plainest form."""
+    forms = OBJECTIVES[objective].forms
+    return NEEDED["prompt_completion" if "prompt_completion" in forms else forms[0]]
 
 
 def _find_two_roles(named: Columns) -> tuple[str, str, str] | None:
@@ -249,7 +255,7 @@ def empty(source: WholeSource, kind: FileFormat, rows: int) -> Finding:
     )
 
 
-def unusable(source: WholeSource, scan: Scan, objective: ObjectiveType) -> Finding:
+def unusable(source: WholeSource, scan: Scan, objective: ObjectiveType, roles: Roles) -> Finding:
     """Say what is wrong with the rows, the commonest reasons first.
 
     An objective without images has no place for those that messages refer to.
@@ -265,13 +271,13 @@ def unusable(source: WholeSource, scan: Scan, objective: ObjectiveType) -> Findi
         if fault == "refused" and scan.refusal
         else Message("fault.image_objective", {"count": rows, "objective": objective})
         if fault == "image_count" and not OBJECTIVES[objective].sees
-        else Message(f"fault.{fault}", {"count": rows})
+        else Message(f"fault.{fault}", {"count": rows, "columns": columns_of_text(roles)})
         for fault, rows in often
     )
     first = often[0][0] if often else ""
     strange = sorted(scan.strange_roles, key=lambda name: (-scan.strange_roles[name], name))
     helps = {"refused": "refused", "image_url": "urls", "no_score": "scores"}
-    helps |= {"no_label": "verdicts"}
+    helps |= {"no_label": "verdicts", "unreadable": "unreadable"}
     helps |= dict.fromkeys(("image_missing", "image_outside"), "paths")
     if strange:
         helps["unknown_role"] = "roles"

@@ -112,6 +112,10 @@ _USUAL: Final[tuple[tuple[Form, Mapping[str, tuple[str, ...]]], ...]] = (
     ("prompt", {"prompt": (*_PROMPTS, "instruction", *_CONVERSATIONS)}),
 )
 
+#: The roles of which a row needs a text, in the order of a row.
+_OF_TEXT: Final = (
+    *("messages", "prompt", "instruction", "text", "chosen", "rejected", "completion", "output"),
+)
 #: Names of columns that hold answers, or explain them.
 _ANSWERS: Final = frozenset(
     name
@@ -189,6 +193,12 @@ class Roles:
     def columns(self) -> tuple[str, ...]:
         """Return every column that has a role."""
         return tuple(self.by_role().values())
+
+
+def columns_of_text(holder: object) -> tuple[str, ...]:
+    """Return the columns of which a row needs a text; `holder` has a column for each role."""
+    given = (getattr(holder, role) for role in _OF_TEXT)
+    return tuple(column for column in given if column is not None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

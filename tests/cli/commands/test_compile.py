@@ -33,7 +33,7 @@ def read_files(bundle: Path) -> dict[str, str]:
 
 
 def test_what_it_prints(call: Call, spec_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A line per file and the two commands that come next."""
+    """A line per file, one for those of runtime/, and the two commands that come next."""
     monkeypatch.chdir(spec_file.parent)
     result = call("compile", "spec.json")
     assert result.code == 0, result.err
@@ -44,7 +44,25 @@ def test_what_it_prints(call: Call, spec_file: Path, monkeypatch: pytest.MonkeyP
     folder = spec_file.parent / "triage"
     files = (path for path in folder.rglob("*") if path.is_file())
     on_disk = {path.relative_to(folder).as_posix() for path in files}
-    assert on_disk == {line.split()[-1] for line in lines if line.startswith("  + ")}
+    told = [line.removeprefix("  + ") for line in lines if line.startswith("  + ")]
+    inside = {name for name in on_disk if name.startswith("runtime/")}
+    assert set(told) == (on_disk - inside) | {f"runtime/  {len(inside)} files"}
+    assert len(told) == len(set(told))
+    again = call("compile", "spec.json").out.splitlines()
+    assert again[0].startswith("triage/  0 of ")
+    assert not [line for line in again if "train.py" in line]
+
+
+def test_what_builds_llama_cpp_is_told(call: Call, spec_file: Path) -> None:
+    """The command that comes next is that of the bundle's README."""
+    bundle = spec_file.parent / "triage"
+    spec_file.write_text(spec_file.read_text().replace('"lora"', '"lora", "export": ["Q4_K_M"]'))
+    result = call("compile", spec_file)
+    assert result.code == 0, result.err
+    (command,) = [line for line in result.out.splitlines() if "pip install" in line]
+    assert command.startswith('  CMAKE_ARGS="-DGGML_NATIVE=OFF" pip install -r ')
+    said = 'CMAKE_ARGS="-DGGML_NATIVE=OFF" pip install -r requirements.txt'
+    assert said in (bundle / "README.md").read_text().splitlines()
 
 
 def test_a_second_compile_changes_nothing(call: Call, spec_file: Path, bundle: Path) -> None:

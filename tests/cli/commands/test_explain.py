@@ -107,3 +107,10 @@ def test_fields_that_share_their_last_name_are_listed(call: Call) -> None:
     result = call("explain", "label_smoothing")
     assert result.code == 2
     assert "`objective.label_smoothing`, `training.label_smoothing`" in " ".join(result.err.split())
+
+
+def test_the_name_that_another_tool_has(call: Call) -> None:
+    """It leads to the field; a code that does not exist leads to no other code."""
+    assert call("explain", "num_train_epochs").out.startswith("training.epochs ")
+    assert call("explain", "training.lr").out.startswith("training.learning_rate ")
+    assert "Did you mean" not in call("explain", "FTC9999").err

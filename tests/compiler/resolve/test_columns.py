@@ -109,7 +109,7 @@ def test_a_lacking_column_is_named_for_the_objective(make_spec: Any, tmp_path: P
     (tmp_path / "pairs.csv").write_text("prompt,chosen\na,b\n")
     finding = unknown(make_spec(data="pairs.csv", objective={"type": "dpo"}), tmp_path)
     assert finding.code == "FTC206"
-    assert finding.message.startswith("`dpo` needs the columns `rejected`, and `pairs.csv` has")
+    assert finding.message.startswith("`dpo` finds no column for `rejected`: `pairs.csv` has")
     assert "completion" not in finding.help
 
 
@@ -173,3 +173,21 @@ def test_a_column_with_two_roles_is_named(make_spec: Any, tmp_path: Path) -> Non
     finding = unknown(make_spec(data={"source": "data.csv", "columns": columns}), tmp_path)
     assert (finding.code, finding.pointer) == ("FTC206", "/data/columns/completion")
     assert "gives the column `text` two roles, `prompt` and `completion`" in finding.message
+
+
+def test_columns_are_proposed_where_one_name_is_known(make_spec: Any, tmp_path: Path) -> None:
+    """`Categoría` is a usual name of labels, and the other column holds texts."""
+    texts = [f"ticket {number} dice algo,{('alta', 'baja')[number % 2]}" for number in range(40)]
+    (tmp_path / "t.csv").write_text("\n".join(["Texto del ticket,Categoría", *texts]))
+    finding = unknown(make_spec(data="t.csv", objective={"type": "classification"}), tmp_path)
+    named = {"prompt": "Texto del ticket", "completion": "Categoría"}
+    assert [step["value"] for step in finding.fix] == [named]
+
+
+def test_texts_to_compare_are_no_prompts_and_answers(make_spec: Any, tmp_path: Path) -> None:
+    """The advice to an embedding model speaks of texts that belong together, and of scores."""
+    rows = [f"una frase {n} corta,otra frase {n} corta,{n % 2}" for n in range(40)]
+    (tmp_path / "p.csv").write_text("\n".join(["frase1,frase2,parecido", *rows]))
+    finding = unknown(make_spec(data="p.csv", objective={"type": "embed"}), tmp_path)
+    assert finding.code == "FTC206"
+    assert "belong together" in finding.help

@@ -272,6 +272,32 @@ def test_a_missing_file_is_suggested(make_spec: Any, tmp_path: Path) -> None:
     assert unknown(make_spec(data="./folder"), tmp_path).code == "FTC200"
 
 
+@pytest.mark.parametrize("name", ["rows", "rows/*.jsonl", "rows/b*"])
+def test_folder_or_pattern_of_files(make_spec: Any, tmp_path: Path, name: str) -> None:
+    """The files of a folder or of a pattern are named, and proposed if they are of one kind."""
+    folder = tmp_path / "rows"
+    folder.mkdir()
+    for stem in ("a", "b", "b-test"):
+        (folder / f"{stem}.jsonl").write_text('{"text": "a"}\n')
+    finding = unknown(make_spec(data=name), tmp_path)
+    several = ({"source": "rows/a.jsonl"}, {"source": "rows/b.jsonl"})
+    wanted = "rows/b.jsonl" if name.endswith("b*") else list(several)
+    assert finding.code == "FTC200"
+    assert "rows/b.jsonl" in finding.help
+    assert finding.fix[0]["value"] == wanted
+    (folder / "b.csv").write_text("text\na\n")
+    finding = unknown(make_spec(data=name), tmp_path)
+    assert bool(finding.fix) == name.endswith(".jsonl")
+
+
+def test_file_of_another_machine(make_spec: Any, tmp_path: Path) -> None:
+    """A file of that name in the spec's folder is meant; a name that shares its ending is not."""
+    (tmp_path / "tickets.csv").write_text("text\na\n")
+    finding = unknown(make_spec(data=r"C:\Users\ana\tickets.csv"), tmp_path)
+    assert finding.fix[-1]["value"] == "tickets.csv"
+    assert not unknown(make_spec(data="sales.csv"), tmp_path).fix
+
+
 def test_only_a_file_of_rows_is_suggested(make_spec: Any, tmp_path: Path) -> None:
     """A spec, a plan and a folder are no data, however near their names are."""
     (tmp_path / "ticket.json").write_text(' {"name": "x", "data": "tickets.json"}', "utf-8")

@@ -149,9 +149,9 @@ def test_rows_of_another_kind_are_counted(
 @pytest.mark.parametrize(
     ("row", "said"),
     [
-        ({"prompt": ""}, "are blank"),
-        ({"prompt": []}, "are blank"),
-        ({"prompt": None}, "are blank"),
+        ({"prompt": ""}, "have no text in `prompt`"),
+        ({"prompt": []}, "have no text in `prompt`"),
+        ({"prompt": None}, "have no text in `prompt`"),
         ({"prompt": [ASKED, SAID]}, "end with an answer, where a prompt alone belongs"),
     ],
 )

@@ -1,0 +1,95 @@
+"""The number that a text means: a percentage, a decimal comma, a unit, or a number in words."""
+
+import math
+import re
+from collections.abc import Mapping
+from typing import Final
+
+_LONGEST: Final = 40
+_WRITTEN: Final = re.compile(r"([+-]?\d[\d.,]*(?:[eE][+-]?\d{1,3})?)\s*(%|[^\W\d_]*)")
+_GROUPS: Final = re.compile(r"[+-]?[1-9]\d{0,2}(?:[.,]\d{3})+")
+#: What a unit multiplies a number by. Memory is counted in GiB, as the fields of memory are.
+_UNITS: Final[Mapping[str, float]] = {
+    "%": 1 / 100,
+    "k": 1000,
+    "mb": 1 / 1024,
+    "mib": 1 / 1024,
+    "tb": 1024,
+    "tib": 1024,
+}
+_WORDS: Final[Mapping[str, int]] = {
+    word: number
+    for number, words in enumerate(
+        (
+            "zero cero",
+            "one un uno una",
+            "two dos dues",
+            "three tres",
+            "four cuatro quatre",
+            "five cinco cinc",
+            "six seis sis",
+            "seven siete set",
+            "eight ocho vuit",
+            "nine nueve nou",
+            "ten diez deu",
+            "eleven once onze",
+            "twelve doce dotze",
+        )
+    )
+    for word in words.split()
+}
+
+
+def read_quantity(text: str) -> int | float | None:
+    """Return the number that a text means, or None if it means none.
+
+    `64 GB` is 64, `10 %` is 0.1, `0,0002` is 0.0002 and `three epochs` is 3.
+    """
+    text = text[: _LONGEST + 1].strip()
+    if len(text) > _LONGEST:
+        return None
+    first, _, rest = text.partition(" ")
+    if len(rest.split()) <= 1 and (word := read_word(first)) is not None:
+        return word
+    match = _WRITTEN.fullmatch(text)
+    if match is None:
+        return None
+    number = _number(match[1])
+    factor = _UNITS.get(match[2].casefold(), 1)
+    return None if number is None else _whole(number * factor)
+
+
+def read_word(word: str) -> int | None:
+    """Return the small number that a word of one of the three languages names."""
+    return _WORDS.get(word.casefold())
+
+
+def with_point(written: str) -> str:
+    """Return a number with a decimal point and without separators of thousands, as JSON has it."""
+    comma, point = written.rfind(","), written.rfind(".")
+    if comma >= 0 and point >= 0:
+        decimal = max(comma, point)
+        whole = re.sub(r"[.,]", "", written[:decimal])
+        return f"{whole}.{written[decimal + 1 :]}"
+    if is_grouped(written) and (comma >= 0 or written.count(".") > 1):
+        return re.sub(r"[.,]", "", written)
+    return written.replace(",", ".")
+
+
+def is_grouped(written: str) -> bool:
+    """Return whether a number's separators may be those of thousands."""
+    return _GROUPS.fullmatch(written) is not None
+
+
+def _number(written: str) -> float | None:
+    try:
+        number = float(with_point(written))
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None
+
+
+def _whole(number: float) -> int | float:
+    """Return a whole number as such, and another without the dust of its product."""
+    number = float(f"{number:.12g}")
+    return int(number) if number.is_integer() else number

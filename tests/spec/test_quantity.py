@@ -1,0 +1,40 @@
+"""The number that a text means, as people write it."""
+
+import pytest
+
+from ftc.spec.quantity import read_quantity
+
+MEANT = {
+    "16": 16,
+    "64 GB": 64,
+    "64GiB": 64,
+    "2 TB": 2048,
+    "512 MB": 0.5,
+    "10%": 0.1,
+    "10 %": 0.1,
+    "4k": 4000,
+    "0,0002": 0.0002,
+    "2,5e-4": 0.00025,
+    "1,000": 1000,
+    "1.000.000": 1_000_000,
+    "1,234.5": 1234.5,
+    "1.234,5": 1234.5,
+    "1.5": 1.5,
+    "3 epochs": 3,
+    "tres": 3,
+    "Three epochs": 3,
+    "dotze": 12,
+}
+MEANINGLESS = ["", "fast", "tres tristes tigres", "3 + 4", "1,2,3", "1.2.3", "1..2", "1e999", "%"]
+
+
+@pytest.mark.parametrize("text", MEANT)
+def test_meaning(text: str) -> None:
+    """Decimal commas, groups of thousands, percentages, units and words."""
+    assert read_quantity(text) == MEANT[text]
+
+
+@pytest.mark.parametrize("text", [*MEANINGLESS, "9" * 5000, "9" * 39 + "%" * 5000])
+def test_no_meaning(text: str) -> None:
+    """What is no number stays without one."""
+    assert read_quantity(text) is None
