@@ -140,6 +140,7 @@ def _data_uses(source: BundleSource) -> dict[str, bool]:
         "parquet": "parquet" in formats,
         "form_chat": "chat" in forms,
         "form_pairs": "prompt_completion" in forms,
+        "message_cells": data.has_message_cells,
         "form_instruction": "instruction" in forms,
         "form_text": form == "text",
         "form_prompt": alone,

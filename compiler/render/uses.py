@@ -61,6 +61,7 @@ class Uses:
     parquet: bool
     form_chat: bool
     form_pairs: bool
+    message_cells: bool
     form_instruction: bool
     form_text: bool
     form_prompt: bool

@@ -458,6 +458,7 @@ def _facts(spec: Spec, report: _Report, *, folder: Path) -> DataFacts:
         largest_prompt_rows=scan.prompts.largest(),
         conflicting_rows=scan.conflicting,
         multi_turn=scan.multi_turn,
+        has_message_cells=streamed or scan.has_message_cells,
         has_system=scan.has_system,
         calls=scan.calls,
         lengths=report.lengths,

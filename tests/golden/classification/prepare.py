@@ -22,7 +22,7 @@ from runtime.prepare.records import RowWork, Source
 from runtime.prepare.splitting import divide
 from runtime.prepare.whole_texts import check, find_file
 from runtime.read.csv_files import read_csv
-from runtime.read.text_rows import read_answer
+from runtime.read.text_rows import read_texts
 from runtime.run import Run
 from runtime.tokens.class_records import count_labels, make_classes, read_answers
 from runtime.tokens.encoding import Encoder
@@ -96,7 +96,7 @@ tokenizer("")  # removes truncation and padding that the tokenizer's own file ma
 
 source = Source(
     columns=COLUMNS,
-    read=read_answer,
+    read=read_texts,
     chunks=partial(read_csv, [args.data], encoding=ENCODING, delimiter=DELIMITER),
 )
 make = partial(

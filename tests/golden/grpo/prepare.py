@@ -21,7 +21,7 @@ from runtime.prepare.records import RowWork, Source
 from runtime.prepare.splitting import divide
 from runtime.prepare.whole_texts import check, find_file
 from runtime.read.json_files import parse_lines, read_jsonl
-from runtime.read.text_rows import read_answer
+from runtime.read.text_rows import read_texts
 from runtime.run import Run
 from runtime.tokens.chat_records import learn_last_answer, make_chats
 from runtime.tokens.encoding import Encoder
@@ -80,7 +80,7 @@ tokenizer("")  # removes truncation and padding that the tokenizer's own file ma
 
 source = Source(
     columns=COLUMNS,
-    read=read_answer,
+    read=read_texts,
     chunks=partial(read_jsonl, [args.data], encoding=ENCODING),
     unpack=parse_lines,
 )

@@ -26,7 +26,7 @@ from runtime.prepare.splitting import divide
 from runtime.prepare.whole_texts import check, find_file
 from runtime.read.chat_rows import read_chat
 from runtime.read.instruction_rows import read_instruction
-from runtime.read.text_rows import read_answer
+from runtime.read.text_rows import read_texts
 from runtime.run import Run
 from runtime.tokens.chat_labels import learn_every_answer
 from runtime.tokens.chat_records import make_chats
@@ -112,7 +112,7 @@ tokenizer("")  # removes truncation and padding that the tokenizer's own file ma
 READERS = {
     "chat": read_chat,
     "instruction": read_instruction,
-    "prompt_completion": read_answer,
+    "prompt_completion": read_texts,
 }
 
 
