@@ -157,6 +157,7 @@ def _data_uses(source: BundleSource) -> dict[str, bool]:
         "raw": not renders_template(source),
         "loss_on_all": spec.objective.loss_on == "all",
         "mask_reasoning": spec.data.reasoning == "mask",
+        "reasoning": data.has_reasoning,
         "strip_reasoning": spec.data.reasoning == "strip",
         "tools": data.calls,
         "callable_tools": calls_tools(spec),

@@ -77,6 +77,7 @@ class Uses:
     loss_on_all: bool
     last_answer: bool
     mask_reasoning: bool
+    reasoning: bool
     strip_reasoning: bool
     tools: bool
     callable_tools: bool

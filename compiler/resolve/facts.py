@@ -301,6 +301,7 @@ class DataFacts:
     `usable_rows` is what `prepare.py` will take of them, up to its limit.
 
     `has_message_cells`: a prompt or a completion may be a list of messages, in place of a text.
+    `has_reasoning`: a text may have the tag that ends reasoning, once it is stripped if it is.
 
     `images` is the column of images, if they have one; `pictures` is None for rows without images.
     `limited_lengths` are the lengths under each limit of `pictures.sizes`; `lengths` are the first.
@@ -367,6 +368,7 @@ class DataFacts:
     rewards: RewardFacts | None = None
     streamed_rows: int | None = None
     has_message_cells: bool = True
+    has_reasoning: bool = True
     open_answers: OpenAnswers | None = None
     round_trip: RoundTrip | None = None
     contents: Contents = field(default_factory=Contents)

@@ -28,6 +28,7 @@ from ftc.compiler.resolve.rows.reader import Row
 from ftc.compiler.resolve.rows.roles import Roles, make_reader
 from ftc.runtime.read.chat_rows import find_role, load_messages
 from ftc.runtime.read.message_cells import read_answer
+from ftc.runtime.read.reasoning import CLOSING
 from ftc.runtime.read.rows import ReadTurns
 from ftc.runtime.read.text_rows import read_texts
 from ftc.spec.sections import Cleaning
@@ -66,8 +67,9 @@ class Scan:
     this one's own. `numbers` are those of the examples' rows, counted from 1; `faults` counts
     malformed rows and `damage` damaged ones, by kind; `unmatched` have results of unknown calls.
     `refusal` is what the chat template says where it refuses all rows; `strange_roles` are the
-    names of unknown ones. `has_message_cells`: a row's prompt or completion is a list of messages.
-    `marked` has the numbers of the first rows with each fault or damage.
+    names of unknown ones. `has_message_cells`: a row's prompt or completion is a list of messages;
+    `has_reasoning`: a text ends reasoning. `marked` has the numbers of the first rows with each
+    fault or damage.
     """
 
     rows: int = 0
@@ -92,6 +94,7 @@ class Scan:
     contradicting: int = 0
     unmatched: int = 0
     has_message_cells: bool = False
+    has_reasoning: bool = False
     marked: dict[str, list[int]] = field(default_factory=dict)
 
     def mark(self, reason: str) -> None:
@@ -252,6 +255,7 @@ def scan_rows(
             row, read, repair=cleaning.repair_encoding, strip_reasoning=strip_reasoning
         )
         if isinstance(example, Example):
+            scan.has_reasoning |= any(CLOSING in text for _, text in example.turns)
             if example.damage:
                 scan.damage.update(example.damage)
             counted = held.conflicting, held.contradicting

@@ -459,6 +459,7 @@ def _facts(spec: Spec, report: _Report, *, folder: Path) -> DataFacts:
         conflicting_rows=scan.conflicting,
         multi_turn=scan.multi_turn,
         has_message_cells=streamed or scan.has_message_cells,
+        has_reasoning=streamed or scan.has_reasoning,
         has_system=scan.has_system,
         calls=scan.calls,
         lengths=report.lengths,
