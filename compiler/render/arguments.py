@@ -18,6 +18,7 @@ _PASSED: Final[Mapping[str, tuple[str, str]]] = {
     "class_metric": ("METRIC", "best_class_metric"),
     "compute_rounded": ("compute_rounded", "qlora"),
     "count_calls": ("tool_calls.count_rows", "declared_tools"),
+    "count_pair_tokens": ("count_pair_tokens", "pairs"),
     "cut_length": ("MAX_LENGTH", "cut"),
     "draft_options": ("skip_drafts", "drafted"),
     "feedback_rows": ("rows", "feedback"),
@@ -91,6 +92,10 @@ _CALLED: Final[Mapping[str, tuple[str, Callable[[Uses], bool]]]] = {
     "partial_defaults": ("partial", lambda uses: uses.template_options),
     "partial_images": ("partial", lambda uses: uses.vision),
     "partial_importance": ("partial", lambda uses: uses.importance),
+    "partial_kinds": (
+        "partial",
+        lambda uses: uses.raw or uses.cut or uses.adds_end or uses.compared or uses.vision,
+    ),
     "partial_tokens": ("partial", lambda uses: uses.new_tokens),
     "remove_head_bias": ("remove_head_bias", lambda uses: uses.token_rows),
     "save_as_loaded": (

@@ -13,8 +13,9 @@ from typing import Any, Final
 from huggingface_hub import snapshot_download
 from transformers import AutoConfig
 
+from ..files import read_json
 from ..language_models import find_class
-from .merging import SMALL_FILES, Job, Returns, read_json, save_anew
+from .merging import SMALL_FILES, Job, Returns, save_anew
 from .overlay import NoPlaceError, overlay, read_change
 from .safetensors_files import SINGLE, list_files
 

@@ -6,7 +6,6 @@ the place of an earlier one. `whole_merging` is for full fine-tunes, `adapter_me
 `language_model` keeps the layout of the base; `scored_rows` is for models with a new head.
 """
 
-import json
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,7 +15,7 @@ from typing import Any, Final
 import torch
 from huggingface_hub import snapshot_download
 
-from ..files import replace_folder, write_json
+from ..files import read_json, replace_folder, write_json
 from ..run import Run
 
 ROWS: Final = 8  # of the training split, on which the merged and the trained model are compared
@@ -163,9 +162,3 @@ def _find_base(job: Job) -> Path:
         return Path(job.base)
     revision = job.options.get("revision")
     return Path(snapshot_download(str(job.base), revision=revision, allow_patterns=SMALL_FILES))
-
-
-def read_json(path: Path) -> dict[str, Any]:
-    """Return the object in a JSON file."""
-    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    return found
