@@ -98,7 +98,7 @@ class RowWork:
     count: Callable[[Record], int] = _count
     shorten: Callable[[Record, int], tuple[str, list[Record]]] | None = None
 
-    def look(self, job: tuple[int, Chunk]) -> tuple[int, set[str], list[tuple[str, int]]]:
+    def scan(self, job: tuple[int, Chunk]) -> tuple[int, set[str], list[tuple[str, int]]]:
         """Return a chunk's source, its columns and, for each row, its change and its key.
 
         The key is 0 for a row that is left out.

@@ -15,11 +15,12 @@ from pathlib import Path
 from transformers import AutoTokenizer
 
 from runtime.files import write_rows
-from runtime.prepare.data_report import show_row, write_report
+from runtime.prepare.data_report import write_report
 from runtime.prepare.planned import Planned, find_changed
 from runtime.prepare.preparing import check_lengths, look, make_records, start_workers, write_splits
 from runtime.prepare.records import RowWork, Source
 from runtime.prepare.splitting import divide
+from runtime.prepare.unlabelled_rows import show_unlabelled
 from runtime.prepare.whole_texts import check, find_file
 from runtime.read.csv_files import read_csv
 from runtime.read.text_rows import read_texts
@@ -142,7 +143,7 @@ run.say(write_report(OUT, rows, records, splits, round_trip=round_trip))
 for name in ("train", *SHARES):
     run.ensure(splits[name], f"the split {name} has rows")
 run.ensure(all(records.learned), "every row has a token to learn")
-show_row(run, tokenizer, next(records.read(splits["train"])))
+show_unlabelled(run, tokenizer, next(records.read(splits["train"])))
 written = [OUT / f"{name}.jsonl" for name in splits]
 written.append(OUT / "labels.jsonl")
 run.mark_done(identity, *written, *OUT.glob("*.arrow"))

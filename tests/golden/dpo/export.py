@@ -9,9 +9,10 @@ run/vllm. A result that differs too much from the trained model is renamed, and 
 """
 
 import argparse
+from functools import partial
 from pathlib import Path
 
-from runtime.compare import reference
+from runtime.compare import reference, row_kinds
 from runtime.compare.judged_rows import JudgedRows
 from runtime.llama_cpp import converter
 from runtime.reports.report import write_report
@@ -103,7 +104,10 @@ tools = converter.Converter(sha256=SDIST_SHA256, checkout=args.llama_cpp)
 inputs = [converter.find_version(), *tools.list_sources(run)]
 rows = JudgedRows(
     path=JUDGED_ROWS,
-    is_compared=True,
+    is_same=partial(
+        row_kinds.is_same,
+        is_compared=True,
+    ),
 )
 
 # -----------------------------------------------------------------------------

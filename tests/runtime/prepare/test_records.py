@@ -232,7 +232,7 @@ def test_rows_are_looked_at() -> None:
         {"prompt": ["who"], "completion": "me"},
         None,
     ]
-    number, columns, looks = work.look((0, rows))
+    number, columns, looks = work.scan((0, rows))
     changes, keys = zip(*looks, strict=True)
     assert (number, columns) == (0, {"prompt", "completion", "more"})
     assert changes == ("", "", "repaired", "blank", *["malformed"] * 3)
