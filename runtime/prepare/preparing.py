@@ -94,7 +94,7 @@ def start_workers(run: Run, work: RowWork) -> Workers:
     return Workers((work.scan, work.make_records), begin=run.release_lock)
 
 
-def scan_rows(run: Run, workers: Workers, work: RowWork) -> Rows:
+def scan(run: Run, workers: Workers, work: RowWork) -> Rows:
     """Read all rows for the first time; end the stage if a column is missing."""
     keys, counts = array("Q"), [0] * len(work.sources)
     changes: dict[str, array[int]] = defaultdict(lambda: array("Q"))
