@@ -140,7 +140,6 @@ def _data_uses(source: BundleSource) -> dict[str, bool]:
         "parquet": "parquet" in formats,
         "form_chat": "chat" in forms,
         "form_pairs": "prompt_completion" in forms,
-        "message_cells": data.has_message_cells,
         "form_instruction": "instruction" in forms,
         "form_text": form == "text",
         "form_prompt": alone,
@@ -157,7 +156,6 @@ def _data_uses(source: BundleSource) -> dict[str, bool]:
         "raw": not renders_template(source),
         "loss_on_all": spec.objective.loss_on == "all",
         "mask_reasoning": spec.data.reasoning == "mask",
-        "reasoning": data.has_reasoning,
         "strip_reasoning": spec.data.reasoning == "strip",
         "tools": data.calls,
         "callable_tools": calls_tools(spec),
@@ -192,9 +190,11 @@ def _planned_uses(source: BundleSource) -> dict[str, bool]:
 
 
 def _reading_uses(parts: Sequence[DataFacts]) -> dict[str, bool]:
-    """Return the choices of how rows are read: from files, or streamed over the network."""
+    """Return the choices of how rows are read: from files or the network, and what is in them."""
     whole = [part for part in parts if part.streamed_rows is None]
     return {
+        "message_cells": any(part.has_message_cells for part in parts),
+        "reasoning": any(part.has_reasoning for part in parts),
         "downloads": any(part.origin == "hub" for part in whole),
         "streamed": len(whole) < len(parts),
     }
