@@ -1,9 +1,10 @@
 """Runs the stages of a bundle on one of several nodes, which share the bundle's folder.
 
-    python -m runtime.nodes RANK HOST:PORT OPTIONS-OF-SUPERVISE -- ARGUMENTS-OF-RUN.SH <STAGES
+    python -m runtime.nodes OPTIONS --node RANK HOST:PORT -- ARGUMENTS-OF-RUN.SH <STAGES
 
-The first node, of rank 0, runs all stages. Each of the others waits until training starts on the
-first node, which listens on that port then, and takes part in training only. Standard library only.
+OPTIONS are those of `runtime.supervise`. The first node, of rank 0, runs all stages. Each of the
+others waits until training starts on the first node, which listens on that port then, and takes
+part in training only. Standard library only.
 """
 
 import socket
@@ -19,7 +20,9 @@ WAIT_SECONDS = 2.0  # between two attempts to reach the first node
 
 def main(arguments: Sequence[str]) -> int:
     """Run the stages of this node; return the exit code of run.sh."""
-    rank, first_node, *others = arguments
+    place = arguments.index("--node")
+    _, rank, first_node = arguments[place : place + 3]
+    others = [*arguments[:place], *arguments[place + 3 :]]
     if int(rank) == 0:
         return supervise.main(others)
     supervisor, options, commands = supervise.prepare(others)

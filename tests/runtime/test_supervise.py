@@ -431,7 +431,7 @@ def test_other_nodes_wait_and_only_train(tmp_path: Path) -> None:
     with socket.socket() as first:
         first.bind(("127.0.0.1", 0))
         node = f"127.0.0.1:{first.getsockname()[1]}"
-        with started(tmp_path, stages, "1", node, module="nodes") as process:
+        with started(tmp_path, stages, "--node", "1", node, module="nodes") as process:
             time.sleep(0.5)
             waiting = read_ran(tmp_path)
             first.listen()
@@ -449,7 +449,7 @@ def test_a_node_that_waits_can_be_stopped(tmp_path: Path) -> None:
     with socket.socket() as first:
         first.bind(("127.0.0.1", 0))
         node = f"127.0.0.1:{first.getsockname()[1]}"
-        with started(tmp_path, [TRAIN], "1", node, module="nodes") as process:
+        with started(tmp_path, [TRAIN], "--node", "1", node, module="nodes") as process:
             assert process.stdout is not None
             process.stdout.readline()
             process.terminate()
@@ -462,7 +462,9 @@ def test_a_node_that_waits_can_be_stopped(tmp_path: Path) -> None:
 def test_the_first_node_runs_all_stages(tmp_path: Path) -> None:
     """It waits for no other node."""
     write_stages(tmp_path, prepare="", train="")
-    with started(tmp_path, ["prepare.py", TRAIN], "0", "host:1", module="nodes") as process:
+    with started(
+        tmp_path, ["prepare.py", TRAIN], "--node", "0", "host:1", module="nodes"
+    ) as process:
         ended = finish(process)
 
     assert ended.code == 0, ended.said
@@ -477,7 +479,7 @@ def test_another_node_leaves_the_exit_code_to_the_first(tmp_path: Path) -> None:
         first.bind(("127.0.0.1", 0))
         first.listen()
         node = f"127.0.0.1:{first.getsockname()[1]}"
-        with started(tmp_path, [TRAIN], "1", node, module="nodes") as process:
+        with started(tmp_path, [TRAIN], "--node", "1", node, module="nodes") as process:
             ended = finish(process)
 
     assert ended.code == 77, ended.said
