@@ -1,4 +1,4 @@
-"""Writes files whole or not at all. Standard library only."""
+"""Reads JSON files, and writes files whole or not at all. Standard library only."""
 
 import json
 import os
@@ -6,6 +6,11 @@ import shutil
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
+
+
+def read_json(path: Path) -> Any:
+    """Return the JSON value in a file."""
+    return json.loads(path.read_text(encoding="utf-8"))
 
 
 def write_json(path: Path, data: Any) -> None:

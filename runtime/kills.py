@@ -8,7 +8,6 @@ kill nothing changes either, because somebody may have intended it. Standard lib
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
@@ -17,6 +16,7 @@ from typing import Any
 
 from . import events, files
 from .exit_codes import OUT_OF_MEMORY
+from .files import read_json
 
 
 def count_kills() -> int:
@@ -108,6 +108,6 @@ def _find_checkpoint(run: Path) -> str:
 def _read(path: Path) -> dict[str, Any]:
     """Return the JSON object in a file, or an empty one."""
     with suppress(OSError, ValueError):
-        found = json.loads(path.read_text(encoding="utf-8"))
+        found = read_json(path)
         return found if isinstance(found, dict) else {}
     return {}

@@ -26,6 +26,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from .files import read_json
+
 #: Modules that report and cannot change a result: events for `ftc watch`, the tracker, the pilot,
 #: which leaves run/train alone, the verdict on a training, which runs again at every start, and the
 #: report.
@@ -169,7 +171,7 @@ def _read_clock(note: Path) -> int:
 
 def _read_json(path: Path) -> Any:
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        return read_json(path)
     except (OSError, ValueError):
         return None
 

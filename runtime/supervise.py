@@ -21,7 +21,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -34,7 +33,6 @@ NO_COMMAND = 127  # as a shell exits
 CONTAINER = "container.txt"  # names the image that commands run in
 TRAINING = {"train.py", "./node.sh"}  # a command with one of these words trains
 PILOT = "--pilot"  # makes it measure a few steps only; the commands after it are not run
-WAIT_SECONDS = 2.0  # between two attempts to reach the first node
 
 
 class Supervisor:
@@ -159,8 +157,6 @@ def _parse_options(words: Sequence[str]) -> argparse.Namespace:
     add("--restarts", type=int, default=0, help="how often training may be restarted")
     add("--restart-after", type=int, nargs="+", default=[PREEMPTED, OUT_OF_MEMORY])
     add("--cpu-processes", type=int, help="processes that share the cores of this machine")
-    add("--node-rank", type=int, default=0, help="which node this is, if run.sh runs on each")
-    add("--first-node", help="HOST:PORT of training on the first node")
     return parser.parse_args(words)
 
 
@@ -187,22 +183,11 @@ def _parse_given(
 
 def train(supervisor: Supervisor, command: Sequence[str], options: argparse.Namespace) -> int:
     """Run training, and restart it when that helps; return its exit code."""
-    stage = name_folder(command)
-    note = supervisor.run_folder / stage / "exit_code.json"
-    environment = {}
-    if options.cpu_processes and not os.environ.get("OMP_NUM_THREADS"):
-        environment["OMP_NUM_THREADS"] = str(max(1, _count_cores() // options.cpu_processes))
+    note = supervisor.run_folder / name_folder(command) / "exit_code.json"
     for restart in itertools.count():
-        if options.node_rank == 0:
-            note.unlink(missing_ok=True)
-        kills_before = kills.count_kills()
-        if supervisor.run(command, environment) == 0:
-            return 0
-        if not note.is_file():
-            on_cpu = options.cpu_processes is not None
-            kills.explain(supervisor.bundle, kills_before, on_cpu=on_cpu, stage=stage)
-        code = _read_code(note)
-        if options.restarts == 0 or code not in options.restart_after:
+        note.unlink(missing_ok=True)
+        code = attempt(supervisor, command, options)
+        if options.restarts == 0 or code not in options.restart_after:  # 0 is none of these
             return code
         if restart >= options.restarts:
             _say(f"training was restarted {restart} times and still does not finish")
@@ -210,8 +195,18 @@ def train(supervisor: Supervisor, command: Sequence[str], options: argparse.Name
     raise AssertionError  # the loop has no end
 
 
-def _read_code(note: Path) -> int:
-    """Return the exit code that training wrote, or 1."""
+def attempt(supervisor: Supervisor, command: Sequence[str], options: argparse.Namespace) -> int:
+    """Run training once; return 0, or the exit code that it wrote, or 1."""
+    stage, environment = name_folder(command), {}
+    if options.cpu_processes and not os.environ.get("OMP_NUM_THREADS"):
+        environment["OMP_NUM_THREADS"] = str(max(1, _count_cores() // options.cpu_processes))
+    kills_before = kills.count_kills()
+    if supervisor.run(command, environment) == 0:
+        return 0
+    note = supervisor.run_folder / stage / "exit_code.json"
+    if not note.is_file():
+        on_cpu = options.cpu_processes is not None
+        kills.explain(supervisor.bundle, kills_before, on_cpu=on_cpu, stage=stage)
     with suppress(OSError, ValueError):
         return int(note.read_text(encoding="utf-8"))
     return 1
@@ -224,37 +219,26 @@ def _count_cores() -> int:
     return os.cpu_count() or 1
 
 
-def _wait_for_node(supervisor: Supervisor, node: str, rank: int) -> None:
-    """Wait until the first node listens, which it does once its data are prepared."""
-    import socket  # noqa: PLC0415 - a single node does not need it
-
-    host, _, port = node.rpartition(":")
-    print(f"run.sh: node {rank} waits until training starts on {host}", flush=True)
-    while True:
-        supervisor.exit_if_told()
-        with suppress(OSError), socket.create_connection((host, int(port)), timeout=WAIT_SECONDS):
-            return
-        time.sleep(WAIT_SECONDS)
-
-
 # -----------------------------------------------------------------------------
 # All stages
 
 
-def main(arguments: Sequence[str]) -> int:
-    """Run all stages; return the exit code of run.sh."""
+def prepare(
+    arguments: Sequence[str],
+) -> tuple[Supervisor, argparse.Namespace, list[list[str]]]:
+    """Return the supervisor of this run, what run.sh decides, and the commands of all stages."""
     split = [*arguments, "--"].index("--")
     options = _parse_options(arguments[:split])
     lines = [line for line in map(str.strip, sys.stdin) if line and line[0] != "#"]
     given = _parse_given(arguments[split + 1 :], lines, options.caller)
     supervisor = Supervisor(Path.cwd())
-    commands = [make_command(line, given, supervisor.bundle) for line in lines]
-    if options.node_rank:  # the first node runs the other stages
-        commands = [command for command in commands if is_training(command)]
-        supervisor.stage = "train.py"
-        _wait_for_node(supervisor, options.first_node, options.node_rank)
-    else:
-        (supervisor.run_folder / "stop").unlink(missing_ok=True)
+    return supervisor, options, [make_command(line, given, supervisor.bundle) for line in lines]
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run all stages; return the exit code of run.sh."""
+    supervisor, options, commands = prepare(arguments)
+    (supervisor.run_folder / "stop").unlink(missing_ok=True)
     for command in commands:
         trains = is_training(command)
         code = train(supervisor, command, options) if trains else supervisor.run(command)

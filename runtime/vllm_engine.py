@@ -6,7 +6,6 @@ vllm.json has the server's model and arguments. The server gets the last of the 
 the command all others. Standard library only.
 """
 
-import json
 import os
 import signal
 import subprocess
@@ -17,6 +16,8 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
+
+from .files import read_json
 
 FILE = Path("vllm.json")
 START_SECONDS = 900.0  # to load the weights and record the graphs
@@ -31,7 +32,7 @@ class ServerError(Exception):
 
 def read_arguments(path: Path) -> dict[str, Any]:
     """Return the arguments of TRL's config that concern vLLM."""
-    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))["trainer"]
+    found: dict[str, Any] = read_json(path)["trainer"]
     return found
 
 
@@ -142,7 +143,7 @@ def run_beside(
 def main() -> int:
     """Run the command of the arguments; return its exit code."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
-    server = json.loads(FILE.read_text(encoding="utf-8"))["server"]
+    server = read_json(FILE)["server"]
     try:
         code = run_beside(server, sys.argv[1:])
     except ServerError as error:

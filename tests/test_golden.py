@@ -33,6 +33,8 @@ WHOLE = ("quickstart", "slurm", "dpo", "classification", "grpo", "mixture")
 #: Files that follow from tables of ftc, and are the same in many bundles.
 DERIVED = ("requirements.lock", "plan.svg", ".gitignore")
 PLAN = "plan.txt"
+#: Bundles without a special wish, and the most lines of all their scripts and modules.
+PLAIN = {"quickstart": 8830, "text": 8225, "pissa": 8355}
 
 
 def list_golden(name: str, outcome: Outcome) -> Mapping[str, str]:
@@ -117,6 +119,15 @@ def test_scripts_are_python_of_bounded_length(name: str) -> None:
             assert ast.parse(file.text).body
             limit = 200 if file.name == "train.py" else 400
             assert len(file.text.splitlines()) <= limit, file.name
+
+
+@pytest.mark.parametrize(("name", "lines"), PLAIN.items())
+def test_a_plain_bundle_has_bounded_lines(name: str, lines: int) -> None:
+    """Its scripts and the modules that they need can be read."""
+    languages = ("python", "shell", "runtime")
+    files = [file for file in compile_golden(name).files if file.language in languages]
+    assert {"train.py", "run.sh", "runtime/run.py"} <= {file.name for file in files}
+    assert sum(len(file.text.splitlines()) for file in files) <= lines
 
 
 @pytest.mark.parametrize("name", EXAMPLES)

@@ -83,6 +83,7 @@ def make_context(source: BundleSource, uses: Uses) -> dict[str, Any]:
             "asked": Word("messages" if uses.template else "prompt"),
             "python": Word("python3" if uses.container else "python"),
             "read_table": Word(f"read_{source.facts.data.format}"),
+            "supervisor": Word("nodes" if uses.every_node else "supervise"),
             "train_rows": Word("packed" if uses.packed else "train_rows"),
             "metric": Word(source.plan.decisions.metric.value),
             "processing": Word("images.processor" if uses.vision else "tokenizer"),

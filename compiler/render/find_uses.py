@@ -190,9 +190,11 @@ def _planned_uses(source: BundleSource) -> dict[str, bool]:
 
 
 def _reading_uses(parts: Sequence[DataFacts]) -> dict[str, bool]:
-    """Return the choices of how rows are read: from files, or streamed over the network."""
+    """Return the choices of how rows are read: from files or the network, and what is in them."""
     whole = [part for part in parts if part.streamed_rows is None]
     return {
+        "message_cells": any(part.has_message_cells for part in parts),
+        "reasoning": any(part.has_reasoning for part in parts),
         "downloads": any(part.origin == "hub" for part in whole),
         "streamed": len(whole) < len(parts),
     }

@@ -11,6 +11,8 @@ def form_words(uses: Uses) -> dict[str, Word]:
     """
     whole = "whole_" if uses.reward_model else ""
     words = {"read": _name_reader(uses), "make": _name_maker(uses), "learn": _name_learner(uses)}
+    is_labelled = uses.conversations or uses.plain_answers or uses.form_text
+    words["show"] = "show_row" if is_labelled else "show_unlabelled"
     if uses.texts:
         kind = "relevance" if uses.relevance else "vector"
         words |= {"merging": f"{kind}_merging", "judging": f"{kind}_files"}
@@ -35,7 +37,7 @@ def list_readers(uses: Uses) -> list[tuple[Word, Word]]:
     readers = {
         "chat": chat if uses.form_chat else None,
         "instruction": "read_instruction" if uses.form_instruction else None,
-        "prompt_completion": "read_answer" if uses.form_pairs else None,
+        "prompt_completion": _name_pair_reader(uses) if uses.form_pairs else None,
     }
     return [(Word(form), Word(name)) for form, name in readers.items() if name is not None]
 
@@ -62,7 +64,12 @@ def _name_reader(uses: Uses) -> str:
         return "read_calling_chat"
     if uses.form_chat:
         return "read_chat"
-    return "read_instruction" if uses.form_instruction else "read_answer"
+    return "read_instruction" if uses.form_instruction else _name_pair_reader(uses)
+
+
+def _name_pair_reader(uses: Uses) -> str:
+    """Return the function that reads a prompt and its completion."""
+    return "read_answer" if uses.message_cells else "read_texts"
 
 
 def _name_learner(uses: Uses) -> str:

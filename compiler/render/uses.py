@@ -61,6 +61,7 @@ class Uses:
     parquet: bool
     form_chat: bool
     form_pairs: bool
+    message_cells: bool
     form_instruction: bool
     form_text: bool
     form_prompt: bool
@@ -76,6 +77,7 @@ class Uses:
     loss_on_all: bool
     last_answer: bool
     mask_reasoning: bool
+    reasoning: bool
     strip_reasoning: bool
     tools: bool
     callable_tools: bool

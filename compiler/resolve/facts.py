@@ -300,6 +300,9 @@ class DataFacts:
     are theirs; `streamed_rows` is then about how many rows there are, None where all were read.
     `usable_rows` is what `prepare.py` will take of them, up to its limit.
 
+    `has_message_cells`: a prompt or a completion may be a list of messages, in place of a text.
+    `has_reasoning`: a text may have the tag that ends reasoning, once it is stripped if it is.
+
     `images` is the column of images, if they have one; `pictures` is None for rows without images.
     `limited_lengths` are the lengths under each limit of `pictures.sizes`; `lengths` are the first.
 
@@ -364,6 +367,8 @@ class DataFacts:
     feedback: Feedback | None = None
     rewards: RewardFacts | None = None
     streamed_rows: int | None = None
+    has_message_cells: bool = True
+    has_reasoning: bool = True
     open_answers: OpenAnswers | None = None
     round_trip: RoundTrip | None = None
     contents: Contents = field(default_factory=Contents)

@@ -1,10 +1,10 @@
 """Ranks texts by their cosine to a query, with the merged model or with a GGUF file of it."""
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from ..files import read_json
 from ..run import Run
 
 Ranked = list[tuple[float, str]]
@@ -32,7 +32,7 @@ def rank_by_file(
     """Return the same of a GGUF file; the prompts are those of the merged model's folder."""
     from ..export import vector_files  # noqa: PLC0415 - llama.cpp, which only a GGUF file needs
 
-    said = json.loads((folder / "config_sentence_transformers.json").read_text(encoding="utf-8"))
+    said = read_json(folder / "config_sentence_transformers.json")
     prompts = said.get("prompts") or {}
     llm = vector_files.open_file(run, path, max_length, on_gpu=on_gpu)
     asked = vector_files.embed(llm, (prompts.get("query") or "") + query, max_length)

@@ -22,7 +22,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
 
-from ..files import write_json
+from ..files import read_json, write_json
 from ..llama_cpp import gguf_file
 from ..llama_cpp.converter import find_cause
 from ..run import Run
@@ -146,7 +146,7 @@ def main() -> None:
     settings = run.folder / "fidelity.json"
     if not settings.is_file():
         run.stop("run/fidelity.json is missing: run export.py first")
-    job = reference.Job(**json.loads(settings.read_text(encoding="utf-8")))
+    job = reference.Job(**read_json(settings))
     if args.file is None:
         reference.note(run, job)
         return

@@ -16,6 +16,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from ..files import read_json
 from ..llama_cpp import gguf_file
 from ..llama_cpp.gguf_images import Projector
 from ..run import Run
@@ -167,7 +168,7 @@ def _judge(job: Job, rows: Rows, theirs: Sequence[str], said: Sequence[str]) -> 
 def main() -> None:
     """Measure in the bundle's folder."""
     run = Run(Path.cwd(), stage="projector", script="runtime/compare/image_fidelity.py")
-    job = json.loads((run.folder / "projector" / "job.json").read_text(encoding="utf-8"))
+    job = read_json(run.folder / "projector" / "job.json")
     out = os.dup(1)
     os.dup2(2, 1)  # what llama.cpp prints must not mix with the result
     os.write(out, json.dumps(measure(run, job), indent=2).encode() + b"\n")

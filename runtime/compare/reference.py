@@ -3,7 +3,6 @@
 `note` writes it to run/reference once. Files are then measured without the trained model.
 """
 
-import json
 import random
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -11,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from ..files import write_json
+from ..files import read_json, write_json
 from ..run import Run
 from . import noise_response
 
@@ -163,7 +162,7 @@ def read_response(run: Run, job: Job) -> tuple[dict[str, Any], float]:
     The cost is in nats per token.
     """
     path = run.folder / "reference" / "response.json"
-    found: dict[str, Any] | None = json.loads(path.read_text(encoding="utf-8"))
+    found: dict[str, Any] | None = read_json(path)
     if found is None:
         run.stop(
             "the trained model does not fit in this machine's memory, so its bounds cannot be"

@@ -5,6 +5,7 @@ again from its messages and tools, by llama-cpp-python with the chat template in
 compared with the tokens of training. Only the vocabulary of the file is loaded.
 """
 
+from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,8 @@ from ..llama_cpp.gguf_file import load_vocabulary
 from ..read.rows import before_answer
 from ..run import Run
 from .judged_rows import JudgedRows, Row
+
+Encode = Callable[[Callable[[str], list[int]], Any, str], list[int]]
 
 
 class Vocabulary:
@@ -57,7 +60,8 @@ def compare(run: Run, judged: JudgedRows, path: Path) -> dict[str, Any]:
     if not rows:
         run.stop(f"{name} has no row to compare transformers and llama.cpp by")
     vocabulary = Vocabulary(run, judged, path)
-    wrong = [n for n, row in enumerate(rows, 1) if not _is_same(judged, vocabulary, row)]
+    is_right = judged.is_same or is_same
+    wrong = [n for n, row in enumerate(rows, 1) if not is_right(vocabulary, row)]
     if wrong:
         run.stop(
             f"llama.cpp reads {len(wrong):,} of {len(rows):,} rows as other tokens than the model"
@@ -75,31 +79,28 @@ def compare(run: Run, judged: JudgedRows, path: Path) -> dict[str, Any]:
     return found
 
 
-def _is_same(judged: JudgedRows, vocabulary: Vocabulary, row: Row) -> bool:
-    """Return whether llama.cpp reads a row as the tokens that training read."""
-    encode = vocabulary.encode
-    if judged.has_template:
-        asked, tools = before_answer(row["messages"]), row.get("tools")
-        try:
-            prompt = vocabulary.render(asked, tools, answering=True)
-            whole = prompt  # of a prompt alone
-            if len(asked) < len(row["messages"]):
-                whole = vocabulary.render(row["messages"], tools, answering=False)
-            if judged.encode:
-                prompt_ids = judged.encode(encode, asked, prompt)
-                ids = judged.encode(encode, row["messages"], whole)
-            else:
-                prompt_ids, ids = encode(prompt), encode(whole)
-        except (ValueError, TemplateError):  # prepare.py left out rows that the template rejects
-            return False
-        if judged.is_compared:
-            prompt_ids = prompt_ids[: len(row["prompt_ids"])]
-    else:
-        prompt_ids = ids = encode(row["prompt"], add_bos=True)
-        if "answer" in row:
-            ids = [*prompt_ids, *encode(row["answer"])]
-    if prompt_ids != row.get("prompt_ids", prompt_ids):
-        return False
-    row_ids = row["input_ids"]
-    is_cut = len(row_ids) == judged.max_length and ids[: judged.max_length] == row_ids
-    return is_cut or ids == row_ids or (judged.adds_end and ids == row_ids[:-1])
+def is_same(vocabulary: Vocabulary, row: Row) -> bool:
+    """Return whether llama.cpp reads a conversation as the tokens that training read."""
+    return render_row(vocabulary, row) == (row["prompt_ids"], row["input_ids"])
+
+
+def render_row(
+    vocabulary: Vocabulary, row: Row, encode: Encode | None = None
+) -> tuple[list[int], list[int]] | None:
+    """Return the tokens of a conversation before its answer, and all of them.
+
+    `encode` is given messages and their text. Returns None if the template rejects the row, which
+    prepare.py would have left out.
+    """
+    asked, tools = before_answer(row["messages"]), row.get("tools")
+    try:
+        prompt = whole = vocabulary.render(asked, tools, answering=True)
+        if len(asked) < len(row["messages"]):  # not a prompt alone
+            whole = vocabulary.render(row["messages"], tools, answering=False)
+        if encode is None:
+            return vocabulary.encode(prompt), vocabulary.encode(whole)
+        texts = (asked, prompt), (row["messages"], whole)
+        before, ids = (encode(vocabulary.encode, messages, text) for messages, text in texts)
+    except (ValueError, TemplateError):
+        return None
+    return before, ids

@@ -3,13 +3,13 @@
 `reference.note` wrote the latter to run/reference.
 """
 
-import json
 import math
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 import numpy as np
 
+from ..files import read_json
 from ..run import Run
 
 CHUNK_TOKENS: Final = 64  # compared at once: each has a number per word of the vocabulary
@@ -20,7 +20,7 @@ Reader = Callable[[Row], Iterable[Any]]
 
 def read_rows(run: Run) -> tuple[list[dict[str, Any]], int]:
     """Return the noted rows, and how many logits were noted for each position."""
-    noted = json.loads((run.folder / "reference" / "rows.json").read_text(encoding="utf-8"))
+    noted = read_json(run.folder / "reference" / "rows.json")
     return noted["rows"], noted["vocabulary"]
 
 

@@ -6,13 +6,13 @@ same stretches of a text.
 """
 
 import hashlib
-import json
 import re
 from collections.abc import Mapping, Sequence
 from math import exp, isfinite
 from pathlib import Path
 from typing import Any
 
+from ..files import read_json
 from ..metric import metrics
 from ..run import Run
 from . import overlap
@@ -183,7 +183,7 @@ def describe(entries: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 def ensure_kept(run: Run) -> None:
     """End the stage if a check failed; the evaluation and its report stay as they are."""
-    entries = json.loads((run.folder / REPORT).read_text(encoding="utf-8"))["checks"]
+    entries = read_json(run.folder / REPORT)["checks"]
     failed = [entry for entry in entries if entry["fault"] is not None]
     if failed:
         more = f" (and {len(failed) - 1} more checks failed)" if len(failed) > 1 else ""

@@ -1,6 +1,5 @@
 """Writes a LoRA adapter by itself as GGUF, and compares it, on its base, with the merged model."""
 
-import json
 import shutil
 import tempfile
 from dataclasses import dataclass
@@ -11,7 +10,7 @@ from huggingface_hub import snapshot_download
 
 from ..compare import fidelity, reference, same_tokens
 from ..compare.judged_rows import JudgedRows
-from ..files import sync, write_json
+from ..files import read_json, sync, write_json
 from ..llama_cpp.converter import Converter
 from ..run import Run
 from ..stages import Identity
@@ -52,7 +51,7 @@ def check_adapter(run: Run) -> None:
         run.stop("run/train/model has no adapter: run train.py first (see run.sh)")
     if not is_complete(weights):
         run.stop("run/train/model/adapter_model.safetensors is cut off: run train.py again")
-    settings = json.loads((trained / "adapter_config.json").read_text(encoding="utf-8"))
+    settings = read_json(trained / "adapter_config.json")
     if found := [name for name in UNCONVERTIBLE if settings.get(name)]:
         run.stop(f"llama.cpp cannot represent {found[0]} of this adapter: use the merged model")
 

@@ -1,10 +1,10 @@
 """Checks that safetensors files are complete."""
 
-import json
 from pathlib import Path
 
 from safetensors import SafetensorError, safe_open
 
+from ..files import read_json
 from ..run import Run
 
 
@@ -22,7 +22,7 @@ def check_weights(run: Run, folder: Path) -> None:
     index = folder / "model.safetensors.index.json"
     shards = {folder / "model.safetensors"}
     if index.is_file():
-        shards = {folder / name for name in json.loads(index.read_text())["weight_map"].values()}
+        shards = {folder / name for name in read_json(index)["weight_map"].values()}
     for shard in sorted(shards):
         if not shard.is_file() or not is_complete(shard):
             state = "cut off or damaged" if shard.is_file() else "missing"

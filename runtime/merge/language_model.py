@@ -13,8 +13,9 @@ from typing import Any, Final
 from huggingface_hub import snapshot_download
 from transformers import AutoConfig
 
+from ..files import read_json
 from ..language_models import find_class
-from .merging import SMALL_FILES, Job, Returns, read_json, save_anew
+from .merging import SMALL_FILES, Job, ModelKind, save_anew
 from .overlay import NoPlaceError, overlay, read_change
 from .safetensors_files import SINGLE, list_files
 
@@ -63,4 +64,4 @@ def _overlay(job: Job, model: Any, base: Path, saved: Path, new: Path) -> None:
     job.run.say(f"{replaced:,} of the base's {count:,} tensors are replaced; the others stay")
 
 
-TOKENS: Final = Returns(find_class=find_class, save=save, unit="nats per token")
+LANGUAGE_MODEL: Final = ModelKind(find_class=find_class, save=save, unit="nats per token")

@@ -3,12 +3,11 @@
 Each function is given the folder. Standard library only.
 """
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from ..files import write_json
+from ..files import read_json, write_json
 
 _ROTARY_PCT: Final = 0.25  # transformers/models/gpt_neox/configuration_gpt_neox.py
 
@@ -24,7 +23,7 @@ def name_rotary_share(folder: Path) -> None:
     transformers drops it from the top of config.json. The converter also reads this section. Bases
     that transformers 5 saved have it in `rope_parameters`, and a base may leave out the default.
     """
-    config = _read(folder / "config.json")
+    config = read_json(folder / "config.json")
     rope = config.get("rope_parameters") or {}
     share = rope.get("partial_rotary_factor", config.get("rotary_pct", _ROTARY_PCT))
     _update(folder / "config.json", {"llm_config": {"rotary_pct": share}})
@@ -33,13 +32,8 @@ def name_rotary_share(folder: Path) -> None:
 def pad_with_end(folder: Path) -> None:
     """Let the end token pad, for a tokenizer without a padding token: batches need one."""
     path = folder / "tokenizer_config.json"
-    _update(path, {"pad_token": _read(path)["eos_token"]})
+    _update(path, {"pad_token": read_json(path)["eos_token"]})
 
 
 def _update(path: Path, entries: Mapping[str, Any]) -> None:
-    write_json(path, {**_read(path), **entries})
-
-
-def _read(path: Path) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    return found
+    write_json(path, {**read_json(path), **entries})

@@ -6,7 +6,6 @@ the place of an earlier one. `whole_merging` is for full fine-tunes, `adapter_me
 `language_model` keeps the layout of the base; `scored_rows` is for models with a new head.
 """
 
-import json
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,7 +15,7 @@ from typing import Any, Final
 import torch
 from huggingface_hub import snapshot_download
 
-from ..files import replace_folder, write_json
+from ..files import read_json, replace_folder, write_json
 from ..run import Run
 
 ROWS: Final = 8  # of the training split, on which the merged and the trained model are compared
@@ -41,7 +40,7 @@ def find_log_probabilities(logits: Any) -> Any:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Returns:
+class ModelKind:
     """What a model computes for a row, and how it is loaded and saved.
 
     `find_class` returns the Auto class for a folder. `read` returns the tokens of a row and what
@@ -76,7 +75,7 @@ class Job:
     run: Run
     base: Path | str
     dtype: str
-    returns: Returns
+    kind: ModelKind
     options: Mapping[str, Any] = field(default_factory=dict)
     head: Callable[[Any], dict[str, Any]] | None = None
     has_new_tokens: bool = False
@@ -90,8 +89,8 @@ class Job:
 
     def load(self, source: Path | str, **settings: Any) -> Any:
         """Return a model of this kind from a folder or the Hub."""
-        kind = self.returns.find_class(source, **self.options)
-        return kind.from_pretrained(source, **settings, **self.options)
+        loader = self.kind.find_class(source, **self.options)
+        return loader.from_pretrained(source, **settings, **self.options)
 
     def compute(self, model: Any) -> Outputs:
         """Return what the model computes for a few training rows, in 32 bits on the CPU."""
@@ -100,9 +99,9 @@ class Job:
         model.eval()
         with torch.no_grad():
             for row in rows:
-                ids, more = self.returns.read(model, row)
+                ids, more = self.kind.read(model, row)
                 logits = model(torch.tensor([ids], device=model.device), **more).logits[0]
-                found.append(self.returns.finish(logits.float().cpu()))
+                found.append(self.kind.finish(logits.float().cpu()))
         return found
 
 
@@ -112,21 +111,21 @@ def write_folder(job: Job, model: Any, trained: Outputs, *, on_rounded: Outputs 
     Ends the stage if the model differs from `trained` by more than rounding. `on_rounded` has the
     outputs of the adapter on the quantized base, if it was trained on one.
     """
-    run, out, returns = job.run, job.run.folder / "merged", job.returns
+    run, out, kind = job.run, job.run.folder / "merged", job.kind
     new = out.with_name("merged.partial")
     shutil.rmtree(new, ignore_errors=True)
     merged = job.compute(model)
-    distance = returns.measure(trained, merged)
+    distance = kind.measure(trained, merged)
     is_finite = all(torch.isfinite(weight).all() for weight in model.state_dict().values())
-    run.say(f"the merged model differs from the trained one by {distance:.2g} {returns.unit}")
+    run.say(f"the merged model differs from the trained one by {distance:.2g} {kind.unit}")
     if on_rounded:
-        rounded = returns.measure(on_rounded, merged)
+        rounded = kind.measure(on_rounded, merged)
         run.say(f"and from the adapter on the quantized base by {rounded:.2g}")
     run.ensure(is_finite, f"every weight is a finite number in {job.dtype}")
-    is_near = distance < returns.tolerance
+    is_near = distance < kind.tolerance
     run.ensure(is_near, f"the merged model agrees with the trained one in {job.dtype}")
     base = _find_base(job)
-    returns.save(job, model, base, new)
+    kind.save(job, model, base, new)
     _carry_files(job, base, new)
     replace_folder(out, new)
 
@@ -163,9 +162,3 @@ def _find_base(job: Job) -> Path:
         return Path(job.base)
     revision = job.options.get("revision")
     return Path(snapshot_download(str(job.base), revision=revision, allow_patterns=SMALL_FILES))
-
-
-def read_json(path: Path) -> dict[str, Any]:
-    """Return the object in a JSON file."""
-    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    return found

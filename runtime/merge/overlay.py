@@ -6,7 +6,6 @@ a merged model are therefore the base's, byte for byte, apart from the tensors t
 changed.
 """
 
-import json
 import shutil
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
@@ -15,7 +14,7 @@ from typing import Any, Final
 
 import torch
 
-from ..files import write_json
+from ..files import read_json, write_json
 from .safetensors_files import DTYPES, INDEX, Weights, read_weights, write_file
 
 CONFIG: Final = "config.json"
@@ -164,7 +163,7 @@ def _write_index(old: Weights, into: Path) -> None:
     if not (old.folder / INDEX).is_file():
         return
     shutil.copyfile(old.folder / INDEX, into / INDEX)
-    index, size = _read(into / INDEX), _size(read_weights(into))
+    index, size = read_json(into / INDEX), _size(read_weights(into))
     if size != _size(old) and "total_size" in index.get("metadata", {}):
         index["metadata"]["total_size"] = size
         write_json(into / INDEX, index)
@@ -176,7 +175,7 @@ def _size(weights: Weights) -> int:
 
 def _write_config(base: Path, into: Path, change: Change, *, is_cast: bool) -> None:
     shutil.copyfile(base / CONFIG, into / CONFIG)
-    config = _read(base / CONFIG)
+    config = read_json(base / CONFIG)
     sections: list[tuple[Any, Any, Any]] = [(config, change.before, change.after)]
     if _TEXT in config:
         sections.append((config[_TEXT], change.before[_TEXT], change.after[_TEXT]))
@@ -185,7 +184,7 @@ def _write_config(base: Path, into: Path, change: Change, *, is_cast: bool) -> N
         section |= {key: change.dtype for key in _TYPE_KEYS if key in section}
     if is_cast and config.keys().isdisjoint(_TYPE_KEYS):
         config["dtype"] = change.dtype
-    if config != _read(base / CONFIG):
+    if config != read_json(base / CONFIG):
         write_json(into / CONFIG, config)
 
 
@@ -194,14 +193,9 @@ def _write_generation(saved: Path, base: Path, into: Path) -> None:
     if not (base / GENERATION).is_file():
         return
     shutil.copyfile(base / GENERATION, into / GENERATION)
-    settings, now = _read(base / GENERATION), _read(saved / GENERATION)
+    settings, now = read_json(base / GENERATION), read_json(saved / GENERATION)
     changes = {
         key: now[key] for key in TRAINED_KEYS if key in now and now[key] != settings.get(key)
     }
     if changes:
         write_json(into / GENERATION, settings | changes)
-
-
-def _read(path: Path) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    return found

@@ -14,6 +14,8 @@ from typing import Any, BinaryIO, Final
 import torch
 from safetensors import safe_open
 
+from ..files import read_json
+
 SINGLE: Final = "model.safetensors"
 INDEX: Final = "model.safetensors.index.json"
 DTYPES: Final[Mapping[str, torch.dtype]] = {
@@ -67,7 +69,7 @@ class Weights:
 def list_files(folder: Path) -> list[str]:
     """Return the names of the safetensors files that transformers loads, or none without any."""
     if (folder / INDEX).is_file():
-        index = json.loads((folder / INDEX).read_text(encoding="utf-8"))
+        index = read_json(folder / INDEX)
         return sorted(set(index["weight_map"].values()))
     return [SINGLE] if (folder / SINGLE).is_file() else []
 

@@ -5,7 +5,7 @@ from typing import Any, Final
 import torch
 from transformers import AutoModelForSequenceClassification
 
-from .merging import Outputs, Returns, save_anew
+from .merging import ModelKind, Outputs, save_anew
 
 
 def find_class(_source: Any, **_options: Any) -> Any:
@@ -19,8 +19,8 @@ def compare_rewards(first: Outputs, second: Outputs) -> float:
     return float((before - after).abs().mean() / (1 + before.abs().mean()))
 
 
-LABELS: Final = Returns(find_class=find_class, save=save_anew, unit="nats per row")
-REWARDS: Final = Returns(
+LABELS: Final = ModelKind(find_class=find_class, save=save_anew, unit="nats per row")
+REWARDS: Final = ModelKind(
     find_class=find_class,
     save=save_anew,
     finish=lambda logits: logits,

@@ -6,11 +6,11 @@ from typing import Any
 
 from transformers import AutoModelForImageTextToText
 
-from .language_model import TOKENS
-from .merging import Returns
+from .language_model import LANGUAGE_MODEL
+from .merging import ModelKind
 
 
-def see_with(images: Any) -> Returns:
+def see_with(images: Any) -> ModelKind:
     """Return what reads rows with images; `images` is an image_batches.ImageReader.
 
     No row is cut, because its tokens and the pixels of its images belong together.
@@ -20,4 +20,6 @@ def see_with(images: Any) -> Returns:
         ids = row["input_ids"]
         return ids, images.read_for(model, [row], [ids])
 
-    return replace(TOKENS, find_class=lambda *_, **__: AutoModelForImageTextToText, read=read)
+    return replace(
+        LANGUAGE_MODEL, find_class=lambda *_, **__: AutoModelForImageTextToText, read=read
+    )

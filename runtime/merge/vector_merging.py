@@ -4,7 +4,6 @@ The folder is the one that sentence-transformers, transformers and llama.cpp's c
 modules.json, which alone tells the converter how tokens become one vector.
 """
 
-import json
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,7 +12,7 @@ from typing import Any, Final
 
 import torch
 
-from ..files import replace_folder, write_json
+from ..files import read_json, replace_folder, write_json
 from ..models import vectors
 from ..run import Run
 
@@ -73,10 +72,10 @@ def save(model: Any, base: Path, folder: Path) -> None:
     for name in _CARRIED:
         if (base / name).is_file():
             shutil.copyfile(base / name, folder / name)
-    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    config = read_json(folder / "config.json")
     if config["model_type"] == "xlm-roberta":
         path = folder / "tokenizer_config.json"
-        settings = json.loads(path.read_text(encoding="utf-8"))
+        settings = read_json(path)
         spaces = {"add_prefix_space": True, "clean_up_tokenization_spaces": True}
         write_json(path, settings | spaces)
 

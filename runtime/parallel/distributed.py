@@ -1,7 +1,6 @@
 """A training session of several processes: what all decide together, and a watch for hangs."""
 
 import itertools
-import json
 import os
 import socket
 import sys
@@ -16,7 +15,7 @@ from typing import Any
 import torch
 
 from ..exit_codes import HUNG
-from ..files import sync, write_json
+from ..files import read_json, sync, write_json
 from ..train import checkpoints
 from ..train.training import TrainingSession
 
@@ -41,7 +40,7 @@ class DistributedSession(TrainingSession):
             super().prepare()
             write_json(note, self.checkpoint)
         else:
-            self.checkpoint = json.loads(note.read_text())
+            self.checkpoint = read_json(note)
 
     def agree(self, *flags: bool) -> Sequence[bool]:
         """Return of each flag whether any process has set it, at the same step on all of them."""
@@ -100,7 +99,7 @@ class DistributedSession(TrainingSession):
                 own = {"who": who, "beat": beat, "moves": self.moves, "where": where}
                 write_json(note, own)
                 notes = note.parent.glob("*.json")
-                beats.append({path.stem: json.loads(path.read_text()) for path in notes})
+                beats.append({path.stem: read_json(path) for path in notes})
             time.sleep(self._beat_seconds)
             if self.is_over:
                 return

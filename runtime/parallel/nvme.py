@@ -5,7 +5,6 @@ moments, its count of steps, and all states smaller than 1 MiB, which are in no 
 """
 
 import fcntl
-import json
 import os
 import shutil
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import Any
 import deepspeed
 from deepspeed.ops.op_builder import AsyncIOBuilder
 
+from ..files import read_json
 from ..run import Run
 
 
@@ -24,7 +24,7 @@ class OffloadDisk:
     """
 
     def __init__(self, run: Run, *, file_bytes: int) -> None:
-        settings = json.loads((run.bundle / "deepspeed.json").read_text())["zero_optimization"]
+        settings = read_json(run.bundle / "deepspeed.json")["zero_optimization"]
         folder = Path(settings["offload_optimizer"]["nvme_path"])
         if os.environ.get("LOCAL_RANK", "0") != "0":
             return

@@ -69,16 +69,6 @@ def write_report(
 def show_row(run: Run, tokenizer: Any, line: bytes) -> None:
     """Print the text of a record, divided into what is only read and what is learned."""
     row = json.loads(line.splitlines()[0])
-    if "anchor" in row:
-        for name in ("anchor", "positive", "negative", "score"):
-            if name in row:
-                run.say(f"one row, its {name}: {row[name]!r}")
-        return
-    if "labels" not in row:
-        run.say(f"one row, what is read: {tokenizer.decode(row['input_ids'])!r}")
-        if "answer" in row:
-            run.say(f"one row, its label:    {row['answer']!r}")
-        return
     pairs = list(zip(row["input_ids"], row["labels"], strict=True))
     only_read = [token for token, label in pairs if label == NOT_LEARNED]
     learned = [label for _, label in pairs if label != NOT_LEARNED]

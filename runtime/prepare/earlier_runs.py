@@ -9,6 +9,7 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from ..files import read_json
 from ..read.rows import before_answer
 
 
@@ -23,7 +24,7 @@ def find_bundles(model: Path) -> Iterator[Path]:
         found.add(folder)
         yield folder
         try:
-            named = json.loads((folder / "spec.json").read_text(encoding="utf-8"))["model"]
+            named = read_json(folder / "spec.json")["model"]
         except (OSError, ValueError, KeyError):
             return
         folder = (folder / (named["id"] if isinstance(named, dict) else named)).resolve()

@@ -91,10 +91,10 @@ class Records:
 
 def start_workers(run: Run, work: RowWork) -> Workers:
     """Start the processes; they give up the lock of the run folder."""
-    return Workers((work.look, work.make_records), begin=run.release_lock)
+    return Workers((work.scan, work.make_records), begin=run.release_lock)
 
 
-def look(run: Run, workers: Workers, work: RowWork) -> Rows:
+def scan(run: Run, workers: Workers, work: RowWork) -> Rows:
     """Read all rows for the first time; end the stage if a column is missing."""
     keys, counts = array("Q"), [0] * len(work.sources)
     changes: dict[str, array[int]] = defaultdict(lambda: array("Q"))
@@ -102,7 +102,7 @@ def look(run: Run, workers: Workers, work: RowWork) -> Rows:
     with _stop_on_error(run):
         for number, source in enumerate(work.sources):
             start = len(keys)
-            for _, found, looks in workers.map(work.look, _number(number, source.chunks())):
+            for _, found, looks in workers.map(work.scan, _number(number, source.chunks())):
                 columns[number] |= found
                 counts[number] += len(looks)
                 for change, key in looks:

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 
 from jinja2 import TemplateError
 
-from ..read.reasoning import has_reasoning, strip
+from ..read.reasoning import has_reasoning
 from ..read.rows import DataError, Fault, Turns, clean_turns, is_repaired, prompt_key, row_key
 from ..tokens.masking import NOT_LEARNED
 
@@ -62,7 +62,7 @@ class Source:
         return [column for role, column in self.columns.items() if role != "tools"]
 
     def read_row(
-        self, row: Any, *, repair: bool, strip_reasoning: bool = False
+        self, row: Any, *, repair: bool, strip: Callable[[Turns], Turns] | None = None
     ) -> tuple[Turns | Fault, bool]:
         """Return the cleaned turns of a row, and whether its encoding was repaired."""
         if not isinstance(row, dict):
@@ -70,7 +70,7 @@ class Source:
         raw = self.read(row, **self.columns)
         if isinstance(raw, str):
             return raw, False
-        raw = strip(raw) if strip_reasoning else raw
+        raw = strip(raw) if strip else raw
         turns = clean_turns(raw, repair=repair)
         return turns, repair and not isinstance(turns, str) and is_repaired(raw)
 
@@ -85,8 +85,8 @@ class RowWork:
 
     `make` returns the records of a group of rows. `count` counts the tokens of a record. `shorten`
     is a function of `overlong` for a record that has more than `max_length`; without it the record
-    is left out. With `strip_reasoning` answers lose the reasoning before them. `keep_answers` is
-    set if the answers are labels, which are counted.
+    is left out. `strip` is that of `reasoned_chats`, if answers lose the reasoning before them.
+    `keep_answers` is set if the answers are labels, which are counted.
     """
 
     sources: Sequence[Source]
@@ -94,11 +94,11 @@ class RowWork:
     max_length: int
     repair: bool
     keep_answers: bool = False
-    strip_reasoning: bool = False
+    strip: Callable[[Turns], Turns] | None = None
     count: Callable[[Record], int] = _count
     shorten: Callable[[Record, int], tuple[str, list[Record]]] | None = None
 
-    def look(self, job: tuple[int, Chunk]) -> tuple[int, set[str], list[tuple[str, int]]]:
+    def scan(self, job: tuple[int, Chunk]) -> tuple[int, set[str], list[tuple[str, int]]]:
         """Return a chunk's source, its columns and, for each row, its change and its key.
 
         The key is 0 for a row that is left out.
@@ -129,7 +129,7 @@ class RowWork:
         return turns
 
     def _read_row(self, row: Any, source: Source) -> tuple[Turns | Fault, bool]:
-        return source.read_row(row, repair=self.repair, strip_reasoning=self.strip_reasoning)
+        return source.read_row(row, repair=self.repair, strip=self.strip)
 
     def try_make(self, group: Sequence[Turns]) -> Sequence[Record | None]:
         """Return the records of a group, None for rows that the chat template rejects."""

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from .cleaning import is_blank
-from .reasoning import join, read_key, split
+from .reasoning import KEYS, join, split
 from .rows import Fault, Row, Turn, Turns
 
 #: The names of roles in data sets, in lower case.
@@ -109,7 +109,9 @@ def _kind_of(part: Any) -> Any:
 
 def add_reasoning(content: str, message: Mapping[str, Any]) -> str:
     """Return what an assistant says, after the reasoning that its message has under a key."""
-    reasoning = read_key(message)
+    found = (message.get(key) for key in KEYS)
+    texts = (text.strip() for text in found if isinstance(text, str))
+    reasoning = next(filter(None, texts), "")
     return join(reasoning, content) if reasoning and not split(content)[0] else content
 
 

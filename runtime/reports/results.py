@@ -1,12 +1,12 @@
 """What the stages of a bundle recorded, for a report on all of them."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
 from .. import stages
+from ..files import read_json
 from ..run import Run
 
 Numbers = Mapping[str, Any]
@@ -31,7 +31,7 @@ class Results:
         if not path.is_file():
             self.run.stop(f"run/{name} is missing: run the stages before this one (see run.sh)")
         self.run.check_outputs(path)
-        return json.loads(path.read_text(encoding="utf-8"))
+        return read_json(path)
 
     def read_rows(self, name: str) -> list[Any]:
         """Return the rows of a file that evaluate.py wrote, or none if it did not."""
@@ -49,8 +49,7 @@ def read_results(run: Run) -> Results:
     the later ones, those that are up to date are among the records.
     """
     plan, spec, lock = (
-        json.loads((run.bundle / name).read_text(encoding="utf-8"))
-        for name in ("plan.json", "spec.json", "ftc.lock.json")
+        read_json(run.bundle / name) for name in ("plan.json", "spec.json", "ftc.lock.json")
     )
     names = [name for name in plan["stages"] if name != "report"]
     first = names[: names.index(run.stage) + 1] if run.stage in names else names

@@ -4,9 +4,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from jinja2 import TemplateError
-
-from ..read.reasoning import CLOSING, key_messages, reads_keys
 from ..read.rows import Turn
 
 Message = dict[str, Any]
@@ -19,9 +16,13 @@ ToMessages = Callable[[Sequence[Turn]], tuple[list[Message], list[Any] | None]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Encoder:
-    """The tokenizer that transformers loaded; `tools` of a chat are those that it may call."""
+    """The tokenizer that transformers loaded; `tools` of a chat are those that it may call.
+
+    `place_reasoning` is that of `reasoned_chats`, for data with reasoning.
+    """
 
     tokenizer: Any
+    place_reasoning: Callable[..., list[list[Message]]] | None = None
 
     @property
     def eos(self) -> int:
@@ -48,18 +49,10 @@ class Encoder:
         return str(self.tokenizer.decode(ids, skip_special_tokens=skip_special_tokens))
 
     def arrange(self, chats: Chats) -> list[list[Message]]:
-        """Return conversations with their reasoning where the chat template reads it.
-
-        That is under a key of the message, or before the answer in its text.
-        """
-        found = (m for chat in chats for m in chat if m["role"] == "assistant")
-        if not any(CLOSING in message["content"] for message in found):
+        """Return conversations with their reasoning where the chat template reads it."""
+        if self.place_reasoning is None:
             return [list(chat) for chat in chats]
-        try:
-            has_keys = reads_keys(lambda messages: self._apply([messages], None)[0])
-        except TemplateError:
-            has_keys = False
-        return [key_messages(chat) if has_keys else list(chat) for chat in chats]
+        return self.place_reasoning(chats, lambda messages: self._apply([messages], None)[0])
 
     def render(self, chats: Chats, tools: Tools | None = None) -> list[Tokens]:
         """Return the tokens of each conversation; white space after its last turn is left out."""

@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from ..files import read_json
+
 Option = str | int | float | bool
 
 
@@ -37,7 +39,7 @@ def set_defaults_in(folder: Path, options: Mapping[str, Option]) -> None:
     if path.is_file():
         template = path.read_text(encoding="utf-8")
     else:
-        config = json.loads((folder / "tokenizer_config.json").read_text(encoding="utf-8"))
+        config = read_json(folder / "tokenizer_config.json")
         template = config["chat_template"]
         if not isinstance(template, str):  # several, by name
             template = next(each["template"] for each in template if each["name"] == "default")

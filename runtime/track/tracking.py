@@ -5,11 +5,11 @@ Settings in the environment are kept; keys are only read from there. Each tracke
 `tracking_TYPE`, of which a bundle carries the one that its spec names.
 """
 
-import json
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
+from ..files import read_json
 from ..run import Run
 
 DEFAULT = "tensorboard"  # of a spec that names no tracker
@@ -36,7 +36,7 @@ class TrackedRun:
 
 def open_tracker(run: Run) -> TrackedRun:
     """Return the run that the spec describes."""
-    spec: dict[str, Any] = json.loads((run.bundle / "spec.json").read_text(encoding="utf-8"))
+    spec: dict[str, Any] = read_json(run.bundle / "spec.json")
     said = spec.get("tracking", {})
     tracking = {"type": DEFAULT, **({"type": said} if isinstance(said, str) else said)}
     project, name = (tracking.get(key) or spec["name"] for key in ("project", "run"))

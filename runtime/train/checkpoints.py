@@ -6,7 +6,6 @@ training goes on. Standard library only.
 """
 
 import hashlib
-import json
 import os
 import shutil
 import threading
@@ -16,7 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from ..files import sync, write_json
+from ..files import read_json, sync, write_json
 
 SEAL = "manifest.json"
 #: Of a larger file only the header and the end are hashed: its size shows if it was cut off.
@@ -63,7 +62,7 @@ class Sealer:
 
     def _add_digests(self, checkpoint: Path) -> None:
         with suppress(OSError, ValueError):  # pruned, or the disk is full: valid by its sizes
-            noted = json.loads((checkpoint / SEAL).read_text(encoding="utf-8"))
+            noted = read_json(checkpoint / SEAL)
             for name, entry in noted["files"].items():
                 entry[1] = digest(checkpoint / name)
             with self._lock:
@@ -94,7 +93,7 @@ def find_valid(folder: Path, *, run_folder: Path, processes: int) -> tuple[Path 
     damaged: list[Path] = []
     for path in list_checkpoints(folder):
         if is_valid(path, run_folder=run_folder, processes=processes):
-            state = json.loads((path / "trainer_state.json").read_text(encoding="utf-8"))
+            state = read_json(path / "trainer_state.json")
             best = run_folder.parent / (state["best_model_checkpoint"] or "")
             is_lost = not state["best_model_checkpoint"] or not best.exists()
             if is_lost or is_valid(best, run_folder=run_folder, processes=processes):
@@ -109,7 +108,7 @@ def is_valid(checkpoint: Path, *, run_folder: Path, processes: int) -> bool:
     A checkpoint of another number of processes is not valid.
     """
     try:
-        noted = json.loads((checkpoint / SEAL).read_text(encoding="utf-8"))
+        noted = read_json(checkpoint / SEAL)
         wanted, paths = noted["files"], list_files(checkpoint)
         names = [_name(path, checkpoint) for path in paths]
         if noted["processes"] != processes or set(names) != set(wanted):

@@ -3,42 +3,31 @@
 `./run.sh --pilot` takes LONG_STEPS steps with the longest rows, which need the most memory, and
 then SPEED_STEPS steps with rows drawn at random, which take as long as those of training. The first
 step warms up. Nothing is evaluated or saved, and run/train is not touched. A pilot writes
-run/pilot/pilot.json, which `ftc plan --calibrate` and `ftc compile --calibrate` read:
+run/pilot/pilot.json, which `ftc plan --calibrate` and `ftc compile --calibrate` read.
 
-* `version`: 1
-* `machine`: `kind` (gpu or cpu), `device` (its name), `count` of processes on a node, `nodes`,
-  `memory_bytes` in all (of one device, or of the host), `cores`
-* `versions`: of the packages that determine a training
-* `micro_batch`, `accumulation`, `longest_tokens`: of the steps; tokens of the longest row
-* `out_of_memory`: how the micro-batch was reduced, as in run/train/batch.json; empty if it was not
-* `planned`: `allocated_bytes`, `memory_bytes` (the peak of one process: torch's reserved memory on
-  a GPU, the process's memory on a CPU), `step_seconds`, `tokens_per_second`, `training_seconds`,
-  null where the plan does not know; `margin_bytes`: the part of the memory that is only there for
-  safety; `calibration`: the factors that the plan was scaled by
-* `measured`: the same numbers, `allocated_bytes` null on a CPU; `longest_step_seconds`: of a step
-  with the longest rows; `steps`
+`planned` and `measured` have the same names there, and null where a number is not known. The memory
+is that of one process: what torch has reserved on a GPU, or the process's memory on a CPU.
+`margin_bytes` is the part of it that is only there for safety, and `calibration` has the factors
+that the plan was scaled by. `out_of_memory` says how the micro-batch was reduced.
 """
 
-import json
 import os
-import resource
 import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
-import pyarrow as pa
 import torch
 from pyarrow import compute
 from torch.utils.data import SequentialSampler
 from transformers.trainer_utils import IntervalStrategy, SaveStrategy
 
-from ..files import write_json
+from ..files import read_json, write_json
 from ..run import Run
 from ..upstream.trainer_parts import find_sampler, set_sampler
 from ..versions import list_versions
-from .progress import format_seconds
+from .progress import format_seconds, peak_memory_bytes
 
 LONG_STEPS = 2  # the first warms up; in the second the optimizer's states exist as well
 SPEED_STEPS = 6
@@ -60,13 +49,15 @@ class Pilot:
         self.counts: list[int] = []  # tokens that TRL has counted by then, where it counts them
         self.order: list[int] = []
 
-    def choose(self, rows: Any, step_rows: int) -> Any:
+    def choose(self, rows: Any, step_rows: int, count: Callable[[Any], Any]) -> Any:
         """Return the longest rows for one step, and others at random for SPEED_STEPS steps.
 
         `rows` is a Dataset; where it has fewer rows, they are repeated. The longest come first. The
-        first call is for the rows to train on, another one for those of an evaluation.
+        first call is for the rows to train on, another one for those of an evaluation. `count`
+        returns the tokens of each row of a pyarrow table.
         """
-        lengths = measure_rows(rows)
+        batches = rows.with_format("arrow").iter(batch_size=BATCH_ROWS)
+        lengths = [tokens for batch in batches for tokens in count(batch).to_pylist()]
         chosen = choose_rows(lengths, step_rows)
         if not self.lengths:
             self.step_rows, self.lengths = step_rows, [lengths[place] for place in chosen]
@@ -75,14 +66,11 @@ class Pilot:
     def attach(self, trainer: Any) -> None:
         """Make the Trainer take the steps of a pilot, and nothing else."""
         args, generations = trainer.args, getattr(trainer, "num_generations", 1)
-        sampler = find_sampler(trainer)
-        self.order = order_steps(
-            self.lengths,
-            self.step_rows,
-            per_step=self.step_rows // generations,
-            is_sorted=getattr(sampler, "lengths", None) is not None,
-            is_grouped=getattr(sampler, "groups", False),
-        )
+        size = self.step_rows // generations
+        drawn = list(range(self.step_rows, self.step_rows + SPEED_STEPS * size))
+        if sort := getattr(find_sampler(trainer), "sort", None):
+            drawn = sort(drawn, self.lengths, SPEED_STEPS)
+        self.order = [*list(range(size)) * LONG_STEPS, *drawn]
         trainer.train_dataset = trainer.train_dataset.select(self.order)
         if hasattr(trainer, "num_generations"):
             trainer.shuffle_dataset = False  # the trainer's own sampler repeats each prompt
@@ -108,11 +96,9 @@ class Pilot:
     def measure(self, args: Any) -> dict[str, float]:
         """Return what this process has measured: bytes, and seconds and tokens of a step."""
         on_gpu = args.device.type == "cuda"
-        reserved = torch.cuda.max_memory_reserved() if on_gpu else 0
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
         seconds, tokens = self.measure_step()
         return {
-            "memory_bytes": reserved if on_gpu else peak,
+            "memory_bytes": peak_memory_bytes(args),
             "allocated_bytes": torch.cuda.max_memory_allocated() if on_gpu else 0,
             "step_seconds": seconds,
             "longest_step_seconds": self.times[LONG_STEPS] - self.times[LONG_STEPS - 1],
@@ -148,7 +134,7 @@ class Pilot:
         `found` are the measurements of all processes, `row` the line of the ladder, `changes` those
         that a lack of memory made.
         """
-        plan = json.loads((self.run.bundle / "plan.json").read_text(encoding="utf-8"))
+        plan = read_json(self.run.bundle / "plan.json")
         rung = plan["pilot"]["rungs"][row]
         most = {name: max(each[name] for each in found) for name in found[0]}
         planned = list_planned(plan, row)
@@ -180,32 +166,10 @@ class Pilot:
 # Rows
 
 
-def measure_rows(rows: Any) -> list[int]:
-    """Return the tokens of each row of a Dataset: of a pair, the prompt with the longer answer."""
-    lengths: list[int] = []
-    for batch in rows.with_format("arrow").iter(batch_size=BATCH_ROWS):
-        lengths += measure_table(pa.table(batch)).to_pylist()
-    return lengths
-
-
-def measure_table(table: Any) -> Any:
-    """Return the tokens of each row of a pyarrow table.
-
-    The answers of a pair have their prompt in them, or `prompt_ids` has it. `input_ids` are the
-    prompt and the better answer in both cases.
-    """
-
-    def count(name: str) -> Any:
-        return compute.list_value_length(table[name])
-
-    names = set(table.column_names)
-    if "rejected_ids" in names:
-        chosen, rejected = count("chosen_ids"), count("rejected_ids")
-        more = compute.subtract(compute.max_element_wise(chosen, rejected), chosen)
-        if "input_ids" in names:
-            return compute.add(count("input_ids"), more)
-        return compute.add(compute.add(count("prompt_ids"), chosen), more)
-    return count("input_ids" if "input_ids" in names else "prompt_ids")
+def count_tokens(table: Any) -> Any:
+    """Return the tokens of each row of a pyarrow table; of a prompt alone, those of the prompt."""
+    name = "input_ids" if "input_ids" in table.column_names else "prompt_ids"
+    return compute.list_value_length(table[name])
 
 
 def choose_rows(lengths: Sequence[int], step_rows: int) -> list[int]:
@@ -219,28 +183,6 @@ def choose_rows(lengths: Sequence[int], step_rows: int) -> list[int]:
 def _repeat(places: Sequence[int], count: int) -> list[int]:
     """Return the first `count` places, from the beginning again where there are fewer."""
     return [places[number % len(places)] for number in range(count)]
-
-
-def order_steps(
-    lengths: Sequence[int],
-    step_rows: int,
-    *,
-    per_step: int,
-    is_sorted: bool = False,
-    is_grouped: bool = False,
-) -> list[int]:
-    """Return the places of chosen rows in the order of the steps, `per_step` rows for each.
-
-    The longest are taken in each of the LONG_STEPS. Rows at random are sorted as training sorts
-    them: those of a step, or in groups of all steps.
-    """
-    longest = list(range(per_step)) * LONG_STEPS
-    drawn = list(range(step_rows, step_rows + SPEED_STEPS * per_step))
-    size = len(drawn) if is_grouped else per_step
-    if is_sorted:
-        blocks = [drawn[begin : begin + size] for begin in range(0, len(drawn), size)]
-        drawn = [place for block in blocks for place in sorted(block, key=lambda x: -lengths[x])]
-    return longest + drawn
 
 
 # -----------------------------------------------------------------------------

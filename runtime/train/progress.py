@@ -1,8 +1,11 @@
 """The progress of training in the terminal: one line that is rewritten, or lines when piped."""
 
+import resource
 import sys
 import time
 from typing import Any
+
+import torch
 
 LINE_SECONDS = 10  # at most between two lines, or one step if that takes longer
 
@@ -56,6 +59,13 @@ class Progress:
             parts.append(f"{self.tokens / max(seconds, 1e-9):,.0f} tokens/s")
         parts += [f"{memory_bytes / 2**30:.2f} GiB", f"{format_seconds(left_seconds)} left"]
         return ", ".join(parts)
+
+
+def peak_memory_bytes(args: Any) -> int:
+    """Return the peak of torch's reserved GPU memory, or on a CPU of the process's memory."""
+    if args.device.type == "cuda":
+        return torch.cuda.max_memory_reserved()
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
 def format_seconds(seconds: float) -> str:

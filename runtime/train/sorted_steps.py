@@ -1,7 +1,6 @@
 """Which rows form a step, where rows of about the same length are together."""
 
-from collections.abc import Iterator
-from itertools import chain
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from pyarrow import compute
@@ -27,16 +26,17 @@ class SortedSampler(StepSampler):
         self.lengths, self.groups = lengths, groups
 
     def __iter__(self) -> Iterator[int]:
-        order, lengths = self.draw(), self.lengths
-        steps = min(SORTED_STEPS, max(1, self.rows // (4 * self.step_rows))) if self.groups else 1
-        size = self.step_rows * steps
-        blocks = [
-            sorted(order[begin : begin + size], key=lengths.__getitem__, reverse=True)
-            for begin in range(0, len(order), size)
-        ]
-        longest = max(blocks, key=lambda block: lengths[block[0]])
-        blocks[0][0], longest[0] = longest[0], blocks[0][0]
-        return chain.from_iterable(blocks)
+        steps = min(SORTED_STEPS, max(1, self.rows // (4 * self.step_rows)))
+        order, lengths = self.sort(self.draw(), self.lengths, steps), self.lengths
+        longest = order.index(max(order, key=lengths.__getitem__))
+        order[0], order[longest] = order[longest], order[0]
+        return iter(order)
+
+    def sort(self, order: list[int], lengths: Sequence[int], steps: int) -> list[int]:
+        """Return rows sorted by length within each step, or with `groups` within so many steps."""
+        size = self.step_rows * (steps if self.groups else 1)
+        blocks = (order[begin : begin + size] for begin in range(0, len(order), size))
+        return [row for block in blocks for row in sorted(block, key=lambda row: -lengths[row])]
 
 
 def sort_rows(trainer: Any, *, groups: bool = False) -> None:

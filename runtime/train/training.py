@@ -5,15 +5,13 @@ launchers do not pass it on.
 """
 
 import itertools
-import json
 import math
 import os
-import resource
 import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, NoReturn
 
@@ -22,13 +20,13 @@ from transformers.trainer_callback import PrinterCallback, TrainerCallback
 
 from .. import events, stages
 from ..exit_codes import DIVERGED, OUT_OF_MEMORY, PREEMPTED
-from ..files import write_json, write_lines
+from ..files import read_json, write_json, write_lines
 from ..run import Run
 from ..upstream.trainer_parts import skip_epochs
 from ..versions import list_versions
 from . import checkpoints
-from .pilot import Pilot
-from .progress import Progress
+from .pilot import Pilot, count_tokens
+from .progress import Progress, peak_memory_bytes
 
 EXPLODED = 5  # times the first loss, or 5 if that is below 1
 LOG_SECONDS = 10  # at most between two lines of log.jsonl, or one step if that takes longer
@@ -107,7 +105,7 @@ class TrainingSession(TrainerCallback):
         self.run.check_inputs("prepare")
         note = self.folder / "fingerprint.json"
         mark = self.identity and self.identity.fingerprint
-        if note.is_file() and json.loads(note.read_text()) != mark:
+        if note.is_file() and read_json(note) != mark:
             names = (self.run.folder / f"train-{number}" for number in itertools.count(1))
             aside = next(path for path in names if not path.exists())
             self.folder.rename(aside)
@@ -143,12 +141,15 @@ class TrainingSession(TrainerCallback):
             os._exit(130)
         self.stop_signal.set()
 
-    def choose(self, rows: Any) -> Any:
-        """Return the rows to train on: all of them, or those that a pilot takes."""
+    def choose(self, rows: Any, count: Callable[[Any], Any] = count_tokens) -> Any:
+        """Return the rows to train on: all of them, or those that a pilot takes.
+
+        `count` is `pair_lengths.count_pair_tokens` for pairs of answers.
+        """
         if self.pilot is None:
             return rows
         step_rows = self.micro_batch * self.accumulation * self.run.processes
-        return self.pilot.choose(rows, step_rows)
+        return self.pilot.choose(rows, step_rows, count)
 
     @contextmanager
     def resume(self, trainer: Any) -> Iterator[str | None]:
@@ -164,7 +165,7 @@ class TrainingSession(TrainerCallback):
         def training_step(model: Any, inputs: Any, *args: Any, **kwargs: Any) -> Any:
             loss = step_pass(model, inputs, *args, **kwargs)
             self._passes.append((inputs, loss))
-            self.progress.tokens += count_tokens(inputs)
+            self.progress.tokens += count_batch_tokens(inputs)
             return loss
 
         trainer.training_step = training_step
@@ -396,20 +397,13 @@ class TrainingSession(TrainerCallback):
     def _read_batch(self) -> dict[str, Any]:
         """Return the line of the ladder that memory has allowed so far, and why it was changed."""
         with suppress(OSError, ValueError):
-            found: dict[str, Any] = json.loads((self.folder / "batch.json").read_text())
+            found: dict[str, Any] = read_json(self.folder / "batch.json")
             if found["ladder"] == [list(line) for line in self.ladder]:
                 return found
         return {"row": 0, "ladder": self.ladder, "changes": []}
 
 
-def peak_memory_bytes(args: Any) -> int:
-    """Return the peak of torch's reserved GPU memory, or on a CPU of the process's memory."""
-    if args.device.type == "cuda":
-        return torch.cuda.max_memory_reserved()
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-
-
-def count_tokens(inputs: Any) -> int:
+def count_batch_tokens(inputs: Any) -> int:
     """Return the number of tokens of a batch, padding included; 0 if it has no tensors."""
     names = [name for name in inputs if str(name).endswith("input_ids")]
     return sum(int(inputs[name].numel()) for name in names)

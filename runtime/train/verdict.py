@@ -4,18 +4,17 @@ It runs again at every start, and training does not depend on it. So `allow_wors
 spec.json, and setting it does not train again. Standard library only.
 """
 
-import json
 import sys
 from typing import Any
 
 from ..exit_codes import WORSE
-from ..files import write_json
+from ..files import read_json, write_json
 from ..run import Run
 
 
 def end_if_worse(run: Run) -> None:
     """End the stage with exit code 79 if training made the model worse, by run/train/curve.json."""
-    curve = json.loads((run.folder / "train/curve.json").read_text(encoding="utf-8"))
+    curve = read_json(run.folder / "train/curve.json")
     before, shipped = curve["before"], curve["shipped"]
     if (before - shipped if curve["higher"] else shipped - before) <= curve["noise"]:
         return
@@ -39,7 +38,7 @@ def end_if_worse(run: Run) -> None:
 
 
 def _is_worse_allowed(run: Run) -> bool:
-    read: Any = json.loads((run.bundle / "spec.json").read_text(encoding="utf-8"))
+    read: Any = read_json(run.bundle / "spec.json")
     for name in ("training", "evaluation", "allow_worse"):
         read = read.get(name) if isinstance(read, dict) else None
     return read is True

@@ -4,7 +4,6 @@ They are kept as they came, in a file named after a hash: a training opens one i
 which a whole group of rows of a parquet file would have to be read.
 """
 
-import json
 import os
 import tempfile
 from collections.abc import Callable, Iterable
@@ -14,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.request import Request, urlopen
 
-from ..files import write_json
+from ..files import read_json, write_json
 from ..read.image_rows import Reference, StoredImage
 from ..read.rows import Fault
 from .images import MOST_BYTES, measure, reading, refer
@@ -65,7 +64,7 @@ def note_folder(data: Path, folder: Path) -> Path:
 
 def find_images(data: Path) -> Callable[[Reference], Any]:
     """Return a function that opens the image of a reference; `data` is run/data."""
-    noted = json.loads((data / NOTE).read_text(encoding="utf-8"))
+    noted = read_json(data / NOTE)
     return reading(data / noted["folder"], find_store(data))
 
 

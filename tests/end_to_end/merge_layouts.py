@@ -22,7 +22,7 @@ from peft import LoraConfig, get_peft_model
 
 from ftc.runtime.language_models import find_class
 from ftc.runtime.merge.adapter_merging import merge_adapter
-from ftc.runtime.merge.language_model import TOKENS
+from ftc.runtime.merge.language_model import LANGUAGE_MODEL
 from ftc.runtime.merge.merging import Job
 from ftc.runtime.merge.safetensors_files import read_weights
 from ftc.runtime.run import Run
@@ -81,7 +81,7 @@ def judge(path: Path, *, converts: bool) -> dict[str, Any]:
     trained = train(job, base, run.folder / "train/model")
     (run.folder / "data").mkdir()
     (run.folder / "data/train.jsonl").write_text(json.dumps({"input_ids": IDS}), encoding="utf-8")
-    merge_adapter(Job(run=run, base=base, dtype="bfloat16", returns=TOKENS))
+    merge_adapter(Job(run=run, base=base, dtype="bfloat16", kind=LANGUAGE_MODEL))
     merged = run.folder / "merged"
     old, new = read_weights(base), read_weights(merged)
     assert old.files == new.files

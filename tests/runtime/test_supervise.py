@@ -47,9 +47,10 @@ def started(
     *options: str,
     given: Sequence[str] = (),
     extra: Mapping[str, str] | None = None,
+    module: str = "supervise",
 ) -> Iterator[subprocess.Popen[str]]:
     """Start the supervisor in a bundle's folder, with stages on its standard input."""
-    command = [sys.executable, "-m", "runtime.supervise", *options, "--", *given]
+    command = [sys.executable, "-m", f"runtime.{module}", *options, "--", *given]
     (bundle / "stages.txt").write_text("\n".join(stages))
     with (bundle / "stages.txt").open() as lines:
         process = subprocess.Popen(
@@ -430,7 +431,7 @@ def test_other_nodes_wait_and_only_train(tmp_path: Path) -> None:
     with socket.socket() as first:
         first.bind(("127.0.0.1", 0))
         node = f"127.0.0.1:{first.getsockname()[1]}"
-        with started(tmp_path, stages, "--node-rank", "1", "--first-node", node) as process:
+        with started(tmp_path, stages, "--node", "1", node, module="nodes") as process:
             time.sleep(0.5)
             waiting = read_ran(tmp_path)
             first.listen()
@@ -448,7 +449,7 @@ def test_a_node_that_waits_can_be_stopped(tmp_path: Path) -> None:
     with socket.socket() as first:
         first.bind(("127.0.0.1", 0))
         node = f"127.0.0.1:{first.getsockname()[1]}"
-        with started(tmp_path, [TRAIN], "--node-rank", "1", "--first-node", node) as process:
+        with started(tmp_path, [TRAIN], "--node", "1", node, module="nodes") as process:
             assert process.stdout is not None
             process.stdout.readline()
             process.terminate()
@@ -456,6 +457,18 @@ def test_a_node_that_waits_can_be_stopped(tmp_path: Path) -> None:
 
     assert ended.code == 75, ended.said
     assert read_ran(tmp_path) == []
+
+
+def test_the_first_node_runs_all_stages(tmp_path: Path) -> None:
+    """It waits for no other node."""
+    write_stages(tmp_path, prepare="", train="")
+    with started(
+        tmp_path, ["prepare.py", TRAIN], "--node", "0", "host:1", module="nodes"
+    ) as process:
+        ended = finish(process)
+
+    assert ended.code == 0, ended.said
+    assert [name for name, *_ in read_ran(tmp_path)] == ["prepare.py", "train.py"]
 
 
 def test_another_node_leaves_the_exit_code_to_the_first(tmp_path: Path) -> None:
@@ -466,7 +479,8 @@ def test_another_node_leaves_the_exit_code_to_the_first(tmp_path: Path) -> None:
         first.bind(("127.0.0.1", 0))
         first.listen()
         node = f"127.0.0.1:{first.getsockname()[1]}"
-        ended = supervise(tmp_path, [TRAIN], "--node-rank", "1", "--first-node", node)
+        with started(tmp_path, [TRAIN], "--node", "1", node, module="nodes") as process:
+            ended = finish(process)
 
     assert ended.code == 77, ended.said
 

@@ -13,7 +13,8 @@ from ftc.compiler.resolve.chat_template.rendering import (
     compile_chat_template,
 )
 from ftc.compiler.resolve.template_facts import ReasoningFacts
-from ftc.runtime.read.reasoning import CLOSING, OPENING, PROBE, join, reads_keys
+from ftc.runtime.read.reasoning import CLOSING, OPENING, join
+from ftc.runtime.tokens.reasoned_chats import PROBE, reads_keys
 
 _QUESTION: Final = PROBE[0]
 _ANSWER: Final = str(PROBE[1]["content"])

@@ -27,7 +27,10 @@ from ftc.compiler.resolve.rows.example import Example, read_example
 from ftc.compiler.resolve.rows.reader import Row
 from ftc.compiler.resolve.rows.roles import Roles, make_reader
 from ftc.runtime.read.chat_rows import find_role, load_messages
+from ftc.runtime.read.message_cells import read_answer
+from ftc.runtime.read.reasoning import CLOSING
 from ftc.runtime.read.rows import ReadTurns
+from ftc.runtime.read.text_rows import read_texts
 from ftc.spec.sections import Cleaning
 
 #: Rows that are looked at, spread evenly: a share needs no more.
@@ -64,7 +67,9 @@ class Scan:
     this one's own. `numbers` are those of the examples' rows, counted from 1; `faults` counts
     malformed rows and `damage` damaged ones, by kind; `unmatched` have results of unknown calls.
     `refusal` is what the chat template says where it refuses all rows; `strange_roles` are the
-    names of unknown ones. `marked` has the numbers of the first rows with each fault or damage.
+    names of unknown ones. `has_message_cells`: a row's prompt or completion is a list of messages;
+    `has_reasoning`: a text ends reasoning. `marked` has the numbers of the first rows with each
+    fault or damage.
     """
 
     rows: int = 0
@@ -88,6 +93,8 @@ class Scan:
     strange_roles: Counter[str] = field(default_factory=Counter)
     contradicting: int = 0
     unmatched: int = 0
+    has_message_cells: bool = False
+    has_reasoning: bool = False
     marked: dict[str, list[int]] = field(default_factory=dict)
 
     def mark(self, reason: str) -> None:
@@ -243,10 +250,12 @@ def scan_rows(
     before = (held.distinct(), held.conflicting, held.contradicting)
     for row in rows:
         scan.rows += 1
+        scan.has_message_cells = scan.has_message_cells or _has_messages(row, roles)
         example = read_example(
             row, read, repair=cleaning.repair_encoding, strip_reasoning=strip_reasoning
         )
         if isinstance(example, Example):
+            scan.has_reasoning |= any(CLOSING in text for _, text in example.turns)
             if example.damage:
                 scan.damage.update(example.damage)
             counted = held.conflicting, held.contradicting
@@ -270,6 +279,14 @@ def scan_rows(
     scan.conflicting = held.conflicting - before[1]
     scan.contradicting = held.contradicting - before[2]
     return scan
+
+
+def _has_messages(row: Row | None, roles: Roles) -> bool:
+    """Tell whether a prompt and its completion are not read as the texts of two cells."""
+    if row is None or roles.prompt is None or roles.completion is None:
+        return False
+    named = {"prompt": roles.prompt, "completion": roles.completion}
+    return read_answer(row, **named) != read_texts(row, **named)
 
 
 def _list_reasons(

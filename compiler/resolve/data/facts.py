@@ -429,7 +429,7 @@ def _record(
 def _facts(spec: Spec, report: _Report, *, folder: Path) -> DataFacts:
     source, found, scan, roles = report.source, report.found, report.scan, report.roles
     whole = count_rows(found.first, scan.rows) if found.first else scan.rows
-    streamed = found.first is not None
+    streamed, tools = found.first is not None, find_tools(spec, folder=folder)
     kept = round(whole * scan.kept / max(1, scan.rows)) if streamed else scan.kept
     return DataFacts(
         source=_name_source(source.source, found.relative),
@@ -458,13 +458,13 @@ def _facts(spec: Spec, report: _Report, *, folder: Path) -> DataFacts:
         largest_prompt_rows=scan.prompts.largest(),
         conflicting_rows=scan.conflicting,
         multi_turn=scan.multi_turn,
+        has_message_cells=streamed or scan.has_message_cells,
+        has_reasoning=streamed or scan.has_reasoning,
         has_system=scan.has_system,
         calls=scan.calls,
         lengths=report.lengths,
         preferences=report.preferences,
-        rewards=measure_rewards(
-            spec, scan.examples, folder=folder, tools=find_tools(spec, folder=folder)
-        ),
+        rewards=measure_rewards(spec, scan.examples, folder=folder, tools=tools),
         documents=count_documents(scan.examples) if compares_texts(spec.objective.type) else 0,
         feedback=_feedback(scan) if roles.label is not None else None,
         languages=find_languages(scan.examples),

@@ -104,6 +104,8 @@ def mix_facts(
         faults=dict(sorted(faults.items())),
         largest_prompt_rows=scans[-1].prompts.largest(),
         multi_turn=any(part.multi_turn for part in parts),
+        has_message_cells=any(part.has_message_cells for part in parts),
+        has_reasoning=any(part.has_reasoning for part in parts),
         has_system=any(part.has_system for part in parts),
         calls=any(part.calls for part in parts),
         lengths=_mix_lengths(spec, parts),

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, Final
 from ftc.compiler.resolve.chat_template.reasoning import writes_keys
 from ftc.compiler.resolve.chat_template.rendering import ChatTemplate, compile_chat_template
 from ftc.runtime.read.image_rows import to_parts, without_images
-from ftc.runtime.read.reasoning import key_messages
 from ftc.runtime.read.rows import Turns
 from ftc.runtime.read.tool_rows import to_messages
+from ftc.runtime.tokens.reasoned_chats import key_messages
 
 if TYPE_CHECKING:  # slow to import, needed only where a tokenizer is there
     from tokenizers import Encoding, Tokenizer

@@ -10,8 +10,9 @@ from typing import Any, Final, Literal
 
 from ftc.runtime.read.cleaning import is_misencoded
 from ftc.runtime.read.image_rows import without_images
-from ftc.runtime.read.reasoning import has_reasoning, strip
+from ftc.runtime.read.reasoning import has_reasoning
 from ftc.runtime.read.rows import Fault, ReadTurns, Turns, clean_turns, is_prompt, prompt_of
+from ftc.runtime.tokens.reasoned_chats import strip
 
 #: What may be wrong with a text that is one: see `cleaning.py`; "lost" is U+FFFD in it.
 Damage = Literal["misencoded", "lost", "control"]

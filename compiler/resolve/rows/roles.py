@@ -10,9 +10,9 @@ from typing import Final, Literal
 
 from ftc.runtime.read.compared_rows import read_pair, read_scored, read_verdict
 from ftc.runtime.read.instruction_rows import read_instruction
-from ftc.runtime.read.prompt_rows import read_prompt
+from ftc.runtime.read.message_cells import read_answer, read_prompt
 from ftc.runtime.read.rows import Fault, ReadTurns, Turns
-from ftc.runtime.read.text_rows import read_answer, read_text
+from ftc.runtime.read.text_rows import read_text
 from ftc.runtime.read.tool_rows import read_calling_chat
 from ftc.spec.sections import Columns, Form
 

@@ -58,6 +58,7 @@ RARE: tuple[Mapping[str, Any], ...] = (
     {"/spec/objective/type": "distill", **TEACHER, "/facts/data/form": "prompt"},
     _SEEING,
     {"/spec/model/new_tokens": ["<a>"]},
+    {"/spec/data/reasoning": "strip"},
     {"/spec/objective/type": "grpo", "/spec/objective/tools": "tools.py"},
     {"/spec/objective/type": "rerank", "/facts/data/form": "prompt_completion"},
     {

@@ -78,7 +78,7 @@ def test_template_options_are_one_mode(build_known: BuildKnown) -> None:
     template = read_modelfile(files["Modelfile"].text)["template"]
     assert render_go(template, collate(ASKED)).endswith(f"<|im_start|>assistant\n{empty}")
     without = render(build_known, {"/spec/data/reasoning": "strip"})
-    assert "strip_reasoning=True," in without["prepare.py"].text
+    assert "strip=strip," in without["prepare.py"].text
     assert "TEMPLATE_OPTIONS" not in without["export.py"].text
 
 

@@ -72,6 +72,27 @@ def test_damage_is_told_apart(make_spec: Any, tmp_path: Path) -> None:
     assert (facts.misencoded_rows, facts.lost_rows, facts.control_rows) == (2, 1, 1)
 
 
+@pytest.mark.parametrize(
+    "cell", ["hi", [{"role": "user", "content": "hi"}], '[{"role": "user", "content": "hi"}]']
+)
+def test_messages_in_a_cell_are_a_fact(make_spec: Any, tmp_path: Path, cell: object) -> None:
+    """One row whose prompt is a list of messages decides which reader a bundle has."""
+    rows = ({"prompt": prompt, "completion": "x"} for prompt in ("one", "two", cell))
+    (tmp_path / "data.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    facts = known(make_spec(data={"source": "data.jsonl"}), tmp_path)
+    assert (facts.usable_rows, facts.has_message_cells) == (3, cell != "hi")
+
+
+def test_reasoning_in_any_row_is_a_fact(make_spec: Any, tmp_path: Path) -> None:
+    """Empty reasoning counts, as chat templates write it otherwise; stripped reasoning does not."""
+    for said in ("<think></think>b", "<think>so</think>b"):
+        rows = ["prompt,completion", "one,a", f"two,{said}"]
+        (tmp_path / "data.csv").write_text("\n".join(rows), encoding="utf-8")
+        assert known(make_spec(), tmp_path).has_reasoning
+    stripped = make_spec(data={"source": "data.csv", "reasoning": "strip"})
+    assert not known(stripped, tmp_path).has_reasoning
+
+
 def test_prompts_with_several_answers_are_counted(make_spec: Any, tmp_path: Path) -> None:
     """Rows with one prompt stay in one split, so the most frequent prompt is a fact."""
     rows = ["prompt,completion", "one,a", "one,b", "one ,c", "two,a", "two,a"]

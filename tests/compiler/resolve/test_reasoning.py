@@ -16,7 +16,7 @@ from ftc.compiler.resolve.chat_template.rendering import compile_chat_template
 from ftc.compiler.resolve.template_facts import ReasoningFacts
 from ftc.report.mask import report_masks
 from ftc.runtime.llama_cpp.go_template import render_go
-from ftc.runtime.read.reasoning import PROBE
+from ftc.runtime.tokens.reasoned_chats import PROBE
 from ftc.runtime.tokens.template_options import set_defaults
 from tests.compiler.resolve.test_ollama import read_templates
 from tests.tiny_models import write_model

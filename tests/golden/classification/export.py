@@ -52,7 +52,7 @@ if not run.is_done(identity):  # torch is imported only if there is something to
         base=args.model,
         dtype=DTYPE,
         options=options,
-        returns=scored_rows.LABELS,
+        kind=scored_rows.LABELS,
         finish=[
             pad_with_end,
         ],

@@ -15,14 +15,15 @@ from pathlib import Path
 from transformers import AutoTokenizer
 
 from runtime.files import write_rows
-from runtime.prepare.data_report import show_row, write_report
+from runtime.prepare.data_report import write_report
 from runtime.prepare.planned import Planned, find_changed
-from runtime.prepare.preparing import check_lengths, look, make_records, start_workers, write_splits
+from runtime.prepare.preparing import check_lengths, make_records, scan, start_workers, write_splits
 from runtime.prepare.records import RowWork, Source
 from runtime.prepare.splitting import divide
-from runtime.prepare.whole_texts import check, find_file
+from runtime.prepare.tokenizer_check import check_tokenizer, find_tokenizer_file
+from runtime.prepare.unlabelled_rows import show_unlabelled
 from runtime.read.csv_files import read_csv
-from runtime.read.text_rows import read_answer
+from runtime.read.text_rows import read_texts
 from runtime.run import Run
 from runtime.tokens.class_records import count_labels, make_classes, read_answers
 from runtime.tokens.encoding import Encoder
@@ -96,7 +97,7 @@ tokenizer("")  # removes truncation and padding that the tokenizer's own file ma
 
 source = Source(
     columns=COLUMNS,
-    read=read_answer,
+    read=read_texts,
     chunks=partial(read_csv, [args.data], encoding=ENCODING, delimiter=DELIMITER),
 )
 make = partial(
@@ -116,7 +117,7 @@ work = RowWork(
 # Choose the rows, and turn them into records
 
 workers = start_workers(run, work)
-rows = look(run, workers, work)
+rows = scan(run, workers, work)
 rows.drop_copies()
 plan.check_rows(rows.count_wanted())
 records = make_records(run, workers, work, rows, folder=OUT)
@@ -136,13 +137,13 @@ labels = count_labels(LABELS, answers)
 write_rows(OUT / "labels.jsonl", labels)
 if unseen := [label["name"] for label in labels if not label["train"]]:
     run.say(f"not learned, because training has no row with it: {', '.join(unseen)}")
-saved = find_file(args.model, options.get("revision"))
-round_trip = check(run, tokenizer, saved, records, seed=SEED, labelled=True)
+saved = find_tokenizer_file(args.model, options.get("revision"))
+round_trip = check_tokenizer(run, tokenizer, saved, records, seed=SEED, labelled=True)
 run.say(write_report(OUT, rows, records, splits, round_trip=round_trip))
 for name in ("train", *SHARES):
     run.ensure(splits[name], f"the split {name} has rows")
 run.ensure(all(records.learned), "every row has a token to learn")
-show_row(run, tokenizer, next(records.read(splits["train"])))
+show_unlabelled(run, tokenizer, next(records.read(splits["train"])))
 written = [OUT / f"{name}.jsonl" for name in splits]
 written.append(OUT / "labels.jsonl")
 run.mark_done(identity, *written, *OUT.glob("*.arrow"))

@@ -9,9 +9,10 @@ run/vllm. A result that differs too much from the trained model is renamed, and 
 """
 
 import argparse
+from functools import partial
 from pathlib import Path
 
-from runtime.compare import reference
+from runtime.compare import reference, row_kinds
 from runtime.compare.judged_rows import JudgedRows
 from runtime.llama_cpp import converter
 from runtime.reports.report import write_report
@@ -69,7 +70,7 @@ options = {"revision": MODEL_REVISION} if args.model == MODEL else {}
 identity = run.identify(args.model, trained, TRAIN_ROWS)
 if not run.is_done(identity):  # torch is imported only if there is something to do
     from runtime.merge.adapter_merging import merge_adapter
-    from runtime.merge.language_model import TOKENS
+    from runtime.merge.language_model import LANGUAGE_MODEL
     from runtime.merge.merging import Job
 
     job = Job(
@@ -77,7 +78,7 @@ if not run.is_done(identity):  # torch is imported only if there is something to
         base=args.model,
         dtype=DTYPE,
         options=options,
-        returns=TOKENS,
+        kind=LANGUAGE_MODEL,
     )
     merge_adapter(job)
     run.mark_done(identity, MERGED)
@@ -99,11 +100,17 @@ judging = reference.Job(
     attention=ATTENTION,
     on_gpu=True,
 )
-tools = converter.Converter(sha256=SDIST_SHA256, checkout=args.llama_cpp)
-inputs = [converter.find_version(), *tools.list_sources(run)]
+converters = converter.Converter(
+    sha256=SDIST_SHA256,
+    checkout=args.llama_cpp,
+)
+inputs = [converter.find_version(), *converters.list_sources(run)]
 rows = JudgedRows(
     path=JUDGED_ROWS,
-    is_compared=True,
+    is_same=partial(
+        row_kinds.is_same,
+        is_compared=True,
+    ),
 )
 
 # -----------------------------------------------------------------------------
@@ -121,7 +128,7 @@ if not run.is_done(identity):
         types=TYPES,
         predicted_bytes=PREDICTED_BYTES,
         bounds=BOUNDS,
-        converter=tools,
+        converter=converters,
         judged=rows,
         fidelity=judging,
     )

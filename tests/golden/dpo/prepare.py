@@ -14,12 +14,13 @@ from pathlib import Path
 
 from transformers import AutoTokenizer
 
-from runtime.prepare.data_report import show_row, write_report
+from runtime.prepare.data_report import write_report
 from runtime.prepare.planned import Planned, find_changed
-from runtime.prepare.preparing import check_lengths, look, make_records, start_workers, write_splits
+from runtime.prepare.preparing import check_lengths, make_records, scan, start_workers, write_splits
 from runtime.prepare.records import RowWork, Source
 from runtime.prepare.splitting import divide
-from runtime.prepare.whole_texts import check, find_file
+from runtime.prepare.tokenizer_check import check_tokenizer, find_tokenizer_file
+from runtime.prepare.unlabelled_rows import show_unlabelled
 from runtime.read.compared_rows import read_pair
 from runtime.read.json_files import parse_lines, read_jsonl
 from runtime.run import Run
@@ -101,7 +102,7 @@ work = RowWork(
 # Choose the rows, and turn them into records
 
 workers = start_workers(run, work)
-rows = look(run, workers, work)
+rows = scan(run, workers, work)
 rows.drop_copies()
 plan.check_rows(rows.count_wanted())
 records = make_records(run, workers, work, rows, folder=OUT)
@@ -116,12 +117,12 @@ splits = divide(records, SHARES, seed=SEED, stratify=False, by_source=False)
 # Write, and check
 
 write_splits(OUT, records, splits)
-saved = find_file(args.model, options.get("revision"))
-round_trip = check(run, tokenizer, saved, records, seed=SEED)
+saved = find_tokenizer_file(args.model, options.get("revision"))
+round_trip = check_tokenizer(run, tokenizer, saved, records, seed=SEED)
 run.say(write_report(OUT, rows, records, splits, round_trip=round_trip))
 for name in ("train", *SHARES):
     run.ensure(splits[name], f"the split {name} has rows")
 run.ensure(all(records.learned), "every row has a token to learn")
-show_row(run, tokenizer, next(records.read(splits["train"])))
+show_unlabelled(run, tokenizer, next(records.read(splits["train"])))
 written = [OUT / f"{name}.jsonl" for name in splits]
 run.mark_done(identity, *written, *OUT.glob("*.arrow"))

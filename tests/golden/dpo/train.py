@@ -20,6 +20,7 @@ from runtime.models.adapters import find_fault
 from runtime.run import Run
 from runtime.track.tracking import open_tracker
 from runtime.train.best import BestCheckpoint
+from runtime.train.pair_lengths import count_pair_tokens
 from runtime.train.steps import order_rows
 from runtime.train.training import TrainingSession
 from runtime.train.verdict import end_if_worse
@@ -163,7 +164,7 @@ preference_rows.keep_tokens(DPOTrainer)
 trainer = DPOTrainer(
     model=model,
     args=config,
-    train_dataset=session.choose(train_rows),
+    train_dataset=session.choose(train_rows, count_pair_tokens),
     eval_dataset=validation_rows,
     processing_class=tokenizer,
     callbacks=[session, best],

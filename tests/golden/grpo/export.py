@@ -76,7 +76,7 @@ options = {"revision": MODEL_REVISION} if args.model == MODEL else {}
 identity = run.identify(args.model, trained, TRAIN_ROWS)
 if not run.is_done(identity):  # torch is imported only if there is something to do
     from runtime.merge.adapter_merging import merge_adapter
-    from runtime.merge.language_model import TOKENS
+    from runtime.merge.language_model import LANGUAGE_MODEL
     from runtime.merge.merging import Job
 
     job = Job(
@@ -84,7 +84,7 @@ if not run.is_done(identity):  # torch is imported only if there is something to
         base=args.model,
         dtype=DTYPE,
         options=options,
-        returns=TOKENS,
+        kind=LANGUAGE_MODEL,
     )
     merge_adapter(job)
     run.mark_done(identity, MERGED)
@@ -108,8 +108,11 @@ judging = reference.Job(
     on_gpu=True,
     answered={"module": gguf_answers.__name__, "scorer": metric.__name__, "metric": METRIC},
 )
-tools = converter.Converter(sha256=SDIST_SHA256, checkout=args.llama_cpp)
-inputs = [converter.find_version(), *tools.list_sources(run)]
+converters = converter.Converter(
+    sha256=SDIST_SHA256,
+    checkout=args.llama_cpp,
+)
+inputs = [converter.find_version(), *converters.list_sources(run)]
 rows = JudgedRows(
     path=JUDGED_ROWS,
 )
@@ -130,7 +133,7 @@ if not run.is_done(identity):
         types=TYPES,
         predicted_bytes=PREDICTED_BYTES,
         bounds=BOUNDS,
-        converter=tools,
+        converter=converters,
         judged=rows,
         fidelity=judging,
     )

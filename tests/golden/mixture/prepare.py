@@ -19,14 +19,14 @@ from runtime.prepare.data_report import show_row, write_report
 from runtime.prepare.limiting import limit_sources
 from runtime.prepare.mixture import Report, mix, name_sources
 from runtime.prepare.planned import Planned, find_changed
-from runtime.prepare.preparing import check_lengths, look, make_records, start_workers, write_splits
+from runtime.prepare.preparing import check_lengths, make_records, scan, start_workers, write_splits
 from runtime.prepare.records import RowWork
 from runtime.prepare.sources import open_source
 from runtime.prepare.splitting import divide
-from runtime.prepare.whole_texts import check, find_file
+from runtime.prepare.tokenizer_check import check_tokenizer, find_tokenizer_file
 from runtime.read.chat_rows import read_chat
 from runtime.read.instruction_rows import read_instruction
-from runtime.read.text_rows import read_answer
+from runtime.read.text_rows import read_texts
 from runtime.run import Run
 from runtime.tokens.chat_labels import learn_every_answer
 from runtime.tokens.chat_records import make_chats
@@ -112,7 +112,7 @@ tokenizer("")  # removes truncation and padding that the tokenizer's own file ma
 READERS = {
     "chat": read_chat,
     "instruction": read_instruction,
-    "prompt_completion": read_answer,
+    "prompt_completion": read_texts,
 }
 
 
@@ -152,7 +152,7 @@ work = RowWork(
 # Choose the rows, and turn them into records
 
 workers = start_workers(run, work)
-rows = look(run, workers, work)
+rows = scan(run, workers, work)
 rows.drop_copies()
 limit_sources(rows, SEED)
 plan.check_rows(rows.count_wanted())
@@ -172,8 +172,8 @@ splits["train"] = mix(
 
 write_splits(OUT, records, splits)
 write_json(OUT / "test_sources.json", name_sources(rows, records, splits["test"]))
-saved = find_file(args.model, options.get("revision"))
-round_trip = check(run, tokenizer, saved, records, seed=SEED)
+saved = find_tokenizer_file(args.model, options.get("revision"))
+round_trip = check_tokenizer(run, tokenizer, saved, records, seed=SEED)
 report = Report(rows=rows, records=records, splits=splits)
 tables = write_report(
     OUT,

@@ -75,7 +75,7 @@ run.begin()
 run.check_inputs("train")
 identity = run.identify(args.model, trained, TRAIN_ROWS)
 if not run.is_done(identity):  # torch is imported only if there is something to do
-    from runtime.merge.language_model import TOKENS
+    from runtime.merge.language_model import LANGUAGE_MODEL
     from runtime.merge.merging import Job
     from runtime.merge.whole_merging import cast_weights
 
@@ -83,7 +83,7 @@ if not run.is_done(identity):  # torch is imported only if there is something to
         run=run,
         base=args.model,
         dtype=DTYPE,
-        returns=TOKENS,
+        kind=LANGUAGE_MODEL,
     )
     cast_weights(job)
     run.mark_done(identity, MERGED)
@@ -107,8 +107,11 @@ judging = reference.Job(
     on_gpu=False,
     answered={"module": gguf_answers.__name__, "scorer": metric.__name__, "metric": METRIC},
 )
-tools = converter.Converter(sha256=SDIST_SHA256, checkout=args.llama_cpp)
-inputs = [converter.find_version(), *tools.list_sources(run)]
+converters = converter.Converter(
+    sha256=SDIST_SHA256,
+    checkout=args.llama_cpp,
+)
+inputs = [converter.find_version(), *converters.list_sources(run)]
 rows = JudgedRows(
     path=JUDGED_ROWS,
 )
@@ -129,7 +132,7 @@ if not run.is_done(identity):
         types=TYPES,
         predicted_bytes=PREDICTED_BYTES,
         bounds=BOUNDS,
-        converter=tools,
+        converter=converters,
         judged=rows,
         fidelity=judging,
     )

@@ -22,6 +22,7 @@ from runtime.models.trained_dtype import train_in_fp32
 from runtime.run import Run
 from runtime.track.tracking import open_tracker
 from runtime.train.best import BestCheckpoint
+from runtime.train.pair_lengths import count_pair_tokens
 from runtime.train.steps import order_rows
 from runtime.train.training import TrainingSession
 from runtime.train.verdict import end_if_worse
@@ -157,7 +158,7 @@ best = BestCheckpoint(session)
 trainer = RewardTrainer(
     model=model,
     args=config,
-    train_dataset=session.choose(train_rows),
+    train_dataset=session.choose(train_rows, count_pair_tokens),
     eval_dataset=validation_rows,
     processing_class=tokenizer,
     callbacks=[session, best],

@@ -16,10 +16,10 @@ from transformers import AutoTokenizer
 
 from runtime.prepare.data_report import show_row, write_report
 from runtime.prepare.planned import Planned, find_changed
-from runtime.prepare.preparing import check_lengths, look, make_records, start_workers, write_splits
+from runtime.prepare.preparing import check_lengths, make_records, scan, start_workers, write_splits
 from runtime.prepare.records import RowWork, Source
 from runtime.prepare.splitting import divide
-from runtime.prepare.whole_texts import check, find_file
+from runtime.prepare.tokenizer_check import check_tokenizer, find_tokenizer_file
 from runtime.read.chat_rows import read_chat
 from runtime.read.json_files import parse_lines, read_jsonl
 from runtime.run import Run
@@ -101,7 +101,7 @@ work = RowWork(
 # Choose the rows, and turn them into records
 
 workers = start_workers(run, work)
-rows = look(run, workers, work)
+rows = scan(run, workers, work)
 rows.drop_copies()
 plan.check_rows(rows.count_wanted())
 records = make_records(run, workers, work, rows, folder=OUT)
@@ -116,8 +116,8 @@ splits = divide(records, SHARES, seed=SEED, stratify=False, by_source=False)
 # Write, and check
 
 write_splits(OUT, records, splits)
-saved = find_file(args.model, options.get("revision"))
-round_trip = check(run, tokenizer, saved, records, seed=SEED)
+saved = find_tokenizer_file(args.model, options.get("revision"))
+round_trip = check_tokenizer(run, tokenizer, saved, records, seed=SEED)
 run.say(write_report(OUT, rows, records, splits, round_trip=round_trip))
 for name in ("train", *SHARES):
     run.ensure(splits[name], f"the split {name} has rows")

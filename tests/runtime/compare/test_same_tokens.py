@@ -2,7 +2,8 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from tests.tiny_tokenizers import sentencepiece_tokenizer
 
 pytest.importorskip("llama_cpp")
 pytest.importorskip("gguf")
-from ftc.runtime.compare import same_tokens
+from ftc.runtime.compare import row_kinds, same_tokens
 from ftc.runtime.export import ollama, tool_calls
 
 AS_SAVED = "PreTrainedTokenizerFast"  # followed for a llama, and not for a qwen2
@@ -114,8 +115,11 @@ def make(folder: Path, *, model_type: str) -> Bundle:
 def compare(bundle: Bundle, **settings: Any) -> dict[str, Any]:
     """Compare the rows of a bundle, tools included."""
     run = Run(bundle.folder, stage="quantize", script="export.py")
-    rows = JudgedRows(path=bundle.rows, count=tool_calls.count_rows)
-    return same_tokens.compare(run, replace(rows, **settings), bundle.gguf)
+    count = settings.pop("count", tool_calls.count_rows)
+    is_split = settings.pop("is_split", False)
+    is_same = partial(row_kinds.is_same, **settings) if settings else None
+    rows = JudgedRows(path=bundle.rows, count=count, is_split=is_split, is_same=is_same)
+    return same_tokens.compare(run, rows, bundle.gguf)
 
 
 def test_rows_with_tools_are_compared(bundle: Bundle, capfd: pytest.CaptureFixture[str]) -> None:

@@ -48,7 +48,7 @@ def job(tmp_path: Path) -> merging.Job:
     for name in ("chat_template.jinja", "tokenizer.model", "README.md"):
         (base / name).write_text(name, encoding="utf-8")
     shutil.copyfile(run.folder / "train/model/model.safetensors", base / "model.safetensors")
-    return merging.Job(run=run, base=base, dtype="float16", returns=language_model.TOKENS)
+    return merging.Job(run=run, base=base, dtype="float16", kind=language_model.LANGUAGE_MODEL)
 
 
 def test_the_base_s_layout_is_kept(job: merging.Job) -> None:
@@ -137,7 +137,7 @@ def test_distances() -> None:
     """Nats per row of labels, per token of text, and shares of the size of rewards."""
     p, q = (torch.log_softmax(torch.tensor(x), dim=-1) for x in ([1.0, 0.0], [0.0, 0.0]))
     nats = float((p.exp() * (p - q)).sum())
-    for returns, shape in ((scored_rows.LABELS, (2,)), (language_model.TOKENS, (1, 2))):
+    for returns, shape in ((scored_rows.LABELS, (2,)), (language_model.LANGUAGE_MODEL, (1, 2))):
         found = returns.measure([p.reshape(shape)] * 2, [q.reshape(shape)] * 2)
         assert found == pytest.approx(nats)
     assert scored_rows.REWARDS.measure([torch.tensor([3.0])], [torch.tensor([2.0])]) == 0.25

@@ -4,6 +4,7 @@ import io
 import json
 from array import array
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from transformers import AutoTokenizer
 
 from ftc.runtime.prepare.data_report import show_row, write_report
 from ftc.runtime.prepare.preparing import Records, Rows
+from ftc.runtime.prepare.unlabelled_rows import show_unlabelled
 from ftc.runtime.run import Run
 from tests.tiny_models import write_model
 
@@ -121,3 +123,25 @@ def test_a_row_is_shown_as_what_is_read_and_what_is_learned(
         f"one row, what is read:    {tokenizer.decode(asked)!r}",
         f"one row, what is learned: {tokenizer.decode(learned)!r}",
     ]
+
+
+@pytest.mark.parametrize(
+    ("row", "lines"),
+    [
+        (
+            {"anchor": "a", "positive": "b", "score": 0.5},
+            ["one row, its anchor: 'a'", "one row, its positive: 'b'", "one row, its score: 0.5"],
+        ),
+        (
+            {"input_ids": [], "answer": "late"},
+            ["one row, what is read: ''", "one row, its label:    'late'"],
+        ),
+    ],
+)
+def test_a_row_without_labels_of_tokens_is_shown(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], row: dict[str, Any], lines: list[str]
+) -> None:
+    """Texts that are compared, and the label of a classification."""
+    tokenizer = AutoTokenizer.from_pretrained(write_model(tmp_path / "model"))
+    show_unlabelled(Run(tmp_path, stage="prepare"), tokenizer, json.dumps(row).encode())
+    assert capsys.readouterr().out.splitlines() == lines

@@ -13,8 +13,9 @@ from transformers import AutoTokenizer
 
 from ftc.runtime.prepare import overlong
 from ftc.runtime.prepare.records import RowWork, Source
+from ftc.runtime.read.message_cells import read_answer
 from ftc.runtime.read.rows import DataError, Turns, before_answer
-from ftc.runtime.read.text_rows import read_answer, read_text
+from ftc.runtime.read.text_rows import read_text
 from ftc.runtime.read.tool_rows import to_messages
 from ftc.runtime.tokens.chat_labels import learn_every_answer
 from ftc.runtime.tokens.chat_records import learn_last_answer, make_chats
@@ -231,7 +232,7 @@ def test_rows_are_looked_at() -> None:
         {"prompt": ["who"], "completion": "me"},
         None,
     ]
-    number, columns, looks = work.look((0, rows))
+    number, columns, looks = work.scan((0, rows))
     changes, keys = zip(*looks, strict=True)
     assert (number, columns) == (0, {"prompt", "completion", "more"})
     assert changes == ("", "", "repaired", "blank", *["malformed"] * 3)

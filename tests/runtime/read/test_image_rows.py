@@ -18,8 +18,8 @@ from ftc.runtime.read.image_rows import (
     to_image_messages,
     without_images,
 )
+from ftc.runtime.read.message_cells import read_answer
 from ftc.runtime.read.rows import add_system, clean_turns, prompt_key
-from ftc.runtime.read.text_rows import read_answer
 from ftc.runtime.read.tool_rows import read_calling_chat
 
 ANSWER: Final = partial(read_answer, prompt="question", completion="answer")

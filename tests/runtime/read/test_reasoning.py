@@ -10,7 +10,7 @@ import pytest
 
 from ftc.compiler.resolve.chat_template.rendering import ChatTemplate, compile_chat_template
 from ftc.runtime.read.chat_rows import read_chat
-from ftc.runtime.read.reasoning import has_reasoning, key_messages, split, strip
+from ftc.runtime.read.reasoning import has_reasoning, split
 from ftc.runtime.read.rows import Turns
 from ftc.runtime.read.tool_rows import read_calling_chat, to_messages
 from ftc.runtime.tokens.chat_labels import (
@@ -22,6 +22,7 @@ from ftc.runtime.tokens.chat_labels import (
 from ftc.runtime.tokens.chat_records import Learn, learn_last_answer, make_chats
 from ftc.runtime.tokens.encoding import Encoder
 from ftc.runtime.tokens.masking import NOT_LEARNED
+from ftc.runtime.tokens.reasoned_chats import key_messages, place_reasoning, strip
 from ftc.runtime.tokens.template_options import set_defaults, set_defaults_in, write
 
 MASKED: Final = partial(mask_reasoning, learn=learn_every_answer)
@@ -69,7 +70,12 @@ class Letters:
 def learn(template: str, turns: Turns, how: Learn = learn_every_answer, **options: Any) -> str:
     """Return the row of a conversation, with brackets around what is learned of it."""
     tokenizer = Letters(template)
-    (record,) = make_chats([turns], encoder=Encoder(tokenizer=tokenizer), learn=how, **options)
+    (record,) = make_chats(
+        [turns],
+        encoder=Encoder(tokenizer=tokenizer, place_reasoning=place_reasoning),
+        learn=how,
+        **options,
+    )
     text, inside = "", False
     for token, label in zip(record["input_ids"], record["labels"], strict=True):
         if (label != NOT_LEARNED) != inside:
@@ -154,7 +160,7 @@ def test_earlier_answers_and_calls_are_masked() -> None:
 
 def test_the_right_answer_has_no_reasoning() -> None:
     """Metrics compare answers alone."""
-    encoder = Encoder(tokenizer=Letters(KEYED))
+    encoder = Encoder(tokenizer=Letters(KEYED), place_reasoning=place_reasoning)
     (record,) = make_chats(
         [(("user", "a?"), ("assistant", SAID))], encoder=encoder, learn=learn_last_answer
     )

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from ftc.runtime.read.chat_rows import read_chat
-from ftc.runtime.read.text_rows import read_answer
+from ftc.runtime.read.message_cells import read_answer
+from ftc.runtime.read.text_rows import read_texts
 from ftc.runtime.tokens.class_records import text_of
 
 
@@ -47,6 +48,15 @@ def test_lists_of_messages(prompt: object, completion: object) -> None:
 def test_what_is_no_list_of_messages(row: dict[str, Any], read: object) -> None:
     """Other JSON stays a text; other lists and roles in a wrong order are malformed."""
     assert read_answer(row, prompt="prompt", completion="completion") == read
+
+
+def test_texts_that_are_no_messages_read_the_same() -> None:
+    """Bundles whose data have no messages carry the reader of texts alone."""
+    columns = {"prompt": "prompt", "completion": "completion"}
+    for prompt, completion in (("Who?", "Ada"), ("Who?", 7), (" ", "Ada"), (["who?"], "Ada")):
+        row = {"prompt": prompt, "completion": completion}
+        assert read_texts(row, **columns) == read_answer(row, **columns)
+    assert read_texts({"prompt": json.dumps(ASKED), "completion": "Ada"}, **columns) != TURNS
 
 
 def test_a_classified_prompt_of_several_messages() -> None:

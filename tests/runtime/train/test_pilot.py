@@ -1,5 +1,6 @@
 """A pilot of training: which rows it takes, in which order, and what it says."""
 
+from functools import partial
 from itertools import accumulate
 from pathlib import Path
 from types import SimpleNamespace
@@ -11,6 +12,7 @@ from datasets import Dataset
 
 from ftc.runtime.exit_codes import OUT_OF_MEMORY
 from ftc.runtime.run import Run
+from ftc.runtime.train.pair_lengths import count_pair_tokens
 from ftc.runtime.train.pilot import (
     LONG_STEPS,
     SPEED_STEPS,
@@ -18,12 +20,12 @@ from ftc.runtime.train.pilot import (
     Pilot,
     advise,
     choose_rows,
+    count_tokens,
     estimate,
     list_planned,
-    measure_table,
-    order_steps,
     write_table,
 )
+from ftc.runtime.train.sorted_steps import SortedSampler
 from tests.end_to_end.process import read_json
 from tests.runtime.sessions import run_cases
 
@@ -86,6 +88,16 @@ def test_a_few_rows_are_repeated() -> None:
     [
         ({"input_ids": [[1, 2, 3], [4]]}, [3, 1]),
         ({"prompt_ids": [[1, 2], [3]], "prompt": ["a", "b"]}, [2, 1]),
+    ],
+)
+def test_tokens_of_rows(columns: dict[str, Any], expected: list[int]) -> None:
+    """A prompt alone is as long as the prompt."""
+    assert count_tokens(pa.table(columns)).to_pylist() == expected
+
+
+@pytest.mark.parametrize(
+    ("columns", "expected"),
+    [
         (
             {
                 "input_ids": [[1, 2, 3]],  # prompt and better answer
@@ -107,24 +119,41 @@ def test_a_few_rows_are_repeated() -> None:
         ),
     ],
 )
-def test_tokens_of_every_kind_of_row(columns: dict[str, Any], expected: list[int]) -> None:
+def test_tokens_of_pairs(columns: dict[str, Any], expected: list[int]) -> None:
     """A pair is as long as its prompt with the longer answer."""
-    assert measure_table(pa.table(columns)).to_pylist() == expected
+    assert count_pair_tokens(pa.table(columns)).to_pylist() == expected
+
+
+def attach(sampler: Any, lengths: list[int], step_rows: int, **trainer: Any) -> list[int]:
+    """Return the order of the rows that a pilot gives to a trainer with this sampler."""
+    pilot = Pilot(SimpleNamespace())  # type: ignore[arg-type]
+    pilot.lengths, pilot.step_rows = lengths, step_rows
+    rows = Dataset.from_dict({"input_ids": [[0] * size for size in lengths]})
+    found = SimpleNamespace(
+        args=SimpleNamespace(),
+        train_dataset=rows,
+        callback_handler=SimpleNamespace(callbacks=[]),
+        _get_train_sampler=lambda: sampler,
+        **trainer,
+    )
+    pilot.attach(found)
+    return pilot.order
 
 
 def test_the_longest_rows_are_taken_twice() -> None:
     """The optimizer's states exist in the second step only; each step has its rows."""
     lengths = [9, 8, 7, 6, *[number % 5 for number in range(4 * SPEED_STEPS)]]
-    order = order_steps(lengths, 4, per_step=4)
+    order = attach(None, lengths, 4)
     assert order == [0, 1, 2, 3] * LONG_STEPS + list(range(4, 4 + 4 * SPEED_STEPS))
 
-    by_step = order_steps(lengths, 4, per_step=4, is_sorted=True)[4 * LONG_STEPS :]
+    sampler = partial(SortedSampler, lengths, step_rows=4, seed=0)
+    by_step = attach(sampler(), lengths, 4)[4 * LONG_STEPS :]
     for begin in range(0, len(by_step), 4):
         step = by_step[begin : begin + 4]
         assert sorted(step) == list(range(4 + begin, 8 + begin))
         sizes = [lengths[place] for place in step]
         assert sizes == sorted(sizes, reverse=True)
-    grouped = order_steps(lengths, 4, per_step=4, is_sorted=True, is_grouped=True)
+    grouped = attach(sampler(groups=True), lengths, 4)
     sizes = [lengths[place] for place in grouped[4 * LONG_STEPS :]]
     assert sizes == sorted(sizes, reverse=True)
 
@@ -134,8 +163,7 @@ def test_a_step_that_is_slow_once_is_not_counted(tmp_path: Path, counts: int | N
     """Seconds are those of the mean step, at the median rate; tokens as TRL or the rows say."""
     pilot = Pilot(Run(tmp_path, stage="train"))
     pilot.lengths = [20, *[10, 30] * SPEED_STEPS]
-    pilot.order = order_steps(pilot.lengths, 1, per_step=1)
-    pilot.order[LONG_STEPS:] = [1 + number % 2 for number in range(SPEED_STEPS)]
+    pilot.order = [0] * LONG_STEPS + [1 + number % 2 for number in range(SPEED_STEPS)]
     spans = [5.0, 1.0, *[0.1, 0.3] * (SPEED_STEPS // 2)]
     spans[-1] = 9.0  # a length that the device meets for the first time
     pilot.times = list(accumulate(spans, initial=0.0))
@@ -148,7 +176,7 @@ def test_a_step_that_is_slow_once_is_not_counted(tmp_path: Path, counts: int | N
 
 def test_a_prompt_with_many_answers_is_one_row() -> None:
     """GRPO's sampler repeats the prompts: a step of 8 rows has 2 of them."""
-    order = order_steps([1] * 8 * (1 + SPEED_STEPS), 8, per_step=2)
+    order = attach(None, [1] * 8 * (1 + SPEED_STEPS), 8, num_generations=4)
     assert order == [0, 1] * LONG_STEPS + list(range(8, 8 + 2 * SPEED_STEPS))
 
 
@@ -158,10 +186,10 @@ def test_the_rows_of_an_evaluation_change_nothing() -> None:
     train = Dataset.from_dict({"input_ids": [[0] * size for size in (1, 5, 3)]})
     other = Dataset.from_dict({"input_ids": [[0] * 7]})
 
-    chosen = pilot.choose(train, 2)
+    chosen = pilot.choose(train, 2, count_tokens)
     assert [len(row["input_ids"]) for row in chosen][:2] == [5, 3]
     kept = list(pilot.lengths)
-    assert len(pilot.choose(other, 2)) == len(chosen)
+    assert len(pilot.choose(other, 2, count_tokens)) == len(chosen)
     assert pilot.lengths == kept
 
 

@@ -14,7 +14,7 @@ import pytest
 from PIL import Image
 
 from ftc.runtime.read.image_rows import list_images
-from ftc.runtime.read.text_rows import read_answer
+from ftc.runtime.read.message_cells import read_answer
 from ftc.runtime.tokens.image_records import read_images
 from ftc.runtime.vision.image_store import find_images, find_store, note_folder
 from ftc.runtime.vision.image_tokens import Grid

@@ -22,7 +22,7 @@ ROWS: Final = 2000  # at most, that are encoded, decoded and compared
 NAMED: Final = 5  # lost characters that a message names
 
 
-def find_file(model: Path | str, revision: str | None = None) -> Path | None:
+def find_tokenizer_file(model: Path | str, revision: str | None = None) -> Path | None:
     """Return the path of the model's `tokenizer.json`, or None; on the Hub, of its `revision`."""
     path = Path(model) / "tokenizer.json"
     if Path(model).is_dir():
@@ -33,7 +33,7 @@ def find_file(model: Path | str, revision: str | None = None) -> Path | None:
     return Path(found) if isinstance(found, str) else None
 
 
-def check(
+def check_tokenizer(
     run: Run,
     tokenizer: Any,
     path: Path | None,

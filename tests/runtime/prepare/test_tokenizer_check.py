@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ftc.runtime.prepare.whole_texts import compare, find_file
+from ftc.runtime.prepare.tokenizer_check import compare, find_tokenizer_file
 from ftc.runtime.run import Run
 from tests.tiny_tokenizers import sentencepiece_tokenizer
 
@@ -59,7 +59,7 @@ def test_what_is_whole_is_counted(
     tokenizer = load(folder, "llama", "PreTrainedTokenizerFast")
     tokenizer.add_tokens(["<|new|>"])
 
-    found = compare(run, tokenizer, find_file(folder, None), lines(TEXT, "<|new|>"))
+    found = compare(run, tokenizer, find_tokenizer_file(folder, None), lines(TEXT, "<|new|>"))
 
     assert found == {"rows": 2, "lost": {}, "torn_rows": 0, "other_rows": 0}
     said = capfd.readouterr().out
@@ -78,7 +78,7 @@ def test_other_tokens_than_the_file_s_are_told(
     saved["normalizer"]["normalizers"].pop(0)
     path.write_text(json.dumps(saved))
 
-    found = compare(run, tokenizer, find_file(folder, None), lines(TEXT, TEXT))
+    found = compare(run, tokenizer, find_tokenizer_file(folder, None), lines(TEXT, TEXT))
 
     assert found["other_rows"] == 2
     assert "reads 2 of 2 rows as other tokens than tokenizer.json" in capfd.readouterr().out
@@ -86,8 +86,8 @@ def test_other_tokens_than_the_file_s_are_told(
 
 def test_a_model_of_the_hub_without_the_file(tmp_path: Path) -> None:
     """Neither a folder without it nor a cache that has not seen it is an error."""
-    assert find_file(tmp_path, None) is None
-    assert find_file("nobody/no-such-model", HUB) is None
+    assert find_tokenizer_file(tmp_path, None) is None
+    assert find_tokenizer_file("nobody/no-such-model", HUB) is None
 
 
 def test_no_row_is_a_failure(run: Run, tmp_path: Path) -> None:

@@ -1,0 +1,19 @@
+"""Shows a record without labels of its tokens, as prompts and texts that are compared have it."""
+
+import json
+from typing import Any
+
+from ..run import Run
+
+
+def show_unlabelled(run: Run, tokenizer: Any, line: bytes) -> None:
+    """Print the texts of a record, or what is read and its label."""
+    row = json.loads(line.splitlines()[0])
+    if "anchor" in row:
+        for name in ("anchor", "positive", "negative", "score"):
+            if name in row:
+                run.say(f"one row, its {name}: {row[name]!r}")
+        return
+    run.say(f"one row, what is read: {tokenizer.decode(row['input_ids'])!r}")
+    if "answer" in row:
+        run.say(f"one row, its label:    {row['answer']!r}")
