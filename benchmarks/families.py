@@ -98,10 +98,12 @@ def run_case(family: Family, sdist: Path) -> Result:
 
 
 def _find_error(log: Path) -> str:
-    """Return the last line in which llama.cpp tells of an error."""
+    """Return the last line in which llama.cpp or its converter tells of an error."""
     lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
     spoken = [
-        line for line in lines if ("error" in line and "llama" in line) or "GGML_ASSERT" in line
+        line
+        for line in lines
+        if ("error" in line and "llama" in line) or "GGML_ASSERT" in line or "ERROR:" in line
     ]
     return spoken[-1].strip()[-_LETTERS:] if spoken else ""
 
@@ -240,7 +242,8 @@ def _convert(merged: Path, folder: Path, sdist: Path) -> Path:
 def _find_options(merged: Path) -> tuple[str, ...]:
     """Return the switch of the converter that the class of a model needs, if it needs any."""
     config = json.loads((merged / "config.json").read_text(encoding="utf-8"))
-    if not expects_drafts(config["architectures"][0]):
+    wrapper = find_wrapper(config)
+    if not expects_drafts(config["architectures"][0] if wrapper is None else wrapper.text):
         return ()
     options: tuple[str, ...] = import_module("ftc.runtime.llama_cpp.draft_layers").skip_drafts(
         merged

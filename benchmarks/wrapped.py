@@ -32,6 +32,7 @@ _GLM: Final = {
 }
 #: Keys of the text, and under "" of what is around it, by the model type of the class.
 _NEEDED: Final[Mapping[str, Mapping[str, Any]]] = {
+    "cohere2_vision": {"rotary_pct": 1.0},
     "glm46v": _GLM,
     "glm4v": _GLM,
     "glm4v_moe": _GLM,
@@ -54,6 +55,7 @@ _NEEDED: Final[Mapping[str, Mapping[str, Any]]] = {
             "mrope_section": [16, 16, 16, 16],
         },
     },
+    "minimax_m3_vl": {"architectures": ["MiniMaxM3SparseForCausalLM"]},  # as published
     "ovis2": {"": {"hidden_size": 4096}},
     "paddleocr_vl": _QWEN,
     "qwen2_5_omni_thinker": _QWEN,
@@ -86,7 +88,7 @@ def make_case(name: str) -> Family:
     text, kind = entry["text"], entry["model_type"]
     found = converted_class(text, name)
     converter = find_converter(found)
-    bpe = converter is not None and converter.paths[0] not in ("scores", "equal")
+    bpe = converter is None or converter.paths[0] not in ("scores", "equal")
     tokenizer = "glm-4" if found.startswith("Glm") else "gpt-2" if bpe else "gemma"
     export = ["Q4_K_M"] if is_convertible(found) else []
     return Family(
@@ -109,11 +111,11 @@ def _config(name: str, kind: str, text: str, *, rows: int) -> dict[str, Any]:
     needed = dict(_NEEDED.get(kind, {}))
     config |= {"architectures": [name], "tie_word_embeddings": False, **needed.pop("", {})}
     inside = config.get("text_config", config)
+    if inside is not config and is_convertible(text):
+        inside["architectures"] = [text]
     inside |= {"vocab_size": rows, **needed}
     for key in [key for key in needed if needed[key] is None]:
         del inside[key]
-    if inside is not config:
-        inside["architectures"] = [text]
     if "vocab_size_per_layer_input" in inside:
         inside["vocab_size_per_layer_input"] = rows
     if "vocab_size" in config:

@@ -19,6 +19,7 @@ __all__ = [
     "converted_class",
     "count_adapter_parameters",
     "is_convertible",
+    "is_respelt",
     "keeps_packed_rows_apart",
     "linear_sides",
     "make_shape",
@@ -119,6 +120,18 @@ def is_convertible(architecture: str) -> bool:
     return architecture in _convertible()
 
 
+def is_respelt(written: object, own: str | None) -> bool:
+    """Tell whether a config.json has an older spelling of the class of its `model_type`.
+
+    Code in a repository is often older than the class in transformers, which loads the model by its
+    `model_type`: `Ernie4_5_ForCausalLM`, `PhiMoEForCausalLM`. The converter must know it too.
+    """
+    if not isinstance(written, str) or own is None:
+        return False
+    alike = written.replace("_", "").casefold() == own.replace("_", "").casefold()
+    return alike and (is_convertible(written) or not is_convertible(own))
+
+
 def converted_class(architecture: str, wrapper: str | None) -> str:
     """Return the class that the converter reads a model as: that of its text, or the wrapper's."""
     names = (architecture, wrapper or architecture)
@@ -184,12 +197,12 @@ def _convertible() -> frozenset[str]:
 
 def _name(config: Mapping[str, object]) -> str | None:
     """Return the name of the entry: the first of `architectures`, or the class of `model_type`."""
-    architectures = config.get("architectures")
+    architectures, own = config.get("architectures"), class_of_type(config.get("model_type"))
     if isinstance(architectures, list) and architectures:
         first = architectures[0]
         known = isinstance(first, str) and (first in _table() or first in derived_table())
-        return first if known else None
-    return class_of_type(config.get("model_type"))
+        return first if known else own if is_respelt(first, own) else None
+    return own
 
 
 def _sizes(entry: _Entry, config: Mapping[str, object]) -> dict[str, int] | None:
