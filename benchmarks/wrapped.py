@@ -32,10 +32,14 @@ _GLM: Final = {
 }
 #: Keys of the text, and under "" of what is around it, by the model type of the class.
 _NEEDED: Final[Mapping[str, Mapping[str, Any]]] = {
-    "cohere2_vision": {"rotary_pct": 1.0},
+    "cohere2_vision": {"rotary_pct": 1.0, "": {"tie_word_embeddings": True}},
+    "exaone4_5": {
+        "num_hidden_layers": 64,
+        "layer_types": (["sliding_attention"] * 3 + ["full_attention"]) * 16,
+    },
     "glm46v": _GLM,
     "glm4v": _GLM,
-    "glm4v_moe": _GLM,
+    "glm4v_moe": {**_GLM, "head_dim": 128},
     "glm_ocr": {
         "head_dim": 128,
         "rope_parameters": {**_MROPE, "mrope_section": [16, 24, 24], "partial_rotary_factor": 1.0},
@@ -55,12 +59,21 @@ _NEEDED: Final[Mapping[str, Mapping[str, Any]]] = {
             "mrope_section": [16, 16, 16, 16],
         },
     },
-    "minimax_m3_vl": {"architectures": ["MiniMaxM3SparseForCausalLM"]},  # as published
+    "minicpmv4_6": {"architectures": None},  # the converter's class is that of the whole
+    "minimax_m3_vl": {"architectures": ["MiniMaxM3SparseForCausalLM"], "n_shared_experts": 1},
     "ovis2": {"": {"hidden_size": 4096}},
     "paddleocr_vl": _QWEN,
     "qwen2_5_omni_thinker": _QWEN,
     "qwen2_5_vl": _QWEN,
     "qwen2_vl": _QWEN,
+    "qwen3_omni_moe_thinker": {"head_dim": 128, "num_attention_heads": 32},
+    "qwen4_exp": {
+        "indexer_n_heads": 4,
+        "indexer_kv_heads": 1,
+        "indexer_head_dim": 128,
+        "indexer_budget": 2048,
+        "indexer_compress_ratio": 4,
+    },
     "step3p7": {
         "sliding_window": 512,
         "num_key_value_heads": None,  # repositories have the older names, which the converter reads
@@ -72,6 +85,7 @@ _NEEDED: Final[Mapping[str, Mapping[str, Any]]] = {
     },
 }
 _OTHER_TOKEN: Final = 7
+_HARDWARE: Final = {"gpu": "B200", "count": 8, "nodes": 8}
 _TOKEN_IDS: Final = ("token_id", "token_index")
 
 
@@ -95,7 +109,7 @@ def make_case(name: str) -> Family:
         name=name.lower().replace("_", "-"),
         model=f"{kind} of transformers",
         tokenizer=tokenizer,
-        spec={"method": "lora", "hardware": "8x B200", "export": export},
+        spec={"method": "lora", "hardware": _HARDWARE, "export": export},
         config=_config(
             name, kind, text, rows=_BPE_TOKENS if tokenizer != "gemma" else _STAND_IN_TOKENS
         ),

@@ -18,6 +18,7 @@ __all__ = [
     "class_of_type",
     "converted_class",
     "count_adapter_parameters",
+    "find_unfit_keys",
     "is_convertible",
     "is_respelt",
     "keeps_packed_rows_apart",
@@ -72,6 +73,23 @@ def read_shape(config: Mapping[str, object]) -> Shape | None:
         if config.get(key) not in allowed:
             return None
     return make_shape(name, entry, config)
+
+
+def find_unfit_keys(config: Mapping[str, object]) -> tuple[str, ...]:
+    """Return the keys of a config of a known class any of which stands in the way of its shape.
+
+    Without such a key the default of the class takes its place, and the sizes fit each other. A key
+    that makes another variant of the class is right as it is.
+    """
+    name = _name(config)
+    if name is None or read_shape(config) is not None:
+        return ()
+    entry: Mapping[str, Any] = derived_table().get(name) or _table()[name]
+    variants = {"architectures", "model_type", *entry.get("requires", {})}
+    others = {key: {k: v for k, v in config.items() if k != key} for key in config}
+    return tuple(
+        key for key, rest in others.items() if key not in variants and read_shape(rest) is not None
+    )
 
 
 def class_of_type(model_type: object) -> str | None:

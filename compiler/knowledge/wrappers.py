@@ -74,8 +74,9 @@ def find_wrapper(config: Mapping[str, Any]) -> Wrapper | None:
         respelt = found is not None and is_respelt(names[0], found.architecture)
         named = _table().get(names[0]) if isinstance(names[0], str) else None
         found = named or (found if respelt else None)
-    nested = isinstance(config.get("text_config"), dict)
-    return found if found is not None and (nested or found.flat) else None
+    if found is None or isinstance(config.get("text_config"), dict):
+        return found
+    return found if found.flat and kind not in found.text_types else None
 
 
 def wrapper_named(architecture: str | None) -> Wrapper | None:

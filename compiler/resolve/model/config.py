@@ -19,6 +19,8 @@ from ftc.spec.finding import Finding
 Dtype = Literal["float32", "float16", "bfloat16"]
 
 CONFIG_FILE: Final = "config.json"
+#: Beside the weights that NVIDIA's ModelOpt quantized; their config.json often says nothing of it.
+QUANTIZED_FILE: Final = "hf_quant_config.json"
 _POINTER: Final = "/model/id"
 _CONTEXT_KEYS: Final = (
     *("max_position_embeddings", "n_positions", "n_ctx", "seq_length", "max_seq_len"),
@@ -68,6 +70,19 @@ def read_config(folder: Path, name: str, *, head: Head = "tokens") -> Config | F
     Where `head` is `vectors`, only the vectors of the tokens are used: an encoder will do, and a
     causal model is loaded without its head. `relevance` is the one score of an encoder.
     """
+    config = _read_config(folder, name, head)
+    if isinstance(config, Finding) or config.quantized is not None:
+        return config
+    quantized = "modelopt" if (folder / QUANTIZED_FILE).is_file() else None
+    return replace(config, quantized=quantized)
+
+
+def dtype_named(name: object) -> Dtype | None:
+    """Return the dtype by its name in a config or in a safetensors header."""
+    return _DTYPES.get(name.removeprefix("torch.")) if isinstance(name, str) else None
+
+
+def _read_config(folder: Path, name: str, head: Head) -> Config | Finding:
     path = folder / CONFIG_FILE
     if not path.is_file():
         return _absent(folder, name)
@@ -97,11 +112,6 @@ def read_config(folder: Path, name: str, *, head: Head = "tokens") -> Config | F
         custom_code=False,
         whole=data,
     )
-
-
-def dtype_named(name: object) -> Dtype | None:
-    """Return the dtype by its name in a config or in a safetensors header."""
-    return _DTYPES.get(name.removeprefix("torch.")) if isinstance(name, str) else None
 
 
 def _plain(data: Mapping[str, Any], sha256: str, name: str, *, head: Head) -> Config | Finding:
@@ -145,7 +155,8 @@ def _config(
     architecture = _architecture(data, shape)
     if architecture is None:
         return not_causal(data, name, head)
-    rows = shape.vocab if shape is not None else data.get("vocab_size")
+    text = data["text_config"] if isinstance(data.get("text_config"), dict) else {}
+    rows = shape.vocab if shape is not None else data.get("vocab_size", text.get("vocab_size"))
     if type(rows) is not int or rows <= 0:
         return _broken(name, "no_vocab_size")
     return Config(
@@ -154,10 +165,10 @@ def _config(
         architecture=architecture,
         model_type=model_type if isinstance(model_type, str) else "",
         shape=shape,
-        context_tokens=shape.context_tokens if shape is not None else _context(data),
+        context_tokens=shape.context_tokens if shape is not None else _context({**text, **data}),
         embedding_rows=rows,
         dtype=dtype_named(data.get("dtype", data.get("torch_dtype"))),
-        quantized=read_quantization(data),
+        quantized=read_quantization(data) or read_quantization(text),
         custom_code=isinstance(data.get("auto_map"), dict) and not _is_built_in(shape, model_type),
     )
 
