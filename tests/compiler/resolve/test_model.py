@@ -319,7 +319,7 @@ def test_a_nested_config_of_custom_code(make_spec: Any, model_folder: Path) -> N
 
 def test_a_size_that_does_not_fit_is_named(make_spec: Any, model_folder: Path) -> None:
     """A pruned model whose list of layers was forgotten needs no other files."""
-    edit_config(model_folder, max_position_embeddings=None)
+    edit_config(model_folder, max_position_embeddings="4096")
     found = resolve_model(make_spec(), folder=model_folder.parent)
     assert isinstance(found, Unknown)
     assert found.finding.code == "FTC111"
