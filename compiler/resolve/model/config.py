@@ -35,6 +35,8 @@ _DTYPES: Final[Mapping[str, Dtype]] = {
     "BF16": "bfloat16",
 }
 _SMALL: Final = 300_000_000  # parameters, as those of most encoders
+#: The sections of a multimodal config.
+_SECTIONS: Final = ("text_config", "vision_config", "thinker_config", "llm_config")
 _CAUSAL: Final = ("ForCausalLM", "LMHeadModel")
 
 
@@ -95,6 +97,14 @@ def _read_config(folder: Path, name: str, head: Head) -> Config | Finding:
         return _broken(name, "no_object")
     sha256 = hashlib.sha256(text).hexdigest()
     wrapper = find_wrapper(data)
+    if wrapper is None and (empty := _without_text(data)) is not None:
+        return explanations.BROKEN_CONFIG.finding(
+            message="no_text_config",
+            help="no_text_config",
+            pointer=_POINTER,
+            name=name,
+            architecture=empty.architecture,
+        )
     inside = None if wrapper is None else text_config(data, wrapper)
     if wrapper is not None and (fault := _misnamed(data, wrapper, name)) is not None:
         return fault
@@ -129,6 +139,20 @@ def _plain(data: Mapping[str, Any], sha256: str, name: str, *, head: Head) -> Co
     return config
 
 
+def _without_text(data: Mapping[str, Any]) -> Wrapper | None:
+    """Return the known wrapper whose language model a config does not describe in a section."""
+    names = data.get("architectures")
+    first = names[0] if isinstance(names, list) and names and isinstance(names[0], str) else None
+    known = wrapper_named(first)
+    return known if known is not None and data.get("model_type") == known.model_type else None
+
+
+def _section(data: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the section with a vocabulary, as custom code has it: `text_config`, `llm_config`."""
+    sections = (v for k, v in data.items() if k.endswith("_config") and isinstance(v, dict))
+    return next((each for each in sections if "vocab_size" in each), {})
+
+
 def _misnamed(data: Mapping[str, Any], known: Shape | Wrapper, name: str) -> Finding | None:
     """Return the finding that transformers has no `model_type` of this name, but has the class."""
     kind = data.get("model_type")
@@ -155,8 +179,9 @@ def _config(
     architecture = _architecture(data, shape)
     if architecture is None:
         return not_causal(data, name, head)
-    text = data["text_config"] if isinstance(data.get("text_config"), dict) else {}
-    rows = shape.vocab if shape is not None else data.get("vocab_size", text.get("vocab_size"))
+    text = _section(data)
+    said = data.get("vocab_size", data.get("padded_vocab_size", text.get("vocab_size")))
+    rows = shape.vocab if shape is not None else said
     if type(rows) is not int or rows <= 0:
         return _broken(name, "no_vocab_size")
     return Config(
@@ -234,7 +259,8 @@ def not_causal(data: Mapping[str, Any], name: str, head: Head) -> Finding:
     """
     names = data.get("architectures")
     if isinstance(names, list) and names and isinstance(names[0], str):
-        kind, what = "wrapper" if isinstance(data.get("text_config"), dict) else "", names[0]
+        seeing = any(isinstance(data.get(key), dict) for key in _SECTIONS)
+        kind, what = "wrapper" if seeing else "", names[0]
     elif isinstance(data.get("model_type"), str):
         kind, what = "type", data["model_type"]
     else:
