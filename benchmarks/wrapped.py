@@ -4,25 +4,27 @@
 
 The sizes are those of transformers' configuration, as no published config.json was read. What a
 class cannot do without and its default lacks is in `_NEEDED`. A class that llama.cpp's converter
-does not have stops at `convert`, after the merge.
+does not have stops at `convert`, after the merge. The figures are kept in wrapped_results.json.
 """
 
 import json
 import os
 import sys
 from collections.abc import Mapping
+from dataclasses import asdict
 from importlib import import_module
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, Final
 
-from benchmarks.families import run_case
+from benchmarks.families import Result, run_case, tell_when
 from benchmarks.rehearsals import Family
 from ftc.compiler.knowledge.architecture import converted_class, is_convertible
 from ftc.compiler.knowledge.converter import find_converter
 
-__all__ = ["list_wrappers", "make_case"]
+__all__ = ["RESULTS", "list_wrappers", "make_case"]
 
+RESULTS: Final = Path(__file__).with_name("wrapped_results.json")
 _BPE_TOKENS: Final = 50_304
 _STAND_IN_TOKENS: Final = 2048
 _MROPE: Final = {"rope_type": "default", "rope_theta": 10000.0}
@@ -151,7 +153,16 @@ def main() -> None:
     """Run the cases, and print how far each came."""
     for name in sys.argv[1:] or list_wrappers():
         found = run_case(make_case(name), Path(os.environ["FTC_LLAMA_CPP_SDIST"]))
+        _keep(name, found)
         print(name, found, flush=True)
+
+
+def _keep(name: str, one: Result) -> None:
+    """Write a result beside those of the other classes, with its date and commit."""
+    kept = json.loads(RESULTS.read_bytes()) if RESULTS.is_file() else {}
+    said = {key: value for key, value in asdict(one).items() if key != "name"}
+    kept[name] = {**said, "seconds": round(one.seconds), "measured": tell_when()}
+    RESULTS.write_text(json.dumps(dict(sorted(kept.items())), indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
