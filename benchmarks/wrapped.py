@@ -25,8 +25,8 @@ from ftc.compiler.knowledge.converter import find_converter
 __all__ = ["RESULTS", "list_wrappers", "make_case"]
 
 RESULTS: Final = Path(__file__).with_name("wrapped_results.json")
-_BPE_TOKENS: Final = 50_304
-_STAND_IN_TOKENS: Final = 2048
+#: The rows of the embedding for the tokens of each tokenizer.
+_ROWS: Final = {"gemma": 2048, "glm-4": 50_304, "gpt-2": 50_304, "qwen3": 151_936}
 _MROPE: Final = {"rope_type": "default", "rope_theta": 10000.0}
 _QWEN: Final = {"rope_parameters": {**_MROPE, "mrope_section": [16, 24, 24]}}
 _GLM: Final = {
@@ -86,6 +86,8 @@ _NEEDED: Final[Mapping[str, Mapping[str, Any]]] = {
         "moe_top_k": 8,
     },
 }
+#: The tokenizers without which the converter stops, by the beginning of the class's name.
+_TOKENIZERS: Final = {"Glm": "glm-4", "Qwen3_5": "qwen3", "Qwen4": "qwen3"}
 _OTHER_TOKEN: Final = 7
 _HARDWARE: Final = {"gpu": "B200", "count": 8, "nodes": 8}
 _TOKEN_IDS: Final = ("token_id", "token_index")
@@ -105,16 +107,15 @@ def make_case(name: str) -> Family:
     found = converted_class(text, name)
     converter = find_converter(found)
     bpe = converter is None or converter.paths[0] not in ("scores", "equal")
-    tokenizer = "glm-4" if found.startswith("Glm") else "gpt-2" if bpe else "gemma"
+    tokenizer = "gpt-2" if bpe else "gemma"
+    tokenizer = next((own for key, own in _TOKENIZERS.items() if found.startswith(key)), tokenizer)
     export = ["Q4_K_M"] if is_convertible(found) else []
     return Family(
         name=name.lower().replace("_", "-"),
         model=f"{kind} of transformers",
         tokenizer=tokenizer,
         spec={"method": "lora", "hardware": _HARDWARE, "export": export},
-        config=_config(
-            name, kind, text, rows=_BPE_TOKENS if tokenizer != "gemma" else _STAND_IN_TOKENS
-        ),
+        config=_config(name, kind, text, rows=_ROWS[tokenizer]),
     )
 
 
