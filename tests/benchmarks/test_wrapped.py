@@ -12,7 +12,7 @@ from ftc.compiler.rehearse.rehearsal import MOST_DIVERGENCE
 
 
 def test_the_table_says_what_was_measured() -> None:
-    """A class without a converter stops at `convert`, of which the table says that it was merged."""
+    """A class without a converter stops at `convert`; the table says that it was merged."""
     kept = json.loads(RESULTS.read_text(encoding="utf-8"))
     assert len(kept) >= 20
     assert kept.keys() <= list_wrappers().keys()
