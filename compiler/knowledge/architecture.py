@@ -176,14 +176,19 @@ def repeats_keys(architecture: str) -> bool:
     return entry is None or entry.get("repeats_keys", True)
 
 
-#: Multimodal classes that mix packed rows, although their language model alone keeps them apart.
-#: PaliGemma was measured. The GLM classes were not: they share the code of GLM-OCR, which was.
+#: Multimodal classes that mix packed rows, although their language model alone keeps them apart:
+#: measured on miniatures. Those of three positions a token take the position ids of text for these.
 _MIXING: Final = frozenset(
     {
         "Glm46VForConditionalGeneration",
         "Glm4vForConditionalGeneration",
         "Glm4vMoeForConditionalGeneration",
+        "HunYuanVLForConditionalGeneration",
+        "PaddleOCRVLForConditionalGeneration",
         "PaliGemmaForConditionalGeneration",
+        "Qwen2VLForConditionalGeneration",
+        "Qwen2_5OmniThinkerForConditionalGeneration",
+        "Qwen2_5_VLForConditionalGeneration",
     }
 )
 
