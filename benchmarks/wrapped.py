@@ -72,8 +72,8 @@ _NEEDED: Final[Mapping[str, Mapping[str, Any]]] = {
     "qwen4_exp": {
         "indexer_n_heads": 4,
         "indexer_kv_heads": 1,
-        "indexer_head_dim": 128,
-        "indexer_budget": 2048,
+        "indexer_head_dim": 256,
+        "indexer_budget": 512,
         "indexer_compress_ratio": 4,
     },
     "step3p7": {
