@@ -23,6 +23,7 @@ def test_the_table_says_what_was_measured() -> None:
 
 
 @pytest.mark.prove
+@pytest.mark.filterwarnings("ignore")  # of the libraries: the process of the case inherits errors
 def test_a_wrapper_goes_the_whole_way(sdist: Path) -> None:
     """Trained on text, merged, converted, compared, quantized and asked, as every class is."""
     pytest.importorskip("llama_cpp")
