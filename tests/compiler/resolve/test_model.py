@@ -307,7 +307,7 @@ def test_a_nested_config_of_custom_code(make_spec: Any, model_folder: Path) -> N
     text = {"vocab_size": 64, "max_position_embeddings": 32}
     novel = {"architectures": ["NovelForConditionalGeneration"], "model_type": "novel"}
     code_map = {"auto_map": {"AutoModelForCausalLM": "modeling.Novel"}}
-    config = novel | code_map | {"text_config": text}
+    config: dict[str, Any] = {**novel, **code_map, "text_config": text}
     (model_folder / "config.json").write_text(json.dumps(config))
     write_safetensors(model_folder / "model.safetensors", {"a": ("BF16", [10, 3])})
     facts = known(make_spec(), model_folder.parent)
