@@ -43,7 +43,7 @@ from ftc.compiler.rehearse.miniature import shrink
 from ftc.compiler.rehearse.model import copy_small_files
 from ftc.compiler.rehearse.rehearsal import MOST_DIVERGENCE
 
-__all__ = ["Result", "read_cases", "run_case"]
+__all__ = ["Result", "read_cases", "run_case", "tell_when"]
 
 CASES: Final = Path(__file__).with_name("derived_families.json")
 RESULTS: Final = Path(__file__).with_name("families_results.json")
@@ -98,10 +98,12 @@ def run_case(family: Family, sdist: Path) -> Result:
 
 
 def _find_error(log: Path) -> str:
-    """Return the last line in which llama.cpp tells of an error."""
+    """Return the last line in which llama.cpp or its converter tells of an error."""
     lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
     spoken = [
-        line for line in lines if ("error" in line and "llama" in line) or "GGML_ASSERT" in line
+        line
+        for line in lines
+        if ("error" in line and "llama" in line) or "GGML_ASSERT" in line or "ERROR:" in line
     ]
     return spoken[-1].strip()[-_LETTERS:] if spoken else ""
 
@@ -240,7 +242,8 @@ def _convert(merged: Path, folder: Path, sdist: Path) -> Path:
 def _find_options(merged: Path) -> tuple[str, ...]:
     """Return the switch of the converter that the class of a model needs, if it needs any."""
     config = json.loads((merged / "config.json").read_text(encoding="utf-8"))
-    if not expects_drafts(config["architectures"][0]):
+    wrapper = find_wrapper(config)
+    if not expects_drafts(config["architectures"][0] if wrapper is None else wrapper.text):
         return ()
     options: tuple[str, ...] = import_module("ftc.runtime.llama_cpp.draft_layers").skip_drafts(
         merged
@@ -285,14 +288,15 @@ def _as_foretold(family: Family, result: Result) -> bool:
 def _keep(one: Result) -> None:
     """Write a result beside those of the other cases, with its date and commit."""
     kept = json.loads(RESULTS.read_bytes()) if RESULTS.is_file() else {}
-    kept[one.name] = {**asdict(one), "seconds": round(one.seconds), "measured": _when()}
+    kept[one.name] = {**asdict(one), "seconds": round(one.seconds), "measured": tell_when()}
     names = [case.name for case in read_cases()]
     kept = {name: kept[name] for name in names if name in kept}
     RESULTS.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
     REPORT.write_text(_report(kept), encoding="utf-8")
 
 
-def _when() -> str:
+def tell_when() -> str:
+    """Return the date, commit and machine of a measurement."""
     git = ["git", "-C", str(Path(__file__).parent), "rev-parse", "--short", "HEAD"]
     commit = subprocess.run(git, capture_output=True, text=True, check=False).stdout.strip()
     return f"on {dt.datetime.now(tz=dt.UTC).date()}, commit {commit}, {os.cpu_count()} cores"

@@ -4,27 +4,29 @@
 
 The sizes are those of transformers' configuration, as no published config.json was read. What a
 class cannot do without and its default lacks is in `_NEEDED`. A class that llama.cpp's converter
-does not have stops at `convert`, after the merge.
+does not have stops at `convert`, after the merge. The figures are kept in wrapped_results.json.
 """
 
 import json
 import os
 import sys
 from collections.abc import Mapping
+from dataclasses import asdict
 from importlib import import_module
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, Final
 
-from benchmarks.families import run_case
+from benchmarks.families import Result, run_case, tell_when
 from benchmarks.rehearsals import Family
 from ftc.compiler.knowledge.architecture import converted_class, is_convertible
 from ftc.compiler.knowledge.converter import find_converter
 
-__all__ = ["list_wrappers", "make_case"]
+__all__ = ["RESULTS", "list_wrappers", "make_case"]
 
-_BPE_TOKENS: Final = 50_304
-_STAND_IN_TOKENS: Final = 2048
+RESULTS: Final = Path(__file__).with_name("wrapped_results.json")
+#: The rows of the embedding for the tokens of each tokenizer.
+_ROWS: Final = {"gemma": 2048, "glm-4": 50_304, "gpt-2": 50_304, "qwen3": 151_936}
 _MROPE: Final = {"rope_type": "default", "rope_theta": 10000.0}
 _QWEN: Final = {"rope_parameters": {**_MROPE, "mrope_section": [16, 24, 24]}}
 _GLM: Final = {
@@ -32,9 +34,14 @@ _GLM: Final = {
 }
 #: Keys of the text, and under "" of what is around it, by the model type of the class.
 _NEEDED: Final[Mapping[str, Mapping[str, Any]]] = {
+    "cohere2_vision": {"rotary_pct": 1.0, "": {"tie_word_embeddings": True}},
+    "exaone4_5": {
+        "num_hidden_layers": 64,
+        "layer_types": (["sliding_attention"] * 3 + ["full_attention"]) * 16,
+    },
     "glm46v": _GLM,
     "glm4v": _GLM,
-    "glm4v_moe": _GLM,
+    "glm4v_moe": {**_GLM, "head_dim": 128},
     "glm_ocr": {
         "head_dim": 128,
         "rope_parameters": {**_MROPE, "mrope_section": [16, 24, 24], "partial_rotary_factor": 1.0},
@@ -54,11 +61,21 @@ _NEEDED: Final[Mapping[str, Mapping[str, Any]]] = {
             "mrope_section": [16, 16, 16, 16],
         },
     },
+    "minicpmv4_6": {"architectures": None},  # the converter's class is that of the whole
+    "minimax_m3_vl": {"architectures": ["MiniMaxM3SparseForCausalLM"], "n_shared_experts": 1},
     "ovis2": {"": {"hidden_size": 4096}},
     "paddleocr_vl": _QWEN,
     "qwen2_5_omni_thinker": _QWEN,
     "qwen2_5_vl": _QWEN,
     "qwen2_vl": _QWEN,
+    "qwen3_omni_moe_thinker": {"head_dim": 128, "num_attention_heads": 32},
+    "qwen4_exp": {
+        "indexer_n_heads": 4,
+        "indexer_kv_heads": 1,
+        "indexer_head_dim": 256,
+        "indexer_budget": 512,
+        "indexer_compress_ratio": 4,
+    },
     "step3p7": {
         "sliding_window": 512,
         "num_key_value_heads": None,  # repositories have the older names, which the converter reads
@@ -69,7 +86,10 @@ _NEEDED: Final[Mapping[str, Mapping[str, Any]]] = {
         "moe_top_k": 8,
     },
 }
+#: The tokenizers without which the converter stops, by the beginning of the class's name.
+_TOKENIZERS: Final = {"Glm": "glm-4", "Qwen3_5": "qwen3", "Qwen4": "qwen3"}
 _OTHER_TOKEN: Final = 7
+_HARDWARE: Final = {"gpu": "B200", "count": 8, "nodes": 8}
 _TOKEN_IDS: Final = ("token_id", "token_index")
 
 
@@ -86,17 +106,16 @@ def make_case(name: str) -> Family:
     text, kind = entry["text"], entry["model_type"]
     found = converted_class(text, name)
     converter = find_converter(found)
-    bpe = converter is not None and converter.paths[0] not in ("scores", "equal")
-    tokenizer = "glm-4" if found.startswith("Glm") else "gpt-2" if bpe else "gemma"
+    bpe = converter is None or converter.paths[0] not in ("scores", "equal")
+    tokenizer = "gpt-2" if bpe else "gemma"
+    tokenizer = next((own for key, own in _TOKENIZERS.items() if found.startswith(key)), tokenizer)
     export = ["Q4_K_M"] if is_convertible(found) else []
     return Family(
         name=name.lower().replace("_", "-"),
         model=f"{kind} of transformers",
         tokenizer=tokenizer,
-        spec={"method": "lora", "hardware": "8x B200", "export": export},
-        config=_config(
-            name, kind, text, rows=_BPE_TOKENS if tokenizer != "gemma" else _STAND_IN_TOKENS
-        ),
+        spec={"method": "lora", "hardware": _HARDWARE, "export": export},
+        config=_config(name, kind, text, rows=_ROWS[tokenizer]),
     )
 
 
@@ -109,11 +128,11 @@ def _config(name: str, kind: str, text: str, *, rows: int) -> dict[str, Any]:
     needed = dict(_NEEDED.get(kind, {}))
     config |= {"architectures": [name], "tie_word_embeddings": False, **needed.pop("", {})}
     inside = config.get("text_config", config)
+    if inside is not config and is_convertible(text):
+        inside["architectures"] = [text]
     inside |= {"vocab_size": rows, **needed}
     for key in [key for key in needed if needed[key] is None]:
         del inside[key]
-    if inside is not config:
-        inside["architectures"] = [text]
     if "vocab_size_per_layer_input" in inside:
         inside["vocab_size_per_layer_input"] = rows
     if "vocab_size" in config:
@@ -135,7 +154,16 @@ def main() -> None:
     """Run the cases, and print how far each came."""
     for name in sys.argv[1:] or list_wrappers():
         found = run_case(make_case(name), Path(os.environ["FTC_LLAMA_CPP_SDIST"]))
+        _keep(name, found)
         print(name, found, flush=True)
+
+
+def _keep(name: str, one: Result) -> None:
+    """Write a result beside those of the other classes, with its date and commit."""
+    kept = json.loads(RESULTS.read_bytes()) if RESULTS.is_file() else {}
+    said = {key: value for key, value in asdict(one).items() if key != "name"}
+    kept[name] = {**said, "seconds": round(one.seconds), "measured": tell_when()}
+    RESULTS.write_text(json.dumps(dict(sorted(kept.items())), indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -240,7 +240,8 @@ def _drop_conflicts(work: Work) -> None:
     liger, packing = "/training/liger", "/data/packing"
     if fields.get(liger) is True and not has_liger_kernels(str(model.config.get("model_type"))):
         work.forget(liger, "kernels")
-    leaks = keeps_packed_rows_apart(model.shape.architecture) is False
+    wrapper = None if model.wrapper is None else model.wrapper.architecture
+    leaks = keeps_packed_rows_apart(model.shape.architecture, wrapper) is False
     if fields.get(packing) == "best-fit" and leaks:
         work.forget(packing, "leaks")
 

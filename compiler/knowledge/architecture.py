@@ -18,7 +18,9 @@ __all__ = [
     "class_of_type",
     "converted_class",
     "count_adapter_parameters",
+    "find_unfit_keys",
     "is_convertible",
+    "is_respelt",
     "keeps_packed_rows_apart",
     "linear_sides",
     "make_shape",
@@ -73,6 +75,23 @@ def read_shape(config: Mapping[str, object]) -> Shape | None:
     return make_shape(name, entry, config)
 
 
+def find_unfit_keys(config: Mapping[str, object]) -> tuple[str, ...]:
+    """Return the keys of a config of a known class any of which stands in the way of its shape.
+
+    Without such a key the default of the class takes its place, and the sizes fit each other. A key
+    that makes another variant of the class is right as it is.
+    """
+    name = _name(config)
+    if name is None or read_shape(config) is not None:
+        return ()
+    entry: Mapping[str, Any] = derived_table().get(name) or _table()[name]
+    variants = {"architectures", "model_type", *entry.get("requires", {})}
+    others = {key: {k: v for k, v in config.items() if k != key} for key in config}
+    return tuple(
+        key for key, rest in others.items() if key not in variants and read_shape(rest) is not None
+    )
+
+
 def class_of_type(model_type: object) -> str | None:
     """Return the class that the tables have for a `model_type`; None for one they lack."""
     tables = itertools.chain(_table().items(), derived_table().items())
@@ -119,6 +138,18 @@ def is_convertible(architecture: str) -> bool:
     return architecture in _convertible()
 
 
+def is_respelt(written: object, own: str | None) -> bool:
+    """Tell whether a config.json has an older spelling of the class of its `model_type`.
+
+    Code in a repository is often older than the class in transformers, which loads the model by its
+    `model_type`: `Ernie4_5_ForCausalLM`, `PhiMoEForCausalLM`. The converter must know it too.
+    """
+    if not isinstance(written, str) or own is None:
+        return False
+    alike = written.replace("_", "").casefold() == own.replace("_", "").casefold()
+    return alike and (is_convertible(written) or not is_convertible(own))
+
+
 def converted_class(architecture: str, wrapper: str | None) -> str:
     """Return the class that the converter reads a model as: that of its text, or the wrapper's."""
     names = (architecture, wrapper or architecture)
@@ -145,14 +176,19 @@ def repeats_keys(architecture: str) -> bool:
     return entry is None or entry.get("repeats_keys", True)
 
 
-#: Multimodal classes that mix packed rows, although their language model alone keeps them apart.
-#: PaliGemma was measured. The GLM classes were not: they share the code of GLM-OCR, which was.
+#: Multimodal classes that mix packed rows, although their language model alone keeps them apart:
+#: measured on miniatures. Those of three positions a token take the position ids of text for these.
 _MIXING: Final = frozenset(
     {
         "Glm46VForConditionalGeneration",
         "Glm4vForConditionalGeneration",
         "Glm4vMoeForConditionalGeneration",
+        "HunYuanVLForConditionalGeneration",
+        "PaddleOCRVLForConditionalGeneration",
         "PaliGemmaForConditionalGeneration",
+        "Qwen2VLForConditionalGeneration",
+        "Qwen2_5OmniThinkerForConditionalGeneration",
+        "Qwen2_5_VLForConditionalGeneration",
     }
 )
 
@@ -184,12 +220,12 @@ def _convertible() -> frozenset[str]:
 
 def _name(config: Mapping[str, object]) -> str | None:
     """Return the name of the entry: the first of `architectures`, or the class of `model_type`."""
-    architectures = config.get("architectures")
+    architectures, own = config.get("architectures"), class_of_type(config.get("model_type"))
     if isinstance(architectures, list) and architectures:
         first = architectures[0]
         known = isinstance(first, str) and (first in _table() or first in derived_table())
-        return first if known else None
-    return class_of_type(config.get("model_type"))
+        return first if known else own if is_respelt(first, own) else None
+    return own
 
 
 def _sizes(entry: _Entry, config: Mapping[str, object]) -> dict[str, int] | None:

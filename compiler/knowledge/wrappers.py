@@ -11,7 +11,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, Final, Literal
 
-from ftc.compiler.knowledge.architecture import class_of_type, is_convertible
+from ftc.compiler.knowledge.architecture import class_of_type, is_convertible, is_respelt
 
 __all__ = [
     "TEXT_CLASS_KEY",
@@ -68,14 +68,15 @@ class Wrapper:
 
 def find_wrapper(config: Mapping[str, Any]) -> Wrapper | None:
     """Return the wrapper that a `config.json` describes; None for any other model."""
-    names = config.get("architectures")
+    names, kind = config.get("architectures"), config.get("model_type")
+    found = next((w for w in _table().values() if w.model_type == kind), None)
     if isinstance(names, list) and names:
-        found = _table().get(names[0]) if isinstance(names[0], str) else None
-    else:
-        kind = config.get("model_type")
-        found = next((w for w in _table().values() if w.model_type == kind), None)
-    nested = isinstance(config.get("text_config"), dict)
-    return found if found is not None and (nested or found.flat) else None
+        respelt = found is not None and is_respelt(names[0], found.architecture)
+        named = _table().get(names[0]) if isinstance(names[0], str) else None
+        found = named or (found if respelt else None)
+    if found is None or isinstance(config.get("text_config"), dict):
+        return found
+    return found if found.flat and kind not in found.text_types else None
 
 
 def wrapper_named(architecture: str | None) -> Wrapper | None:

@@ -29,6 +29,8 @@ _PERIODS: Final[Mapping[str, int]] = {
     "smollm3": 4,
     "gemma3_text": 6,
 }
+#: How many layers llama.cpp takes for the model with windows, whatever the file says (exaone4.cpp).
+_WINDOWED: Final[Mapping[str, int]] = {"exaone4": 64}
 _INTERVALS: Final = (
     *("sliding_window_pattern", "no_rope_layer_interval", "global_attn_every_n_layers"),
 )
@@ -78,6 +80,8 @@ def shrink(config: Mapping[str, Any]) -> dict[str, Any] | None:
 
 def _layers(shape: Shape, config: Mapping[str, Any]) -> int:
     """Return the number of layers: one full period of the pattern, and at least two."""
+    if _WINDOWED.get(shape.model_type) == shape.layers:
+        return shape.layers
     said = (config.get(name) for name in _INTERVALS)
     periods = [n for n in said if isinstance(n, int)]
     periods += [_period(config[key]) for key in _patterns(config)]

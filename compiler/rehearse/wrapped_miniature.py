@@ -64,6 +64,8 @@ def _shrink_tower(tower: Mapping[str, Any], wide: object, narrow: object) -> dic
             small[key] = [_LAYERS - 1 - place % _LAYERS for place in range(len(value))]
         elif isinstance(value, list) and len(value) == depth and depth > _LAYERS:
             small[key] = value[-_LAYERS:]
+        elif isinstance(value, Mapping) and value and all(str(n).isdigit() for n in value):
+            small[key] = {n: each for n, each in value.items() if int(n) < _LAYERS}
         if type(value) is not int:
             continue
         if _DEPTH.fullmatch(key):

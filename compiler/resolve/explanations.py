@@ -119,8 +119,9 @@ HALF_CACHED: Final = _page(
 UNCOUNTED: Final = _page(
     "FTC111",
     "uncountable-model",
-    what="A safetensors file has no readable header; or the architecture is not in ftc's table and "
-    "no safetensors file gives the number of parameters.",
+    what="A safetensors file has no readable header; or the architecture is not in ftc's table, or "
+    "`config.json` has sizes that its class refuses, and no safetensors file gives the number of "
+    "parameters.",
     why="Memory, time and disk all follow from the number of parameters.",
     example='{"model": "./new-architecture"}',
     instead="Weights as safetensors: `save_pretrained` writes them by default.",

@@ -19,6 +19,8 @@ from ftc.spec.finding import Finding
 Dtype = Literal["float32", "float16", "bfloat16"]
 
 CONFIG_FILE: Final = "config.json"
+#: Beside the weights that NVIDIA's ModelOpt quantized; their config.json often says nothing of it.
+QUANTIZED_FILE: Final = "hf_quant_config.json"
 _POINTER: Final = "/model/id"
 _CONTEXT_KEYS: Final = (
     *("max_position_embeddings", "n_positions", "n_ctx", "seq_length", "max_seq_len"),
@@ -33,6 +35,8 @@ _DTYPES: Final[Mapping[str, Dtype]] = {
     "BF16": "bfloat16",
 }
 _SMALL: Final = 300_000_000  # parameters, as those of most encoders
+#: The sections of a multimodal config.
+_SECTIONS: Final = ("text_config", "vision_config", "thinker_config", "llm_config")
 _CAUSAL: Final = ("ForCausalLM", "LMHeadModel")
 
 
@@ -68,6 +72,19 @@ def read_config(folder: Path, name: str, *, head: Head = "tokens") -> Config | F
     Where `head` is `vectors`, only the vectors of the tokens are used: an encoder will do, and a
     causal model is loaded without its head. `relevance` is the one score of an encoder.
     """
+    config = _read_config(folder, name, head)
+    if isinstance(config, Finding) or config.quantized is not None:
+        return config
+    quantized = "modelopt" if (folder / QUANTIZED_FILE).is_file() else None
+    return replace(config, quantized=quantized)
+
+
+def dtype_named(name: object) -> Dtype | None:
+    """Return the dtype by its name in a config or in a safetensors header."""
+    return _DTYPES.get(name.removeprefix("torch.")) if isinstance(name, str) else None
+
+
+def _read_config(folder: Path, name: str, head: Head) -> Config | Finding:
     path = folder / CONFIG_FILE
     if not path.is_file():
         return _absent(folder, name)
@@ -80,6 +97,14 @@ def read_config(folder: Path, name: str, *, head: Head = "tokens") -> Config | F
         return _broken(name, "no_object")
     sha256 = hashlib.sha256(text).hexdigest()
     wrapper = find_wrapper(data)
+    if wrapper is None and (empty := _without_text(data)) is not None:
+        return explanations.BROKEN_CONFIG.finding(
+            message="no_text_config",
+            help="no_text_config",
+            pointer=_POINTER,
+            name=name,
+            architecture=empty.architecture,
+        )
     inside = None if wrapper is None else text_config(data, wrapper)
     if wrapper is not None and (fault := _misnamed(data, wrapper, name)) is not None:
         return fault
@@ -99,11 +124,6 @@ def read_config(folder: Path, name: str, *, head: Head = "tokens") -> Config | F
     )
 
 
-def dtype_named(name: object) -> Dtype | None:
-    """Return the dtype by its name in a config or in a safetensors header."""
-    return _DTYPES.get(name.removeprefix("torch.")) if isinstance(name, str) else None
-
-
 def _plain(data: Mapping[str, Any], sha256: str, name: str, *, head: Head) -> Config | Finding:
     """Return the config of a model that is no wrapper.
 
@@ -117,6 +137,20 @@ def _plain(data: Mapping[str, Any], sha256: str, name: str, *, head: Head) -> Co
     if config.shape is not None and not isinstance(data.get("auto_map"), dict):
         return _misnamed(data, config.shape, name) or config
     return config
+
+
+def _without_text(data: Mapping[str, Any]) -> Wrapper | None:
+    """Return the known wrapper whose language model a config does not describe in a section."""
+    names = data.get("architectures")
+    first = names[0] if isinstance(names, list) and names and isinstance(names[0], str) else None
+    known = wrapper_named(first)
+    return known if known is not None and data.get("model_type") == known.model_type else None
+
+
+def _section(data: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the section with a vocabulary, as custom code has it: `text_config`, `llm_config`."""
+    sections = (v for k, v in data.items() if k.endswith("_config") and isinstance(v, dict))
+    return next((each for each in sections if "vocab_size" in each), {})
 
 
 def _misnamed(data: Mapping[str, Any], known: Shape | Wrapper, name: str) -> Finding | None:
@@ -145,7 +179,9 @@ def _config(
     architecture = _architecture(data, shape)
     if architecture is None:
         return not_causal(data, name, head)
-    rows = shape.vocab if shape is not None else data.get("vocab_size")
+    text = _section(data)
+    said = data.get("vocab_size", data.get("padded_vocab_size", text.get("vocab_size")))
+    rows = shape.vocab if shape is not None else said
     if type(rows) is not int or rows <= 0:
         return _broken(name, "no_vocab_size")
     return Config(
@@ -154,10 +190,10 @@ def _config(
         architecture=architecture,
         model_type=model_type if isinstance(model_type, str) else "",
         shape=shape,
-        context_tokens=shape.context_tokens if shape is not None else _context(data),
+        context_tokens=shape.context_tokens if shape is not None else _context({**text, **data}),
         embedding_rows=rows,
         dtype=dtype_named(data.get("dtype", data.get("torch_dtype"))),
-        quantized=read_quantization(data),
+        quantized=read_quantization(data) or read_quantization(text),
         custom_code=isinstance(data.get("auto_map"), dict) and not _is_built_in(shape, model_type),
     )
 
@@ -223,7 +259,8 @@ def not_causal(data: Mapping[str, Any], name: str, head: Head) -> Finding:
     """
     names = data.get("architectures")
     if isinstance(names, list) and names and isinstance(names[0], str):
-        kind, what = "wrapper" if isinstance(data.get("text_config"), dict) else "", names[0]
+        seeing = any(isinstance(data.get(key), dict) for key in _SECTIONS)
+        kind, what = "wrapper" if seeing else "", names[0]
     elif isinstance(data.get("model_type"), str):
         kind, what = "type", data["model_type"]
     else:

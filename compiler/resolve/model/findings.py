@@ -6,6 +6,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Final
 
+from ftc.compiler.knowledge.architecture import find_unfit_keys
 from ftc.compiler.resolve import explanations
 from ftc.compiler.resolve.hub.cache import has_repository
 from ftc.compiler.resolve.hub.client import Trouble
@@ -102,9 +103,11 @@ def unreadable(name: str, error: OSError) -> Finding:
 
 def uncounted(name: str, config: Config, weights: Weights) -> Finding:
     """Return the finding that neither formula nor headers give the number of parameters."""
-    why = ""
+    why, keys = "", find_unfit_keys(config.data)
     if weights.broken is not None:
         why = "header"
+    elif keys:
+        why = "keys"
     elif config.quantized is not None:
         why = "quantized"
     return explanations.UNCOUNTED.finding(
@@ -115,6 +118,7 @@ def uncounted(name: str, config: Config, weights: Weights) -> Finding:
         file=weights.broken or "",
         kind=config.quantized or "",
         architecture=config.architecture,
+        keys=keys,
     )
 
 

@@ -22,7 +22,7 @@ from ftc.compiler.resolve.hub.client import (
 )
 from ftc.compiler.resolve.local_paths import LfsPointer, at, is_path, read_pointer
 from ftc.compiler.resolve.model.chain import base_of, find_first_run
-from ftc.compiler.resolve.model.config import CONFIG_FILE
+from ftc.compiler.resolve.model.config import CONFIG_FILE, QUANTIZED_FILE
 from ftc.compiler.resolve.model.tokenizer_files import (
     CONFIG_FILE as TOKENIZER_CONFIG_FILE,
 )
@@ -41,6 +41,7 @@ from ftc.spec.sections import Spec
 #: All that is ever fetched of a model: never its weights, never its code.
 WANTED: Final = (
     CONFIG_FILE,
+    QUANTIZED_FILE,
     TOKENIZER_FILE,
     TOKENIZER_CONFIG_FILE,
     SENTENCEPIECE_FILE,

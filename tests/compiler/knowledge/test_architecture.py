@@ -14,6 +14,7 @@ import pytest
 from ftc.compiler.knowledge.architecture import (
     Shape,
     count_adapter_parameters,
+    find_unfit_keys,
     is_convertible,
     read_shape,
     supports_sdpa,
@@ -107,6 +108,35 @@ def test_an_unknown_shape_is_none(config: dict[str, Any]) -> None:
 def test_model_type_stands_in_for_architectures() -> None:
     """A configuration without `architectures` is read by its `model_type`."""
     assert shape_of({"model_type": "llama"}) == shape_of(LLAMA)
+
+
+@pytest.mark.parametrize(
+    ("written", "kind", "known"),
+    [
+        ("Ernie4_5_ForCausalLM", "ernie4_5", "Ernie4_5ForCausalLM"),
+        ("PhiMoEForCausalLM", "phimoe", "PhimoeForCausalLM"),
+        ("LLaMAForCausalLM", "llama", "LlamaForCausalLM"),
+        ("OLMoForCausalLM", "hf_olmo", None),  # of a library of its own, with other keys
+        ("Llama_ForCausalLM", "llama", None),  # the converter does not know it
+        ("LlamaModel", "llama", None),
+    ],
+)
+def test_an_older_spelling_of_a_class(written: str, kind: str, known: str | None) -> None:
+    """It is read as the class of its `model_type`, which transformers loads."""
+    shape = read_shape({"architectures": [written], "model_type": kind})
+    assert (None if shape is None else shape.architecture) == known
+
+
+def test_the_keys_that_do_not_fit() -> None:
+    """Either of two that contradict each other; none where the class is only another variant."""
+    gemma = {"model_type": "gemma4_text", "layer_types": ["full_attention"] * 3}
+    assert find_unfit_keys({**gemma, "num_hidden_layers": 2})[:1] == ("layer_types",)
+    assert find_unfit_keys(LLAMA | {"max_position_embeddings": "4096"}) == (
+        "max_position_embeddings",
+    )
+    assert find_unfit_keys({"model_type": "phi", "qk_layernorm": True}) == ()
+    assert find_unfit_keys(LLAMA) == ()
+    assert find_unfit_keys({"architectures": ["NovelForCausalLM"]}) == ()
 
 
 @pytest.mark.parametrize("name", sorted(TABLE))

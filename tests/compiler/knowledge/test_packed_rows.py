@@ -1,6 +1,7 @@
 """Which architectures keep packed rows apart, held against the real classes of transformers."""
 
 import json
+import re
 from dataclasses import fields
 from importlib import import_module
 from importlib.resources import files
@@ -11,7 +12,9 @@ from typing import Any, Final
 
 import pytest
 
+from benchmarks.wrapped import list_wrappers, make_case
 from ftc.compiler.knowledge.architecture import keeps_packed_rows_apart, supports_sdpa
+from ftc.compiler.knowledge.derived import is_recurrent
 from ftc.compiler.rehearse.miniature import shrink
 
 pytestmark = pytest.mark.prove
@@ -24,6 +27,19 @@ SIZES: Final = (7, 9, 5)
 ROUNDING: Final = 1e-4
 DERIVED_ROUNDING: Final = 1e-3  # Granite multiplies its residuals
 ROOT: Final = Path(__file__).parents[3]
+WRAPPERS: Final = list_wrappers()
+#: Two classes that keep rows apart, and two that do not.
+MIXING_SAMPLE: Final = (
+    *("Gemma3ForConditionalGeneration", "Qwen2_5_VLForConditionalGeneration"),
+    *("Glm4vForConditionalGeneration", "PaliGemmaForConditionalGeneration"),
+)
+#: Classes whose tower needs the package timm, or whose miniature cannot be built.
+UNBUILT: Final = (
+    *("Dots3NoteForConditionalGeneration", "FastVlmForConditionalGeneration"),
+    *("Gemma3nForConditionalGeneration", "Qwen4ExpForConditionalGeneration"),
+)
+TOKEN_ID: Final = re.compile(r".*_token_(id|index)")
+OTHER_TOKEN: Final = 3  # below those of the rows
 
 
 def test_packed_rows_are_apart_where_the_table_says_so() -> None:
@@ -64,6 +80,39 @@ def test_packed_rows_of_derived_classes(monkeypatch: pytest.MonkeyPatch) -> None
     apart = {name: difference < DERIVED_ROUNDING for name, difference in found.items()}
     assert apart == {name: keeps_packed_rows_apart(name) for name in bases}
     assert min(found[name] for name, kept in apart.items() if not kept) > 100 * DERIVED_ROUNDING
+
+
+@pytest.mark.parametrize("name", MIXING_SAMPLE)
+def test_packed_rows_of_a_wrapper(name: str) -> None:
+    """The class around a language model decides what becomes of its position ids."""
+    assert_wrapper(name)
+
+
+@pytest.mark.prove_all
+@pytest.mark.parametrize("name", sorted(WRAPPERS.keys() - {*MIXING_SAMPLE, *UNBUILT}))
+def test_packed_rows_of_every_wrapper(name: str) -> None:
+    """The same for every class of the table that has a miniature."""
+    assert_wrapper(name)
+
+
+def assert_wrapper(name: str) -> None:
+    """Hold the table against a miniature of a multimodal class, without an image."""
+    transformers: Any = pytest.importorskip("transformers")
+    entry = WRAPPERS[name]
+    small: Any = shrink(make_case(name).config)
+    for section in (small, small.get("text_config", small)):
+        named = [key for key, value in section.items() if TOKEN_ID.fullmatch(key) and value]
+        section.update(dict.fromkeys(named, OTHER_TOKEN))
+    small.pop("architectures", None)
+    settings = transformers.CONFIG_MAPPING[small.pop("model_type")](**small)
+    if entry["loads"] == "text":
+        difference = differ(entry["text"], settings.get_text_config())
+    else:
+        difference = differ(name, settings)
+    if keeps_packed_rows_apart(entry["text"], name):
+        assert difference < DERIVED_ROUNDING
+    elif not is_recurrent(entry["text"]):  # the miniature of a hybrid may have attention alone
+        assert difference > 100 * DERIVED_ROUNDING
 
 
 def import_script(name: str) -> ModuleType:

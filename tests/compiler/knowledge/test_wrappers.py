@@ -67,6 +67,12 @@ def test_a_wrapper_is_found_by_class_or_type() -> None:
     assert find_wrapper({k: v for k, v in config.items() if k != "architectures"}) == found
     assert find_wrapper({**config, "architectures": ["SomeForConditionalGeneration"]}) is None
     assert find_wrapper({**config, "text_config": None}) is None
+    kimi = {"architectures": ["KimiK25ForConditionalGeneration"], "model_type": "kimi_k25"}
+    found = find_wrapper({**kimi, "text_config": {"model_type": "kimi_k2"}})
+    assert found is not None, "as the repository spells it"
+    inside = text_config({**kimi, "text_config": {"model_type": "kimi_k2"}}, found)
+    assert inside is not None
+    assert inside["architectures"] == ["DeepseekV3ForCausalLM"]
     assert find_wrapper({"architectures": ["LlamaForCausalLM"], "model_type": "llama"}) is None
 
 
@@ -111,6 +117,9 @@ def test_a_flat_config() -> None:
     counted = shape.parameters + tower.parameters + tower.projector_parameters
     assert counted == 8_292_166_656
     assert find_wrapper({**config, "architectures": ["Gemma3ForConditionalGeneration"]}) is None
+    name = "Glm5NextForConditionalGeneration"
+    text = {"architectures": [name], "model_type": "glm5_next_text"}
+    assert find_wrapper(text) is None, "the language model alone, whose class is that of the whole"
 
 
 @pytest.mark.prove

@@ -99,6 +99,16 @@ BROKEN: Final[Mapping[str, Edit]] = {
         whole, quantization_config="awq", text_config="x", vision_config=3, auto_map=[]
     ),
     "a config within a config": lambda whole, text: put(whole, text_config=dict(text)),
+    "fewer layers than kinds": lambda _, text: put(text, num_hidden_layers=3),
+    "another class first": lambda whole, _: put(
+        whole, architectures=["AutoModel", *whole["architectures"]]
+    ),
+    "no section of the text": lambda whole, _: drop(whole, "text_config"),
+    "a section of custom code": lambda whole, text: put(
+        whole, architectures=["X"], auto_map={"AutoModelForCausalLM": "x.X"}, llm_config=dict(text)
+    ),
+    "no experts": lambda _, text: put(text, num_experts=0, num_local_experts=None),
+    "rotations of no kind": lambda _, text: put(text, rope_parameters=[1], rope_scaling="yarn"),
     "nothing but names": lambda whole, _: drop(
         whole, *(key for key in list(whole) if key not in ("architectures", "model_type"))
     ),

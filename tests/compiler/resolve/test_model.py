@@ -296,6 +296,36 @@ def test_how_weights_are_quantized(
     assert known(make_spec(), model_folder.parent).quantized == method
 
 
+def test_weights_that_modelopt_quantized(make_spec: Any, model_folder: Path) -> None:
+    """Their config.json often says nothing of it, but a file beside it does."""
+    (model_folder / "hf_quant_config.json").write_text('{"quantization": {"quant_algo": "FP8"}}')
+    assert known(make_spec(), model_folder.parent).quantized == "modelopt"
+
+
+def test_a_nested_config_of_custom_code(make_spec: Any, model_folder: Path) -> None:
+    """Sizes and quantization are those of its `text_config`."""
+    text = {"vocab_size": 64, "max_position_embeddings": 32}
+    novel = {"architectures": ["NovelForConditionalGeneration"], "model_type": "novel"}
+    code_map = {"auto_map": {"AutoModelForCausalLM": "modeling.Novel"}}
+    config: dict[str, Any] = {**novel, **code_map, "text_config": text}
+    (model_folder / "config.json").write_text(json.dumps(config))
+    write_safetensors(model_folder / "model.safetensors", {"a": ("BF16", [10, 3])})
+    facts = known(make_spec(), model_folder.parent)
+    assert (facts.parameters, facts.context_tokens, facts.embedding_rows) == (30, 32, 64)
+    config["text_config"] = text | {"quantization_config": {"quant_method": "compressed-tensors"}}
+    (model_folder / "config.json").write_text(json.dumps(config))
+    assert known(make_spec(), model_folder.parent).quantized == "compressed-tensors"
+
+
+def test_a_size_that_does_not_fit_is_named(make_spec: Any, model_folder: Path) -> None:
+    """A pruned model whose list of layers was forgotten needs no other files."""
+    edit_config(model_folder, max_position_embeddings="4096")
+    found = resolve_model(make_spec(), folder=model_folder.parent)
+    assert isinstance(found, Unknown)
+    assert found.finding.code == "FTC111"
+    assert "`max_position_embeddings` in the `config.json`" in found.finding.message
+
+
 def test_the_table_knows_what_is_published_quantized() -> None:
     """gpt-oss has no 16-bit original: its experts are in MXFP4."""
     entry = find_model("openai/gpt-oss-20b")

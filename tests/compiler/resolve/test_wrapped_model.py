@@ -54,6 +54,15 @@ def test_a_text_class_drops_the_tower(make_spec: Any, model_folder: Path) -> Non
     assert [kind.count for kind in facts.shape.kinds] == [3, 1]
 
 
+def test_a_flat_config_that_transformers_does_not_read(make_spec: Any, model_folder: Path) -> None:
+    """GLM-4.1V's first config.json had no `text_config`: the class would take its defaults."""
+    config = {"architectures": ["Glm4vForConditionalGeneration"], "model_type": "glm4v"}
+    (model_folder / "config.json").write_text(json.dumps(config | {"hidden_size": 64}))
+    found = resolve_model(make_spec(), folder=model_folder.parent)
+    assert isinstance(found, Unknown)
+    assert "has no `text_config`" in found.finding.message
+
+
 def test_an_unknown_wrapper_is_told(make_spec: Any, model_folder: Path) -> None:
     """A multimodal class outside the table says so, and not that it is no language model."""
     config = {"architectures": ["NovelForConditionalGeneration"], "text_config": {}}
