@@ -124,7 +124,8 @@ class ConversionFacts:
     `tokenizer.model`. `pre_tokenizer_sha256` is the converter's hash. `highest_id` is the highest
     of all tokens, `marker_id` that of the added tokens that rows will surely hold. `pieces` counts
     those of `tokenizer.model`, None without one that can be read; `unlisted` are the markers that
-    neither it nor the small files beside it have.
+    neither it nor the small files beside it have. `respaced` is the marker after which llama.cpp
+    reads a space that transformers does not.
     """
 
     tokenizer_class: str | None
@@ -136,6 +137,7 @@ class ConversionFacts:
     marker: str | None
     pieces: int | None
     unlisted: tuple[str, ...]
+    respaced: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -94,7 +94,8 @@ class TokenizerConfig:
     """What the small files say, before the large one is read.
 
     `two_templates`: tokenizer_config.json holds another chat template than `template`, which is
-    that of `chat_template.jinja`.
+    that of `chat_template.jinja`. `legacy` and `prefix_space` say where a tokenizer of
+    sentencepiece reads a space that is not in the text.
     """
 
     special: Mapping[str, str]
@@ -102,6 +103,8 @@ class TokenizerConfig:
     added: Mapping[str, Mapping[str, Any]]
     model_max_tokens: int | None
     add_bos: bool | None
+    legacy: bool | None
+    prefix_space: bool | None
     tokenizer_class: str | None
     two_templates: bool
 
@@ -120,6 +123,8 @@ def read_tokenizer_config(folder: Path) -> TokenizerConfig:
         added=added if isinstance(added, dict) else {},
         model_max_tokens=longest if isinstance(longest, int) and longest < 10**9 else None,
         add_bos=_flag(config, "add_bos_token"),
+        legacy=_flag(config, "legacy"),
+        prefix_space=_flag(config, "add_prefix_space"),
         tokenizer_class=name if isinstance(name, str) and name else None,
         two_templates=None not in (template, listed) and _trimmed(template) != _trimmed(listed),
     )

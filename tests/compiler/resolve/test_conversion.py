@@ -145,3 +145,35 @@ def test_a_model_that_is_none(tmp_path: Path, data: bytes) -> None:
     assert read(folder).pieces is None
     (folder / "tokenizer.model").write_bytes(whole[: len(whole) // 2])
     assert read(folder).pieces is None
+
+
+BEGINS = "{{ bos_token }}" + TEMPLATE
+
+
+@pytest.mark.parametrize(
+    ("changes", "template", "expected"),
+    [
+        ({"legacy": None}, BEGINS, "<s>"),
+        ({"legacy": False}, BEGINS, "<s>"),
+        ({"legacy": True}, BEGINS, None),
+        ({"legacy": False}, TEMPLATE, "</s>"),
+        ({"legacy": False}, "{{ messages[0].content }}", None),
+        ({"legacy": False}, "{{ bos_token }} {{ messages[0].content }}", "<s>"),
+        ({"legacy": False, "add_prefix_space": False}, BEGINS, None),
+        ({"legacy": False, "tokenizer_class": "PreTrainedTokenizerFast"}, BEGINS, None),
+    ],
+)
+def test_a_space_that_training_does_not_read(
+    tmp_path: Path, changes: dict[str, Any], template: str, expected: str | None
+) -> None:
+    """The marker before it is found, and none where the tokenizer's class or config adds it."""
+    folder = sentencepiece_tokenizer(tmp_path)
+    edit(folder, **changes)
+    assert read(folder, template=template).respaced == expected
+
+
+def test_a_space_that_training_never_reads(tmp_path: Path) -> None:
+    """A tokenizer without a space before texts, used as it is: llama.cpp adds one at the start."""
+    folder = sentencepiece_tokenizer(tmp_path, prefix=False)
+    edit(folder, tokenizer_class="PreTrainedTokenizerFast")
+    assert read(folder, template=TEMPLATE).respaced == ""
