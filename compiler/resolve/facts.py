@@ -37,6 +37,18 @@ class Misfit:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TextModules:
+    """What `modules.json` lists after an embedding model.
+
+    `poolings` are the ways in which its tokens become one vector; with several, the vectors are put
+    side by side. `others` are the modules besides the model, its pooling and what has no weights.
+    """
+
+    poolings: tuple[str, ...]
+    others: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ModelFacts:
     """What the model's config and index files say; weights are never read.
 
@@ -82,6 +94,7 @@ class ModelFacts:
     text_prefix: str = ""
     tensor_shape: Shape | None = None
     vision: VisionFacts | None = None
+    text_modules: TextModules | None = None
 
     @property
     def converted(self) -> str:
