@@ -31,7 +31,7 @@ from benchmarks.gsm8k import DATA, make_model
 from benchmarks.learning_specs import SPECS
 from benchmarks.rehearsals import ROOT, describe_machine, find_sdist
 from ftc.compiler.knowledge.objectives import OBJECTIVES
-from tests.end_to_end.bank_messages import label_pairs, pair_by_intent
+from tests.end_to_end.bank_messages import label_pairs, pair_by_intent, prefer_intents
 
 REPORT: Final = Path(__file__).with_name("learning.md")
 #: Without learning, one run in twenty is this many standard errors above chance.
@@ -85,6 +85,7 @@ def write_inputs(folder: Path, data: Path) -> None:
         "solutions": [{"prompt": row["question"], "completion": row["answer"]} for row in solved],
         "texts": [{"text": text} for text in texts],
         "pairs": pairs,
+        "intents": list(prefer_intents(data)),
         "verdicts": [
             {"prompt": row["prompt"], "completion": row[name], "label": name == "chosen"}
             for row in pairs

@@ -138,7 +138,8 @@ class ConversionFacts:
     of all tokens, `marker_id` that of the added tokens that rows will surely hold. `pieces` counts
     those of `tokenizer.model`, None without one that can be read; `unlisted` are the markers that
     neither it nor the small files beside it have. `respaced` is the marker after which llama.cpp
-    reads a space that transformers does not.
+    reads a space that transformers does not. `unwritten_bos`: llama.cpp would begin every text with
+    a bos token that transformers does not write.
     """
 
     tokenizer_class: str | None
@@ -151,6 +152,7 @@ class ConversionFacts:
     pieces: int | None
     unlisted: tuple[str, ...]
     respaced: str | None = None
+    unwritten_bos: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

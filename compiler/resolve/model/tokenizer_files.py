@@ -70,17 +70,20 @@ class LoadedTokenizer:
         messages = key_messages(messages) if self.reads_keys else messages
         return (to_parts(messages) if self.reads_parts else messages), tools
 
-    def adds_bos(self, declared: bool | None, *, sentencepiece: bool) -> bool:
-        """Tell whether the GGUF will put the bos token before every text.
-
-        As llama.cpp's converter reads it: the post-processor of `tokenizer.json` decides, else what
-        tokenizer_config.json declares, else a sentencepiece model does.
-        """
+    @property
+    def adds_bos(self) -> bool:
+        """Whether the bos token is put before every text that is no conversation."""
         bos = self.special.get("bos_token")
-        if bos is None:
+        return bos is not None and self.tokenizer.encode("a").tokens[:1] == [bos]
+
+    def misleads_converter(self, declared: bool | None, *, sentencepiece: bool) -> bool:
+        """Tell whether a GGUF of these files would put a bos token where the tokenizer puts none.
+
+        As llama.cpp's converter reads them: the post-processor of `tokenizer.json` decides, else
+        what tokenizer_config.json declares, else a sentencepiece model does.
+        """
+        if self.special.get("bos_token") is None or self.adds_bos:
             return False
-        if self.tokenizer.encode("a").tokens[:1] == [bos]:
-            return True
         decides = type(self.tokenizer.post_processor).__name__ not in _UNDECIDED
         return False if decides else sentencepiece if declared is None else declared
 

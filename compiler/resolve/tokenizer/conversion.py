@@ -92,6 +92,9 @@ def read_conversion(
         pieces=None if pieces is None else len(pieces),
         unlisted=unlisted,
         respaced=respaced,
+        unwritten_bos=loaded.misleads_converter(
+            config.add_bos, sentencepiece=(folder / SENTENCEPIECE_FILE).is_file()
+        ),
     )
 
 

@@ -14,6 +14,8 @@ from ftc.compiler.resolve.model.tokenizer_files import TokenizerConfig
 
 if TYPE_CHECKING:  # slow to import, and always loaded where this is called
     from tokenizers import Tokenizer
+    from tokenizers.normalizers import Normalizer
+    from tokenizers.pre_tokenizers import PreTokenizer
 
 _SPACE: Final = "\u2581"  # what sentencepiece writes for a space
 
@@ -78,7 +80,7 @@ def _as_legacy_class(tokenizer: "Tokenizer", *, legacy: bool) -> Iterator[None]:
 
 @contextmanager
 def _read_by(
-    tokenizer: "Tokenizer", normalizer: object | None, pre_tokenizer: object | None
+    tokenizer: "Tokenizer", normalizer: "Normalizer | None", pre_tokenizer: "PreTokenizer | None"
 ) -> Iterator[None]:
     """Use these steps for the length of the block."""
     own = tokenizer.normalizer, tokenizer.pre_tokenizer

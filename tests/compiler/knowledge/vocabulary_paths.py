@@ -51,7 +51,7 @@ class Writer:
         """Remember the tokens."""
         self.tokens = list(tokens)
 
-    def add_add_space_prefix(self, value: bool) -> None:  # noqa: FBT001 - the writer's own
+    def add_add_space_prefix(self, value: bool) -> None:
         """Remember whether a space stands before a text."""
         self.adds_space = value
 

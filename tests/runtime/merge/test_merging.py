@@ -151,6 +151,7 @@ def test_what_some_folders_need(tmp_path: Path) -> None:
     merged_files.use_one_key_head(tmp_path)
     merged_files.name_rotary_share(tmp_path)
     merged_files.pad_with_end(tmp_path)
+    merged_files.leave_out_bos(tmp_path)
 
     assert read_json(tmp_path / "config.json") == {
         "rope_parameters": {"partial_rotary_factor": 0.25},
@@ -158,4 +159,4 @@ def test_what_some_folders_need(tmp_path: Path) -> None:
         "llm_config": {"rotary_pct": 0.25},
     }
     settings = read_json(tmp_path / "tokenizer_config.json")
-    assert settings == {"eos_token": "</s>", "pad_token": "</s>"}
+    assert settings == {"eos_token": "</s>", "pad_token": "</s>", "add_bos_token": False}
