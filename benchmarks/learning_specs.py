@@ -114,11 +114,10 @@ SPECS: Final[Mapping[str, Mapping[str, Any]]] = {
         "objective": {
             "type": "rloo",
             "rewards": ["numeric"],
-            "num_generations": 8,
             "answer_tokens": 6,
         },
         "method": "full",
-        "training": {**_SAMPLED_TRAINING, "max_steps": 300},
+        "training": _SAMPLED_TRAINING,
     },
     "embed": {
         "model": "./wide-bert",
