@@ -10,6 +10,7 @@ import pytest
 
 from ftc.runtime.merge import merged_files
 from ftc.runtime.run import Run
+from tests.tiny_tokenizers import sentencepiece_tokenizer
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
@@ -160,3 +161,15 @@ def test_what_some_folders_need(tmp_path: Path) -> None:
     }
     settings = read_json(tmp_path / "tokenizer_config.json")
     assert settings == {"eos_token": "</s>", "pad_token": "</s>", "add_bos_token": False}
+
+
+def test_the_converter_reads_that_no_token_begins_a_text(tmp_path: Path) -> None:
+    """It finds nothing in such a tokenizer's files before, and llama.cpp would then put one."""
+    gguf: Any = pytest.importorskip("gguf")
+    folder = sentencepiece_tokenizer(tmp_path)
+
+    before = gguf.SpecialVocab(folder).add_special_token
+    merged_files.leave_out_bos(folder)
+
+    assert "bos" not in before
+    assert gguf.SpecialVocab(folder).add_special_token["bos"] is False
