@@ -323,7 +323,7 @@ def report(results: list[Learned]) -> str:
         "published models, and the last lines of its solutions. A Llama with 0.6 million random",
         "weights is trained in full. Objectives of pairs and verdicts start from a model trained",
         f"with `sft` on 3,000 solutions, `grpo` and `rloo` from one trained for {steps} steps.",
-        "`cpo` prefers the intent of a message of banking77 (CC BY 4.0) to that of another message:",
+        "`cpo` prefers the intent of a message of banking77 (CC BY 4.0) to that of another one:",
         "it compares sums over tokens, so that answers must be of similar lengths.",
         "`embed` finds the solution of a question with a BERT of one layer, 1,024 dimensions and",
         "the largest value of each; `embed-intents` finds the first message of the same intent in",
