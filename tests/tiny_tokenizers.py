@@ -20,10 +20,12 @@ def sentencepiece_tokenizer(
     added: Sequence[str] = (),
     listed: bool = True,
     prefix: bool = True,
+    legacy: bool = True,
 ) -> Path:
     """Write a BPE with byte fallback; `added` tokens are in the small files too where `listed`.
 
-    With a `prefix` a text is read as if a space stood before it, which Gemma's are not.
+    With a `prefix` a text is read as if a space stood before it, which Gemma's are not. If it is
+    `legacy`, so is the text after each added token, as in llama.cpp.
     """
     pieces = _pieces()
     ids = {piece: number for number, (piece, _, _) in enumerate(pieces)}
@@ -50,10 +52,11 @@ def sentencepiece_tokenizer(
     special = ("<unk>", "<s>", "</s>", *added)
     tokenizer.add_tokens([AddedToken(text, special=True, normalized=False) for text in special])
     config: dict[str, object] = {
-        "tokenizer_class": "LlamaTokenizer",
+        "tokenizer_class": "LlamaTokenizer" if prefix else "GemmaTokenizer",
         "bos_token": "<s>",
         "eos_token": "</s>",
         "unk_token": "<unk>",
+        "legacy": legacy,
     }
     if listed:
         config["added_tokens_decoder"] = {

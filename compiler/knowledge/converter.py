@@ -43,13 +43,15 @@ class Converter:
     byte-level one, and for one whose class is `GPT2Tokenizer`. `reads_added`: when it reads
     `tokenizer.model`, it also reads tokens that only `tokenizer.json` has. `refuses_beyond`: it
     stops at ids that the embedding does not have. `drops_head`: it omits the output matrix, tied
-    or not.
+    or not. `adds_space`: llama.cpp puts a space before a text of sentencepiece, and after each
+    added token in it.
     """
 
     paths: tuple[Path, Path, Path, Path]
     reads_added: bool
     refuses_beyond: bool
     drops_head: bool
+    adds_space: bool
 
     def path(self, *, sentencepiece: bool, byte_fallback: bool, name: str | None) -> Path:
         """Return how a model's tokenizer is read.

@@ -60,6 +60,11 @@ def scoring_class(architecture: str) -> str:
     return str(_table()[architecture]["scoring"]["class"])
 
 
+def list_encoders() -> list[str]:
+    """Return the classes of the table."""
+    return list(_table())
+
+
 def is_encoder(architecture: str) -> bool:
     """Return whether a class of the table reads in both directions."""
     return architecture in _table()

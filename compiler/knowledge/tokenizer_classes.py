@@ -6,12 +6,19 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, Final, cast
 
-__all__ = ["find_class_steps", "find_loaded_class"]
+__all__ = ["LEGACY_CLASSES", "find_class_steps", "find_loaded_class", "uses_file"]
 
+#: Classes that read a space after each added token only if the tokenizer's config says `legacy`.
+LEGACY_CLASSES: Final = ("LlamaTokenizer",)
 #: Classes that use `tokenizer.json` unchanged.
 _AS_SAVED: Final = frozenset(
     {"TokenizersBackend", "PythonBackend", "PreTrainedTokenizer", "MistralCommonBackend"}
 )
+
+
+def uses_file(name: str) -> bool:
+    """Tell whether a class uses `tokenizer.json` unchanged."""
+    return name in _AS_SAVED
 
 
 def find_class_steps(name: str) -> Mapping[str, Any] | None:

@@ -126,6 +126,7 @@ _FINISHING: Final[Mapping[str, str]] = {
     "one_key_head": "use_one_key_head",
     "hidden_rotation": "name_rotary_share",
     "padless": "pad_with_end",
+    "unwritten_bos": "leave_out_bos",
 }
 #: Callbacks of the trainer after its session, in their order.
 _CALLBACKS: Final[Mapping[str, str]] = {"validation": "best", "samples": "samples"}

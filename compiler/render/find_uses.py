@@ -23,7 +23,7 @@ from ftc.compiler.render.method import keeps_tower, token_tables
 from ftc.compiler.render.source import BundleSource, sees
 from ftc.compiler.render.trainer import checkpointing_options, schedule_reasons
 from ftc.compiler.render.uses import Uses
-from ftc.compiler.resolve.facts import DataFacts, ModelFacts
+from ftc.compiler.resolve.facts import DataFacts, ModelFacts, TokenizerFacts
 from ftc.compiler.resolve.model.chain import RESULT
 from ftc.spec.sources import list_sources
 
@@ -81,6 +81,7 @@ def _model_uses(source: BundleSource) -> dict[str, bool]:
         "chat_template_file": source.chat_template is not None,
         "template_options": bool(spec.data.template_options) and renders_template(source),
         "one_key_head": _has_one_key_head(facts.model),
+        "unwritten_bos": converted and _leaves_out_bos(facts.tokenizer),
         "hidden_rotation": converted and hides_rotation(facts.model.architecture),
         "drafted": expects_drafts(facts.model.architecture),
         "wrapped": wrapper is not None and wrapper.loads == "image-text",
@@ -421,7 +422,7 @@ def _export_uses(source: BundleSource) -> dict[str, bool]:
 def _is_finished(source: BundleSource) -> bool:
     """Return whether the merged folder needs more than saving and copying gives it."""
     model, score = _model_uses(source), _score_uses(source)
-    names = ("template_options", "new_tokens", "one_key_head", "hidden_rotation")
+    names = ("template_options", "new_tokens", "one_key_head", "hidden_rotation", "unwritten_bos")
     return any(model[name] for name in names) or score["padless"]
 
 
@@ -484,6 +485,11 @@ def has_ollama_template(source: BundleSource) -> bool:
         return False  # Ollama places images by itself
     ollama = source.facts.tokenizer.ollama
     return ollama is not None and find_ollama_family(ollama.family or "") is not None
+
+
+def _leaves_out_bos(tokenizer: TokenizerFacts) -> bool:
+    """Return whether a GGUF would begin texts with a token that the model was not trained on."""
+    return tokenizer.conversion is not None and tokenizer.conversion.unwritten_bos
 
 
 def _has_one_key_head(model: ModelFacts) -> bool:

@@ -34,6 +34,7 @@ class Uses:
     chat_template_file: bool
     template_options: bool
     one_key_head: bool
+    unwritten_bos: bool
     hidden_rotation: bool
     drafted: bool
     wrapped: bool

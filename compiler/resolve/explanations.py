@@ -55,7 +55,8 @@ NOT_CAUSAL: Final = _page(
     "FTC103",
     "not-a-causal-model",
     what="The architecture predicts something other than the next token of a text.",
-    why="Encoders, sequence-to-sequence and image models cannot be fine-tuned by these scripts.",
+    why="Sequence-to-sequence and image models cannot be fine-tuned by these scripts. An encoder is"
+    " trained with the objectives `embed` and `rerank` only, if it is one of those that ftc has.",
     example='{"model": "google-bert/bert-base-uncased"}',
     instead="A model whose architecture ends in `ForCausalLM` or `LMHeadModel`.",
 )

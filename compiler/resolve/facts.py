@@ -37,6 +37,18 @@ class Misfit:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TextModules:
+    """What `modules.json` lists after an embedding model.
+
+    `poolings` are the ways in which its tokens become one vector; with several, the vectors are put
+    side by side. `others` are the modules besides the model, its pooling and what has no weights.
+    """
+
+    poolings: tuple[str, ...]
+    others: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ModelFacts:
     """What the model's config and index files say; weights are never read.
 
@@ -82,6 +94,7 @@ class ModelFacts:
     text_prefix: str = ""
     tensor_shape: Shape | None = None
     vision: VisionFacts | None = None
+    text_modules: TextModules | None = None
 
     @property
     def converted(self) -> str:
@@ -124,7 +137,9 @@ class ConversionFacts:
     `tokenizer.model`. `pre_tokenizer_sha256` is the converter's hash. `highest_id` is the highest
     of all tokens, `marker_id` that of the added tokens that rows will surely hold. `pieces` counts
     those of `tokenizer.model`, None without one that can be read; `unlisted` are the markers that
-    neither it nor the small files beside it have.
+    neither it nor the small files beside it have. `respaced` is the marker after which llama.cpp
+    reads a space that transformers does not. `unwritten_bos`: llama.cpp would begin every text with
+    a bos token that transformers does not write.
     """
 
     tokenizer_class: str | None
@@ -136,6 +151,8 @@ class ConversionFacts:
     marker: str | None
     pieces: int | None
     unlisted: tuple[str, ...]
+    respaced: str | None = None
+    unwritten_bos: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -35,5 +35,13 @@ def pad_with_end(folder: Path) -> None:
     _update(path, {"pad_token": read_json(path)["eos_token"]})
 
 
+def leave_out_bos(folder: Path) -> None:
+    """Write that no token is put before a text, which llama.cpp's converter does not see by itself.
+
+    Without it llama.cpp begins every text with the bos token of a sentencepiece model.
+    """
+    _update(folder / "tokenizer_config.json", {"add_bos_token": False})
+
+
 def _update(path: Path, entries: Mapping[str, Any]) -> None:
     write_json(path, {**read_json(path), **entries})

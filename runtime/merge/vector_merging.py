@@ -15,6 +15,7 @@ import torch
 from ..files import read_json, replace_folder, write_json
 from ..models import vectors
 from ..run import Run
+from .merged_files import leave_out_bos
 
 ROWS: Final = 8  # of the training split, on which both models are compared
 _CARRIED: Final = ("tokenizer.model", "sentencepiece.bpe.model", "vocab.txt")
@@ -72,6 +73,9 @@ def save(model: Any, base: Path, folder: Path) -> None:
     for name in _CARRIED:
         if (base / name).is_file():
             shutil.copyfile(base / name, folder / name)
+    first = model.tokenizer.bos_token_id
+    if first is not None and model.tokenizer("a").input_ids[:1] != [first]:
+        leave_out_bos(folder)
     config = read_json(folder / "config.json")
     if config["model_type"] == "xlm-roberta":
         path = folder / "tokenizer_config.json"

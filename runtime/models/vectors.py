@@ -63,14 +63,12 @@ def require_converted(model: Any) -> None:
 
     Raises SystemExit with what to change.
     """
-    unknown = {
-        module.pooling_mode
-        for module in model
-        if isinstance(module, Pooling) and module.pooling_mode not in CONVERTED
-    }
+    modes = [module.pooling_mode for module in model if isinstance(module, Pooling)]
+    unknown = [mode for mode in modes if mode not in CONVERTED]
     if unknown:
+        named = unknown[0] if isinstance(unknown[0], str) else " and ".join(unknown[0])
         raise SystemExit(
-            f"The model pools its tokens by {', '.join(sorted(unknown))}, and llama.cpp cannot."
+            f"The model pools its tokens by {named}, and llama.cpp cannot."
             f" Set objective.pooling to one of {', '.join(CONVERTED)}, or export no GGUF file."
         )
 

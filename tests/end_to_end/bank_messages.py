@@ -1,4 +1,4 @@
-"""Pairs of real messages to a bank, by their intents: for search and for ranking."""
+"""Pairs of real messages to a bank, by their intents: for search, ranking and preferences."""
 
 import csv
 import random
@@ -18,6 +18,21 @@ def pair_by_intent(data: Path) -> Iterator[list[str]]:
         first = firsts.setdefault(intent, text)
         if text != first:
             yield [text, first]
+
+
+def prefer_intents(data: Path) -> Iterator[dict[str, str]]:
+    """Yield every fourth message with its intent, and with that of another message as worse.
+
+    A wrong intent is as common as a right one, so that how common it is tells them not apart.
+    """
+    rows = list(_read(data))
+    generator = random.Random(7)  # noqa: S311 - no secret
+    for text, intent in rows[::4]:
+        _, other = generator.choice(rows)
+        while other == intent:
+            _, other = generator.choice(rows)
+        words = intent.replace("_", " "), other.replace("_", " ")
+        yield {"prompt": text, "chosen": words[0], "rejected": words[1]}
 
 
 def label_pairs(data: Path) -> list[list[str]]:

@@ -3,9 +3,9 @@
     python convert_folders.py CONVERTER FOLDER...
 
 CONVERTER is the folder of `convert_hf_to_gguf.py`. Each FOLDER holds a config, a tokenizer and
-`ids.json`, which maps texts to their tokens. Prints one JSON object: for each folder, whether the
-model `trains` on those tokens, what `stopped` the conversion, whether llama.cpp `loads` the file,
-whether it has a `head`, and the texts that it reads `otherwise`.
+`texts.json`, a list. Prints one JSON object: for each folder, whether the model `trains` on the
+tokens that transformers makes of the texts, what `stopped` the conversion, whether llama.cpp
+`loads` the file, whether it has a `head`, and the texts that it reads `otherwise`.
 """
 
 import json
@@ -36,7 +36,9 @@ def main() -> None:
 
 def take(folder: Path, convert: Any) -> dict[str, Any]:
     """Build, convert and load one folder."""
-    ids: dict[str, list[int]] = json.loads((folder / "ids.json").read_bytes())
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    texts = json.loads((folder / "texts.json").read_bytes())
+    ids = {text: tokenizer(text, add_special_tokens=False).input_ids for text in texts}
     file = folder / "model.gguf"
     result: dict[str, Any] = {"trains": build(folder, ids), "stopped": None, "loads": False}
     sys.argv = ["convert_hf_to_gguf.py", str(folder), "--outfile", str(file), "--outtype", "f32"]

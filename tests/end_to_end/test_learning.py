@@ -24,7 +24,6 @@ from ftc.compiler.knowledge.objectives import OBJECTIVES
 ELSEWHERE = {"sft", "distill", "classification"}
 #: Objectives whose run on this small model stays below the bound, as `learning.md` says.
 NOT_YET = {
-    "cpo": "its sums of log-probabilities depend on lengths more than on what is learned",
     "rloo": "above its start on the same lines, and below the bound for two independent shares",
 }
 

@@ -21,8 +21,7 @@ def write_inputs(folder: Path, shared: Path) -> None:
     write_model(folder / "model")
     path = folder / "model" / "tokenizer_config.json"
     settings = {k: v for k, v in read_json(path).items() if k != "chat_template"}
-    # Else llama.cpp puts <s> before a text, which this tokenizer does not.
-    write_json(path, {**settings, "add_bos_token": False})
+    write_json(path, settings)
     lines = (shared / "data" / "gsm8k_train.jsonl").read_text(encoding="utf-8").splitlines()
     asked = [{"prompt": json.loads(line)["question"]} for line in lines[:300]]
     (folder / "prompts.jsonl").write_text("\n".join(map(json.dumps, asked)), encoding="utf-8")

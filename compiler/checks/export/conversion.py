@@ -1,4 +1,4 @@
-"""The rules about tokenizers on their way to GGUF (FTC622, FTC640 to FTC646)."""
+"""The rules about tokenizers on their way to GGUF (FTC622, FTC640 to FTC647)."""
 # ruff: noqa: D401 - the docstring of a rule is its explanation, not a description of the function
 
 from collections.abc import Iterator, Mapping
@@ -8,6 +8,8 @@ from ftc.compiler.checks.model.converter_reading import find_reading
 from ftc.compiler.checks.rule import Problem, problem, put, rule
 from ftc.compiler.checks.rule_input import Case
 from ftc.compiler.knowledge.converter import find_converter, pre_tokenizer_name
+from ftc.compiler.knowledge.objectives import OBJECTIVES
+from ftc.compiler.knowledge.tokenizer_classes import LEGACY_CLASSES
 from ftc.compiler.knowledge.wrappers import TEXT_CLASS_KEY
 from ftc.spec.message import Message
 
@@ -120,6 +122,34 @@ def vocabulary_left_unpadded(case: Case) -> Iterator[Problem]:
         yield problem(
             _WHERE, tokens=case.tokenizer.vocabulary_tokens, rows=case.model.embedding_rows
         )
+
+
+@rule("FTC647", "space-after-marker", "error", reads=("model", "tokenizer", "data"))
+def space_after_marker(case: Case) -> Iterator[Problem]:
+    """What it is: llama.cpp reads a space after a marker of the chat template; training does not.
+
+    Why it matters: transformers puts a space before a text at its start alone, unless the
+    tokenizer's config says `"legacy": true`. llama.cpp also does so after each special token, such
+    as a `<s>` that the template writes. The model would be trained on other tokens than those that
+    llama.cpp gives it. The export compares the two and stops, after the training.
+
+    Example: {"model": "./llama-without-legacy", "export": ["Q8_0"]}
+
+    Use instead: {"model": "./llama-with-legacy-true", "export": ["Q8_0"]}
+    """
+    reading = find_reading(case)
+    if reading is None or reading.path not in ("scores", "equal"):
+        return
+    marker, is_plain = reading.found.respaced, OBJECTIVES[case.spec.objective.type].plain
+    if marker is None or not reading.converter.adds_space or is_plain or case.data.form == "text":
+        return
+    by_class = case.tokenizer.loaded_class in LEGACY_CLASSES
+    yield problem(
+        _WHERE,
+        message="" if marker else "start",
+        help="start" if not marker else "" if by_class else "file",
+        marker=marker,
+    )
 
 
 @rule("FTC645", "untied-head-dropped", "error", reads=("model",), fix_safety="unsafe")

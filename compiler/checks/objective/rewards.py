@@ -331,7 +331,7 @@ def fewer_prompts_than_a_step(case: Case) -> Iterator[Problem]:
     decided = case.plan.decisions
     group = decide_generations(case.spec).value if rewarded(case.spec) else 1
     prompts, rows = decided.global_batch.value // group, decided.train_rows.value
-    if prompts > rows:
+    if 0 < rows < prompts:  # FTC224 says that no row is left
         yield problem(
             "/training/global_batch",
             answers=decided.global_batch.value,

@@ -1,15 +1,16 @@
-"""The rules about embedding models and rerankers (FTC249, FTC571 to FTC576, FTC578, 579, 598)."""
+"""The rules about embedding models and rerankers (FTC249, 544, 571 to 576, 578, 579, 598, 648)."""
 # ruff: noqa: D401 - the docstring of a rule is its explanation, not a description of the function
 
 from collections.abc import Iterator, Mapping
 from functools import reduce
-from typing import Any, Final
+from typing import Any, Final, get_args
 
 from ftc.compiler.checks.rule import Problem, problem, put, rule
 from ftc.compiler.checks.rule_input import Case
 from ftc.compiler.knowledge.encoders import is_encoder, scoring_class
 from ftc.compiler.knowledge.objectives import compares_texts, gives_relevance, gives_vectors
 from ftc.spec.pointer import split
+from ftc.spec.sections import Pooling
 
 #: The types whose rounding has a bound in `runtime/export/vector_files.py`.
 _BOUNDED: Final = ("F16", "BF16", "Q8_0")
@@ -212,6 +213,33 @@ def head_lost_in_gguf(case: Case) -> Iterator[Problem]:
         lost = "pooler" if name == "BertModel" else ""
         fix = (put("/export/types", []),)
         yield problem("/export/types", message=lost, fix=fix, architecture=scoring_class(name))
+
+
+@rule("FTC648", "pooling-lost-in-gguf", "error", reads=("model",), fix_safety="unsafe")
+def pooling_lost_in_gguf(case: Case) -> Iterator[Problem]:
+    """What it is: A GGUF file is requested of a model whose vectors llama.cpp does not compute.
+
+    Why it matters: The model's `modules.json` says how the vectors of its tokens become one.
+    llama.cpp has their mean, that of the first token and that of the last one. Its converter stops
+    at another pooling such as `max`, and leaves out modules such as `Dense`. `objective.pooling`
+    replaces the model's own pooling and all modules after it; the model then has to learn to give
+    good vectors that way.
+
+    Example: {"model": "./model-with-max-pooling", "objective": "embed", "export": ["F16"]}
+
+    Use instead: {"model": "./model-with-max-pooling", "objective": {"type": "embed", "pooling":
+     "mean"}, "export": ["F16"]}
+    """
+    objective, modules = case.spec.objective, case.model.text_modules
+    is_replaced = objective.pooling != "auto" or not gives_vectors(objective.type)
+    if modules is None or is_replaced or not case.spec.export.types:
+        return
+    poolings, others = modules.poolings, modules.others
+    fix = (put("/objective/pooling", "mean"),)
+    if len(poolings) > 1 or any(name not in get_args(Pooling) for name in poolings):
+        yield problem("/model/id", fix=fix, names=poolings)
+    elif others:
+        yield problem("/model/id", message="others", fix=fix, names=others)
 
 
 @rule("FTC544", "wrong-texts-not-drawn", "warning", reads=("data",))

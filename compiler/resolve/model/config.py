@@ -9,7 +9,7 @@ from typing import Any, Final, Literal
 
 from ftc.compiler.knowledge.architecture import Shape, read_quantization
 from ftc.compiler.knowledge.causal_types import has_causal_class
-from ftc.compiler.knowledge.encoders import read_headed
+from ftc.compiler.knowledge.encoders import list_encoders, read_headed
 from ftc.compiler.knowledge.objectives import Head
 from ftc.compiler.knowledge.wrappers import Wrapper, find_wrapper, text_config, wrapper_named
 from ftc.compiler.resolve import explanations
@@ -22,6 +22,7 @@ CONFIG_FILE: Final = "config.json"
 #: Beside the weights that NVIDIA's ModelOpt quantized; their config.json often says nothing of it.
 QUANTIZED_FILE: Final = "hf_quant_config.json"
 _POINTER: Final = "/model/id"
+_SIZES: Final = ("hidden_size", "num_hidden_layers", "vocab_size")  # of every model
 _CONTEXT_KEYS: Final = (
     *("max_position_embeddings", "n_positions", "n_ctx", "seq_length", "max_seq_len"),
     *("max_sequence_length", "model_max_length"),
@@ -175,6 +176,10 @@ def _config(
     data: Mapping[str, Any], sha256: str, name: str, *, head: Head = "tokens"
 ) -> Config | Finding:
     shape = read_headed(data, head)
+    if shape is None and (empty := _find_empty(data)) is not None:
+        return explanations.BROKEN_CONFIG.finding(
+            message="size", pointer=_POINTER, name=name, key=empty, number=data[empty]
+        )
     model_type = data.get("model_type")
     architecture = _architecture(data, shape)
     if architecture is None:
@@ -196,6 +201,11 @@ def _config(
         quantized=read_quantization(data) or read_quantization(text),
         custom_code=isinstance(data.get("auto_map"), dict) and not _is_built_in(shape, model_type),
     )
+
+
+def _find_empty(data: Mapping[str, Any]) -> str | None:
+    """Return the first size of every model that is a number below one."""
+    return next((key for key in _SIZES if type(data.get(key)) is int and data[key] < 1), None)
 
 
 def _is_built_in(shape: Shape | None, model_type: object) -> bool:
@@ -267,6 +277,15 @@ def not_causal(data: Mapping[str, Any], name: str, head: Head) -> Finding:
         return _broken(name, "no_architecture")
     encoder = read_headed(data, "vectors")
     advice = kind if kind == "wrapper" else ""
+    if not advice and head in ("vectors", "relevance"):
+        return explanations.NOT_CAUSAL.finding(
+            message=head,
+            help=head,
+            pointer=_POINTER,
+            name=name,
+            what=what,
+            encoders=list_encoders(),
+        )
     if not advice and head == "scores":
         advice = "scores"
     elif not advice and head == "tokens" and encoder is not None:

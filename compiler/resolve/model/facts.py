@@ -31,6 +31,7 @@ from ftc.compiler.resolve.model.config import (
 from ftc.compiler.resolve.model.folder import ModelFolder, find_model_folder, find_pointers
 from ftc.compiler.resolve.model.misfit import find_misfit
 from ftc.compiler.resolve.model.tensor_shape import read_tensors
+from ftc.compiler.resolve.model.text_modules import read_text_modules
 from ftc.compiler.resolve.model.tokenizer_files import TokenizerFileError, read_tokenizer_config
 from ftc.compiler.resolve.model.vision import make_vision, read_vision
 from ftc.compiler.resolve.model.weights import Weights, listed_weights, read_weights
@@ -133,6 +134,7 @@ def _from_files(
         wrapper=config.wrapper,
         text_prefix=config.text_prefix,
         vision=_vision(found.path, config),
+        text_modules=read_text_modules(found.path),
     )
 
 

@@ -23,6 +23,7 @@ from ftc.compiler.resolve.hub.client import (
 from ftc.compiler.resolve.local_paths import LfsPointer, at, is_path, read_pointer
 from ftc.compiler.resolve.model.chain import base_of, find_first_run
 from ftc.compiler.resolve.model.config import CONFIG_FILE, QUANTIZED_FILE
+from ftc.compiler.resolve.model.text_modules import MODULES_FILE, POOLING_FILE
 from ftc.compiler.resolve.model.tokenizer_files import (
     CONFIG_FILE as TOKENIZER_CONFIG_FILE,
 )
@@ -51,6 +52,8 @@ WANTED: Final = (
     "added_tokens.json",
     "adapter_config.json",
     "generation_config.json",
+    MODULES_FILE,
+    POOLING_FILE,
     *PROCESSOR_FILES,
 )
 

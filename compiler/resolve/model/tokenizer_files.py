@@ -70,17 +70,20 @@ class LoadedTokenizer:
         messages = key_messages(messages) if self.reads_keys else messages
         return (to_parts(messages) if self.reads_parts else messages), tools
 
-    def adds_bos(self, declared: bool | None, *, sentencepiece: bool) -> bool:
-        """Tell whether the GGUF will put the bos token before every text.
-
-        As llama.cpp's converter reads it: the post-processor of `tokenizer.json` decides, else what
-        tokenizer_config.json declares, else a sentencepiece model does.
-        """
+    @property
+    def adds_bos(self) -> bool:
+        """Whether the bos token is put before every text that is no conversation."""
         bos = self.special.get("bos_token")
-        if bos is None:
+        return bos is not None and self.tokenizer.encode("a").tokens[:1] == [bos]
+
+    def misleads_converter(self, declared: bool | None, *, sentencepiece: bool) -> bool:
+        """Tell whether a GGUF of these files would put a bos token where the tokenizer puts none.
+
+        As llama.cpp's converter reads them: the post-processor of `tokenizer.json` decides, else
+        what tokenizer_config.json declares, else a sentencepiece model does.
+        """
+        if self.special.get("bos_token") is None or self.adds_bos:
             return False
-        if self.tokenizer.encode("a").tokens[:1] == [bos]:
-            return True
         decides = type(self.tokenizer.post_processor).__name__ not in _UNDECIDED
         return False if decides else sentencepiece if declared is None else declared
 
@@ -94,7 +97,8 @@ class TokenizerConfig:
     """What the small files say, before the large one is read.
 
     `two_templates`: tokenizer_config.json holds another chat template than `template`, which is
-    that of `chat_template.jinja`.
+    that of `chat_template.jinja`. `legacy` and `prefix_space` say where a tokenizer of
+    sentencepiece reads a space that is not in the text.
     """
 
     special: Mapping[str, str]
@@ -102,6 +106,8 @@ class TokenizerConfig:
     added: Mapping[str, Mapping[str, Any]]
     model_max_tokens: int | None
     add_bos: bool | None
+    legacy: bool | None
+    prefix_space: bool | None
     tokenizer_class: str | None
     two_templates: bool
 
@@ -120,6 +126,8 @@ def read_tokenizer_config(folder: Path) -> TokenizerConfig:
         added=added if isinstance(added, dict) else {},
         model_max_tokens=longest if isinstance(longest, int) and longest < 10**9 else None,
         add_bos=_flag(config, "add_bos_token"),
+        legacy=_flag(config, "legacy"),
+        prefix_space=_flag(config, "add_prefix_space"),
         tokenizer_class=name if isinstance(name, str) and name else None,
         two_templates=None not in (template, listed) and _trimmed(template) != _trimmed(listed),
     )

@@ -24,6 +24,7 @@ from ftc.compiler.resolve.model.tokenizer_files import (
     TokenizerConfig,
     read_added_tokens,
 )
+from ftc.compiler.resolve.tokenizer.spacing import find_respaced
 
 if TYPE_CHECKING:  # slow to import, and always loaded where this is called
     from tokenizers import Tokenizer
@@ -75,6 +76,11 @@ def read_conversion(
             if number not in listed
             and (number >= len(pieces) or pieces[number] != text.encode("utf-8", "surrogatepass"))
         )
+    respaced = None
+    if byte_fallback:
+        name = find_class(tokenizer, model_type=model_type, tokenizer_class=config.tokenizer_class)
+        texts = _renderings(loaded)
+        respaced = find_respaced(tokenizer, config, loaded_class=name, texts=texts)
     return ConversionFacts(
         tokenizer_class=config.tokenizer_class,
         byte_fallback=byte_fallback and type(tokenizer.decoder).__name__ == "Sequence",
@@ -85,6 +91,10 @@ def read_conversion(
         marker_id=None if marker is None else markers[marker],
         pieces=None if pieces is None else len(pieces),
         unlisted=unlisted,
+        respaced=respaced,
+        unwritten_bos=loaded.misleads_converter(
+            config.add_bos, sentencepiece=(folder / SENTENCEPIECE_FILE).is_file()
+        ),
     )
 
 

@@ -207,8 +207,7 @@ def _exact(spec: Spec, model: ModelFacts, place: Path, own: str | None) -> Token
     if loaded.template is not None and source is not None:
         probes = probe_template(loaded.template, special.get("eos_token"))
         split = find_split_markers(loaded.template, loaded.tokenizer, [_USER, _ANSWER])
-        adds_bos = loaded.adds_bos(config.add_bos, sentencepiece=sentencepiece)
-        ollama = recognise(source, loaded.template, adds_bos=adds_bos)
+        ollama = recognise(source, loaded.template, adds_bos=loaded.adds_bos)
     return TokenizerFacts(
         exact=True,
         sha256=hash_file(place / TOKENIZER_FILE),

@@ -7,8 +7,9 @@ with its `paths`, the outcomes for a sentencepiece tokenizer with its `tokenizer
 without, for a byte-level one, and for one whose class is `GPT2Tokenizer`. An outcome is `scores`
 (the pieces' own), `equal` (one score for all tokens), `bpe` (merges, under the name of a
 pre-tokenizer), `stop`, or `other`. Beside them, whether a token that only `tokenizer.json` has is
-taken over (`reads_added`), whether ids that the embedding lacks stop it (`refuses_beyond`), and
-whether it leaves `lm_head` out (`drops_head`).
+taken over (`reads_added`), whether ids that the embedding lacks stop it (`refuses_beyond`),
+whether it leaves `lm_head` out (`drops_head`), and whether llama.cpp puts a space before a text of
+sentencepiece (`adds_space`).
 """
 
 import json
@@ -36,6 +37,7 @@ class Writer:
         self.model = ""
         self.scores: list[float] = []
         self.tokens: list[str | bytes] = []
+        self.adds_space = True  # llama.cpp's own default
 
     def add_tokenizer_model(self, model: str) -> None:
         """Remember the name of the tokenizer."""
@@ -48,6 +50,10 @@ class Writer:
     def add_token_list(self, tokens: list[str | bytes]) -> None:
         """Remember the tokens."""
         self.tokens = list(tokens)
+
+    def add_add_space_prefix(self, value: bool) -> None:
+        """Remember whether a space stands before a text."""
+        self.adds_space = value
 
     def __getattr__(self, name: str) -> Any:
         """Take everything else and forget it."""
@@ -84,40 +90,40 @@ def main() -> None:
         paths = [run(model_class, name, folder)[0] for folder in folders]
         table[name] = {
             "paths": paths,
-            "reads_added": MARKER.encode() in run(model_class, name, added)[1],
+            "reads_added": MARKER.encode() in run(model_class, name, added)[1].tokens,
             "refuses_beyond": run(model_class, name, folders[0], rows=FEW)[0] != paths[0],
             "drops_head": drops_head(model_class),
+            "adds_space": run(model_class, name, folders[0])[1].adds_space,
         }
     print(json.dumps(table))  # noqa: T201 - a script
 
 
-def run(
-    model_class: Any, name: str, folder: Path, *, rows: int = ROWS
-) -> tuple[str, list[str | bytes]]:
-    """Run one class's `set_vocab` on one folder; return its outcome and the tokens."""
+def run(model_class: Any, name: str, folder: Path, *, rows: int = ROWS) -> tuple[str, Writer]:
+    """Run one class's `set_vocab` on one folder; return its outcome and what it wrote."""
+    writer = Writer()
     if model_class is None:
-        return "other", []
+        return "other", writer
     model_class = getattr(model_class, "Ministral3Model", model_class)  # what it hands on to
     model = model_class.__new__(model_class)
     model.dir_model = folder
     model.hparams = {"vocab_size": rows, "architectures": [name]}
-    model.gguf_writer = writer = Writer()
+    model.gguf_writer = writer
     model.is_mistral_format = False
     model.origin_hf_arch = model.hf_arch = name
     model.disable_mistral_community_chat_template = False
     try:
         model.set_vocab()
     except SystemExit:  # what some classes do where a file is missing
-        return "stop", []
+        return "stop", writer
     except (FileNotFoundError, TypeError, ValueError) as error:
-        return "stop" if "tokenizer.model" in str(error) else "other", []
+        return "stop" if "tokenizer.model" in str(error) else "other", writer
     except Exception:  # noqa: BLE001 - a class that needs more than its tokenizer
-        return "other", []
+        return "other", writer
     if writer.model == "gpt2":
-        return "bpe", writer.tokens
+        return "bpe", writer
     if writer.model != "llama" or not writer.scores:
-        return "other", []
-    return "equal" if len(set(writer.scores)) == 1 else "scores", writer.tokens
+        return "other", writer
+    return "equal" if len(set(writer.scores)) == 1 else "scores", writer
 
 
 def drops_head(model_class: Any) -> bool:

@@ -366,6 +366,15 @@ def test_a_config_says_what_the_converter_reads(build_known: BuildKnown) -> None
     assert "name_rotary_share" not in falcon + other
 
 
+def test_a_first_token_that_training_never_read_is_left_out(build_known: BuildKnown) -> None:
+    """Where the converter would take it from the kind of tokenizer, and nowhere else."""
+    edits = VARIANTS["lora on one gpu"]
+    place = "/facts/tokenizer/conversion/unwritten_bos"
+    said = render(build_known, {**edits, place: True})["export.py"].text
+    assert "leave_out_bos" in said
+    assert "leave_out_bos" not in render(build_known, edits)["export.py"].text
+
+
 def test_template_is_carried_as_it_is(build_known: BuildKnown) -> None:
     """A chat template of the spec is copied as data, whatever it holds."""
     template = "{{ bos_token }}{% for m in messages %}\t{{ m['content'] }}\n{% endfor %}"

@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tokenizers import Tokenizer
+from tokenizers.processors import TemplateProcessing
 
 from ftc.compiler.knowledge.converter import check_text, pre_tokenizer_name
 from ftc.compiler.resolve.facts import ConversionFacts
@@ -145,3 +147,59 @@ def test_a_model_that_is_none(tmp_path: Path, data: bytes) -> None:
     assert read(folder).pieces is None
     (folder / "tokenizer.model").write_bytes(whole[: len(whole) // 2])
     assert read(folder).pieces is None
+
+
+BEGINS = "{{ bos_token }}" + TEMPLATE
+
+
+@pytest.mark.parametrize(
+    ("changes", "template", "expected"),
+    [
+        ({"legacy": None}, BEGINS, "<s>"),
+        ({"legacy": False}, BEGINS, "<s>"),
+        ({"legacy": True}, BEGINS, None),
+        ({"legacy": False}, TEMPLATE, "</s>"),
+        ({"legacy": False}, "{{ messages[0].content }}", None),
+        ({"legacy": False}, "{{ bos_token }} {{ messages[0].content }}", "<s>"),
+        ({"legacy": False, "add_prefix_space": False}, BEGINS, None),
+        ({"legacy": False, "tokenizer_class": "PreTrainedTokenizerFast"}, BEGINS, None),
+    ],
+)
+def test_a_space_that_training_does_not_read(
+    tmp_path: Path, changes: dict[str, Any], template: str, expected: str | None
+) -> None:
+    """The marker before it is found, and none where the tokenizer's class or config adds it."""
+    folder = sentencepiece_tokenizer(tmp_path)
+    edit(folder, **changes)
+    assert read(folder, template=template).respaced == expected
+
+
+def test_a_space_that_training_never_reads(tmp_path: Path) -> None:
+    """A tokenizer without a space before texts, used as it is: llama.cpp adds one at the start."""
+    folder = sentencepiece_tokenizer(tmp_path, prefix=False)
+    edit(folder, tokenizer_class="PreTrainedTokenizerFast")
+    assert read(folder, template=TEMPLATE).respaced == ""
+
+
+@pytest.mark.parametrize(
+    ("declared", "model", "expected"),
+    [(None, True, True), (True, True, True), (True, False, True), (False, True, False),
+     (None, False, False)],
+)  # fmt: skip
+def test_a_first_token_that_training_does_not_read(
+    tmp_path: Path, declared: bool | None, model: bool, *, expected: bool
+) -> None:
+    """The converter believes the config, and else the kind of tokenizer."""
+    folder = sentencepiece_tokenizer(tmp_path, model=model)
+    edit(folder, add_bos_token=declared)
+    assert read(folder).unwritten_bos == expected
+
+
+def test_a_first_token_that_the_tokenizer_writes(tmp_path: Path) -> None:
+    """A post-processor that puts it before each text is what the converter reads, too."""
+    folder = sentencepiece_tokenizer(tmp_path)
+    tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+    begin = TemplateProcessing(single="<s> $A", special_tokens=[("<s>", 1)])
+    tokenizer.post_processor = begin
+    tokenizer.save(str(folder / "tokenizer.json"))
+    assert not read(folder).unwritten_bos

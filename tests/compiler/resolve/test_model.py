@@ -224,6 +224,8 @@ def test_what_is_no_safetensors_file_is_told(
         ({"architectures": ["T5ForConditionalGeneration"], "model_type": "t5"}, "FTC103"),
         ({"architectures": None, "model_type": None}, "FTC102"),
         ({"architectures": ["NovelForCausalLM"], "vocab_size": None}, "FTC102"),
+        ({"num_hidden_layers": 0}, "FTC102"),
+        ({"hidden_size": -1}, "FTC102"),
     ],
 )
 def test_configs_that_cannot_be_trained(
@@ -232,6 +234,22 @@ def test_configs_that_cannot_be_trained(
     """Each kind of unusable config has its own code."""
     edit_config(model_folder, **changes)
     assert code(resolve_model(make_spec(), folder=model_folder.parent)) == expected
+
+
+@pytest.mark.parametrize(
+    ("objective", "says", "generates"),
+    [("embed", "no embedding model", True), ("rerank", "no reranker", False)],
+)
+def test_texts_are_compared_by_other_models(
+    make_spec: Any, model_folder: Path, objective: str, says: str, *, generates: bool
+) -> None:
+    """An encoder that ftc does not have gets the names of those that it has."""
+    edit_config(model_folder, architectures=["DistilBertModel"], model_type="distilbert")
+    found = resolve_model(make_spec(objective=objective), folder=model_folder.parent)
+    assert isinstance(found, Unknown)
+    assert says in found.finding.message
+    assert "`RobertaModel`" in found.finding.help
+    assert ("ForCausalLM" in found.finding.help) == generates
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ import pytest
 
 from ftc.runtime.merge import merged_files
 from ftc.runtime.run import Run
+from tests.tiny_tokenizers import sentencepiece_tokenizer
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
@@ -151,6 +152,7 @@ def test_what_some_folders_need(tmp_path: Path) -> None:
     merged_files.use_one_key_head(tmp_path)
     merged_files.name_rotary_share(tmp_path)
     merged_files.pad_with_end(tmp_path)
+    merged_files.leave_out_bos(tmp_path)
 
     assert read_json(tmp_path / "config.json") == {
         "rope_parameters": {"partial_rotary_factor": 0.25},
@@ -158,4 +160,16 @@ def test_what_some_folders_need(tmp_path: Path) -> None:
         "llm_config": {"rotary_pct": 0.25},
     }
     settings = read_json(tmp_path / "tokenizer_config.json")
-    assert settings == {"eos_token": "</s>", "pad_token": "</s>"}
+    assert settings == {"eos_token": "</s>", "pad_token": "</s>", "add_bos_token": False}
+
+
+def test_the_converter_reads_that_no_token_begins_a_text(tmp_path: Path) -> None:
+    """It finds nothing in such a tokenizer's files before, and llama.cpp would then put one."""
+    gguf: Any = pytest.importorskip("gguf")
+    folder = sentencepiece_tokenizer(tmp_path)
+
+    before = gguf.SpecialVocab(folder).add_special_token
+    merged_files.leave_out_bos(folder)
+
+    assert "bos" not in before
+    assert gguf.SpecialVocab(folder).add_special_token["bos"] is False
