@@ -151,7 +151,7 @@ def test_zero1_on_two_processes(folder: Path, alone: dict[str, list[list[float]]
     hold_equal(alone, together)
 
 
-@pytest.mark.prove
+@pytest.mark.prove_all
 def test_an_offloaded_optimizer_on_one_process(
     folder: Path, alone: dict[str, list[list[float]]]
 ) -> None:
