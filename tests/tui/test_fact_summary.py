@@ -53,7 +53,7 @@ def test_a_long_row_is_cut_and_holds_no_controls(session: Session, folder: Path)
     row = {"prompt": "\u001b[2Jx\n" + "word " * 100, "completion": {"a": [1, 2]}}
     text = json.dumps(row) + "\n" + json.dumps({"prompt": "b", "completion": "c"}) + "\n"
     (folder / "rows.jsonl").write_text(text * 20, encoding="utf-8")
-    lines = [line for line in told(session, "rows.jsonl").splitlines() if "row 1" in line]
+    lines = [line for line in told(session, "rows.jsonl").splitlines() if "row 1:" in line]
     assert len(lines) == 1
     assert len(lines[0]) <= 72
     assert lines[0].endswith("...")

@@ -28,7 +28,7 @@ def test_rows_that_all_fail_say_why(make_spec: Any, tmp_path: Path) -> None:
     finding = unknown(make_spec(data={"source": "chat.jsonl"}), tmp_path)
     assert finding.code == "FTC204"
     assert finding.message == (
-        "`chat.jsonl` has no usable row: of 10 rows 4 have a message with an unknown role; "
+        "`chat.jsonl` has no usable row: of 10 rows, 4 have a message with an unknown role; "
         "3 have a call of a tool without a name or with broken arguments; "
         "2 have roles out of order"
     )
