@@ -18,8 +18,8 @@ import llama_cpp
 import numpy as np
 
 from ..files import sync, write_json
-from ..llama_cpp import gguf_file
 from ..llama_cpp.converter import Converter
+from ..llama_cpp.gguf_file import quantize
 from ..run import Run
 from ..stages import Identity
 from .whole_weights import check_weights
@@ -102,7 +102,7 @@ def write_judged(
         for kind in job.types:
             path = source.with_name(f"{job.name}-{kind}.gguf")
             began = time.monotonic()
-            gguf_file.quantize(run, source, path, kind)
+            quantize(run, source, path, kind)
             entry: dict[str, Any] = {"type": kind, "bytes": path.stat().st_size}
             entry |= judge(path, kind)
             kept = out / (path.name if entry["fault"] is None else f"{path.stem}.failed")

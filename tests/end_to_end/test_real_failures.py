@@ -8,7 +8,6 @@ end, saves out of step with evaluations), the library is called as other trainer
 import ast
 import json
 import sys
-from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
@@ -172,25 +171,24 @@ def test_a_pre_tokenizer_is_unknown_and_a_vocabulary_too_large(
         (tmp_path / name).mkdir()
         write_spec(tmp_path / name, THEMES[theme])
         folders[name] = tmp_path / name / "model"
-        tokens = encode(folders[name])
-        (folders[name] / "ids.json").write_text(json.dumps(tokens), encoding="utf-8")
+        process.write_json(folders[name] / "texts.json", [render(folders[name])])
 
     done = process.run(sys.executable, BUILD, converter, *folders.values(),
                        cwd=tmp_path)  # fmt: skip
 
+    assert done.code == 0, done.said
     found = json.loads(done.out)
     assert "BPE pre-tokenizer was not recognized" in found[str(folders["unknown"])]["stopped"]
     assert found[str(folders["unknown"])]["trains"] is True
     assert found[str(folders["larger"])]["trains"] is False
 
 
-def encode(folder: Path) -> Mapping[str, list[int]]:
-    """Return a rendered conversation and its tokens."""
+def render(folder: Path) -> str:
+    """Return a rendered conversation."""
     transformers: Any = import_module("transformers")
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
     messages = [{"role": "user", "content": "late"}, {"role": "assistant", "content": "yes"}]
-    text = tokenizer.apply_chat_template(messages, tokenize=False, chat_template=TEMPLATE)
-    return {text: tokenizer(text, add_special_tokens=False)["input_ids"]}
+    return str(tokenizer.apply_chat_template(messages, tokenize=False, chat_template=TEMPLATE))
 
 
 def test_bf16_on_a_device_without_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

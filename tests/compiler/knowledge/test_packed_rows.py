@@ -17,8 +17,6 @@ from ftc.compiler.knowledge.architecture import keeps_packed_rows_apart, support
 from ftc.compiler.knowledge.derived import is_recurrent
 from ftc.compiler.rehearse.miniature import shrink
 
-pytestmark = pytest.mark.prove
-
 CASES: Final[dict[str, Any]] = json.loads(
     (Path(__file__).parent / "architecture_cases.json").read_text(encoding="utf-8")
 )
@@ -37,11 +35,13 @@ MIXING_SAMPLE: Final = (
 UNBUILT: Final = (
     *("Dots3NoteForConditionalGeneration", "FastVlmForConditionalGeneration"),
     *("Gemma3nForConditionalGeneration", "Qwen4ExpForConditionalGeneration"),
+    "MllamaForConditionalGeneration",
 )
 TOKEN_ID: Final = re.compile(r".*_token_(id|index)")
 OTHER_TOKEN: Final = 3  # below those of the rows
 
 
+@pytest.mark.prove
 def test_packed_rows_are_apart_where_the_table_says_so() -> None:
     """Three rows packed into one have the logits that each has alone, or clearly have not.
 
@@ -56,6 +56,7 @@ def test_packed_rows_are_apart_where_the_table_says_so() -> None:
     assert keeps_packed_rows_apart("NoSuchForCausalLM") is None
 
 
+@pytest.mark.prove
 def test_packed_rows_of_derived_classes(monkeypatch: pytest.MonkeyPatch) -> None:
     """The same for the classes whose sizes are derived: a state leaks, and so does Afmoe."""
     transformers: Any = pytest.importorskip("transformers")
@@ -82,6 +83,7 @@ def test_packed_rows_of_derived_classes(monkeypatch: pytest.MonkeyPatch) -> None
     assert min(found[name] for name, kept in apart.items() if not kept) > 100 * DERIVED_ROUNDING
 
 
+@pytest.mark.prove
 @pytest.mark.parametrize("name", MIXING_SAMPLE)
 def test_packed_rows_of_a_wrapper(name: str) -> None:
     """The class around a language model decides what becomes of its position ids."""
@@ -162,6 +164,7 @@ def differ(name: str, settings: Any) -> float:
     return float(difference.abs().max() / packed.logits.std())
 
 
+@pytest.mark.prove
 def test_the_table_names_what_does_not() -> None:
     """An entry says `packs` only where it is false, as most keep rows apart."""
     table = json.loads((files("ftc.compiler.knowledge") / "architectures.json").read_bytes())
@@ -177,6 +180,7 @@ def test_the_table_names_what_does_not() -> None:
         ("Qwen2ForCausalLM", "LlavaOnevisionForConditionalGeneration", True),
     ],
 )
+@pytest.mark.prove
 def test_a_wrapper_may_mix_rows(architecture: str, wrapper: str | None, kept: bool) -> None:
     """The class around a language model decides what becomes of its position ids."""
     assert keeps_packed_rows_apart(architecture, wrapper) is kept
