@@ -194,9 +194,9 @@ def _train(base: Path, folder: Path, targets: Any) -> Any:
     torch, peft = import_module("torch"), import_module("peft")
     merging, run = import_module("ftc.runtime.merge.merging"), import_module("ftc.runtime.run")
     find_class = import_module("ftc.runtime.language_models").find_class
-    tokens = import_module("ftc.runtime.merge.language_model").TOKENS
+    kind = import_module("ftc.runtime.merge.language_model").LANGUAGE_MODEL
     job = merging.Job(run=run.Run(folder, stage="merge", script="export.py"), base=base,
-                      dtype="float32", returns=tokens)  # fmt: skip
+                      dtype="float32", kind=kind)  # fmt: skip
     rows = torch.tensor(_read_rows(base))
     (job.run.folder / "data").mkdir(parents=True)
     lines = [json.dumps({"input_ids": row.tolist()}) for row in rows]
