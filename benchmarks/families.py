@@ -98,7 +98,7 @@ def run_case(family: Family, sdist: Path) -> Result:
 
 
 def _find_error(log: Path) -> str:
-    """Return the last line in which llama.cpp or its converter tells of an error."""
+    """Return the last line in which llama.cpp or its converter reports an error."""
     lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
     spoken = [
         line

@@ -1,4 +1,4 @@
-"""Reads JSON files, and writes files whole or not at all. Standard library only."""
+"""Reads JSON files, and writes files atomically. Standard library only."""
 
 import json
 import os

@@ -226,7 +226,7 @@ def _count_cores() -> int:
 def prepare(
     arguments: Sequence[str],
 ) -> tuple[Supervisor, argparse.Namespace, list[list[str]]]:
-    """Return the supervisor of this run, what run.sh decides, and the commands of all stages."""
+    """Return the supervisor, the decisions of run.sh, and the commands of all stages."""
     split = [*arguments, "--"].index("--")
     options = _parse_options(arguments[:split])
     lines = [line for line in map(str.strip, sys.stdin) if line and line[0] != "#"]

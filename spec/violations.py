@@ -40,7 +40,7 @@ class Repair:
 
     @property
     def shown(self) -> str:
-        """The value as a spec writes it; a word stands without its quotes."""
+        """Return the value as JSON, but a plain word without quotes."""
         value = self.value
         return value if isinstance(value, str) else shown(json.dumps(value, ensure_ascii=False))
 
@@ -218,7 +218,7 @@ def _repair(value: Any, field: Schema) -> Repair | None:
 
 
 def _quantity(value: Any, field: Schema) -> Repair | None:
-    """Return the number that a text means, if the field takes it: `64 GB` is 64."""
+    """Return the number that a text stands for if the field accepts it: `64 GB` is 64."""
     number = read_quantity(value) if isinstance(value, str) else None
     if number is None or not is_valid(number, field):
         return None

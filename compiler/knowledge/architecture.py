@@ -139,7 +139,7 @@ def is_convertible(architecture: str) -> bool:
 
 
 def is_respelt(written: object, own: str | None) -> bool:
-    """Tell whether a config.json has an older spelling of the class of its `model_type`.
+    """Return whether a config.json names the class of its `model_type` by an older spelling.
 
     Code in a repository is often older than the class in transformers, which loads the model by its
     `model_type`: `Ernie4_5_ForCausalLM`, `PhiMoEForCausalLM`. The converter must know it too.

@@ -29,7 +29,7 @@ _PERIODS: Final[Mapping[str, int]] = {
     "smollm3": 4,
     "gemma3_text": 6,
 }
-#: How many layers llama.cpp takes for the model with windows, whatever the file says (exaone4.cpp).
+#: llama.cpp recognizes sliding windows only by this number of layers (exaone4.cpp).
 _WINDOWED: Final[Mapping[str, int]] = {"exaone4": 64}
 _INTERVALS: Final = (
     *("sliding_window_pattern", "no_rope_layer_interval", "global_attn_every_n_layers"),

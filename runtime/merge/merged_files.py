@@ -38,7 +38,7 @@ def pad_with_end(folder: Path) -> None:
 def leave_out_bos(folder: Path) -> None:
     """Write that no token is put before a text, which llama.cpp's converter does not see by itself.
 
-    Without it llama.cpp begins every text with the bos token of a sentencepiece model.
+    If the key is missing, llama.cpp prepends bos for SentencePiece models.
     """
     _update(folder / "tokenizer_config.json", {"add_bos_token": False})
 

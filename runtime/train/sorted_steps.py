@@ -33,7 +33,7 @@ class SortedSampler(StepSampler):
         return iter(order)
 
     def sort(self, order: list[int], lengths: Sequence[int], steps: int) -> list[int]:
-        """Return rows sorted by length within each step, or with `groups` within so many steps."""
+        """Return rows sorted by length within each step, or within every `groups` steps."""
         size = self.step_rows * (steps if self.groups else 1)
         blocks = (order[begin : begin + size] for begin in range(0, len(order), size))
         return [row for block in blocks for row in sorted(block, key=lambda row: -lengths[row])]

@@ -40,7 +40,7 @@ def test_missing(tmp_path: Path) -> None:
 
 
 def test_missing_beside_a_similar_name(tmp_path: Path) -> None:
-    """A spec of a similar name is proposed; a file of another kind is not."""
+    """Suggest a spec whose name is similar, but no file of another kind."""
     (tmp_path / "spec.json").write_text("{}")
     (tmp_path / "spce.txt").write_text("")
     assert "`spec.json`" in only(str(tmp_path / "spce.json")).help

@@ -289,7 +289,7 @@ def _missing_file(spec: Spec, source: WholeSource, path: Path, folder: Path) -> 
         )
     suffixes = {*FORMATS, *([path.suffix.lower()] if source.format != "auto" else [])}
     name = None
-    # a path of another machine: its file may have been copied to the folder of the spec
+    # a path from another machine: the file may have been copied beside the spec
     copied = folder / PureWindowsPath(source.source).name
     for meant in dict.fromkeys((path, copied)):
         if near := _find_near(meant, suffixes):
@@ -305,7 +305,7 @@ def _missing_file(spec: Spec, source: WholeSource, path: Path, folder: Path) -> 
 
 
 def _find_near(path: Path, suffixes: Collection[str]) -> Path | None:
-    """Return the data file beside a missing one whose name, without its extension, is nearest."""
+    """Return the data file whose stem is most similar to that of a missing file beside it."""
     try:
         beside = sorted(item for item in path.parent.iterdir() if item.suffix.lower() in suffixes)
     except OSError:

@@ -19,7 +19,7 @@ from ftc.spec.finding import Finding
 Dtype = Literal["float32", "float16", "bfloat16"]
 
 CONFIG_FILE: Final = "config.json"
-#: Beside the weights that NVIDIA's ModelOpt quantized; their config.json often says nothing of it.
+#: NVIDIA's ModelOpt describes its quantization here, often not in config.json.
 QUANTIZED_FILE: Final = "hf_quant_config.json"
 _POINTER: Final = "/model/id"
 _SIZES: Final = ("hidden_size", "num_hidden_layers", "vocab_size")  # of every model

@@ -33,7 +33,7 @@ def read_files(bundle: Path) -> dict[str, str]:
 
 
 def test_what_it_prints(call: Call, spec_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A line per file, one for those of runtime/, and the two commands that come next."""
+    """One line per changed file, one for all of runtime/, and the next two commands."""
     monkeypatch.chdir(spec_file.parent)
     result = call("compile", "spec.json")
     assert result.code == 0, result.err

@@ -44,7 +44,7 @@ TEMPLATES = {
 TEMPLATES |= {"gemma4", "glm4", "exaone", "hunyuan"}
 TEMPLATES |= {"ernie", "kimi", "llama4", "minimax", "seed", "solar"}
 MODELS = all_models()
-#: Published sizes that are not in the name, those of Gemma 4 and Llama 4 with their towers.
+#: Published sizes that the name does not tell. Those of Gemma 4 and Llama 4 include the tower.
 STATED = {
     "ai21labs/Jamba-v0.1": 52e9,
     "baidu/ERNIE-4.5-0.3B-Base-PT": 0.36e9,
