@@ -2,8 +2,10 @@
 PYTHON ?= python3
 CACHE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/ftc
 RUN := .venv/bin
-# two processes, each with whole test files, so that fixtures are made once
-PYTEST := $(RUN)/python -m pytest -n 2 --dist loadfile
+# two processes, each with whole test files, so that fixtures are made once; a process that hangs in
+# C code, which no timeout of a test can end, prints its stacks and exits after 20 minutes
+PYTEST := $(RUN)/python -m pytest -n 2 --dist loadfile -o faulthandler_timeout=1200 \
+	-o faulthandler_exit_on_timeout=true
 
 # the source archive of llama-cpp-python, because a wheel lacks the converter; it is looked up when
 # a recipe runs, because the setup downloads it
