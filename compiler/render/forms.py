@@ -21,7 +21,7 @@ def form_words(uses: Uses) -> dict[str, Word]:
     if uses.pairs:
         words |= {"count_pair": f"count_{whole}pair", "whole": str(uses.reward_model)}
     if uses.split or uses.truncate:
-        words["shorten"] = "overlong.split" if uses.split else "overlong.truncate"
+        words["shorten"] = "split_text" if uses.split else "overlong.truncate"
     if uses.compared and uses.truncate:
         words["cut_pair"] = f"cut_{whole}answers"
     if uses.vision:

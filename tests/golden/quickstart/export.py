@@ -75,15 +75,15 @@ run.begin()
 run.check_inputs("train")
 identity = run.identify(args.model, trained, TRAIN_ROWS)
 if not run.is_done(identity):  # torch is imported only if there is something to do
-    from runtime.merge.language_model import LANGUAGE_MODEL
     from runtime.merge.merging import Job
+    from runtime.merge.plain_model import PLAIN_MODEL
     from runtime.merge.whole_merging import cast_weights
 
     job = Job(
         run=run,
         base=args.model,
         dtype=DTYPE,
-        kind=LANGUAGE_MODEL,
+        kind=PLAIN_MODEL,
     )
     cast_weights(job)
     run.mark_done(identity, MERGED)

@@ -1,0 +1,40 @@
+"""How a language model is merged of whose base transformers computes every tensor.
+
+transformers saves the weights, and config.json stays the base's: see trained_config. The class of
+another base has no place for some of its tensors: see language_model.
+"""
+
+from pathlib import Path
+from typing import Any, Final
+
+from safetensors import safe_open
+from transformers import AutoConfig
+
+from ..language_models import find_class
+from .merging import Job, ModelKind
+from .trained_config import write_config
+
+
+def save(job: Job, model: Any, base: Path, new: Path) -> None:
+    """Save a merged model; a warning names a tensor of a local base that its class leaves out."""
+    model.save_pretrained(new)
+    before = AutoConfig.from_pretrained(job.base, **job.options).to_dict()
+    after = model.config.to_dict()
+    write_config(base, new, before, after, dtype=job.dtype, is_cast=True)
+    if lost := _list_tensors(base) - _list_tensors(new):
+        job.run.say(
+            f"warning: run/merged lacks {len(lost):,} tensors of the base that transformers does"
+            f" not compute, such as {min(lost)}"
+        )
+
+
+def _list_tensors(folder: Path) -> set[str]:
+    """Return the names of the tensors in the safetensors files of a folder."""
+    names = set[str]()
+    for path in folder.glob("*.safetensors"):
+        with safe_open(path, framework="pt") as file:
+            names |= set(file.keys())
+    return names
+
+
+PLAIN_MODEL: Final = ModelKind(find_class=find_class, save=save, unit="nats per token")
