@@ -85,7 +85,8 @@ class RowWork:
 
     `make` returns the records of a group of rows. `count` counts the tokens of a record. `shorten`
     is `overlong.truncate` or `text_records.split_text` for a record that has more than
-    `max_length`; without it the record is left out. `strip` is that of `reasoned_chats`, if answers lose the reasoning before them.
+    `max_length`; without it the record is left out. `strip` is that of `reasoned_chats`, if answers
+    lose the reasoning before them.
     `keep_answers` is set if the answers are labels, which are counted.
     """
 
