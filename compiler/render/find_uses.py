@@ -156,6 +156,7 @@ def _data_uses(source: BundleSource) -> dict[str, bool]:
         "append_eos": not closes,
         "closes": renders_template(source) and not closes and not alone,
         "raw": not renders_template(source),
+        "tried_tokenizer": data.round_trip is not None and not data.round_trip.other_rows,
         "loss_on_all": spec.objective.loss_on == "all",
         "mask_reasoning": spec.data.reasoning == "mask",
         "strip_reasoning": spec.data.reasoning == "strip",

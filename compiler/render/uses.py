@@ -76,6 +76,7 @@ class Uses:
     append_eos: bool
     closes: bool
     raw: bool
+    tried_tokenizer: bool
     loss_on_all: bool
     last_answer: bool
     mask_reasoning: bool
