@@ -54,6 +54,8 @@ def render_bundle(source: BundleSource) -> tuple[RenderedFile, ...]:
         if artifact.language in ("python", "shell")
     }
     chosen = [f"report_parts.{name}" for name, is_chosen in PARTS.items() if is_chosen(uses)]
+    if uses.cpu:
+        chosen.append("smaller_batch")
     if uses.tracked:
         chosen.append(f"track.tracking_{source.spec.tracking.type}")
     modules = carry_modules(scripts.values(), chosen)
