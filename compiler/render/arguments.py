@@ -15,6 +15,7 @@ _PASSED: Final[Mapping[str, tuple[str, str]]] = {
     "adapter": ("adapter", "wrapped_by_trainer"),
     "answered_metric": ("METRIC", "answered_gguf"),
     "base_options": ("base_options", "options"),
+    "chat_template": ("CHAT_TEMPLATE", "chat_template_file"),
     "class_metric": ("METRIC", "best_class_metric"),
     "compute_rounded": ("compute_rounded", "qlora"),
     "count_calls": ("tool_calls.count_rows", "declared_tools"),
@@ -34,7 +35,6 @@ _PASSED: Final[Mapping[str, tuple[str, str]]] = {
     "kept_columns": ("False", "vision"),
     "leave_out": ("tool_calls.leave_out", "declared_tools"),
     "no_own_pooling": ("False", "pooling_said"),
-    "no_template": ("False", "raw"),
     "offered": ("OFFERED_TOOLS", "callable_tools"),
     "options": ("options", "options"),
     "quantization": ("quantization", "qlora"),
@@ -93,10 +93,6 @@ _CALLED: Final[Mapping[str, tuple[str, Callable[[Uses], bool]]]] = {
     "partial_defaults": ("partial", lambda uses: uses.template_options),
     "partial_images": ("partial", lambda uses: uses.vision),
     "partial_importance": ("partial", lambda uses: uses.importance),
-    "partial_kinds": (
-        "partial",
-        lambda uses: uses.raw or uses.cut or uses.adds_end or uses.compared or uses.vision,
-    ),
     "partial_tokens": ("partial", lambda uses: uses.new_tokens),
     "remove_head_bias": ("remove_head_bias", lambda uses: uses.token_rows),
     "save_as_loaded": (

@@ -13,6 +13,7 @@ def form_words(uses: Uses) -> dict[str, Word]:
     words = {"read": _name_reader(uses), "make": _name_maker(uses), "learn": _name_learner(uses)}
     is_labelled = uses.conversations or uses.plain_answers or uses.form_text
     words["show"] = "show_row" if is_labelled else "show_unlabelled"
+    words["row_kind"] = "plain_rows" if uses.raw else "row_kinds"
     words["check_tokenizer"] = "match_tokenizer" if uses.tried_tokenizer else "check_tokenizer"
     if uses.texts:
         kind = "relevance" if uses.relevance else "vector"
