@@ -12,7 +12,7 @@ import argparse
 from pathlib import Path
 
 import runtime.metric.numeric_match as metric
-from runtime.compare import reference
+from runtime.compare import conversations, reference
 from runtime.compare.judged_rows import JudgedRows
 from runtime.export import gguf_answers
 from runtime.llama_cpp import converter
@@ -115,6 +115,7 @@ converters = converter.Converter(
 inputs = [converter.find_version(), *converters.list_sources(run)]
 rows = JudgedRows(
     path=JUDGED_ROWS,
+    is_same=conversations.is_same,
 )
 
 # -----------------------------------------------------------------------------

@@ -11,7 +11,7 @@ run/vllm. A result that differs too much from the trained model is renamed, and 
 import argparse
 from pathlib import Path
 
-from runtime.compare import reference
+from runtime.compare import conversations, reference
 from runtime.compare.judged_rows import JudgedRows
 from runtime.llama_cpp import converter
 from runtime.reports.report import write_report
@@ -106,6 +106,7 @@ converters = converter.Converter(
 inputs = [converter.find_version(), *converters.list_sources(run)]
 rows = JudgedRows(
     path=JUDGED_ROWS,
+    is_same=conversations.is_same,
 )
 
 # -----------------------------------------------------------------------------

@@ -19,12 +19,12 @@ from runtime.prepare.lengths import check_lengths, check_planned_lengths
 from runtime.prepare.planned import Planned, find_changed
 from runtime.prepare.preparing import make_records, scan, start_workers, write_splits
 from runtime.prepare.records import RowWork, Source
-from runtime.prepare.saved_tokenizer import find_tokenizer_file
 from runtime.prepare.splitting import divide
-from runtime.prepare.tokenizer_match import match_tokenizer
 from runtime.read.csv_files import read_csv
 from runtime.read.text_rows import read_texts
 from runtime.run import Run
+from runtime.tokenizer.saved_tokenizer import find_tokenizer_file
+from runtime.tokenizer.tokenizer_match import match_tokenizer
 from runtime.tokens.chat_records import learn_last_answer, make_chats
 from runtime.tokens.encoding import Encoder
 

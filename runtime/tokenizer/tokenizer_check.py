@@ -11,9 +11,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
+from ..prepare.preparing import Records
 from ..run import Run
 from . import round_trip
-from .preparing import Records
 from .saved_tokenizer import draw_lines, open_saved, read_texts
 
 NAMED: Final = 5  # lost characters that a message names

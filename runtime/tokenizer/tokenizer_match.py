@@ -7,8 +7,8 @@ class of transformers can replace steps of the file.
 from pathlib import Path
 from typing import Any
 
+from ..prepare.preparing import Records
 from ..run import Run
-from .preparing import Records
 from .saved_tokenizer import draw_lines, open_saved, read_texts
 
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from tokenizers import Tokenizer
 
-from .preparing import Records
+from ..prepare.preparing import Records
 
 ROWS: Final = 2000  # at most, that are encoded, decoded and compared
 

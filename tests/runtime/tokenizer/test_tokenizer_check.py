@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from ftc.runtime.prepare import tokenizer_match
-from ftc.runtime.prepare.saved_tokenizer import find_tokenizer_file
-from ftc.runtime.prepare.tokenizer_check import compare
 from ftc.runtime.run import Run
+from ftc.runtime.tokenizer import tokenizer_match
+from ftc.runtime.tokenizer.saved_tokenizer import find_tokenizer_file
+from ftc.runtime.tokenizer.tokenizer_check import compare
 from tests.tiny_tokenizers import sentencepiece_tokenizer
 
 TEXT = "the order is late\non Monday"
