@@ -4,6 +4,7 @@ They are forks of the process that starts them, so they have its tokenizer and s
 copy. Start them before a library starts threads, because a fork has none of them.
 """
 
+import atexit
 import multiprocessing
 import os
 import pickle
@@ -40,6 +41,7 @@ class Workers:
         context = multiprocessing.get_context("fork")
         self._pool = ProcessPoolExecutor(self.count, context, _start, (tasks, begin))
         self._pool.submit(int).result()  # the first job starts all processes
+        atexit.register(self.end)  # Python does not end a pool quietly by itself
 
     def map(self, task: Callable[[Job], Result], jobs: Iterable[Job]) -> Iterator[Result]:
         """Yield task(job) for each job, in order; only a few jobs are held at a time.
