@@ -156,7 +156,6 @@ def _data_uses(source: BundleSource) -> dict[str, bool]:
         "append_eos": not closes,
         "closes": renders_template(source) and not closes and not alone,
         "raw": not renders_template(source),
-        "tried_tokenizer": data.round_trip is not None and not data.round_trip.other_rows,
         "loss_on_all": spec.objective.loss_on == "all",
         "mask_reasoning": spec.data.reasoning == "mask",
         "strip_reasoning": spec.data.reasoning == "strip",
@@ -178,7 +177,7 @@ def _data_uses(source: BundleSource) -> dict[str, bool]:
 
 
 def _planned_uses(source: BundleSource) -> dict[str, bool]:
-    """Return how the data are compared with the plan: only for local files, which may change.
+    """Return what is compared with the plan: of the data only local files, which may change.
 
     Streamed data and files of the Hub are pinned to the planned commit. `--data` can replace a
     single data set of files.
@@ -189,6 +188,7 @@ def _planned_uses(source: BundleSource) -> dict[str, bool]:
     return {
         "planned_files": planned,
         "exact_lengths": planned and not data.sources and not data.lengths.estimate,
+        "tried_tokenizer": data.round_trip is not None and not data.round_trip.other_rows,
     }
 
 
