@@ -1,9 +1,9 @@
 """Explains why training ended without an error message, as it does when signal 9 kills it.
 
 The kernel kills a process when memory runs out, and counts these kills. On a CPU, training then
-continues with smaller micro-batches, which this notes in run/train/batch.json; the global batch
-stays the same. On a GPU they save little memory of the host, so nothing changes. After any other
-kill nothing changes either, because somebody may have intended it. Standard library only.
+continues with smaller micro-batches: see smaller_batch, which a bundle for a GPU does not have. On
+a GPU they save little memory of the host, so nothing changes. After any other kill nothing changes
+either, because somebody may have intended it. Standard library only.
 """
 
 from __future__ import annotations
@@ -11,12 +11,10 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
-from typing import Any
 
 from . import events, files
-from .exit_codes import OUT_OF_MEMORY
-from .files import read_json
 
 
 def count_kills() -> int:
@@ -59,12 +57,15 @@ def explain(bundle: Path, kills_before: int, *, on_cpu: bool, stage: str = "trai
     code = 1
     if on_cpu:
         used_bytes = max((event["memory_bytes"] for event in logged), default=0)
-        code, advice = _reduce_batch(
+        smaller = import_module(".smaller_batch", __package__)
+        code, advice = smaller.reduce_batch(
             run / stage / "batch.json", step, used_bytes, for_memory=for_memory
         )
         files.write_json(run / stage / "exit_code.json", code)
     else:
-        planned_bytes = _read(bundle / "plan.json").get("host_bytes", 0)
+        planned_bytes = 0
+        with suppress(OSError, ValueError):
+            planned_bytes = files.read_json(bundle / "plan.json").get("host_bytes", 0)
         advice = f"{planned_bytes / 2**30:.2f} GiB of host memory were planned"
         if for_memory:
             advice += "; stop other programs that use memory, or use a machine with more"
@@ -72,27 +73,6 @@ def explain(bundle: Path, kills_before: int, *, on_cpu: bool, stage: str = "trai
     sentence = f"{cause}: {advice}; {again}"
     print(f"run.sh: {sentence}", file=sys.stderr, flush=True)
     events.append(run / "stages.jsonl", stage=stage, event="failed", code=code, sentence=sentence)
-
-
-def _reduce_batch(path: Path, step: int, used_bytes: int, *, for_memory: bool) -> tuple[int, str]:
-    """Note the next smaller micro-batch if memory ran out; return an exit code and a sentence.
-
-    `path` is batch.json in the folder of training.
-    """
-    planned_bytes = _read(path.parents[2] / "plan.json").get("memory_bytes", 0)
-    sizes = f"{used_bytes / 2**30:.2f} GiB were used, {planned_bytes / 2**30:.2f} GiB were planned"
-    noted = {"row": 0, "ladder": [], "changes": [], **_read(path)}
-    row, ladder = noted["row"], noted["ladder"]
-    if row + 1 >= len(ladder):
-        return 1, f"{sizes}; set a smaller data.max_length, or stop other programs that use memory"
-    if not for_memory:
-        return 1, f"{sizes}; `train.py --row {row + 1}` trains the same batch in less memory"
-    rows, passes = ladder[row + 1]
-    change = {"step": step, "from": ladder[row], "to": ladder[row + 1]}
-    sizes_bytes = {"held_bytes": used_bytes, "planned_bytes": planned_bytes}
-    changes = [*noted["changes"], {**change, **sizes_bytes}]
-    files.write_json(path, {**noted, "row": row + 1, "changes": changes})
-    return OUT_OF_MEMORY, f"{sizes}; next with {rows} x {passes} passes, the same batch"
 
 
 def _find_checkpoint(run: Path) -> str:
@@ -103,11 +83,3 @@ def _find_checkpoint(run: Path) -> str:
         return "there is no checkpoint yet, so ./run.sh starts training from the beginning"
     last = max(names, key=lambda name: int(name[11:]))
     return f"./run.sh resumes from run/train/checkpoints/{last}"
-
-
-def _read(path: Path) -> dict[str, Any]:
-    """Return the JSON object in a file, or an empty one."""
-    with suppress(OSError, ValueError):
-        found = read_json(path)
-        return found if isinstance(found, dict) else {}
-    return {}

@@ -1,7 +1,7 @@
 """The bundle: every file of the table of artifacts, rendered."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 import yaml
@@ -26,16 +26,17 @@ from ftc.compiler.render.uses import Uses
 __all__ = ["BundleSource", "render_bundle"]
 
 
-#: The parts of a report that only some bundles have, each with the choice (a field of `Uses`) by
-#: which evaluate.py or export.py writes what it describes.
-PARTS: Final[Mapping[str, str]] = {
-    "kept": "regression",
-    "pairs": "compared",
-    "pictures": "vision",
-    "prompts": "form_prompt",
-    "served": "served",
-    "sources": "mixture",
-    "texts": "texts",
+#: The parts of a report that only some bundles have, each with the choice by which evaluate.py or
+#: export.py writes what it describes.
+PARTS: Final[Mapping[str, Callable[[Uses], bool]]] = {
+    "answers": lambda uses: uses.answered or uses.scores or uses.pairs or uses.form_prompt,
+    "kept": lambda uses: uses.regression,
+    "pairs": lambda uses: uses.compared,
+    "pictures": lambda uses: uses.vision,
+    "prompts": lambda uses: uses.form_prompt,
+    "served": lambda uses: uses.served,
+    "sources": lambda uses: uses.mixture,
+    "texts": lambda uses: uses.texts,
 }
 
 
@@ -52,7 +53,9 @@ def render_bundle(source: BundleSource) -> tuple[RenderedFile, ...]:
         for artifact in artifacts
         if artifact.language in ("python", "shell")
     }
-    chosen = [f"report_parts.{name}" for name, choice in PARTS.items() if getattr(uses, choice)]
+    chosen = [f"report_parts.{name}" for name, is_chosen in PARTS.items() if is_chosen(uses)]
+    if uses.cpu:
+        chosen.append("smaller_batch")
     if uses.tracked:
         chosen.append(f"track.tracking_{source.spec.tracking.type}")
     modules = carry_modules(scripts.values(), chosen)

@@ -19,7 +19,7 @@ from ftc.compiler.plan.objective.sampling import (
 from ftc.compiler.plan.plan import Decisions
 from ftc.compiler.plan.search.padding import sorts_rows
 from ftc.compiler.plan.splits import is_weighed
-from ftc.compiler.render.method import keeps_tower, token_tables
+from ftc.compiler.render.method import is_plain, keeps_tower, token_tables
 from ftc.compiler.render.source import BundleSource, sees
 from ftc.compiler.render.trainer import checkpointing_options, schedule_reasons
 from ftc.compiler.render.uses import Uses
@@ -84,6 +84,7 @@ def _model_uses(source: BundleSource) -> dict[str, bool]:
         "unwritten_bos": converted and _leaves_out_bos(facts.tokenizer),
         "hidden_rotation": converted and hides_rotation(facts.model.architecture),
         "drafted": expects_drafts(facts.model.architecture),
+        "plain_model": is_plain(facts.model),
         "wrapped": wrapper is not None and wrapper.loads == "image-text",
         "frozen_tower": spec.method.type == "full" and keeps_tower(source),
         "trains_tower": sees(source) and len(spec.method.parts) > 1,
@@ -176,7 +177,7 @@ def _data_uses(source: BundleSource) -> dict[str, bool]:
 
 
 def _planned_uses(source: BundleSource) -> dict[str, bool]:
-    """Return how the data are compared with the plan: only for local files, which may change.
+    """Return what is compared with the plan: of the data only local files, which may change.
 
     Streamed data and files of the Hub are pinned to the planned commit. `--data` can replace a
     single data set of files.
@@ -187,6 +188,7 @@ def _planned_uses(source: BundleSource) -> dict[str, bool]:
     return {
         "planned_files": planned,
         "exact_lengths": planned and not data.sources and not data.lengths.estimate,
+        "tried_tokenizer": data.round_trip is not None and not data.round_trip.other_rows,
     }
 
 

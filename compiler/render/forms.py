@@ -13,6 +13,8 @@ def form_words(uses: Uses) -> dict[str, Word]:
     words = {"read": _name_reader(uses), "make": _name_maker(uses), "learn": _name_learner(uses)}
     is_labelled = uses.conversations or uses.plain_answers or uses.form_text
     words["show"] = "show_row" if is_labelled else "show_unlabelled"
+    words["row_kind"] = "plain_rows" if uses.raw else "row_kinds"
+    words["check_tokenizer"] = "match_tokenizer" if uses.tried_tokenizer else "check_tokenizer"
     if uses.texts:
         kind = "relevance" if uses.relevance else "vector"
         words |= {"merging": f"{kind}_merging", "judging": f"{kind}_files"}
@@ -21,7 +23,7 @@ def form_words(uses: Uses) -> dict[str, Word]:
     if uses.pairs:
         words |= {"count_pair": f"count_{whole}pair", "whole": str(uses.reward_model)}
     if uses.split or uses.truncate:
-        words["shorten"] = "overlong.split" if uses.split else "overlong.truncate"
+        words["shorten"] = "split_text" if uses.split else "overlong.truncate"
     if uses.compared and uses.truncate:
         words["cut_pair"] = f"cut_{whole}answers"
     if uses.vision:

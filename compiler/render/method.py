@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 
+from ftc.compiler.knowledge.converter import expects_drafts
 from ftc.compiler.knowledge.module_names import ModuleNames, find_module_names
 from ftc.compiler.knowledge.objectives import OBJECTIVES
 from ftc.compiler.knowledge.score_heads import SCORE_HEAD
@@ -23,6 +24,7 @@ from ftc.compiler.plan.method.adapter import (
     trains_head,
 )
 from ftc.compiler.render.source import BundleSource, sees
+from ftc.compiler.resolve.facts import ModelFacts
 
 _BODY: Final = "model"  # where a text model has its layers and its embedding
 _BESIDE_TOWER: Final = "model.language_model"  # where a model with its tower has them
@@ -100,6 +102,16 @@ def keeps_tower(source: BundleSource) -> bool:
     """Return whether the model is loaded with a tower beside the language model."""
     wrapper = wrapper_named(source.facts.model.wrapper)
     return wrapper is not None and (wrapper.keeps_tower or sees(source))
+
+
+def is_plain(model: ModelFacts) -> bool:
+    """Return whether transformers computes every tensor of the model, and saves it as it was.
+
+    Of experts it joins the tensors, so that names can differ.
+    """
+    shape = model.shape
+    known = shape is not None and not shape.experts and not expects_drafts(model.architecture)
+    return known and model.wrapper is None and model.quantized is None and not model.custom_code
 
 
 def _seeing_names(source: BundleSource) -> list[str]:

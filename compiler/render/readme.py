@@ -32,6 +32,7 @@ FOLDERS: Final = {
     "report_parts": "describes in the report what only some runs measure",
     "reports": "writes the report of a run as Markdown and HTML",
     "reward": "computes rewards of answers, and calls tools",
+    "tokenizer": "tries the tokenizer on the rows: what it loses, and what its file says",
     "tokens": "turns rows into tokens, decides which of them are learned, and packs short rows",
     "track": "reports to the experiment tracker",
     "train": "runs training: checkpoints, resuming, signals, memory, the best checkpoint",

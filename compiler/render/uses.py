@@ -37,6 +37,7 @@ class Uses:
     unwritten_bos: bool
     hidden_rotation: bool
     drafted: bool
+    plain_model: bool
     wrapped: bool
     frozen_tower: bool
     vision: bool
@@ -75,6 +76,7 @@ class Uses:
     append_eos: bool
     closes: bool
     raw: bool
+    tried_tokenizer: bool
     loss_on_all: bool
     last_answer: bool
     mask_reasoning: bool

@@ -14,7 +14,7 @@ from ftc.compiler.resolve.image_facts import Pictures, VisionFacts
 from ftc.compiler.resolve.regression_facts import RegressionFile
 from ftc.compiler.resolve.reward_facts import RewardFacts
 from ftc.compiler.resolve.template_facts import OllamaFacts, ReasoningFacts, Unwritten
-from ftc.runtime.prepare.round_trip import RoundTrip
+from ftc.runtime.tokenizer.round_trip import RoundTrip
 from ftc.spec.finding import Finding
 from ftc.spec.sections import FileFormat, Form
 

@@ -12,12 +12,12 @@ Row = Mapping[str, Any]
 class JudgedRows:
     """The file `path`.
 
-    `is_same` compares a row with a `same_tokens.Vocabulary`, by default as a conversation: see
-    row_kinds. Of `is_split` rows only the first piece of a text has the text. `count` adds numbers
+    `is_same` compares a row with a `same_tokens.Vocabulary`: that of conversations, row_kinds or
+    plain_rows. Of `is_split` rows only the first piece of a text has the text. `count` adds numbers
     to tokens.json, from a vocabulary and the rows.
     """
 
     path: Path
-    is_same: Callable[[Any, Row], bool] | None = None
+    is_same: Callable[[Any, Row], bool]
     is_split: bool = False
     count: Callable[[Any, Sequence[Row]], dict[str, int]] | None = None

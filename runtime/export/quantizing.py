@@ -20,7 +20,6 @@ from ..llama_cpp.converter import Converter
 from ..run import Run
 from ..stages import Identity
 from . import gguf_report
-from .whole_weights import check_weights
 
 Matrix = Mapping[bytes, Any]
 
@@ -60,7 +59,6 @@ def write_files(job: Job, identity: Identity, metric: str | None = None) -> None
     for leftover in out.glob("unfinished-*"):
         shutil.rmtree(leftover)
     with tempfile.TemporaryDirectory(prefix="unfinished-", dir=out) as folder:
-        check_weights(run, run.folder / "merged")
         source = Path(folder) / "source.gguf"
         how = "convert_hf_to_gguf.py", run.folder / "merged", "--outtype", "auto"
         job.converter.convert(run, *how, into=source)

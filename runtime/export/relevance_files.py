@@ -15,7 +15,6 @@ import numpy as np
 from ..evaluate import candidates
 from ..stages import Identity
 from .vector_files import MOST_OTHER, NAMED, Job, open_file, read_tokens, write_judged
-from .whole_weights import check_weights
 
 __all__ = ["Job", "write_files"]
 
@@ -37,7 +36,6 @@ def write_files(job: Job, identity: Identity) -> None:
     from ..models import relevance  # noqa: PLC0415 - slow, and who only reads a file needs it not
 
     merged = job.run.folder / "merged"
-    check_weights(job.run, merged)
     model = relevance.load(merged, **job.loading)
     pairs = candidates.list_pairs(job.run.read_rows(job.rows))
     read = (model.preprocess([list(pair)])["input_ids"][0].tolist() for pair in pairs)

@@ -11,6 +11,7 @@ from typing import Any
 
 from jinja2 import TemplateError
 
+from ..compare.conversations import render
 from ..compare.judged_rows import Row
 from ..read.rows import before_answer
 
@@ -44,7 +45,7 @@ def needs_objects(vocabulary: Any, row: Row) -> bool:
     for call in calls:
         call["arguments"] = json.dumps(call["arguments"], ensure_ascii=False)
     try:
-        text = vocabulary.render(asked, row["tools"], answering=True)
+        text = render(vocabulary, asked, row["tools"], answering=True)
     except (ValueError, TemplateError, TypeError):
         return True
     return bool(vocabulary.encode(text) != row["prompt_ids"])
@@ -56,4 +57,4 @@ def leave_out(vocabulary: Any, row: Row) -> tuple[list[Mapping[str, Any]], list[
     plain = list(takewhile(lambda t: t["role"] != "tool" and not t.get("tool_calls"), asked))
     while plain[-1]["role"] != "user":
         plain.pop()
-    return plain, vocabulary.encode(vocabulary.render(plain, None, answering=True))
+    return plain, vocabulary.encode(render(vocabulary, plain, None, answering=True))

@@ -22,7 +22,6 @@ from ..llama_cpp.converter import Converter
 from ..llama_cpp.gguf_file import quantize
 from ..run import Run
 from ..stages import Identity
-from .whole_weights import check_weights
 
 #: The least cosine of a vector by type: 16-bit rounding, and rounding to 8 bits in blocks of 32.
 BOUNDS: Final[Mapping[str, float]] = {"F16": 0.999, "BF16": 0.999, "Q8_0": 0.99}
@@ -61,7 +60,6 @@ def write_files(job: Job, identity: Identity) -> None:
     from ..models import vectors  # noqa: PLC0415 - slow, and who only reads a file needs it not
 
     merged = job.run.folder / "merged"
-    check_weights(job.run, merged)
     model = vectors.load(merged, **job.loading)
     texts = list_texts(job.run.read_rows(job.rows), vectors.list_prompts(model))
     expected = Expected(

@@ -3,7 +3,8 @@
 The result is compared with the trained model on a few rows of the training split before it takes
 the place of an earlier one. `whole_merging` is for full fine-tunes, `adapter_merging` for LoRA.
 
-`language_model` keeps the layout of the base; `scored_rows` is for models with a new head.
+`plain_model` saves a language model, and `language_model` one whose base has more tensors than
+transformers computes; `scored_rows` is for models with a new head.
 """
 
 import shutil

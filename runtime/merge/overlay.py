@@ -16,13 +16,9 @@ import torch
 
 from ..files import read_json, write_json
 from .safetensors_files import DTYPES, INDEX, Weights, read_weights, write_file
+from .trained_config import TEXT, TRAINED_KEYS, write_config
 
-CONFIG: Final = "config.json"
 GENERATION: Final = "generation_config.json"
-#: What training may change in config.json, beside the type of the weights.
-TRAINED_KEYS: Final = ("vocab_size", "bos_token_id", "eos_token_id", "pad_token_id")
-_TYPE_KEYS: Final = ("dtype", "torch_dtype")
-_TEXT: Final = "text_config"
 
 
 class NoPlaceError(LookupError):
@@ -52,8 +48,8 @@ def read_change(model: Any, before: Mapping[str, Any], *, dtype: str) -> Change:
     embedding, head = model.get_input_embeddings().weight, model.get_output_embeddings().weight
     names = [*model.named_parameters(remove_duplicate=False)]
     after = model.config.to_dict()
-    if _TEXT in before and _TEXT not in after:  # the text model of a wrapper was loaded alone
-        after = {**before, _TEXT: after}
+    if TEXT in before and TEXT not in after:  # the text model of a wrapper was loaded alone
+        after = {**before, TEXT: after}
     return Change(
         before=before,
         after=after,
@@ -89,7 +85,7 @@ def overlay(saved: Path, base: Path, into: Path, change: Change) -> tuple[int, i
 
     replaced = sum(write_file(old, file, into, forms=forms, find=find) for file in old.files)
     _write_index(old, into)
-    _write_config(base, into, change, is_cast=is_cast)
+    write_config(base, into, change.before, change.after, dtype=change.dtype, is_cast=is_cast)
     _write_generation(saved, base, into)
     return replaced, len(old.entries)
 
@@ -171,21 +167,6 @@ def _write_index(old: Weights, into: Path) -> None:
 
 def _size(weights: Weights) -> int:
     return sum(entry.size for entry in weights.entries.values())
-
-
-def _write_config(base: Path, into: Path, change: Change, *, is_cast: bool) -> None:
-    shutil.copyfile(base / CONFIG, into / CONFIG)
-    config = read_json(base / CONFIG)
-    sections: list[tuple[Any, Any, Any]] = [(config, change.before, change.after)]
-    if _TEXT in config:
-        sections.append((config[_TEXT], change.before[_TEXT], change.after[_TEXT]))
-    for section, before, now in sections:
-        section |= {key: now.get(key) for key in TRAINED_KEYS if now.get(key) != before.get(key)}
-        section |= {key: change.dtype for key in _TYPE_KEYS if key in section}
-    if is_cast and config.keys().isdisjoint(_TYPE_KEYS):
-        config["dtype"] = change.dtype
-    if config != read_json(base / CONFIG):
-        write_json(into / CONFIG, config)
 
 
 def _write_generation(saved: Path, base: Path, into: Path) -> None:

@@ -14,7 +14,6 @@ from typing import Final
 from ..run import Run
 
 ROWS_TOLERANCE: Final = 0.02  # a larger difference changes steps, warmup and evaluations
-TOKENS_TOLERANCE: Final = 0.25  # a larger difference changes memory, packing and time
 _AGAIN: Final = (
     "compile again with `ftc compile --update`, or pass --changed-data to use these data"
 )
@@ -43,19 +42,10 @@ class Planned:
                 self.run.say(f"warning: {said}: {counts}; steps and schedule still fit")
             else:
                 counts = f"steps, warmup and evaluations are planned for {then:,} rows, now {now:,}"
-                self._warn_or_stop(f"{said}: {counts}")
+                self.warn_or_stop(f"{said}: {counts}")
 
-    def check_lengths(self, lengths: Sequence[int], *, planned_p95: int) -> None:
-        """End the stage if the rows of a changed file are much longer or shorter than planned.
-
-        `lengths` are in tokens, `planned_p95` is their 95th percentile in the plan.
-        """
-        found = sorted(lengths)[(len(lengths) - 1) * 95 // 100]
-        if self.changed and abs(found - planned_p95) > TOKENS_TOLERANCE * planned_p95:
-            said = f"95% of the rows have at most {found:,} tokens, {planned_p95:,} in the plan"
-            self._warn_or_stop(f"{self.changed[0][1].name} has changed: {said}")
-
-    def _warn_or_stop(self, sentence: str) -> None:
+    def warn_or_stop(self, sentence: str) -> None:
+        """End the stage with a sentence, or only print it if the difference is intended."""
         if not self.is_intended:
             self.run.stop(f"{sentence}: {_AGAIN}")
         self.run.say(f"warning: {sentence}")

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain, compress
 from pathlib import Path
-from typing import IO, Any, Final
+from typing import IO, Any
 
 import numpy as np
 import pyarrow as pa
@@ -24,8 +24,6 @@ from ..read.rows import DataError
 from ..run import Run
 from .records import Chunk, RowWork, Source
 from .workers import Workers
-
-MARGIN: Final = 0.01  # share of the rows that may be over-long beyond the share in the plan
 
 
 @dataclass(slots=True, kw_only=True)
@@ -155,23 +153,6 @@ def make_records(run: Run, workers: Workers, work: RowWork, rows: Rows, *, folde
         found_changes = {what: len(numbers) for what, numbers in rows.changes.items() if numbers}
         run.stop(f"no row is left of {len(rows.wanted):,}: {found_changes}")
     return records
-
-
-def check_lengths(run: Run, records: Records, *, max_length: int, planned_share: float) -> None:
-    """End the stage if clearly more rows are over-long than the plan says.
-
-    `planned_share` is the share of the rows in the plan. The rows may be a sample, so three
-    standard errors more are no surprise.
-    """
-    lengths = records.lengths
-    overlong = int((np.asarray(lengths) > max_length).sum())
-    chance = 3 * (planned_share / len(lengths)) ** 0.5
-    if overlong > (planned_share + MARGIN + chance) * len(lengths):
-        run.stop(
-            f"{overlong:,} of {len(lengths):,} rows are longer than {max_length} tokens,"
-            f" the longest has {max(lengths):,}, and the plan said {planned_share:.1%} of rows:"
-            " set data.max_length in the spec and compile again"
-        )
 
 
 def write_splits(folder: Path, records: Records, splits: Mapping[str, Sequence[int]]) -> None:

@@ -84,8 +84,9 @@ class RowWork:
     """The settings of the work on rows; processes get it when they are started.
 
     `make` returns the records of a group of rows. `count` counts the tokens of a record. `shorten`
-    is a function of `overlong` for a record that has more than `max_length`; without it the record
-    is left out. `strip` is that of `reasoned_chats`, if answers lose the reasoning before them.
+    is `overlong.truncate` or `text_records.split_text` for a record that has more than
+    `max_length`; without it the record is left out. `strip` is that of `reasoned_chats`, if answers
+    lose the reasoning before them.
     `keep_answers` is set if the answers are labels, which are counted.
     """
 

@@ -34,13 +34,13 @@ def write_card(job: Job, results: Results, files: Mapping[str, Path]) -> Parts:
         parts += report_results.describe_test(results)
     parts += report_results.describe_validation(results.read("train/curve.json"))
     if "curve.png" in files:
-        parts.append(page.Figure(file="curve.png", title="The curve of the training", svg=""))
+        parts.append(page.Figure(file="curve.png", title="The curve of the training"))
     parts += _say_use(job, results, files)
     parts += _describe_data(job, results)
     parts += _describe_licences(job)
     parts += describe_files(results)
     if "quality.png" in files:
-        parts.append(page.Figure(file="quality.png", title="The GGUF files", svg=""))
+        parts.append(page.Figure(file="quality.png", title="The GGUF files"))
     parts += _list_decisions(results)
     parts += report_making.list_versions(results)
     return parts + report_making.list_hashes(results)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from ..reports import page
+from .answers import halve
 
 
 def divide(
@@ -14,4 +14,4 @@ def divide(
     columns["base_said"] = "before training"
     is_reward = "reward" in rows[0]
     rows.sort(key=lambda row: row["reward"] if is_reward else -row["divergence"])
-    return page.halve(rows), columns
+    return halve(rows), columns

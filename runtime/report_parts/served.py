@@ -4,15 +4,16 @@ from collections.abc import Sequence
 
 from ..reports import page
 from ..reports.page import Parts
-from ..reports.report_files import Numbers, list_answers, list_fidelity
-from ..reports.results import Results
+from ..reports.report_files import Numbers, list_fidelity
+from ..reports.results import Results, load_part
 
 
 def describe_folders(folders: Sequence[Numbers], results: Results) -> Parts:
     """Return the tables of the folders for vLLM, and how they were made."""
     parts: Parts = [page.Heading(text="Folders for vLLM and SGLang against the trained model")]
     if all("asked_rows" in entry for entry in folders):
-        parts += list_answers(folders, str(results.decided["metric"]))
+        metric = str(results.decided["metric"])
+        parts += load_part("answers").list_answers(folders, metric)
     parts += list_fidelity(folders)
     cells = [
         [

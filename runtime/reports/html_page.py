@@ -26,7 +26,7 @@ th { background: var(--band); }
 .number { overflow-wrap: normal; text-align: right; }
 pre { background: var(--band); overflow-x: auto; padding: .8rem; }
 figure { margin: 0; }
-figure svg { height: auto; max-width: 100%; width: 50rem; }
+figure img { height: auto; max-width: 100%; width: 50rem; }
 td img { max-width: 12rem; }
 """
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
@@ -53,8 +53,9 @@ def _write(part: Part, folder: Path) -> str:
             return f"<p{kind}>{escape(as_line(text))}</p>"
         case Code(text=text):
             return f"<pre><code>{escape(text)}</code></pre>"
-        case Figure(title=title, svg=svg):
-            return f'<figure role="img" aria-label="{escape(as_line(title))}">{svg}</figure>'
+        case Figure(file=file, title=title):
+            source = _embed(folder / file)
+            return f'<figure><img alt="{escape(as_line(title))}" src="{source}"></figure>'
         case Table():
             return _write_table(part, folder)
 

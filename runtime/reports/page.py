@@ -42,11 +42,10 @@ class Code:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figure:
-    """A picture: a file beside the page, and the same as SVG for a page of one file."""
+    """A picture: a file beside the page."""
 
     file: str
     title: str
-    svg: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,19 +105,6 @@ def changed(ends: Sequence[float] | None, *, share: bool = False) -> str:
     return " to ".join(f"{100 * end:+.1f}" if share else f"{end:+.4f}" for end in ends)
 
 
-def spread(rows: Sequence[Any], most: int) -> list[Any]:
-    """Return at most `most` rows, evenly spaced."""
-    count = min(most, len(rows))
-    return [rows[place * len(rows) // count] for place in range(count)]
-
-
-def halve(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[Mapping[str, Any]]]:
-    """Return the worse and the better half of the answers, each under its heading."""
-    middle = len(rows) // 2
-    titles = "The worse half of the answers", "The better half of the answers"
-    return dict(zip(titles, (list(rows[:middle]), list(rows[middle:])), strict=True))
-
-
 # -----------------------------------------------------------------------------
 # Tables
 
@@ -149,36 +135,3 @@ def comparison(judged: Mapping[str, Any], words: Mapping[str, str]) -> Parts:
     return table(
         ("metric", "rows", before, "trained", interval, "change", interval, "verdict"), cells
     )
-
-
-def by_label(labels: Sequence[Mapping[str, Any]], most: int, place: str) -> Parts:
-    """Return a table of the first labels, which are the worst; `place` names the file of all."""
-    cells = [
-        [
-            shorten(entry["label"], 60),
-            *(number(entry[name], share=True) for name in ("precision", "recall", "f1")),
-            f"{entry['support']:,}",
-        ]
-        for entry in labels[:most]
-    ]
-    parts = table(("label", "precision", "recall", "F1", "rows"), cells)
-    if len(labels) > most:
-        said = f"These are the {most} worst of {len(labels):,} labels; all are in {place}."
-        parts.append(Paragraph(text=said))
-    return parts
-
-
-def samples(
-    title: str, rows: Sequence[Mapping[str, Any]], columns: Mapping[str, str], most: int
-) -> Parts:
-    """Return a heading and a table of a few rows, or nothing without rows.
-
-    `columns` maps each name in the rows to its title. A long prompt is shown by its end.
-    """
-    if not rows:
-        return []
-    cells = [
-        [shorten(row[name], end=name == "prompt") for name in columns] for row in spread(rows, most)
-    ]
-    heading = Heading(text=f"{title}: {len(rows):,}")
-    return [heading, *table(list(columns.values()), cells, left=len(columns))]

@@ -12,7 +12,7 @@ from .html_page import to_html
 from .markdown_page import to_markdown
 from .page import Parts
 from .report_files import describe_files
-from .results import Results, read_results
+from .results import Results, load_part, read_results
 
 
 def write_report(run: Run) -> None:
@@ -40,8 +40,8 @@ def describe_run(results: Results) -> Parts:
         parts += report_results.describe_validation(results.read("train/curve.json"))
         parts += report_results.draw_training(results)
     parts += describe_files(results)
-    if is_judged:
-        parts += report_results.list_samples(results)
+    if is_judged and (rows := results.read_rows("predictions.jsonl")):
+        parts += load_part("answers").list_samples(results, rows)
     if "prepare" in results.records:
         parts += report_making.describe_data(results)
     if is_trained:

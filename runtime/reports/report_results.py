@@ -1,7 +1,6 @@
 """The part of a report about how good a model is: metrics, curve, labels and sample answers."""
 
 from collections.abc import Mapping
-from functools import partial
 
 from ..metric import metrics
 from . import curve as curves
@@ -9,8 +8,6 @@ from . import page
 from .page import Parts
 from .results import Numbers, Results, load_part
 
-SHOWN_LABELS = 15  # the worst; all are in run/evaluate/labels.jsonl
-SHOWN_ANSWERS = 4  # of each kind; all are in run/evaluate/predictions.jsonl
 PER_ROW = {
     "classification",
     "reward",
@@ -22,7 +19,6 @@ PER_ROW = {
     "embed",
     "rerank",
 }  # objectives with a loss per row
-GRADED = {"rouge_l", "chrf"}  # metrics by which an answer is neither right nor wrong
 
 INTERVALS = (
     "Intervals of shares are Wilson's, all others bootstrapped over the rows; those of a change are"
@@ -48,24 +44,14 @@ def describe_test(results: Results) -> Parts:
     if "run/evaluate/regression.json" in results.records["evaluate"].read["outputs"]:
         parts += load_part("kept").describe_kept(results.read("evaluate/regression.json"))
     if labels := results.read_rows("labels.jsonl"):
-        parts.append(page.Heading(text="Labels, the worst first"))
-        parts += page.by_label(labels, SHOWN_LABELS, "run/evaluate/labels.jsonl")
+        parts += load_part("answers").list_labels(labels)
     return parts
 
 
 def _describe_chance(judged: Numbers) -> Parts:
     """Return what an answer without understanding would reach."""
-    if "majority_verdict" in judged:
-        answers = next(iter(judged["judged"].values()))
-        text = (
-            f"The most common answer of the training split is right in"
-            f" {judged['majority_class']:.1%} of these rows, a random label in"
-            f" {judged['chance']:.1%}. Against the most common answer, the accuracy of the trained"
-            f" model is {judged['majority_verdict']}. Of {answers:,} answers"
-            f" {judged['other_answers']:,} are no label."
-        )
-    elif "labels" in judged:
-        text = f"A random label would be right in {judged['chance']:.1%} of these rows."
+    if "labels" in judged:
+        text = load_part("answers").describe_chance(judged)
     elif "bm25_verdict" in judged:
         text = load_part("texts").describe_chance(judged)
     elif "chance" in judged:
@@ -92,35 +78,6 @@ def describe_validation(curve: Numbers) -> Parts:
     return parts
 
 
-def list_samples(results: Results) -> Parts:
-    """Return some rows of the test split, the good ones apart from the bad ones."""
-    rows = results.read_rows("predictions.jsonl")
-    if not rows:
-        return []
-    if "chosen" in rows[0]:
-        groups, columns = load_part("pairs").divide(rows)
-    elif "answer" not in rows[0]:
-        groups, columns = load_part("prompts").divide(rows)
-    else:
-        columns = {"prompt": "text", "answer": "label", "said": "trained model"}
-        if "base_said" in rows[0]:
-            columns |= {"prompt": "end of the prompt", "answer": "right answer"}
-            columns["base_said"] = "before training"
-        groups = {
-            "Wrong answers": [row for row in rows if row["score"] == 0],
-            "Right answers": [row for row in rows if row["score"] == 1],
-        }
-        if results.decided.get("metric") in GRADED:
-            rows.sort(key=lambda row: row["score"])
-            groups = page.halve(rows)
-    parts: Parts = []
-    for title, group in groups.items():
-        parts += page.samples(title, group, columns, SHOWN_ANSWERS)
-    if seen := [row for row in rows if row.get("pictures")]:
-        parts += load_part("pictures").list_pictures(seen)
-    return parts
-
-
 def draw_training(results: Results) -> Parts:
     """Draw run/curve.png, and return the figure."""
     curve = results.read("train/curve.json")
@@ -130,14 +87,12 @@ def draw_training(results: Results) -> Parts:
     kind = objective.get("type", "sft") if isinstance(objective, Mapping) else objective
     title = f"{'Loss' if is_loss else 'Mean reward'} during training"
     unit = "loss per row" if kind in PER_ROW else "loss per token (nats)"
-    draw = partial(
-        curves.draw_curve,
+    figure = curves.draw_curve(
         {"training": curve[trained], "validation": curve.get(validated, ())},
         title=title,
         unit=unit if is_loss else "mean reward",
         kept=curve.get("best_step"),
         is_loss=is_loss,
     )
-    draw().savefig(results.run.folder / "curve.png", dpi=120)
-    svg = curves.to_svg(draw(ink=curves.INK))
-    return [page.Heading(text="Curve"), page.Figure(file="curve.png", title=title, svg=svg)]
+    figure.savefig(results.run.folder / "curve.png", dpi=120)
+    return [page.Heading(text="Curve"), page.Figure(file="curve.png", title=title)]

@@ -1,4 +1,4 @@
-"""Turns rows into tokens and labels without a chat template."""
+"""Turns prompts and answers into tokens and labels without a chat template."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -6,19 +6,6 @@ from typing import Any
 from ..read.rows import Turns, add_system
 from .encoding import Encoder, Tokens
 from .masking import NOT_LEARNED, join_prompt
-
-
-def make_texts(group: Sequence[Turns], *, encoder: Encoder) -> list[dict[str, Any]]:
-    """Return the record of each plain text: its tokens, all of them learned, and the text."""
-    texts = [turns[0][1] for turns in group]
-    found = encoder.encode_marked(texts)
-    for ids in found:
-        if ids[-1] != encoder.eos:
-            ids.append(encoder.eos)
-    return [
-        {"input_ids": ids, "labels": ids, "prompt": text}
-        for ids, text in zip(found, texts, strict=True)
-    ]
 
 
 def make_answers(

@@ -8,7 +8,7 @@ from ftc.compiler.checks.rule import Problem, problem, rule
 from ftc.compiler.checks.rule_input import Case
 from ftc.compiler.knowledge.objectives import compares_texts
 from ftc.compiler.knowledge.tokenizer_classes import find_class_steps, find_loaded_class
-from ftc.runtime.prepare.round_trip import SEPARATORS
+from ftc.runtime.tokenizer.round_trip import SEPARATORS
 
 _ANY_CLASS: Final = "PreTrainedTokenizerFast"  # takes `tokenizer.json` as it is saved
 _FEW_ROWS: Final = 0.01  # share of the rows of which no rule speaks

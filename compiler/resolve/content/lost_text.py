@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from ftc.compiler.resolve.model.tokenizer_files import LoadedTokenizer
 from ftc.compiler.resolve.rows.example import Example
 from ftc.compiler.resolve.tokenizer.conversion import loaded_as
-from ftc.runtime.prepare.round_trip import RoundTrip, compare_rows
+from ftc.runtime.tokenizer.round_trip import RoundTrip, compare_rows
 
 if TYPE_CHECKING:  # slow to import, and always loaded where this is called
     from tokenizers import Tokenizer

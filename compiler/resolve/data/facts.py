@@ -81,7 +81,7 @@ from ftc.compiler.resolve.rows.roles import (
 )
 from ftc.compiler.resolve.rows.table import TableFile, inspect_file
 from ftc.compiler.resolve.tokenizer.facts import reload_tokenizer
-from ftc.runtime.prepare.round_trip import RoundTrip
+from ftc.runtime.tokenizer.round_trip import RoundTrip
 from ftc.spec.finding import Finding
 from ftc.spec.salvage import known_or_none
 from ftc.spec.sections import Spec

@@ -91,7 +91,21 @@ def test_a_bundle_carries_the_parts_of_its_report(build_known: BuildKnown) -> No
     """Those that describe what its own stages measure, and no other."""
     served = {"/spec/export/vllm": ["FP8_DYNAMIC"]}
 
-    for edits, parts in (({}, set()), (served, {"__init__", "served"})):
+    unmeasured = {"/spec/training/evaluation/metric": "none"}
+    always = {"__init__", "answers"}
+    for edits, parts in ((unmeasured, set()), ({}, always), (served, always | {"served"})):
         carried_paths = map(Path, render(build_known, edits))
         assert parts == {path.stem for path in carried_paths if path.parent.name == "report_parts"}
     assert set(PARTS) == {path.stem for path in (FOLDER / "report_parts").glob("[a-z]*.py")}
+
+
+def test_a_bundle_merges_in_the_shortest_way(build_known: BuildKnown) -> None:
+    """The layout of the base is only kept where transformers does not compute or save all of it."""
+    drafted = {"/facts/model/architecture": "Qwen3NextForCausalLM"}
+    quantized = {"/facts/model/quantized": "fp8"}
+    own = {"/facts/model/custom_code": True}
+
+    for edits, is_plain in (({}, True), (drafted, False), (quantized, False), (own, False)):
+        names = {Path(path).name for path in render(build_known, edits)}
+        assert ("plain_model.py" in names) == is_plain
+        assert ("overlay.py" in names) != is_plain

@@ -12,7 +12,7 @@ from ftc.compiler.resolve.content.lost_text import add_round_trips, try_round_tr
 from ftc.compiler.resolve.model.tokenizer_files import load_tokenizer, read_tokenizer_config
 from ftc.compiler.resolve.rows.example import Example
 from ftc.compiler.resolve.tokenizer.conversion import find_class, loaded_as
-from ftc.runtime.prepare.round_trip import RoundTrip
+from ftc.runtime.tokenizer.round_trip import RoundTrip
 from tests.runtime.compare.test_same_tokens import TEMPLATE
 from tests.tiny_tokenizers import byte_level_tokenizer, sentencepiece_tokenizer
 

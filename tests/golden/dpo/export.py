@@ -70,15 +70,15 @@ options = {"revision": MODEL_REVISION} if args.model == MODEL else {}
 identity = run.identify(args.model, trained, TRAIN_ROWS)
 if not run.is_done(identity):  # torch is imported only if there is something to do
     from runtime.merge.adapter_merging import merge_adapter
-    from runtime.merge.language_model import LANGUAGE_MODEL
     from runtime.merge.merging import Job
+    from runtime.merge.plain_model import PLAIN_MODEL
 
     job = Job(
         run=run,
         base=args.model,
         dtype=DTYPE,
         options=options,
-        kind=LANGUAGE_MODEL,
+        kind=PLAIN_MODEL,
     )
     merge_adapter(job)
     run.mark_done(identity, MERGED)

@@ -15,15 +15,17 @@ from pathlib import Path
 from transformers import AutoTokenizer
 
 from runtime.prepare.data_report import write_report
+from runtime.prepare.lengths import check_lengths
 from runtime.prepare.planned import Planned, find_changed
-from runtime.prepare.preparing import check_lengths, make_records, scan, start_workers, write_splits
+from runtime.prepare.preparing import make_records, scan, start_workers, write_splits
 from runtime.prepare.records import RowWork, Source
 from runtime.prepare.splitting import divide
-from runtime.prepare.tokenizer_check import check_tokenizer, find_tokenizer_file
 from runtime.prepare.unlabelled_rows import show_unlabelled
 from runtime.read.compared_rows import read_pair
 from runtime.read.json_files import parse_lines, read_jsonl
 from runtime.run import Run
+from runtime.tokenizer.saved_tokenizer import find_tokenizer_file
+from runtime.tokenizer.tokenizer_check import check_tokenizer
 from runtime.tokens.compared_records import count_pair, make_pairs
 from runtime.tokens.encoding import Encoder
 

@@ -12,7 +12,7 @@ import argparse
 from pathlib import Path
 
 import runtime.metric.numeric_match as metric
-from runtime.compare import reference
+from runtime.compare import conversations, reference
 from runtime.compare.judged_rows import JudgedRows
 from runtime.export import gguf_answers
 from runtime.llama_cpp import converter
@@ -76,15 +76,15 @@ options = {"revision": MODEL_REVISION} if args.model == MODEL else {}
 identity = run.identify(args.model, trained, TRAIN_ROWS)
 if not run.is_done(identity):  # torch is imported only if there is something to do
     from runtime.merge.adapter_merging import merge_adapter
-    from runtime.merge.language_model import LANGUAGE_MODEL
     from runtime.merge.merging import Job
+    from runtime.merge.plain_model import PLAIN_MODEL
 
     job = Job(
         run=run,
         base=args.model,
         dtype=DTYPE,
         options=options,
-        kind=LANGUAGE_MODEL,
+        kind=PLAIN_MODEL,
     )
     merge_adapter(job)
     run.mark_done(identity, MERGED)
@@ -115,6 +115,7 @@ converters = converter.Converter(
 inputs = [converter.find_version(), *converters.list_sources(run)]
 rows = JudgedRows(
     path=JUDGED_ROWS,
+    is_same=conversations.is_same,
 )
 
 # -----------------------------------------------------------------------------

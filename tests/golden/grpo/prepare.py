@@ -15,14 +15,16 @@ from pathlib import Path
 from transformers import AutoTokenizer
 
 from runtime.prepare.data_report import show_row, write_report
+from runtime.prepare.lengths import check_lengths
 from runtime.prepare.planned import Planned, find_changed
-from runtime.prepare.preparing import check_lengths, make_records, scan, start_workers, write_splits
+from runtime.prepare.preparing import make_records, scan, start_workers, write_splits
 from runtime.prepare.records import RowWork, Source
 from runtime.prepare.splitting import divide
-from runtime.prepare.tokenizer_check import check_tokenizer, find_tokenizer_file
 from runtime.read.json_files import parse_lines, read_jsonl
 from runtime.read.text_rows import read_texts
 from runtime.run import Run
+from runtime.tokenizer.saved_tokenizer import find_tokenizer_file
+from runtime.tokenizer.tokenizer_check import check_tokenizer
 from runtime.tokens.chat_records import learn_last_answer, make_chats
 from runtime.tokens.encoding import Encoder
 

@@ -11,7 +11,7 @@ run/vllm. A result that differs too much from the trained model is renamed, and 
 import argparse
 from pathlib import Path
 
-from runtime.compare import reference
+from runtime.compare import conversations, reference
 from runtime.compare.judged_rows import JudgedRows
 from runtime.llama_cpp import converter
 from runtime.reports.report import write_report
@@ -69,15 +69,15 @@ options = {"revision": MODEL_REVISION} if args.model == MODEL else {}
 identity = run.identify(args.model, trained, TRAIN_ROWS)
 if not run.is_done(identity):  # torch is imported only if there is something to do
     from runtime.merge.adapter_merging import merge_adapter
-    from runtime.merge.language_model import LANGUAGE_MODEL
     from runtime.merge.merging import Job
+    from runtime.merge.plain_model import PLAIN_MODEL
 
     job = Job(
         run=run,
         base=args.model,
         dtype=DTYPE,
         options=options,
-        kind=LANGUAGE_MODEL,
+        kind=PLAIN_MODEL,
     )
     merge_adapter(job)
     run.mark_done(identity, MERGED)
@@ -106,6 +106,7 @@ converters = converter.Converter(
 inputs = [converter.find_version(), *converters.list_sources(run)]
 rows = JudgedRows(
     path=JUDGED_ROWS,
+    is_same=conversations.is_same,
 )
 
 # -----------------------------------------------------------------------------

@@ -16,18 +16,20 @@ from transformers import AutoTokenizer
 
 from runtime.files import write_json
 from runtime.prepare.data_report import show_row, write_report
+from runtime.prepare.lengths import check_lengths
 from runtime.prepare.limiting import limit_sources
 from runtime.prepare.mixture import Report, mix, name_sources
 from runtime.prepare.planned import Planned, find_changed
-from runtime.prepare.preparing import check_lengths, make_records, scan, start_workers, write_splits
+from runtime.prepare.preparing import make_records, scan, start_workers, write_splits
 from runtime.prepare.records import RowWork
 from runtime.prepare.sources import open_source
 from runtime.prepare.splitting import divide
-from runtime.prepare.tokenizer_check import check_tokenizer, find_tokenizer_file
 from runtime.read.chat_rows import read_chat
 from runtime.read.instruction_rows import read_instruction
 from runtime.read.text_rows import read_texts
 from runtime.run import Run
+from runtime.tokenizer.saved_tokenizer import find_tokenizer_file
+from runtime.tokenizer.tokenizer_check import check_tokenizer
 from runtime.tokens.chat_labels import learn_every_answer
 from runtime.tokens.chat_records import make_chats
 from runtime.tokens.encoding import Encoder

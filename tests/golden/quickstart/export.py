@@ -12,7 +12,7 @@ import argparse
 from pathlib import Path
 
 import runtime.metric.accuracy as metric
-from runtime.compare import reference
+from runtime.compare import conversations, reference
 from runtime.compare.judged_rows import JudgedRows
 from runtime.export import gguf_answers
 from runtime.llama_cpp import converter
@@ -75,15 +75,15 @@ run.begin()
 run.check_inputs("train")
 identity = run.identify(args.model, trained, TRAIN_ROWS)
 if not run.is_done(identity):  # torch is imported only if there is something to do
-    from runtime.merge.language_model import LANGUAGE_MODEL
     from runtime.merge.merging import Job
+    from runtime.merge.plain_model import PLAIN_MODEL
     from runtime.merge.whole_merging import cast_weights
 
     job = Job(
         run=run,
         base=args.model,
         dtype=DTYPE,
-        kind=LANGUAGE_MODEL,
+        kind=PLAIN_MODEL,
     )
     cast_weights(job)
     run.mark_done(identity, MERGED)
@@ -114,6 +114,7 @@ converters = converter.Converter(
 inputs = [converter.find_version(), *converters.list_sources(run)]
 rows = JudgedRows(
     path=JUDGED_ROWS,
+    is_same=conversations.is_same,
 )
 
 # -----------------------------------------------------------------------------

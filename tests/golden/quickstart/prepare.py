@@ -15,14 +15,16 @@ from pathlib import Path
 from transformers import AutoTokenizer
 
 from runtime.prepare.data_report import show_row, write_report
+from runtime.prepare.lengths import check_lengths, check_planned_lengths
 from runtime.prepare.planned import Planned, find_changed
-from runtime.prepare.preparing import check_lengths, make_records, scan, start_workers, write_splits
+from runtime.prepare.preparing import make_records, scan, start_workers, write_splits
 from runtime.prepare.records import RowWork, Source
 from runtime.prepare.splitting import divide
-from runtime.prepare.tokenizer_check import check_tokenizer, find_tokenizer_file
 from runtime.read.csv_files import read_csv
 from runtime.read.text_rows import read_texts
 from runtime.run import Run
+from runtime.tokenizer.saved_tokenizer import find_tokenizer_file
+from runtime.tokenizer.tokenizer_match import match_tokenizer
 from runtime.tokens.chat_records import learn_last_answer, make_chats
 from runtime.tokens.encoding import Encoder
 
@@ -105,7 +107,7 @@ rows.drop_copies()
 plan.check_rows(rows.count_wanted())
 records = make_records(run, workers, work, rows, folder=OUT)
 check_lengths(run, records, max_length=MAX_LENGTH, planned_share=OVERLONG_SHARE)
-plan.check_lengths(records.lengths, planned_p95=PLANNED_P95)
+check_planned_lengths(plan, records.lengths, planned_p95=PLANNED_P95)
 
 # -----------------------------------------------------------------------------
 # Split: rows with the same prompt stay together
@@ -117,7 +119,7 @@ splits = divide(records, SHARES, seed=SEED, stratify=True, by_source=False)
 
 write_splits(OUT, records, splits)
 saved = find_tokenizer_file(args.model)
-round_trip = check_tokenizer(run, tokenizer, saved, records, seed=SEED)
+round_trip = match_tokenizer(run, tokenizer, saved, records, seed=SEED)
 tables = write_report(OUT, rows, records, splits, round_trip=round_trip, count_labels=True)
 run.say(tables)
 for name in ("train", *SHARES):

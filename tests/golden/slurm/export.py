@@ -42,8 +42,8 @@ run.check_inputs("train")
 options = {"revision": MODEL_REVISION} if args.model == MODEL else {}
 identity = run.identify(args.model, trained, TRAIN_ROWS)
 if not run.is_done(identity):  # torch is imported only if there is something to do
-    from runtime.merge.language_model import LANGUAGE_MODEL
     from runtime.merge.merging import Job
+    from runtime.merge.plain_model import PLAIN_MODEL
     from runtime.merge.whole_merging import cast_weights
 
     job = Job(
@@ -51,7 +51,7 @@ if not run.is_done(identity):  # torch is imported only if there is something to
         base=args.model,
         dtype=DTYPE,
         options=options,
-        kind=LANGUAGE_MODEL,
+        kind=PLAIN_MODEL,
     )
     cast_weights(job)
     run.mark_done(identity, MERGED)

@@ -18,7 +18,7 @@ from ftc.runtime.run import Run
 pytest.importorskip("llama_cpp")
 pytest.importorskip("matplotlib")
 from ftc.runtime.compare import fidelity, noise_response, rounding, token_comparison
-from ftc.runtime.export import gguf_answers, gguf_report, quantizing, whole_weights
+from ftc.runtime.export import gguf_answers, gguf_report, quantizing
 from ftc.runtime.llama_cpp import gguf_file
 
 BOUNDS = {"max_divergence": 0.02, "min_agreement": 0.9, "max_perplexity_ratio": 1.05}
@@ -145,23 +145,6 @@ def test_what_c_prints_is_redirected(tmp_path: Path, capfd: pytest.CaptureFixtur
 
     assert (tmp_path / "llama.log").read_text() == "loader\ngemm\n"
     assert capfd.readouterr() == ("after\n", "")
-
-
-@pytest.mark.parametrize(
-    ("content", "state"), [(None, "is missing"), (b"\x08", "is cut off or damaged")]
-)
-def test_weights_that_are_not_complete_are_named(
-    tmp_path: Path, content: bytes | None, state: str
-) -> None:
-    """A file of the index that is not there, or shorter than its header says."""
-    merged = tmp_path / "merged"
-    merged.mkdir()
-    index = {"weight_map": {"a": "model-1.safetensors"}}
-    (merged / "model.safetensors.index.json").write_text(json.dumps(index))
-    if content is not None:
-        (merged / "model-1.safetensors").write_bytes(content)
-    with pytest.raises(SystemExit, match=rf"run/merged/model-1\.safetensors {state}"):
-        whole_weights.check_weights(Run(tmp_path, stage="quantize"), merged)
 
 
 @pytest.mark.parametrize("error", [0.0054, 0.02])

@@ -17,7 +17,7 @@ from tests.tiny_tokenizers import sentencepiece_tokenizer
 
 pytest.importorskip("llama_cpp")
 pytest.importorskip("gguf")
-from ftc.runtime.compare import row_kinds, same_tokens
+from ftc.runtime.compare import conversations, plain_rows, row_kinds, same_tokens
 from ftc.runtime.export import ollama, tool_calls
 
 AS_SAVED = "PreTrainedTokenizerFast"  # followed for a llama, and not for a qwen2
@@ -117,7 +117,8 @@ def compare(bundle: Bundle, **settings: Any) -> dict[str, Any]:
     run = Run(bundle.folder, stage="quantize", script="export.py")
     count = settings.pop("count", tool_calls.count_rows)
     is_split = settings.pop("is_split", False)
-    is_same = partial(row_kinds.is_same, **settings) if settings else None
+    kind = settings.pop("kind", row_kinds if settings else conversations)
+    is_same = partial(kind.is_same, **settings)
     rows = JudgedRows(path=bundle.rows, count=count, is_split=is_split, is_same=is_same)
     return same_tokens.compare(run, rows, bundle.gguf)
 
@@ -214,14 +215,16 @@ def test_later_pieces_of_a_text_are_counted(
 ) -> None:
     """Texts without a template: the first piece has the text, the others only tokens."""
     words = same_tokens.Vocabulary(
-        Run(bundle.folder, stage="quantize"), JudgedRows(path=bundle.gguf), bundle.gguf
+        Run(bundle.folder, stage="quantize"),
+        JudgedRows(path=bundle.gguf, is_same=plain_rows.is_same),
+        bundle.gguf,
     )
     ids = words.encode("where is the parcel", add_bos=True)
     bundle.rows.parent.mkdir(parents=True)
     rows = [{"input_ids": ids, "prompt": "where is the parcel"}, {"input_ids": ids, "prompt": ""}]
     bundle.rows.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
 
-    found = compare(bundle, has_template=False, is_split=True, count=None)
+    found = compare(bundle, kind=plain_rows, is_split=True, count=None)
 
     assert (found["compared_rows"], found["later_pieces"]) == (1, 1)
     assert "1 later pieces of texts were not compared" in capfd.readouterr().out
@@ -236,7 +239,7 @@ def check_modelfile(bundle: Bundle, text: str) -> dict[str, Any]:
     job = ollama.Job(
         run=run,
         modelfiles=[path],
-        judged=JudgedRows(path=bundle.rows),
+        judged=JudgedRows(path=bundle.rows, is_same=conversations.is_same),
         has_tools=tool_calls.has_tools,
         leave_out=tool_calls.leave_out,
     )

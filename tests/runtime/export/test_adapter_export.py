@@ -13,7 +13,7 @@ from ftc.runtime.run import Run
 safetensors: Any = pytest.importorskip("safetensors.numpy")
 np = pytest.importorskip("numpy")
 pytest.importorskip("llama_cpp")
-from ftc.runtime.compare import fidelity, reference  # noqa: E402 - they need llama.cpp
+from ftc.runtime.compare import conversations, fidelity, reference  # noqa: E402 - they need llama.cpp
 from ftc.runtime.export.adapter_export import (  # noqa: E402 - it needs llama.cpp
     UNCONVERTIBLE,
     Job,
@@ -80,7 +80,7 @@ def test_no_row_is_a_failure(run: Run, tmp_path: Path, monkeypatch: pytest.Monke
         name="triage",
         base=base,
         converter=converter,
-        judged=JudgedRows(path=rows),
+        judged=JudgedRows(path=rows, is_same=conversations.is_same),
         fidelity=unused,
     )
     (tmp_path / "export.py").touch()

@@ -3,6 +3,7 @@
 import json
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,13 @@ from tests.tiny_tokenizers import sentencepiece_tokenizer
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
-from ftc.runtime.merge import language_model, merging, scored_rows, whole_merging  # noqa: E402 - it needs torch
+from ftc.runtime.merge import (  # noqa: E402 - they need torch
+    language_model,
+    merging,
+    plain_model,
+    scored_rows,
+    whole_merging,
+)
 
 BASE = {"n_ctx": 64, "torch_dtype": "float32", "_name_or_path": "x", "quantization_config": {}}
 Change = Callable[[Any], None]
@@ -77,6 +84,33 @@ def test_the_base_s_layout_is_kept(job: merging.Job) -> None:
     assert read_json(merged / "model.safetensors.index.json") == index
     assert job.load(merged, dtype="auto").model.norm.weight.mean() == 2
     assert not merged.with_name("merged.saved").exists()
+
+
+def test_a_plain_model_keeps_the_config_of_its_base(
+    job: merging.Job, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """All of its keys, with the type of the result; a tensor that is left out is named."""
+    safetensors = pytest.importorskip("safetensors.torch")
+    job = replace(job, kind=plain_model.PLAIN_MODEL)
+    config = read_json(Path(job.base) / "config.json")
+    del config["quantization_config"]
+    write_json(Path(job.base) / "config.json", config)
+    whole_merging.cast_weights(job)
+    assert "warning" not in capsys.readouterr().out
+
+    merged = job.run.folder / "merged"
+    assert read_json(merged / "config.json") == {
+        **config,
+        "dtype": "float16",
+        "torch_dtype": "float16",
+    }
+    assert job.load(merged, dtype="auto").dtype == torch.float16
+    weights = Path(job.base) / "model.safetensors"
+    tail = {"model.layers.1.mtp.weight": torch.ones(3)}
+    safetensors.save_file(safetensors.load_file(weights) | tail, weights)
+    whole_merging.cast_weights(job)
+    assert "lacks 1 tensors of the base" in (said := capsys.readouterr().out)
+    assert "model.layers.1.mtp.weight" in said
 
 
 def test_a_folder_is_complete(job: merging.Job) -> None:

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from ftc.runtime.prepare.lengths import check_planned_lengths
 from ftc.runtime.prepare.planned import Planned, find_changed
 from ftc.runtime.run import Run
 
@@ -50,12 +51,12 @@ def test_files_that_are_as_planned_are_not_counted(
 
 def test_much_longer_rows_end_the_stage(tmp_path: Path) -> None:
     """The 95th percentile may move by a quarter: the longest rows alone do not move it."""
-    plan(tmp_path).check_lengths([100] * 97 + [9000] * 3, planned_p95=100)
-    plan(tmp_path).check_lengths([125] * 100, planned_p95=100)
-    plan(tmp_path, changed=False).check_lengths([500] * 100, planned_p95=100)
+    check_planned_lengths(plan(tmp_path), [100] * 97 + [9000] * 3, planned_p95=100)
+    check_planned_lengths(plan(tmp_path), [125] * 100, planned_p95=100)
+    check_planned_lengths(plan(tmp_path, changed=False), [500] * 100, planned_p95=100)
     for length in (126, 74):
         with pytest.raises(SystemExit, match=f"at most {length} tokens, 100 in the plan"):
-            plan(tmp_path).check_lengths([length] * 100, planned_p95=100)
+            check_planned_lengths(plan(tmp_path), [length] * 100, planned_p95=100)
 
 
 def test_changed_files_are_found_by_their_content(tmp_path: Path) -> None:

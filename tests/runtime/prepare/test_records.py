@@ -30,8 +30,9 @@ from ftc.runtime.tokens.compared_records import (
 )
 from ftc.runtime.tokens.encoding import Encoder
 from ftc.runtime.tokens.masking import NOT_LEARNED
-from ftc.runtime.tokens.plain_records import make_answers, make_texts
+from ftc.runtime.tokens.plain_records import make_answers
 from ftc.runtime.tokens.prompt_records import make_plain_prompts, make_prompts
+from ftc.runtime.tokens.text_records import make_texts, split_text
 
 Make = Callable[..., Sequence[dict[str, Any]]]
 REFUSAL = "{% if 'zz' in messages[0]['content'] %}{{ raise_exception('no') }}{% endif %}"
@@ -189,7 +190,7 @@ def test_a_text_is_learned_with_its_end(encoder: Encoder) -> None:
     """In pieces of the maximum length; the first keeps the text."""
     source = Source(columns={"text": "text"}, read=read_text, chunks=lambda: iter(()))
     make = partial(make_texts, encoder=encoder)
-    work = work_with(make, sources=[source], max_length=8, shorten=overlong.split)
+    work = work_with(make, sources=[source], max_length=8, shorten=split_text)
     (made,) = work.make_records((0, [{"text": "one two three " * 6}], [True]))
     pieces = [json.loads(line) for line in made.line.splitlines()]
     ids = [token for piece in pieces for token in piece["input_ids"]]

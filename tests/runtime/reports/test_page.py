@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from ftc.runtime.report_parts import answers
 from ftc.runtime.reports import curve, page
 from ftc.runtime.reports.markdown_page import to_markdown
 from tests.runtime.reports.test_report import HOSTILE, cells_of
@@ -13,7 +14,7 @@ def test_what_others_wrote_stays_text() -> None:
     """A prompt with markup, HTML, links and pipes is one cell of letters."""
     rows = [{"prompt": HOSTILE, "answer": "a|b", "said": HOSTILE * 20}]
     columns = {"prompt": "prompt", "answer": "right", "said": "trained"}
-    (titles, cells) = cells_of(to_markdown(page.samples("Wrong answers", rows, columns, 4)))
+    (titles, cells) = cells_of(to_markdown(answers.show_samples("Wrong answers", rows, columns)))
 
     assert titles == ["prompt", "right", "trained"]
     assert cells[0] == " ".join(HOSTILE.split())
@@ -43,11 +44,11 @@ def test_the_worst_labels_are_shown_and_the_rest_named() -> None:
         {"label": f"label {n}", "precision": None, "recall": 0.5, "f1": n / 100, "support": 3}
         for n in range(100)
     ]
-    lines = to_markdown(page.by_label(labels, 15, "labels.jsonl"))
+    lines = to_markdown(answers.list_labels(labels))
 
     assert len(cells_of(lines)) == 16
     assert cells_of(lines)[1] == ["label 0", "-", "50.0%", "0.0%", "3"]
-    assert "15 worst of 100 labels; all are in labels.jsonl" in lines[-2]
+    assert "15 worst of 100 labels; all are in run/evaluate/labels.jsonl" in lines[-2]
 
 
 @pytest.mark.parametrize(("last", "scale"), [(0.02, "log"), (2.0, "linear"), (0.0, "linear")])

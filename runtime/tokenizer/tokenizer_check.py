@@ -2,35 +2,21 @@
 
 If words or lines run together, the model learns to write that way, and its loss does not show it.
 The tokens are also compared with those of `tokenizer.json` as it is saved, because the class that
-transformers chooses can replace steps of the file.
+transformers chooses can replace steps of the file. Where the compiler could read that file, it has
+tried it already, and `tokenizer_match` is enough.
 """
 
-import json
-import random
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
-from tokenizers import Tokenizer
-
+from ..prepare.preparing import Records
 from ..run import Run
 from . import round_trip
-from .preparing import Records
+from .saved_tokenizer import draw_lines, open_saved, read_texts
 
-ROWS: Final = 2000  # at most, that are encoded, decoded and compared
 NAMED: Final = 5  # lost characters that a message names
-
-
-def find_tokenizer_file(model: Path | str, revision: str | None = None) -> Path | None:
-    """Return the path of the model's `tokenizer.json`, or None; on the Hub, of its `revision`."""
-    path = Path(model) / "tokenizer.json"
-    if Path(model).is_dir():
-        return path if path.is_file() else None
-    from huggingface_hub import try_to_load_from_cache  # noqa: PLC0415 - for the Hub only
-
-    found = try_to_load_from_cache(str(model), "tokenizer.json", revision=revision)
-    return Path(found) if isinstance(found, str) else None
 
 
 def check_tokenizer(
@@ -47,23 +33,21 @@ def check_tokenizer(
     `path` is that of `tokenizer.json`, or None without one; the records are drawn by `seed`. The
     answer of a record is not encoded if `labelled` is set, because it is a label.
     """
-    count = len(records.learned)
-    drawn = random.Random(seed).sample(range(count), min(ROWS, count))  # noqa: S311 - a sample
-    return compare(run, tokenizer, path, records.read(sorted(drawn)), labelled=labelled)
+    return compare(run, tokenizer, path, draw_lines(records, seed), labelled=labelled)
 
 
 def compare(
     run: Run, tokenizer: Any, path: Path | None, lines: Iterable[bytes], *, labelled: bool = False
 ) -> dict[str, Any]:
     """Check the lines of records in the same way."""
-    saved = None if path is None else _open_saved(path, tokenizer)
+    saved = None if path is None else open_saved(path, tokenizer)
 
     def expect(texts: Sequence[str]) -> list[list[int]]:
         assert saved is not None  # noqa: S101 - see its use
         return [each.ids for each in saved.encode_batch(list(texts), add_special_tokens=False)]
 
     found = round_trip.compare_rows(
-        (_texts_of(line, labelled=labelled) for line in lines),
+        (read_texts(line, labelled=labelled) for line in lines),
         encode=lambda texts: tokenizer(texts, add_special_tokens=False)["input_ids"],
         decode=lambda ids: str(tokenizer.decode(ids, clean_up_tokenization_spaces=False)),
         expect=expect if saved else None,
@@ -91,30 +75,3 @@ def compare(
         )
     run.say(f"{found.rows:,} rows keep their words and lines when encoded and decoded")
     return asdict(found)
-
-
-def _open_saved(path: Path, tokenizer: Any) -> Any:
-    """Return the tokenizer of a file as it is saved, plus the added tokens of `tokenizer`."""
-    saved = Tokenizer.from_file(str(path))
-    saved.no_truncation()
-    saved.no_padding()
-    for _, token in sorted(tokenizer.added_tokens_decoder.items()):
-        if saved.token_to_id(token.content) is None:
-            saved.add_tokens([token])
-    return saved
-
-
-def _texts_of(line: bytes, *, labelled: bool) -> list[str]:
-    """Return the texts of a record."""
-    row = json.loads(line.splitlines()[0])
-    if "messages" in row:
-        return [text for turn in row["messages"] for text in _list_texts(turn["content"])]
-    is_alone = labelled or "answer" not in row
-    return [row["prompt"]] if is_alone else [row["prompt"], row["answer"]]
-
-
-def _list_texts(content: Any) -> list[str]:
-    """Return the texts of a message, which may consist of parts."""
-    if isinstance(content, list):
-        return [part["text"] for part in content if part.get("text")]
-    return [content] if content else []

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ftc.runtime.prepare.round_trip import compare_rows, describe, find_lost
+from ftc.runtime.tokenizer.round_trip import compare_rows, describe, find_lost
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 
-from ftc.runtime.prepare.tokenizer_check import compare, find_tokenizer_file
 from ftc.runtime.run import Run
+from ftc.runtime.tokenizer import tokenizer_match
+from ftc.runtime.tokenizer.saved_tokenizer import find_tokenizer_file
+from ftc.runtime.tokenizer.tokenizer_check import compare
 from tests.tiny_tokenizers import sentencepiece_tokenizer
 
 TEXT = "the order is late\non Monday"
@@ -96,3 +98,31 @@ def test_no_row_is_a_failure(run: Run, tmp_path: Path) -> None:
 
     with pytest.raises(SystemExit, match="no row has a text"):
         compare(run, tokenizer, None, [])
+
+
+def test_a_tried_tokenizer_is_compared_with_its_file(
+    run: Run, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same is counted, other tokens are told, and another text ends the stage."""
+    folder = tmp_path / "model"
+    tokenizer = load(folder, "llama", "PreTrainedTokenizerFast")
+    path = folder / "tokenizer.json"
+    records: Any = None
+    monkeypatch.setattr(tokenizer_match, "draw_lines", lambda *_: lines(TEXT, "late"))
+
+    assert tokenizer_match.match_tokenizer(run, tokenizer, path, records, seed=1) == {
+        "rows": 2,
+        "other_rows": 0,
+    }
+    assert "warning" not in capfd.readouterr().out
+    saved = json.loads(path.read_bytes())
+    saved["normalizer"]["normalizers"].pop(0)
+    path.write_text(json.dumps(saved))
+    found = tokenizer_match.match_tokenizer(run, tokenizer, path, records, seed=1)
+    assert found["other_rows"] == 2
+    assert "2 of 2 rows as other tokens" in capfd.readouterr().out
+    torn = load(tmp_path / "torn", "qwen2", "LlamaTokenizer")
+    with pytest.raises(SystemExit, match="as Qwen2Tokenizer, writes 1 of 2 rows otherwise"):
+        tokenizer_match.match_tokenizer(
+            run, torn, tmp_path / "torn/tokenizer.json", records, seed=1
+        )

@@ -1,0 +1,33 @@
+"""How rows are compared that have texts instead of messages: no chat template was used."""
+
+from typing import Any
+
+from .judged_rows import Row
+
+
+def is_same(
+    vocabulary: Any, row: Row, *, max_length: int | None = None, adds_end: bool = False
+) -> bool:
+    """Return whether llama.cpp reads a row as the tokens that training read.
+
+    `max_length` and `adds_end` are those of `agrees`.
+    """
+    prompt_ids = ids = vocabulary.encode(row["prompt"], add_bos=True)
+    if "answer" in row:
+        ids = [*prompt_ids, *vocabulary.encode(row["answer"])]
+    return agrees(row, prompt_ids, ids, max_length=max_length, adds_end=adds_end)
+
+
+def agrees(
+    row: Row, prompt_ids: list[int], ids: list[int], *, max_length: int | None, adds_end: bool
+) -> bool:
+    """Return whether a row has these tokens before its answer, and these in all.
+
+    `max_length` is the number of tokens that rows were cut to, if they were. `adds_end` says that
+    an end token may have been added.
+    """
+    if prompt_ids != row.get("prompt_ids", prompt_ids):
+        return False
+    row_ids = row["input_ids"]
+    is_cut = len(row_ids) == max_length and ids[:max_length] == row_ids
+    return is_cut or ids == row_ids or (adds_end and ids == row_ids[:-1])

@@ -1,0 +1,42 @@
+"""Reduces the micro-batch after the kernel killed training on a CPU for memory.
+
+The next start reads run/train/batch.json; the global batch stays the same. Standard library only.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from .exit_codes import OUT_OF_MEMORY
+from .files import read_json, write_json
+
+
+def reduce_batch(path: Path, step: int, used_bytes: int, *, for_memory: bool) -> tuple[int, str]:
+    """Note the next smaller micro-batch if memory ran out; return an exit code and a sentence.
+
+    `path` is batch.json in the folder of training.
+    """
+    planned_bytes = _read(path.parents[2] / "plan.json").get("memory_bytes", 0)
+    sizes = f"{used_bytes / 2**30:.2f} GiB were used, {planned_bytes / 2**30:.2f} GiB were planned"
+    noted = {"row": 0, "ladder": [], "changes": [], **_read(path)}
+    row, ladder = noted["row"], noted["ladder"]
+    if row + 1 >= len(ladder):
+        return 1, f"{sizes}; set a smaller data.max_length, or stop other programs that use memory"
+    if not for_memory:
+        return 1, f"{sizes}; `train.py --row {row + 1}` trains the same batch in less memory"
+    rows, passes = ladder[row + 1]
+    change = {"step": step, "from": ladder[row], "to": ladder[row + 1]}
+    sizes_bytes = {"held_bytes": used_bytes, "planned_bytes": planned_bytes}
+    changes = [*noted["changes"], {**change, **sizes_bytes}]
+    write_json(path, {**noted, "row": row + 1, "changes": changes})
+    return OUT_OF_MEMORY, f"{sizes}; next with {rows} x {passes} passes, the same batch"
+
+
+def _read(path: Path) -> dict[str, Any]:
+    """Return the JSON object in a file, or an empty one."""
+    with suppress(OSError, ValueError):
+        found = read_json(path)
+        return found if isinstance(found, dict) else {}
+    return {}

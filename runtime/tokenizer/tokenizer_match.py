@@ -1,0 +1,55 @@
+"""Checks that transformers reads and writes rows as `tokenizer.json` says, for prepare.py.
+
+The compiler has encoded and decoded rows with that file, and their words and lines came back. A
+class of transformers can replace steps of the file.
+"""
+
+from pathlib import Path
+from typing import Any
+
+from ..prepare.preparing import Records
+from ..run import Run
+from .saved_tokenizer import draw_lines, open_saved, read_texts
+
+
+def match_tokenizer(
+    run: Run,
+    tokenizer: Any,
+    path: Path | None,
+    records: Records,
+    *,
+    seed: int,
+    labelled: bool = False,
+) -> dict[str, Any]:
+    """Return how many rows were compared, and how many have other tokens than in the file `path`.
+
+    Ends the stage if their tokens become another text than by the file. The records are drawn by
+    `seed`; the answer of one is not compared if `labelled` is set.
+    """
+    loaded = type(tokenizer).__name__
+    if path is None:
+        run.say("warning: the tokenizer was not compared with its tokenizer.json, which is missing")
+        return {"rows": 0, "other_rows": None}
+    saved, rows, read, written = open_saved(path, tokenizer), 0, 0, 0
+    for line in draw_lines(records, seed):
+        if not (texts := read_texts(line, labelled=labelled)):
+            continue
+        found = tokenizer(texts, add_special_tokens=False)["input_ids"]
+        expected = [each.ids for each in saved.encode_batch(texts, add_special_tokens=False)]
+        said = [tokenizer.decode(ids, clean_up_tokenization_spaces=False) for ids in found]
+        whole = saved.decode_batch(expected, skip_special_tokens=False)
+        rows += 1
+        read += found != expected
+        written += list(map(str.strip, said)) != list(map(str.strip, whole))
+    if written:
+        run.stop(
+            f"the tokenizer, which transformers loads as {loaded}, writes {written:,} of {rows:,}"
+            " rows otherwise than its tokenizer.json: use the one that the model was published with"
+        )
+    if read:
+        run.say(
+            f"warning: transformers loads the tokenizer as {loaded}, which reads"
+            f" {read:,} of {rows:,} rows as other tokens than tokenizer.json says"
+        )
+    run.say(f"{rows:,} rows are encoded and decoded as tokenizer.json says")
+    return {"rows": rows, "other_rows": read}
