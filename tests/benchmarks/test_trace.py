@@ -25,6 +25,7 @@ def test_the_plan_meets_the_trace_within_two_percent() -> None:
     assert verdict == "6 of 6 architectures traced, 0 held figures off by more than 2 %"
 
 
+@pytest.mark.prove
 def test_what_has_no_sdpa_is_traced_in_its_eager_form() -> None:
     """Three kinds of attention scores: plain, capped, and with sinks (and experts)."""
     pytest.importorskip("transformers")
@@ -35,6 +36,7 @@ def test_what_has_no_sdpa_is_traced_in_its_eager_form() -> None:
     assert verdict == "5 of 5 architectures traced, 0 held figures off by more than 2 %"
 
 
+@pytest.mark.prove
 def test_shared_keys_and_many_experts_are_traced_as_they_are() -> None:
     """One key head for SDPA to repeat, one for it to broadcast, and a router of 32 experts."""
     pytest.importorskip("transformers")

@@ -116,6 +116,7 @@ def hold_equal(alone: dict[str, list[list[float]]], together: dict[str, list[lis
     assert together_before == pytest.approx(before, rel=SAME)
 
 
+@pytest.mark.prove
 def test_zero2_on_two_processes(folder: Path, alone: dict[str, list[list[float]]]) -> None:
     """Shared optimiser states and gradients change no loss."""
     together = curve(folder, 2, "zero2")

@@ -11,6 +11,7 @@ import pytest
 from tests.end_to_end.conftest import WholeRun
 from tests.end_to_end.process import Ended, run
 
+pytestmark = pytest.mark.prove
 WRONG: Mapping[str, Callable[[str], str]] = {
     "a marker of another family": lambda text: text.replace("<|assistant|>", "<|im_start|>"),
     "a space that is not there": lambda text: text.replace("|> {{ .Content", "|>{{ .Content"),
@@ -47,7 +48,6 @@ def test_the_run_has_held_its_modelfile(whole_run: WholeRun) -> None:
     assert re.search(r"with Modelfile Ollama reads all \d+ rows as training did", out)
 
 
-@pytest.mark.prove
 def test_a_wrong_modelfile_is_caught(copied: Path) -> None:
     """One sentence and an error, whatever is wrong; and the right one is sound again."""
     path = copied / "Modelfile"

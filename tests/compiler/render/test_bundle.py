@@ -204,10 +204,22 @@ def render(
     return {file.name: file for file in render_bundle(source)}
 
 
+@pytest.fixture(scope="module")
+def rendered() -> dict[str, Mapping[str, RenderedFile]]:
+    """Keep the bundle of each variant, because many tests look at it."""
+    return {}
+
+
 @pytest.fixture(params=VARIANTS, ids=lambda name: name.replace(" ", "-"))
-def files(request: pytest.FixtureRequest, build_known: BuildKnown) -> dict[str, RenderedFile]:
+def files(
+    request: pytest.FixtureRequest,
+    build_known: BuildKnown,
+    rendered: dict[str, Mapping[str, RenderedFile]],
+) -> dict[str, RenderedFile]:
     """Give the bundle of each variant."""
-    return render(build_known, VARIANTS[request.param])
+    if request.param not in rendered:
+        rendered[request.param] = render(build_known, VARIANTS[request.param])
+    return dict(rendered[request.param])
 
 
 def test_verifies(files: dict[str, RenderedFile]) -> None:
