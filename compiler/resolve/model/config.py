@@ -13,7 +13,7 @@ from ftc.compiler.knowledge.encoders import list_encoders, read_headed
 from ftc.compiler.knowledge.objectives import Head
 from ftc.compiler.knowledge.wrappers import Wrapper, find_wrapper, text_config, wrapper_named
 from ftc.compiler.resolve import explanations
-from ftc.compiler.resolve.model.similar import list_alike
+from ftc.compiler.resolve.model.similar import find_converted, list_alike
 from ftc.spec.finding import Finding
 
 Dtype = Literal["float32", "float16", "bfloat16"]
@@ -246,7 +246,10 @@ def _absent(folder: Path, name: str) -> Finding:
 
 def gguf_finding(name: str) -> Finding:
     """Return the finding that a GGUF cannot be trained."""
-    return explanations.GGUF.finding(pointer=_POINTER, name=name)
+    near = find_converted(name.replace("\\", "/").removesuffix("/"))
+    return explanations.GGUF.finding(
+        help="near" if near else "", pointer=_POINTER, name=name, near=near
+    )
 
 
 def _base_of_adapter(folder: Path) -> str:

@@ -447,6 +447,25 @@ def test_a_misspelt_id_gets_a_fix(make_spec: Any, tmp_path: Path, hub: Any) -> N
     assert found.finding.fix[0]["value"] == {"id": right, "attention": "sdpa"}
 
 
+@pytest.mark.parametrize("failing", [0, 503])
+def test_a_model_as_people_say_it_gets_a_suggestion(
+    make_spec: Any, tmp_path: Path, hub: Any, failing: int
+) -> None:
+    """With the Hub and without; a GGUF names its origin, a closed model open ones."""
+    hub.failing = failing
+    told = {
+        "qwen 2.5 7b": ("FTC100", "Qwen/Qwen2.5-7B-Instruct"),
+        "llama3": ("FTC109" if failing else "FTC106", "meta-llama/Meta-Llama-3-8B-Instruct"),
+        "mistral-7b.gguf": ("FTC105", "mistralai/Mistral-7B-Instruct-v0.3"),
+        "gpt-4o": ("FTC106", "such as"),
+        "claude 3 opus": ("FTC106", "such as"),
+    }
+    for name, (expected, words) in told.items():
+        found = resolve_model(make_spec(model=name), folder=tmp_path)
+        assert isinstance(found, Unknown)
+        assert (found.finding.code, words in found.finding.help) == (expected, True), name
+
+
 def test_the_table_stands_in_offline(
     make_spec: Any, tmp_path: Path, hub: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
