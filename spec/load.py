@@ -5,6 +5,7 @@ import os
 import shlex
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import Final
@@ -55,6 +56,9 @@ def load_document(source: str) -> Document | tuple[Finding, ...]:
     if secrets := find_secrets(text):
         return secrets
     reading = _read(text, source)
+    if isinstance(raw, bytes) and raw.startswith(_MARK):
+        mark = BOM.finding().at(Lines.of("").position(0))
+        reading = replace(reading, findings=(mark, *reading.findings))
     document = Document(
         name=source,
         folder=Path() if source == "-" else Path(source).parent,
@@ -145,8 +149,7 @@ def _list_specs(folder: Path) -> list[str]:
 def _decode(raw: bytes, source: str, most_bytes: int) -> str | Finding:
     if len(raw) > most_bytes:
         return OVERSIZED.finding(name=shown(source))
-    if raw.startswith(_MARK):
-        return BOM.finding().at(Lines.of("").position(0))
+    raw = raw.removeprefix(_MARK)
     try:
         text = raw.decode()
     except UnicodeDecodeError as error:
@@ -170,7 +173,12 @@ def _read(text: str, source: str) -> Reading:
         return read_yaml(text)
     from ftc.spec.json_reader import read_json  # noqa: PLC0415 - not needed for a YAML spec
 
-    return read_json(text)
+    reading = read_json(text)
+    if not reading.findings:
+        return reading
+    from ftc.spec.python_literal import as_python  # noqa: PLC0415 - for a wrong spec only
+
+    return as_python(text, reading)
 
 
 def _with_the_rest(document: Document, findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
