@@ -87,6 +87,12 @@ def show(
     return _JOINING[language][word].join((", ".join(items[:-1]), items[-1]))
 
 
+def name_language(code: str) -> Message | str:
+    """Return the name of a language by its ISO 639-1 code, or the code where it has none here."""
+    key = f"language.{code}"
+    return Message(key) if key in read_messages("en") else code
+
+
 def reason_of(error: OSError) -> Message | str:
     """Return why the system refused; in English alone where the catalogue does not know it."""
     key = f"os.{errno.errorcode.get(error.errno or 0, '')}"
