@@ -13,6 +13,7 @@ from ftc.compiler.knowledge.encoders import list_encoders, read_headed
 from ftc.compiler.knowledge.objectives import Head
 from ftc.compiler.knowledge.wrappers import Wrapper, find_wrapper, text_config, wrapper_named
 from ftc.compiler.resolve import explanations
+from ftc.compiler.resolve.model.rope import find_rope_fault
 from ftc.compiler.resolve.model.similar import find_converted, list_alike
 from ftc.spec.finding import Finding
 
@@ -189,6 +190,9 @@ def _config(
     rows = shape.vocab if shape is not None else said
     if type(rows) is not int or rows <= 0:
         return _broken(name, "no_vocab_size")
+    custom = isinstance(data.get("auto_map"), dict) and not _is_built_in(shape, model_type)
+    if not custom and (fault := find_rope_fault(data, name)) is not None:
+        return fault
     return Config(
         data=data,
         sha256=sha256,
@@ -199,7 +203,7 @@ def _config(
         embedding_rows=rows,
         dtype=dtype_named(data.get("dtype", data.get("torch_dtype"))),
         quantized=read_quantization(data) or read_quantization(text),
-        custom_code=isinstance(data.get("auto_map"), dict) and not _is_built_in(shape, model_type),
+        custom_code=custom,
     )
 
 
