@@ -108,7 +108,7 @@ def _find_fault(entry: Mapping[str, Any]) -> str | None:
     low, high = (_show(end, entry) for end in entry["interval"])
     return (
         f"{entry['measure']} went from {show(entry['before'], entry)} to"
-        f" {show(entry['after'], entry)}, a loss of {low} to {high} (95 % interval), and max_drop"
+        f" {show(entry['after'], entry)}, a loss of {low} to {high} (95% interval), and max_drop"
         f" is {_show(entry['max_drop'], entry)}"
     )
 

@@ -58,8 +58,9 @@ class Voice:
         return text if self.language == "en" else text.translate(str.maketrans(",.", ".,"))
 
     def percent(self, share: float) -> str:
-        """Return a share in percent, with one decimal: `2.8 %`."""
-        return f"{self.show(round(share * 100, 1))} %"
+        """Return a share in percent, with one decimal: `2.8%`, or `2,8 %`."""
+        space = "" if self.language == "en" else " "
+        return f"{self.show(round(share * 100, 1))}{space}%"
 
     def size(self, count_bytes: int) -> str:
         """Return a size in GiB, or in MiB below one."""
