@@ -238,7 +238,7 @@ def _read_rows(path: Path) -> Mapping[tuple[str, ...], Mapping[str, Any]]:
     for line in lines:
         try:
             row = json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):
             continue
         if isinstance(row, dict):
             key = tuple(str(row.get(each)) for each in ("prompt", "answer", "chosen", "rejected"))

@@ -89,7 +89,8 @@ def _read_bytes(source: str, most_bytes: int) -> bytes | Finding:
         from ftc.spec.nearest import nearest  # noqa: PLC0415 - not needed for a spec that is there
 
         path = Path(source)
-        beside = {Path(name).stem: name for name in _list_specs(path.parent)}
+        others = (name for name in _list_specs(path.parent) if name != path.name)
+        beside = {Path(name).stem: name for name in others}
         near = beside.get(nearest(path.stem, beside) or "", "")
         return MISSING.finding(help="near" if near else "", name=shown(source), near=shown(near))
     except IsADirectoryError:
