@@ -16,6 +16,7 @@ from ftc.compiler.resolve import explanations
 from ftc.compiler.resolve.model.rope import find_rope_fault
 from ftc.compiler.resolve.model.similar import find_converted, list_alike
 from ftc.spec.finding import Finding
+from ftc.spec.quote import quote
 
 Dtype = Literal["float32", "float16", "bfloat16"]
 
@@ -23,7 +24,12 @@ CONFIG_FILE: Final = "config.json"
 #: NVIDIA's ModelOpt describes its quantization here, often not in config.json.
 QUANTIZED_FILE: Final = "hf_quant_config.json"
 _POINTER: Final = "/model/id"
-_SIZES: Final = ("hidden_size", "num_hidden_layers", "vocab_size")  # of every model
+_SIZES: Final = (
+    *("hidden_size", "num_hidden_layers", "num_attention_heads", "vocab_size"),  # of every model
+)
+_OTHER_SIZES: Final = (
+    *("intermediate_size", "num_key_value_heads", "head_dim", "max_position_embeddings"),
+)
 _CONTEXT_KEYS: Final = (
     *("max_position_embeddings", "n_positions", "n_ctx", "seq_length", "max_seq_len"),
     *("max_sequence_length", "model_max_length"),
@@ -179,7 +185,7 @@ def _config(
     shape = read_headed(data, head)
     if shape is None and (empty := _find_empty(data)) is not None:
         return explanations.BROKEN_CONFIG.finding(
-            message="size", pointer=_POINTER, name=name, key=empty, number=data[empty]
+            message="size", pointer=_POINTER, name=name, key=empty, number=quote(data[empty])
         )
     model_type = data.get("model_type")
     architecture = _architecture(data, shape)
@@ -208,8 +214,13 @@ def _config(
 
 
 def _find_empty(data: Mapping[str, Any]) -> str | None:
-    """Return the first size of every model that is a number below one."""
-    return next((key for key in _SIZES if type(data.get(key)) is int and data[key] < 1), None)
+    """Return the first size of every model that is a number below one, or no number but a text."""
+    for key in (*_SIZES, *_OTHER_SIZES):
+        value = data.get(key)
+        is_low = key in _SIZES and type(value) is int and value < 1
+        if is_low or isinstance(value, str | bool):
+            return key
+    return None
 
 
 def _is_built_in(shape: Shape | None, model_type: object) -> bool:
