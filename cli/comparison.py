@@ -67,7 +67,7 @@ class Result:
 class Change:
     """How a measure differs between two runs; `rows` is 0 where it was not compared row by row.
 
-    `change` is the second run's number less the first's, and `interval` its 95 % interval.
+    `change` is the second run's number less the first's, and `interval` its 95% interval.
     """
 
     measure: str
@@ -238,7 +238,7 @@ def _read_rows(path: Path) -> Mapping[tuple[str, ...], Mapping[str, Any]]:
     for line in lines:
         try:
             row = json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):
             continue
         if isinstance(row, dict):
             key = tuple(str(row.get(each)) for each in ("prompt", "answer", "chosen", "rejected"))

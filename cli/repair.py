@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ftc.spec.finding import Finding
-from ftc.spec.patch import PatchError, apply_patch
+from ftc.spec.patch import PatchError, apply_patch, replaces_all
 from ftc.spec.pointer import split
 from ftc.splice import splice
 
@@ -45,13 +45,19 @@ def repair(text: str, findings: Sequence[Finding], edit: Edit | None = None) -> 
         if not places or any(_meet(place, other) for place in places for other in touched):
             continue
         try:
-            text, kept = edit(text, finding.fix)
+            text, kept = (
+                _rewrite(finding.fix) if replaces_all(finding.fix) else edit(text, finding.fix)
+            )
         except PatchError:
             continue
         touched |= places
         fixed.append(finding)
         faithful = faithful and kept
     return Repaired(text=text, fixed=tuple(fixed), faithful=faithful)
+
+
+def _rewrite(operations: Sequence[Mapping[str, Any]]) -> tuple[str, bool]:
+    return json.dumps(operations[0]["value"], indent=2, ensure_ascii=False) + "\n", False
 
 
 def edit_json(text: str, operations: Sequence[Mapping[str, Any]]) -> tuple[str, bool]:

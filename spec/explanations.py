@@ -113,7 +113,7 @@ TWO_LENGTHS: Final = make_explanation(
 NOTHING_TO_TRAIN: Final = make_explanation(
     "FTC052",
     "nothing-left-to-train-on",
-    "Test and validation together take 90 % of the rows or more.",
+    "Test and validation together take 90% of the rows or more.",
     "Too few rows are left for training. Usually one of the fractions was meant for training.",
     '{"data": {"source": "a.csv", "splits": {"test": 0.45, "validation": 0.45}}}',
     '{"data": {"source": "a.csv", "splits": {"test": 0.1, "validation": 0.1}}}',

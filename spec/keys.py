@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, Final
 
-from ftc.spec.expectation import accepts_type, words_of
+from ftc.spec.expectation import accepts_type, expectation, words_of
 from ftc.spec.explanations import MISSING_KEY, PLANNED_FIELD, UNKNOWN_KEY
 from ftc.spec.finding import Finding, Safety
 from ftc.spec.message import Message
@@ -14,7 +14,7 @@ from ftc.spec.nearest import is_certain, is_likely, nearest
 from ftc.spec.normal import lengthen
 from ftc.spec.pointer import dotted, join, parent, split
 from ftc.spec.quantity import read_quantity
-from ftc.spec.quote import shown
+from ftc.spec.quote import quote, shown
 from ftc.spec.schema import Schema, branches, fields, fields_by_pointer, read_planned
 from ftc.spec.verdict import is_valid
 
@@ -35,6 +35,16 @@ class Meant:
 
     pointer: str
     safety: Safety | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unfit:
+    """The field that an unknown key has to do with, and the variant of the help that says how."""
+
+    help: str
+    field: str
+    near: str
+    schema: Schema
 
 
 def unknown_keys(
@@ -59,6 +69,21 @@ def unknown_keys(
             continue
         beside = meant is not None and parent(meant.pointer) == pointer
         near = "" if meant is None else dotted(meant.pointer)
+        unfit = _implied(key, section, pointer, schema)
+        if unfit is None and meant is None:
+            unfit = _misfit(key, pointer)
+        if unfit is not None:
+            yield UNKNOWN_KEY.finding(
+                help=unfit.help,
+                pointer=here,
+                section=dotted(pointer),
+                key=shown(key),
+                field=unfit.field,
+                near=unfit.near,
+                expected=expectation(unfit.schema),
+                example=quote(unfit.schema["examples"][0]),
+            )
+            continue
         is_reward = schema.get("x-type") == "Reward"
         has_kind = any(kind in section or near.endswith(f".{kind}") for kind in _KINDS)
         is_twice = meant is not None and _read(data, meant.pointer) is not _ABSENT
@@ -76,6 +101,34 @@ def unknown_keys(
         )
         is_guess = meant is not None and meant.safety == "unsafe"
         yield replace(finding, fix_safety="unsafe") if is_guess else finding
+
+
+def _implied(key: str, section: Mapping[str, Any], pointer: str, schema: Schema) -> Unfit | None:
+    """Find the field of the section whose value implies what the key says (`x-implies`).
+
+    `unless` lists the values that do not: a key that may mean another field then means that one.
+    """
+    for name, field in schema["properties"].items():
+        implies = field.get("x-implies", {"keys": ()})
+        if key.casefold() not in implies["keys"]:
+            continue
+        other = schema["properties"][implies["beside"]]
+        is_other = section.get(name, field["default"]) in implies["unless"]
+        if is_other and key.casefold() in other["x-aliases"]:
+            return None
+        field_name = dotted(f"{pointer}/{name}")
+        return Unfit(help="follows", field=field_name, near=implies["beside"], schema=field)
+    return None
+
+
+def _misfit(key: str, pointer: str) -> Unfit | None:
+    """Find the one field inside the section with this name, which does not take the value."""
+    names = _everywhere().get(key.casefold().replace("-", "_"), ())
+    inside = [name for name in names if pointer and name.startswith(f"{pointer}/")]
+    field = fields_by_pointer().get(inside[0]) if len(inside) == 1 else None
+    if field is None or field.pointer.startswith(_COLUMNS) or "examples" not in field.schema:
+        return None
+    return Unfit(help="misfit", field="", near=field.name, schema=field.schema)
 
 
 def missing_keys(pointer: str, section: Mapping[str, Any], schema: Schema) -> Iterator[Finding]:

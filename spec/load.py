@@ -5,6 +5,7 @@ import os
 import shlex
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import Final
@@ -55,6 +56,9 @@ def load_document(source: str) -> Document | tuple[Finding, ...]:
     if secrets := find_secrets(text):
         return secrets
     reading = _read(text, source)
+    if isinstance(raw, bytes) and raw.startswith(_MARK):
+        mark = BOM.finding().at(Lines.of("").position(0))
+        reading = replace(reading, findings=(mark, *reading.findings))
     document = Document(
         name=source,
         folder=Path() if source == "-" else Path(source).parent,
@@ -85,7 +89,8 @@ def _read_bytes(source: str, most_bytes: int) -> bytes | Finding:
         from ftc.spec.nearest import nearest  # noqa: PLC0415 - not needed for a spec that is there
 
         path = Path(source)
-        beside = {Path(name).stem: name for name in _list_specs(path.parent)}
+        others = (name for name in _list_specs(path.parent) if name != path.name)
+        beside = {Path(name).stem: name for name in others}
         near = beside.get(nearest(path.stem, beside) or "", "")
         return MISSING.finding(help="near" if near else "", name=shown(source), near=shown(near))
     except IsADirectoryError:
@@ -145,8 +150,7 @@ def _list_specs(folder: Path) -> list[str]:
 def _decode(raw: bytes, source: str, most_bytes: int) -> str | Finding:
     if len(raw) > most_bytes:
         return OVERSIZED.finding(name=shown(source))
-    if raw.startswith(_MARK):
-        return BOM.finding().at(Lines.of("").position(0))
+    raw = raw.removeprefix(_MARK)
     try:
         text = raw.decode()
     except UnicodeDecodeError as error:
@@ -170,7 +174,12 @@ def _read(text: str, source: str) -> Reading:
         return read_yaml(text)
     from ftc.spec.json_reader import read_json  # noqa: PLC0415 - not needed for a YAML spec
 
-    return read_json(text)
+    reading = read_json(text)
+    if not reading.findings:
+        return reading
+    from ftc.spec.python_literal import as_python  # noqa: PLC0415 - for a wrong spec only
+
+    return as_python(text, reading)
 
 
 def _with_the_rest(document: Document, findings: tuple[Finding, ...]) -> tuple[Finding, ...]:

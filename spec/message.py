@@ -16,7 +16,7 @@ Values: TypeAlias = Mapping[str, Value]
 _FOLDER: Final = Path(__file__).parent / "messages"
 _GIB: Final = 1024**3
 _MIB: Final = 1024**2
-_DECIMAL_COMMA: Final = str.maketrans(",.", ".,")
+_RESPELT: Final = str.maketrans({",": ".", ".": ",", "%": " %"})
 _JOINING: Final[Mapping[Language, Mapping[str, str]]] = {
     "en": {"and": " and ", "or": " or "},
     "ca": {"and": " i ", "or": " o "},
@@ -76,7 +76,7 @@ def show(
         return value
     if isinstance(value, int | float):
         text = _show_number(value, spec)
-        return text if quoted or language == "en" else text.translate(_DECIMAL_COMMA)
+        return text if quoted or language == "en" else text.translate(_RESPELT)
     mark = "`" if spec.startswith("`") else ""
     items = [f"{mark}{show(item, '', language)}{mark}" for item in value]
     word = spec.removeprefix("`")
@@ -85,6 +85,12 @@ def show(
     if not word or len(items) < 2:  # noqa: PLR2004 - one item needs no word before it
         return ", ".join(items)
     return _JOINING[language][word].join((", ".join(items[:-1]), items[-1]))
+
+
+def name_language(code: str) -> Message | str:
+    """Return the name of a language by its ISO 639-1 code, or the code where it has none here."""
+    key = f"language.{code}"
+    return Message(key) if key in read_messages("en") else code
 
 
 def reason_of(error: OSError) -> Message | str:

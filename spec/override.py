@@ -25,7 +25,7 @@ def apply_overrides(document: Document, overrides: Mapping[str, str]) -> Documen
 def _parse(text: str) -> Any:
     try:
         return json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return text
 
 

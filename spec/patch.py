@@ -1,7 +1,7 @@
 """JSON patches (RFC 6902) on plain data: what a finding's `fix` means."""
 
 import copy
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ftc.spec.pointer import join, split
@@ -17,6 +17,11 @@ def apply_patch(data: Any, operations: Iterable[Mapping[str, Any]]) -> Any:
     for operation in operations:
         patched = _apply(patched, operation)
     return patched
+
+
+def replaces_all(operations: Sequence[Mapping[str, Any]]) -> bool:
+    """Return whether a fix is the whole spec, which needs nothing of the text."""
+    return [(each["op"], each["path"]) for each in operations] == [("replace", "")]
 
 
 def _apply(data: Any, operation: Mapping[str, Any]) -> Any:

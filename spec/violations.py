@@ -23,7 +23,7 @@ from ftc.spec.nearest import is_certain, is_likely, nearest
 from ftc.spec.pointer import join
 from ftc.spec.quantity import read_quantity
 from ftc.spec.quote import quote, shown
-from ftc.spec.schema import Schema, branches, read_planned, read_schema
+from ftc.spec.schema import Schema, branches, fields_by_pointer, read_planned, read_schema
 from ftc.spec.verdict import Violation, find_verdict, is_valid
 
 _LONGEST_REPAIR: Final = 100
@@ -82,13 +82,24 @@ def _unknown_word(violation: Violation, data: Mapping[str, Any]) -> Iterator[Fin
     if isinstance(value, str) and known:
         pattern = _long_pattern(violation, data)
         planned = read_planned()["values"].get(pattern, ())
-        meant = nearest(value, (*known, *planned))
+        meant = nearest(value, (*known, *planned), _customary(violation, pattern))
         if meant is not None and meant in planned:
             yield _planned_word(violation, meant, Message(f"planned.{pattern}.{meant}"))
         else:
             yield _misspelt_word(violation, meant, (*known, *planned), data)
     elif violation.keyword == "anyOf" or any(accepts_type(leaf, value) for leaf in branches(field)):
         yield from _wrong_type(violation, data)
+
+
+def _customary(violation: Violation, pattern: str) -> tuple[str, ...]:
+    """Return the words that the field's default and examples use, the default first."""
+    field = fields_by_pointer().get(pattern.removesuffix("/*"))
+    said: list[str] = []
+    for schema in (violation.field, *([field.schema] if field else ())):
+        for value in (schema.get("default"), *schema.get("examples", ())):
+            items = value if isinstance(value, list) else [value]
+            said += [item for item in items if isinstance(item, str)]
+    return tuple(said)
 
 
 def _planned_word(violation: Violation, meant: str, advice: Message) -> Finding:

@@ -16,6 +16,7 @@ from ftc.fix_patches import write_fixes
 from ftc.repair import Edit
 from ftc.report import REPORTERS
 from ftc.spec.finding import Finding
+from ftc.spec.patch import replaces_all
 
 _MOST_ROUNDS: Final = 20
 
@@ -77,7 +78,11 @@ def command(
         text = f"{subject.name}: nothing is wrong"
     if text:
         click.echo(text)
-    if report == "text" and editable and (offer := _offer(findings)):
+    if (
+        report == "text"
+        and editable
+        and (offer := _offer(findings, readable=outcome.document is not None))
+    ):
         click.echo(offer)
     if rows is not None and (shown := _show_masks(outcome, rows)):
         click.echo(f"\n{shown}")
@@ -110,8 +115,9 @@ def _repair(source: str, outcome: Outcome, *, unsafe: bool) -> Outcome:
     before: str | None = None
     for _ in range(_MOST_ROUNDS):
         findings = write_fixes(outcome.findings, outcome.document)
-        wanted = [each for each in findings if _is_wanted(each, unsafe=unsafe)]
-        if outcome.document is None or not wanted:
+        readable = outcome.document is not None
+        wanted = [each for each in findings if _is_wanted(each, unsafe=unsafe, readable=readable)]
+        if not wanted:
             break
         # the bytes of the file: line ends stay as they are
         text = path.read_bytes().decode("utf-8")
@@ -152,17 +158,20 @@ def _show(source: str, before: str | None, *, faithful: bool) -> None:
         click.echo(line, err=True)
 
 
-def _is_wanted(finding: Finding, *, unsafe: bool) -> bool:
-    """Return whether a finding is repaired; a guess never repairs an info."""
-    if not finding.fix:
+def _is_wanted(finding: Finding, *, unsafe: bool, readable: bool) -> bool:
+    """Return whether a finding is repaired; a guess never repairs an info.
+
+    A text that cannot be read is not edited: only the whole of it is replaced.
+    """
+    if not finding.fix or not (readable or replaces_all(finding.fix)):
         return False
     return finding.fix_safety == "safe" or (unsafe and finding.severity != "info")
 
 
-def _offer(findings: tuple[Finding, ...]) -> str:
+def _offer(findings: tuple[Finding, ...], *, readable: bool) -> str:
     """Say how many findings the two kinds of repair would take away; "" for none."""
-    safe = sum(_is_wanted(finding, unsafe=False) for finding in findings)
-    unsafe = sum(_is_wanted(finding, unsafe=True) for finding in findings) - safe
+    safe = sum(_is_wanted(each, unsafe=False, readable=readable) for each in findings)
+    unsafe = sum(_is_wanted(each, unsafe=True, readable=readable) for each in findings) - safe
     offers = [
         *([f"`--fix` repairs {safe}"] if safe else []),
         *([f"`--fix --unsafe` {'repairs' if not safe else 'also'} {unsafe}"] if unsafe else []),
@@ -172,6 +181,8 @@ def _offer(findings: tuple[Finding, ...]) -> str:
 
 def _say(operation: Mapping[str, Any]) -> str:
     """Return a repair in words, such as "set /method/rank to 8"."""
+    if replaces_all([operation]):
+        return "wrote the same as JSON"
     match operation["op"]:
         case "move":
             return f"renamed {operation['from']} to {operation['path']}"

@@ -64,7 +64,7 @@ def make_subject(source: str, document: Document | None) -> Subject:
 
 def _read_text(path: Path) -> str | None:
     try:
-        with path.open(encoding="utf-8", newline="") as file:
+        with path.open(encoding="utf-8-sig", newline="") as file:
             return file.read(_MOST_LETTERS)
     except (OSError, ValueError):
         return None

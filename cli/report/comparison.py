@@ -192,9 +192,7 @@ def _sentence(first: Result, other: Result, change: Change) -> str:
         return f"{text} ({_BASES[change.verdict] if not change.rows else 'too few rows differ'})"
     scale, unit, digits = (100, " points", 1) if percent else (1, "", 4)
     low, high = (f"{scale * end:+.{digits}f}" for end in change.interval)
-    return (
-        f"{text} on {change.rows:,} rows (95 % interval of the difference: {low} to {high}{unit})"
-    )
+    return f"{text} on {change.rows:,} rows (95% interval of the difference: {low} to {high}{unit})"
 
 
 def _with_interval(result: Result, name: str) -> str:

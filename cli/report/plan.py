@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from ftc.compiler.pipeline import Outcome
 from ftc.compiler.plan.plan import Cost, Memory, Plan, Time
-from ftc.compiler.plan.reasons import sentence
+from ftc.compiler.plan.reasons import sentence, show_value
 from ftc.compiler.plan.summary.headline import headline, say_bytes, say_cost, say_seconds
 from ftc.fix_patches import write_fixes, write_patch
 from ftc.report.bars import draw_bars, legend
@@ -167,7 +167,7 @@ def _say_time(time: Time) -> str:
 
 
 def _decisions(plan: Plan) -> Iterator[str]:
-    rows = [(name, _say(item.value), item) for name, item in plan.decisions.items().items()]
+    rows = [(name, show_value(item.value), item) for name, item in plan.decisions.items().items()]
     names = max(len(name) for name, _, _ in rows)
     values = max(len(value) for _, value, _ in rows if len(value) <= _WIDEST)
     room = max(get_terminal_size((100, 24)).columns - names - values - 6, 30)
@@ -186,7 +186,7 @@ def _alternatives(plan: Plan) -> Iterator[str]:
     yield "What else would fit"
     for alternative in plan.alternatives:
         ratio = alternative.time_ratio
-        time = "" if ratio is None else f"{ratio - 1:+.0%}".replace("%", " % time")
+        time = "" if ratio is None else f"{ratio - 1:+.0%}".replace("%", "% time")
         cost = "" if alternative.cost is None else f"{say_cost(alternative.cost):>9}  "
         yield f"  {say_bytes(alternative.device_bytes):>9}  {time:<12}  {cost}{alternative.change}"
     if plan.fitting_gpus:
@@ -198,19 +198,3 @@ def _alternatives(plan: Plan) -> Iterator[str]:
     if plan.context_gpus:
         share = f"{plan.context_gpus} GPUs that divide the tokens of each row"
         yield f"  as it is, on {share} (context parallelism), which no bundle does"
-
-
-def _number(number: float) -> str:
-    return f"{number:,}" if isinstance(number, int) else f"{number:g}"
-
-
-def _say(value: Any) -> str:
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, tuple):
-        return ", ".join(map(str, value))
-    if isinstance(value, Mapping):
-        return ", ".join(f"{name} {_number(number)}" for name, number in value.items())
-    if isinstance(value, int):
-        return f"{value:,}"
-    return "none" if value is None else f"{value:g}" if isinstance(value, float) else str(value)

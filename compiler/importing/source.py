@@ -64,7 +64,7 @@ def read_registry(folder: Path, entries: tuple[Entry, ...]) -> Mapping[str, Any]
         path = start / named / "dataset_info.json"
         try:
             data = json.loads(path.read_text(encoding="utf-8"))
-        except (OSError, ValueError):
+        except (OSError, ValueError, RecursionError):
             continue
         if isinstance(data, Mapping):
             return {**data, "": f"{(start / named).as_posix()}/"}

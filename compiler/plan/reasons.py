@@ -31,9 +31,9 @@ CATALOGUE: Final[Mapping[str, str]] = {
     "max_length.longest": "the longest row has {max} tokens, so none is cut",
     "max_length.longest.estimate": "the longest row has about {max} tokens, estimated from "
     "characters",
-    "max_length.p99": "99 % of rows have at most {p99} tokens and the longest {max}: {cut_share} "
+    "max_length.p99": "99% of rows have at most {p99} tokens and the longest {max}: {cut_share} "
     "of rows are longer than this",
-    "max_length.p99.estimate": "99 % of rows have at most about {p99} tokens and the longest "
+    "max_length.p99.estimate": "99% of rows have at most about {p99} tokens and the longest "
     "{max}, estimated from characters: {cut_share} of rows are longer than this",
     "max_length.context": "the model's context of {context} tokens; {cut_share} of rows are longer",
     "max_length.context.estimate": "the model's context of {context} tokens; about {cut_share} of "
@@ -193,13 +193,13 @@ CATALOGUE: Final[Mapping[str, str]] = {
     "{asked} asked for",
     "micro_batch.fastest.slower": "the fastest that fits, with {device_bytes} of "
     "{capacity_bytes}; with {rows} {rows:row|rows} at a time a step takes {slower_share} longer",
-    "layout.free": "about 8 % of the memory stays free for other programs and for the allocator's "
+    "layout.free": "about 8% of the memory stays free for other programs and for the allocator's "
     "cache: this layout needs {device_bytes} of {capacity_bytes}, the fastest {fastest_bytes}; a "
     "step takes {slower_share} longer",
     "micro_batch.full": "the fastest that fits, with {device_bytes} of {capacity_bytes}; leaving "
-    "8 % of the memory free would take {slower_share} longer",
+    "8% of the memory free would take {slower_share} longer",
     "micro_batch.least": "the fastest that fits, with {device_bytes} of {capacity_bytes}: no "
-    "layout leaves 8 % of the memory free",
+    "layout leaves 8% of the memory free",
     "micro_batch.only": "the only one that fits: {device_bytes} of {capacity_bytes}",
     "micro_batch.pairs": "all pairs of a process in a step at once, as the loss compares only "
     "those of one pass: {device_bytes} of {capacity_bytes}",
@@ -420,6 +420,19 @@ CATALOGUE: Final[Mapping[str, str]] = {
 }
 
 
+def show_value(value: Any) -> str:
+    """Return the value of a decision as people read it."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, tuple):
+        return ", ".join(map(str, value))
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name} {show_value(number)}" for name, number in value.items())
+    if isinstance(value, int):
+        return f"{value:,}"
+    return "none" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
+
+
 def sentence(because: Because) -> str:
     """Return the reason as one English line without a final period."""
     return fill(CATALOGUE[because.key], because, shown_values(because))
@@ -457,9 +470,9 @@ def _show(name: str, value: Any) -> str:
     if name.endswith("_bytes"):
         return f"{value / GIB:,.1f} GiB"
     if name == "slower_share" and value >= _ROUGHLY:
-        return f"{value:.0%}".replace("%", " %")
+        return f"{value:.0%}"
     if name.endswith("share"):
-        return f"{value:.1%}".replace(".0%", "%").replace("%", " %")
+        return f"{value:.1%}".replace(".0%", "%")
     if name == "parameters":
         return _parameters(value)
     return f"{value:,}" if isinstance(value, int) else f"{value:g}"

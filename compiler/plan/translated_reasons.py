@@ -11,7 +11,7 @@ from ftc.compiler.plan.reasons import fill, sentence, shown_values
 from ftc.spec.message import Language
 
 #: From English numbers to those of Catalan and Spanish.
-RESPELT: Final = str.maketrans(",.", ".,")
+_RESPELT: Final = str.maketrans({",": ".", ".": ",", "%": " %"})
 
 
 def sentence_in(language: Language, because: Because) -> str:
@@ -19,10 +19,15 @@ def sentence_in(language: Language, because: Because) -> str:
     if language == "en":
         return sentence(because)
     shown = {
-        name: text.translate(RESPELT) if _is_number(because.values[name]) else text
+        name: respell(text) if _is_number(because.values[name]) else text
         for name, text in shown_values(because).items()
     }
     return fill(read_reasons()[because.key][language], because, shown)
+
+
+def respell(number: str) -> str:
+    """Return an English number, with its unit, as Catalan and Spanish write it."""
+    return number.translate(_RESPELT)
 
 
 @cache

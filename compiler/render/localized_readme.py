@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from ftc.compiler.knowledge.locked_packages import list_pythons
-from ftc.compiler.plan.translated_reasons import RESPELT, sentence_in
+from ftc.compiler.plan.translated_reasons import respell, sentence_in
 from ftc.compiler.render.source import BundleSource
 from ftc.compiler.render.values import Markdown
 from ftc.spec.message import Language
@@ -15,6 +15,12 @@ _MINUTE: Final = 60
 _SOURCES: Final[Mapping[Language, Mapping[str, str]]] = {
     "ca": {"spec": "l'especificació", "derived": "el pla", "default": "valor per defecte"},
     "es": {"spec": "la especificación", "derived": "el plan", "default": "valor por defecto"},
+}
+
+#: The words for what is on, off, or not there.
+_WORDS: Final[Mapping[Language, Mapping[bool | None, str]]] = {
+    "ca": {True: "sí", False: "no", None: "cap"},
+    "es": {True: "sí", False: "no", None: "ninguno"},
 }
 
 
@@ -52,19 +58,25 @@ def _numbers(source: BundleSource) -> Iterable[tuple[str, str]]:
 def _reasons(source: BundleSource, language: Language) -> Iterable[tuple[Markdown, ...]]:
     """Yield the name, value, source and reason of each decision."""
     for name, decision in source.plan.decisions.items().items():
-        value = decision.value
-        shown = ", ".join(map(str, value)) if isinstance(value, tuple | Mapping) else str(value)
-        why = sentence_in(language, decision.because)
+        why, shown = sentence_in(language, decision.because), _show(decision.value, language)
         cells = (name, shown, _SOURCES[language][decision.source], why)
         yield tuple(Markdown(cell) for cell in cells)
 
 
+def _show(value: Any, language: Language) -> str:
+    if isinstance(value, tuple | Mapping):
+        return ", ".join(map(str, value))
+    if value is None or isinstance(value, bool):
+        return _WORDS[language][value]
+    return str(value)
+
+
 def _count(number: int) -> str:
-    return f"{number:,}".translate(RESPELT)
+    return respell(f"{number:,}")
 
 
 def _size(size_bytes: int) -> str:
-    return f"{size_bytes / _GIB:,.1f} GiB".translate(RESPELT)
+    return respell(f"{size_bytes / _GIB:,.1f} GiB")
 
 
 def _duration(seconds: float) -> str:

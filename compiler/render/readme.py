@@ -1,11 +1,11 @@
 """The tables of a bundle's README: the plan, its memory, its decisions and its files."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import PurePosixPath
 from typing import Any, Final
 
 from ftc.compiler.knowledge.locked_packages import list_pythons
-from ftc.compiler.plan.reasons import sentence
+from ftc.compiler.plan.reasons import sentence, show_value
 from ftc.compiler.plan.summary.headline import say_cost
 from ftc.compiler.render.artifacts import Artifact
 from ftc.compiler.render.file import RenderedFile
@@ -13,6 +13,7 @@ from ftc.compiler.render.pins import SDIST_MB
 from ftc.compiler.render.source import BundleSource
 from ftc.compiler.render.values import Markdown
 from ftc.compiler.resolve.facts import DataFacts
+from ftc.spec.message import show
 
 #: What the modules of each folder of `runtime/` do, by the folder's name.
 FOLDERS: Final = {
@@ -91,13 +92,10 @@ def _facts(source: BundleSource) -> Iterable[tuple[str, str]]:
     machine = f"{facts.hardware.count}x {facts.hardware.name}"
     nodes = facts.hardware.nodes
     yield "hardware", machine if nodes == 1 else f"{nodes} nodes, each with {machine}"
-    yield (
-        "batch",
-        (
-            f"{decided.global_batch.value:,} rows: {decided.micro_batch.value} per pass x"
-            f" {decided.accumulation.value} passes x {decided.world.value} process(es)"
-        ),
-    )
+    passes = _number(decided.accumulation.value, "pass|passes")
+    processes = _number(decided.world.value, "process|processes")
+    rows = _number(decided.global_batch.value, "row|rows")
+    yield "batch", f"{rows}: {decided.micro_batch.value} per pass x {passes} x {processes}"
     yield "steps", f"{decided.total_steps.value:,}, about {plan.tokens_per_step:,} tokens each"
     if plan.time_seconds is not None:
         yield "training time", f"about {_duration(plan.time_seconds)}"
@@ -137,17 +135,12 @@ def _memory(source: BundleSource) -> Iterable[tuple[str, str]]:
 def _decisions(source: BundleSource) -> Iterable[tuple[str, str, str, str]]:
     """Yield the name, value, source and reason of each decision."""
     for name, decision in source.plan.decisions.items().items():
-        value = decision.value
-        shown = str(value)
-        if isinstance(value, tuple):
-            shown = ", ".join(map(str, value))
-        elif isinstance(value, Mapping):
-            shown = ", ".join(f"{kind} {_bound(bound)}" for kind, bound in value.items())
+        shown = show_value(decision.value)
         yield name.replace("_", " "), shown, decision.source, sentence(decision.because)
 
 
-def _bound(number: float) -> str:
-    return f"{number:,}" if isinstance(number, int) else f"{number:g}"
+def _number(count: int, words: str) -> str:
+    return f"{count:,} {show(count, words, 'en')}"
 
 
 def _size(size_bytes: int) -> str:

@@ -73,7 +73,8 @@ class Contents:
     `asking_answers`. `reasoned_rows` have reasoning before an answer. `unseen_images` are columns
     without a role, each with its rows that hold an image; these are of all rows. `needed_columns`
     are those without a role that answers rest on, and `bad_rows` counts by column the rows that
-    one of verdicts calls bad; both are of the first rows.
+    one of verdicts calls bad; both are of the first rows. `rival_columns` are called as one that
+    has a role is, each with that one.
 
     `review` has the numbers of a few rows to look at, counted from 1, by reason: a fault or damage
     of the row, a kind of what it holds, or its length. Of a mixture each source has its own.
@@ -99,5 +100,6 @@ class Contents:
     reasoned_rows: int = 0
     unseen_images: Mapping[str, int] = field(default_factory=dict)
     needed_columns: Mapping[str, int] = field(default_factory=dict)
+    rival_columns: Mapping[str, str] = field(default_factory=dict)
     bad_rows: Mapping[str, int] = field(default_factory=dict)
     review: Mapping[str, tuple[int, ...]] = field(default_factory=dict)

@@ -25,10 +25,15 @@ class LfsPointer:
 
 def is_path(text: str, *, folder: Path) -> bool:
     """Tell whether a text is a path on this disk: by its form, or because it exists."""
-    if _PATH_LIKE.match(text) or not _HUB_ID.fullmatch(text):
+    if looks_like_path(text) or not _HUB_ID.fullmatch(text):
         return True
     place = folder / text
     return is_file(place) or is_folder(place)
+
+
+def looks_like_path(text: str) -> bool:
+    """Tell whether a text can only mean a path: it starts as paths do."""
+    return _PATH_LIKE.match(text) is not None
 
 
 def at(text: str, *, folder: Path) -> Path:

@@ -1,6 +1,6 @@
 """The regression gate: what the trained model may have lost of what the base could do.
 
-A check fails if the loss is beyond its bound even at the end of its 95 % interval that is nearer to
+A check fails if the loss is beyond its bound even at the end of its 95% interval that is nearer to
 no loss. The interval is of a paired bootstrap: both models answer the same questions, or read the
 same stretches of a text.
 """
@@ -108,7 +108,7 @@ def _find_fault(entry: Mapping[str, Any]) -> str | None:
     low, high = (_show(end, entry) for end in entry["interval"])
     return (
         f"{entry['measure']} went from {show(entry['before'], entry)} to"
-        f" {show(entry['after'], entry)}, a loss of {low} to {high} (95 % interval), and max_drop"
+        f" {show(entry['after'], entry)}, a loss of {low} to {high} (95% interval), and max_drop"
         f" is {_show(entry['max_drop'], entry)}"
     )
 

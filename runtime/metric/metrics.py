@@ -87,7 +87,7 @@ def t_quantile(probability: float, freedom: int) -> float:
 
 
 def bootstrap(measure: Callable[[Any], float], rows: int) -> list[float] | None:
-    """Return the ends of a 95 % interval, or None for too few rows or a number that is not finite.
+    """Return the ends of a 95% interval, or None for too few rows or a number that is not finite.
 
     The expanded percentile interval of Hesterberg (2015, doi:10.1080/00031305.2015.1089789):
     quantiles of the measure over samples drawn with replacement. They are widened as a t interval
@@ -105,7 +105,7 @@ def bootstrap(measure: Callable[[Any], float], rows: int) -> list[float] | None:
 
 
 def wilson(portion: float, rows: int) -> list[float]:
-    """Return the ends of a 95 % interval of a share (Wilson 1927, doi:10.2307/2276774).
+    """Return the ends of a 95% interval of a share (Wilson 1927, doi:10.2307/2276774).
 
     Unlike the bootstrap, it has a width even if all rows are right, or none.
     """
@@ -118,7 +118,7 @@ def wilson(portion: float, rows: int) -> list[float]:
 
 
 def interval(found: Measured) -> list[float] | None:
-    """Return the ends of the number's 95 % interval."""
+    """Return the ends of the number's 95% interval."""
     if found.share:
         return wilson(found.value, len(found.parts))
     return bootstrap(found.measure, len(found.parts))
@@ -221,7 +221,7 @@ def conclude(report: dict[str, Any]) -> str:
         return f"{sentence}; they differ in {change['differ']}, and {LEAST_ROWS} are needed."
     scale, unit = (100, " points") if percent else (1, "")
     low, high = (f"{scale * end:+.{1 if percent else 4}f}" for end in change["interval"])
-    return f"{sentence} (95 % interval of the difference: {low} to {high}{unit})."
+    return f"{sentence} (95% interval of the difference: {low} to {high}{unit})."
 
 
 def lines(report: dict[str, Any]) -> list[str]:

@@ -112,7 +112,7 @@ def list_answers(files: Sequence[Numbers], metric: str) -> Parts:
         for entry in files
     ]
     titles = ["file", "rows", f"{name}, trained", f"{name}, file"]
-    titles += ["95 % interval"] if is_share else []
+    titles += ["95% interval"] if is_share else []
     titles += ["lost", "at most", "same answers"]
     said = page.Paragraph(text="Both answered the same rows of the test split.")
     return [said, *page.table(titles, cells)]

@@ -24,5 +24,5 @@ def list_losses(sources: Mapping[str, Any]) -> Parts:
         row = [source, f"{found['rows']:,}", page.number(found.get("base_loss"))]
         row += [page.number(found["loss"]), page.span(found["interval"])]
         cells.append([*row, found.get("change", {}).get("verdict", "-")])
-    titles = ("source", "rows", "loss before training", "trained", "95 % interval", "verdict")
+    titles = ("source", "rows", "loss before training", "trained", "95% interval", "verdict")
     return [page.Heading(text="Loss per source"), *page.table(titles, cells)]

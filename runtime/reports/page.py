@@ -130,7 +130,7 @@ def comparison(judged: Mapping[str, Any], words: Mapping[str, str]) -> Parts:
         row += [difference(change and change["change"], share=percent)]
         row += [changed(change and change["interval"], share=percent)]
         cells.append([*row, change["verdict"] if change else "-"])
-    interval = "95 % interval"
+    interval = "95% interval"
     before = judged["compared_with"]
     return table(
         ("metric", "rows", before, "trained", interval, "change", interval, "verdict"), cells

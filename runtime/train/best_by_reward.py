@@ -9,7 +9,7 @@ from typing import Any
 from ..upstream.sampled_answers import find_evaluation_metrics
 from .best import BestCheckpoint
 
-STANDARD_ERRORS = 2  # of a difference of two means: chance gives less in 97 % of cases (Welch 1947)
+STANDARD_ERRORS = 2  # of a difference of two means: chance gives less in 97% of cases (Welch 1947)
 BAD_LUCK = 1e-4  # the probability that new answers of the right weights differ by more
 
 

@@ -22,7 +22,7 @@ def test_the_plan_meets_the_trace_within_two_percent() -> None:
     done = trace(*names, "MixtralForCausalLM", "GPTNeoXForCausalLM")
     assert done.returncode == 0, done.stdout + done.stderr
     verdict = done.stdout.splitlines()[-1]
-    assert verdict == "6 of 6 architectures traced, 0 held figures off by more than 2 %"
+    assert verdict == "6 of 6 architectures traced, 0 held figures off by more than 2%"
 
 
 @pytest.mark.prove
@@ -33,7 +33,7 @@ def test_what_has_no_sdpa_is_traced_in_its_eager_form() -> None:
     done = trace(*names, "Gemma2ForCausalLM", "GptOssForCausalLM")
     assert done.returncode == 0, done.stdout + done.stderr
     verdict = done.stdout.splitlines()[-1]
-    assert verdict == "5 of 5 architectures traced, 0 held figures off by more than 2 %"
+    assert verdict == "5 of 5 architectures traced, 0 held figures off by more than 2%"
 
 
 @pytest.mark.prove
@@ -43,7 +43,7 @@ def test_shared_keys_and_many_experts_are_traced_as_they_are() -> None:
     done = trace("GPTBigCodeForCausalLM", "FalconForCausalLM", "Qwen3MoeForCausalLM")
     assert done.returncode == 0, done.stdout + done.stderr
     verdict = done.stdout.splitlines()[-1]
-    assert verdict == "3 of 3 architectures traced, 0 held figures off by more than 2 %"
+    assert verdict == "3 of 3 architectures traced, 0 held figures off by more than 2%"
 
 
 def test_an_architecture_that_cannot_be_traced_is_named() -> None:

@@ -57,6 +57,12 @@ def test_folder(tmp_path: Path) -> None:
     assert "one.yaml" not in only(str(tmp_path)).help
 
 
+def test_a_link_to_nothing_is_not_its_own_suggestion(tmp_path: Path) -> None:
+    """It is there by its name, and yet there is no file."""
+    (tmp_path / "spec.json").symlink_to(tmp_path / "gone")
+    assert "did you mean" not in only(str(tmp_path / "spec.json")).help
+
+
 @pytest.mark.parametrize("name", ["a\0b.json", "x" * 300 + ".json"])
 def test_name_that_the_system_refuses(name: str) -> None:
     """A file that cannot be opened for another reason is unreadable."""

@@ -25,6 +25,21 @@ def test_nearest(word: str, meant: str | None) -> None:
     assert nearest(word, KNOWN) == meant
 
 
+@pytest.mark.parametrize(
+    ("word", "meant"),
+    [("Q4", "Q4_K_M"), ("q5", "Q5_K_M"), ("Q8", "Q8_0"), ("Q6_K_M", "Q6_K"), ("Q4_2", "Q4_1")],
+)
+def test_a_customary_word_wins_among_equally_near_ones(word: str, meant: str) -> None:
+    """What is written may begin several words; the one people use is meant, or one like it."""
+    types = ("Q8_0", "Q6_K", "Q5_K_M", "Q5_K_S", "Q5_1", "Q4_1", "Q4_0", "Q4_K_S", "Q4_K_M")
+    assert nearest(word, types, ("Q4_K_M",)) == meant
+
+
+def test_without_custom_the_order_of_the_field_decides() -> None:
+    """No word is preferred over another then."""
+    assert nearest("zero9", KNOWN) in ("zero2", "zero3")
+
+
 def test_certain() -> None:
     """A fix is offered only if no other word is similar."""
     assert is_certain("lerning_rate", "learning_rate", KNOWN)

@@ -143,3 +143,13 @@ def test_an_answer_is_withheld_with_its_reason(session: Session) -> None:
     (qlora,) = [each for each in session.step.withheld if each.label == "qlora"]
     assert qlora.refused is not None
     assert qlora.refused.code == "FTC573"
+
+
+@pytest.mark.parametrize("gpu", [[], {}, 5, True, [["RTX-4090"]]])
+def test_a_draft_of_wrong_types_is_asked_about(folder: Path, gpu: object) -> None:
+    """A spec that is opened may hold anything; a file beside it too."""
+    (folder / "deep.jsonl").write_text('{"messages": ' + "[" * 20_000, encoding="utf-8")
+    draft = read_draft({"model": "Qwen/Qwen2.5-0.5B-Instruct", "hardware": gpu})
+    session = Session(observer=Observer(folder=folder), voice=Voice(language="en"), draft=draft)
+    session.start()
+    assert session.step is not None

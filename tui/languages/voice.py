@@ -10,6 +10,7 @@ from importlib.resources import files
 from string import Formatter
 from typing import Any, Final, Literal, get_args
 
+from ftc.spec.message import Message, name_language
 from ftc.spec.schema import fields
 
 Language = Literal["en", "ca", "es"]
@@ -57,8 +58,9 @@ class Voice:
         return text if self.language == "en" else text.translate(str.maketrans(",.", ".,"))
 
     def percent(self, share: float) -> str:
-        """Return a share in percent, with one decimal: `2.8 %`."""
-        return f"{self.show(round(share * 100, 1))} %"
+        """Return a share in percent, with one decimal: `2.8%`, or `2,8 %`."""
+        space = "" if self.language == "en" else " "
+        return f"{self.show(round(share * 100, 1))}{space}%"
 
     def size(self, count_bytes: int) -> str:
         """Return a size in GiB, or in MiB below one."""
@@ -75,8 +77,9 @@ class Voice:
         return self.say("time.hours", count=round(seconds / _HOUR, 1))
 
     def name_language(self, code: str) -> str:
-        """Return a language's name, or its code if the catalogue has none."""
-        return read_catalogue(self.language).get(f"language.{code}", code)
+        """Return a language's name, or its code if it has none."""
+        name = name_language(code)
+        return name.render(self.language) if isinstance(name, Message) else name
 
     def _of_field(self, pointer: str, key: str) -> str:
         if self.language == "en":

@@ -228,7 +228,7 @@ def _machines(draft: Draft, situation: Situation, folder: Path) -> Iterator[tupl
     """Yield the known names that are nearest to an unknown one, else the usual machines."""
     del situation, folder
     said = draft.get("/hardware/gpu")
-    near = find_near(said) if said not in (None, *_MACHINES) else ()
+    near = find_near(said) if isinstance(said, str) and said not in _MACHINES else ()
     yield from ((name, name) for name in (*near, *(_MACHINES[:1] if near else _MACHINES)))
 
 

@@ -106,7 +106,7 @@ def _columns(suffix: str, text: str) -> Iterator[str]:
         bare = bare[1:].lstrip()
     try:
         row, _ = json.JSONDecoder().raw_decode(bare)
-    except ValueError:
+    except (ValueError, RecursionError):
         return
     if isinstance(row, dict):
         yield from map(str, row)

@@ -59,7 +59,7 @@ def find_kept(folder: Path) -> Kept | None:
             return None
         draft = Draft(data=content["draft"]["data"], chosen=frozenset(content["draft"]["chosen"]))
         lines = tuple(_line(line) for line in content["transcript"])
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None
     return Kept(draft=draft, transcript=lines)
 

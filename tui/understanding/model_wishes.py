@@ -10,10 +10,10 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, Final
 
+from ftc.compiler.knowledge.model_names import names_a_family
 from ftc.compiler.knowledge.models import Model, all_models, find_model
 from ftc.tui.understanding.lexicon import any_of
 from ftc.tui.understanding.message import Message
-from ftc.tui.understanding.models import names_a_family
 from ftc.tui.understanding.reading import Change, Choice, ModelWish, value_at
 
 _TABLE: Final[Mapping[str, Any]] = json.loads(

@@ -6,6 +6,18 @@ from dataclasses import replace
 from functools import cache
 from typing import Any, Final
 
+from ftc.compiler.knowledge.model_names import (
+    BASE,
+    CLOSED,
+    FAMILIES,
+    MUTE,
+    PART,
+    TUNED,
+    choose_nearest,
+    find_fitting,
+    names_a_family,
+    words_of,
+)
 from ftc.compiler.knowledge.models import Model, all_models, find_model
 from ftc.tui.understanding.lexicon import CORRECTING, WORDS, any_of
 from ftc.tui.understanding.message import Message, fold
@@ -34,9 +46,6 @@ _REPOSITORY: Final = "/publish/repo"
 _MODEL_BEFORE: Final = re.compile(
     r"\b(?:models?|modelos?|base|checkpoint|tune|tuning|afina\w*|entrena\w*|ajusta\w*)"
     r"\s*(?:=|:|is|to|a|es|on|de|the|el)?\s*$"
-)
-_PART: Final = re.compile(
-    r"\d+(?:\.\d+)?[bm]\b|\d+x\d+b|v\d+(?:\.\d+)?|\d+(?:\.\d+)?k|[a-z]+|\d+(?:\.\d+)?"
 )
 #: "deepseek r1 destilado de qwen 7b" is one name.
 _WORD_OF_DISTILLED: Final = re.compile(r"^d[ei]st?il\w*$")
@@ -112,17 +121,6 @@ _JOINED: Final = re.compile(
 )
 _BASE_BEFORE: Final = re.compile(r"\bbase (?:(?:model|version) )?(?:of |de |del )?(?:the )?$")
 _BASE_AFTER: Final = re.compile(r"\s*[(,]?\s*(?:the )?base\b")
-#: The words that start a model's name, and the word of the table they stand for.
-_FAMILIES: Final = frozenset(
-    {"llama", "qwen", "mistral", "mixtral", "gemma", "phi", "smollm", "granite", "olmo", "falcon",
-     "pythia", "gpt", "gpt2", "starcoder", "salamandra", "yi", "zephyr", "tinyllama", "eurollm",
-     "croissantllm", "deepseek", "ministral", "solar", "stablelm", "aya", "hermes", "tulu",
-     "distilgpt", "openhermes"}
-)  # fmt: skip
-#: Words in an id of the table that are ignored.
-_MUTE: Final = frozenset({"hf", "meta", "it", "instruct", "chat", "base", "pt"})
-_TUNED: Final = frozenset({"it", "instruct", "chat", "instruction", "tuned"})
-_BASE: Final = frozenset({"base", "pt", "pretrained"})
 _FORM: Final = re.compile(
     r"\b(?:base|pretrained|instruct|chat) (?:version|variant|form|one|sibling|checkpoint)\b"
     r"(?! of (?!(?:(?:the|my|our|this|that) )?(?:same|model|it\b|this|that))\w)"
@@ -137,12 +135,6 @@ _AMOUNT: Final = re.compile(
 _OWN_NAME: Final = re.compile(r"(?<![\w./\\-])[a-z][\w.]*(?:-[\w.]*\w)+(?![\w/\\-])")
 #: The number before is a count of cards.
 _COUNT: Final = re.compile(r"\s?[x\u00d7]\s?(?:[a-z]+[ -]?)?\d")
-#: Models whose weights nobody can download.
-_CLOSED: Final = re.compile(
-    r"(?<![\w/-])(?:chat ?gpt|gpt[ -]?(?:[45](?:\.\d)?[a-z]*|3\.5)(?:[ -](?:mini|turbo|nano))?"
-    r"|claude(?:[ -](?:\d(?:\.\d)?|opus|sonnet|haiku))*"
-    r"|gemini(?:[ -](?:\d(?:\.\d)?|pro|flash))*|copilot|bard|o[1345](?:[ -]mini)?)(?![\w/-])"
-)
 
 
 def read_models(message: Message, draft: Mapping[str, Any]) -> Iterator[Change | Choice]:
@@ -176,7 +168,7 @@ def _read_models(message: Message, draft: Mapping[str, Any]) -> Iterator[Change 
     for match in message.take(_FOLDER):
         words = message.words(*match.span())
         yield Change(pointer=_POINTER, value=words, words=words)
-    for match in message.take(_CLOSED):
+    for match in message.take(CLOSED):
         if not message.denied(match.start()):
             words = message.words(*match.span())
             yield Choice(pointer=_POINTER, values=(), words=words, why="closed_model")
@@ -188,10 +180,14 @@ def _read_models(message: Message, draft: Mapping[str, Any]) -> Iterator[Change 
         start, end, models, exact = found
         if (sized := _RESIZED.match(message.folded, end)) is not None:
             said = [
-                part for part in _PART.findall(message.folded[start:end]) if part[-1] not in "bm"
+                part for part in PART.findall(message.folded[start:end]) if part[-1] not in "bm"
             ]
-            if other := _fitting([*said, sized["size"]]):
-                models, exact, end = _best(other, [*said, sized["size"]]), True, sized.end()
+            if other := find_fitting([*said, sized["size"]]):
+                models, exact, end = (
+                    choose_nearest(other, [*said, sized["size"]]),
+                    True,
+                    sized.end(),
+                )
         words = message.words(start, end)
         denied = message.denied(start, end)
         pointer = _taught_by(message, start, end)
@@ -220,13 +216,13 @@ def _of_extreme_size(message: Message, models: tuple[Model, ...]) -> tuple[Model
 
 def _read_student(message: Message, teacher: str) -> Iterator[Change]:
     """Yield the model of the teacher's family in another size that the message names."""
-    own = _parts(teacher)
+    own = words_of(teacher)
     for match in message.take(_SIZE_OF_STUDENT):
         size = match["size"] or "0.5b"
         if size in own:
             continue
         wanted = {word for word in own if not _SIZE.fullmatch(word)} | {size}
-        same = [model for model in all_models() if _parts(model.id) == wanted]
+        same = [model for model in all_models() if words_of(model.id) == wanted]
         if len(same) == 1 and not message.denied(match.start()):
             yield Change(pointer=_POINTER, value=same[0].id, words=message.words(*match.span()))
             return
@@ -246,17 +242,17 @@ def _read_size(message: Message, draft: Mapping[str, Any]) -> Iterator[Change | 
     now = find_model(str(section.get("id"))) if isinstance(section, Mapping) else None
     if now is None:
         return
-    own = _parts(now.id)
+    own = words_of(now.id)
     for match in (*message.take(_SIZE), *message.take(_BARE_SIZE)):
         size = match[0] if match.re is _SIZE else f"{match['size']}b"
         if message.denied(match.start(), match.end()) or size in own:
             continue
         wanted = {word for word in own if not _SIZE.fullmatch(word)} | {size}
-        models = [model for model in all_models() if _parts(model.id) == wanted]
+        models = [model for model in all_models() if words_of(model.id) == wanted]
         models = models or [
             model
             for model in all_models()
-            if wanted - _TUNED - _BASE <= _parts(model.id) and model.kind == now.kind
+            if wanted - TUNED - BASE <= words_of(model.id) and model.kind == now.kind
         ]
         if not models and match.re is _BARE_SIZE:
             continue
@@ -273,7 +269,7 @@ def _read_form(message: Message, draft: Mapping[str, Any]) -> Iterator[Change]:
     """Yield the draft's model in its other form: "the plain base version of the same model"."""
     now = find_model(str(value_at(draft, _POINTER)))
     for match in message.take(_FORM) if now is not None else ():
-        wanted = "base" if _BASE & set(_PART.findall(match[0])) else "instruct"
+        wanted = "base" if BASE & set(PART.findall(match[0])) else "instruct"
         same = [
             model
             for model in all_models()
@@ -285,7 +281,7 @@ def _read_form(message: Message, draft: Mapping[str, Any]) -> Iterator[Change]:
 
 def _bare(name: str) -> frozenset[str]:
     """Return the words of an id's name without those of its form."""
-    return _parts(name) - _TUNED - _BASE - _MUTE
+    return words_of(name) - TUNED - BASE - MUTE
 
 
 def _read_ids(message: Message, draft: Mapping[str, Any]) -> Iterator[Change | Choice]:
@@ -316,25 +312,15 @@ def _read_ids(message: Message, draft: Mapping[str, Any]) -> Iterator[Change | C
             _DATA_AROUND.search(f"{before.rpartition('. ')[2]} {clause}") and not model_said
         ):
             yield Change(pointer="/data/source", value=words, words=words)
-        elif model_said or _FAMILIES & set(re.findall("[a-z]+", match[0])):
+        elif model_said or FAMILIES & set(re.findall("[a-z]+", match[0])):
             yield Change(pointer=_POINTER, value=words, words=words)
         else:
-            has_model = draft.get("model") is not None or _names_a_family(message)
-            if _names_a_family(message) and draft.get("data") is None:
+            has_model = draft.get("model") is not None or names_a_family(message.folded)
+            if names_a_family(message.folded) and draft.get("data") is None:
                 yield Change(pointer="/data/source", value=words, words=words)
                 continue
             pointer = "/data/source" if has_model and draft.get("data") is None else _POINTER
             yield Choice(pointer=pointer, values=(words,), words=words, why="unsure")
-
-
-def _names_a_family(message: Message) -> bool:
-    """Return whether the rest of a message names a model, so that an id is something else."""
-    return names_a_family(message.folded)
-
-
-def names_a_family(folded: str) -> bool:
-    """Return whether a folded text names a family of models."""
-    return not _FAMILIES.isdisjoint(re.findall("[a-z]+", folded))
 
 
 def complete_name(name: str) -> str:
@@ -351,8 +337,8 @@ def _read_own_names(message: Message) -> Iterator[Change]:
         model = _by_name().get(match[0])
         if model is None or message.denied(match.start(), match.end()):
             continue
-        parts = set(_PART.findall(match[0]))
-        if _FAMILIES & parts and not parts & (_TUNED | _BASE | {"hf"}):
+        parts = set(PART.findall(match[0]))
+        if FAMILIES & parts and not parts & (TUNED | BASE | {"hf"}):
             continue
         words = message.words(*match.span())
         pointer = _taught_by(message, *match.span())
@@ -371,12 +357,12 @@ def _find_name(message: Message) -> tuple[int, int, tuple[Model, ...], bool] | N
 
     The last part is False if a number follows that no such model has: another version or size.
     """
-    found = _PART.finditer(message.folded)
+    found = PART.finditer(message.folded)
     parts = [(m.start(), m.end(), _WORD_OF_DISTILLED.sub("distill", m[0])) for m in found]
     skipped = _LINKING | _SIZING | (_DISTILLED_FROM if _DISTILLED.search(message.folded) else set())
     parts = [each for each in parts if each[2] not in skipped]
     for index, (start, _, word) in enumerate(parts):
-        if word not in _FAMILIES or (start and message.folded[start - 1].isalpha()):
+        if word not in FAMILIES or (start and message.folded[start - 1].isalpha()):
             continue
         if word == "llama" and _PROGRAM.match(message.folded, start):
             continue
@@ -389,57 +375,27 @@ def _find_name(message: Message) -> tuple[int, int, tuple[Model, ...], bool] | N
             distilled = said[-1] == "distill" and part not in said
             if not joined and distilled:
                 joined = _DISTILLED_INTO.fullmatch(between)
-            if not joined or (between.split() and part in _FAMILIES and not distilled):
+            if not joined or (between.split() and part in FAMILIES and not distilled):
                 break
             if _COUNT.match(message.folded, stop):
                 break  # "gemma 2 9b 8xH100"
-            if not _fitting([*said, part]):
+            if not find_fitting([*said, part]):
                 exact = part[0].isalpha()
                 end = end if exact else stop
                 break
             said, end = [*said, part], stop
         begin = start
         sized = _SIZED_BEFORE.search(message.folded[:start])
-        unsized = sized is not None and len(_best(_fitting(said), said)) > 1
-        if sized is not None and unsized and _fitting([*said, sized["size"]]):
+        unsized = sized is not None and len(choose_nearest(find_fitting(said), said)) > 1
+        if sized is not None and unsized and find_fitting([*said, sized["size"]]):
             said, begin = [*said, sized["size"]], sized.start("size")
         if _BASE_BEFORE.search(message.folded[:start]) or _BASE_AFTER.match(message.folded, end):
             said.append("base")
         for size in _SIZE.findall(message.folded[end:]):
-            if len(_best(_fitting(said), said)) > 1 and _fitting([*said, size]):
+            if len(choose_nearest(find_fitting(said), said)) > 1 and find_fitting([*said, size]):
                 said.append(size)
-        if models := _fitting(said):
+        if models := find_fitting(said):
             written = message.words(begin, end)
             own = tuple(each for each in models if each.id.partition("/")[2] == written)
-            return begin, end, own or _best(models, said), exact
+            return begin, end, own or choose_nearest(models, said), exact
     return None
-
-
-def _fitting(said: list[str]) -> list[Model]:
-    wanted = set(said) - _TUNED - _BASE
-    models = [model for model in all_models() if wanted <= _parts(model.id)]
-    if set(said) & _TUNED:
-        models = [model for model in models if model.kind == "instruct"]
-    if set(said) & _BASE:
-        models = [model for model in models if model.kind == "base"]
-    return models
-
-
-def _best(models: list[Model], said: list[str]) -> tuple[Model, ...]:
-    """Return the models whose ids have the fewest other words; one size, the tuned form."""
-    wanted = set(said) - _TUNED - _BASE
-    extra = {model.id: len(_parts(model.id) - wanted - _MUTE) for model in models}
-    fewest = min(extra.values(), default=0)
-    close = [model for model in models if extra[model.id] == fewest]
-    if not set(said) & _BASE:
-        tuned = [model for model in close if model.kind == "instruct"]
-        close = tuned or close
-    close.sort(key=lambda model: (model.shape.parameters, model.id))
-    sizes = {round(model.shape.parameters / 1e8) for model in close}
-    return (close[-1],) if len(sizes) == 1 else tuple(close)
-
-
-@cache
-def _parts(name: str) -> frozenset[str]:
-    """Return the words of an id's name, without its owner."""
-    return frozenset(_PART.findall(fold(name.partition("/")[2]).replace("_", ".")))

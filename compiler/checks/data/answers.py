@@ -7,8 +7,8 @@ from ftc.compiler.checks.rule import Problem, problem, put, rule
 from ftc.compiler.checks.rule_input import Case
 from ftc.compiler.knowledge.objectives import OBJECTIVES
 from ftc.compiler.resolve.facts import DataFacts
-from ftc.compiler.resolve.rows.roles import are_swapped
-from ftc.spec.sources import list_sources
+from ftc.compiler.resolve.rows.roles import NEEDED, are_swapped
+from ftc.spec.sources import WholeSource, list_sources
 
 _FEWEST_ROWS = 20
 _REFUSED_SHARE = 0.5
@@ -23,6 +23,7 @@ def needed_column_left_out(case: Case) -> Iterator[Problem]:
     Why it matters: An answer from a passage cannot be learned without the passage: the model learns
     to make facts up. The words of the answers are in this column and not in that of another row, or
     its name says so. Without a column of verdicts, answers that were judged bad are learned too.
+    Where two columns are called as answers or prompts are, only one is read.
 
     Example: {"data": {"source": "passages-questions-answers.jsonl",
      "columns": {"prompt": "question", "completion": "answer"}}}
@@ -31,11 +32,11 @@ def needed_column_left_out(case: Case) -> Iterator[Problem]:
      "columns": {"instruction": "question", "input": "context", "output": "answer"}}}
     """
     about = OBJECTIVES[case.spec.objective.type]
-    if about.rewards or about.head != "tokens":
-        return
+    answers = not about.rewards and about.head == "tokens"
     parts = zip(list_sources(case.spec.data), case.data.sources or (case.data,), strict=False)
     for source, data in parts:
-        for column, rows in data.contents.needed_columns.items():
+        yield from _find_rivals(source, data)
+        for column, rows in data.contents.needed_columns.items() if answers else ():
             if column == source.columns.input:
                 continue
             fix = () if data is not case.data else read_before(data, column)
@@ -48,8 +49,24 @@ def needed_column_left_out(case: Case) -> Iterator[Problem]:
                 prompt=data.prompt or "",
                 completion=data.completion or "",
             )
-        for column, rows in data.contents.bad_rows.items():
+        for column, rows in data.contents.bad_rows.items() if answers else ():
             yield problem(source.at("source"), message="bad", help="bad", column=column, rows=rows)
+
+
+def _find_rivals(source: WholeSource, data: DataFacts) -> Iterator[Problem]:
+    """Yield the columns that were not taken although their names fit as well."""
+    told = {*data.contents.needed_columns, *data.contents.bad_rows}
+    for column, taken in data.contents.rival_columns.items():
+        role = next((role for role in NEEDED[data.form] if getattr(data, role) == taken), None)
+        if role is not None and column not in told:
+            yield problem(
+                source.at("source"),
+                message="rival",
+                help="rival",
+                column=column,
+                taken=taken,
+                role=role,
+            )
 
 
 @rule("FTC296", "answers-that-refuse", "warning", reads=("data",))

@@ -10,10 +10,11 @@ from ftc.compiler.checks.rule_input import Case
 from ftc.compiler.knowledge.models import find_model
 from ftc.compiler.knowledge.objectives import OBJECTIVES
 from ftc.compiler.resolve.rows.roles import columns_of_text
-from ftc.spec.message import Message
+from ftc.spec.message import Message, name_language
 
 _FEW_ROWS = 50
 _MUCH = 0.30
+_MOST_LANGUAGES = 8
 _MANY_DUPLICATES = 0.10
 _MANY_BLANK = 0.10
 #: The advice for the commonest fault of rows.
@@ -245,7 +246,7 @@ def language_new_to_model(case: Case) -> Iterator[Problem]:
             yield problem(
                 "/model/id",
                 share=share,
-                language=code,
+                language=name_language(code),
                 model=entry.id,
-                languages=entry.languages[:8],
+                languages=[name_language(each) for each in entry.languages[:_MOST_LANGUAGES]],
             )

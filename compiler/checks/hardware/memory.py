@@ -84,7 +84,7 @@ def _short_memory(case: Case) -> str:
 
 @rule("FTC421", "tight-fit", "warning", reads=("plan",))
 def tight_fit(case: Case) -> Iterator[Problem]:
-    """What it is: The peak is above 92 % of the device, with the spec's micro-batch or the least.
+    """What it is: The peak is above 92% of the device, with the spec's micro-batch or the least.
 
     Why it matters: A desktop, another process or a fragmented allocator can take the rest. When
     memory runs out, the bundle restarts with a smaller micro-batch. Where ftc chose one that can

@@ -179,7 +179,7 @@ def separators_lost_by_tokenizer(case: Case) -> Iterator[Problem]:
 
 @rule("FTC169", "characters-lost-by-tokenizer", "warning", reads=("tokenizer", "data"))
 def characters_lost_by_tokenizer(case: Case) -> Iterator[Problem]:
-    """What it is: More than 1 % of the rows contain a character without a token in the tokenizer.
+    """What it is: More than 1% of the rows contain a character without a token in the tokenizer.
 
     Why it matters: The character is left out or becomes the unknown token, so the model can neither
     read nor write it. Letters that are only normalised, such as to lower case or without accents,

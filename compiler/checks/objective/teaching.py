@@ -6,6 +6,7 @@ from typing import Final
 
 from ftc.compiler.checks.rule import Problem, problem, put, rule
 from ftc.compiler.checks.rule_input import Case
+from ftc.compiler.resolve.rows.roles import is_answer_name, usual_name
 
 _TEACHER: Final = "/objective/teacher"
 _NAME: Final = "/objective/teacher/id"
@@ -156,7 +157,8 @@ def answers_not_learned(case: Case) -> Iterator[Problem]:
     Why it matters: The trainer reads only the prompts: the model writes its own answers and learns
     the teacher's probabilities of their tokens. ftc uses the answers in the data to evaluate. The
     published recipe has two runs: train the model on the answers with `sft` first, then distil it.
-    The second spec's `model` is the first one's bundle.
+    The second spec's `model` is the first one's bundle. Answers of pairs, which are chosen and
+    rejected, are not even used to evaluate.
 
     Example: {"model": "Qwen/Qwen2.5-0.5B", "data": "solutions.jsonl",
      "objective": {"type": "distill", "teacher": "Qwen/Qwen2.5-7B-Instruct"}}
@@ -165,9 +167,17 @@ def answers_not_learned(case: Case) -> Iterator[Problem]:
      "objective": {"type": "distill", "teacher": "Qwen/Qwen2.5-7B-Instruct"}}
     """
     trained = case.model.origin == "bundle" or (case.model.path or "").endswith("run/merged")
-    answered = case.data.form != "prompt"
-    if case.spec.objective.type == "distill" and answered and not trained:
-        yield problem("/objective/type", rows=case.data.usable_rows)
+    if case.spec.objective.type != "distill":
+        return
+    if case.data.form != "prompt":
+        if not trained:
+            yield problem("/objective/type", rows=case.data.usable_rows)
+        return
+    unread = [name for name in case.data.columns if name not in (case.data.prompt, "")]
+    if answers := [name for name in unread if is_answer_name(usual_name(name))]:
+        yield problem(
+            "/data/source", message="unread", help="unread", columns=answers, column=answers[0]
+        )
 
 
 @rule("FTC569", "teacher-tokens-unread", "warning", reads=("teacher",))

@@ -11,7 +11,7 @@ from ftc.compiler.resolve.facts import KnownFacts
 from ftc.spec.sections import Metric, Spec
 
 # The mean square of n activations is off by sqrt((k - 1) / n) of itself, k being their kurtosis:
-# with the heavy tails of k = 30 these many leave 4 %, and a quantizer weighs by far coarser steps.
+# with the heavy tails of k = 30 these many leave 4%, and a quantizer weighs by far coarser steps.
 _IMPORTANCE_TOKENS: Final = 16_384
 _MOST_TIMES: Final = 8  # a mixture's experts share the tokens, and reading them takes its time
 

@@ -5,11 +5,11 @@
 
 Each architecture of the table is built as a miniature from its configuration alone, and run forward
 on this CPU in bf16 with a hook on every tensor that autograd saves. What three layers keep over one
-layer, per layer and token, is the truth that `layer_bytes` of the plan must meet within 2 %: with
+layer, per layer and token, is the truth that `layer_bytes` of the plan must meet within 2%: with
 all weights trained, and with a frozen base as under LoRA. Attention is SDPA without a mask, which
 keeps what FlashAttention keeps, and eager where a class has no other; Falcon's one key head makes
 SDPA keep the scores, here as on a GPU. Weights in fp32 under
-autocast ("mixed") are printed and not held: most are within 2 %, some classes 4 to 9 % off either
+autocast ("mixed") are printed and not held: most are within 2%, some classes 4 to 9% off either
 way. Needs torch and transformers. Exits 1 when a held figure is off.
 """
 
@@ -76,7 +76,7 @@ def main() -> None:
             held = weights != "mixed"
             off += held and abs(share) > _BOUND
             print(f"{name:28}{weights:>9}{found:>10.1f}{planned:>9}{share:>9.2%}")
-    print(f"{traced} of {len(names)} architectures traced, {off} held figures off by more than 2 %")
+    print(f"{traced} of {len(names)} architectures traced, {off} held figures off by more than 2%")
     sys.exit(1 if off or not traced else 0)
 
 

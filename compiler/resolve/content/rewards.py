@@ -78,7 +78,7 @@ def read_schema(written: str | Mapping[str, Any], path: Path | None) -> dict[str
     if path is not None:
         try:
             schema = json.loads(_read(path))
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             if isinstance(error, RewardFileError):
                 raise
             raise RewardFileError("reward.not_json", name=path.name, detail=str(error)) from error

@@ -220,12 +220,11 @@ def _read(
     roles = _find_roles(spec, source, columns, whole)
     if isinstance(roles, Unknown):
         return roles
-    sees = seeing is not None and OBJECTIVES[spec.objective.type].sees
-    if not sees and source.columns.images is None:
+    if source.columns.images is None and not (seeing and OBJECTIVES[spec.objective.type].sees):
         roles = replace(roles, images=None)  # a column that nothing here has a use for
     unassigned = [name for name in columns if name not in roles.columns()]
     unseen = UnseenImages(columns=unassigned, folder=found.paths[0].parent)
-    unread = UnreadColumns(columns=unassigned, roles=roles)
+    unread = UnreadColumns(columns=unassigned, roles=roles, named=source.columns)
     if seeing is not None and found.format == "parquet":
         rows = chain.from_iterable(store_rows(part, roles) for part in parts)
     large = sum(file.size_bytes for file in whole) > LARGE_BYTES
@@ -269,6 +268,7 @@ def _add_unread(contents: Contents, unseen: UnseenImages, unread: UnreadColumns)
         unseen_images=dict(sorted(unseen.rows.items())),
         needed_columns=unread.find_needed(),
         bad_rows=unread.find_bad(),
+        rival_columns=unread.find_rivals(),
     )
 
 

@@ -14,9 +14,16 @@ from itertools import pairwise
 from typing import Any, Final
 
 from ftc.compiler.resolve.rows.reader import Row
-from ftc.compiler.resolve.rows.roles import Roles, is_answer_name, is_verdict_name, usual_name
+from ftc.compiler.resolve.rows.roles import (
+    Roles,
+    find_rivals,
+    is_answer_name,
+    is_verdict_name,
+    usual_name,
+)
 from ftc.runtime.read.compared_rows import VERDICTS
 from ftc.runtime.read.text_rows import read_cell
+from ftc.spec.sections import Columns
 
 _ROWS: Final = 1000  # enough for a share
 _CHARS: Final = 8000
@@ -27,6 +34,7 @@ _COMMON_SHARE: Final = 0.2
 _LEAST_LEAD: Final = 0.25
 _COPY_SHARE: Final = 0.9  # of the words of a prompt, in a column that repeats the row
 _FILLED_SHARE: Final = 0.5
+_OTHER_SHARE: Final = 0.1  # of rows, in a column that is no copy of another
 _FEWEST_BAD: Final = 0.02  # share of rows
 _WORD: Final = re.compile(r"\w{2,}")
 #: What a question is asked about, by the usual names.
@@ -42,10 +50,14 @@ _Words = frozenset[str]
 
 @dataclass(slots=True, kw_only=True)
 class UnreadColumns:
-    """Looks at the columns without a role in the first rows; `roles` are those of the others."""
+    """Looks at the columns without a role in the first rows; `roles` are those of the others.
+
+    `named` are the roles that the spec gives.
+    """
 
     columns: Sequence[str]
     roles: Roles
+    named: Columns = field(default_factory=Columns)
     _rows: list[Mapping[str, str]] = field(default_factory=list)
 
     def watch(self, rows: Iterator[Row | None]) -> Iterator[Row | None]:
@@ -64,6 +76,20 @@ class UnreadColumns:
             for name, rows in found.items()
             if rows >= _FILLED_SHARE * len(self._rows) and rows and self._is_needed(name)
         }
+
+    def find_rivals(self) -> dict[str, str]:
+        """Return the columns called as one with a role is, with that one; copies of it are none."""
+        return {
+            name: column
+            for name, column in find_rivals(self.roles, self.columns, self.named).items()
+            if self._differs(name, column)
+        }
+
+    def _differs(self, name: str, column: str) -> bool:
+        """Return whether most rows have a text in a column, and many another than in the other."""
+        filled = [row for row in self._rows if row[name]]
+        other = sum(row[name] != row[column] for row in filled)
+        return len(filled) > _FILLED_SHARE * len(self._rows) and other > _OTHER_SHARE * len(filled)
 
     def find_bad(self) -> dict[str, int]:
         """Return the columns of verdicts, each with the number of rows that are judged bad."""

@@ -88,7 +88,7 @@ def base_of(first: FirstRun) -> str | None:
     try:
         model = json.loads((first.folder / _SPEC).read_text(encoding="utf-8"))["model"]
         name = model["id"] if isinstance(model, dict) else model
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None
     return name if isinstance(name, str) else None
 
@@ -100,5 +100,5 @@ def read_fact(first: FirstRun, name: str, kind: type[F]) -> F | None:
     try:
         lock = json.loads((first.folder / _LOCK).read_text(encoding="utf-8"))
         return convert(lock["facts"][name], kind)
-    except (OSError, ValueError, KeyError, TypeError, ValidationError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError, ValidationError):
         return None

@@ -13,8 +13,10 @@ from ftc.compiler.knowledge.encoders import list_encoders, read_headed
 from ftc.compiler.knowledge.objectives import Head
 from ftc.compiler.knowledge.wrappers import Wrapper, find_wrapper, text_config, wrapper_named
 from ftc.compiler.resolve import explanations
-from ftc.compiler.resolve.model.similar import list_alike
+from ftc.compiler.resolve.model.rope import find_rope_fault
+from ftc.compiler.resolve.model.similar import find_converted, list_alike
 from ftc.spec.finding import Finding
+from ftc.spec.quote import quote
 
 Dtype = Literal["float32", "float16", "bfloat16"]
 
@@ -22,7 +24,12 @@ CONFIG_FILE: Final = "config.json"
 #: NVIDIA's ModelOpt describes its quantization here, often not in config.json.
 QUANTIZED_FILE: Final = "hf_quant_config.json"
 _POINTER: Final = "/model/id"
-_SIZES: Final = ("hidden_size", "num_hidden_layers", "vocab_size")  # of every model
+_SIZES: Final = (
+    *("hidden_size", "num_hidden_layers", "num_attention_heads", "vocab_size"),  # of every model
+)
+_OTHER_SIZES: Final = (
+    *("intermediate_size", "num_key_value_heads", "head_dim", "max_position_embeddings"),
+)
 _CONTEXT_KEYS: Final = (
     *("max_position_embeddings", "n_positions", "n_ctx", "seq_length", "max_seq_len"),
     *("max_sequence_length", "model_max_length"),
@@ -178,7 +185,7 @@ def _config(
     shape = read_headed(data, head)
     if shape is None and (empty := _find_empty(data)) is not None:
         return explanations.BROKEN_CONFIG.finding(
-            message="size", pointer=_POINTER, name=name, key=empty, number=data[empty]
+            message="size", pointer=_POINTER, name=name, key=empty, number=quote(data[empty])
         )
     model_type = data.get("model_type")
     architecture = _architecture(data, shape)
@@ -189,6 +196,9 @@ def _config(
     rows = shape.vocab if shape is not None else said
     if type(rows) is not int or rows <= 0:
         return _broken(name, "no_vocab_size")
+    custom = isinstance(data.get("auto_map"), dict) and not _is_built_in(shape, model_type)
+    if not custom and (fault := find_rope_fault(data, name)) is not None:
+        return fault
     return Config(
         data=data,
         sha256=sha256,
@@ -199,13 +209,18 @@ def _config(
         embedding_rows=rows,
         dtype=dtype_named(data.get("dtype", data.get("torch_dtype"))),
         quantized=read_quantization(data) or read_quantization(text),
-        custom_code=isinstance(data.get("auto_map"), dict) and not _is_built_in(shape, model_type),
+        custom_code=custom,
     )
 
 
 def _find_empty(data: Mapping[str, Any]) -> str | None:
-    """Return the first size of every model that is a number below one."""
-    return next((key for key in _SIZES if type(data.get(key)) is int and data[key] < 1), None)
+    """Return the first size of every model that is a number below one, or no number but a text."""
+    for key in (*_SIZES, *_OTHER_SIZES):
+        value = data.get(key)
+        is_low = key in _SIZES and type(value) is int and value < 1
+        if is_low or isinstance(value, str | bool):
+            return key
+    return None
 
 
 def _is_built_in(shape: Shape | None, model_type: object) -> bool:
@@ -246,7 +261,10 @@ def _absent(folder: Path, name: str) -> Finding:
 
 def gguf_finding(name: str) -> Finding:
     """Return the finding that a GGUF cannot be trained."""
-    return explanations.GGUF.finding(pointer=_POINTER, name=name)
+    near = find_converted(name.replace("\\", "/").removesuffix("/"))
+    return explanations.GGUF.finding(
+        help="near" if near else "", pointer=_POINTER, name=name, near=near
+    )
 
 
 def _base_of_adapter(folder: Path) -> str:

@@ -7,13 +7,25 @@ from pathlib import Path
 from typing import Final
 
 from ftc.compiler.knowledge.architecture import find_unfit_keys
+from ftc.compiler.knowledge.model_names import is_closed
 from ftc.compiler.resolve import explanations
 from ftc.compiler.resolve.hub.cache import has_repository
 from ftc.compiler.resolve.hub.client import Trouble
-from ftc.compiler.resolve.local_paths import LfsPointer, is_file, is_folder
+from ftc.compiler.resolve.local_paths import (
+    LfsPointer,
+    is_file,
+    is_folder,
+    looks_like_path,
+)
 from ftc.compiler.resolve.model.chain import name_bundle
 from ftc.compiler.resolve.model.config import Config, gguf_finding
-from ftc.compiler.resolve.model.similar import find_family, find_misspelt, find_original
+from ftc.compiler.resolve.model.similar import (
+    find_converted,
+    find_family,
+    find_meant,
+    find_original,
+    list_alike,
+)
 from ftc.compiler.resolve.model.weights import Truncated, Weights
 from ftc.compiler.resolve.patches import patch_field
 from ftc.spec.finding import Finding
@@ -21,6 +33,8 @@ from ftc.spec.message import reason_of
 from ftc.spec.sections import Spec
 
 _POINTER: Final = "/model/id"
+#: Open models of this size are offered in place of a closed one: they train on one GPU.
+_USUAL_PARAMETERS: Final = 8_000_000_000
 _PAGE_OF_HUB: Final = re.compile(r"https?://huggingface\.co/([\w.-]+/[\w.-]+)(?:[/?#].*)?")
 
 
@@ -44,9 +58,15 @@ def folder_fault(spec: Spec, path: Path) -> Finding | None:
             name=name,
             id=page[1],
         )
+    if not looks_like_path(name) and is_closed(name):
+        return _closed(name)
     near = get_close_matches(path.name, _folder_names(path.parent), n=1)
+    meant = () if near or looks_like_path(name) else find_meant(name) or find_converted(name)
     return explanations.MODEL_FOLDER.finding(
-        help="near" if near else "", pointer=_POINTER, name=name, near=near[0] if near else ""
+        help="near" if near else "said" if meant else "",
+        pointer=_POINTER,
+        name=name,
+        near=near or meant,
     )
 
 
@@ -132,6 +152,10 @@ def no_context(name: str) -> Finding:
 def explain(spec: Spec, trouble: Trouble) -> Finding:
     """Return the finding that says why the Hub gave no facts, and what to do."""
     name, revision = spec.model.id, spec.model.revision
+    if trouble.reason not in ("gated", "revision") and is_closed(name):
+        return _closed(name)
+    if trouble.reason not in ("gated", "revision") and name.lower().endswith(".gguf"):
+        return gguf_finding(name)
     if trouble.reason == "missing":
         return _not_found(spec)
     if trouble.reason == "revision":
@@ -144,7 +168,7 @@ def explain(spec: Spec, trouble: Trouble) -> Finding:
         return explanations.LIMITED.finding(pointer=_POINTER, name=name, detail=trouble.detail)
     if has_repository(name, "model"):
         return explanations.HALF_CACHED.finding(pointer=_POINTER, name=name)
-    near, family, original = find_misspelt(name), find_family(name), find_original(name)
+    near, family, original = find_meant(name), find_family(name), find_original(name)
     copied = "quantized" if original is not None and original.quantized else "copy"
     return explanations.UNREACHABLE.finding(
         message="family" if family and not near and original is None else "",
@@ -152,17 +176,28 @@ def explain(spec: Spec, trouble: Trouble) -> Finding:
         pointer=_POINTER,
         name=name,
         detail=trouble.detail,
-        near=near or (original.id if original is not None else ""),
+        near=near or ([original.id] if original is not None else []),
         family=family or "",
     )
 
 
+def _closed(name: str) -> Finding:
+    """Return the finding that nobody but its maker can train a model; it names open ones."""
+    return explanations.MODEL_NOT_FOUND.finding(
+        message="closed",
+        help="closed",
+        pointer=_POINTER,
+        name=name,
+        models=list_alike(_USUAL_PARAMETERS),
+    )
+
+
 def _not_found(spec: Spec) -> Finding:
-    near = find_misspelt(spec.model.id)
+    near = find_meant(spec.model.id)
     return explanations.MODEL_NOT_FOUND.finding(
         help="near" if near else "",
         pointer=_POINTER,
-        fix=patch_field(spec, "model", "id", near) if near else (),
+        fix=patch_field(spec, "model", "id", near[0]) if len(near) == 1 else (),
         name=spec.model.id,
-        near=near or "",
+        near=near,
     )

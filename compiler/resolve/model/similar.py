@@ -7,6 +7,7 @@ from difflib import SequenceMatcher, get_close_matches
 from math import log
 from typing import Final
 
+from ftc.compiler.knowledge.model_names import find_said
 from ftc.compiler.knowledge.models import all_models
 from ftc.compiler.knowledge.score_heads import find_score_class
 
@@ -18,7 +19,7 @@ _WORD: Final = re.compile(r"[a-z]+")
 _NUMBER: Final = re.compile(r"\d")
 #: What ids of quantized copies end with: formats of files, methods, and widths of weights.
 _QUANTIZED: Final = re.compile(
-    r"([-_.](i1|gguf|ggml|awq|gptq|exl[23]|hqq|aqlm|mlx|bnb|unsloth|dynamic"
+    r"([-_.:](i1|gguf|ggml|awq|gptq|exl[23]|hqq|aqlm|mlx|bnb|unsloth|dynamic"
     r"|w\d+a\d+(fp\d+)?|(nv|mx)?fp[48]|int[48]|[2-8](\.\d+)?-?bits?|q[2-8](_\w+)?|nf4|[48]bpw))+$"
 )
 
@@ -55,6 +56,28 @@ def find_original(name: str) -> Original | None:
     if found is None or found.casefold() == name.casefold():
         return None
     return Original(id=found, quantized=bare != _last(name))
+
+
+def find_meant(name: str) -> tuple[str, ...]:
+    """Return the table's ids that `name` may stand for: a misspelling, or as people say it.
+
+    A name without its owner that is whole but for that means the model of exactly this name; one
+    that is not means the tuned form, as in the assistant.
+    """
+    original, near = find_original(name), find_misspelt(name)
+    if "/" not in name and original is not None and not original.quantized:
+        return (original.id,)
+    said = tuple(model.id for model in find_said(name) if model.id.casefold() != name.casefold())
+    if near is not None and ("/" in name or not said):
+        return (near,)
+    return said[:_MOST_ALIKE]
+
+
+def find_converted(name: str) -> tuple[str, ...]:
+    """Return the table's ids that a quantized file or copy of this name may have come from."""
+    if (original := find_original(name)) is not None:
+        return (original.id,)
+    return find_meant(_QUANTIZED.sub("", _last(name)))
 
 
 def list_alike(parameters: int) -> tuple[str, ...]:

@@ -29,7 +29,7 @@ def read_text_modules(folder: Path) -> TextModules | None:
         kinds = {str(module["type"]).rpartition(".")[2]: str(module["path"]) for module in modules}
         path = kinds.get("Pooling")
         found = {} if path is None else json.loads((folder / path / "config.json").read_bytes())
-    except (OSError, ValueError, TypeError, KeyError):
+    except (OSError, ValueError, TypeError, KeyError, RecursionError):
         return None
     if not isinstance(found, dict):
         return None

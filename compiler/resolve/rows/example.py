@@ -79,7 +79,7 @@ def read_example(
         return "unreadable"
     raw = read(row)
     reasons = not isinstance(raw, str) and has_reasoning(raw)
-    if reasons and strip_reasoning and not isinstance(raw, str):
+    if strip_reasoning and not isinstance(raw, str):
         raw = strip(raw)
     turns = raw if isinstance(raw, str) else clean_turns(raw, repair=repair)
     if isinstance(raw, str) or isinstance(turns, str):

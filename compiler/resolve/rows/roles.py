@@ -251,6 +251,28 @@ def assign_roles(
     return Unassigned(problem="unrecognised", roles=wanted, form=None if form == "auto" else form)
 
 
+def find_rivals(roles: Roles, columns: Sequence[str], named: Columns) -> dict[str, str]:
+    """Return the columns without a role whose names fit one, each with the column that has it.
+
+    Only names told the two apart. A role that the spec gives has no rival.
+    """
+    chosen = {
+        role: column
+        for role, column in roles.by_role().items()
+        if role in NEEDED[roles.form] and getattr(named, role) is None
+    }
+    tables = [usual for form, usual in (*_OF_VECTORS, *_USUAL) if form == roles.form]
+    for usual in tables:
+        if all(usual_name(column) in usual.get(role, ()) for role, column in chosen.items()):
+            return {
+                name: column
+                for role, column in chosen.items()
+                for name in columns
+                if name not in roles.columns() and usual_name(name) in usual[role]
+            }
+    return {}
+
+
 def find_answers(roles: Roles, columns: Sequence[str]) -> Roles:
     """Return the roles of conversations that wait for an answer: they are prompts.
 

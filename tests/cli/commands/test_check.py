@@ -209,3 +209,25 @@ def test_a_spec_that_may_not_be_read(
     result = call("check", spec_file, "--format", "json")
     assert result.code == 1, result.err
     assert [one["code"] for one in json.loads(result.out)["findings"]] == ["FTC002"]
+
+
+def test_fix_writes_a_python_dictionary_as_json(call: Call, spec_file: Path) -> None:
+    """One finding says what the text is; the repair has the same values."""
+    spec = json.loads(spec_file.read_text())
+    spec_file.write_text(repr(spec), encoding="utf-8")
+    told = json.loads(call("check", spec_file, "--format", "json").out)["findings"]
+    assert [one["code"] for one in told if one["severity"] == "error"] == ["FTC014"]
+    result = call("check", spec_file, "--fix")
+    assert result.code == 0, result.out
+    assert "wrote the same as JSON" in result.err
+    assert json.loads(spec_file.read_text()) == spec
+
+
+def test_a_byte_order_mark_hides_nothing(call: Call, spec_file: Path) -> None:
+    """What else is wrong is told too; no repair is promised for a text that cannot be edited."""
+    break_it(spec_file)
+    spec_file.write_bytes(b"\xef\xbb\xbf" + spec_file.read_bytes())
+    result = call("check", spec_file)
+    assert result.code == 1
+    assert all(words in result.out for words in ("FTC007", "methdo"))
+    assert "--fix" not in result.out

@@ -12,6 +12,7 @@ from ftc.compiler.knowledge.models import KINDS, Kind, Model, all_models, find_m
 from ftc.compiler.knowledge.objectives import Head
 from ftc.compiler.knowledge.tokenizers import tokenizer_families
 from ftc.compiler.resolve.model.facts import facts_from_table
+from ftc.spec.message import name_language
 
 ENTRIES: list[dict[str, Any]] = json.loads(
     (files("ftc.compiler.knowledge") / "models.json").read_text(encoding="utf-8")
@@ -206,3 +207,10 @@ def test_find_model() -> None:
     assert model.id == "Qwen/Qwen2.5-7B-Instruct"
     assert model.shape.parameters == 7_615_616_512
     assert find_model("Qwen/Qwen2.5-7B-Instruct-GGUF") is None
+
+
+def test_every_language_has_a_name() -> None:
+    """Those that models list, and those that are recognised in data."""
+    table = json.loads((files("ftc.compiler.knowledge") / "languages.json").read_text("utf-8"))
+    codes = {*table["words"], *table["scripts"]}.union(*(m.languages for m in all_models()))
+    assert [code for code in sorted(codes) if name_language(code) == code] == []

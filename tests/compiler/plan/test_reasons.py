@@ -87,7 +87,7 @@ def test_every_sentence_is_used() -> None:
             {"batch": 1024, "micro": 4, "world": 2},
             "global batch 1,024 / (micro-batch 4",
         ),
-        ("max_length.p99", {"p99": 400, "max": 9000, "cut_share": 0.0123}, "1.2 % of rows"),
+        ("max_length.p99", {"p99": 400, "max": 9000, "cut_share": 0.0123}, "1.2% of rows"),
         (
             "micro_batch.only",
             {"device_bytes": 3 * 2**29, "capacity_bytes": None},
@@ -96,7 +96,7 @@ def test_every_sentence_is_used() -> None:
         ("learning_rate.scratch", {"parameters": 3_712_000}, "3.71M parameters"),
         ("steps.epochs", {"epochs": 1, "per_epoch": 12}, "1 epoch of 12 steps"),
         ("steps.epochs", {"epochs": 3, "per_epoch": 1}, "3 epochs of 1 step"),
-        ("rows.share", {"share": 0.1, "rows": 5000}, "10 % of 5,000"),
+        ("rows.share", {"share": 0.1, "rows": 5000}, "10% of 5,000"),
     ],
 )
 def test_values_are_printed_readably(key: str, values: dict[str, object], expected: str) -> None:

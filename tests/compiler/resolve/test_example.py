@@ -1,7 +1,12 @@
-"""What damages a text that is one."""
+"""What a row says, cleaned, and what damages it."""
+
+import pytest
 
 from ftc.compiler.resolve.rows.example import Example, read_example
 from ftc.compiler.resolve.rows.roles import Roles, make_reader
+from ftc.runtime.prepare.records import Source
+from ftc.runtime.read.tool_rows import read_calling_chat
+from ftc.runtime.tokens.reasoned_chats import strip
 
 
 def test_control_characters() -> None:
@@ -18,3 +23,28 @@ def test_control_characters() -> None:
         example = read_example({"text": text}, read, repair=True)
         assert isinstance(example, Example)
         assert example.damage == damage, text
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "<think>\n\n</think>\n\nIt is 4.",
+        "<think></think>It is 4.",
+        "<think>\nTwo and two.\n</think>\n\nIt is 4.",
+        "Two and two.</think>It is 4.",
+        "It is 4.",
+    ],
+)
+def test_stripped_rows_are_those_of_the_bundle(said: str) -> None:
+    """An empty block is reasoning too: neither the check nor prepare.py keeps it."""
+    row = {
+        "messages": [{"role": "user", "content": "How much?"}, {"role": "agent", "content": said}]
+    }
+    read = make_reader(Roles(form="chat", messages="messages"))
+    example = read_example(row, read, repair=True, strip_reasoning=True)
+    source = Source(
+        columns={"messages": "messages"}, read=read_calling_chat, chunks=lambda: iter(())
+    )
+    turns, _ = source.read_row(row, repair=True, strip=strip)
+    assert isinstance(example, Example)
+    assert example.turns == turns == (("user", "How much?"), ("assistant", "It is 4."))

@@ -12,10 +12,13 @@ from ftc.compiler.knowledge.models import find_model
 from ftc.compiler.knowledge.score_heads import find_score_class
 from ftc.compiler.resolve.data.facts import resolve_data
 from ftc.compiler.resolve.facts import ModelFacts, TokenizerFacts, Unknown
+from ftc.compiler.resolve.model.config import read_config
 from ftc.compiler.resolve.model.facts import facts_from_table, resolve_model
 from ftc.compiler.resolve.resolver import NOT_SAID
 from ftc.compiler.resolve.tokenizer.facts import reload_tokenizer, resolve_tokenizer
+from ftc.spec.finding import Finding
 from ftc.spec.sections import Spec
+from tests.tiny_models import write_model
 
 COMMIT = "a" * 40
 
@@ -337,7 +340,7 @@ def test_a_nested_config_of_custom_code(make_spec: Any, model_folder: Path) -> N
 
 def test_a_size_that_does_not_fit_is_named(make_spec: Any, model_folder: Path) -> None:
     """A pruned model whose list of layers was forgotten needs no other files."""
-    edit_config(model_folder, max_position_embeddings="4096")
+    edit_config(model_folder, max_position_embeddings=[4096])
     found = resolve_model(make_spec(), folder=model_folder.parent)
     assert isinstance(found, Unknown)
     assert found.finding.code == "FTC111"
@@ -447,6 +450,25 @@ def test_a_misspelt_id_gets_a_fix(make_spec: Any, tmp_path: Path, hub: Any) -> N
     assert found.finding.fix[0]["value"] == {"id": right, "attention": "sdpa"}
 
 
+@pytest.mark.parametrize("failing", [0, 503])
+def test_a_model_as_people_say_it_gets_a_suggestion(
+    make_spec: Any, tmp_path: Path, hub: Any, failing: int
+) -> None:
+    """With the Hub and without; a GGUF names its origin, a closed model open ones."""
+    hub.failing = failing
+    told = {
+        "qwen 2.5 7b": ("FTC100", "Qwen/Qwen2.5-7B-Instruct"),
+        "llama3": ("FTC109" if failing else "FTC106", "meta-llama/Meta-Llama-3-8B-Instruct"),
+        "mistral-7b.gguf": ("FTC105", "mistralai/Mistral-7B-Instruct-v0.3"),
+        "gpt-4o": ("FTC106", "such as"),
+        "claude 3 opus": ("FTC106", "such as"),
+    }
+    for name, (expected, words) in told.items():
+        found = resolve_model(make_spec(model=name), folder=tmp_path)
+        assert isinstance(found, Unknown)
+        assert (found.finding.code, words in found.finding.help) == (expected, True), name
+
+
 def test_the_table_stands_in_offline(
     make_spec: Any, tmp_path: Path, hub: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -537,3 +559,17 @@ def test_pickled_weights_are_told_from_safetensors(make_spec: Any, model_folder:
     assert known(make_spec(), model_folder.parent).pickled is True
     write_safetensors(model_folder / "model.safetensors", {"a": ("BF16", [10, 3])})
     assert known(make_spec(), model_folder.parent).pickled is False
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("hidden_size", "64"), ("hidden_size", -64), ("num_attention_heads", 0), ("vocab_size", "9"),
+     ("num_hidden_layers", True), ("head_dim", "32"), ("max_position_embeddings", "x")],
+)  # fmt: skip
+def test_a_size_that_is_none_is_told(tmp_path: Path, key: str, value: object) -> None:
+    """Transformers stops at a text or a truth value where it needs a number, and at none at all."""
+    path = write_model(tmp_path / "model") / "config.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), key: value}), encoding="utf-8")
+    found = read_config(tmp_path / "model", "./model")
+    assert isinstance(found, Finding)
+    assert (found.code, f"`{key}` is" in found.message) == ("FTC102", True)

@@ -2,7 +2,15 @@
 
 import pytest
 
-from ftc.compiler.resolve.model.similar import Original, find_family, find_misspelt, find_original
+from ftc.compiler.knowledge.model_names import is_closed
+from ftc.compiler.resolve.model.similar import (
+    Original,
+    find_converted,
+    find_family,
+    find_meant,
+    find_misspelt,
+    find_original,
+)
 
 
 @pytest.mark.parametrize(
@@ -60,3 +68,63 @@ def test_a_copy_names_its_original(name: str, original: str | None, quantized: b
     """A copy has the name of a model of the table, apart from how it is quantized."""
     expected = None if original is None else Original(id=original, quantized=quantized)
     assert find_original(name) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("qwen 2.5 7b", ("Qwen/Qwen2.5-7B-Instruct",)),
+        ("Llama 3.1 8B Instruct", ("meta-llama/Llama-3.1-8B-Instruct",)),
+        ("llama-3.1-8b", ("meta-llama/Llama-3.1-8B",)),
+        ("gemma2 9b base", ("google/gemma-2-9b",)),
+        ("llama3:8b", ("meta-llama/Meta-Llama-3-8B-Instruct",)),
+        ("Qwen/qwen 2.5 7b instruct", ("Qwen/Qwen2.5-7B-Instruct",)),
+        ("someone/qwen 2.5 7b", ()),
+        ("qwen 9.9 7b", ()),
+        ("support-bot", ()),
+        ("7b instruct", ()),
+    ],
+)
+def test_a_name_as_people_say_it_is_understood(name: str, meant: tuple[str, ...]) -> None:
+    """Words and numbers in any spelling; another version, owner or word fits nothing."""
+    assert find_meant(name) == meant
+
+
+def test_a_name_without_a_size_means_every_size() -> None:
+    """They are all offered, the smallest first."""
+    meant = find_meant("llama3")
+    assert meant == ("meta-llama/Meta-Llama-3-8B-Instruct", "meta-llama/Meta-Llama-3-70B-Instruct")
+
+
+@pytest.mark.parametrize(
+    ("name", "came_from"),
+    [
+        ("mistral-7b.gguf", ("mistralai/Mistral-7B-Instruct-v0.3",)),
+        ("./down/qwen2.5-7b-instruct-q4_k_m.gguf", ("Qwen/Qwen2.5-7B-Instruct",)),
+        ("TheBloke/Llama-2-7B-GGUF", ("meta-llama/Llama-2-7b-chat-hf",)),
+        ("model.Q4_K_M.gguf", ()),
+    ],
+)
+def test_a_gguf_names_what_it_came_from(name: str, came_from: tuple[str, ...]) -> None:
+    """By the name alone, without the endings of quantized files."""
+    assert find_converted(name) == came_from
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["gpt-4o", "openai/gpt-4o-mini", "GPT-4.1", "claude-3-opus", "claude-3-5-sonnet-20241022",
+     "gemini-pro", "google/gemini-1.5-flash-latest", "o3-mini", "chatgpt", "gpt-3.5-turbo-0125"],
+)  # fmt: skip
+def test_a_closed_model_is_told(name: str) -> None:
+    """With an owner, a date or an edition, or without."""
+    assert is_closed(name)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["gpt2", "openai/gpt-oss-20b", "EleutherAI/gpt-j-6b", "my-gpt-4", "google/gemma-2-9b", "o",
+     "someone/claude-like-7b", "gpt-neo-1.3b"],
+)  # fmt: skip
+def test_an_open_model_is_not_called_closed(name: str) -> None:
+    """Only a whole name counts."""
+    assert not is_closed(name)

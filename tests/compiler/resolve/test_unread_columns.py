@@ -131,3 +131,34 @@ def test_answers_that_are_judged_bad_are_counted(verdicts: tuple[object, object]
         return {**texts, "rating": verdicts[number % 2]}
 
     assert look(make).find_bad() == ({"rating": bad} if bad else {})
+
+
+@pytest.mark.parametrize(
+    ("columns", "rivals"),
+    [
+        (("question", "answer", "response"), {"answer": "response"}),
+        (("question", "query", "answer"), {"query": "question"}),
+        (("text", "label", "category"), {"category": "label"}),
+        (("question", "answer", "source_url", "notes"), {}),
+        (("instruction", "input", "output", "text"), {}),
+    ],
+)
+def test_a_column_with_a_usual_name_is_a_rival(
+    columns: tuple[str, ...], rivals: Mapping[str, str]
+) -> None:
+    """Only names tell which of two columns is read."""
+    seen = look(lambda _, draw: {name: say(draw, 4) for name in columns})
+    assert seen.find_rivals() == rivals
+
+
+def test_a_copy_an_empty_column_and_a_named_role_have_no_rival() -> None:
+    """Nothing is lost, or the spec has said which is meant."""
+    copied = look(lambda *_: dict.fromkeys(("question", "answer", "response"), "a b"))
+    empty = look(
+        lambda number, _: {"question": "q", "answer": "" if number else "a", "response": "r"}
+    )
+    assert copied.find_rivals() == empty.find_rivals() == {}
+    named = look(lambda *_: {"question": "q", "answer": "a", "response": "r"})
+    assert named.find_rivals() == {"answer": "response"}
+    named.named = Columns(completion="response")
+    assert named.find_rivals() == {}

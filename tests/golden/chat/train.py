@@ -42,15 +42,15 @@ LORA_DROPOUT = 0.05  # the default of `method.dropout`
 LORA_TARGETS = ["q_proj", "k_proj", "v_proj", "o_proj"]  # set by `method.targets` in the spec
 # Rows per process and pass, and passes per step: each line is the same batch in less memory.
 # all rows of a process in a step at once: 6.2 GiB of 23.6 GiB; with 1 row at a time a step takes
-# 18 % longer
+# 18% longer
 LADDER = [[2, 1], [1, 2]]
 EVAL_BATCH = 2  # as many rows at a time as in training
-# activations fit in memory; with any recomputed, a step takes 38 % longer
+# activations fit in memory; with any recomputed, a step takes 38% longer
 GRADIENT_CHECKPOINTING = False
 EPOCHS = 2.0  # set by `training.epochs` in the spec
 LEARNING_RATE = 0.0002  # set by `training.learning_rate` in the spec
 SCHEDULE = "cosine"  # the default of `training.schedule`
-WARMUP_STEPS = 3  # 3 % of 96 steps
+WARMUP_STEPS = 3  # 3% of 96 steps
 WEIGHT_DECAY = 0.01  # the default of `training.weight_decay`
 MAX_GRAD_NORM = 1.0  # the default of `training.max_grad_norm`
 EVAL_STEPS = 10  # ten evaluations in 96 steps

@@ -60,17 +60,17 @@ BETA = 1.0  # TRL's default, the reverse KL: the model learns to say only what t
 ANSWER_TOKENS = 256
 # Rows per process and pass, and passes per step: each line is the same batch in less memory.
 # all rows of a process in a step at once: 9.8 GiB of 23.5 GiB; with 2 rows at a time a step takes
-# 3 % longer
+# 3% longer
 LADDER = [[4, 1], [2, 2], [1, 4]]
 # evaluation has no backward pass, so 32 rows at a time need no more memory than training, and are
 # faster
 EVAL_BATCH = 32
-# activations fit in memory; with any recomputed, a step takes 0.3 % longer
+# activations fit in memory; with any recomputed, a step takes 0.3% longer
 GRADIENT_CHECKPOINTING = False
 EPOCHS = 3.0  # 320 prompts are few; every epoch samples new answers to them
 LEARNING_RATE = 0.0002  # the rate of QLoRA's experiments up to 13B parameters, for any batch size
 SCHEDULE = "cosine"  # the default of `training.schedule`
-WARMUP_STEPS = 8  # 3 % of 240 steps
+WARMUP_STEPS = 8  # 3% of 240 steps
 WEIGHT_DECAY = 0.01  # the default of `training.weight_decay`
 MAX_GRAD_NORM = 1.0  # the default of `training.max_grad_norm`
 EVAL_STEPS = 24  # ten evaluations in 240 steps

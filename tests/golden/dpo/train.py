@@ -53,19 +53,19 @@ BETA = 0.1  # the value in the experiments of the DPO paper
 # one pass before training instead of one at every step, and no second model in memory
 REFERENCE = "precomputed"
 # Rows per process and pass, and passes per step: each line is the same batch in less memory.
-# the fastest that fits, with 7.1 GiB of 23.5 GiB; with 4 rows at a time a step takes 4.7 % longer
+# the fastest that fits, with 7.1 GiB of 23.5 GiB; with 4 rows at a time a step takes 4.7% longer
 LADDER = [[2, 2], [1, 4]]
 # evaluation has no backward pass, so 4 rows at a time need no more memory than training, and are
 # faster
 EVAL_BATCH = 4
-# activations fit in memory; with any recomputed, a step takes 42 % longer
+# activations fit in memory; with any recomputed, a step takes 42% longer
 GRADIENT_CHECKPOINTING = False
 EPOCHS = 2.0  # 128 rows are few, so two epochs; more would overfit
 # 5e-6 at 7B as in Zephyr's recipe, falling with size^0.4: a fortieth of the rate for answers,
 # because pairs change a model quickly; this model has 1.71B
 LEARNING_RATE = 9e-06
 SCHEDULE = "cosine"  # the default of `training.schedule`
-WARMUP_STEPS = 2  # 3 % of 64 steps
+WARMUP_STEPS = 2  # 3% of 64 steps
 WEIGHT_DECAY = 0.01  # the default of `training.weight_decay`
 MAX_GRAD_NORM = 1.0  # the default of `training.max_grad_norm`
 EVAL_STEPS = 7  # ten evaluations in 64 steps

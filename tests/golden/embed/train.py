@@ -56,15 +56,15 @@ DOCUMENT_PROMPT = None  # the default of `objective.document_prompt`
 MAX_LENGTH = 48  # the longest row has about 48 tokens, estimated from characters
 # Rows per process and pass, and passes per step: each line is the same batch in less memory.
 # all rows of a process in a step at once: 4.5 GiB of 23.5 GiB; with 4 rows at a time a step takes
-# 81 % longer
+# 81% longer
 LADDER = [[8, 1], [4, 2], [2, 4]]
 EVAL_BATCH = 8  # the rows of a training step, so that both losses tell as many apart
-# activations fit in memory; with any recomputed, a step takes 14 % longer
+# activations fit in memory; with any recomputed, a step takes 14% longer
 GRADIENT_CHECKPOINTING = False
 EPOCHS = 3.0  # 384 rows are few, so they are read three times
 LEARNING_RATE = 0.0002  # the rate of QLoRA's experiments up to 13B parameters, for any batch size
 SCHEDULE = "cosine"  # the default of `training.schedule`
-WARMUP_STEPS = 5  # 3 % of 144 steps
+WARMUP_STEPS = 5  # 3% of 144 steps
 WEIGHT_DECAY = 0.01  # the default of `training.weight_decay`
 MAX_GRAD_NORM = 1.0  # the default of `training.max_grad_norm`
 EVAL_STEPS = 15  # ten evaluations in 144 steps

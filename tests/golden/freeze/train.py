@@ -47,19 +47,19 @@ TRAINED = [
 ]  # set by `method.layers` in the spec
 # Rows per process and pass, and passes per step: each line is the same batch in less memory.
 # all rows of a process in a step at once: 6.4 GiB of 23.5 GiB; with 2 rows at a time a step takes
-# 10 % longer
+# 10% longer
 LADDER = [[4, 1], [2, 2], [1, 4]]
 # evaluation has no backward pass, so 16 rows at a time need no more memory than training, and are
 # faster
 EVAL_BATCH = 16
-# activations fit in memory; with any recomputed, a step takes 19 % longer
+# activations fit in memory; with any recomputed, a step takes 19% longer
 GRADIENT_CHECKPOINTING = False
 EPOCHS = 3.0  # 192 rows are few, so they are read three times
 # 2e-5 at 7B, falling with size^0.4 and not scaled with the batch; this model has 1.54B
 LEARNING_RATE = 4e-05
 OPTIMIZER = "adafactor"  # set by `training.optimizer` in the spec
 SCHEDULE = "inverse_sqrt"  # set by `training.schedule` in the spec
-WARMUP_STEPS = 8  # 5 % of 144 steps
+WARMUP_STEPS = 8  # 5% of 144 steps
 WEIGHT_DECAY = 0.01  # the default of `training.weight_decay`
 MAX_GRAD_NORM = 1.0  # the default of `training.max_grad_norm`
 EVAL_STEPS = 15  # ten evaluations in 144 steps

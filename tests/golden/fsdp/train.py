@@ -50,15 +50,15 @@ LORA_TARGETS = [
 ]  # all 7 kinds of linear modules except the head
 # Rows per process and pass, and passes per step: each line is the same batch in less memory.
 # all rows of a process in a step at once: 35.2 GiB of 79.1 GiB; with 1 row at a time a step takes
-# 86 % longer
+# 86% longer
 LADDER = [[2, 1], [1, 2]]
 EVAL_BATCH = 2  # as many rows at a time as in training
-# it makes room for more rows at a time: without it a step takes 83 % longer
+# it makes room for more rows at a time: without it a step takes 83% longer
 GRADIENT_CHECKPOINTING = True
 EPOCHS = 3.0  # set by `training.epochs` in the spec
 LEARNING_RATE = 0.0001  # the rate of QLoRA's experiments above 13B parameters, for any batch size
 SCHEDULE = "cosine"  # the default of `training.schedule`
-WARMUP_STEPS = 2  # 3 % of 36 steps
+WARMUP_STEPS = 2  # 3% of 36 steps
 WEIGHT_DECAY = 0.01  # the default of `training.weight_decay`
 MAX_GRAD_NORM = 1.0  # the default of `training.max_grad_norm`
 EVAL_STEPS = 5  # 8 evaluations in 36 steps: a few steps change the model little

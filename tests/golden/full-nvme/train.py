@@ -37,7 +37,7 @@ MODEL_REVISION = None  # the newest: the Hub could not be read; `ftc compile --u
 LOAD_DTYPE = "bfloat16"  # DeepSpeed keeps its own fp32 master copy of the bf16 weights
 ATTENTION = "sdpa"  # PyTorch's own attention kernel, which needs no other package
 # Rows per process and pass, and passes per step: each line is the same batch in less memory.
-# the fastest that fits, with 17.5 GiB of 23.5 GiB; with 4 rows at a time a step takes 45 % longer
+# the fastest that fits, with 17.5 GiB of 23.5 GiB; with 4 rows at a time a step takes 45% longer
 LADDER = [[8, 4], [4, 8], [2, 16], [1, 32]]
 EVAL_BATCH = 8  # as many rows at a time as in training
 GRADIENT_CHECKPOINTING = True  # recomputing activations needs the least memory
@@ -45,7 +45,7 @@ EPOCHS = 2.0  # set by `training.epochs` in the spec
 # 2e-5 at 7B, falling with size^0.4 and not scaled with the batch; this model has 8.03B
 LEARNING_RATE = 2e-05
 SCHEDULE = "cosine"  # the default of `training.schedule`
-WARMUP_STEPS = 1  # 3 % of 6 steps
+WARMUP_STEPS = 1  # 3% of 6 steps
 WEIGHT_DECAY = 0.01  # the default of `training.weight_decay`
 MAX_GRAD_NORM = 1.0  # the default of `training.max_grad_norm`
 EVAL_STEPS = 5  # 2 evaluations in 6 steps: a few steps change the model little

@@ -63,15 +63,15 @@ EVALUATED_ROWS = 40  # all 40 validation rows, which are fewer than the spec ask
 ANSWER_TOKENS = 384  # set by `objective.answer_tokens` in the spec
 # Rows per process and pass, and passes per step: each line is the same batch in less memory.
 # all rows of a process in a step at once: 60.9 GiB of 79.1 GiB; with 16 rows at a time a step takes
-# 0 % longer
+# 0% longer
 LADDER = [[32, 1], [16, 2], [8, 4], [4, 8], [2, 16], [1, 32]]
 EVAL_BATCH = 32  # as many rows at a time as in training
-# activations fit in memory; with any recomputed, a step takes 1.6 % longer
+# activations fit in memory; with any recomputed, a step takes 1.6% longer
 GRADIENT_CHECKPOINTING = False
 EPOCHS = 3.0  # 320 prompts are few; every epoch samples new answers to them
 LEARNING_RATE = 1e-05  # set by `training.learning_rate` in the spec
 SCHEDULE = "cosine"  # the default of `training.schedule`
-WARMUP_STEPS = 8  # 3 % of 240 steps
+WARMUP_STEPS = 8  # 3% of 240 steps
 WEIGHT_DECAY = 0.01  # the default of `training.weight_decay`
 MAX_GRAD_NORM = 1.0  # the default of `training.max_grad_norm`
 EVAL_STEPS = 24  # ten evaluations in 240 steps

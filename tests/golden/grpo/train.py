@@ -63,16 +63,16 @@ EVALUATED_ROWS = 40  # all 40 validation rows, which are fewer than the spec ask
 ANSWER_TOKENS = 128  # set by `objective.answer_tokens` in the spec
 # Rows per process and pass, and passes per step: each line is the same batch in less memory.
 # all rows of a process in a step at once: 19.3 GiB of 23.5 GiB; with 16 rows at a time a step takes
-# 0.3 % longer
+# 0.3% longer
 LADDER = [[32, 1], [16, 2], [8, 4], [4, 8], [2, 16], [1, 32]]
 EVAL_BATCH = 32  # as many rows at a time as in training
-# activations fit in memory; with any recomputed, a step takes 2.5 % longer
+# activations fit in memory; with any recomputed, a step takes 2.5% longer
 GRADIENT_CHECKPOINTING = False
 EPOCHS = 3.0  # 320 prompts are few; every epoch samples new answers to them
 # 1e-5 at 7B, ten times GRPO's rate for all weights, falling with size^0.4; this model has 1.71B
 LEARNING_RATE = 2e-05
 SCHEDULE = "cosine"  # the default of `training.schedule`
-WARMUP_STEPS = 8  # 3 % of 240 steps
+WARMUP_STEPS = 8  # 3% of 240 steps
 WEIGHT_DECAY = 0.01  # the default of `training.weight_decay`
 MAX_GRAD_NORM = 1.0  # the default of `training.max_grad_norm`
 EVAL_STEPS = 24  # ten evaluations in 240 steps

@@ -55,17 +55,17 @@ DESIRABLE_WEIGHT = 1.0
 UNDESIRABLE_WEIGHT = 1.42  # 66 answers of this kind weigh as much as 94 of the other
 # Rows per process and pass, and passes per step: each line is the same batch in less memory.
 # all rows of a process in a step at once: 6.9 GiB of 23.5 GiB; with 2 rows at a time a step takes
-# 63 % longer
+# 63% longer
 LADDER = [[4, 1], [2, 2]]
 EVAL_BATCH = 4  # as many rows at a time as in training
-# activations fit in memory; with any recomputed, a step takes 27 % longer
+# activations fit in memory; with any recomputed, a step takes 27% longer
 GRADIENT_CHECKPOINTING = False
 EPOCHS = 2.0  # 128 rows are few, so two epochs; more would overfit
 # 5e-6 at 7B as in Zephyr's recipe, falling with size^0.4: a fortieth of the rate for answers,
 # because pairs change a model quickly; this model has 1.71B
 LEARNING_RATE = 9e-06
 SCHEDULE = "cosine"  # the default of `training.schedule`
-WARMUP_STEPS = 2  # 3 % of 64 steps
+WARMUP_STEPS = 2  # 3% of 64 steps
 WEIGHT_DECAY = 0.01  # the default of `training.weight_decay`
 MAX_GRAD_NORM = 1.0  # the default of `training.max_grad_norm`
 EVAL_STEPS = 7  # ten evaluations in 64 steps

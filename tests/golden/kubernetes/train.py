@@ -36,19 +36,19 @@ LOAD_DTYPE = "bfloat16"  # DeepSpeed keeps its own fp32 master copy of the bf16 
 ATTENTION = "sdpa"  # PyTorch's own attention kernel, which needs no other package
 # Rows per process and pass, and passes per step: each line is the same batch in less memory.
 # all rows of a process in a step at once: 59.7 GiB of 79.1 GiB; with 1 row at a time a step takes
-# 1.2 % longer
+# 1.2% longer
 LADDER = [[2, 1], [1, 2]]
 EVAL_BATCH = 2  # as many rows at a time as in training
-# activations fit in memory; with any recomputed, a step takes 0.6 % longer
+# activations fit in memory; with any recomputed, a step takes 0.6% longer
 GRADIENT_CHECKPOINTING = False
 EPOCHS = 3.0  # set by `training.epochs` in the spec
 # 2e-5 at 7B, falling with size^0.4 and not scaled with the batch; this model has 7.62B
 LEARNING_RATE = 2e-05
 SCHEDULE = "cosine"  # the default of `training.schedule`
-WARMUP_STEPS = 2  # 3 % of 36 steps
+WARMUP_STEPS = 2  # 3% of 36 steps
 WEIGHT_DECAY = 0.01  # the default of `training.weight_decay`
 MAX_GRAD_NORM = 1.0  # the default of `training.max_grad_norm`
-# 1 evaluation: more, each with its checkpoint, would take over 25 % of the time of training
+# 1 evaluation: more, each with its checkpoint, would take over 25% of the time of training
 EVAL_STEPS = 36
 SAVE_STEPS = 36  # a checkpoint at each evaluation, so that the best one is kept
 KEEP_CHECKPOINTS = 2  # the default of `training.keep_checkpoints`

@@ -48,20 +48,20 @@ LORA_TARGETS = [
     "gate_proj",
     "up_proj",
 ]  # all 7 kinds of linear modules except the head
-PACKED_LENGTH = 176  # rows of at most 176 tokens fill 92.7 % of it
+PACKED_LENGTH = 176  # rows of at most 176 tokens fill 92.7% of it
 # Rows per process and pass, and passes per step: each line is the same batch in less memory.
 # all rows of a process in a step at once: 4.7 GiB of 23.5 GiB; with 4 rows at a time a step takes
-# 77 % longer
+# 77% longer
 LADDER = [[8, 1], [4, 2], [2, 4], [1, 8]]
 # evaluation has no backward pass, so 16 rows at a time need no more memory than training, and are
 # faster
 EVAL_BATCH = 16
-# activations fit in memory; with any recomputed, a step takes 25 % longer
+# activations fit in memory; with any recomputed, a step takes 25% longer
 GRADIENT_CHECKPOINTING = False
 EPOCHS = 2.0  # set by `training.epochs` in the spec
 LEARNING_RATE = 0.0002  # the rate of QLoRA's experiments up to 13B parameters, for any batch size
 SCHEDULE = "cosine"  # the default of `training.schedule`
-WARMUP_STEPS = 7  # 3 % of 208 steps
+WARMUP_STEPS = 7  # 3% of 208 steps
 WEIGHT_DECAY = 0.01  # the default of `training.weight_decay`
 MAX_GRAD_NORM = 1.0  # the default of `training.max_grad_norm`
 EVAL_STEPS = 21  # ten evaluations in 208 steps

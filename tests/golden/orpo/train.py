@@ -38,19 +38,19 @@ ATTENTION = "sdpa"  # PyTorch's own attention kernel, which needs no other packa
 BETA = 0.1  # the weight of the preference beside the answers, as in the ORPO paper
 # Rows per process and pass, and passes per step: each line is the same batch in less memory.
 # all rows of a process in a step at once: 5.6 GiB of 23.5 GiB; with 2 rows at a time a step takes
-# 58 % longer
+# 58% longer
 LADDER = [[4, 1], [2, 2], [1, 4]]
 # evaluation has no backward pass, so 8 rows at a time need no more memory than training, and are
 # faster
 EVAL_BATCH = 8
-# activations fit in memory; with any recomputed, a step takes 19 % longer
+# activations fit in memory; with any recomputed, a step takes 19% longer
 GRADIENT_CHECKPOINTING = False
 EPOCHS = 3.0  # 128 rows are few, so they are read three times
 # 8e-6 at 7B as in TRL's example, falling with size^0.4: answers are learned as well; this model has
 # 135M
 LEARNING_RATE = 4e-05
 SCHEDULE = "cosine"  # the default of `training.schedule`
-WARMUP_STEPS = 3  # 3 % of 96 steps
+WARMUP_STEPS = 3  # 3% of 96 steps
 WEIGHT_DECAY = 0.01  # the default of `training.weight_decay`
 MAX_GRAD_NORM = 1.0  # the default of `training.max_grad_norm`
 EVAL_STEPS = 10  # ten evaluations in 96 steps

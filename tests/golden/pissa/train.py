@@ -50,18 +50,18 @@ LORA_TARGETS = [
 LORA_INIT = "pissa_niter_16"  # set by `method.init` in the spec
 # Rows per process and pass, and passes per step: each line is the same batch in less memory.
 # all rows of a process in a step at once: 7.2 GiB of 23.5 GiB; with 2 rows at a time a step takes
-# 31 % longer
+# 31% longer
 LADDER = [[4, 1], [2, 2], [1, 4]]
 EVAL_BATCH = 4  # as many rows at a time as in training
-# activations fit in memory; with any recomputed, a step takes 31 % longer
+# activations fit in memory; with any recomputed, a step takes 31% longer
 GRADIENT_CHECKPOINTING = False
 EPOCHS = 3.0  # 192 rows are few, so they are read three times
 LEARNING_RATE = 0.0002  # the rate of QLoRA's experiments up to 13B parameters, for any batch size
 OPTIMIZER = "paged_adamw_8bit"  # set by `training.optimizer` in the spec
 SCHEDULE = "warmup_stable_decay"  # set by `training.schedule` in the spec
-# the last 20 % of 144 steps; set by `training.learning_rate_floor` in the spec
+# the last 20% of 144 steps; set by `training.learning_rate_floor` in the spec
 SCHEDULE_OPTIONS = {"num_decay_steps": 29, "min_lr_ratio": 0.1}
-WARMUP_STEPS = 5  # 3 % of 144 steps
+WARMUP_STEPS = 5  # 3% of 144 steps
 WEIGHT_DECAY = 0.01  # the default of `training.weight_decay`
 MAX_GRAD_NORM = 1.0  # the default of `training.max_grad_norm`
 EVAL_STEPS = 15  # ten evaluations in 144 steps

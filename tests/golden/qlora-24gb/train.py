@@ -53,19 +53,19 @@ LORA_TARGETS = [
     "gate_proj",
     "up_proj",
 ]  # all 7 kinds of linear modules except the head
-PACKED_LENGTH = 192  # rows of at most 96 tokens fill 92 % of it
+PACKED_LENGTH = 192  # rows of at most 96 tokens fill 92% of it
 # Rows per process and pass, and passes per step: each line is the same batch in less memory.
-# the fastest that fits, with 20.2 GiB of 23.5 GiB; with 2 rows at a time a step takes 37 % longer
+# the fastest that fits, with 20.2 GiB of 23.5 GiB; with 2 rows at a time a step takes 37% longer
 LADDER = [[4, 2], [2, 4], [1, 8]]
 # evaluation has no backward pass, so 64 rows at a time need no more memory than training, and are
 # faster
 EVAL_BATCH = 64
-# activations fit in memory; with any recomputed, a step takes 1.2 % longer
+# activations fit in memory; with any recomputed, a step takes 1.2% longer
 GRADIENT_CHECKPOINTING = False
 EPOCHS = 3.0  # 2,400 rows are few, so they are read three times
 LEARNING_RATE = 0.0002  # the rate of QLoRA's experiments up to 13B parameters, for any batch size
 SCHEDULE = "cosine"  # the default of `training.schedule`
-WARMUP_STEPS = 9  # 3 % of 300 steps
+WARMUP_STEPS = 9  # 3% of 300 steps
 WEIGHT_DECAY = 0.01  # the default of `training.weight_decay`
 MAX_GRAD_NORM = 1.0  # the default of `training.max_grad_norm`
 EVAL_STEPS = 30  # ten evaluations in 300 steps

@@ -38,17 +38,17 @@ WRONG_TEXTS = 5  # set by `objective.wrong_texts` in the spec
 MAX_LENGTH = 96  # the longest row has 96 tokens, so none is cut
 # Rows per process and pass, and passes per step: each line is the same batch in less memory.
 # all rows of a process in a step at once: 1.4 GiB of 19.2 GiB; with 2 rows at a time a step takes
-# 1.1 % longer
+# 1.1% longer
 LADDER = [[4, 1], [2, 2], [1, 4]]
 # evaluation has no backward pass, so 32 rows at a time need no more memory than training, and are
 # faster
 EVAL_BATCH = 32
-# activations fit in memory; with any recomputed, a step takes 25 % longer
+# activations fit in memory; with any recomputed, a step takes 25% longer
 GRADIENT_CHECKPOINTING = False
 EPOCHS = 8.0  # set by `training.epochs` in the spec
 LEARNING_RATE = 0.001  # set by `training.learning_rate` in the spec
 SCHEDULE = "cosine"  # the default of `training.schedule`
-WARMUP_STEPS = 24  # 3 % of 768 steps
+WARMUP_STEPS = 24  # 3% of 768 steps
 WEIGHT_DECAY = 0.01  # the default of `training.weight_decay`
 MAX_GRAD_NORM = 1.0  # the default of `training.max_grad_norm`
 EVAL_STEPS = 77  # ten evaluations in 768 steps

@@ -51,18 +51,18 @@ LORA_TARGETS = [
 ]  # all 7 kinds of linear modules except the head
 # Rows per process and pass, and passes per step: each line is the same batch in less memory.
 # all rows of a process in a step at once: 9.2 GiB of 23.5 GiB; with 2 rows at a time a step takes
-# 6 % longer
+# 6% longer
 LADDER = [[4, 1], [2, 2], [1, 4]]
 # evaluation has no backward pass, so 8 rows at a time need no more memory than training, and are
 # faster
 EVAL_BATCH = 8
-# activations fit in memory; with any recomputed, a step takes 38 % longer
+# activations fit in memory; with any recomputed, a step takes 38% longer
 GRADIENT_CHECKPOINTING = False
 EPOCHS = 2.0  # 128 rows are few, so two epochs; more would overfit
 # 1e-4 at 7B, ten times the rate for all weights, falling with size^0.4; this model has 1.54B
 LEARNING_RATE = 0.0002
 SCHEDULE = "cosine"  # the default of `training.schedule`
-WARMUP_STEPS = 2  # 3 % of 64 steps
+WARMUP_STEPS = 2  # 3% of 64 steps
 WEIGHT_DECAY = 0.01  # the default of `training.weight_decay`
 MAX_GRAD_NORM = 1.0  # the default of `training.max_grad_norm`
 EVAL_STEPS = 7  # ten evaluations in 64 steps

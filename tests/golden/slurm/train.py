@@ -40,16 +40,16 @@ LADDER = [[1, 1]]  # all rows of a process in a step at once: 28.2 GiB of 79.1 G
 # evaluation has no backward pass, so 2 rows at a time need no more memory than training, and are
 # faster
 EVAL_BATCH = 2
-# activations fit in memory; with any recomputed, a step takes 0.4 % longer
+# activations fit in memory; with any recomputed, a step takes 0.4% longer
 GRADIENT_CHECKPOINTING = False
 EPOCHS = 5.0  # set by `training.epochs` in the spec
 # 2e-5 at 7B, falling with size^0.4 and not scaled with the batch; this model has 8.03B
 LEARNING_RATE = 2e-05
 SCHEDULE = "cosine"  # the default of `training.schedule`
-WARMUP_STEPS = 2  # 3 % of 60 steps
+WARMUP_STEPS = 2  # 3% of 60 steps
 WEIGHT_DECAY = 0.01  # the default of `training.weight_decay`
 MAX_GRAD_NORM = 1.0  # the default of `training.max_grad_norm`
-# 1 evaluation: more, each with its checkpoint, would take over 25 % of the time of training
+# 1 evaluation: more, each with its checkpoint, would take over 25% of the time of training
 EVAL_STEPS = 60
 SAVE_STEPS = 60  # a checkpoint at each evaluation, so that the best one is kept
 KEEP_CHECKPOINTS = 2  # the default of `training.keep_checkpoints`

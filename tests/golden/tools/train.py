@@ -48,17 +48,17 @@ LORA_TARGETS = [
     "up_proj",
 ]  # all 7 kinds of linear modules except the head
 # Rows per process and pass, and passes per step: each line is the same batch in less memory.
-# the fastest that fits, with 21.6 GiB of 23.5 GiB; with 1 row at a time a step takes 8.1 % longer
+# the fastest that fits, with 21.6 GiB of 23.5 GiB; with 1 row at a time a step takes 8.1% longer
 LADDER = [[2, 2], [1, 4]]
 # evaluation has no backward pass, so 16 rows at a time need no more memory than training, and are
 # faster
 EVAL_BATCH = 16
-# activations fit in memory; with any recomputed, a step takes 22 % longer
+# activations fit in memory; with any recomputed, a step takes 22% longer
 GRADIENT_CHECKPOINTING = False
 EPOCHS = 3.0  # set by `training.epochs` in the spec
 LEARNING_RATE = 0.0002  # the rate of QLoRA's experiments up to 13B parameters, for any batch size
 SCHEDULE = "cosine"  # the default of `training.schedule`
-WARMUP_STEPS = 3  # 3 % of 96 steps
+WARMUP_STEPS = 3  # 3% of 96 steps
 WEIGHT_DECAY = 0.01  # the default of `training.weight_decay`
 MAX_GRAD_NORM = 1.0  # the default of `training.max_grad_norm`
 EVAL_STEPS = 10  # ten evaluations in 96 steps

@@ -47,17 +47,17 @@ LORA_TARGETS = "model\\.language_model\\.layers\\.\\d+\\.(?:self_attn\\.q_proj|s
 IMAGE_RULE = {"kind": "grid", "patch": 16, "merge": 2, "min_pixels": 65536, "max_pixels": 16777216, "token": "<|image_pad|>"}  # noqa: E501
 # Rows per process and pass, and passes per step: each line is the same batch in less memory.
 # all rows of a process in a step at once: 6.9 GiB of 23.5 GiB; with 2 rows at a time a step takes
-# 75 % longer
+# 75% longer
 LADDER = [[4, 1], [2, 2], [1, 4]]
 # evaluation has no backward pass, so 16 rows at a time need no more memory than training, and are
 # faster
 EVAL_BATCH = 16
-# activations fit in memory; with any recomputed, a step takes 24 % longer
+# activations fit in memory; with any recomputed, a step takes 24% longer
 GRADIENT_CHECKPOINTING = False
 EPOCHS = 3.0  # 160 rows are few, so they are read three times
 LEARNING_RATE = 0.0002  # the rate of QLoRA's experiments up to 13B parameters, for any batch size
 SCHEDULE = "cosine"  # the default of `training.schedule`
-WARMUP_STEPS = 4  # 3 % of 120 steps
+WARMUP_STEPS = 4  # 3% of 120 steps
 WEIGHT_DECAY = 0.01  # the default of `training.weight_decay`
 MAX_GRAD_NORM = 1.0  # the default of `training.max_grad_norm`
 LOADER_WORKERS = 4  # images are opened and resized while the device computes

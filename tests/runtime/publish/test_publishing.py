@@ -63,7 +63,7 @@ def test_the_card_has_metadata_numbers_and_no_row(bundle: Path) -> None:
 
     assert yaml.safe_load(front) == CARD
     assert "The trained model is better than the model before training" in body
-    assert "95 % interval" in body
+    assert "95% interval" in body
     assert "ollama create tickets -f Modelfile" in body
     assert "not stated" in body
     assert "alert" not in body

@@ -1,0 +1,97 @@
+"""Faults of `rope_parameters` and `rope_scaling` at which transformers stops."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from ftc.compiler.knowledge.rope_types import reads_rope, rope_types
+from ftc.compiler.resolve import explanations
+from ftc.spec.finding import Finding
+from ftc.spec.message import Message
+from ftc.spec.quote import quote
+
+#: The names of the section in files of old and of new versions; the first that says something.
+_SECTIONS: Final = ("rope_scaling", "rope_parameters")
+_LISTS: Final = ("short_factor", "long_factor")
+_NUMBERS: Final = (
+    *("factor", "low_freq_factor", "high_freq_factor", "original_max_position_embeddings"),
+    "rope_theta",
+)
+
+
+def find_rope_fault(data: Mapping[str, Any], name: str) -> Finding | None:
+    """Return why transformers cannot compute the positions of a model with this config."""
+    if not reads_rope(str(data.get("model_type"))):
+        return None
+    section = next((key for key in _SECTIONS if data.get(key)), None)
+    said = {} if section is None else data[section]
+    if not isinstance(said, dict):
+        return _fault(name, str(section), said, Message("phrase.object"))
+    for where, part in _parts(str(section), said, data.get("layer_types")):
+        if not isinstance(part, dict):
+            return _fault(name, where, part, Message("phrase.object"))
+        if (fault := _find_fault(name, where, part)) is not None:
+            return fault
+    theta = data.get("rope_theta", 0)
+    needed = theta is not None and not _is_number(theta)
+    return _fault(name, "rope_theta", theta, Message("phrase.number")) if needed else None
+
+
+def _parts(section: str, said: Mapping[str, Any], layers: object) -> Iterator[tuple[str, Any]]:
+    """Yield the parameters of each type of layer, or of all; a type without any has none."""
+    named = [key for key in said if isinstance(layers, list) and key in layers]
+    for key in named:
+        if said[key] is not None:
+            yield f"{section}.{key}", said[key]
+    if not named:
+        yield section, said
+
+
+def _find_fault(name: str, where: str, part: Mapping[str, Any]) -> Finding | None:
+    kind = part.get("rope_type", part.get("type", "default"))
+    known = rope_types()
+    if not isinstance(kind, str) or kind not in known:
+        return explanations.BROKEN_CONFIG.finding(
+            message="rope_type",
+            help="rope_type",
+            pointer="/model/id",
+            name=name,
+            key=where,
+            value=quote(kind),
+            types=sorted(known),
+        )
+    if missing := [key for key in known[kind] if key not in part]:
+        return explanations.BROKEN_CONFIG.finding(
+            message="rope_missing",
+            help="rope_missing",
+            pointer="/model/id",
+            name=name,
+            key=where,
+            kind=kind,
+            missing=missing,
+        )
+    for key in (*_NUMBERS, *_LISTS):
+        is_read = key in known[kind] or key in ("rope_theta", "original_max_position_embeddings")
+        if not is_read or key not in part:
+            continue
+        value = part[key]
+        if key in _LISTS and not (isinstance(value, list) and all(map(_is_number, value))):
+            return _fault(name, f"{where}.{key}", value, Message("phrase.numbers"))
+        if key in _NUMBERS and not _is_number(value):
+            return _fault(name, f"{where}.{key}", value, Message("phrase.number"))
+    return None
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _fault(name: str, key: str, value: object, expected: Message) -> Finding:
+    return explanations.BROKEN_CONFIG.finding(
+        message="rope_value",
+        help="rope_value",
+        pointer="/model/id",
+        name=name,
+        key=key,
+        value=quote(value),
+        expected=expected,
+    )

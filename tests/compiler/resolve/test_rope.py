@@ -1,0 +1,113 @@
+"""Faults of `rope_parameters`: what transformers stops at is told, and nothing else."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ftc.compiler.resolve.model.config import Config, read_config
+from ftc.compiler.resolve.model.rope import find_rope_fault
+from tests.tiny_models import write_model
+
+LLAMA3 = {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
+          "original_max_position_embeddings": 32}  # fmt: skip
+#: Values of the section that transformers 5 stops at, each with words of the finding.
+BROKEN: dict[str, tuple[Any, str]] = {
+    "text": ("linear", 'is `"linear"`'),
+    "list": ([1], "is a list"),
+    "number": (5, "is `5`"),
+    "unknown type": ({"rope_type": "foo", "factor": 2.0}, 'the type `"foo"`'),
+    "type is no text": ({"rope_type": 3, "factor": 2.0}, "the type `3`"),
+    "old name of the type": ({"type": "foo"}, 'the type `"foo"`'),
+    "no factor": ({"rope_type": "linear"}, "lacks `factor`"),
+    "no factor of yarn": ({"rope_type": "yarn"}, "lacks `factor`"),
+    "two missing": ({"rope_type": "llama3", "factor": 8.0}, "`high_freq_factor` and"),
+    "no lists": ({"rope_type": "longrope"}, "lacks `long_factor` and `short_factor`"),
+    "factor as text": ({"rope_type": "linear", "factor": "2"}, 'factor` is `"2"`'),
+    "context as text": (
+        {"rope_type": "yarn", "factor": 2.0, "original_max_position_embeddings": "32"},
+        "a number",
+    ),
+    "frequency as text": ({**LLAMA3, "low_freq_factor": "1"}, "a number"),
+    "list as text": (
+        {"rope_type": "longrope", "short_factor": "x", "long_factor": [1.0] * 16},
+        "a list of numbers",
+    ),
+    "theta as text": ({"rope_type": "default", "rope_theta": "10000"}, "a number"),
+    "theta is null": ({"rope_type": "default", "rope_theta": None}, "a number"),
+}
+SOUND: dict[str, Any] = {
+    "none": None,
+    "empty": {},
+    "default": {"rope_type": "default", "rope_theta": 10000.0},
+    "linear": {"rope_type": "linear", "factor": 2},
+    "old name": {"type": "linear", "factor": 2.0},
+    "small factor": {"rope_type": "linear", "factor": 0.5},
+    "other keys": {"rope_type": "linear", "factor": 2.0, "foo": "bar"},
+    "llama3": LLAMA3,
+    "yarn": {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 32},
+}
+
+
+def say(folder: Path, key: str, value: Any) -> Path:
+    """Write a config with this section into the folder of a model."""
+    path = folder / "config.json"
+    config = json.loads(path.read_text(encoding="utf-8"))
+    for name in ("rope_scaling", "rope_parameters"):
+        config.pop(name, None)
+    path.write_text(json.dumps({**config, key: value}), encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("key", ["rope_scaling", "rope_parameters"])
+@pytest.mark.parametrize("case", BROKEN)
+def test_what_transformers_stops_at_is_told(tmp_path: Path, key: str, case: str) -> None:
+    """Under the old name of the section and the new one; the model is not read further."""
+    value, words = BROKEN[case]
+    say(write_model(tmp_path / "model"), key, value)
+    found = read_config(tmp_path / "model", "./model")
+    assert not isinstance(found, Config)
+    assert (found.code, words in found.message) == ("FTC102", True), found.message
+
+
+@pytest.mark.parametrize("case", SOUND)
+def test_what_transformers_reads_is_sound(tmp_path: Path, case: str) -> None:
+    """Old names, unknown keys and strange factors load."""
+    say(write_model(tmp_path / "model"), "rope_scaling", SOUND[case])
+    assert isinstance(read_config(tmp_path / "model", "./model"), Config)
+
+
+def test_layers_have_their_own() -> None:
+    """Each type of layer is looked at; a type without positions has none."""
+    layers = {"model_type": "llama", "layer_types": ["full_attention", "sliding_attention"]}
+    sound = {"full_attention": {"rope_type": "default"}, "sliding_attention": None}
+    assert find_rope_fault({**layers, "rope_parameters": sound}, "m") is None
+    broken = {**sound, "sliding_attention": {"rope_type": "yarn"}}
+    found = find_rope_fault({**layers, "rope_parameters": broken}, "m")
+    assert found is not None
+    assert "`rope_parameters.sliding_attention`" in found.message
+
+
+def test_other_classes_are_left_alone() -> None:
+    """Their own rules may read anything."""
+    assert find_rope_fault({"model_type": "phi3", "rope_scaling": {"type": "su"}}, "m") is None
+    assert find_rope_fault({"model_type": "gpt2", "rope_scaling": "linear"}, "m") is None
+
+
+@pytest.mark.prove
+@pytest.mark.parametrize("case", [*BROKEN, *SOUND])
+def test_transformers_agrees(tmp_path: Path, case: str) -> None:
+    """It stops at the same values: at the config, or at the model."""
+    transformers = pytest.importorskip("transformers")
+    torch = pytest.importorskip("torch")
+    value = BROKEN[case][0] if case in BROKEN else SOUND[case]
+    say(write_model(tmp_path / "model"), "rope_parameters", value)
+    try:
+        config = transformers.AutoConfig.from_pretrained(tmp_path / "model")
+        model = transformers.AutoModelForCausalLM.from_config(config)
+        model(torch.tensor([[1, 2, 3]]))
+        stopped = False
+    except Exception:  # noqa: BLE001 - whatever it raises, it stops
+        stopped = True
+    assert stopped == (case in BROKEN)
