@@ -31,13 +31,16 @@ def find_likely(text: str) -> Choice | None:
     if shares[pointer] < max(LIKELY, _AGAINST_NONE * shares[NONE]):
         return None
     telling = [
-        (span, word) for span, word in places if not is_ordinary(message.folded[slice(*span)])
+        (_telling(word, pointer), span)
+        for span, word in places
+        if not is_ordinary(message.folded[slice(*span)])
     ]
-    span, _ = max(telling or places, key=lambda each: _telling(each[1], pointer))
-    return Choice(pointer=pointer, values=(), words=message.words(*span))
+    weight, span = max(telling, default=(0.0, (0, 0)))
+    return Choice(pointer=pointer, values=(), words=message.words(*span)) if weight > 0 else None
 
 
 def _telling(word: str, pointer: str) -> float:
+    """Return how much a word tells for a field."""
     model = read_model("fields")
     named = sum(weight for _, weight in find_fit(pointer, [word]))
     weight = dict(model.weights_of(word)).get(pointer, 0.0)
