@@ -9,7 +9,6 @@ from typing import Final
 from ftc.spec.schema import fields
 from ftc.tui.understanding.linear import NONE, Fit, read_model
 from ftc.tui.understanding.message import Message
-from ftc.tui.understanding.ordinary import is_ordinary
 from ftc.tui.understanding.reading import Choice
 from ftc.tui.understanding.stems import find_fit, stem
 
@@ -17,6 +16,9 @@ from ftc.tui.understanding.stems import find_fit, stem
 LIKELY: Final = 0.12
 #: How likely it is at least, compared with none: ftc did not understand the message either way.
 _AGAINST_NONE: Final = 0.5
+#: The least weight of one word for the field: a field that is asked about often is no reason.
+_TELLING: Final = 1.0
+_NOTHING: Final = (0.0, (0, 0))
 _WORD: Final = re.compile(r"[a-z]+(?:'[a-z]+)?|\d+|[?]")
 
 
@@ -30,16 +32,13 @@ def find_likely(text: str) -> Choice | None:
     pointer = max((each for each in shares if each != NONE), key=lambda each: shares[each])
     if shares[pointer] < max(LIKELY, _AGAINST_NONE * shares[NONE]):
         return None
-    telling = [
-        (_telling(word, pointer), span)
-        for span, word in places
-        if not is_ordinary(message.folded[slice(*span)])
-    ]
-    weight, span = max(telling, default=(0.0, (0, 0)))
-    return Choice(pointer=pointer, values=(), words=message.words(*span)) if weight > 0 else None
+    weight, span = max(((_tell(word, pointer), span) for span, word in places), default=_NOTHING)
+    if weight < _TELLING:
+        return None
+    return Choice(pointer=pointer, values=(), words=message.words(*span))
 
 
-def _telling(word: str, pointer: str) -> float:
+def _tell(word: str, pointer: str) -> float:
     """Return how much a word tells for a field."""
     model = read_model("fields")
     named = sum(weight for _, weight in find_fit(pointer, [word]))
