@@ -17,7 +17,9 @@ LIKELY: Final = 0.12
 #: How likely it is at least, compared with none: ftc did not understand the message either way.
 _AGAINST_NONE: Final = 0.5
 #: The least weight of one word for the field: a field that is asked about often is no reason.
-_TELLING: Final = 1.0
+_TELLING: Final = 0.5
+#: A shorter word tells nothing by itself.
+_SHORTEST: Final = 4
 _NOTHING: Final = (0.0, (0, 0))
 _WORD: Final = re.compile(r"[a-z]+(?:'[a-z]+)?|\d+|[?]")
 
@@ -32,7 +34,8 @@ def find_likely(text: str) -> Choice | None:
     pointer = max((each for each in shares if each != NONE), key=lambda each: shares[each])
     if shares[pointer] < max(LIKELY, _AGAINST_NONE * shares[NONE]):
         return None
-    weight, span = max(((_tell(word, pointer), span) for span, word in places), default=_NOTHING)
+    telling = ((_tell(word, pointer), span) for span, word in places if len(word) >= _SHORTEST)
+    weight, span = max(telling, default=_NOTHING)
     if weight < _TELLING:
         return None
     return Choice(pointer=pointer, values=(), words=message.words(*span))

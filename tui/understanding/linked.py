@@ -22,7 +22,7 @@ from ftc.tui.understanding.spoken import applies
 from ftc.tui.understanding.stems import find_fit, stem
 
 #: The least probability of a field for a number to be set, chosen on messages held out.
-SURELY_LINKED: Final = 0.5
+SURELY_LINKED: Final = 0.8
 _NUMBER: Final = re.compile(
     r"(?<![\w.,/-])(?P<number>(?:\d+(?:[.,]\d+)*|\.\d+)(?:e[-+]?\d+)?)"
     r"(?:\s?(?P<suffix>[km])(?!\w))?(?P<percent>\s?%)?(?![\w/]|[.,]\d)"

@@ -1,8 +1,8 @@
 """Values that a pattern withheld and that are set all the same, because a request is likely.
 
 `certainty` and `licence` withhold a value by single words. A linear model looks at the words around
-it, at what else the message sets, and at how much of it was read. Of a number, the model that links
-it to its field counts too.
+it, at what else the message sets, and at how much of it was read. A number that the model of
+numbers links to another field, or to none, is withheld all the same.
 """
 
 import re
@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from ftc.tui.understanding.licence import hide_read
 from ftc.tui.understanding.linear import read_model
-from ftc.tui.understanding.linked import SURELY_LINKED, Number, find_numbers
+from ftc.tui.understanding.linked import Number, find_numbers
 from ftc.tui.understanding.message import Message, Span, find_places
 from ftc.tui.understanding.reading import Change, Choice
 from ftc.tui.understanding.requested import find_features
@@ -58,9 +58,7 @@ def _is_meant(
     at = choice.pointer
     same = [each for each in numbers if each.values.get(at) == choice.values[0]]
     linked = max((each.weigh()[at] for each in same), default=None)
-    if linked is not None and not _NOT_LINKED < linked <= SURELY_LINKED:
-        return linked > SURELY_LINKED
-    return _is_requested(text, choice, told)
+    return (linked is None or linked > _NOT_LINKED) and _is_requested(text, choice, told)
 
 
 def _is_requested(text: str, choice: Choice, told: Sequence[Change | Choice]) -> bool:
