@@ -17,9 +17,9 @@ LIKELY: Final = 0.12
 #: How likely it is at least, compared with none: ftc did not understand the message either way.
 _AGAINST_NONE: Final = 0.5
 #: The least weight of one word for the field: a field that is asked about often is no reason.
-_TELLING: Final = 0.5
+_TELLING: Final = 0.3
 #: A shorter word tells nothing by itself.
-_SHORTEST: Final = 4
+_SHORTEST: Final = 3
 _NOTHING: Final = (0.0, (0, 0))
 _WORD: Final = re.compile(r"[a-z]+(?:'[a-z]+)?|\d+|[?]")
 
