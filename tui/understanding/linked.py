@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import islice
 from math import floor, log10
 from typing import Any, Final
 
@@ -32,6 +33,9 @@ _SENTENCE: Final = frozenset(".;!?\n")
 _BEFORE: Final = 7
 _AFTER: Final = 5
 _FARTHEST: Final = 3
+#: The letters on a side of a number in which its words stand, and the most numbers of a message.
+_LETTERS: Final = 160
+_MOST: Final = 24
 #: Fields that count tokens, of which "2k" are 2048.
 _TOKENS: Final = frozenset({"/data/max_length", "/objective/answer_tokens"})
 _VERSION: Final = "/ftc"
@@ -88,7 +92,7 @@ def _is_taken(message: Message, number: Number, taken: Sequence[Span]) -> bool:
 def find_numbers(message: Message, draft: Mapping[str, Any]) -> Sequence[Number]:
     """Return the numbers of a message, those that were read too."""
     text = message.plain
-    matches = list(_NUMBER.finditer(text))
+    matches = list(islice(_NUMBER.finditer(text), _MOST))
     may = {each.pointer: applies(each, message, draft) for each in numeric()} if matches else {}
     found = [_make(text, match, may) for match in matches]
     return [each for each in found if each is not None]
@@ -98,8 +102,10 @@ def _make(text: str, match: re.Match[str], may: Mapping[str, bool | None]) -> Nu
     number = read_number(match["number"])
     if number is None:
         return None
-    before = _within(_words(text[: match.start()])[-_BEFORE:][::-1])
-    after = _within(_words(text[match.end() :])[:_AFTER])
+    before = _within(
+        _words(text[max(0, match.start() - _LETTERS) : match.start()])[-_BEFORE:][::-1]
+    )
+    after = _within(_words(text[match.end() : match.end() + _LETTERS])[:_AFTER])
     values, fits = {}, {}
     for pointer, applied in may.items():
         value = _amount(number, match, pointer)
