@@ -84,6 +84,16 @@ def read_linked(
             yield Change(pointer=pointer, value=number.values[pointer], words=words)
 
 
+def add_linked(
+    told: Sequence[Change | Choice], linked: Sequence[Change | Choice]
+) -> list[Change | Choice]:
+    """Return what was told, with the linked numbers of fields that the patterns did not set."""
+    has = {each.pointer for each in told if isinstance(each, Change)}
+    added = [each for each in linked if each.pointer not in has]
+    asked = {each.pointer for each in added}
+    return [*(each for each in told if each.pointer not in asked), *added]
+
+
 def _is_taken(message: Message, number: Number, taken: Sequence[Span]) -> bool:
     first, last = message.origin[number.start][0], message.origin[number.end - 1][1]
     return any(start < last and first < end for start, end in taken)

@@ -23,7 +23,7 @@ from ftc.tui.understanding.layers import read_layers, read_recomputed
 from ftc.tui.understanding.lexicon import NUMBER, WORDS, any_of
 from ftc.tui.understanding.licence import find_unlicensed
 from ftc.tui.understanding.limits import read_limit, read_wall_time
-from ftc.tui.understanding.linked import read_linked
+from ftc.tui.understanding.linked import add_linked, read_linked
 from ftc.tui.understanding.mentioned import Mention, hide_mentioned, read_mentioned
 from ftc.tui.understanding.message import Message, find_places, find_words, fold
 from ftc.tui.understanding.model_wishes import read_model_wishes
@@ -156,7 +156,14 @@ def read(
     ):
         told.append(hinted)
     told = _ask_unlicensed(text, _without_chats(told, draft, message), said)
-    told = _with_linked(release(message, text, told, draft), linked)
+    told = add_linked(release(message, text, told, draft), linked)
+    return _conclude(told, about, message, draft)
+
+
+def _conclude(
+    told: Sequence[Said], about: str | None, message: Message, draft: Mapping[str, Any]
+) -> Reading:
+    """Return the reading of what was told, and of the question that the message is about."""
     doubtful = [each for each in told if isinstance(each, Change) and is_doubtful(each)]
     changes = {
         each.pointer: each for each in told if isinstance(each, Change) and each not in doubtful
@@ -176,14 +183,6 @@ def read(
         ),
         rest=message.rest(),
     )
-
-
-def _with_linked(told: Sequence[Said], linked: Sequence[Said]) -> list[Said]:
-    """Return what was told, with the linked numbers of fields that the patterns did not set."""
-    has = {each.pointer for each in told if isinstance(each, Change)}
-    added = [each for each in linked if each.pointer not in has]
-    asked = {each.pointer for each in added}
-    return [*(each for each in told if each.pointer not in asked), *added]
 
 
 def _find_request(message: Message) -> Request | None:
