@@ -41,6 +41,7 @@ from ftc.tui.state.line import Line, lay_out
 from ftc.tui.state.unknown_gpu import ask_near, ask_suggested
 from ftc.tui.understanding.followup import last_number, read_followup
 from ftc.tui.understanding.hinted import find_wished
+from ftc.tui.understanding.likely import find_likely
 from ftc.tui.understanding.model_wishes import meets
 from ftc.tui.understanding.quantities import takes_by_order
 from ftc.tui.understanding.reader import read
@@ -210,6 +211,9 @@ class Session(Conversation):
             return self._ask_choice(near)
         if self.agent is not None:
             return consult(self, text)
+        if (near := self._likely(text)) is not None:
+            self.reading = Reading(choices=(near,))
+            return self._ask_choice(near)
         return [self.line("not_understood", text=text), *self.ask()]
 
     def _asked_field(self) -> str | None:
@@ -238,9 +242,16 @@ class Session(Conversation):
 
     def _wished(self, text: str) -> Choice | None:
         """Return the question that plain words hint at, once a model or data is named."""
-        begun = self.draft.has("/model/id") or self.draft.has("/data/source")
         said = text[:_LONGEST_WISH]
-        return (find_vague(said) or find_wished(said)) if begun else None
+        return (find_vague(said) or find_wished(said)) if self._has_begun() else None
+
+    def _likely(self, text: str) -> Choice | None:
+        """Return the question about the field that a message is likeliest to mean, if any."""
+        asks = is_question(text) or not self._has_begun()
+        return None if asks else find_likely(text[:_LONGEST_WISH])
+
+    def _has_begun(self) -> bool:
+        return self.draft.has("/model/id") or self.draft.has("/data/source")
 
     def _take(self, reading: Reading, text: str) -> list[Line]:
         if reading.request is not None:

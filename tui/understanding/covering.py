@@ -219,10 +219,20 @@ def _candidates() -> tuple[Field, ...]:
 def _fits(token: str) -> Mapping[str, float]:
     """Return the fields that have a word like this one, with how like it is: up to 1."""
     found: dict[str, float] = {}
-    for pointer, names in _vocabulary().items():
-        like = max((_likeness(token, name) for name in names), default=0.0)
+    for name, pointers in _fields_by_word().get(token[0], {}).items():
+        like = _likeness(token, name)
         if like > 0:
-            found[pointer] = like
+            found.update({at: max(like, found.get(at, 0.0)) for at in pointers})
+    return found
+
+
+@cache
+def _fields_by_word() -> Mapping[str, Mapping[str, Sequence[str]]]:
+    """Return the fields of each word by its first letter, which words that are alike share."""
+    found: dict[str, dict[str, list[str]]] = {}
+    for pointer, names in _vocabulary().items():
+        for name in names:
+            found.setdefault(name[0], {}).setdefault(name, []).append(pointer)
     return found
 
 

@@ -129,7 +129,7 @@ def find_unlicensed(text: str, changes: Sequence[Change], spans: Sequence[Span])
     """
     if not changes:
         return set()
-    bare = _bare(text, spans)
+    bare = hide_read(text, spans)
     jargon = _is_jargon(text, bare, changes)
     return {
         change.pointer for change in changes if _is_unlicensed(bare, change, text, jargon=jargon)
@@ -138,7 +138,7 @@ def find_unlicensed(text: str, changes: Sequence[Change], spans: Sequence[Span])
 
 def find_evidence(text: str, change: Change, spans: Sequence[Span]) -> frozenset[str]:
     """Return the features of a change of a message, from which its score is computed."""
-    return _evidence(_bare(text, spans), change, text)
+    return _evidence(hide_read(text, spans), change, text)
 
 
 def _evidence(bare: str, change: Change, text: str) -> frozenset[str]:
@@ -160,7 +160,7 @@ def _is_unlicensed(bare: str, change: Change, text: str, *, jargon: bool) -> boo
     return _has_foreign(bare, change, text, jargon=jargon, lenient=score < SURELY_ASKED)
 
 
-def _bare(text: str, spans: Sequence[Span]) -> str:
+def hide_read(text: str, spans: Sequence[Span]) -> str:
     """Return the folded text without what had an effect, names of fields and replaced values."""
     bare = _without(fold(text), spans)
     for match in _REPORTED.finditer(fold(text)):  # what is quoted is no clause of its own

@@ -8,7 +8,7 @@ from typing import Any, Final
 from ftc.spec.admission import admits
 from ftc.spec.schema import fields_by_pointer
 from ftc.tui.understanding.abbreviated import read_abbreviated
-from ftc.tui.understanding.certainty import is_endorsed, settle
+from ftc.tui.understanding.certainty import Said, is_endorsed, settle
 from ftc.tui.understanding.columns import read_columns, read_known_columns, settle_text
 from ftc.tui.understanding.covering import read_covered
 from ftc.tui.understanding.described import read_described
@@ -23,6 +23,7 @@ from ftc.tui.understanding.layers import read_layers, read_recomputed
 from ftc.tui.understanding.lexicon import NUMBER, WORDS, any_of
 from ftc.tui.understanding.licence import find_unlicensed
 from ftc.tui.understanding.limits import read_limit, read_wall_time
+from ftc.tui.understanding.linked import add_linked, read_linked
 from ftc.tui.understanding.mentioned import Mention, hide_mentioned, read_mentioned
 from ftc.tui.understanding.message import Message, find_places, find_words, fold
 from ftc.tui.understanding.model_wishes import read_model_wishes
@@ -45,6 +46,7 @@ from ftc.tui.understanding.reading import (
     value_at,
 )
 from ftc.tui.understanding.relative import read_relative, scale_fractions
+from ftc.tui.understanding.released import release
 from ftc.tui.understanding.requests import read_request
 from ftc.tui.understanding.retracted import drop_retracted, revise
 from ftc.tui.understanding.sentences import is_about_later, proposes, split_sentences
@@ -136,17 +138,32 @@ def read(
     list(message.take(_LOGGED) if "\n" in text else ())  # crosses them out
     list(message.take(_NOT_NUMBER))  # "1e-4, not 2e-4"
     about = take_question(message)
+    asked = message.folded
     found = [*texts, *_read_fields(message, draft, planned, names)]
     said = _completed(_moved(found, message, draft), text, draft, planned)
+    linked: list[Said] = list(read_linked(message, asked, said, draft))
     told = said
     if about is None:
         told, about = _outside_questions(text, said, draft)
         if about is None and not told and _only_asks(text):
             about = text.strip()
     told = _with_described_file(settle(text, drop_retracted(text, revise(text, told))))
-    if not said and about is None and (hinted := find_hinted(message, text)) is not None:
+    linked = _outside_questions(text, linked, draft)[0] if told or about is None else []
+    if (
+        not (said or linked)
+        and about is None
+        and (hinted := find_hinted(message, text)) is not None
+    ):
         told.append(hinted)
     told = _ask_unlicensed(text, _without_chats(told, draft, message), said)
+    told = add_linked(release(message, text, told, draft), linked)
+    return _conclude(told, about, message, draft)
+
+
+def _conclude(
+    told: Sequence[Said], about: str | None, message: Message, draft: Mapping[str, Any]
+) -> Reading:
+    """Return the reading of what was told, and of the question that the message is about."""
     doubtful = [each for each in told if isinstance(each, Change) and is_doubtful(each)]
     changes = {
         each.pointer: each for each in told if isinstance(each, Change) and each not in doubtful

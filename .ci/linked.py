@@ -1,0 +1,255 @@
+"""Learn `tui/understanding/linked.json` from the annotated messages of the tests.
+
+    PYTHONPATH=. .venv/bin/python .ci/linked.py [--without FILE ...]
+
+It holds three linear models: the field of a number, whether a withheld value is requested, and the
+field that a message is about. Each is a multinomial logistic regression with an L2 penalty. The
+messages of a FILE take no part in the learning.
+"""
+
+import argparse
+import json
+import os
+import shutil
+import tempfile
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import numpy as np
+import scipy.sparse
+from scipy.optimize import minimize
+
+from ftc.tui.session import session
+from ftc.tui.state.situation import Observer
+from ftc.tui.understanding import likely, reader, released
+from ftc.tui.understanding.linear import NONE, Fit
+from ftc.tui.understanding.linked import find_numbers
+from ftc.tui.understanding.message import Message
+from ftc.tui.understanding.reading import Change, Choice
+from tests.end_to_end.process import QUICKSTART
+from tests.tui.test_annotated import open_session
+
+ROOT = Path(__file__).parents[1]
+TABLES = ROOT / "tests/tui"
+TARGET = ROOT / "tui/understanding/linked.json"
+FEWEST = 2
+#: Smaller weights are not written.
+SMALLEST = 0.05
+PENALTIES = {"numbers": 0.2, "withheld": 1.0, "fields": 1.0}
+Table = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """The features of a case, the fit of each of its options, and those that are right."""
+
+    features: Sequence[str]
+    options: Mapping[str, Fit]
+    right: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Annotated:
+    """A message with its draft, what may be set, and what may be asked; `entry` is its row."""
+
+    text: str
+    draft: Mapping[str, Any]
+    accept: Sequence[Mapping[str, Sequence[Any]]]
+    ask: frozenset[str]
+    entry: Mapping[str, Any] | None
+
+    def accepts(self, pointer: str, value: object) -> bool:
+        """Return whether a value of a field is right."""
+        return any(value in one.get(pointer, ()) for one in self.accept)
+
+
+def read_annotated(without: set[str], observer: Observer) -> Iterator[Annotated]:
+    """Yield the messages of the three tables."""
+    for row in json.loads((TABLES / "annotated.json").read_text(encoding="utf-8")):
+        if row["say"] not in without:
+            draft = open_session({**row, "before": ()}, observer).draft.data
+            ask = frozenset(row.get("ask", ()))
+            yield Annotated(row["say"], draft, row.get("accept", [{}]), ask, row)
+    for row in json.loads((TABLES / "utterances.json").read_text(encoding="utf-8")):
+        if "known" not in row and "sets" in row:
+            accept = [{at: [value] for at, value in row["sets"].items()}]
+            yield Annotated(row["say"], row.get("draft", {}), accept, frozenset(), None)
+    for says in json.loads((TABLES / "reports.json").read_text(encoding="utf-8")).values():
+        for say in says:
+            yield Annotated(say, {}, [{}], frozenset(), None)
+
+
+def of_numbers(said: Annotated) -> Iterator[Example]:
+    """Yield an example for each number of a message: its fields, or none."""
+    for number in find_numbers(Message(said.text), said.draft):
+        right = {at for at, value in number.values.items() if said.accepts(at, value)}
+        yield Example(number.features, number.fits, frozenset(right or {NONE}))
+
+
+def of_fields(said: Annotated) -> Iterator[Example]:
+    """Yield the example of a message: the fields that it is about."""
+    words = likely.find_words(said.text)
+    fits = likely.find_fits(words)
+    right = (said.ask | {at for one in said.accept for at in one}) & fits.keys()
+    yield Example(likely.list_features(words), fits, right or frozenset({NONE}))
+
+
+def of_withheld(said: Annotated, observer: Observer) -> Iterator[Example]:
+    """Yield an example for each value that the patterns find, whether they withhold it or not."""
+    if said.entry is None:
+        return
+    found: list[tuple[str, Sequence[Change | Choice]]] = []
+
+    def observe(
+        _: Message, text: str, told: Sequence[Change | Choice], __: Mapping[str, Any]
+    ) -> list[Change | Choice]:
+        found.append((text, told))
+        return list(told)
+
+    with (
+        mock.patch.object(reader, "read_linked", return_value=()),
+        mock.patch.object(reader, "release", observe),
+        mock.patch.object(session, "find_likely", return_value=None),
+    ):
+        open_session(said.entry, observer).reply(said.text)
+    for text, told in found[-1:]:
+        for each in told:
+            if isinstance(each, Choice) and not released.is_withheld(each):
+                continue
+            value = each.value if isinstance(each, Change) else each.values[0]
+            right = said.accepts(each.pointer, value)
+            if not right and each.pointer in said.entry.get("may", ()):
+                continue
+            signs = sorted(released.find_signs(text, each, told))
+            known = frozenset({released.REQUESTED if right else NONE})
+            yield Example(signs, {released.REQUESTED: {}}, known)
+
+
+def learn(examples: Sequence[Example], penalty: float) -> Table:
+    """Return the weights of the features of a model, and those of the fits."""
+    names, fits = _list_weights(examples)
+    columns = {name: at for at, name in enumerate([*names, *((name, None) for name in fits)])}
+    matrix, owner, right = _encode(examples, columns)
+    starts = np.searchsorted(owner, np.arange(len(examples)))
+
+    def loss(weights: np.ndarray) -> tuple[float, np.ndarray]:
+        odds = matrix @ weights
+        shares = np.exp(odds - np.maximum.reduceat(odds, starts)[owner])
+        whole = np.add.reduceat(shares, starts)
+        good = np.maximum(np.add.reduceat(shares * right, starts), 1e-300)
+        slope = matrix.T @ (shares / whole[owner] - shares * right / good[owner])
+        value = float(np.sum(np.log(whole) - np.log(good)))
+        return value + 0.5 * penalty * float(weights @ weights), slope + penalty * weights
+
+    start = np.zeros(len(columns))
+    found = minimize(loss, start, jac=True, method="L-BFGS-B", options={"maxiter": 200}).x
+    return _tabulate(columns, found.tolist())
+
+
+def _list_weights(examples: Sequence[Example]) -> tuple[list[tuple[str, str]], list[str]]:
+    """Return the features with an option that they have been right for, and the names of fits."""
+    times = Counter(feature for each in examples for feature in each.features)
+    names = {
+        (feature, option)
+        for each in examples
+        for feature in each.features
+        if times[feature] >= FEWEST
+        for option in (each.right if len(each.options) > 1 else each.options)
+    }
+    fits = {name for each in examples for fit in each.options.values() for name in fit}
+    return sorted(names), sorted(fits)
+
+
+def _encode(
+    examples: Sequence[Example], columns: Mapping[tuple[str, str | None], int]
+) -> tuple[Any, np.ndarray, np.ndarray]:
+    """Return a row for each option of each example, its example, and whether it is right."""
+    options_of: dict[str, list[tuple[str, int]]] = defaultdict(list)
+    for (feature, option), column in columns.items():
+        if option is not None:
+            options_of[feature].append((option, column))
+    rows: list[tuple[int, int, float]] = []
+    owner: list[int] = []
+    right: list[bool] = []
+    for index, each in enumerate(examples):
+        options = [NONE, *each.options]
+        place = {option: len(owner) + at for at, option in enumerate(options)}
+        for feature in each.features:
+            rows += [
+                (place[option], column, 1.0)
+                for option, column in options_of.get(feature, ())
+                if option in place
+            ]
+        for option, fit in each.options.items():
+            rows += [(place[option], columns[name, None], value) for name, value in fit.items()]
+        owner += [index] * len(options)
+        right += [option in each.right for option in options]
+    at, column, value = zip(*rows, strict=True)
+    matrix = scipy.sparse.csr_matrix((value, (at, column)), shape=(len(owner), len(columns)))
+    return matrix, np.array(owner), np.array(right, dtype=float)
+
+
+def _tabulate(
+    columns: Mapping[tuple[str, str | None], int], weights: Sequence[float]
+) -> dict[str, Any]:
+    options = sorted({option for _, option in columns if option is not None})
+    index = {option: at for at, option in enumerate(options)}
+    features: dict[str, list[int]] = defaultdict(list)
+    fits: dict[str, float] = {}
+    for (name, option), column in columns.items():
+        weight = weights[column]
+        if option is None:
+            fits[name] = round(weight, 2)
+        elif abs(weight) >= SMALLEST:
+            features[name] += [index[option], round(100 * weight)]
+    return {"options": options, "fits": fits, "features": dict(features)}
+
+
+def learn_all(without: set[str]) -> dict[str, Table]:
+    """Return the three models, learned from all messages but some."""
+    os.environ["HF_HUB_OFFLINE"] = "1"
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        shutil.copy(QUICKSTART / "tickets.csv", folder)
+        observer = Observer(folder=folder)
+        said = list(read_annotated(without, observer))
+        cases = {
+            "numbers": [one for each in said for one in of_numbers(each)],
+            "withheld": [one for each in said for one in of_withheld(each, observer)],
+            "fields": [one for each in said for one in of_fields(each)],
+        }
+    return {name: learn(cases[name], PENALTIES[name]) for name in cases}
+
+
+def write(tables: Mapping[str, Table]) -> str:
+    """Return the text of the models, one feature a line."""
+    parts = []
+    for name, table in tables.items():
+        lines = ",\n".join(
+            f"{json.dumps(key)}: {json.dumps(each, separators=(',', ':'))}"
+            for key, each in table["features"].items()
+        )
+        options, fits = json.dumps(table["options"]), json.dumps(table["fits"])
+        head = f'"options": {options},\n"fits": {fits}'
+        parts.append(f'"{name}": {{\n{head},\n"features": {{\n{lines}\n}}}}')
+    return "{" + ",\n".join(parts) + "}\n"
+
+
+def main() -> None:
+    """Learn and write the models."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--without", nargs="*", default=())
+    paths = parser.parse_args().without
+    rows = [row for path in paths for row in json.loads(Path(path).read_text(encoding="utf-8"))]
+    tables = learn_all({row["say"] for row in rows})
+    TARGET.write_text(write(tables), encoding="utf-8")
+    for name, table in tables.items():
+        print(f"{name}: {len(table['features'])} features, fits {table['fits']}")
+
+
+if __name__ == "__main__":
+    main()

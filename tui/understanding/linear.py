@@ -1,0 +1,65 @@
+"""Linear models whose weights were learned from annotated messages (`.ci/linked.py`).
+
+A model gives each of some options a probability. Its weights are those of a multinomial logistic
+regression: of a feature with an option, and of a number that tells how well an option fits.
+"""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from math import exp
+from typing import Any, Final, Literal
+
+_HUNDRED: Final = 100
+#: The option that no field is meant.
+NONE: Final = ""
+#: What tells how well an option fits: numbers by their names.
+Fit = Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """The weights of a model: of each number of a fit, and of each feature.
+
+    A feature has the index of an option and its weight in hundredths, and so on.
+    """
+
+    options: Sequence[str]
+    features: Mapping[str, Sequence[int]]
+    fits: Mapping[str, float]
+
+    def weigh(self, features: Iterable[str], options: Mapping[str, Fit]) -> dict[str, float]:
+        """Return the probability of each option, and of none."""
+        odds = {NONE: 0.0, **{option: self._fit(fit) for option, fit in options.items()}}
+        for feature in features:
+            for option, weight in self.weights_of(feature):
+                if option in odds:
+                    odds[option] += weight
+        most = max(odds.values())
+        shares = {option: exp(value - most) for option, value in odds.items()}
+        whole = sum(shares.values())
+        return {option: share / whole for option, share in shares.items()}
+
+    def weights_of(self, feature: str) -> Iterator[tuple[str, float]]:
+        """Yield each option that a feature tells for or against, with its weight."""
+        pairs = self.features.get(feature, ())
+        for index, weight in zip(pairs[::2], pairs[1::2], strict=True):
+            yield self.options[index], weight / _HUNDRED
+
+    def _fit(self, fit: Fit) -> float:
+        return sum(self.fits.get(name, 0.0) * value for name, value in fit.items())
+
+
+@cache
+def read_model(name: Literal["numbers", "withheld", "fields"]) -> Model:
+    """Return a model: of a number's field, of a withheld value, or of a message's field."""
+    return Model(**_read_table()[name])
+
+
+@cache
+def _read_table() -> Mapping[str, Any]:
+    text = (files("ftc.tui.understanding") / "linked.json").read_text(encoding="utf-8")
+    table: Mapping[str, Any] = json.loads(text)
+    return table

@@ -1,0 +1,91 @@
+"""Values that a pattern withheld and that are set all the same, because a request is likely.
+
+`certainty` and `licence` withhold a value by single words. A linear model looks at the words around
+it, at what else the message sets, and at how much of it was read. A number that the model of
+numbers links to another field, or to none, is withheld all the same.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from ftc.tui.understanding.licence import hide_read
+from ftc.tui.understanding.linear import read_model
+from ftc.tui.understanding.linked import Number, find_numbers
+from ftc.tui.understanding.message import Message, Span, find_places
+from ftc.tui.understanding.reading import Change, Choice
+from ftc.tui.understanding.requested import find_features
+
+#: The least probability of a request, chosen on messages held out.
+SURELY_REQUESTED: Final = 0.5
+#: A number that is less likely linked to the field is no value of it.
+_NOT_LINKED: Final = 0.2
+REQUESTED: Final = "requested"
+_UNSURE: Final = "unsure"
+#: The words that tell what a column holds are no request.
+_COLUMNS: Final = "/data/columns/"
+_WORD: Final = re.compile(r"[a-z]+")
+_MOST_CHANGES: Final = 4
+_MOST_CHOICES: Final = 3
+_LONGEST: Final = 6
+_WORDS_IN_STEP: Final = 4
+
+
+def release(
+    message: Message, text: str, told: Sequence[Change | Choice], draft: Mapping[str, Any]
+) -> list[Change | Choice]:
+    """Return what was told, each withheld value that is likely requested as a change."""
+    if not any(map(is_withheld, told)):
+        return list(told)
+    numbers = find_numbers(message, draft)
+    return [
+        Change(pointer=each.pointer, value=each.values[0], words=each.words)
+        if isinstance(each, Choice) and is_withheld(each) and _is_meant(text, each, told, numbers)
+        else each
+        for each in told
+    ]
+
+
+def is_withheld(said: Change | Choice) -> bool:
+    """Return whether a pattern found one value and another one was not sure of it."""
+    single = isinstance(said, Choice) and said.why == _UNSURE and len(said.values) == 1
+    return single and not said.pointer.startswith(_COLUMNS)
+
+
+def _is_meant(
+    text: str, choice: Choice, told: Sequence[Change | Choice], numbers: Sequence[Number]
+) -> bool:
+    at = choice.pointer
+    same = [each for each in numbers if each.values.get(at) == choice.values[0]]
+    linked = max((each.weigh()[at] for each in same), default=None)
+    return (linked is None or linked > _NOT_LINKED) and _is_requested(text, choice, told)
+
+
+def _is_requested(text: str, choice: Choice, told: Sequence[Change | Choice]) -> bool:
+    features = find_signs(text, choice, told)
+    if not features:
+        return False
+    shares = read_model("withheld").weigh(features, {REQUESTED: {}})
+    return shares[REQUESTED] > SURELY_REQUESTED
+
+
+def find_signs(text: str, said: Change | Choice, told: Sequence[Change | Choice]) -> frozenset[str]:
+    """Return the features of a value of a message, from which its probability is computed."""
+    places = find_places(text, said.words)
+    if not places:
+        return frozenset()
+    spans = [span for each in told for span in find_places(text, each.words)]
+    return frozenset(_signs(text, hide_read(text, spans), places[0], said, told))
+
+
+def _signs(
+    text: str, bare: str, place: Span, said: Change | Choice, told: Sequence[Change | Choice]
+) -> Iterator[str]:
+    yield from find_features(bare, place, said.pointer)
+    changes = sum(isinstance(each, Change) for each in told)
+    yield "bias"
+    yield "withheld" if isinstance(said, Choice) else "kept"
+    yield f"changes:{min(_MOST_CHANGES, changes)}"
+    yield f"choices:{min(_MOST_CHOICES, len(told) - changes)}"
+    yield f"unread:{min(_LONGEST, len(_WORD.findall(bare)) // _WORDS_IN_STEP)}"
+    yield "asks" if "?" in text else "tells"
