@@ -181,6 +181,7 @@ def test_an_architecture_that_the_converter_lacks_fails_in_check(
     assert run("ftc", "check", "spec.json", cwd=folder).code == 0
 
 
+@pytest.mark.prove
 def test_merging_brings_back_what_saving_leaves_out(model: Path, whole_run: WholeRun) -> None:
     """`tokenizer.model`, which transformers does not save, and every key of the base's config."""
     saved, merged = whole_run.bundle / "run/train/model", whole_run.bundle / "run/merged"

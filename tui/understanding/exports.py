@@ -39,6 +39,7 @@ _TRAINS: Final = re.compile(
     r"\b(?:train\w*|load\w*|base|q?lora|optimi[sz]er|adam\w*|optimitzador|optimizador|teacher|prof\w*"
     r"|model[eo]?|entren\w+|carreg\w+|carg\w+)\b"
 )
+_CLAUSE_END: Final = re.compile(r"[,;.!?\n]|\b(?:and|plus|y|i)\b")
 #: "no export", "sense exportar": no file at all.
 _NO_EXPORT: Final = re.compile(rf"\b{any_of(WORDS['no_export'])}(?!\w)")
 #: "no GGUF of 4 bits" leaves others.
@@ -170,8 +171,16 @@ def _find_joined(message: Message, found: Sequence[Found]) -> Iterator[Found]:
 
 
 def _find_bits(message: Message) -> Iterator[Found]:
-    """Yield the types that are named by their bits, if the message is about GGUF."""
-    for match in message.take(_BITS):
+    """Yield the types that are named by their bits, if the message is about GGUF.
+
+    "adamw 8bit, gguf" names the bits of an optimizer.
+    """
+    for match in list(_BITS.finditer(message.folded)):
+        before, behind = message.folded[: match.start()], message.folded[match.end() :]
+        clause = _CLAUSE_END.split(before)[-1] + match[0] + _CLAUSE_END.split(behind)[0]
+        if _TRAINS.search(clause) and not _ANY_GGUF.search(clause):
+            continue
+        message.cross_out(*match.span())
         for width in re.findall(_WIDTH, match["all"]):
             yield *match.span(), WORDS["bits"][width], message.denied(match.start())
 

@@ -35,7 +35,7 @@ def is_common(config: Any, common: Any, source: str) -> bool:
     return has_rope and not own and "ROPE_INIT_FUNCTIONS[" in source
 
 
-@pytest.mark.prove
+@pytest.mark.prove_all
 def test_the_table_is_the_real_code(*, update_golden: bool) -> None:
     """Every type of position, and every causal class without rules of its own."""
     auto = pytest.importorskip("transformers.models.auto")

@@ -102,7 +102,8 @@ def test_every_argument_is_passed_by_some_bundle(build_known: BuildKnown) -> Non
     made = [
         make_source(build_known, edits) for edits in (*VARIANTS.values(), *CASES.values(), *RARE)
     ]
-    for source in [*made, mix(made[0])]:
+    templated = replace(made[0], chat_template="{{ messages }}")
+    for source in [*made, mix(made[0]), templated]:
         context = make_context(source, find_uses(source))
         words -= set(context["word"])
         values -= set(context["value"])
