@@ -15,6 +15,7 @@ from ftc.compiler.knowledge.wrappers import Wrapper, find_wrapper, text_config, 
 from ftc.compiler.resolve import explanations
 from ftc.compiler.resolve.model.rope import find_rope_fault
 from ftc.compiler.resolve.model.similar import find_converted, list_alike
+from ftc.compiler.resolve.model.value_types import find_type_fault
 from ftc.spec.finding import Finding
 from ftc.spec.quote import quote
 
@@ -197,7 +198,8 @@ def _config(
     if type(rows) is not int or rows <= 0:
         return _broken(name, "no_vocab_size")
     custom = isinstance(data.get("auto_map"), dict) and not _is_built_in(shape, model_type)
-    if not custom and (fault := find_rope_fault(data, name)) is not None:
+    fault = None if custom else find_type_fault(data, name) or find_rope_fault(data, name)
+    if fault is not None:
         return fault
     return Config(
         data=data,

@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from ftc.compiler.knowledge.rope_types import reads_rope, rope_types
 from ftc.compiler.resolve import explanations
+from ftc.compiler.resolve.model.value_types import value_fault
 from ftc.spec.finding import Finding
 from ftc.spec.message import Message
 from ftc.spec.quote import quote
@@ -25,15 +26,15 @@ def find_rope_fault(data: Mapping[str, Any], name: str) -> Finding | None:
     section = next((key for key in _SECTIONS if data.get(key)), None)
     said = {} if section is None else data[section]
     if not isinstance(said, dict):
-        return _fault(name, str(section), said, Message("phrase.object"))
+        return value_fault(name, str(section), said, Message("phrase.object"))
     for where, part in _parts(str(section), said, data.get("layer_types")):
         if not isinstance(part, dict):
-            return _fault(name, where, part, Message("phrase.object"))
+            return value_fault(name, where, part, Message("phrase.object"))
         if (fault := _find_fault(name, where, part)) is not None:
             return fault
     theta = data.get("rope_theta", 0)
     needed = theta is not None and not _is_number(theta)
-    return _fault(name, "rope_theta", theta, Message("phrase.number")) if needed else None
+    return value_fault(name, "rope_theta", theta, Message("phrase.number")) if needed else None
 
 
 def _parts(section: str, said: Mapping[str, Any], layers: object) -> Iterator[tuple[str, Any]]:
@@ -75,23 +76,11 @@ def _find_fault(name: str, where: str, part: Mapping[str, Any]) -> Finding | Non
             continue
         value = part[key]
         if key in _LISTS and not (isinstance(value, list) and all(map(_is_number, value))):
-            return _fault(name, f"{where}.{key}", value, Message("phrase.numbers"))
+            return value_fault(name, f"{where}.{key}", value, Message("phrase.numbers"))
         if key in _NUMBERS and not _is_number(value):
-            return _fault(name, f"{where}.{key}", value, Message("phrase.number"))
+            return value_fault(name, f"{where}.{key}", value, Message("phrase.number"))
     return None
 
 
 def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def _fault(name: str, key: str, value: object, expected: Message) -> Finding:
-    return explanations.BROKEN_CONFIG.finding(
-        message="rope_value",
-        help="rope_value",
-        pointer="/model/id",
-        name=name,
-        key=key,
-        value=quote(value),
-        expected=expected,
-    )

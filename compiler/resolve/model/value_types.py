@@ -1,0 +1,58 @@
+"""Values of a `config.json` whose type transformers refuses."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from ftc.compiler.knowledge.config_types import KINDS, find_refused, kind_of
+from ftc.compiler.resolve import explanations
+from ftc.spec.finding import Finding
+from ftc.spec.message import Message
+from ftc.spec.quote import quote
+
+#: How each kind of values is called, by its letter in the table.
+_NAMES: Final[Mapping[str, Message | str]] = {
+    "i": Message("phrase.integer"),
+    "f": Message("phrase.fraction"),
+    "b": Message("phrase.boolean"),
+    "s": Message("phrase.text"),
+    "l": Message("phrase.list"),
+    "d": Message("phrase.object"),
+    "n": "`null`",
+}
+_BOTH: Final = "if"  # whole numbers and others
+
+
+def find_type_fault(data: Mapping[str, Any], name: str) -> Finding | None:
+    """Return that transformers refuses the type of a value, the first of those in the config.
+
+    A class outside the table, such as one with code of its own, refuses nothing.
+    """
+    model_type = data.get("model_type")
+    if not isinstance(model_type, str):
+        return None
+    for key, value in data.items():
+        refused = find_refused(model_type, key)
+        if kind_of(value) in refused:
+            return value_fault(name, key, value, _say_accepted(refused))
+    return None
+
+
+def value_fault(name: str, key: str, value: object, expected: Message) -> Finding:
+    """Return the finding that a value of a config is none that transformers reads."""
+    return explanations.BROKEN_CONFIG.finding(
+        message="value",
+        help="value",
+        pointer="/model/id",
+        name=name,
+        key=key,
+        value=quote(value),
+        expected=expected,
+    )
+
+
+def _say_accepted(refused: str) -> Message:
+    accepted = "".join(kind for kind in KINDS.values() if kind not in refused)
+    numbers = [Message("phrase.number")] if accepted.startswith(_BOTH) else []
+    rest = accepted.removeprefix(_BOTH)
+    options = (*numbers, *(_NAMES[kind] for kind in rest))
+    return Message("phrase.either", {"options": options})
