@@ -92,7 +92,7 @@ def test_the_table_is_the_real_code(*, update_golden: bool) -> None:
 
 def test_kinds_of_values() -> None:
     """A truth value is no number, and 64.0 is no whole one."""
-    values = (1, 64.0, True, "a", [1], {}, None)
+    values: tuple[Any, ...] = (1, 64.0, True, "a", [1], {}, None)
     assert "".join(map(kind_of, values)) == "ifbsldn"
 
 
