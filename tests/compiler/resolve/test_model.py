@@ -338,13 +338,13 @@ def test_a_nested_config_of_custom_code(make_spec: Any, model_folder: Path) -> N
     assert known(make_spec(), model_folder.parent).quantized == "compressed-tensors"
 
 
-def test_a_size_that_does_not_fit_is_named(make_spec: Any, model_folder: Path) -> None:
-    """A pruned model whose list of layers was forgotten needs no other files."""
+def test_a_size_that_is_a_list_is_named(make_spec: Any, model_folder: Path) -> None:
+    """It stops transformers; nothing else of the config is read."""
     edit_config(model_folder, max_position_embeddings=[4096])
     found = resolve_model(make_spec(), folder=model_folder.parent)
+    assert code(found) == "FTC102"
     assert isinstance(found, Unknown)
-    assert found.finding.code == "FTC111"
-    assert "`max_position_embeddings` in the `config.json`" in found.finding.message
+    assert "`max_position_embeddings` is a list in the `config.json`" in found.finding.message
 
 
 def test_the_table_knows_what_is_published_quantized() -> None:
