@@ -45,7 +45,7 @@ Table = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """The features of a case, the fit of each of its options, and those that are right."""
+    """A training example: its features, the fit of each option, and the correct options."""
 
     features: Sequence[str]
     options: Mapping[str, Fit]

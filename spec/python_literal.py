@@ -32,7 +32,7 @@ def as_python(text: str, reading: Reading) -> Reading:
 
 
 def _evaluate(text: str) -> dict[str, Any] | None:
-    """Return the dictionary that a text writes, as JSON has it; None where it is none."""
+    """Parse a text as a Python dictionary; return it with JSON types, or None if it is not one."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", SyntaxWarning)

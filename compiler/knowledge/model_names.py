@@ -1,4 +1,4 @@
-"""The names that people give to models ("qwen 2.5 7b", "llama3"): which ids they stand for."""
+"""Maps informal model names ("qwen 2.5 7b", "llama3") to ids."""
 
 import re
 from collections.abc import Sequence
@@ -11,14 +11,14 @@ from ftc.compiler.knowledge.models import Model, all_models
 PART: Final = re.compile(
     r"\d+(?:\.\d+)?[bm]\b|\d+x\d+b|v\d+(?:\.\d+)?|\d+(?:\.\d+)?k|[a-z]+|\d+(?:\.\d+)?"
 )
-#: The words that start a model's name, and the word of the table they stand for.
+#: The first words of a model's name, each with the word that the table uses for it.
 FAMILIES: Final = frozenset(
     {"llama", "qwen", "mistral", "mixtral", "gemma", "phi", "smollm", "granite", "olmo", "falcon",
      "pythia", "gpt", "gpt2", "starcoder", "salamandra", "yi", "zephyr", "tinyllama", "eurollm",
      "croissantllm", "deepseek", "ministral", "solar", "stablelm", "aya", "hermes", "tulu",
      "distilgpt", "openhermes"}
 )  # fmt: skip
-#: Words in an id of the table that are ignored.
+#: Words of an id that are ignored when names are compared.
 MUTE: Final = frozenset({"hf", "meta", "it", "instruct", "chat", "base", "pt"})
 TUNED: Final = frozenset({"it", "instruct", "chat", "instruction", "tuned"})
 BASE: Final = frozenset({"base", "pt", "pretrained"})
@@ -38,7 +38,7 @@ def names_a_family(folded: str) -> bool:
 
 
 def is_closed(name: str) -> bool:
-    """Return whether the name, with or without an owner, is that of a model nobody can download."""
+    """Return whether a name, with or without its owner, is a model without public weights."""
     last = name.casefold().rpartition("/")[2].strip().replace("_", "-")
     match = CLOSED.match(_EDITION.sub("", last))
     return match is not None and match.end() == len(match.string)

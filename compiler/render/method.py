@@ -105,9 +105,9 @@ def keeps_tower(source: BundleSource) -> bool:
 
 
 def is_plain(model: ModelFacts) -> bool:
-    """Return whether transformers computes every tensor of the model, and saves it as it was.
+    """Return whether transformers loads every tensor of the model and saves it under its name.
 
-    Of experts it joins the tensors, so that names can differ.
+    It fuses the tensors of experts, which changes their names.
     """
     shape = model.shape
     known = shape is not None and not shape.experts and not expects_drafts(model.architecture)

@@ -14,7 +14,8 @@ from ftc.tui.understanding.stems import find_fit, stem
 
 #: The least probability of a field for ftc to ask for its value, chosen on messages held out.
 LIKELY: Final = 0.12
-#: How likely it is at least, compared with none: ftc did not understand the message either way.
+#: The field must be at least this likely relative to "none of them". The bound is low because ftc
+#: has to ask about something: it did not understand the message.
 _AGAINST_NONE: Final = 0.5
 #: The least weight of one word for the field: a field that is asked about often is no reason.
 _TELLING: Final = 0.3
@@ -55,7 +56,7 @@ def find_words(text: str) -> Sequence[str]:
 
 
 def list_features(words: Sequence[str]) -> Sequence[str]:
-    """Return the features of a message: its words, and its pairs of words."""
+    """Return the features of a message: its single words and its pairs of adjacent words."""
     return ["bias", *sorted(set(words)), *sorted(set(_pairs(words)))]
 
 

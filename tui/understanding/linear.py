@@ -1,4 +1,4 @@
-"""Linear models whose weights were learned from annotated messages (`.ci/linked.py`).
+"""Linear models with weights that `.ci/linked.py` learns from annotated messages.
 
 A model gives each of some options a probability. Its weights are those of a multinomial logistic
 regression: of a feature with an option, and of a number that tells how well an option fits.

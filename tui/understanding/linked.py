@@ -43,7 +43,7 @@ _VERSION: Final = "/ftc"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Number:
-    """A number of a message, its features, and each field that it may set with its fit."""
+    """A number in a message, its features, and how well each possible field fits it."""
 
     start: int
     end: int

@@ -22,7 +22,7 @@ SURELY_REQUESTED: Final = 0.5
 _NOT_LINKED: Final = 0.2
 REQUESTED: Final = "requested"
 _UNSURE: Final = "unsure"
-#: The words that tell what a column holds are no request.
+#: Column fields are never released: saying what a column holds is not a request.
 _COLUMNS: Final = "/data/columns/"
 _WORD: Final = re.compile(r"[a-z]+")
 _MOST_CHANGES: Final = 4

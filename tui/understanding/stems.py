@@ -1,4 +1,4 @@
-"""The first letters of the words that name a field, in three languages, with their weights."""
+"""Stems of the words that name each field, in three languages, with their weights."""
 
 import re
 from collections import Counter

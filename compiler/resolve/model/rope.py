@@ -1,4 +1,4 @@
-"""Faults of `rope_parameters` and `rope_scaling` at which transformers stops."""
+"""Finds errors in `rope_parameters` and `rope_scaling` that make transformers fail."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, Final

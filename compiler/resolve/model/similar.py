@@ -59,7 +59,7 @@ def find_original(name: str) -> Original | None:
 
 
 def find_meant(name: str) -> tuple[str, ...]:
-    """Return the table's ids that `name` may stand for: a misspelling, or as people say it.
+    """Return the ids of the table that `name` may mean, whether misspelled or informal.
 
     A name without its owner that is whole but for that means the model of exactly this name; one
     that is not means the tuned form, as in the assistant.
@@ -74,7 +74,7 @@ def find_meant(name: str) -> tuple[str, ...]:
 
 
 def find_converted(name: str) -> tuple[str, ...]:
-    """Return the table's ids that a quantized file or copy of this name may have come from."""
+    """Return the ids of the table from which a quantized file or copy may have been made."""
     if (original := find_original(name)) is not None:
         return (original.id,)
     return find_meant(_QUANTIZED.sub("", _last(name)))

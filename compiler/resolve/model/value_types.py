@@ -1,4 +1,4 @@
-"""Values of a `config.json` whose type transformers refuses."""
+"""Finds values in `config.json` that have a type which transformers does not accept."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -23,9 +23,9 @@ _BOTH: Final = "if"  # whole numbers and others
 
 
 def find_type_fault(data: Mapping[str, Any], name: str) -> Finding | None:
-    """Return that transformers refuses the type of a value, the first of those in the config.
+    """Return a finding for the first value of a type that transformers does not accept, or None.
 
-    A class outside the table, such as one with code of its own, refuses nothing.
+    Nothing is reported for classes outside the table, such as those with their own code.
     """
     model_type = data.get("model_type")
     if not isinstance(model_type, str):
@@ -38,7 +38,7 @@ def find_type_fault(data: Mapping[str, Any], name: str) -> Finding | None:
 
 
 def value_fault(name: str, key: str, value: object, expected: Message) -> Finding:
-    """Return the finding that a value of a config is none that transformers reads."""
+    """Return the finding for a value that transformers cannot read: it needs `expected`."""
     return explanations.BROKEN_CONFIG.finding(
         message="value",
         help="value",

@@ -339,7 +339,7 @@ def test_a_nested_config_of_custom_code(make_spec: Any, model_folder: Path) -> N
 
 
 def test_a_size_that_is_a_list_is_named(make_spec: Any, model_folder: Path) -> None:
-    """It stops transformers; nothing else of the config is read."""
+    """Transformers would fail on it, so the rest of the config is not read."""
     edit_config(model_folder, max_position_embeddings=[4096])
     found = resolve_model(make_spec(), folder=model_folder.parent)
     assert code(found) == "FTC102"

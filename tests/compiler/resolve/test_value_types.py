@@ -1,4 +1,4 @@
-"""Values of a config whose type transformers refuses are told before training, and no others."""
+"""A config value of the wrong type is reported before training; other values are not."""
 
 import json
 from pathlib import Path
@@ -41,7 +41,7 @@ def change(folder: Path, key: str, value: Any) -> Path:
 
 @pytest.mark.parametrize("key", REFUSED)
 def test_a_refused_type_is_told(tmp_path: Path, key: str) -> None:
-    """With the value, and with what the key takes."""
+    """The message has the value and what the key takes."""
     value, words = REFUSED[key]
     found = read_config(change(write_model(tmp_path / "model"), key, value), "./model")
     assert not isinstance(found, Config)
@@ -50,7 +50,7 @@ def test_a_refused_type_is_told(tmp_path: Path, key: str) -> None:
 
 @pytest.mark.parametrize("key", ACCEPTED)
 def test_an_accepted_type_is_not(tmp_path: Path, key: str) -> None:
-    """Nor is a key that the class does not have."""
+    """Keys that the class does not have are ignored."""
     folder = change(write_model(tmp_path / "model"), key, ACCEPTED[key])
     assert isinstance(read_config(folder, "./model"), Config)
 
