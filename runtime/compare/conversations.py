@@ -14,7 +14,7 @@ Encode = Callable[[Callable[[str], list[int]], Any, str], list[int]]
 
 
 def render(vocabulary: Vocabulary, messages: Any, tools: Any, *, answering: bool) -> str:
-    """Return a conversation as llama-cpp-python renders it; `answering`: an answer is next.
+    """Render a conversation as llama-cpp-python does; `answering` adds the prompt for an answer.
 
     Raises TemplateError or ValueError if the template rejects the conversation.
     """
@@ -34,14 +34,14 @@ def render(vocabulary: Vocabulary, messages: Any, tools: Any, *, answering: bool
 
 
 def is_same(vocabulary: Vocabulary, row: Row) -> bool:
-    """Return whether llama.cpp reads a conversation as the tokens that training read."""
+    """Return whether llama.cpp encodes a conversation to the same tokens as training did."""
     return render_row(vocabulary, row) == (row["prompt_ids"], row["input_ids"])
 
 
 def render_row(
     vocabulary: Vocabulary, row: Row, encode: Encode | None = None
 ) -> tuple[list[int], list[int]] | None:
-    """Return the tokens of a conversation before its answer, and all of them.
+    """Return the tokens of the prompt, and the tokens of the whole conversation.
 
     `encode` is given messages and their text. Returns None if the template rejects the row, which
     prepare.py would have left out.

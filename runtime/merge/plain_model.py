@@ -1,7 +1,7 @@
-"""How a language model is merged of whose base transformers computes every tensor.
+"""Saves a merged language model whose tensors transformers loads without exception.
 
-transformers saves the weights, and config.json stays the base's: see trained_config. The class of
-another base has no place for some of its tensors: see language_model.
+transformers saves the weights; config.json is that of the base (see trained_config). For a base
+with tensors that transformers does not load, see language_model.
 """
 
 from collections.abc import Collection
@@ -17,7 +17,7 @@ from .trained_config import write_config
 
 
 def save(job: Job, model: Any, base: Path, new: Path) -> None:
-    """Save a merged model; a warning names a tensor of a local base that its class leaves out."""
+    """Save a merged model; warn if a local base has tensors that transformers does not load."""
     model.save_pretrained(new)
     before = AutoConfig.from_pretrained(job.base, **job.options).to_dict()
     after = model.config.to_dict()

@@ -1,7 +1,7 @@
-"""Checks that transformers reads and writes rows as `tokenizer.json` says, for prepare.py.
+"""Checks that the loaded tokenizer encodes and decodes rows as `tokenizer.json` does.
 
-The compiler has encoded and decoded rows with that file, and their words and lines came back. A
-class of transformers can replace steps of the file.
+The compiler has already checked that rows survive encoding and decoding with that file. But the
+class that transformers loads can replace steps of the file, so prepare.py compares the two.
 """
 
 from pathlib import Path
@@ -21,10 +21,10 @@ def match_tokenizer(
     seed: int,
     labelled: bool = False,
 ) -> dict[str, Any]:
-    """Return how many rows were compared, and how many have other tokens than in the file `path`.
+    """Return how many rows were compared, and how many were encoded to other tokens than by `path`.
 
-    Ends the stage if their tokens become another text than by the file. The records are drawn by
-    `seed`; the answer of one is not compared if `labelled` is set.
+    Ends the stage if any row is decoded to another text than by the file. `seed` draws the
+    records; if `labelled` is set, their answers are labels and are not compared.
     """
     loaded = type(tokenizer).__name__
     if path is None:
