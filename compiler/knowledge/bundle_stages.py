@@ -5,8 +5,7 @@ from typing import Final
 
 #: The names in run/stages.jsonl, in run/done/NAME.json and in plan.json.
 STAGES: Final = (
-    *("prepare", "train", "merge", "evaluate", "quantize", "projector", "adapter", "modelfile"),
-    "vllm",
+    *("prepare", "train", "merge", "evaluate", "quantize", "projector", "adapter", "vllm"),
 )
 #: Names of records in bundles that an earlier ftc compiled.
 _EARLIER: Final = {"prepare": "data", "merge": "merged"}

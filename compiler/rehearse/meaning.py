@@ -23,7 +23,6 @@ MEANINGS: Final[Mapping[str, str]] = {
     "quantize": "the real run would train, but would end without its GGUF files",
     "adapter": "the adapter could not be converted to GGUF, or its result differs from the merged"
     " model; the files of the merged model are not affected",
-    "modelfile": "Ollama would tokenize text differently from training",
     "vllm": "the real run would train, but would end without its folders for vLLM",
     "report": "the real run would write every file, but could not write its report",
     "compare": "the output of the GGUF file would differ from the trained model's",

@@ -190,15 +190,8 @@ def _marks(spec: Spec, course: Course) -> Iterator[Mark]:
         yield done("quantize")
     if spec.export.adapter:
         yield done("adapter")
-    if "modelfile" in _read_stages(course.bundle):
-        yield done("modelfile")
     if spec.export.vllm:
         yield done("vllm")
-
-
-def _read_stages(bundle: Path) -> list[str]:
-    """Return the stages that the bundle has."""
-    return list(json.loads((bundle / "plan.json").read_text(encoding="utf-8"))["stages"])
 
 
 def _compare(course: Course) -> None:
@@ -314,8 +307,6 @@ def _result(stage: str, bundle: Path) -> str:
         found = report["adapter"]
         tokens = _say_compared(report["tokens"])
         return f"{found['bytes'] / _MEBI:,.1f} MiB, KL {found['divergence']:.1e}; {tokens}"
-    if stage == "modelfile":
-        return _say_modelfile(run)
     return ""
 
 
@@ -338,18 +329,6 @@ def _say_compared(found: Mapping[str, Any]) -> str:
     if found.get("later_pieces"):
         words += f"; {found['later_pieces']:,} later pieces of texts not compared"
     return words
-
-
-def _say_modelfile(run: Path) -> str:
-    """Say on how many rows the Modelfiles were tested; raises StageFailed if none."""
-    text = (run / "quantize" / "modelfile.json").read_text(encoding="utf-8")
-    found = json.loads(text)["modelfiles"].values()
-    whole = min((entry["whole_rows"] for entry in found), default=0)
-    bare = min((entry["rows_without_their_tools"] for entry in found), default=0)
-    if not whole + bare:
-        raise StageFailed("no row was compared with Ollama's tokens")
-    words = f"Ollama reads {whole:,} rows as in training" if whole else "no row without tools"
-    return words + (f"; {bare:,} rows only up to the first tool call" if bare else "")
 
 
 def _explain(course: Course, cause: str) -> Failure:

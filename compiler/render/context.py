@@ -211,10 +211,6 @@ def _spec_values(source: BundleSource) -> dict[str, Any]:
         "weighed_types": tuple(kind for kind in spec.export.types if wants_matrix(kind)),
         "sdist_sha256": hash_source("llama-cpp-python"),
         "importance_tokens": importance_tokens(shape_of(facts.model)),
-        "modelfile_endings": (
-            *(("",) if spec.export.types else ()),
-            *((".adapter",) if spec.export.adapter else ()),
-        ),
     }
 
 

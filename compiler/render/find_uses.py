@@ -410,7 +410,6 @@ def _export_uses(source: BundleSource) -> dict[str, bool]:
         "gguf": bool(spec.export.types),
         "projector": bool(spec.export.types) and sees(source),
         "importance": any(wants_matrix(kind) for kind in spec.export.types),
-        "ollama_checked": converted and has_ollama_template(source),
         "adds_end": (source.facts.tokenizer.closes_answer is False or not renders_template(source)),
         "adapter": spec.export.adapter,
         "finished": _is_finished(source),

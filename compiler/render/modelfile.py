@@ -8,6 +8,7 @@ from ftc.compiler.render.find_uses import has_ollama_template, renders_template
 from ftc.compiler.render.source import BundleSource, find_context_tokens, sees
 from ftc.compiler.render.values import ModelfileText
 from ftc.compiler.resolve.chat_template.ollama import write_template
+from ftc.compiler.resolve.facts import DataFacts
 
 #: Rows without a chat template: each text on its own line, as prepare.py writes them.
 _PLAIN: Final = "{{ if .System }}{{ .System }}\n{{ end }}{{ .Prompt }}\n"
@@ -48,10 +49,7 @@ def write_modelfile(source: BundleSource) -> str:
     )
     notes = [f"ollama create {spec.name} -f Modelfile"]
     if has_ollama_template(source):
-        notes.append(
-            "TEMPLATE is the chat template of training for Ollama: export.py compares it with the"
-            " rows."
-        )
+        notes += _describe_template(source.facts.data)
     elif renders_template(source):
         notes.append("Without a TEMPLATE, Ollama uses the chat template inside the GGUF file.")
     said = modelfile_data(source)
@@ -87,6 +85,19 @@ def _write(notes: Sequence[str], said: Mapping[str, Any], files: Sequence[str]) 
         *texts,
     ]
     return "".join(f"{line}\n" for line in lines)
+
+
+def _describe_template(data: DataFacts) -> list[str]:
+    """Return how far TEMPLATE is known to write what training has read."""
+    found = data.contents.ollama
+    compared, other = (found.compared, found.other) if found else (0, 0)
+    rows = f"{compared:,} rows of the data" if compared else "example conversations"
+    said = ["TEMPLATE is the chat template of training in Ollama's language."]
+    said += [f"It was compared with the original on {rows}."]
+    said += [f"On {other:,} of them the two differ: see ftc explain FTC677."] if other else []
+    if data.calls:
+        said += ["It cannot write tools: Ollama refuses requests that declare some."]
+    return said
 
 
 def _conversation(source: BundleSource) -> dict[str, Any]:

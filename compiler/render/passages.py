@@ -66,7 +66,6 @@ PASSAGES: Final[Mapping[str, Callable[[Uses], bool]]] = {
     "stage_quantize": lambda uses: uses.gguf,
     "stage_adapter": lambda uses: uses.adapter,
     "stage_vllm": lambda uses: uses.served,
-    "stage_modelfile": lambda uses: uses.ollama_checked,
     "served": lambda uses: uses.served,
     "deepspeed_cpu": lambda uses: uses.cpu and uses.deepspeed,
     "nvme": lambda uses: uses.nvme,

@@ -66,6 +66,5 @@ def find_stages(uses: Uses) -> list[str]:
         "projector": uses.projector,
         "adapter": uses.adapter,
         "vllm": uses.served,
-        "modelfile": uses.ollama_checked,
     }
     return [name for name in STAGES if used.get(name, True)]

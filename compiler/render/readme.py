@@ -21,7 +21,7 @@ FOLDERS: Final = {
     "ask": "answers questions with a model of transformers or with a GGUF file",
     "compare": "compares a quantized model with the trained one: tokens, probabilities, answers",
     "evaluate": "loads a model, lets it answer the test rows, and judges the answers",
-    "export": "writes GGUF files and their reports, and checks Modelfiles",
+    "export": "writes GGUF files and their reports",
     "llama_cpp": "runs llama.cpp: its converter, its quantizer, and GGUF files in memory",
     "merge": "merges what was trained into the base model's files, and keeps all else as it is",
     "metric": "computes metrics, their confidence intervals, and whether two models differ",

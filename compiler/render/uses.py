@@ -214,7 +214,6 @@ class Uses:
     served: bool
     verified: bool
     adds_end: bool
-    ollama_checked: bool
     adapter: bool
     finished: bool
     converted: bool

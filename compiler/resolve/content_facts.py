@@ -62,6 +62,18 @@ class CutAnswers:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class OllamaRows:
+    """How many rows Ollama would read as another text than training does, and the first of them.
+
+    The number of a row is counted from 1; that of a mixture is one of the source that has it.
+    """
+
+    compared: int
+    other: int
+    first: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Contents:
     """What the texts of rows hold that they should not; the numbers are of `looked_rows` rows.
 
@@ -74,7 +86,7 @@ class Contents:
     without a role, each with its rows that hold an image; these are of all rows. `needed_columns`
     are those without a role that answers rest on, and `bad_rows` counts by column the rows that
     one of verdicts calls bad; both are of the first rows. `rival_columns` are called as one that
-    has a role is, each with that one.
+    has a role is, each with that one. `ollama` is None where Ollama gets no template to compare.
 
     `review` has the numbers of a few rows to look at, counted from 1, by reason: a fault or damage
     of the row, a kind of what it holds, or its length. Of a mixture each source has its own.
@@ -102,4 +114,5 @@ class Contents:
     needed_columns: Mapping[str, int] = field(default_factory=dict)
     rival_columns: Mapping[str, str] = field(default_factory=dict)
     bad_rows: Mapping[str, int] = field(default_factory=dict)
+    ollama: OllamaRows | None = None
     review: Mapping[str, tuple[int, ...]] = field(default_factory=dict)

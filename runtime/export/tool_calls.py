@@ -5,8 +5,7 @@
 
 import copy
 import json
-from collections.abc import Mapping, Sequence
-from itertools import takewhile
+from collections.abc import Sequence
 from typing import Any
 
 from jinja2 import TemplateError
@@ -49,12 +48,3 @@ def needs_objects(vocabulary: Any, row: Row) -> bool:
     except (ValueError, TemplateError, TypeError):
         return True
     return bool(vocabulary.encode(text) != row["prompt_ids"])
-
-
-def leave_out(vocabulary: Any, row: Row) -> tuple[list[Mapping[str, Any]], list[int]]:
-    """Return what a row asks before its first call, and its tokens by the template of training."""
-    asked = before_answer(row["messages"])
-    plain = list(takewhile(lambda t: t["role"] != "tool" and not t.get("tool_calls"), asked))
-    while plain[-1]["role"] != "user":
-        plain.pop()
-    return plain, vocabulary.encode(render(vocabulary, plain, None, answering=True))

@@ -74,7 +74,6 @@ def test_the_adapter_on_its_base_is_the_trained_model(bundle: Path) -> None:
     assert "<|assistant|>" in said["template"]
     assert sorted(path.name for path in (bundle / "run/quantize").iterdir()) == [
         "adapter.json",
-        "modelfile.json",
         "triage-adapter.gguf",
         "triage-base-F16.gguf",
     ]

@@ -5,12 +5,17 @@ import shutil
 import sys
 from pathlib import Path
 
+import llama_cpp
 import pytest
 
+from ftc.compiler.resolve.chat_template.go_template import render_go
+from ftc.compiler.resolve.chat_template.ollama import collate
+from ftc.compiler.verify.modelfile import read_modelfile
+from ftc.runtime.read.rows import before_answer
 from tests.end_to_end.conftest import INTENTS, STEPS, WholeRun
 from tests.end_to_end.process import read_json, read_rows, run, train
 
-STAGES = ("prepare", "train", "merge", "evaluate", "quantize", "modelfile")
+STAGES = ("prepare", "train", "merge", "evaluate", "quantize")
 PNG = b"\x89PNG\r\n\x1a\n"
 
 
@@ -209,3 +214,29 @@ def test_a_changed_constant_repeats_what_depends_on_it(whole_run: WholeRun, move
     assert read_json(moved / "run/train/curve.json")["train"][-1][0] == 5
     assert "merge: done in" in merged.out, merged.said
     assert (moved / "run/train-1/model/model.safetensors").is_file()
+
+
+def test_ollama_reads_the_rows_as_training_did(whole_run: WholeRun) -> None:
+    """By the Modelfile's template and the tokens of the GGUF, each prompt of the test split."""
+    said = read_modelfile((whole_run.bundle / "Modelfile").read_text(encoding="utf-8"))
+    rows = read_rows(whole_run.bundle / "run/data/test.jsonl")
+    words = llama_cpp.Llama(str(whole_run.bundle / said["from"]), vocab_only=True, verbose=False)
+    for row in rows:
+        text = render_go(said["template"], collate(before_answer(row["messages"])))
+        ids = words.tokenize(text.encode(), add_bos=True, special=True)
+        assert ids == row["prompt_ids"], text
+        ending = words.detokenize(row["input_ids"][-1:], special=True).decode()
+        assert ending in said["stop"]
+    words.close()
+    assert len(rows) > 5
+
+
+def test_a_changed_modelfile_is_found(whole_run: WholeRun, moved: Path) -> None:
+    """`ftc compile --check` holds it to the spec without a tokenizer or a model."""
+    path = moved / "Modelfile"
+    path.write_text(path.read_text(encoding="utf-8").replace("<|", "<||"), encoding="utf-8")
+
+    folder = whole_run.bundle.parent
+    ended = run("ftc", "compile", "spec.json", "-o", moved, "--check", cwd=folder)
+    assert ended.code == 1, ended.said
+    assert "Modelfile" in ended.said

@@ -28,7 +28,7 @@ LLAMA: Final = "llama-3.1"
 GEMMA: Final = "gemma-3"
 STAGES: Final = (
     *("compile", "miniature", "prepare", "train", "resume", "merge", "evaluate"),
-    *("convert", "tokens", "quantize", "adapter", "modelfile", "report", "compare", "answer"),
+    *("convert", "tokens", "quantize", "adapter", "report", "compare", "answer"),
 )
 
 

@@ -122,6 +122,23 @@ def template_unseen(case: Case) -> Iterator[Problem]:
         yield problem("/model/id")
 
 
+@rule("FTC677", "rows-unlike-in-ollama", "warning", reads=("tokenizer", "data"))
+def rows_unlike_in_ollama(case: Case) -> Iterator[Problem]:
+    """What it is: Ollama would write the prompt of some rows as another text than training does.
+
+    Why it matters: Ollama renders conversations with the `Modelfile`'s TEMPLATE. Some chat
+    templates leave reasoning out of earlier answers or change white space, and TEMPLATE does not.
+    For such requests the model gets a prompt that it has not seen in training.
+
+    Example: {"model": "Qwen/Qwen3-8B", "data": "chats-that-reason.jsonl", "export": ["Q4_K_M"]}
+
+    Use instead: {"data": {"source": "chats-that-reason.jsonl", "reasoning": "strip"}}
+    """
+    found = case.data.contents.ollama
+    if found is not None and found.other and _is_asked(case):
+        yield problem("/data/source", count=found.other, rows=found.compared, row=found.first or 1)
+
+
 def _is_asked(case: Case) -> bool:
     """Return whether Ollama is to render a chat template around questions to the result."""
     export = case.spec.export

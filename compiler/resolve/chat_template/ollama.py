@@ -17,6 +17,7 @@ from ftc.compiler.knowledge.ollama_templates import (
     ollama_families,
 )
 from ftc.compiler.resolve.chat_template.go_string import go_string
+from ftc.compiler.resolve.chat_template.go_template import render_go
 from ftc.compiler.resolve.chat_template.rendering import (
     ChatTemplate,
     ChatTemplateError,
@@ -24,7 +25,6 @@ from ftc.compiler.resolve.chat_template.rendering import (
     compile_chat_template,
 )
 from ftc.compiler.resolve.template_facts import OllamaFacts
-from ftc.runtime.llama_cpp.go_template import render_go
 
 _OTHER_DAY: Final = datetime(2031, 11, 28, 12, 0, 0)  # noqa: DTZ001 - templates read a local time
 _ASKED: Final = 'Is "{{ x }}" said\nin Lima?'
@@ -72,6 +72,22 @@ def recognise(source: str, template: ChatTemplate, *, adds_bos: bool | None) -> 
         if fitted is not None:
             return replace(fitted, begun=bos if begins and not adds_bos else "")
     return OllamaFacts(obstacle="unknown")
+
+
+def writes_same(
+    facts: OllamaFacts, template: ChatTemplate, messages: Sequence[Message]
+) -> bool | None:
+    """Return whether Ollama writes a conversation that waits for an answer as the template does.
+
+    Returns None where the template refuses the conversation. `facts` have a family.
+    """
+    try:
+        text = template.render(messages, add_generation_prompt=True)
+    except ChatTemplateError:
+        return None
+    bos = template.variables.get("bos_token", "")
+    written = _render_go(replace(facts, begun=""), messages)
+    return written in (text, text.removeprefix(bos))
 
 
 def write_template(facts: OllamaFacts) -> str:

@@ -21,7 +21,7 @@ from ftc.compiler.resolve.content.markers import KnownMarkers, find_markers
 from ftc.compiler.resolve.content.near_duplicates import PromptCount
 from ftc.compiler.resolve.content.private import find_personal, find_secrets
 from ftc.compiler.resolve.content.tool_use import find_tool_use, has_unmatched_result
-from ftc.compiler.resolve.content_facts import Contents, Leak, Markers, ToolUse
+from ftc.compiler.resolve.content_facts import Contents, Leak, Markers, OllamaRows, ToolUse
 from ftc.compiler.resolve.facts import Label, OpenAnswers
 from ftc.compiler.resolve.rows.example import Example, read_example
 from ftc.compiler.resolve.rows.reader import Row
@@ -159,6 +159,7 @@ def add_contents(parts: Sequence[Contents]) -> Contents:
         markers=_add_markers([part.markers for part in parts]),
         tool_use=_add_tool_use([part.tool_use for part in parts if part.tool_use is not None]),
         leak=_add_leaks([part.leak for part in parts]),
+        ollama=_add_ollama([part.ollama for part in parts if part.ollama is not None]),
         cut=max(
             (part.cut for part in parts if part.cut is not None),
             key=lambda cut: cut.rows,
@@ -193,6 +194,16 @@ def _add_tool_use(parts: Sequence[ToolUse]) -> ToolUse | None:
         is_number = isinstance(values[0], int)
         added[name] = sum(values) if is_number else tuple(dict.fromkeys(chain(*values)))
     return ToolUse(**added)
+
+
+def _add_ollama(parts: Sequence[OllamaRows]) -> OllamaRows | None:
+    if not parts:
+        return None
+    return OllamaRows(
+        compared=sum(part.compared for part in parts),
+        other=sum(part.other for part in parts),
+        first=next((part.first for part in parts if part.first is not None), None),
+    )
 
 
 def _add_leaks(parts: Sequence[Leak | None]) -> Leak | None:

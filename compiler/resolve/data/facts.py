@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from functools import partial
@@ -25,6 +25,7 @@ from ftc.compiler.resolve.content.markers import (
     look_up_markers,
 )
 from ftc.compiler.resolve.content.near_duplicates import PromptCount, find_twins
+from ftc.compiler.resolve.content.ollama_rows import compare_rows
 from ftc.compiler.resolve.content.rewards import list_rewards, measure_rewards
 from ftc.compiler.resolve.content.scan import MARKED_ROWS, Scan, look_into, scan_rows
 from ftc.compiler.resolve.content.tool_functions import find_tools
@@ -41,11 +42,11 @@ from ftc.compiler.resolve.data.images import (
     store_rows,
 )
 from ftc.compiler.resolve.data.lengths import (
-    OUTLIER,
     Count,
     Pair,
     count_answers,
     find_refusal,
+    find_unlike,
     list_longer,
     summarise,
 )
@@ -67,6 +68,7 @@ from ftc.compiler.resolve.facts import (
     Unknown,
 )
 from ftc.compiler.resolve.image_facts import Pictures
+from ftc.compiler.resolve.model.tokenizer_files import LoadedTokenizer
 from ftc.compiler.resolve.regression import look_at_files
 from ftc.compiler.resolve.rows.example import Example
 from ftc.compiler.resolve.rows.guess import are_prompts, can_read, guess_columns
@@ -365,12 +367,7 @@ def _measure(
         offered = tuple(map(json.loads, schemas))
         loaded = replace(loaded, reads_parts=rule is not None, offered=offered)
     count = choose_count(spec, scan, known=known, loaded=loaded, rule=rule, schemas=schemas)
-    if loaded is None:
-        looked_up = known_or_none(lambda: look_up_markers(spec.model.id, spec.model.new_tokens))
-        markers = looked_up or KnownMarkers()
-    else:
-        markers = list_markers(loaded, spec.model.new_tokens)
-    sampled = OBJECTIVES[spec.objective.type].rewards
+    sampled, markers = OBJECTIVES[spec.objective.type].rewards, _find_markers(spec, loaded)
     contents = look_into(scan, _labels(spec, scan), markers, sampled=sampled)
     pairs: list[Pair | None] = []
     count = partial(_record, count, pairs)
@@ -390,8 +387,12 @@ def _measure(
         tried = try_round_trip(scan.examples, loaded, name, labelled=labelled)
     add_up = partial(summarise, estimate=loaded is None)
     lengths = add_up(counted)
-    unlike = _find_unlike(scan, pairs, lengths.p99)
+    unlike = find_unlike(scan.numbers, pairs, p99=lengths.p99, most=MARKED_ROWS)
     contents = replace(contents, review={**contents.review, **unlike})
+    if loaded is not None and known is not None and not OBJECTIVES[spec.objective.type].plain:
+        ollama = None if pictures is not None else known.ollama
+        found = compare_rows(scan.examples, scan.numbers, loaded, ollama, system=spec.data.system)
+        contents = replace(contents, ollama=found)
     seen: tuple[Pictures | None, tuple[Lengths, ...]] = (pictures, ())
     if pictures is not None and rule is not None:
         limits = list_limits(rule, spec.data.images.max_pixels)
@@ -401,20 +402,12 @@ def _measure(
     return lengths, preferences, tried, contents, seen
 
 
-def _find_unlike(
-    scan: Scan, pairs: Sequence[Pair | None], p99: int
-) -> Mapping[str, tuple[int, ...]]:
-    """Return the rows that the template refuses, and the longest of those far beyond the others."""
-    each = max(1, len(pairs) // max(1, len(scan.examples)))  # two where answers are compared
-    refused = {place // each: None for place, pair in enumerate(pairs) if pair is None}
-    tokens = {place: pair[0] for place, pair in enumerate(pairs) if pair is not None}
-    far = sorted((p for p, n in tokens.items() if n > OUTLIER * p99), key=lambda p: -tokens[p])
-    found = {"refused": refused, "long": dict.fromkeys(place // each for place in far)}
-    return {
-        reason: tuple(scan.numbers[place] for place in list(places)[:MARKED_ROWS])
-        for reason, places in found.items()
-        if places
-    }
+def _find_markers(spec: Spec, loaded: LoadedTokenizer | None) -> KnownMarkers:
+    """Return the markers of the tokenizer, or what is known of them without its files."""
+    if loaded is not None:
+        return list_markers(loaded, spec.model.new_tokens)
+    found = known_or_none(lambda: look_up_markers(spec.model.id, spec.model.new_tokens))
+    return found or KnownMarkers()
 
 
 def _record(

@@ -7,7 +7,7 @@ tokenizer both are estimated from characters.
 import json
 import math
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from typing import TYPE_CHECKING, Final
@@ -317,6 +317,25 @@ def count_answers(
     if examples[0].verdict:
         examples = [Example(turns=example.turns[:-1]) for example in examples]
     return [pair for pair in count(examples) if pair is not None], None
+
+
+def find_unlike(
+    numbers: Sequence[int], pairs: Sequence[Pair | None], *, p99: int, most: int
+) -> Mapping[str, tuple[int, ...]]:
+    """Return the rows that the template refuses, and the longest of those far beyond the others.
+
+    `numbers` are the rows' numbers in the data; of each reason at most so many are returned.
+    """
+    each = max(1, len(pairs) // max(1, len(numbers)))  # two where answers are compared
+    refused = {place // each: None for place, pair in enumerate(pairs) if pair is None}
+    tokens = {place: pair[0] for place, pair in enumerate(pairs) if pair is not None}
+    far = sorted((p for p, n in tokens.items() if n > OUTLIER * p99), key=lambda p: -tokens[p])
+    found = {"refused": refused, "long": dict.fromkeys(place // each for place in far)}
+    return {
+        reason: tuple(numbers[place] for place in list(places)[:most])
+        for reason, places in found.items()
+        if places
+    }
 
 
 def list_longer(pairs: Sequence[Pair | None], rows: int) -> list[Pair | None]:

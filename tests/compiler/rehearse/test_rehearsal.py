@@ -105,18 +105,3 @@ def test_the_tokens_stage_says_what_was_compared(tmp_path: Path) -> None:
     path.write_text(json.dumps({"compared_rows": 0}))
     with pytest.raises(StageFailed, match="no row was compared"):
         module._result("tokens", tmp_path)
-
-
-def test_the_modelfile_stage_says_what_was_compared(tmp_path: Path) -> None:
-    """Rows with tools count up to the first call; the minimum over the Modelfiles is used."""
-    path = tmp_path / "run" / "quantize" / "modelfile.json"
-    path.parent.mkdir(parents=True)
-    some = {"whole_rows": 4, "rows_without_their_tools": 3}
-    none = {"whole_rows": 0, "rows_without_their_tools": 0}
-    path.write_text(json.dumps({"modelfiles": {"Modelfile": some}}))
-    assert module._result("modelfile", tmp_path) == (
-        "Ollama reads 4 rows as in training; 3 rows only up to the first tool call"
-    )
-    path.write_text(json.dumps({"modelfiles": {"Modelfile": some, "Modelfile.adapter": none}}))
-    with pytest.raises(StageFailed, match="no row was compared"):
-        module._result("modelfile", tmp_path)

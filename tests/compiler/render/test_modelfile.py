@@ -9,11 +9,11 @@ import pytest
 from ftc.compiler.plan.planner import make_plan
 from ftc.compiler.render.bundle import BundleSource, render_bundle
 from ftc.compiler.render.file import RenderedFile
+from ftc.compiler.resolve.chat_template.go_template import render_go
 from ftc.compiler.resolve.chat_template.ollama import collate
 from ftc.compiler.resolve.facts import KnownFacts
 from ftc.compiler.verify.modelfile import read_modelfile
 from ftc.compiler.verify.verifier import verify_files
-from ftc.runtime.llama_cpp.go_template import render_go
 from ftc.spec.sections import Spec
 
 BuildKnown = Callable[[Mapping[str, Any]], tuple[Spec, KnownFacts]]
@@ -51,8 +51,6 @@ def test_it_names_the_files_and_says_the_template(build_known: BuildKnown) -> No
     assert render_go(said["template"], collate(ASKED)) == (
         "<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n"
     )
-    assert "ollama.check_modelfiles" in files["export.py"].text
-    assert "runtime/llama_cpp/go_template.py" in files
 
 
 def test_template_options_are_one_mode(build_known: BuildKnown) -> None:
@@ -84,15 +82,13 @@ def test_template_options_are_one_mode(build_known: BuildKnown) -> None:
 
 @pytest.mark.parametrize("obstacle", ["unknown", "date", "bos"])
 def test_another_template_has_no_line(build_known: BuildKnown, obstacle: str) -> None:
-    """Nor a stage that would hold it to the rows."""
+    """Ollama reads the template inside the GGUF file."""
     facts = {"family": None, "default_system": "", "opening": "", "begun": "", "obstacle": obstacle}
     files = render(build_known, {OLLAMA: facts})
     said = read_modelfile(files["Modelfile"].text)
 
     assert "template" not in said
     assert said["stop"] == []
-    assert "ollama" not in files["export.py"].text
-    assert "runtime/export/ollama.py" not in files
 
 
 def test_rows_without_a_template_are_asked_as_they_were_written(build_known: BuildKnown) -> None:

@@ -35,18 +35,18 @@ def test_a_script_without_imports_carries_nothing() -> None:
 @pytest.mark.parametrize(
     "source",
     [
-        "import runtime.llama_cpp.go_template\n",
-        "from runtime.llama_cpp import go_template\n",
-        "from runtime.llama_cpp.go_template import render_go\n",
-        "def late():\n    from runtime.llama_cpp.go_template import render_go\n",
+        "import runtime.read.cleaning\n",
+        "from runtime.read import cleaning\n",
+        "from runtime.read.cleaning import fold\n",
+        "def late():\n    from runtime.read.cleaning import fold\n",
     ],
 )
 def test_every_form_of_import_is_seen(source: str) -> None:
     """A module comes byte for byte, in a package that is empty."""
-    name = "llama_cpp/go_template.py"
+    name = "read/cleaning.py"
     assert carried(source) == {
         "runtime/__init__.py": "",
-        "runtime/llama_cpp/__init__.py": "",
+        "runtime/read/__init__.py": "",
         f"runtime/{name}": (FOLDER / name).read_text(encoding="utf-8"),
     }
 

@@ -52,7 +52,6 @@ ATTENTION = "sdpa"  # PyTorch's own attention kernel, which needs no other packa
 VERIFY_TOKENS = 4096  # judged, at most: the default of `export.verify.tokens`
 METRIC = "accuracy"  # the answers are 12 labels, so an answer is right or wrong
 ANSWER_TOKENS = 15  # the longest label has 15 characters
-MODELFILES = [""]  # the ends of their names
 
 # -----------------------------------------------------------------------------
 # Arguments
@@ -138,27 +137,6 @@ if not run.is_done(identity):
         fidelity=judging,
     )
     quantizing.write_files(job, identity, metric=METRIC)
-
-# -----------------------------------------------------------------------------
-# Ollama: each Modelfile must read the rows as training did
-
-run = run.begin_next("modelfile")
-modelfiles = [HERE / f"Modelfile{end}" for end in MODELFILES]
-for path in modelfiles:
-    if not path.is_file():
-        run.stop(f"{path.name} is missing: compile this bundle again")
-run.check_inputs("quantize")
-files = sorted((HERE / "run" / "quantize").glob("*.gguf"))
-identity = run.identify(*modelfiles, *files, JUDGED_ROWS, converter.find_version())
-if not run.is_done(identity):
-    from runtime.export import ollama
-
-    job = ollama.Job(
-        run=run,
-        modelfiles=modelfiles,
-        judged=rows,
-    )
-    ollama.check_modelfiles(job, identity)
 
 # -----------------------------------------------------------------------------
 # Write the report

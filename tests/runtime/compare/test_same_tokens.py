@@ -18,7 +18,7 @@ from tests.tiny_tokenizers import sentencepiece_tokenizer
 pytest.importorskip("llama_cpp")
 pytest.importorskip("gguf")
 from ftc.runtime.compare import conversations, plain_rows, row_kinds, same_tokens
-from ftc.runtime.export import ollama, tool_calls
+from ftc.runtime.export import tool_calls
 
 AS_SAVED = "PreTrainedTokenizerFast"  # followed for a llama, and not for a qwen2
 MARKERS = ("<|im_start|>", "<|im_end|>")
@@ -34,13 +34,6 @@ TOOL = {
     "function": {"name": "find", "parameters": {"city": "C\u00f3rdoba <b>", "km": 1.5}},
 }
 CALL = {"type": "function", "function": {"name": "find", "arguments": {"where": "the parcel"}}}
-MODELFILE = '''FROM ./run/quantize/case-Q8_0.gguf
-PARAMETER stop """<|im_end|>"""
-TEMPLATE """{{ range .Messages }}<|im_start|>{{ .Role }}
-{{ .Content }}<|im_end|>
-{{ end }}{{ if true }}<|im_start|>assistant
-{{ end }}"""
-'''
 ASKED = {"role": "user", "content": "where is\nthe parcel?"}
 CHAT: Sequence[Mapping[str, Any]] = [ASKED, {"role": "assistant", "content": "it is late"}]
 CALLED: Sequence[Mapping[str, Any]] = [
@@ -228,69 +221,3 @@ def test_later_pieces_of_a_text_are_counted(
 
     assert (found["compared_rows"], found["later_pieces"]) == (1, 1)
     assert "1 later pieces of texts were not compared" in capfd.readouterr().out
-
-
-def check_modelfile(bundle: Bundle, text: str) -> dict[str, Any]:
-    """Compare a Modelfile with the rows, and return what was found."""
-    path = bundle.folder / "Modelfile"
-    path.write_text(text, encoding="utf-8")
-    (bundle.folder / "export.py").write_text("", encoding="utf-8")
-    run = Run(bundle.folder, stage="modelfile", script="export.py")
-    job = ollama.Job(
-        run=run,
-        modelfiles=[path],
-        judged=JudgedRows(path=bundle.rows, is_same=conversations.is_same),
-        has_tools=tool_calls.has_tools,
-        leave_out=tool_calls.leave_out,
-    )
-    ollama.check_modelfiles(job, run.identify(path))
-    found: dict[str, Any] = read_json(bundle.folder / "run/quantize/modelfile.json")["modelfiles"]
-    return found
-
-
-def test_a_modelfile_is_compared_with_rows_with_tools(
-    bundle: Bundle, capfd: pytest.CaptureFixture[str]
-) -> None:
-    """By what they ask before their first call; what TEMPLATE cannot express is counted."""
-    bundle.write((CHAT, None), (CALLED, [TOOL]), (CALLING, [TOOL]))
-    found = check_modelfile(bundle, MODELFILE)
-
-    assert "Ollama reads 1 rows as training did, and of 2 rows with tools" in capfd.readouterr().out
-    assert found["Modelfile"] == {"whole_rows": 1, "rows_without_their_tools": 2}
-
-    bundle.write((CALLED, [TOOL]))
-    wrong = MODELFILE.replace("<|im_start|>{{ .Role }}\n", "<|im_start|>{{ .Role }}: ")
-    with pytest.raises(SystemExit, match="Ollama would read 1 of 1 rows as other tokens"):
-        check_modelfile(bundle, wrong)
-    bundle.write()
-    with pytest.raises(SystemExit, match="has no row to compare a Modelfile with"):
-        check_modelfile(bundle, MODELFILE)
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "words"),
-    [
-        ('"""<|im_end|>"""', '"it"', "the stop 'it' of Modelfile would cut answers short"),
-        ("TEMPLATE", "# TEMPLATE", "Modelfile has no TEMPLATE: compile this bundle again"),
-        ("case-Q8_0", "none", "FROM ./run/quantize/none.gguf, and this file does not exist"),
-        ('{{ end }}"""', "{{ end }}", "the quotes of TEMPLATE have no end"),
-    ],
-)
-def test_a_wrong_modelfile_ends_in_a_sentence(
-    bundle: Bundle, old: str, new: str, words: str
-) -> None:
-    """Whatever is wrong with it."""
-    bundle.write((CHAT, None))
-    assert old in MODELFILE
-    with pytest.raises(SystemExit, match=words):
-        check_modelfile(bundle, MODELFILE.replace(old, new))
-
-
-def test_an_answer_needs_an_end(bundle: Bundle) -> None:
-    """A row whose last token ends nothing, and no stop after its answer."""
-    bundle.write((CHAT, None))
-    row = read_json(bundle.rows)
-    bundle.rows.write_text(json.dumps({**row, "input_ids": row["input_ids"][:-1]}) + "\n")
-
-    with pytest.raises(SystemExit, match="no stop of Modelfile ends the answers of 1 rows"):
-        check_modelfile(bundle, MODELFILE)

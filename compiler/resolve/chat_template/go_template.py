@@ -1,13 +1,14 @@
 """Renders the part of Go's text/template that the TEMPLATE of a Modelfile needs.
 
-Standard library only. It supports text, trim markers, `if`, `range`, `:=`, fields, literals and
+It supports text, trim markers, `if`, `range`, `:=`, fields, literals and
 FUNCTIONS; anything else raises a GoTemplateError. Values are JSON values, and a struct is a dict.
 """
 
 import ast
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, Final
 
 _ACTION: Final = re.compile(
@@ -65,13 +66,19 @@ class _Node:
 
 def render_go(template: str, values: Mapping[str, Any]) -> str:
     """Return the template rendered with the values; raises GoTemplateError."""
-    nodes, end = _parse(_pieces(template))
-    if end != "":
-        raise GoTemplateError(f"`{end}` is outside of any `if` or `range`")
+    nodes = _read(template)
     try:
         return "".join(_execute(nodes, values, {"$": values}))
     except (TypeError, KeyError, IndexError, RecursionError) as error:
         raise GoTemplateError(f"the template cannot be executed: {error}") from error
+
+
+@lru_cache(maxsize=64)
+def _read(template: str) -> list[_Node]:
+    nodes, end = _parse(_pieces(template))
+    if end != "":
+        raise GoTemplateError(f"`{end}` is outside of any `if` or `range`")
+    return nodes
 
 
 def _pieces(template: str) -> Iterator[_Node]:
@@ -155,12 +162,18 @@ def _repeat(node: _Node, dot: Any, names: dict[str, Any]) -> Iterator[str]:
 
 def _evaluate(pipeline: str, dot: Any, names: Mapping[str, Any]) -> Any:
     """Return the value of a pipeline, which must be one call or one operand."""
-    tokens = [(str(found.lastgroup), found[0].strip()) for found in _TOKEN.finditer(pipeline)]
-    tokens.reverse()
+    tokens = list(_tokenize(pipeline))
     value = _call(tokens, dot, names)
     if tokens:
         raise GoTemplateError(f"`{pipeline.strip()}` is neither one call nor one value")
     return value
+
+
+@lru_cache(maxsize=1024)
+def _tokenize(pipeline: str) -> Sequence[tuple[str, str]]:
+    """Return the kind and the text of each token, the last one first."""
+    found = [(str(each.lastgroup), each[0].strip()) for each in _TOKEN.finditer(pipeline)]
+    return found[::-1]
 
 
 def _call(tokens: list[tuple[str, str]], dot: Any, names: Mapping[str, Any]) -> Any:

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ftc.compiler.resolve.chat_template.go_string import go_string
+from ftc.compiler.resolve.chat_template.go_template import GoTemplateError, render_go
 from ftc.compiler.resolve.chat_template.ollama import collate
-from ftc.runtime.llama_cpp.go_template import GoTemplateError, render_go
 from tests.compiler.resolve.go_run import run_go
 
 MESSAGES: Sequence[Mapping[str, Any]] = (
