@@ -52,6 +52,50 @@ def test_what_is_quicker_is_said_to_be(session: Session) -> None:
     assert ask(session, "is lora better?")[0].startswith("That would be faster. With ")
 
 
+@pytest.mark.parametrize(
+    ("question", "answers"),
+    [
+        ("should I use a bigger rank?", ["With method.rank = 32: fits"]),
+        ("would a lower rank be better?", ["With method.rank = 8: fits"]),
+        (
+            "is the learning rate too high?",
+            ["the loss jumps or diverges", "learning_rate = 0.0002"],
+        ),
+        ("how many epochs do I need?", ["How many passes over the data?", "uses epochs = "]),
+        ("how high should the rank be?", ["Which rank should LoRA have?", "lora_rank = 16"]),
+        ("which optimizer is best?", ["AdamW is the most reliable", "optimizer = adamw"]),
+        ("do I need warmup?", ["How long should the learning rate warm up?", "warmup_steps = "]),
+    ],
+)
+def test_a_field_without_a_value_is_explained(
+    session: Session, question: str, answers: list[str]
+) -> None:
+    """With the planned value and its reason; "bigger" is tried with twice as much."""
+    session.reply(EVERYTHING)
+    told = "\n".join(ask(session, question))
+    assert all(answer in told for answer in answers), told
+
+
+@pytest.mark.parametrize(
+    ("language", "question", "changed"),
+    [
+        ("ca", "hauria de fer servir un rang m\u00e9s gran?", "method.rank = 32"),
+        ("ca", "i si poso 5 \u00e8poques?", "training.epochs = 5"),
+        ("ca", "qu\u00e8 passaria si no fes servir lora?", "method.type = full"),
+        ("es", "\u00bfser\u00eda mejor un rango m\u00e1s peque\u00f1o?", "method.rank = 8"),
+        ("es", "\u00bfy si le pongo 5 \u00e9pocas?", "training.epochs = 5"),
+        ("en", "what if we bumped epochs to 5?", "training.epochs = 5"),
+    ],
+)
+def test_a_supposition_has_any_verb(
+    folder: Path, language: Language, question: str, changed: str
+) -> None:
+    """The first person, the conditional, a denial."""
+    session = Session(observer=Observer(folder=folder), voice=Voice(language=language))
+    session.reply(EVERYTHING + ", lora")
+    assert changed in "\n".join(ask(session, question))
+
+
 def test_what_does_not_fit_makes_a_change_needed(session: Session) -> None:
     """Yes if the draft does not fit and the change does; not enough if neither fits."""
     session.reply("llama 3.1 8b on a 3060, tickets.csv, full fine-tuning, q4")

@@ -409,3 +409,10 @@ def test_what_a_message_is_not_about_stays(
     session.reply("data tickets.csv, model qwen 2.5 7b, A100 80GB, lora, call it x, gguf q8_0")
     session.reply(text)
     assert spec(session).get(pointer) == value
+
+
+def test_a_request_may_have_a_slash(session: Session) -> None:
+    """As commands of other chats have; it is no answer to an open question."""
+    session.reply("/undo")
+    assert session.draft == Draft()
+    assert session.reply("/quit")[-1].text.startswith("Goodbye.")

@@ -1,8 +1,8 @@
 """Advice: the result of another choice, what would fit, and what would cost less."""
 
 import re
-from collections.abc import Iterable, Iterator
-from typing import Final
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
 
 from ftc.compiler.knowledge.models import find_model
 from ftc.compiler.plan.plan import Plan
@@ -10,6 +10,7 @@ from ftc.tui.conversation.conversation import Conversation
 from ftc.tui.questions.dialogue import Option, Question
 from ftc.tui.state.limits import is_over, tell_limit
 from ftc.tui.state.line import Line
+from ftc.tui.understanding.lexicon import NEGATORS
 from ftc.tui.understanding.limits import read_limit
 from ftc.tui.understanding.message import Message, fold
 from ftc.tui.understanding.numbers import read_number
@@ -19,6 +20,8 @@ from ftc.tui.understanding.reading import Change
 AMOUNT: Final = re.compile(r"(\d+(?:[.,]\d+)?)\s*(?:gi?b|g|gigas?)\b")
 _GIBI: Final = 1024**3
 _MOST_OFFERS: Final = 4
+#: Words of a verb before what is supposed: "ho fem amb".
+_MOST_VERBS: Final = 4
 _HARDLY_LONGER: Final = 1.1
 _QUICKER: Final = 0.9
 _PRICE: Final = "/hardware/price_per_hour"
@@ -26,7 +29,7 @@ _PRICE: Final = "/hardware/price_per_hour"
 
 def what_if(conversation: Conversation, about: str) -> list[Line]:
     """Plan the draft with other values, show both plans, and offer the change."""
-    changes = read(about, conversation.draft.data).changes
+    changes = _suppose(about, conversation.draft.data)
     if not changes:
         return [conversation.line("not_understood", text=about), *conversation.ask()]
     plan = conversation.observer.look(conversation.draft.changed(changes), offers=False).plan
@@ -46,6 +49,20 @@ def what_if(conversation: Conversation, about: str) -> list[Line]:
             "proposal", "proposal", what=conversation.compared(conversation.proposal)
         ),
     ]
+
+
+def _suppose(about: str, draft: Mapping[str, Any]) -> tuple[Change, ...]:
+    """Return the changes that a supposition names: "(i si) poso 5 èpoques" is "5 èpoques".
+
+    The verb in front may have any person and mood; one that denies is not left out.
+    """
+    words = about.split()
+    for start in range(min(_MOST_VERBS, len(words))):
+        if NEGATORS.search(fold(" ".join(words[:start]))):
+            break
+        if changes := read(" ".join(words[start:]), draft).changes:
+            return changes
+    return ()
 
 
 def fit(conversation: Conversation, about: str) -> list[Line]:

@@ -9,6 +9,7 @@ from ftc.spec.finding import Finding
 from ftc.tui.conversation.advice import AMOUNT, fit
 from ftc.tui.conversation.conversation import Conversation
 from ftc.tui.conversation.explaining import tell_meaning, tell_page, tell_reason, topics
+from ftc.tui.conversation.field_advice import compare_amounts, tell_field
 from ftc.tui.questions.dialogue import Option, Question
 from ftc.tui.state.line import Line
 from ftc.tui.state.situation import Situation
@@ -45,11 +46,12 @@ def judge(conversation: Conversation, about: str) -> tuple[list[Line], Request |
         return _compare(conversation, options, about), None
     if _ANY_GPU.fullmatch(fold(about)) and not inner.changes:
         return _weigh(conversation, (_WITHOUT,), about), None
-    if inner.changes:
-        return _weigh(conversation, inner.changes, about), None
+    if changes := inner.changes or tuple(compare_amounts(conversation, about)):
+        return _weigh(conversation, changes, about), None
     if AMOUNT.search(fold(about)):
         return fit(conversation, about), None
     told = _explained(conversation, about, ())
+    told += tell_field(conversation, about, is_explained=bool(told))
     return [
         *(told or [conversation.line("outside")]),
         *conversation.go_to(conversation.draft),

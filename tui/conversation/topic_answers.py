@@ -15,7 +15,7 @@ from ftc.tui.questions.dialogue import Question
 from ftc.tui.state.goals import Goal
 from ftc.tui.state.line import Line
 from ftc.tui.understanding.message import Message, fold
-from ftc.tui.understanding.numbers import read_number
+from ftc.tui.understanding.numbers import as_written, read_number
 from ftc.tui.understanding.quantities import read_prices
 from ftc.tui.understanding.reader import read
 from ftc.tui.understanding.reading import Change, Request
@@ -43,7 +43,7 @@ _COUNTED: Final = re.compile(
 #: Topics that a question only has if it names no value that the planner can compare.
 _WITHOUT_VALUES: Final = frozenset({"cost", "memory", "models", "slow", "time"})
 #: Requests that a question about a topic may be read as.
-_ASIDES: Final = frozenset({"explain", "judge", "plan"})
+_ASIDES: Final = frozenset({"explain", "judge", "plan", "what_if"})
 
 Answer = Callable[[Conversation, str], list[Line]]
 
@@ -61,7 +61,8 @@ def answer_question(
     if topic is None:
         return None
     about = request.about if request is not None else ""
-    if topic in _WITHOUT_VALUES and about and read(about, conversation.draft.data).changes:
+    needs_none = topic in _WITHOUT_VALUES or (request is not None and request.kind == "what_if")
+    if needs_none and about and read(about, conversation.draft.data).changes:
         return None
     return _ANSWERS[topic](conversation, text)
 
@@ -270,9 +271,38 @@ def _next(conversation: Conversation, text: str) -> list[Line]:
     return _told(conversation, conversation.line("topic.next"))
 
 
+def _small_device(conversation: Conversation, text: str) -> list[Line]:
+    """Say how much memory a device needs that runs the result."""
+    del text
+    plan, types = conversation.situation.plan, conversation.draft.get("/export/types")
+    lines = [conversation.line("topic.small_device")]
+    sizes = plan.export_bytes if plan is not None else {}
+    if known := {kind: sizes[kind] for kind in types or () if kind in sizes}:
+        smallest = min(known, key=lambda kind: known[kind])
+        size = conversation.voice.size(known[smallest])
+        lines.append(conversation.line("topic.small_device.size", type=smallest, size=size))
+    return _told(conversation, *lines)
+
+
+def _diverged(conversation: Conversation, text: str) -> list[Line]:
+    """Say what keeps a loss from falling, and which of it the plan can change."""
+    del text
+    plan = conversation.situation.plan
+    lines = [conversation.line("topic.diverged")]
+    if plan is not None:
+        rate, precision = plan.decisions.learning_rate.value, plan.decisions.precision.value
+        lines.append(
+            conversation.line(
+                f"topic.diverged.{'fp16' if precision == 'fp16' else 'rate'}",
+                rate=conversation.voice.show(rate),
+                lower=conversation.voice.show(as_written(rate / 2)),
+            )
+        )
+    return _told(conversation, *lines)
+
+
 def _ollama(conversation: Conversation, text: str) -> list[Line]:
     """Say how Ollama gets the result; propose a GGUF type if none is exported."""
-    del text
     name = conversation.draft.get("/model/id")
     model = find_model(str(name)) if name else None
     if model is not None and not model.convertible:
@@ -280,7 +310,8 @@ def _ollama(conversation: Conversation, text: str) -> list[Line]:
     types = conversation.draft.get("/export/types")
     if types:
         run = conversation.draft.get("/name") or "my-model"
-        line = conversation.line("topic.ollama", types=", ".join(types), name=run)
+        key = "topic.ollama" if "ollama" in fold(text) else "topic.gguf_program"
+        line = conversation.line(key, types=", ".join(types), type=types[0], name=run)
         return _told(conversation, line)
     change = Change(pointer="/export/types", value=["Q4_K_M"], words="Q4_K_M")
     conversation.proposal = (change,)
@@ -317,6 +348,8 @@ _ANSWERS: Final[Mapping[Topic, Answer]] = {
     "next": _next,
     "dropped": _dropped,
     "rows": _rows,
+    "small_device": _small_device,
+    "diverged": _diverged,
     "ollama": _ollama,
     "cost": _cost,
     "memory": _memory,

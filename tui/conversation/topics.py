@@ -12,7 +12,7 @@ from ftc.tui.understanding.message import fold
 
 Topic = Literal[
     "no_data", "licence", "privacy", "slow", "overfitting", "resume", "next", "dropped", "rows",
-    "ollama", "cost", "memory", "time", "models",
+    "small_device", "diverged", "ollama", "cost", "memory", "time", "models",
 ]  # fmt: skip
 TOPICS: Final[tuple[Topic, ...]] = get_args(Topic)
 

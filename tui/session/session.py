@@ -57,8 +57,8 @@ from ftc.tui.understanding.sentences import is_question
 from ftc.tui.understanding.vague import find_vague
 
 _MOST_KEYS: Final = 40
-#: What begins the plan's names of an adapter's values.
-_ADAPTER: Final = "lora_"
+#: Topics that a message is about without being a question.
+_UNASKED: Final = frozenset({"no_data", "diverged", "small_device"})
 #: The longest text in which words may hint at a field.
 _LONGEST_WISH: Final = 600
 _FILE: Final = re.compile(r"[^\s\"'`,;:()]+\.(?:csv|jsonl|json)\b")
@@ -200,7 +200,9 @@ class Session(Conversation):
             self.reading = Reading(changes=(again,))
             return self._take(self.reading, text)
         pointer = self._asked_field()
-        reading = understand(text, self.draft.data, pointer, self._planned(), self._names(text))
+        reading = understand(
+            text, self.draft.data, pointer, self.situation.planned_values(), self._names(text)
+        )
         if not reading.empty:
             self.reading = reading
             return self._take(reading, text)
@@ -224,7 +226,7 @@ class Session(Conversation):
 
     def _aside(self, text: str) -> list[Line] | None:
         """Return the answer to a message about a topic or a goal that sets no field."""
-        asks = is_question(text) or find_topic(text) == "no_data"
+        asks = is_question(text) or find_topic(text) in _UNASKED
         answer = answer_question(self, text, None) if asks else None
         if answer is not None:
             return answer
@@ -351,22 +353,6 @@ class Session(Conversation):
         source = named[0] if named else self.draft.get("/data/source")
         columns = read_columns(folder / source) if isinstance(source, str) else ()
         return Names(files=files, columns=columns)
-
-    def _planned(self) -> dict[str, Any]:
-        """Return the plan's values by the pointers of their fields."""
-        data = self.situation.data
-        rows = {} if data is None else {"/data/max_rows": data.usable_rows}
-        if self.situation.plan is None:
-            return rows
-        decided = self.situation.plan.decisions.items()
-        names = {field.pointer: field.name.rpartition(".")[2] for field in fields()}
-        planned = {
-            at: decided[name].value
-            for at, own in names.items()
-            for name in (own, f"{_ADAPTER}{own}")
-            if name in decided and (name == own or at.startswith("/method/"))
-        }
-        return planned | rows
 
     def _wish(self, choice: Choice, wish: ModelWish) -> list[Line]:
         """Keep a wish about the model; ask for one unless the draft's own is as wished."""

@@ -3,7 +3,7 @@
 import json
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from ftc.compiler.checks.registry import run_checks
 from ftc.compiler.compilation import Compilation
@@ -21,6 +21,7 @@ from ftc.compiler.resolve.resolver import Resolver
 from ftc.compiler.shortlist import Pick, Wish, shortlist
 from ftc.spec.document import Document
 from ftc.spec.finding import Finding
+from ftc.spec.schema import fields
 from ftc.spec.sections import Spec
 from ftc.spec.validate import validate
 from ftc.tui.state.draft import Draft, completed, written
@@ -32,6 +33,8 @@ _NEEDED: Final = {
     "data": "/data/source",
     "hardware": "/hardware/gpu",
 }
+#: What the names of an adapter's decisions begin with, and those of its fields do not.
+_ADAPTER: Final = "lora_"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,6 +71,21 @@ class Situation:
     def known(self) -> KnownFacts | None:
         """All four facts, if all are known."""
         return None if self.facts is None else known(self.facts)
+
+    def planned_values(self) -> dict[str, Any]:
+        """Return the plan's values by the pointers of their fields, and the number of rows."""
+        rows = {} if self.data is None else {"/data/max_rows": self.data.usable_rows}
+        if self.plan is None:
+            return rows
+        decided = self.plan.decisions.items()
+        names = {each.pointer: each.name.rpartition(".")[2] for each in fields()}
+        planned = {
+            at: decided[name].value
+            for at, own in names.items()
+            for name in (own, f"{_ADAPTER}{own}")
+            if name in decided and (name == own or at.startswith("/method/"))
+        }
+        return planned | rows
 
     def data_problems(self) -> tuple[Finding, ...]:
         """Return the findings about the data, also while nothing else is known."""

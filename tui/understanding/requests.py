@@ -24,10 +24,10 @@ _POLITE: Final = re.compile(rf"^{any_of(WORDS['polite'])}[, ]+|[, ]+{any_of(WORD
 
 
 def read_request(message: Message) -> Request | None:
-    """Return the request that the whole message makes, or None."""
+    """Return the request that the whole message makes, or None; `/quit` is `quit`."""
     text, start = _trimmed(message)
     for kind, pattern in _WHOLE:
-        if pattern.fullmatch(text):
+        if pattern.fullmatch(text.removeprefix("/")):
             return Request(kind=cast("RequestKind", kind))
     for kind, pattern in _ABOUT:
         match = pattern.fullmatch(text)

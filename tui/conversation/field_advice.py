@@ -1,0 +1,48 @@
+"""Questions about a field without a value: "should I use a bigger rank?", "how many epochs?"."""
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from ftc.spec.schema import fields
+from ftc.tui.conversation.conversation import Conversation
+from ftc.tui.conversation.explaining import tell_meaning, tell_reason
+from ftc.tui.state.line import Line
+from ftc.tui.understanding.lexicon import WORDS, any_of
+from ftc.tui.understanding.likely import find_likely
+from ftc.tui.understanding.message import Message, fold
+from ftc.tui.understanding.reader import read
+from ftc.tui.understanding.reading import Change
+from ftc.tui.understanding.spoken import find_mentions
+
+#: What a comparison without an amount is tried with; "less" first, which "mes petit" is.
+_TRIED: Final = tuple(
+    (factor, re.compile(rf"\b{any_of(WORDS['comparatives'][name])}\b"))
+    for name, factor in (("less", "half the"), ("more", "double the"))
+)
+_ARTICLE: Final = re.compile(r"^(?:(?:an?|the|una?|el|la|els|les|los|las|use|usar|fer servir)\s+)+")
+
+
+def compare_amounts(conversation: Conversation, about: str) -> Sequence[Change]:
+    """Return the change that "a bigger rank" stands for: twice as much, or half as much."""
+    folded = fold(about)
+    for factor, compared in _TRIED:
+        if compared.search(folded):
+            named = _ARTICLE.sub("", " ".join(compared.sub(" ", folded).split()))
+            planned = conversation.situation.planned_values()
+            return read(f"{factor} {named}", conversation.draft.data, planned).changes
+    return ()
+
+
+def tell_field(conversation: Conversation, about: str, *, is_explained: bool) -> Iterator[Line]:
+    """Yield what the field is that a question is about, unless explained, and its planned value."""
+    mentions = find_mentions(Message(about))
+    named = mentions[0] if mentions else find_likely(about)
+    field = next((each for each in fields() if named and each.pointer == named.pointer), None)
+    if field is None:
+        return
+    if not is_explained:
+        yield from tell_meaning(conversation, field.name)
+    name = field.name.rpartition(".")[2]
+    for key in (name, f"lora_{name}", f"{name}_steps"):
+        yield from tell_reason(conversation, key)
