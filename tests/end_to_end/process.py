@@ -101,6 +101,17 @@ def train(bundle: Path, *arguments: str | Path) -> Ended:
     return run(*launch, "train.py", *arguments, cwd=bundle)
 
 
+def run_together(bundle: Path, *, sdist: Path | None = None) -> Ended:
+    """Run all stages of a bundle in one process, which imports what takes long only once.
+
+    `run.sh` starts a process for each: the quickstart's tests are about those.
+    """
+    stages = ("prepare.py", "train.py", "export.py:--merge", "evaluate.py", "export.py")
+    extra = {} if sdist is None else {"FTC_LLAMA_CPP_SDIST": str(sdist)}
+    command = (sys.executable, "-m", "tests.end_to_end.run_stages")
+    return run(*command, *(bundle / stage for stage in stages), cwd=ROOT, extra=extra)
+
+
 def write_json(path: Path, data: object) -> None:
     """Write a JSON file."""
     path.write_text(json.dumps(data, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")

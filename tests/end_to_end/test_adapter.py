@@ -8,7 +8,7 @@ import pytest
 
 from ftc.compiler.verify.modelfile import read_modelfile
 from tests.end_to_end.conftest import write_table
-from tests.end_to_end.process import compile_spec, read_json, run
+from tests.end_to_end.process import compile_spec, read_json, run, run_together
 
 pytestmark = pytest.mark.prove
 
@@ -45,7 +45,7 @@ def bundle(
         "export": {"types": [], "adapter": True},
     }
     found = compile_spec(folder, spec)
-    ended = run("./run.sh", cwd=found, extra={"FTC_LLAMA_CPP_SDIST": str(sdist)})
+    ended = run_together(found, sdist=sdist)
     assert ended.code == 0, ended.said
     return found
 

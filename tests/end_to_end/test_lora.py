@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from tests.end_to_end.process import QUICKSTART, Ended, compile_spec, read_json, run
+from tests.end_to_end.process import QUICKSTART, Ended, compile_spec, read_json, run, run_together
 
 pytestmark = pytest.mark.prove
 
@@ -61,7 +61,7 @@ def build_model(folder: Path) -> None:
 def run_stage(folder: Path, spec: dict[str, Any], sdist: Path) -> tuple[Path, Ended]:
     """Compile a spec and run its bundle to the end."""
     bundle = compile_spec(folder, {**spec, "hardware": "cpu"}, name=f"{spec['name']}.json")
-    ended = run("./run.sh", cwd=bundle, extra={"FTC_LLAMA_CPP_SDIST": str(sdist)})
+    ended = run_together(bundle, sdist=sdist)
     assert ended.code == 0, ended.said
     return bundle, ended
 
@@ -135,4 +135,4 @@ def test_the_gguf_is_as_good(stages: Stages) -> None:
     assert entry["type"] == "Q8_0"
     assert abs(entry["accuracy"] - entry["trained_accuracy"]) <= 0.05
     rows = read_json(stages.lora / "run/evaluate/report.json")["rows"]
-    assert f"all {rows:,} rows are the same tokens" in stages.ended.out
+    assert f"all {rows:,} rows are the same tokens" in stages.ended.err

@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from tests.end_to_end.conftest import SETTINGS, write_table
-from tests.end_to_end.process import compile_spec, read_json, read_rows, run
+from tests.end_to_end.process import compile_spec, read_json, read_rows, run, run_together
 
 pytestmark = pytest.mark.prove
 TASK = {
@@ -46,7 +46,7 @@ def test_the_checkpoint_with_the_best_answers_is_kept(
     }
     bundle = compile_spec(tmp_path, spec)
 
-    ended = run("./run.sh", cwd=bundle, extra={"FTC_LLAMA_CPP_SDIST": str(sdist)})
+    ended = run_together(bundle, sdist=sdist)
 
     assert ended.code == 0, ended.said
     states = (bundle / "run/train/checkpoints").glob("*/trainer_state.json")

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.end_to_end.conftest import write_table
-from tests.end_to_end.process import Ended, compile_spec, read_json, read_rows, run
+from tests.end_to_end.process import Ended, compile_spec, read_json, read_rows, run, run_together
 
 STEPS = 50
 TRAINING = {
@@ -54,7 +54,7 @@ def classified(
         "training": TRAINING,
     }
     bundle = compile_spec(folder, spec)
-    return Classified(bundle=bundle, ended=run("./run.sh", cwd=bundle))
+    return Classified(bundle=bundle, ended=run_together(bundle))
 
 
 @pytest.mark.prove
@@ -82,7 +82,7 @@ def test_rare_labels_count_as_much(classified: Classified) -> None:
     assert all(label["test"] and label["validation"] for label in labels)
     assert "labels.balance(found)" in (classified.bundle / "train.py").read_text()
     best = classified.read("train/curve.json")["best_step"]
-    said = dict(re.findall(r"step (\d+) of .*: validation macro-F1 ([\d.]+)", classified.ended.out))
+    said = dict(re.findall(r"step (\d+) of .*: validation macro-F1 ([\d.]+)", classified.ended.err))
     assert said[str(best)] == max(said.values())
 
 
@@ -166,7 +166,7 @@ def rewarded(tmp_path_factory: pytest.TempPathFactory, model: Path) -> Classifie
         },
     }
     bundle = compile_spec(folder, spec)
-    return Classified(bundle=bundle, ended=run("./run.sh", cwd=bundle))
+    return Classified(bundle=bundle, ended=run_together(bundle))
 
 
 @pytest.mark.prove
