@@ -39,6 +39,23 @@ def test_a_record_says_which_words_did_what(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "text",
     [
+        "the file is tickets.csv",
+        "el fitxer \u00e9s tickets.csv",
+        "it should run in ollama, q4_k_m",
+        "tinc una RTX 4090 a l'ordinador",
+        "el modelo debe ser qwen3 1.7b",
+    ],
+)
+def test_what_a_value_is_called_belongs_to_it(tmp_path: Path, text: str) -> None:
+    """The "file" of "the file is ..." is not listed as without effect."""
+    [record] = talk(tmp_path, text)
+    assert record["applied"]
+    assert "not used" not in record["reply"].casefold()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
         "how much will this cost on a $2/hour gpu?",
         "\u00bfcu\u00e1nto va a tardar?",
         "should I use 5 epochs?",

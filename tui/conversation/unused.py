@@ -1,7 +1,7 @@
 """Which words of a message had an effect, and which had none."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from ftc.tui.understanding.lexicon import WORDS
@@ -11,10 +11,31 @@ from ftc.tui.understanding.reading import Change, Reading
 _WORD: Final = re.compile(r"[^\s,;:!?()\"\u00bf\u00a1\u00ab\u00bb]+")
 _MUTE: Final = frozenset(word for words in WORDS["mute"].values() for word in words)
 
+_NOUNS: Final[Mapping[str, frozenset[str]]] = {
+    pointer: frozenset(word for words in said.values() for word in words)
+    for pointer, said in WORDS["nouns"].items()
+}
+
 
 def find_spans(changes: Sequence[Change], text: str) -> list[tuple[Change, list[Span]]]:
-    """Return the changes with the ranges of their words in the message, its end excluded."""
-    return [(change, find_places(text, change.words) or [(0, len(text))]) for change in changes]
+    """Return the changes with the ranges of their words in the message, its end excluded.
+
+    What the value is called belongs to them: the "file" of "the file is tickets.csv".
+    """
+    return [
+        (
+            change,
+            [*(find_places(text, change.words) or [(0, len(text))]), *_find_nouns(change, text)],
+        )
+        for change in changes
+    ]
+
+
+def _find_nouns(change: Change, text: str) -> Iterator[Span]:
+    nouns = _NOUNS.get(change.pointer, frozenset())
+    for found in _WORD.finditer(text):
+        if fold(found[0]).rpartition("'")[2] in nouns:  # "l'ordinador"
+            yield found.span()
 
 
 def find_unused(reading: Reading, changes: Sequence[Change], text: str) -> list[Span]:
