@@ -79,6 +79,7 @@ from ftc.compiler.resolve.rows.roles import (
     leave_labels,
     make_reader,
 )
+from ftc.compiler.resolve.rows.shape import find_shape
 from ftc.compiler.resolve.rows.table import TableFile, inspect_file
 from ftc.compiler.resolve.tokenizer.facts import reload_tokenizer
 from ftc.runtime.tokenizer.round_trip import RoundTrip
@@ -284,7 +285,10 @@ def _find_roles(
         meant = data_faults.find_objective(
             columns, lambda roles: can_read(_read_again(files), make_reader(roles))
         )
-        fault = data_faults.unassigned(source, roles, columns, objective, guess=guess, meant=meant)
+        shape = find_shape(columns, _read_again(files))
+        fault = data_faults.unassigned(
+            source, roles, columns, objective, guess=guess, meant=meant, shape=shape
+        )
         return Unknown(finding=fault)
     if twice := [column for column in roles.columns() if columns.count(column) > 1]:
         return Unknown(finding=data_faults.ambiguous(source, twice[0]))

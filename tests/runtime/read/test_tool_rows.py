@@ -72,10 +72,11 @@ def test_every_shape_is_one_list_of_tools(cell: object) -> None:
 
 
 #: A cell as `str` of a list, and of an array of NumPy, which has a line break for a comma.
-PRINTED: Final = (
-    "[{'role': 'user', 'content': \"where's it?\"}, {'role': 'assistant', 'content': 'here }\\n {'}]",
-    "[{'role': 'user', 'content': \"where's it?\"}\n {'role': 'assistant', 'content': 'here }\\n {'}]",
-)
+_TALK: Final = [
+    {"role": "user", "content": "where's it?"},
+    {"role": "assistant", "content": "here }\n {"},
+]
+PRINTED: Final = (str(_TALK), str(_TALK).replace("}, {", "}\n {"))
 
 
 @pytest.mark.parametrize("cell", PRINTED)
