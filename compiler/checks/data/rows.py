@@ -10,7 +10,7 @@ from ftc.compiler.checks.rule_input import Case
 from ftc.compiler.knowledge.models import find_model
 from ftc.compiler.knowledge.objectives import OBJECTIVES
 from ftc.compiler.resolve.rows.roles import columns_of_text
-from ftc.spec.message import Message, name_language
+from ftc.spec.message import Message, Value, name_language
 
 _FEW_ROWS = 50
 _MUCH = 0.30
@@ -179,7 +179,7 @@ def _reason(case: Case, fault: str, count: int) -> Message:
     columns = columns_of_text(case.data)
     strange = case.data.contents.strange_roles if fault == "unknown_role" else ()
     kind = "strange_role" if strange else fault
-    values = {"count": count, "columns": columns, "roles": strange}
+    values: dict[str, Value] = {"count": count, "columns": columns, "roles": strange}
     reason = Message(f"fault.{kind}", values)
     first, *_ = case.data.contents.review.get(fault, ()) or (None,)
     if first is None:

@@ -135,10 +135,10 @@ def few_steps(case: Case) -> Iterator[Problem]:
     if few or d.train_rows.value < 1 or loses_images(case):
         return  # see FTC225, FTC224 and FTC194
     if total < _FEW_STEPS and not _is_beyond_rows(case) and not _has_too_many_processes(case):
+        limited = case.spec.training.max_steps is not None
         yield problem(
-            "/training/max_steps"
-            if case.spec.training.max_steps is not None
-            else "/training/global_batch",
+            "/training/max_steps" if limited else "/training/global_batch",
+            help="limited" if limited else "",
             total=total,
         )
 
