@@ -379,7 +379,7 @@ def answers_of_divided_weights(case: Case) -> Iterator[Problem]:
     if samples(case.spec) and sharding in ("zero3", "fsdp"):
         offloads = case.spec.distribution.offload == "parameters"  # which only ZeRO-3 can
         teacher, method = case.spec.objective.teacher, case.spec.method.type
-        smaller = method if method in ("lora", "qlora") else ""
+        smaller: str = method if method in ("lora", "qlora") else ""
         if smaller and teacher.id is not None and teacher.quantization == "none":
             smaller = "teacher"
         fix = [put("/distribution/strategy", "zero2")] if said else []
