@@ -361,7 +361,7 @@ def test_folders_that_are_no_models(make_spec: Any, tmp_path: Path) -> None:
     folder.mkdir()
     near = resolve_model(make_spec(model="./modle"), folder=tmp_path)
     assert isinstance(near, Unknown)
-    assert "`model`" in near.finding.help
+    assert "`./model`" in near.finding.help
     assert code(resolve_model(make_spec(), folder=tmp_path)) == "FTC101"
     for text in (b"{", b"[]", b"\xff\xfe", b"[" * 100_000):
         (folder / "config.json").write_bytes(text)
