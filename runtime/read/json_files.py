@@ -74,13 +74,13 @@ def parse_json(text: str) -> list[Any]:
         text = "it is nested too deeply, or holds a number too long"
         raise DataError(text, key="nesting") from error
     if isinstance(value, dict):
-        value = _unwrap(value)
+        value = unwrap(value)
     if not isinstance(value, list):
         raise DataError("it holds no list of rows", key="no_list")
     return value
 
 
-def _unwrap(value: dict[str, Any]) -> Any:
+def unwrap(value: dict[str, Any]) -> Any:
     """Return the list of rows in an object: under a usual key, or the only list of objects."""
     lists = [value[key] for key in WRAPPERS if isinstance(value.get(key), list)]
     if not lists:

@@ -1,7 +1,7 @@
 """The findings of data that could not be read: one sentence each, and what to do."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields
 from difflib import SequenceMatcher
 from pathlib import Path, PurePosixPath
@@ -12,9 +12,17 @@ from ftc.compiler.resolve import explanations
 from ftc.compiler.resolve.content.scan import Scan
 from ftc.compiler.resolve.data.score_scale import ScoreScale
 from ftc.compiler.resolve.local_paths import LfsPointer
-from ftc.compiler.resolve.rows.reader import PACKED, FileKind, find_other_kind
-from ftc.compiler.resolve.rows.roles import NEEDED, Roles, Unassigned, assign_roles, columns_of_text
-from ftc.compiler.resolve.rows.shape import Shape
+from ftc.compiler.resolve.rows.guess import can_read, guess_columns
+from ftc.compiler.resolve.rows.reader import PACKED, FileKind, Row, find_other_kind
+from ftc.compiler.resolve.rows.roles import (
+    NEEDED,
+    Roles,
+    Unassigned,
+    assign_roles,
+    columns_of_text,
+    make_reader,
+)
+from ftc.compiler.resolve.rows.shape import Shape, find_shape
 from ftc.compiler.resolve.rows.table import inspect_file, sniff_format
 from ftc.spec.finding import Finding
 from ftc.spec.message import Message, reason_of
@@ -43,20 +51,20 @@ def unassigned(
     why: Unassigned,
     columns: Sequence[str],
     objective: ObjectiveType,
-    *,
-    guess: tuple[str, str | None] | None,
-    meant: ObjectiveType | None,
-    shape: Shape,
+    rows: Callable[[], Iterable[Row | None]],
 ) -> Finding:
     """Say which column is missing, or that nothing shows which column is what.
 
-    `guess` names the columns that seem to hold prompts and answers, or prompts alone; `meant` is
-    another objective that reads the rows as they are; `shape` is what the rows show besides.
+    The rows may show the columns of prompts and answers, or of prompts alone; another objective
+    may read them as they are; or they have a shape that no objective reads.
     """
     if why.problem == "missing":
         return _name_missing(source, why, columns)
     if twice := _find_two_roles(source.columns):
         return _name_two_roles(source, *twice)
+    guess = guess_columns(columns, rows())
+    meant = find_objective(columns, lambda roles: can_read(rows(), make_reader(roles)))
+    shape = find_shape(columns, rows())
     is_known = guess is not None or meant is not None
     shaped = _name_shape(source, columns, objective, shape, is_known=is_known)
     if source.columns == Columns() and shaped is not None:

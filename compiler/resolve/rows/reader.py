@@ -1,7 +1,8 @@
 """Rows: reads csv, jsonl, json and parquet files one row at a time."""
 
 import io
-from collections.abc import Iterable, Iterator, Mapping
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import islice
@@ -11,7 +12,7 @@ from zipfile import BadZipFile, ZipFile
 
 from ftc.compiler.resolve.rows.table import TableFile
 from ftc.runtime.read.csv_files import parse_csv
-from ftc.runtime.read.json_files import parse_json, parse_line
+from ftc.runtime.read.json_files import parse_json, parse_line, unwrap
 from ftc.runtime.read.rows import DataError
 from ftc.spec.message import Message
 
@@ -94,6 +95,21 @@ def _json(file: TableFile) -> Iterator[Row | None]:
     with _open(file) as stream, _translate():
         rows = parse_json(stream.read())
     return map(_object, rows)
+
+
+def list_left_out(files: Sequence[TableFile]) -> Mapping[str, int]:
+    """Return the lists of objects in json files that are not read, each with its rows."""
+    left: dict[str, int] = {}
+    for file in files:
+        with _open(file) as stream:
+            wrapped = file.format == "json" and stream.read(1) == "{"
+            value = json.loads("{" + stream.read()) if wrapped else {}
+        read = unwrap(value)
+        for key, rows in value.items():
+            objects = isinstance(rows, list) and any(isinstance(row, dict) for row in rows)
+            if objects and rows is not read:
+                left[key] = left.get(key, 0) + len(rows)
+    return left
 
 
 def _object(value: Any) -> Row | None:

@@ -6,6 +6,7 @@ import hashlib
 import io
 import json
 import re
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -111,6 +112,13 @@ class _Utf8Count:
     def end(self) -> None:
         """Count what the last block left unfinished."""
         self.add(b"", final=True)
+
+
+def join_digests(files: Sequence[TableFile]) -> str:
+    """Return the file's hash, or a hash over the hashes of several."""
+    if len(files) == 1:
+        return files[0].sha256
+    return hashlib.sha256("\n".join(file.sha256 for file in files).encode()).hexdigest()
 
 
 def sniff_format(path: Path) -> FileFormat | None:

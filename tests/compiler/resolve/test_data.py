@@ -309,6 +309,16 @@ def test_the_format_that_the_first_lines_show(
         known(make_spec(data={"source": "rows.txt", "format": shown}), tmp_path)
 
 
+def test_lists_that_are_not_read_are_a_fact(make_spec: Any, tmp_path: Path) -> None:
+    """Those beside the rows, if they hold objects."""
+    rows = [{"text": "a"}, {"text": "b"}]
+    value = {"tags": ["x"], "train": rows, "test": rows[:1], "validation": []}
+    (tmp_path / "rows.json").write_text(json.dumps(value), encoding="utf-8")
+    assert known(make_spec(data="rows.json"), tmp_path).left_lists == {"test": 1}
+    (tmp_path / "rows.json").write_text(json.dumps(rows), encoding="utf-8")
+    assert known(make_spec(data="rows.json"), tmp_path).left_lists == {}
+
+
 def test_a_spreadsheet_is_no_archive_to_unpack(make_spec: Any, tmp_path: Path) -> None:
     """Both are zip files: their contents tell them apart."""
     for name, inside in (("rows.xlsx", "xl/workbook.xml"), ("rows.zip", "rows.csv")):
