@@ -100,10 +100,9 @@ def _json(file: TableFile) -> Iterator[Row | None]:
 def list_left_out(files: Sequence[TableFile]) -> Mapping[str, int]:
     """Return the lists of objects in json files that are not read, each with its rows."""
     left: dict[str, int] = {}
-    for file in files:
+    for file in (each for each in files if each.format == "json"):
         with _open(file) as stream:
-            wrapped = file.format == "json" and stream.read(1) == "{"
-            value = json.loads("{" + stream.read()) if wrapped else {}
+            value = json.loads("{" + stream.read()) if stream.read(1) == "{" else {}
         read = unwrap(value)
         for key, rows in value.items():
             objects = isinstance(rows, list) and any(isinstance(row, dict) for row in rows)
