@@ -17,11 +17,16 @@ _TYPES: Final[Mapping[str, str | Message]] = {
 
 
 def expectation(schema: Schema) -> Message:
-    """Return what the field accepts: "`auto` or a whole number from 1 to 4,096"."""
+    """Return what the field accepts: "`auto` or a whole number from 1 to 4,096".
+
+    `x-share` names the whole of which a number is a part.
+    """
     found = list[str | Message]()
     for branch in branches(schema):
         found += [word for word in _alternatives(branch) if word not in found]
-    return Message("phrase.either", {"options": found})
+    either = Message("phrase.either", {"options": found})
+    whole = schema.get("x-share")
+    return Message(f"phrase.share_of_{whole}", {"number": either}) if whole else either
 
 
 def words_of(schema: Schema) -> tuple[str, ...]:

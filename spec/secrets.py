@@ -16,21 +16,25 @@ _SECRET: Final = re.compile(
     r"|://[^\s/:@\"']{0,100}:[^\s/@\"']{1,200}@"
     r"|-----BEGIN [A-Z ]{0,20}PRIVATE KEY-----"
 )
-_HELP: Final = (
-    "remove it, and revoke it if the file was shared: scripts read `HF_TOKEN` and the like from "
-    "the environment that they run in"
+#: A long word of letters and digits under a name of secrets, such as a key of W&B.
+_NAMED: Final = re.compile(
+    r"(?:key|token|secret|password)[\"']?\s{0,9}[:=]\s{0,9}[\"']?"
+    r"(?=[a-z+/]{0,99}[0-9])(?=[0-9+/]{0,99}[a-z])([a-z0-9+/]{32,}={0,2})",
+    re.IGNORECASE,
 )
 
 
 def find_secrets(text: str) -> tuple[Finding, ...]:
     """Return a finding for each secret; a file with a secret is not read any further."""
-    found = list(_SECRET.finditer(text))
+    found = {match.start() for match in _SECRET.finditer(text)}
+    found |= {match.start(1) for match in _NAMED.finditer(text)}
     lines = Lines.of(text) if found else None
     return tuple(
-        SECRET.finding().at(lines.position(match.start())) for match in found if lines is not None
+        SECRET.finding().at(lines.position(start)) for start in sorted(found) if lines is not None
     )
 
 
 def redact(text: str) -> str:
     """Return the text with each character of a secret replaced by a dot."""
-    return _SECRET.sub(lambda match: "•" * len(match[0]), text)
+    hidden = _SECRET.sub(lambda match: "•" * len(match[0]), text)
+    return _NAMED.sub(lambda match: match[0].replace(match[1], "•" * len(match[1])), hidden)

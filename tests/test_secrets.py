@@ -34,6 +34,7 @@ SECRETS = (
     f'"ghp_{"P" * 36}"',
     f'"sk-planted{"P" * 40}"',
     '"-----BEGIN RSA PRIVATE KEY-----"',
+    f'"", "api_key": "{"0PLANTED" * 5}"',
 )
 
 
@@ -155,6 +156,9 @@ def test_a_secret_on_the_command_line_is_refused_unsaid(hub: LocalHub, tmp_path:
         "https://example.org:8080/a@b",
         "ask-me: a-very-long-name-of-a-data-set-that-goes-on",
         "hf_model",
+        '"revision": "a09a35458c702b33eeacc393d103063234e8bc28"',
+        '"secret": "the-name-of-a-secret-in-kubernetes-1"',
+        '"new_tokens": "onetokenofmanylettersandnodigitatall"',
     ],
 )
 def test_what_is_no_secret_is_left_alone(text: str) -> None:

@@ -8,7 +8,8 @@ from pathlib import Path
 import click
 
 from ftc.commands import COMMANDS
-from ftc.commands.options import can_draw
+from ftc.commands.options import FAILED, can_draw, make_subject, tell_findings
+from ftc.spec.load import load_document
 from ftc.tui.agent.address import Wanted
 from ftc.tui.agent.finder import Finder
 from ftc.tui.front_ends.plain import converse, converse_in_json
@@ -49,7 +50,9 @@ from ftc.tui.terminal.orphan import end_with_parent
 @click.option(
     "--port", type=click.IntRange(0, 65535), help="The port for --serve (default: a free one)."
 )
+@click.pass_context
 def command(
+    context: click.Context,
     spec: Path | None,
     *,
     plain: bool,
@@ -69,6 +72,9 @@ def command(
         raise click.UsageError("--port goes with --serve.")
     if output == "json" and not plain:
         raise click.UsageError("--format json goes with --plain.")
+    if spec is not None and isinstance(found := load_document(str(spec)), tuple):
+        tell_findings(found, make_subject(str(spec), None))
+        context.exit(FAILED)
     wanted = Wanted(source=llm, name=llm_model, key_variable=llm_key)
     if (llm_model or llm_key) and not wanted.is_address:
         raise click.UsageError("--llm-model and --llm-key go with an address in --llm.")

@@ -20,7 +20,7 @@ from ftc.runtime.reports.html_page import to_html
 from ftc.runtime.reports.markdown_page import to_markdown
 from ftc.runtime.reports.page import Heading, Paragraph, Parts, number, shorten, table
 from ftc.spec.finding import Finding
-from ftc.spec.message import Message, read_messages
+from ftc.spec.message import Message, name_language, read_messages, show
 from ftc.spec.sections import Spec
 
 _BINS: Final = 12
@@ -257,7 +257,7 @@ def _page(described: Mapping[str, Any]) -> Parts:
         "Splits": _show_splits(described["splits"]),
         "Lengths in tokens": _show_lengths(described["lengths"]),
         "Labels": _show_labels(described["labels"]),
-        "Languages": _show_shares(described["languages"], "language"),
+        "Languages": _show_shares(_name_languages(described["languages"]), "language"),
         "Near copies": _show_copies(described["near_copies"]),
         "Secrets and personal data": _show_private(described),
         "Rows to review first": _show_review(described["review"]),
@@ -388,6 +388,10 @@ def _show_labels(labels: Sequence[Mapping[str, Any]]) -> Parts:
     if splits:
         said += " The numbers of the splits are those to expect."
     return [*parts, Paragraph(text=said)]
+
+
+def _name_languages(shares: Mapping[str, float]) -> Mapping[str, float]:
+    return {show(name_language(code), "", "en"): share for code, share in shares.items()}
 
 
 def _show_shares(shares: Mapping[str, float], title: str) -> Parts:

@@ -41,6 +41,7 @@ from ftc.compiler.plan.splits import (
     decide_best_by,
     decide_judged_rows,
     decide_metric,
+    writes_answers,
 )
 from ftc.spec.schema import find_field
 from ftc.spec.sections import Metric
@@ -239,11 +240,12 @@ def _engine(decided: Decided) -> dict[str, Any]:
 def _evaluation(frame: Frame, metric: Decision[Metric]) -> dict[str, Any]:
     spec, data, splits = frame.spec, frame.facts.data, frame.splits
     harness = spec.training.evaluation.harness
+    writes = writes_answers(spec, data, metric.value)
     return {
         "metric": metric,
         "best_by": decide_best_by(spec),
         "answered_rows": decide_answered_rows(spec, splits),
         "harness": keep(spec, "/training/evaluation/harness", harness) if harness else None,
-        "judged_rows": decide_judged_rows(data, splits.test.value),
+        "judged_rows": decide_judged_rows(data, splits.test.value) if writes else None,
         "answer_tokens": frame.sampled or decide_answer_tokens(spec, data, metric.value),
     }

@@ -130,7 +130,7 @@ class Decisions:
     metric: Decision[Metric]
     best_by: Decision[BestBy]
     answered_rows: Decision[int] | None
-    judged_rows: Decision[int]
+    judged_rows: Decision[int] | None
     harness: Decision[tuple[str, ...]] | None
     published: Decision[tuple[Published, ...]] | None
     answer_tokens: Decision[int] | None

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 
-from ftc.compiler.knowledge.objectives import OBJECTIVES
 from ftc.compiler.plan.batch.lengths import decide_max_length, usual_mean
 from ftc.compiler.plan.batch.sizes import decide_batch, ladder, least_rows
 from ftc.compiler.plan.decision import Decision
@@ -296,16 +295,11 @@ def _costs(
 
 
 def _judged(frame: Frame, decisions: Decisions) -> Judged:
-    """Return the work of evaluate.py: the loss of every test row, and answers for the metric.
-
-    Without answers in the data, those of the model are judged by rewards or by the teacher.
-    """
-    form = frame.facts.data.form
-    answers = form == "prompt" or (decisions.metric.value != "none" and form != "text")
-    scores = OBJECTIVES[frame.spec.objective.type].head == "scores"
+    """Return the work of evaluate.py: the loss of every test row, and answers for the metric."""
+    judged = decisions.judged_rows
     return Judged(
         rows=decisions.test_rows.value,
         row_tokens=min(usual_mean(frame.facts.data.lengths), frame.max_length.value),
-        answered_rows=decisions.judged_rows.value if answers and not scores else 0,
+        answered_rows=0 if judged is None else judged.value,
         answer_tokens=decisions.most_answer_tokens,
     )

@@ -112,9 +112,10 @@ CATALOGUE: Final[Mapping[str, str]] = {
     "teacher_rows": "as many as the student's: the rows from there to {rows} are of no token",
     "beta.none": "verifiable rewards need no reference model, which would cost a forward pass",
     "answer_tokens.sampled": "1.5 times the longest answer in the data, which has {tokens} "
-    "tokens; at least 64, at most 1024",
+    "{tokens:token|tokens}; at least 64, at most 1024",
     "answer_tokens.sampled.room": "the model's context minus the longest prompt of {prompt} tokens",
-    "answer_tokens.reasoning": "the references are final answers of at most {tokens} tokens, and "
+    "answer_tokens.reasoning": "the references are final answers of at most {tokens} "
+    "{tokens:token|tokens}, and "
     "the reasoning before one takes 150 to 300",
     "answer_tokens.reasoning.room": "the model's context minus the longest prompt of {prompt} "
     "tokens; reasoning takes 150 to 300",

@@ -118,6 +118,15 @@ def decide_answered_rows(spec: Spec, splits: Splits) -> Decision[int] | None:
     return keep(spec, "/training/evaluation/answered_rows", evaluation.answered_rows)
 
 
+def writes_answers(spec: Spec, data: DataFacts, metric: Metric) -> bool:
+    """Tell whether evaluate.py lets the model answer test rows, and judges what it says.
+
+    Without answers in the data, those of the model are judged by rewards or by the teacher.
+    """
+    asks = data.form == "prompt" or (metric != "none" and data.form != "text")
+    return asks and OBJECTIVES[spec.objective.type].head == "tokens"
+
+
 def decide_judged_rows(data: DataFacts, test_rows: int) -> Decision[int]:
     """Decide how many test rows are answered: all of them for labels, a part for free text."""
     if data.labels or test_rows <= _MOST_JUDGED_ROWS:

@@ -188,7 +188,11 @@ ARTIFACTS: Final = (
         "runs public benchmarks; run.sh does not call it",
         lambda uses: uses.harness,
     ),
-    _script("export.py", "merges, converts to GGUF, quantizes and verifies", template=_exporter),
+    _script(
+        "export.py",
+        "merges what was trained; writes the files that `export` names, and verifies them",
+        template=_exporter,
+    ),
     _script(
         "publish.py",
         "writes a model card and uploads the result to the Hub; run.sh does not call it",

@@ -98,10 +98,10 @@ def _facts(source: BundleSource) -> Iterable[tuple[str, str]]:
     yield "batch", f"{rows}: {decided.micro_batch.value} per pass x {passes} x {processes}"
     yield "steps", f"{decided.total_steps.value:,}, about {plan.tokens_per_step:,} tokens each"
     if plan.time_seconds is not None:
-        yield "training time", f"about {_duration(plan.time_seconds)}"
+        yield "time of the run", f"about {_duration(plan.time_seconds)}"
     if plan.cost is not None:
         low, high = say_cost(plan.cost.low), say_cost(plan.cost.high)
-        yield "cost of the training", f"{say_cost(plan.cost.total)}, between {low} and {high}"
+        yield "cost of the run", f"{say_cost(plan.cost.total)}, between {low} and {high}"
     yield "disk", _size(plan.disk_bytes)
     yield "memory of the host", _size(plan.host_ram_bytes)
     for kind, size in plan.export_bytes.items():

@@ -87,6 +87,7 @@ class Contents:
     are those without a role that answers rest on, and `bad_rows` counts by column the rows that
     one of verdicts calls bad; both are of the first rows. `rival_columns` are called as one that
     has a role is, each with that one. `ollama` is None where Ollama gets no template to compare.
+    `strange_roles` are the commonest of the names of roles that are unknown.
 
     `review` has the numbers of a few rows to look at, counted from 1, by reason: a fault or damage
     of the row, a kind of what it holds, or its length. Of a mixture each source has its own.
@@ -116,3 +117,4 @@ class Contents:
     bad_rows: Mapping[str, int] = field(default_factory=dict)
     ollama: OllamaRows | None = None
     review: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    strange_roles: tuple[str, ...] = ()

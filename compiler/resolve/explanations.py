@@ -198,7 +198,7 @@ NO_FORMAT: Final = _page(
     "unknown-data-format",
     what="The file's extension does not name a format that ftc reads.",
     why="A wrong guess would train on something other than the data.",
-    example='{"data": "tickets.xlsx"}',
+    example='{"data": "tickets.txt"}',
     instead="csv, jsonl, json or parquet; `data.format` says which when the extension does not.",
 )
 NOT_TEXT: Final = _page(

@@ -327,6 +327,8 @@ class DataFacts:
     the facts of one. What is said of the whole then adds them up, `lengths` by the rows that each
     has in an epoch, and a role's column is called as the role is.
 
+    `left_lists` are lists of objects in a json file that are not its rows, each with its length.
+
     `regression` has an entry for each regression check, in the order of the spec; it is None for
     a check without exactly one file.
     """
@@ -386,6 +388,7 @@ class DataFacts:
     streamed_rows: int | None = None
     has_message_cells: bool = True
     has_reasoning: bool = True
+    left_lists: Mapping[str, int] = field(default_factory=dict)
     open_answers: OpenAnswers | None = None
     round_trip: RoundTrip | None = None
     contents: Contents = field(default_factory=Contents)

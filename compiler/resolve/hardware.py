@@ -1,5 +1,6 @@
 """Hardware facts: a GPU by its name in the accelerator table, or what this machine has."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -23,6 +24,9 @@ from ftc.spec.sections import Hardware, Spec
 _GIB: Final = 1024**3
 #: The first compute capability with bf16 in hardware and FlashAttention 2 (NVIDIA's Ampere).
 _AMPERE: Final = 8.0
+#: What stands between the names of two GPUs, and a number of GPUs before or behind a name.
+_JOINED: Final = re.compile(r"[+&,;/]|\band\b")
+_COUNT: Final = re.compile(r"^\d+\s*[xX\u00d7]\s*|\s*[xX\u00d7]\s*\d+$")
 
 Link = Literal["nvlink", "pcie", "none"]
 
@@ -215,6 +219,11 @@ def _unknown_name(spec: Spec) -> Finding:
         return explanations.NO_CUDA.finding(
             message=other.kind, pointer="/hardware/gpu", name=name, maker=other.maker
         )
+    kinds = _list_kinds(name)
+    if len(kinds) > 1:
+        return explanations.NO_GPU_NAME.finding(
+            message="several", help="several", pointer="/hardware/gpu", name=name, near=kinds
+        )
     guess = suggest(name)
     return explanations.NO_GPU_NAME.finding(
         help="near" if guess.names else "",
@@ -223,3 +232,11 @@ def _unknown_name(spec: Spec) -> Finding:
         name=name,
         near=guess.names,
     )
+
+
+def _list_kinds(name: str) -> tuple[str, ...]:
+    """Return the GPUs that a name joins: "A100-80GB + 1x T4" names two."""
+    parts = (_COUNT.sub("", part.strip()) for part in _JOINED.split(name))
+    found = [find_accelerator(part) for part in parts]
+    kinds = (match.accelerator.name for match in found if match is not None)
+    return tuple(dict.fromkeys(kinds)) if all(found) else ()

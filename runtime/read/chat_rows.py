@@ -1,10 +1,10 @@
-"""Reads rows that hold a conversation: a list of messages, or its JSON. Standard library only."""
+"""Reads rows that hold a conversation: a list of messages, or its text. Standard library only."""
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from .cleaning import is_blank
+from .json_files import parse_cell
 from .reasoning import KEYS, join, split
 from .rows import Fault, Row, Turn, Turns
 
@@ -40,13 +40,13 @@ def read_chat(row: Row, *, messages: str) -> Turns | Fault:
 
 
 def load_messages(cell: Any) -> list[Any] | Fault:
-    """Return the list of messages in a cell, which may be a text of JSON."""
+    """Return the list of messages in a cell, which may be a text of JSON or Python."""
     if isinstance(cell, str):
         if is_blank(cell):
             return "blank"
         try:
-            cell = json.loads(cell)
-        except (ValueError, RecursionError):
+            cell = parse_cell(cell)
+        except ValueError:
             return "no_list"
     if cell is None or cell == []:
         return "blank"
@@ -121,13 +121,18 @@ def why_no_turn(message: Any) -> Fault:
     if not isinstance(role, str):
         return "no_turn"
     known = find_role(role)
-    if known == "assistant" and message.get("tool_calls"):
+    if known == "assistant" and calls_of(message):
         return "bad_call"
     content = message.get("content", message.get("value"))
     kinds = set(map(str, map(_kind_of, content))) if isinstance(content, list) else set()
     if kinds & SEEN:
         return "image_part" if kinds & IMAGES else "video"
     return "unknown_role" if known is None else "no_turn"
+
+
+def calls_of(message: Mapping[str, Any]) -> Any:
+    """Return the calls of tools in a message, or its one call in the older form of OpenAI's."""
+    return message.get("tool_calls") or message.get("function_call")
 
 
 def find_role(name: Any) -> str | None:
@@ -138,4 +143,4 @@ def find_role(name: Any) -> str | None:
 def _read_plain(message: Any) -> Turn | None:
     """Read a message; an assistant's broken calls of tools make it malformed."""
     turn = read_turn(message)
-    return None if turn and turn[0] == "assistant" and message.get("tool_calls") else turn
+    return None if turn and turn[0] == "assistant" and calls_of(message) else turn

@@ -95,7 +95,8 @@ def _read_cell(cell: Any, *, role: str) -> Turns | Fault:
         message = read_messages([cell])
         return "not_text" if isinstance(message, str) else message
     if isinstance(cell, list):
-        return read_messages(cell)
+        texts = bool(cell) and all(isinstance(each, str) for each in cell)
+        return "not_text" if texts else read_messages(cell)
     text = "" if cell is None else str(cell)
     if is_blank(text):
         return "blank"

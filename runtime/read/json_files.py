@@ -4,6 +4,7 @@ The readers for prepare.py return chunks of rows, which processes work on; the c
 with the functions that they are made of.
 """
 
+import ast
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -44,6 +45,24 @@ def parse_line(line: str) -> Any:
         return None
 
 
+def parse_cell(text: str) -> Any:
+    """Return the value of JSON in a cell, or of a list as Python and NumPy print it.
+
+    Tables of pandas hold such lists. NumPy writes no comma between two objects, but a line break,
+    which is escaped in a text. Raises ValueError for anything else.
+    """
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        printed = text.strip().replace("}\n {", "},\n {")
+        if not printed.startswith("["):
+            raise ValueError(str(error)) from error
+    try:
+        return ast.literal_eval(printed)
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError) as error:
+        raise ValueError(str(error)) from error
+
+
 def parse_json(text: str) -> list[Any]:
     """Return the list of rows that a text of JSON holds; raises DataError without one."""
     try:
@@ -55,7 +74,22 @@ def parse_json(text: str) -> list[Any]:
         text = "it is nested too deeply, or holds a number too long"
         raise DataError(text, key="nesting") from error
     if isinstance(value, dict):
-        value = next((value[key] for key in WRAPPERS if isinstance(value.get(key), list)), value)
+        value = unwrap(value)
     if not isinstance(value, list):
         raise DataError("it holds no list of rows", key="no_list")
     return value
+
+
+def unwrap(value: dict[str, Any]) -> Any:
+    """Return the list of rows in an object: under a usual key, or the only list of objects."""
+    lists = [value[key] for key in WRAPPERS if isinstance(value.get(key), list)]
+    if not lists:
+        named = [each for each in value.values() if isinstance(each, list) and each]
+        lists = [each for each in named if all(map(_is_row, each))]
+        lists = lists if len(lists) == 1 else []
+    return lists[0] if lists else value
+
+
+def _is_row(value: Any) -> bool:
+    """Return whether a value may be a row: an object, and no message of a single conversation."""
+    return isinstance(value, dict) and value.keys().isdisjoint(("role", "from"))

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from .chat_rows import (
     add_reasoning,
+    calls_of,
     find_disorder,
     find_role,
     load_messages,
@@ -18,12 +19,15 @@ from .chat_rows import (
     why_no_turn,
 )
 from .cleaning import is_blank
+from .json_files import parse_cell
 from .rows import Fault, Row, Turn, Turns
 
 Message = dict[str, Any]
 
 #: ShareGPT's names for a message that is nothing but a call.
 CALLERS: Final = ("function_call", "tool_call")
+#: The keys of a function that no tool is around.
+_FUNCTION: Final = frozenset({"name", "parameters"})
 
 
 def read_calling_chat(row: Row, *, messages: str, tools: str | None = None) -> Turns | Fault:
@@ -50,17 +54,21 @@ def read_calling_messages(cell: Any) -> Turns | Fault:
 
 
 def read_tools(cell: Any) -> Turns | Fault:
-    """Read the list of tools of a row, or its JSON: one turn, or none for an empty cell."""
+    """Read the list of tools of a row, or its text: one turn, or none for an empty cell.
+
+    A function by itself, as in the older form of OpenAI's, becomes a tool.
+    """
     if isinstance(cell, str):
         try:
-            cell = None if is_blank(cell) else json.loads(cell)
-        except (ValueError, RecursionError):
+            cell = None if is_blank(cell) else parse_cell(cell)
+        except ValueError:
             return "no_tools"
     if cell is None or cell == []:
         return ()
     if not isinstance(cell, list) or not all(isinstance(tool, dict) for tool in cell):
         return "no_tools"
-    return (("tools", json.dumps(cell, ensure_ascii=False)),)
+    tools = [{"type": "function", "function": t} if t.keys() >= _FUNCTION else t for t in cell]
+    return (("tools", json.dumps(tools, ensure_ascii=False)),)
 
 
 def read_calls(message: Mapping[str, Any]) -> Turns | None:
@@ -76,7 +84,7 @@ def read_calls(message: Mapping[str, Any]) -> Turns | None:
         except (ValueError, RecursionError):
             return None
     else:
-        calls, said = message.get("tool_calls"), content or ""
+        calls, said = calls_of(message), content or ""
         said = add_reasoning(said, message) if isinstance(said, str) else said
     calls = [calls] if isinstance(calls, dict) else calls
     if not isinstance(calls, list) or not calls or not isinstance(said, str):
@@ -143,7 +151,7 @@ def _calls(message: Any) -> bool:
     if not isinstance(message, dict):
         return False
     role = message.get("role", message.get("from"))
-    return role in CALLERS or (find_role(role) == "assistant" and bool(message.get("tool_calls")))
+    return role in CALLERS or (find_role(role) == "assistant" and bool(calls_of(message)))
 
 
 def _read_call(call: Any) -> Message | None:

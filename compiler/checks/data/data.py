@@ -84,3 +84,25 @@ def hub_option_on_file(case: Case) -> Iterator[Problem]:
                     field=field,
                     name=dotted(pointer),
                 )
+
+
+@rule("FTC195", "lists-left-out", "warning", reads=("data",))
+def lists_left_out(case: Case) -> Iterator[Problem]:
+    """What it is: A JSON file has more than one list of rows, such as `train` and `test`.
+
+    Why it matters: Only one of them is read. The held-out rows are drawn from it, and the rows of
+    the other lists are used for nothing.
+
+    Example: {"data": "train-and-test.json"}
+
+    Use instead: {"data": {"source": "all-rows.json", "splits": {"test": 0.1}}}
+    """
+    parts = case.data.sources or (case.data,)
+    for source, part in zip(list_sources(case.spec.data), parts, strict=False):
+        if part.left_lists:
+            yield problem(
+                source.at("source"),
+                name=source.source,
+                left=tuple(part.left_lists),
+                count=sum(part.left_lists.values()),
+            )

@@ -10,7 +10,7 @@ from ftc.compiler.checks.rule_input import Case
 from ftc.compiler.knowledge.models import find_model
 from ftc.compiler.knowledge.objectives import OBJECTIVES
 from ftc.compiler.resolve.rows.roles import columns_of_text
-from ftc.spec.message import Message, name_language
+from ftc.spec.message import Message, Value, name_language
 
 _FEW_ROWS = 50
 _MUCH = 0.30
@@ -18,7 +18,13 @@ _MOST_LANGUAGES = 8
 _MANY_DUPLICATES = 0.10
 _MANY_BLANK = 0.10
 #: The advice for the commonest fault of rows.
-_KINDS = {"no_score": "scores", "no_label": "verdicts", "unreadable": "unreadable"}
+_KINDS = {
+    "no_score": "scores",
+    "no_label": "verdicts",
+    "unreadable": "unreadable",
+    "not_text": "lists",
+    "unknown_role": "roles",
+}
 
 
 @rule("FTC224", "no-rows-to-train-on", "error", reads=("data", "plan"))
@@ -128,15 +134,19 @@ def malformed_rows(case: Case) -> Iterator[Problem]:
     if malformed:
         often = sorted(case.data.faults.items(), key=lambda item: (-item[1], item[0]))
         reasons = [_reason(case, fault, count) for fault, count in often]
+        first = often[0][0] if often else ""
+        strange = case.data.contents.strange_roles
+        unnamed = first == "unknown_role" and not strange
         samples = OBJECTIVES[case.spec.objective.type].samples
         mixed = samples and not {"answered", "unanswered"}.isdisjoint(case.data.faults)
         yield problem(
             "/data/source",
             message="" if reasons else "unsaid",
-            help="prompts" if mixed else _KINDS.get(often[0][0], "") if often else "",
+            help="prompts" if mixed else "" if unnamed else _KINDS.get(first, ""),
             count=malformed,
             rows=rows,
             reasons=reasons,
+            roles=strange,
         )
 
 
@@ -167,7 +177,10 @@ def many_blank_rows(case: Case) -> Iterator[Problem]:
 def _reason(case: Case, fault: str, count: int) -> Message:
     """Return why rows cannot be used, with the number of the first of them if it is known."""
     columns = columns_of_text(case.data)
-    reason = Message(f"fault.{fault}", {"count": count, "columns": columns})
+    strange = case.data.contents.strange_roles if fault == "unknown_role" else ()
+    kind = "strange_role" if strange else fault
+    values: dict[str, Value] = {"count": count, "columns": columns, "roles": strange}
+    reason = Message(f"fault.{kind}", values)
     first, *_ = case.data.contents.review.get(fault, ()) or (None,)
     if first is None:
         return reason

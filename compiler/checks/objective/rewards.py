@@ -378,11 +378,15 @@ def answers_of_divided_weights(case: Case) -> Iterator[Problem]:
         return  # divided because nothing fits, which FTC420 reports
     if samples(case.spec) and sharding in ("zero3", "fsdp"):
         offloads = case.spec.distribution.offload == "parameters"  # which only ZeRO-3 can
+        teacher, method = case.spec.objective.teacher, case.spec.method.type
+        smaller: str = method if method in ("lora", "qlora") else ""
+        if smaller and teacher.id is not None and teacher.quantization == "none":
+            smaller = "teacher"
         fix = [put("/distribution/strategy", "zero2")] if said else []
         fix += [put("/distribution/offload", "optimizer")] if offloads else []
         yield problem(
             "/distribution/offload" if offloads else "/distribution/strategy",
-            help="offload" if offloads else "strategy" if said else "",
+            help="offload" if offloads else "strategy" if said else smaller,
             fix=tuple(fix),
             name="FSDP" if sharding == "fsdp" else "ZeRO-3",
         )

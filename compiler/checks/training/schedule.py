@@ -1,6 +1,7 @@
 """The rules about schedule, evaluation and checkpoints (FTC520 to FTC551, and FTC352)."""
 # ruff: noqa: D401 - the docstring of a rule is its explanation, not a description of the function
 
+import math
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -21,6 +22,7 @@ _SEEN_SHARE = 0.9
 _FEW_STEPS = 10
 _BACKWARD_COST = 3  # a training step costs three times what an evaluation of its rows does
 _MANY_EPOCHS = 20
+_USUAL_EPOCHS = 5
 _FAST_EPOCHS, _FAST = 10, 3
 _WRECKING_RATE, _WRECKING = 0.1, 50  # at least, and times the highest sound rate
 
@@ -135,10 +137,10 @@ def few_steps(case: Case) -> Iterator[Problem]:
     if few or d.train_rows.value < 1 or loses_images(case):
         return  # see FTC225, FTC224 and FTC194
     if total < _FEW_STEPS and not _is_beyond_rows(case) and not _has_too_many_processes(case):
+        limited = case.spec.training.max_steps is not None
         yield problem(
-            "/training/max_steps"
-            if case.spec.training.max_steps is not None
-            else "/training/global_batch",
+            "/training/max_steps" if limited else "/training/global_batch",
+            help="limited" if limited else "",
             total=total,
         )
 
@@ -283,13 +285,15 @@ def rows_never_seen(case: Case) -> Iterator[Problem]:
     Use instead: {"data": "a-million-rows.jsonl", "training": {"epochs": 1}}
     """
     d = case.plan.decisions
-    seen, rows = d.total_steps.value * d.global_batch.value, d.batch_rows
+    answers = 1 if d.num_generations is None else d.num_generations.value  # of each prompt
+    batch, rows = d.global_batch.value // answers, d.batch_rows
+    seen = d.total_steps.value * batch
     if case.spec.training.max_steps is not None and seen < _SEEN_SHARE * rows:
         yield problem(
             "/training/max_steps",
             message="packed" if d.packing.value != "none" else "",
             steps=d.total_steps.value,
-            batch=d.global_batch.value,
+            batch=batch,
             share=seen / rows,
             rows=rows,
         )
@@ -338,7 +342,9 @@ def many_epochs(case: Case) -> Iterator[Problem]:
     """
     training, d = case.spec.training, case.plan.decisions
     pretrained = case.model.parameters >= FROM_SCRATCH_PARAMETERS
-    if training.early_stopping is not None or training.epochs == "auto" or not pretrained:
+    limited = training.max_steps is not None and training.epochs == "auto"
+    chosen = limited or training.epochs != "auto"
+    if training.early_stopping is not None or not chosen or not pretrained:
         return
     free = replace(case.spec, training=replace(training, learning_rate="auto"))
     usual, rate = decide_learning_rate(free, case.model).value, d.learning_rate.value
@@ -346,12 +352,14 @@ def many_epochs(case: Case) -> Iterator[Problem]:
     if d.epochs.value > _MANY_EPOCHS or fast:
         watched = d.validation_rows.value > 0
         yield problem(
-            "/training/epochs",
+            "/training/max_steps" if limited else "/training/epochs",
             message="fast" if fast else "",
+            help="limited" if limited else "",
             fix=(put("/training/early_stopping", 3),) if watched else (),
             epochs=d.epochs.value,
             rate=rate,
             times=rate / usual,
+            most=math.ceil(_USUAL_EPOCHS * d.total_steps.value / d.epochs.value),
         )
 
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from ftc.compiler.knowledge.architecture import Shape
+from ftc.compiler.knowledge.objectives import compares_texts
 from ftc.compiler.plan.decision import Because, Decision, decide, keep
 from ftc.compiler.plan.plan import Bound
 from ftc.compiler.plan.splits import decide_judged_rows
@@ -34,7 +35,12 @@ class Verification:
 def decide_verification(
     spec: Spec, facts: KnownFacts, metric: Metric, *, test_rows: int
 ) -> Verification | None:
-    """Decide the bounds: the spec's; one that it leaves open is measured by the bundle."""
+    """Decide the bounds: the spec's; one that it leaves open is measured by the bundle.
+
+    Vectors and scores of texts are compared by fixed bounds: there are no tokens to predict.
+    """
+    if compares_texts(spec.objective.type):
+        return None
     tokens = keep(spec, "/export/verify/tokens", spec.export.verify.tokens)
     if not (spec.export.types or spec.export.vllm):
         return Verification(tokens=tokens) if spec.export.adapter else None

@@ -35,6 +35,7 @@ from ftc.spec.sections import Cleaning
 
 #: Rows that are looked at, spread evenly: a share needs no more.
 _MOST_ROWS: Final = 20_000
+_MOST_ROLES: Final = 4  # unknown ones that are named
 #: Values that programs write where one is missing, in lower case.
 _MISSING: Final = frozenset(
     {
@@ -107,6 +108,11 @@ class Scan:
         """Return the numbers that were kept, by reason."""
         return {reason: tuple(rows) for reason, rows in self.marked.items()}
 
+    def list_strange_roles(self) -> tuple[str, ...]:
+        """Return the names of unknown roles, the commonest first."""
+        often = sorted(self.strange_roles.items(), key=lambda item: (-item[1], item[0]))
+        return tuple(name for name, _ in often[:_MOST_ROLES])
+
     @property
     def malformed(self) -> int:
         """Count the rows that are not valid examples, without blank rows."""
@@ -147,6 +153,7 @@ def look_into(
         asking_answers=asking_answers,
         reasoned_rows=sum(example.reasons for example in examples),
         review=review,
+        strange_roles=scan.list_strange_roles(),
     )
 
 
@@ -165,6 +172,7 @@ def add_contents(parts: Sequence[Contents]) -> Contents:
             key=lambda cut: cut.rows,
             default=None,
         ),
+        strange_roles=tuple(dict.fromkeys(chain(*(part.strange_roles for part in parts)))),
     )
 
 

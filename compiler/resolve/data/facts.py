@@ -1,6 +1,5 @@
 """Data facts: what the rows hold, which column is what, what is left and how long it is."""
 
-import hashlib
 import json
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -71,8 +70,14 @@ from ftc.compiler.resolve.image_facts import Pictures
 from ftc.compiler.resolve.model.tokenizer_files import LoadedTokenizer
 from ftc.compiler.resolve.regression import look_at_files
 from ftc.compiler.resolve.rows.example import Example
-from ftc.compiler.resolve.rows.guess import are_prompts, can_read, guess_columns
-from ftc.compiler.resolve.rows.reader import Row, UnreadableError, find_other_kind, read_table
+from ftc.compiler.resolve.rows.guess import are_prompts
+from ftc.compiler.resolve.rows.reader import (
+    Row,
+    UnreadableError,
+    find_other_kind,
+    list_left_out,
+    read_table,
+)
 from ftc.compiler.resolve.rows.roles import (
     Roles,
     Unassigned,
@@ -81,7 +86,7 @@ from ftc.compiler.resolve.rows.roles import (
     leave_labels,
     make_reader,
 )
-from ftc.compiler.resolve.rows.table import TableFile, inspect_file
+from ftc.compiler.resolve.rows.table import TableFile, inspect_file, join_digests
 from ftc.compiler.resolve.tokenizer.facts import reload_tokenizer
 from ftc.runtime.tokenizer.round_trip import RoundTrip
 from ftc.spec.finding import Finding
@@ -282,11 +287,8 @@ def _find_roles(
     forms = OBJECTIVES[objective].forms
     roles = assign_roles(columns, named=source.columns, form=source.form, forms=forms)
     if isinstance(roles, Unassigned):
-        guess = guess_columns(columns, _read_again(files))
-        meant = data_faults.find_objective(
-            columns, lambda roles: can_read(_read_again(files), make_reader(roles))
-        )
-        fault = data_faults.unassigned(source, roles, columns, objective, guess=guess, meant=meant)
+        again = partial(_read_again, files)
+        fault = data_faults.unassigned(source, roles, columns, objective, again)
         return Unknown(finding=fault)
     if twice := [column for column in roles.columns() if columns.count(column) > 1]:
         return Unknown(finding=data_faults.ambiguous(source, twice[0]))
@@ -429,7 +431,7 @@ def _facts(spec: Spec, report: _Report, *, folder: Path) -> DataFacts:
         origin=found.origin,
         path=found.relative,
         revision=found.revision,
-        sha256=_digest(report.files),
+        sha256=join_digests(report.files),
         size_bytes=sum(file.size_bytes for file in report.files),
         format=found.format,
         encoding=report.files[0].encoding,
@@ -469,6 +471,7 @@ def _facts(spec: Spec, report: _Report, *, folder: Path) -> DataFacts:
         pictures=report.pictures,
         limited_lengths=report.limited_lengths,
         labels=_labels(spec, scan),
+        left_lists=list_left_out(report.files),
         open_answers=scan.labels.why_open(MOST_CLASSES) if _classifies(spec) else None,
     )
 
@@ -484,10 +487,3 @@ def _labels(spec: Spec, scan: Scan) -> tuple[Label, ...]:
 
 def _feedback(scan: Scan) -> Feedback:
     return Feedback(desirable_rows=scan.verdicts["true"], undesirable_rows=scan.verdicts["false"])
-
-
-def _digest(files: Sequence[TableFile]) -> str:
-    """Return the file's hash, or a hash over the hashes of several."""
-    if len(files) == 1:
-        return files[0].sha256
-    return hashlib.sha256("\n".join(file.sha256 for file in files).encode()).hexdigest()

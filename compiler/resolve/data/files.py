@@ -80,7 +80,7 @@ def find_data_files(spec: Spec, source: WholeSource, *, folder: Path) -> DataFil
         return data_faults.pointed(source, pointer)
     chosen = source.format if source.format != "auto" else FORMATS.get(suffix)
     if chosen is None:
-        return _no_format(source, suffix)
+        return data_faults.no_format(source, path)
     return DataFiles(
         paths=(path,),
         format=chosen,
@@ -221,9 +221,10 @@ def _no_file(spec: Spec, source: WholeSource, path: Path, folder: Path) -> Findi
         return _missing_file(spec, source, path, folder)
     if inside:
         return _several(spec, source, inside, folder, kind="folder")
+    texts = is_folder and any(map(_is_text, islice(path.rglob("*"), _MOST_LISTED)))
     return explanations.NO_FILE.finding(
         message="folder" if is_folder else "irregular",
-        help="folder",
+        help="texts" if texts else "folder",
         pointer=source.at("source"),
         name=source.source,
     )
@@ -242,6 +243,16 @@ def _list_data(paths: Iterable[Path]) -> list[Path]:
     """Return those of the first paths that are data files."""
     first = islice(paths, _MOST_LISTED)
     return sorted(path for path in first if path.suffix.lower() in FORMATS and _has_rows(path))
+
+
+def _is_text(path: Path) -> bool:
+    """Tell whether a file holds text, by its first bytes."""
+    with suppress(OSError):
+        if path.is_file() and not path.name.startswith("."):
+            with path.open("rb") as file:
+                start = file.read(_FIRST_CHARACTERS)
+            return bool(start.strip()) and b"\0" not in start
+    return False
 
 
 def _several(
@@ -329,15 +340,6 @@ def _rename(spec: Spec, source: WholeSource, name: str) -> tuple[Mapping[str, An
     if source.pointer == "/data":
         return patch_field(spec, "data", "source", name)
     return ({"op": "replace", "path": source.at("source"), "value": name},)
-
-
-def _no_format(source: WholeSource, suffix: str) -> Finding:
-    return explanations.NO_FORMAT.finding(
-        message="" if suffix else "none",
-        pointer=source.at("source"),
-        name=source.source,
-        extension=suffix,
-    )
 
 
 def _no_split(data: WholeSource, names: Sequence[str]) -> Finding:

@@ -1,9 +1,10 @@
 """The findings of data that could not be read: one sentence each, and what to do."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields
 from difflib import SequenceMatcher
+from pathlib import Path, PurePosixPath
 from typing import Final
 
 from ftc.compiler.knowledge.objectives import OBJECTIVES, compares_texts
@@ -11,15 +12,25 @@ from ftc.compiler.resolve import explanations
 from ftc.compiler.resolve.content.scan import Scan
 from ftc.compiler.resolve.data.score_scale import ScoreScale
 from ftc.compiler.resolve.local_paths import LfsPointer
-from ftc.compiler.resolve.rows.reader import PACKED, FileKind
-from ftc.compiler.resolve.rows.roles import NEEDED, Roles, Unassigned, assign_roles, columns_of_text
+from ftc.compiler.resolve.rows.guess import can_read, guess_columns
+from ftc.compiler.resolve.rows.reader import PACKED, FileKind, Row, find_other_kind
+from ftc.compiler.resolve.rows.roles import (
+    NEEDED,
+    Roles,
+    Unassigned,
+    assign_roles,
+    columns_of_text,
+    make_reader,
+)
+from ftc.compiler.resolve.rows.shape import Shape, find_shape
+from ftc.compiler.resolve.rows.table import inspect_file, sniff_format
 from ftc.spec.finding import Finding
 from ftc.spec.message import Message, reason_of
 from ftc.spec.sections import Columns, FileFormat, Form, ObjectiveType
 from ftc.spec.sources import WholeSource
 
 _MOST_REASONS: Final = 3
-_MOST_ROLES: Final = 4
+_MOST_KEYS: Final = 4
 _ALIKE: Final = 0.6
 _ROLES: Final = tuple(field.name for field in fields(Columns))
 
@@ -40,19 +51,24 @@ def unassigned(
     why: Unassigned,
     columns: Sequence[str],
     objective: ObjectiveType,
-    *,
-    guess: tuple[str, str | None] | None,
-    meant: ObjectiveType | None,
+    rows: Callable[[], Iterable[Row | None]],
 ) -> Finding:
     """Say which column is missing, or that nothing shows which column is what.
 
-    `guess` names the columns that seem to hold prompts and answers, or prompts alone; `meant` is
-    another objective that reads the rows as they are.
+    The rows may show the columns of prompts and answers, or of prompts alone; another objective
+    may read them as they are; or they have a shape that no objective reads.
     """
     if why.problem == "missing":
         return _name_missing(source, why, columns)
     if twice := _find_two_roles(source.columns):
         return _name_two_roles(source, *twice)
+    guess = guess_columns(columns, rows())
+    meant = find_objective(columns, lambda roles: can_read(rows(), make_reader(roles)))
+    shape = find_shape(columns, rows())
+    is_known = guess is not None or meant is not None
+    shaped = _name_shape(source, columns, objective, shape, is_known=is_known)
+    if source.columns == Columns() and shaped is not None:
+        return shaped
     help_ = "all"
     fix: tuple[Mapping[str, object], ...] = ()
     unnamed = source.columns == Columns()
@@ -80,6 +96,44 @@ def unassigned(
         meant=meant or "",
         prompt=guess[0] if guess else "",
         completion=(guess[1] or "") if guess else "",
+    )
+
+
+def _name_shape(
+    source: WholeSource,
+    columns: Sequence[str],
+    objective: ObjectiveType,
+    shape: Shape,
+    *,
+    is_known: bool,
+) -> Finding | None:
+    """Say what the rows show: a column of conversations, texts inside objects, or no header.
+
+    Objects count only where nothing else is known of the columns.
+    """
+    help_, fix = "", tuple[Mapping[str, object], ...]()
+    if shape.is_headless:
+        help_ = "headless"
+    elif shape.conversation is not None and "chat" in OBJECTIVES[objective].forms:
+        help_ = "conversation"
+        value = {"messages": shape.conversation}
+        fix = ({"op": "add", "path": source.at("columns"), "value": value},)
+    elif shape.objects and not is_known:
+        help_ = "objects"
+    if not help_ or source.form not in ("auto", "chat"):
+        return None
+    keys = [f"{name}.{key}" for name, inside in shape.objects.items() for key in inside]
+    return explanations.NO_ROLES.finding(
+        message="headless" if help_ == "headless" else "",
+        help=help_,
+        pointer=source.at("source"),
+        fix=fix,
+        name=source.source,
+        columns=tuple(columns[:20]),
+        conversation=shape.conversation or "",
+        holders=tuple(shape.objects),
+        count=len(shape.objects),
+        keys=keys[:_MOST_KEYS],
     )
 
 
@@ -187,8 +241,13 @@ def unreadable(source: WholeSource, error: OSError) -> Finding:
 
 def broken(source: WholeSource, kind: FileFormat, what: Message | str) -> Finding:
     """Say that the file is not what its format says."""
+    is_other = isinstance(what, Message) and what.key == "reading.no_list"
     return explanations.BROKEN_DATA.finding(
-        pointer=source.at("source"), name=source.source, kind=kind, reason=what
+        help="list" if is_other else "",
+        pointer=source.at("source"),
+        name=source.source,
+        kind=kind,
+        reason=what,
     )
 
 
@@ -216,9 +275,31 @@ def other_kind(source: WholeSource, kind: FileKind) -> Finding:
         message=what,
         help="packed" if packed else what if what != "archive" else "",
         pointer=source.at("source"),
+        fix=_set_format(source, "parquet") if kind == "parquet" else (),
         name=source.source,
         kind=kind,
     )
+
+
+def no_format(source: WholeSource, path: Path) -> Finding:
+    """Say that the extension tells no format, and what the file shows: its kind, or the format."""
+    if kind := find_other_kind(path):
+        return other_kind(source, kind)
+    suffix, shown = PurePosixPath(source.source).suffix.lower(), sniff_format(path)
+    is_text = inspect_file(path, "csv") != "binary"
+    return explanations.NO_FORMAT.finding(
+        message="" if suffix else "none",
+        help="shown" if shown else "text" if is_text else "",
+        pointer=source.at("source"),
+        fix=_set_format(source, shown) if shown else (),
+        name=source.source,
+        extension=suffix,
+        shown=shown or "",
+    )
+
+
+def _set_format(source: WholeSource, name: FileFormat) -> tuple[Mapping[str, object], ...]:
+    return ({"op": "add", "path": source.at("format"), "value": name},)
 
 
 def ambiguous(source: WholeSource, column: str) -> Finding:
@@ -248,7 +329,7 @@ def empty(source: WholeSource, kind: FileFormat, rows: int) -> Finding:
     """Say why the file names no columns; `rows` is how many it has all the same."""
     return explanations.NO_ROWS.finding(
         message="empty" if not rows else "header" if kind == "csv" else "objects",
-        help="list" if rows and kind == "jsonl" else "empty",
+        help="list" if rows and kind == "jsonl" else "objects" if rows else "empty",
         pointer=source.at("source"),
         name=source.source,
         rows=rows,
@@ -275,10 +356,11 @@ def unusable(source: WholeSource, scan: Scan, objective: ObjectiveType, roles: R
         for fault, rows in often
     )
     first = often[0][0] if often else ""
-    strange = sorted(scan.strange_roles, key=lambda name: (-scan.strange_roles[name], name))
+    strange = scan.list_strange_roles()
     helps = {"refused": "refused", "image_url": "urls", "no_score": "scores"}
     helps |= {"no_label": "verdicts", "unreadable": "unreadable"}
     helps |= dict.fromkeys(("image_missing", "image_outside"), "paths")
+    helps["not_text"] = "label" if objective == "classification" else "lists"
     if strange:
         helps["unknown_role"] = "roles"
     if not OBJECTIVES[objective].sees:
@@ -291,5 +373,5 @@ def unusable(source: WholeSource, scan: Scan, objective: ObjectiveType, roles: R
         name=source.source,
         rows=scan.rows,
         reasons=reasons,
-        roles=strange[:_MOST_ROLES],
+        roles=strange,
     )

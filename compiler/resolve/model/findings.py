@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Final
@@ -62,12 +63,15 @@ def folder_fault(spec: Spec, path: Path) -> Finding | None:
         return _closed(name)
     near = get_close_matches(path.name, _folder_names(path.parent), n=1)
     meant = () if near or looks_like_path(name) else find_meant(name) or find_converted(name)
-    return explanations.MODEL_FOLDER.finding(
+    others = [name.removesuffix(path.name) + each for each in near] or list(meant)
+    finding = explanations.MODEL_FOLDER.finding(
         help="near" if near else "said" if meant else "",
         pointer=_POINTER,
+        fix=patch_field(spec, "model", "id", others[0]) if len(others) == 1 else (),
         name=name,
-        near=near or meant,
+        near=others,
     )
+    return replace(finding, fix_safety="unsafe")  # a name is guessed
 
 
 def pointed(name: str, pointers: Sequence[LfsPointer]) -> Finding:

@@ -1,16 +1,18 @@
 """Rows: reads csv, jsonl, json and parquet files one row at a time."""
 
 import io
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final, Literal
+from zipfile import BadZipFile, ZipFile
 
 from ftc.compiler.resolve.rows.table import TableFile
 from ftc.runtime.read.csv_files import parse_csv
-from ftc.runtime.read.json_files import parse_json, parse_line
+from ftc.runtime.read.json_files import parse_json, parse_line, unwrap
 from ftc.runtime.read.rows import DataError
 from ftc.spec.message import Message
 
@@ -18,16 +20,16 @@ Row = Mapping[str, Any]
 #: Rows of a jsonl or json file whose keys are looked at to name its columns.
 _HEADER_ROWS: Final = 1000
 FileKind = Literal[
-    "gzip", "bzip2", "xz", "zstd", "zip or xlsx", "xls", "PDF", "SQLite", "parquet", "html", "xml"
+    "gzip", "bzip2", "xz", "zstd", "zip", "xlsx", "xls", "PDF", "SQLite", "parquet", "html", "xml"
 ]
 #: Compressed files, which hold the rows once they are unpacked.
-PACKED: Final = frozenset({"gzip", "bzip2", "xz", "zstd"})
+PACKED: Final = frozenset({"gzip", "bzip2", "xz", "zstd", "zip"})
 _SIGNATURES: Final[Mapping[bytes, FileKind]] = {
     b"\x1f\x8b": "gzip",
     b"BZh": "bzip2",
     b"\xfd7zXZ\0": "xz",
     b"\x28\xb5\x2f\xfd": "zstd",
-    b"PK\x03\x04": "zip or xlsx",
+    b"PK\x03\x04": "zip",
     b"\xd0\xcf\x11\xe0": "xls",
     b"%PDF-": "PDF",
     b"SQLite format 3\0": "SQLite",
@@ -95,6 +97,20 @@ def _json(file: TableFile) -> Iterator[Row | None]:
     return map(_object, rows)
 
 
+def list_left_out(files: Sequence[TableFile]) -> Mapping[str, int]:
+    """Return the lists of objects in json files that are not read, each with its rows."""
+    left: dict[str, int] = {}
+    for file in (each for each in files if each.format == "json"):
+        with _open(file) as stream:
+            value = json.loads("{" + stream.read()) if stream.read(1) == "{" else {}
+        read = unwrap(value)
+        for key, rows in value.items():
+            objects = isinstance(rows, list) and any(isinstance(row, dict) for row in rows)
+            if objects and rows is not read:
+                left[key] = left.get(key, 0) + len(rows)
+    return left
+
+
 def _object(value: Any) -> Row | None:
     return value if isinstance(value, dict) else None
 
@@ -155,8 +171,15 @@ def find_other_kind(path: Path) -> FileKind | None:
         start = stream.read(_LOOKED_AT)
     for signature, kind in _SIGNATURES.items():
         if start.startswith(signature):
-            return kind
+            return "xlsx" if kind == "zip" and _is_workbook(path) else kind
     text = start.removeprefix(_BOM).lstrip().lower()
     if text.startswith((b"<!doctype html", b"<html")):
         return "html"
     return "xml" if text.startswith(b"<?xml") else None
+
+
+def _is_workbook(path: Path) -> bool:
+    """Tell whether a zip file is a spreadsheet."""
+    with suppress(BadZipFile, OSError), ZipFile(path) as archive:
+        return any(name.startswith("xl/") for name in archive.namelist())
+    return False

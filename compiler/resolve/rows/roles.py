@@ -43,7 +43,7 @@ _REPLIES: Final = (
     *("completion", "response", "answer", "assistant", "output", "reply"),
     *("target", "solution", "ground_truth"),
 )
-_LABELS: Final = ("label", "category", "intent", "class", "sentiment", "topic", "target")
+_LABELS: Final = ("label", "labels", "category", "intent", "class", "sentiment", "topic", "target")
 _CONVERSATIONS: Final = ("messages", "conversations", "conversation", "chat", "dialogue")
 _VERDICTS: Final = (*("label", "desirable", "feedback", "rating", "thumbs_up", "thumb", "verdict"),)
 #: The usual names of a column of images.

@@ -4,7 +4,10 @@ import codecs
 import csv
 import hashlib
 import io
+import json
 import re
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
@@ -25,6 +28,7 @@ _DELIMITERS: Final = ",;\t|"
 _BLOCK_BYTES: Final = 1024 * 1024
 _SNIFF_CHARS: Final = 64 * 1024
 _SNIFF_LINES: Final = 50
+_FEWEST_LINES: Final = 3  # of a table that no extension tells
 _BROKEN: Final = re.compile("[\udc80-\udcff]")  # what surrogateescape makes of a wrong byte
 
 
@@ -108,6 +112,30 @@ class _Utf8Count:
     def end(self) -> None:
         """Count what the last block left unfinished."""
         self.add(b"", final=True)
+
+
+def join_digests(files: Sequence[TableFile]) -> str:
+    """Return the file's hash, or a hash over the hashes of several."""
+    if len(files) == 1:
+        return files[0].sha256
+    return hashlib.sha256("\n".join(file.sha256 for file in files).encode()).hexdigest()
+
+
+def sniff_format(path: Path) -> FileFormat | None:
+    """Return the format that the first lines of a text file show, None where they show none."""
+    _, _, encoding = _scan_bytes(path)
+    if encoding is None:
+        return None
+    with path.open(encoding=encoding, errors="replace", newline="") as stream:
+        text = stream.read(_SNIFF_CHARS)
+    first, _, _ = text.lstrip().partition("\n")
+    with suppress(ValueError, RecursionError):
+        if isinstance(json.loads(first), dict):
+            return "jsonl"
+    if re.match(r"\[\s*\{", text.lstrip()):
+        return "json"
+    share, width = max(_fit(text, delimiter) for delimiter in _DELIMITERS)
+    return "csv" if share == 1.0 and width > 1 and text.count("\n") >= _FEWEST_LINES else None
 
 
 def _sniff_delimiter(path: Path, encoding: str) -> str:

@@ -74,3 +74,27 @@ def test_verifying_takes_disk(build_known: BuildKnown) -> None:
 def test_the_reason_says_what_the_scripts_do() -> None:
     """The three standard errors of the reason are those of the bundle's module."""
     assert noise_response.CHANCES == 3
+
+
+@pytest.mark.parametrize("objective", ["embed", "rerank"])
+def test_compared_texts_have_no_bounds_of_tokens(build_known: BuildKnown, objective: str) -> None:
+    """Vectors and scores of pairs predict no token, whatever is exported."""
+    spec, facts = build_known({**TYPES, "/spec/objective/type": objective})
+    assert decide_verification(spec, facts, "none", test_rows=400) is None
+
+
+@pytest.mark.parametrize(
+    ("metric", "form", "judged"),
+    [
+        ("accuracy", "prompt_completion", True),
+        ("none", "prompt_completion", False),
+        ("none", "text", False),
+    ],
+)
+def test_rows_are_judged_only_where_the_model_answers(
+    build_known: BuildKnown, metric: str, form: str, judged: bool
+) -> None:
+    """Without a metric evaluate.py measures losses alone."""
+    edits = {"/spec/training/evaluation/metric": metric, "/facts/data/form": form}
+    decided = make_plan(*build_known(edits)).decisions
+    assert (decided.judged_rows is not None) == judged

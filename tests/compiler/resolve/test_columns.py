@@ -1,5 +1,6 @@
 """Columns that are missing, doubled, or not recognised, and what is proposed for them."""
 
+import json
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -191,3 +192,71 @@ def test_texts_to_compare_are_no_prompts_and_answers(make_spec: Any, tmp_path: P
     finding = unknown(make_spec(data="p.csv", objective={"type": "embed"}), tmp_path)
     assert finding.code == "FTC206"
     assert "belong together" in finding.help
+
+
+CHAT = [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello"}]
+
+
+def find_of_rows(make_spec: Any, folder: Path, rows: list[Any], **fields: Any) -> Finding:
+    """Write rows as JSON and return the finding about them."""
+    (folder / "rows.json").write_text(json.dumps(rows), encoding="utf-8")
+    return unknown(make_spec(data="rows.json", **fields), folder)
+
+
+def test_a_column_of_conversations_is_proposed(make_spec: Any, tmp_path: Path) -> None:
+    """What it holds shows it, for an objective that reads conversations."""
+    rows = [{"turns": CHAT, "meta": {"a": "b"}}] * COUNT
+    finding = find_of_rows(make_spec, tmp_path, rows)
+    value = {"messages": "turns"}
+    assert finding.code == "FTC206"
+    assert finding.fix == ({"op": "add", "path": "/data/columns", "value": value},)
+    assert not find_of_rows(make_spec, tmp_path, rows, objective="dpo").fix
+    two = [{"turns": CHAT, "more": CHAT}] * COUNT
+    assert not find_of_rows(make_spec, tmp_path, two).fix
+
+
+@pytest.mark.parametrize(
+    "cell", [{"en": "hi", "ca": "hola", "n": 1}, [{"en": "hi", "ca": "hola"}, {"en": "bye"}]]
+)
+def test_texts_inside_objects_are_named(make_spec: Any, tmp_path: Path, cell: object) -> None:
+    """A column of objects, or of lists of them, has no text that could be read."""
+    finding = find_of_rows(make_spec, tmp_path, [{"translation": cell}] * COUNT)
+    assert "`translation` holds objects" in finding.help
+    assert "`translation.en`, `translation.ca`" in finding.help
+    assert not finding.fix
+
+
+def test_objects_beside_texts_are_left_alone(make_spec: Any, tmp_path: Path) -> None:
+    """The columns of texts are proposed, as without the objects."""
+    rows = [{"mail": t, "got": r, "meta": {"a": "b"}} for t, r in zip(TEXTS, REPLIES, strict=True)]
+    assert find_of_rows(make_spec, tmp_path, rows).fix[0]["value"]["prompt"] == "mail"
+
+
+def test_a_table_without_a_header_is_told(make_spec: Any, tmp_path: Path) -> None:
+    """Its first row names columns: one of them repeats its name, or is a long text."""
+    rows = list(zip(TEXTS, ["good", "bad"] * (COUNT // 2), strict=True))
+    finding = find(make_spec, tmp_path, "the very first message,good", rows)
+    assert "has no line with the names of its columns" in finding.message
+    assert "prompt,completion" in finding.help
+    assert not finding.fix
+    finding = find(make_spec, tmp_path, "the very first message " * 4 + ",x", rows)
+    assert "has no line with the names of its columns" in finding.message
+
+
+def test_lists_of_texts_are_told_as_lists(make_spec: Any, tmp_path: Path) -> None:
+    """Several answers, and several labels, are not one."""
+    rows: list[Any] = [{"query": t, "pos": [t], "neg": [t, t]} for t in TEXTS]
+    finding = find_of_rows(make_spec, tmp_path, rows, objective="embed")
+    assert (finding.code, "several rows" in finding.help) == ("FTC204", True)
+    rows = [{"text": t, "labels": ["a", "b"]} for t in TEXTS]
+    finding = find_of_rows(make_spec, tmp_path, rows, objective="classification")
+    assert (finding.code, "one label" in finding.help) == ("FTC204", True)
+
+
+def test_rows_and_files_of_another_shape_are_told_what_to_write(
+    make_spec: Any, tmp_path: Path
+) -> None:
+    """Conversations without a name, and a table by columns."""
+    assert '{"messages": [...]}' in find_of_rows(make_spec, tmp_path, [CHAT] * 3).help
+    (tmp_path / "rows.json").write_text('{"a": {"0": "x"}}', encoding="utf-8")
+    assert "list of objects" in unknown(make_spec(data="rows.json"), tmp_path).help

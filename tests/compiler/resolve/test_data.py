@@ -5,6 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 from typing import Any
+from zipfile import ZipFile
 
 import pytest
 
@@ -271,7 +272,9 @@ def test_labels_are_a_closed_set_only_with_rows_enough(make_spec: Any, tmp_path:
         ("rows.json", b"{", "FTC203"),
         ("rows.json", b"{}", "FTC203"),
         ("rows.json", b"[" * 100_000, "FTC203"),
-        ("rows.xlsx", b"PK\3\4\0", "FTC201"),
+        ("rows.zip", b"PK\3\4\0", "FTC202"),
+        ("rows.jsonl.gz", b"\x1f\x8b\x08 packed", "FTC202"),
+        ("rows.dat", b"a\0b", "FTC201"),
         ("rows", b"a,b\n", "FTC201"),
     ],
 )
@@ -281,6 +284,62 @@ def test_files_that_cannot_be_read(
     """Each way to be unreadable has its own code."""
     (tmp_path / name).write_bytes(content)
     assert unknown(make_spec(data=f"./{name}"), tmp_path).code == code
+
+
+@pytest.mark.parametrize(
+    ("content", "shown"),
+    [
+        ('\n{"text": "a"}\n{"text": "b"}\n', "jsonl"),
+        ('[\n  {"text": "a"}\n]', "json"),
+        ("when;text\n1;a\n2;b\n3;c\n", "csv"),
+        ("Once, there was a house.\nIt stood on a hill, alone.\n\nNobody came.\n", None),
+    ],
+)
+def test_the_format_that_the_first_lines_show(
+    make_spec: Any, tmp_path: Path, content: str, shown: str | None
+) -> None:
+    """It is proposed where the extension tells none; prose is told how to become rows."""
+    (tmp_path / "rows.txt").write_text(content, encoding="utf-8")
+    finding = unknown(make_spec(data="rows.txt"), tmp_path)
+    assert finding.code == "FTC201"
+    fix = ({"op": "add", "path": "/data/format", "value": shown},)
+    assert finding.fix == (fix if shown else ())
+    assert (f"set `data.format` to `{shown}`" if shown else '{"text": "..."}') in finding.help
+    if shown:
+        known(make_spec(data={"source": "rows.txt", "format": shown}), tmp_path)
+
+
+def test_lists_that_are_not_read_are_a_fact(make_spec: Any, tmp_path: Path) -> None:
+    """Those beside the rows, if they hold objects."""
+    rows = [{"text": "a"}, {"text": "b"}]
+    value = {"tags": ["x"], "train": rows, "test": rows[:1], "validation": []}
+    (tmp_path / "rows.json").write_text(json.dumps(value), encoding="utf-8")
+    assert known(make_spec(data="rows.json"), tmp_path).left_lists == {"test": 1}
+    (tmp_path / "rows.json").write_text(json.dumps(rows), encoding="utf-8")
+    assert known(make_spec(data="rows.json"), tmp_path).left_lists == {}
+
+
+def test_a_spreadsheet_is_no_archive_to_unpack(make_spec: Any, tmp_path: Path) -> None:
+    """Both are zip files: their contents tell them apart."""
+    for name, inside in (("rows.xlsx", "xl/workbook.xml"), ("rows.zip", "rows.csv")):
+        with ZipFile(tmp_path / name, "w") as archive:
+            archive.writestr(inside, "a")
+    finding = unknown(make_spec(data="rows.xlsx"), tmp_path)
+    assert "`rows.xlsx` is xlsx, not a table" in finding.message
+    assert "export the table" in finding.help
+    finding = unknown(make_spec(data="rows.zip"), tmp_path)
+    assert "unpack it" in finding.help
+
+
+def test_a_folder_of_texts_is_told_how_to_become_rows(make_spec: Any, tmp_path: Path) -> None:
+    """Hidden files and pictures are no texts."""
+    folder = tmp_path / "pages"
+    folder.mkdir()
+    (folder / ".notes").write_text("hidden", encoding="utf-8")
+    (folder / "a.png").write_bytes(b"\x89PNG\0")
+    assert "jsonl" not in unknown(make_spec(data="pages"), tmp_path).help
+    (folder / "a.md").write_text("# A page", encoding="utf-8")
+    assert "write its texts to one jsonl file" in unknown(make_spec(data="pages"), tmp_path).help
 
 
 def test_a_missing_file_is_suggested(make_spec: Any, tmp_path: Path) -> None:

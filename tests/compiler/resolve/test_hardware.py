@@ -56,6 +56,18 @@ def test_another_gpu_is_never_a_fix(make_spec: Any, name: str) -> None:
     assert (found.finding.fix, found.finding.fix_safety) == ((), "unsafe")
 
 
+@pytest.mark.parametrize(
+    "hardware", ["2x A100-80GB + 1x T4", "A100-80GB, T4", "2x A100-80GB and T4 x2"]
+)
+def test_gpus_of_two_kinds_are_told_as_such(make_spec: Any, hardware: str) -> None:
+    """Neither is taken for a misspelling of the other."""
+    facts = resolve_hardware(make_spec(hardware=hardware))
+    assert isinstance(facts, Unknown)
+    assert facts.finding.code == "FTC300"
+    assert "several kinds (`A100-SXM4-80GB`, `T4`)" in facts.finding.message
+    assert not facts.finding.fix
+
+
 def test_cpu_is_this_machine(make_spec: Any) -> None:
     """A processor has memory, cores and no GPU memory; the count is of processes."""
     facts = known(resolve_hardware(make_spec(hardware={"gpu": "cpu", "count": 2})))

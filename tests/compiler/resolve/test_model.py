@@ -361,7 +361,7 @@ def test_folders_that_are_no_models(make_spec: Any, tmp_path: Path) -> None:
     folder.mkdir()
     near = resolve_model(make_spec(model="./modle"), folder=tmp_path)
     assert isinstance(near, Unknown)
-    assert "`model`" in near.finding.help
+    assert "`./model`" in near.finding.help
     assert code(resolve_model(make_spec(), folder=tmp_path)) == "FTC101"
     for text in (b"{", b"[]", b"\xff\xfe", b"[" * 100_000):
         (folder / "config.json").write_bytes(text)
@@ -467,6 +467,23 @@ def test_a_model_as_people_say_it_gets_a_suggestion(
         found = resolve_model(make_spec(model=name), folder=tmp_path)
         assert isinstance(found, Unknown)
         assert (found.finding.code, words in found.finding.help) == (expected, True), name
+
+
+def test_a_guessed_model_is_an_unsafe_fix(make_spec: Any, tmp_path: Path) -> None:
+    """The only model or folder that is meant is proposed, beside the fields of the long form."""
+    (tmp_path / "models/tuned").mkdir(parents=True)
+    meant = {"qwen 2.5 7b": "Qwen/Qwen2.5-7B-Instruct", "./models/tund": "./models/tuned"}
+    for name, right in meant.items():
+        found = resolve_model(make_spec(model=name), folder=tmp_path)
+        assert isinstance(found, Unknown)
+        assert found.finding.fix == ({"op": "replace", "path": "/model", "value": right},)
+        assert found.finding.fix_safety == "unsafe"
+        found = resolve_model(make_spec(model={"id": name, "attention": "sdpa"}), folder=tmp_path)
+        assert isinstance(found, Unknown)
+        assert found.finding.fix[0]["value"] == {"id": right, "attention": "sdpa"}
+    found = resolve_model(make_spec(model="./nowhere"), folder=tmp_path)
+    assert isinstance(found, Unknown)
+    assert not found.finding.fix
 
 
 def test_the_table_stands_in_offline(

@@ -55,8 +55,7 @@ TEACHER_DTYPE = "bfloat16"  # the teacher's 7.62B parameters, 4-bit, whole on ev
 TEACHER_ROWS = 151936  # as many as the student's: the rows from there to 152,064 are of no token
 TEMPERATURE = 1.0  # the default of `objective.temperature`
 BETA = 1.0  # TRL's default, the reverse KL: the model learns to say only what the teacher would say
-# the references are final answers of at most 1 tokens, and the reasoning before one takes 150 to
-# 300
+# the references are final answers of at most 1 token, and the reasoning before one takes 150 to 300
 ANSWER_TOKENS = 256
 # Rows per process and pass, and passes per step: each line is the same batch in less memory.
 # all rows of a process in a step at once: 9.8 GiB of 23.5 GiB; with 2 rows at a time a step takes

@@ -60,6 +60,8 @@ def test_a_pair_in_every_shape(row: Mapping[str, Any]) -> None:
         ({"chosen": said("a?", "Ada"), "rejected": said("b?", "Bob")}, "two_prompts"),
         ({"prompt": "who?", "chosen": said("who?"), "rejected": "Bob"}, "unanswered"),
         ({"prompt": "who?", "chosen": [7], "rejected": "Bob"}, "no_turn"),
+        ({"prompt": "who?", "chosen": ["Ada"], "rejected": "Bob"}, "not_text"),
+        ({"prompt": "who?", "chosen": "Ada", "rejected": ["Bob", "Eve"]}, "not_text"),
         ({"prompt": {"a": 1}, "chosen": "Ada", "rejected": "Bob"}, "not_text"),
     ],
 )

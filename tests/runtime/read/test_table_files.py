@@ -1,5 +1,6 @@
 """Tables and lists of rows: what is read, and what is said of a file that is broken."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -88,3 +89,30 @@ def test_what_is_no_list_of_rows_is_said(text: str, said: str) -> None:
     """One sentence, and no error of a library."""
     with pytest.raises(DataError, match=said):
         parse_json(text)
+
+
+@pytest.mark.parametrize(
+    "wrapped",
+    [
+        {"data": [{"a": 1}], "rows": 7, "notes": [{"b": 2}]},
+        {"version": "2", "tags": ["x"], "none": [], "tickets": [{"a": 1}]},
+    ],
+)
+def test_the_list_of_rows_inside_an_object(wrapped: dict[str, object]) -> None:
+    """It is under a usual key, or is the only list of objects."""
+    assert parse_json(json.dumps(wrapped)) == [{"a": 1}]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"tickets": [{"a": 1}], "people": [{"b": 2}]},
+        {"a": ["x", "y"]},
+        {"conversation": [{"role": "user", "content": "hi"}]},
+        {"a": {"0": "x"}},
+    ],
+)
+def test_an_object_of_no_list_or_of_two(value: dict[str, object]) -> None:
+    """Nothing says which of two lists is meant, and the messages of a conversation are no rows."""
+    with pytest.raises(DataError, match="holds no list of rows"):
+        parse_json(json.dumps(value))

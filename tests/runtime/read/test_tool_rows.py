@@ -34,10 +34,15 @@ CALLED: Final = ("calls", json.dumps([WHOLE]))
         {"from": "function_call", "value": json.dumps(CALL)},
         {"from": "function_call", "value": json.dumps([CALL])},
         {"role": "tool_call", "content": json.dumps(CALL | {"arguments": '{"parcel": "7"}'})},
+        {
+            "role": "assistant",
+            "content": None,
+            "function_call": CALL | {"arguments": '{"parcel": "7"}'},
+        },
     ],
 )
 def test_every_shape_is_one_call(message: dict[str, Any]) -> None:
-    """OpenAI's, with arguments as an object or as its JSON, and ShareGPT's."""
+    """OpenAI's old and new, with arguments as an object or as its JSON, and ShareGPT's."""
     turns = read_calling_messages([ASKED, message, FOUND])
 
     assert turns == (("user", "where is it?"), CALLED, ("tool", "depot"))
@@ -52,11 +57,38 @@ def test_every_shape_is_one_call(message: dict[str, Any]) -> None:
         {"role": "assistant", "tool_calls": [{"function": CALL | {"arguments": "[1]"}}]},
         {"role": "assistant", "tool_calls": "track"},
         {"role": "assistant", "content": 7, "tool_calls": [WHOLE]},
+        {"role": "assistant", "content": None, "function_call": {"arguments": "{}"}},
     ],
 )
 def test_broken_calls_are_none(message: dict[str, Any]) -> None:
     """Without a name or an object of arguments nothing is called."""
     assert read_calling_messages([ASKED, message]) == "bad_call"
+
+
+@pytest.mark.parametrize("cell", [[TOOL["function"]], [TOOL], json.dumps([TOOL]), str([TOOL])])
+def test_every_shape_is_one_list_of_tools(cell: object) -> None:
+    """Functions alone, tools, and both as JSON or as Python prints them."""
+    assert read_tools(cell) == (("tools", json.dumps([TOOL])),)
+
+
+#: A cell as `str` of a list, and of an array of NumPy, which has a line break for a comma.
+_TALK: Final = [
+    {"role": "user", "content": "where's it?"},
+    {"role": "assistant", "content": "here }\n {"},
+]
+PRINTED: Final = (str(_TALK), str(_TALK).replace("}, {", "}\n {"))
+
+
+@pytest.mark.parametrize("cell", PRINTED)
+def test_a_conversation_as_python_prints_it(cell: str) -> None:
+    """A table of pandas holds it; a text keeps its braces and line breaks."""
+    assert read_calling_messages(cell) == (("user", "where's it?"), ("assistant", "here }\n {"))
+
+
+@pytest.mark.parametrize("cell", ["[open('x')]", "[1", "[" * 5_000, "['a' * 2]"])
+def test_nothing_is_run_of_what_python_printed(cell: str) -> None:
+    """Only literals are read, and no depth ends the reader."""
+    assert read_calling_messages(cell) == "no_list"
 
 
 def test_what_is_said_beside_a_call_is_one_message() -> None:

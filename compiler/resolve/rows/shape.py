@@ -1,0 +1,64 @@
+"""What the first rows show where no column has a usual name: conversations, objects, no header."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Final
+
+from ftc.compiler.resolve.rows.reader import Row
+from ftc.runtime.read.tool_rows import read_calling_messages
+
+_ROWS: Final = 200
+_SHARE: Final = 0.9  # of the rows, for a column to count as one of a kind
+_FEWEST_REPEATS: Final = 2
+_FEWEST_CHARS: Final = 80  # of a text that names no column
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shape:
+    """What the first rows show.
+
+    `conversation` is the only column of conversations. `objects` are the columns of objects, each
+    with the keys of their texts. `is_headless` says that the names are those of a row.
+    """
+
+    conversation: str | None = None
+    objects: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    is_headless: bool = False
+
+
+def find_shape(columns: Sequence[str], rows: Iterable[Row | None]) -> Shape:
+    """Return what the first rows show; the names of columns say nothing here."""
+    seen = [row for row in islice(rows, _ROWS) if row]
+    cells = {name: [row.get(name) for row in seen] for name in columns}
+    chats = [name for name, each in cells.items() if _are_most(map(_is_conversation, each))]
+    return Shape(
+        conversation=chats[0] if len(chats) == 1 else None,
+        objects={name: keys for name, each in cells.items() if (keys := _find_keys(each))},
+        is_headless=any(map(_is_of_row, cells, cells.values())),
+    )
+
+
+def _are_most(answers: Iterable[bool]) -> bool:
+    """Tell whether nearly all of at least one answer are yes."""
+    given = list(answers)
+    return bool(given) and sum(given) >= _SHARE * len(given)
+
+
+def _is_conversation(cell: object) -> bool:
+    return not isinstance(read_calling_messages(cell), str)
+
+
+def _find_keys(cells: Sequence[object]) -> tuple[str, ...]:
+    """Return the keys with a text in a column of objects, or of lists that begin with one."""
+    first = [cell[0] if isinstance(cell, list) and cell else cell for cell in cells]
+    if not _are_most(isinstance(cell, dict) for cell in first):
+        return ()
+    objects = [cell for cell in first if isinstance(cell, dict)]
+    keys = dict.fromkeys(key for each in objects for key in each)
+    return tuple(key for key in keys if _are_most(isinstance(o.get(key), str) for o in objects))
+
+
+def _is_of_row(name: str, cells: Sequence[object]) -> bool:
+    """Tell whether a name is a cell of a first row: its column repeats it, or it is a long text."""
+    return len(name) >= _FEWEST_CHARS or cells.count(name) >= _FEWEST_REPEATS
