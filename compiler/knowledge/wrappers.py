@@ -12,6 +12,7 @@ from importlib.resources import files
 from typing import Any, Final, Literal
 
 from ftc.compiler.knowledge.architecture import class_of_type, is_convertible, is_respelt
+from ftc.compiler.knowledge.config_types import find_section
 
 __all__ = [
     "TEXT_CLASS_KEY",
@@ -95,6 +96,9 @@ def text_config(config: Mapping[str, Any], wrapper: Wrapper) -> dict[str, Any] |
     """Return the language model's config as one of its own class; None for another text model."""
     text = _inside(config)
     kind = text.get("model_type", wrapper.text_types[0])
+    section = find_section(wrapper.model_type, "text_config")
+    if section is not None and not section.may_name:
+        kind = section.model_type  # transformers has one class for it, whatever it is called
     own = wrapper.text if kind in wrapper.text_types else wrapper.texts.get(kind)
     if own is None and wrapper.any_text and isinstance(kind, str):
         own = class_of_type(kind)
