@@ -7,7 +7,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, Final
 
-__all__ = ["KINDS", "Section", "find_refused", "find_section", "is_type", "kind_of"]
+__all__ = ["KINDS", "Section", "find_refused", "find_section", "kind_of"]
 
 #: The letter of each kind of a JSON value: whole and other numbers, truth values, texts, lists,
 #: objects and null.
@@ -28,12 +28,22 @@ class Section:
 
     `model_type` is its type if it names none. `may_name`: a type that it names takes its place;
     `must_name`: it has to name one; `must_be_known`: transformers refuses types it does not know.
+    `renamed` are the types that only the outer class knows, each with the one it is read as.
     """
 
     model_type: str
+    renamed: Mapping[str, str]
     may_name: bool
     must_name: bool
     must_be_known: bool
+
+    def read_type(self, named: object) -> str | None:
+        """Return the type that a section is read as; None for one that transformers refuses."""
+        if named is None or not self.may_name:
+            return self.model_type
+        name = named if isinstance(named, str) else ""
+        name = self.renamed.get(name, name)
+        return name if name in _types() or not self.must_be_known else None
 
 
 def kind_of(value: object) -> str:
@@ -60,15 +70,11 @@ def find_section(model_type: str, key: str) -> Section | None:
     named = model["named"]
     return Section(
         model_type=kind,
+        renamed=model.get("renamed", {}),
         may_name=key in named["may"],
         must_name=key in named["must"],
         must_be_known=key in named["known"],
     )
-
-
-def is_type(name: str) -> bool:
-    """Return whether transformers has a config of this `model_type`."""
-    return name in _types()
 
 
 @cache

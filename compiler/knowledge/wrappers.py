@@ -6,7 +6,7 @@ the classes of the pinned transformers.
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from typing import Any, Final, Literal
@@ -39,9 +39,8 @@ class Wrapper:
     alone, and drops the tower's weights; `image-text` if only `AutoModelForImageTextToText` loads
     it. `text` is the class whose tensors the language model has, `prefix` the path of its layers'
     parent in the loaded model, and `text_types` the model types of its `text_config`, whose
-    missing keys are the `defaults` where those are not the ones of the text model. `texts` are the
-    classes of further model types that it may contain; with `any_text` it may contain every type
-    that ftc knows, each with its own class. `flat`: repositories have the keys of the
+    missing keys are the `defaults` where those are not the ones of the text model. With `any_text`
+    it may contain every type that ftc knows, each with its own class. `flat`: repositories have the keys of the
     language model beside `vision_config`, without a `text_config`.
     """
 
@@ -52,7 +51,6 @@ class Wrapper:
     prefix: str
     text_types: tuple[str, ...]
     defaults: Mapping[str, int | bool]
-    texts: Mapping[str, str] = field(default_factory=dict)
     any_text: bool = False
     flat: bool = False
 
@@ -97,9 +95,9 @@ def text_config(config: Mapping[str, Any], wrapper: Wrapper) -> dict[str, Any] |
     text = _inside(config)
     kind = text.get("model_type", wrapper.text_types[0])
     section = find_section(wrapper.model_type, "text_config")
-    if section is not None and not section.may_name:
-        kind = section.model_type  # transformers has one class for it, whatever it is called
-    own = wrapper.text if kind in wrapper.text_types else wrapper.texts.get(kind)
+    if section is not None:
+        kind = section.read_type(kind)
+    own = wrapper.text if kind in wrapper.text_types else None
     if own is None and wrapper.any_text and isinstance(kind, str):
         own = class_of_type(kind)
     if own is None:

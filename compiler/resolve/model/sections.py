@@ -1,10 +1,10 @@
-"""The configs inside a `config.json`, such as `text_config`, each with the type that it is read as."""
+"""The configs inside a `config.json`, such as `text_config`, and the types they are read as."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ftc.compiler.knowledge.config_types import Section, find_section, is_type
+from ftc.compiler.knowledge.config_types import Section, find_section
 from ftc.compiler.resolve import explanations
 from ftc.spec.finding import Finding
 from ftc.spec.quote import quote
@@ -47,8 +47,7 @@ def list_parts(data: Mapping[str, Any], *, flat: bool = False) -> Iterator[Part]
         part = waiting.pop(0)
         yield part
         for key, section, inside in part.sections():
-            named = inside.get(_TYPE, section.model_type) if section.may_name else None
-            kind = named if isinstance(named, str) else section.model_type
+            kind = section.read_type(inside.get(_TYPE)) or ""
             waiting.append(Part(model_type=kind, data=inside, prefix=f"{part.prefix}{key}."))
 
 
@@ -66,8 +65,7 @@ def find_section_fault(part: Part, name: str) -> Finding | None:
                 key=where,
                 known=section.model_type,
             )
-        known = isinstance(named, str) and is_type(named)
-        if _TYPE in inside and section.must_be_known and not known:
+        if section.read_type(named) is None:
             return explanations.BROKEN_CONFIG.finding(
                 message="section_type",
                 help="section_type",

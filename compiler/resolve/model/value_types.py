@@ -1,7 +1,7 @@
 """Finds values in `config.json` that have a type which transformers does not accept."""
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 from ftc.compiler.knowledge.config_types import KINDS, find_refused, kind_of
 from ftc.compiler.resolve import explanations

@@ -1,5 +1,6 @@
 """Which values of a config's keys transformers refuses is what its own classes refuse."""
 
+import ast
 import importlib
 import inspect
 import json
@@ -114,13 +115,31 @@ def describe(refused: Mapping[str, str], common: Mapping[str, str], config: Any)
     }
     if sections:
         named = sorted(key for key, (*_, is_open) in sections.items() if is_open)
+        known = [key for key in named if not takes(config, key, {"model_type": "no_such"})]
         entry["sections"] = {key: kind for key, (_, kind, _) in sorted(sections.items())}
         entry["named"] = {
             "may": named,
-            "known": [key for key in named if not takes(config, key, {"model_type": "no_such"})],
+            "known": known,
             "must": [key for key in named if not takes(config, key, {})],
         }
+        entry |= {"renamed": names} if (names := rename(config, known)) else {}
     return entry
+
+
+def rename(config: Any, sections: Iterable[str]) -> dict[str, str]:
+    """Return types that only this class knows and replaces by others: names in its own source."""
+    mapping = importlib.import_module("transformers").CONFIG_MAPPING
+    tree = ast.parse(Path(inspect.getfile(config)).read_text(encoding="utf-8"))
+    texts = {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)}
+    names = sorted(t for t in texts if isinstance(t, str) and t.isidentifier())
+    found = {}
+    for key in sections:
+        for name in (name for name in names if name not in mapping):
+            try:
+                found[name] = str(getattr(config(**{key: {"model_type": name}}), key).model_type)
+            except Exception:  # noqa: BLE001, S112 - each class has its own
+                continue
+    return found
 
 
 def takes(config: Any, key: str, section: Mapping[str, str]) -> bool:

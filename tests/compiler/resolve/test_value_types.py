@@ -117,7 +117,7 @@ def test_a_section_is_read_as_the_config_is(tmp_path: Path, case: str) -> None:
 
 
 def test_the_flat_keys_of_a_language_model(tmp_path: Path) -> None:
-    """transformers moves them into a section, whose class refuses them."""
+    """Transformers moves them into a section, whose class refuses them."""
     flat = {**QWEN, **QWEN["text_config"], "model_type": "qwen2_vl", "rms_norm_eps": "1e-6"}
     del flat["text_config"]
     (tmp_path / "config.json").write_text(json.dumps(flat))
