@@ -40,8 +40,8 @@ class Wrapper:
     it. `text` is the class whose tensors the language model has, `prefix` the path of its layers'
     parent in the loaded model, and `text_types` the model types of its `text_config`, whose
     missing keys are the `defaults` where those are not the ones of the text model. With `any_text`
-    it may contain every type that ftc knows, each with its own class. `flat`: repositories have the keys of the
-    language model beside `vision_config`, without a `text_config`.
+    it may contain every type that ftc knows, each with its own class. `flat`: repositories have the
+    keys of the language model beside `vision_config`, without a `text_config`.
     """
 
     architecture: str
@@ -102,9 +102,11 @@ def text_config(config: Mapping[str, Any], wrapper: Wrapper) -> dict[str, Any] |
         own = class_of_type(kind)
     if own is None:
         return None
-    for key in ("tie_word_embeddings", "dtype", "torch_dtype"):
-        if key in config:
-            text.setdefault(key, config[key])
+    if "tie_word_embeddings" in config:
+        text.setdefault("tie_word_embeddings", config["tie_word_embeddings"])
+    dtype = config.get("dtype") or config.get("torch_dtype")
+    if dtype is not None:  # that of the whole counts, under any of its names
+        text = {**text, "dtype": dtype}
     for key in ("quantization_config", "compression_config"):
         if key in config:
             text[key] = config[key]

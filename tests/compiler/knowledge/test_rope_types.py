@@ -49,7 +49,7 @@ def test_the_table_is_the_real_code(*, update_golden: bool) -> None:
         if is_common(config, transformers.PreTrainedConfig, source):
             models.append(kind)
     real = {
-        "source": "transformers 5.23.0, modeling_rope_utils.py and the configs of config_types.json",
+        "source": "transformers 5.23.0, modeling_rope_utils.py and what config_types.json has",
         "types": {
             kind: needed_by(transformers.LlamaConfig, kind)
             for kind in sorted({"default", *real_rope.ROPE_INIT_FUNCTIONS} - {"axial"})
