@@ -75,6 +75,7 @@ _NEEDED: Final[Mapping[str, Mapping[str, Any]]] = {
         "indexer_head_dim": 256,
         "indexer_budget": 512,
         "indexer_compress_ratio": 4,
+        "rope_parameters": {**_MROPE, "mrope_section": [11, 11, 10], "partial_rotary_factor": 0.25},
     },
     "step3p7": {
         "sliding_window": 512,

@@ -10,7 +10,7 @@ from ftc.spec.finding import Finding
 
 #: Warnings that come and go with what is within reach: the Hub, the machine, earlier rehearsals.
 _OF_THE_WORLD: Final = frozenset(
-    {"FTC123", "FTC133", "FTC220", "FTC323", "FTC324", "FTC424", "FTC690", "FTC691"}
+    {"FTC123", "FTC133", "FTC220", "FTC323", "FTC324", "FTC424", "FTC691"}
 )
 
 

@@ -1,12 +1,13 @@
-"""The kinds of values that the configs of transformers refuse, for each key of each class."""
+"""The kinds of values that the configs of transformers refuse, and the sections they have."""
 
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from typing import Any, Final
 
-__all__ = ["KINDS", "find_refused", "kind_of"]
+__all__ = ["KINDS", "Section", "find_refused", "find_section", "kind_of"]
 
 #: The letter of each kind of a JSON value: whole and other numbers, truth values, texts, lists,
 #: objects and null.
@@ -19,6 +20,30 @@ KINDS: Final[Mapping[type, str]] = {
     dict: "d",
     type(None): "n",
 }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Section:
+    """A config inside another one, such as `text_config`.
+
+    `model_type` is its type if it names none. `may_name`: a type that it names takes its place;
+    `must_name`: it has to name one; `must_be_known`: transformers refuses types it does not know.
+    `renamed` are the types that only the outer class knows, each with the one it is read as.
+    """
+
+    model_type: str
+    renamed: Mapping[str, str]
+    may_name: bool
+    must_name: bool
+    must_be_known: bool
+
+    def read_type(self, named: object) -> str | None:
+        """Return the type that a section is read as; None for one that transformers refuses."""
+        if named is None or not self.may_name:
+            return self.model_type
+        name = named if isinstance(named, str) else ""
+        name = self.renamed.get(name, name)
+        return name if name in _types() or not self.must_be_known else None
 
 
 def kind_of(value: object) -> str:
@@ -34,6 +59,27 @@ def find_refused(model_type: str, key: str) -> str:
         return ""
     refused: str = model["other"].get(key, table["common"][key])
     return refused
+
+
+def find_section(model_type: str, key: str) -> Section | None:
+    """Return what a class reads under a key as a config of its own; None for all other keys."""
+    model = _table()["models"].get(model_type, {})
+    kind = model.get("sections", {}).get(key)
+    if kind is None:
+        return None
+    named = model["named"]
+    return Section(
+        model_type=kind,
+        renamed=model.get("renamed", {}),
+        may_name=key in named["may"],
+        must_name=key in named["must"],
+        must_be_known=key in named["known"],
+    )
+
+
+@cache
+def _types() -> frozenset[str]:
+    return frozenset(_table()["types"])
 
 
 @cache

@@ -13,6 +13,7 @@ __all__ = [
     "check_text",
     "find_converter",
     "hides_rotation",
+    "layer_pattern",
     "pre_tokenizer_name",
     "wanted_keys",
 ]
@@ -79,6 +80,16 @@ def hides_rotation(architecture: str) -> bool:
     `export.py` writes it, from `rope_parameters`, where the converter looks by itself.
     """
     return architecture == "GPTNeoXForCausalLM"
+
+
+def layer_pattern(architecture: str) -> str | None:
+    """Return the key in which the converter reads the kinds of layers, if transformers changes it.
+
+    transformers reads it into a list with other names, of which the converter knows some, and adds
+    `num_experts_per_tok`, by which the converter takes a dense model for one with experts. It has
+    to read config.json by itself, with the key as it was published.
+    """
+    return "hybrid_override_pattern" if architecture == "NemotronHForCausalLM" else None
 
 
 def expects_drafts(architecture: str) -> bool:

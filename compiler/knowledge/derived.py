@@ -3,7 +3,8 @@
 `.ci/architectures.py` writes the table, `derived_architectures.json`. An entry has a line per
 tensor: its name within a layer, its sides as sums of products of config keys, and on what it
 depends: a kind of layer (`mixer=`, `mlp=`), a key that is set, one that is not (`!key`), or one
-that the config says itself (`?key`), where another size takes its place otherwise.
+that the config says itself (`?key`), where another size takes its place otherwise. A value that
+an entry requires may be that of another key (`=key`).
 """
 
 import json
@@ -232,7 +233,9 @@ def read_entry(name: str, entry: Entry, config: Mapping[str, object]) -> Shape |
     """Return the shape of a model of this class; None where the entry does not describe it."""
     read = _Config(entry, config)
     for key, allowed in entry["requires"].items():
-        if read.value(key) not in allowed:
+        value = _single(read.value(key))
+        others = (read.value(str(name)[1:]) for name in allowed if str(name).startswith("="))
+        if value not in (*allowed, *others):
             return None
     kinds = _kinds(read)
     outside = _tensors(read, entry["model"], "", "")

@@ -2,7 +2,8 @@
 
 How kinds alternate is in the configuration code of transformers, not in the tensors. The forms here
 are those that the classes of the table use; a form that finds none of its keys leaves the choice to
-the next one, as does one whose `if` is not set. A kind with other tensors than the rest of its name
+the next one, as does one whose `if` is not set, or whose `if_many` is
+not above one. A kind with other tensors than the rest of its name
 has a word after a plus sign: `dense+shared`.
 """
 
@@ -27,6 +28,8 @@ def read_kinds(forms: Sequence[Form], read: Read, layers: int) -> tuple[str, ...
     """Return the kind of each layer by the first form whose keys are there; None if none fits."""
     for form in forms:
         if "if" in form and not read(form["if"]):
+            continue
+        if "if_many" in form and _integer(read, form["if_many"]) in (0, 1):
             continue
         kinds = _FORMS[form["form"]](form, read, layers)
         if kinds is not None:

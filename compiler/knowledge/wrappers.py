@@ -6,12 +6,13 @@ the classes of the pinned transformers.
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from typing import Any, Final, Literal
 
 from ftc.compiler.knowledge.architecture import class_of_type, is_convertible, is_respelt
+from ftc.compiler.knowledge.config_types import find_section
 
 __all__ = [
     "TEXT_CLASS_KEY",
@@ -38,10 +39,9 @@ class Wrapper:
     alone, and drops the tower's weights; `image-text` if only `AutoModelForImageTextToText` loads
     it. `text` is the class whose tensors the language model has, `prefix` the path of its layers'
     parent in the loaded model, and `text_types` the model types of its `text_config`, whose
-    missing keys are the `defaults` where those are not the ones of the text model. `texts` are the
-    classes of further model types that it may contain; with `any_text` it may contain every type
-    that ftc knows, each with its own class. `flat`: repositories have the keys of the
-    language model beside `vision_config`, without a `text_config`.
+    missing keys are the `defaults` where those are not the ones of the text model. With `any_text`
+    it may contain every type that ftc knows, each with its own class. `flat`: repositories have the
+    keys of the language model beside `vision_config`, without a `text_config`.
     """
 
     architecture: str
@@ -51,7 +51,6 @@ class Wrapper:
     prefix: str
     text_types: tuple[str, ...]
     defaults: Mapping[str, int | bool]
-    texts: Mapping[str, str] = field(default_factory=dict)
     any_text: bool = False
     flat: bool = False
 
@@ -95,14 +94,19 @@ def text_config(config: Mapping[str, Any], wrapper: Wrapper) -> dict[str, Any] |
     """Return the language model's config as one of its own class; None for another text model."""
     text = _inside(config)
     kind = text.get("model_type", wrapper.text_types[0])
-    own = wrapper.text if kind in wrapper.text_types else wrapper.texts.get(kind)
+    section = find_section(wrapper.model_type, "text_config")
+    if section is not None:
+        kind = section.read_type(kind)
+    own = wrapper.text if kind in wrapper.text_types else None
     if own is None and wrapper.any_text and isinstance(kind, str):
         own = class_of_type(kind)
     if own is None:
         return None
-    for key in ("tie_word_embeddings", "dtype", "torch_dtype"):
-        if key in config:
-            text.setdefault(key, config[key])
+    if "tie_word_embeddings" in config:
+        text.setdefault("tie_word_embeddings", config["tie_word_embeddings"])
+    dtype = config.get("dtype") or config.get("torch_dtype")
+    if dtype is not None:  # that of the whole counts, under any of its names
+        text = {**text, "dtype": dtype}
     for key in ("quantization_config", "compression_config"):
         if key in config:
             text[key] = config[key]

@@ -15,6 +15,7 @@ _DEPTH: Final = re.compile(r"depth|(num_)?(encoder_|hidden_)?layers")
 _HEAD_COUNT: Final = re.compile(r".*num_(attention_|key_value_)?heads|encoder_attention_heads")
 _WIDTH: Final = re.compile(r"hidden_size|embed_dim|d_model")
 _FEED: Final = re.compile(r".*intermediate_size|.*ffn_dim")
+_INPUT: Final = re.compile(r".*in(put)?_(dim|size)")
 _NUMBERED: Final = re.compile(r".*(indexes|indices|idxs)")
 #: Keys with the layers of a tower whose outputs are concatenated.
 _READ: Final = re.compile(r".*feature_layers?")
@@ -78,7 +79,9 @@ def _shrink_tower(tower: Mapping[str, Any], wide: object, narrow: object) -> dic
             small[key] = value // heads * min(heads, _HEADS)
         elif _FEED.fullmatch(key):
             small[key] = min(value, _INNER)
-    return small
+    own = tower.get("hidden_size")
+    entered = [key for key, value in tower.items() if value == own and _INPUT.fullmatch(key)]
+    return small | {key: small["hidden_size"] for key in entered if own is not None}
 
 
 def _is_own(key: str, tower: Mapping[str, Any]) -> bool:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from ftc.compiler.knowledge.converter import expects_drafts, hides_rotation
+from ftc.compiler.knowledge.converter import expects_drafts, hides_rotation, layer_pattern
 from ftc.compiler.knowledge.gguf_types import wants_matrix
 from ftc.compiler.knowledge.objectives import OBJECTIVES, compares_texts, gives_relevance
 from ftc.compiler.knowledge.ollama_templates import find_ollama_family
@@ -84,6 +84,7 @@ def _model_uses(source: BundleSource) -> dict[str, bool]:
         "unwritten_bos": converted and _leaves_out_bos(facts.tokenizer),
         "hidden_rotation": converted and hides_rotation(facts.model.architecture),
         "drafted": expects_drafts(facts.model.architecture),
+        "published_config": layer_pattern(facts.model.architecture) is not None,
         "plain_model": is_plain(facts.model),
         "wrapped": wrapper is not None and wrapper.loads == "image-text",
         "frozen_tower": spec.method.type == "full" and keeps_tower(source),

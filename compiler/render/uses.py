@@ -37,6 +37,7 @@ class Uses:
     unwritten_bos: bool
     hidden_rotation: bool
     drafted: bool
+    published_config: bool
     plain_model: bool
     wrapped: bool
     frozen_tower: bool

@@ -13,7 +13,6 @@ from benchmarks.families import read_cases, run_case
 from benchmarks.rehearsals import Family
 from ftc.compiler.knowledge.rehearsed import find_rehearsed
 from ftc.compiler.rehearse.rehearsal import MOST_DIVERGENCE
-from tests.compiler.rehearse.test_derived_miniature import shape_of
 
 pytestmark = pytest.mark.prove_all
 
@@ -28,7 +27,7 @@ def imported() -> None:
 @pytest.mark.parametrize("family", read_cases(), ids=lambda family: family.name)
 def test_a_family_ends_as_the_table_says(family: Family, sdist: Path) -> None:
     """It goes the whole way, and its F16 file says what transformers says; or it stops as told."""
-    known = find_rehearsed(family.config["architectures"][0], shape_of(family.config))
+    known = find_rehearsed(family.config["architectures"][0])
     assert known is not None
 
     found = run_case(family, sdist)

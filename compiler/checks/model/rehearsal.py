@@ -10,12 +10,12 @@ from ftc.compiler.knowledge.objectives import compares_texts
 from ftc.compiler.knowledge.rehearsed import find_rehearsed
 
 
-@rule("FTC690", "family-stopped-in-rehearsal", "warning", reads=("model",), fix_safety="unsafe")
+@rule("FTC690", "family-stopped-in-rehearsal", "error", reads=("model",), fix_safety="unsafe")
 def family_stopped_in_rehearsal(case: Case) -> Iterator[Problem]:
     """What it is: A small model of this architecture did not complete a rehearsal to a GGUF file.
 
     Why it matters: The scripts and the pinned libraries are the same in the real run, which would
-    train and then stop at the same stage.
+    train and then stop at the same stage. Without a GGUF file the run ends with a merged model.
 
     Example: {"model": "org/a-family-that-stops", "export": ["Q4_K_M"]}
 
@@ -23,12 +23,14 @@ def family_stopped_in_rehearsal(case: Case) -> Iterator[Problem]:
     """
     model = case.model
     names = [name for name in (model.wrapper, model.architecture) if name is not None]
-    seen = {name: find_rehearsed(name, model.shape) for name in names}
+    seen = {name: find_rehearsed(name) for name in names}
     name = next((n for n, known in seen.items() if known and known.stage), names[-1])
     known = seen[name]
     writes = not compares_texts(case.spec.objective.type)
-    if case.model.wrapper is not None and not is_convertible(case.model.converted):
+    if model.wrapper is not None and not is_convertible(model.converted):
         return  # FTC620 says so
+    if model.wrapper is not None and known is not None and not known.is_trained:
+        return  # FTC174 says so
     if writes and case.spec.export.types and known is not None and known.stage is not None:
         yield problem(
             "/export/types",

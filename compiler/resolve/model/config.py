@@ -14,6 +14,7 @@ from ftc.compiler.knowledge.objectives import Head
 from ftc.compiler.knowledge.wrappers import Wrapper, find_wrapper, text_config, wrapper_named
 from ftc.compiler.resolve import explanations
 from ftc.compiler.resolve.model.rope import find_rope_fault
+from ftc.compiler.resolve.model.sections import find_section_fault, list_parts
 from ftc.compiler.resolve.model.similar import find_converted, list_alike
 from ftc.compiler.resolve.model.value_types import find_type_fault
 from ftc.spec.finding import Finding
@@ -117,6 +118,8 @@ def _read_config(folder: Path, name: str, head: Head) -> Config | Finding:
     inside = None if wrapper is None else text_config(data, wrapper)
     if wrapper is not None and (fault := _misnamed(data, wrapper, name)) is not None:
         return fault
+    if wrapper is not None and (fault := _find_fault(data, name, flat=wrapper.flat)) is not None:
+        return fault
     if wrapper is None or inside is None:
         return _plain(data, sha256, name, head=head)
     config = _config(inside, sha256, name)
@@ -198,8 +201,7 @@ def _config(
     if type(rows) is not int or rows <= 0:
         return _broken(name, "no_vocab_size")
     custom = isinstance(data.get("auto_map"), dict) and not _is_built_in(shape, model_type)
-    fault = None if custom else find_type_fault(data, name) or find_rope_fault(data, name)
-    if fault is not None:
+    if not custom and (fault := _find_fault(data, name)) is not None:
         return fault
     return Config(
         data=data,
@@ -213,6 +215,16 @@ def _config(
         quantized=read_quantization(data) or read_quantization(text),
         custom_code=custom,
     )
+
+
+def _find_fault(data: Mapping[str, Any], name: str, *, flat: bool = False) -> Finding | None:
+    """Return the first fault of the config, or of one inside it, that stops transformers."""
+    for part in list_parts(data, flat=flat):
+        fault = find_type_fault(part, name) or find_section_fault(part, name)
+        fault = fault or find_rope_fault(part, name)
+        if fault is not None:
+            return fault
+    return None
 
 
 def _find_empty(data: Mapping[str, Any]) -> str | None:

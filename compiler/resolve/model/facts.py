@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from ftc.compiler.knowledge.architecture import Shape
-from ftc.compiler.knowledge.converter import wanted_keys
+from ftc.compiler.knowledge.converter import layer_pattern, wanted_keys
 from ftc.compiler.knowledge.models import Model, find_model, shape_for
 from ftc.compiler.knowledge.objectives import OBJECTIVES, Head
 from ftc.compiler.knowledge.wrappers import TEXT_CLASS_KEY, lacks_text_class
@@ -233,7 +233,11 @@ def _is_gated(found: ModelFolder, entry: Model | None) -> bool | None:
 
 def _unwritten(config: Config) -> tuple[str, ...]:
     """Return the keys that the converter reads and config.json lacks."""
-    missing = [key for key in wanted_keys(config.architecture) if key not in config.data]
+    wanted = wanted_keys(config.architecture)
+    kinds = () if config.shape is None else config.shape.kinds
+    if any(kind.mlp == "dense" for kind in kinds) and (key := layer_pattern(config.architecture)):
+        wanted = (*wanted, key)
+    missing = [key for key in wanted if key not in config.data]
     wrapper, text = config.wrapper, config.architecture
     if wrapper is not None and lacks_text_class(config.whole, wrapper, text):
         missing.append(TEXT_CLASS_KEY)

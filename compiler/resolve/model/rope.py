@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from ftc.compiler.knowledge.rope_types import reads_rope, rope_types
 from ftc.compiler.resolve import explanations
+from ftc.compiler.resolve.model.sections import Part
 from ftc.compiler.resolve.model.value_types import value_fault
 from ftc.spec.finding import Finding
 from ftc.spec.message import Message
@@ -19,22 +20,24 @@ _NUMBERS: Final = (
 )
 
 
-def find_rope_fault(data: Mapping[str, Any], name: str) -> Finding | None:
+def find_rope_fault(config: Part, name: str) -> Finding | None:
     """Return why transformers cannot compute the positions of a model with this config."""
-    if not reads_rope(str(data.get("model_type"))):
+    if not reads_rope(config.model_type):
         return None
+    data, prefix = config.data, config.prefix
     section = next((key for key in _SECTIONS if data.get(key)), None)
     said = {} if section is None else data[section]
     if not isinstance(said, dict):
-        return value_fault(name, str(section), said, Message("phrase.object"))
-    for where, part in _parts(str(section), said, data.get("layer_types")):
+        return value_fault(name, f"{prefix}{section}", said, Message("phrase.object"))
+    for where, part in _parts(f"{prefix}{section}", said, data.get("layer_types")):
         if not isinstance(part, dict):
             return value_fault(name, where, part, Message("phrase.object"))
         if (fault := _find_fault(name, where, part)) is not None:
             return fault
     theta = data.get("rope_theta", 0)
-    needed = theta is not None and not _is_number(theta)
-    return value_fault(name, "rope_theta", theta, Message("phrase.number")) if needed else None
+    if theta is None or _is_number(theta):
+        return None
+    return value_fault(name, f"{prefix}rope_theta", theta, Message("phrase.number"))
 
 
 def _parts(section: str, said: Mapping[str, Any], layers: object) -> Iterator[tuple[str, Any]]:

@@ -1,10 +1,11 @@
 """Finds values in `config.json` that have a type which transformers does not accept."""
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 from ftc.compiler.knowledge.config_types import KINDS, find_refused, kind_of
 from ftc.compiler.resolve import explanations
+from ftc.compiler.resolve.model.sections import Part
 from ftc.spec.finding import Finding
 from ftc.spec.message import Message
 from ftc.spec.quote import quote
@@ -22,18 +23,15 @@ _NAMES: Final[Mapping[str, Message | str]] = {
 _BOTH: Final = "if"  # whole numbers and others
 
 
-def find_type_fault(data: Mapping[str, Any], name: str) -> Finding | None:
+def find_type_fault(part: Part, name: str) -> Finding | None:
     """Return a finding for the first value of a type that transformers does not accept, or None.
 
     Nothing is reported for classes outside the table, such as those with their own code.
     """
-    model_type = data.get("model_type")
-    if not isinstance(model_type, str):
-        return None
-    for key, value in data.items():
-        refused = find_refused(model_type, key)
+    for key, value in part.data.items():
+        refused = find_refused(part.model_type, key)
         if kind_of(value) in refused:
-            return value_fault(name, key, value, _say_accepted(refused))
+            return value_fault(name, part.prefix + key, value, _say_accepted(refused))
     return None
 
 

@@ -1,9 +1,12 @@
 """Which values of a config's keys transformers refuses is what its own classes refuse."""
 
+import ast
+import importlib
 import inspect
 import json
 import warnings
 from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -22,6 +25,9 @@ VALUES: Final[dict[str, tuple[Any, ...]]] = {
     "d": ({}, {"a": 1}, {"a": "b"}),
     "n": (None,),
 }
+
+#: Words of an annotation that takes some values of a kind: which ones depends on what they hold.
+HOLDERS: Final = {"l": ("list", "tuple"), "d": ("dict",)}
 
 
 def refuses(config: Any, key: str, value: object) -> bool:
@@ -45,7 +51,10 @@ def refused_by(config: Any) -> dict[str, str]:
         if "Literal" in notes[key]:
             continue  # the words decide, not the type
         refused = "".join(
-            kind for kind, some in VALUES.items() if all(refuses(config, key, one) for one in some)
+            kind
+            for kind, some in VALUES.items()
+            if not any(word in notes[key] for word in HOLDERS.get(kind, ()))
+            and all(refuses(config, key, one) for one in some)
         )
         if refused and refused != "".join(VALUES):
             found[key] = refused
@@ -56,34 +65,117 @@ def _notes(part: Any) -> dict[str, Any]:
     return dict(vars(part).get("__annotations__", {}))
 
 
+def sections_of(config: Any) -> dict[str, tuple[Any, str, bool]]:
+    """Return each section's class, its model type, and whether the section names another itself."""
+    mapping = importlib.import_module("transformers").CONFIG_MAPPING
+    specs = getattr(config, "sub_configs_defaults", None) or {}
+    found = {}
+    for key, spec in specs.items():
+        is_open = spec.config_class.__name__ == "AutoConfig"
+        found[key] = (
+            mapping[spec.model_type] if is_open else spec.config_class,
+            str(spec.model_type),
+            is_open,
+        )
+    return found
+
+
+def reach(types: Iterable[str]) -> dict[str, Any]:
+    """Return the classes of these model types and of all their sections, by their types."""
+    mapping = importlib.import_module("transformers").CONFIG_MAPPING
+    waiting = [(kind, mapping[kind]) for kind in types]
+    found: dict[str, Any] = {}
+    while waiting:
+        kind, config = waiting.pop()
+        if kind in found:
+            assert found[kind] is config, f"two classes of the type {kind}"
+            continue
+        found[kind] = config
+        waiting += [(name, section) for section, name, _ in sections_of(config).values()]
+    return dict(sorted(found.items()))
+
+
+def list_types() -> list[str]:
+    """Return the model types of all causal classes, multimodal classes and encoders."""
+    causal = json.loads(TABLE.with_name("causal_types.json").read_text(encoding="utf-8"))["types"]
+    others = [
+        entry["model_type"]
+        for name in ("wrappers.json", "encoders.json")
+        for entry in json.loads(TABLE.with_name(name).read_text(encoding="utf-8")).values()
+    ]
+    return sorted({*causal, *others})
+
+
+def describe(refused: Mapping[str, str], common: Mapping[str, str], config: Any) -> dict[str, Any]:
+    """Return the entry of a class: its keys, what is not common of them, and its sections."""
+    sections = sections_of(config)
+    entry: dict[str, Any] = {
+        "keys": sorted(refused),
+        "other": {key: said for key, said in refused.items() if said != common[key]},
+    }
+    if sections:
+        named = sorted(key for key, (*_, is_open) in sections.items() if is_open)
+        known = [key for key in named if not takes(config, key, {"model_type": "no_such"})]
+        entry["sections"] = {key: kind for key, (_, kind, _) in sorted(sections.items())}
+        entry["named"] = {
+            "may": named,
+            "known": known,
+            "must": [key for key in named if not takes(config, key, {})],
+        }
+        entry |= {"renamed": names} if (names := rename(config, known)) else {}
+    return entry
+
+
+def rename(config: Any, sections: Iterable[str]) -> dict[str, str]:
+    """Return types that only this class knows and replaces by others: names in its own source."""
+    mapping = importlib.import_module("transformers").CONFIG_MAPPING
+    tree = ast.parse(Path(inspect.getfile(config)).read_text(encoding="utf-8"))
+    texts = {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)}
+    names = sorted(t for t in texts if isinstance(t, str) and t.isidentifier())
+    found = {}
+    for key in sections:
+        for name in (name for name in names if name not in mapping):
+            try:
+                found[name] = str(getattr(config(**{key: {"model_type": name}}), key).model_type)
+            except Exception:  # noqa: BLE001, S112 - each class has its own
+                continue
+    return found
+
+
+def takes(config: Any, key: str, section: Mapping[str, str]) -> bool:
+    """Return whether a class builds from a section, or complains of something else than its type.
+
+    The error is one of the class's own, without a type in common with those of other classes.
+    """
+    try:
+        config(**{key: dict(section)})
+    except Exception as error:  # noqa: BLE001 - each class has its own
+        return not ("no_such" in str(error) or "model_type" in str(error))
+    return True
+
+
 @pytest.mark.prove_all
 @pytest.mark.filterwarnings("ignore")
 def test_the_table_is_the_real_code(*, update_golden: bool) -> None:
-    """Every causal class; what most classes refuse of a key is written once."""
-    auto = pytest.importorskip("transformers.models.auto")
-    causal = json.loads(TABLE.with_name("causal_types.json").read_text(encoding="utf-8"))["types"]
+    """Every class of models, and of their sections; what most refuse of a key is written once."""
+    pytest.importorskip("transformers")
+    mapping = importlib.import_module("transformers").CONFIG_MAPPING
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        real = {
-            kind: refused_by(auto.configuration_auto.CONFIG_MAPPING[kind])
-            for kind in sorted(causal)
-        }
+        classes = reach(list_types())
+        real = {kind: refused_by(config) for kind, config in classes.items()}
     counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for keys in real.values():
         for key, refused in keys.items():
             counts[key][refused] += 1
     common = {key: said.most_common(1)[0][0] for key, said in sorted(counts.items())}
     written = {
-        "source": "the configs of the causal classes of transformers 5.23.0",
+        "source": "the configs of transformers 5.23.0: causal and multimodal classes, encoders,"
+        " and their sections",
         "kinds": "i whole number, f other number, b truth value, s text, l list, d object, n null",
+        "types": sorted(mapping),
         "common": common,
-        "models": {
-            kind: {
-                "keys": sorted(keys),
-                "other": {key: said for key, said in keys.items() if said != common[key]},
-            }
-            for kind, keys in real.items()
-        },
+        "models": {kind: describe(real[kind], common, classes[kind]) for kind in real},
     }
     if update_golden:
         TABLE.write_text(json.dumps(written, separators=(",", ":")) + "\n", encoding="utf-8")

@@ -129,11 +129,37 @@ LFM2 = {
     "block_ffn_dim_multiplier": 1.0,
     "vocab_size": 65536,
 }
+ONE_EXPERT = {
+    "architectures": ["JambaForCausalLM"],
+    "hidden_size": 2560,
+    "intermediate_size": 8960,
+    "num_hidden_layers": 28,
+    "num_attention_heads": 20,
+    "num_key_value_heads": 1,
+    "num_experts": 1,
+    "mamba_dt_rank": 160,
+    "tie_word_embeddings": True,
+    "vocab_size": 65536,
+}
+FALCON_MAMBA = {
+    "architectures": ["FalconMambaForCausalLM"],
+    "hidden_size": 4096,
+    "intermediate_size": 8192,
+    "expand": 16,
+    "num_hidden_layers": 64,
+    "time_step_rank": 256,
+    "tie_word_embeddings": False,
+    "vocab_size": 65024,
+}
+LAGUNA = {"architectures": ["LagunaForCausalLM"], "num_attention_heads_per_layer": [48] * 40}
 
 
 @pytest.mark.parametrize(
     ("config", "billions"),
     [
+        (ONE_EXPERT, 3.16700896),
+        (FALCON_MAMBA, 7.272665088),
+        (LAGUNA, 33.189975808),
         (JAMBA, 51.570323328),
         (NEMOTRON, 8.100852736),
         (LFM2, 1.170340608),
@@ -149,7 +175,7 @@ LFM2 = {
     ],
 )
 def test_published_sizes(config: dict[str, Any], billions: float) -> None:
-    """The sizes of DeepSeek-V3, Qwen3-Next 80B, Jamba Mini, Nemotron-H 8B and LFM2 1.2B."""
+    """As transformers counts them, which the names of DeepSeek-V3 and of others say too."""
     assert shape_of(config).parameters == round(billions * 1e9)
 
 
@@ -212,6 +238,7 @@ def test_modules_that_kernels_read_past() -> None:
         {"architectures": ["NemotronHForCausalLM"], "hybrid_override_pattern": "M?"},
         {"architectures": ["Qwen3_5ForCausalLM"], "layer_types": ["full_attention"]},
         {"architectures": ["Gemma3nForCausalLM"], "altup_num_inputs": 2},
+        LAGUNA | {"num_attention_heads_per_layer": [48, 64] * 20},
     ],
 )
 def test_a_variant_outside_the_table_is_none(config: dict[str, Any]) -> None:
@@ -230,6 +257,28 @@ def test_a_real_class(name: str) -> None:
 def test_real_classes(name: str, number: int) -> None:
     """All five configurations of each class, built on the meta device."""
     compare(CASES[name][number])
+
+
+@pytest.mark.prove_all
+@pytest.mark.parametrize("name", sorted(derived_table()))
+def test_what_transformers_writes(name: str) -> None:
+    """A config with all keys, those among them that a class computes, counts the same."""
+    torch = pytest.importorskip("torch")
+    transformers = pytest.importorskip("transformers")
+    transformers.logging.set_verbosity_error()
+    kind = derived_table()[name]["model_type"]
+    with warnings.catch_warnings(), torch.device("meta"):
+        warnings.simplefilter("ignore")
+        try:
+            settings = transformers.AutoConfig.for_model(kind)
+            model = transformers.AutoModelForCausalLM.from_config(settings)
+        except Exception as error:  # noqa: BLE001 - each class has its own
+            pytest.skip(f"it has no default: {str(error)[:60]}")
+    if type(model).__name__ != name:
+        pytest.skip("its language model has no class of its own: see test_wrappers.py")
+    written = json.loads(settings.to_json_string(use_diff=False))
+    counted = sum(tensor.numel() for tensor in model.parameters())
+    assert shape_of({**written, "architectures": [name]}).parameters == counted
 
 
 def compare(row: dict[str, Any]) -> None:

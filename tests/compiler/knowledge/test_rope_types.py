@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from ftc.compiler.knowledge.rope_types import reads_rope, rope_types
+from tests.compiler.knowledge.test_config_types import list_types, reach
 
 TABLE = Path(__file__).parents[3] / "compiler" / "knowledge" / "rope_types.json"
 METHODS = ("validate_rope", "convert_rope_params_to_dict", "standardize_rope_params")
@@ -32,25 +33,23 @@ def is_common(config: Any, common: Any, source: str) -> bool:
     has_rope = "rope_parameters" in {
         f for c in config.__mro__ for f in vars(c).get("__annotations__", {})
     }
-    return has_rope and not own and "ROPE_INIT_FUNCTIONS[" in source
+    is_usual = getattr(config, "default_rope_type", "default") == "default"
+    return has_rope and is_usual and not own and "ROPE_INIT_FUNCTIONS[" in source
 
 
 @pytest.mark.prove_all
 def test_the_table_is_the_real_code(*, update_golden: bool) -> None:
-    """Every type of position, and every causal class without rules of its own."""
-    auto = pytest.importorskip("transformers.models.auto")
+    """Every type of position, and every class without rules of its own."""
     real_rope = pytest.importorskip("transformers.modeling_rope_utils")
     transformers = pytest.importorskip("transformers")
-    causal = json.loads(TABLE.with_name("causal_types.json").read_text(encoding="utf-8"))["types"]
     models = []
-    for kind in causal:
-        config = auto.configuration_auto.CONFIG_MAPPING[kind]
+    for kind, config in reach(list_types()).items():
         folder = Path(inspect.getfile(config)).parent
         source = "".join(path.read_text(encoding="utf-8") for path in folder.glob("modeling_*.py"))
         if is_common(config, transformers.PreTrainedConfig, source):
             models.append(kind)
     real = {
-        "source": "transformers 5.23.0, modeling_rope_utils.py and the configs of causal classes",
+        "source": "transformers 5.23.0, modeling_rope_utils.py and what config_types.json has",
         "types": {
             kind: needed_by(transformers.LlamaConfig, kind)
             for kind in sorted({"default", *real_rope.ROPE_INIT_FUNCTIONS} - {"axial"})

@@ -8,6 +8,8 @@ import pytest
 
 from ftc.compiler.resolve.model.config import Config, read_config
 from ftc.compiler.resolve.model.rope import find_rope_fault
+from ftc.compiler.resolve.model.sections import list_parts
+from ftc.spec.finding import Finding
 from tests.tiny_models import write_model
 
 LLAMA3 = {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
@@ -50,6 +52,12 @@ SOUND: dict[str, Any] = {
 }
 
 
+def find_fault(data: dict[str, Any]) -> Finding | None:
+    """Return the fault of a config, or of one inside it."""
+    faults = (find_rope_fault(part, "m") for part in list_parts(data))
+    return next((fault for fault in faults if fault is not None), None)
+
+
 def say(folder: Path, key: str, value: Any) -> Path:
     """Write a config with this section into the folder of a model."""
     path = folder / "config.json"
@@ -82,17 +90,25 @@ def test_layers_have_their_own() -> None:
     """Each type of layer is looked at; a type without positions has none."""
     layers = {"model_type": "llama", "layer_types": ["full_attention", "sliding_attention"]}
     sound = {"full_attention": {"rope_type": "default"}, "sliding_attention": None}
-    assert find_rope_fault({**layers, "rope_parameters": sound}, "m") is None
+    assert find_fault({**layers, "rope_parameters": sound}) is None
     broken = {**sound, "sliding_attention": {"rope_type": "yarn"}}
-    found = find_rope_fault({**layers, "rope_parameters": broken}, "m")
+    found = find_fault({**layers, "rope_parameters": broken})
     assert found is not None
     assert "`rope_parameters.sliding_attention`" in found.message
 
 
+def test_a_section_has_its_own() -> None:
+    """The key is named with the section that it is in."""
+    inside = {"model_type": "qwen2", "rope_scaling": {"type": "yarn"}}
+    found = find_fault({"model_type": "llava", "text_config": inside})
+    assert found is not None
+    assert "`text_config.rope_scaling` has the type `yarn`" in found.message
+
+
 def test_other_classes_are_left_alone() -> None:
     """Their own rules may read anything."""
-    assert find_rope_fault({"model_type": "phi3", "rope_scaling": {"type": "su"}}, "m") is None
-    assert find_rope_fault({"model_type": "gpt2", "rope_scaling": "linear"}, "m") is None
+    assert find_fault({"model_type": "phi3", "rope_scaling": {"type": "su"}}) is None
+    assert find_fault({"model_type": "gpt2", "rope_scaling": "linear"}) is None
 
 
 @pytest.mark.prove

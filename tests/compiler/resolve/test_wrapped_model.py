@@ -97,3 +97,24 @@ def test_a_language_model_alone_that_no_class_loads(make_spec: Any, model_folder
         found = resolve_model(make_spec(), folder=model_folder.parent)
         assert isinstance(found, Unknown)
         assert found.finding.code == "FTC103"
+
+
+def test_the_dtype_of_the_whole_counts(make_spec: Any, model_folder: Path) -> None:
+    """PaliGemma's config says bfloat16, and float32 of the language model inside."""
+    text = {**GEMMA["text_config"], "torch_dtype": "float32"}
+    for said, expected in (({"torch_dtype": "bfloat16"}, "bfloat16"), ({}, "float32")):
+        config = {**GEMMA, **said, "text_config": text}
+        (model_folder / "config.json").write_text(json.dumps(config))
+        assert known(make_spec(), model_folder.parent).dtype == expected
+
+
+def test_the_pattern_of_a_dense_hybrid_is_needed(make_spec: Any, model_folder: Path) -> None:
+    """The converter knows no dense layer by the name that transformers 5 gives it."""
+    config = {"architectures": ["NemotronHForCausalLM"], "model_type": "nemotron_h"}
+    dense = {"layers_block_type": ["linear_attention", "full_attention", "mlp"]}
+    sparse = {"layers_block_type": ["linear_attention", "full_attention", "moe"]}
+    published = {"hybrid_override_pattern": "M*-", "num_hidden_layers": 3}
+    key = "hybrid_override_pattern"
+    for said, expected in ((dense, (key,)), (sparse, ()), (published, ())):
+        (model_folder / "config.json").write_text(json.dumps(config | said))
+        assert known(make_spec(), model_folder.parent).unwritten_keys == expected
