@@ -80,7 +80,8 @@ def test_clean_rows(describe: Describe) -> None:
     ]
     assert sum(rows for _, rows in found["lengths"]["histogram"]) == 200
     assert found["lengths"]["share_above"] == 0
-    assert found["languages"] == {"en": 1.0}  # the text has their names
+    assert found["languages"] == {"en": 1.0}
+    assert "| English  | 100.0% |" in data_text(found)
     assert found["review"] == []
 
 
