@@ -128,7 +128,7 @@ def test_the_flat_keys_of_a_language_model(tmp_path: Path) -> None:
 
 def test_a_deep_config_ends() -> None:
     """A config in a config in a config is read as deep as it goes."""
-    deep = {"model_type": "llava", "hidden_size": "64"}
+    deep: dict[str, object] = {"model_type": "llava", "hidden_size": "64"}
     for _ in range(2000):
         deep = {"model_type": "llava", "text_config": deep}
     assert find_fault(deep) is None
