@@ -1,4 +1,4 @@
-"""Learn `tui/understanding/linked.json` from the annotated messages of the tests.
+"""Learn `tui/understanding/learned/linked.json` from the annotated messages of the tests.
 
     PYTHONPATH=. .venv/bin/python .ci/linked.py [--without FILE ...]
 
@@ -25,9 +25,10 @@ from scipy.optimize import minimize
 
 from ftc.tui.session import session
 from ftc.tui.state.situation import Observer
-from ftc.tui.understanding import likely, reader, released
-from ftc.tui.understanding.linear import NONE, Fit
-from ftc.tui.understanding.linked import find_numbers
+from ftc.tui.understanding import reader
+from ftc.tui.understanding.learned import likely, released
+from ftc.tui.understanding.learned.linear import NONE, Fit
+from ftc.tui.understanding.learned.linked import find_numbers
 from ftc.tui.understanding.message import Message
 from ftc.tui.understanding.reading import Change, Choice
 from tests.end_to_end.process import QUICKSTART
@@ -35,7 +36,7 @@ from tests.tui.test_annotated import open_session
 
 ROOT = Path(__file__).parents[1]
 TABLES = ROOT / "tests/tui"
-TARGET = ROOT / "tui/understanding/linked.json"
+TARGET = ROOT / "tui/understanding/learned/linked.json"
 FEWEST = 2
 #: Smaller weights are not written.
 SMALLEST = 0.05

@@ -1,4 +1,4 @@
-"""Learn `tui/understanding/requested.json` from the annotated messages of the tests.
+"""Learn `tui/understanding/learned/requested.json` from the annotated messages of the tests.
 
     PYTHONPATH=. .venv/bin/python .ci/requested.py [FILE ...]
 
@@ -33,7 +33,7 @@ from tests.tui.test_annotated import open_session
 
 ROOT = Path(__file__).parents[1]
 TABLES = ROOT / "tests/tui"
-TARGET = ROOT / "tui/understanding/requested.json"
+TARGET = ROOT / "tui/understanding/learned/requested.json"
 FOLDS = 10
 PENALTY = 1.0
 FEWEST = 2

@@ -41,7 +41,7 @@ from ftc.tui.state.line import Line, lay_out
 from ftc.tui.state.unknown_gpu import ask_near, ask_suggested
 from ftc.tui.understanding.followup import last_number, read_followup
 from ftc.tui.understanding.hinted import find_wished
-from ftc.tui.understanding.likely import find_likely
+from ftc.tui.understanding.learned.likely import find_likely
 from ftc.tui.understanding.model_wishes import meets
 from ftc.tui.understanding.quantities import takes_by_order
 from ftc.tui.understanding.reader import read

@@ -20,7 +20,7 @@ from ftc.tui.understanding.message import Span, find_places, fold
 from ftc.tui.understanding.named import field_names
 from ftc.tui.understanding.ordinary import read_words
 from ftc.tui.understanding.reading import Change
-from ftc.tui.understanding.requested import find_features, report_score
+from ftc.tui.understanding.learned.requested import find_features, report_score
 from ftc.tui.understanding.verbs import asking_forms, english_verbs, quiet_forms
 
 #: Not the English "I", which people also write small.

@@ -23,7 +23,7 @@ from ftc.tui.understanding.layers import read_layers, read_recomputed
 from ftc.tui.understanding.lexicon import NUMBER, WORDS, any_of
 from ftc.tui.understanding.licence import find_unlicensed
 from ftc.tui.understanding.limits import read_limit, read_wall_time
-from ftc.tui.understanding.linked import add_linked, read_linked
+from ftc.tui.understanding.learned.linked import add_linked, read_linked
 from ftc.tui.understanding.mentioned import Mention, hide_mentioned, read_mentioned
 from ftc.tui.understanding.message import Message, find_places, find_words, fold
 from ftc.tui.understanding.model_wishes import read_model_wishes
@@ -46,7 +46,7 @@ from ftc.tui.understanding.reading import (
     value_at,
 )
 from ftc.tui.understanding.relative import read_relative, scale_fractions
-from ftc.tui.understanding.released import release
+from ftc.tui.understanding.learned.released import release
 from ftc.tui.understanding.requests import read_request
 from ftc.tui.understanding.retracted import drop_retracted, revise
 from ftc.tui.understanding.sentences import is_about_later, proposes, split_sentences

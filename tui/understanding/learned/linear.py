@@ -60,6 +60,6 @@ def read_model(name: Literal["numbers", "withheld", "fields"]) -> Model:
 
 @cache
 def _read_table() -> Mapping[str, Any]:
-    text = (files("ftc.tui.understanding") / "linked.json").read_text(encoding="utf-8")
+    text = (files("ftc.tui.understanding.learned") / "linked.json").read_text(encoding="utf-8")
     table: Mapping[str, Any] = json.loads(text)
     return table
