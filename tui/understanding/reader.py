@@ -47,6 +47,7 @@ from ftc.tui.understanding.reading import (
 )
 from ftc.tui.understanding.relative import read_relative, scale_fractions
 from ftc.tui.understanding.learned.released import release
+from ftc.tui.understanding.learned.supplement import add_roles, add_worded
 from ftc.tui.understanding.requests import read_request
 from ftc.tui.understanding.retracted import drop_retracted, revise
 from ftc.tui.understanding.sentences import is_about_later, proposes, split_sentences
@@ -157,6 +158,8 @@ def read(
         told.append(hinted)
     told = _ask_unlicensed(text, _without_chats(told, draft, message), said)
     told = add_linked(release(message, text, told, draft), linked)
+    if told or about is None:
+        told = add_worded(message, text, add_roles(text, told, draft, names.columns), draft)
     return _conclude(told, about, message, draft)
 
 

@@ -53,8 +53,8 @@ class Model:
 
 
 @cache
-def read_model(name: Literal["numbers", "withheld", "fields"]) -> Model:
-    """Return a model: of a number's field, of a withheld value, or of a message's field."""
+def read_model(name: Literal["numbers", "withheld", "fields", "values", "roles"]) -> Model:
+    """Return the model of a number's field, a withheld value, a message's field, and so on."""
     return Model(**_read_table()[name])
 
 
