@@ -10,12 +10,13 @@ logistic regression with an L2 penalty. The messages of a FILE take no part in t
 import argparse
 import json
 import os
+import random
 import re
 import shutil
 import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -39,6 +40,8 @@ ROOT = Path(__file__).parents[1]
 TABLES = ROOT / "tests/tui"
 TARGET = ROOT / "tui/understanding/learned/linked.json"
 FEWEST = 2
+#: The copies of a message with other names of columns.
+COPIES = 4
 #: Smaller weights are not written.
 SMALLEST = 0.05
 #: The columns of the data of the drafts, and a message with data of its own.
@@ -142,7 +145,44 @@ def learn_values(said: Sequence[Annotated]) -> Table:
     return table
 
 
-def of_roles(said: Annotated) -> Iterator[Example]:
+def of_roles(said: Sequence[Annotated]) -> Iterator[Example]:
+    """Yield the examples of messages and of their copies with other names of columns.
+
+    A name tells little of its role, and the words around it tell the same of other names.
+    """
+    pool = sorted({name for each in said for name in _columns(each) if name not in KNOWN})
+    chosen = random.Random(0)  # noqa: S311 - the same copies at every run
+    for each in said:
+        yield from _roles_of(each)
+        names = [name for name in sorted(_columns(each)) if each.text.count(name) == 1]
+        for _ in range(COPIES if names else 0):
+            yield from _roles_of(_renamed(each, dict(zip(names, chosen.sample(pool, len(names))))))
+
+
+def _columns(said: Annotated) -> set[str]:
+    return {
+        value
+        for one in said.accept
+        for at, values in one.items()
+        if at.startswith(roles.SECTION)
+        for value in values
+        if isinstance(value, str)
+    }
+
+
+def _renamed(said: Annotated, names: Mapping[str, str]) -> Annotated:
+    """Return a message with other names of columns."""
+    pattern = re.compile("|".join(map(re.escape, sorted(names, key=len, reverse=True))))
+    accept = [
+        {at: [names.get(value, value) if isinstance(value, str) else value for value in values]
+         for at, values in one.items()}
+        for one in said.accept
+    ]
+    text = pattern.sub(lambda match: names[match[0]], said.text)
+    return replace(said, text=text, accept=accept)
+
+
+def _roles_of(said: Annotated) -> Iterator[Example]:
     """Yield an example for each text of a message that may name a column: its role, or none.
 
     Where several pairs of roles are accepted, prompt and completion are learned.
@@ -309,7 +349,7 @@ def learn_all(without: set[str]) -> dict[str, Table]:
             "numbers": [one for each in said for one in of_numbers(each)],
             "withheld": [one for each in said for one in of_withheld(each, observer)],
             "fields": [one for each in said for one in of_fields(each)],
-            "roles": [one for each in said for one in of_roles(each)],
+            "roles": [*of_roles(said)],
         }
         values = learn_values(said)
     return {name: learn(cases[name], PENALTIES[name]) for name in cases} | {"values": values}

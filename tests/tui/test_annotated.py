@@ -17,6 +17,7 @@ import pytest
 
 from ftc.tui.conversation.unused import is_telling
 from ftc.tui.languages.voice import Voice
+from ftc.tui.questions.dialogue import Question
 from ftc.tui.session.exchange import describe
 from ftc.tui.session.session import Session
 from ftc.tui.state.draft import Draft, read_draft
@@ -93,7 +94,10 @@ def silent_words(text: str, record: Mapping[str, Any]) -> list[str]:
 
 
 def open_session(entry: Mapping[str, Any], observer: Observer) -> Session:
-    """Return a session with the draft of an entry, after its earlier messages."""
+    """Return a session with the draft of an entry, after its earlier messages.
+
+    If the entry answers a question (`pending`), ftc has asked it.
+    """
     spec = {key: value for key, value in BASE.items() if key not in MISSING[entry["draft"]]}
     session = Session(
         observer=observer, voice=Voice(language=entry["lang"]), draft=read_draft(spec)
@@ -101,6 +105,8 @@ def open_session(entry: Mapping[str, Any], observer: Observer) -> Session:
     session.start()
     for earlier in entry.get("before", ()):
         session.reply(earlier)
+    if entry.get("pending") is not None:
+        session.step = session.offer(Question(pointer=entry["pending"]))
     return session
 
 

@@ -16,7 +16,7 @@ _QUOTED_FILE: Final = re.compile(
 )
 _FILE: Final = re.compile(
     r"(?:\b[a-z_]+=)?"
-    r"(?P<path>(?:(?<!\S)(?:\.{0,2}|~|[a-z]:)/[^\s\"'`,;:!?()\x00]+ )?(?:(?<!\w)[a-z]:)?"
+    r"(?P<path>(?:(?<!\S)(?:\.{0,2}|~|[a-z]:)/(?=[^\s/])[^\s\"'`,;:!?()\x00]+ )?(?:(?<!\w)[a-z]:)?"
     r"[^\s\"'`,;:!?()\x00]+\.(?:csv|jsonl|json|parquet|xlsx?|ods|tsv|txt|docx?|pdf|arrow))(?![\w/\\])"
 )
 _APART: Final = re.compile(
@@ -78,6 +78,8 @@ _NO_LABEL: Final = re.compile(
     r"(?:after|as|like|what|whatever|something|com|como|algo|(?:\S+ ){3})"
 )
 _LONGEST_NAME: Final = 63
+#: The letters before a name in which the run may stand: "and the run, call it n3".
+_BESIDE: Final = 14
 #: A verb that gives a field its value as well as a run its name.
 _PUT: Final = re.compile(r"(?:ponle|posa-li)(?! (?:de|por|como|per|com|nom|nombre)\b)")
 
@@ -203,7 +205,8 @@ def read_texts(message: Message) -> Iterator[Change | Choice]:
         if (again := _RENAMED.match(message.folded, last)) is not None:
             said, last = again["name"], again.end()
         name = re.sub(r"[^a-z0-9]+", "-", said)[:_LONGEST_NAME].strip("-")
-        pointer = "/tracking/run" if tracked and _RUN.search(match[0][: -len(said)]) else "/name"
+        about = message.plain[max(0, match.start() - _BESIDE) : match.end() - len(said)]
+        pointer = "/tracking/run" if tracked and _RUN.search(about) else "/name"
         yield Change(pointer=pointer, value=name, words=message.words(match.start(), last))
         message.cross_out(match.start(), last)
 

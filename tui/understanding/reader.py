@@ -8,6 +8,7 @@ from typing import Any, Final
 from ftc.spec.admission import admits
 from ftc.spec.schema import fields_by_pointer
 from ftc.tui.understanding.abbreviated import read_abbreviated
+from ftc.tui.understanding.carried import read_carried
 from ftc.tui.understanding.certainty import Said, is_endorsed, settle
 from ftc.tui.understanding.columns import read_columns, read_known_columns, settle_text
 from ftc.tui.understanding.covering import read_covered
@@ -24,6 +25,7 @@ from ftc.tui.understanding.lexicon import NUMBER, WORDS, any_of
 from ftc.tui.understanding.licence import find_unlicensed
 from ftc.tui.understanding.limits import read_limit, read_wall_time
 from ftc.tui.understanding.learned.linked import add_linked, read_linked
+from ftc.tui.understanding.marked import read_marked
 from ftc.tui.understanding.mentioned import Mention, hide_mentioned, read_mentioned
 from ftc.tui.understanding.message import Message, find_places, find_words, fold
 from ftc.tui.understanding.model_wishes import read_model_wishes
@@ -50,7 +52,12 @@ from ftc.tui.understanding.learned.released import release
 from ftc.tui.understanding.learned.supplement import add_roles, add_worded
 from ftc.tui.understanding.requests import read_request
 from ftc.tui.understanding.retracted import drop_retracted, revise
-from ftc.tui.understanding.sentences import is_about_later, proposes, split_sentences
+from ftc.tui.understanding.sentences import (
+    is_about_later,
+    is_question,
+    proposes,
+    split_sentences,
+)
 from ftc.tui.understanding.served_exports import read_served
 from ftc.tui.understanding.settings import read_settings
 from ftc.tui.understanding.shorthand import read_shorthand, settle_batches
@@ -105,6 +112,7 @@ _PROPOSED: Final = frozenset(
     {"/model/id", "/objective/type", "/method/type", "/hardware/gpu", "/hardware/count"}
 )
 _UNSURE: Final = "unsure"
+_ORDER: Final = rf"\b(?:{any_of(WORDS['put'])}|{any_of(WORDS['acts'])})\b"
 _NOTHING: Final[Mapping[str, Any]] = {}
 _NO_NAMES: Final = Names()
 
@@ -148,6 +156,8 @@ def read(
         told, about = _outside_questions(text, said, draft)
         if about is None and not told and _only_asks(text):
             about = text.strip()
+    if about is not None and not told and (told := _taken_up(text, about, draft, planned)):
+        about = None
     told = _with_described_file(settle(text, drop_retracted(text, revise(text, told))))
     linked = _outside_questions(text, linked, draft)[0] if told or about is None else []
     if (
@@ -326,9 +336,10 @@ def _read_fields(
     found += read_parts(message, draft, found)
     found += read_described(message, draft, found, [(each.start, each.end) for each in mentioned])
     found += read_mentioned(message, mentioned, found)
+    found += read_covered(message, draft, found)
+    found += read_named(message, draft)
     yield from found
-    yield from read_covered(message, draft, found)
-    yield from read_named(message, draft)
+    yield from read_carried(message, found, draft)
 
 
 def _read_first(
@@ -343,6 +354,7 @@ def _read_first(
     The columns that the message mentions beside them are added to `mentioned`.
     """
     yield from read_known_columns(message, names.columns)
+    yield from read_marked(message, draft)
     files = take_known_files(message, names.files)
     yield from read_instances(message)
     yield from read_shorthand(message)
@@ -453,6 +465,7 @@ def _outside_questions(
         inside = [one for one in asking if one.start <= place < one.end]
         if (
             not inside
+            or _is_taken_up(each, text[inside[0].end :])
             or is_endorsed(fold(text[inside[0].end :]), 0)
             or (
                 outside
@@ -465,6 +478,27 @@ def _outside_questions(
         elif about is None:
             about = text[inside[0].start : inside[0].end].strip()
     return told, about
+
+
+def _taken_up(
+    text: str, about: str, draft: Mapping[str, Any], planned: Mapping[str, Any]
+) -> list[Change | Choice]:
+    """Return what a question is about, where a request behind it has the same value."""
+    after = text[text.rfind("?") + 1 :]
+    if not after.strip():
+        return []
+    return [each for each in read(about, draft, planned).changes if _is_taken_up(each, after)]
+
+
+def _is_taken_up(said: Change | Choice, after: str) -> bool:
+    """Return whether a request behind a question has its value: "is 32 better? Just go with 32"."""
+    if not isinstance(said, Change) or isinstance(said.value, bool | list) or said.value is None:
+        return False
+    folded = Message(after).folded
+    value = re.escape(str(said.value).casefold())
+    return re.search(rf"{_ORDER}[^.;!?\n]{{0,40}}?(?<![\w.]){value}(?![\w])", folded) is not None and not (
+        is_question(after)
+    )
 
 
 def _displaced(said: Sequence[Change], draft: Mapping[str, Any]) -> Iterator[Change]:

@@ -140,7 +140,7 @@ def _is_named(folded: str) -> bool:
 def _candidates(text: str, known: Sequence[str]) -> Iterator[tuple[int, int, str]]:
     for match in _QUOTED.finditer(text):
         group = next(name for name in "abcde" if match[name] is not None)
-        if len(match[group].split()) <= _LONGEST and match[group].strip():
+        if len(match[group].split()) <= _LONGEST and match[group].strip(": ") == match[group]:
             yield *match.span(group), "quoted"
     for name in known:
         for match in re.finditer(rf"(?<!\w){re.escape(name)}(?!\w)", text):
@@ -204,6 +204,8 @@ def _make(text, bare, spans, at, shape, known) -> Name:
     if at + 1 < len(spans):
         features.append(f"next:{_link(bare[end : spans[at + 1][0]])}")
     told = _told(bare, start, end, text[start:end])
+    for places in told.values():
+        places |= {f"{place}, {shape}" for place in places if place.endswith("nearest")}
     features += sorted(f"{place}:{role}" for role, places in told.items() for place in places)
     fits = {
         role: _fit(field_stems()[role], own, before, after)

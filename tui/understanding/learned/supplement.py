@@ -16,7 +16,7 @@ from ftc.tui.understanding.reading import Change, Choice, value_at
 from ftc.tui.understanding.sentences import split_sentences
 
 #: The least probabilities of a column's role and of a value, chosen on messages held out.
-SURELY_NAMED: Final = 0.7
+SURELY_NAMED: Final = 0.85
 SURELY_WORDED: Final = 0.5
 _SURELY_OTHER: Final = 0.9
 #: The least weight of a word for a value to be one that tells it.
