@@ -174,8 +174,10 @@ def _renamed(said: Annotated, names: Mapping[str, str]) -> Annotated:
     """Return a message with other names of columns."""
     pattern = re.compile("|".join(map(re.escape, sorted(names, key=len, reverse=True))))
     accept = [
-        {at: [names.get(value, value) if isinstance(value, str) else value for value in values]
-         for at, values in one.items()}
+        {
+            at: [names.get(value, value) if isinstance(value, str) else value for value in values]
+            for at, values in one.items()
+        }
         for one in said.accept
     ]
     text = pattern.sub(lambda match: names[match[0]], said.text)

@@ -18,13 +18,17 @@ _ALIKE: Final = (
     r"(?: (?:goes|applies|holds))?|likewise|idem|ditto)"
 )
 #: Before the name: "and the same for alpha", "and also test".
-_BEFORE: Final = re.compile(rf"{_AND}(?:(?:do )?{_ALIKE}|(?<=also )|(?<=tambe )|(?<=tambien ))\s*{_THE}$")
+_BEFORE: Final = re.compile(
+    rf"{_AND}(?:(?:do )?{_ALIKE}|(?<=also )|(?<=tambe )|(?<=tambien ))\s*{_THE}$"
+)
 #: After the name: "the test too", "alpha the same number", "el test també".
 _AFTER: Final = re.compile(
     rf"\s*,?\s*(?:is |es |to |at |a |en |al? |be )?(?:too|as well|also|tambe|tambien|{_ALIKE})"
     r"(?=\s*(?:$|[.,;!)\x00]|\b(?:and|i|y|please|pls|sisplau|porfa)\b))"
 )
-_TEST: Final = re.compile(r"(?<![\w-])(?:test|prova|prueba|validation|validacio|validacion)(?![\w-])")
+_TEST: Final = re.compile(
+    r"(?<![\w-])(?:test|prova|prueba|validation|validacio|validacion)(?![\w-])"
+)
 _SPLIT: Final = {"t": "/data/splits/test", "p": "/data/splits/test", "v": "/data/splits/validation"}
 
 

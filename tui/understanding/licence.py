@@ -15,12 +15,12 @@ from string import ascii_lowercase
 from typing import Final
 
 from ftc.tui.understanding.certainty import is_endorsed
+from ftc.tui.understanding.learned.requested import find_features, report_score
 from ftc.tui.understanding.lexicon import QUOTES
 from ftc.tui.understanding.message import Span, find_places, fold
 from ftc.tui.understanding.named import field_names
 from ftc.tui.understanding.ordinary import read_words
 from ftc.tui.understanding.reading import Change
-from ftc.tui.understanding.learned.requested import find_features, report_score
 from ftc.tui.understanding.verbs import asking_forms, english_verbs, quiet_forms
 
 #: Not the English "I", which people also write small.

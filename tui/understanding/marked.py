@@ -50,10 +50,12 @@ def read_marked(message: Message, draft: Mapping[str, Any]) -> Iterator[Change]:
     yield from _read_prefixes(message)
 
 
-def _listed(message: Message, pointer: str, pattern: re.Pattern[str], form: Any) -> Iterator[Change]:
+def _listed(
+    message: Message, pointer: str, pattern: re.Pattern[str], form: Any
+) -> Iterator[Change]:
     """Yield the list of what a pattern finds, as it is written."""
     found = [match.span() for match in pattern.finditer(message.folded)]
-    if not found or message.denied(found[0][0]) and pointer != "/allow":
+    if not found or (message.denied(found[0][0]) and pointer != "/allow"):
         return
     written = [message.words(*span) for span in found]
     for span in found:

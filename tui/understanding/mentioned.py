@@ -405,7 +405,9 @@ def _role(
     return (told[-1][2] if told else role_of_name(text[start:end])), end, False
 
 
-def find_roles(text: str, languages: Mapping[str, str] = _NO_LANGUAGES) -> list[tuple[int, int, str]]:
+def find_roles(
+    text: str, languages: Mapping[str, str] = _NO_LANGUAGES
+) -> list[tuple[int, int, str]]:
     """Return the place and the role of the telling words of a text, of two at one the longer."""
     found = [
         (match.start(), match.end(), role)

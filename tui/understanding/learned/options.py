@@ -14,7 +14,6 @@ from ftc.spec.schema import Field, branches, choices, fields
 from ftc.tui.languages.voice import LANGUAGES, Voice
 from ftc.tui.understanding.learned.stems import find_stems
 from ftc.tui.understanding.lexicon import WORDS
-from ftc.tui.understanding.message import fold
 from ftc.tui.understanding.spoken import value_words
 
 #: Fields with readers of their own, whose values are no ordinary words or follow from the data.

@@ -9,7 +9,6 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from itertools import combinations, pairwise
 from math import log
 from typing import Final
 
@@ -83,7 +82,10 @@ _MESSAGE: Final = 1000
 _LEAST: Final = 0.02
 #: Roles of rows that are never in one spec with others.
 _APART: Final = (
-    (frozenset({"instruction", "output", "input"}), frozenset({"prompt", "completion", "chosen", "rejected", "messages", "text"})),
+    (
+        frozenset({"instruction", "output", "input"}),
+        frozenset({"prompt", "completion", "chosen", "rejected", "messages", "text"}),
+    ),
     (frozenset({"text"}), frozenset({"completion", "chosen", "rejected", "messages", "prompt"})),
     (frozenset({"chosen", "rejected"}), frozenset({"completion", "messages", "score"})),
     (frozenset({"messages"}), frozenset({"prompt", "completion"})),
@@ -115,7 +117,11 @@ def find_names(text: str, known: Sequence[str]) -> Sequence[Name]:
             continue
         over = [span for span in found if span[0] < end and start < span[1]]
         if over:
-            if all(b - a < end - start for a, b in over) and shape in ("quoted", "upper", "long") and not any(found[s]=="quoted" for s in over):
+            if (
+                all(b - a < end - start for a, b in over)
+                and shape in ("quoted", "upper", "long")
+                and not any(found[s] == "quoted" for s in over)
+            ):
                 for span in over:
                     del found[span]
             else:
@@ -165,8 +171,7 @@ def _candidates(text: str, known: Sequence[str]) -> Iterator[tuple[int, int, str
 
 
 _STOPS: Final = frozenset(
-    "the a an is are in of to and or it that this for with as el la els les los las un una i y e o en de del al que amb con per por para"
-    " es son com como not no called named es diu se llama si yes please thanks us".split()
+    ["the", "a", "an", "is", "are", "in", "of", "to", "and", "or", "it", "that", "this", "for", "with", "as", "el", "la", "els", "les", "los", "las", "un", "una", "i", "y", "e", "o", "en", "de", "del", "al", "que", "amb", "con", "per", "por", "para", "es", "son", "com", "como", "not", "no", "called", "named", "es", "diu", "se", "llama", "si", "yes", "please", "thanks", "us"]
 )
 
 
@@ -244,8 +249,7 @@ def _told(bare: str, start: int, end: int, name: str) -> Mapping[str, set[str]]:
 @cache
 def _telling() -> frozenset[str]:
     return frozenset(
-        "dpo kto orpo simpo cpo grpo embed rerank prefer sft cpt classi classe clasif vector tool tools eines herram chat conver alpaca instru"
-        " img foto fotos pictur image imatge imagen simila semeja simili thumbs votes vot voto polze pulgar".split()
+        ["dpo", "kto", "orpo", "simpo", "cpo", "grpo", "embed", "rerank", "prefer", "sft", "cpt", "classi", "classe", "clasif", "vector", "tool", "tools", "eines", "herram", "chat", "conver", "alpaca", "instru", "img", "foto", "fotos", "pictur", "image", "imatge", "imagen", "simila", "semeja", "simili", "thumbs", "votes", "vot", "voto", "polze", "pulgar"]
     )
 
 
@@ -254,7 +258,10 @@ def _link(between: str) -> str:
 
 
 def _tokens(text: str) -> list[str]:
-    return ["@" if t[0] == "@" else "FILE" if t[0] == "\x02" else stem(t) if t[0].isalnum() else t for t in _TOKEN.findall(text)]
+    return [
+        "@" if t[0] == "@" else "FILE" if t[0] == "\x02" else stem(t) if t[0].isalnum() else t
+        for t in _TOKEN.findall(text)
+    ]
 
 
 def _sentence(words):
@@ -262,7 +269,16 @@ def _sentence(words):
 
 
 def _clause(words):
-    return words[: next((at for at, word in enumerate(words) if word in ("@", ",", ":", "(", ")", "and", "i", "y")), len(words))]
+    return words[
+        : next(
+            (
+                at
+                for at, word in enumerate(words)
+                if word in ("@", ",", ":", "(", ")", "and", "i", "y")
+            ),
+            len(words),
+        )
+    ]
 
 
 def _fit(stems, own, before, after) -> dict[str, float]:
@@ -278,7 +294,9 @@ def _fit(stems, own, before, after) -> dict[str, float]:
     return fit
 
 
-def assign(names: Sequence[Name], shares: Sequence[Mapping[str, float]]) -> list[tuple[Name, str, float]]:
+def assign(
+    names: Sequence[Name], shares: Sequence[Mapping[str, float]]
+) -> list[tuple[Name, str, float]]:
     """Return each name that has a role, its role and how sure that is; chosen together."""
     best: tuple[float, list[str]] = (float("-inf"), [])
 
@@ -319,7 +337,10 @@ def may_stand_beside(one: str, other: str) -> bool:
 
 
 def _may(role: str, taken: Sequence[str], names: Sequence[Name], at: int) -> bool:
-    if any(each == role and not (names and names[place].text == names[at].text) for place, each in enumerate(taken)):
+    if any(
+        each == role and not (names and names[place].text == names[at].text)
+        for place, each in enumerate(taken)
+    ):
         return False
     own = role.removeprefix(SECTION)
     others = {each.removeprefix(SECTION) for each in taken if each}

@@ -93,9 +93,7 @@ def add_worded(
 
 def _words(message: Message, clause: Clause, key: str, read: Sequence[Span]) -> str | None:
     """Return the words of a clause that tell a value, or None if all of them were read."""
-    telling = [
-        (start, end) for word, start, end in clause.words if tell(word, key) > _TELLING
-    ]
+    telling = [(start, end) for word, start, end in clause.words if tell(word, key) > _TELLING]
     fresh = [
         span
         for span in telling

@@ -175,7 +175,11 @@ def _sum_names(words: set[str]) -> Mapping[str, float]:
 
 
 def _fit(
-    option: Option, named: Span | tuple[float, float], values: Sequence[float], described: float, denied: bool
+    option: Option,
+    named: Span | tuple[float, float],
+    values: Sequence[float],
+    described: float,
+    denied: bool,
 ) -> Iterator[tuple[str, float]]:
     name, near = named
     yield from ((part, value) for part, value in (("name", name), ("name near", near)) if value)
