@@ -8,6 +8,7 @@ from typing import Any, Final
 from ftc.spec.admission import admits
 from ftc.spec.schema import fields_by_pointer
 from ftc.tui.understanding.abbreviated import read_abbreviated
+from ftc.tui.understanding.belonging import settle_owners
 from ftc.tui.understanding.carried import read_carried
 from ftc.tui.understanding.certainty import Said, is_endorsed, settle
 from ftc.tui.understanding.columns import read_columns, read_known_columns, settle_text
@@ -241,7 +242,7 @@ def _completed(
     planned: Mapping[str, Any],
 ) -> list[Change | Choice]:
     """Return what the readers found, each value in its field's unit, and what it implies."""
-    found = settle_privacy(found, text)
+    found = settle_owners(settle_privacy(found, text), text, draft)
     said = share_price(settle_batches(settle_text(found), draft), text, draft)
     said = drop_old_width(scale_fractions(said, draft, planned))
     implied = imply(said, draft)
