@@ -414,10 +414,11 @@ def _taken_up(
     text: str, about: str, draft: Mapping[str, Any], planned: Mapping[str, Any]
 ) -> list[Change | Choice]:
     """Return what a question is about, where a request behind it has the same value."""
-    after = text[text.rfind("?") + 1 :]
-    if not after.strip():
+    asked, mark, after = text.rpartition("?")
+    topic = about.strip(" ?\u00bf")
+    if not (mark and after.strip()) or "?" in topic or topic not in asked:
         return []
-    return [each for each in read(about, draft, planned).changes if _is_taken_up(each, after)]
+    return [each for each in read(topic, draft, planned).changes if _is_taken_up(each, after)]
 
 
 def _is_taken_up(said: Change | Choice, after: str) -> bool:
