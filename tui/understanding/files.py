@@ -20,7 +20,7 @@ _FILE: Final = re.compile(
     r"[^\s\"'`,;:!?()\x00]+\.(?:csv|jsonl|json|parquet|xlsx?|ods|tsv|txt|docx?|pdf|arrow))(?![\w/\\])"
 )
 _SUFFIX: Final = r"\.(?:csv|jsonl|json|parquet|tsv)(?![\w/\\])"
-_PIECE: Final = r"[^\s\"'`,;:!?()\x00/]+"
+_PIECE: Final = r"\w[^\s\"'`,;:!?()\x00/]+"
 #: Words that part a name from what stands before it.
 _NO_PIECE: Final = (
     r"(?!(?:is|are|on|in|at|from|it|its|the|my|our|a|an|with|use|and|for|to|has|have|called|named|es|son|en"

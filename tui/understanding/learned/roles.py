@@ -34,7 +34,7 @@ _CODE: Final = re.compile(
 )
 _COLUMN: Final = (
     r"(?:columns?|columna|columnes|columnas|colunma|fields?|camps?|campos?|cols?\.?)(?!\w)"
-    r"(?: (?:called|named|no\.|es diu|es diuen|se llama|se llaman|anomenad[ae]s?|llamad[ao]s?|is|are|es|son))?"
+    r"(?: (?:called|named|no\.|es diu|es diuen|se llama|se llaman|anomenad[ae]s?|llamad[ao]s?|is|are|es|son)(?!\w))?"
 )
 _WORD: Final = rf"{_LETTER}[\w'\u2019-]*"
 _SMALL: Final = r"(?:(?![A-Z\u00c0-\u00de])[^\W\d_]['\w]*)"
@@ -92,6 +92,15 @@ _APART: Final = (
 )
 
 
+#: The usual roles, each with those that words tell for it: "text" is said of a prompt too.
+_LIKE: Final[Mapping[str, frozenset[str] | set[str]]] = {
+    "prompt": {"prompt", "text"},
+    "completion": {"completion", "label", "score"},
+    "text": {"text", "prompt"},
+    "label": {"label"},
+}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Name:
     """A text that may name a column, its range as written, its features and the fit of roles."""
@@ -101,6 +110,13 @@ class Name:
     end: int
     features: Sequence[str]
     fits: Mapping[str, Fit]
+    told: frozenset[str]
+
+    def may_be(self, pointer: str) -> bool:
+        """Return whether no word beside the name tells another role, and a rare one is told."""
+        role = pointer.removeprefix(SECTION)
+        like = _LIKE.get(role, {role})
+        return bool(self.told & like) if self.told else role in _LIKE
 
     def weigh(self) -> Mapping[str, float]:
         """Return the probability of each role, and that the text names no column."""
@@ -217,7 +233,18 @@ def _make(text, bare, spans, at, shape, known) -> Name:
         | dict.fromkeys(told.get(role.removeprefix(SECTION), ()), 1.0)
         for role in list_roles()
     }
-    return Name(text=text[start:end], start=start, end=end, features=features, fits=fits)
+    return Name(
+        text=text[start:end],
+        start=start,
+        end=end,
+        features=features,
+        fits=fits,
+        told=frozenset(
+            role
+            for role, places in told.items()
+            if role and any(each.endswith(("nearest", "name")) for each in places)
+        ),
+    )
 
 
 def _told(bare: str, start: int, end: int, name: str) -> Mapping[str, set[str]]:

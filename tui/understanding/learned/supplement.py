@@ -19,6 +19,10 @@ from ftc.tui.understanding.sentences import split_sentences
 SURELY_NAMED: Final = 0.85
 SURELY_WORDED: Final = 0.5
 _SURELY_OTHER: Final = 0.9
+#: Fields of which the patterns read descriptions too, and know more words.
+_OWN: Final = frozenset(
+    {"/objective/type", "/method/type", "/distribution/strategy", "/data/form", "/model/id"}
+)
 #: The least weight of a word for a value to be one that tells it.
 _TELLING: Final = 0.25
 
@@ -38,7 +42,7 @@ def add_roles(
         if not _overlaps((each.start, each.end), read + asked)
     ]
     for name, pointer, share in assign(names, [each.weigh() for each in names]):
-        if share < SURELY_NAMED or value_at(draft, pointer) == name.text:
+        if share < SURELY_NAMED or not name.may_be(pointer) or value_at(draft, pointer) == name.text:
             continue
         own = [each for each in kept if isinstance(each, Change)]
         columns_told = [each for each in own if each.pointer.startswith(SECTION)]
@@ -79,7 +83,7 @@ def add_worded(
         key = max((each for each in shares if each != NONE), key=lambda each: shares[each])
         option = find_option(key)
         pointer = option.field.pointer
-        if shares[key] < SURELY_WORDED or value_at(draft, pointer) == option.value:
+        if pointer in _OWN or shares[key] < SURELY_WORDED or value_at(draft, pointer) == option.value:
             continue
         if any(isinstance(each, Change) and each.pointer == pointer for each in kept):
             continue
