@@ -49,7 +49,7 @@ KNOWN = ("text", "label")
 DATA = re.compile(r"\.(?:csv|tsv|jsonl?|parquet)\b")
 PENALTIES = {"numbers": 0.2, "withheld": 1.0, "fields": 1.0, "values": 1.0, "roles": 0.15}
 #: How often the clauses of values are chosen again, with the weights learned so far.
-ROUNDS = 2
+ROUNDS = 1
 Table = Mapping[str, Any]
 
 
@@ -156,7 +156,9 @@ def of_roles(said: Sequence[Annotated]) -> Iterator[Example]:
         yield from _roles_of(each)
         names = [name for name in sorted(_columns(each)) if each.text.count(name) == 1]
         for _ in range(COPIES if names else 0):
-            yield from _roles_of(_renamed(each, dict(zip(names, chosen.sample(pool, len(names))))))
+            yield from _roles_of(
+                _renamed(each, dict(zip(names, chosen.sample(pool, len(names)), strict=True)))
+            )
 
 
 def _columns(said: Annotated) -> set[str]:

@@ -186,7 +186,9 @@ def main(paths: Sequence[str]) -> None:
         folder = Path(name)
         shutil.copy(QUICKSTART / "tickets.csv", folder)
         observer = Observer(folder=folder)
-        tables = [annotated(TABLES / name, observer) for name in ("annotated.json", "learned_from.json")]
+        tables = [
+            annotated(TABLES / name, observer) for name in ("annotated.json", "learned_from.json")
+        ]
         examples = [*tables[0], *tables[1], *listed()]
         others = {path: annotated(Path(path), observer) for path in paths}
     validate(examples)

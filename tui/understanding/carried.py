@@ -11,7 +11,10 @@ from ftc.tui.understanding.relative import numeric_fields
 from ftc.tui.understanding.spoken import Mention, find_all_mentions
 
 _AND: Final = r"(?:\s*[,;.]?\s*(?:(?:and|i|y|e|also|tambe|tambien|but|pero)\s+)*)"
-_THE: Final = r"(?:(?:the|el|la|els|les|los|las|al|del?|a|en|per|para|por|con|amb|for|with|of|to|a l'|l')\s*)*"
+_THE: Final = (
+    r"(?:(?:the|el|la|els|les|los|las|al|del?|a|en|per|para|por|con|amb|for|with|of|to|a l'|l')"
+    r"\s*)*"
+)
 _ALIKE: Final = (
     r"(?:(?:the |el |lo |la )?(?:same|mateix|mateixa|mismo|misma|igual)"
     r"(?: (?:number|value|thing|valor|numero|nombre|cosa|amount|percentage))?"

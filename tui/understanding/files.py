@@ -31,7 +31,7 @@ _NO_PIECE: Final = (
 _CALLED_FILE: Final = re.compile(
     r"\b(?:called|named|titled|es diu|se llama|anomenat|llamado|titulado|titulat"
     r"|(?:file|fitxer|fichero|archivo|arxiu|dataset|data)(?: (?:is|es|son))?:?)\s"
-    rf"(?P<path>(?:{_NO_PIECE}{_PIECE}\s){{1,4}}\(?[\w.-]+\)?{_SUFFIX})"
+    rf"(?P<path>(?:{_NO_PIECE}{_PIECE}\s){{1,4}}(?:\([\w.-]+\)|[\w.-]+){_SUFFIX})"
 )
 #: A name whose last part is a number or stands in parentheses: "partes 2016.csv", "v (2).csv".
 _NUMBERED_FILE: Final = re.compile(

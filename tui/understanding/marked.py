@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from ftc.spec.admission import admits
 from ftc.tui.understanding.lexicon import QUOTES
-from ftc.tui.understanding.message import Message
+from ftc.tui.understanding.message import SENTENCE_END, Message
 from ftc.tui.understanding.reading import Change, value_at
 
 _CODE: Final = re.compile(r"(?<!\w)ftc\d{3}(?!\w)")
@@ -71,8 +71,9 @@ def _read_prefixes(message: Message) -> Iterator[Change]:
     taken: set[str] = set()
     last = 0
     for match in list(_PREFIX.finditer(message.folded)):
-        around = message.plain[last : match.end()]
-        pointer = _DOCUMENT if _QUERY in taken or _OF_DOCUMENT.search(around) else _QUERY
+        around = SENTENCE_END.split(message.plain[last : match.start()])[-1]
+        is_document = _QUERY in taken or _OF_DOCUMENT.search(around) is not None
+        pointer = _DOCUMENT if is_document else _QUERY
         start, end = match.span("text")
         last = match.end()
         if pointer in taken:

@@ -1,8 +1,7 @@
 """Names of columns in running text, each with the role that its sentence likeliest gives it.
 
-What may be a name is in quotes, or looks like no ordinary word, or stands where a column does. The
-words around it, its own words and its place among the other names are the features of a linear
-model, which gives each role a probability. The roles of a message are chosen together.
+The words around a name, its own words and its place among the other names are the features of a
+linear model, which gives each role a probability. The roles of a message are chosen together.
 """
 
 import re
@@ -12,74 +11,38 @@ from functools import cache
 from math import log
 from typing import Final
 
-from ftc.compiler.knowledge.accelerators import find_accelerator
-from ftc.spec.schema import choices, fields
+from ftc.spec.schema import fields
+from ftc.tui.understanding.learned.column_names import FILE, find_shapes
 from ftc.tui.understanding.learned.linear import NONE, Fit, read_model
 from ftc.tui.understanding.learned.stems import field_stems, stem
 from ftc.tui.understanding.mentioned import find_roles, role_of_name
-from ftc.tui.understanding.message import fold
+from ftc.tui.understanding.message import Span, fold
 
 SECTION: Final = "/data/columns/"
-_LETTER: Final = r"[^\W\d_]"
-_BIG: Final = r"[A-Z\u00c0-\u00d6\u00d8-\u00de]"
-_QUOTED: Final = re.compile(
-    r"(?<![^\W_])(?:'(?P<a>[^'\n]{1,40})'|\"(?P<b>[^\"\n]{1,40})\"|`(?P<c>[^`\n]{1,40})`"
-    r"|\u00ab(?P<d>[^\u00bb\n]{1,40})\u00bb|[\u201c\u2018](?P<e>[^\u201d\u2019\n]{1,40})[\u201d\u2019])"
-    r"(?![^\W_])"
-)
-#: A name that is no word: "user_text", "PlayerLine", "OK_resp", "q1", "TIPO-AVERIA".
-_CODE: Final = re.compile(
-    rf"(?<![\w./\\@-])(?:{_LETTER}[^\W_]*(?:_\w+)+|{_LETTER}+\d{{1,2}}|[a-z]+[A-Z]\w*"
-    rf"|[A-Z][a-z]+[A-Z]\w*|[A-Z]{{2,}}(?:[_-]\w+)*|[a-z]+-[a-z]+)(?![\w/\\@]|[.-]\w)"
-)
-_COLUMN: Final = (
-    r"(?:columns?|columna|columnes|columnas|colunma|fields?|camps?|campos?|cols?\.?)(?!\w)"
-    r"(?: (?:called|named|no\.|es diu|es diuen|se llama|se llaman|anomenad[ae]s?|llamad[ao]s?|is|are|es|son)(?!\w))?"
-)
-_WORD: Final = rf"{_LETTER}[\w'\u2019-]*"
-_SMALL: Final = r"(?:(?![A-Z\u00c0-\u00de])[^\W\d_]['\w]*)"
-_NO_TAIL: Final = (
-    "goes?|comes?|has|have|holds?|is|are|contains?|and|or|with|for|to|as|in|on|of|the|this|that|es|son|va|van|te|tiene|tienen"
-    "|lleva|porta|conte|contiene|con|amb|para|per|por|como|com|y|i|e|o|la|el|les|las|los|els|que|una?|surt|entra|sale|please|now|ara|ahora|diu|\u00e9s|s\u00f3n|t\u00e9|se|en|not|no|from|they|it|which|where|but|pero"
-)
-#: Words with capitals and numbers behind a first word with a capital: "Owner Msg", "Pregunta 1".
-_CAPITAL: Final = rf"{_BIG}\w*(?:(?:[ /]{_BIG}\w*)|(?: \d{{1,2}}\b)|(?: \(\w+\)))*"
-_UPPER: Final = re.compile(rf"(?<![\w./\\@-])(?P<name>{_CAPITAL})(?![\w/\\@]|[.-]\w)")
-#: Words behind it up to the end of the clause: "Resposta t\u00e8cnic", "Soluci\u00f3 pas a pas".
-_TAIL: Final = (
-    rf"(?:\s(?!(?:{_NO_TAIL})\b){_SMALL})*?(?:\s(?!(?:{_NO_TAIL}|a|de)\b){_SMALL})"
-    r"(?=\s*(?:$|[,.;:)\n]|\b(?:and|i|y|e)\s))"
-)
-_LONG: Final = re.compile(
-    rf"(?:\b(?:in|under|en|a|es|\u00e9s|called|diu|llama)\s|:\s?)(?P<name>{_CAPITAL}{_TAIL})"
-)
-_BEHIND_COLUMN: Final = re.compile(
-    rf"(?<!\w)(?i:{_COLUMN})\s?[:=]?\s?(?P<name>{_CAPITAL}{_TAIL}|{_CAPITAL}|{_SMALL}{_TAIL}|{_WORD})(?![\w/\\])"
-)
-#: A word where a name stands: "the prompt in ask", "question: q", "text -> label".
-_PLACED: Final = re.compile(
-    rf"(?:\b(?:in|under|from|is|en|a|de|es|\u00e9s|est[\u00e1\u00e0]|called|diu|llama|named|ahora)\s"
-    rf"|[:=(/]\s?|(?:->|\u2192|=>)\s?|,\s|\b(?:and|i|y|e|or|o)\s)(?P<name>{_WORD})(?=\s*(?:$|[,.;:)(/=]|->|\u2192|=>|\b(?:and|i|y|e)\s))"
-)
-#: A word whose role is told behind it: "winner is the good reply", "q1 es la pregunta".
-_SUBJECT: Final = re.compile(
-    rf"(?:^|[,.;:(]\s?|\b(?:and|i|y|e)\s)(?P<name>{_WORD})\s(?:is|has|holds|es|\u00e9s|t\u00e9|tiene|lleva|porta|va|son|s\u00f3n|are|=)\s"
-)
-_FILE: Final = re.compile(r"\S+\.(?:csv|tsv|jsonl?|parquet|xlsx|txt|gguf|jinja|py|ya?ml|bin)\b")
 _TOKEN: Final = re.compile(r"@+|\x02+|[a-z]+|\d+|->|=>|[^\sa-z\d]")
-_OTHER: Final = re.compile(
-    r"(?:qwen|llama|gemma|mi[sn]tral|mixtral|phi-?\d|smollm|deepseek|falcon|granite|salamandra|eurollm|\w*bert|rtx|gtx|nvidia|[ahlvt]\d{1,3}s?\b"
-    r"|q?lora\b|gguf|vllm|gpus?\b|cpu\b|ram\b|gb\b|tb\b|v?ram\b|instruct\b|dpo|kto|orpo|grpo|simpo|cpo\b|rloo|sft\b)"
-)
 _PARTS: Final = re.compile(r"[a-z]+|\d+")
 _BREAK: Final = re.compile(r"[@;!?\n]+|\.(?=\s|$)|,\s|\s(?:and|i|y|e)\s")
-_END: Final = frozenset(".;!?\n")
-_LONGEST: Final = 4
+_SENTENCE_END: Final = frozenset(".;!?\n")
+_CLAUSE_END: Final = frozenset(("@", ",", ":", "(", ")", "and", "i", "y"))
+_QUOTES: Final = frozenset("'`\"\u00ab")
+#: Words of the whole message that tell of which form its rows are.
+_TELLING: Final = frozenset(
+    "dpo kto orpo simpo cpo grpo embed rerank prefer sft cpt classi classe clasif vector tool tools"  # noqa: SIM905
+    " eines herram chat conver alpaca instru img foto fotos pictur image imatge imagen simila"
+    " semeja simili thumbs votes vot voto polze pulgar".split()
+)
+#: The letters of a word that links a role to a name, the letters on a side of a name, and tokens.
 _SHORT: Final = 4
-_AROUND: Final = 8
-_MOST: Final = 8
+_AROUND: Final = 120
+_NEAR: Final = 90
+_TOKENS: Final = 8
+_LINK: Final = 30
+_FAR: Final = 4
 _MESSAGE: Final = 1000
+#: Roles with a smaller probability are not tried, nor more than the likeliest.
 _LEAST: Final = 0.02
+_MOST_ROLES: Final = 5
+_TINY: Final = 1e-9
 #: Roles of rows that are never in one spec with others.
 _APART: Final = (
     (
@@ -90,8 +53,6 @@ _APART: Final = (
     (frozenset({"chosen", "rejected"}), frozenset({"completion", "messages", "score"})),
     (frozenset({"messages"}), frozenset({"prompt", "completion"})),
 )
-
-
 #: The usual roles, each with those that words tell for it: "text" is said of a prompt too.
 _LIKE: Final[Mapping[str, frozenset[str] | set[str]]] = {
     "prompt": {"prompt", "text"},
@@ -126,74 +87,20 @@ class Name:
 def find_names(text: str, known: Sequence[str]) -> Sequence[Name]:
     """Return what may name a column in a message; `known` are the columns of its data."""
     text = text[:_MESSAGE]
-    found: dict[tuple[int, int], str] = {}
-    files = [match.span() for match in _FILE.finditer(text)]
-    for start, end, shape in _candidates(text, known):
-        if any(s < end and start < e for s, e in files) or _is_named(fold(text[start:end])):
-            continue
-        over = [span for span in found if span[0] < end and start < span[1]]
-        if over:
-            if (
-                all(b - a < end - start for a, b in over)
-                and shape in ("quoted", "upper", "long")
-                and not any(found[s] == "quoted" for s in over)
-            ):
-                for span in over:
-                    del found[span]
-            else:
-                continue
-        found[start, end] = shape
-    spans = sorted(found)[:_MOST]
+    shapes = find_shapes(text, known)
     hidden = list(fold(text))
-    for s, e in files:
-        hidden[s:e] = "\x02" * (e - s)
-    for s, e in spans:
-        hidden[s:e] = "@" * (e - s)
-    bare = "".join(hidden)
-    return [_make(text, bare, spans, at, found[span], known) for at, span in enumerate(spans)]
-
-
-@cache
-def _is_named(folded: str) -> bool:
-    """Return whether a text begins as the name of a model or of a device does."""
-    return _OTHER.match(folded) is not None or find_accelerator(folded) is not None
-
-
-def _candidates(text: str, known: Sequence[str]) -> Iterator[tuple[int, int, str]]:
-    for match in _QUOTED.finditer(text):
-        group = next(name for name in "abcde" if match[name] is not None)
-        if len(match[group].split()) <= _LONGEST and match[group].strip(": ") == match[group]:
-            yield *match.span(group), "quoted"
-    for name in known:
-        for match in re.finditer(rf"(?<!\w){re.escape(name)}(?!\w)", text):
-            yield *match.span(), "known"
-    for match in _BEHIND_COLUMN.finditer(text):
-        if match["name"].lower() not in _STOPS:
-            yield *match.span("name"), "column"
-    for match in _LONG.finditer(text):
-        if len(match["name"].split()) <= _LONGEST:
-            yield *match.span("name"), "long"
-    for match in _UPPER.finditer(text):
-        begins = text[: match.start()].rstrip()
-        if begins and begins[-1] not in ".!?\n":
-            yield *match.span("name"), "upper"
-    for match in _CODE.finditer(text):
-        if fold(match[0]) not in _values():
-            yield *match.span(), "code"
-    for pattern, shape in ((_PLACED, "placed"), (_SUBJECT, "subject")):
-        for match in pattern.finditer(text):
-            if match["name"].lower() not in _STOPS:
-                yield *match.span("name"), shape
-
-
-_STOPS: Final = frozenset(
-    ["the", "a", "an", "is", "are", "in", "of", "to", "and", "or", "it", "that", "this", "for", "with", "as", "el", "la", "els", "les", "los", "las", "un", "una", "i", "y", "e", "o", "en", "de", "del", "al", "que", "amb", "con", "per", "por", "para", "es", "son", "com", "como", "not", "no", "called", "named", "es", "diu", "se", "llama", "si", "yes", "please", "thanks", "us"]
-)
-
-
-@cache
-def _values() -> frozenset[str]:
-    return frozenset(fold(str(value)) for field in fields() for value in choices(field.schema))
+    for match in FILE.finditer(text):
+        hidden[slice(*match.span())] = "\x02" * len(match[0])
+    for start, end in shapes:
+        hidden[start:end] = "@" * (end - start)
+    bare, spans = "".join(hidden), [*shapes]
+    said = sorted(_TELLING & set(map(stem, _PARTS.findall(fold(text)))))
+    return [
+        _make(
+            text, bare, spans, at, [f"shape:{shapes[span]}", *(f"message:{each}" for each in said)]
+        )
+        for at, span in enumerate(spans)
+    ]
 
 
 @cache
@@ -202,33 +109,16 @@ def list_roles() -> tuple[str, ...]:
     return tuple(field.pointer for field in fields() if field.pointer.startswith(SECTION))
 
 
-def _make(text, bare, spans, at, shape, known) -> Name:
+def _make(text: str, bare: str, spans: Sequence[Span], at: int, features: Sequence[str]) -> Name:
     start, end = spans[at]
-    before = _tokens(bare[max(0, start - 120) : start])[-_AROUND:][::-1]
-    after = _tokens(bare[end : end + 120])[:_AROUND]
+    shape = features[0].partition(":")[2]
+    before = _tokens(bare[max(0, start - _AROUND) : start])[-_TOKENS:][::-1]
+    after = _tokens(bare[end : end + _AROUND])[:_TOKENS]
     own = [stem(part) for part in _PARTS.findall(fold(text[start:end]).replace("_", " "))]
-    last = re.split(r"[a-z](?=[A-Z])|[\W\d_]+", text[start:end])
-    whole = sorted(set(map(stem, _PARTS.findall(fold(text)))))
-    features = ["bias", f"shape:{shape}", f"at {at} of {len(spans)}", f"of {len(spans)}"]
-    features += [f"own:{each}" for each in sorted(set(own))]
-    features += [f"message:{each}" for each in whole if each in _telling()]
-    for side, words in (("b", before), ("a", after)):
-        near = _sentence(words)
-        features.append(f"{side}1:{words[0] if words else '$'}")
-        if len(words) > 1:
-            features += [f"{side}2:{words[1]}", f"{side}12:{words[0]} {words[1]}"]
-        clause = _clause(near)
-        features += [f"{side}c:{each}" for each in sorted(set(clause))]
-        features += [f"{side}s:{each}" for each in sorted(set(near))]
-    if at:
-        features.append(f"link:{_link(bare[spans[at - 1][1] : start])}")
-    if at + 1 < len(spans):
-        features.append(f"next:{_link(bare[end : spans[at + 1][0]])}")
     told = _told(bare, start, end, text[start:end])
     for places in told.values():
         places |= {f"{place}, {shape}" for place in places if place.endswith("nearest")}
-    features += sorted(f"{place}:{role}" for role, places in told.items() for place in places)
-    fits = {
+    roles = {
         role: _fit(field_stems()[role], own, before, after)
         | dict.fromkeys(told.get(role.removeprefix(SECTION), ()), 1.0)
         for role in list_roles()
@@ -237,8 +127,16 @@ def _make(text, bare, spans, at, shape, known) -> Name:
         text=text[start:end],
         start=start,
         end=end,
-        features=features,
-        fits=fits,
+        features=[
+            *("bias", *features),
+            *(f"at {at} of {len(spans)}", f"of {len(spans)}"),
+            *(f"own:{each}" for each in sorted(set(own))),
+            *_beside("b", before),
+            *_beside("a", after),
+            *_links(bare, spans, at),
+            *sorted(f"{place}:{role}" for role, places in told.items() for place in places),
+        ],
+        fits=roles,
         told=frozenset(
             role
             for role, places in told.items()
@@ -247,24 +145,45 @@ def _make(text, bare, spans, at, shape, known) -> Name:
     )
 
 
-def _told(bare: str, start: int, end: int, name: str) -> Mapping[str, set[str]]:
+def _beside(side: str, words: Sequence[str]) -> Iterator[str]:
+    """Yield the features of the words on one side of a name, the nearest first."""
+    near = _until(words, _SENTENCE_END)
+    yield f"{side}1:{words[0] if words else '$'}"
+    if len(words) > 1:
+        yield f"{side}2:{words[1]}"
+        yield f"{side}12:{words[0]} {words[1]}"
+    yield from (f"{side}c:{each}" for each in sorted(set(_until(near, _CLAUSE_END))))
+    yield from (f"{side}s:{each}" for each in sorted(set(near)))
+
+
+def _links(bare: str, spans: Sequence[Span], at: int) -> Iterator[str]:
+    """Yield what stands between a name and those beside it."""
+    start, end = spans[at]
+    if at:
+        yield f"link:{_between(bare[spans[at - 1][1] : start])}"
+    if at + 1 < len(spans):
+        yield f"next:{_between(bare[end : spans[at + 1][0]])}"
+
+
+def _between(text: str) -> str:
+    return " ".join(_tokens(text)[:_FAR]) if len(text) < _LINK else "far"
+
+
+def _told(bare: str, start: int, end: int, name: str) -> dict[str, set[str]]:
     """Return where the words around a name tell each role, and whether the name itself does."""
     told: dict[str, set[str]] = {}
-    before = _BREAK.split(bare[max(0, start - 90) : start])
-    after = _BREAK.split(bare[end : end + 90], maxsplit=1)[0]
-    for place, text, at in (("told before", before[-1], -1), ("told after", after, 0)):
+    before = _BREAK.split(bare[max(0, start - _NEAR) : start])[-1]
+    after = _BREAK.split(bare[end : end + _NEAR], maxsplit=1)[0]
+    for place, text, first in (("told before", before, False), ("told after", after, True)):
         found = find_roles(text)
-        for index, (first, last, role) in enumerate(found):
+        for *_, role in found:
             told.setdefault(role, set()).add(place)
-            if index == (len(found) - 1 if at else 0):
-                told[role].add(f"{place} nearest")
-                gap = len(text[last:].split()) if at else len(text[:first].split())
-                told[role].add(f"{place} gap {min(gap, 4)}")
-                beside = _tokens(text)
-                link = (beside[-1] if at else beside[0]) if beside else "$"
-                link = beside[-2] if link in "'`\"\u00ab" and len(beside) > 1 and at else link
-                if len(link) <= _SHORT:
-                    told[role].add(f"{place} by {link}")
+        if found:
+            begin, stop, role = found[0 if first else -1]
+            gap = len((text[:begin] if first else text[stop:]).split())
+            told[role] |= {f"{place} nearest", f"{place} gap {min(gap, _FAR)}"}
+            link = _link_word(text, first=first)
+            told[role] |= {f"{place} by {link}"} if len(link) <= _SHORT else set()
     if told:
         told[""] = {f"any {each}" for places in told.values() for each in places}
     own = role_of_name(fold(name))
@@ -273,48 +192,40 @@ def _told(bare: str, start: int, end: int, name: str) -> Mapping[str, set[str]]:
     return told
 
 
-@cache
-def _telling() -> frozenset[str]:
-    return frozenset(
-        ["dpo", "kto", "orpo", "simpo", "cpo", "grpo", "embed", "rerank", "prefer", "sft", "cpt", "classi", "classe", "clasif", "vector", "tool", "tools", "eines", "herram", "chat", "conver", "alpaca", "instru", "img", "foto", "fotos", "pictur", "image", "imatge", "imagen", "simila", "semeja", "simili", "thumbs", "votes", "vot", "voto", "polze", "pulgar"]
-    )
-
-
-def _link(between: str) -> str:
-    return " ".join(_tokens(between)[:4]) if len(between) < 30 else "far"
+def _link_word(text: str, *, first: bool) -> str:
+    """Return the word beside a name, which links it to a role: "in", "is"."""
+    beside = _tokens(text)
+    if not beside:
+        return "$"
+    link = beside[0] if first else beside[-1]
+    return beside[-2] if not first and link in _QUOTES and len(beside) > 1 else link
 
 
 def _tokens(text: str) -> list[str]:
+    """Return the stems of words, with marks for names and for files."""
+    marks = {"@": "@", "\x02": "FILE"}
     return [
-        "@" if t[0] == "@" else "FILE" if t[0] == "\x02" else stem(t) if t[0].isalnum() else t
-        for t in _TOKEN.findall(text)
+        marks.get(token[0]) or (stem(token) if token[0].isalnum() else token)
+        for token in _TOKEN.findall(text)
     ]
 
 
-def _sentence(words):
-    return words[: next((at for at, word in enumerate(words) if word in _END), len(words))]
+def _until(words: Sequence[str], ends: frozenset[str]) -> Sequence[str]:
+    """Return the words before the first of some."""
+    return words[: next((at for at, word in enumerate(words) if word in ends), len(words))]
 
 
-def _clause(words):
-    return words[
-        : next(
-            (
-                at
-                for at, word in enumerate(words)
-                if word in ("@", ",", ":", "(", ")", "and", "i", "y")
-            ),
-            len(words),
-        )
-    ]
-
-
-def _fit(stems, own, before, after) -> dict[str, float]:
+def _fit(
+    stems: Mapping[str, float], own: Sequence[str], before: Sequence[str], after: Sequence[str]
+) -> dict[str, float]:
+    """Return how well a name and the words around it name a role."""
     fit: dict[str, float] = {}
     value = sum(stems.get(each, 0.0) for each in set(own))
     if value:
         fit["own"] = value
     for side, words in (("before", before), ("after", after)):
-        for near, part in (("clause", _clause(_sentence(words))), ("sentence", _sentence(words))):
+        sentence = _until(words, _SENTENCE_END)
+        for near, part in (("clause", _until(sentence, _CLAUSE_END)), ("sentence", sentence)):
             value = max((stems.get(each, 0.0) for each in part), default=0.0)
             if value:
                 fit[f"{side} {near}"] = value
@@ -325,52 +236,53 @@ def assign(
     names: Sequence[Name], shares: Sequence[Mapping[str, float]]
 ) -> list[tuple[Name, str, float]]:
     """Return each name that has a role, its role and how sure that is; chosen together."""
-    best: tuple[float, list[str]] = (float("-inf"), [])
+    roles = _choose([each.text for each in names], shares)
+    found = []
+    for at, (name, role) in enumerate(zip(names, roles, strict=True)):
+        if role != NONE:
+            others = [each for each in roles if each != role]
+            free = (
+                share
+                for each, share in shares[at].items()
+                if each == NONE or all(may_stand_beside(each, other) for other in others)
+            )
+            found.append((name, role, shares[at][role] / sum(free)))
+    return found
 
-    def search(at: int, roles: list[str], score: float) -> None:
+
+def _choose(names: Sequence[str], shares: Sequence[Mapping[str, float]]) -> Sequence[str]:
+    """Return the likeliest role of each name, or none, so that one spec can have them all."""
+    best: tuple[float, Sequence[str]] = (float("-inf"), [NONE] * len(names))
+
+    def search(roles: list[str], score: float) -> None:
         nonlocal best
+        at = len(roles)
         if score <= best[0]:
             return
         if at == len(names):
-            best = (score, [*roles])
+            best = (score, roles)
             return
-        ranked = sorted(shares[at].items(), key=lambda pair: -pair[1])[:5]
-        ranked += [(NONE, shares[at][NONE])] if NONE not in dict(ranked) else []
-        for role, share in ranked:
-            if share < _LEAST and role != NONE:
-                continue
-            if role != NONE and not _may(role, roles, names, at):
-                continue
-            search(at + 1, [*roles, role], score + log(max(share, 1e-9)))
+        ranked = sorted(shares[at].items(), key=lambda pair: -pair[1])[:_MOST_ROLES]
+        for role, share in (*ranked, (NONE, shares[at][NONE])):
+            beside = [
+                each
+                for each, name in zip(roles, names, strict=False)
+                if name != names[at] or each != role
+            ]
+            likely = role == NONE or share >= _LEAST
+            if likely and (role == NONE or all(may_stand_beside(role, each) for each in beside)):
+                search([*roles, role], score + log(max(share, _TINY)))
 
-    search(0, [], 0.0)
-    result = []
-    for at, (name, role) in enumerate(zip(names, best[1], strict=True)):
-        if role == NONE:
-            continue
-        others = [each for place, each in enumerate(best[1]) if place != at]
-        free = {
-            each: share
-            for each, share in shares[at].items()
-            if each == NONE or _may(each, others, (), 0)
-        }
-        result.append((name, role, free[role] / sum(free.values())))
-    return result
+    search([], 0.0)
+    return best[1]
 
 
 def may_stand_beside(one: str, other: str) -> bool:
-    """Return whether two roles can be in one spec."""
-    return _may(one, [other], (), 0)
-
-
-def _may(role: str, taken: Sequence[str], names: Sequence[Name], at: int) -> bool:
-    if any(
-        each == role and not (names and names[place].text == names[at].text)
-        for place, each in enumerate(taken)
-    ):
-        return False
-    own = role.removeprefix(SECTION)
-    others = {each.removeprefix(SECTION) for each in taken if each}
-    return not any(
-        (own in one and others & two) or (own in two and others & one) for one, two in _APART
+    """Return whether two names can have these roles in one spec."""
+    first, second = one.removeprefix(SECTION), other.removeprefix(SECTION)
+    if NONE in (one, other):
+        return True
+    return one != other and not any(
+        (first in these and second in those) or (first in those and second in these)
+        for these, those in _APART
     )

@@ -42,7 +42,11 @@ def add_roles(
         if not _overlaps((each.start, each.end), read + asked)
     ]
     for name, pointer, share in assign(names, [each.weigh() for each in names]):
-        if share < SURELY_NAMED or not name.may_be(pointer) or value_at(draft, pointer) == name.text:
+        if (
+            share < SURELY_NAMED
+            or not name.may_be(pointer)
+            or value_at(draft, pointer) == name.text
+        ):
             continue
         own = [each for each in kept if isinstance(each, Change)]
         columns_told = [each for each in own if each.pointer.startswith(SECTION)]
@@ -83,7 +87,11 @@ def add_worded(
         key = max((each for each in shares if each != NONE), key=lambda each: shares[each])
         option = find_option(key)
         pointer = option.field.pointer
-        if pointer in _OWN or shares[key] < SURELY_WORDED or value_at(draft, pointer) == option.value:
+        if (
+            pointer in _OWN
+            or shares[key] < SURELY_WORDED
+            or value_at(draft, pointer) == option.value
+        ):
             continue
         if any(isinstance(each, Change) and each.pointer == pointer for each in kept):
             continue

@@ -18,7 +18,7 @@ from ftc.tui.understanding.learned.linear import Fit, read_model
 from ftc.tui.understanding.learned.options import Option, list_options
 from ftc.tui.understanding.learned.stems import field_stems, stem
 from ftc.tui.understanding.lexicon import NEGATORS
-from ftc.tui.understanding.message import Message, Span
+from ftc.tui.understanding.message import Message
 from ftc.tui.understanding.reading import value_at
 from ftc.tui.understanding.spoken import applies
 
@@ -160,9 +160,8 @@ def _find_fits(
             continue
         is_so = now[pointer] == option.value
         named = (name.get(pointer, 0.0), near.get(pointer, 0.0))
-        fits[option.key] = dict(_fit(option, named, values, described, denied)) | (
-            {"is so": 1.0} if is_so else {}
-        )
+        fit = dict(_fit(option, named, values, described, denied=denied))
+        fits[option.key] = fit | {"is so": 1.0} if is_so else fit
     return fits
 
 
@@ -176,11 +175,13 @@ def _sum_names(words: set[str]) -> Mapping[str, float]:
 
 def _fit(
     option: Option,
-    named: Span | tuple[float, float],
+    named: tuple[float, float],
     values: Sequence[float],
     described: float,
+    *,
     denied: bool,
 ) -> Iterator[tuple[str, float]]:
+    """Yield the numbers that tell how well a clause fits a value."""
     name, near = named
     yield from ((part, value) for part, value in (("name", name), ("name near", near)) if value)
     if values:
