@@ -44,7 +44,8 @@ _UPPER: Final = re.compile(rf"(?<![\w./\\@-])(?P<name>{_CAPITAL})(?![\w/\\@]|[.-
 #: Words behind it up to the end of the clause: "Resposta t\u00e8cnic", "Soluci\u00f3 pas a pas".
 _TAIL: Final = (
     rf"(?:\s(?!(?:{_NO_TAIL})\b){_SMALL})*?(?:\s(?!(?:{_NO_TAIL}|a|de)\b){_SMALL})"
-    r"(?=\s*(?:$|[,.;:)\n]|\b(?:and|i|y|e)\s))"
+    r"(?=\s*(?:$|[,.;:)\n]|\b(?:and|i|y|e)\s)"
+    r"|\s(?:is|has|holds|goes|comes|t\u00e9|tiene|lleva|porta|cont\u00e9|contiene|surt|entra|sale)\b)"
 )
 _LONG: Final = re.compile(
     rf"(?:\b(?:in|under|en|a|es|\u00e9s|called|diu|llama)\s|:\s?)(?P<name>{_CAPITAL}{_TAIL})"
