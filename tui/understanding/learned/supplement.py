@@ -26,6 +26,9 @@ _OWN: Final = frozenset(
 #: The least weight of a word for a value to be one that tells it.
 _TELLING: Final = 0.25
 
+#: A shorter word tells nothing by itself.
+_SHORTEST: Final = 3
+
 _Said = Sequence[Change | Choice]
 
 
@@ -109,7 +112,8 @@ def _words(message: Message, clause: Clause, key: str, read: Sequence[Span]) -> 
     fresh = [
         span
         for span in telling
-        if not _overlaps((message.origin[span[0]][0], message.origin[span[1] - 1][1]), read)
+        if span[1] - span[0] >= _SHORTEST
+        and not _overlaps((message.origin[span[0]][0], message.origin[span[1] - 1][1]), read)
     ]
     if not fresh:
         return None
