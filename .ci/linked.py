@@ -1,20 +1,22 @@
-"""Learn `tui/understanding/linked.json` from the annotated messages of the tests.
+"""Learn `tui/understanding/learned/linked.json` from the annotated messages of the tests.
 
     PYTHONPATH=. .venv/bin/python .ci/linked.py [--without FILE ...]
 
-It holds three linear models: the field of a number, whether a withheld value is requested, and the
-field that a message is about. Each is a multinomial logistic regression with an L2 penalty. The
-messages of a FILE take no part in the learning.
+It holds linear models: the field of a number, whether a withheld value is requested, the field that
+a message is about, the value that a clause sets, and the role of a column. Each is a multinomial
+logistic regression with an L2 penalty. The messages of a FILE take no part in the learning.
 """
 
 import argparse
 import json
 import os
+import random
+import re
 import shutil
 import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -25,9 +27,10 @@ from scipy.optimize import minimize
 
 from ftc.tui.session import session
 from ftc.tui.state.situation import Observer
-from ftc.tui.understanding import likely, reader, released
-from ftc.tui.understanding.linear import NONE, Fit
-from ftc.tui.understanding.linked import find_numbers
+from ftc.tui.understanding import reader
+from ftc.tui.understanding.learned import likely, released, roles, worded
+from ftc.tui.understanding.learned.linear import NONE, Fit, Model
+from ftc.tui.understanding.learned.linked import find_numbers
 from ftc.tui.understanding.message import Message
 from ftc.tui.understanding.reading import Change, Choice
 from tests.end_to_end.process import QUICKSTART
@@ -35,11 +38,18 @@ from tests.tui.test_annotated import open_session
 
 ROOT = Path(__file__).parents[1]
 TABLES = ROOT / "tests/tui"
-TARGET = ROOT / "tui/understanding/linked.json"
+TARGET = ROOT / "tui/understanding/learned/linked.json"
 FEWEST = 2
+#: The copies of a message with other names of columns.
+COPIES = 4
 #: Smaller weights are not written.
 SMALLEST = 0.05
-PENALTIES = {"numbers": 0.2, "withheld": 1.0, "fields": 1.0}
+#: The columns of the data of the drafts, and a message with data of its own.
+KNOWN = ("text", "label")
+DATA = re.compile(r"\.(?:csv|tsv|jsonl?|parquet)\b")
+PENALTIES = {"numbers": 0.2, "withheld": 1.0, "fields": 1.0, "values": 1.0, "roles": 0.15}
+#: How often the clauses of values are chosen again, with the weights learned so far.
+ROUNDS = 1
 Table = Mapping[str, Any]
 
 
@@ -68,8 +78,12 @@ class Annotated:
 
 
 def read_annotated(without: set[str], observer: Observer) -> Iterator[Annotated]:
-    """Yield the messages of the three tables."""
-    for row in json.loads((TABLES / "annotated.json").read_text(encoding="utf-8")):
+    """Yield the messages of the tables."""
+    tables = [
+        json.loads((TABLES / name).read_text(encoding="utf-8"))
+        for name in ("annotated.json", "learned_from.json")
+    ]
+    for row in (row for table in tables for row in table):
         if row["say"] not in without:
             draft = open_session({**row, "before": ()}, observer).draft.data
             ask = frozenset(row.get("ask", ()))
@@ -81,6 +95,122 @@ def read_annotated(without: set[str], observer: Observer) -> Iterator[Annotated]
     for says in json.loads((TABLES / "reports.json").read_text(encoding="utf-8")).values():
         for say in says:
             yield Annotated(say, {}, [{}], frozenset(), None)
+
+
+def of_values(
+    said: Sequence[Annotated], clauses: Sequence[Sequence[worded.Clause]], model: Model | None
+) -> Iterator[Example]:
+    """Yield an example for each clause of the messages: the values that it sets, or none.
+
+    A value is that of the clause in which it fits best, or is likeliest by an earlier model.
+    """
+    for each, parts in zip(said, clauses, strict=True):
+        right = {key for key in worded.list_keys() if _accepts(each, key)}
+        own: dict[int, set[str]] = defaultdict(set)
+        for key in sorted(right):
+            odds = [_weigh(part, key, model) for part in parts if key in part.fits]
+            if odds:
+                places = [at for at, part in enumerate(parts) if key in part.fits]
+                own[places[odds.index(max(odds))]].add(key)
+        may = set() if each.entry is None else set(each.entry.get("may", ()))
+        for at, part in enumerate(parts):
+            fits = {
+                key: fit
+                for key, fit in part.fits.items()
+                if key in own[at] or worded.find_option(key).field.pointer not in may
+            }
+            yield Example(part.features, fits, frozenset(own[at] or {NONE}))
+
+
+def _accepts(said: Annotated, key: str) -> bool:
+    option = worded.find_option(key)
+    return said.accepts(option.field.pointer, option.value)
+
+
+def _weigh(clause: worded.Clause, key: str, model: Model | None) -> float:
+    fit = clause.fits[key]
+    if model is None:
+        return fit.get("name", 0.0) + 2 * fit.get("value", 0.0) + fit.get("described", 0.0) / 2
+    weights = (dict(model.weights_of(each)).get(key, 0.0) for each in clause.features)
+    return sum(weights) + sum(model.fits[name] * value for name, value in fit.items())
+
+
+def learn_values(said: Sequence[Annotated]) -> Table:
+    """Return the weights of values; what clause sets a value is learned too."""
+    clauses = [worded.find_clauses(Message(each.text), each.draft) for each in said]
+    table: Table = learn([*of_values(said, clauses, None)], PENALTIES["values"])
+    for _ in range(ROUNDS):
+        examples = [*of_values(said, clauses, Model(**table))]
+        table = learn(examples, PENALTIES["values"])
+    return table
+
+
+def of_roles(said: Sequence[Annotated]) -> Iterator[Example]:
+    """Yield the examples of messages and of their copies with other names of columns.
+
+    A name tells little of its role, and the words around it tell the same of other names.
+    """
+    pool = sorted({name for each in said for name in _columns(each) if name not in KNOWN})
+    chosen = random.Random(0)  # noqa: S311 - the same copies at every run
+    for each in said:
+        yield from _roles_of(each)
+        names = [name for name in sorted(_columns(each)) if each.text.count(name) == 1]
+        for _ in range(COPIES if names else 0):
+            yield from _roles_of(
+                _renamed(each, dict(zip(names, chosen.sample(pool, len(names)), strict=True)))
+            )
+
+
+def _columns(said: Annotated) -> set[str]:
+    return {
+        value
+        for one in said.accept
+        for at, values in one.items()
+        if at.startswith(roles.SECTION)
+        for value in values
+        if isinstance(value, str)
+    }
+
+
+def _renamed(said: Annotated, names: Mapping[str, str]) -> Annotated:
+    """Return a message with other names of columns."""
+    pattern = re.compile("|".join(map(re.escape, sorted(names, key=len, reverse=True))))
+    accept = [
+        {
+            at: [names.get(value, value) if isinstance(value, str) else value for value in values]
+            for at, values in one.items()
+        }
+        for one in said.accept
+    ]
+    text = pattern.sub(lambda match: names[match[0]], said.text)
+    return replace(said, text=text, accept=accept)
+
+
+def _roles_of(said: Annotated) -> Iterator[Example]:
+    """Yield an example for each text of a message that may name a column: its role, or none.
+
+    Where several pairs of roles are accepted, prompt and completion are learned.
+    """
+    accepted = [
+        {at: values for at, values in one.items() if at.startswith(roles.SECTION)}
+        for one in said.accept
+    ]
+    usual = [one for one in accepted if f"{roles.SECTION}prompt" in one]
+    right: dict[object, set[str]] = defaultdict(set)
+    for at, values in (usual or [one for one in accepted if one] or [{}])[0].items():
+        for value in values:
+            right[value].add(at)
+    may = said.entry is not None and any(
+        at.startswith(roles.SECTION) for at in said.entry.get("may", ())
+    )
+    for name in roles.find_names(said.text, KNOWN if names_no_file(said) else ()):
+        if not may or name.text in right:
+            yield Example(name.features, name.fits, frozenset(right[name.text] or {NONE}))
+
+
+def names_no_file(said: Annotated) -> bool:
+    """Return whether the data of a message are those of its draft."""
+    return said.draft.get("data") is not None and not DATA.search(said.text)
 
 
 def of_numbers(said: Annotated) -> Iterator[Example]:
@@ -113,6 +243,8 @@ def of_withheld(said: Annotated, observer: Observer) -> Iterator[Example]:
     with (
         mock.patch.object(reader, "read_linked", return_value=()),
         mock.patch.object(reader, "release", observe),
+        mock.patch.object(reader, "add_roles", lambda _, told, *__: told),
+        mock.patch.object(reader, "add_worded", lambda _, __, told, *___: told),
         mock.patch.object(session, "find_likely", return_value=None),
     ):
         open_session(said.entry, observer).reply(said.text)
@@ -210,7 +342,7 @@ def _tabulate(
 
 
 def learn_all(without: set[str]) -> dict[str, Table]:
-    """Return the three models, learned from all messages but some."""
+    """Return the models, learned from all messages but some."""
     os.environ["HF_HUB_OFFLINE"] = "1"
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -221,8 +353,10 @@ def learn_all(without: set[str]) -> dict[str, Table]:
             "numbers": [one for each in said for one in of_numbers(each)],
             "withheld": [one for each in said for one in of_withheld(each, observer)],
             "fields": [one for each in said for one in of_fields(each)],
+            "roles": [*of_roles(said)],
         }
-    return {name: learn(cases[name], PENALTIES[name]) for name in cases}
+        values = learn_values(said)
+    return {name: learn(cases[name], PENALTIES[name]) for name in cases} | {"values": values}
 
 
 def write(tables: Mapping[str, Table]) -> str:

@@ -1,4 +1,4 @@
-"""Learn `tui/understanding/requested.json` from the annotated messages of the tests.
+"""Learn `tui/understanding/learned/requested.json` from the annotated messages of the tests.
 
     PYTHONPATH=. .venv/bin/python .ci/requested.py [FILE ...]
 
@@ -33,7 +33,7 @@ from tests.tui.test_annotated import open_session
 
 ROOT = Path(__file__).parents[1]
 TABLES = ROOT / "tests/tui"
-TARGET = ROOT / "tui/understanding/requested.json"
+TARGET = ROOT / "tui/understanding/learned/requested.json"
 FOLDS = 10
 PENALTY = 1.0
 FEWEST = 2
@@ -69,7 +69,11 @@ def collect(
                     found.append(Example(text, features, told, foreign))
         return original(said, changes, spans)
 
-    with mock.patch.object(reader, "find_unlicensed", observe):
+    with (
+        mock.patch.object(reader, "find_unlicensed", observe),
+        mock.patch.object(reader, "add_roles", lambda _, told, *__: told),
+        mock.patch.object(reader, "add_worded", lambda _, __, told, *___: told),
+    ):
         act()
     return found
 
@@ -182,7 +186,10 @@ def main(paths: Sequence[str]) -> None:
         folder = Path(name)
         shutil.copy(QUICKSTART / "tickets.csv", folder)
         observer = Observer(folder=folder)
-        examples = [*annotated(TABLES / "annotated.json", observer), *listed()]
+        tables = [
+            annotated(TABLES / name, observer) for name in ("annotated.json", "learned_from.json")
+        ]
+        examples = [*tables[0], *tables[1], *listed()]
         others = {path: annotated(Path(path), observer) for path in paths}
     validate(examples)
     weights = learn(examples)

@@ -13,9 +13,9 @@ from ftc.tui.session.session import Session
 from ftc.tui.state.draft import read_draft
 from ftc.tui.state.situation import Observer
 from ftc.tui.understanding import reader
-from ftc.tui.understanding.likely import find_likely
-from ftc.tui.understanding.linear import NONE, Model, read_model
-from ftc.tui.understanding.linked import find_numbers
+from ftc.tui.understanding.learned.likely import find_likely
+from ftc.tui.understanding.learned.linear import NONE, Model, read_model
+from ftc.tui.understanding.learned.linked import find_numbers
 from ftc.tui.understanding.message import Message
 from ftc.tui.understanding.reader import read
 from tests.tui.test_licence import DRAFT

@@ -8,8 +8,8 @@ from ftc.spec.schema import fields
 from ftc.tui.conversation.conversation import Conversation
 from ftc.tui.conversation.explaining import tell_meaning, tell_reason
 from ftc.tui.state.line import Line
+from ftc.tui.understanding.learned.likely import find_likely
 from ftc.tui.understanding.lexicon import WORDS, any_of
-from ftc.tui.understanding.likely import find_likely
 from ftc.tui.understanding.message import Message, fold
 from ftc.tui.understanding.reader import read
 from ftc.tui.understanding.reading import Change

@@ -41,7 +41,7 @@ from ftc.tui.state.line import Line, lay_out
 from ftc.tui.state.unknown_gpu import ask_near, ask_suggested
 from ftc.tui.understanding.followup import last_number, read_followup
 from ftc.tui.understanding.hinted import find_wished
-from ftc.tui.understanding.likely import find_likely
+from ftc.tui.understanding.learned.likely import find_likely
 from ftc.tui.understanding.model_wishes import meets
 from ftc.tui.understanding.quantities import takes_by_order
 from ftc.tui.understanding.reader import read
@@ -59,6 +59,8 @@ from ftc.tui.understanding.vague import find_vague
 _MOST_KEYS: Final = 40
 #: Topics that a message is about without being a question.
 _UNASKED: Final = frozenset({"no_data", "diverged", "small_device"})
+#: What the first messages are about.
+_OPENING: Final = ("/model/id", "/data/source", "/hardware/gpu", "/hardware/count")
 #: The longest text in which words may hint at a field.
 _LONGEST_WISH: Final = 600
 _FILE: Final = re.compile(r"[^\s\"'`,;:()]+\.(?:csv|jsonl|json)\b")
@@ -200,9 +202,10 @@ class Session(Conversation):
             self.reading = Reading(changes=(again,))
             return self._take(self.reading, text)
         pointer = self._asked_field()
-        reading = understand(
-            text, self.draft.data, pointer, self.situation.planned_values(), self._names(text)
-        )
+        planned = self.situation.planned_values()
+        reading = understand(text, self.draft.data, pointer, planned, self._names(text))
+        if reading.request is None and not reading.changes and (near := self._vague(text)):
+            reading = Reading(choices=(near,))
         if not reading.empty:
             self.reading = reading
             return self._take(reading, text)
@@ -242,15 +245,22 @@ class Session(Conversation):
         self.reading = Reading(used=(found[1],))
         return settle_goal(self, found[0])
 
+    def _vague(self, text: str) -> Choice | None:
+        """Return the question about a message that is nothing but a wish without a field."""
+        return find_vague(text[:_LONGEST_WISH]) if self._has_begun() else None
+
     def _wished(self, text: str) -> Choice | None:
         """Return the question that plain words hint at, once a model or data is named."""
-        said = text[:_LONGEST_WISH]
-        return (find_vague(said) or find_wished(said)) if self._has_begun() else None
+        return find_wished(text[:_LONGEST_WISH]) if self._has_begun() else None
 
     def _likely(self, text: str) -> Choice | None:
-        """Return the question about the field that a message is likeliest to mean, if any."""
-        asks = is_question(text) or not self._has_begun()
-        return None if asks else find_likely(text[:_LONGEST_WISH])
+        """Return the question about the field that a message is likeliest to mean, if any.
+
+        Before a model or data is named, it is about one of them or about the machine.
+        """
+        near = None if is_question(text) else find_likely(text[:_LONGEST_WISH])
+        opening = near is None or near.pointer.startswith(_OPENING)
+        return near if opening or self._has_begun() else None
 
     def _has_begun(self) -> bool:
         return self.draft.has("/model/id") or self.draft.has("/data/source")

@@ -16,8 +16,26 @@ _QUOTED_FILE: Final = re.compile(
 )
 _FILE: Final = re.compile(
     r"(?:\b[a-z_]+=)?"
-    r"(?P<path>(?:(?<!\S)(?:\.{0,2}|~|[a-z]:)/[^\s\"'`,;:!?()\x00]+ )?(?:(?<!\w)[a-z]:)?"
+    r"(?P<path>(?:(?<!\S)(?:\.{0,2}|~|[a-z]:)/(?=[^\s/])[^\s\"'`,;:!?()\x00]+ )?(?:(?<!\w)[a-z]:)?"
     r"[^\s\"'`,;:!?()\x00]+\.(?:csv|jsonl|json|parquet|xlsx?|ods|tsv|txt|docx?|pdf|arrow))(?![\w/\\])"
+)
+_SUFFIX: Final = r"\.(?:csv|jsonl|json|parquet|tsv)(?![\w/\\])"
+_PIECE: Final = r"\w[^\s\"'`,;:!?()\x00/]+"
+#: Words that part a name from what stands before it.
+_NO_PIECE: Final = (
+    r"(?!(?:is|are|on|in|at|from|it|its|the|my|our|a|an|with|use|and|for|to|has|have|called|named|es|son|en"
+    r"|el|la|els|les|los|las|un|una|con|amb|per|para|i|y|e|que|te|tiene|diu|llama|anomenat|llamado|now"
+    r"|ara|ahora|not|no)\s)"
+)
+#: A name with spaces behind words that name a file: "file called Visites CAP 2023.csv".
+_CALLED_FILE: Final = re.compile(
+    r"\b(?:called|named|titled|es diu|se llama|anomenat|llamado|titulado|titulat"
+    r"|(?:file|fitxer|fichero|archivo|arxiu|dataset|data)(?: (?:is|es|son))?:?)\s"
+    rf"(?P<path>(?:{_NO_PIECE}{_PIECE}\s){{1,4}}(?:\([\w.-]+\)|[\w.-]+){_SUFFIX})"
+)
+#: A name whose last part is a number or stands in parentheses: "partes 2016.csv", "v (2).csv".
+_NUMBERED_FILE: Final = re.compile(
+    rf"(?<![^\s\"'(])(?P<path>(?:{_NO_PIECE}{_PIECE}\s)?{_NO_PIECE}{_PIECE}\s?(?:\([\w-]+\)|(?<=\s)\d[\w-]*){_SUFFIX})"
 )
 _APART: Final = re.compile(
     r"\b(?:valid\w*|test(?:ing)?|eval\w*|avalua\w*|held[ -]?out|prova|proves|prueba|pruebas)\b"
@@ -78,6 +96,10 @@ _NO_LABEL: Final = re.compile(
     r"(?:after|as|like|what|whatever|something|com|como|algo|(?:\S+ ){3})"
 )
 _LONGEST_NAME: Final = 63
+#: The words of a numbered name without one before it.
+_PIECES: Final = 2
+#: The letters before a name in which the run may stand: "and the run, call it n3".
+_BESIDE: Final = 14
 #: A verb that gives a field its value as well as a run its name.
 _PUT: Final = re.compile(r"(?:ponle|posa-li)(?! (?:de|por|como|per|com|nom|nombre)\b)")
 
@@ -116,9 +138,11 @@ def read_files(
     """
     named = dict(known)
     apart = []
-    for pattern in (_QUOTED_FILE, _FILE):
+    for pattern in (_QUOTED_FILE, _CALLED_FILE, _NUMBERED_FILE, _FILE):
         for match in message.take(pattern):
             path = message.words(*match.span("path"))
+            if pattern is _NUMBERED_FILE:
+                path = _spaced(path)
             if message.denied(match.start()) or _GONE.search(message.folded, match.end()):
                 continue
             named[match.start("path")] = path
@@ -142,6 +166,17 @@ def read_files(
         yield _mixture(message, named, paths)
     elif paths:
         yield Change(pointer="/data/source", value=paths[0], words=paths[0])
+
+
+def _spaced(path: str) -> str:
+    """Return the part of a path with spaces that is its name: from a word with a capital, if any.
+
+    Of two words before the number only those count: "Consultas Web 2021.csv", "the rows 22.csv".
+    """
+    pieces = path.split()
+    if len(pieces) > _PIECES and not pieces[0][0].isupper():
+        return " ".join(pieces[1:])
+    return path
 
 
 def _mixture(message: Message, named: Mapping[int, str], paths: Sequence[str]) -> Change:
@@ -203,7 +238,8 @@ def read_texts(message: Message) -> Iterator[Change | Choice]:
         if (again := _RENAMED.match(message.folded, last)) is not None:
             said, last = again["name"], again.end()
         name = re.sub(r"[^a-z0-9]+", "-", said)[:_LONGEST_NAME].strip("-")
-        pointer = "/tracking/run" if tracked and _RUN.search(match[0][: -len(said)]) else "/name"
+        about = message.plain[max(0, match.start() - _BESIDE) : match.end() - len(said)]
+        pointer = "/tracking/run" if tracked and _RUN.search(about) else "/name"
         yield Change(pointer=pointer, value=name, words=message.words(match.start(), last))
         message.cross_out(match.start(), last)
 

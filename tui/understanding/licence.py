@@ -9,18 +9,18 @@ unlike any report (`requested`). A value beside other words is asked about.
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import cache, lru_cache
 from string import ascii_lowercase
 from typing import Final
 
+from ftc.tui.understanding.bare import DESCRIBED, hide_read
 from ftc.tui.understanding.certainty import is_endorsed
+from ftc.tui.understanding.learned.requested import find_features, report_score
 from ftc.tui.understanding.lexicon import QUOTES
 from ftc.tui.understanding.message import Span, find_places, fold
-from ftc.tui.understanding.named import field_names
 from ftc.tui.understanding.ordinary import read_words
 from ftc.tui.understanding.reading import Change
-from ftc.tui.understanding.requested import find_features, report_score
 from ftc.tui.understanding.verbs import asking_forms, english_verbs, quiet_forms
 
 #: Not the English "I", which people also write small.
@@ -55,13 +55,6 @@ _PURPOSE: Final = re.compile(
     r"\b(?:for|per(?: al?s?)?|para) (?:the|my|our|his|her|their|el|la|els|les|los|las|l'|una?"
     r"|mis?|nuestr\w+|al|que)\b"
 )
-#: "the tutorial says: set lr to 5e-3" quotes.
-_REPORTED: Final = re.compile(
-    r"\b(?:say|says|said|tells?|told|wrote|writes|written|reads?|shows?|shown|logs?|recom\w+|suggest\w*"
-    r"|claim\w*|prints?|output|error|e\.g|eg|example|quote|warning|hint|tip|docs?|dice|dicen|dijo|dijeron"
-    r"|diu|diuen|deia|dit|dir|suger\w+|escri\w+|pone|ponia|poni|mostra\w*|muestra\w*|registr\w+|exempl\w*"
-    r"|ejempl\w*|avis\w*)\b[^.;!?\n:]{0,40}(?P<colon>:)(?=\s)"
-)
 _REPORTS: Final = re.compile(
     r"\b(?:say|says|said|tells?|told|uses|used|tried|heard|read|dicen?|dijo|dijeron|diu|diuen|dit"
     r"|usan?|usaba|probe|vaig|vam|he|va|was|were|had|has|is|are|es|son|era)\b"
@@ -88,27 +81,8 @@ _COMPARES: Final = re.compile(r"\s(?:[<>\u2264\u2265]|[<>]=)\s(?!\d)")
 #: Beside a number of passes, a batch is that of one pass.
 _BATCH: Final = "/training/global_batch"
 _ACCUMULATES: Final = re.compile(r"\b(?:grad\w*[ _-])?(?:accum|acumul)")
-#: A machine that somebody lends is at hand: "my sister lent me her pc", "el meu germà m'ha deixat".
-_LENT: Final = re.compile(
-    r"(?:\b(?:my|our|a|an|the|mi|un|una|el|la)(?: (?:meu|meva|old))? \w+ )?"
-    r"\b(?:(?:has |have |is )?(?:lent|lends?|lending) (?:me|us)(?: (?:his|her|their|its|a|an))?"
-    r"|(?:em|ens|me|nos|m'|m'ha|m'han|ens ha|ens han)(?: ?(?:ha|han|va|van))?"
-    r" ?(?:deix|dej|prest)\w*"
-    r"(?: (?:su|sus|un|una|el|la)(?: seu| seva)?)?)\b"
-)
-#: The value that another one replaces tells nothing either.
-_REPLACED: Final = re.compile(
-    r"\b(?:(?:instead|in place) of|rather than"
-    r"|(?:en vez|en lugar|en lloc|en comptes|enlloc) d(?:els?|e|'))"
-    r"\s*(?:(?:the|that|an?|el|la|els|les|los|las|una?|l')\s*)?[\w.-]+"
-)
 #: "rank 8 no: 16".
 _TAKEN_BACK: Final = re.compile(r",?\s+(?:no|not)\s*:")
-#: Fields that descriptions of rows and goals set, in any words, and those of quoted texts.
-_DESCRIBED: Final = (
-    *("/data/source", "/data/sources", "/data/columns", "/data/form", "/data/system"),
-    *("/objective/type", "/objective/teacher", "/name"),
-)
 _OBJECTIVE: Final = "/objective/type"
 #: Bounds of the score (`requested.report_score`), chosen by cross-validation. Below the first, a
 #: value is set although the words around it are unknown. Above the second, ftc asks about an
@@ -148,7 +122,7 @@ def _evidence(bare: str, change: Change, text: str) -> frozenset[str]:
 
 def is_examined(pointer: str) -> bool:
     """Return whether the words around a field's value are looked at."""
-    return pointer == _OBJECTIVE or not pointer.startswith(_DESCRIBED)
+    return pointer == _OBJECTIVE or not pointer.startswith(DESCRIBED)
 
 
 def _is_unlicensed(bare: str, change: Change, text: str, *, jargon: bool) -> bool:
@@ -158,19 +132,6 @@ def _is_unlicensed(bare: str, change: Change, text: str, *, jargon: bool) -> boo
     if change.pointer == _OBJECTIVE:
         return score > SURELY_TOLD
     return _has_foreign(bare, change, text, jargon=jargon, lenient=score < SURELY_ASKED)
-
-
-def hide_read(text: str, spans: Sequence[Span]) -> str:
-    """Return the folded text without what had an effect, names of fields and replaced values."""
-    bare = _without(fold(text), spans)
-    for match in _REPORTED.finditer(fold(text)):  # what is quoted is no clause of its own
-        bare = f"{bare[: match.start('colon')]} {bare[match.end('colon') :]}"
-    for pointer, pattern in field_names():
-        if pointer.startswith(_DESCRIBED):
-            continue
-        bare = pattern.sub(lambda match: "_" * len(match[0]), bare)
-    bare = _LENT.sub(lambda match: "_" * len(match[0]), bare)
-    return _REPLACED.sub(lambda match: "_" * len(match[0]), bare)
 
 
 def _is_jargon(text: str, bare: str, changes: Sequence[Change]) -> bool:
@@ -323,12 +284,6 @@ def _bare_forms(word: str) -> set[str]:
     whole = _ELIDED.sub("", word)
     spoken = f"{word[:-2]}ado" if word.endswith("ao") else word  # "montao" for "montado"
     return {word, spoken, whole, _ENDING.sub("", whole)}
-
-
-def _without(folded: str, spans: Iterable[Span]) -> str:
-    for start, end in spans:
-        folded = f"{folded[:start]}{'_' * (end - start)}{folded[end:]}"
-    return folded
 
 
 def is_terse(text: str) -> bool:

@@ -135,6 +135,7 @@ _VOTED: Final = ("prompt", "completion", "label")
 _ABSENT: Final = re.compile(r"^(?:no|not|non|un|dis)_?(?=\w{3})")
 _SIMILAR: Final = re.compile(r"\b(?:similar\w*|semblan\w*|assembl\w*|parec\w*)")
 _TWO: Final = 2
+_NO_LANGUAGES: Final[Mapping[str, str]] = {}
 #: Words of preference pairs: the order of their columns does not tell which answer is better.
 _PAIRED: Final = re.compile(
     r"\b(?:pairs?|parelles?|parej\w+|prefer\w*|chosen|rejected|win\w*|los\w+|better|worse)\b"
@@ -331,7 +332,7 @@ def _quoted_lists(text: str) -> Iterator[re.Match[str]]:
         if (
             _FOUND_IN.search(before)
             or _respective(before, len(names))[0]
-            or any(map(_role_of_name, names))
+            or any(map(role_of_name, names))
         ):
             yield match
 
@@ -339,7 +340,7 @@ def _quoted_lists(text: str) -> Iterator[re.Match[str]]:
 def _respective(before: str, count: int) -> Sequence[str | None]:
     """Return the roles of several names if the words before tell one of each, in their order."""
     text = _STOP.split(before)[-1]
-    told = _search(text, {})
+    told = find_roles(text, {})
     roles = [role for *_, role in told]
     joined = len(told) > 1 and _TOGETHER.fullmatch(text, told[-2][1], told[-1][0]) is not None
     return roles if joined and len(roles) == len(set(roles)) == count else [None] * count
@@ -351,7 +352,7 @@ def _coordinated(text: str) -> Iterator[Span]:
     if spoken is None:
         return
     for match in _COORDINATED.finditer(text, spoken.end()):
-        told = _search(match["holds"], {})
+        told = find_roles(match["holds"], {})
         if told and (match["link"] or told[-1][1] == len(match["holds"].rstrip())):
             yield match.span("name")
 
@@ -391,20 +392,22 @@ def _role(
     start, end = span
     first, stop = around
     before = _STOP.split(text[max(first, start - _NEAR) : start])[-1]
-    told = _search(before, languages)
+    told = find_roles(before, languages)
     if told and (told[-1][1] == len(before.rstrip()) or _FOUND_IN.search(before)):
         return told[-1][2], end, True
     if (holds := _HOLDS.match(text, end, stop)) is not None:
         after = text[holds.end() : min(stop, holds.end() + _NEAR)]
-        found = _search(_NEXT.split(_STOP.split(after)[0])[0], languages)
+        found = find_roles(_NEXT.split(_STOP.split(after)[0])[0], languages)
         if found:
             return found[0][2], holds.end() + found[0][1], True
     if not sure or (not told and text[start:end] in _OF_FORMS):
         return None, end, False
-    return (told[-1][2] if told else _role_of_name(text[start:end])), end, False
+    return (told[-1][2] if told else role_of_name(text[start:end])), end, False
 
 
-def _search(text: str, languages: Mapping[str, str]) -> list[tuple[int, int, str]]:
+def find_roles(
+    text: str, languages: Mapping[str, str] = _NO_LANGUAGES
+) -> list[tuple[int, int, str]]:
     """Return the place and the role of the telling words of a text, of two at one the longer."""
     found = [
         (match.start(), match.end(), role)
@@ -424,7 +427,7 @@ def _search(text: str, languages: Mapping[str, str]) -> list[tuple[int, int, str
     return kept
 
 
-def _role_of_name(name: str) -> str | None:
+def role_of_name(name: str) -> str | None:
     """Return the role that a column's own name tells: "good_reply" is the better answer."""
     for role, pattern in _NAMED:
         if any(pattern.fullmatch(part) for part in _PART.findall(name.replace("_", " "))):

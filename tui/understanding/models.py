@@ -128,9 +128,9 @@ _FORM: Final = re.compile(
 )
 _MOST_CHOICES: Final = 6
 _POINTER: Final = "/model/id"
-#: "2/hour" and "24/7" are no ids.
+#: "2/hour" and "24/7" are no ids, nor is a module such as "gcc/13.2".
 _AMOUNT: Final = re.compile(
-    r"\$?\d[\d.,]*(?:/.*)|.*/\d+|\w+/(?:h|hora?|hour|day|dia|month|mes)", re.IGNORECASE
+    r"\$?\d[\d.,]*(?:/.*)|.*/v?\d+(?:\.\d+)*|\w+/(?:h|hora?|hour|day|dia|month|mes)", re.IGNORECASE
 )
 _OWN_NAME: Final = re.compile(r"(?<![\w./\\-])[a-z][\w.]*(?:-[\w.]*\w)+(?![\w/\\-])")
 #: The number before is a count of cards.

@@ -21,7 +21,8 @@ _UNITS: Final[Mapping[str, int]] = {
     "quinze": 15, "setze": 16, "disset": 17, "divuit": 18, "dinou": 19, "vint": 20, "trenta": 30,
     "quaranta": 40, "cinquanta": 50, "seixanta": 60, "setanta": 70, "vuitanta": 80,
     "noranta": 90,
-    "uno": 1, "cuatro": 4, "cinco": 5, "seis": 6, "siete": 7, "ocho": 8, "nueve": 9, "diez": 10,
+    "cero": 0, "uno": 1, "cuatro": 4, "cinco": 5, "seis": 6,
+    "siete": 7, "ocho": 8, "nueve": 9, "diez": 10,
     "once": 11, "doce": 12, "trece": 13, "catorce": 14, "quince": 15, "dieciseis": 16,
     "diecisiete": 17, "dieciocho": 18, "diecinueve": 19, "veinte": 20, "veintiun": 21,
     "veintiuno": 21, "veintidos": 22, "veintitres": 23, "veinticuatro": 24, "veinticinco": 25,
@@ -102,7 +103,8 @@ _NUMERAL: Final = re.compile(
     rf"|(?P<digits>\d+(?:[.,]\d+)?)[ ](?!{_COINS})"
     rf"(?P<scale>mil millones|mil milions|{_alternatives(_SCALES)})"
     rf"|(?P<whole>{_PHRASE})"
-    rf"(?:[ ](?:point|coma|punto|punt)[ ](?P<decimals>{_PHRASE}))?"
+    rf"(?:[ ](?:point|coma|punto|punt|con|amb)[ ](?P<decimals>{_PHRASE}|\d+))?"
+    rf"|(?<!\d )point[ ](?P<part_only>{_PHRASE}|\d+)"
     rf")(?![\w·])"
 )
 _HALF: Final = 0.5
@@ -203,17 +205,25 @@ def _digits(match: re.Match[str]) -> str | None:
             scale *= _SCALES[word]
         amount = _amount(match["digits"])
         return None if amount is None else _whole(amount * scale)
+    if match["part_only"] is not None:
+        return f"0.{_decimals(match['part_only'])}"
     whole = _amount(match["whole"])
     if whole is None:
         return None
     if match["decimals"] is not None:
-        decimals = "".join(str(_UNITS.get(word, "")) for word in match["decimals"].split())
-        return f"{whole:g}.{decimals}" if decimals else None
+        decimals = _decimals(match["decimals"])
+        joined = whole == 0 or not re.search(r" (?:con|amb) ", match[0])
+        return f"{whole:g}.{decimals}" if decimals and joined else None
     words = _words(match["whole"])
     alone = len(words) == 1
     if alone and (whole <= _LARGEST_PLAIN or words[0] in _SCALES or words[0] in _HOMOGRAPHS):
         return None
     return _whole(whole)
+
+
+def _decimals(said: str) -> str:
+    """Return the digits after a point, which are said one by one or as one number."""
+    return "".join(word if word.isdigit() else str(_UNITS.get(word, "")) for word in said.split())
 
 
 def _plain(digit: str) -> str:

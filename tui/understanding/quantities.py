@@ -59,9 +59,12 @@ _MEASURED: Final = re.compile(
     r"\b(?P<what>eval\w*|avalua\w*|valid\w*|test\w*|prova\w*|prueba\w*)"
     r"(?: (?:on|with|amb|con|en|=))?(?: (?:the|el|un))?\s*(?P<number>\d+(?:[.,]\d+)?)\s*%"
 )
-_UNJUDGED: Final = re.compile(r"\b(?:eval(?:uat(?:e|ion|ing))?|avalua(?:cio|r)|evalua(?:cion|r))\b")
+_UNJUDGED: Final = re.compile(
+    r"\b(?:eval(?:uat(?:e|ion|ing))?|avalua(?:cio|r)|evalua(?:cion|r))\b(?! metri\w+)"
+)
 _SPLIT: Final = re.compile(
     r"\b(?P<what>validation|validacion?|test|proves|pruebas)(?: (?:split|set|data|rows))?\b"
+    r"(?![^.;!?\n,]*\b(?:smaller|bigger|larger|shorter|m[ea]s (?:petit|gran|pequen|llarg|curt)))"
 )
 _HELD_OUT: Final = re.compile(
     r"\b(?:hold out|keep|reserve|set aside|put aside|leave(?: out)?|reserva"

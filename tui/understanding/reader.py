@@ -8,6 +8,8 @@ from typing import Any, Final
 from ftc.spec.admission import admits
 from ftc.spec.schema import fields_by_pointer
 from ftc.tui.understanding.abbreviated import read_abbreviated
+from ftc.tui.understanding.belonging import settle_owners
+from ftc.tui.understanding.carried import read_carried
 from ftc.tui.understanding.certainty import Said, is_endorsed, settle
 from ftc.tui.understanding.columns import read_columns, read_known_columns, settle_text
 from ftc.tui.understanding.covering import read_covered
@@ -17,13 +19,24 @@ from ftc.tui.understanding.exports import read_exports
 from ftc.tui.understanding.files import read_files, read_texts, take_known_files
 from ftc.tui.understanding.hardware import read_hardware
 from ftc.tui.understanding.hinted import find_hinted
+from ftc.tui.understanding.implied import (
+    KIND,
+    ROUNDED,
+    drop_old_width,
+    find_displaced,
+    imply,
+    imply_by_name,
+)
 from ftc.tui.understanding.instances import read_instances
 from ftc.tui.understanding.judged import read_judged
 from ftc.tui.understanding.layers import read_layers, read_recomputed
+from ftc.tui.understanding.learned.linked import add_linked, read_linked
+from ftc.tui.understanding.learned.released import release
+from ftc.tui.understanding.learned.supplement import add_roles, add_worded
 from ftc.tui.understanding.lexicon import NUMBER, WORDS, any_of
 from ftc.tui.understanding.licence import find_unlicensed
 from ftc.tui.understanding.limits import read_limit, read_wall_time
-from ftc.tui.understanding.linked import add_linked, read_linked
+from ftc.tui.understanding.marked import read_marked
 from ftc.tui.understanding.mentioned import Mention, hide_mentioned, read_mentioned
 from ftc.tui.understanding.message import Message, find_places, find_words, fold
 from ftc.tui.understanding.model_wishes import read_model_wishes
@@ -46,10 +59,14 @@ from ftc.tui.understanding.reading import (
     value_at,
 )
 from ftc.tui.understanding.relative import read_relative, scale_fractions
-from ftc.tui.understanding.released import release
 from ftc.tui.understanding.requests import read_request
 from ftc.tui.understanding.retracted import drop_retracted, revise
-from ftc.tui.understanding.sentences import is_about_later, proposes, split_sentences
+from ftc.tui.understanding.sentences import (
+    is_about_later,
+    is_question,
+    proposes,
+    split_sentences,
+)
 from ftc.tui.understanding.served_exports import read_served
 from ftc.tui.understanding.settings import read_settings
 from ftc.tui.understanding.shorthand import read_shorthand, settle_batches
@@ -59,23 +76,6 @@ from ftc.tui.understanding.weights import read_label_weights
 from ftc.tui.understanding.words import read_words
 
 _CORRECTION: Final = re.compile(rf"^\s*{any_of(WORDS['correct'])}\b[,:]?\s+(?=\S)")
-#: Fields of which any value removes others, and the word that stands for them.
-_KIND: Final = {"/training/epochs": "any", "/training/max_steps": "any"}
-_KNOBS: Final = (
-    *("/method/rank", "/method/alpha", "/method/dropout", "/method/targets"),
-    *("/method/target_pattern", "/method/experts", "/method/rslora", "/method/dora"),
-    *("/method/init", "/method/double_quantization", "/method/quantization"),
-)
-#: The fields that a value removes, because a spec may not have both.
-_DISPLACES: Final[Mapping[tuple[str, str], tuple[str, ...]]] = {
-    ("/training/epochs", "any"): ("/training/max_steps",),
-    ("/training/max_steps", "any"): ("/training/epochs",),
-    ("/method/type", "full"): (*_KNOBS, "/method/also_train", "/method/layers"),
-    ("/method/type", "freeze"): _KNOBS,
-    ("/method/type", "lora"): (*_KNOBS[-2:], "/method/layers"),
-    ("/method/type", "qlora"): ("/method/layers",),
-    ("/method/quantization", "int8"): ("/method/double_quantization",),
-}
 #: The longest text that is read; a quoted system message may be longer.
 _LONGEST: Final = 1000
 _LONGEST_QUOTED: Final = 8000
@@ -89,11 +89,7 @@ _LOGGED: Final = re.compile(
 _NOT_NUMBER: Final = re.compile(
     rf"(?<=\d)(?:,? (?:and |y |i )?(?:not|no)) (?:{NUMBER})(?=\s*(?:$|[.,;!]))"
 )
-_ROUNDED: Final = "/method/quantization"
 _TEACHER, _TEACHER_WIDTH = "/objective/teacher/id", "/objective/teacher/quantization"
-_WIDTH: Final = re.compile(r"\bbits?\b")
-_LORA: Final = re.compile(r"(?i)lora\b")
-_OBJECTIVE: Final = re.compile(r"(?i)(dpo|kto|orpo|cpo|simpo|grpo|rloo)\b")
 _FORM: Final = "/data/form"
 _OF_ROWS: Final = re.compile(
     r"\b(?:rows?|data|formats?|forms?|files?|messages?|columns?|fil(?:a|es)|dades|fitxers?|arxius?"
@@ -104,6 +100,7 @@ _PROPOSED: Final = frozenset(
     {"/model/id", "/objective/type", "/method/type", "/hardware/gpu", "/hardware/count"}
 )
 _UNSURE: Final = "unsure"
+_ORDER: Final = rf"\b(?:{any_of(WORDS['put'])}|{any_of(WORDS['acts'])})\b"
 _NOTHING: Final[Mapping[str, Any]] = {}
 _NO_NAMES: Final = Names()
 
@@ -122,8 +119,8 @@ def read(
     order is kept.
     """
     if (pasted := read_pasted(text, draft)) is not None:
-        taken = [*pasted.changes, *_implied(pasted.changes, draft)]
-        return replace(pasted, changes=(*taken, *_displaced(taken, draft)))
+        taken = [*pasted.changes, *imply(pasted.changes, draft)]
+        return replace(pasted, changes=(*taken, *find_displaced(taken, draft)))
     if (lines := len(text.splitlines())) > _MOST_LINES:
         return Reading(paste=Paste(lines=lines))
     message = Message(text[:_LONGEST_QUOTED])
@@ -147,6 +144,8 @@ def read(
         told, about = _outside_questions(text, said, draft)
         if about is None and not told and _only_asks(text):
             about = text.strip()
+    if about is not None and not told and (told := _taken_up(text, about, draft, planned)):
+        about = None
     told = _with_described_file(settle(text, drop_retracted(text, revise(text, told))))
     linked = _outside_questions(text, linked, draft)[0] if told or about is None else []
     if (
@@ -157,6 +156,8 @@ def read(
         told.append(hinted)
     told = _ask_unlicensed(text, _without_chats(told, draft, message), said)
     told = add_linked(release(message, text, told, draft), linked)
+    if told or about is None:
+        told = add_worded(message, text, add_roles(text, told, draft, names.columns), draft)
     return _conclude(told, about, message, draft)
 
 
@@ -168,13 +169,13 @@ def _conclude(
     changes = {
         each.pointer: each for each in told if isinstance(each, Change) and each not in doubtful
     }
-    if changes.keys() >= _KIND.keys():  # a spec has one of the two
+    if changes.keys() >= KIND.keys():  # a spec has one of the two
         doubtful.append(changes.pop("/training/max_steps"))
     kept = [each for each in changes.values() if admits(each.pointer, each.value)]
     asks = (Choice(pointer=each.pointer, values=(), words=each.words) for each in doubtful)
     return Reading(
         request=_request(about, read_limit(message)),
-        changes=(*kept, *_displaced(kept, draft)),
+        changes=(*kept, *find_displaced(kept, draft)),
         refused=tuple(each for each in changes.values() if not admits(each.pointer, each.value)),
         choices=tuple(
             each
@@ -202,7 +203,7 @@ def _widths(found: Sequence[Change | Choice], message: Message) -> Iterator[Chan
             for one in taught
         ]
         behind = re.compile(rf"\s*(?:[,(@]|in|en|a|at)?\s*{re.escape(each.words)}")
-        own = each.pointer == _ROUNDED and any(behind.match(rest) for rest in between)
+        own = each.pointer == ROUNDED and any(behind.match(rest) for rest in between)
         if each.pointer == _TEACHER and isinstance(each, Change):
             yield replace(each, value=complete_name(str(each.value)))
         else:
@@ -241,14 +242,14 @@ def _completed(
     planned: Mapping[str, Any],
 ) -> list[Change | Choice]:
     """Return what the readers found, each value in its field's unit, and what it implies."""
-    found = settle_privacy(found, text)
+    found = settle_owners(settle_privacy(found, text), text, draft)
     said = share_price(settle_batches(settle_text(found), draft), text, draft)
-    said = _without_old_width(scale_fractions(said, draft, planned))
-    implied = _implied(said, draft)
+    said = drop_old_width(scale_fractions(said, draft, planned))
+    implied = imply(said, draft)
     if any(each.value == "qlora" for each in implied):  # "int8 base + LoRA"
         said = [each for each in said if each.pointer != "/method/type"]
     said = [*said, *implied]
-    return [*said, *_implied_by_name(said, draft)]
+    return [*said, *imply_by_name(said, draft)]
 
 
 def _with_described_file(told: Sequence[Change | Choice]) -> list[Change | Choice]:
@@ -323,9 +324,10 @@ def _read_fields(
     found += read_parts(message, draft, found)
     found += read_described(message, draft, found, [(each.start, each.end) for each in mentioned])
     found += read_mentioned(message, mentioned, found)
+    found += read_covered(message, draft, found)
+    found += read_named(message, draft)
     yield from found
-    yield from read_covered(message, draft, found)
-    yield from read_named(message, draft)
+    yield from read_carried(message, found, draft)
 
 
 def _read_first(
@@ -340,6 +342,7 @@ def _read_first(
     The columns that the message mentions beside them are added to `mentioned`.
     """
     yield from read_known_columns(message, names.columns)
+    yield from read_marked(message, draft)
     files = take_known_files(message, names.files)
     yield from read_instances(message)
     yield from read_shorthand(message)
@@ -370,64 +373,6 @@ def _is_set(choice: Choice, draft: Mapping[str, Any]) -> bool:
     return choice.why == _UNSURE and choice.values == (value_at(draft, choice.pointer),)
 
 
-def _without_old_width(said: Sequence[Change | Choice]) -> list[Change | Choice]:
-    """Remove LoRA, which "instead of 4 bit" would imply, where another width is requested."""
-    rounded = any(each.pointer == _ROUNDED for each in said)
-    return [
-        each
-        for each in said
-        if not (rounded and each.pointer == "/method/type" and _WIDTH.search(fold(each.words)))
-    ]
-
-
-def _implied(said: Sequence[Change | Choice], draft: Mapping[str, Any]) -> list[Change]:
-    """Return LoRA as the method for "lora rank 8", and DPO as the objective for "dpo beta".
-
-    Only where neither draft nor message has one.
-    """
-    objective = [
-        Change(pointer="/objective/type", value=named[1].lower(), words=each.words)
-        for each in said
-        if each.pointer.startswith("/objective/") and (named := _OBJECTIVE.match(each.words))
-    ][:1]
-    if draft.get("objective") or any(each.pointer == "/objective/type" for each in said):
-        objective = []
-    return [*objective, *_implied_method(said, draft)]
-
-
-def _implied_by_name(said: Sequence[Change | Choice], draft: Mapping[str, Any]) -> list[Change]:
-    """Return the values that stand in the names of other fields: "polynomial power 1.5"."""
-    known = fields_by_pointer()
-    has = {each.pointer for each in said}
-    found = {
-        pointer: Change(pointer=pointer, value=value, words=each.words)
-        for each in said
-        if isinstance(each, Change)
-        if each.pointer in known
-        for pointer, values in known[each.pointer].schema.get("x-when", {}).items()
-        if pointer not in has and value_at(draft, pointer) is None
-        for value in values
-        if re.search(rf"(?<![\w-]){re.escape(str(value))}(?![\w-])", fold(each.words))
-    }
-    return list(found.values())
-
-
-def _implied_method(said: Sequence[Change | Choice], draft: Mapping[str, Any]) -> list[Change]:
-    own = value_at(draft, "/method/type")
-    rounded = [each for each in said if isinstance(each, Change) and each.pointer == _ROUNDED]
-    types = [each for each in said if each.pointer == "/method/type"]
-    lora = [each for each in types if getattr(each, "value", None) == "lora"]
-    if rounded and own != "qlora" and len(types) == len(lora):
-        return [Change(pointer="/method/type", value="qlora", words=rounded[0].words)]
-    has = draft.get("method") or any(each.pointer == "/method/type" for each in said)
-    named = [
-        each for each in said if each.pointer.startswith("/method/") and _LORA.match(each.words)
-    ]
-    if has or not named:
-        return []
-    return [Change(pointer="/method/type", value="lora", words=named[0].words)]
-
-
 def _only_asks(text: str) -> bool:
     sentences = list(split_sentences(text))
     return bool(sentences) and all(sentence.asks for sentence in sentences)
@@ -450,6 +395,7 @@ def _outside_questions(
         inside = [one for one in asking if one.start <= place < one.end]
         if (
             not inside
+            or _is_taken_up(each, text[inside[0].end :])
             or is_endorsed(fold(text[inside[0].end :]), 0)
             or (
                 outside
@@ -464,16 +410,26 @@ def _outside_questions(
     return told, about
 
 
-def _displaced(said: Sequence[Change], draft: Mapping[str, Any]) -> Iterator[Change]:
-    """Yield the fields of the draft that conflict with a later change."""
-    own = {each.pointer for each in said}
-    for change in said:
-        value = _KIND.get(change.pointer, str(change.value))
-        for pointer in _DISPLACES.get((change.pointer, value), ()):
-            section, key = pointer[1:].split("/")
-            inner = draft.get(section)
-            if isinstance(inner, Mapping) and inner.get(key) is not None and pointer not in own:
-                yield Change(pointer=pointer, value=None, words=change.words)
+def _taken_up(
+    text: str, about: str, draft: Mapping[str, Any], planned: Mapping[str, Any]
+) -> list[Change | Choice]:
+    """Return what a question is about, where a request behind it has the same value."""
+    asked, mark, after = text.rpartition("?")
+    topic = about.strip(" ?\u00bf")
+    if not (mark and after.strip()) or "?" in topic or topic not in asked:
+        return []
+    return [each for each in read(topic, draft, planned).changes if _is_taken_up(each, after)]
+
+
+def _is_taken_up(said: Change | Choice, after: str) -> bool:
+    """Return whether a request behind a question has its value: "is 32 better? Just go with 32"."""
+    if not isinstance(said, Change) or isinstance(said.value, bool | list) or said.value is None:
+        return False
+    folded = Message(after).folded
+    value = re.escape(str(said.value).casefold())
+    return re.search(
+        rf"{_ORDER}[^.;!?\n]{{0,40}}?(?<![\w.]){value}(?![\w])", folded
+    ) is not None and not (is_question(after))
 
 
 def strip_correction(text: str) -> str:

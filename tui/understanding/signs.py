@@ -15,6 +15,8 @@ _LETTERS: Final = {
     "\u03c4": "temperature",
 }
 _GREEK: Final = re.compile(rf"(?<![a-z\u0370-\u03ff])[{''.join(_LETTERS)}](?![a-z\u0370-\u03ff])")
+#: Which of Adam's betas, before its value: "\u03b22 0.98".
+_OF_ADAM: Final = re.compile(r"[12]\s*[=:]?\s*(?:0?[.,]\d|\s1\b)")
 #: A sign between a name and its number. Between two numbers it says more: "8 -> 16".
 _BETWEEN: Final = re.compile(
     r"(?:(?<=[a-z] )|(?<=[a-z]\d ))(?:[-=]>|\u2192|[<>]=|[\u2264\u2265])(?= ?\d)"
@@ -49,10 +51,9 @@ def find_signs(folded: str) -> Iterator[Numeral]:
             yield Numeral(start=match.start(), end=match.end(), digits=", ".join(pairs))
     for match in _GREEK.finditer(folded):
         said = _LETTERS[match[0]]
-        after = folded[match.end() : match.end() + 1]
-        yield Numeral(
-            start=match.start(), end=match.end(), digits=f"{said} " if after.isdigit() else said
-        )
+        joined = said == "beta" and _OF_ADAM.match(folded, match.end()) is not None
+        apart = folded[match.end() : match.end() + 1].isdigit() and not joined
+        yield Numeral(start=match.start(), end=match.end(), digits=f"{said} " if apart else said)
     for pattern, said in ((_BETWEEN, "="), (_JOINED, "="), (_BOUND, ""), (_BULLET, ",")):
         for match in pattern.finditer(folded):
             yield Numeral(start=match.start(), end=match.end(), digits=said)

@@ -156,6 +156,11 @@ def find_mentions(message: Message) -> Sequence[Mention]:
     return _find_mentions(message.folded)
 
 
+def find_all_mentions(message: Message) -> Sequence[Mention]:
+    """Return the names of fields in a message, those that were read too."""
+    return _find_mentions(message.plain)
+
+
 @lru_cache(maxsize=8)
 def _find_mentions(folded: str) -> Sequence[Mention]:
     found = sorted(

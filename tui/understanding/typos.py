@@ -27,6 +27,15 @@ _NAMES: Final = (
         "quantize",
         "quantise",
         "every",
+        "length",
+        "batch",
+        "weight",
+        "accuracy",
+        "project",
+        "checkpointing",
+        "temperature",
+        "proyecto",
+        "projecte",
     ),
 )
 _WORD: Final = re.compile(r"(?<![\w./\\-])[a-z]{4,14}(?![\w./\\-])")
@@ -34,6 +43,8 @@ _WORD: Final = re.compile(r"(?<![\w./\\-])[a-z]{4,14}(?![\w./\\-])")
 _RIGHT: Final = re.compile(
     r"earnings?|token|gradients|sequences|optimi[sz]e|schedule[sd]?|epochal|attentions?|tensions?"
     r"|ever|even|emery|epic\w*|validat\w+|warmups?|learnings?|leaning"
+    r"|weigh(?:s|ts|ed|ty)?|lengths|lengthy|baths?|botch|bitch|bach|projects|protect(?:ed)?|proyect[oa]s?"
+    r"|projectes|temperatura|temperatures|checkpoint"
 )
 
 

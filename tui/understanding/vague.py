@@ -40,7 +40,9 @@ _TURN: Final = (
 _FASTER: Final = (
     r"(?:(?:make )?(?:it )?(?:go |run |train )?(?:faster|quicker|speed (?:it|this) up)"
     r"|(?:que )?(?:va(?:gi|ya)|anes|fues?e|fuera|anar?)"
-    r" (?:mes|mas) (?:de pressa|deprisa|rapid[oa]?))"
+    r" (?:mes|mas) (?:de pressa|deprisa|rapid[oa]?)"
+    r"|(?:que )?(?:train|entren[aei]|trigui|tarde|dure|duri|take) (?:less|menys|menos)"
+    r"(?: (?:time|temps|tiempo|estona))?)"
 )
 _OTHER: Final = (
     r"(?:(?:make|get|give|use|take|put|want|go with) (?:it |me )?(?:the |an? |something )?"

@@ -9,12 +9,12 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from ftc.tui.understanding.licence import hide_read
-from ftc.tui.understanding.linear import read_model
-from ftc.tui.understanding.linked import Number, find_numbers
+from ftc.tui.understanding.bare import hide_read
+from ftc.tui.understanding.learned.linear import read_model
+from ftc.tui.understanding.learned.linked import Number, find_numbers
+from ftc.tui.understanding.learned.requested import find_features
 from ftc.tui.understanding.message import Message, Span, find_places
 from ftc.tui.understanding.reading import Change, Choice
-from ftc.tui.understanding.requested import find_features
 
 #: The least probability of a request, chosen on messages held out.
 SURELY_REQUESTED: Final = 0.5

@@ -72,6 +72,6 @@ def _words(text: str) -> Sequence[str]:
 @cache
 def _read_weights() -> Mapping[str, float]:
     """Return the weight of each feature; the empty name has the bias."""
-    text = (files("ftc.tui.understanding") / "requested.json").read_text(encoding="utf-8")
+    text = (files("ftc.tui.understanding.learned") / "requested.json").read_text(encoding="utf-8")
     weights: dict[str, float] = json.loads(text)
     return weights

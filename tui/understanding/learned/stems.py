@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from math import log
 from typing import Final
@@ -49,6 +49,12 @@ def _stems(field: Field) -> Mapping[str, float]:
     spoken = (word for text in said for word in _LETTERS.findall(_MARKS.sub(" ", fold(text))))
     named = (word for text in names for word in _LETTERS.findall(fold(text).replace("_", " ")))
     return {stem(word): _SPOKEN for word in spoken} | {stem(word): 1.0 for word in named}
+
+
+def find_stems(texts: Iterable[str]) -> frozenset[str]:
+    """Return the stems of the words of some texts or patterns."""
+    said = (word for text in texts for word in _LETTERS.findall(_MARKS.sub(" ", fold(text))))
+    return frozenset(map(stem, said))
 
 
 def find_fit(pointer: str, words: Sequence[str]) -> Iterator[tuple[int, float]]:

@@ -53,13 +53,13 @@ class Model:
 
 
 @cache
-def read_model(name: Literal["numbers", "withheld", "fields"]) -> Model:
-    """Return a model: of a number's field, of a withheld value, or of a message's field."""
+def read_model(name: Literal["numbers", "withheld", "fields", "values", "roles"]) -> Model:
+    """Return the model of a number's field, a withheld value, a message's field, and so on."""
     return Model(**_read_table()[name])
 
 
 @cache
 def _read_table() -> Mapping[str, Any]:
-    text = (files("ftc.tui.understanding") / "linked.json").read_text(encoding="utf-8")
+    text = (files("ftc.tui.understanding.learned") / "linked.json").read_text(encoding="utf-8")
     table: Mapping[str, Any] = json.loads(text)
     return table

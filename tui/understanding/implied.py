@@ -1,0 +1,101 @@
+"""What a value of a message implies, and what it displaces: "lora rank 8" is about LoRA."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from ftc.spec.schema import fields_by_pointer
+from ftc.tui.understanding.message import fold
+from ftc.tui.understanding.reading import Change, Choice, value_at
+
+#: Fields of which any value removes others, and the word that stands for them.
+KIND: Final = {"/training/epochs": "any", "/training/max_steps": "any"}
+_KNOBS: Final = (
+    *("/method/rank", "/method/alpha", "/method/dropout", "/method/targets"),
+    *("/method/target_pattern", "/method/experts", "/method/rslora", "/method/dora"),
+    *("/method/init", "/method/double_quantization", "/method/quantization"),
+)
+#: The fields that a value removes, because a spec may not have both.
+_DISPLACES: Final[Mapping[tuple[str, str], tuple[str, ...]]] = {
+    ("/training/epochs", "any"): ("/training/max_steps",),
+    ("/training/max_steps", "any"): ("/training/epochs",),
+    ("/method/type", "full"): (*_KNOBS, "/method/also_train", "/method/layers"),
+    ("/method/type", "freeze"): _KNOBS,
+    ("/method/type", "lora"): (*_KNOBS[-2:], "/method/layers"),
+    ("/method/type", "qlora"): ("/method/layers",),
+    ("/method/quantization", "int8"): ("/method/double_quantization",),
+}
+ROUNDED: Final = "/method/quantization"
+_WIDTH: Final = re.compile(r"\bbits?\b")
+_LORA: Final = re.compile(r"(?i)lora\b")
+_OBJECTIVE: Final = re.compile(r"(?i)(dpo|kto|orpo|cpo|simpo|grpo|rloo)\b")
+
+
+def drop_old_width(said: Sequence[Change | Choice]) -> list[Change | Choice]:
+    """Remove LoRA, which "instead of 4 bit" would imply, where another width is requested."""
+    rounded = any(each.pointer == ROUNDED for each in said)
+    return [
+        each
+        for each in said
+        if not (rounded and each.pointer == "/method/type" and _WIDTH.search(fold(each.words)))
+    ]
+
+
+def imply(said: Sequence[Change | Choice], draft: Mapping[str, Any]) -> list[Change]:
+    """Return LoRA as the method for "lora rank 8", and DPO as the objective for "dpo beta".
+
+    Only where neither draft nor message has one.
+    """
+    objective = [
+        Change(pointer="/objective/type", value=named[1].lower(), words=each.words)
+        for each in said
+        if each.pointer.startswith("/objective/") and (named := _OBJECTIVE.match(each.words))
+    ][:1]
+    if draft.get("objective") or any(each.pointer == "/objective/type" for each in said):
+        objective = []
+    return [*objective, *_implied_method(said, draft)]
+
+
+def imply_by_name(said: Sequence[Change | Choice], draft: Mapping[str, Any]) -> list[Change]:
+    """Return the values that stand in the names of other fields: "polynomial power 1.5"."""
+    known = fields_by_pointer()
+    has = {each.pointer for each in said}
+    found = {
+        pointer: Change(pointer=pointer, value=value, words=each.words)
+        for each in said
+        if isinstance(each, Change)
+        if each.pointer in known
+        for pointer, values in known[each.pointer].schema.get("x-when", {}).items()
+        if pointer not in has and value_at(draft, pointer) is None
+        for value in values
+        if re.search(rf"(?<![\w-]){re.escape(str(value))}(?![\w-])", fold(each.words))
+    }
+    return list(found.values())
+
+
+def _implied_method(said: Sequence[Change | Choice], draft: Mapping[str, Any]) -> list[Change]:
+    own = value_at(draft, "/method/type")
+    rounded = [each for each in said if isinstance(each, Change) and each.pointer == ROUNDED]
+    types = [each for each in said if each.pointer == "/method/type"]
+    lora = [each for each in types if getattr(each, "value", None) == "lora"]
+    if rounded and own != "qlora" and len(types) == len(lora):
+        return [Change(pointer="/method/type", value="qlora", words=rounded[0].words)]
+    has = draft.get("method") or any(each.pointer == "/method/type" for each in said)
+    named = [
+        each for each in said if each.pointer.startswith("/method/") and _LORA.match(each.words)
+    ]
+    if has or not named:
+        return []
+    return [Change(pointer="/method/type", value="lora", words=named[0].words)]
+
+
+def find_displaced(said: Sequence[Change], draft: Mapping[str, Any]) -> Iterator[Change]:
+    """Yield the fields of the draft that conflict with a later change."""
+    own = {each.pointer for each in said}
+    for change in said:
+        value = KIND.get(change.pointer, str(change.value))
+        for pointer in _DISPLACES.get((change.pointer, value), ()):
+            section, key = pointer[1:].split("/")
+            inner = draft.get(section)
+            if isinstance(inner, Mapping) and inner.get(key) is not None and pointer not in own:
+                yield Change(pointer=pointer, value=None, words=change.words)

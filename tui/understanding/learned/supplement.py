@@ -1,0 +1,137 @@
+"""What the learned models add to the patterns: the one place that calls them for a message.
+
+A model adds a value only where the patterns set none, in words that nothing else read, and outside
+of questions.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from ftc.tui.understanding.certainty import is_endorsed
+from ftc.tui.understanding.learned.linear import NONE
+from ftc.tui.understanding.learned.roles import SECTION, assign, find_names, may_stand_beside
+from ftc.tui.understanding.learned.worded import Clause, find_clauses, find_option, tell
+from ftc.tui.understanding.message import Message, Span, find_places, fold
+from ftc.tui.understanding.reading import Change, Choice, value_at
+from ftc.tui.understanding.sentences import split_sentences
+
+#: The least probabilities of a column's role and of a value, chosen on messages held out.
+SURELY_NAMED: Final = 0.85
+SURELY_WORDED: Final = 0.5
+_SURELY_OTHER: Final = 0.9
+#: Fields of which the patterns read descriptions too, and know more words.
+_OWN: Final = frozenset(
+    {"/objective/type", "/method/type", "/distribution/strategy", "/data/form", "/model/id"}
+)
+#: The least weight of a word for a value to be one that tells it.
+_TELLING: Final = 0.25
+
+#: A shorter word tells nothing by itself.
+_SHORTEST: Final = 3
+
+_Said = Sequence[Change | Choice]
+
+
+def add_roles(
+    text: str, told: _Said, draft: Mapping[str, Any], columns: Sequence[str]
+) -> list[Change | Choice]:
+    """Return what was told, with the columns that the model of roles finds beside them."""
+    kept = list(told)
+    read = _spans(text, (each for each in told if not each.pointer.startswith(SECTION)))
+    asked = _questions(text)
+    names = [
+        each
+        for each in find_names(text, columns)
+        if not _overlaps((each.start, each.end), read + asked)
+    ]
+    for name, pointer, share in assign(names, [each.weigh() for each in names]):
+        if (
+            share < SURELY_NAMED
+            or not name.may_be(pointer)
+            or value_at(draft, pointer) == name.text
+        ):
+            continue
+        own = [each for each in kept if isinstance(each, Change)]
+        columns_told = [each for each in own if each.pointer.startswith(SECTION)]
+        same = [each for each in columns_told if each.value == name.text]
+        part = [
+            each
+            for each in columns_told
+            if each.value != name.text and str(each.value) in name.text
+        ]
+        if any(each.pointer == pointer for each in same):
+            continue
+        if same and share < _SURELY_OTHER:
+            continue
+        replaced = [*same, *part]
+        left = [each for each in columns_told if each not in replaced]
+        if any(not may_stand_beside(pointer, each.pointer) for each in left):
+            continue
+        kept = [
+            each
+            for each in kept
+            if each not in replaced and not (isinstance(each, Choice) and each.pointer == pointer)
+        ]
+        kept.append(Change(pointer=pointer, value=name.text, words=name.text))
+    return kept
+
+
+def add_worded(
+    message: Message, text: str, told: _Said, draft: Mapping[str, Any]
+) -> list[Change | Choice]:
+    """Return what was told, with the values that the model of words finds in unread words."""
+    kept = list(told)
+    asked = _questions(text)
+    for clause in find_clauses(message, draft):
+        place = message.origin[clause.start][0], message.origin[clause.end - 1][1]
+        if _overlaps(place, asked):
+            continue
+        shares = clause.weigh()
+        key = max((each for each in shares if each != NONE), key=lambda each: shares[each])
+        option = find_option(key)
+        pointer = option.field.pointer
+        if (
+            pointer in _OWN
+            or shares[key] < SURELY_WORDED
+            or value_at(draft, pointer) == option.value
+        ):
+            continue
+        if any(isinstance(each, Change) and each.pointer == pointer for each in kept):
+            continue
+        others = [each for each in kept if each.pointer != pointer]
+        words = _words(message, clause, key, _spans(text, others))
+        if words is None:
+            continue
+        kept = [*others, Change(pointer=pointer, value=option.value, words=words)]
+    return kept
+
+
+def _words(message: Message, clause: Clause, key: str, read: Sequence[Span]) -> str | None:
+    """Return the words of a clause that tell a value, or None if all of them were read."""
+    telling = [(start, end) for word, start, end in clause.words if tell(word, key) > _TELLING]
+    fresh = [
+        span
+        for span in telling
+        if span[1] - span[0] >= _SHORTEST
+        and not _overlaps((message.origin[span[0]][0], message.origin[span[1] - 1][1]), read)
+    ]
+    if not fresh:
+        return None
+    return message.words(fresh[0][0], fresh[-1][1])
+
+
+def _questions(text: str) -> list[Span]:
+    """Return the ranges of the questions of a message that it does not answer itself."""
+    return [
+        (each.start, each.end)
+        for each in split_sentences(text)
+        if each.asks and not is_endorsed(fold(text[each.end :]), 0)
+    ]
+
+
+def _spans(text: str, said: Iterable[Change | Choice]) -> list[Span]:
+    return [span for each in said for span in find_places(text, each.words)]
+
+
+def _overlaps(span: Span, others: Sequence[Span]) -> bool:
+    return any(start < span[1] and span[0] < end for start, end in others)
