@@ -35,7 +35,7 @@ _PASSED: Final[Mapping[str, tuple[str, str]]] = {
     "no_own_pooling": ("False", "pooling_said"),
     "offered": ("OFFERED_TOOLS", "callable_tools"),
     "options": ("options", "options"),
-    "published_config": ("hide_type", "published_config"),
+    "published_config": ("start_converter", "published_config"),
     "quantization": ("quantization", "qlora"),
     "place_reasoning": ("place_reasoning", "reasoning"),
     "reference": ("reference", "reference_copy"),

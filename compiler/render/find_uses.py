@@ -468,8 +468,7 @@ def _reward_uses(source: BundleSource) -> dict[str, bool]:
 
 def _teacher_uses(source: BundleSource) -> dict[str, bool]:
     """Return the choices of the teacher; all false without one."""
-    found = source.facts.teacher
-    quantization = source.plan.decisions.teacher_quantization
+    found, quantization = source.facts.teacher, source.plan.decisions.teacher_quantization
     return {
         "distilled": found is not None,
         "teacher_hub": found is not None and source.teacher_path is None,

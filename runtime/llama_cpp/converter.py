@@ -15,7 +15,6 @@ import subprocess
 import sys
 import tarfile
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -24,7 +23,6 @@ from ..files import write_lines
 from ..run import Run
 
 _NAMES: Final = ("convert_hf_to_gguf.py", "convert_lora_to_gguf.py", "conversion", "gguf-py")
-_BASE: Final = "--base"
 _WANTED = ("convert_hf_to_gguf.py", "convert_lora_to_gguf.py", "conversion/", "gguf-py/")
 
 
@@ -38,14 +36,13 @@ class Converter:
     """The converters of a bundle: of a llama.cpp checkout, or else fetched once.
 
     `sha256` is the locked hash of the source package. `find_options` returns more arguments for the
-    folder of a model that is converted, if its class needs any. `show_model` yields the folder in
-    which the converter reads the model.
+    folder of a model, if its class needs any, and `start` runs the command of a converter.
     """
 
     sha256: str
     checkout: Path | None = None
     find_options: Callable[[Path], Sequence[str]] = lambda _: ()
-    show_model: Callable[[Path], AbstractContextManager[Path]] = contextlib.nullcontext
+    start: Callable[..., subprocess.CompletedProcess[str]] = subprocess.run
 
     def list_sources(self, run: Run) -> list[Path]:
         """Return what the converter of a checkout consists of; the usual one has a version."""
@@ -55,17 +52,12 @@ class Converter:
 
     def convert(self, run: Run, script: str, *arguments: str | Path, into: Path) -> None:
         """Run a converter with these arguments; ends the stage unless it writes the file `into`."""
-        place = 0 if script == _NAMES[0] else arguments.index(_BASE) + 1
-        model = Path(arguments[place])
-        more = self.find_options(model) if script == _NAMES[0] else ()
-        with self.show_model(model) as shown:
-            read = [*arguments[:place], shown, *arguments[place + 1 :], *more]
-            command = [sys.executable, self.find(run) / script, *read, "--outfile", into]
-            done = subprocess.run(command, capture_output=True, text=True, check=False)
+        more = self.find_options(Path(arguments[0])) if script == _NAMES[0] else ()
+        command = [sys.executable, self.find(run) / script, *arguments, *more, "--outfile", into]
+        done = self.start(command, capture_output=True, text=True, check=False)
         if done.returncode or not into.is_file():
-            log = run.folder / "quantize" / "convert.log"
             with contextlib.suppress(OSError):
-                log.write_text(done.stderr, encoding="utf-8")
+                (run.folder / "quantize" / "convert.log").write_text(done.stderr, encoding="utf-8")
             free = f"{shutil.disk_usage(into.parent).free / 2**20:,.0f} MiB of disk are free"
             where = f"more in run/quantize/convert.log; {free}"
             run.stop(f"llama.cpp's converter failed: {find_cause(done)} ({where})")

@@ -5,13 +5,29 @@ not. Of some classes transformers changes keys that the converter needs while it
 """
 
 import json
+import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 _CONFIG: Final = "config.json"
+_BASE: Final = "--base"
+_MODEL: Final = 2  # after the interpreter and the script
+
+
+def start_converter(
+    command: Sequence[str | Path], *, check: bool, **options: Any
+) -> subprocess.CompletedProcess[str]:
+    """Run a converter's command on the folder in which config.json has no known type.
+
+    It is the model that is converted, or the base of an adapter.
+    """
+    place = command.index(_BASE) + 1 if _BASE in command else _MODEL
+    with hide_type(Path(command[place])) as shown:
+        shown_command = [*command[:place], shown, *command[place + 1 :]]
+        return subprocess.run(shown_command, check=check, **options)
 
 
 @contextmanager

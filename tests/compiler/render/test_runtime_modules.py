@@ -109,3 +109,11 @@ def test_a_bundle_merges_in_the_shortest_way(build_known: BuildKnown) -> None:
         names = {Path(path).name for path in render(build_known, edits)}
         assert ("plain_model.py" in names) == is_plain
         assert ("overlay.py" in names) != is_plain
+
+
+def test_the_converter_reads_some_configs_by_itself(build_known: BuildKnown) -> None:
+    """A bundle of Nemotron-H starts it so, and no other carries that module."""
+    hybrid = {"/facts/model/architecture": "NemotronHForCausalLM"}
+    module = "runtime/llama_cpp/published_config.py"
+    assert module in render(build_known, hybrid)
+    assert module not in render(build_known, {})

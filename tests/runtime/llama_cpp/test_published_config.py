@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from ftc.runtime.llama_cpp import converter as module
+from ftc.runtime.llama_cpp import published_config as module
 from ftc.runtime.llama_cpp.converter import Converter
-from ftc.runtime.llama_cpp.published_config import hide_type
+from ftc.runtime.llama_cpp.published_config import hide_type, start_converter
 from ftc.runtime.run import Run
 
 PATTERN = "hybrid_override_pattern"
@@ -28,7 +28,7 @@ def test_transformers_does_not_know_the_type(tmp_path: Path) -> None:
     """All other keys are as they were, and so are the model and its folder afterwards."""
     auto = pytest.importorskip("transformers")
     model = write(tmp_path / "merged")
-    assert not hasattr(auto.AutoConfig.from_pretrained(model), PATTERN)
+    assert PATTERN not in auto.AutoConfig.from_pretrained(model).to_dict()
     with hide_type(model) as shown:
         config = json.loads((shown / "config.json").read_text())
         assert (config[PATTERN], config["architectures"]) == ("M-*", ["NemotronHForCausalLM"])
@@ -58,13 +58,7 @@ def test_the_converter_reads_that_folder(
         return SimpleNamespace(returncode=0)
 
     monkeypatch.setattr(module, "subprocess", SimpleNamespace(run=convert))
-    converter = Converter(sha256="", checkout=tmp_path, show_model=hide_type)
+    converter = Converter(sha256="", checkout=tmp_path, start=start_converter)
     run = Run(tmp_path, stage="quantize", script="export.py")
     converter.convert(run, script, *before, model, "--outtype", "f16", into=into)
     assert read == [*before, "as", "nemotron_h_as_published"]
-
-
-def test_another_model_is_read_where_it_is(tmp_path: Path) -> None:
-    """Unless a bundle says otherwise."""
-    with Converter(sha256="").show_model(tmp_path) as shown:
-        assert shown == tmp_path
