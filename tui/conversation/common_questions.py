@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
-from itertools import pairwise
-from math import log, sqrt
+from itertools import islice, pairwise
+from math import log, prod, sqrt
 from typing import Final
 
 from ftc.tui.conversation.topics import Topic
@@ -27,7 +27,9 @@ from ftc.tui.understanding.stems import stem
 #: that is answered although the planner or the glossary has an answer. Leaving out one example at
 #: a time chose them (`test_left_out_examples_choose_the_thresholds`).
 LIKELY: Final = 0.45
-CERTAIN: Final = 0.7
+CERTAIN: Final = 0.8
+#: How much liker than any other question it has to be.
+_AHEAD: Final = 0.03
 _WORD: Final = re.compile(r"[a-z]+\d*|\d+")
 #: What a word is worth that has another function than to tell, a number, and a pair of words.
 _FUNCTION: Final = 0.1
@@ -65,17 +67,24 @@ def find_question(text: str, language: Language, least: float) -> CommonQuestion
     """
     spoken = find_spoken(text) or language
     asked = [text[each.start : each.end] for each in split_sentences(text) if each.asks]
-    found = [next(rank(sentence, spoken)) for sentence in asked or [text]]
-    likeness, question = max(found, key=lambda each: each[0])
-    return question if likeness >= least else None
+    found = [tuple(islice(rank(sentence, spoken), 2)) for sentence in asked or [text]]
+    (likeness, question), (next_likeness, _) = max(found, key=lambda each: each[0][0])
+    return question if likeness >= max(least, next_likeness + _AHEAD) else None
 
 
-def rank(text: str, language: Language, without: str = "") -> Iterator[tuple[float, CommonQuestion]]:
+def rank(
+    text: str, language: Language, without: str = ""
+) -> Iterator[tuple[float, CommonQuestion]]:
     """Yield the questions with their likeness to a sentence, the likest first.
 
     The example `without` is not compared.
     """
     return _index(language).rank(text, without)
+
+
+def find_telling(text: str) -> Sequence[str]:
+    """Return the words of a text that are neither numbers nor have only a function."""
+    return [word for word in _WORD.findall(fold(text)) if _value(word) == 1]
 
 
 @cache
@@ -103,6 +112,12 @@ class _Index:
         total = len(all_questions())
         self._rarest = log(1 + total)
         self._rarity = {name: log(1 + total / len(ids)) for name, ids in spread.items()}
+        self._weights = {
+            text: self._weigh(_count(text))
+            for question in all_questions()
+            for text in question.asks[language]
+        }
+        self._worth = {each.id: self._find_worth(each, "") for each in all_questions()}
 
     def rank(self, text: str, without: str) -> Iterator[tuple[float, CommonQuestion]]:
         """Yield the questions with their likeness, the likest first."""
@@ -114,28 +129,38 @@ class _Index:
         examples = [each for each in question.asks[self._language] if each != without]
         if any(_bare(each) == _bare(text) for each in examples):
             return 1.0
-        nearest = max(self._cosine(asked, self._weigh(_count(each))) for each in examples)
-        return (self._cover(asked, question, examples) + nearest) / 2
+        nearest = max(_cosine(asked, self._weights[each]) for each in examples)
+        whole = len(examples) == len(question.asks[self._language])
+        worth = self._worth[question.id] if whole else self._find_worth(question, without)
+        return (self._cover(asked, worth) + nearest) / 2
 
-    def _cover(self, asked: Weights, question: CommonQuestion, examples: Sequence[str]) -> float:
+    def _cover(self, asked: Weights, worth: Weights) -> float:
         """Return the share of a message's words that a question has."""
+        words = {name: weight**2 for name, weight in asked.items() if " " not in name}
+        covered = sum(weight * worth.get(name, 0.0) for name, weight in words.items())
+        return covered / (sum(words.values()) + (_DOUBT * self._rarest) ** 2)
+
+    def _find_worth(self, question: CommonQuestion, without: str) -> Weights:
+        """Return what each stem of a question is worth, by where it stands."""
+        own = [each for each in question.asks[self._language] if each != without]
         foreign = [
             each for name in LANGUAGES if name != self._language for each in question.asks[name]
         ]
-        has = dict.fromkeys(_names([question.answer.get(self._language, "")]), _ANSWERED)
-        has |= dict.fromkeys(_names(foreign), _FOREIGN) | dict.fromkeys(_names(examples), 1.0)
-        words = {name: weight**2 for name, weight in asked.items() if " " not in name}
-        covered = sum(weight * has.get(name, 0.0) for name, weight in words.items())
-        return covered / (sum(words.values()) + (_DOUBT * self._rarest) ** 2)
-
-    def _cosine(self, one: Weights, other: Weights) -> float:
-        product = sum(weight * other.get(name, 0.0) for name, weight in one.items())
-        lengths = (sqrt(sum(weight**2 for weight in each.values())) for each in (one, other))
-        return product / (next(lengths) * next(lengths) or 1.0)
+        answer = [question.answer.get(self._language, "")]
+        worth = dict.fromkeys(_names(answer), _ANSWERED)
+        return worth | dict.fromkeys(_names(foreign), _FOREIGN) | dict.fromkeys(_names(own), 1.0)
 
     def _weigh(self, counted: Weights) -> Weights:
         unknown = _UNKNOWN * self._rarest
         return {name: weight * self._rarity.get(name, unknown) for name, weight in counted.items()}
+
+
+def _cosine(one: Weights, other: Weights) -> float:
+    product = sum(weight * other.get(name, 0.0) for name, weight in one.items())
+    if not product:
+        return 0.0
+    lengths = (sum(weight**2 for weight in each.values()) for each in (one, other))
+    return product / sqrt(prod(lengths))
 
 
 def _texts(question: CommonQuestion, language: Language) -> Iterator[str]:
@@ -166,6 +191,7 @@ def _value(word: str) -> float:
     return _FUNCTION if word in _function_words() else 1.0
 
 
+@cache
 def _bare(text: str) -> str:
     return " ".join(_WORD.findall(fold(text)))
 

@@ -72,9 +72,7 @@ def answer_question(
     return _ANSWERS[topic](conversation, text)
 
 
-def _answer_common(
-    conversation: Conversation, text: str, question: CommonQuestion
-) -> list[Line]:
+def _answer_common(conversation: Conversation, text: str, question: CommonQuestion) -> list[Line]:
     if question.topic is not None:
         return _ANSWERS[question.topic](conversation, text)
     return _told(conversation, *tell_common(conversation, question))
