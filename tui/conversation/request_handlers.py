@@ -127,6 +127,11 @@ def _hello(conversation: Conversation, about: str) -> list[Line]:
     return [conversation.line("greeting"), *conversation.ask()]
 
 
+def _thanks(conversation: Conversation, about: str) -> list[Line]:
+    del about
+    return [conversation.line("welcome"), *conversation.ask()]
+
+
 def _quit(conversation: Conversation, about: str) -> list[Line]:
     del about
     conversation.ended = True
@@ -305,6 +310,7 @@ _HANDLERS: Final[Mapping[str, Handler]] = {
     "retry": _retry,
     "hello": _hello,
     "help": _help,
+    "thanks": _thanks,
     "quit": _quit,
     "show": _show,
     "compile": _compile,

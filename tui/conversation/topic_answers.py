@@ -8,6 +8,8 @@ from ftc.compiler.knowledge.models import find_model
 from ftc.compiler.plan.plan import Plan
 from ftc.compiler.resolve.facts import DataFacts
 from ftc.tui.conversation.advice import recommend_models, slow
+from ftc.tui.conversation.common_answers import find_common, tell_common
+from ftc.tui.conversation.common_questions import CommonQuestion
 from ftc.tui.conversation.conversation import Conversation
 from ftc.tui.conversation.goal_dialogue import answer_without_data
 from ftc.tui.conversation.topics import Topic, find_topic
@@ -43,7 +45,7 @@ _COUNTED: Final = re.compile(
 #: Topics that a question only has if it names no value that the planner can compare.
 _WITHOUT_VALUES: Final = frozenset({"cost", "memory", "models", "slow", "time"})
 #: Requests that a question about a topic may be read as.
-_ASIDES: Final = frozenset({"explain", "judge", "plan", "what_if"})
+_ASIDES: Final = frozenset({"explain", "judge", "later", "plan", "what_if"})
 
 Answer = Callable[[Conversation, str], list[Line]]
 
@@ -53,11 +55,14 @@ def answer_question(
 ) -> list[Line] | None:
     """Return the answer to a question about a topic, and the open question again.
 
-    None if the message has another request, no topic, or a value that the planner can compare.
+    None if the message has another request, no topic and no common question, or a value that the
+    planner can compare.
     """
     if request is not None and request.kind not in _ASIDES:
         return None
-    topic = find_topic(text)
+    topic = None if request is not None and request.kind == "later" else find_topic(text)
+    if (question := find_common(conversation, text, request, topic)) is not None:
+        return _answer_common(conversation, text, question)
     if topic is None:
         return None
     about = request.about if request is not None else ""
@@ -65,6 +70,12 @@ def answer_question(
     if needs_none and about and read(about, conversation.draft.data).changes:
         return None
     return _ANSWERS[topic](conversation, text)
+
+
+def _answer_common(conversation: Conversation, text: str, question: CommonQuestion) -> list[Line]:
+    if question.topic is not None:
+        return _ANSWERS[question.topic](conversation, text)
+    return _told(conversation, *tell_common(conversation, question))
 
 
 def _told(conversation: Conversation, *lines: Line) -> list[Line]:

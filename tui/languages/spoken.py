@@ -36,6 +36,12 @@ def find_spoken(text: str) -> Language | None:
 
 
 @cache
+def function_words() -> frozenset[str]:
+    """Return the function words of all languages."""
+    return frozenset(word for words in _read().values() for word in words.split())
+
+
+@cache
 def _own_words() -> Mapping[Language, frozenset[str]]:
     """Return the function words that only one of the languages has, with and without accents."""
     said = {language: _spell(words.split()) for language, words in _read().items()}

@@ -1,0 +1,267 @@
+"""Common questions are answered from the table, in three languages, and change nothing."""
+
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from ftc.tui.conversation.common_questions import (
+    CERTAIN,
+    LIKELY,
+    all_questions,
+    find_question,
+    rank,
+)
+from ftc.tui.conversation.topics import TOPICS
+from ftc.tui.languages.voice import LANGUAGES, Language, Voice
+from ftc.tui.session.session import Session
+from ftc.tui.state.draft import read_draft
+from ftc.tui.state.situation import Observer
+
+#: Questions that are worded as no example is, and the entry of the table that answers each.
+ASKED: Final[dict[Language, dict[str, str]]] = {
+    "en": {
+        "what do the held-out test examples do?": "held_out",
+        "will it forget the general knowledge it had?": "forgetting",
+        "how can I be sure that the training was a success?": "worked",
+        "I own a 3060 and a 4070, can both cards work together?": "mixed_gpus",
+        "how long can my training examples be, in tokens?": "row_length",
+        "will the model be able to call my functions?": "tool_calls",
+        "how much worse are 4-bit models than 16-bit ones?": "quantization_loss",
+        "does the GPU server need an internet connection?": "offline",
+        "so who is it that made you?": "maker",
+        "what GPU could I use instead of my 4090?": "other_gpu",
+        "in what directory do I find the output files?": "results",
+        "could I fine-tune this on an M3 MacBook Pro?": "not_nvidia",
+        "does ftc run under Windows with WSL2?": "windows",
+        "can I use this from a docker container?": "docker",
+        "how can I push the finished model to the Hugging Face Hub?": "upload",
+        "how do I prevent it from inventing facts?": "hallucination",
+        "what makes ftc different from Unsloth?": "other_trainers",
+        "may I modify the scripts by hand after compiling?": "edit_scripts",
+        "is RAG better than fine-tuning for our documents?": "tune_or_prompt",
+        "which cloud can I rent a GPU from?": "rent",
+    },
+    "ca": {
+        "en quina carpeta trobo els resultats?": "results",
+        "per a què serveixen les files de test i de validació?": "held_out",
+        "hi ha risc que el model oblidi el que ja sabia?": "forgetting",
+        "com puc comprovar si l'entrenament ha funcionat?": "worked",
+        "es pot entrenar amb un MacBook M3?": "not_nvidia",
+        "tinc una 3060 i una 4070, es poden barrejar totes dues targetes?": "mixed_gpus",
+        "com de llargs poden ser els exemples?": "row_length",
+        "es perd gaire qualitat amb 4 bits?": "quantization_loss",
+        "la màquina ha de tenir connexió a internet?": "offline",
+        "i a tu, qui t'ha fet?": "maker",
+        "es pot executar en un contenidor Docker?": "docker",
+        "funcionarà a Windows amb WSL2?": "windows",
+        "com puc pujar el resultat al Hub de Hugging Face?": "upload",
+        "com evito que el model s'inventi respostes?": "hallucination",
+        "quina diferència hi ha entre ftc i Unsloth?": "other_trainers",
+        "es poden modificar a mà els scripts generats?": "edit_scripts",
+        "és millor RAG que ajustar el model?": "tune_or_prompt",
+        "he de saber programar per fer servir això?": "skills",
+        "puc afegir exemples nous d'aquí a un mes?": "more_data",
+        "el resultat serà tan bo com ChatGPT?": "versus_large",
+    },
+    "es": {
+        "¿en qué carpeta encuentro los resultados?": "results",
+        "¿para qué sirven las filas de test y de validación?": "held_out",
+        "¿hay riesgo de que el modelo olvide lo que ya sabía?": "forgetting",
+        "¿cómo puedo comprobar si el entrenamiento ha funcionado?": "worked",
+        "¿se puede entrenar con un MacBook M3?": "not_nvidia",
+        "¿cómo de largos pueden ser mis ejemplos?": "row_length",
+        "¿se pierde mucha calidad con 4 bits?": "quantization_loss",
+        "¿la máquina tiene que tener conexión a internet?": "offline",
+        "¿y a ti quién te ha hecho?": "maker",
+        "¿se puede ejecutar en un contenedor Docker?": "docker",
+        "¿funcionará en Windows con WSL2?": "windows",
+        "¿cómo puedo publicar el resultado en Hugging Face?": "upload",
+        "¿cómo evito que el modelo se invente respuestas?": "hallucination",
+        "¿qué diferencia hay entre ftc y Unsloth?": "other_trainers",
+        "¿se pueden modificar a mano los scripts generados?": "edit_scripts",
+        "¿puedo dejarlo a medias y continuar mañana?": "resume",
+        "¿el modelo puede aprender a llamar a mis funciones?": "tool_calls",
+        "¿puedo añadir ejemplos nuevos dentro de un mes?": "more_data",
+        "¿hay que saber programar para usar esto?": "skills",
+        "¿será tan bueno como GPT-4?": "versus_large",
+    },
+}
+#: Chit-chat, changes, and questions that the planner or the glossary answers.
+NOT_ASKED: Final[dict[Language, tuple[str, ...]]] = {
+    "en": (
+        "what's the weather like today?",
+        "who won the match last night?",
+        "can you write a poem about my cat?",
+        "use two GPUs",
+        "should I use QLoRA?",
+        "what is LoRA?",
+        "train it for 5 epochs",
+        "where should I go on holiday?",
+        "how are you?",
+        "make the test split 20%",
+    ),
+    "ca": (
+        "quin temps fa avui?",
+        "qui va guanyar el partit ahir?",
+        "em pots escriure un poema?",
+        "fes servir dues GPU",
+        "hauria de fer servir QLoRA?",
+        "què és LoRA?",
+        "entrena'l 5 èpoques",
+        "on puc anar de vacances?",
+        "com estàs?",
+        "posa el rang a 32",
+    ),
+    "es": (
+        "¿qué tiempo hace hoy?",
+        "¿quién ganó el partido ayer?",
+        "¿me escribes un poema?",
+        "usa dos GPU",
+        "¿debería usar QLoRA?",
+        "¿qué es LoRA?",
+        "entrénalo 5 épocas",
+        "¿dónde puedo ir de vacaciones?",
+        "¿cómo estás?",
+        "pon el rango a 32",
+    ),
+}
+DRAFT: Final = {
+    "name": "demo",
+    "model": "Qwen/Qwen2.5-7B-Instruct",
+    "data": "tickets.csv",
+    "method": "lora",
+    "hardware": "1x RTX-4090",
+    "export": ["Q4_K_M"],
+}
+
+
+@pytest.fixture
+def drafted(folder: Path) -> Session:
+    """Return a started session with a whole draft."""
+    talk = Session(observer=Observer(folder=folder), draft=read_draft(DRAFT))
+    talk.start()
+    return talk
+
+
+def answers(language: Language) -> set[str]:
+    """Return the answers of the table in a language."""
+    return {each.answer[language] for each in all_questions() if each.answer}
+
+
+def told(session: Session, text: str, language: Language) -> str:
+    """Return the first line of the reply in a language; the session goes on as before."""
+    talk = session.fork()
+    talk.voice = Voice(language=language)
+    reply = talk.reply(text)
+    return reply[0].text
+
+
+def test_the_table_is_whole() -> None:
+    """Each entry has examples in three languages, and an answer or a topic that has one."""
+    ids = [entry.id for entry in all_questions()]
+    assert len(set(ids)) == len(ids) >= 45
+    for entry in all_questions():
+        assert all(len(entry.asks[language]) >= 4 for language in LANGUAGES), entry.id
+        assert set(entry.asks) == set(LANGUAGES)
+        assert bool(entry.answer) != (entry.topic in TOPICS), entry.id
+        assert not entry.answer or set(entry.answer) == set(LANGUAGES)
+
+
+@pytest.mark.prove
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_questions_in_other_words_are_answered(drafted: Session, language: Language) -> None:
+    """The entry that fits answers; none of the questions is an example of the table."""
+    examples = {each for entry in all_questions() for each in entry.asks[language]}
+    entries = {entry.id: entry for entry in all_questions()}
+    for text, wanted in ASKED[language].items():
+        assert text not in examples
+        found = find_question(text, language, LIKELY)
+        assert found is not None, text
+        assert found.id == wanted, text
+        if entries[wanted].answer:
+            assert told(drafted, text, language) == entries[wanted].answer[language], text
+
+
+@pytest.mark.prove
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_other_messages_are_not_answered_by_the_table(drafted: Session, language: Language) -> None:
+    """They are changes, chit-chat, or have an answer of the planner or the glossary."""
+    for text in NOT_ASKED[language]:
+        assert told(drafted, text, language) not in answers(language), text
+
+
+@pytest.mark.prove
+def test_a_question_of_the_table_changes_nothing(drafted: Session) -> None:
+    """Each example that is marked as a question leaves the draft alone."""
+    for language in LANGUAGES:
+        for entry in all_questions():
+            for text in entry.asks[language]:
+                if not text.endswith("?"):
+                    continue
+                talk = drafted.fork()
+                talk.voice = Voice(language=language)
+                talk.reply(text)
+                assert talk.draft == drafted.draft, text
+
+
+@pytest.mark.prove_all
+def test_left_out_examples_choose_the_thresholds() -> None:
+    """An example that is left out is mostly found by the others above the thresholds."""
+    found = [
+        (likeness, best is entry)
+        for entry in all_questions()
+        for language in LANGUAGES
+        for text in entry.asks[language]
+        for likeness, best in [next(rank(text, language, without=text))]
+    ]
+    likely = [right for likeness, right in found if likeness >= LIKELY]
+    certain = [right for likeness, right in found if likeness >= CERTAIN]
+    assert sum(likely) >= 0.75 * len(likely)
+    assert sum(certain) >= 0.85 * len(certain)
+    below = [right for likeness, right in found if LIKELY - 0.15 <= likeness < LIKELY]
+    assert sum(below) < 0.75 * len(below)
+
+
+def test_the_plan_ends_the_answer(drafted: Session) -> None:
+    """The values of this plan follow the answer about them."""
+    reply = [line.text for line in drafted.reply("how is the test set used?")]
+    assert reply[1].startswith("The plan uses validation_rows = 24: ")
+    assert reply[2].startswith("The plan uses test_rows = 24: ")
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("thanks!", "thanks"),
+        ("thank you very much", "thanks"),
+        ("gràcies!", "thanks"),
+        ("muchas gracias", "thanks"),
+        ("I'm lost, help", "help"),
+        ("no entiendo nada, ayuda", "help"),
+        ("estic perduda", "help"),
+        ("can you explain the plan?", "plan"),
+        ("em pots explicar el pla?", "plan"),
+        ("¿puedes explicarme el plan?", "plan"),
+        ("can you make training cheaper?", "cheaper"),
+        ("pots abaratir l'entrenament?", "cheaper"),
+        ("¿puedes abaratar el entrenamiento?", "cheaper"),
+    ],
+)
+def test_polite_words_and_plain_requests(drafted: Session, text: str, kind: str) -> None:
+    """They are requests, and change nothing."""
+    before = drafted.draft
+    drafted.reply(text)
+    assert drafted.reading.request is not None
+    assert drafted.reading.request.kind == kind
+    assert drafted.draft == before
+
+
+def test_thanks_is_no_name(folder: Path) -> None:
+    """Polite words do not answer the open question, which is asked again."""
+    session = Session(observer=Observer(folder=folder), voice=Voice(language="es"))
+    session.start()
+    session.reply("qwen3 4b, tickets.csv, una 4090, sin gguf")
+    asked = session.step
+    assert session.reply("¡gracias!")[0].text == "De nada."
+    assert session.step == asked

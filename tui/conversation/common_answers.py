@@ -1,0 +1,67 @@
+"""Answers to the common questions of the table, with the values of this plan."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from ftc.tui.conversation.advice import AMOUNT
+from ftc.tui.conversation.common_questions import (
+    CERTAIN,
+    LIKELY,
+    CommonQuestion,
+    find_question,
+    find_telling,
+)
+from ftc.tui.conversation.conversation import Conversation
+from ftc.tui.conversation.explaining import tell_meaning, tell_page, tell_reason, topics
+from ftc.tui.conversation.field_advice import compare_amounts
+from ftc.tui.conversation.topics import Topic
+from ftc.tui.state.line import Line
+from ftc.tui.understanding.message import Message, fold
+from ftc.tui.understanding.reader import read
+from ftc.tui.understanding.reading import Request
+from ftc.tui.understanding.spoken import find_mentions
+
+#: Requests that have an answer of their own.
+_OTHERS: Final = frozenset({"cheaper", "fit", "later", "models", "plan"})
+
+#: A topic that many questions have in which the model is mentioned.
+_LOOSE: Final = "models"
+
+
+def find_common(
+    conversation: Conversation, text: str, request: Request | None, topic: Topic | None
+) -> CommonQuestion | None:
+    """Return the common question that a message asks, if any.
+
+    It has to be certain where something else answers: a topic of facts, a second training, the
+    planner, the glossary or a field.
+    """
+    known = topic not in (None, _LOOSE) or (
+        request is not None and _is_answered(conversation, request)
+    )
+    least = CERTAIN if known else LIKELY
+    return find_question(text, conversation.voice.language, least)
+
+
+def _is_answered(conversation: Conversation, request: Request) -> bool:
+    """Return whether a request has values to compare, or words that are explained.
+
+    A field explains words that tell nothing but its name.
+    """
+    about = request.about
+    inner = read(about, conversation.draft.data)
+    kinds = {request.kind, inner.request.kind if inner.request is not None else ""}
+    if inner.changes or kinds & _OTHERS or AMOUNT.search(fold(about)):
+        return True
+    names_field = len(find_telling(about)) == 1 and find_mentions(Message(about))
+    if names_field or compare_amounts(conversation, about):
+        return True
+    meanings = (tell_meaning(conversation, each) for each in (about, *topics(about)))
+    return any(line for lines in (tell_page(conversation, about), *meanings) for line in lines)
+
+
+def tell_common(conversation: Conversation, question: CommonQuestion) -> Iterator[Line]:
+    """Yield the answer of the table, and the values of the plan that it is about."""
+    yield Line(who="ftc", text=question.answer[conversation.voice.language])
+    for name in question.decisions:
+        yield from tell_reason(conversation, name)

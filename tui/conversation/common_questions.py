@@ -1,0 +1,201 @@
+"""Common questions and their answers, found by the words that a message shares with examples.
+
+The table has several ways to ask each question, in three languages. A question of the table is as
+like a message as the mean of two shares, in which rare stems of words count more: how much of the
+message its examples and its answer cover, and the cosine to its nearest example.
+"""
+
+import json
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
+from itertools import islice, pairwise
+from math import log, prod, sqrt
+from typing import Final
+
+from ftc.tui.conversation.topics import Topic
+from ftc.tui.languages.spoken import find_spoken, function_words
+from ftc.tui.languages.voice import LANGUAGES, Language
+from ftc.tui.understanding.message import fold
+from ftc.tui.understanding.sentences import split_sentences
+from ftc.tui.understanding.stems import stem
+
+#: The least likeness of a question that is answered instead of "I cannot answer that", and of one
+#: that is answered although the planner or the glossary has an answer. Leaving out one example at
+#: a time chose them (`test_left_out_examples_choose_the_thresholds`).
+LIKELY: Final = 0.45
+CERTAIN: Final = 0.8
+#: How much liker than any other question it has to be.
+_AHEAD: Final = 0.03
+_WORD: Final = re.compile(r"[a-z]+\d*|\d+")
+#: What a word is worth that has another function than to tell, a number, and a pair of words.
+_FUNCTION: Final = 0.1
+_NUMBER: Final = 0.3
+_PAIR: Final = 0.3
+#: What a stem is worth that the table does not have, beside the rarest one that it has.
+_UNKNOWN: Final = 1.4
+#: What a word of the answer is worth in a question, and one of an example in another language.
+_ANSWERED: Final = 0.5
+_FOREIGN: Final = 0.8
+#: What a message lacks to be told by function words alone, as a share of the rarest stem.
+_DOUBT: Final = 0.3
+
+Weights = Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommonQuestion:
+    """A question with ways to ask it and its answer, by language; a topic may answer instead.
+
+    `decisions` are values of the plan that are told after the answer.
+    """
+
+    id: str
+    asks: Mapping[Language, Sequence[str]]
+    answer: Mapping[Language, str] = field(default_factory=dict)
+    topic: Topic | None = None
+    decisions: Sequence[str] = ()
+
+
+def find_question(text: str, language: Language, least: float) -> CommonQuestion | None:
+    """Return the question that a message asks; None below the least likeness.
+
+    Of a message with several sentences each that asks is compared.
+    """
+    spoken = find_spoken(text) or language
+    asked = [text[each.start : each.end] for each in split_sentences(text) if each.asks]
+    found = [tuple(islice(rank(sentence, spoken), 2)) for sentence in asked or [text]]
+    (likeness, question), (next_likeness, _) = max(found, key=lambda each: each[0][0])
+    return question if likeness >= max(least, next_likeness + _AHEAD) else None
+
+
+def rank(
+    text: str, language: Language, without: str = ""
+) -> Iterator[tuple[float, CommonQuestion]]:
+    """Yield the questions with their likeness to a sentence, the likest first.
+
+    The example `without` is not compared.
+    """
+    return _index(language).rank(text, without)
+
+
+def find_telling(text: str) -> Sequence[str]:
+    """Return the words of a text that are neither numbers nor have only a function."""
+    return [word for word in _WORD.findall(fold(text)) if _value(word) == 1]
+
+
+@cache
+def all_questions() -> tuple[CommonQuestion, ...]:
+    """Return the questions of the table."""
+    text = (files("ftc.tui.conversation") / "common_questions.json").read_text(encoding="utf-8")
+    return tuple(CommonQuestion(**entry) for entry in json.loads(text))
+
+
+@cache
+def _index(language: Language) -> "_Index":
+    return _Index(language)
+
+
+class _Index:
+    """The stems of the questions, as a message in one language is compared with them."""
+
+    def __init__(self, language: Language) -> None:
+        self._language: Final = language
+        spread: dict[str, set[str]] = defaultdict(set)
+        for question in all_questions():
+            for text in _texts(question, language):
+                for name in _count(text):
+                    spread[name].add(question.id)
+        total = len(all_questions())
+        self._rarest = log(1 + total)
+        self._rarity = {name: log(1 + total / len(ids)) for name, ids in spread.items()}
+        self._weights = {
+            text: self._weigh(_count(text))
+            for question in all_questions()
+            for text in question.asks[language]
+        }
+        self._worth = {each.id: self._find_worth(each, "") for each in all_questions()}
+
+    def rank(self, text: str, without: str) -> Iterator[tuple[float, CommonQuestion]]:
+        """Yield the questions with their likeness, the likest first."""
+        asked = self._weigh(_count(text))
+        found = [(self._compare(text, asked, each, without), each) for each in all_questions()]
+        yield from sorted(found, key=lambda pair: -pair[0])
+
+    def _compare(self, text: str, asked: Weights, question: CommonQuestion, without: str) -> float:
+        examples = [each for each in question.asks[self._language] if each != without]
+        if any(_bare(each) == _bare(text) for each in examples):
+            return 1.0
+        nearest = max(_cosine(asked, self._weights[each]) for each in examples)
+        whole = len(examples) == len(question.asks[self._language])
+        worth = self._worth[question.id] if whole else self._find_worth(question, without)
+        return (self._cover(asked, worth) + nearest) / 2
+
+    def _cover(self, asked: Weights, worth: Weights) -> float:
+        """Return the share of a message's words that a question has."""
+        words = {name: weight**2 for name, weight in asked.items() if " " not in name}
+        covered = sum(weight * worth.get(name, 0.0) for name, weight in words.items())
+        return covered / (sum(words.values()) + (_DOUBT * self._rarest) ** 2)
+
+    def _find_worth(self, question: CommonQuestion, without: str) -> Weights:
+        """Return what each stem of a question is worth, by where it stands."""
+        own = [each for each in question.asks[self._language] if each != without]
+        foreign = [
+            each for name in LANGUAGES if name != self._language for each in question.asks[name]
+        ]
+        answer = [question.answer.get(self._language, "")]
+        worth = dict.fromkeys(_names(answer), _ANSWERED)
+        return worth | dict.fromkeys(_names(foreign), _FOREIGN) | dict.fromkeys(_names(own), 1.0)
+
+    def _weigh(self, counted: Weights) -> Weights:
+        unknown = _UNKNOWN * self._rarest
+        return {name: weight * self._rarity.get(name, unknown) for name, weight in counted.items()}
+
+
+def _cosine(one: Weights, other: Weights) -> float:
+    product = sum(weight * other.get(name, 0.0) for name, weight in one.items())
+    if not product:
+        return 0.0
+    lengths = (sum(weight**2 for weight in each.values()) for each in (one, other))
+    return product / sqrt(prod(lengths))
+
+
+def _texts(question: CommonQuestion, language: Language) -> Iterator[str]:
+    for name in LANGUAGES:
+        yield from question.asks[name]
+    yield question.answer.get(language, "")
+
+
+def _names(texts: Iterable[str]) -> set[str]:
+    return {name for text in texts for name in _count(text)}
+
+
+@cache
+def _count(text: str) -> Weights:
+    """Return the stems of a text and its pairs of neighbours, with what they are worth."""
+    words = _WORD.findall(fold(text))
+    worth = {word: _value(word) for word in words}
+    pairs = {
+        f"{stem(one)} {stem(other)}": _PAIR * max(worth[one], worth[other])
+        for one, other in pairwise(words)
+    }
+    return {stem(word): worth[word] for word in words} | pairs
+
+
+def _value(word: str) -> float:
+    if word[0].isdigit():
+        return _NUMBER
+    return _FUNCTION if word in _function_words() else 1.0
+
+
+@cache
+def _bare(text: str) -> str:
+    return " ".join(_WORD.findall(fold(text)))
+
+
+@cache
+def _function_words() -> frozenset[str]:
+    return frozenset(word for said in function_words() for word in _WORD.findall(fold(said)))
