@@ -19,9 +19,9 @@ from typing import Final
 from ftc.tui.conversation.topics import Topic
 from ftc.tui.languages.spoken import find_spoken, function_words
 from ftc.tui.languages.voice import LANGUAGES, Language
+from ftc.tui.understanding.learned.stems import stem
 from ftc.tui.understanding.message import fold
 from ftc.tui.understanding.sentences import split_sentences
-from ftc.tui.understanding.stems import stem
 
 #: The least likeness of a question that is answered instead of "I cannot answer that", and of one
 #: that is answered although the planner or the glossary has an answer. Leaving out one example at
