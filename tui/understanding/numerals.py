@@ -108,7 +108,10 @@ _NUMERAL: Final = re.compile(
     rf")(?![\w·])"
 )
 _HALF: Final = 0.5
-_TIMED: Final = r"(?:epochs?|epoca|epoques|epocas|pass(?:es)?|vueltas?|voltes|pasadas?|passades|hours?|hora|hores|horas|days?|dies?|dias?)"
+_TIMED: Final = (
+    r"(?:epochs?|epoca|epoques|epocas|pass(?:es)?|vueltas?|voltes|pasadas?|passades"
+    r"|hours?|hora|hores|horas|days?|dies?|dias?)"
+)
 _AND_HALF: Final = r"(?:and a half|i mig|i mitja|y medi[oa])"
 _HALVES: Final = re.compile(
     rf"(?<![\w.,])(?:(?P<before>\d+|{_PHRASE})[ -]{_AND_HALF}"
