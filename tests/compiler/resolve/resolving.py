@@ -1,11 +1,11 @@
-"""Resolving data in tests: what is expected to be known, exact or unreadable."""
+"""Resolving data and models in tests: what is expected to be known, exact or unreadable."""
 
 import json
 from pathlib import Path
 from typing import Any
 
 from ftc.compiler.resolve.data.facts import resolve_data
-from ftc.compiler.resolve.facts import DataFacts, TokenizerFacts, Unknown
+from ftc.compiler.resolve.facts import DataFacts, ModelFacts, TokenizerFacts, Unknown
 from ftc.compiler.resolve.model.facts import resolve_model
 from ftc.compiler.resolve.tokenizer.facts import resolve_tokenizer
 from ftc.spec.finding import Finding
@@ -50,3 +50,18 @@ def chat_rows(tmp_path: Path, *conversations: Any) -> None:
     """Write one conversation per line."""
     lines = (json.dumps({"messages": messages}) for messages in conversations)
     (tmp_path / "chat.jsonl").write_text("\n".join(lines), encoding="utf-8")
+
+
+def code(found: object) -> str:
+    """Return the code of an unknown fact."""
+    assert isinstance(found, Unknown), found
+    finding = found.finding
+    assert finding.help
+    return finding.code
+
+
+def known_model(spec: Spec, folder: Path) -> ModelFacts:
+    """Resolve a model that is expected to be known."""
+    found = resolve_model(spec, folder=folder)
+    assert isinstance(found, ModelFacts), found
+    return found

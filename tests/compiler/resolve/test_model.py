@@ -2,7 +2,6 @@
 
 import json
 import struct
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,31 +10,13 @@ import pytest
 from ftc.compiler.knowledge.models import find_model
 from ftc.compiler.knowledge.score_heads import find_score_class
 from ftc.compiler.resolve.data.facts import resolve_data
-from ftc.compiler.resolve.facts import ModelFacts, TokenizerFacts, Unknown
+from ftc.compiler.resolve.facts import Unknown
 from ftc.compiler.resolve.model.config import read_config
 from ftc.compiler.resolve.model.facts import facts_from_table, resolve_model
 from ftc.compiler.resolve.resolver import NOT_SAID
-from ftc.compiler.resolve.tokenizer.facts import reload_tokenizer, resolve_tokenizer
 from ftc.spec.finding import Finding
-from ftc.spec.sections import Spec
+from tests.compiler.resolve.resolving import code, known_model
 from tests.tiny_models import write_model
-
-COMMIT = "a" * 40
-
-
-def code(found: object) -> str:
-    """Return the code of an unknown fact."""
-    assert isinstance(found, Unknown), found
-    finding = found.finding
-    assert finding.help
-    return finding.code
-
-
-def known(spec: Spec, folder: Path) -> ModelFacts:
-    """Resolve a model that is expected to be known."""
-    found = resolve_model(spec, folder=folder)
-    assert isinstance(found, ModelFacts), found
-    return found
 
 
 def write_safetensors(path: Path, tensors: dict[str, tuple[str, list[int]]]) -> None:
@@ -64,7 +45,7 @@ def edit_config(folder: Path, **changes: Any) -> None:
 def test_a_folder_gives_exact_facts(make_spec: Any, model_folder: Path) -> None:
     """A folder's path stays relative, and the formula counts its parameters."""
     write_safetensors(model_folder / "model.safetensors", {"a": ("BF16", [10, 3])})
-    facts = known(make_spec(), model_folder.parent)
+    facts = known_model(make_spec(), model_folder.parent)
     assert (facts.origin, facts.path, facts.revision) == ("folder", "model", None)
     assert (facts.architecture, facts.context_tokens) == ("LlamaForCausalLM", 256)
     attention = 64 * 64 * 2 + 64 * 32 * 2
@@ -78,7 +59,7 @@ def test_a_folder_gives_exact_facts(make_spec: Any, model_folder: Path) -> None:
 
 def test_an_absolute_folder_leaves_no_absolute_path(make_spec: Any, model_folder: Path) -> None:
     """Facts name an absolute folder relative to the spec."""
-    facts = known(make_spec(model=str(model_folder)), model_folder.parent)
+    facts = known_model(make_spec(model=str(model_folder)), model_folder.parent)
     assert (facts.id, facts.path) == ("model", "model")
     assert str(model_folder.parent) not in repr(facts)
 
@@ -92,7 +73,7 @@ def test_an_architecture_outside_the_table_is_counted_by_its_headers(
     assert code(resolve_model(make_spec(), folder=model_folder.parent)) == "FTC111"
     tensors = {"a": ("F16", [7, 3]), "b": ("F32", [2])}
     write_safetensors(model_folder / "model.safetensors", tensors)
-    facts = known(make_spec(), model_folder.parent)
+    facts = known_model(make_spec(), model_folder.parent)
     assert (facts.parameters, facts.dtype, facts.shape) == (23, "float16", None)
     (model_folder / "model.safetensors").write_bytes(b"\xff" * 40)
     assert code(resolve_model(make_spec(), folder=model_folder.parent)) == "FTC111"
@@ -108,13 +89,13 @@ def test_the_modules_of_an_unknown_architecture(make_spec: Any, model_folder: Pa
     }
     path = model_folder / "model.safetensors"
     write_safetensors(path, tensors)
-    assert known(make_spec(), model_folder.parent).modules is None
+    assert known_model(make_spec(), model_folder.parent).modules is None
     edit_config(model_folder, architectures=["NovelForCausalLM"], model_type="novel")
-    assert known(make_spec(), model_folder.parent).modules == ("model.layers.*.attn.wq",)
+    assert known_model(make_spec(), model_folder.parent).modules == ("model.layers.*.attn.wq",)
     path.unlink()
     index = {"metadata": {"total_size": 64}, "weight_map": dict.fromkeys(tensors, "x.safetensors")}
     (model_folder / "model.safetensors.index.json").write_text(json.dumps(index))
-    facts = known(make_spec(), model_folder.parent)
+    facts = known_model(make_spec(), model_folder.parent)
     assert facts.modules == ("model.layers.*.attn.wq", "model.layers.*.norm")
 
 
@@ -138,7 +119,7 @@ def test_the_licence_of_a_folder(
 ) -> None:
     """The front matter of its README says it, else the first line of its LICENSE."""
     (model_folder / name).write_bytes(text.encode())
-    assert known(make_spec(), model_folder.parent).licence == licence
+    assert known_model(make_spec(), model_folder.parent).licence == licence
 
 
 LFS = "version https://git-lfs.github.com/spec/v1\noid sha256:" + "0" * 64 + "\nsize 988097824\n"
@@ -152,7 +133,7 @@ def test_truncated_weights_are_told_with_both_sizes(
     path = model_folder / "model.safetensors"
     write_safetensors(path, {"a": ("BF16", [10, 30]), "b": ("BF16", [10, 30])})
     whole = path.read_bytes()
-    assert known(make_spec(), model_folder.parent).weights_bytes == len(whole)
+    assert known_model(make_spec(), model_folder.parent).weights_bytes == len(whole)
     path.write_bytes(whole[: int(kept * len(whole))])
     found = resolve_model(make_spec(), folder=model_folder.parent)
     assert isinstance(found, Unknown)
@@ -202,12 +183,12 @@ def test_a_sharded_model_is_read_through_its_index(make_spec: Any, model_folder:
     shards = {"a": "x-1.safetensors", "b": "x-2.safetensors"}
     index = {"metadata": {"total_size": 64}, "weight_map": shards}
     (model_folder / "model.safetensors.index.json").write_text(json.dumps(index))
-    assert known(make_spec(), model_folder.parent).missing_weights == ()
+    assert known_model(make_spec(), model_folder.parent).missing_weights == ()
     write_safetensors(model_folder / "x-1.safetensors", {"a": ("BF16", [5])})
-    facts = known(make_spec(), model_folder.parent)
+    facts = known_model(make_spec(), model_folder.parent)
     assert (facts.parameters, facts.missing_weights) == (32, ("x-2.safetensors",))
     write_safetensors(model_folder / "x-2.safetensors", {"b": ("BF16", [6])})
-    facts = known(make_spec(), model_folder.parent)
+    facts = known_model(make_spec(), model_folder.parent)
     assert (facts.parameters, facts.missing_weights) == (11, ())
 
 
@@ -293,12 +274,12 @@ def test_quantized_and_custom_models_are_told(make_spec: Any, model_folder: Path
         quantization_config={"quant_method": "gptq"},
         auto_map={"AutoModelForCausalLM": "modeling.Novel"},
     )
-    facts = known(make_spec(), model_folder.parent)
+    facts = known_model(make_spec(), model_folder.parent)
     assert (facts.quantized, facts.custom_code) == ("gptq", False), "transformers has this class"
     write_safetensors(model_folder / "model.safetensors", {"a": ("BF16", [10, 3])})
     novel = {"architectures": ["NovelForCausalLM"], "model_type": "novel"}
     edit_config(model_folder, **novel, quantization_config=None)
-    assert known(make_spec(), model_folder.parent).custom_code
+    assert known_model(make_spec(), model_folder.parent).custom_code
 
 
 @pytest.mark.parametrize(
@@ -314,13 +295,13 @@ def test_how_weights_are_quantized(
 ) -> None:
     """Every key under which transformers finds a method."""
     edit_config(model_folder, **{key: {"quant_method": method}})
-    assert known(make_spec(), model_folder.parent).quantized == method
+    assert known_model(make_spec(), model_folder.parent).quantized == method
 
 
 def test_weights_that_modelopt_quantized(make_spec: Any, model_folder: Path) -> None:
     """Their config.json often says nothing of it, but a file beside it does."""
     (model_folder / "hf_quant_config.json").write_text('{"quantization": {"quant_algo": "FP8"}}')
-    assert known(make_spec(), model_folder.parent).quantized == "modelopt"
+    assert known_model(make_spec(), model_folder.parent).quantized == "modelopt"
 
 
 def test_a_nested_config_of_custom_code(make_spec: Any, model_folder: Path) -> None:
@@ -331,11 +312,11 @@ def test_a_nested_config_of_custom_code(make_spec: Any, model_folder: Path) -> N
     config: dict[str, Any] = {**novel, **code_map, "text_config": text}
     (model_folder / "config.json").write_text(json.dumps(config))
     write_safetensors(model_folder / "model.safetensors", {"a": ("BF16", [10, 3])})
-    facts = known(make_spec(), model_folder.parent)
+    facts = known_model(make_spec(), model_folder.parent)
     assert (facts.parameters, facts.context_tokens, facts.embedding_rows) == (30, 32, 64)
     config["text_config"] = text | {"quantization_config": {"quant_method": "compressed-tensors"}}
     (model_folder / "config.json").write_text(json.dumps(config))
-    assert known(make_spec(), model_folder.parent).quantized == "compressed-tensors"
+    assert known_model(make_spec(), model_folder.parent).quantized == "compressed-tensors"
 
 
 def test_a_size_that_is_a_list_is_named(make_spec: Any, model_folder: Path) -> None:
@@ -378,97 +359,6 @@ def test_folders_that_are_no_models(make_spec: Any, tmp_path: Path) -> None:
     assert "`a/b`" in adapter.finding.help
 
 
-def test_the_hub_gives_a_pinned_commit(
-    make_spec: Any, tmp_path: Path, hub: Any, model_files: dict[str, bytes]
-) -> None:
-    """Small files are fetched and weights never; the second time nothing is asked."""
-    weights = {"model.safetensors": b"x" * 1000, "modeling.py": b"raise SystemExit"}
-    hub.add("models/owner/tiny", model_files | weights, cardData={"license": "mit"})
-    spec = make_spec(model="owner/tiny")
-    facts = known(spec, tmp_path)
-    assert (facts.origin, facts.revision, facts.path) == ("hub", COMMIT, None)
-    assert (facts.licence, facts.weights_bytes, facts.gated) == ("mit", 1000, False)
-    asked = " ".join(hub.requests)
-    assert "model.safetensors" not in asked
-    assert "modeling.py" not in asked
-    tokenizer = resolve_tokenizer(spec, folder=tmp_path, model=facts)
-    assert isinstance(tokenizer, TokenizerFacts)
-    assert tokenizer.exact
-    assert reload_tokenizer(spec, tokenizer, folder=tmp_path) is not None
-    count = len(hub.requests)
-    pinned = known(make_spec(model={"id": "owner/tiny", "revision": COMMIT}), tmp_path)
-    assert pinned == facts
-    assert len(hub.requests) == count
-
-
-def test_the_cache_answers_where_the_hub_does_not(
-    make_spec: Any,
-    tmp_path: Path,
-    hub: Any,
-    model_files: dict[str, bytes],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Offline by wish and offline by accident both fall back on the cache; half of it is told."""
-    hub.add("models/owner/tiny", model_files)
-    spec = make_spec(model="owner/tiny")
-    facts = known(spec, tmp_path)
-    hub.failing = 503
-    assert known(spec, tmp_path) == facts
-    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    assert known(spec, tmp_path) == facts
-    (tmp_path / f"hf/hub/models--owner--tiny/snapshots/{COMMIT}/config.json").unlink()
-    assert code(resolve_model(spec, folder=tmp_path)) == "FTC110"
-
-
-def test_each_failure_of_the_hub_is_one_sentence(
-    make_spec: Any, tmp_path: Path, hub: Any, model_files: dict[str, bytes]
-) -> None:
-    """Not found, gated, wrong revision, rate limit and failure have codes of their own."""
-    hub.add("models/owner/gated", model_files)
-    hub.gated.add("models/owner/gated")
-    hub.add("models/owner/tiny", model_files)
-    wrong = {"id": "owner/tiny", "revision": "v9"}
-    assert code(resolve_model(make_spec(model="owner/nothing"), folder=tmp_path)) == "FTC106"
-    assert code(resolve_model(make_spec(model="owner/gated"), folder=tmp_path)) == "FTC107"
-    assert code(resolve_model(make_spec(model=wrong), folder=tmp_path)) == "FTC112"
-    hub.failing = 429
-    assert code(resolve_model(make_spec(model="owner/other"), folder=tmp_path)) == "FTC108"
-    hub.failing = 500
-    assert code(resolve_model(make_spec(model="owner/other"), folder=tmp_path)) == "FTC109"
-
-
-def test_a_misspelt_id_gets_a_fix(make_spec: Any, tmp_path: Path, hub: Any) -> None:
-    """An id close to one of the table is suggested, in the form in which it was written."""
-    assert hub.endpoint
-    found = resolve_model(make_spec(model="Qwen/Qwen2.5-7B-Instuct"), folder=tmp_path)
-    assert isinstance(found, Unknown)
-    right = "Qwen/Qwen2.5-7B-Instruct"
-    assert found.finding.fix == ({"op": "replace", "path": "/model", "value": right},)
-    long = {"id": "Qwen/Qwen2.5-7B-Instuct", "attention": "sdpa"}
-    found = resolve_model(make_spec(model=long), folder=tmp_path)
-    assert isinstance(found, Unknown)
-    assert found.finding.fix[0]["value"] == {"id": right, "attention": "sdpa"}
-
-
-@pytest.mark.parametrize("failing", [0, 503])
-def test_a_model_as_people_say_it_gets_a_suggestion(
-    make_spec: Any, tmp_path: Path, hub: Any, failing: int
-) -> None:
-    """With the Hub and without; a GGUF names its origin, a closed model open ones."""
-    hub.failing = failing
-    told = {
-        "qwen 2.5 7b": ("FTC100", "Qwen/Qwen2.5-7B-Instruct"),
-        "llama3": ("FTC109" if failing else "FTC106", "meta-llama/Meta-Llama-3-8B-Instruct"),
-        "mistral-7b.gguf": ("FTC105", "mistralai/Mistral-7B-Instruct-v0.3"),
-        "gpt-4o": ("FTC106", "such as"),
-        "claude 3 opus": ("FTC106", "such as"),
-    }
-    for name, (expected, words) in told.items():
-        found = resolve_model(make_spec(model=name), folder=tmp_path)
-        assert isinstance(found, Unknown)
-        assert (found.finding.code, words in found.finding.help) == (expected, True), name
-
-
 def test_a_guessed_model_is_an_unsafe_fix(make_spec: Any, tmp_path: Path) -> None:
     """The only model or folder that is meant is proposed, beside the fields of the long form."""
     (tmp_path / "models/tuned").mkdir(parents=True)
@@ -486,96 +376,13 @@ def test_a_guessed_model_is_an_unsafe_fix(make_spec: Any, tmp_path: Path) -> Non
     assert not found.finding.fix
 
 
-def test_the_table_stands_in_offline(
-    make_spec: Any, tmp_path: Path, hub: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A well-known model is known without a network; its tokenizer is not exact."""
-    hub.failing = 503
-    spec = make_spec(model="Qwen/Qwen2.5-7B-Instruct")
-    for wish in ("0", "1"):
-        monkeypatch.setenv("HF_HUB_OFFLINE", wish)
-        facts = known(spec, tmp_path)
-        assert (facts.origin, facts.revision) == ("table", None)
-        assert facts.parameters == 7_615_616_512
-    tokenizer = resolve_tokenizer(spec, folder=tmp_path, model=facts)
-    assert isinstance(tokenizer, TokenizerFacts)
-    assert not tokenizer.exact
-    assert 3 < tokenizer.chars_per_token < 6
-
-
-def test_a_refused_connection_and_a_dead_proxy_are_told(
-    make_spec: Any, tmp_path: Path, hub: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """No server at all is a finding, not a traceback."""
-    assert hub.endpoint
-    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
-    assert code(resolve_model(make_spec(model="owner/other"), folder=tmp_path)) == "FTC109"
-
-
-def test_a_token_is_sent_and_never_kept(
-    make_spec: Any,
-    tmp_path: Path,
-    hub: Any,
-    model_files: dict[str, bytes],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """HF_TOKEN goes to the Hub and into no fact, finding or file."""
-    monkeypatch.setenv("HF_TOKEN", "hf_secret123")
-    hub.add("models/owner/tiny", model_files)
-    facts = known(make_spec(model="owner/tiny"), tmp_path)
-    missing = resolve_model(make_spec(model="owner/nothing"), folder=tmp_path)
-    assert hub.tokens == {"Bearer hf_secret123"}
-    assert "hf_secret123" not in repr((facts, missing))
-    files = [path for path in tmp_path.rglob("*") if path.is_file()]
-    assert not any(b"hf_secret123" in path.read_bytes() for path in files)
-
-
-def test_a_gguf_repository_is_told(make_spec: Any, tmp_path: Path, hub: Any) -> None:
-    """A repository of GGUF files alone is no model to train."""
-    hub.add("models/owner/tiny-GGUF", {"tiny.Q4_0.gguf": b"GGUF", "README.md": b""})
-    assert code(resolve_model(make_spec(model="owner/tiny-GGUF"), folder=tmp_path)) == "FTC105"
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        "a" * 5000,
-        "./" + "a" * 5000,
-        "\x00",
-        "~nobody-here/x",
-        "/",
-        "..",
-        "a/b/c",
-        "a b",
-        "C:\\x",
-        "owner/" + "n" * 90,
-        "a--b/c",
-        "/dev/null",
-        "x\ny",
-        "-x/--y",
-    ],
-)
-def test_names_that_no_disk_and_no_hub_can_hold(
-    make_spec: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
-    """Any string ends in a finding, as a model and as data."""
-    monkeypatch.setenv("HF_HOME", str(tmp_path / "hf"))
-    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    spec = make_spec()
-    odd = replace(spec, model=replace(spec.model, id=name), data=replace(spec.data, source=name))
-    model = resolve_model(odd, folder=tmp_path)
-    assert isinstance(model, Unknown)
-    assert code(model).startswith("FTC1")
-    assert code(resolve_data(odd, folder=tmp_path, tokenizer=model)).startswith("FTC2")
-
-
 def test_pickled_weights_are_told_from_safetensors(make_spec: Any, model_folder: Path) -> None:
     """A folder that has both counts as safetensors; one without weights says nothing."""
-    assert known(make_spec(), model_folder.parent).pickled is None
+    assert known_model(make_spec(), model_folder.parent).pickled is None
     (model_folder / "pytorch_model.bin").write_bytes(b"pickled")
-    assert known(make_spec(), model_folder.parent).pickled is True
+    assert known_model(make_spec(), model_folder.parent).pickled is True
     write_safetensors(model_folder / "model.safetensors", {"a": ("BF16", [10, 3])})
-    assert known(make_spec(), model_folder.parent).pickled is False
+    assert known_model(make_spec(), model_folder.parent).pickled is False
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from ftc.compiler.resolve.facts import Unknown
 from ftc.compiler.resolve.model.facts import resolve_model
-from tests.compiler.resolve.test_model import known, write_safetensors
+from tests.compiler.resolve.test_model import write_safetensors
 
 GEMMA: Final[dict[str, Any]] = {
     "architectures": ["Gemma3ForConditionalGeneration"],
@@ -28,7 +28,7 @@ GEMMA: Final[dict[str, Any]] = {
 def test_the_language_model_inside_a_wrapper(make_spec: Any, model_folder: Path) -> None:
     """Facts are those of the model inside; what the weights have beside it is frozen."""
     (model_folder / "config.json").write_text(json.dumps(GEMMA))
-    facts = known(make_spec(), model_folder.parent)
+    facts = known_model(make_spec(), model_folder.parent)
     assert (facts.wrapper, facts.text_prefix) == (GEMMA["architectures"][0], "model.language_model")
     assert (facts.architecture, facts.model_type) == ("Gemma3ForCausalLM", "gemma3")
     assert facts.shape is not None
@@ -38,7 +38,7 @@ def test_the_language_model_inside_a_wrapper(make_spec: Any, model_folder: Path)
         model_folder / "model.safetensors",
         {"model.language_model.x": ("BF16", [facts.parameters]), "tower": ("BF16", [500])},
     )
-    facts = known(make_spec(), model_folder.parent)
+    facts = known_model(make_spec(), model_folder.parent)
     assert facts.shape is not None
     assert (facts.shape.frozen_parameters, facts.misfit) == (500, None)
 
@@ -48,7 +48,7 @@ def test_a_text_class_drops_the_tower(make_spec: Any, model_folder: Path) -> Non
     text = {"model_type": "qwen3_5_text", "num_hidden_layers": 4, "vocab_size": 100}
     config = {"architectures": ["Qwen3_5ForConditionalGeneration"], "model_type": "qwen3_5"}
     (model_folder / "config.json").write_text(json.dumps(config | {"text_config": text}))
-    facts = known(make_spec(), model_folder.parent)
+    facts = known_model(make_spec(), model_folder.parent)
     assert facts.shape is not None
     assert (facts.shape.frozen_parameters, facts.text_prefix) == (0, "model")
     assert [kind.count for kind in facts.shape.kinds] == [3, 1]
@@ -105,7 +105,7 @@ def test_the_dtype_of_the_whole_counts(make_spec: Any, model_folder: Path) -> No
     for said, expected in (({"torch_dtype": "bfloat16"}, "bfloat16"), ({}, "float32")):
         config = {**GEMMA, **said, "text_config": text}
         (model_folder / "config.json").write_text(json.dumps(config))
-        assert known(make_spec(), model_folder.parent).dtype == expected
+        assert known_model(make_spec(), model_folder.parent).dtype == expected
 
 
 def test_the_pattern_of_a_dense_hybrid_is_needed(make_spec: Any, model_folder: Path) -> None:
@@ -117,4 +117,4 @@ def test_the_pattern_of_a_dense_hybrid_is_needed(make_spec: Any, model_folder: P
     key = "hybrid_override_pattern"
     for said, expected in ((dense, (key,)), (sparse, ()), (published, ())):
         (model_folder / "config.json").write_text(json.dumps(config | said))
-        assert known(make_spec(), model_folder.parent).unwritten_keys == expected
+        assert known_model(make_spec(), model_folder.parent).unwritten_keys == expected
