@@ -39,8 +39,8 @@ def add_roles(
 
     A column that was `said` and is not told any more was taken back.
     """
-    own = (each for each in said if isinstance(each, Change) and each not in told)
-    left = {each.value for each in own if each.pointer.startswith(SECTION)}
+    gone = (each for each in said if isinstance(each, Change) and each not in told)
+    left = {each.value for each in gone if each.pointer.startswith(SECTION)}
     kept = list(told)
     read = _spans(text, (each for each in told if not each.pointer.startswith(SECTION)))
     asked = _questions(text)
