@@ -157,7 +157,7 @@ def read(
     told = _ask_unlicensed(text, _without_chats(told, draft, message), said)
     told = add_linked(release(message, text, told, draft), linked)
     if told or about is None:
-        told = add_worded(message, text, add_roles(text, told, draft, names.columns), draft)
+        told = add_worded(message, text, add_roles(text, told, said, draft, names.columns), draft)
     return _conclude(told, about, message, draft)
 
 

@@ -140,7 +140,7 @@ def _candidates(text: str, known: Sequence[str]) -> Iterator[tuple[int, int, str
 
 def _words(text: str, pattern: re.Pattern[str], shape: str) -> Iterator[tuple[int, int, str]]:
     for match in pattern.finditer(text):
-        if match["name"].lower() not in _STOPS:
+        if match["name"].lower().split()[0] not in _STOPS:
             yield *match.span("name"), shape
 
 

@@ -13,7 +13,7 @@ from ftc.tui.understanding.message import Message
 from ftc.tui.understanding.reading import Choice
 
 #: The least probability of a field for ftc to ask for its value, chosen on messages held out.
-LIKELY: Final = 0.12
+LIKELY: Final = 0.16
 #: The field must be at least this likely relative to "none of them". The bound is low because ftc
 #: has to ask about something: it did not understand the message.
 _AGAINST_NONE: Final = 0.5

@@ -33,16 +33,21 @@ _Said = Sequence[Change | Choice]
 
 
 def add_roles(
-    text: str, told: _Said, draft: Mapping[str, Any], columns: Sequence[str]
+    text: str, told: _Said, said: _Said, draft: Mapping[str, Any], columns: Sequence[str]
 ) -> list[Change | Choice]:
-    """Return what was told, with the columns that the model of roles finds beside them."""
+    """Return what was told, with the columns that the model of roles finds beside them.
+
+    A column that was `said` and is not told any more was taken back.
+    """
+    gone = (each for each in said if isinstance(each, Change) and each not in told)
+    left = {each.value for each in gone if each.pointer.startswith(SECTION)}
     kept = list(told)
     read = _spans(text, (each for each in told if not each.pointer.startswith(SECTION)))
     asked = _questions(text)
     names = [
         each
         for each in find_names(text, columns)
-        if not _overlaps((each.start, each.end), read + asked)
+        if each.text not in left and not _overlaps((each.start, each.end), read + asked)
     ]
     for name, pointer, share in assign(names, [each.weigh() for each in names]):
         if (
@@ -64,8 +69,8 @@ def add_roles(
         if same and share < _SURELY_OTHER:
             continue
         replaced = [*same, *part]
-        left = [each for each in columns_told if each not in replaced]
-        if any(not may_stand_beside(pointer, each.pointer) for each in left):
+        beside = [each for each in columns_told if each not in replaced]
+        if any(not may_stand_beside(pointer, each.pointer) for each in beside):
             continue
         kept = [
             each
