@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from ftc.compiler.resolve.facts import Unknown
 from ftc.compiler.resolve.model.facts import resolve_model
+from tests.compiler.resolve.resolving import known_model
 from tests.compiler.resolve.test_model import write_safetensors
 
 GEMMA: Final[dict[str, Any]] = {
