@@ -69,6 +69,7 @@ RARE: tuple[Mapping[str, Any], ...] = (
     {"/spec/objective/type": "embed", "/spec/objective/pooling": "mean", **_form_of("embed")},
     {"/spec/data/template_options": {"style": "plain"}},
     {"/spec/export/types": ["IQ2_XS"]},
+    {"/facts/model/architecture": "NemotronHForCausalLM"},
     {"/spec/export/types": [], "/spec/export/vllm": ["FP8"]},
     {"/spec/publish/repo": "me/name", "/spec/publish/licence": "mit"},
     {"/spec/method/type": "freeze", "/spec/method/layers": 1},
