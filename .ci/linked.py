@@ -40,7 +40,7 @@ ROOT = Path(__file__).parents[1]
 TABLES = ROOT / "tests/tui"
 TARGET = ROOT / "tui/understanding/learned/linked.json"
 FEWEST = 2
-#: The copies of a message with other names of columns.
+#: How many copies of a message are made with other column names.
 COPIES = 4
 #: Smaller weights are not written.
 SMALLEST = 0.05
@@ -136,7 +136,7 @@ def _weigh(clause: worded.Clause, key: str, model: Model | None) -> float:
 
 
 def learn_values(said: Sequence[Annotated]) -> Table:
-    """Return the weights of values; what clause sets a value is learned too."""
+    """Return the weights of values; which clause sets each value is learned as well."""
     clauses = [worded.find_clauses(Message(each.text), each.draft) for each in said]
     table: Table = learn([*of_values(said, clauses, None)], PENALTIES["values"])
     for _ in range(ROUNDS):
@@ -189,7 +189,7 @@ def _renamed(said: Annotated, names: Mapping[str, str]) -> Annotated:
 def _roles_of(said: Annotated) -> Iterator[Example]:
     """Yield an example for each text of a message that may name a column: its role, or none.
 
-    Where several pairs of roles are accepted, prompt and completion are learned.
+    If several pairs of roles are accepted, prompt and completion are the right ones.
     """
     accepted = [
         {at: values for at, values in one.items() if at.startswith(roles.SECTION)}
@@ -342,7 +342,7 @@ def _tabulate(
 
 
 def learn_all(without: set[str]) -> dict[str, Table]:
-    """Return the models, learned from all messages but some."""
+    """Learn all models, leaving out the messages of some files, and return them."""
     os.environ["HF_HUB_OFFLINE"] = "1"
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

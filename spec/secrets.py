@@ -16,7 +16,7 @@ _SECRET: Final = re.compile(
     r"|://[^\s/:@\"']{0,100}:[^\s/@\"']{1,200}@"
     r"|-----BEGIN [A-Z ]{0,20}PRIVATE KEY-----"
 )
-#: A long word of letters and digits under a name of secrets, such as a key of W&B.
+#: A long word of letters and digits under a secret's name, such as a W&B API key.
 _NAMED: Final = re.compile(
     r"(?:key|token|secret|password)[\"']?\s{0,9}[:=]\s{0,9}[\"']?"
     r"(?=[a-z+/]{0,99}[0-9])(?=[0-9+/]{0,99}[a-z])([a-z0-9+/]{32,}={0,2})",

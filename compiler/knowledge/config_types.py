@@ -38,7 +38,7 @@ class Section:
     must_be_known: bool
 
     def read_type(self, named: object) -> str | None:
-        """Return the type that a section is read as; None for one that transformers refuses."""
+        """Return the model type as which a section is read, or None if transformers rejects it."""
         if named is None or not self.may_name:
             return self.model_type
         name = named if isinstance(named, str) else ""

@@ -119,7 +119,7 @@ def decide_answered_rows(spec: Spec, splits: Splits) -> Decision[int] | None:
 
 
 def writes_answers(spec: Spec, data: DataFacts, metric: Metric) -> bool:
-    """Tell whether evaluate.py lets the model answer test rows, and judges what it says.
+    """Return whether evaluate.py generates answers to test rows and scores them.
 
     Without answers in the data, those of the model are judged by rewards or by the teacher.
     """

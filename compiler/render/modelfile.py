@@ -88,7 +88,7 @@ def _write(notes: Sequence[str], said: Mapping[str, Any], files: Sequence[str]) 
 
 
 def _describe_template(data: DataFacts) -> list[str]:
-    """Return how far TEMPLATE is known to write what training has read."""
+    """Return comments that say on which rows TEMPLATE was compared with the chat template."""
     found = data.contents.ollama
     compared, other = (found.compared, found.other) if found else (0, 0)
     rows = f"{compared:,} rows of the data" if compared else "example conversations"

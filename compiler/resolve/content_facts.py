@@ -63,9 +63,9 @@ class CutAnswers:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OllamaRows:
-    """How many rows Ollama would read as another text than training does, and the first of them.
+    """For how many of the compared rows Ollama would write another prompt than training does.
 
-    The number of a row is counted from 1; that of a mixture is one of the source that has it.
+    `first` is the number of the first such row, counted from 1 in the file that has it.
     """
 
     compared: int

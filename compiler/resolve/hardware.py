@@ -24,7 +24,7 @@ from ftc.spec.sections import Hardware, Spec
 _GIB: Final = 1024**3
 #: The first compute capability with bf16 in hardware and FlashAttention 2 (NVIDIA's Ampere).
 _AMPERE: Final = 8.0
-#: What stands between the names of two GPUs, and a number of GPUs before or behind a name.
+#: The separator of two GPU names, and a number of GPUs before or after a name.
 _JOINED: Final = re.compile(r"[+&,;/]|\band\b")
 _COUNT: Final = re.compile(r"^\d+\s*[xX\u00d7]\s*|\s*[xX\u00d7]\s*\d+$")
 

@@ -1,4 +1,4 @@
-"""Saves a merged language model whose tensors transformers loads without exception.
+"""Saves a merged language model, all of whose tensors transformers can load.
 
 transformers saves the weights; config.json is that of the base (see trained_config). For a base
 with tensors that transformers does not load, see language_model.

@@ -131,7 +131,7 @@ def why_no_turn(message: Any) -> Fault:
 
 
 def calls_of(message: Mapping[str, Any]) -> Any:
-    """Return the calls of tools in a message, or its one call in the older form of OpenAI's."""
+    """Return the tool calls of a message, or its single call in OpenAI's older `function_call`."""
     return message.get("tool_calls") or message.get("function_call")
 
 

@@ -26,7 +26,7 @@ Message = dict[str, Any]
 
 #: ShareGPT's names for a message that is nothing but a call.
 CALLERS: Final = ("function_call", "tool_call")
-#: The keys of a function that no tool is around.
+#: The keys of a function that is not wrapped in a tool.
 _FUNCTION: Final = frozenset({"name", "parameters"})
 
 
@@ -54,7 +54,7 @@ def read_calling_messages(cell: Any) -> Turns | Fault:
 
 
 def read_tools(cell: Any) -> Turns | Fault:
-    """Read the list of tools of a row, or its text: one turn, or none for an empty cell.
+    """Read a row's list of tools, or its JSON text; return one turn, or none for an empty cell.
 
     A function by itself, as in the older form of OpenAI's, becomes a tool.
     """

@@ -21,9 +21,9 @@ def match_tokenizer(
     seed: int,
     labelled: bool = False,
 ) -> dict[str, Any]:
-    """Return how many rows were compared, and how many were encoded to other tokens than by `path`.
+    """Return how many rows were compared, and how many the two encode to different tokens.
 
-    Ends the stage if any row is decoded to another text than by the file. `seed` draws the
+    Ends the stage if the two decode any row to different texts. `seed` draws the
     records; if `labelled` is set, their answers are labels and are not compared.
     """
     loaded = type(tokenizer).__name__

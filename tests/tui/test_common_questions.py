@@ -18,7 +18,7 @@ from ftc.tui.session.session import Session
 from ftc.tui.state.draft import read_draft
 from ftc.tui.state.situation import Observer
 
-#: Questions that are worded as no example is, and the entry of the table that answers each.
+#: Questions in words that no example has, and the entry that answers each.
 ASKED: Final[dict[Language, dict[str, str]]] = {
     "en": {
         "what do the held-out test examples do?": "held_out",
@@ -186,7 +186,7 @@ def test_questions_in_other_words_are_answered(drafted: Session, language: Langu
 @pytest.mark.prove
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_other_messages_are_not_answered_by_the_table(drafted: Session, language: Language) -> None:
-    """They are changes, chit-chat, or have an answer of the planner or the glossary."""
+    """Changes, chit-chat, and questions that the planner or the glossary answers."""
     for text in NOT_ASKED[language]:
         assert told(drafted, text, language) not in answers(language), text
 

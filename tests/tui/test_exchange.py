@@ -47,7 +47,7 @@ def test_a_record_says_which_words_did_what(tmp_path: Path) -> None:
     ],
 )
 def test_what_a_value_is_called_belongs_to_it(tmp_path: Path, text: str) -> None:
-    """The "file" of "the file is ..." is not listed as without effect."""
+    """The word "file" in "the file is ..." is not listed as unused."""
     [record] = talk(tmp_path, text)
     assert record["applied"]
     assert "not used" not in record["reply"].casefold()

@@ -90,7 +90,7 @@ def test_a_field_without_a_value_is_explained(
 def test_a_supposition_has_any_verb(
     folder: Path, language: Language, question: str, changed: str
 ) -> None:
-    """The first person, the conditional, a denial."""
+    """First person, conditional and negation are understood."""
     session = Session(observer=Observer(folder=folder), voice=Voice(language=language))
     session.reply(EVERYTHING + ", lora")
     assert changed in "\n".join(ask(session, question))

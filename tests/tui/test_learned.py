@@ -25,12 +25,12 @@ def _changes(text: str) -> dict[str, object]:
     ],
 )
 def test_a_name_of_a_column_may_be_any_text_that_stands_out(text: str, names: list[str]) -> None:
-    """It may have spaces, accents and capitals; files, models and devices are none."""
+    """A name may have spaces, accents and capitals; files, models and devices are not names."""
     assert [each.text for each in find_names(text, ())] == names
 
 
 def test_the_roles_of_a_message_fit_together() -> None:
-    """Of two names, both likeliest the prompt, the surer one is."""
+    """If both names are most likely the prompt, the one with the higher probability gets it."""
     names = find_names("'one' and 'two'", ())
     prompt, completion = f"{SECTION}prompt", f"{SECTION}completion"
     shares = [
@@ -43,7 +43,7 @@ def test_the_roles_of_a_message_fit_together() -> None:
 
 
 def test_columns_with_odd_names_get_their_roles(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The patterns alone read neither name as a whole."""
+    """The patterns alone would read only a part of each name."""
     text = "tinc sessions.csv, 'frase mal dita' d'entrada i 'frase ben dita' de sortida"
     expected = {
         f"{SECTION}prompt": "frase mal dita",

@@ -412,7 +412,7 @@ def test_what_a_message_is_not_about_stays(
 
 
 def test_a_request_may_have_a_slash(session: Session) -> None:
-    """As commands of other chats have; it is no answer to an open question."""
+    """Other chats' commands have one; such a message does not answer an open question."""
     session.reply("/undo")
     assert session.draft == Draft()
     assert session.reply("/quit")[-1].text.startswith("Goodbye.")

@@ -21,10 +21,10 @@ from ftc.tui.understanding.reader import read
 from ftc.tui.understanding.reading import Request
 from ftc.tui.understanding.spoken import find_mentions
 
-#: Requests that have an answer of their own.
+#: Requests that are answered elsewhere.
 _OTHERS: Final = frozenset({"cheaper", "fit", "later", "models", "plan"})
 
-#: A topic that many questions have in which the model is mentioned.
+#: A topic that matches most questions that mention a model.
 _LOOSE: Final = "models"
 
 

@@ -1,8 +1,8 @@
-"""Common questions and their answers, found by the words that a message shares with examples.
+"""Common questions and their answers, found by the similarity of a message to example questions.
 
-The table has several ways to ask each question, in three languages. A question of the table is as
-like a message as the mean of two shares, in which rare stems of words count more: how much of the
-message its examples and its answer cover, and the cosine to its nearest example.
+The table has several ways to ask each question, in three languages. The similarity is the mean of
+two tf-idf measures over word stems: the share of the message that the question's examples and its
+answer cover, and the cosine to its nearest example.
 """
 
 import json
@@ -23,24 +23,25 @@ from ftc.tui.understanding.learned.stems import stem
 from ftc.tui.understanding.message import fold
 from ftc.tui.understanding.sentences import split_sentences
 
-#: The least likeness of a question that is answered instead of "I cannot answer that", and of one
-#: that is answered although the planner or the glossary has an answer. Leaving out one example at
-#: a time chose them (`test_left_out_examples_choose_the_thresholds`).
+#: The least similarity for an answer instead of "I cannot answer that", and for one that is
+#: preferred to the planner's or the glossary's. They were chosen by leaving out one example at a
+#: time (`test_left_out_examples_choose_the_thresholds`).
 LIKELY: Final = 0.45
 CERTAIN: Final = 0.8
-#: How much liker than any other question it has to be.
+#: The least lead over the second most similar question.
 _AHEAD: Final = 0.03
 _WORD: Final = re.compile(r"[a-z]+\d*|\d+")
-#: What a word is worth that has another function than to tell, a number, and a pair of words.
+#: The weights of a function word, a number, and a pair of words.
 _FUNCTION: Final = 0.1
 _NUMBER: Final = 0.3
 _PAIR: Final = 0.3
-#: What a stem is worth that the table does not have, beside the rarest one that it has.
+#: The weight of a stem that the table lacks, relative to that of its rarest stem.
 _UNKNOWN: Final = 1.4
-#: What a word of the answer is worth in a question, and one of an example in another language.
+#: The weights of a word of the answer, and of a word of an example in another language.
 _ANSWERED: Final = 0.5
 _FOREIGN: Final = 0.8
-#: What a message lacks to be told by function words alone, as a share of the rarest stem.
+#: Added to every message's weight, relative to the rarest stem, so that function words alone
+#: match nothing.
 _DOUBT: Final = 0.3
 
 Weights = Mapping[str, float]
@@ -61,7 +62,7 @@ class CommonQuestion:
 
 
 def find_question(text: str, language: Language, least: float) -> CommonQuestion | None:
-    """Return the question that a message asks; None below the least likeness.
+    """Return the question that a message asks, or None below the least similarity.
 
     Of a message with several sentences each that asks is compared.
     """
@@ -75,7 +76,7 @@ def find_question(text: str, language: Language, least: float) -> CommonQuestion
 def rank(
     text: str, language: Language, without: str = ""
 ) -> Iterator[tuple[float, CommonQuestion]]:
-    """Yield the questions with their likeness to a sentence, the likest first.
+    """Yield the questions with their similarity to a sentence, the most similar first.
 
     The example `without` is not compared.
     """
@@ -83,7 +84,7 @@ def rank(
 
 
 def find_telling(text: str) -> Sequence[str]:
-    """Return the words of a text that are neither numbers nor have only a function."""
+    """Return the words of a text that are neither numbers nor function words."""
     return [word for word in _WORD.findall(fold(text)) if _value(word) == 1]
 
 
@@ -120,7 +121,7 @@ class _Index:
         self._worth = {each.id: self._find_worth(each, "") for each in all_questions()}
 
     def rank(self, text: str, without: str) -> Iterator[tuple[float, CommonQuestion]]:
-        """Yield the questions with their likeness, the likest first."""
+        """Yield the questions with their similarity, the most similar first."""
         asked = self._weigh(_count(text))
         found = [(self._compare(text, asked, each, without), each) for each in all_questions()]
         yield from sorted(found, key=lambda pair: -pair[0])
@@ -141,7 +142,7 @@ class _Index:
         return covered / (sum(words.values()) + (_DOUBT * self._rarest) ** 2)
 
     def _find_worth(self, question: CommonQuestion, without: str) -> Weights:
-        """Return what each stem of a question is worth, by where it stands."""
+        """Return the weight of each stem of a question, by where it occurs."""
         own = [each for each in question.asks[self._language] if each != without]
         foreign = [
             each for name in LANGUAGES if name != self._language for each in question.asks[name]
@@ -175,7 +176,7 @@ def _names(texts: Iterable[str]) -> set[str]:
 
 @cache
 def _count(text: str) -> Weights:
-    """Return the stems of a text and its pairs of neighbours, with what they are worth."""
+    """Return the stems of a text and its pairs of adjacent stems, with their weights."""
     words = _WORD.findall(fold(text))
     worth = {word: _value(word) for word in words}
     pairs = {

@@ -15,7 +15,7 @@ from ftc.tui.understanding.reader import read
 from ftc.tui.understanding.reading import Change
 from ftc.tui.understanding.spoken import find_mentions
 
-#: What a comparison without an amount is tried with; "less" first, which "mes petit" is.
+#: What stands in for a comparison without an amount; "less" first: "mes petit" has "mes".
 _TRIED: Final = tuple(
     (factor, re.compile(rf"\b{any_of(WORDS['comparatives'][name])}\b"))
     for name, factor in (("less", "half the"), ("more", "double the"))
@@ -35,7 +35,7 @@ def compare_amounts(conversation: Conversation, about: str) -> Sequence[Change]:
 
 
 def tell_field(conversation: Conversation, about: str, *, is_explained: bool) -> Iterator[Line]:
-    """Yield what the field is that a question is about, unless explained, and its planned value."""
+    """Yield the meaning of the field in a question, unless explained, and its planned value."""
     mentions = find_mentions(Message(about))
     named = mentions[0] if mentions else find_likely(about)
     field = next((each for each in fields() if named and each.pointer == named.pointer), None)

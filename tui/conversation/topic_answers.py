@@ -283,7 +283,7 @@ def _next(conversation: Conversation, text: str) -> list[Line]:
 
 
 def _small_device(conversation: Conversation, text: str) -> list[Line]:
-    """Say how much memory a device needs that runs the result."""
+    """Say how much memory a device needs to run the result."""
     del text
     plan, types = conversation.situation.plan, conversation.draft.get("/export/types")
     lines = [conversation.line("topic.small_device")]
@@ -296,7 +296,7 @@ def _small_device(conversation: Conversation, text: str) -> list[Line]:
 
 
 def _diverged(conversation: Conversation, text: str) -> list[Line]:
-    """Say what keeps a loss from falling, and which of it the plan can change."""
+    """Say why a loss diverges or does not fall, and which setting of the plan to change."""
     del text
     plan = conversation.situation.plan
     lines = [conversation.line("topic.diverged")]

@@ -20,7 +20,7 @@ _NOUNS: Final[Mapping[str, frozenset[str]]] = {
 def find_spans(changes: Sequence[Change], text: str) -> list[tuple[Change, list[Span]]]:
     """Return the changes with the ranges of their words in the message, its end excluded.
 
-    What the value is called belongs to them: the "file" of "the file is tickets.csv".
+    They include nouns for the value, such as "file" in "the file is tickets.csv".
     """
     return [
         (

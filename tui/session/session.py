@@ -57,7 +57,7 @@ from ftc.tui.understanding.sentences import is_question
 from ftc.tui.understanding.vague import find_vague
 
 _MOST_KEYS: Final = 40
-#: Topics that a message is about without being a question.
+#: Topics that are answered even if the message is no question.
 _UNASKED: Final = frozenset({"no_data", "diverged", "small_device"})
 #: What the first messages are about.
 _OPENING: Final = ("/model/id", "/data/source", "/hardware/gpu", "/hardware/count")
@@ -246,7 +246,7 @@ class Session(Conversation):
         return settle_goal(self, found[0])
 
     def _vague(self, text: str) -> Choice | None:
-        """Return the question about a message that is nothing but a wish without a field."""
+        """Return the question to ask if the message is only a wish, such as "make it faster"."""
         return find_vague(text[:_LONGEST_WISH]) if self._has_begun() else None
 
     def _wished(self, text: str) -> Choice | None:

@@ -33,7 +33,7 @@ _NEEDED: Final = {
     "data": "/data/source",
     "hardware": "/hardware/gpu",
 }
-#: What the names of an adapter's decisions begin with, and those of its fields do not.
+#: The prefix of an adapter's decisions, which the names of its fields lack.
 _ADAPTER: Final = "lora_"
 
 

@@ -1,4 +1,4 @@
-"""A message without what was read of it: what is left may tell whether a value is requested."""
+"""The part of a message that no reader took; it may show whether a value is requested."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -22,13 +22,13 @@ _LENT: Final = re.compile(
     r" ?(?:deix|dej|prest)\w*"
     r"(?: (?:su|sus|un|una|el|la)(?: seu| seva)?)?)\b"
 )
-#: The value that another one replaces tells nothing either.
+#: A value that is replaced by another one.
 _REPLACED: Final = re.compile(
     r"\b(?:(?:instead|in place) of|rather than"
     r"|(?:en vez|en lugar|en lloc|en comptes|enlloc) d(?:els?|e|'))"
     r"\s*(?:(?:the|that|an?|el|la|els|les|los|las|una?|l')\s*)?[\w.-]+"
 )
-#: Fields that descriptions of rows and goals set, in any words, and those of quoted texts.
+#: Fields that are set by descriptions of rows and goals, and fields of quoted texts.
 DESCRIBED: Final = (
     *("/data/source", "/data/sources", "/data/columns", "/data/form", "/data/system"),
     *("/objective/type", "/objective/teacher", "/name"),

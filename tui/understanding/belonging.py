@@ -1,4 +1,4 @@
-"""Values whose field the thing decides that they belong to: a revision, the length of an answer.
+"""Values whose field depends on what they belong to: a revision, the length of an answer.
 
 "The teacher is Qwen2.5 72B, revision main" is the teacher's revision, and with GRPO "700 tokens
 each" is the length of the answers.
@@ -50,7 +50,7 @@ _PART_END: Final = re.compile(r"[;!?\n]|\.(?=\s|$)")
 def settle_owners(
     said: Sequence[Change | Choice], text: str, draft: Mapping[str, Any]
 ) -> list[Change | Choice]:
-    """Return what was said, a revision and a length each in the field of what it belongs to."""
+    """Return what was read, with each revision and length moved to the field that it belongs to."""
     folded = fold(text)
     return [_settled(each, said, folded, draft) for each in said]
 
@@ -81,7 +81,7 @@ def _settled(
 
 
 def _owner(place: int, words: str, said: Sequence[Change | Choice], folded: str) -> str:
-    """Return the field of a revision: that of what is named last before it, or in its words."""
+    """Return the field of a revision: that of the last thing named before it or in its words."""
     for pointer, pattern in _OWNERS:
         if pattern.search(fold(words)):
             return pointer

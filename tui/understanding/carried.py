@@ -90,7 +90,7 @@ def _mentions(message: Message) -> Sequence[Mention]:
 
 
 def _carry(source: Change, pointer: str, draft: Mapping[str, Any]) -> Any:
-    """Return the value for another field: the number itself, or the same part of its own value."""
+    """Return the value for the second field: the number itself, or the same relative change."""
     if re.search(r"\d", fold(Message(source.words).folded)):
         return source.value
     was, now = value_at(draft, source.pointer), value_at(draft, pointer)

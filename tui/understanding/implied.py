@@ -1,4 +1,4 @@
-"""What a value of a message implies, and what it displaces: "lora rank 8" is about LoRA."""
+"""What a value implies and what it removes: "lora rank 8" implies LoRA."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -8,7 +8,7 @@ from ftc.spec.schema import fields_by_pointer
 from ftc.tui.understanding.message import fold
 from ftc.tui.understanding.reading import Change, Choice, value_at
 
-#: Fields of which any value removes others, and the word that stands for them.
+#: Fields whose every value removes other fields, and a word for that value.
 KIND: Final = {"/training/epochs": "any", "/training/max_steps": "any"}
 _KNOBS: Final = (
     *("/method/rank", "/method/alpha", "/method/dropout", "/method/targets"),

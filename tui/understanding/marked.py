@@ -1,4 +1,4 @@
-"""Values that their own form tells: a code of a finding, a template's file, a pattern, a new token.
+"""Values that are recognised by their form: a finding's code, a template, a pattern, a new token.
 
 "No m'avisis més del FTC152", "templates/shop.jinja", "`<order>` and `</order>` as single words".
 """
@@ -32,7 +32,7 @@ _NAMED_TOOLS: Final = re.compile(r"\b(?:tools?|eines|herramient\w+|func\w+|grpo|
 
 
 def read_marked(message: Message, draft: Mapping[str, Any]) -> Iterator[Change]:
-    """Yield the values that their form tells; of several of a list, one change."""
+    """Yield the values that are recognised by their form; several items make one list."""
     yield from _listed(message, "/allow", _CODE, str.upper)
     if _AS_TOKENS.search(message.plain):
         yield from _listed(message, "/model/new_tokens", _TOKEN, str)

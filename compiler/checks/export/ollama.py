@@ -124,7 +124,7 @@ def template_unseen(case: Case) -> Iterator[Problem]:
 
 @rule("FTC677", "rows-unlike-in-ollama", "warning", reads=("tokenizer", "data"))
 def rows_unlike_in_ollama(case: Case) -> Iterator[Problem]:
-    """What it is: Ollama would write the prompt of some rows as another text than training does.
+    """What it is: For some rows, Ollama would write another prompt than training does.
 
     Why it matters: Ollama renders conversations with the `Modelfile`'s TEMPLATE. Some chat
     templates leave reasoning out of earlier answers or change white space, and TEMPLATE does not.

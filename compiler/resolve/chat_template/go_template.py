@@ -171,7 +171,7 @@ def _evaluate(pipeline: str, dot: Any, names: Mapping[str, Any]) -> Any:
 
 @lru_cache(maxsize=1024)
 def _tokenize(pipeline: str) -> Sequence[tuple[str, str]]:
-    """Return the kind and the text of each token, the last one first."""
+    """Return the kind and the text of each token in reverse order, so that `pop` takes the next."""
     found = [(str(each.lastgroup), each[0].strip()) for each in _TOKEN.finditer(pipeline)]
     return found[::-1]
 

@@ -77,7 +77,7 @@ def recognise(source: str, template: ChatTemplate, *, adds_bos: bool | None) -> 
 def writes_same(
     facts: OllamaFacts, template: ChatTemplate, messages: Sequence[Message]
 ) -> bool | None:
-    """Return whether Ollama writes a conversation that waits for an answer as the template does.
+    """Return whether Ollama and the template write the same prompt for a conversation.
 
     Returns None where the template refuses the conversation. `facts` have a family.
     """

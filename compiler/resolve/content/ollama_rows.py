@@ -1,4 +1,4 @@
-"""Rows as Ollama would read them: its TEMPLATE against the chat template, on the user's own rows.
+"""Compares Ollama's TEMPLATE with the chat template on the rows of the data.
 
 A family of templates is recognised by a few conversations; rows may have turns that those lack.
 Only the text is compared: export.py compares the tokens of both tokenizers on every row it judges.
@@ -28,7 +28,7 @@ def compare_rows(
     *,
     system: str | None,
 ) -> OllamaRows | None:
-    """Return how many rows Ollama would read as another text than training does.
+    """Return for how many rows Ollama would write another prompt than training does.
 
     `numbers` are the rows' numbers in the data, counted from 1. A row with tools is left out: no
     TEMPLATE of the table writes tools. Returns None where Ollama gets no TEMPLATE.

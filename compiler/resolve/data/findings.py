@@ -107,7 +107,7 @@ def _name_shape(
     *,
     is_known: bool,
 ) -> Finding | None:
-    """Say what the rows show: a column of conversations, texts inside objects, or no header.
+    """Report what the rows hold: a column of conversations, texts inside objects, or no header.
 
     Objects count only where nothing else is known of the columns.
     """
@@ -282,7 +282,7 @@ def other_kind(source: WholeSource, kind: FileKind) -> Finding:
 
 
 def no_format(source: WholeSource, path: Path) -> Finding:
-    """Say that the extension tells no format, and what the file shows: its kind, or the format."""
+    """Report an extension that tells no format, with the format that the file's content shows."""
     if kind := find_other_kind(path):
         return other_kind(source, kind)
     suffix, shown = PurePosixPath(source.source).suffix.lower(), sniff_format(path)

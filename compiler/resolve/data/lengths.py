@@ -322,7 +322,7 @@ def count_answers(
 def find_unlike(
     numbers: Sequence[int], pairs: Sequence[Pair | None], *, p99: int, most: int
 ) -> Mapping[str, tuple[int, ...]]:
-    """Return the rows that the template refuses, and the longest of those far beyond the others.
+    """Return the rows that the template rejects, and the rows that are much longer than the others.
 
     `numbers` are the rows' numbers in the data; of each reason at most so many are returned.
     """

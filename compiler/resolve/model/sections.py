@@ -32,7 +32,7 @@ class Part:
 
 
 def list_parts(data: Mapping[str, Any], *, flat: bool = False) -> Iterator[Part]:
-    """Yield the config and all inside it; nothing of classes that transformers does not have.
+    """Yield the config and all its sections; sections of unknown classes are left out.
 
     `flat`: the keys of the language model are beside the others, which transformers then moves.
     """
@@ -52,7 +52,7 @@ def list_parts(data: Mapping[str, Any], *, flat: bool = False) -> Iterator[Part]
 
 
 def find_section_fault(part: Part, name: str) -> Finding | None:
-    """Return a finding for a config inside `part` whose class transformers cannot tell, or None."""
+    """Return a finding for a section of `part` whose class transformers cannot find, or None."""
     for key, section, inside in part.sections():
         named = inside.get(_TYPE)
         where = f"{part.prefix}{key}"

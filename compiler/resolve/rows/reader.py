@@ -98,7 +98,7 @@ def _json(file: TableFile) -> Iterator[Row | None]:
 
 
 def list_left_out(files: Sequence[TableFile]) -> Mapping[str, int]:
-    """Return the lists of objects in json files that are not read, each with its rows."""
+    """Return the lists of objects in JSON files that are not read, each with its number of rows."""
     left: dict[str, int] = {}
     for file in (each for each in files if each.format == "json"):
         with _open(file) as stream:

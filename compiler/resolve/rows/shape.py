@@ -1,4 +1,4 @@
-"""What the first rows show where no column has a usual name: conversations, objects, no header."""
+"""What the rows hold if no column has a usual name: conversations, objects, or no header."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ _FEWEST_CHARS: Final = 80  # of a text that names no column
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shape:
-    """What the first rows show.
+    """What the first rows hold.
 
     `conversation` is the only column of conversations. `objects` are the columns of objects, each
     with the keys of their texts. `is_headless` says that the names are those of a row.
@@ -28,7 +28,7 @@ class Shape:
 
 
 def find_shape(columns: Sequence[str], rows: Iterable[Row | None]) -> Shape:
-    """Return what the first rows show; the names of columns say nothing here."""
+    """Return what the first rows hold, judged by their values and not by the columns' names."""
     seen = [row for row in islice(rows, _ROWS) if row]
     cells = {name: [row.get(name) for row in seen] for name in columns}
     chats = [name for name, each in cells.items() if _are_most(map(_is_conversation, each))]
@@ -40,7 +40,7 @@ def find_shape(columns: Sequence[str], rows: Iterable[Row | None]) -> Shape:
 
 
 def _are_most(answers: Iterable[bool]) -> bool:
-    """Tell whether nearly all of at least one answer are yes."""
+    """Return whether at least 90% of the answers are true; False if there are none."""
     given = list(answers)
     return bool(given) and sum(given) >= _SHARE * len(given)
 
@@ -50,7 +50,7 @@ def _is_conversation(cell: object) -> bool:
 
 
 def _find_keys(cells: Sequence[object]) -> tuple[str, ...]:
-    """Return the keys with a text in a column of objects, or of lists that begin with one."""
+    """Return the keys that hold texts in a column of objects, or of lists of objects."""
     first = [cell[0] if isinstance(cell, list) and cell else cell for cell in cells]
     if not _are_most(isinstance(cell, dict) for cell in first):
         return ()
@@ -60,5 +60,5 @@ def _find_keys(cells: Sequence[object]) -> tuple[str, ...]:
 
 
 def _is_of_row(name: str, cells: Sequence[object]) -> bool:
-    """Tell whether a name is a cell of a first row: its column repeats it, or it is a long text."""
+    """Return whether a name was a value of the first row: its column repeats it, or it is long."""
     return len(name) >= _FEWEST_CHARS or cells.count(name) >= _FEWEST_REPEATS

@@ -122,7 +122,7 @@ def join_digests(files: Sequence[TableFile]) -> str:
 
 
 def sniff_format(path: Path) -> FileFormat | None:
-    """Return the format that the first lines of a text file show, None where they show none."""
+    """Return the format of a text file by its first lines, or None if they fit no format."""
     _, _, encoding = _scan_bytes(path)
     if encoding is None:
         return None

@@ -157,7 +157,7 @@ def takes(config: Any, key: str, section: Mapping[str, str]) -> bool:
 @pytest.mark.prove_all
 @pytest.mark.filterwarnings("ignore")
 def test_the_table_is_the_real_code(*, update_golden: bool) -> None:
-    """Every class of models, and of their sections; what most refuse of a key is written once."""
+    """The table equals what every class and section class rejects."""
     pytest.importorskip("transformers")
     mapping = importlib.import_module("transformers").CONFIG_MAPPING
     with warnings.catch_warnings():

@@ -112,7 +112,7 @@ def test_a_bundle_merges_in_the_shortest_way(build_known: BuildKnown) -> None:
 
 
 def test_the_converter_reads_some_configs_by_itself(build_known: BuildKnown) -> None:
-    """A bundle of Nemotron-H starts it so, and no other carries that module."""
+    """Only a bundle of Nemotron-H carries the module that hides the model type."""
     hybrid = {"/facts/model/architecture": "NemotronHForCausalLM"}
     module = "runtime/llama_cpp/published_config.py"
     assert module in render(build_known, hybrid)

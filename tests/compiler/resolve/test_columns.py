@@ -204,7 +204,7 @@ def find_of_rows(make_spec: Any, folder: Path, rows: list[Any], **fields: Any) -
 
 
 def test_a_column_of_conversations_is_proposed(make_spec: Any, tmp_path: Path) -> None:
-    """What it holds shows it, for an objective that reads conversations."""
+    """A column of conversations is recognised by its values."""
     rows = [{"turns": CHAT, "meta": {"a": "b"}}] * COUNT
     finding = find_of_rows(make_spec, tmp_path, rows)
     value = {"messages": "turns"}
@@ -233,7 +233,7 @@ def test_objects_beside_texts_are_left_alone(make_spec: Any, tmp_path: Path) -> 
 
 
 def test_a_table_without_a_header_is_told(make_spec: Any, tmp_path: Path) -> None:
-    """Its first row names columns: one of them repeats its name, or is a long text."""
+    """A header that is really a row: a column repeats its name, or the name is a long text."""
     rows = list(zip(TEXTS, ["good", "bad"] * (COUNT // 2), strict=True))
     finding = find(make_spec, tmp_path, "the very first message,good", rows)
     assert "has no line with the names of its columns" in finding.message
@@ -244,7 +244,7 @@ def test_a_table_without_a_header_is_told(make_spec: Any, tmp_path: Path) -> Non
 
 
 def test_lists_of_texts_are_told_as_lists(make_spec: Any, tmp_path: Path) -> None:
-    """Several answers, and several labels, are not one."""
+    """A list of answers or labels is not a single answer."""
     rows: list[Any] = [{"query": t, "pos": [t], "neg": [t, t]} for t in TEXTS]
     finding = find_of_rows(make_spec, tmp_path, rows, objective="embed")
     assert (finding.code, "several rows" in finding.help) == ("FTC204", True)

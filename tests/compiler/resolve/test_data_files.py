@@ -1,4 +1,4 @@
-"""Which files are data: their formats, encodings, places, and what is no file of rows."""
+"""Data files: formats, encodings, locations, and files that are not tables."""
 
 import json
 import sys
@@ -15,7 +15,7 @@ from tests.compiler.resolve.resolving import CHAT, NO_TOKENIZER, known, unknown
 
 @pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
 def test_csv_dialects(make_spec: Any, tmp_path: Path, delimiter: str) -> None:
-    """The delimiter is found beside quoted newlines and the other delimiters in quoted text."""
+    """Newlines and other delimiters inside quotes do not confuse the detection."""
     lines = [["prompt", "completion", "id"], ['"a, b; c | d\ne"', "x", "1"], ["plain", "y", "2"]]
     text = "\r\n".join(delimiter.join(cells) for cells in lines)
     (tmp_path / "data.csv").write_bytes(text.encode())
@@ -120,7 +120,7 @@ def test_files_that_cannot_be_read(
 def test_the_format_that_the_first_lines_show(
     make_spec: Any, tmp_path: Path, content: str, shown: str | None
 ) -> None:
-    """It is proposed where the extension tells none; prose is told how to become rows."""
+    """The format is proposed if the extension gives none; for prose, ftc says how to make rows."""
     (tmp_path / "rows.txt").write_text(content, encoding="utf-8")
     finding = unknown(make_spec(data="rows.txt"), tmp_path)
     assert finding.code == "FTC201"

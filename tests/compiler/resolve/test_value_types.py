@@ -127,7 +127,7 @@ def test_the_flat_keys_of_a_language_model(tmp_path: Path) -> None:
 
 
 def test_a_deep_config_ends() -> None:
-    """A config in a config in a config is read as deep as it goes."""
+    """Deeply nested configs do not exhaust the stack."""
     deep: dict[str, object] = {"model_type": "llava", "hidden_size": "64"}
     for _ in range(2000):
         deep = {"model_type": "llava", "text_config": deep}
@@ -181,7 +181,7 @@ def test_transformers_agrees_on_sections(tmp_path: Path, case: str) -> None:
 @pytest.mark.prove_all
 @pytest.mark.filterwarnings("ignore")
 def test_what_transformers_writes_has_no_fault() -> None:
-    """The config of every class, with all its keys and with those that differ from the defaults."""
+    """Configs of every class, with all keys and with only those that differ from the defaults."""
     pytest.importorskip("transformers")
     errors = importlib.import_module("huggingface_hub.errors")
     classes = reach(list_types())

@@ -54,13 +54,13 @@ _BEHIND_COLUMN: Final = re.compile(
     rf"(?<!\w)(?i:{_COLUMN})\s?[:=]?\s?"
     rf"(?P<name>{_CAPITAL}{_TAIL}|{_CAPITAL}|{_SMALL}{_TAIL}|{_WORD})(?![\w/\\])"
 )
-#: A word where a name stands: "the prompt in ask", "question: q", "text -> label".
+#: A word in the place of a name: "the prompt in ask", "question: q", "text -> label".
 _PLACED: Final = re.compile(
     rf"(?:\b(?:in|under|from|is|en|a|de|es|\u00e9s|est[\u00e1\u00e0]|called|diu|llama|named|ahora)\s"
     rf"|[:=(/]\s?|(?:->|\u2192|=>)\s?|,\s|\b(?:and|i|y|e|or|o)\s)(?P<name>{_WORD})"
     r"(?=\s*(?:$|[,.;:)(/=]|->|\u2192|=>|\b(?:and|i|y|e)\s))"
 )
-#: A word whose role is told behind it: "winner is the good reply", "q1 es la pregunta".
+#: A word that is followed by its role: "winner is the good reply", "q1 es la pregunta".
 _SUBJECT: Final = re.compile(
     rf"(?:^|[,.;:(]\s?|\b(?:and|i|y|e)\s)(?P<name>{_WORD})"
     r"\s(?:is|has|holds|es|\u00e9s|t\u00e9|tiene|lleva|porta|va|son|s\u00f3n|are|=)\s"
@@ -77,7 +77,7 @@ _STOPS: Final = frozenset(
     " o en de del al que amb con per por para es son com como not no called named diu se llama si"
     " yes please thanks us".split()
 )
-#: The shapes of names that count more than shorter ones inside of them.
+#: Shapes that take precedence over shorter names inside them.
 _WHOLE: Final = frozenset({"quoted", "upper", "long"})
 #: The most words of a name, and names of a message.
 _LONGEST: Final = 4

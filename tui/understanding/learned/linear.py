@@ -54,7 +54,7 @@ class Model:
 
 @cache
 def read_model(name: Literal["numbers", "withheld", "fields", "values", "roles"]) -> Model:
-    """Return the model of a number's field, a withheld value, a message's field, and so on."""
+    """Return the model with this name in `linked.json`."""
     return Model(**_read_table()[name])
 
 

@@ -1,4 +1,4 @@
-"""The values of fields with a fixed set of them, and the stems of the words that name each."""
+"""The values of fields with a fixed set of values, and the stems of the words for each value."""
 
 import re
 from collections import Counter
@@ -24,7 +24,7 @@ _PART: Final = re.compile(r"[;,:.]|\bor\b")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Option:
-    """A value of a field. `stems` name it and `described` explain it, each with a weight."""
+    """A value of a field, with the weighted stems of its names and of its description."""
 
     key: str
     field: Field
@@ -35,7 +35,7 @@ class Option:
 
 @cache
 def list_options() -> tuple[Option, ...]:
-    """Return the values of all fields with a fixed set of them, and of all switches."""
+    """Return the values of all fields with a fixed set of values, and of all booleans."""
     found = [(field, value) for field in _fields() for value in _values(field)]
     named = [find_stems(_names(field, value)) for field, value in found]
     told = [find_stems(_descriptions(field, value)) for field, value in found]
@@ -95,7 +95,7 @@ def _descriptions(field: Field, value: Any) -> Sequence[str]:
 
 
 def _weighted(named: Sequence[frozenset[str]]) -> Iterator[Mapping[str, float]]:
-    """Yield the stems with weights: one of few values weighs more."""
+    """Yield the stems with their weights; a stem that few values share weighs more."""
     times = Counter(stem for stems in named for stem in stems)
     for stems in named:
         yield {each: log(len(named) / times[each]) for each in sorted(stems)}

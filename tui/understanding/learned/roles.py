@@ -25,13 +25,13 @@ _BREAK: Final = re.compile(r"[@;!?\n]+|\.(?=\s|$)|,\s|\s(?:and|i|y|e)\s")
 _SENTENCE_END: Final = frozenset(".;!?\n")
 _CLAUSE_END: Final = frozenset(("@", ",", ":", "(", ")", "and", "i", "y"))
 _QUOTES: Final = frozenset("'`\"\u00ab")
-#: Words of the whole message that tell of which form its rows are.
+#: Words anywhere in the message that show the form of its rows.
 _TELLING: Final = frozenset(
     "dpo kto orpo simpo cpo grpo embed rerank prefer sft cpt classi classe clasif vector tool tools"  # noqa: SIM905
     " eines herram chat conver alpaca instru img foto fotos pictur image imatge imagen simila"
     " semeja simili thumbs votes vot voto polze pulgar".split()
 )
-#: The letters of a word that links a role to a name, the letters on a side of a name, and tokens.
+#: Limits: letters of a word that links a role to a name, letters and tokens beside a name.
 _SHORT: Final = 4
 _AROUND: Final = 120
 _NEAR: Final = 90
@@ -43,7 +43,7 @@ _MESSAGE: Final = 1000
 _LEAST: Final = 0.02
 _MOST_ROLES: Final = 5
 _TINY: Final = 1e-9
-#: Roles of rows that are never in one spec with others.
+#: Groups of roles that exclude each other in one spec.
 _APART: Final = (
     (
         frozenset({"instruction", "output", "input"}),
@@ -53,7 +53,7 @@ _APART: Final = (
     (frozenset({"chosen", "rejected"}), frozenset({"completion", "messages", "score"})),
     (frozenset({"messages"}), frozenset({"prompt", "completion"})),
 )
-#: The usual roles, each with those that words tell for it: "text" is said of a prompt too.
+#: The usual roles, each with the roles whose words may mean it: "text" may mean a prompt.
 _LIKE: Final[Mapping[str, frozenset[str] | set[str]]] = {
     "prompt": {"prompt", "text"},
     "completion": {"completion", "label", "score"},
@@ -74,7 +74,7 @@ class Name:
     told: frozenset[str]
 
     def may_be(self, pointer: str) -> bool:
-        """Return whether no word beside the name tells another role, and a rare one is told."""
+        """Return whether adjacent words name this role; without such words, if the role is usual."""
         role = pointer.removeprefix(SECTION)
         like = _LIKE.get(role, {role})
         return bool(self.told & like) if self.told else role in _LIKE

@@ -23,7 +23,7 @@ _SURELY_OTHER: Final = 0.9
 _OWN: Final = frozenset(
     {"/objective/type", "/method/type", "/distribution/strategy", "/data/form", "/model/id"}
 )
-#: The least weight of a word for a value to be one that tells it.
+#: The least weight of a word that indicates a value.
 _TELLING: Final = 0.25
 
 #: A shorter word tells nothing by itself.
@@ -37,7 +37,7 @@ def add_roles(
 ) -> list[Change | Choice]:
     """Return what was told, with the columns that the model of roles finds beside them.
 
-    A column that was `said` and is not told any more was taken back.
+    A column that is in `said` but not in `told` was retracted, and is not set again.
     """
     gone = (each for each in said if isinstance(each, Change) and each not in told)
     left = {each.value for each in gone if each.pointer.startswith(SECTION)}

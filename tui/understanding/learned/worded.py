@@ -49,7 +49,7 @@ class Clause:
 
 
 def find_clauses(message: Message, draft: Mapping[str, Any]) -> Sequence[Clause]:
-    """Return the parts of a message, those that were read too."""
+    """Return the clauses of a message, including those that a pattern has read."""
     text = message.plain
     spans = [match.span() for match in _CLAUSE.finditer(text) if match[0].strip()]
     parts = [part for part in (_words(text, *span) for span in spans[:_MOST]) if part]
@@ -72,7 +72,7 @@ def list_keys() -> tuple[str, ...]:
 
 
 def tell(word: str, key: str) -> float:
-    """Return how much a word tells for a value."""
+    """Return how strongly a word indicates a value."""
     model = read_model("values")
     option = find_option(key)
     weight = dict(model.weights_of(word)).get(key, 0.0)
