@@ -62,6 +62,8 @@ PASSAGES: Final[Mapping[str, Callable[[Uses], bool]]] = {
     "streaming": lambda uses: uses.streamed,
     "reward_file": lambda uses: uses.reward_functions,
     "tool_file": lambda uses: uses.callable_tools,
+    "stage_train": lambda uses: not uses.nodes,
+    "stage_train_nodes": lambda uses: uses.nodes,
     "stage_evaluate": lambda uses: uses.test,
     "stage_quantize": lambda uses: uses.gguf,
     "stage_adapter": lambda uses: uses.adapter,

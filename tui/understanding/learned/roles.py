@@ -74,7 +74,7 @@ class Name:
     told: frozenset[str]
 
     def may_be(self, pointer: str) -> bool:
-        """Return whether adjacent words name this role; without such words, if the role is usual."""
+        """Return whether adjacent words name this role, or name none and the role is usual."""
         role = pointer.removeprefix(SECTION)
         like = _LIKE.get(role, {role})
         return bool(self.told & like) if self.told else role in _LIKE
