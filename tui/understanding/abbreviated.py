@@ -64,6 +64,7 @@ _UNITS: Final = frozenset(
         "row",
         "rows",
         "file",
+        "checks",
     }
 )
 #: Words that begin many names and tell none from another.

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from typing import Any, Final
 
+from ftc.spec.schema import choices, fields_by_pointer
 from ftc.tui.understanding.lexicon import NEGATORS, NUMBER, any_of
 from ftc.tui.understanding.message import SENTENCE_END, Message, find_around, find_words, fold
 from ftc.tui.understanding.numbers import read_number
@@ -271,6 +272,8 @@ def _one_of(folded: str, text: str, first: Said, second: Said) -> Said:
         return first if isinstance(first, Change) else second
     if not either and isinstance(first, Change) and _REASON.search(between):
         return first  # "fp16, since the card has no bf16"
+    if isinstance(second, Change) and _only_denies(first, second):
+        return first
     if not either and isinstance(second, Change) and REVISED.search(between):
         return second
     if isinstance(second, Change) and _ARROW.fullmatch(between):
@@ -283,6 +286,14 @@ def _one_of(folded: str, text: str, first: Said, second: Said) -> Said:
     values = [*_values(first), *(each for each in _values(second) if each not in _values(first))]
     words = first.words if first.words == second.words else f"{first.words}, {second.words}"
     return Choice(pointer=first.pointer, values=tuple(values), words=words, why="unsure")
+
+
+def _only_denies(first: Said, second: Change) -> bool:
+    """Return whether the second denies another value: "log to MLflow, anything but W&B"."""
+    if second.value not in ("none", None) or not isinstance(first, Change):
+        return False
+    others = set(choices(fields_by_pointer()[first.pointer].schema)) - {first.value, second.value}
+    return any(str(other) in fold(second.words) for other in others)
 
 
 def _values(said: Said) -> tuple[Any, ...]:

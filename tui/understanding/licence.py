@@ -68,6 +68,11 @@ _COMMANDS: Final = re.compile(
     r"|tamb[e\u00e9])\s+)?(?:\w*[\u00e1\u00e9\u00ed\u00f3\u00fa]\w*(?:l[oae]s?|te|me|nos|sel[oa])"
     r"|\w{2,}(?:-(?:ho|lo|la|los|les|hi|li|ne|me|te)|(?:'(?:l|ls|n|m)|(?<!n)'t)))(?![\w'-])"
 )
+#: Repeats a demand: "I said 3 epochs".
+_REPEATS: Final = re.compile(
+    r"\s*(?:(?:hey|ei|eh|no|ya|ja|but|pero),? )*(?:i (?:said|meant)|(?:t'|et )?(?:he|havia) dit"
+    r"|vaig dir|volia dir|(?:te )?(?:he|habia) dicho|(?:te )?dije|queria decir)\b"
+)
 #: An English verb first, with its object: "squash the duplicates", "smooth labels by 0.1".
 _ORDERS: Final = re.compile(
     r"\s*(?:(?:please|pls|now|then|also|just|and|ok|okay)\s+)?(?!(?:the|with|like|than|from|since|because|when|if"
@@ -192,6 +197,8 @@ def _is_foreign(bare: str, change: Change, text: str, place: Span, *, known: boo
     if _begins_as_request(order):
         return False
     if _COMMANDS.match(text[first:end]) or _is_ordered(bare, first, change) or _ORDERS.match(order):
+        return False
+    if _REPEATS.match(order):
         return False
     owning = ("machine",) if change.pointer.startswith("/hardware/") else ()
     return not all(_is_known(word, ("thing", *owning)) for word in words)

@@ -16,7 +16,7 @@ _CROSSED: Final = "\x00"
 _LONGEST_CLAUSE: Final = 160
 _CLAUSE_END: Final = re.compile(
     r"[;:!?\x00]|\.(?=\s|$)|,|\s[-\u2013\u2014]\s"
-    r"|\b(?:but|and|(?<!not )(?<!n't )(?<!dont )(?<!never )use|per[oò]|sino|i|y|amb|con)\b"
+    r"|\b(?:(?<!anything )(?<!anyone )but|and|(?<!not )(?<!n't )(?<!dont )(?<!never )use|per[oò]|sino|i|y|amb|con)\b"
 )
 
 _PART_END: Final = re.compile(r"[;:!?,\n]|\.(?=\s|$)|\b(?:but|and|per[oò]|sino|i|y)\b")

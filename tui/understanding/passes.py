@@ -58,6 +58,10 @@ _GROUPED: Final = re.compile(
     r"\b(?:de (?=(?P<twice>\d+) en (?P=twice)\b)\d+ en|(?:in (?:groups|lots|chunks|packs) of"
     r"|en grupo?s de|de a)) (?P<number>\d+)\b(?! (?:gpus?|layers|capes|capas))"
 )
+#: "to the GPU 2 by 2": what one pass sees.
+_ON_CARD: Final = re.compile(
+    r"\b(?:gpu|card|targeta|tarjeta|grafica|memoria|memory)\b[^.;!?\n\d]{0,16}$"
+)
 #: "check on it every hundred steps": how often, whatever the verb.
 _OFTEN: Final = re.compile(
     rf"\b(?:every|each|cada)\s+(?P<number>{NUMBER})\s+(?:training )?"
@@ -96,7 +100,9 @@ def read_counts(message: Message) -> Iterator[Change]:
         pointer = "/training/micro_batch" if small else "/training/global_batch"
         yield from _count(message, match, pointer)
     for match in message.take(_GROUPED):
-        yield from _count(message, match, "/training/global_batch")
+        on_card = _ON_CARD.search(message.folded[: match.start()]) is not None
+        pointer = "/training/micro_batch" if on_card else "/training/global_batch"
+        yield from _count(message, match, pointer)
     for match in message.take(_FRUITLESS):
         yield from _count(message, match, "/training/early_stopping")
     for match in message.take(_STALLED):

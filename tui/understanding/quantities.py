@@ -79,6 +79,15 @@ _ANOTHER: Final = re.compile(
     r"(?P<what>test(?:ing)?|validation|validacio(?:n)?|validar|eval(?:uation)?|prova|provar|proves"
     r"|prueba|pruebas|probar)\b"
 )
+#: "half of that for validation", after a share in per cent.
+_AS_MUCH: Final = re.compile(
+    r"\b(?:(?P<half>half (?:of )?(?:that|it|as much)|la meitat(?: d'aixo)?|la mitad(?: de eso)?)"
+    r"|the same(?: again| amount)?|as much(?: again)?|otro tanto|lo mismo|el mateix"
+    r"|un altre tant|igual)"
+    r"\s+(?:goes? )?(?:for|as|to|per(?: al?)?|para|com a?|como|al?)\s+(?:the |el |la |l'|a )?"
+    r"(?P<what>test(?:ing)?|validation|validacio(?:n)?|validar|eval(?:uation)?|prova|provar|proves"
+    r"|prueba|pruebas|probar)\b"
+)
 #: "80/10/10", beside a word that says what is divided.
 _RATIO: Final = re.compile(
     r"(?:\b(?:split|division|particio|reparteix|divideix|divide|parteix|parte)\b[\w ]{0,20}?)?"
@@ -92,14 +101,15 @@ _KILO_TOKENS: Final = 1024
 _KILO: Final = 1000
 _PATIENCE: Final = 3
 _STOPPING: Final = "/training/early_stopping"
-_EARLY: Final = re.compile(r"\b(?:early[ -]stop(?:ping)?|parada anticipada|aturada anticipada)\b")
+_EARLY: Final = re.compile(r"\b(?:early[ -]stop(?:ping)?|(?:parada|detencion) (?:anticipada|temprana)"
+    r"|aturada (?:anticipada|primerenca))\b")
 _STOPS: Final = re.compile(
     r"\b(?:stop|pari|para|pare|atura|aturi|detente?)\b[^.;\n]{0,30}?\b(?:if|when|si|quan|cuando)\b"
     r"[^.;\n]{0,40}?\b(?:improv\w+|better|wors\w+|overfit\w*|millor\w*|empitjor\w*|mejor\w*"
     r"|empeor\w*|loss (?:goes|starts|keeps|creeps)? ?(?:going )?(?:up|rising|rises)"
     r"|perd(?:ua|ida) (?:de \w+ )?(?:puj\w+|sub\w+|comen\w+ a (?:pujar|subir)))"
-    rf"(?:[^.;\n]{{0,12}}?\b(?P<times>{NUMBER})(?: (?:times|eval\w*|avalua\w*|cops|veces))"
-    r"(?: in a row| seguid[eao]s)?)?"
+    rf"(?:[^.;\n]{{0,12}}?\b(?P<times>{NUMBER})(?: (?:times|checks|eval\w*|avalua\w*|comprov\w*|comprob\w*"
+    r"|cops|veces))(?: in a row| seguid[eao]s)?)?"
 )
 #: The condition first: "if it gets worse, stop".
 _WORSE_STOPS: Final = re.compile(
@@ -109,6 +119,9 @@ _WORSE_STOPS: Final = re.compile(
 )
 _COUNTED: Final = re.compile(rf"\b{NUMBER}(?= (?:times|eval|avalua|cops|veces|passos|pasos))")
 _HALF_A: Final = r"half an?|mig|medio"
+#: "dos euros y medio"
+_AND_A_HALF: Final = r"(?P<half{0}>,? (?:y medi[oa]|i mi(?:g|tja)|and a half))?"
+_CURRENCY: Final = r"(?:[$\u20ac\u00a3]|euros?|eur|dollars?|dolars?|dolares|usd|bucks)"
 #: "$1.64 per gpu per hour"; "$19.20 an hour for the whole box" is divided by its GPUs elsewhere.
 _A_CARD: Final = (
     r"(?:,? ?(?:/ ?|(?:per|an?|por|cada|each|every|la|al?)\b ?)"
@@ -122,10 +135,17 @@ _AN_HOUR: Final = (
 _PRICE: Final = re.compile(
     r"(?:[$\u20ac\u00a3] ?(?P<price>\d+(?:[.,]\d+)?)"
     rf"|(?<![\w.,])(?P<after>{_HALF_A}|{NUMBER}) ?"
-    r"(?:[$\u20ac\u00a3]|euros?|eur|dollars?|dolars?|dolares|usd|bucks|(?P<cents>cents?|centims|centimos)))"
+    rf"(?:{_CURRENCY}|(?P<cents>cents?|centims|centimos)))"
+    + _AND_A_HALF.format(1)
     + _A_CARD
     + _AN_HOUR.format(1)
     + _A_CARD
+    + r"|\b(?:each|every|an|the|per|one|cada|una?|la|l')? ?(?:gpu |machine )?(?:hour|hora)\b"
+    r"(?! (?:later|ago|after|before|despres|despues|m[ea]s tarde?|abans|antes)\b)"
+    r"(?: (?:de|d'|del?|of|on) ?(?:(?:the|la|el) )?(?:gpu|maquina|machine|card|targeta|tarjeta))?"
+    r"[^.;,!?\n\x00\d$\u20ac\u00a3]{0,24}?"
+    rf"(?:[$\u20ac\u00a3] ?(?P<hourly>\d+(?:[.,]\d+)?)|(?<![\w.,])(?P<later>{NUMBER}) ?{_CURRENCY}(?!\w))"
+    + _AND_A_HALF.format(2)
     + r"|(?<![\w.,])(?:at|a|por|for|costs?|cuestan?|costen|costa|@) ?(?P<bare>\d+(?:[.,]\d+)?)"
     + _A_CARD
     + _AN_HOUR.format(2)
@@ -159,8 +179,8 @@ _LOWERED_TO: Final = re.compile(
 )
 #: The number after a denied one: "no, cuatro", "but 4".
 _INSTEAD: Final = re.compile(
-    rf"[\s,.]*(?:(?:no|not|but|sino|rather|mejor|millor|make it|que|{any_of(WORDS['put'])})\b"
-    rf"[\s,]*)*(?P<number>{NUMBER}\s*%?)(?:\s+(?:of them|epochs?|epoques|epocas))?"
+    rf"[\s,.:]*(?:(?:no|not|but|sino|rather|mejor|millor|make it|que|i (?:said|meant)|he dit"
+    rf"|vaig dir|he dicho|dije|{any_of(WORDS['put'])})\b[\s,]*)*(?P<number>{NUMBER}\s*%?)(?:\s+(?:of them|epochs?|epoques|epocas))?"
     r"(?=\s*(?:$|[.,;!]))"
 )
 #: The number before a denied one: "5 instead of 3 epochs".
@@ -347,8 +367,10 @@ def _corrected(pointer: str, match: re.Match[str], message: Message) -> Change |
 def read_prices(message: Message) -> Iterator[Change]:
     """Yield the price of the machine: "$2 an hour", "1,5 euros l'hora", "80 centimos la hora"."""
     for match in message.take(_PRICE):
-        said = match["price"] or match["after"] or match["bare"]
+        names = ("price", "after", "bare", "hourly", "later")
+        said = next(match[name] for name in names if match[name])
         price = 0.5 if re.fullmatch(_HALF_A, said) else read_number(said)
+        price = price + 0.5 if price is not None and (match["half1"] or match["half2"]) else price
         hours = float(match["part1"] or match["part2"] or 1)
         if price is not None and hours > 0:
             price = round(price / hours / (100 if match["cents"] else 1), 6)
@@ -369,17 +391,21 @@ def _read_stopping(message: Message) -> Iterator[Change]:
 
 def _read_shares(message: Message) -> Iterator[Change | Choice]:
     """Yield the shares of the splits and of the warm-up, in per cent or as "80/10/10"."""
-    shared = False
-    for pattern in (_SHARE, _MEASURED):
-        for match in message.take(pattern):
-            yield _share(_shared(match["what"]), match, message)
-            shared = True
-    for match in message.take(_ANOTHER) if shared else ():
-        yield _share(_shared(match["what"]), match, message)
+    shares = [
+        _share(_shared(match["what"]), match, message)
+        for pattern in (_SHARE, _MEASURED)
+        for match in message.take(pattern)
+    ]
+    for match in message.take(_ANOTHER) if shares else ():
+        shares.append(_share(_shared(match["what"]), match, message))
+    shares += [_share("/data/splits/test", match, message) for match in message.take(_HELD_OUT)]
+    yield from shares
+    for match in message.take(_AS_MUCH) if shares else ():
+        value = shares[0].value / 2 if match["half"] else shares[0].value
+        words = message.words(*match.span())
+        yield Change(pointer=_shared(match["what"]), value=as_written(value), words=words)
     for match in message.take(_RATIO):
         yield from _read_ratio(match, message)
-    for match in message.take(_HELD_OUT):
-        yield _share("/data/splits/test", match, message)
     for match in _SPLIT.finditer(message.folded):
         if message.denied(match.start()):
             words = message.words(*match.span())

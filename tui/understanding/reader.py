@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any, Final
 
 from ftc.spec.admission import admits
@@ -18,6 +19,7 @@ from ftc.tui.understanding.doubt import is_doubtful
 from ftc.tui.understanding.exports import read_exports
 from ftc.tui.understanding.files import read_files, read_texts, take_known_files
 from ftc.tui.understanding.hardware import read_hardware
+from ftc.tui.understanding.hearsay import doubt_hearsay, prefer_own
 from ftc.tui.understanding.hinted import find_hinted
 from ftc.tui.understanding.implied import (
     KIND,
@@ -34,7 +36,7 @@ from ftc.tui.understanding.learned.linked import add_linked, read_linked
 from ftc.tui.understanding.learned.released import release
 from ftc.tui.understanding.learned.supplement import add_roles, add_worded
 from ftc.tui.understanding.lexicon import NUMBER, WORDS, any_of
-from ftc.tui.understanding.licence import find_unlicensed
+from ftc.tui.understanding.licence import find_unlicensed, is_examined
 from ftc.tui.understanding.limits import read_limit, read_wall_time
 from ftc.tui.understanding.marked import read_marked
 from ftc.tui.understanding.mentioned import Mention, hide_mentioned, read_mentioned
@@ -87,8 +89,10 @@ _LOGGED: Final = re.compile(
 )
 #: A number that another one replaces: "1e-4 not 2e-4".
 _NOT_NUMBER: Final = re.compile(
-    rf"(?<=\d)(?:,? (?:and |y |i )?(?:not|no)) (?:{NUMBER})(?=\s*(?:$|[.,;!]))"
+    rf"(?<=\d)(?: [a-z]+)?,? (?:and |y |i )?(?:not|no) (?:{NUMBER})(?=\s*(?:$|[.,;!]))"
 )
+#: What joins two values of a list.
+_LIST_JOINS: Final = re.compile(r"\s+(?:and|i|y|amb|con|with)\s+")
 _TEACHER, _TEACHER_WIDTH = "/objective/teacher/id", "/objective/teacher/quantization"
 _FORM: Final = "/data/form"
 _OF_ROWS: Final = re.compile(
@@ -146,7 +150,8 @@ def read(
             about = text.strip()
     if about is not None and not told and (told := _taken_up(text, about, draft, planned)):
         about = None
-    told = _with_described_file(settle(text, drop_retracted(text, revise(text, told))))
+    told = prefer_own(text, revise(text, told))
+    told = _with_described_file(settle(text, drop_retracted(text, told)))
     linked = _outside_questions(text, linked, draft)[0] if told or about is None else []
     if (
         not (said or linked)
@@ -155,10 +160,10 @@ def read(
     ):
         told.append(hinted)
     told = _ask_unlicensed(text, _without_chats(told, draft, message), said)
-    told = add_linked(release(message, text, told, draft), linked)
+    told = add_linked(release(message, text, told, draft), _unread(text, linked, told))
     if told or about is None:
         told = add_worded(message, text, add_roles(text, told, said, draft, names.columns), draft)
-    return _conclude(told, about, message, draft)
+    return _conclude(doubt_hearsay(text, told), about, message, draft)
 
 
 def _conclude(
@@ -292,6 +297,7 @@ def _ask_unlicensed(
     spans = [span for each in (*told, *said) for span in find_places(text, each.words)]
     changes = [each for each in told if isinstance(each, Change)]
     unlicensed = find_unlicensed(text, changes, spans)
+    unlicensed |= _joined_to(text, changes, unlicensed)
     return [
         Choice(
             pointer=each.pointer,
@@ -303,6 +309,32 @@ def _ask_unlicensed(
         else each
         for each in told
     ]
+
+
+def _unread(text: str, linked: Sequence[Said], told: Sequence[Said]) -> list[Said]:
+    """Return the linked numbers that are no part of what was told."""
+    read = [span for each in told for span in find_places(text, each.words)]
+    return [
+        each
+        for each in linked
+        if not any(
+            start <= first and last <= end
+            for first, last in find_places(text, each.words)[:1]
+            for start, end in read
+        )
+    ]
+
+
+def _joined_to(text: str, changes: Sequence[Change], doubted: set[str]) -> set[str]:
+    """Return the fields that a list joins to a doubted one: "with lr 1e-5 and 10 epochs"."""
+    places = sorted(
+        (span, each.pointer) for each in changes for span in find_places(text, each.words)[:1]
+    )
+    joined: set[str] = set()
+    for ((_, end), before), ((start, _), pointer) in pairwise(places):
+        if before in doubted | joined and _LIST_JOINS.fullmatch(fold(text[end:start])):
+            joined.add(pointer)
+    return {pointer for pointer in joined if is_examined(pointer)}
 
 
 def _request(about: str | None, limit: tuple[Limit, str] | None) -> Request | None:

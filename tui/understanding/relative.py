@@ -19,6 +19,7 @@ _FACTORS: Final = tuple(
     (float(factor), any_of(words)) for factor, words in WORDS["factors"].items()
 )
 _ROWS: Final = "/data/max_rows"
+_SEED: Final = "/training/seed"
 _RANK, _ALPHA = "/method/rank", "/method/alpha"
 _BETWEEN: Final = (
     r"(?:[ ]+(?!and\b|but\b|i\b|y\b|pero\b|per\b|each\b|every\b|por\b|cada\b)[\w']+){0,3}?[ ]+"
@@ -70,7 +71,10 @@ _LOWERS: Final = (
     r"(?:-hi|-li|le)?(?: down)?"
 )
 _DET: Final = r"(?:(?:the|el|la|els|les|los|las)\s+|l')?"
-_COMPARES: Final = r"(?!\s+(?:than|de|que|del|d'|of|or|o)\b)"
+_COMPARES: Final = (
+    r"(?!\s+(?:(?:than|de|que|del|d'|of|or|o)\b"
+    r"|(?:gran|petit|llarg|curt|alt|baix|large?|pequen|cort|baj|big|small|long|short|high)))"
+)
 #: A fraction in words, which numerals have made a number: "a la quarta part", "a third".
 _FRACTION: Final = re.compile(
     r"\b(?:quarter|third|fifth|tenth|(?:tercera|quarta|cuarta|cinquena|quinta|desena|decima) parte?"
@@ -136,7 +140,7 @@ def _read_added(
     """Yield the present value and what is added to it: "two more epochs", "un epoch más"."""
     for pointer in dict.fromkeys(each.pointer for each in mentions):
         now = _present(pointer, draft, planned)
-        if isinstance(now, bool) or not isinstance(now, int | float):
+        if isinstance(now, bool) or not isinstance(now, int | float) or pointer == _SEED:
             continue
         for match in message.take(_added(pointer)):
             kind = next((name for name, said in match.groupdict().items() if said), "other")

@@ -38,6 +38,12 @@ _ORDERED: Final = re.compile(
     rf"|mejor|millor)\s+)*(?:{any_of(WORDS['put'])})\s+(?:(?:it|to|at|a|en)\s+)*(?P<number>{NUMBER})"
     r"\s*(?P<share>%)?(?P<unit>(?!))?(?=\s*(?:$|[.;!?)]|,(?!\d)))"
 )
+#: "a batch of 16, sorry, 16 per GPU"
+_OF_ONE_CARD: Final = re.compile(
+    rf"{CORRECTING}(?P<number>{NUMBER})\s+(?:per|for each|on each|on every|por|para cada|a cada)\s+(?:gpu|card"
+    r"|device|targeta|tarjeta|grafica)\b"
+)
+_GLOBAL, _MICRO = "/training/global_batch", "/training/micro_batch"
 _CLEANING: Final = "/data/cleaning/"
 #: "no duplicates... well, leave them".
 _KEPT_THEM: Final = re.compile(
@@ -63,11 +69,15 @@ def _revised(text: str, change: Change) -> Change | Choice:
     start = find_words(text, change.words)
     if value is True and change.pointer.startswith(_CLEANING):
         kept = _KEPT_THEM.search(fold(text), start + len(change.words))
-        return _ask(change) if kept else change
+        return replace(change, value=False) if kept else change
     if isinstance(value, bool) or not isinstance(value, int | float) or start < 0:
         return change
     end = start + len(change.words)
     after = Message(text[end:])
+    if change.pointer == _GLOBAL and (own := _OF_ONE_CARD.match(after.folded)):
+        words = text[start : end + after.origin[own.end() - 1][1]].strip()
+        rows = as_written(read_number(own["number"].strip()) or value)
+        return replace(change, pointer=_MICRO, value=rows, words=words)
     match = _INSTEAD.match(after.folded) or _ORDERED.match(after.folded)
     unit = match["unit"].strip() if match and match["unit"] else None
     if match is None or (unit and unit not in Message(change.words).folded):

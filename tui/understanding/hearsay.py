@@ -1,0 +1,90 @@
+"""Parts of a message that request nothing now: quotations, and plans for some day.
+
+"The blog said: 'rank 16 and dropout 0.1 will do'", "once the second card arrives I'll try ZeRO-3".
+A value that stands in such a part is asked about.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from importlib.resources import files
+from typing import Any, Final
+
+from ftc.tui.understanding.bare import DESCRIBED
+from ftc.tui.understanding.lexicon import any_of
+from ftc.tui.understanding.message import SENTENCE_END, Span, find_around, find_places, fold
+from ftc.tui.understanding.reading import Change, Choice
+
+_HEARSAY: Final[Mapping[str, Any]] = json.loads(
+    (files("ftc.tui.understanding") / "hearsay.json").read_text(encoding="utf-8")
+)
+_SOMEDAY: Final = re.compile(rf"(?<![\w-]){any_of(_HEARSAY['someday'])}(?!\w)")
+_ABOUT: Final = re.compile(rf"(?<![\w-]){any_of(_HEARSAY['about'])}(?!\w)")
+_CLAUSE_END: Final = re.compile(r"[!?;:,\n]|\.(?=\s|$)|\b(?:but|pero)\b")
+#: Quoted words, at least three of them: a sentence, and no name.
+_QUOTED: Final = re.compile(
+    r"[\u201c\u00ab](?P<marked>[^\u201d\u00bb\n]*)[\u201d\u00bb]|(?<!\w)\"(?P<plain>[^\"\n]*)\"(?!\w)"
+)
+_FEWEST_WORDS: Final = 3
+#: "rank -8"
+_SIGNED: Final = re.compile(r"[\s:=]-\d[^-]*$")
+_MINUS: Final = re.compile(r"(?:^|(?<=[\s:=]))(?:(?:minus|menos|menys|negative)\s+|-)$")
+
+_Said = Sequence[Change | Choice]
+
+
+def prefer_own(text: str, told: _Said) -> list[Change | Choice]:
+    """Return what was told without what is hearsay of a field that the message sets elsewhere."""
+    spans = find_hearsay(text)
+    own = {each.pointer for each in told if not _is_hearsay(text, each, spans)}
+    return [
+        each for each in told if each.pointer not in own or not _is_hearsay(text, each, spans)
+    ]
+
+
+def doubt_hearsay(text: str, told: _Said) -> list[Change | Choice]:
+    """Return what was told, with a question in place of each value that is only hearsay."""
+    spans = find_hearsay(text)
+    return [
+        _asked(each) if isinstance(each, Change) and _is_hearsay(text, each, spans) else each
+        for each in told
+    ]
+
+
+def find_hearsay(text: str) -> list[Span]:
+    """Return the ranges of a text that request nothing now."""
+    folded = fold(text)
+    found = [*_quotations(text)]
+    for match in _SOMEDAY.finditer(folded):
+        found.append(find_around(SENTENCE_END, folded, match.span()))
+    for match in _ABOUT.finditer(folded):
+        found.append((match.start(), find_around(_CLAUSE_END, folded, match.span())[1]))
+    return found
+
+
+def _quotations(text: str) -> Iterator[Span]:
+    for match in _QUOTED.finditer(text):
+        if len((match["marked"] or match["plain"] or "").split()) >= _FEWEST_WORDS:
+            yield match.span()
+
+
+def _is_hearsay(text: str, said: Change | Choice, spans: Sequence[Span]) -> bool:
+    if said.pointer.startswith(DESCRIBED):
+        return False
+    return any(
+        _is_negative(text, start, said)
+        or any(first <= start and end <= last for first, last in spans)
+        for start, end in find_places(text, said.words)[:1]
+    )
+
+
+def _is_negative(text: str, start: int, said: Change | Choice) -> bool:
+    """Return whether a minus stands before a number: "minus three epochs", "-3 epochs"."""
+    number = isinstance(said, Change) and type(said.value) in (int, float)
+    signed = _SIGNED.search(said.words) is not None
+    return number and (signed or _MINUS.search(fold(text[:start])) is not None)
+
+
+def _asked(said: Change) -> Choice:
+    values = () if said.value is None else (said.value,)
+    return Choice(pointer=said.pointer, values=values, words=said.words, why="unsure")
