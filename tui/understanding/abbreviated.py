@@ -264,9 +264,11 @@ def _alone(text: str, message: Message, draft: Mapping[str, Any]) -> tuple[str, 
             for field, choice in _values().get(_SEPARATORS.sub("", text), ())
             if field.pointer == _ROUNDED
         ]
-    if len(found) > 1:  # of several, the one that certainly applies
-        known = fields_by_pointer()
-        found = [each for each in found if applies(known[each[0]], message, draft)]
+    known = fields_by_pointer()
+    if len(found) > 1:  # of several, the one that always applies, or certainly does
+        always = [each for each in found if "x-when" not in known[each[0]].schema]
+        sure = [each for each in found if applies(known[each[0]], message, draft)]
+        found = always if len(always) == 1 else sure
     return found[0] if len(found) == 1 else None
 
 

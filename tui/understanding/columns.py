@@ -14,7 +14,7 @@ from ftc.tui.understanding.reading import Change, Choice
 _COLUMN_WORD: Final = r"(?:columna?|field|camp|campo)"
 _NO_NAME: Final = (
     r"(?!(?:columna?|fields?|camp|campo|an?|one|un|una|this|each|every|cada|it|that|them|is|are"
-    r"|it'?s)\b)"
+    r"|it'?s|not|no)\b)"
 )
 _IDENTIFIER: Final = rf"{QUOTES}?{_NO_NAME}(?P<column>[a-z_]\w*(?:[.-]\w+)*){QUOTES}?"
 _NAMED_BARE: Final = rf"(?<!\w){QUOTES}(?P<column>[a-z_]\w*(?:[.-]\w+)*){QUOTES}"

@@ -6,6 +6,7 @@ from pathlib import PurePath
 from typing import Any, Final
 
 from ftc.tui.understanding.lexicon import CORRECTING, QUOTES, WORDS, any_of
+from ftc.tui.understanding.licence import is_request_word
 from ftc.tui.understanding.message import Message, fold
 from ftc.tui.understanding.reading import Change, Choice, value_at
 from ftc.tui.understanding.spoken import find_mentions
@@ -36,6 +37,12 @@ _CALLED_FILE: Final = re.compile(
 #: A name whose last part is a number or stands in parentheses: "partes 2016.csv", "v (2).csv".
 _NUMBERED_FILE: Final = re.compile(
     rf"(?<![^\s\"'(])(?P<path>(?:{_NO_PIECE}{_PIECE}\s)?{_NO_PIECE}{_PIECE}\s?(?:\([\w-]+\)|(?<=\s)\d[\w-]*){_SUFFIX})"
+)
+#: Before a name: "on repair orders.csv", "data: faq v3.csv".
+_BEFORE_FILE: Final = re.compile(
+    r"(?:[,:(]\s*|\b(?:on|from|with|in|using|amb|con|de|en|a|file|fitxer|fichero|archivo|arxiu)\s+)"
+    r"(?:(?:the|my|our|this|el|la|els|les|los|las|mi|mis|meu|meva)\s+)*"
+    r"(?P<more>(?:[a-z]{2,}\s){1,2})$"
 )
 _APART: Final = re.compile(
     r"\b(?:valid\w*|test(?:ing)?|eval\w*|avalua\w*|held[ -]?out|prova|proves|prueba|pruebas)\b"
@@ -145,6 +152,8 @@ def read_files(
                 path = _spaced(path)
             if message.denied(match.start()) or _GONE.search(message.folded, match.end()):
                 continue
+            if pattern is _FILE and not match["path"].startswith((".", "/", "~")):
+                path = _with_words_before(message, match.start("path"), path)
             named[match.start("path")] = path
             around = message.clause(*match.span()).replace(match["path"], " ")
             if _APART.search(around) or _APART_NAME.match(PurePath(path).name):
@@ -168,13 +177,26 @@ def read_files(
         yield Change(pointer="/data/source", value=paths[0], words=paths[0])
 
 
-def _spaced(path: str) -> str:
-    """Return the part of a path with spaces that is its name: from a word with a capital, if any.
+def _with_words_before(message: Message, start: int, path: str) -> str:
+    """Return a name with the words before it that no request has: "on repair orders.csv"."""
+    before = _BEFORE_FILE.search(message.folded[:start])
+    if before is None or any(map(is_request_word, before["more"].split())):
+        return path
+    if not re.fullmatch(rf"(?:{_NO_PIECE}\S+\s)+", before["more"]):
+        return path
+    first = before.start("more")
+    words = message.words(first, start)
+    message.cross_out(first, start)
+    return f"{words} {path}"
 
-    Of two words before the number only those count: "Consultas Web 2021.csv", "the rows 22.csv".
+
+def _spaced(path: str) -> str:
+    """Return the part of a path with spaces that is its name, without a word of the request.
+
+    "Consultas Web 2021.csv" is a name; of "rows Web 2021.csv" it is the part after "rows".
     """
     pieces = path.split()
-    if len(pieces) > _PIECES and not pieces[0][0].isupper():
+    if len(pieces) > _PIECES and not pieces[0][0].isupper() and is_request_word(fold(pieces[0])):
         return " ".join(pieces[1:])
     return path
 

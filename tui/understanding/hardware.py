@@ -116,6 +116,24 @@ _WITHOUT: Final = re.compile(
 )
 
 
+#: "no GPU yet": there may be one later.
+_YET: Final = re.compile(
+    r"\s+(?:yet|for now|at the moment|right now|encara|de moment|ara mateix|todavia|aun|por ahora"
+    r"|de momento)\b"
+)
+_STILL: Final = re.compile(r"\b(?:encara|todavia|aun|still|de moment|de momento|por ahora)\s+$")
+#: The GPU of the free tier of Google Colab is a T4 (https://research.google.com/colaboratory/faq).
+_FREE_COLAB: Final = re.compile(
+    r"\b(?:(?:free|gratis|gratuit[aeo]?) (?:tier )?(?:(?:of|on|de|del|google) )*colab"
+    r"|colab(?:'s)?(?: (?:en|de|the|version|versio|pla|plan))*"
+    r" (?:free(?: tier)?|gratis|gratuit[aeo]?))\b"
+)
+_SPOKEN_CARD: Final = re.compile(
+    r"\b(?:gpus?|cards?|target(?:a|es)|tarjetas?|grafi(?:ca|cas|ques))\b"
+)
+_FEW_WORDS: Final = 6
+
+
 def read_hardware(message: Message, draft: Mapping[str, Any]) -> Iterator[Change | Choice]:
     """Yield the nodes, the GPU and its count; counts only if they are given.
 
@@ -162,9 +180,19 @@ def read_hardware(message: Message, draft: Mapping[str, Any]) -> Iterator[Change
             yield Change(pointer="/hardware/count", value=count, words=words)
     if not named:
         yield from _read_unnamed(message)
+    yield from _read_counts(message, draft, named=named)
+
+
+def _read_counts(
+    message: Message, draft: Mapping[str, Any], *, named: bool
+) -> Iterator[Change | Choice]:
+    """Yield the number of GPUs where it stands without a name; one is `named` elsewhere or not."""
     for match in message.take(_COUNT_ALONE):
         if message.replaced(match.start()):
             continue  # "rather than that one card"
+        about_cards = named or _SPOKEN_CARD.search(message.plain)
+        if match["them"] and not about_cards and len(message.plain.split()) > _FEW_WORDS:
+            continue  # "our staff, 64 of them"
         count = _count(match["number"] or match["them"] or match["has"])
         understood = match["number"] is not None or named or value_at(draft, _GPU) is not None
         if count is not None and understood and (match["number"] or count <= _MOST_OF_THEM):
@@ -198,7 +226,12 @@ def _read_parts(message: Message) -> Iterator[Change]:
 
 def _read_unnamed(message: Message) -> Iterator[Change | Choice]:
     """Yield the machine that the message describes without a GPU's name."""
+    for match in message.take(_FREE_COLAB):
+        yield Change(pointer=_GPU, value="T4", words=message.words(*match.span()))
     for match in message.take(_WITHOUT):
+        before, after = message.folded[: match.start()], message.folded[match.end() :]
+        if _YET.match(after) or _STILL.search(before):
+            continue
         yield Change(pointer="/hardware/gpu", value="cpu", words=message.words(*match.span()))
     for match in message.take(_APPLE):
         words = message.words(*match.span())

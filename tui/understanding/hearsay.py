@@ -37,9 +37,7 @@ def prefer_own(text: str, told: _Said) -> list[Change | Choice]:
     """Return what was told without what is hearsay of a field that the message sets elsewhere."""
     spans = find_hearsay(text)
     own = {each.pointer for each in told if not _is_hearsay(text, each, spans)}
-    return [
-        each for each in told if each.pointer not in own or not _is_hearsay(text, each, spans)
-    ]
+    return [each for each in told if each.pointer not in own or not _is_hearsay(text, each, spans)]
 
 
 def doubt_hearsay(text: str, told: _Said) -> list[Change | Choice]:
@@ -54,12 +52,14 @@ def doubt_hearsay(text: str, told: _Said) -> list[Change | Choice]:
 def find_hearsay(text: str) -> list[Span]:
     """Return the ranges of a text that request nothing now."""
     folded = fold(text)
-    found = [*_quotations(text)]
-    for match in _SOMEDAY.finditer(folded):
-        found.append(find_around(SENTENCE_END, folded, match.span()))
-    for match in _ABOUT.finditer(folded):
-        found.append((match.start(), find_around(_CLAUSE_END, folded, match.span())[1]))
-    return found
+    return [
+        *_quotations(text),
+        *(find_around(SENTENCE_END, folded, match.span()) for match in _SOMEDAY.finditer(folded)),
+        *(
+            (match.start(), find_around(_CLAUSE_END, folded, match.span())[1])
+            for match in _ABOUT.finditer(folded)
+        ),
+    ]
 
 
 def _quotations(text: str) -> Iterator[Span]:

@@ -244,6 +244,13 @@ def _is_known(word: str, things: tuple[str, ...]) -> bool:
     )
 
 
+def is_request_word(word: str) -> bool:
+    """Return whether a word of a request may stand before a noun: grammar, a thing, a machine."""
+    forms = _bare_forms(word)
+    words = read_words(("grammar", "thing", "machine", "determiner"))
+    return not words.isdisjoint({*forms, *(_PLURAL.sub("", form) for form in forms)})
+
+
 @cache
 def _verbs() -> frozenset[str]:
     return frozenset(read_words(("grammar", "request")) | asking_forms() | quiet_forms())

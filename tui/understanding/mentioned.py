@@ -212,6 +212,8 @@ def read_mentioned(
         for each in mentions
     ]
     _complete(roles, [each.name for each in mentions], set(taken), objective, message)
+    if "rejected" in roles and "chosen" not in {*roles, *taken}:  # the answer that is better
+        roles = ["chosen" if role == "completion" else role for role in roles]
     given: set[str] = set(taken)
     for mention, role in zip(mentions, roles, strict=True):
         if role is None or role in given or mention.name in taken.values():

@@ -80,6 +80,8 @@ _BARE_SIZE: Final = re.compile(
     r"\b(?:the|el|l') ?(?:de |del )?(?P<size>\d+(?:\.\d+)?)"
     r"(?=\s*(?:$|[.,;!?]|\b(?:not|no|i|y|and)\b))"
 )
+#: At most three words of the clause stand before it.
+_BEFORE_SIZE: Final = re.compile(r"(?:^|[,.;:!?\n\x00])\s*(?:[^\s,.;:!?]+\s+){0,3}$")
 #: Spanish says "se llama" for "is called".
 _IS_CALLED: Final = re.compile(r"\b(?:se|me|te|lo|la) $")
 _PROGRAM: Final = re.compile(r"llama\.?cpp\b")
@@ -244,6 +246,8 @@ def _read_size(message: Message, draft: Mapping[str, Any]) -> Iterator[Change | 
         return
     own = words_of(now.id)
     for match in (*message.take(_SIZE), *message.take(_BARE_SIZE)):
+        if match.re is _BARE_SIZE and not _BEFORE_SIZE.search(message.folded[: match.start()]):
+            continue  # "I planted it on the 14"
         size = match[0] if match.re is _SIZE else f"{match['size']}b"
         if message.denied(match.start(), match.end()) or size in own:
             continue

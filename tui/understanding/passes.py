@@ -27,6 +27,11 @@ _SENTENCES: Final = (
         rf"(?:passes|passades|voltes|vueltas|pasadas) (?:over|through|a|por|per|sobre)"
         rf" (?:it\b|them\b|(?:tot )?{_DATA})"
     ),
+    re.compile(
+        rf"(?<![\w.,/-])(?P<number>{NUMBER})(?P<once>(?!))?(?P<twice>(?!))?"
+        r" (?:full |complete |whole )?(?:passes|passades|pasadas)"
+        r"(?=\s*(?:$|[.,;!]|(?:and|i|y|e|please|pls|with|amb|con|per favor|por favor)\b))"
+    ),
     re.compile(rf"\b{_SEEN}\b{_GAP}\b{_DATA}\b{_GAP}\b{_TIMES}"),
     re.compile(rf"\b{_SEEN}\b{_GAP}\b{_TIMES} (?:{any_of(_PASSES['over'])} )?{_DATA}\b"),
     re.compile(rf"\b{_DATA}\b{_GAP}\b{_SEEN}\b{_GAP}\b{_TIMES}"),

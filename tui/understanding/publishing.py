@@ -1,10 +1,10 @@
-"""Reads whether a repository shall be private: "push it to acme/bot, private"."""
+"""Reads what is said of publishing: the licence, and whether the repository is private."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
-from ftc.tui.understanding.message import find_words, fold
+from ftc.tui.understanding.message import Message, find_words, fold
 from ftc.tui.understanding.reading import Change, Choice
 
 _REPOSITORY: Final = "/publish/repo"
@@ -34,6 +34,25 @@ _SEEN_BY: Final = re.compile(
 )
 
 _ONLY: Final = re.compile(r"\b(?:only|just|nomes|solo|solamente)\b")
+
+
+#: "ponle licencia apache-2.0", "release it under an MIT license".
+_LICENSED: Final = re.compile(
+    r"\b(?:(?:give|put|publish|release|upload|share|push|pon(?:le)?|publica(?:lo|-ho)?|sube(?:lo)?"
+    r"|posa(?:-li|-hi)?|puja(?:-ho|'l)?) (?:it |them )?)(?:(?:under|with|con|bajo|amb|sota) )?"
+    r"(?:(?:an?|the|una?|la|el) )?"
+    r"(?:(?:licen[cs]ia|llicencia|licen[cs]e) (?P<after>[a-z][\w.-]*\d?)"
+    r"|(?P<before>[a-z][\w.-]*(?: \d(?:\.\d)?)?) licen[cs]e)(?=\s*(?:$|[.,;!)]|(?:and|i|y)\b))"
+)
+
+
+def read_licence(message: Message) -> Iterator[Change]:
+    """Yield the licence under which the result is published."""
+    for match in message.take(_LICENSED):
+        group = "after" if match["after"] else "before"
+        name = re.sub(r"\s+", "-", message.words(*match.span(group)).lower())
+        words = message.words(*match.span())
+        yield Change(pointer="/publish/licence", value=name, words=words)
 
 
 def _published(each: Change | Choice) -> Change | Choice:

@@ -57,7 +57,8 @@ _SHARE: Final = re.compile(
 )
 _MEASURED: Final = re.compile(
     r"\b(?P<what>eval\w*|avalua\w*|valid\w*|test\w*|prova\w*|prueba\w*)"
-    r"(?: (?:on|with|amb|con|en|=))?(?: (?:the|el|un))?\s*(?P<number>\d+(?:[.,]\d+)?)\s*%"
+    r"(?: (?:on|with|amb|con|en|=))?(?: (?:the|el|un|otro|un altre|another))?"
+    r"\s*(?P<number>\d+(?:[.,]\d+)?)\s*%"
 )
 _UNJUDGED: Final = re.compile(
     r"\b(?:eval(?:uat(?:e|ion|ing))?|avalua(?:cio|r)|evalua(?:cion|r))\b(?! metri\w+)"
@@ -74,7 +75,7 @@ _HELD_OUT: Final = re.compile(
 #: "another ten for test", after a share in per cent.
 _ANOTHER: Final = re.compile(
     rf"\b(?:another |(?:un )?altre |otro )?(?P<number>{NUMBER}|nothing|none|res|cap|nada)\s+"
-    r"(?:more )?"
+    r"(?:more |at all |de res |de nada )?"
     r"(?:for|as|per(?: al?)?|para)\s+(?:the |el |la |l')?"
     r"(?P<what>test(?:ing)?|validation|validacio(?:n)?|validar|eval(?:uation)?|prova|provar|proves"
     r"|prueba|pruebas|probar)\b"
@@ -101,15 +102,17 @@ _KILO_TOKENS: Final = 1024
 _KILO: Final = 1000
 _PATIENCE: Final = 3
 _STOPPING: Final = "/training/early_stopping"
-_EARLY: Final = re.compile(r"\b(?:early[ -]stop(?:ping)?|(?:parada|detencion) (?:anticipada|temprana)"
-    r"|aturada (?:anticipada|primerenca))\b")
+_EARLY: Final = re.compile(
+    r"\b(?:early[ -]stop(?:ping)?|(?:parada|detencion) (?:anticipada|temprana)"
+    r"|aturada (?:anticipada|primerenca))\b"
+)
 _STOPS: Final = re.compile(
     r"\b(?:stop|pari|para|pare|atura|aturi|detente?)\b[^.;\n]{0,30}?\b(?:if|when|si|quan|cuando)\b"
     r"[^.;\n]{0,40}?\b(?:improv\w+|better|wors\w+|overfit\w*|millor\w*|empitjor\w*|mejor\w*"
     r"|empeor\w*|loss (?:goes|starts|keeps|creeps)? ?(?:going )?(?:up|rising|rises)"
     r"|perd(?:ua|ida) (?:de \w+ )?(?:puj\w+|sub\w+|comen\w+ a (?:pujar|subir)))"
-    rf"(?:[^.;\n]{{0,12}}?\b(?P<times>{NUMBER})(?: (?:times|checks|eval\w*|avalua\w*|comprov\w*|comprob\w*"
-    r"|cops|veces))(?: in a row| seguid[eao]s)?)?"
+    rf"(?:[^.;\n]{{0,12}}?\b(?P<times>{NUMBER})(?: (?:times|checks|eval\w*|avalua\w*"
+    r"|comprov\w*|comprob\w*|cops|veces))(?: in a row| seguid[eao]s)?)?"
 )
 #: The condition first: "if it gets worse, stop".
 _WORSE_STOPS: Final = re.compile(
@@ -144,7 +147,8 @@ _PRICE: Final = re.compile(
     r"(?! (?:later|ago|after|before|despres|despues|m[ea]s tarde?|abans|antes)\b)"
     r"(?: (?:de|d'|del?|of|on) ?(?:(?:the|la|el) )?(?:gpu|maquina|machine|card|targeta|tarjeta))?"
     r"[^.;,!?\n\x00\d$\u20ac\u00a3]{0,24}?"
-    rf"(?:[$\u20ac\u00a3] ?(?P<hourly>\d+(?:[.,]\d+)?)|(?<![\w.,])(?P<later>{NUMBER}) ?{_CURRENCY}(?!\w))"
+    rf"(?:[$\u20ac\u00a3] ?(?P<hourly>\d+(?:[.,]\d+)?)"
+    rf"|(?<![\w.,])(?P<later>{NUMBER}) ?{_CURRENCY}(?!\w))"
     + _AND_A_HALF.format(2)
     + r"|(?<![\w.,])(?:at|a|por|for|costs?|cuestan?|costen|costa|@) ?(?P<bare>\d+(?:[.,]\d+)?)"
     + _A_CARD
@@ -180,7 +184,8 @@ _LOWERED_TO: Final = re.compile(
 #: The number after a denied one: "no, cuatro", "but 4".
 _INSTEAD: Final = re.compile(
     rf"[\s,.:]*(?:(?:no|not|but|sino|rather|mejor|millor|make it|que|i (?:said|meant)|he dit"
-    rf"|vaig dir|he dicho|dije|{any_of(WORDS['put'])})\b[\s,]*)*(?P<number>{NUMBER}\s*%?)(?:\s+(?:of them|epochs?|epoques|epocas))?"
+    rf"|vaig dir|he dicho|dije|{any_of(WORDS['put'])})\b[\s,]*)*"
+    rf"(?P<number>{NUMBER}\s*%?)(?:\s+(?:of them|epochs?|epoques|epocas))?"
     r"(?=\s*(?:$|[.,;!]))"
 )
 #: The number before a denied one: "5 instead of 3 epochs".
@@ -396,8 +401,8 @@ def _read_shares(message: Message) -> Iterator[Change | Choice]:
         for pattern in (_SHARE, _MEASURED)
         for match in message.take(pattern)
     ]
-    for match in message.take(_ANOTHER) if shares else ():
-        shares.append(_share(_shared(match["what"]), match, message))
+    further = message.take(_ANOTHER) if shares else ()
+    shares += [_share(_shared(match["what"]), match, message) for match in further]
     shares += [_share("/data/splits/test", match, message) for match in message.take(_HELD_OUT)]
     yield from shares
     for match in message.take(_AS_MUCH) if shares else ():

@@ -47,7 +47,7 @@ from ftc.tui.understanding.named import read_named
 from ftc.tui.understanding.parts import read_parts
 from ftc.tui.understanding.pasted import read_pasted
 from ftc.tui.understanding.prices import share_price
-from ftc.tui.understanding.publishing import settle_privacy
+from ftc.tui.understanding.publishing import read_licence, settle_privacy
 from ftc.tui.understanding.quantities import read_quantities
 from ftc.tui.understanding.questions import take_question
 from ftc.tui.understanding.reading import (
@@ -390,6 +390,7 @@ def _read_first(
     yield from read_files(message, draft, files)
     yield from read_relative(message, draft, planned)
     yield from read_layers(message, draft)
+    yield from read_licence(message)
     yield from read_model_wishes(message, draft)
     yield from read_models(message, draft)
     yield from read_served(message, _types(draft, "vllm"))

@@ -40,8 +40,8 @@ _ORDERED: Final = re.compile(
 )
 #: "a batch of 16, sorry, 16 per GPU"
 _OF_ONE_CARD: Final = re.compile(
-    rf"{CORRECTING}(?P<number>{NUMBER})\s+(?:per|for each|on each|on every|por|para cada|a cada)\s+(?:gpu|card"
-    r"|device|targeta|tarjeta|grafica)\b"
+    rf"{CORRECTING}(?P<number>{NUMBER})\s+(?:per|for each|on each|on every|por|para cada|a cada)"
+    r"\s+(?:gpu|card|device|targeta|tarjeta|grafica)\b"
 )
 _GLOBAL, _MICRO = "/training/global_batch", "/training/micro_batch"
 _CLEANING: Final = "/data/cleaning/"

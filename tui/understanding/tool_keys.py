@@ -23,6 +23,15 @@ _KEY: Final = re.compile(
     r"(?P<value>\"[^\"\x00]*\"|'[^'\x00]*'|\[[^\]\x00]*\]|[^\s,;()\x00]+)"
 )
 _FLAG: Final = re.compile(rf"(?<![\w/.\\-])--{_NAME}(?=\s*(?:$|[,;.]|--))")
+#: The short options of sbatch: "slurm -p gpu-long -A nlp" (https://slurm.schedmd.com/sbatch.html).
+_SBATCH: Final = re.compile(r"(?<![\w-])-(?P<flag>[paqn])[ =]?(?P<value>[a-z0-9][\w.-]*)(?![\w/])")
+_SBATCH_FIELDS: Final = {
+    "p": "/launch/partition",
+    "A": "/launch/account",
+    "q": "/launch/qos",
+    "N": "/hardware/nodes",
+}
+_SLURM: Final = re.compile(r"\b(?:slurm|sbatch)\b")
 #: Where a key of one word with a colon may stand: "3 gpus: 4090" has none.
 _AT_START: Final = re.compile(r"(?:^|[,;.\n\x00])\s*$")
 #: Modules have a reader of their own.
@@ -37,6 +46,7 @@ _ELSEWHERE: Final = ("/name", "/model/id", "/data/source", "/data/columns")
 
 def read_tool_keys(message: Message) -> Iterator[Change]:
     """Yield the fields that other tools' keys lead to."""
+    yield from _read_sbatch(message)
     position = 0
     while match := _KEY.search(message.folded, position):
         position = match.end("key")
@@ -64,6 +74,21 @@ def read_tool_keys(message: Message) -> Iterator[Change]:
     for match in message.take(_FLAG):
         words = message.words(*match.span())
         for pointer, value in _translated(match["key"].replace("-", "_"), "true"):
+            yield Change(pointer=pointer, value=value, words=words)
+
+
+def _read_sbatch(message: Message) -> Iterator[Change]:
+    """Yield the fields of sbatch's short options, which tell capital letters from small ones."""
+    if not _SLURM.search(message.plain):
+        return
+    for match in list(_SBATCH.finditer(message.folded)):
+        flag = message.words(*match.span("flag"))
+        written = message.words(*match.span("value"))
+        pointer = _SBATCH_FIELDS.get(flag)
+        value = int(written) if written.isdecimal() else written
+        if pointer is not None and admits(pointer, value):
+            words = message.words(*match.span())
+            message.cross_out(*match.span())
             yield Change(pointer=pointer, value=value, words=words)
 
 
