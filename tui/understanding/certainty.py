@@ -64,6 +64,8 @@ _ARROW: Final = re.compile(r"\s*(?:->|=>|\u2192)\s*")
 _LISTED: Final = re.compile(r"_+(?:[\s,]+(?:and |with |i |y |amb |con )?_+)*\s*,\s*$")
 _FURTHER: Final = re.compile(rf"^\s*{any_of(_HEDGES['further'])}\b")
 _MORE_INSIDE: Final = re.compile(r"\b(?:more|extra|mes|mas|less|fewer|menys|menos)\b")
+#: "cinc e menys cinc"
+_EXPONENT: Final = re.compile(r"\be (?:menys|menos|minus)\b")
 _USING: Final = re.compile(rf"\b{any_of(_HEDGES['using'])}(?!\w)")
 _COMPARED: Final = re.compile(rf"\b{any_of(_HEDGES['compared'])}\b")
 _EITHER: Final = re.compile(rf"^[\s,]*{any_of(_HEDGES['either'])}\b")
@@ -232,7 +234,8 @@ def _is_doubtful(folded: str, bare: str, change: Change, start: int, end: int) -
         return True
     if folded[start:end][-1:].isdigit() and _UP_TO.match(after):
         return True
-    inside = change.pointer not in _COUNTED and _MORE_INSIDE.search(folded[start:end])
+    plain = _EXPONENT.sub(" ", folded[start:end])
+    inside = change.pointer not in _COUNTED and _MORE_INSIDE.search(plain)
     if inside and (said := re.search(NUMBER, Message(change.words).folded)):
         inside = read_number(said[0]) == change.value and inside  # else it was added
     return bool(_FURTHER.match(after) or inside)

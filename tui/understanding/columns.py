@@ -118,6 +118,8 @@ _MOST_COLUMNS: Final = 60
 _TEXT: Final = "/data/columns/text"
 _ANSWER: Final = "/data/columns/completion"
 _PROMPT: Final = "/data/columns/prompt"
+_OUTPUT: Final = "/data/columns/output"
+_INSTRUCTION: Final = "/data/columns/instruction"
 _LABEL: Final = "/data/columns/label"
 _OBJECTIVE: Final = "/objective/type"
 _LABELS: Final = "classification"
@@ -158,6 +160,41 @@ def _read_two(message: Message) -> Iterator[Change]:
                 break
 
 
+_ANY_ROLE: Final = "|".join(any_of(words) for words in WORDS["columns"].values())
+_ARTICLE: Final = r"(?:(?:the|la|el|les|las|los) |l')?"
+_NAME: Final = rf"{QUOTES}?{_NO_NAME}(?P<{{}}>[a-z_]\w*(?:[.-]\w+)*){QUOTES}?"
+_ENDS: Final = r"(?=\s*(?:$|[,.;:!)]))"
+#: The second of two sentences leaves out what the first one has: "column q is the input and a the
+#: output", "columna de entrada q y de salida a".
+_GAPPED: Final = (
+    re.compile(
+        rf"\b{_COLUMN_WORD} {_NAME.format('first')} {_HOLDS} {_ARTICLE}(?P<one>{_ANY_ROLE})"
+        rf",? (?:and|i|y|e) {_NAME.format('second')} (?:{_HOLDS} )?{_ARTICLE}(?P<two>{_ANY_ROLE})"
+        + _ENDS
+    ),
+    re.compile(
+        rf"\b{_COLUMN_WORD} (?:(?:de|of|for) |d')?{_ARTICLE}(?P<one>{_ANY_ROLE})"
+        rf" {_NAME.format('first')},? (?:and|i|y|e) (?:(?:de|of|for) |d')?{_ARTICLE}"
+        rf"(?P<two>{_ANY_ROLE})(?: {_COLUMN_WORD})? {_NAME.format('second')}" + _ENDS
+    ),
+)
+
+
+def _read_gapped(message: Message) -> Iterator[Change]:
+    """Yield both columns of two sentences of which the second is cut short."""
+    for pattern in _GAPPED:
+        for match in message.take(pattern):
+            words = message.words(*match.span())
+            for said, name in (("one", "first"), ("two", "second")):
+                role = next(
+                    role
+                    for role, known in WORDS["columns"].items()
+                    if re.fullmatch(any_of(known), match[said])
+                )
+                value = message.words(*match.span(name))
+                yield Change(pointer=f"/data/columns/{role}", value=value, words=words)
+
+
 #: The roles by their own names: "messages col = turns", "instruction/input/output = ask/ctx/resp".
 _ROLES: Final = tuple(
     field.name.rpartition(".")[2]
@@ -194,6 +231,7 @@ def read_columns(message: Message, known: Sequence[str]) -> Iterator[Change]:
     """
     spoken = not known or _SPOKEN_OF.search(message.folded) is not None
     yield from _read_by_key(message)
+    yield from _read_gapped(message)
     yield from _read_two(message)
     for role, pattern in _COLUMNS:
         for match in list(pattern.finditer(message.folded)):
@@ -227,6 +265,8 @@ def _read_loose(message: Message, known: Sequence[str]) -> Iterator[Change]:
 def settle_text(said: Sequence[Change | Choice]) -> list[Change | Choice]:
     """Return what was said, with the text as the prompt where an answer is named beside it.
 
+    Beside a prompt, an output is its completion.
+
     In a classifier's rows the completion is the label. In KTO's rows a label is the vote.
     """
     objectives = (
@@ -244,6 +284,10 @@ def settle_text(said: Sequence[Change | Choice]) -> list[Change | Choice]:
         named = {_LABEL: _ANSWER, _TEXT: _PROMPT}
         return [replace(each, pointer=named.get(each.pointer, each.pointer)) for each in said]
     roles = {each.pointer for each in said}
+    if {_PROMPT, _OUTPUT} <= roles and not roles & {_INSTRUCTION, _ANSWER}:
+        said = [
+            replace(each, pointer=_ANSWER) if each.pointer == _OUTPUT else each for each in said
+        ]
     if _TEXT not in roles or _ANSWER not in roles or _PROMPT in roles:
         return list(said)
     return [replace(each, pointer=_PROMPT) if each.pointer == _TEXT else each for each in said]

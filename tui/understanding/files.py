@@ -40,9 +40,13 @@ _NUMBERED_FILE: Final = re.compile(
 )
 #: Before a name: "on repair orders.csv", "data: faq v3.csv".
 _BEFORE_FILE: Final = re.compile(
-    r"(?:[,:(]\s*|\b(?:on|from|with|in|using|amb|con|de|en|a|file|fitxer|fichero|archivo|arxiu)\s+)"
-    r"(?:(?:the|my|our|this|el|la|els|les|los|las|mi|mis|meu|meva)\s+)*"
-    r"(?P<more>(?:[a-z]{2,}\s){1,2})$"
+    r"(?:\b(?:on|from|with|in|using|amb|con|de|en|a|file|fitxer|fichero|archivo|arxiu)\s+"
+    r"(?:(?:the|my|our|this|el|la|els|les|los|las|mi|mis|meu|meva)\s+)*(?P<more>(?:[a-z]{2,}\s){1,2})"
+    r"|[,:(]\s*(?P<word>[a-z]{2,}\s))$"
+)
+#: A version is no whole name: "faq v3.csv".
+_VERSION: Final = re.compile(
+    r"(?:v?\d[\w.]*|final\w*|new|old|copy|nou|nova|nuevo|nueva|copia)\.\w+"
 )
 _APART: Final = re.compile(
     r"\b(?:valid\w*|test(?:ing)?|eval\w*|avalua\w*|held[ -]?out|prova|proves|prueba|pruebas)\b"
@@ -62,7 +66,8 @@ _SYSTEM: Final = re.compile(
     r"(?:system|sistema)(?: (?:prompt|message))?|missatge de sistema|mensaje (?:de|del) sistema"
 )
 _QUOTED: Final = re.compile(
-    r"\s*(?:=|:|is|of|to|a|es|de|sera|saying|que (?:digui|diga|diu|dice))?\s*"
+    r"\s*(?:=|:|is|of|to|a|es|de|sera|ha de ser|debe ser|tiene que ser|should be|must be|saying"
+    r"|que (?:digui|diga|diu|dice))?\s*"
     rf"(?P<quote>{QUOTES})"
 )
 _AFTER_COLON: Final = re.compile(
@@ -180,11 +185,13 @@ def read_files(
 def _with_words_before(message: Message, start: int, path: str) -> str:
     """Return a name with the words before it that no request has: "on repair orders.csv"."""
     before = _BEFORE_FILE.search(message.folded[:start])
-    if before is None or any(map(is_request_word, before["more"].split())):
+    if before is None or (before["word"] and not _VERSION.fullmatch(fold(path))):
         return path
-    if not re.fullmatch(rf"(?:{_NO_PIECE}\S+\s)+", before["more"]):
+    group = "word" if before["word"] else "more"
+    pieces = re.fullmatch(rf"(?:{_NO_PIECE}\S+\s)+", before[group])
+    if pieces is None or any(map(is_request_word, before[group].split())):
         return path
-    first = before.start("more")
+    first = before.start(group)
     words = message.words(first, start)
     message.cross_out(first, start)
     return f"{words} {path}"

@@ -247,7 +247,7 @@ def _is_known(word: str, things: tuple[str, ...]) -> bool:
 def is_request_word(word: str) -> bool:
     """Return whether a word of a request may stand before a noun: grammar, a thing, a machine."""
     forms = _bare_forms(word)
-    words = read_words(("grammar", "thing", "machine", "determiner"))
+    words = read_words(("grammar", "request", "thing", "machine", "lead", "determiner"))
     return not words.isdisjoint({*forms, *(_PLURAL.sub("", form) for form in forms)})
 
 

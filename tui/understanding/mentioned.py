@@ -95,6 +95,7 @@ _FOUND_IN: Final = re.compile(
     rf"\s*(?:(?:the|la|el)\s)?(?:{_COLUMN}{_CALLED}\s*)?{QUOTES}?$"
 )
 _NEAR: Final = 48
+_COMMANDS: Final = re.compile(r"(?i)\w*[\u00e1\u00e9\u00ed\u00f3\u00fa]\w*(?:l[oae]s?|nos|sel[oa])")
 _STOP: Final = re.compile(r"[;!?\n]|\.(?=\s|$)")
 #: Another part of the sentence: "column q has what they ask and I want the answers in Catalan".
 _NEXT: Final = re.compile(r",|\s(?:and|i|y|e)\s")
@@ -311,6 +312,8 @@ def _find_mentions(message: Message, *, known: bool) -> list[Mention]:
         first = max(place.first, read, taken, places[at - 1].end if at else 0)
         stop = places[at + 1].start if at + 1 < len(places) else len(text)
         span = (place.start, place.end)
+        if _COMMANDS.fullmatch(message.words(place.start, place.end)):
+            continue  # "cámbialo"
         role, read, told = _role(text, span, (first, stop), languages, sure=place.sure)
         role = place.role or role
         name = message.words(*span)

@@ -67,6 +67,10 @@ _GROUPED: Final = re.compile(
 _ON_CARD: Final = re.compile(
     r"\b(?:gpu|card|targeta|tarjeta|grafica|memoria|memory)\b[^.;!?\n\d]{0,16}$"
 )
+_TO_CARD: Final = re.compile(
+    r"\s+(?:a|en|on|to|onto|into|per|por) (?:(?:the|la|each|cada) )?"
+    r"(?:gpu|card|targeta|tarjeta|grafica)\b"
+)
 #: "check on it every hundred steps": how often, whatever the verb.
 _OFTEN: Final = re.compile(
     rf"\b(?:every|each|cada)\s+(?P<number>{NUMBER})\s+(?:training )?"
@@ -105,7 +109,8 @@ def read_counts(message: Message) -> Iterator[Change]:
         pointer = "/training/micro_batch" if small else "/training/global_batch"
         yield from _count(message, match, pointer)
     for match in message.take(_GROUPED):
-        on_card = _ON_CARD.search(message.folded[: match.start()]) is not None
+        before, after = message.folded[: match.start()], message.folded[match.end() :]
+        on_card = _ON_CARD.search(before) or _TO_CARD.match(after)
         pointer = "/training/micro_batch" if on_card else "/training/global_batch"
         yield from _count(message, match, pointer)
     for match in message.take(_FRUITLESS):

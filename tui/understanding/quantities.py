@@ -343,7 +343,9 @@ def _is_denied(message: Message, match: re.Match[str]) -> bool:
         or (_LOWERED.search(before) and _TO.search(match[0]))
     ):
         return False
-    return message.denied(match.start(), match.end()) and (read_number(match["number"]) or 0) > 0
+    apart = ":" in match[0]  # "neither two nor four epochs: three"
+    start = match.start("number") if apart else match.start()
+    return message.denied(start, match.end()) and (read_number(match["number"]) or 0) > 0
 
 
 def _revision(message: Message, match: re.Match[str]) -> re.Match[str] | None:

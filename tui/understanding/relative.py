@@ -13,6 +13,7 @@ from ftc.tui.understanding.message import Message, fold
 from ftc.tui.understanding.numbers import as_written, read_number
 from ftc.tui.understanding.quantities import read_quantities
 from ftc.tui.understanding.reading import Change, Choice, value_at
+from ftc.tui.understanding.shorthand import read_shorthand
 from ftc.tui.understanding.spoken import Mention, find_mentions, spoken_names
 
 _FACTORS: Final = tuple(
@@ -23,6 +24,7 @@ _SEED: Final = "/training/seed"
 _RANK, _ALPHA = "/method/rank", "/method/alpha"
 _BETWEEN: Final = (
     r"(?:[ ]+(?!and\b|but\b|i\b|y\b|pero\b|per\b|each\b|every\b|por\b|cada\b)[\w']+){0,3}?[ ]+"
+    r"(?:l')?"
 )
 _OTHERS: Final = (
     ("/hardware/count", r"(?:gpus|(?:graphics )?cards|targetes|tarjetas|grafiques|graficas)"),
@@ -182,7 +184,9 @@ def _read_pairs(
         if match is not None and match["alone"] is not None and match["same"]:
             continue
         end, other = (match.end(), each.pointer) if match else (0, "")
-        if match and other == _ALPHA and index and mentions[index - 1].pointer == _RANK:
+        before = _said(message.words(0, each.start)) if match else {}
+        named = index and mentions[index - 1].pointer == _RANK
+        if match and other == _ALPHA and (named or _RANK in before):
             other = _RANK  # "rank 16, alpha double"
         if match is None and index and (match := _OF_THAT.match(message.folded, each.end)):
             end, other = match.end(), mentions[index - 1].pointer
@@ -204,7 +208,8 @@ def _read_pairs(
 
 def _said(text: str) -> Mapping[str, Any]:
     """Return the numbers that a part of a message gives to fields."""
-    found = read_quantities(Message(text))
+    message = Message(text)
+    found = [*read_shorthand(message), *read_quantities(message)]
     return {each.pointer: each.value for each in found if isinstance(each, Change)}
 
 

@@ -49,6 +49,7 @@ _FOLLOWS: Final = re.compile(r"\x00[\s,;/|+]*$")
 _GLUED_RANK: Final = re.compile(
     r"(?<![\w.-])r(?P<rank>[2-9]|\d{2,4})(?:\s?[/,;+]?\s?a(?P<alpha>\d{1,4}))?(?![\w.-])"
     r"|(?<![\w.-])r\s(?P<apart>[2-9]|\d{2,4})[\s,/;]+a\s(?P<beside>\d{1,4})(?![\w.])"
+    r"|(?<![\w.-])r (?:de|of) (?P<of>[2-9]|\d{2,4})(?![\w.])"
     r"|(?<![\w.-])a(?P<other>\d{1,4})\s?[/,;+]?\s?r(?P<second>\d{1,4})(?![\w.])"
 )
 #: "r16, A100 40GB": a card, and no alpha. A capital letter beside a small one tells them apart too.
@@ -95,7 +96,7 @@ def _read_ranks(message: Message) -> Iterator[Change]:
     """Yield the rank of "r32", and the alpha beside it."""
     for match in list(_GLUED_RANK.finditer(message.folded)):
         rank, alpha = (
-            match["rank"] or match["second"] or match["apart"],
+            match["rank"] or match["second"] or match["apart"] or match["of"],
             match["alpha"] or match["other"] or match["beside"],
         )
         end = match.end()
