@@ -22,7 +22,7 @@ _HEDGES: Final[Mapping[str, Any]] = json.loads(
     (files("ftc.tui.understanding") / "hedges.json").read_text(encoding="utf-8")
 )
 _CLAUSE_END: Final = re.compile(r"[!?;:,\n]|\.(?=\s|$)|\b(?:but|pero|so|now)\b")
-_CONDITION: Final = re.compile(rf"\b{any_of(_HEDGES['condition'])}(?!\w)")
+CONDITION: Final = re.compile(rf"\b{any_of(_HEDGES['condition'])}(?!\w)")
 _TOLD: Final = re.compile(rf"\b{any_of(_HEDGES['told'])}\b")
 _DESCRIBED: Final = re.compile(rf"\b{any_of(_HEDGES['described'])}\b")
 _LIMITED: Final = re.compile(rf"\b{any_of(_HEDGES['limited'])}\b")
@@ -53,19 +53,24 @@ _WELCOME: Final = re.compile(
 )
 _WELCOMED: Final = re.compile(rf"^\S+(\s+{any_of(_HEDGES['welcome'])}[\s.!]*)$")
 #: The clause that says why: its value is not the one that is wanted.
-_REASON: Final = re.compile(rf"[\s,]{any_of(_HEDGES['reason'])}\s+(?:[^\s.;!?]+\s+){{2,}}$")
+_REASON: Final = re.compile(rf"[\s,]{any_of(_HEDGES['reason'])}\s+(?:[^\s.;!?]+\s+){{1,}}$")
 #: Words of a report, and then an order: the value of the order counts.
 _ORDERED: Final = re.compile(
     r"\w[^.;!?\n]*[,.;:]\s*(?:so |just |please |then |let'?s |doncs |pues |asi que |aixi que )?"
     rf"{any_of(_HEDGES['orders'])}(?: (?:the|plain|simple|normal|just|only|el|la|un|una))*\s+$"
 )
 _ARROW: Final = re.compile(r"\s*(?:->|=>|\u2192)\s*")
+_RATHER: Final = re.compile(r"\b(?:better|rather|mejor|millor|prefer\w*|prefier\w*)\b[^.;!?\n]*$")
+_THAN: Final = re.compile(
+    r"\s+(?:que(?: no(?: pas)?)?|than|rather than|antes que|abans que)\s+(?:(?:the|an?|el|la|l[oa]s"
+    r"|una?)\s+)?"
+)
 #: Values of a list, joined by commas.
 _LISTED: Final = re.compile(r"_+(?:[\s,]+(?:and |with |i |y |amb |con )?_+)*\s*,\s*$")
 _FURTHER: Final = re.compile(rf"^\s*{any_of(_HEDGES['further'])}\b")
 _MORE_INSIDE: Final = re.compile(r"\b(?:more|extra|mes|mas|less|fewer|menys|menos)\b")
 #: "cinc e menys cinc"
-_EXPONENT: Final = re.compile(r"\be (?:menys|menos|minus)\b")
+_EXPONENT: Final = re.compile(r"\b(?:e|a|a la|to the) (?:menys|menos|minus)\b")
 _USING: Final = re.compile(rf"\b{any_of(_HEDGES['using'])}(?!\w)")
 _COMPARED: Final = re.compile(rf"\b{any_of(_HEDGES['compared'])}\b")
 _EITHER: Final = re.compile(rf"^[\s,]*{any_of(_HEDGES['either'])}\b")
@@ -172,7 +177,7 @@ def find_hedge(folded: str) -> bool:
 
 def find_doubt(folded: str) -> bool:
     """Return whether words report, guess or make a condition."""
-    return any(pattern.search(folded) for pattern in (_TOLD, _GUESS, _CONDITION))
+    return any(pattern.search(folded) for pattern in (_TOLD, _GUESS, CONDITION))
 
 
 def strip_welcome(text: str) -> str:
@@ -256,7 +261,7 @@ def _depends(sentence: str, place: int) -> bool:
     A condition after the place applies unless "and", "but" or a purpose stands between them.
     """
     reasons = [match.span() for match in _OTHERWISE.finditer(sentence, place)]
-    for match in _CONDITION.finditer(sentence):
+    for match in CONDITION.finditer(sentence):
         if any(start <= match.start() < end for start, end in reasons):
             continue
         if match.start() < place or not _APART.search(sentence[place : match.end()]):
@@ -277,6 +282,8 @@ def _one_of(folded: str, text: str, first: Said, second: Said) -> Said:
         return first  # "fp16, since the card has no bf16"
     if isinstance(second, Change) and _only_denies(first, second):
         return first
+    if isinstance(first, Change) and _THAN.fullmatch(between) and _RATHER.search(folded[:begin]):
+        return first  # "better an H100 than the 4090"
     if not either and isinstance(second, Change) and REVISED.search(between):
         return second
     if isinstance(second, Change) and _ARROW.fullmatch(between):

@@ -25,7 +25,7 @@ from ftc.tui.understanding.ordinary import is_ordinary
 from ftc.tui.understanding.reading import Change, Choice
 from ftc.tui.understanding.spoken import applies, spoken_words, value_words
 
-_PART: Final = re.compile(r"(?:(?!->|=>|\s/\s|\.\s)[^,;|+()\[\]\n\x00\u2192])+")
+_PART: Final = re.compile(r"(?:(?!->|=>|\s/\s|\.\s)(?:[^,;|+()\[\]\n\x00\u2192]|(?<=\d),(?=\d)))+")
 _TOKEN: Final = re.compile(r"[a-z]+\d?(?:'[a-z]+)?")
 _NUMBER: Final = re.compile(r"(?<![\w.])(?:\d+(?:[.,]\d+)?(?:e-?\d+)?k?|\.\d+)(?:\s?%)?(?![\w.])")
 #: A number with a unit of one letter, as in "15 s per call", belongs to no field of this reader.
@@ -175,6 +175,8 @@ def _value(
 ) -> tuple[Any, Sequence[str]]:
     """Return the value of a part for a field and the words that are left for its name."""
     kinds = {kind for branch in branches(field.schema) for kind in types_of(branch)}
+    if numbers and NEGATORS.search(text):
+        return None, tokens  # "not 42"
     if numbers:
         number = _amount(field.pointer, numbers[0])
         if number is None or not kinds & {"number", "integer"}:

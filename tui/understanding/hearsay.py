@@ -11,7 +11,8 @@ from importlib.resources import files
 from typing import Any, Final
 
 from ftc.tui.understanding.bare import DESCRIBED
-from ftc.tui.understanding.lexicon import any_of
+from ftc.tui.understanding.certainty import CONDITION, is_endorsed
+from ftc.tui.understanding.lexicon import WORDS, any_of
 from ftc.tui.understanding.message import SENTENCE_END, Span, find_around, find_places, fold
 from ftc.tui.understanding.reading import Change, Choice
 
@@ -20,11 +21,29 @@ _HEARSAY: Final[Mapping[str, Any]] = json.loads(
 )
 _SOMEDAY: Final = re.compile(rf"(?<![\w-]){any_of(_HEARSAY['someday'])}(?!\w)")
 _ABOUT: Final = re.compile(rf"(?<![\w-]){any_of(_HEARSAY['about'])}(?!\w)")
+#: What somebody else did: "my boss trained hers", "el perito usó", "el professor va posar". Spanish
+#: marks the past with an accent, which folding removes.
+_PAST: Final = re.compile(
+    r"(?i)\b\w{2,}(?:(?<!ci)(?<!si)\u00f3|aron|ieron)\b"
+    r"|\b(?:va|van)\s+(?!a\b|b\u00e9\b)\w{2,}(?:ar|er|ir|re)\b|\b\w{3,}(?:ava|aven|aban)\b"
+    r"|\b(?!(?:it|them|model|run|thing|weights?|i|we|is|are|was|were|be|been|get|got|the|a|an|to|and"
+    r"|or|not|already|just)\b)[a-z]{2,}(?:'s)? (?:once |always |just |also )?(?:trained|used|ran"
+    r"|tried|recommended|suggested|swears? by|swore by|went with|got away with|preferred)\b"
+)
 _CLAUSE_END: Final = re.compile(r"[!?;:,\n]|\.(?=\s|$)|\b(?:but|pero)\b")
+#: "and" goes on with a report, unless a new demand follows.
+_REPORT_END: Final = re.compile(
+    rf"[!?;:,\n]|\.(?=\s|$)|\b(?:but|pero|so|and (?:{any_of(WORDS['put'])}))\b"
+)
 #: Quoted words, at least three of them: a sentence, and no name.
 _QUOTED: Final = re.compile(
     r"[\u201c\u00ab](?P<marked>[^\u201d\u00bb\n]*)[\u201d\u00bb]|(?<!\w)\"(?P<plain>[^\"\n]*)\"(?!\w)"
 )
+_CONDITION_END: Final = re.compile(
+    r"[!?;:,\n]|\.(?=\s|$)|\b(?:then|but|and|llavors|aleshores|pero|entonces|i|y)\b"
+)
+#: Fields whose own words are conditions: "stop if it does not improve", "cut what is too long".
+_OWN_CONDITION: Final = ("/training/early_stopping", "/data/max_length", "/data/cleaning")
 _FEWEST_WORDS: Final = 3
 #: "rank -8"
 _SIGNED: Final = re.compile(r"[\s:=]-\d[^-]*$")
@@ -54,12 +73,20 @@ def find_hearsay(text: str) -> list[Span]:
     folded = fold(text)
     return [
         *_quotations(text),
+        *_conditions(folded),
         *(find_around(SENTENCE_END, folded, match.span()) for match in _SOMEDAY.finditer(folded)),
         *(
             (match.start(), find_around(_CLAUSE_END, folded, match.span())[1])
             for match in _ABOUT.finditer(folded)
         ),
+        *(find_around(_REPORT_END, folded, match.span()) for match in _PAST.finditer(text)),
     ]
+
+
+def _conditions(folded: str) -> Iterator[Span]:
+    """Yield what a condition holds: "if the 14B turns out too large"."""
+    for match in CONDITION.finditer(folded):
+        yield match.start(), find_around(_CONDITION_END, folded, match.span())[1]
 
 
 def _quotations(text: str) -> Iterator[Span]:
@@ -69,11 +96,14 @@ def _quotations(text: str) -> Iterator[Span]:
 
 
 def _is_hearsay(text: str, said: Change | Choice, spans: Sequence[Span]) -> bool:
-    if said.pointer.startswith(DESCRIBED):
+    if said.pointer.startswith((*DESCRIBED, *_OWN_CONDITION)):
         return False
     return any(
         _is_negative(text, start, said)
-        or any(first <= start and end <= last for first, last in spans)
+        or (
+            any(first <= start and end <= last for first, last in spans)
+            and not is_endorsed(fold(text), end)
+        )
         for start, end in find_places(text, said.words)[:1]
     )
 

@@ -17,14 +17,15 @@ _LONGEST_CLAUSE: Final = 160
 _CLAUSE_END: Final = re.compile(
     r"[;:!?\x00]|\.(?=\s|$)|,|\s[-\u2013\u2014]\s"
     r"|\b(?:(?<!anything )(?<!anyone )but|and|(?<!not )(?<!n't )(?<!dont )(?<!never )use|per[oò]"
-    r"|sino|i|y|amb|con)\b"
+    r"|sino|i|y|(?<!no )amb|(?<!no )con)\b"
 )
 
 _PART_END: Final = re.compile(r"[;:!?,\n]|\.(?=\s|$)|\b(?:but|and|per[oò]|sino|i|y)\b")
 
 #: "drop duplicates no, keep them".
 _NO_AFTER: Final = re.compile(
-    r"\s+(?:no|not|none|off|fora|fuera|cap|gens|ningun[oa]?)\s*(?:[,.;!]|$)"
+    r"\s+(?:no|not|none|off|fora|fuera|cap|gens|ningun[oa]?|(?:quita|elimina)l[oa]"
+    r"|(?:treu|elimina)(?:-lo|-la|'l)|(?:drop|remove|skip) it)\s*(?:[,.;!]|$)"
 )
 #: "instead of q4" denies the next words only: what follows them is wanted.
 _INSTEAD: Final = re.compile(

@@ -168,7 +168,10 @@ _CHANGES: Final = re.compile(
 )
 _DENIABLE: Final = {
     pointer: re.compile(rf"\b{_QUANTITIES[pointer]}(?![-\w])")
-    for pointer in ("/method/dropout", "/training/warmup", "/training/weight_decay")
+    for pointer in (
+        *("/method/dropout", "/training/warmup", "/training/weight_decay"),
+        "/training/max_grad_norm",
+    )
 }
 _BOUND: Final = re.compile(
     r"\b(?:no more than|not more than|not over"

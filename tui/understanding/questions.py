@@ -30,7 +30,10 @@ _JUDGED_IF_MARKED: Final = (
     r"[^?.!;\n]*\?"
 )
 #: "lora or qlora?".
-_EITHER: Final = rf"{_BEGIN}(?P<about>{_FEW_WORDS}\s+{any_of(_QUESTION['or'])}\s+{_FEW_WORDS})\s*\?"
+_EITHER: Final = (
+    rf"{_BEGIN}(?!m[ea]s o men[oy]s|more or less)"
+    rf"(?P<about>{_FEW_WORDS}\s+{any_of(_QUESTION['or'])}\s+{_FEW_WORDS})\s*\?"
+)
 _PATTERNS: Final = tuple(
     map(re.compile, (_ASKS, _ASKS_IF_MARKED, _IS_JUDGED, _JUDGED_IF_MARKED, _EITHER))
 )

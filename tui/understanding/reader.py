@@ -89,7 +89,7 @@ _LOGGED: Final = re.compile(
 )
 #: A number that another one replaces: "1e-4 not 2e-4".
 _NOT_NUMBER: Final = re.compile(
-    rf"(?<=\d)(?: [a-z]+)?,? (?:and |y |i )?(?:not|no) (?:{NUMBER})(?=\s*(?:$|[.,;!]))"
+    rf"(?<=\d)(?: [a-z]+)?,? (?:and |y |i )?(?:not|no(?: pas)?) (?:{NUMBER})(?=\s*(?:$|[.,;!]))"
 )
 #: What joins two values of a list.
 _LIST_JOINS: Final = re.compile(r"\s+(?:and|i|y|amb|con|with)\s+")

@@ -11,6 +11,7 @@ from ftc.tui.understanding.lexicon import CORRECTING, NUMBER, WORDS, any_of
 from ftc.tui.understanding.message import Message, find_words, fold
 from ftc.tui.understanding.numbers import as_written, read_number
 from ftc.tui.understanding.reading import Change, Choice
+from ftc.tui.understanding.relative import read_factor, scale
 from ftc.tui.understanding.spoken import find_mentions
 
 _COLUMNS: Final = "/data/columns/"
@@ -44,6 +45,11 @@ _OF_ONE_CARD: Final = re.compile(
     r"\s+(?:gpu|card|device|targeta|tarjeta|grafica)\b"
 )
 _GLOBAL, _MICRO = "/training/global_batch", "/training/micro_batch"
+#: "1912... no, hold on, that's unlucky. 1805."
+_LAST_SAID: Final = re.compile(
+    rf"{CORRECTING}[^.!?\n\d]{{0,60}}[.!]\s+(?P<number>{NUMBER})\s*[.!]?\s*$"
+)
+_CORRECTED_BY: Final = re.compile(rf"{CORRECTING}(?P<rest>[^.,;!?\n]{{2,30}})")
 _CLEANING: Final = "/data/cleaning/"
 #: "no duplicates... well, leave them".
 _KEPT_THEM: Final = re.compile(
@@ -78,6 +84,14 @@ def _revised(text: str, change: Change) -> Change | Choice:
         words = text[start : end + after.origin[own.end() - 1][1]].strip()
         rows = as_written(read_number(own["number"].strip()) or value)
         return replace(change, pointer=_MICRO, value=rows, words=words)
+    if (part := _factor_of(after.folded)) is not None:
+        words = text[start : end + after.origin[part[1] - 1][1]].strip()
+        return replace(change, value=scale(value, part[0]), words=words)
+    if (last := _LAST_SAID.match(after.folded)) is not None:
+        number = read_number(last["number"].strip())
+        words = text[start : end + after.origin[last.end() - 1][1]].strip()
+        if number is not None and admits(change.pointer, as_written(number)):
+            return replace(change, value=as_written(number), words=words)
     match = _INSTEAD.match(after.folded) or _ORDERED.match(after.folded)
     unit = match["unit"].strip() if match and match["unit"] else None
     if match is None or (unit and unit not in Message(change.words).folded):
@@ -92,6 +106,13 @@ def _revised(text: str, change: Change) -> Change | Choice:
         return change
     words = text[start : end + after.origin[match.end() - 1][1]].strip()
     return replace(change, value=now, words=words)
+
+
+def _factor_of(after: str) -> tuple[float, int] | None:
+    """Return the factor behind a correction, and where it ends: "batch of 16, no, half of that"."""
+    match = _CORRECTED_BY.match(after)
+    factor = read_factor(match["rest"].strip()) if match else None
+    return None if match is None or factor is None else (factor, match.end())
 
 
 def _ask(change: Change) -> Choice:

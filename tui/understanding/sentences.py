@@ -26,6 +26,16 @@ _SEEKS: Final = re.compile(
     r"|instead|millor|pitjor|prou|hi cap|mejor|peor|suficiente?|cabe|cabria|diferenci\w+"
     r"|val[ae]? la pena)\b"
 )
+#: "how much quality do I lose with int8, more or less?": what follows the comma is no tag.
+_ASKS_WHAT: Final = re.compile(
+    r"(?:(?:how|what)(?! about)|which|why|when|where|who|quin\w*|quant\w*|cual\w*|cuant\w*|por que"
+    r"|per que|donde|quien)\b"
+)
+#: "q4 vs q8, which one answers better"
+_BETWEEN_TWO: Final = re.compile(
+    r",\s*(?:which (?:one|is)|what(?:'s| is) (?:better|best)|quin (?:es|va|respon|dels)|quina es"
+    r"|cual (?:es|va|responde|de))\b"
+)
 _TAG: Final = re.compile(rf"[,\s]+{any_of(_ASKING['tag'])}\s*\?+$")
 _TRAINING: Final = re.compile(rf"\b{any_of(_ASKING['training'])}\b")
 _LATER: Final = re.compile(rf"\b{any_of(_ASKING['later'])}\b")
@@ -51,6 +61,10 @@ def is_question(sentence: str) -> bool:
     """Return whether a sentence asks; "can you use LoRA?" and "LoRA, ok?" are requests."""
     folded = fold(sentence).strip()
     folded = _LEAD.sub("", folded)
+    if folded.endswith("?") and _ASKS_WHAT.match(folded.lstrip(" \u00bf")):
+        return True
+    if _BETWEEN_TWO.search(folded):
+        return True
     if _REQUEST.match(folded) or _REQUEST_BEHIND.search(folded) or _TAG.search(folded):
         return False
     return folded.endswith("?") or "\u00bf" in sentence or _OPENING.match(folded) is not None
