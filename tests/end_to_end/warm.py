@@ -8,6 +8,7 @@ and streams to a fork of this process: everything else of `run.sh` is as it is. 
 the client reaches the fork, and the client ends as the fork does. It ends with its standard input.
 """
 
+import atexit
 import gc
 import json
 import multiprocessing.process
@@ -18,10 +19,12 @@ import signal
 import socket
 import stat
 import sys
+import threading
+from collections.abc import Callable
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
-from typing import Final
+from typing import Final, NoReturn
 
 _IMPORTED: Final[tuple[str, ...]] = (
     "accelerate.commands.accelerate_cli",
@@ -149,10 +152,30 @@ def _run() -> None:
             runpy.run_path(sys.argv[0], run_name="__main__")
 
 
+def _end(run: Callable[[], None]) -> NoReturn:
+    """Run it and end as Python does, without taking apart what is imported, which is slow."""
+    code: object = 0
+    try:
+        run()
+    except SystemExit as ended:
+        code = ended.code or 0
+    except BaseException:  # noqa: BLE001 - as at the top of a program
+        sys.excepthook(*sys.exc_info())
+        code = 1
+    if not isinstance(code, int):
+        sys.stderr.write(f"{code}\n")
+        code = 1
+    threading._shutdown()  # type: ignore[attr-defined]
+    atexit._run_exitfuncs()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code & 255)
+
+
 if __name__ == "__main__":
     for _module in _IMPORTED:
         import_module(_module)
     gc.freeze()  # or each fork would copy what it only looks at
     _write_clients(Path(sys.argv[1]))
     _serve(Path(sys.argv[1]))
-    _run()
+    _end(_run)
