@@ -88,6 +88,14 @@ def _stopped_family() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(autouse=True, scope="session")
+def _unsynced() -> Iterator[None]:
+    """Write bundles without waiting for the disk: no test cuts the power."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda _: None)
+        yield
+
+
 def stale_links(root: Path, installed: Path) -> list[str]:
     """Return the sources that have no link in the strict editable install, and links to nothing."""
     missing = []
