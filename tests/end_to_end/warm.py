@@ -19,12 +19,15 @@ import signal
 import socket
 import stat
 import sys
+import tempfile
 import threading
 from collections.abc import Callable
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from typing import Final, NoReturn
+
+import psutil
 
 _IMPORTED: Final[tuple[str, ...]] = (
     "accelerate.commands.accelerate_cli",
@@ -112,8 +115,10 @@ def _take(folder: Path, line: socket.socket) -> None:
             os.close(stream)
         line.sendall(child.to_bytes(4, "big"))
         watched, _, _ = select.select([line.fileno(), os.pidfd_open(child)], [], [])
-        if line.fileno() in watched:  # the client was killed
-            os.kill(child, signal.SIGKILL)
+        if line.fileno() in watched:  # the client was killed, by one who kills its family too
+            fork = psutil.Process(child)
+            for process in (*fork.children(recursive=True), fork):
+                process.kill()
         _, status = os.waitpid(child, 0)
         with suppress(OSError):
             line.sendall(status.to_bytes(4, "big"))
@@ -127,6 +132,7 @@ def _take(folder: Path, line: socket.socket) -> None:
     os.environ.update(variables)
     sys.argv = arguments
     sys.executable = str(folder / "python")
+    tempfile.tempdir = None  # of the variables
 
 
 def _run() -> None:
