@@ -181,6 +181,8 @@ def _end(run: Callable[[], None]) -> NoReturn:
 if __name__ == "__main__":
     for _module in _IMPORTED:
         import_module(_module)
+    # or DeepSpeed compiles C++ for a minute, which processes that share a CPU exchange tensors by
+    sys.modules["deepspeed"].ops.__compatible_ops__["deepspeed_shm_comm"] = False
     gc.freeze()  # or each fork would copy what it only looks at
     _write_clients(Path(sys.argv[1]))
     _serve(Path(sys.argv[1]))
