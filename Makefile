@@ -69,8 +69,8 @@ site: install  ## build the documentation site into .site/html; fails on a broke
 check: install  ## format, lint, types, import contracts
 	$(RUN)/ruff format --check .
 	$(RUN)/ruff check .
-	$(RUN)/mypy
-	$(RUN)/mypy tests docs
+	$(RUN)/mypy --num-workers 2
+	$(RUN)/mypy --num-workers 2 tests docs
 	$(RUN)/lint-imports
 
 clean:  ## remove generated files, except .venv

@@ -121,7 +121,7 @@ def theirs(source: str, chat: list[dict[str, str]], *, prompt: bool) -> str | No
 
 
 @cache
-def compile_of_day(source: str, _: date) -> Any:
+def compile_of_day(source: str, _: date) -> ChatTemplate:
     """Compile a template on a day."""
     return compile_chat_template(source, TOKENS, today=datetime.now())  # noqa: DTZ005
 
