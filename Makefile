@@ -13,6 +13,8 @@ export FTC_LLAMA_CPP_SDIST ?= $(shell ls "$(CACHE)"/sdist/llama?cpp?python-*.tar
 # torchvision for tests of images, beside the other packages: see .ci/setup
 export FTC_VISION ?= $(CURDIR)/.venv/vision
 export TOKENIZERS_PARALLELISM := false
+# modules, templates and rewritten assertions are compiled once, and not by each process again
+unexport PYTHONDONTWRITEBYTECODE
 # waiting threads sleep, which makes two parallel trainings four times as fast on two cores
 export OMP_WAIT_POLICY := passive
 
@@ -67,8 +69,8 @@ site: install  ## build the documentation site into .site/html; fails on a broke
 check: install  ## format, lint, types, import contracts
 	$(RUN)/ruff format --check .
 	$(RUN)/ruff check .
-	$(RUN)/mypy
-	$(RUN)/mypy tests docs
+	$(RUN)/mypy --num-workers 2
+	$(RUN)/mypy --num-workers 2 tests docs
 	$(RUN)/lint-imports
 
 clean:  ## remove generated files, except .venv

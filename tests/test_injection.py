@@ -33,6 +33,7 @@ from ftc.compiler.resolve.facts import (
 from ftc.compiler.verify.verifier import verify_files
 from ftc.spec.sections import Spec
 from ftc.spec.validate import to_spec
+from tests.end_to_end.process import run
 
 LOCK = Path(__file__).parent / "golden" / "quickstart" / "ftc.lock.json"
 CANARY = "canary-file"
@@ -196,7 +197,7 @@ def test_started_scripts_leave_no_canary(facts: KnownFacts, start: int, tmp_path
         (tmp_path / file.name).parent.mkdir(exist_ok=True)
         (tmp_path / file.name).write_text(file.text, encoding="utf-8", newline="\n")
     scripts = [file.name for file in files if file.language == "python"]
-    runner = (
+    (tmp_path / "start.py").write_text(
         "import runpy, sys\n"
         f"for name in {scripts!r}:\n"
         "    sys.argv = [name, '--help']\n"
@@ -207,17 +208,10 @@ def test_started_scripts_leave_no_canary(facts: KnownFacts, start: int, tmp_path
         "print('ran', len(sys.argv))\n"
     )
 
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", runner],
-        cwd=tmp_path,
-        env={"PATH": "/usr/bin:/bin", "PYTHONPATH": str(tmp_path), "HOME": str(tmp_path)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = run(sys.executable, "start.py", cwd=tmp_path, extra={"HOME": str(tmp_path)})
 
-    assert done.returncode == 0, done.stderr[-2000:]
-    assert "ran" in done.stdout
+    assert done.code == 0, done.said
+    assert "ran" in done.out
     assert not list(tmp_path.rglob(f"*{CANARY}*"))
     assert not (tmp_path.parent / CANARY).exists()
 

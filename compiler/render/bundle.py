@@ -84,7 +84,7 @@ def _render(
         environment = make_script_environment() if is_script else make_environment()
         template = environment.get_template(artifact.template(source))
         if artifact.absent:
-            template = leave_out(artifact.template(source), artifact.absent(uses))
+            template = leave_out(artifact.template(source), tuple(artifact.absent(uses)))
         text = template.render(context)
         if is_script:
             text = wrap_comments(remove_unused(text))

@@ -2,7 +2,6 @@
 
 import os
 import sys
-from collections.abc import Iterable
 from contextlib import suppress
 from functools import cache
 from importlib.util import cache_from_source
@@ -68,7 +67,8 @@ def make_script_environment() -> Environment:
     return make_environment().overlay(finalize=_finalize_script)
 
 
-def leave_out(name: str, blocks: Iterable[str]) -> Template:
+@cache
+def leave_out(name: str, blocks: tuple[str, ...]) -> Template:
     """Return a template that extends another and has nothing in some of its blocks."""
     empty = "".join(f"{{% block {block} %}}{{% endblock %}}" for block in blocks)
     return make_environment().from_string(f'{{% extends "{name}" %}}{empty}')

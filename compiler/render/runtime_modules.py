@@ -28,7 +28,7 @@ def carry_modules(
         name = wanted.pop()
         if name not in found:
             found.add(name)
-            wanted.extend(_imported(read_module(name), package=_package(name)))
+            wanted.extend(_imported_by(name))
     packages = {f"{FOLDER}/__init__.py" for _ in found}
     packages |= {f"{FOLDER}/{name.partition('.')[0]}/__init__.py" for name in found if "." in name}
     empty = (RenderedFile(name=name, text="", language="runtime") for name in packages)
@@ -54,6 +54,11 @@ def read_module(name: str) -> str:
     if not path.is_file():
         raise ValueError(f"there is no module {_path(name)}")
     return path.read_text(encoding="utf-8")
+
+
+@cache
+def _imported_by(name: str) -> tuple[str, ...]:
+    return tuple(_imported(read_module(name), package=_package(name)))
 
 
 def _path(name: str) -> str:

@@ -8,7 +8,8 @@ script, so no condition is written twice.
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import chain
 from typing import Final
 
 _WIDTH = 100
@@ -102,13 +103,16 @@ def _remove(text: str) -> list[str | None]:
     """Return the lines, with None for each that is removed."""
     tree = ast.parse(text)
     lines: list[str | None] = list(text.split("\n"))
-    read = {name for statement in tree.body for name in _list_read(statement)}
-    for statement in tree.body:
-        name = _find_bound(statement)
+    nodes = [list(ast.walk(statement)) for statement in tree.body]
+    names = [_list_loaded(inner) for inner in nodes]
+    bound = [_find_bound(statement) for statement in tree.body]
+    # a statement that reads only to bind the same name again does not need it
+    read = set().union(*(loads - {name} for loads, name in zip(names, bound, strict=True)))
+    for statement, name in zip(tree.body, bound, strict=True):
         if name is not None and name not in read:
             lines[statement.lineno - 1 : statement.end_lineno] = [None] * _height(statement)
-    loaded = _list_loaded(tree)
-    for node in ast.walk(tree):
+    loaded = set().union(*names)
+    for node in chain.from_iterable(nodes):
         if isinstance(node, ast.Expr) and _is_undefined(node.value):
             lines[node.lineno - 1 : node.end_lineno] = [None] * _height(node)
         elif isinstance(node, ast.Import | ast.ImportFrom) and lines[node.lineno - 1] is not None:
@@ -121,15 +125,10 @@ def _remove(text: str) -> list[str | None]:
     return lines
 
 
-def _list_loaded(node: ast.AST) -> set[str]:
-    """Return the names that a node reads."""
-    names = (inner for inner in ast.walk(node) if isinstance(inner, ast.Name))
+def _list_loaded(nodes: Iterable[ast.AST]) -> set[str]:
+    """Return the names that nodes read."""
+    names = (node for node in nodes if isinstance(node, ast.Name))
     return {name.id for name in names if isinstance(name.ctx, ast.Load)}
-
-
-def _list_read(statement: ast.stmt) -> set[str]:
-    """Return the names that a statement reads, for more than to bind the same name again."""
-    return _list_loaded(statement) - {_find_bound(statement) or ""}
 
 
 def _find_bound(statement: ast.stmt) -> str | None:

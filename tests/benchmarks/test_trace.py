@@ -15,6 +15,7 @@ def trace(*names: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.prove
 def test_the_plan_meets_the_trace_within_two_percent() -> None:
     """Plain, with norms of query and key, with four norms, with fused modules, with experts."""
     pytest.importorskip("transformers")

@@ -3,6 +3,7 @@
 import copy
 import json
 from collections.abc import Callable, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -83,6 +84,7 @@ def build_case(edits: Mapping[str, Any]) -> tuple[Spec, Facts]:
     return msgspec.convert(tree["spec"], Spec), Facts(**facts, teacher=teacher)
 
 
+@cache
 def _tree() -> dict[str, Any]:
     tree: dict[str, Any] = json.loads(BASE.read_text(encoding="utf-8"))
     spec = tree["spec"]

@@ -1,13 +1,16 @@
 """Real processes: the command line, generated scripts, and how each of them ended."""
 
+import atexit
 import json
 import os
 import resource
+import shutil
 import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import IO, Any
 
@@ -48,13 +51,24 @@ def environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
     return {**os.environ, **fixed, "PATH": path, **(extra or {})}
 
 
-def run(*command: str | Path, cwd: Path, extra: Mapping[str, str] | None = None) -> Ended:
-    """Run a command to its end; output goes to files, so no process left behind blocks this."""
+def run(
+    *command: str | Path, cwd: Path, extra: Mapping[str, str] | None = None, cold: bool = False
+) -> Ended:
+    """Run a command to its end; output goes to files, so no process left behind blocks this.
+
+    Scripts of bundles and `ftc` are forks of an interpreter that has imported their libraries
+    (`warm.py`), unless they are `cold`, or a variable differs that libraries read when imported.
+    """
+    words, variables = [str(part) for part in command], environment(extra)
+    if not cold and _of_imports(variables) == _of_imports(environment()):
+        folder, own = _lend_interpreter(), f"{Path(sys.executable).parent}{os.pathsep}"
+        variables["PATH"] = variables["PATH"].replace(own, f"{folder}{os.pathsep}{own}", 1)
+        words[0] = str(folder / "python") if words[0] == sys.executable else words[0]
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         done = subprocess.run(
-            [str(part) for part in command],
+            words,
             cwd=cwd,
-            env=environment(extra),
+            env=variables,
             stdin=subprocess.DEVNULL,
             stdout=out,
             stderr=err,
@@ -63,6 +77,38 @@ def run(*command: str | Path, cwd: Path, extra: Mapping[str, str] | None = None)
         )
         said = [_read(each) for each in (out, err)]
     return Ended(code=done.returncode, out=said[0], err=said[1])
+
+
+def _of_imports(variables: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables that libraries read while they are imported."""
+    prefixes = ("HF_HOME", "HF_HUB_", "HF_ENDPOINT", "PYTHON", "DS_", "TORCH_")
+    return {name: value for name, value in variables.items() if name.startswith(prefixes)}
+
+
+@cache
+def _lend_interpreter() -> Path:
+    """Start what `warm.py` describes; return the folder of its clients, whose path is short."""
+    folder = Path(tempfile.mkdtemp(prefix="warm-"))
+    of_run_sh = {
+        "HF_HUB_DISABLE_PROGRESS_BARS": "1",
+        "MALLOC_TRIM_THRESHOLD_": "17179869184",
+        "MALLOC_MMAP_THRESHOLD_": "17179869184",
+        "OMP_NUM_THREADS": "1",  # a fork of a process that had threads would wait for them
+    }
+    server = subprocess.Popen(
+        [sys.executable, "-m", "tests.end_to_end.warm", str(folder)],
+        cwd=ROOT,
+        env=environment({**of_run_sh, "PYTHONPATH": f"{DEPRECATIONS}{os.pathsep}{ROOT}"}),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert server.stdin is not None
+    assert server.stdout is not None
+    assert any(line == "ready\n" for line in server.stdout)
+    for action in (server.wait, server.stdin.close, lambda: shutil.rmtree(folder)):
+        atexit.register(action)  # the last first
+    return folder
 
 
 def _read(file: IO[bytes]) -> str:

@@ -4,10 +4,8 @@ The choices are those of `tests/covering.py`; the cases that are accepted also r
 """
 
 import json
-import os
 import sys
-import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -26,9 +24,8 @@ from tests.covering import (
     running,
     write_data,
 )
-from tests.end_to_end.process import ROOT, compile_spec, environment, run
+from tests.end_to_end.process import ROOT, compile_spec, run
 from tests.end_to_end.test_distill import make_teacher
-from tests.end_to_end.warm import warm_interpreter
 from tests.test_properties import CONFIG, write_model
 
 #: Of an XLM-R, whose head llama.cpp has.
@@ -104,13 +101,6 @@ def test_what_compiles_is_linted_and_loaded(compiled: Compiled) -> None:
 
 
 @pytest.fixture(scope="module")
-def warm() -> Iterator[Path]:
-    """Return a folder whose `python` and `accelerate` need not import what runs import."""
-    with tempfile.TemporaryDirectory() as folder, warm_interpreter(Path(folder)) as clients:
-        yield clients
-
-
-@pytest.fixture(scope="module")
 def encoder(tmp_path_factory: pytest.TempPathFactory, sdist: Path) -> Path:
     """Write a miniature XLM-R."""
     folder = tmp_path_factory.mktemp("encoder")
@@ -122,17 +112,14 @@ def encoder(tmp_path_factory: pytest.TempPathFactory, sdist: Path) -> Path:
 
 @pytest.mark.prove_all
 @pytest.mark.parametrize("case", running(), ids=lambda case: case.name)
-def test_a_case_runs(  # noqa: PLR0917 - fixtures
-    case: Case, model: Path, encoder: Path, sdist: Path, warm: Path, tmp_path: Path
-) -> None:
+def test_a_case_runs(case: Case, model: Path, encoder: Path, sdist: Path, tmp_path: Path) -> None:
     """The whole bundle ends well on two cores; `run.sh` holds every post-condition."""
     (tmp_path / "model").symlink_to(model)
     (tmp_path / "encoder").symlink_to(encoder)
     make_teacher(tmp_path / "teacher", model)
     write_data(tmp_path)
     bundle = compile_spec(tmp_path, make_spec(case))
-    path = os.pathsep.join((str(warm), environment()["PATH"]))
 
-    ended = run("./run.sh", cwd=bundle, extra={"FTC_LLAMA_CPP_SDIST": str(sdist), "PATH": path})
+    ended = run("./run.sh", cwd=bundle, extra={"FTC_LLAMA_CPP_SDIST": str(sdist)})
 
     assert ended.code == 0, ended.said

@@ -47,19 +47,19 @@ class Rehearsed:
         return self.folder / "bundle"
 
 
-def rehearse(folder: Path, sdist: Path, *arguments: str) -> Ended:
+def rehearse(folder: Path, sdist: Path, *arguments: str, cold: bool = False) -> Ended:
     """Rehearse the spec of a folder, by the command line."""
     extra = {"FTC_LLAMA_CPP_SDIST": str(sdist), "TMPDIR": str(folder)}
-    return run("ftc", "rehearse", "spec.json", *arguments, cwd=folder, extra=extra)
+    return run("ftc", "rehearse", "spec.json", *arguments, cwd=folder, extra=extra, cold=cold)
 
 
-def keep(name: str, folder: Path, sdist: Path) -> Rehearsed:
-    """Rehearse a family and keep its files."""
+def keep(name: str, folder: Path, sdist: Path, *, cold: bool = False) -> Rehearsed:
+    """Rehearse a family and keep its files; cold, its seconds are those that users spend."""
     write_family(FAMILIES[name], folder, sdist=sdist)
     spec = read_json(folder / "spec.json")
     write_json(folder / "spec.json", {**spec, "export": {"types": spec["export"], "adapter": True}})
     began = children_seconds()
-    ended = rehearse(folder, sdist, "--keep", "kept", "--format", "json")
+    ended = rehearse(folder, sdist, "--keep", "kept", "--format", "json", cold=cold)
     seconds = children_seconds() - began
     assert ended.code == 0, ended.said
     return Rehearsed(
@@ -70,7 +70,7 @@ def keep(name: str, folder: Path, sdist: Path) -> Rehearsed:
 @pytest.fixture(scope="module")
 def llama(tmp_path_factory: pytest.TempPathFactory, sdist: Path) -> Rehearsed:
     """Rehearse the Llama once."""
-    return keep(LLAMA, tmp_path_factory.mktemp("llama"), sdist)
+    return keep(LLAMA, tmp_path_factory.mktemp("llama"), sdist, cold=True)
 
 
 @pytest.fixture(scope="module")

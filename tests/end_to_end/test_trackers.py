@@ -99,7 +99,8 @@ def followed(tmp_path_factory: pytest.TempPathFactory, server: str) -> Followed:
     bundles = {each: _compile(folder, each) for each in TRACKERS}
     script = (sys.executable, "-m", "tests.end_to_end.run_tracked", str(_packages()))
     extra = {"WANDB_MODE": "offline", "MLFLOW_TRACKING_URI": server, "OMP_NUM_THREADS": "1"}
-    ended = run(*script, *map(str, bundles.values()), cwd=ROOT, extra=extra)
+    # cold: libraries look for trackers while they are imported
+    ended = run(*script, *map(str, bundles.values()), cwd=ROOT, extra=extra, cold=True)
     assert ended.code == 0, ended.said
     return Followed(bundles=bundles, codes=json.loads(ended.out.splitlines()[-1]), server=server)
 

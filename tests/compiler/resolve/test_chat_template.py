@@ -7,7 +7,8 @@ import resource
 import tarfile
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from datetime import datetime
+from datetime import date, datetime
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -91,8 +92,13 @@ START = "{% set n = namespace(x='ab') %}{% for i in range(60) %}"
 GROWN = ("n.x ~ n.x", "n.x + n.x", "(n.x | list) + (n.x | list)", "[n.x, n.x]", "n.x * 9")
 
 
-def real_templates(sdist: Path) -> Iterator[tuple[str, str]]:
-    """Yield the name and text of each template in llama.cpp's sources."""
+@cache
+def real_templates(sdist: Path) -> tuple[tuple[str, str], ...]:
+    """Return the name and text of each template in llama.cpp's sources."""
+    return tuple(_unpack_templates(sdist))
+
+
+def _unpack_templates(sdist: Path) -> Iterator[tuple[str, str]]:
     with tarfile.open(sdist) as archive:
         for member in archive:
             if "/models/templates/" in member.name and member.name.endswith(".jinja"):
@@ -114,9 +120,15 @@ def theirs(source: str, chat: list[dict[str, str]], *, prompt: bool) -> str | No
     return str(rendered[0])
 
 
+@cache
+def compile_of_day(source: str, _: date) -> ChatTemplate:
+    """Compile a template on a day."""
+    return compile_chat_template(source, TOKENS, today=datetime.now())  # noqa: DTZ005
+
+
 def ours(source: str, chat: list[dict[str, str]], *, prompt: bool) -> str | None:
     """Render with ftc on the same day as transformers does."""
-    template = compile_chat_template(source, TOKENS, today=datetime.now())  # noqa: DTZ005
+    template = compile_of_day(source, date.today())  # noqa: DTZ011
     try:
         return template.render(chat, add_generation_prompt=prompt)
     except ChatTemplateError:
