@@ -79,7 +79,7 @@ def _split(text: str, field: Schema) -> list[str] | None:
 
 
 def _number(value: Any, field: Schema) -> Repair | None:
-    """Return the number that a text stands for: `64 GB` is 64, and a time is in the field's unit."""
+    """Return the number that a text stands for: `64 GB` is 64; a time is in the field's unit."""
     if not isinstance(value, str):
         return None
     number = read_quantity(value)

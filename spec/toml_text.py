@@ -9,7 +9,8 @@ from ftc.spec.file_explanations import BROKEN_JSON
 from ftc.spec.problems import Reading
 
 _BEGINS = re.compile(
-    r"""(?:\s|\#[^\n]*\n)*(?:[\w."'-]+[ \t]*=|\[\[?[ \t]*[\w."'-]+[ \t]*\]\]?[ \t]*(?:\#[^\n]*)?\n)"""
+    r"""(?:\s|\#[^\n]*\n)*"""
+    r"""(?:[\w."'-]+[ \t]*=|\[\[?[ \t]*[\w."'-]+[ \t]*\]\]?[ \t]*(?:\#[^\n]*)?\n)"""
 )
 
 

@@ -10,8 +10,8 @@ class Markers:
     """Rows that hold what a chat template writes: markers of turns, or special tokens.
 
     `foreign_rows` hold markers of turns that this tokenizer does not keep whole, 0 where it is not
-    at hand. `opened_rows` have a prompt that ends with words such as `Assistant:`. `spoken_rows` have
-    a whole exchange in one text, whose lines begin with `speakers`, such as `Human:` and `Bot:`.
+    at hand. `opened_rows` have a prompt that ends with words such as `Assistant:`. `spoken_rows`
+    have a whole exchange in one text, whose lines begin with `speakers`: `Human:` and `Bot:`.
     """
 
     turn_rows: int = 0

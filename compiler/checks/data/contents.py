@@ -63,8 +63,8 @@ def markers_in_rows(case: Case) -> Iterator[Problem]:
 
     Why it matters: The tokenizer reads such text as a control token: a literal `</s>` ends the
     answer. A marker of another model is cut into pieces that mean nothing to this one. Prompts that
-    end with `Assistant:` open the answer a second time, and a model with a chat template that learns
-    a whole exchange from one text, with `Human:` and `Assistant:` in it, answers worse through its
+    end with `Assistant:` open the answer a second time. From a text with a whole exchange, `Human:`
+    and `Assistant:` included, a model learns the questions too, and another format than its chat
     template. One row in a hundred is enough for a token, and half of the rows for such words.
 
     Example: {"model": "mistralai/Mistral-7B-Instruct-v0.3", "data": "answers-that-end-in-eos.csv"}

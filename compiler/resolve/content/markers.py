@@ -53,17 +53,19 @@ _SPEAKER: Final = re.compile(
     re.MULTILINE,
 )
 _ASK: Final = frozenset(
-    """
-    human user question q prompt instruction input query customer client student person me
-    usuario usuari usuaria humano humà pregunta p cliente instrucción instrucció
-    """.split()
-)
+    {
+        "human", "user", "question", "q", "prompt", "instruction", "input", "query", "customer",
+        "client", "student", "person", "me", "usuario", "usuari", "usuaria", "humano", "humà",
+        "pregunta", "p", "cliente", "instrucción", "instrucció",
+    }
+)  # fmt: skip
 _ANSWER: Final = frozenset(
-    """
-    assistant answer a response output bot ai gpt chatbot model agent support reply chatgpt
-    asistente assistent respuesta resposta r agente modelo solución solució
-    """.split()
-)
+    {
+        "assistant", "answer", "a", "response", "output", "bot", "ai", "gpt", "chatbot", "chatgpt",
+        "model", "agent", "support", "reply", "asistente", "assistent", "respuesta", "resposta",
+        "r", "agente", "modelo", "solución", "solució",
+    }
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
