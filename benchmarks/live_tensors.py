@@ -5,7 +5,7 @@
 A Llama of three layers in bf16 is run forward and backward on this CPU under autocast, with a
 dispatch mode that knows every tensor that is alive. The difference of 512 and 256 tokens leaves
 out what does not grow. `kept` is what the forward pass leaves, `peak` the most that is ever there;
-both beside the plan's. Exits 1 if the plan is more than 5 % off. What cannot be seen here: the
+both beside the plan's. Exits 1 if the plan is more than 5% off. What cannot be seen here: the
 masks of several rows, and kernels that only a GPU has.
 """
 
@@ -126,7 +126,7 @@ def main() -> None:
                     f"{'bf16' if narrow else 'fp32':9}{dropout:>8}{how:>12}"
                     f"{kept:>9.0f}{left:>9.0f}{peak:>9.0f}{most:>9.0f}  {most / peak - 1:+.1%}"
                 )
-    print(f"{off} more than 5 % off")
+    print(f"{off} more than 5% off")
     sys.exit(1 if off else 0)
 
 

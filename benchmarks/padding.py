@@ -149,7 +149,7 @@ def tell(found: Mapping[str, Found]) -> str:
             "",
             f"## {name}",
             "",
-            f"{rows:,} rows with a median of {statistics.median(each.lengths):.0f} tokens; 95 %",
+            f"{rows:,} rows with a median of {statistics.median(each.lengths):.0f} tokens; 95%",
             f"have at most {high}, the longest has {each.lengths[-1]}. Chosen: {each.chosen}.",
             "",
             "| way | steps | tokens/s | of CPU | speed x as drawn | of CPU | held-out loss |",

@@ -121,7 +121,7 @@ def _litgpt_case(row: Row) -> Case | str:
     if row["gpus"] != 1:
         return "LitGPT's own FSDP units and checkpoints"
     if row["method"] == "qlora":
-        return "LitGPT's QLoRA: 7 to 21 % more than its source explains"
+        return "LitGPT's QLoRA: 7 to 21% more than its source explains"
     if row["method"] == "full":
         return "LitGPT, full: some figures are smaller than the states of the stated optimizer"
     if "head" in str(row["target_modules"]):

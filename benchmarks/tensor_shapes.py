@@ -7,7 +7,7 @@ Each class of transformers is built on the meta device from a recorded configura
 tensors are read as those of a class that ftc has never seen. Its parameters must be exact; what a
 layer keeps per token is compared with the plan of the known class, which traces hold
 (`python -m benchmarks.trace`, `.ci/layer_margins.py`). Exits 1 where parameters differ, or where
-the wide margins cover fewer than 85 % of the classes.
+the wide margins cover fewer than 85% of the classes.
 """
 
 import argparse

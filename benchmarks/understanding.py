@@ -90,7 +90,7 @@ def main() -> None:
     lines += [
         "",
         f"Reading and planning one of the others takes {at[0.5]:.0f} ms of processor time (median)",
-        f"or {at[0.95]:.0f} ms (95 %), {times[-1]:.0f} ms at most, without reading the data file.",
+        f"or {at[0.95]:.0f} ms (95%), {times[-1]:.0f} ms at most, without reading the data file.",
     ]
     PAGE.write_text("\n".join(lines) + "\n", encoding="utf-8")
     print(PAGE.read_text(encoding="utf-8"))

@@ -13,9 +13,10 @@ from ftc.spec.message import Message
 from ftc.spec.nearest import is_certain, is_likely, nearest
 from ftc.spec.normal import lengthen
 from ftc.spec.pointer import dotted, join, parent, split
-from ftc.spec.quantity import read_quantity
 from ftc.spec.quote import quote, shown
+from ftc.spec.repair import Repair, find_repair
 from ftc.spec.schema import Schema, branches, fields, fields_by_pointer, read_planned
+from ftc.spec.synonyms import find_word, flags
 from ftc.spec.verdict import is_valid
 
 _MOST_KEYS: Final = 50
@@ -30,11 +31,13 @@ class Meant:
     """The field that an unknown key most likely means.
 
     `safety` is that of renaming the key: `unsafe` for the most similar of several names, None where
-    another program means another quantity by it.
+    another program means another quantity by it. `repair` is the value that the field then gets, if
+    it does not take the written one.
     """
 
     pointer: str
     safety: Safety | None
+    repair: Repair | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -162,16 +165,26 @@ def _meant(key: str, section: Mapping[str, Any], pointer: str, schema: Schema) -
         return Meant(pointer=here, safety=None)
     for name, field in schema["properties"].items():
         if key.casefold() in field.get("x-aliases", ()):
-            certain = not field.get("x-aliases-differ") and is_valid(value, field)
-            return Meant(pointer=f"{pointer}/{name}", safety="safe" if certain else None)
+            if value is True and (word := find_word(key, field)):
+                return _switched(f"{pointer}/{name}", word)
+            differs = bool(field.get("x-aliases-differ"))
+            return _renamed(f"{pointer}/{name}", value, field, None if differs else "safe")
     elsewhere = [
         found
         for found in _everywhere().get(key.casefold().replace("-", "_"), ())
         if _may_hold(found, value, pointer)
     ]
+    is_named = any(found.endswith(f"/{key}") for found in elsewhere)
+    if value is True and not is_named and (flag := flags().get(key.casefold())):
+        return _switched(*flag)
     if len(elsewhere) == 1 and not _is_plain_match(key, schema):
-        certain = elsewhere[0].endswith(f"/{key}")
-        return Meant(pointer=elsewhere[0], safety="safe" if certain else None)
+        if elsewhere[0].endswith(f"/{key}"):
+            return Meant(pointer=elsewhere[0], safety="safe")
+        other = fields_by_pointer().get(elsewhere[0])
+        if other is None:
+            return Meant(pointer=elsewhere[0], safety=None)
+        differs = bool(other.schema.get("x-aliases-differ"))
+        return _renamed(other.pointer, value, other.schema, None if differs else "unsafe")
     known = [*schema["properties"], *_planned_beside(pointer)]
     found = nearest(key, known)
     if found is None:
@@ -181,6 +194,22 @@ def _meant(key: str, section: Mapping[str, Any], pointer: str, schema: Schema) -
     field = schema["properties"].get(found)
     guess = field is not None and is_valid(value, field) and is_likely(key, found, known)
     return Meant(pointer=f"{pointer}/{found}", safety="unsafe" if guess else None)
+
+
+def _switched(pointer: str, word: str) -> Meant:
+    """Return the field of which the key is a word, where the value only switches it on."""
+    return Meant(pointer=pointer, safety="safe", repair=Repair(value=word, help="near"))
+
+
+def _renamed(pointer: str, value: Any, field: Schema, safety: Safety | None) -> Meant:
+    """Return the field of an alias, and the value that it gets there; without one nothing moves."""
+    if is_valid(value, field):
+        return Meant(pointer=pointer, safety=safety)
+    repair = find_repair(value, field)
+    if safety is None or repair is None:
+        return Meant(pointer=pointer, safety=None)
+    is_guess = "unsafe" in {safety, repair.safety}
+    return Meant(pointer=pointer, safety="unsafe" if is_guess else "safe", repair=repair)
 
 
 def _may_hold(found: str, value: Any, pointer: str) -> bool:
@@ -195,11 +224,11 @@ def _may_hold(found: str, value: Any, pointer: str) -> bool:
     field = fields_by_pointer().get(found)
     if field is None or not pointer or is_valid(value, field.schema):
         return True
+    if find_repair(value, field.schema) is not None:
+        return True
     if not isinstance(value, str):
         return any(accepts_type(branch, value) for branch in branches(field.schema))
-    number = read_quantity(value)
-    is_number = number is not None and is_valid(number, field.schema)
-    return is_number or nearest(value, words_of(field.schema)) is not None
+    return nearest(value, words_of(field.schema)) is not None
 
 
 def _by_word(key: str, section: Mapping[str, Any], pointer: str, schema: Schema) -> Meant | None:
@@ -208,6 +237,8 @@ def _by_word(key: str, section: Mapping[str, Any], pointer: str, schema: Schema)
     said: tuple[tuple[Any, Safety | None], ...] = ((section[key], "unsafe"), (key.casefold(), None))
     for word, safety in said:
         owners = [name for name, words in free.items() if word in words and word != "auto"]
+        if len(owners) == 1 and section[key] is True:
+            return _switched(f"{pointer}/{owners[0]}", str(word))
         if len(owners) == 1:
             return Meant(pointer=f"{pointer}/{owners[0]}", safety=safety)
     return None
@@ -248,7 +279,8 @@ def _move(data: Mapping[str, Any], here: str, meant: Meant | None) -> tuple[dict
         return ()
     present = _read(data, meant.pointer)
     if present is not _ABSENT:
-        same = json.dumps(present) == json.dumps(_read(data, here))
+        value = meant.repair.value if meant.repair else _read(data, here)
+        same = json.dumps(present) == json.dumps(value)
         return ({"op": "remove", "path": here},) if same else ()
     *sections, _ = split(meant.pointer)
     target: Any = data
@@ -263,7 +295,10 @@ def _move(data: Mapping[str, Any], here: str, meant: Meant | None) -> tuple[dict
             target = long
         if not isinstance(target, Mapping):
             return ()
-    return (*steps, {"op": "move", "from": here, "path": meant.pointer})
+    steps.append({"op": "move", "from": here, "path": meant.pointer})
+    if meant.repair is not None:
+        steps.append({"op": "replace", "path": meant.pointer, "value": meant.repair.value})
+    return tuple(steps)
 
 
 def _read(data: Mapping[str, Any], pointer: str) -> Any:

@@ -178,8 +178,9 @@ def _read(text: str, source: str) -> Reading:
     if not reading.findings:
         return reading
     from ftc.spec.python_literal import as_python  # noqa: PLC0415 - for a wrong spec only
+    from ftc.spec.toml_text import as_toml  # noqa: PLC0415 - for a wrong spec only
 
-    return as_python(text, reading)
+    return as_toml(text, as_python(text, reading))
 
 
 def _with_the_rest(document: Document, findings: tuple[Finding, ...]) -> tuple[Finding, ...]:

@@ -5,6 +5,7 @@ from collections.abc import Collection
 
 _ALIKE = 0.6
 _CLEARLY = 0.1
+_SLIP = 0.74
 _MANY_LETTERS = 100
 
 
@@ -17,34 +18,41 @@ def nearest(word: str, known: Collection[str], customary: Collection[str] = ()) 
     """
     if len(word) > _MANY_LETTERS:
         return None
-    written, plain = _plain(word), {_plain(choice): choice for choice in known}
-    if found := plain.get(written):
+    written, choices = plain(word), {plain(choice): choice for choice in known}
+    if found := choices.get(written):
         return found
-    matches = difflib.get_close_matches(written, plain, n=len(plain) or 1, cutoff=_ALIKE)
+    matches = difflib.get_close_matches(written, choices, n=len(choices) or 1, cutoff=_ALIKE)
     if not matches:
         return None
     best = _ratio(written, matches[0])
     equal = [match for match in matches if _ratio(written, match) == best]
     if matches[0].startswith(written):
-        equal += [each for each in plain if each.startswith(written) and each not in equal]
-    usual = [_plain(choice) for choice in customary]
+        equal += [each for each in choices if each.startswith(written) and each not in equal]
+    usual = [plain(choice) for choice in customary]
     liked = max(equal, key=lambda match: max((_ratio(match, each) for each in usual), default=0.0))
-    return plain[liked]
+    return choices[liked]
 
 
 def is_certain(word: str, meant: str, known: Collection[str]) -> bool:
-    """Return whether no other known word is similar, so that a fix is safe."""
-    rivals = [_plain(choice) for choice in known if choice != meant]
-    if _plain(word) == _plain(meant):
+    """Return whether the word is a misspelling of one, or its beginning, and like no other one.
+
+    A fix is safe then.
+    """
+    written, right = plain(word), plain(meant)
+    if written == right:
         return True
-    return not difflib.get_close_matches(_plain(word), rivals, n=1, cutoff=_ALIKE)
+    is_slip = _ratio(written, right) >= _SLIP
+    if not (is_slip or written in right or right in written):
+        return False
+    rivals = [plain(choice) for choice in known if choice != meant]
+    return not difflib.get_close_matches(written, rivals, n=1, cutoff=_ALIKE)
 
 
 def is_likely(word: str, meant: str, known: Collection[str]) -> bool:
     """Return whether the word is clearly more similar to one than to any other known word."""
 
     def likeness(choice: str) -> float:
-        return _ratio(_plain(word), _plain(choice))
+        return _ratio(plain(word), plain(choice))
 
     rivals = (likeness(choice) for choice in known if choice != meant)
     return likeness(meant) > max(rivals, default=0.0) + _CLEARLY
@@ -54,5 +62,6 @@ def _ratio(one: str, other: str) -> float:
     return difflib.SequenceMatcher(a=one, b=other).ratio()
 
 
-def _plain(word: str) -> str:
+def plain(word: str) -> str:
+    """Return the word without what people write differently: case, `-`, `_` and spaces."""
     return word.casefold().replace("-", "").replace("_", "").replace(" ", "")

@@ -11,7 +11,7 @@ from ftc.spec.pointer import join, split
 from ftc.spec.quantity import read_word
 from ftc.spec.schema import Schema, branches, fields, find_unmet, object_form, read_schema
 
-_COUNTED: Final = re.compile(r"\s*([1-9][0-9]{0,3})\s*[xX\u00d7]\s*(.+)", re.DOTALL)
+_COUNTED: Final = re.compile(r"\s*([1-9][0-9]{0,3})\s*[xX\u00d7*]\s*(.+)", re.DOTALL)
 _COUNTED_LAST: Final = re.compile(r"(.+?)\s+[xX\u00d7*]\s*([1-9][0-9]{0,3})\s*", re.DOTALL)
 FOR_READERS: Final = frozenset({"$schema", "ftc"})
 

@@ -17,6 +17,13 @@ _UNITS: Final[Mapping[str, float]] = {
     "tb": 1024,
     "tib": 1024,
 }
+#: The seconds of a unit of time, by its first letters.
+_TIMES: Final[Mapping[str, int]] = {"d": 86400, "h": 3600, "m": 60, "s": 1}
+_CLOCK: Final = re.compile(r"(?:(\d{1,4})-)?(\d{1,5}):(\d{2})(?::(\d{2}))?")
+_SPAN: Final = re.compile(
+    r"(\d[\d.,]*)\s*(d|days?|h|hrs?|hours?|m|min|mins|minutes?|s|secs?|seconds?)(?![^\W\d_])\s*",
+    re.IGNORECASE,
+)
 _WORDS: Final[Mapping[str, int]] = {
     word: number
     for number, words in enumerate(
@@ -57,6 +64,28 @@ def read_quantity(text: str) -> int | float | None:
     number = _number(match[1])
     factor = _UNITS.get(match[2].casefold(), 1)
     return None if number is None else _whole(number * factor)
+
+
+def read_seconds(text: str) -> float | None:
+    """Return the seconds of a time with its unit: `24:00:00`, `1-12:00:00`, `24:00`, `1d 12h`.
+
+    Two numbers are hours and minutes.
+    """
+    text = text.strip()
+    if len(text) > _LONGEST:
+        return None
+    if match := _CLOCK.fullmatch(text):
+        days, hours, minutes, seconds = (int(part or 0) for part in match.groups())
+        return float(days * 86400 + hours * 3600 + minutes * 60 + seconds)
+    spans = list(_SPAN.finditer(text))
+    if not spans or "".join(match[0] for match in spans) != text:
+        return None
+    numbers = [_number(match[1]) for match in spans]
+    units = [_TIMES[match[2][0].casefold()] for match in spans]
+    return sum(
+        (0.0 if number is None else number) * unit
+        for number, unit in zip(numbers, units, strict=True)
+    )
 
 
 def read_word(word: str) -> int | None:

@@ -1,10 +1,8 @@
 """From violations of the schema to findings, each about one value and what its field accepts."""
 
-import json
 import re
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final
 
 from ftc.spec.expectation import accepts_type, expectation, words_of
@@ -16,33 +14,18 @@ from ftc.spec.explanations import (
     UNKNOWN_VALUE,
     WRONG_TYPE,
 )
-from ftc.spec.finding import Finding, Safety
+from ftc.spec.finding import Finding
 from ftc.spec.keys import missing_keys, unknown_keys
 from ftc.spec.message import Message
 from ftc.spec.nearest import is_certain, is_likely, nearest
 from ftc.spec.pointer import join
-from ftc.spec.quantity import read_quantity
-from ftc.spec.quote import quote, shown
+from ftc.spec.quote import quote
+from ftc.spec.repair import Repair, find_repair
 from ftc.spec.schema import Schema, branches, fields_by_pointer, read_planned, read_schema
+from ftc.spec.synonyms import find_synonym
 from ftc.spec.verdict import Violation, find_verdict, is_valid
 
-_LONGEST_REPAIR: Final = 100
 _MOST_WORDS: Final = 12
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Repair:
-    """The value that was meant, and the variant of the help that says it."""
-
-    value: Any
-    help: str
-    safety: Safety = "safe"
-
-    @property
-    def shown(self) -> str:
-        """Return the value as JSON, but a plain word without quotes."""
-        value = self.value
-        return value if isinstance(value, str) else shown(json.dumps(value, ensure_ascii=False))
 
 
 def find_violations(data: Mapping[str, Any]) -> Iterator[Finding]:
@@ -53,8 +36,17 @@ def find_violations(data: Mapping[str, Any]) -> Iterator[Finding]:
 
 def _wrong_type(violation: Violation, data: Mapping[str, Any]) -> Iterator[Finding]:
     value, field = violation.value, violation.field
-    meant = _repair(value, field) or _quantity(value, field)
+    meant = find_repair(value, field, _named(violation, data))
     help_ = meant.help if meant else ""
+    if value is None and "default" in field and not violation.pointer[1:].startswith("$"):
+        yield WRONG_TYPE.finding(
+            help="null",
+            pointer=violation.pointer,
+            fix=({"op": "remove", "path": violation.pointer},),
+            name=violation.name,
+            value=quote(value),
+        )
+        return
     if violation.pointer == "/data" and isinstance(value, list):
         several = {"sources": value}
         meant = Repair(value=several, help="") if is_valid(several, field) else None
@@ -82,6 +74,9 @@ def _unknown_word(violation: Violation, data: Mapping[str, Any]) -> Iterator[Fin
     if isinstance(value, str) and known:
         pattern = _long_pattern(violation, data)
         planned = read_planned()["values"].get(pattern, ())
+        if find_synonym(value, _named(violation, data)) in known:
+            yield _misspelt_word(violation, None, known, data)
+            return
         meant = nearest(value, (*known, *planned), _customary(violation, pattern))
         if meant is not None and meant in planned:
             yield _planned_word(violation, meant, Message(f"planned.{pattern}.{meant}"))
@@ -120,14 +115,13 @@ def _misspelt_word(
 ) -> Finding:
     value, field = violation.value, violation.field
     found = None
-    if meant is None or not is_certain(value, meant, known):
-        found = _repair(value, field)
-        if meant is None:
-            found = found or _quantity(value, field)
-        elif found is None and is_likely(value, meant, known):
-            found = Repair(value=meant, help="near", safety="unsafe")
-    else:
+    if meant is not None and is_certain(value, meant, known):
         found = Repair(value=meant, help="near")
+    else:
+        found = find_repair(value, field, _named(violation, data))
+        if meant is not None and (found is None or found.safety == "unsafe"):
+            is_guess = is_likely(value, meant, known)
+            found = Repair(value=meant, help="near", safety="unsafe") if is_guess else None
     finding = UNKNOWN_VALUE.finding(
         help=found.help if found else "near" if meant else "",
         pointer=violation.pointer,
@@ -156,6 +150,12 @@ def _long_pattern(violation: Violation, data: Mapping[str, Any]) -> str:
     if short and not isinstance(data[str(section)], Mapping):
         rest = [short, *rest]
     return join([section, *("*" if isinstance(part, int) else part for part in rest)])
+
+
+def _named(violation: Violation, data: Mapping[str, Any]) -> Schema:
+    """Return the schema of the field itself, where the value is the short form of a section."""
+    field = fields_by_pointer().get(_long_pattern(violation, data).removesuffix("/*"))
+    return field.schema if field else violation.field
 
 
 def _out_of_range(violation: Violation, _: Mapping[str, Any]) -> Iterator[Finding]:
@@ -214,26 +214,6 @@ def _closed(violation: Violation, data: Mapping[str, Any]) -> Iterator[Finding]:
 
 def _required(violation: Violation, _: Mapping[str, Any]) -> Iterator[Finding]:
     return missing_keys(violation.pointer, violation.value, violation.schema)
-
-
-def _repair(value: Any, field: Schema) -> Repair | None:
-    """Return the value that was certainly meant: a quoted number or boolean, one item as a list."""
-    if is_valid([value], field):
-        return Repair(value=[value], help="list")
-    if isinstance(value, str):
-        with suppress(ValueError):
-            bare = json.loads(value[:_LONGEST_REPAIR].lower())
-            if bare is not None and is_valid(bare, field):
-                return Repair(value=bare, help="bare")
-    return None
-
-
-def _quantity(value: Any, field: Schema) -> Repair | None:
-    """Return the number that a text stands for if the field accepts it: `64 GB` is 64."""
-    number = read_quantity(value) if isinstance(value, str) else None
-    if number is None or not is_valid(number, field):
-        return None
-    return Repair(value=number, help="near", safety="unsafe")
 
 
 def _replace(pointer: str, value: Any) -> tuple[dict[str, Any], ...]:

@@ -14,7 +14,7 @@ from benchmarks.gpu.processes import LAUNCH, Clock, Ended, run, watch_nothing
 from ftc.runtime.llama_cpp.converter import find_version
 
 _QUICKSTART: Final = Path(__file__).parents[2] / "examples" / "quickstart"
-#: Relative, of a step's loss: bf16 has 8 bits, so a product is 0.4 % off at most, and a loss is the
+#: Relative, of a step's loss: bf16 has 8 bits, so a product is 0.4% off at most, and a loss is the
 #: mean of over 800 tokens whose errors have different signs.
 LOSS_BOUND: Final = 0.01
 _RESUMED_BOUND: Final = 0.005  # relative: a GPU adds in a different order each time

@@ -13,7 +13,8 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, Final
 
-from ftc.spec.schema import fields
+from ftc.spec.schema import fields, fields_by_pointer
+from ftc.spec.synonyms import find_synonym
 
 TOOLS: Final = ("torchtune", "unsloth", "axolotl", "llamafactory", "trl")
 TRL_SCRIPT: Final = "trl script"
@@ -91,7 +92,8 @@ def find_value(table: Table, target: str, value: Any) -> Any:
                 if meant is None:
                     raise KeyError(said)
                 return meant
-    return value
+    field = fields_by_pointer().get(target)
+    return (find_synonym(value, field.schema) if field else None) or value
 
 
 def reason(name: str) -> str:

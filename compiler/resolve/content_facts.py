@@ -10,7 +10,8 @@ class Markers:
     """Rows that hold what a chat template writes: markers of turns, or special tokens.
 
     `foreign_rows` hold markers of turns that this tokenizer does not keep whole, 0 where it is not
-    at hand. `opened_rows` have a prompt that ends with words such as `Assistant:`.
+    at hand. `opened_rows` have a prompt that ends with words such as `Assistant:`. `spoken_rows`
+    have a whole exchange in one text, whose lines begin with `speakers`: `Human:` and `Bot:`.
     """
 
     turn_rows: int = 0
@@ -20,6 +21,8 @@ class Markers:
     foreign_rows: int = 0
     opened_rows: int = 0
     opening: str = ""
+    spoken_rows: int = 0
+    speakers: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,5 +1,6 @@
 """Hardware facts: a GPU by its name in the accelerator table, or what this machine has."""
 
+import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -26,6 +27,13 @@ _GIB: Final = 1024**3
 _AMPERE: Final = 8.0
 #: The separator of two GPU names, and a number of GPUs before or after a name.
 _JOINED: Final = re.compile(r"[+&,;/]|\band\b")
+#: Machines with their GPUs, as in "2 nodes of 8x H100" or "2x8 H100".
+_NODES: Final = re.compile(
+    r"(\d{1,3})\s*[xX\u00d7*]?\s*(?:nodes?|machines?|servers?|hosts?|nodos?|m[aáà]quin[ae]s?)?\s*"
+    r"(?:of|with|each|[xX\u00d7*,]|de|con|amb)?\s*(\d{1,3})(?:\s*[xX\u00d7*]\s*|\s+)(\D.*)"
+)
+#: A number that is neither a part of a name nor an amount of memory.
+_LONE: Final = re.compile(r"(?<![\w.-])\d{1,3}(?![\w.-])(?!\s*Gi?B?\b)|\d\s*[*\u00d7]")
 _COUNT: Final = re.compile(r"^\d+\s*[xX\u00d7]\s*|\s*[xX\u00d7]\s*\d+$")
 
 Link = Literal["nvlink", "pcie", "none"]
@@ -224,14 +232,36 @@ def _unknown_name(spec: Spec) -> Finding:
         return explanations.NO_GPU_NAME.finding(
             message="several", help="several", pointer="/hardware/gpu", name=name, near=kinds
         )
+    if (machines := _read_machines(spec)) is not None:
+        return explanations.NO_GPU_NAME.finding(
+            help="nodes",
+            pointer="/hardware/gpu",
+            fix=({"op": "replace", "path": "/hardware", "value": machines},),
+            name=name,
+            meant=json.dumps(machines),
+        )
     guess = suggest(name)
+    certain = guess.same_chip and _LONE.search(name) is None  # a fix must not drop a number
     return explanations.NO_GPU_NAME.finding(
         help="near" if guess.names else "",
         pointer="/hardware/gpu",
-        fix=patch_field(spec, "hardware", "gpu", guess.names[0]) if guess.same_chip else (),
+        fix=patch_field(spec, "hardware", "gpu", guess.names[0]) if certain else (),
         name=name,
         near=guess.names,
     )
+
+
+def _read_machines(spec: Spec) -> dict[str, Any] | None:
+    """Return the section that a name of several machines means, if nothing else is said of them."""
+    said = {pointer for pointer in spec.said if pointer.startswith("/hardware/")}
+    count = spec.hardware.count
+    before = f"{count}x " if isinstance(count, int) and "/hardware/count" in said else ""
+    match = _NODES.fullmatch(f"{before}{spec.hardware.gpu}".strip())
+    if match is None or not said <= {"/hardware/gpu", "/hardware/count"}:
+        return None
+    if find_accelerator(match[3]) is None:
+        return None
+    return {"gpu": match[3], "count": int(match[2]), "nodes": int(match[1])}
 
 
 def _list_kinds(name: str) -> tuple[str, ...]:

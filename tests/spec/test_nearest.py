@@ -47,6 +47,14 @@ def test_certain() -> None:
     assert not is_certain("zero9", "zero2", KNOWN)
 
 
+def test_another_word_with_some_letters_in_common_is_not_certain() -> None:
+    """`pretrain` is no misspelling of `rerank`; `rerankr` is one, and `classif` begins a word."""
+    words = ("sft", "rerank", "classification")
+    assert not is_certain("pretrain", "rerank", words)
+    assert is_certain("rerankr", "rerank", words)
+    assert is_certain("classif", "classification", words)
+
+
 def test_quote() -> None:
     """A value is shown cut to one line, without control characters."""
     assert quote("a\x1b`\n") == '`"a\\u001b\'\\n"`'

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ftc.spec.quantity import read_quantity
+from ftc.spec.quantity import read_quantity, read_seconds
 
 MEANT = {
     "16": 16,
@@ -38,3 +38,23 @@ def test_meaning(text: str) -> None:
 def test_no_meaning(text: str) -> None:
     """What is no number stays without one."""
     assert read_quantity(text) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("24:00", 86400),
+        ("24:00:00", 86400),
+        ("1-12:00:00", 129600),
+        ("90 min", 5400),
+        ("1d 12h", 129600),
+        ("1.5 hours", 5400),
+        ("30s", 30),
+        ("24", None),
+        ("3 meters", None),
+        ("9" * 5000, None),
+    ],
+)
+def test_a_time(text: str, seconds: float | None) -> None:
+    """A clock time has hours first; other times have a unit."""
+    assert read_seconds(text) == seconds

@@ -189,3 +189,13 @@ def test_no_two_aliases_in_one_section() -> None:
         aliases = [alias for field in siblings for alias in field.schema.get("x-aliases", ())]
         assert len(set(aliases)) == len(aliases), parent
         assert not own & set(aliases), parent
+
+
+def test_a_synonym_means_a_word_of_its_field_and_is_none_itself() -> None:
+    """`x-words` gives what other programs write; the field's own words need no entry."""
+    given = [field for field in FIELDS if "x-words" in field.schema]
+    assert given
+    for field in given:
+        words = words_of(field.schema)
+        assert set(field.schema["x-words"].values()) <= set(words), field.name
+        assert not field.schema["x-words"].keys() & set(words), field.name

@@ -63,7 +63,9 @@ def markers_in_rows(case: Case) -> Iterator[Problem]:
 
     Why it matters: The tokenizer reads such text as a control token: a literal `</s>` ends the
     answer. A marker of another model is cut into pieces that mean nothing to this one. Prompts that
-    end with `Assistant:` open the answer a second time. One row in a hundred is enough.
+    end with `Assistant:` open the answer a second time. From a text with a whole exchange, `Human:`
+    and `Assistant:` included, a model learns the questions too, and another format than its chat
+    template. One row in a hundred is enough for a token, and half of the rows for such words.
 
     Example: {"model": "mistralai/Mistral-7B-Instruct-v0.3", "data": "answers-that-end-in-eos.csv"}
 
@@ -82,6 +84,15 @@ def markers_in_rows(case: Case) -> Iterator[Problem]:
             marker=held.opening if is_rendered else held.turn_markers[0],
             name=case.model.id,
         )
+    elif _is_transcribed(case) and not held.turn_rows:
+        yield problem(
+            "/data/source",
+            message="spoken",
+            help="spoken",
+            count=held.spoken_rows,
+            rows=looked,
+            speakers=held.speakers,
+        )
     if not is_rendered or _is_many(held.turn_rows, looked, _MOST_ROWS):
         return
     rows, markers = max(
@@ -89,6 +100,18 @@ def markers_in_rows(case: Case) -> Iterator[Problem]:
     )
     if _is_many(rows, looked, _SOME_ROWS):
         yield problem("/data/source", count=rows, rows=looked, marker=markers[0])
+
+
+def _is_transcribed(case: Case) -> bool:
+    """Tell whether most rows hold an exchange as one text, and the model has a chat template."""
+    held = case.data.contents
+    if not _is_many(held.markers.spoken_rows, held.looked_rows, _MOST_ROWS):
+        return False
+    if case.data.form != "text" or case.spec.objective.type != "sft":
+        return False
+    entry = find_model(case.model.id)
+    listed = entry is not None and entry.chat_template != "none"
+    return listed or case.tokenizer.template_sha256 is not None
 
 
 @rule("FTC265", "missing-values-as-text", "warning", reads=("data",))

@@ -2,6 +2,7 @@
 # ruff: noqa: D401 - the docstring of a rule is its explanation, not a description of the function
 
 from collections.abc import Iterator
+from dataclasses import fields
 
 from ftc.compiler.checks.data.images import loses_images
 from ftc.compiler.checks.objective.rewards import needs_answers
@@ -9,8 +10,9 @@ from ftc.compiler.checks.rule import Problem, problem, rule
 from ftc.compiler.checks.rule_input import Case
 from ftc.compiler.knowledge.models import find_model
 from ftc.compiler.knowledge.objectives import OBJECTIVES
-from ftc.compiler.resolve.rows.roles import columns_of_text
+from ftc.compiler.resolve.rows.roles import Unassigned, assign_roles, columns_of_text
 from ftc.spec.message import Message, Value, name_language
+from ftc.spec.sections import Columns
 
 _FEW_ROWS = 50
 _MUCH = 0.30
@@ -165,13 +167,27 @@ def many_blank_rows(case: Case) -> Iterator[Problem]:
     if blank > _MANY_BLANK * rows:
         samples = OBJECTIVES[case.spec.objective.type].samples and case.data.form != "prompt"
         alone = samples and not needs_answers(case)
+        others = _other_form(case)
         yield problem(
             "/data/source",
-            help="prompts" if alone else "",
+            help="prompts" if alone else "forms" if others else "",
             count=blank,
             rows=rows,
             reason=_reason(case, "blank", blank),
+            columns=columns_of_text(case.data),
+            others=others,
         )
+
+
+def _other_form(case: Case) -> tuple[str, ...]:
+    """Return the columns of another form that rows have, in files whose rows name their columns."""
+    if case.data.format not in ("jsonl", "json"):
+        return ()
+    own = {getattr(case.data, role.name) for role in fields(Columns)}
+    free = [column for column in case.data.columns if column not in own]
+    forms = OBJECTIVES[case.spec.objective.type].forms
+    found = assign_roles(free, named=Columns(), form="auto", forms=forms)
+    return () if isinstance(found, Unassigned) else columns_of_text(found)
 
 
 def _reason(case: Case, fault: str, count: int) -> Message:

@@ -13,7 +13,7 @@ from ftc.compiler.plan.batch.sizes import least_rows
 from ftc.compiler.plan.objective.sampling import samples
 from ftc.compiler.plan.schedule.learning_rate import decide_learning_rate
 from ftc.compiler.plan.schedule.rate_bounds import OF_SECOND_MATRICES, find_bounds
-from ftc.compiler.plan.schedule.steps import FROM_SCRATCH_PARAMETERS
+from ftc.compiler.plan.schedule.steps import FROM_SCRATCH_PARAMETERS, usual_interval
 from ftc.compiler.resolve.facts import ModelFacts
 from ftc.spec.sections import Spec
 
@@ -157,9 +157,18 @@ def patience_beyond_run(case: Case) -> Iterator[Problem]:
     """
     decisions = case.plan.decisions
     patience = decisions.patience.value
-    evaluations = decisions.total_steps.value // decisions.eval_steps.value
+    total, every = decisions.total_steps.value, decisions.eval_steps.value
+    never = every > total  # see FTC521, whose fix lets the plan choose the interval
+    if never:
+        every = usual_interval(total, math.ceil(total / decisions.epochs.value))
+    evaluations = total // every
     if patience is not None and patience >= evaluations > 0:
-        yield problem("/training/early_stopping", patience=patience, evaluations=evaluations)
+        yield problem(
+            "/training/early_stopping",
+            message="never" if never else "",
+            patience=patience,
+            evaluations=evaluations,
+        )
 
 
 @rule("FTC526", "learning-rate-off-scale", "warning", reads=("model", "plan"), fix_safety="unsafe")

@@ -145,7 +145,7 @@ def _eval_steps(spec: Spec, total: int, per_epoch: int, pace: Pace | None) -> De
     def derive() -> tuple[int, Because]:
         tenth = max(1, math.ceil(total / EVALUATIONS))
         usual = min(tenth, per_epoch)
-        steps = min(total, max(usual, _STEPS_BETWEEN))
+        steps = usual_interval(total, per_epoch)
         affordable = _affordable(spec, total, pace)
         if affordable < math.ceil(total / steps):
             values = {"evaluations": affordable, "share": _MOST_SHARE}
@@ -160,6 +160,12 @@ def _eval_steps(spec: Spec, total: int, per_epoch: int, pace: Pace | None) -> De
     return decide(
         spec, "/training/evaluation/every_steps", spec.training.evaluation.every_steps, derive
     )
+
+
+def usual_interval(total: int, per_epoch: int) -> int:
+    """Return the steps between evaluations where neither the spec nor their time limits them."""
+    tenth = max(1, math.ceil(total / EVALUATIONS))
+    return min(total, max(min(tenth, per_epoch), _STEPS_BETWEEN))
 
 
 def _affordable(spec: Spec, total: int, pace: Pace | None) -> int:

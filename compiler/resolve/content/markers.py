@@ -47,6 +47,27 @@ _OPENING: Final = re.compile(
 )
 
 
+#: The name at the beginning of a line, as in `### Human: ...`, `Q: ...` or `**User**: ...`.
+_SPEAKER: Final = re.compile(
+    r"^[ \t]*((?:#{1,4} ?|\*\*|\[|<)?([^\W\d_]{1,20})(?:\*\*|\]|>)?[ \t]?:(?:\*\*)?)(?=\s|\Z)",
+    re.MULTILINE,
+)
+_ASK: Final = frozenset(
+    {
+        "human", "user", "question", "q", "prompt", "instruction", "input", "query", "customer",
+        "client", "student", "person", "me", "usuario", "usuari", "usuaria", "humano", "humà",
+        "pregunta", "p", "cliente", "instrucción", "instrucció",
+    }
+)  # fmt: skip
+_ANSWER: Final = frozenset(
+    {
+        "assistant", "answer", "a", "response", "output", "bot", "ai", "gpt", "chatbot", "chatgpt",
+        "model", "agent", "support", "reply", "asistente", "assistent", "respuesta", "resposta",
+        "r", "agente", "modelo", "solución", "solució",
+    }
+)  # fmt: skip
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KnownMarkers:
     """The markers of one tokenizer: its special tokens, and those that its template writes.
@@ -94,6 +115,7 @@ def find_markers(examples: Sequence[Example], known: KnownMarkers) -> Markers:
     turned: Counter[str] = Counter()
     special: Counter[str] = Counter()
     opened: Counter[str] = Counter()
+    spoken: Counter[tuple[str, ...]] = Counter()
     rows = Counter[str]()
     for example in examples:
         markers, specials = _find(example, known)
@@ -105,6 +127,8 @@ def find_markers(examples: Sequence[Example], known: KnownMarkers) -> Markers:
             rows["foreign"] += any(marker not in known.tokens | known.turns for marker in markers)
         if opening := _find_opening(example):
             opened[opening] += 1
+        if speakers := _find_speakers(example):
+            spoken[speakers] += 1
     return Markers(
         turn_rows=rows["turned"],
         turn_markers=_most(turned, known),
@@ -113,6 +137,8 @@ def find_markers(examples: Sequence[Example], known: KnownMarkers) -> Markers:
         foreign_rows=rows["foreign"],
         opened_rows=opened.total(),
         opening=opened.most_common(1)[0][0] if opened else "",
+        spoken_rows=spoken.total(),
+        speakers=spoken.most_common(1)[0][0] if spoken else (),
     )
 
 
@@ -152,6 +178,21 @@ def _find_opening(example: Example) -> str:
         return ""
     match = _OPENING.search(prompt[-1][1][-40:])
     return match[1] if match else ""
+
+
+def _find_speakers(example: Example) -> tuple[str, ...]:
+    """Return the names of the one who asks and the one who answers, if one text has both."""
+    for role, text in example.turns:
+        if role in ("tools", "calls", "label") or ":" not in text:
+            continue
+        asks = ""
+        for match in _SPEAKER.finditer(text):
+            name = match[2].casefold()
+            if asks and name in _ANSWER:
+                return asks, match[1]
+            if not asks and name in _ASK:
+                asks = match[1]
+    return ()
 
 
 def _most(counts: Counter[str], known: KnownMarkers) -> tuple[str, ...]:

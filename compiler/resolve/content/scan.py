@@ -184,12 +184,13 @@ def _add_markers(parts: Sequence[Markers]) -> Markers:
     def joined(name: str) -> tuple[str, ...]:
         return tuple(dict.fromkeys(marker for part in parts for marker in getattr(part, name)))
 
-    rows = ("turn_rows", "special_rows", "foreign_rows", "opened_rows")
+    rows = ("turn_rows", "special_rows", "foreign_rows", "opened_rows", "spoken_rows")
     return Markers(
         **{name: sum(getattr(part, name) for part in parts) for name in rows},
         turn_markers=joined("turn_markers"),
         special_tokens=joined("special_tokens"),
         opening=next((part.opening for part in parts if part.opening), ""),
+        speakers=next((part.speakers for part in parts if part.speakers), ()),
     )
 
 

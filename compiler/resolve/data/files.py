@@ -218,6 +218,10 @@ def _no_file(spec: Spec, source: WholeSource, path: Path, folder: Path) -> Findi
     except (OSError, ValueError):  # not there, or a name that no disk can hold
         if matching := _match(path):
             return _several(spec, source, matching, folder, kind="pattern")
+        if any(map(_is_text, _glob(path))):
+            return explanations.NO_FILE.finding(
+                message="pattern", help="texts", pointer=source.at("source"), name=source.source
+            )
         return _missing_file(spec, source, path, folder)
     if inside:
         return _several(spec, source, inside, folder, kind="folder")
@@ -232,10 +236,15 @@ def _no_file(spec: Spec, source: WholeSource, path: Path, folder: Path) -> Findi
 
 def _match(pattern: Path) -> list[Path]:
     """Return the data files that a name with `*` or the like matches; none of another name."""
+    return _list_data(_glob(pattern))
+
+
+def _glob(pattern: Path) -> list[Path]:
+    """Return the first files that a name with `*` or the like matches."""
     if not set(pattern.name) & set("*?["):
         return []
     with suppress(OSError, ValueError):
-        return _list_data(pattern.parent.glob(pattern.name))
+        return list(islice(pattern.parent.glob(pattern.name), _MOST_LISTED))
     return []
 
 

@@ -1,5 +1,7 @@
 """The findings of data that could not be read: one sentence each, and what to do."""
 
+import ast
+import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields
@@ -20,7 +22,9 @@ from ftc.compiler.resolve.rows.roles import (
     Unassigned,
     assign_roles,
     columns_of_text,
+    find_lacking,
     make_reader,
+    named_roles,
 )
 from ftc.compiler.resolve.rows.shape import Shape, find_shape
 from ftc.compiler.resolve.rows.table import inspect_file, sniff_format
@@ -32,6 +36,7 @@ from ftc.spec.sources import WholeSource
 _MOST_REASONS: Final = 3
 _MOST_KEYS: Final = 4
 _ALIKE: Final = 0.6
+_LONGEST_LINE: Final = 100_000
 _ROLES: Final = tuple(field.name for field in fields(Columns))
 
 
@@ -83,6 +88,13 @@ def unassigned(
         named = {"prompt": guess[0]} | ({"completion": guess[1]} if guess[1] else {})
         help_ = "pairs" if compares_texts(objective) else "guess" if guess[1] else "prompts"
         fix = ({"op": "add", "path": source.at("columns"), "value": named},)
+    lacking = (
+        ()
+        if unnamed or help_ != "all"
+        else find_lacking(source.columns, OBJECTIVES[objective].forms)
+    )
+    if lacking:
+        help_ = "lacking"
     return explanations.NO_ROLES.finding(
         message="form" if why.form is not None else "objective" if why.roles else "",
         help=help_,
@@ -91,7 +103,8 @@ def unassigned(
         name=source.source,
         columns=tuple(columns[:20]),
         form=why.form or "",
-        roles=why.roles or _needed(objective),
+        roles=lacking or why.roles or _needed(objective),
+        given=tuple(named_roles(source.columns)),
         objective=objective,
         meant=meant or "",
         prompt=guess[0] if guess else "",
@@ -325,15 +338,30 @@ def other_scale(source: WholeSource, scale: ScoreScale, objective: ObjectiveType
     )
 
 
-def empty(source: WholeSource, kind: FileFormat, rows: int) -> Finding:
-    """Say why the file names no columns; `rows` is how many it has all the same."""
+def empty(source: WholeSource, kind: FileFormat, rows: int, path: Path) -> Finding:
+    """Say why the file at `path` names no columns; `rows` is how many it has all the same."""
+    help_ = "list" if rows and kind == "jsonl" else "objects" if rows else "empty"
+    if help_ == "list" and _holds_python(path):
+        help_ = "python"
     return explanations.NO_ROWS.finding(
         message="empty" if not rows else "header" if kind == "csv" else "objects",
-        help="list" if rows and kind == "jsonl" else "objects" if rows else "empty",
+        help=help_,
         pointer=source.at("source"),
         name=source.source,
         rows=rows,
     )
+
+
+def _holds_python(path: Path) -> bool:
+    """Tell whether the first line is a Python dictionary, as `print` and `str` write one."""
+    with path.open(encoding="utf-8", errors="replace") as file:
+        first = file.readline(_LONGEST_LINE)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", SyntaxWarning)
+            return isinstance(ast.literal_eval(first.strip()), dict)
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+        return False
 
 
 def unusable(source: WholeSource, scan: Scan, objective: ObjectiveType, roles: Roles) -> Finding:

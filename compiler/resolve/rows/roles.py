@@ -221,8 +221,7 @@ def assign_roles(
 
     `forms` are those that the objective trains on.
     """
-    said = {f.name: getattr(named, f.name) for f in fields(named)}
-    said = {role: column for role, column in said.items() if column is not None}
+    said = named_roles(named)
     if missing := tuple(role for role, column in said.items() if column not in columns):
         return Unassigned(problem="missing", roles=missing, form=None)
     free = {usual_name(name): name for name in reversed(columns) if name not in said.values()}
@@ -249,6 +248,20 @@ def assign_roles(
         }
         wanted = tuple(role for role in lacking if role not in known) or tuple(lacking)
     return Unassigned(problem="unrecognised", roles=wanted, form=None if form == "auto" else form)
+
+
+def named_roles(named: Columns) -> dict[str, str]:
+    """Return the column of each role that the spec names."""
+    said = {f.name: getattr(named, f.name) for f in fields(named)}
+    return {role: column for role, column in said.items() if column is not None}
+
+
+def find_lacking(named: Columns, forms: Sequence[Form]) -> tuple[str, ...]:
+    """Return the fewest roles that rows of these forms need beside those that the spec names."""
+    said = named_roles(named).keys()
+    having = [form for form, usual in _USUAL if form in forms and said <= usual.keys()]
+    lacks = [tuple(role for role in NEEDED[form] if role not in said) for form in having]
+    return min(filter(None, lacks), key=len, default=())
 
 
 def find_rivals(roles: Roles, columns: Sequence[str], named: Columns) -> dict[str, str]:

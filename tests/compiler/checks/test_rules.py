@@ -33,6 +33,7 @@ def test_a_rule_raises(build: Build, code: str, case: Mapping[str, Any]) -> None
     assert found
     page = next(page for page in EXPLANATIONS if page.code == code)
     assert any(case["says"] in finding.message for finding in found), found[0].message
+    assert any(case.get("advises", "") in finding.help for finding in found), found[0].help
     for finding in found:
         assert (finding.name, finding.severity) == (page.name, page.severity)
         assert finding.pointer.startswith("/")

@@ -176,6 +176,15 @@ def test_a_column_with_two_roles_is_named(make_spec: Any, tmp_path: Path) -> Non
     assert "gives the column `text` two roles, `prompt` and `completion`" in finding.message
 
 
+def test_a_role_that_the_named_ones_need_is_told(make_spec: Any, tmp_path: Path) -> None:
+    """`input` and `output` belong to rows with an instruction."""
+    (tmp_path / "data.csv").write_text("message,intent\na,b\n")
+    columns = {"input": "message", "output": "intent"}
+    finding = unknown(make_spec(data={"source": "data.csv", "columns": columns}), tmp_path)
+    assert finding.code == "FTC206"
+    assert "rows with `input` and `output` have `instruction` too" in finding.help
+
+
 def test_columns_are_proposed_where_one_name_is_known(make_spec: Any, tmp_path: Path) -> None:
     """`Categoría` is a usual name of labels, and the other column holds texts."""
     texts = [f"ticket {number} dice algo,{('alta', 'baja')[number % 2]}" for number in range(40)]

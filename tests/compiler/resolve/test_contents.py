@@ -106,3 +106,21 @@ def test_sources_are_added_up(make_spec: MakeSpec, tmp_path: Path) -> None:
 
     assert found.looked_rows == 120
     assert found.missing_answers == {"N/A": 9, "nan": 9}
+
+
+@pytest.mark.parametrize(
+    ("text", "speakers"),
+    [
+        ("### Human: hi\n### Assistant: hello", ("### Human:", "### Assistant:")),
+        ("Q: hi\nA: hello", ("Q:", "A:")),
+        ("A dialogue.\n**User**: hi\n**Bot**: hello", ("**User**:", "**Bot**:")),
+        ("Usuario: hola\nAsistente: buenas", ("Usuario:", "Asistente:")),
+        ("Title: hi\nBody: hello", ()),
+        ("Answer: hello\nQuestion: hi", ()),
+        ("the user: hi, the bot: hello", ()),
+    ],
+)
+def test_a_text_with_a_whole_exchange(text: str, speakers: tuple[str, ...]) -> None:
+    """Lines begin with who asks, and later with who answers."""
+    found = find_markers([Example(turns=(("text", text),))], KnownMarkers())
+    assert (found.spoken_rows, found.speakers) == (int(bool(speakers)), speakers)

@@ -162,6 +162,9 @@ def test_a_folder_of_texts_is_told_how_to_become_rows(make_spec: Any, tmp_path: 
     assert "jsonl" not in unknown(make_spec(data="pages"), tmp_path).help
     (folder / "a.md").write_text("# A page", encoding="utf-8")
     assert "write its texts to one jsonl file" in unknown(make_spec(data="pages"), tmp_path).help
+    finding = unknown(make_spec(data="pages/*.md"), tmp_path)
+    assert "is a pattern" in finding.message
+    assert "write its texts to one jsonl file" in finding.help
 
 
 def test_a_missing_file_is_suggested(make_spec: Any, tmp_path: Path) -> None:
@@ -266,6 +269,19 @@ def test_files_without_columns(
     (tmp_path / name).write_text(text)
     finding = unknown(make_spec(data=name), tmp_path)
     assert (finding.code, says in finding.message) == ("FTC204", True), finding.message
+
+
+@pytest.mark.parametrize(
+    ("text", "advice"),
+    [
+        ("{'prompt': 'a', 'completion': None}\n", "these are Python dictionaries"),
+        ("{'prompt': open('a')}\n", "write one JSON object per line"),
+    ],
+)
+def test_rows_of_python(make_spec: Any, tmp_path: Path, text: str, advice: str) -> None:
+    """Rows that `str` wrote are told apart from what no program reads."""
+    (tmp_path / "d.jsonl").write_text(text * 2)
+    assert advice in unknown(make_spec(data="d.jsonl"), tmp_path).help
 
 
 def test_what_is_no_regular_file(make_spec: Any, tmp_path: Path) -> None:

@@ -57,6 +57,26 @@ def test_another_gpu_is_never_a_fix(make_spec: Any, name: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "hardware", ["2 nodes of 8x H100", "2x8 H100", "two machines with 8x H100", "2 nodos de 8 H100"]
+)
+def test_machines_with_several_gpus_are_a_section(make_spec: Any, hardware: str) -> None:
+    """The fix keeps both numbers."""
+    facts = resolve_hardware(make_spec(hardware=hardware))
+    assert isinstance(facts, Unknown)
+    assert facts.finding.fix[0]["value"] == {"gpu": "H100", "count": 8, "nodes": 2}
+    machines = known(resolve_hardware(make_spec(hardware=facts.finding.fix[0]["value"])))
+    assert (machines.count, machines.nodes) == (8, 2)
+
+
+@pytest.mark.parametrize("hardware", ["16x H100 on 2 nodes", "H100, 3 of them"])
+def test_a_fix_drops_no_number(make_spec: Any, hardware: str) -> None:
+    """Where a number of the name has no field, nothing is proposed."""
+    facts = resolve_hardware(make_spec(hardware=hardware))
+    assert isinstance(facts, Unknown)
+    assert not facts.finding.fix
+
+
+@pytest.mark.parametrize(
     "hardware", ["2x A100-80GB + 1x T4", "A100-80GB, T4", "2x A100-80GB and T4 x2"]
 )
 def test_gpus_of_two_kinds_are_told_as_such(make_spec: Any, hardware: str) -> None:

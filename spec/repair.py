@@ -1,0 +1,94 @@
+"""The value that was meant by one that a field does not take."""
+
+import json
+import re
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Final
+
+from ftc.spec.expectation import words_of
+from ftc.spec.finding import Safety
+from ftc.spec.nearest import is_certain, nearest
+from ftc.spec.quantity import read_quantity, read_seconds
+from ftc.spec.quote import shown
+from ftc.spec.schema import Schema, branches
+from ftc.spec.synonyms import find_synonym
+from ftc.spec.verdict import is_valid
+
+_LONGEST: Final = 100
+_BETWEEN: Final = re.compile(r"\s*[,;]\s*|\s+")
+#: The words that YAML 1.1 reads as booleans, and the core schema of 1.2 as text.
+_SWITCHES: Final = {"yes": True, "on": True, "y": True, "no": False, "off": False, "n": False}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Repair:
+    """The value that was meant, and the variant of the help that says it."""
+
+    value: Any
+    help: str
+    safety: Safety = "safe"
+
+    @property
+    def shown(self) -> str:
+        """Return the value as JSON, but a plain word without quotes."""
+        value = self.value
+        return value if isinstance(value, str) else shown(json.dumps(value, ensure_ascii=False))
+
+
+def find_repair(value: Any, field: Schema, named: Schema | None = None) -> Repair | None:
+    """Return what was certainly meant, or the number that a text stands for.
+
+    `named` is the schema with the field's synonyms, where the field is the short form of a section.
+    """
+    word = find_synonym(value, named or field)
+    if word is not None and is_valid(word, field):
+        return Repair(value=word, help="near")
+    return _certain(value, field) or _number(value, field)
+
+
+def _certain(value: Any, field: Schema) -> Repair | None:
+    """Return a quoted number or boolean without quotes, and one or several items as a list."""
+    if isinstance(value, str) and (items := _split(value, field)):
+        return Repair(value=items, help="list")
+    if is_valid([value], field):
+        return Repair(value=[value], help="list")
+    if isinstance(value, str):
+        with suppress(ValueError):
+            bare = json.loads(value[:_LONGEST].lower())
+            if bare is not None and is_valid(bare, field):
+                return Repair(value=bare, help="bare")
+        switch = _SWITCHES.get(value.casefold())
+        if switch is not None and is_valid(switch, field):
+            return Repair(value=switch, help="near")
+    return None
+
+
+def _split(text: str, field: Schema) -> list[str] | None:
+    """Return the items of a list that is written as one text: `q4_k_m, q8_0`."""
+    items = next((it["items"] for it in branches(field) if "items" in it), None)
+    if items is None or len(text) > _LONGEST:
+        return None
+    words = words_of(items)
+    parts = [part for part in _BETWEEN.split(text.strip()) if part]
+    meant = [nearest(part, words) or part for part in parts] if words else parts
+    is_sure = all(
+        is_certain(part, each, words) for part, each in zip(parts, meant, strict=True) if words
+    )
+    return meant if is_sure and len(parts) > (not words) and is_valid(meant, field) else None
+
+
+def _number(value: Any, field: Schema) -> Repair | None:
+    """Return the number that a text stands for: `64 GB` is 64; a time is in the field's unit."""
+    if not isinstance(value, str):
+        return None
+    number = read_quantity(value)
+    if (seconds := field.get("x-seconds")) and (time := read_seconds(value)) is not None:
+        number = _whole(time / seconds)
+    if number is None or not is_valid(number, field):
+        return None
+    return Repair(value=number, help="near", safety="unsafe")
+
+
+def _whole(number: float) -> int | float:
+    return int(number) if number.is_integer() else round(number, 4)
