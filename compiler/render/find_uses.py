@@ -54,6 +54,7 @@ def _model_uses(source: BundleSource) -> dict[str, bool]:
     spec, facts, decided = source.spec, source.facts, source.plan.decisions
     converted = bool(spec.export.types) or spec.export.adapter
     storage, wrapper = decided.quant_storage, wrapper_named(facts.model.wrapper)
+    timm = wrapper is not None and wrapper.timm
     return {
         "lora": spec.method.type in ("lora", "qlora"),
         "qlora": spec.method.type == "qlora",
@@ -92,6 +93,8 @@ def _model_uses(source: BundleSource) -> dict[str, bool]:
         "tower_gradients": "vision_tower" in spec.method.parts,
         "fetches_images": sees(source) and spec.data.allow_download,
         "number_words": _reads_number_words(source),
+        "timm": timm,
+        "torchvision": timm or sees(source),
         "vision": sees(source),
     }
 

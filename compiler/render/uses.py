@@ -46,6 +46,8 @@ class Uses:
     tower_gradients: bool
     fetches_images: bool
     number_words: bool
+    timm: bool
+    torchvision: bool
     projector: bool
     # the data
     hub_data: bool
