@@ -19,7 +19,7 @@ from ftc.compiler.plan.objective.sampling import (
 from ftc.compiler.plan.plan import Decisions
 from ftc.compiler.plan.search.padding import sorts_rows
 from ftc.compiler.plan.splits import is_weighed
-from ftc.compiler.render.method import is_plain, keeps_tower, token_tables
+from ftc.compiler.render.method import is_fenced, is_plain, keeps_tower, token_tables
 from ftc.compiler.render.source import BundleSource, sees
 from ftc.compiler.render.trainer import checkpointing_options, schedule_reasons
 from ftc.compiler.render.uses import Uses
@@ -67,6 +67,7 @@ def _model_uses(source: BundleSource) -> dict[str, bool]:
         "lora_init": decided.lora_init is not None,
         "split_init": decided.lora_init is not None and decided.lora_init.value != "gaussian",
         "experts": decided.lora_experts is not None,
+        "fenced": is_fenced(source),
         "new_tokens": bool(spec.model.new_tokens),
         "token_rows": bool(token_tables(source)),
         "adapts_tokens": bool(spec.model.new_tokens) and spec.method.type in ("lora", "qlora"),

@@ -19,6 +19,7 @@ class Uses:
     lora_init: bool
     split_init: bool
     experts: bool
+    fenced: bool
     also_train: bool
     new_tokens: bool
     token_rows: bool
