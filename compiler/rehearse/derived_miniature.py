@@ -37,6 +37,8 @@ _STATE_HEADS: Final = ("mamba_n_heads", "mamba_num_heads", "num_heads")
 _STATE_WIDTHS: Final = ("mamba_d_head", "mamba_head_dim", "head_dim")
 _STATE_GROUPS: Final = ("mamba_n_groups", "n_groups")
 _EXPANSIONS: Final = ("mamba_expand", "expand")
+#: The head width by which the converter divides a state space whose config has another key for it.
+_CONVERTED_HEAD: Final = 64
 _RANKS: Final = ("mamba_dt_rank", "time_step_rank")
 _TOKENS_PER_RANK: Final = 16  # the width of the model over the rank, where a config says "auto"
 #: One kind of layer for the layers whose numbers a list has; the second numbers them from one.
@@ -209,7 +211,8 @@ def _state_space(real: _Real, heads: Heads) -> dict[str, int]:
     total = inner or count * narrow
     coupled = expansion is not None and total == expansion * real.shape.hidden
     wide = expansion * heads.hidden if coupled and expansion else shrink_width(total, INTERMEDIATE)
-    wide = max(wide - wide % narrow, narrow)
+    step = narrow if coupled else math.lcm(narrow, math.gcd(total, _CONVERTED_HEAD))
+    wide = max(wide - wide % step, step)
     small[counted] = wide // narrow
     if inner is not None or "mamba_d_ssm" in real.config:
         small["mamba_d_ssm"] = wide

@@ -69,7 +69,7 @@ def build(*folders: Path, extra: Mapping[str, str] | None = None) -> None:
 def merged(
     tmp_path_factory: pytest.TempPathFactory, sdist: Path, vision: Mapping[str, str]
 ) -> Mapping[str, Any]:
-    """Return what became of every merge; Gemma 3n's tower needs timm, which is beside torchvision."""
+    """Return what became of every merge; Gemma 3n's tower needs timm, beside torchvision."""
     folder = tmp_path_factory.mktemp("layouts")
     bases = [write_base(folder / "bases" / name, name, sdist) for name in CASES]
     build(*bases, extra=vision)
