@@ -54,7 +54,6 @@ def _model_uses(source: BundleSource) -> dict[str, bool]:
     spec, facts, decided = source.spec, source.facts, source.plan.decisions
     converted = bool(spec.export.types) or spec.export.adapter
     storage, wrapper = decided.quant_storage, wrapper_named(facts.model.wrapper)
-    timm = wrapper is not None and wrapper.timm
     return {
         "lora": spec.method.type in ("lora", "qlora"),
         "qlora": spec.method.type == "qlora",
@@ -94,8 +93,7 @@ def _model_uses(source: BundleSource) -> dict[str, bool]:
         "tower_gradients": "vision_tower" in spec.method.parts,
         "fetches_images": sees(source) and spec.data.allow_download,
         "number_words": _reads_number_words(source),
-        "timm": timm,
-        "torchvision": timm or sees(source),
+        "timm": wrapper is not None and wrapper.timm,
         "vision": sees(source),
     }
 
@@ -499,5 +497,4 @@ def _leaves_out_bos(tokenizer: TokenizerFacts) -> bool:
 
 def _has_one_key_head(model: ModelFacts) -> bool:
     """Return whether it is a Falcon with one key head for all query heads (`multi_query`)."""
-    shape = model.shape
-    return model.model_type == "falcon" and shape is not None and shape.kv_heads == 1
+    return model.model_type == "falcon" and model.shape is not None and model.shape.kv_heads == 1

@@ -52,7 +52,7 @@ _NEEDED_BY: Final[Mapping[str, Callable[[Uses], bool]]] = {
     "sentence-transformers": lambda uses: uses.texts,
     "lm-eval": lambda uses: uses.harness or uses.regression_tasks,
     # with pillow, which it needs; transformers' processors of images and timm use both
-    "torchvision": lambda uses: uses.torchvision,
+    "torchvision": lambda uses: uses.vision or uses.timm,
     "num2words": lambda uses: uses.number_words,
     "timm": lambda uses: uses.timm,
     "jsonschema": lambda uses: uses.reward_schema,

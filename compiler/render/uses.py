@@ -48,7 +48,6 @@ class Uses:
     fetches_images: bool
     number_words: bool
     timm: bool
-    torchvision: bool
     projector: bool
     # the data
     hub_data: bool
