@@ -118,6 +118,8 @@ def derive_from(model_type: str, name: str, texts: Sequence[dict[str, Any]]) -> 
             entry["any_text"] = True
         if is_flat(cls):
             entry["flat"] = True
+        if any(isinstance(module, TimmWrapperModel) for module in built[0][1].modules()):
+            entry["timm"] = True
         try:
             check(name, entry, texts[0])
         except SystemExit as error:

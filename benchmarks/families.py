@@ -137,12 +137,12 @@ def _run(family: Family, folder: Path, sdist: Path) -> None:
 def _stages(family: Family, folder: Path, sdist: Path, note: Any) -> None:
     note(at="compile")
     write_family(_without_files(family), folder, sdist=sdist)
-    targets = _targets(folder)
+    targets, others = _targets(folder)
     note(at="miniature")
     base = folder / "mini"
     note(size=_make_miniature(folder / "model", base))
     note(at="train")
-    job = _train(base, folder, targets)
+    job = _train(base, folder, targets, others)
     note(at="merge")
     merge = import_module("ftc.runtime.merge.adapter_merging")
     merge.merge_adapter(job)
@@ -175,17 +175,18 @@ def _without_files(family: Family) -> Family:
     return replace(family, spec={**family.spec, "export": []})
 
 
-def _targets(folder: Path) -> Any:
-    """Compile the spec, and return what its train.py adapts."""
+def _targets(folder: Path) -> tuple[Any, str | None]:
+    """Compile the spec, and return what its train.py adapts, and what it excludes."""
     outcome = compile_bundle(str(folder / "spec.json"), stop_after="verify")
     errors = [f for f in outcome.findings if f.severity == "error"]
     if errors:
         raise ValueError(f"{errors[0].code} {errors[0].message}")
     script = next(file for file in outcome.files if file.name == "train.py")
-    for node in ast.parse(script.text).body:
-        if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "LORA_TARGETS":
-            return ast.literal_eval(node.value)
-    raise ValueError("train.py has no LORA_TARGETS")
+    lines = [node for node in ast.parse(script.text).body if isinstance(node, ast.Assign)]
+    said = {getattr(node.targets[0], "id", ""): node.value for node in lines}
+    others = said.get("LORA_EXCLUDED")
+    excluded = None if others is None else ast.literal_eval(others)
+    return ast.literal_eval(said["LORA_TARGETS"]), excluded
 
 
 def _make_miniature(place: Path, folder: Path) -> str:
@@ -204,7 +205,7 @@ def _make_miniature(place: Path, folder: Path) -> str:
     return f"{layers} layers, {text['hidden_size']} wide, {numbers / 1e6:.0f} million"
 
 
-def _train(base: Path, folder: Path, targets: Any) -> Any:
+def _train(base: Path, folder: Path, targets: Any, others: str | None) -> Any:
     """Train an adapter on the tickets for two steps, and return the job of the merge."""
     torch, peft = import_module("torch"), import_module("peft")
     merging, run = import_module("ftc.runtime.merge.merging"), import_module("ftc.runtime.run")
@@ -218,7 +219,8 @@ def _train(base: Path, folder: Path, targets: Any) -> Any:
     (job.run.folder / "data" / "train.jsonl").write_text("\n".join(lines), encoding="utf-8")
     torch.manual_seed(1)
     model = find_class(base).from_pretrained(base, dtype=torch.float32)
-    settings = peft.LoraConfig(task_type="CAUSAL_LM", target_modules=targets, r=8, lora_alpha=16)
+    settings = peft.LoraConfig(task_type="CAUSAL_LM", target_modules=targets,
+                               exclude_modules=others, r=8, lora_alpha=16)  # fmt: skip
     adapted = peft.get_peft_model(model, settings).train()
     chosen = [weight for weight in adapted.parameters() if weight.requires_grad]
     optimizer = torch.optim.AdamW(chosen, lr=1e-3)

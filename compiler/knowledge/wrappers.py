@@ -41,7 +41,8 @@ class Wrapper:
     parent in the loaded model, and `text_types` the model types of its `text_config`, whose
     missing keys are the `defaults` where those are not the ones of the text model. With `any_text`
     it may contain every type that ftc knows, each with its own class. `flat`: repositories have the
-    keys of the language model beside `vision_config`, without a `text_config`.
+    keys of the language model beside `vision_config`, without a `text_config`. `timm`: the tower is
+    built by the package of that name, without which the class does not load.
     """
 
     architecture: str
@@ -53,6 +54,7 @@ class Wrapper:
     defaults: Mapping[str, int | bool]
     any_text: bool = False
     flat: bool = False
+    timm: bool = False
 
     @property
     def keeps_tower(self) -> bool:

@@ -37,6 +37,8 @@ _STATE_HEADS: Final = ("mamba_n_heads", "mamba_num_heads", "num_heads")
 _STATE_WIDTHS: Final = ("mamba_d_head", "mamba_head_dim", "head_dim")
 _STATE_GROUPS: Final = ("mamba_n_groups", "n_groups")
 _EXPANSIONS: Final = ("mamba_expand", "expand")
+#: The head width by which the converter divides a state space whose config has another key for it.
+_CONVERTED_HEAD: Final = 64
 _RANKS: Final = ("mamba_dt_rank", "time_step_rank")
 _TOKENS_PER_RANK: Final = 16  # the width of the model over the rank, where a config says "auto"
 #: One kind of layer for the layers whose numbers a list has; the second numbers them from one.
@@ -45,6 +47,8 @@ _MEMBERS: Final = re.compile(r".*(layers|indices|idxs|indexes)")
 #: the others are chosen (deepseek2.cpp).
 _COUNTED: Final = frozenset({"deepseek_v2", "deepseek_v3"})
 _COUNTED_ALWAYS: Final = frozenset({"glm4_moe_lite"})
+#: The layer from which on llama.cpp lets the layers of a type read earlier keys (gemma3n.cpp).
+_SHARED_FROM: Final = {"gemma3n_text": 20}
 _TURNED: Final = ("attn_rotary_emb", "rotary_dim")
 _LAST: Final = re.compile(r".*layer_end_index")
 
@@ -77,6 +81,7 @@ def shrink_derived(config: Mapping[str, Any], entry: Entry, shape: Shape) -> dic
     sizes = {**_other_widths(real, heads), **_inner_widths(real), **_attention(real, heads)}
     sizes |= _linear_heads(real) | _state_space(real, heads) | _experts(real)
     sizes |= _shared_experts(real, sizes)
+    small |= _listed_widths(small)
     for name, value in sizes.items():
         _put(small, real.sizes[name].path if name in real.sizes else (name,), value)
     for key in _TURNED:  # numbers of a head that a rotation turns
@@ -97,7 +102,9 @@ def count_layers(shape: Shape, config: Mapping[str, Any]) -> int:
     periods = [n for n in map(_period, lists) if n <= _LONGEST_PERIOD]
     shared = config.get("num_kv_shared_layers")
     most = max([LAYERS, first, *periods])
-    if type(shared) is int and shared:  # their keys are those of an earlier layer of their kind
+    if shape.model_type in _SHARED_FROM:
+        most = _SHARED_FROM[shape.model_type] + max([LAYERS, *periods])
+    elif type(shared) is int and shared:  # their keys are those of an earlier layer of their kind
         most *= 2
     return min(shape.layers, most)
 
@@ -120,7 +127,8 @@ def cut_layers(config: Mapping[str, Any], layers: int, few: int) -> dict[str, An
         elif type(value) is int and _DRAFTS.fullmatch(key):
             new = 0
         elif key == "num_kv_shared_layers" and value:
-            new = few // 2
+            own = _SHARED_FROM.get(str(config.get("model_type")), few - few // 2)
+            new = max(0, few - own)
         cut[key] = new
     return cut
 
@@ -203,7 +211,8 @@ def _state_space(real: _Real, heads: Heads) -> dict[str, int]:
     total = inner or count * narrow
     coupled = expansion is not None and total == expansion * real.shape.hidden
     wide = expansion * heads.hidden if coupled and expansion else shrink_width(total, INTERMEDIATE)
-    wide = max(wide - wide % narrow, narrow)
+    step = narrow if coupled else math.lcm(narrow, math.gcd(total, _CONVERTED_HEAD))
+    wide = max(wide - wide % step, step)
     small[counted] = wide // narrow
     if inner is not None or "mamba_d_ssm" in real.config:
         small["mamba_d_ssm"] = wide
@@ -236,13 +245,22 @@ def _inner_widths(real: _Real) -> dict[str, int]:
     return small
 
 
+def _listed_widths(config: Mapping[str, Any]) -> dict[str, list[int]]:
+    """Return the widths of feed-forward layers that a list has for each layer."""
+    return {
+        key: [shrink_width(width, INTERMEDIATE) for width in value]
+        for key, value in config.items()
+        if _INNER.fullmatch(key) and isinstance(value, list) and all(type(n) is int for n in value)
+    }
+
+
 def _other_widths(real: _Real, heads: Heads) -> dict[str, int]:
     """Return every width that equals the model's."""
     hidden = real.shape.hidden
     return {
         key: heads.hidden
         for key, value in real.config.items()
-        if value == hidden and type(value) is int and _WIDTH.fullmatch(key)
+        if value == hidden and type(value) is int and _WIDTH.fullmatch(key) and "vocab" not in key
     }
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from ftc.compiler.knowledge.objectives import OBJECTIVES, compares_texts
+from ftc.compiler.knowledge.wrappers import wrapper_named
 from ftc.compiler.pipeline import Outcome, compile_bundle, write
 from ftc.compiler.rehearse.bundle_run import (
     BundleRun,
@@ -27,7 +28,7 @@ from ftc.compiler.rehearse.meaning import MEANINGS, find_unshown
 from ftc.compiler.rehearse.model import find_files, make_miniature
 from ftc.compiler.rehearse.second_spec import make_second_spec
 from ftc.compiler.rehearse.stage import Failure, Rehearsal, StageFailed, Tell
-from ftc.compiler.resolve.facts import known
+from ftc.compiler.resolve.facts import ModelFacts, known
 from ftc.spec.finding import EnvironmentFailure
 from ftc.spec.sections import Spec
 
@@ -41,6 +42,7 @@ _OF_TORCH: Final = ("adamw", "adafactor", "sgd")  # the others are from bitsandb
 _CONVERTS: Final = ("llama_cpp", "gguf")
 _SERVES: Final = ("compressed_tensors",)
 _COMPARES: Final = ("sentence_transformers",)
+_TOWERS: Final = ("timm",)
 _MEBI: Final = 2**20
 _QUESTION_LETTERS: Final = 400
 _ASKED_TEXTS: Final = 3
@@ -93,7 +95,7 @@ def _run(outcome: Outcome, course: Course) -> None:
     facts = known(outcome.facts)
     if facts is None or outcome.plan is None:
         raise ValueError("only a planned outcome can be rehearsed")
-    _need_packages(spec, outcome)
+    _need_packages(spec, outcome, facts.model)
     place = find_files(facts.model, folder=outcome.document.folder)
     taught = None
     if facts.teacher is not None:
@@ -130,11 +132,13 @@ def _write_bundle(path: Path, course: Course) -> None:
     write(outcome)
 
 
-def _need_packages(spec: Spec, outcome: Outcome) -> None:
+def _need_packages(spec: Spec, outcome: Outcome, model: ModelFacts) -> None:
     texts = _COMPARES if compares_texts(spec.objective.type) else ()
     served = _SERVES if spec.export.vllm else ()
     converted = _CONVERTS if spec.export.types or spec.export.adapter else ()
-    needed = (*_RUNS, *texts, *served, *converted)
+    wrapper = wrapper_named(model.wrapper)
+    towers = _TOWERS if wrapper is not None and wrapper.timm else ()
+    needed = (*_RUNS, *texts, *served, *converted, *towers)
     if outcome.plan is not None and outcome.plan.decisions.sharding.value.startswith("zero"):
         needed = (*needed, "deepspeed")
     in_4_bits = spec.method.type == "qlora" or spec.objective.teacher.quantization == "nf4"

@@ -19,7 +19,7 @@ from ftc.compiler.plan.objective.sampling import (
 from ftc.compiler.plan.plan import Decisions
 from ftc.compiler.plan.search.padding import sorts_rows
 from ftc.compiler.plan.splits import is_weighed
-from ftc.compiler.render.method import is_plain, keeps_tower, token_tables
+from ftc.compiler.render.method import is_fenced, is_plain, keeps_tower, token_tables
 from ftc.compiler.render.source import BundleSource, sees
 from ftc.compiler.render.trainer import checkpointing_options, schedule_reasons
 from ftc.compiler.render.uses import Uses
@@ -66,6 +66,7 @@ def _model_uses(source: BundleSource) -> dict[str, bool]:
         "lora_init": decided.lora_init is not None,
         "split_init": decided.lora_init is not None and decided.lora_init.value != "gaussian",
         "experts": decided.lora_experts is not None,
+        "fenced": is_fenced(source),
         "new_tokens": bool(spec.model.new_tokens),
         "token_rows": bool(token_tables(source)),
         "adapts_tokens": bool(spec.model.new_tokens) and spec.method.type in ("lora", "qlora"),
@@ -92,6 +93,7 @@ def _model_uses(source: BundleSource) -> dict[str, bool]:
         "tower_gradients": "vision_tower" in spec.method.parts,
         "fetches_images": sees(source) and spec.data.allow_download,
         "number_words": _reads_number_words(source),
+        "timm": wrapper is not None and wrapper.timm,
         "vision": sees(source),
     }
 
@@ -495,5 +497,4 @@ def _leaves_out_bos(tokenizer: TokenizerFacts) -> bool:
 
 def _has_one_key_head(model: ModelFacts) -> bool:
     """Return whether it is a Falcon with one key head for all query heads (`multi_query`)."""
-    shape = model.shape
-    return model.model_type == "falcon" and shape is not None and shape.kv_heads == 1
+    return model.model_type == "falcon" and model.shape is not None and model.shape.kv_heads == 1

@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from ftc.compiler.knowledge.converter import expects_drafts
+from ftc.compiler.knowledge.derived import is_redirected
 from ftc.compiler.knowledge.module_names import ModuleNames, find_module_names
 from ftc.compiler.knowledge.objectives import OBJECTIVES
 from ftc.compiler.knowledge.score_heads import SCORE_HEAD
@@ -63,6 +64,7 @@ def method_values(source: BundleSource) -> Mapping[str, Any]:
         targets = "|".join([targets, *name_patterns(_adapted(source))])
     return {
         "lora_targets": targets,
+        "lora_excluded": f"(?!(?:{targets})$).*",
         "lora_init": decided.lora_init.value if decided.lora_init else True,
         **(_names(source, names) if names is not None else {}),
     }
@@ -102,6 +104,16 @@ def keeps_tower(source: BundleSource) -> bool:
     """Return whether the model is loaded with a tower beside the language model."""
     wrapper = wrapper_named(source.facts.model.wrapper)
     return wrapper is not None and (wrapper.keeps_tower or sees(source))
+
+
+def is_fenced(source: BundleSource) -> bool:
+    """Return whether PEFT would adapt modules of the tower that no target means.
+
+    It cuts a pattern for these model types to the last parts of the names that it matches.
+    """
+    shape = source.facts.model.shape
+    adapts = source.spec.method.type in ("lora", "qlora")
+    return adapts and shape is not None and keeps_tower(source) and is_redirected(shape.model_type)
 
 
 def is_plain(model: ModelFacts) -> bool:

@@ -25,6 +25,7 @@ PINS: Final[Mapping[str, str]] = {
     "matplotlib": "3.11.2",
     "torchvision": "0.28.0",
     "num2words": "0.5.14",
+    "timm": "1.0.31",
     "lm-eval": "0.4.13",
     "pytablewriter": "0.38.0",
     "rouge-score": "0.1.2",
@@ -50,9 +51,10 @@ _NEEDED_BY: Final[Mapping[str, Callable[[Uses], bool]]] = {
     "compressed-tensors": lambda uses: uses.served,
     "sentence-transformers": lambda uses: uses.texts,
     "lm-eval": lambda uses: uses.harness or uses.regression_tasks,
-    # with pillow, which it needs; transformers' processors of images use both
-    "torchvision": lambda uses: uses.vision,
+    # with pillow, which it needs; transformers' processors of images and timm use both
+    "torchvision": lambda uses: uses.vision or uses.timm,
     "num2words": lambda uses: uses.number_words,
+    "timm": lambda uses: uses.timm,
     "jsonschema": lambda uses: uses.reward_schema,
     # only the writer; TensorBoard itself is needed where the run is viewed
     "tensorboardx": lambda uses: uses.tensorboard,

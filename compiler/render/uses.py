@@ -19,6 +19,7 @@ class Uses:
     lora_init: bool
     split_init: bool
     experts: bool
+    fenced: bool
     also_train: bool
     new_tokens: bool
     token_rows: bool
@@ -46,6 +47,7 @@ class Uses:
     tower_gradients: bool
     fetches_images: bool
     number_words: bool
+    timm: bool
     projector: bool
     # the data
     hub_data: bool

@@ -59,25 +59,27 @@ def write_base(folder: Path, name: str, sdist: Path) -> Path:
     return folder
 
 
-def build(*folders: Path) -> None:
+def build(*folders: Path, extra: Mapping[str, str] | None = None) -> None:
     """Give folders weights."""
-    built = run(sys.executable, HERE / "build_wrapped.py", *folders, cwd=folders[0])
+    built = run(sys.executable, HERE / "build_wrapped.py", *folders, cwd=folders[0], extra=extra)
     assert built.code == 0, built.said
 
 
 @pytest.fixture(scope="module")
-def merged(tmp_path_factory: pytest.TempPathFactory, sdist: Path) -> Mapping[str, Any]:
-    """Return what became of every merge."""
+def merged(
+    tmp_path_factory: pytest.TempPathFactory, sdist: Path, vision: Mapping[str, str]
+) -> Mapping[str, Any]:
+    """Return what became of every merge; Gemma 3n's tower needs timm, beside torchvision."""
     folder = tmp_path_factory.mktemp("layouts")
     bases = [write_base(folder / "bases" / name, name, sdist) for name in CASES]
-    build(*bases)
+    build(*bases, extra=vision)
     for name, base in zip(CASES, bases, strict=True):
         write_json(folder / f"{name}.json", {**CASES[name], "base": str(base)})
     sha256 = hashlib.sha256(sdist.read_bytes()).hexdigest()
     stage = Run(folder, stage="tools")
     tools = Converter(sha256=sha256).unpack(stage, sdist, folder / "tools")
     jobs = [folder / f"{name}.json" for name in CASES]
-    done = run(sys.executable, HERE / "merge_layouts.py", tools, *jobs, cwd=folder)
+    done = run(sys.executable, HERE / "merge_layouts.py", tools, *jobs, cwd=folder, extra=vision)
     assert done.code == 0, done.said
     found = [json.loads(line) for line in done.out.splitlines()]
     return {each["name"]: each for each in found}

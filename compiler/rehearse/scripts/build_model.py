@@ -9,6 +9,7 @@ gives the same config other weights, from which a student can learn. --encoder m
 the config names, which has no head over the vocabulary.
 """
 
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -80,9 +81,30 @@ def balance_head() -> None:
     head *= LOGIT_SPREAD / model.eval()(ids).logits[..., words].std()
 
 
+def copy_unread() -> dict[str, torch.Tensor]:
+    """Return what published files have for layers that read the keys of an earlier layer.
+
+    The class ignores these tensors, and llama.cpp does not load a model without them.
+    """
+    kinds = getattr(config.get_text_config(), "layer_types", None) or []
+    written, unread = model.state_dict(), {}
+    for path, module in model.named_modules():
+        for name in vars(module).get("_keys_to_ignore_on_load_unexpected") or ():
+            found = re.fullmatch(r"layers\.(\d+)\.(.+)", name)
+            if found is None:
+                continue
+            number, part = int(found[1]), found[2]
+            alike = [n for n in range(number) if kinds[n] == kinds[number]]
+            named = f"{path}.layers.{{}}.{part}.weight"
+            others = [named.format(n) for n in alike if named.format(n) in written]
+            if others:
+                unread[named.format(number)] = written[others[-1]].clone()
+    return unread
+
+
 if not encodes:
     with torch.no_grad():
         balance_head()
-model.save_pretrained(folder)
+model.save_pretrained(folder, state_dict=model.state_dict() | copy_unread())
 (folder / "config.json").write_text(written, encoding="utf-8")  # as the real one is written
 print(f"{sum(p.numel() for p in model.parameters()):,} parameters")

@@ -18,7 +18,7 @@ TABLE: dict[str, dict[str, Any]] = json.loads(
 )
 #: Text models small enough to build beside their towers in a second.
 TEXT = {"num_hidden_layers": 6, "vocab_size": 1000, "pad_token_id": 0}
-#: Classes that a text of few keys does not build, or only with a package that is not installed.
+#: Classes that a text of few keys does not build, or only with a package that no test imports.
 NEEDY = (
     "Dots3NoteForConditionalGeneration",
     "FastVlmForConditionalGeneration",

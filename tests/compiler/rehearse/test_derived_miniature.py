@@ -62,6 +62,42 @@ def test_equations_between_sizes_stay() -> None:
     assert small["full_attn_idxs"] == [2]
 
 
+def test_a_state_space_of_wide_heads_converts() -> None:
+    """Nemotron Nano 9B v2 has heads of 80, and the converter divides their whole width by 64."""
+    pattern = "M-M-M-MM-M-M-M*-M-M-M*-M-M-M-M*-M-M-M-M*-M-MM-M-M-M-M-M-"
+    sizes = {"hidden_size": 4480, "intermediate_size": 15680, "mamba_head_dim": 80}
+    heads = {"num_attention_heads": 40, "hybrid_override_pattern": pattern}
+    layers = {"num_hidden_layers": len(pattern)}
+    small = shrink({**CONFIGS["nemotron-h"], **sizes, **heads, **layers})
+    assert small is not None
+    assert small["mamba_head_dim"] == 80
+    assert small["mamba_num_heads"] * small["mamba_head_dim"] % 64 == 0
+    assert small["mamba_num_heads"] % small["n_groups"] == 0
+
+
+def test_a_model_that_shares_keys_keeps_the_layers_of_its_own() -> None:
+    """Gemma 3n's layers from the 20th on read earlier keys; lists of widths are small too."""
+    kinds = (["sliding_attention"] * 4 + ["full_attention"]) * 7
+    text = {
+        "architectures": ["Gemma3nForCausalLM"],
+        "model_type": "gemma3n_text",
+        "hidden_size": 2048,
+        "intermediate_size": [16384] * 35,
+        "num_hidden_layers": 35,
+        "num_kv_shared_layers": 15,
+        "layer_types": kinds,
+        "vocab_size": 2048,
+        "vocab_size_per_layer_input": 2048,
+    }
+    small = shrink(text)
+    assert small is not None
+    assert (small["num_hidden_layers"], small["num_kv_shared_layers"]) == (25, 5)
+    assert small["layer_types"] == kinds[:25]
+    assert len(small["intermediate_size"]) == 25
+    assert set(small["intermediate_size"]) == {512}
+    assert (small["vocab_size"], small["hidden_size"]) == (2048, 256)
+
+
 def test_groups_of_experts_stay() -> None:
     """DeepSeek-V3 chooses from four of eight groups, which have two experts each."""
     small = shrink(CONFIGS["deepseek-v3"])

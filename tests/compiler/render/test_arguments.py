@@ -14,7 +14,7 @@ from ftc.compiler.render.find_uses import find_uses
 from ftc.compiler.render.source import BundleSource
 from ftc.spec.sections import ObjectiveType, Source
 from tests.compiler.conftest import BuildKnown
-from tests.compiler.render.test_bundle import CHAT, VARIANTS
+from tests.compiler.render.test_bundle import CHAT, CUT_SHORT, VARIANTS
 from tests.compiler.render.test_settings import CASES, make_source
 
 
@@ -53,6 +53,7 @@ RARE: tuple[Mapping[str, Any], ...] = (
     {"/spec/training/evaluation/harness": ["hellaswag"]},
     _COMPARED,
     {"/spec/method/experts": True, "/facts/model/architecture": "MixtralForCausalLM"},
+    CUT_SHORT,
     {"/spec/method/init": "pissa"},
     {"/spec/objective/type": "distill", **TEACHER},
     {"/spec/objective/type": "distill", **TEACHER, "/facts/data/form": "prompt"},

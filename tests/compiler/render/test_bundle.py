@@ -48,6 +48,27 @@ WRAPPED = {
     "/facts/model/wrapper": "Qwen2_5_VLForConditionalGeneration",
     "/facts/model/text_prefix": "model.language_model",
 }
+#: The thinker of Qwen3-Omni, whose targets PEFT cuts to the last parts of their names.
+CUT_SHORT = {
+    "/facts/model/wrapper": "Qwen3OmniMoeThinkerForConditionalGeneration",
+    "/facts/model/text_prefix": "model.language_model",
+    "/facts/model/architecture": "Qwen3MoeForCausalLM",
+    "/config": {
+        "architectures": ["Qwen3MoeForCausalLM"],
+        "model_type": "qwen3_moe",
+        "hidden_size": 896,
+        "intermediate_size": 4864,
+        "moe_intermediate_size": 768,
+        "num_hidden_layers": 24,
+        "num_attention_heads": 14,
+        "num_key_value_heads": 2,
+        "head_dim": 64,
+        "num_experts": 4,
+        "num_experts_per_tok": 2,
+        "vocab_size": 151936,
+        "max_position_embeddings": 32768,
+    },
+}
 VARIANTS: dict[str, dict[str, Any]] = {
     "lora on one gpu": {},
     "lora in a wrapper": WRAPPED,
@@ -365,6 +386,18 @@ def test_a_tower_is_never_trained(build_known: BuildKnown) -> None:
     for script, loads in ((lora, True), (full, True), (plain, False)):
         assert ("AutoModelForImageTextToText.from_pretrained(" in script) == loads
         assert ("AutoModelForCausalLM" in script) != loads
+
+
+def test_what_peft_cuts_short_is_fenced_in(build_known: BuildKnown) -> None:
+    """Where PEFT keeps only the last parts of the targets, those of the tower are excluded."""
+    script = render(build_known, CUT_SHORT)["train.py"].text
+    excluded = ast.literal_eval(re.findall(r"^LORA_EXCLUDED = (\".*\")", script, re.MULTILINE)[0])
+    linear = "layers.11.self_attn.q_proj"
+
+    assert re.fullmatch(excluded, f"model.audio_tower.{linear}")
+    assert not re.fullmatch(excluded, f"model.language_model.{linear}")
+    assert "exclude_modules=LORA_EXCLUDED" in script
+    assert "LORA_EXCLUDED" not in render(build_known, WRAPPED)["train.py"].text
 
 
 def test_a_config_says_what_the_converter_reads(build_known: BuildKnown) -> None:

@@ -98,6 +98,17 @@ def test_trackio_is_locked_with_the_pillow_that_it_takes(
     assert re.search(r"^trackio==\S+ \\\n    --hash=sha256:", with_it, re.MULTILINE)
 
 
+def test_a_tower_of_timm_brings_its_packages(render_requirements: RenderRequirements) -> None:
+    """A bundle of Gemma 3n requires timm and torchvision, one of Gemma 3 neither."""
+    text, locked = render_requirements({"/facts/model/wrapper": "Gemma3nForConditionalGeneration"})
+    other, _ = render_requirements({"/facts/model/wrapper": "Gemma3ForConditionalGeneration"})
+
+    assert {"timm", "torchvision"} <= {line.split("==")[0] for line in text.split()}
+    assert re.search(r"^timm==\S+ \\\n    --hash=sha256:", locked, re.MULTILINE)
+    assert "timm" not in other
+    assert "torchvision" not in other
+
+
 def test_the_lock_of_a_bundle_is_closed(render_requirements: RenderRequirements) -> None:
     """It holds requirements.txt line for line, and whatever any line of it needs."""
     plain, locked = render_requirements({})
