@@ -112,6 +112,8 @@ def test_every_reader_has_the_trained_model(merged: Mapping[str, Any], name: str
     for reader, (kind, apart) in found["read"].items():
         assert kind == (kinds[reader] or case["config"]["architectures"][0])
         assert apart < most
+    # Gemma 3n's is not compared: llama.cpp divides the variance by n - 1 where the activations are
+    # sparse, transformers by n, which differs at this width of 96 (0.010, in F32 as in F16)
     assert ("gguf" in found) == case.get("converts", True)
     assert found.get("gguf", 0) < min(most, 0.001)
 
