@@ -55,7 +55,7 @@ def test_a_demand_beside_it_is_set(text: str, expected: dict[str, object]) -> No
         ("20% for testing and half of that for validation", "/data/splits/validation", 0.1),
         ("un 10% per validar i el mateix per provar", "/data/splits/test", 0.1),
         ("la hora de gpu me sale a 2,40 €", "/hardware/price_per_hour", 2.4),
-        ("the machine costs two euros and a half an hour", "/hardware/price_per_hour", 2.5),
+        ("the machine costs two and a half euros an hour", "/hardware/price_per_hour", 2.5),
         ("colab gratis", "/hardware/gpu", "T4"),
         ("slurm -p long -A bio7", "/launch/account", "bio7"),
         ("release it under an MIT license", "/publish/licence", "mit"),
@@ -63,7 +63,7 @@ def test_a_demand_beside_it_is_set(text: str, expected: dict[str, object]) -> No
         ("warmup none", "/training/warmup", 0),
         ("no gradient clipping", "/training/max_grad_norm", 0),
         ("column of input body and of output reply", "/data/columns/completion", "reply"),
-        ("train on clinic letters.csv", "/data/source", "clinic letters.csv"),
+        ("train on choir letters.csv", "/data/source", "choir letters.csv"),
         ("el rate a tres e menys cinc", "/training/learning_rate", 3e-5),
     ],
 )

@@ -71,7 +71,7 @@ _FURTHER: Final = re.compile(rf"^\s*{any_of(_HEDGES['further'])}\b")
 _MORE_INSIDE: Final = re.compile(r"\b(?:more|extra|mes|mas|less|fewer|menys|menos)\b")
 #: "cinc e menys cinc"
 _EXPONENT: Final = re.compile(r"\b(?:e|a|a la|to the) (?:menys|menos|minus)\b")
-_USING: Final = re.compile(rf"\b{any_of(_HEDGES['using'])}(?!\w)")
+USING: Final = re.compile(rf"\b{any_of(_HEDGES['using'])}(?!\w)")
 _COMPARED: Final = re.compile(rf"\b{any_of(_HEDGES['compared'])}\b")
 _EITHER: Final = re.compile(rf"^[\s,]*{any_of(_HEDGES['either'])}\b")
 REVISED: Final = re.compile(rf"(?:^|[\s,.;:]){any_of(_HEDGES['revise'])}(?=$|[\s,.;:])")
@@ -214,7 +214,7 @@ def _is_doubtful(folded: str, bare: str, change: Change, start: int, end: int) -
     if _WHICH.match(folded, first) and first > 1:  # "it must run on a laptop, which has no card"
         first = find_around(_CLAUSE_END, folded, (first - 1, first - 1))[0]
     written = folded[first:last]
-    if change.pointer.startswith("/hardware/") and _USING.search(written):
+    if change.pointer.startswith("/hardware/") and USING.search(written):
         return True  # the machine that answers, not the one that trains
     if change.pointer == _TYPES and _COMPARED.search(folded):
         return True

@@ -11,7 +11,7 @@ from importlib.resources import files
 from typing import Any, Final
 
 from ftc.tui.understanding.bare import DESCRIBED
-from ftc.tui.understanding.certainty import CONDITION, is_endorsed
+from ftc.tui.understanding.certainty import CONDITION, USING, is_endorsed
 from ftc.tui.understanding.lexicon import WORDS, any_of
 from ftc.tui.understanding.message import SENTENCE_END, Span, find_around, find_places, fold
 from ftc.tui.understanding.reading import Change, Choice
@@ -49,6 +49,12 @@ _FEWEST_WORDS: Final = 3
 _SIGNED: Final = re.compile(r"[\s:=]-\d[^-]*$")
 _MINUS: Final = re.compile(r"(?:^|(?<=[\s:=]))(?:(?:minus|menos|menys|negative)\s+|-)$")
 
+_BUT: Final = re.compile(r"\b(?:but|except|menys|menos|excepte|excepto|salvo)\s+\S+$")
+_ALL_BUT: Final = re.compile(
+    r"\b(?:all|everything|tot|todo|todos|tots) (?:but|except|menys|menos|excepte|excepto|salvo)\s+$"
+)
+_OBJECTIVE: Final = "/objective/type"
+
 _Said = Sequence[Change | Choice]
 
 
@@ -72,15 +78,22 @@ def find_hearsay(text: str) -> list[Span]:
     """Return the ranges of a text that request nothing now."""
     folded = fold(text)
     return [
-        *_quotations(text),
+        *_dreams(text),
         *_conditions(folded),
-        *(find_around(SENTENCE_END, folded, match.span()) for match in _SOMEDAY.finditer(folded)),
         *(
             (match.start(), find_around(_CLAUSE_END, folded, match.span())[1])
             for match in _ABOUT.finditer(folded)
         ),
         *(find_around(_REPORT_END, folded, match.span()) for match in _PAST.finditer(text)),
     ]
+
+
+def _dreams(text: str) -> Iterator[Span]:
+    """Yield quotations, and sentences about some day: not even an objective is requested there."""
+    folded = fold(text)
+    yield from _quotations(text)
+    for match in _SOMEDAY.finditer(folded):
+        yield find_around(SENTENCE_END, folded, match.span())
 
 
 def _conditions(folded: str) -> Iterator[Span]:
@@ -96,23 +109,42 @@ def _quotations(text: str) -> Iterator[Span]:
 
 
 def _is_hearsay(text: str, said: Change | Choice, spans: Sequence[Span]) -> bool:
-    if said.pointer.startswith((*DESCRIBED, *_OWN_CONDITION)):
+    if said.pointer == _OBJECTIVE:
+        spans = [*_dreams(text)]
+    elif said.pointer.startswith((*DESCRIBED, *_OWN_CONDITION)):
         return False
+    folded = fold(text)
     return any(
-        _is_negative(text, start, said)
+        _is_negative(folded, start, said)
+        or _is_left_out(folded, (start, end), said)
         or (
             any(first <= start and end <= last for first, last in spans)
-            and not is_endorsed(fold(text), end)
+            and not is_endorsed(folded, end)
         )
         for start, end in find_places(text, said.words)[:1]
     )
 
 
-def _is_negative(text: str, start: int, said: Change | Choice) -> bool:
+def _is_left_out(folded: str, place: Span, said: Change | Choice) -> bool:
+    """Return whether a value is the exception, or the machine on which the result will run.
+
+    "Any optimizer but SGD", "I want to run the result on a laptop without a GPU".
+    """
+    start, end = place
+    if said.pointer.startswith("/hardware/"):
+        clause = folded[slice(*find_around(_CLAUSE_END, folded, place))]
+        return USING.search(clause) is not None
+    named = isinstance(said, Change) and isinstance(said.value, str)
+    return named and (
+        _BUT.search(folded[start:end]) is not None or _ALL_BUT.search(folded[:start]) is not None
+    )
+
+
+def _is_negative(folded: str, start: int, said: Change | Choice) -> bool:
     """Return whether a minus stands before a number: "minus three epochs", "-3 epochs"."""
     number = isinstance(said, Change) and type(said.value) in (int, float)
     signed = _SIGNED.search(said.words) is not None
-    return number and (signed or _MINUS.search(fold(text[:start])) is not None)
+    return number and (signed or _MINUS.search(folded[:start]) is not None)
 
 
 def _asked(said: Change) -> Choice:

@@ -89,7 +89,8 @@ _LOGGED: Final = re.compile(
 )
 #: A number that another one replaces: "1e-4 not 2e-4".
 _NOT_NUMBER: Final = re.compile(
-    rf"(?<=\d)(?: [a-z]+)?,? (?:and |y |i )?(?:not|no(?: pas)?) (?:{NUMBER})(?=\s*(?:$|[.,;!]))"
+    rf"(?<=\d)(?: [a-z]+)?(?P<denied>,? (?:and |y |i )?(?:not|no(?: pas)?) (?:{NUMBER}))"
+    r"(?=\s*(?:$|[.,;!]))"
 )
 #: What joins two values of a list.
 _LIST_JOINS: Final = re.compile(r"\s+(?:and|i|y|amb|con|with)\s+")
@@ -137,7 +138,8 @@ def read(
     message.cut(_LONGEST)
     text = text if texts else text[:_LONGEST]
     list(message.take(_LOGGED) if "\n" in text else ())  # crosses them out
-    list(message.take(_NOT_NUMBER))  # "1e-4, not 2e-4"
+    for denied in list(_NOT_NUMBER.finditer(message.folded)):  # "1e-4, not 2e-4"
+        message.cross_out(*denied.span("denied"))
     about = take_question(message)
     asked = message.folded
     found = [*texts, *_read_fields(message, draft, planned, names)]

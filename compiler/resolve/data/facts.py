@@ -223,9 +223,8 @@ def _read(
     columns, parts = _open(whole)
     rows = chain.from_iterable(parts)
     if not columns:
-        return Unknown(
-            finding=data_faults.empty(source, found.format, sum(1 for _ in rows), found.paths[0])
-        )
+        number = sum(1 for _ in rows)
+        return Unknown(finding=data_faults.empty(source, found.format, number, found.paths[0]))
     roles = _find_roles(spec, source, columns, whole)
     if isinstance(roles, Unknown):
         return roles
