@@ -1,8 +1,9 @@
 """How the assistant understands the annotated messages: `python -m benchmarks.understanding`.
 
-Prints, for each half of `tests/tui/annotated.json`, the shares that are right, asked, wrong and
-missed, and the processor time of reading and planning a message. Reading the data file is not
-counted: it depends on the file. Writes the table to `benchmarks/understanding.md`.
+Prints, for each half of `tests/tui/annotated.json` and for `tests/tui/unseen.json`, the shares that
+are right, asked, wrong and missed, and the processor time of reading and planning a message.
+Reading the data file is not counted: it depends on the file. Writes the table to
+`benchmarks/understanding.md`.
 """
 
 import os
@@ -20,7 +21,7 @@ from ftc.compiler.resolve.data import facts
 from ftc.tui.session.exchange import describe
 from ftc.tui.state.situation import Observer
 from tests.end_to_end.process import QUICKSTART
-from tests.tui.test_annotated import TABLE, judge, open_session, silent_words
+from tests.tui.test_annotated import TABLE, UNSEEN, judge, open_session, silent_words
 
 PAGE: Final = Path(__file__).with_suffix(".md")
 SCORES: Final = ("right", "asked", "missed", "wrong", "silent")
@@ -49,7 +50,7 @@ def measure(folder: Path) -> tuple[dict[str, Counter[str]], list[float]]:
     observer = Observer(folder=folder)
     scores: dict[str, Counter[str]] = {}
     times = []
-    for entry in TABLE:
+    for entry in (*TABLE, *UNSEEN):
         session = open_session(entry, observer)
         before, read, start = session.draft, reading.seconds, time.process_time()
         lines = session.reply(entry["say"])
@@ -76,8 +77,10 @@ def main() -> None:
         "# Understanding",
         "",
         f"`python -m benchmarks.understanding`, {datetime.now(UTC):%Y-%m-%d}, at commit {commit}.",
-        "The messages are those of `tests/tui/annotated.json`. Those of the last row were written",
-        "to make the assistant set a wrong value; for them, right is that nothing is set.",
+        "The messages are those of `tests/tui/annotated.json` and `tests/tui/unseen.json`. Those that",
+        "are told ask for nothing: right is that nothing is set. Nothing is learned from the unseen,",
+        "which people without sight of the reader wrote; the adversarial ones were written to make",
+        "it set a wrong value.",
         "",
         f"| messages | number | {' | '.join(SCORES)} |",
         f"| --- | ---: |{' ---: |' * len(SCORES)}",
@@ -89,7 +92,7 @@ def main() -> None:
     at = {share: times[int(share * len(times))] for share in (0.5, 0.95)}
     lines += [
         "",
-        f"Reading and planning one of the others takes {at[0.5]:.0f} ms of processor time (median)",
+        f"Reading and planning one that is not told takes {at[0.5]:.0f} ms of processor time (median)",
         f"or {at[0.95]:.0f} ms (95%), {times[-1]:.0f} ms at most, without reading the data file.",
     ]
     PAGE.write_text("\n".join(lines) + "\n", encoding="utf-8")

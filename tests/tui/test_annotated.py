@@ -39,6 +39,10 @@ BASE: Final[Mapping[str, Any]] = {
 LEARNED_FROM: Final[list[dict[str, Any]]] = json.loads(
     Path(__file__).with_name("learned_from.json").read_text(encoding="utf-8")
 )
+#: Messages that nothing is learned from; `benchmarks/understanding.md` has their scores.
+UNSEEN: Final[list[dict[str, Any]]] = json.loads(
+    Path(__file__).with_name("unseen.json").read_text(encoding="utf-8")
+)
 SAMPLED: Final = 20
 LEAST_RIGHT_OF_SAMPLE: Final = 0.5
 MISSING: Final[Mapping[str, tuple[str, ...]]] = {
@@ -59,6 +63,13 @@ def observer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Observer:
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     shutil.copy(QUICKSTART / "tickets.csv", tmp_path)
     return Observer(folder=tmp_path)
+
+
+def test_nothing_is_learned_from_the_unseen() -> None:
+    """No message of them is in a table from which a model learns."""
+    learned = {entry["say"] for entry in (*TABLE, *LEARNED_FROM)}
+    assert len(UNSEEN) > 250
+    assert not [entry["say"] for entry in UNSEEN if entry["say"] in learned]
 
 
 def judge(entry: Mapping[str, Any], before: Draft, record: Mapping[str, Any]) -> str:
