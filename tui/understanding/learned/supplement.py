@@ -50,35 +50,28 @@ def add_roles(
         if each.text not in left and not _overlaps((each.start, each.end), read + asked)
     ]
     for name, pointer, share in assign(names, [each.weigh() for each in names]):
-        if (
-            share < SURELY_NAMED
-            or not name.may_be(pointer)
-            or value_at(draft, pointer) == name.text
-        ):
-            continue
-        own = [each for each in kept if isinstance(each, Change)]
-        columns_told = [each for each in own if each.pointer.startswith(SECTION)]
-        same = [each for each in columns_told if each.value == name.text]
-        part = [
-            each
-            for each in columns_told
-            if each.value != name.text and str(each.value) in name.text
-        ]
-        if any(each.pointer == pointer for each in same):
-            continue
-        if same and share < _SURELY_OTHER:
-            continue
-        replaced = [*same, *part]
-        beside = [each for each in columns_told if each not in replaced]
-        if any(not may_stand_beside(pointer, each.pointer) for each in beside):
-            continue
-        kept = [
-            each
-            for each in kept
-            if each not in replaced and not (isinstance(each, Choice) and each.pointer == pointer)
-        ]
-        kept.append(Change(pointer=pointer, value=name.text, words=name.text))
+        known = value_at(draft, pointer) == name.text
+        if share >= SURELY_NAMED and name.may_be(pointer) and not known:
+            kept = _with_column(kept, name.text, pointer, share)
     return kept
+
+
+def _with_column(told: _Said, name: str, pointer: str, share: float) -> list[Change | Choice]:
+    """Return what was told with a column in a role, unless what was told of columns denies it.
+
+    It replaces the same column in another role, and a part of its name in any role.
+    """
+    own = [each for each in told if isinstance(each, Change) and each.pointer.startswith(SECTION)]
+    same = [each for each in own if each.value == name]
+    if any(each.pointer == pointer for each in same) or (same and share < _SURELY_OTHER):
+        return list(told)
+    replaced = [*same, *(each for each in own if str(each.value) in name)]
+    if any(not may_stand_beside(pointer, each.pointer) for each in own if each not in replaced):
+        return list(told)
+    asked = (each for each in told if isinstance(each, Choice) and each.pointer == pointer)
+    gone = [*replaced, *asked]
+    kept = [each for each in told if each not in gone]
+    return [*kept, Change(pointer=pointer, value=name, words=name)]
 
 
 def add_worded(
