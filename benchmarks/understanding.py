@@ -77,10 +77,10 @@ def main() -> None:
         "# Understanding",
         "",
         f"`python -m benchmarks.understanding`, {datetime.now(UTC):%Y-%m-%d}, at commit {commit}.",
-        "The messages are those of `tests/tui/annotated.json` and `tests/tui/unseen.json`. Those that",
-        "are told ask for nothing: right is that nothing is set. Nothing is learned from the unseen,",
-        "which were written without sight of the reader; the adversarial ones are to make it set a",
-        "wrong value.",
+        "The messages are those of `tests/tui/annotated.json` and `tests/tui/unseen.json`. Those",
+        "that are told ask for nothing: right is that nothing is set. Nothing is learned from the",
+        "unseen, which were written without sight of the reader; the adversarial ones are to make",
+        "it set a wrong value.",
         "",
         f"| messages | number | {' | '.join(SCORES)} |",
         f"| --- | ---: |{' ---: |' * len(SCORES)}",
@@ -92,8 +92,9 @@ def main() -> None:
     at = {share: times[int(share * len(times))] for share in (0.5, 0.95)}
     lines += [
         "",
-        f"Reading and planning one that is not told takes {at[0.5]:.0f} ms of processor time (median)",
-        f"or {at[0.95]:.0f} ms (95%), {times[-1]:.0f} ms at most, without reading the data file.",
+        f"Reading and planning one that is not told takes {at[0.5]:.0f} ms of processor time",
+        f"(median) or {at[0.95]:.0f} ms (95%), {times[-1]:.0f} ms at most, without reading the",
+        "data file.",
     ]
     PAGE.write_text("\n".join(lines) + "\n", encoding="utf-8")
     print(PAGE.read_text(encoding="utf-8"))

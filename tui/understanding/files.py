@@ -40,7 +40,8 @@ _NUMBERED_FILE: Final = re.compile(
 )
 #: Before a name: "on repair orders.csv", "data: faq v3.csv".
 _BEFORE_FILE: Final = re.compile(
-    r"(?:\b(?:on|from|with|in|using|amb|con|de|en|a|file|fitxer|fichero|archivo|arxiu)\s+"
+    r"(?:\b(?:on|from|with|in|using|amb|con|de|en|a|file|fitxer|fichero|archivo|arxiu"
+    r"|data|datos|dades|dataset)(?:\s*[:=]\s*|\s+)"
     r"(?:(?:the|my|our|this|el|la|els|les|los|las|mi|mis|meu|meva)\s+)*(?P<more>(?:[a-z]{2,}\s){1,2})"
     r"|[,:(]\s*(?P<word>[a-z]{2,}\s))$"
 )
@@ -83,7 +84,8 @@ _PROJECT: Final = re.compile(
     r"(?: (?:of|in|de|en|del|a) (?:wandb|w&b|ml ?flow|trackio))?"
     r"(?: (?:called|named|name|is|anomenat|llamado|es diu|se llama|es digui|se llame"
     r"|(?:should |to )?be|sea|sigui))*(?:\s?[:=]\s?| )"
-    rf"{QUOTES}?(?P<name>[a-z0-9][\w-]*){QUOTES}?(?=\s*(?:$|[.,;!\x00]|(?:run|run name|and|i|y)\b))"
+    rf"{QUOTES}?(?P<name>[a-z0-9][\w-]*(?:\.\w[\w-]*)*){QUOTES}?"
+    r"(?=\s*(?:$|[.,;!\x00]|(?:run|run name|and|i|y)\b))"
 )
 #: The end of a quotation; an apostrophe inside a word does not end it.
 _CLOSING: Final = {"\u201c": "\u201d", "\u00ab": "\u00bb", "'": r"'(?!\w)"}

@@ -131,8 +131,8 @@ def is_examined(pointer: str) -> bool:
 
 
 def _is_unlicensed(bare: str, change: Change, text: str, *, jargon: bool) -> bool:
-    if not is_examined(change.pointer):
-        return False
+    if not is_examined(change.pointer) or change.words.startswith("-"):
+        return False  # an option of a command: "-p long"
     score = report_score(_evidence(bare, change, text))
     if change.pointer == _OBJECTIVE:
         return score > SURELY_TOLD

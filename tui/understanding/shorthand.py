@@ -38,6 +38,15 @@ _GOES_ON: Final = re.compile(
 )
 #: A warm-up may be counted in steps.
 _STEPS: Final = re.compile(r"\s*(?:steps|passos|pasos)\b")
+#: "betas (.9, .98)"
+_BETAS: Final = re.compile(
+    r"(?<![\w.])(?:adam[ _-]?)?betas?\s?[=:]?\s?[(\[]?\s?0?\.\d+\s?[,/]\s?(?P<second>0?\.\d+)"
+    r"\s?[)\]]?"
+)
+#: "alpha=r", "alpha=2r"
+_ALPHA_OF_RANK: Final = re.compile(
+    r"(?<![\w.-])(?:lora_)?a(?:lpha)?\s?=\s?(?:(?P<times>\d)\s?[*x\u00d7]?\s?)?r(?:ank)?(?![\w.-])"
+)
 #: "bs 4x8": a batch and how many of them are accumulated.
 _ACCUMULATED: Final = re.compile(
     r"(?<![\w.-])(?:bsz?|batch(?:[ _-]?size)?|lote?s?)\s?[=:]?\s?(?P<micro>\d{1,4})\s?[x*\u00d7]\s?"
@@ -62,6 +71,11 @@ _KILO, _KILO_TOKENS = 1000, 1024
 
 def read_shorthand(message: Message) -> Iterator[Change]:
     """Yield the abbreviated fields with their numbers; accumulation has a pointer of its own."""
+    for betas in message.take(_BETAS):
+        second = read_number(betas["second"])
+        words = message.words(*betas.span())
+        yield Change(pointer="/training/adam_beta2", value=second, words=words)
+    yield from _read_alpha(message)
     yield from _read_ranks(message)
     for pair in message.take(_ACCUMULATED):
         words = message.words(*pair.span())
@@ -90,6 +104,14 @@ def read_shorthand(message: Message) -> Iterator[Change]:
         message.cross_out(*match.span())
         position = match.end()
         yield Change(pointer=pointer, value=value, words=words)
+
+
+def _read_alpha(message: Message) -> Iterator[Change]:
+    """Yield the alpha that is told by the rank of the same message."""
+    rank = re.search(r"(?<![\w.-])r(?:ank)?\s?[=:]?\s?(\d+)(?![\w.])", message.folded)
+    for match in message.take(_ALPHA_OF_RANK) if rank else ():
+        value = int(match["times"] or 1) * int(rank[1]) if rank else 0
+        yield Change(pointer="/method/alpha", value=value, words=message.words(*match.span()))
 
 
 def _read_ranks(message: Message) -> Iterator[Change]:

@@ -13,6 +13,7 @@ from ftc.compiler.importing.tables import find_target, read_table
 from ftc.compiler.importing.translation import translate
 from ftc.spec.admission import admits
 from ftc.tui.understanding.message import Message
+from ftc.tui.understanding.numbers import as_written
 from ftc.tui.understanding.quantities import REVISION
 from ftc.tui.understanding.reading import Change
 from ftc.tui.understanding.shorthand import ACCUMULATION
@@ -24,13 +25,19 @@ _KEY: Final = re.compile(
 )
 _FLAG: Final = re.compile(rf"(?<![\w/.\\-])--{_NAME}(?=\s*(?:$|[,;.]|--))")
 #: The short options of sbatch: "slurm -p gpu-long -A nlp" (https://slurm.schedmd.com/sbatch.html).
-_SBATCH: Final = re.compile(r"(?<![\w-])-(?P<flag>[paqn])[ =]?(?P<value>[a-z0-9][\w.-]*)(?![\w/])")
+_SBATCH: Final = re.compile(
+    r"(?<![\w-])(?:-(?P<flag>[paqnt])[ =]?|--(?P<long>partition|account|qos|nodes|time)[ =])"
+    r"(?P<value>[a-z0-9][\w.:-]*)(?![\w/])"
+)
 _SBATCH_FIELDS: Final = {
-    "p": "/launch/partition",
-    "A": "/launch/account",
-    "q": "/launch/qos",
-    "N": "/hardware/nodes",
+    **dict.fromkeys(("p", "partition"), "/launch/partition"),
+    **dict.fromkeys(("A", "account"), "/launch/account"),
+    **dict.fromkeys(("q", "qos"), "/launch/qos"),
+    **dict.fromkeys(("N", "nodes"), "/hardware/nodes"),
+    **dict.fromkeys(("t", "time"), "/launch/hours"),
 }
+#: "12:00:00", "1-12:00:00", "12:00".
+_TIME: Final = re.compile(r"(?:(?P<days>\d+)-)?(?P<hours>\d+):(?P<minutes>\d\d)(?::\d\d)?")
 _SLURM: Final = re.compile(r"\b(?:slurm|sbatch)\b")
 #: Where a key of one word with a colon may stand: "3 gpus: 4090" has none.
 _AT_START: Final = re.compile(r"(?:^|[,;.\n\x00])\s*$")
@@ -78,18 +85,27 @@ def read_tool_keys(message: Message) -> Iterator[Change]:
 
 
 def _read_sbatch(message: Message) -> Iterator[Change]:
-    """Yield the fields of sbatch's short options, which tell capital letters from small ones."""
+    """Yield the fields of sbatch's options; the short ones tell capital letters from small ones."""
     if not _SLURM.search(message.plain):
         return
     for match in list(_SBATCH.finditer(message.folded)):
-        flag = message.words(*match.span("flag"))
+        flag = match["long"] or message.words(*match.span("flag"))
         written = message.words(*match.span("value"))
         pointer = _SBATCH_FIELDS.get(flag)
-        value = int(written) if written.isdecimal() else written
+        value = _hours(written) if pointer == "/launch/hours" else read_value(written)
         if pointer is not None and admits(pointer, value):
             words = message.words(*match.span())
             message.cross_out(*match.span())
             yield Change(pointer=pointer, value=value, words=words)
+
+
+def _hours(written: str) -> object:
+    """Return the hours of a time as sbatch takes it; a number alone is one of minutes."""
+    time = _TIME.fullmatch(written)
+    if time is None:
+        return int(written) / 60 if written.isdecimal() else None
+    days, hours, minutes = (int(time[name] or 0) for name in ("days", "hours", "minutes"))
+    return as_written(round(24 * days + hours + minutes / 60, 4))
 
 
 def _translated(key: str, written: str) -> Iterator[tuple[str, object]]:
