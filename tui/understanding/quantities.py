@@ -14,8 +14,8 @@ from ftc.tui.understanding.storage import read_storage
 
 _QUANTITIES: Final = {pointer: any_of(words) for pointer, words in WORDS["quantities"].items()}
 _OF: Final = (
-    r"(?:\s*(?:=|:|of|(?:(?:down|up|back) )?to|at|on|is|al?|dels?|de|en|d'|es|(?:que )?sea(?: del?)?"
-    r"|(?:que )?sigui(?: del?)?|fos|fuera|fuese|should be|must be"
+    r"(?:\s*(?:=|:|of|(?:(?:down|up|back) )?to|at|on|is|al?|dels?|de|en|d'|es"
+    r"|(?:que )?sea(?: del?)?|(?:que )?sigui(?: del?)?|fos|fuera|fuese|should be|must be"
     r"|ha de ser|tiene que ser)\s*|\s+|(?<=/)\s*)"
 )
 #: "from 16 to 32": the second number counts.
