@@ -82,7 +82,7 @@ def make_bundle(folder: Path, method: str, model: Path, export: Sequence[str] = 
 
 def finish(bundle: Path) -> dict[str, str]:
     """Run a bundle to its end; return the SHA-256 of what it made."""
-    ended = run("./run.sh", cwd=bundle)
+    ended = run("./run.sh", cwd=bundle, cold=True)
     assert ended.code == 0, ended.said
     files = [path for pattern in PRODUCTS for path in (bundle / "run").glob(pattern)]
     assert files

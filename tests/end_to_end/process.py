@@ -141,10 +141,14 @@ def children_seconds() -> float:
     return spent.ru_utime + spent.ru_stime
 
 
-def train(bundle: Path, *arguments: str | Path) -> Ended:
-    """Run the stage that trains, as `run.sh` does."""
+def train(bundle: Path, *arguments: str | Path, cold: bool = False) -> Ended:
+    """Run the stage that trains, as `run.sh` does.
+
+    A training whose bits are compared with those of a process that a test starts and kills itself
+    is `cold` too: sums of a fork of the warm interpreter may differ in their last bits.
+    """
     launch = ("accelerate", "launch", "--config_file", "accelerate.yaml")
-    return run(*launch, "train.py", *arguments, cwd=bundle)
+    return run(*launch, "train.py", *arguments, cwd=bundle, cold=cold)
 
 
 def run_together(bundle: Path, *, sdist: Path | None = None) -> Ended:

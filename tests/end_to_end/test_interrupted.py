@@ -55,7 +55,7 @@ def prepared(
 def uninterrupted(prepared: Path) -> bytes:
     """Return the weights of a training that nothing disturbed."""
     bundle = shutil.copytree(prepared, prepared.with_name("uninterrupted"))
-    trained = train(bundle)
+    trained = train(bundle, cold=True)
     assert trained.code == 0, trained.said
     return (bundle / WEIGHTS).read_bytes()
 
@@ -106,7 +106,7 @@ def test_killed_with_half_a_checkpoint(prepared: Path, uninterrupted: bytes) -> 
         file.truncate(weights.stat().st_size // 2)
     late = list(kill_along(bundle, ["merge"], random.Random(1)))  # noqa: S311
 
-    again = run("./run.sh", cwd=bundle)
+    again = run("./run.sh", cwd=bundle, cold=True)
 
     assert code == 1
     assert [kill.struck for kill in early + late] == ["prepare", "merge"]
@@ -128,7 +128,7 @@ def test_told_to_stop(prepared: Path, uninterrupted: bytes) -> None:
     code = started.wait(WAIT_SECONDS)
     kept = sorted((bundle / "run/train/checkpoints").glob("checkpoint-*"))
 
-    again = run("./run.sh", cwd=bundle)
+    again = run("./run.sh", cwd=bundle, cold=True)
 
     assert code == PREEMPTED
     assert len(kept) == 2

@@ -99,7 +99,7 @@ def test_killed_and_resumed(prepared: Path) -> None:
     """After SIGKILL the training ends in the same bits: what it reads lies in run/data."""
     whole = Path(shutil.copytree(prepared, prepared.with_name("undisturbed")))
     launch = ("accelerate", "launch", "--config_file", "accelerate.yaml", "train.py")
-    trained = run(*launch, cwd=whole)
+    trained = run(*launch, cwd=whole, cold=True)
     assert trained.code == 0, trained.said
     bundle = Path(shutil.copytree(prepared, prepared.with_name("killed")))
     started = start(bundle)
@@ -107,7 +107,7 @@ def test_killed_and_resumed(prepared: Path) -> None:
     os.kill(find_trainer(bundle), signal.SIGKILL)
     code = started.wait(WAIT_SECONDS)
 
-    again = run(*launch, cwd=bundle)
+    again = run(*launch, cwd=bundle, cold=True)
 
     assert code == 1
     assert again.code == 0, again.said

@@ -51,7 +51,7 @@ def prepared(
 def uninterrupted(prepared: Path) -> Path:
     """Return a bundle whose training nothing disturbed."""
     bundle = Path(shutil.copytree(prepared, prepared.with_name("uninterrupted")))
-    trained = train(bundle)
+    trained = train(bundle, cold=True)
     assert trained.code == 0, trained.said
     return bundle
 
@@ -64,7 +64,8 @@ def resumed(prepared: Path, sdist: Path) -> Path:
     wait_for(bundle, f"step {2 * EVERY + 2} of")
     os.kill(find_trainer(bundle), signal.SIGKILL)
     assert started.wait(WAIT_SECONDS) == 1
-    again = run("./run.sh", cwd=bundle, extra={"FTC_LLAMA_CPP_SDIST": str(sdist)})
+    extra = {"FTC_LLAMA_CPP_SDIST": str(sdist)}
+    again = run("./run.sh", cwd=bundle, extra=extra, cold=True)
     assert again.code == 0, again.said
     assert f"resuming from run/train/checkpoints/checkpoint-{2 * EVERY}\n" in again.out
     return bundle
