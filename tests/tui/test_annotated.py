@@ -66,7 +66,7 @@ def observer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Observer:
 
 
 def test_nothing_is_learned_from_the_unseen() -> None:
-    """No message of them is in a table from which a model learns."""
+    """None of these messages is in a table from which a model learns."""
     learned = {entry["say"] for entry in (*TABLE, *LEARNED_FROM)}
     assert len(UNSEEN) > 250
     assert not [entry["say"] for entry in UNSEEN if entry["say"] in learned]

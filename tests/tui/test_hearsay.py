@@ -68,5 +68,5 @@ def test_a_demand_beside_it_is_set(text: str, expected: dict[str, object]) -> No
     ],
 )
 def test_what_people_leave_out(text: str, pointer: str, value: object) -> None:
-    """Shares, prices, columns and names of files as they are told in passing."""
+    """Shares, prices, columns and file names are read from casual phrasing."""
     assert {each.pointer: each.value for each in read(text, DRAFT).changes}.get(pointer) == value

@@ -299,7 +299,7 @@ def _one_of(folded: str, text: str, first: Said, second: Said) -> Said:
 
 
 def _only_denies(first: Said, second: Change) -> bool:
-    """Return whether the second denies another value: "log to MLflow, anything but W&B"."""
+    """Return whether `second` only excludes another value: "log to MLflow, anything but W&B"."""
     if second.value not in ("none", None) or not isinstance(first, Change):
         return False
     others = set(choices(fields_by_pointer()[first.pointer].schema)) - {first.value, second.value}

@@ -185,7 +185,7 @@ def read_files(
 
 
 def _with_words_before(message: Message, start: int, path: str) -> str:
-    """Return a name with the words before it that no request has: "on repair orders.csv"."""
+    """Return a file name with the words before it that belong to it: "on repair orders.csv"."""
     before = _BEFORE_FILE.search(message.folded[:start])
     if before is None or (before["word"] and not _VERSION.fullmatch(fold(path))):
         return path
@@ -200,7 +200,7 @@ def _with_words_before(message: Message, start: int, path: str) -> str:
 
 
 def _spaced(path: str) -> str:
-    """Return the part of a path with spaces that is its name, without a word of the request.
+    """Return a file name with spaces, without a leading word that belongs to the request.
 
     "Consultas Web 2021.csv" is a name; of "rows Web 2021.csv" it is the part after "rows".
     """

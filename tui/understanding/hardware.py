@@ -186,7 +186,7 @@ def read_hardware(message: Message, draft: Mapping[str, Any]) -> Iterator[Change
 def _read_counts(
     message: Message, draft: Mapping[str, Any], *, named: bool
 ) -> Iterator[Change | Choice]:
-    """Yield the number of GPUs where it stands without a name; one is `named` elsewhere or not."""
+    """Yield the number of GPUs given without a GPU's name; `named` says if the message has one."""
     for match in message.take(_COUNT_ALONE):
         if message.replaced(match.start()):
             continue  # "rather than that one card"

@@ -1,7 +1,7 @@
 """Parts of a message that request nothing now: quotations, and plans for some day.
 
 "The blog said: 'rank 16 and dropout 0.1 will do'", "once the second card arrives I'll try ZeRO-3".
-A value that stands in such a part is asked about.
+The assistant asks about a value in such a part instead of setting it.
 """
 
 import json
@@ -59,14 +59,14 @@ _Said = Sequence[Change | Choice]
 
 
 def prefer_own(text: str, told: _Said) -> list[Change | Choice]:
-    """Return what was told without what is hearsay of a field that the message sets elsewhere."""
+    """Drop hearsay about a field that the message itself sets elsewhere."""
     spans = find_hearsay(text)
     own = {each.pointer for each in told if not _is_hearsay(text, each, spans)}
     return [each for each in told if each.pointer not in own or not _is_hearsay(text, each, spans)]
 
 
 def doubt_hearsay(text: str, told: _Said) -> list[Change | Choice]:
-    """Return what was told, with a question in place of each value that is only hearsay."""
+    """Replace each value that is only hearsay by a question."""
     spans = find_hearsay(text)
     return [
         _asked(each) if isinstance(each, Change) and _is_hearsay(text, each, spans) else each
@@ -89,7 +89,7 @@ def find_hearsay(text: str) -> list[Span]:
 
 
 def _dreams(text: str) -> Iterator[Span]:
-    """Yield quotations, and sentences about some day: not even an objective is requested there."""
+    """Yield quotations and sentences about the future, where not even an objective is requested."""
     folded = fold(text)
     yield from _quotations(text)
     for match in _SOMEDAY.finditer(folded):
@@ -97,7 +97,7 @@ def _dreams(text: str) -> Iterator[Span]:
 
 
 def _conditions(folded: str) -> Iterator[Span]:
-    """Yield what a condition holds: "if the 14B turns out too large"."""
+    """Yield the text of each condition: "if the 14B turns out too large"."""
     for match in CONDITION.finditer(folded):
         yield match.start(), find_around(_CONDITION_END, folded, match.span())[1]
 

@@ -328,7 +328,7 @@ def _unread(text: str, linked: Sequence[Said], told: Sequence[Said]) -> list[Sai
 
 
 def _joined_to(text: str, changes: Sequence[Change], doubted: set[str]) -> set[str]:
-    """Return the fields that a list joins to a doubted one: "with lr 1e-5 and 10 epochs"."""
+    """Return the fields listed together with a doubted one: "with lr 1e-5 and 10 epochs"."""
     places = sorted(
         (span, each.pointer) for each in changes for span in find_places(text, each.words)[:1]
     )

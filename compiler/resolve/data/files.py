@@ -240,7 +240,7 @@ def _match(pattern: Path) -> list[Path]:
 
 
 def _glob(pattern: Path) -> list[Path]:
-    """Return the first files that a name with `*` or the like matches."""
+    """Return the first files that match a pattern such as `*.txt`."""
     if not set(pattern.name) & set("*?["):
         return []
     with suppress(OSError, ValueError):

@@ -99,7 +99,7 @@ def test_trackio_is_locked_with_the_pillow_that_it_takes(
 
 
 def test_a_tower_of_timm_brings_its_packages(render_requirements: RenderRequirements) -> None:
-    """A bundle of Gemma 3n requires timm and torchvision, one of Gemma 3 neither."""
+    """A bundle of Gemma 3n requires timm and torchvision; a bundle of Gemma 3 requires neither."""
     text, locked = render_requirements({"/facts/model/wrapper": "Gemma3nForConditionalGeneration"})
     other, _ = render_requirements({"/facts/model/wrapper": "Gemma3ForConditionalGeneration"})
 
