@@ -46,16 +46,27 @@ def read_table(tool: str) -> Table:
 
 
 def recognise(paths: Collection[str]) -> str:
-    """Return the tool whose config has these keys, or ""."""
+    """Return the tool whose config has these keys, or "".
+
+    Tools share marks: of those that have enough of them, the one that knows the most keys counts,
+    then the one with the most marks.
+    """
     bare = {_INDEX.sub("", path) for path in paths}
     tops = bare | {part for path in bare for part in _ancestors(path)}
-    best, most = "", _FEWEST_MARKS - 1
+    best, most = "", (-len(paths) - 1, 0)
     for tool in TOOLS:
         table = _read(tool)
-        count = sum(mark in tops for mark in table.marks)
-        if count > most and (not table.needs or any(need in tops for need in table.needs)):
-            best, most = tool, count
+        marks = sum(mark in tops for mark in table.marks)
+        if marks < _FEWEST_MARKS or (table.needs and tops.isdisjoint(table.needs)):
+            continue
+        if (rank := (-count_unknown(table, paths), marks)) > most:
+            best, most = tool, rank
     return best
+
+
+def count_unknown(table: Table, paths: Collection[str]) -> int:
+    """Return how many keys a table does not know."""
+    return sum(find_target(table, path) == "-unknown" for path in paths)
 
 
 def find_target(table: Table, path: str) -> str:

@@ -13,7 +13,7 @@ from ftc.compiler.importing.command_line import is_arguments, read_command, read
 from ftc.compiler.importing.config_text import UnreadableConfigError, flatten, read_documents
 from ftc.compiler.importing.entry import Entry, Imported
 from ftc.compiler.importing.python_calls import UnreadableScriptError, read_script
-from ftc.compiler.importing.tables import recognise
+from ftc.compiler.importing.tables import count_unknown, read_table, recognise
 from ftc.compiler.importing.translation import translate
 from ftc.spec.admission import admits
 from ftc.spec.json_reader import read_json
@@ -24,6 +24,8 @@ from ftc.tui.understanding.models import read_models
 from ftc.tui.understanding.reading import Change, Choice, Paste, Reading
 
 _LINE: Final = re.compile(r"\s*(?:- )?[\"']?[A-Za-z_][\w.-]*[\"']?\s*:(?:\s|$).*|\s*(?:-\s.*|#.*|)")
+#: "r": 16,
+_JSON_LINE: Final = re.compile(r"\s*\"[A-Za-z_][\w.-]*\"\s*:\s*.+")
 _KEY_LINE: Final = re.compile(r"^[\"']?[A-Za-z_][\w.-]*[\"']?\s*:(?:\s|$)", re.MULTILINE)
 _ARGUMENT: Final = re.compile(
     r"\b(?P<key>[a-z][a-z0-9_]*)\s*=\s*(?P<value>\"[^\"]*\"|'[^']*'|\[[^\]]*\]|[^\s,()]+)"
@@ -45,9 +47,16 @@ def read_pasted(text: str, draft: Mapping[str, Any]) -> Reading | None:
     data = _as_data(text) if text.lstrip().startswith("{") or not _CALL.search(text) else None
     if data is not None and _is_spec(data):
         return _own_reading(data, text)
-    tool = recognise([entry.path for entry in entries])
+    tool = _find_tool([entry.path for entry in entries])
     imported = translate(tool, entries, whole=False, gpus=_gpus(draft))
     return _reading(imported, text)
+
+
+def _find_tool(paths: Sequence[str]) -> str:
+    """Return the tool of a config; "" if the tables of all tools together know more of its keys."""
+    tool = recognise(paths)
+    known, all_known = (count_unknown(read_table(each), paths) for each in (tool, ""))
+    return tool if known <= all_known else ""
 
 
 def _reading(imported: Imported, text: str) -> Reading | None:
@@ -160,6 +169,8 @@ def _scalar(text: str) -> Any:
 
 def _as_data(text: str) -> Mapping[str, Any] | None:
     bare = text.strip()
+    if all(map(_JSON_LINE.fullmatch, bare.splitlines())):  # a part of a JSON object
+        bare = f"{{{bare.removesuffix(',')}}}"
     if bare.startswith("{"):
         data = read_json(bare).data
     else:

@@ -30,6 +30,7 @@ from ftc.tui.understanding.implied import (
     imply_by_name,
 )
 from ftc.tui.understanding.instances import read_instances
+from ftc.tui.understanding.jargon import read_jargon
 from ftc.tui.understanding.judged import read_judged
 from ftc.tui.understanding.layers import read_layers, read_recomputed
 from ftc.tui.understanding.learned.linked import add_linked, read_linked
@@ -381,6 +382,7 @@ def _read_first(
     yield from read_instances(message)
     yield from read_shorthand(message)
     yield from read_tool_keys(message)
+    yield from read_jargon(message, draft)
     yield from read_wall_time(message, draft)
     yield from read_label_weights(message)
     yield from read_judged(message)

@@ -1,0 +1,104 @@
+"""What experts write short: "z3, dq", "k8s ns ml-train img ghcr.io/acme/trainer:2.1", "a->b".
+
+These are read only in a line without articles: in a sentence "spot" and "run" are words of their
+own. A text is read behind the name of a field that applies, by its `x-when`, to the draft or to the
+message.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from functools import cache
+from importlib.resources import files
+from typing import Any, Final
+
+from ftc.spec.admission import admits
+from ftc.spec.schema import fields_by_pointer
+from ftc.tui.understanding.licence import is_terse
+from ftc.tui.understanding.message import Message
+from ftc.tui.understanding.reading import Change
+from ftc.tui.understanding.spoken import applies
+
+_OPEN: Final = r"(?<![\w.=@-])"
+_SHUT: Final = r"(?![\w=@-]|\.\w)"
+#: No field's name: what people say, and not what they set.
+_NO_VALUE: Final = frozenset({"and", "es", "for", "is", "it", "off", "on", "son", "the"})
+_QUOTED: Final = re.compile(
+    r"(?<![\w.])sys(?:tem)?(?:[ _-](?:prompt|msg|message))?\s?[=:]?\s?"
+    r"(?P<text>\"[^\"\n]+\"|'[^'\n]+'|\u201c[^\u201d\n]+\u201d)"
+)
+
+
+def read_jargon(message: Message, draft: Mapping[str, Any]) -> Iterator[Change]:
+    """Yield the abbreviated values, and the texts behind short names, of an expert's line."""
+    if not is_terse(message.written):
+        return
+    for match in message.take(_QUOTED):
+        text = message.words(*match.span("text"))[1:-1]
+        yield Change(pointer="/data/system", value=text, words=message.words(*match.span()))
+    yield from _read_texts(message, draft)
+    yield from _read_values(message, draft)
+
+
+def _read_texts(message: Message, draft: Mapping[str, Any]) -> Iterator[Change]:
+    known = fields_by_pointer()
+    for pointer, pattern in _texts():
+        field = known[pointer]
+        needs = "x-when" in field.schema
+        for match in list(pattern.finditer(message.folded)):
+            value = message.words(*match.span("value")).rstrip(".:")
+            applied = applies(field, message, draft)
+            if (
+                (needs and not applied)
+                or match["value"] in _NO_VALUE
+                or message.denied(match.start())
+                or not admits(pointer, value)
+            ):
+                continue
+            words = message.words(*match.span()).rstrip(".:")
+            message.cross_out(*match.span())
+            yield Change(pointer=pointer, value=value, words=words)
+            break
+
+
+def _read_values(message: Message, draft: Mapping[str, Any]) -> Iterator[Change]:
+    known = fields_by_pointer()
+    for pointer, value, pattern in _values():
+        for match in list(pattern.finditer(message.folded)):
+            alone = match[0] == message.folded.strip()
+            if alone or applies(known[pointer], message, draft) is False:
+                continue  # "compile" alone asks for the bundle
+            denied = message.denied(match.start(), match.end())
+            if denied and value is not True:
+                continue
+            words = message.words(*match.span())
+            message.cross_out(*match.span())
+            yield Change(pointer=pointer, value=not denied if denied else value, words=words)
+
+
+@cache
+def _lexicon() -> Mapping[str, Any]:
+    text = (files("ftc.tui.understanding") / "jargon.json").read_text(encoding="utf-8")
+    return dict(json.loads(text))
+
+
+@cache
+def _texts() -> tuple[tuple[str, re.Pattern[str]], ...]:
+    return tuple(
+        (
+            pointer,
+            re.compile(
+                rf"{_OPEN}(?:{'|'.join(names)})(?:\s?[=:]\s?|\s+|(?<=\s))"
+                r"(?P<value>[a-z0-9][\w./:@-]*\w)(?![\w/])"
+            ),
+        )
+        for pointer, names in _lexicon()["texts"].items()
+    )
+
+
+@cache
+def _values() -> tuple[tuple[str, Any, re.Pattern[str]], ...]:
+    return tuple(
+        (each["pointer"], each["value"], re.compile(rf"{_OPEN}(?:{'|'.join(each['short'])}){_SHUT}"))
+        for each in _lexicon()["values"]
+    )
