@@ -79,6 +79,8 @@ _SWITCH: Final[Mapping[str, bool]] = {
     **dict.fromkeys(("on", "true", "yes", "si", "activat", "activado", "enabled"), True),
     **dict.fromkeys(("off", "false", "no", "desactivat", "desactivado", "disabled"), False),
 }
+#: "group_by_len=1"
+_BITS: Final[Mapping[str, bool]] = {"0": False, "1": True}
 _LAUNCH: Final = "/launch/"
 _ROUNDED: Final = "/method/quantization"
 _SHORTEST_VALUE: Final = 4
@@ -230,6 +232,8 @@ def _value(field: Field, text: str, written: str, *, signed: bool, whole: bool) 
     kinds = {kind for branch in branches(field.schema) for kind in types_of(branch)}
     if text[0].isdigit() or text[0] == ".":
         number = read_number(text.rstrip(" %"), kilo=1000)
+        if signed and "boolean" in kinds and text in _BITS:
+            return _BITS[text]
         if number is None or not kinds & {"integer", "number"}:
             return None
         return as_written(round(number / 100, 8) if text.endswith("%") else number)

@@ -72,6 +72,7 @@ from ftc.tui.understanding.sentences import (
 )
 from ftc.tui.understanding.served_exports import read_served
 from ftc.tui.understanding.settings import read_settings
+from ftc.tui.understanding.shares import divide_by_whole
 from ftc.tui.understanding.shorthand import read_shorthand, settle_batches
 from ftc.tui.understanding.spoken import applies
 from ftc.tui.understanding.tool_keys import read_tool_keys
@@ -252,7 +253,8 @@ def _completed(
     """Return what the readers found, each value in its field's unit, and what it implies."""
     found = settle_owners(settle_privacy(found, text), text, draft)
     said = share_price(settle_batches(settle_text(found), draft), text, draft)
-    said = drop_old_width(scale_fractions(said, draft, planned))
+    said = divide_by_whole(scale_fractions(said, draft, planned), draft, planned)
+    said = drop_old_width(said)
     implied = imply(said, draft)
     if any(each.value == "qlora" for each in implied):  # "int8 base + LoRA"
         said = [each for each in said if each.pointer != "/method/type"]
@@ -381,8 +383,8 @@ def _read_first(
     files = take_known_files(message, names.files)
     yield from read_instances(message)
     yield from read_shorthand(message)
-    yield from read_tool_keys(message)
     yield from read_jargon(message, draft)
+    yield from read_tool_keys(message)
     yield from read_wall_time(message, draft)
     yield from read_label_weights(message)
     yield from read_judged(message)

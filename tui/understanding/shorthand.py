@@ -96,7 +96,7 @@ def read_shorthand(message: Message) -> Iterator[Change]:
             continue
         value = _value(pointer, match["value"], share=match["share"] is not None)
         fits = value is not None and (
-            pointer == ACCUMULATION or goes_on is not None or admits(pointer, value)
+            pointer in (ACCUMULATION, _WARMUP) or goes_on is not None or admits(pointer, value)
         )
         if not fits or message.denied(match.start(), match.end()):
             continue

@@ -33,6 +33,7 @@ _PAIRED: Final = re.compile(
     r"(?P<noun> (?:batch(?: size)?|lots?|lotes?))?"
     rf"(?:\s*[=:]\s*|\s+)(?P<values>{_NUMBER}(?:\s?/\s?{_NUMBER})+)(?![\w/])"
 )
+_PARTS: Final = " / "
 _SLASH: Final = re.compile(r"\s?/\s?")
 #: Shares of the rows, which have a reader of their own.
 _SPLITS: Final = frozenset({"train", "training"})
@@ -41,6 +42,8 @@ _SPLITS: Final = frozenset({"train", "training"})
 def find_signs(folded: str) -> Iterator[Numeral]:
     """Yield the signs of a folded text, each with the words that it means."""
     for match in _PAIRED.finditer(folded):
+        if folded.count(_PARTS) > match[0].count(_PARTS):
+            continue  # "qlora / ctx 4k / 3 ep": slashes part the settings
         names, values = _SLASH.split(match["names"]), _SLASH.split(match["values"])
         if len(names) == len(values) and _SPLITS.isdisjoint(names):
             noun = match["noun"] or ""

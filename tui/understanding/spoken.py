@@ -49,8 +49,13 @@ _OFF: Final = frozenset({"false", "off", "no", "none", "desactivat", "desactivad
 _SWITCH: Final = re.compile(rf"{_SAID}(?P<value>{'|'.join(sorted(_ON | _OFF))})(?!\w)")
 _ACTIVATED: Final = re.compile(rf"\b{any_of(WORDS['activate'])}\s+(?:the |el |la )?$")
 _ITEM: Final = r"[`\"'\u201c]?(?:<[^>\s]+>|\[[^\]\s]+\]|[\w./+-]*\w)[`\"'\u201d]?"
-_AND: Final = r"(?:\s*(?:,|\b(?:and|i|y)\b|\+)\s*|(?<=[>\]])\s+(?=[<\[]))"
+_AND: Final = (
+    r"(?:\s*(?:,|\b(?:and|i|y)\b|\+)\s*|(?<=[>\]])\s+(?=[<\[])"
+    r"|(?<=\d)\s+(?=[a-z]\w*/\d))"
+)
 _VALUE: Final = re.compile(r"\s*[=:]?\s*\d")
+#: A module of the model, not of the environment: "modules q_proj".
+_WEIGHT: Final = re.compile(r"_proj\b")
 _ITEMS: Final = re.compile(rf"{_SAID}(?P<value>{_ITEM}(?:(?:{_AND})+{_ITEM})*)")
 _ITEMS_BEFORE: Final = re.compile(rf"(?P<value>{_ITEM}(?:(?:{_AND})+{_ITEM})*){_LINK}$")
 _WORDS_BETWEEN: Final = r"(?:\s+(?!and\b|i\b|y\b|but\b|pero\b)[\w']+){0,6}?"
@@ -373,7 +378,7 @@ def _told(message: Message, start: int, end: int) -> tuple[list[str], int]:
         written = message.words(start + match.start(), start + match.end()).strip(f"{_QUOTES} ")
         if re.fullmatch(r"and|i|y", match[0]):
             continue
-        if written.isdigit() or not (_TELLING.search(written) or items):
+        if written.isdigit() or not (_TELLING.search(written) or items) or _WEIGHT.search(written):
             break
         if not _TELLING.search(written) and is_ordinary(fold(written)):
             break

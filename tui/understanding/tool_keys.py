@@ -26,7 +26,7 @@ _KEY: Final = re.compile(
 _FLAG: Final = re.compile(rf"(?<![\w/.\\-])--{_NAME}(?=\s*(?:$|[,;.]|--))")
 #: The short options of sbatch: "slurm -p gpu-long -A nlp" (https://slurm.schedmd.com/sbatch.html).
 _SBATCH: Final = re.compile(
-    r"(?<![\w-])(?:-(?P<flag>[paqnt])[ =]?|--(?P<long>partition|account|qos|nodes|time)[ =])"
+    r"(?<![\w-])(?:-(?P<flag>[paqnt])[ =]?|--(?P<long>partition|account|qos|nodes|time|gpus-per-node|ntasks-per-node)[ =])"
     r"(?P<value>[a-z0-9][\w.:-]*)(?![\w/])"
 )
 _SBATCH_FIELDS: Final = {
@@ -35,6 +35,7 @@ _SBATCH_FIELDS: Final = {
     **dict.fromkeys(("q", "qos"), "/launch/qos"),
     **dict.fromkeys(("N", "nodes"), "/hardware/nodes"),
     **dict.fromkeys(("t", "time"), "/launch/hours"),
+    **dict.fromkeys(("gpus-per-node", "ntasks-per-node"), "/hardware/count"),
 }
 #: "12:00:00", "1-12:00:00", "12:00".
 _TIME: Final = re.compile(r"(?:(?P<days>\d+)-)?(?P<hours>\d+):(?P<minutes>\d\d)(?::\d\d)?")

@@ -1,0 +1,39 @@
+"""Absolute numbers that a spec holds as shares: warm-up steps of all steps, the least rate."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from ftc.tui.understanding.numbers import as_written
+from ftc.tui.understanding.reading import Change, Choice, value_at
+
+#: The share, the whole that it is of, and the range of numbers that are no shares.
+_SHARES: Final = (
+    ("/training/warmup", "/training/max_steps", (1, float("inf"))),
+    ("/training/learning_rate_floor", "/training/learning_rate", (0, 0.002)),
+)
+
+
+def divide_by_whole(
+    said: Sequence[Change | Choice], draft: Mapping[str, Any], planned: Mapping[str, Any]
+) -> list[Change | Choice]:
+    """Return what was said, each absolute number as a share of its whole if that is known."""
+    numbers = {each.pointer: each.value for each in said if isinstance(each, Change)}
+    wholes = {
+        pointer: (numbers.get(whole) or value_at(draft, whole) or planned.get(whole), bounds)
+        for pointer, whole, bounds in _SHARES
+    }
+    return [
+        _divided(each, *wholes[each.pointer])
+        if isinstance(each, Change) and each.pointer in wholes
+        else each
+        for each in said
+    ]
+
+
+def _divided(change: Change, whole: Any, bounds: tuple[float, float]) -> Change:
+    value = change.value
+    numeric = isinstance(value, int | float) and isinstance(whole, int | float)
+    if not numeric or "%" in change.words or not bounds[0] < value < bounds[1]:
+        return change
+    return replace(change, value=as_written(float(f"{value / whole:.4g}")))
