@@ -119,6 +119,7 @@ _TEXT: Final = "/data/columns/text"
 _ANSWER: Final = "/data/columns/completion"
 _PROMPT: Final = "/data/columns/prompt"
 _OUTPUT: Final = "/data/columns/output"
+_INPUT: Final = "/data/columns/input"
 _INSTRUCTION: Final = "/data/columns/instruction"
 _LABEL: Final = "/data/columns/label"
 _OBJECTIVE: Final = "/objective/type"
@@ -265,7 +266,8 @@ def _read_loose(message: Message, known: Sequence[str]) -> Iterator[Change]:
 def settle_text(said: Sequence[Change | Choice]) -> list[Change | Choice]:
     """Return what was said, with the text as the prompt where an answer is named beside it.
 
-    An output column beside a prompt column is read as the completion.
+    An output column beside a prompt column is read as the completion. A prompt beside an
+    instruction is its input.
 
     In a classifier's rows the completion is the label. In KTO's rows a label is the vote.
     """
@@ -284,6 +286,8 @@ def settle_text(said: Sequence[Change | Choice]) -> list[Change | Choice]:
         named = {_LABEL: _ANSWER, _TEXT: _PROMPT}
         return [replace(each, pointer=named.get(each.pointer, each.pointer)) for each in said]
     roles = {each.pointer for each in said}
+    if {_PROMPT, _INSTRUCTION} <= roles and _INPUT not in roles:
+        said = [replace(each, pointer=_INPUT) if each.pointer == _PROMPT else each for each in said]
     if {_PROMPT, _OUTPUT} <= roles and not roles & {_INSTRUCTION, _ANSWER}:
         said = [
             replace(each, pointer=_ANSWER) if each.pointer == _OUTPUT else each for each in said

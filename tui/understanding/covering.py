@@ -45,7 +45,10 @@ _MOST_ORDINARY: Final = 2
 _YES: Final = frozenset({"ok", "on", "yes", "si", "please", "true"})
 _LENGTH: Final = "/data/max_length"
 #: Fields with readers of their own.
-_OWN: Final = ("/model/id", "/data/source", "/data/sources", "/data/columns", "/hardware", "/name", "/ftc")
+_OWN: Final = (
+    *("/model/id", "/data/source", "/data/sources", "/data/columns"),
+    *("/hardware", "/name", "/ftc"),
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,6 +16,7 @@ from ftc.spec.admission import admits
 from ftc.spec.schema import fields_by_pointer
 from ftc.tui.understanding.licence import is_terse
 from ftc.tui.understanding.message import Message
+from ftc.tui.understanding.numbers import as_written, read_number
 from ftc.tui.understanding.reading import Change
 from ftc.tui.understanding.spoken import applies
 
@@ -38,6 +39,7 @@ def read_jargon(message: Message, draft: Mapping[str, Any]) -> Iterator[Change]:
         yield Change(pointer="/data/system", value=text, words=message.words(*match.span()))
     yield from _read_texts(message, draft)
     yield from _read_values(message, draft)
+    yield from _read_numbers(message, draft)
 
 
 def _read_texts(message: Message, draft: Mapping[str, Any]) -> Iterator[Change]:
@@ -63,7 +65,9 @@ def _read_texts(message: Message, draft: Mapping[str, Any]) -> Iterator[Change]:
 
 def _read_values(message: Message, draft: Mapping[str, Any]) -> Iterator[Change]:
     known = fields_by_pointer()
-    for pointer, value, pattern in _values():
+    for pointer, value, pattern, beside in _values():
+        if not beside.search(message.plain):
+            continue
         for match in list(pattern.finditer(message.folded)):
             alone = match[0] == message.folded.strip()
             if alone or applies(known[pointer], message, draft) is False:
@@ -74,6 +78,20 @@ def _read_values(message: Message, draft: Mapping[str, Any]) -> Iterator[Change]
             words = message.words(*match.span())
             message.cross_out(*match.span())
             yield Change(pointer=pointer, value=not denied if denied else value, words=words)
+
+
+def _read_numbers(message: Message, draft: Mapping[str, Any]) -> Iterator[Change]:
+    known = fields_by_pointer()
+    for pointer, pattern in _numbers():
+        for match in list(pattern.finditer(message.folded)):
+            number = read_number(match["before"] or match["after"], kilo=1000)
+            if number is None or not admits(pointer, as_written(number)):
+                continue
+            if applies(known[pointer], message, draft) is False or message.denied(match.start()):
+                continue
+            words = message.words(*match.span())
+            message.cross_out(*match.span())
+            yield Change(pointer=pointer, value=as_written(number), words=words)
 
 
 @cache
@@ -97,8 +115,28 @@ def _texts() -> tuple[tuple[str, re.Pattern[str]], ...]:
 
 
 @cache
-def _values() -> tuple[tuple[str, Any, re.Pattern[str]], ...]:
+def _values() -> tuple[tuple[str, Any, re.Pattern[str], re.Pattern[str]], ...]:
+    """Return each value with its pattern, and that of what the message must say beside it."""
     return tuple(
-        (each["pointer"], each["value"], re.compile(rf"{_OPEN}(?:{'|'.join(each['short'])}){_SHUT}"))
+        (
+            each["pointer"],
+            each["value"],
+            re.compile(rf"{_OPEN}(?:{'|'.join(each['short'])}){_SHUT}"),
+            re.compile(each.get("beside", "")),
+        )
         for each in _lexicon()["values"]
+    )
+
+
+@cache
+def _numbers() -> tuple[tuple[str, re.Pattern[str]], ...]:
+    return tuple(
+        (
+            pointer,
+            re.compile(
+                rf"{_OPEN}(?:(?P<before>\d+k?)\s(?:{'|'.join(names)})"
+                rf"|(?:{'|'.join(names)})\s?[=:]?\s?(?P<after>\d+k?)(?: ?to?ks?)?){_SHUT}"
+            ),
+        )
+        for pointer, names in _lexicon()["numbers"].items()
     )

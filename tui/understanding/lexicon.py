@@ -39,7 +39,7 @@ def _pattern_of(word: str) -> str:
 
 
 NUMBER: Final = (
-    r"(?:(?:\d+(?:[.,]\d+)*|\.\d+)(?:e[-+]?\d+)?\s?k?(?:\b|(?=[gt]i?b))|(?:"
+    r"(?:(?:\d+(?:[.,]\d+)*|\.\d+)(?:e[-+]?\d+)?\s?k?(?:\b|(?=[gt](?:i?b)?\b))|(?:"
     + "|".join(map(_pattern_of, sorted(NUMBER_WORDS, key=len, reverse=True)))
     + r")\b)"
 )

@@ -110,7 +110,7 @@ _DISTILS: Final = re.compile(r"\bd[ei]st?il\S*(?:\s+(?:the|el|la))?\s*$")
 #: "destilar qwen3 32b en qwen3 1.7b": the two names are no one name.
 _DISTILLED: Final = re.compile(r"\bd[ei]st?il\S*")
 _INTO: Final = re.compile(
-    r"\s*(?:down |cap )?(?:into|in|to|a|al|en|dins(?: de)?|hacia)\s+"
+    r"\s*(?:(?:down |cap )?(?:into|in|to|a|al|en|dins(?: de)?|hacia)\s+|(?:->|=>|\u2192)\s*)"
     r"(?:(?:the|an?|el|la|un|una)\s+)?\w"
 )
 _TEACHER: Final = "/objective/teacher/id"

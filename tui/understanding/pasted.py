@@ -6,12 +6,13 @@ schema admits the value is taken over; the keys that lead to none are named in t
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from typing import Any, Final
 
 from ftc.compiler.importing.command_line import is_arguments, read_command, read_value
 from ftc.compiler.importing.config_text import UnreadableConfigError, flatten, read_documents
-from ftc.compiler.importing.entry import Entry, Imported
+from ftc.compiler.importing.entry import Became, Entry, Imported
 from ftc.compiler.importing.python_calls import UnreadableScriptError, read_script
 from ftc.compiler.importing.tables import count_unknown, read_table, recognise
 from ftc.compiler.importing.translation import translate
@@ -22,6 +23,7 @@ from ftc.spec.schema import fields, read_schema
 from ftc.tui.understanding.message import Message
 from ftc.tui.understanding.models import read_models
 from ftc.tui.understanding.reading import Change, Choice, Paste, Reading
+from ftc.tui.understanding.shorthand import read_shorthand
 
 _LINE: Final = re.compile(r"\s*(?:- )?[\"']?[A-Za-z_][\w.-]*[\"']?\s*:(?:\s|$).*|\s*(?:-\s.*|#.*|)")
 #: "r": 16,
@@ -33,6 +35,7 @@ _ARGUMENT: Final = re.compile(
 _CALL: Final = re.compile(r"(?:Config|Arguments|Trainer|from_pretrained|get_peft_model)\(")
 _FEWEST_LINES: Final = 2
 _BATCH: Final = "/training/global_batch"
+_UNKNOWN: Final = "unknown"
 _PART: Final = "/data/sources/"
 _EPOCHS, _STEPS = "/training/epochs", "/training/max_steps"
 _REFERENCES: Final = frozenset({"/model/id", "/data/source"})
@@ -66,6 +69,9 @@ def _reading(imported: Imported, text: str) -> Reading | None:
     for each in imported.keys:
         words = _words(each.key, text)
         taken = False
+        if each.reason == _UNKNOWN and (short := _shortened(each, words)) is not None:
+            changes.setdefault(short.pointer, short)
+            continue
         for pointer, value in each.fields.items():
             if pointer.startswith(_PART):
                 taken = "/data/sources" in imported.fields
@@ -84,6 +90,13 @@ def _reading(imported: Imported, text: str) -> Reading | None:
         return None
     paste = Paste(lines=len(text.splitlines()), left=tuple(map(_without_first, left)))
     return Reading(changes=tuple(changes.values()), choices=tuple(choices), paste=paste)
+
+
+def _shortened(key: Became, words: str) -> Change | None:
+    """Return the field of a key that is an expert's abbreviation: "--ep 1"."""
+    found = list(read_shorthand(Message(f"{key.key}={key.value}")))
+    only = found[0] if len(found) == 1 else None
+    return replace(only, words=words) if only and admits(only.pointer, only.value) else None
 
 
 def _without_first(key: str) -> str:

@@ -12,6 +12,7 @@ from ftc.tui.understanding.abbreviated import read_abbreviated
 from ftc.tui.understanding.belonging import settle_owners
 from ftc.tui.understanding.carried import read_carried
 from ftc.tui.understanding.certainty import Said, is_endorsed, settle
+from ftc.tui.understanding.column_pairs import read_column_pairs
 from ftc.tui.understanding.columns import read_columns, read_known_columns, settle_text
 from ftc.tui.understanding.covering import read_covered
 from ftc.tui.understanding.described import read_described
@@ -378,6 +379,7 @@ def _read_first(
 
     The columns that the message mentions beside them are added to `mentioned`.
     """
+    yield from read_column_pairs(message, names.columns)
     yield from read_known_columns(message, names.columns)
     yield from read_marked(message, draft)
     files = take_known_files(message, names.files)

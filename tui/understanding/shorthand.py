@@ -24,6 +24,7 @@ ACCUMULATION: Final = "@accumulation"
 _GLOBAL, _MICRO = "/training/global_batch", "/training/micro_batch"
 _LENGTH: Final = "/data/max_length"
 _WARMUP: Final = "/training/warmup"
+_SPLITS: Final = "/data/splits/"
 _TABLE: Final[Mapping[str, Mapping[str, list[str]]]] = json.loads(
     (files("ftc.tui.understanding") / "shorthand.json").read_text(encoding="utf-8")
 )
@@ -184,6 +185,7 @@ def _value(pointer: str, text: str, *, share: bool) -> int | float | None:
     number = read_number(text, kilo=kilo)
     if number is None:
         return None
+    share = share or (pointer.startswith(_SPLITS) and number >= 1)
     return as_written(round(number / 100, 6) if share else number)
 
 

@@ -1,0 +1,85 @@
+"""Columns on both sides of a sign: "question -> answer", "best=chosen", "a/b as chosen/rejected".
+
+What stands before an arrow is what the model gets, and what stands behind it is what it answers.
+The name of a role behind the sign gives the column before it that role.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from functools import cache
+from typing import Final
+
+from ftc.compiler.knowledge.accelerators import all_accelerators
+from ftc.spec.schema import choices, fields
+from ftc.tui.understanding.lexicon import QUOTES, WORDS, any_of
+from ftc.tui.understanding.message import Message, fold
+from ftc.tui.understanding.reading import Change
+
+_SECTION: Final = "/data/columns/"
+_ROLES: Final = tuple(
+    field.name.rpartition(".")[2] for field in fields() if field.pointer.startswith(_SECTION)
+)
+_NAME: Final = rf"{QUOTES}?[a-z_]\w*(?:-\w+)*{QUOTES}?"
+_NAMES: Final = rf"{_NAME}(?:/{_NAME})*"
+_PAIR: Final = re.compile(
+    rf"(?<![\w/.-])(?P<left>{_NAMES})"
+    r"(?P<sign>\s?(?:->|=>|\u2192)\s?|\s?=\s?|\s(?:as|com(?: a)?|como)\s)"
+    rf"(?P<right>{_NAMES})(?![\w/]|[.-]\w)"
+)
+#: What shows that a message speaks of data.
+_OF_DATA: Final = re.compile(
+    r"\.(?:csv|tsv|jsonl?|parquet)\b|\b(?:col(?:s|umn|umns|umna|umnes|umnas)?|fields?|camps?|campos?)\b"
+)
+_SIZE: Final = re.compile(r"\d")
+_ASKED, _ANSWERED = f"{_SECTION}prompt", f"{_SECTION}completion"
+
+
+def read_column_pairs(message: Message, known: Sequence[str]) -> Iterator[Change]:
+    """Yield the roles of the columns on both sides of a sign; `known` are those of the data."""
+    columns = {fold(each) for each in known}
+    about_data = _OF_DATA.search(message.plain) is not None
+    for match in list(_PAIR.finditer(message.folded)):
+        left, right = (_split(match[side]) for side in ("left", "right"))
+        written = _split(message.words(*match.span("left")))
+        roles = [f"{_SECTION}{name}" for name in right if name in _ROLES]
+        named = len(roles) == len(right) == len(left) and left[0] not in _ROLES
+        if not named or (len(left) == 1 and left[0] not in columns and not about_data):
+            arrow = match["sign"].strip() not in {"=", "as", "com", "com a", "como"}
+            owned = about_data or {*left, *right} <= columns
+            if not (arrow and owned and len(left) == len(right) == 1):
+                continue
+            if _is_value(left[0]) or _is_value(right[0]) or _is_role_of(left[0], right[0]):
+                continue
+            roles = [_ASKED, _ANSWERED]
+            written = [*written, *_split(message.words(*match.span("right")))]
+        words = message.words(*match.span())
+        message.cross_out(*match.span())
+        for pointer, name in zip(roles, written, strict=True):
+            yield Change(pointer=pointer, value=name, words=words)
+
+
+def _split(names: str) -> list[str]:
+    return [re.sub(rf"^{QUOTES}|{QUOTES}$", "", name) for name in names.split("/")]
+
+
+def _is_role_of(left: str, right: str) -> bool:
+    """Return whether the left side names the role of the right one: "prompt -> question"."""
+    if right in _ROLES:
+        return False
+    return left in _ROLES or (_ROLE.fullmatch(left) is not None and not _ROLE.fullmatch(right))
+
+
+def _is_value(name: str) -> bool:
+    """Return whether a name is a value of a field, a GPU or a model's size: "cosine -> linear"."""
+    return name in _values() or _SIZE.search(name) is not None
+
+
+@cache
+def _values() -> frozenset[str]:
+    said = {str(choice).lower() for field in fields() for choice in choices(field.schema)}
+    return frozenset(said | {each.name.lower() for each in all_accelerators()}) - {*_ROLES}
+
+
+_ROLE: Final = re.compile(
+    "|".join((*_ROLES, *(any_of(words) for words in WORDS["columns"].values())))
+)
