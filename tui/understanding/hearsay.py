@@ -13,7 +13,7 @@ from typing import Any, Final
 from ftc.tui.understanding.bare import DESCRIBED
 from ftc.tui.understanding.certainty import CONDITION, USING, is_endorsed
 from ftc.tui.understanding.lexicon import WORDS, any_of
-from ftc.tui.understanding.message import SENTENCE_END, Span, find_around, find_places, fold
+from ftc.tui.understanding.message import SENTENCE_END, Message, Span, find_around, find_places, fold
 from ftc.tui.understanding.reading import Change, Choice
 
 _HEARSAY: Final[Mapping[str, Any]] = json.loads(
@@ -54,6 +54,11 @@ _ALL_BUT: Final = re.compile(
     r"\b(?:all|everything|tot|todo|todos|tots) (?:but|except|menys|menos|excepte|excepto|salvo)\s+$"
 )
 _OBJECTIVE: Final = "/objective/type"
+_INTRODUCED: Final = re.compile(
+    r"\b(?:i'?m|i am|my name is|this is|soy|me llamo|mi nombre es|soc|som|em dic|el meu nom es)"
+    r"\s+(?:(?:en|na|la|el)\s+)?(?P<name>[a-z]+)\b"
+)
+_NAME: Final = re.compile(r"[A-Z\u00c0-\u00de][a-z\u00df-\u00ff]+")
 
 _Said = Sequence[Change | Choice]
 
@@ -72,6 +77,13 @@ def doubt_hearsay(text: str, told: _Said) -> list[Change | Choice]:
         _asked(each) if isinstance(each, Change) and _is_hearsay(text, each, spans) else each
         for each in told
     ]
+
+
+def strike_names(message: Message) -> None:
+    """Cross out the names of people who introduce themselves: "soy Lora", "I'm Adam"."""
+    for match in list(_INTRODUCED.finditer(message.folded)):
+        if _NAME.fullmatch(message.words(*match.span("name"))):
+            message.cross_out(*match.span("name"))
 
 
 def find_hearsay(text: str) -> list[Span]:

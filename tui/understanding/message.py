@@ -57,7 +57,7 @@ _RESPELT: Final = str.maketrans({"\u2019": "'", "\u2018": "'", "\u02bc": "'", "\
 
 #: A range of a message as it was written, its end excluded.
 Span = tuple[int, int]
-SENTENCE_END: Final = re.compile(r"[!?;\n]|\.(?=\s|$)")
+SENTENCE_END: Final = re.compile(r"[!?;\n]|(?<!\bpag)(?<!\bart)(?<!\bnum)(?<!\bcap)\.(?=\s|$)")
 
 
 @lru_cache(maxsize=256)

@@ -20,7 +20,7 @@ from ftc.tui.understanding.doubt import is_doubtful
 from ftc.tui.understanding.exports import read_exports
 from ftc.tui.understanding.files import read_files, read_texts, take_known_files
 from ftc.tui.understanding.hardware import read_hardware
-from ftc.tui.understanding.hearsay import doubt_hearsay, prefer_own
+from ftc.tui.understanding.hearsay import doubt_hearsay, prefer_own, strike_names
 from ftc.tui.understanding.hinted import find_hinted
 from ftc.tui.understanding.implied import (
     KIND,
@@ -73,6 +73,7 @@ from ftc.tui.understanding.sentences import (
 )
 from ftc.tui.understanding.served_exports import read_served
 from ftc.tui.understanding.settings import read_settings
+from ftc.tui.understanding.settled import settle_later
 from ftc.tui.understanding.shares import divide_by_whole
 from ftc.tui.understanding.shorthand import read_shorthand, settle_batches
 from ftc.tui.understanding.spoken import applies
@@ -137,6 +138,7 @@ def read(
     if is_about_later(message.folded) and draft.get("data"):
         return Reading(request=Request(kind="later", about=text.strip()))
     _strike_correction(message)
+    strike_names(message)
     texts = list(read_texts(message))
     message.cut(_LONGEST)
     text = text if texts else text[:_LONGEST]
@@ -168,7 +170,10 @@ def read(
     told = add_linked(release(message, text, told, draft), _unread(text, linked, told))
     if told or about is None:
         told = add_worded(message, text, add_roles(text, told, said, draft, names.columns), draft)
-    return _conclude(doubt_hearsay(text, told), about, message, draft)
+    told = settle_later(
+        text, doubt_hearsay(text, told), lambda words: read(words, draft, planned, names).changes
+    )
+    return _conclude(told, about, message, draft)
 
 
 def _conclude(

@@ -39,6 +39,8 @@ _MOST: Final = 24
 #: Fields that count tokens, of which "2k" are 2048.
 _TOKENS: Final = frozenset({"/data/max_length", "/objective/answer_tokens"})
 _VERSION: Final = "/ftc"
+#: A field that admits this number counts, and takes no percentage.
+_MANY: Final = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,7 +121,8 @@ def _make(text: str, match: re.Match[str], may: Mapping[str, bool | None]) -> Nu
     values, fits = {}, {}
     for pointer, applied in may.items():
         value = _amount(number, match, pointer)
-        if applied is not False and admits(pointer, value):
+        counted = match["percent"] and admits(pointer, _MANY)
+        if applied is not False and admits(pointer, value) and not counted:
             values[pointer] = value
             fits[pointer] = _fit(pointer, before, after) | ({"applies": 1.0} if applied else {})
     return Number(

@@ -94,7 +94,7 @@ def add_worded(
             or value_at(draft, pointer) == option.value
         ):
             continue
-        if any(isinstance(each, Change) and each.pointer == pointer for each in kept):
+        if any(each.pointer == pointer and _is_settled(each) for each in kept):
             continue
         others = [each for each in kept if each.pointer != pointer]
         words = _words(message, clause, key, _spans(text, others))
@@ -102,6 +102,11 @@ def add_worded(
             continue
         kept = [*others, Change(pointer=pointer, value=option.value, words=words)]
     return kept
+
+
+def _is_settled(said: Change | Choice) -> bool:
+    """Return whether a field is set, or is one of two values that the message names."""
+    return isinstance(said, Change) or len(said.values) > 1
 
 
 def _words(message: Message, clause: Clause, key: str, read: Sequence[Span]) -> str | None:

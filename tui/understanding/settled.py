@@ -1,0 +1,111 @@
+"""A doubted field that a later clause settles: "rank 32 earlier, but scrap that, 16 is plenty".
+
+The clause says nothing but a value and words of settling: a number for the one number in doubt, or
+words that the reader takes for a value of the field in doubt.
+"""
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from importlib.resources import files
+from typing import Any, Final
+
+from ftc.spec.admission import admits
+from ftc.tui.understanding.certainty import REVISED
+from ftc.tui.understanding.hearsay import find_hearsay
+from ftc.tui.understanding.learned.linked import numeric
+from ftc.tui.understanding.lexicon import NUMBER, any_of
+from ftc.tui.understanding.message import Message, Span, find_places, fold
+from ftc.tui.understanding.numbers import as_written, read_number
+from ftc.tui.understanding.reading import Change, Choice
+
+_SAID: Final[Mapping[str, Any]] = json.loads(
+    (files("ftc.tui.understanding") / "settled.json").read_text(encoding="utf-8")
+)
+_THE: Final = r"(?:(?:the|a|an|el|la|els|les|los|las|un|una)\s+)?"
+_OPEN: Final = rf"(?P<open>(?:{any_of(_SAID['open'])}[\s,]+)*)"
+_CLOSE: Final = rf"(?P<close>(?:\s+{any_of(_SAID['close'])})*)"
+_NUMBERED: Final = re.compile(
+    rf"\s*{_OPEN}{_THE}(?P<value>{NUMBER})(?P<share>\s?%)?{_CLOSE}\s*(?:of them)?\s*"
+)
+_WORDED: Final = re.compile(rf"\s*{_OPEN}(?P<value>{_THE}\S+(?: \S+)?){_CLOSE}\s*")
+_CLAUSE: Final = re.compile(
+    r"(?:(?!\s[-\u2013\u2014]\s|\b(?:and|but|pero|i|y)\b)(?:[^!?;:,\n.\u2026]|[.,](?=\d)))+"
+)
+_DENIES: Final = re.compile(r"\bno[\s,]+$")
+_UNSURE: Final = "unsure"
+_COLUMNS: Final = "/data/columns/"
+
+Said = Change | Choice
+Reader = Callable[[str], Sequence[Change]]
+
+
+def settle_later(text: str, told: Sequence[Said], read: Reader) -> list[Said]:
+    """Return what was told, the one field in doubt with the value of a later clause.
+
+    `read` gives the changes that words mean by themselves.
+    """
+    doubted = [each for each in told if _is_doubted(text, each)]
+    if len({each.pointer for each in doubted}) != 1:
+        return list(told)
+    target = doubted[0]
+    settled = None
+    for start, end in _clauses(text, target):
+        settled = _settled(text[start:end], target, read) or settled
+    if settled is None:
+        return list(told)
+    return [*(each for each in told if each.pointer != target.pointer), settled]
+
+
+def _is_doubted(text: str, said: Said) -> bool:
+    """Return whether a field was withheld, or set before words that take something back."""
+    if said.pointer.startswith(_COLUMNS):
+        return False
+    if isinstance(said, Choice):
+        return said.why in (_UNSURE, "") and bool(find_places(text, said.words))
+    places = find_places(text, said.words)
+    return bool(places) and REVISED.search(fold(text), places[0][1]) is not None
+
+
+def _clauses(text: str, target: Said) -> Iterator[Span]:
+    """Yield the clauses behind a field's words, of which none is hearsay or a question."""
+    begin = min((start for start, _ in find_places(text, target.words)), default=0)
+    hearsay = find_hearsay(text)
+    for match in _CLAUSE.finditer(text):
+        start, end = match.span()
+        told = any(first < end and start < last for first, last in hearsay)
+        asked = text[end : end + 1] == "?"
+        if start > begin and not told and not asked and match[0].strip():
+            yield start, end
+
+
+def _settled(clause: str, target: Said, read: Reader) -> Change | None:
+    message = Message(clause)
+    number = _NUMBERED.fullmatch(message.folded)
+    if target.pointer in {field.pointer for field in numeric()}:
+        return _numbered(number, target.pointer, clause) if number else None
+    if number is not None and not re.search(r"\d{4}", clause):
+        return None
+    worded = _WORDED.fullmatch(message.folded)
+    if worded is None or _DENIES.search(worded["open"]):
+        return None
+    if not (worded["open"] or worded["close"] or _begins(worded["value"])):
+        return None
+    changes = [each for each in read(message.words(*worded.span("value")))]
+    same = [each for each in changes if each.pointer == target.pointer]
+    return same[0] if len(same) == 1 else None
+
+
+def _begins(value: str) -> bool:
+    """Return whether words begin with an article: "la 4080"."""
+    return re.match(r"(?:the|el|la|els|les|los|las)\s", value) is not None
+
+
+def _numbered(match: re.Match[str], pointer: str, clause: str) -> Change | None:
+    if not (match["open"] or match["close"]) or _DENIES.search(match["open"]):
+        return None
+    number = read_number(match["value"].strip(), kilo=1024 if pointer.endswith("length") else 1000)
+    if number is None:
+        return None
+    value = as_written(round(number / 100, 6) if match["share"] else number)
+    return Change(pointer=pointer, value=value, words=clause.strip()) if admits(pointer, value) else None
