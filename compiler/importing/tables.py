@@ -80,11 +80,12 @@ def find_target(table: Table, path: str) -> str:
     common = _common()["keys"]
     for keys, name in ((table.keys, bare), (table.keys, last), (common, bare)):
         if name in keys and "*" not in name:
-            return str(keys[name])
+            known = str(keys[name])
+            return known if table.title or known[0] != "-" else _aliases().get(last, known)
     found = _match(table.keys, bare) or common.get(last) or _match(common, bare)
-    if found or table.title:
+    if table.title:
         return str(found or _match(table.otherwise, bare) or "-unknown")
-    return _aliases().get(last, "-unknown")
+    return str(found or _aliases().get(last, "-unknown"))
 
 
 def _match(keys: Mapping[str, str], path: str) -> str | None:

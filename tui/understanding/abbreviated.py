@@ -75,6 +75,8 @@ _SHORTEST_INITIALS: Final = 2
 _ALIAS: Final = 2
 #: A match by initials scores lower than a match by shortened words.
 _INITIALS: Final = 9
+#: A match by letters of several words scores lower still.
+_SKETCH: Final = 20
 _SWITCH: Final[Mapping[str, bool]] = {
     **dict.fromkeys(("on", "true", "yes", "si", "activat", "activado", "enabled"), True),
     **dict.fromkeys(("off", "false", "no", "desactivat", "desactivado", "disabled"), False),
@@ -197,6 +199,8 @@ def _find_each(name: str, *, signed: bool) -> Iterator[tuple[_Named, tuple[int, 
             yield named, (_INITIALS, named.rank)
         elif len(name) >= _SHORTEST_NAME and _is_short(said, named.parts, whole=named.rank > 1):
             yield named, (1 + len(named.parts) - len(said), named.rank)
+        elif signed and len(said) > 1 and _is_sketch(said, named.parts):
+            yield named, (_SKETCH + len(named.parts) - len(said), named.rank)
 
 
 def _is_whole(said: Sequence[str]) -> bool:
@@ -215,6 +219,23 @@ def _is_short(said: Sequence[str], parts: Sequence[str], *, whole: bool) -> bool
         return False
     rest = iter(parts)
     return all(any(_cuts(word, part) for part in rest) for word in said)
+
+
+def _is_sketch(said: Sequence[str], parts: Sequence[str]) -> bool:
+    """Return whether the words are letters of as many words of the name, in any order: "max_px"."""
+    left = list(parts)
+    for word in said:
+        fits = [part for part in left if _sketches(word, part)]
+        if not fits:
+            return False
+        left.remove(fits[0])
+    return not [part for part in left if part not in _HEADS]
+
+
+def _sketches(word: str, part: str) -> bool:
+    """Return whether a word has the first letter of a part, and others of it in their order."""
+    letters = iter(part)
+    return word[:1] == part[:1] and all(letter in letters for letter in word)
 
 
 def _cuts(word: str, part: str) -> bool:

@@ -22,7 +22,7 @@ _COUNT_BEFORE: Final = re.compile(
     r"(?:nvidia |amd |geforce |tesla |instinct )?$"
 )
 _COUNT_AFTER: Final = re.compile(
-    r"^(?:\s*[x\u00d7]\s*|:(?=\d{1,2}(?:\s*(?:$|[,;|]))))(?P<number>\d{1,4})\b(?!\s*g)"
+    r"^(?:\s*[x\u00d7]\s*|:(?=\d{1,2}(?:\s|$|[,;|])))(?P<number>\d{1,4})\b(?!\s*g)"
 )
 _COUNT_ALONE: Final = re.compile(
     rf"\b(?P<number>{NUMBER}|\d+)\s+(?:gpus?|cards?|graphics cards?|targetes|grafiques|tarjetas"

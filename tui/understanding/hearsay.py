@@ -13,7 +13,14 @@ from typing import Any, Final
 from ftc.tui.understanding.bare import DESCRIBED
 from ftc.tui.understanding.certainty import CONDITION, USING, is_endorsed
 from ftc.tui.understanding.lexicon import WORDS, any_of
-from ftc.tui.understanding.message import SENTENCE_END, Message, Span, find_around, find_places, fold
+from ftc.tui.understanding.message import (
+    SENTENCE_END,
+    Message,
+    Span,
+    find_around,
+    find_places,
+    fold,
+)
 from ftc.tui.understanding.reading import Change, Choice
 
 _HEARSAY: Final[Mapping[str, Any]] = json.loads(
@@ -109,9 +116,15 @@ def _dreams(text: str) -> Iterator[Span]:
 
 
 def _conditions(folded: str) -> Iterator[Span]:
-    """Yield the text of each condition: "if the 14B turns out too large"."""
+    """Yield the text of each condition, and of what follows from one that begins a sentence.
+
+    "if the 14B turns out too large", "if the loss does not fall, raise the rate to 5e-4".
+    """
     for match in CONDITION.finditer(folded):
-        yield match.start(), find_around(_CONDITION_END, folded, match.span())[1]
+        first, last = find_around(SENTENCE_END, folded, match.span())
+        leads = not folded[first : match.start()].strip()
+        end = find_around(_CONDITION_END, folded, match.span())[1]
+        yield match.start(), last if leads and folded[end : end + 1] == "," else end
 
 
 def _quotations(text: str) -> Iterator[Span]:

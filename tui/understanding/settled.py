@@ -54,7 +54,21 @@ def settle_later(text: str, told: Sequence[Said], read: Reader) -> list[Said]:
         settled = _settled(text[start:end], target, read) or settled
     if settled is None:
         return list(told)
-    return [*(each for each in told if each.pointer != target.pointer), settled]
+    inside = find_places(text, settled.words)[0]
+    return [
+        *(
+            each
+            for each in told
+            if each.pointer != target.pointer and not _is_in(text, each, inside)
+        ),
+        settled,
+    ]
+
+
+def _is_in(text: str, said: Said, place: Span) -> bool:
+    """Return whether the words of a change stand within a range."""
+    places = find_places(text, said.words)
+    return bool(places) and all(place[0] <= first and last <= place[1] for first, last in places)
 
 
 def _is_doubted(text: str, said: Said) -> bool:
@@ -108,4 +122,8 @@ def _numbered(match: re.Match[str], pointer: str, clause: str) -> Change | None:
     if number is None:
         return None
     value = as_written(round(number / 100, 6) if match["share"] else number)
-    return Change(pointer=pointer, value=value, words=clause.strip()) if admits(pointer, value) else None
+    return (
+        Change(pointer=pointer, value=value, words=clause.strip())
+        if admits(pointer, value)
+        else None
+    )

@@ -33,6 +33,8 @@ _PAIRED: Final = re.compile(
     r"(?P<noun> (?:batch(?: size)?|lots?|lotes?))?"
     rf"(?:\s*[=:]\s*|\s+)(?P<values>{_NUMBER}(?:\s?/\s?{_NUMBER})+)(?![\w/])"
 )
+#: "c/200 pasos", as people write "cada" or "con".
+_EACH: Final = re.compile(r"(?<![\w/])c/ ?(?=\d)")
 _PARTS: Final = " / "
 _SLASH: Final = re.compile(r"\s?/\s?")
 #: Shares of the rows, which have a reader of their own.
@@ -57,6 +59,12 @@ def find_signs(folded: str) -> Iterator[Numeral]:
         joined = said == "beta" and _OF_ADAM.match(folded, match.end()) is not None
         apart = folded[match.end() : match.end() + 1].isdigit() and not joined
         yield Numeral(start=match.start(), end=match.end(), digits=f"{said} " if apart else said)
-    for pattern, said in ((_BETWEEN, "="), (_JOINED, "="), (_BOUND, ""), (_BULLET, ",")):
+    for pattern, said in (
+        (_EACH, "cada "),
+        (_BETWEEN, "="),
+        (_JOINED, "="),
+        (_BOUND, ""),
+        (_BULLET, ","),
+    ):
         for match in pattern.finditer(folded):
             yield Numeral(start=match.start(), end=match.end(), digits=said)

@@ -54,6 +54,8 @@ _AND: Final = (
     r"|(?<=\d)\s+(?=[a-z]\w*/\d))"
 )
 _VALUE: Final = re.compile(r"\s*[=:]?\s*\d")
+#: A value, or a path, behind what is thus a name and no item.
+_NEXT: Final = re.compile(r"\s*[=:]?\s*[\d/]")
 #: A module of the model, not of the environment: "modules q_proj".
 _WEIGHT: Final = re.compile(r"_proj\b")
 _ITEMS: Final = re.compile(rf"{_SAID}(?P<value>{_ITEM}(?:(?:{_AND})+{_ITEM})*)")
@@ -382,7 +384,7 @@ def _told(message: Message, start: int, end: int) -> tuple[list[str], int]:
             break
         if not _TELLING.search(written) and is_ordinary(fold(written)):
             break
-        if not _TELLING.search(written) and _VALUE.match(message.folded, start + match.end()):
+        if not _TELLING.search(written) and _NEXT.match(message.folded, start + match.end()):
             break  # "harness a_b and c, seed 2024": another field
         items.append(written)
         stop = start + match.end()

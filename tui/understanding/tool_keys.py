@@ -37,6 +37,8 @@ _SBATCH_FIELDS: Final = {
     **dict.fromkeys(("t", "time"), "/launch/hours"),
     **dict.fromkeys(("gpus-per-node", "ntasks-per-node"), "/hardware/count"),
 }
+#: "--gres=gpu:4", "--gres=gpu:a100:4", whose GPU has a reader of its own.
+_GRES: Final = re.compile(r"--gres[= ]gpu(?=:(?:[a-z][\w.-]*:)?(?P<count>\d{1,2})\b)(?::\d+)?")
 #: "12:00:00", "1-12:00:00", "12:00".
 _TIME: Final = re.compile(r"(?:(?P<days>\d+)-)?(?P<hours>\d+):(?P<minutes>\d\d)(?::\d\d)?")
 _SLURM: Final = re.compile(r"\b(?:slurm|sbatch)\b")
@@ -89,6 +91,11 @@ def _read_sbatch(message: Message) -> Iterator[Change]:
     """Yield the fields of sbatch's options; the short ones tell capital letters from small ones."""
     if not _SLURM.search(message.plain):
         return
+    for match in list(_GRES.finditer(message.folded)):
+        count = int(match["count"])
+        words = message.words(match.start(), match.end("count"))
+        message.cross_out(*match.span())
+        yield Change(pointer="/hardware/count", value=count, words=words)
     for match in list(_SBATCH.finditer(message.folded)):
         flag = match["long"] or message.words(*match.span("flag"))
         written = message.words(*match.span("value"))

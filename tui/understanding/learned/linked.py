@@ -76,6 +76,7 @@ def read_linked(
         and not message.replaced(number.start, number.end)
         for pointer, share in number.weigh().items()
         if pointer != NONE and share > SURELY_LINKED
+        if not ("percent" in number.features and admits(pointer, _MANY))
     ]
     has: set[str] = set()
     for _, number, pointer in sorted(weighed, key=lambda each: -each[0]):
@@ -121,8 +122,7 @@ def _make(text: str, match: re.Match[str], may: Mapping[str, bool | None]) -> Nu
     values, fits = {}, {}
     for pointer, applied in may.items():
         value = _amount(number, match, pointer)
-        counted = match["percent"] and admits(pointer, _MANY)
-        if applied is not False and admits(pointer, value) and not counted:
+        if applied is not False and admits(pointer, value):
             values[pointer] = value
             fits[pointer] = _fit(pointer, before, after) | ({"applies": 1.0} if applied else {})
     return Number(

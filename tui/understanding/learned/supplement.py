@@ -94,7 +94,7 @@ def add_worded(
             or value_at(draft, pointer) == option.value
         ):
             continue
-        if any(each.pointer == pointer and _is_settled(each) for each in kept):
+        if any(each.pointer == pointer and _denies(each, option.value) for each in kept):
             continue
         others = [each for each in kept if each.pointer != pointer]
         words = _words(message, clause, key, _spans(text, others))
@@ -104,9 +104,9 @@ def add_worded(
     return kept
 
 
-def _is_settled(said: Change | Choice) -> bool:
-    """Return whether a field is set, or is one of two values that the message names."""
-    return isinstance(said, Change) or len(said.values) > 1
+def _denies(said: Change | Choice, value: Any) -> bool:
+    """Return whether what was said of a field leaves no place for a value."""
+    return isinstance(said, Change) or (bool(said.values) and said.values != (value,))
 
 
 def _words(message: Message, clause: Clause, key: str, read: Sequence[Span]) -> str | None:
