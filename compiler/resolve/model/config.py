@@ -9,6 +9,7 @@ from typing import Any, Final, Literal
 
 from ftc.compiler.knowledge.architecture import Shape, read_quantization
 from ftc.compiler.knowledge.causal_types import has_causal_class
+from ftc.compiler.knowledge.derived import derived_table, find_zero
 from ftc.compiler.knowledge.encoders import list_encoders, read_headed
 from ftc.compiler.knowledge.objectives import Head
 from ftc.compiler.knowledge.wrappers import Wrapper, find_wrapper, text_config, wrapper_named
@@ -193,6 +194,15 @@ def _config(
         )
     model_type = data.get("model_type")
     architecture = _architecture(data, shape)
+    if shape is None and (zero := _find_zero(data, architecture)) is not None:
+        return explanations.BROKEN_CONFIG.finding(
+            message="zero",
+            help="zero",
+            pointer=_POINTER,
+            name=name,
+            key=zero,
+            architecture=architecture or "",
+        )
     if architecture is None:
         return not_causal(data, name, head)
     text = _section(data)
@@ -235,6 +245,12 @@ def _find_empty(data: Mapping[str, Any]) -> str | None:
         if is_low or isinstance(value, str | bool):
             return key
     return None
+
+
+def _find_zero(data: Mapping[str, Any], architecture: str | None) -> str | None:
+    """Return the key whose 0 makes matrices without elements in this class."""
+    entry = derived_table().get(architecture or "")
+    return None if entry is None else find_zero(entry, data)
 
 
 def _is_built_in(shape: Shape | None, model_type: object) -> bool:
