@@ -51,9 +51,16 @@ class _Entry(TypedDict):
 
 
 def read_quantization(config: Mapping[str, object]) -> str | None:
-    """Return the method by which a `config.json` says that the weights are quantized, or None."""
+    """Return the method by which a `config.json` says that the weights are quantized, or None.
+
+    MLX says the numbers alone, under a key of its own.
+    """
     said = config.get("quantization_config") or config.get("compression_config")
-    return str(said.get("quant_method", "unknown")) if isinstance(said, dict) else None
+    if isinstance(said, dict) and "quant_method" in said:
+        return str(said["quant_method"])
+    if isinstance(config.get("quantization"), dict) and "bits" in config["quantization"]:
+        return "mlx"
+    return "unknown" if isinstance(said, dict) else None
 
 
 def read_shape(config: Mapping[str, object]) -> Shape | None:
