@@ -58,7 +58,8 @@ def read_quantization(config: Mapping[str, object]) -> str | None:
     said = config.get("quantization_config") or config.get("compression_config")
     if isinstance(said, dict) and "quant_method" in said:
         return str(said["quant_method"])
-    if isinstance(config.get("quantization"), dict) and "bits" in config["quantization"]:
+    own = config.get("quantization")
+    if isinstance(own, dict) and "bits" in own:
         return "mlx"
     return "unknown" if isinstance(said, dict) else None
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from ftc.compiler.knowledge.architecture import Shape, read_quantization
-from ftc.compiler.knowledge.causal_types import has_causal_class
+from ftc.compiler.knowledge.causal_types import has_causal_class, reads_tokens
 from ftc.compiler.knowledge.derived import derived_table, find_zero
 from ftc.compiler.knowledge.encoders import read_headed
 from ftc.compiler.knowledge.objectives import Head
@@ -201,7 +201,7 @@ def _config(
             key=zero,
             architecture=architecture or "",
         )
-    if architecture is None:
+    if architecture is None or not reads_tokens(model_type):
         return not_causal(data, name, head)
     text = _section(data)
     said = data.get("vocab_size", data.get("padded_vocab_size", text.get("vocab_size")))

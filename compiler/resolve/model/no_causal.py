@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from ftc.compiler.knowledge.architecture import class_of_type
+from ftc.compiler.knowledge.causal_types import reads_tokens
 from ftc.compiler.knowledge.config_types import find_section, is_known_type
 from ftc.compiler.knowledge.encoders import list_encoders, read_headed
 from ftc.compiler.knowledge.objectives import Head
@@ -34,14 +35,16 @@ def not_causal(data: Mapping[str, Any], name: str, head: Head) -> Finding:
     seeing = named and any(isinstance(data.get(key), dict) for key in _SECTIONS)
     encoder = read_headed(data, "vectors")
     message, advice = "" if named else "type", ""
-    values: dict[str, str] = {"part": "", "inside": ""}
-    if is_unknown(data) and (seeing or encoder is None):
+    part = inside = ""
+    if not reads_tokens(kind):
+        message, advice = "drafts", "drafts"
+    elif is_unknown(data) and (seeing or encoder is None):
         message, advice = "unknown", "unknown"
     elif is_only_code(data) and (seeing or head == "tokens"):
         message, advice = "code", "code"
     elif seeing:
-        message, values = _inside(data)
-        advice = message
+        part, inside = _inside(data)
+        message = advice = "part" if part else "inside" if inside else "wrapper"
     elif head in ("vectors", "relevance"):
         message, advice = head, head
     elif head == "scores":
@@ -54,11 +57,12 @@ def not_causal(data: Mapping[str, Any], name: str, head: Head) -> Finding:
         help=advice,
         pointer=_POINTER,
         name=name,
-        what=what,
+        what=str(what),
         kind=str(kind),
         encoders=list_encoders(),
         models=list_alike(size),
-        **values,
+        part=part,
+        inside=inside,
     )
 
 
@@ -82,10 +86,10 @@ def _nameless(data: Mapping[str, Any], name: str) -> Finding:
     )
 
 
-def _inside(data: Mapping[str, Any]) -> tuple[str, dict[str, str]]:
-    """Return what is known of the language model of a multimodal class, and its names.
+def _inside(data: Mapping[str, Any]) -> tuple[str, str]:
+    """Return the part of a class that is a multimodal class of ftc's table, and that class.
 
-    Either a section is a multimodal class of ftc's table, or it is a language model that has one.
+    Without such a part: nothing, and the class of the language model inside, if that is known.
     """
     kind, found = str(data.get("model_type")), ""
     for key, value in data.items():
@@ -95,7 +99,6 @@ def _inside(data: Mapping[str, Any]) -> tuple[str, dict[str, str]]:
         typed = {"model_type": section.model_type if section else "", **value}
         wrapper = find_wrapper({**typed, "architectures": None})
         if wrapper is not None and text_config(typed, wrapper) is not None:
-            part = key.removesuffix("_config")
-            return "part", {"part": part, "inside": wrapper.architecture}
+            return key.removesuffix("_config"), wrapper.architecture
         found = found or class_of_type(typed["model_type"]) or ""
-    return ("inside" if found else "wrapper"), {"part": "", "inside": found}
+    return "", found

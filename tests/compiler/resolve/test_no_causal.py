@@ -86,6 +86,16 @@ CASES: dict[str, tuple[dict[str, Any], str, str, str]] = {
         "`AutoModelForCausalLM` does not load",
         "a model that generates text",
     ),
+    "a model that drafts for another": (
+        {
+            "architectures": ["Gemma4AssistantForCausalLM"],
+            "model_type": "gemma4_assistant",
+            "text_config": {"model_type": "gemma4_text", **SIZES},
+        },
+        "FTC103",
+        "drafts tokens for another model",
+        "name the model that it drafts for",
+    ),
     "an encoder and a decoder": (
         {"architectures": ["T5GemmaForConditionalGeneration"], "model_type": "t5gemma"},
         "FTC103",
