@@ -77,6 +77,8 @@ def study(name: str, said: Mapping[str, Any]) -> dict[str, Any]:
     entry = _fitted(family, family.builds[0], keys, conditions)
     fixed = {key: [family.base[key]] for key in said.get("fixed", ())}
     entry["requires"] = requires | said.get("requires", {}) | fixed
+    if family.positive:
+        entry["positive"] = sorted(family.positive)
     if "packs" in said:
         entry["packs"] = said["packs"]
     entry |= _absences(family, keys)
@@ -207,6 +209,7 @@ def _conditions(
             if set(there) - set(here):
                 family.builds += _singles(family, built.given)
             if type(value) is int:
+                _note_zero(family, key, built, family.build(family.base | {key: 0}))
                 break
     for key in _unset(family):
         for value in (64, 2):
@@ -214,6 +217,12 @@ def _conditions(
             if built is not None and built.tensors() != here:
                 requires[key] = [None]
     return conditions, requires
+
+
+def _note_zero(family: Family, key: str, without: Build, empty: Build | None) -> None:
+    """Note a key that null switches off, where 0 makes tensors without elements."""
+    if empty is None or empty.tensors() != without.tensors():
+        family.positive.add(key)
 
 
 def _replace(

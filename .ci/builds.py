@@ -53,6 +53,7 @@ class Family:
     base: dict[str, Any] = field(default_factory=dict)
     builds: list[Build] = field(default_factory=list)
     replaced: dict[str, str] = field(default_factory=dict)
+    positive: set[str] = field(default_factory=set)
 
     def build(self, given: Mapping[str, Any]) -> Build | None:
         """Build the class from these keys; None where transformers refuses them."""

@@ -14,6 +14,7 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from difflib import SequenceMatcher
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ from transformers.models.timm_wrapper.modeling_timm_wrapper import TimmWrapperMo
 from ftc.compiler.knowledge.architecture import class_of_type, read_shape
 from ftc.compiler.knowledge.derived import derived_table
 from ftc.compiler.knowledge.wrappers import Wrapper, text_config
+from ftc.runtime.models.towers import TYPE_ENDING
 
 ROOT = Path(__file__).parents[1]
 TABLE = ROOT / "compiler/knowledge/wrappers.json"
@@ -120,6 +122,8 @@ def derive_from(model_type: str, name: str, texts: Sequence[dict[str, Any]]) -> 
             entry["flat"] = True
         if any(isinstance(module, TimmWrapperModel) for module in built[0][1].modules()):
             entry["timm"] = True
+        if asks_types(built[0][1]):
+            entry["asks_types"] = True
         try:
             check(name, entry, texts[0])
         except SystemExit as error:
@@ -127,6 +131,19 @@ def derive_from(model_type: str, name: str, texts: Sequence[dict[str, Any]]) -> 
         else:
             return entry
     raise problem
+
+
+def asks_types(model: Any) -> bool:
+    """Tell whether a model stops in training for want of the types of its tokens."""
+    names = [name for name in signature(model.forward).parameters if name.endswith(TYPE_ENDING)]
+    try:
+        with torch.no_grad():
+            model.train()(input_ids=torch.ones((1, 8), dtype=torch.long, device="meta"))
+    except ValueError as error:
+        return any(f"`{name}`" in str(error) for name in names)
+    except Exception:  # noqa: BLE001 - on the meta device a class may stop later for other reasons
+        return False
+    return False
 
 
 def base_of(cls: Any) -> dict[str, Any]:

@@ -51,9 +51,17 @@ class _Entry(TypedDict):
 
 
 def read_quantization(config: Mapping[str, object]) -> str | None:
-    """Return the method by which a `config.json` says that the weights are quantized, or None."""
+    """Return the method by which a `config.json` says that the weights are quantized, or None.
+
+    MLX says the numbers alone, under a key of its own.
+    """
     said = config.get("quantization_config") or config.get("compression_config")
-    return str(said.get("quant_method", "unknown")) if isinstance(said, dict) else None
+    if isinstance(said, dict) and "quant_method" in said:
+        return str(said["quant_method"])
+    own = config.get("quantization")
+    if isinstance(own, dict) and "bits" in own:
+        return "mlx"
+    return "unknown" if isinstance(said, dict) else None
 
 
 def read_shape(config: Mapping[str, object]) -> Shape | None:

@@ -4,15 +4,20 @@ import json
 from functools import cache
 from importlib.resources import files
 
-__all__ = ["has_causal_class"]
+__all__ = ["has_causal_class", "reads_tokens"]
 
 
 def has_causal_class(model_type: str) -> bool:
     """Tell whether `AutoModelForCausalLM` has a class for a config of this type."""
-    return model_type in _types()
+    return model_type in _types("types")
+
+
+def reads_tokens(model_type: object) -> bool:
+    """Tell whether the class of this type reads tokens: drafting models read another's states."""
+    return model_type not in _types("tokenless")
 
 
 @cache
-def _types() -> frozenset[str]:
+def _types(which: str) -> frozenset[str]:
     text = (files("ftc.compiler.knowledge") / "causal_types.json").read_text(encoding="utf-8")
-    return frozenset(json.loads(text)["types"])
+    return frozenset(json.loads(text)[which])

@@ -7,7 +7,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, Final
 
-__all__ = ["KINDS", "Section", "find_refused", "find_section", "kind_of"]
+__all__ = ["KINDS", "Section", "find_refused", "find_section", "is_known_type", "kind_of"]
 
 #: The letter of each kind of a JSON value: whole and other numbers, truth values, texts, lists,
 #: objects and null.
@@ -44,6 +44,11 @@ class Section:
         name = named if isinstance(named, str) else ""
         name = self.renamed.get(name, name)
         return name if name in _types() or not self.must_be_known else None
+
+
+def is_known_type(model_type: object) -> bool:
+    """Tell whether the pinned transformers has a configuration of this type."""
+    return model_type in _types()
 
 
 def kind_of(value: object) -> str:

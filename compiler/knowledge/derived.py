@@ -4,7 +4,8 @@
 tensor: its name within a layer, its sides as sums of products of config keys, and on what it
 depends: a kind of layer (`mixer=`, `mlp=`), a key that is set, one that is not (`!key`), or one
 that the config says itself (`?key`), where another size takes its place otherwise. A value that
-an entry requires may be that of another key (`=key`).
+an entry requires may be that of another key (`=key`). A key of `positive` is null where its
+tensors are not there; with 0 they would be, without elements.
 """
 
 import json
@@ -18,7 +19,7 @@ from math import prod
 from typing import Final, NotRequired, TypedDict, cast
 
 from ftc.compiler.knowledge.expression import evaluate
-from ftc.compiler.knowledge.layer_kinds import Form, read_kinds
+from ftc.compiler.knowledge.layer_kinds import Form, plain_kind, read_kinds
 from ftc.compiler.knowledge.shape import RECURRENT, LayerKind, LinearShape, Shape
 
 __all__ = [
@@ -27,6 +28,7 @@ __all__ = [
     "Entry",
     "Named",
     "derived_table",
+    "find_zero",
     "is_bypassed",
     "is_end_to_end",
     "is_recurrent",
@@ -90,6 +92,7 @@ class Entry(TypedDict):
     requires: Mapping[str, Sequence[object]]
     defaults: Mapping[str, int | bool | str]
     nulls: Mapping[str, int | str]
+    positive: NotRequired[Sequence[str]]
     rounded: NotRequired[Mapping[str, str]]
     packs: NotRequired[bool]
 
@@ -239,13 +242,20 @@ def read_entry(name: str, entry: Entry, config: Mapping[str, object]) -> Shape |
             return None
     kinds = _kinds(read)
     outside = _tensors(read, entry["model"], "", "")
-    if kinds is None or outside is None:
+    if kinds is None or outside is None or find_zero(entry, config) is not None:
         return None
     layers = {kind: _tensors(read, entry["layer"], *kind) for kind in dict.fromkeys(kinds)}
     known = {kind: tensors for kind, tensors in layers.items() if tensors is not None}
     if len(known) < len(layers) or not all(known.values()):
         return None
     return _shape(name, read, kinds, known, outside)
+
+
+def find_zero(entry: Entry, config: Mapping[str, object]) -> str | None:
+    """Return the key whose 0 would make tensors without elements, or None."""
+    read = _Config(entry, config)
+    keys = entry.get("positive", ())
+    return next((key for key in keys if type(read.value(key)) is int and not read.value(key)), None)
 
 
 def is_recurrent(architecture: str) -> bool:
@@ -382,19 +392,14 @@ def _layer_kinds(
     keys = linear_keys(entry)
     return tuple(
         LayerKind(
-            mixer=_plainly(kind[0]),
-            mlp="sparse" if _expert_parameters(entry, tensors) else _plainly(kind[1]),
+            mixer=plain_kind(kind[0]),
+            mlp="sparse" if _expert_parameters(entry, tensors) else plain_kind(kind[1]),
             count=counts[kind],
             parameters=each[kind],
             linears=tuple(keys[module] for module in _present(entry, tensors)),
         )
         for kind, tensors in layers.items()
     )
-
-
-def _plainly(kind: str) -> str:
-    """Return a kind without the word that tells it from others of its name."""
-    return kind.partition("+")[0]
 
 
 def _linears(

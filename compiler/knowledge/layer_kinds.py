@@ -10,7 +10,7 @@ has a word after a plus sign: `dense+shared`.
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-__all__ = ["read_kinds"]
+__all__ = ["plain_kind", "read_kinds"]
 
 Form = Mapping[str, Any]
 Read = Callable[[str], object]
@@ -35,6 +35,11 @@ def read_kinds(forms: Sequence[Form], read: Read, layers: int) -> tuple[str, ...
         if kinds is not None:
             return kinds if len(kinds) == layers and all(kinds) else None
     return None
+
+
+def plain_kind(kind: str) -> str:
+    """Return a kind without the word that tells it from others of its name."""
+    return kind.partition("+")[0]
 
 
 def _all(form: Form, _: Read, layers: int) -> tuple[str, ...]:

@@ -42,7 +42,8 @@ class Wrapper:
     missing keys are the `defaults` where those are not the ones of the text model. With `any_text`
     it may contain every type that ftc knows, each with its own class. `flat`: repositories have the
     keys of the language model beside `vision_config`, without a `text_config`. `timm`: the tower is
-    built by the package of that name, without which the class does not load.
+    built by the package of that name, without which the class does not load. `asks_types`: in
+    training the class asks for the types of the tokens, which rows of text do not have.
     """
 
     architecture: str
@@ -55,6 +56,7 @@ class Wrapper:
     any_text: bool = False
     flat: bool = False
     timm: bool = False
+    asks_types: bool = False
 
     @property
     def keeps_tower(self) -> bool:

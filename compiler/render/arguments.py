@@ -83,7 +83,12 @@ _CALLED: Final[Mapping[str, tuple[str, Callable[[Uses], bool]]]] = {
     "list_files": ("list_files", lambda uses: uses.regression),
     "limit": ("limit", lambda uses: uses.max_rows),
     "limit_sources": ("limit_sources", lambda uses: uses.source_limits),
+    "load_by_names": (
+        "load_by_names_in_memory",
+        lambda uses: uses.lora and (uses.wrapped or uses.vision),
+    ),
     "make_judge": ("make_judge", lambda uses: uses.validation),
+    "mark_as_text": ("mark_as_text", lambda uses: uses.asks_types),
     "match_patterns": ("match_patterns", lambda uses: uses.reward_regex),
     "need_base": ("need_model", lambda uses: not uses.referred and not uses.scores),
     "need_reference": ("need_model", lambda uses: uses.referred),

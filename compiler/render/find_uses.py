@@ -19,8 +19,8 @@ from ftc.compiler.plan.objective.sampling import (
 from ftc.compiler.plan.plan import Decisions
 from ftc.compiler.plan.search.padding import sorts_rows
 from ftc.compiler.plan.splits import is_weighed
-from ftc.compiler.render.method import is_fenced, is_plain, keeps_tower, token_tables
-from ftc.compiler.render.source import BundleSource, sees
+from ftc.compiler.render.method import asks_types, is_fenced, is_plain, keeps_tower, token_tables
+from ftc.compiler.render.source import BundleSource, reads_number_words, sees
 from ftc.compiler.render.trainer import checkpointing_options, schedule_reasons
 from ftc.compiler.render.uses import Uses
 from ftc.compiler.resolve.facts import DataFacts, ModelFacts, TokenizerFacts
@@ -88,11 +88,12 @@ def _model_uses(source: BundleSource) -> dict[str, bool]:
         "published_config": layer_pattern(facts.model.architecture) is not None,
         "plain_model": is_plain(facts.model),
         "wrapped": wrapper is not None and wrapper.loads == "image-text",
+        "asks_types": asks_types(source),
         "frozen_tower": spec.method.type == "full" and keeps_tower(source),
         "trains_tower": sees(source) and len(spec.method.parts) > 1,
         "tower_gradients": "vision_tower" in spec.method.parts,
         "fetches_images": sees(source) and spec.data.allow_download,
-        "number_words": _reads_number_words(source),
+        "number_words": reads_number_words(source),
         "timm": wrapper is not None and wrapper.timm,
         "vision": sees(source),
     }
@@ -102,12 +103,6 @@ def _models(source: BundleSource) -> tuple[ModelFacts, ...]:
     """Return the facts of the model, and of the teacher if there is one."""
     teacher = source.facts.teacher
     return (source.facts.model,) if teacher is None else (source.facts.model, teacher.model)
-
-
-def _reads_number_words(source: BundleSource) -> bool:
-    """Return whether the processor writes numbers as words: SmolVLM's, for videos."""
-    vision = source.facts.model.vision
-    return sees(source) and vision is not None and vision.rule.get("kind") == "tiles"
 
 
 def _is_chained(source: BundleSource) -> bool:

@@ -106,6 +106,12 @@ def keeps_tower(source: BundleSource) -> bool:
     return wrapper is not None and (wrapper.keeps_tower or sees(source))
 
 
+def asks_types(source: BundleSource) -> bool:
+    """Return whether a wrapper asks for the types of tokens, which rows of text do not have."""
+    wrapper = wrapper_named(source.facts.model.wrapper)
+    return wrapper is not None and wrapper.asks_types and not sees(source)
+
+
 def is_fenced(source: BundleSource) -> bool:
     """Return whether PEFT would adapt modules of the tower that no target means.
 

@@ -45,6 +45,12 @@ def sees(source: BundleSource) -> bool:
     return source.facts.data.pictures is not None and source.facts.model.vision is not None
 
 
+def reads_number_words(source: BundleSource) -> bool:
+    """Return whether the processor writes numbers as words: SmolVLM's, for videos."""
+    vision = source.facts.model.vision
+    return sees(source) and vision is not None and vision.rule.get("kind") == "tiles"
+
+
 def find_context_tokens(source: BundleSource) -> int:
     """Return the context length that ask.py and Ollama use for a question and its answer."""
     wanted = max(_LEAST_CONTEXT_TOKENS, 2 * source.plan.decisions.max_length.value)

@@ -41,6 +41,7 @@ class Uses:
     published_config: bool
     plain_model: bool
     wrapped: bool
+    asks_types: bool
     frozen_tower: bool
     vision: bool
     trains_tower: bool

@@ -25,6 +25,7 @@ def merge_adapter(
     silence_libraries()
     from peft import PeftModel  # the import prints otherwise
 
+    job.kind.prepare_peft()
     safe: dict[str, Any] = {} if use_pickles else {"use_safetensors": True}
 
     def load(job: Job, **settings: Any) -> Any:

@@ -15,6 +15,7 @@ from transformers import AutoConfig
 
 from ..files import read_json
 from ..language_models import find_class
+from ..upstream.adapter_names import load_by_names_in_memory
 from .merging import SMALL_FILES, Job, ModelKind, save_anew
 from .overlay import NoPlaceError, overlay, read_change
 from .safetensors_files import SINGLE, list_files
@@ -64,4 +65,9 @@ def _overlay(job: Job, model: Any, base: Path, saved: Path, new: Path) -> None:
     job.run.say(f"{replaced:,} of the base's {count:,} tensors are replaced; the others stay")
 
 
-LANGUAGE_MODEL: Final = ModelKind(find_class=find_class, save=save, unit="nats per token")
+LANGUAGE_MODEL: Final = ModelKind(
+    find_class=find_class,
+    save=save,
+    unit="nats per token",
+    prepare_peft=load_by_names_in_memory,
+)

@@ -48,7 +48,7 @@ class ModelKind:
     else the model is given. `finish` turns logits into what is compared, and `measure` returns how
     far the second outputs are from the first, in `unit`. Rounding to 16 bits may make `tolerance`
     of it. `save` is given the job, the merged model, the folder of the base's small files and the
-    folder to write.
+    folder to write. `prepare_peft` is called before an adapter is loaded.
     """
 
     find_class: Callable[..., Any]
@@ -61,6 +61,7 @@ class ModelKind:
     finish: Callable[[Any], Any] = find_log_probabilities
     measure: Callable[[Outputs, Outputs], float] = compute_divergence
     tolerance: float = 0.02
+    prepare_peft: Callable[[], None] = lambda: None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

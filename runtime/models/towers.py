@@ -3,7 +3,13 @@
 Each function says why. tests/runtime/upstream/test_upstream.py fails if that part has changed.
 """
 
+import inspect
 from typing import Any
+
+import torch
+
+#: The ends of the names of arguments that say of each token whether it belongs to an image.
+TYPE_ENDING = "type_ids"
 
 
 def pass_gradients_to_text(model: Any) -> None:
@@ -20,6 +26,23 @@ def pass_gradients_to_text(model: Any) -> None:
         model.get_input_embeddings().register_forward_hook(ask)
 
     model.enable_input_require_grads = enable
+
+
+def mark_as_text(model: Any) -> None:
+    """Give the types of the tokens to a model whose class asks for them when it trains.
+
+    Rows of text have none, and zeros mean that no token belongs to an image.
+    """
+    names = [name for name in inspect.signature(model.forward).parameters
+             if name.endswith(TYPE_ENDING)]  # fmt: skip
+
+    def complete(_module: Any, args: Any, given: dict[str, Any]) -> Any:
+        ids = given.get("input_ids", args[0] if args else None)
+        shape = given["inputs_embeds"].shape[:2] if ids is None else ids.shape
+        zeros = torch.zeros(shape, dtype=torch.long, device=model.device)
+        return args, {**dict.fromkeys(names, zeros), **given}
+
+    model.register_forward_pre_hook(complete, with_kwargs=True)
 
 
 def save_as_loaded(model: Any) -> None:

@@ -4,7 +4,7 @@
 import re
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, Final
 
 from ftc.compiler.checks.rule import Problem, problem, put, rule
 from ftc.compiler.checks.rule_input import Case
@@ -23,14 +23,18 @@ _ADAPTERS = ("lora", "qlora")
 _OUTSIDE_LAYERS = ("lm_head", "embed_tokens", "wte", "embed_out", "word_embeddings")
 
 
+#: Kinds of quantized weights that transformers makes 16-bit ones of, where nobody published these.
+_RESTORED: Final = ("fp8", "mxfp4")
+
+
 @rule("FTC120", "quantized-base", "error", reads=("model",))
 def quantized_base(case: Case) -> Iterator[Problem]:
     """What it is: The base's `config.json` says that its weights are already quantized.
 
     Why it matters: Quantized weights take no gradients, and an adapter trained on them does not fit
-    the original 16-bit weights. A model that was published in MXFP4 only, such as gpt-oss, has no
-    such original. transformers makes one: load it with `Mxfp4Config(dequantize=True)` and save it
-    with `save_original_format=False`; without the latter the saved experts cannot be loaded again.
+    the original 16-bit weights. A model that was published in MXFP4 or FP8 only, such as gpt-oss or
+    DeepSeek-V3, has no such original. transformers makes one: load it with `dequantize=True` and
+    save it, gpt-oss with `save_original_format=False`, without which the experts cannot be loaded.
 
     Example: {"model": "TheBloke/Mistral-7B-v0.1-GPTQ"}
 
@@ -38,7 +42,7 @@ def quantized_base(case: Case) -> Iterator[Problem]:
     """
     if case.model.quantized is not None:
         kind = case.model.quantized
-        yield problem("/model/id", help="mxfp4" if kind == "mxfp4" else "", kind=kind)
+        yield problem("/model/id", help=kind if kind in _RESTORED else "", kind=kind)
 
 
 @rule("FTC121", "untrusted-custom-code", "error", reads=("model",))

@@ -8,14 +8,16 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from ftc.compiler.knowledge.architecture import Shape, read_quantization
-from ftc.compiler.knowledge.causal_types import has_causal_class
-from ftc.compiler.knowledge.encoders import list_encoders, read_headed
+from ftc.compiler.knowledge.causal_types import has_causal_class, reads_tokens
+from ftc.compiler.knowledge.derived import derived_table, find_zero
+from ftc.compiler.knowledge.encoders import read_headed
 from ftc.compiler.knowledge.objectives import Head
 from ftc.compiler.knowledge.wrappers import Wrapper, find_wrapper, text_config, wrapper_named
 from ftc.compiler.resolve import explanations
+from ftc.compiler.resolve.model.no_causal import not_causal
 from ftc.compiler.resolve.model.rope import find_rope_fault
 from ftc.compiler.resolve.model.sections import find_section_fault, list_parts
-from ftc.compiler.resolve.model.similar import find_converted, list_alike
+from ftc.compiler.resolve.model.similar import find_converted
 from ftc.compiler.resolve.model.value_types import find_type_fault
 from ftc.spec.finding import Finding
 from ftc.spec.quote import quote
@@ -44,9 +46,6 @@ _DTYPES: Final[Mapping[str, Dtype]] = {
     "bfloat16": "bfloat16",
     "BF16": "bfloat16",
 }
-_SMALL: Final = 300_000_000  # parameters, as those of most encoders
-#: The sections of a multimodal config.
-_SECTIONS: Final = ("text_config", "vision_config", "thinker_config", "llm_config")
 _CAUSAL: Final = ("ForCausalLM", "LMHeadModel")
 
 
@@ -193,7 +192,16 @@ def _config(
         )
     model_type = data.get("model_type")
     architecture = _architecture(data, shape)
-    if architecture is None:
+    if shape is None and (zero := _find_zero(data, architecture)) is not None:
+        return explanations.BROKEN_CONFIG.finding(
+            message="zero",
+            help="zero",
+            pointer=_POINTER,
+            name=name,
+            key=zero,
+            architecture=architecture or "",
+        )
+    if architecture is None or not reads_tokens(model_type):
         return not_causal(data, name, head)
     text = _section(data)
     said = data.get("vocab_size", data.get("padded_vocab_size", text.get("vocab_size")))
@@ -235,6 +243,12 @@ def _find_empty(data: Mapping[str, Any]) -> str | None:
         if is_low or isinstance(value, str | bool):
             return key
     return None
+
+
+def _find_zero(data: Mapping[str, Any], architecture: str | None) -> str | None:
+    """Return the key whose 0 makes matrices without elements in this class."""
+    entry = derived_table().get(architecture or "")
+    return None if entry is None else find_zero(entry, data)
 
 
 def _is_built_in(shape: Shape | None, model_type: object) -> bool:
@@ -292,41 +306,3 @@ def _base_of_adapter(folder: Path) -> str:
 
 def _broken(name: str, fault: str) -> Finding:
     return explanations.BROKEN_CONFIG.finding(message=fault, pointer=_POINTER, name=name)
-
-
-def not_causal(data: Mapping[str, Any], name: str, head: Head) -> Finding:
-    """Return the finding for a config whose class does not do what the objective needs.
-
-    It names models that do, of about the size of an encoder.
-    """
-    names = data.get("architectures")
-    if isinstance(names, list) and names and isinstance(names[0], str):
-        seeing = any(isinstance(data.get(key), dict) for key in _SECTIONS)
-        kind, what = "wrapper" if seeing else "", names[0]
-    elif isinstance(data.get("model_type"), str):
-        kind, what = "type", data["model_type"]
-    else:
-        return _broken(name, "no_architecture")
-    encoder = read_headed(data, "vectors")
-    advice = kind if kind == "wrapper" else ""
-    if not advice and head in ("vectors", "relevance"):
-        return explanations.NOT_CAUSAL.finding(
-            message=head,
-            help=head,
-            pointer=_POINTER,
-            name=name,
-            what=what,
-            encoders=list_encoders(),
-        )
-    if not advice and head == "scores":
-        advice = "scores"
-    elif not advice and head == "tokens" and encoder is not None:
-        advice = "encoder"
-    return explanations.NOT_CAUSAL.finding(
-        message=kind,
-        help=advice,
-        pointer=_POINTER,
-        name=name,
-        what=what,
-        models=list_alike(_SMALL if encoder is None else encoder.parameters),
-    )

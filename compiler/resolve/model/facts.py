@@ -25,11 +25,11 @@ from ftc.compiler.resolve.model.config import (
     Dtype,
     dtype_named,
     gguf_finding,
-    not_causal,
     read_config,
 )
 from ftc.compiler.resolve.model.folder import ModelFolder, find_model_folder, find_pointers
 from ftc.compiler.resolve.model.misfit import find_misfit
+from ftc.compiler.resolve.model.no_causal import not_causal
 from ftc.compiler.resolve.model.tensor_shape import read_tensors
 from ftc.compiler.resolve.model.text_modules import read_text_modules
 from ftc.compiler.resolve.model.tokenizer_files import TokenizerFileError, read_tokenizer_config

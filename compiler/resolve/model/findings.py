@@ -20,6 +20,7 @@ from ftc.compiler.resolve.local_paths import (
 )
 from ftc.compiler.resolve.model.chain import name_bundle
 from ftc.compiler.resolve.model.config import Config, gguf_finding
+from ftc.compiler.resolve.model.no_causal import is_only_code, is_unknown
 from ftc.compiler.resolve.model.similar import (
     find_converted,
     find_family,
@@ -134,6 +135,10 @@ def uncounted(name: str, config: Config, weights: Weights) -> Finding:
         why = "keys"
     elif config.quantized is not None:
         why = "quantized"
+    elif is_only_code(config.data):
+        why = "code"
+    elif is_unknown(config.data):
+        why = "type"
     return explanations.UNCOUNTED.finding(
         message=why,
         help=why,
@@ -143,6 +148,8 @@ def uncounted(name: str, config: Config, weights: Weights) -> Finding:
         kind=config.quantized or "",
         architecture=config.architecture,
         keys=keys,
+        type=config.model_type,
+        models=list_alike(_USUAL_PARAMETERS),
     )
 
 

@@ -1,11 +1,15 @@
 """The table of causal types is the registry of the pinned transformers."""
 
+import ast
+import inspect
 import json
+import textwrap
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
-from ftc.compiler.knowledge.causal_types import has_causal_class
+from ftc.compiler.knowledge.causal_types import has_causal_class, reads_tokens
 
 TABLE = Path(__file__).parents[3] / "compiler" / "knowledge" / "causal_types.json"
 
@@ -18,10 +22,24 @@ def test_the_table_is_the_real_registry(*, update_golden: bool) -> None:
     real = {
         "source": "transformers 5.23.0, models/auto/modeling_auto.py and configuration_auto.py",
         "types": sorted(set(causal) & set(configs)),
+        "tokenless": sorted(kind for kind, name in causal.items() if not names_tokens(name)),
     }
     if update_golden:
         TABLE.write_text(json.dumps(real, indent=1) + "\n", encoding="utf-8")
     assert json.loads(TABLE.read_text(encoding="utf-8")) == real
+
+
+def names_tokens(name: str) -> bool:
+    """Tell whether the code of a class's forward pass has the name of its tokens."""
+    forward = getattr(import_module("transformers"), name).forward
+    tree = ast.parse(textwrap.dedent(inspect.getsource(inspect.unwrap(forward))))
+    return any(isinstance(node, ast.Name) and node.id == "input_ids" for node in ast.walk(tree))
+
+
+def test_a_drafting_model_reads_no_tokens() -> None:
+    """Its class ignores `input_ids`; all others of the registry read them."""
+    assert not reads_tokens("gemma4_assistant")
+    assert all(map(reads_tokens, ("gemma4", "qwen2", "novel", None)))
 
 
 def test_types_of_other_classes_are_none() -> None:

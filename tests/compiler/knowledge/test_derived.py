@@ -1,6 +1,7 @@
 """The derived table against recorded counts, published models, and the classes of transformers."""
 
 import json
+import re
 import warnings
 from collections import Counter
 from importlib import import_module
@@ -16,7 +17,14 @@ from ftc.compiler.knowledge.architecture import (
     keeps_packed_rows_apart,
     read_shape,
 )
-from ftc.compiler.knowledge.derived import derived_table, is_bypassed, linear_keys, read_entry
+from ftc.compiler.knowledge.derived import (
+    Entry,
+    derived_table,
+    find_zero,
+    is_bypassed,
+    linear_keys,
+    read_entry,
+)
 from ftc.compiler.knowledge.module_names import find_module_names
 from ftc.compiler.knowledge.shape import Shape
 from ftc.compiler.knowledge.wrappers import wrapper_named
@@ -57,6 +65,15 @@ HAND_WRITTEN = (
     "SmolLM3ForCausalLM",
     "Starcoder2ForCausalLM",
 )
+
+
+def switches(entry: Entry) -> set[str]:
+    """Return the sizes that also say whether a tensor is there."""
+    rows = [*entry["layer"], *entry["model"]]
+    sizes = {key for _, sides, _ in rows for key in re.findall(r"[A-Za-z_]\w*", sides)}
+    return sizes & {word.removeprefix("!") for *_, when in rows for word in when.split()}
+
+
 SAMPLE = ("DeepseekV3ForCausalLM", "JambaForCausalLM", "NemotronHForCausalLM")
 
 
@@ -332,3 +349,40 @@ def test_the_generator_gives_the_hand_written_entries(
     studied = architectures.study(name, said)
     for row in json.loads((HERE / "architecture_cases.json").read_text(encoding="utf-8"))[name]:
         assert read_entry(name, studied, row["config"]) == read_shape(row["config"])
+
+
+def test_a_rank_of_zero_is_not_one_that_is_null() -> None:
+    """The classes ask whether it is null: with 0 they have matrices without elements."""
+    for name, entry in derived_table().items():
+        for key in entry.get("positive", ()):
+            config = CASES[name][0]["config"] | {"attention_bias": False}
+            without = read_entry(name, entry, config | {key: None})
+            assert without is not None, name
+            assert read_entry(name, entry, config | {key: 0}) is None
+            assert find_zero(entry, config | {key: 0}) == key
+            assert find_zero(entry, config | {key: None}) is None
+    assert "positive" in derived_table()["DeepseekV2ForCausalLM"]
+    assert "positive" not in derived_table()["JambaForCausalLM"], "num_experts of 0 is none"
+
+
+@pytest.mark.prove_all
+@pytest.mark.filterwarnings("ignore:Initializing zero-element tensors")
+@pytest.mark.parametrize("name", [n for n, e in derived_table().items() if switches(e)])
+def test_a_size_of_zero_in_the_classes(name: str) -> None:
+    """With 0, a key that switches tensors off counts as in the class, or is noted."""
+    torch, transformers = pytest.importorskip("torch"), pytest.importorskip("transformers")
+    entry = derived_table()[name]
+    plain = CASES[name][0]["config"] | {"use_bias": False}
+    for key in switches(entry):
+        config = plain | {key: 0}
+        settings = {k: v for k, v in config.items() if k not in ("architectures", "model_type")}
+        with torch.device("meta"):
+            configured = transformers.AutoConfig.for_model(config["model_type"], **settings)
+            model = getattr(transformers, name)(configured)
+        shape = read_entry(name, entry, config)
+        if key in entry.get("positive", ()):
+            assert shape is None
+            assert not all(each.numel() for each in model.parameters())
+        else:
+            assert shape is not None
+            assert shape.parameters == sum(each.numel() for each in model.parameters())

@@ -50,6 +50,7 @@ RARE: tuple[Mapping[str, Any], ...] = (
         "/spec/method/type": "full",
     },
     {"/spec/method/type": "qlora", "/spec/method/quant_storage": "bf16"},
+    {"/facts/model/wrapper": "Molmo2ForConditionalGeneration"},
     {"/spec/training/evaluation/harness": ["hellaswag"]},
     _COMPARED,
     {"/spec/method/experts": True, "/facts/model/architecture": "MixtralForCausalLM"},

@@ -388,6 +388,16 @@ def test_a_tower_is_never_trained(build_known: BuildKnown) -> None:
         assert ("AutoModelForCausalLM" in script) != loads
 
 
+def test_a_class_that_asks_for_types_is_given_them(build_known: BuildKnown) -> None:
+    """Molmo2's scripts mark rows of text as text; those of other wrappers do not."""
+    asks = {**WRAPPED, "/facts/model/wrapper": "Molmo2ForConditionalGeneration"}
+    script = render(build_known, asks)["train.py"].text
+
+    assert "\nmark_as_text(model)" in script
+    assert "load_by_names_in_memory()" in script
+    assert "mark_as_text" not in render(build_known, WRAPPED)["train.py"].text
+
+
 def test_what_peft_cuts_short_is_fenced_in(build_known: BuildKnown) -> None:
     """Where PEFT keeps only the last parts of the targets, those of the tower are excluded."""
     script = render(build_known, CUT_SHORT)["train.py"].text

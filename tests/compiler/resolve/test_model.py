@@ -397,3 +397,15 @@ def test_a_size_that_is_none_is_told(tmp_path: Path, key: str, value: object) ->
     found = read_config(tmp_path / "model", "./model")
     assert isinstance(found, Finding)
     assert (found.code, f"`{key}` is" in found.message) == ("FTC102", True)
+
+
+def test_a_rank_of_zero_is_told(make_spec: Any, model_folder: Path) -> None:
+    """Its class asks whether the rank is null, and would make matrices without elements."""
+    named = {"architectures": ["DeepseekV2ForCausalLM"], "model_type": "deepseek_v2"}
+    edit_config(model_folder, **named, q_lora_rank=0)
+    found = resolve_model(make_spec(), folder=model_folder.parent)
+    assert isinstance(found, Unknown)
+    assert found.finding.code == "FTC102"
+    assert "`q_lora_rank` is 0" in found.finding.message
+    edit_config(model_folder, q_lora_rank=None)
+    assert known_model(make_spec(), model_folder.parent).architecture == "DeepseekV2ForCausalLM"

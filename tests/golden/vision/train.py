@@ -25,6 +25,7 @@ from runtime.train.sorted_steps import sort_rows
 from runtime.train.training import TrainingSession
 from runtime.train.validation_loss import average_loss
 from runtime.train.verdict import end_if_worse
+from runtime.upstream.adapter_names import load_by_names_in_memory
 from runtime.vision.image_batches import ImageReader
 
 HERE = Path(__file__).resolve().parent
@@ -167,6 +168,7 @@ trainer = SFTTrainer(
 )
 sort_rows(trainer)
 average_loss(trainer)
+load_by_names_in_memory()
 
 # -----------------------------------------------------------------------------
 # Train and save

@@ -4,6 +4,7 @@ If one of these tests fails after an upgrade, read the function there for what r
 """
 
 import inspect
+import json
 import os
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,9 +15,11 @@ import torch
 
 os.environ.setdefault("TRL_EXPERIMENTAL_SILENCE", "1")  # read once, when ORPO is imported
 
+import peft
+import peft.utils.transformers_weight_conversion
 import trl.trainer.utils
 from peft import PeftModel
-from transformers import AutoModelForCausalLM, AutoModelForImageTextToText, Trainer
+from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForImageTextToText, Trainer
 from trl.experimental.cpo import CPOTrainer
 from trl.experimental.orpo import ORPOTrainer
 from trl.trainer.distillation_trainer import DistillationTrainer
@@ -26,8 +29,25 @@ from trl.trainer.kto_trainer import KTOTrainer
 from trl.trainer.rloo_trainer import RLOOTrainer
 
 from ftc.runtime.models import towers
-from ftc.runtime.upstream import answer_pairs, fused_head, sampled_answers, trainer_parts
+from ftc.runtime.upstream import (
+    adapter_names,
+    answer_pairs,
+    fused_head,
+    sampled_answers,
+    trainer_parts,
+)
 from tests.compiler.plan.trace_tower import make_config, make_images
+
+WRAPPED = json.loads((Path(__file__).parents[2] / "end_to_end" / "wrapped.json").read_bytes())
+
+
+def build_wrapped(kind: str) -> Any:
+    """Return a miniature of a multimodal class."""
+    config = json.loads(json.dumps(WRAPPED[kind]))
+    config["text_config"]["vocab_size"] = 64
+    settings = AutoConfig.for_model(config.pop("model_type"), **config)
+    model: Any = AutoModelForImageTextToText.from_config(settings)  # type: ignore[no-untyped-call]
+    return model.float()
 
 
 def source(part: Any) -> str:
@@ -213,3 +233,36 @@ def test_a_frozen_tower_gets_no_backward_pass(*, kept: bool) -> None:
 
     assert seen.requires_grad is not kept
     assert embedded.requires_grad
+
+
+@pytest.mark.filterwarnings("ignore:.is_gradient_checkpointing:FutureWarning")
+def test_an_adapter_is_loaded_by_its_names_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without that, PEFT finds no module for a tensor of this class, and warns at most."""
+    replaced = peft.utils.transformers_weight_conversion
+    name = "convert_peft_adapter_state_dict_for_transformers"
+    monkeypatch.setattr(replaced, name, getattr(replaced, name))
+    model = build_wrapped("unlimited_ocr")
+    settings = peft.LoraConfig(task_type="CAUSAL_LM", target_modules=r".*language_model.*\.q_proj")
+    adapted: Any = peft.get_peft_model(model, settings)
+    saved = peft.get_peft_model_state_dict(adapted)
+
+    load: Any = peft.set_peft_model_state_dict
+    lost = load(adapted, saved).unexpected_keys
+    adapter_names.load_by_names_in_memory()
+    found = load(adapted, saved).unexpected_keys
+
+    assert (len(lost), found) == (len(saved), [])
+
+
+def test_a_model_that_asks_for_types_is_given_those_of_text() -> None:
+    """In training it stops without them, and with them it computes what it does in evaluation."""
+    model = build_wrapped("molmo2")
+    ids = torch.tensor([[3, 4, 5, 6]])
+
+    with pytest.raises(ValueError, match="mm_token_type_ids"):
+        model.train()(input_ids=ids)
+    towers.mark_as_text(model)
+
+    expected = model.eval()(input_ids=ids).logits
+    assert torch.allclose(model.train()(input_ids=ids).logits, expected, atol=1e-6)
+    assert torch.allclose(model.train()(ids).logits, expected, atol=1e-6)

@@ -1,0 +1,104 @@
+"""The finding about a `config.json` whose class does not write text, or not in a way ftc trains."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from ftc.compiler.knowledge.architecture import class_of_type
+from ftc.compiler.knowledge.causal_types import reads_tokens
+from ftc.compiler.knowledge.config_types import find_section, is_known_type
+from ftc.compiler.knowledge.encoders import list_encoders, read_headed
+from ftc.compiler.knowledge.objectives import Head
+from ftc.compiler.knowledge.wrappers import find_wrapper, text_config
+from ftc.compiler.resolve import explanations
+from ftc.compiler.resolve.model.similar import list_alike
+from ftc.spec.finding import Finding
+
+__all__ = ["is_only_code", "is_unknown", "not_causal"]
+
+_POINTER: Final = "/model/id"
+_SMALL: Final = 300_000_000  # parameters, as those of most encoders
+_USUAL: Final = 8_000_000_000  # parameters, as those of most language models with a tower
+#: The sections of a multimodal config.
+_SECTIONS: Final = ("text_config", "vision_config", "audio_config", "thinker_config", "llm_config")
+
+
+def not_causal(data: Mapping[str, Any], name: str, head: Head) -> Finding:
+    """Return the finding for a config whose class does not do what the objective needs.
+
+    It names models that do, of about the size of an encoder or of the usual language model.
+    """
+    names, kind = data.get("architectures"), data.get("model_type")
+    named = isinstance(names, list) and bool(names) and isinstance(names[0], str)
+    if not named and not isinstance(kind, str):
+        return _nameless(data, name)
+    what = names[0] if named and isinstance(names, list) else kind
+    seeing = named and any(isinstance(data.get(key), dict) for key in _SECTIONS)
+    encoder = read_headed(data, "vectors")
+    message, advice = "" if named else "type", ""
+    part = inside = ""
+    if not reads_tokens(kind):
+        message, advice = "drafts", "drafts"
+    elif is_unknown(data) and (seeing or encoder is None):
+        message, advice = "unknown", "unknown"
+    elif is_only_code(data) and (seeing or head == "tokens"):
+        message, advice = "code", "code"
+    elif seeing:
+        part, inside = _inside(data)
+        message = advice = "part" if part else "inside" if inside else "wrapper"
+    elif head in ("vectors", "relevance"):
+        message, advice = head, head
+    elif head == "scores":
+        advice = "scores"
+    elif head == "tokens" and encoder is not None:
+        advice = "encoder"
+    size = encoder.parameters if encoder is not None else _USUAL if seeing else _SMALL
+    return explanations.NOT_CAUSAL.finding(
+        message=message,
+        help=advice,
+        pointer=_POINTER,
+        name=name,
+        what=str(what),
+        kind=str(kind),
+        encoders=list_encoders(),
+        models=list_alike(size),
+        part=part,
+        inside=inside,
+    )
+
+
+def is_only_code(data: Mapping[str, Any]) -> bool:
+    """Tell whether only code of the repository has the class of a config."""
+    return isinstance(data.get("auto_map"), dict) and not is_known_type(data.get("model_type"))
+
+
+def is_unknown(data: Mapping[str, Any]) -> bool:
+    """Tell whether neither transformers nor code of the repository has the type of a config."""
+    kind, remote = data.get("model_type"), data.get("auto_map")
+    return isinstance(kind, str) and not isinstance(remote, dict) and not is_known_type(kind)
+
+
+def _nameless(data: Mapping[str, Any], name: str) -> Finding:
+    """Return the finding for a config that names neither a class nor a type of transformers."""
+    kind = data.get("_class_name")
+    message = "diffusers" if isinstance(kind, str) else "no_architecture"
+    return explanations.BROKEN_CONFIG.finding(
+        message=message, help=message, pointer=_POINTER, name=name, what=str(kind)
+    )
+
+
+def _inside(data: Mapping[str, Any]) -> tuple[str, str]:
+    """Return the part of a class that is a multimodal class of ftc's table, and that class.
+
+    Without such a part: nothing, and the class of the language model inside, if that is known.
+    """
+    kind, found = str(data.get("model_type")), ""
+    for key, value in data.items():
+        if not isinstance(value, dict):
+            continue
+        section = find_section(kind, key)
+        typed = {"model_type": section.model_type if section else "", **value}
+        wrapper = find_wrapper({**typed, "architectures": None})
+        if wrapper is not None and text_config(typed, wrapper) is not None:
+            return key.removesuffix("_config"), wrapper.architecture
+        found = found or class_of_type(typed["model_type"]) or ""
+    return "", found
