@@ -90,6 +90,7 @@ def unknown_keys(
             unfit = _misfit(key, pointer) if meant is None else _refused(section[key], meant, fix)
         if unfit is not None:
             yield UNKNOWN_KEY.finding(
+                message="" if pointer else "spec",
                 help=unfit.help,
                 pointer=here,
                 section=dotted(pointer),

@@ -118,7 +118,8 @@ def _number(value: Any, field: Schema) -> Repair | None:
         beside = {name: resource.kind} if resource.kind else {}
         return Repair(value=resource.count, help="near", exact=True, beside=beside)
     if "x-rate" in field:
-        rate = read_gbit(value)
+        named = {find_synonym(word, field) for word in value.split()} - {None}
+        rate = min(named) if len(named) == 1 else read_gbit(value)
         if rate is not None and is_valid(rate, field):
             return Repair(value=rate, help="near", exact=True)
     number = read_quantity(value)

@@ -64,9 +64,7 @@ def _wrong_type(violation: Violation, data: Mapping[str, Any]) -> Iterator[Findi
     some = find_candidates(value, _named(violation, data))
     if some and meant is None:
         help_ = "some"
-    kind: type = dict if object_form(field) and not isinstance(value, dict) else str
-    example = next((it for it in field.get("examples", ()) if isinstance(it, str)), None)
-    example = example or next((it for it in field.get("examples", ()) if isinstance(it, kind)), None)
+    example = _example(value, violation)
     if not help_ and example and not words_of(field):
         help_ = "example"
     finding = WRONG_TYPE.finding(
@@ -77,9 +75,17 @@ def _wrong_type(violation: Violation, data: Mapping[str, Any]) -> Iterator[Findi
         value=quote(value),
         meant=some if help_ == "some" else meant.shown if meant else "",
         expected=_expectation(violation, data),
-        example=json.dumps(example, ensure_ascii=False) if kind is dict else quote(example),
+        example=f"`{json.dumps(example)}`" if isinstance(example, dict) else quote(example),
     )
     yield replace(finding, fix_safety=meant.safety) if meant else finding
+
+
+def _example(value: Any, violation: Violation) -> Any:
+    """Return an example that is text, or else an object where the value is none."""
+    named = fields_by_pointer().get(violation.pointer)
+    examples = violation.field.get("examples", ()) or (named.schema["examples"] if named else ())
+    kinds = (str,) if isinstance(value, dict) or not object_form(violation.field) else (str, dict)
+    return next((it for kind in kinds for it in examples if isinstance(it, kind)), None)
 
 
 def _is_left_out(value: Any, field: Schema, meant: Repair | None) -> bool:
