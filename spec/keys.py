@@ -1,6 +1,7 @@
 """Unknown keys, missing keys, and the field that an unknown key most likely means."""
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
@@ -31,6 +32,10 @@ from ftc.spec.verdict import is_valid
 _MOST_KEYS: Final = 50
 #: The keys of a reward of which each reward has one.
 _KINDS: Final = ("match", "regex", "json_schema", "functions")
+#: How names of groups of settings end.
+_OF_SETTINGS: Final = re.compile(
+    r"_?(?:config|configuration|args|arguments|params|parameters|settings|options|kwargs)$"
+)
 _COLUMNS: Final = "/data/columns"
 _ABSENT: Final = object()
 
@@ -98,12 +103,12 @@ def unknown_keys(
                 field=unfit.field,
                 near=unfit.near,
                 expected=expectation(unfit.schema),
-                example=quote(unfit.schema["examples"][0]),
+                example=_show(unfit.schema["examples"][0]),
             )
             continue
         is_reward = schema.get("x-type") == "Reward"
         has_kind = any(kind in section or near.endswith(f".{kind}") for kind in _KINDS)
-        advice = _advice(data, meant)
+        advice = _advice(data, meant, merges=len(fix) > 1)
         finding = UNKNOWN_KEY.finding(
             message="reward" if is_reward else "" if pointer else "spec",
             help="reward" if is_reward and not has_kind else advice,
@@ -120,12 +125,21 @@ def unknown_keys(
         yield replace(finding, fix_safety="unsafe") if is_guess else finding
 
 
-def _advice(data: Mapping[str, Any], meant: Meant | None) -> str:
-    """Return the variant of the help: the field, its value, or that it is given already."""
+def _show(example: Any) -> str:
+    """Return an example in backticks, an object and a list in full."""
+    is_whole = isinstance(example, Mapping | list)
+    return f"`{json.dumps(example)}`" if is_whole else quote(example)
+
+
+def _advice(data: Mapping[str, Any], meant: Meant | None, *, merges: bool) -> str:
+    """Return the variant of the help: the field, its value, or that it is given already.
+
+    `merges`: the fix adds the keys of a section to those that are there.
+    """
     if meant is None:
         return ""
     present = _read(data, meant.pointer)
-    if present is not _ABSENT and not _gives_way(present, meant):
+    if present is not _ABSENT and not _gives_way(present, meant) and not merges:
         return "twice"
     return "near" if meant.repair is None else "value"
 
@@ -140,7 +154,7 @@ def _multiplied(
             pointer=product.pointer, safety="safe", repair=Repair(value=product.value, help="")
         )
         steps += _move(data, here, meant)
-    finding = UNKNOWN_KEY.finding(
+    return UNKNOWN_KEY.finding(
         message="" if pointer else "spec",
         help=product.help,
         pointer=here,
@@ -155,7 +169,6 @@ def _multiplied(
         value=product.value or 0,
         keys=tuple(schema["properties"]),
     )
-    return finding
 
 
 def _refused(value: Any, meant: Meant, fix: Sequence[Mapping[str, Any]]) -> Unfit | None:
@@ -239,6 +252,9 @@ def _meant(key: str, section: Mapping[str, Any], pointer: str, schema: Schema) -
         for found in _everywhere().get(key.casefold().replace("-", "_"), ())
         if _may_hold(found, value, pointer)
     ]
+    if pointer and pointer in elsewhere and "x-short" in fields_by_pointer()[pointer].schema:
+        short = f"{pointer}/{fields_by_pointer()[pointer].schema['x-short']}"
+        return _renamed(short, value, fields_by_pointer()[short].schema, "safe")
     is_named = any(found.endswith(f"/{key}") for found in elsewhere)
     if value is True and not is_named and (flag := flags().get(key.casefold())):
         return _switched(*flag)
@@ -254,6 +270,8 @@ def _meant(key: str, section: Mapping[str, Any], pointer: str, schema: Schema) -
         # a name of several words has no everyday meaning: no other field is meant by it
         sure: Safety = "safe" if "_" in key else "unsafe"
         return _renamed(other.pointer, value, other.schema, None if differs else sure)
+    if isinstance(value, Mapping) and (named := _section_called(key)) is not None:
+        return Meant(pointer=named, safety="safe")
     known = [*schema["properties"], *_planned_beside(pointer)]
     found = nearest(key, known)
     if found is None:
@@ -261,8 +279,24 @@ def _meant(key: str, section: Mapping[str, Any], pointer: str, schema: Schema) -
     if is_certain(key, found, known):
         return Meant(pointer=f"{pointer}/{found}", safety="safe")
     field = schema["properties"].get(found)
-    guess = field is not None and is_valid(value, field) and is_likely(key, found, known)
+    fits = field is not None and is_valid(value, field)
+    if field is not None and not fits and not is_likely(key, found, known):
+        return _by_word(key, section, pointer, schema)  # neither the name nor the value fits
+    guess = fits and is_likely(key, found, known)
     return Meant(pointer=f"{pointer}/{found}", safety="unsafe" if guess else None)
+
+
+def _section_called(key: str) -> str | None:
+    """Return the section that a name such as `training_args` or `lora_config` stands for."""
+    name = _OF_SETTINGS.sub("", key.casefold().replace("-", "_"))
+    for section, schema in read_schema()["properties"].items():
+        if "x-short" not in schema and object_form(schema) is None:
+            continue
+        short = fields_by_pointer().get(f"/{section}/{schema.get('x-short')}")
+        words = words_of(short.schema) if short is not None else ()
+        if name in {section, *schema.get("x-aliases", ()), *words}:
+            return f"/{section}"
+    return None
 
 
 def _switched(pointer: str, word: str) -> Meant:
@@ -400,6 +434,8 @@ def _move(data: Mapping[str, Any], here: str, meant: Meant | None) -> tuple[dict
     present = _read(data, meant.pointer)
     if present is not _ABSENT and not _gives_way(present, meant):
         value = meant.repair.value if meant.repair else _read(data, here)
+        if isinstance(value, Mapping) and isinstance(present, Mapping):
+            return _merge(data, here, meant.pointer)
         same = json.dumps(present) == json.dumps(value)
         return ({"op": "remove", "path": here},) if same else ()
     *sections, _ = split(meant.pointer)
@@ -419,6 +455,17 @@ def _move(data: Mapping[str, Any], here: str, meant: Meant | None) -> tuple[dict
     if meant.repair is not None:
         steps.append({"op": "replace", "path": meant.pointer, "value": meant.repair.value})
     return (*steps, *_set_beside(data, meant))
+
+
+def _merge(data: Mapping[str, Any], here: str, there: str) -> tuple[dict[str, Any], ...]:
+    """Return the patch that moves all keys of a section into another, where none is in both."""
+    moved, present = _read(data, here), data.get(split(there)[0])
+    if not isinstance(present, Mapping) or not moved or moved.keys() & present.keys():
+        return ()
+    steps = [
+        {"op": "move", "from": here + join([key]), "path": there + join([key])} for key in moved
+    ]
+    return (*steps, {"op": "remove", "path": here})
 
 
 def _set_beside(data: Mapping[str, Any], meant: Meant) -> Iterator[dict[str, Any]]:

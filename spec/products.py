@@ -55,9 +55,7 @@ def find_product(key: str, data: Mapping[str, Any], pointer: str) -> Product | N
     value = given if _is_number(given) else (micro * steps * gpus or None)
     if _is_number(given):
         gpus = 0
-    return Product(
-        pointer=pointer, other=other, steps=steps, micro=micro, gpus=gpus, value=value
-    )
+    return Product(pointer=pointer, other=other, steps=steps, micro=micro, gpus=gpus, value=value)
 
 
 def _count_gpus(data: Mapping[str, Any]) -> int:

@@ -4,7 +4,8 @@ import json
 import re
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field as dataclass_field
+from dataclasses import dataclass
+from dataclasses import field as dataclass_field
 from typing import Any, Final
 
 from ftc.spec.expectation import words_of
@@ -13,7 +14,7 @@ from ftc.spec.nearest import is_certain, nearest
 from ftc.spec.quantity import read_gbit, read_quantity, read_resource, read_seconds
 from ftc.spec.quote import shown
 from ftc.spec.schema import Schema, branches, object_form
-from ftc.spec.synonyms import find_synonym
+from ftc.spec.synonyms import find_synonym, find_word
 from ftc.spec.verdict import is_valid
 
 _LONGEST: Final = 100
@@ -55,7 +56,33 @@ def find_repair(value: Any, field: Schema, named: Schema | None = None) -> Repai
         return Repair(value=word, help="near")
     if "x-off" in field and switches_off(value):
         return Repair(value=field["x-off"], help="near")
-    return _named_columns(value, field) or _certain(value, field) or _number(value, field)
+    return (
+        _named_columns(value, field)
+        or _each(value, field)
+        or _certain(value, field)
+        or _number(value, field)
+        or _contained(value, named or field, field)
+    )
+
+
+def _each(value: Any, field: Schema) -> Repair | None:
+    """Return a list with the words that its items certainly mean: `["q4_k_m"]`."""
+    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+        return None
+    meant = _meant_items(value, field)
+    return Repair(value=meant, help="near") if meant and meant != value else None
+
+
+def _contained(value: Any, named: Schema, field: Schema) -> Repair | None:
+    """Return the one word of the field that a longer text contains: `ds_config_zero3.json`."""
+    if not isinstance(value, str) or len(value) > _LONGEST or "items" in field:
+        return None
+    parts = {*value.split(), *re.split(r"[^A-Za-z0-9]+", value)}
+    found = {find_word(part, named) for part in parts if part and part != "auto"} - {None}
+    meant = next(iter(found), None)
+    if len(found) != 1 or meant == value or not is_valid(meant, field):
+        return None
+    return Repair(value=meant, help="near", safety="unsafe")
 
 
 def switches_off(value: Any) -> bool:
@@ -97,11 +124,17 @@ def _certain(value: Any, field: Schema) -> Repair | None:
 
 def _split(text: str, field: Schema) -> list[str] | None:
     """Return the items of a list that is written as one text: `q4_k_m, q8_0`."""
+    if len(text) > _LONGEST:
+        return None
+    return _meant_items([part for part in _BETWEEN.split(text.strip()) if part], field)
+
+
+def _meant_items(parts: list[str], field: Schema) -> list[str] | None:
+    """Return what the items of a list certainly mean."""
     items = next((it["items"] for it in branches(field) if "items" in it), None)
-    if items is None or len(text) > _LONGEST:
+    if items is None:
         return None
     words = words_of(items)
-    parts = [part for part in _BETWEEN.split(text.strip()) if part]
     meant = [nearest(part, words) or part for part in parts] if words else parts
     is_sure = all(
         is_certain(part, each, words) for part, each in zip(parts, meant, strict=True) if words

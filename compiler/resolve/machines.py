@@ -15,18 +15,20 @@ _GPU: Final = r"(?:gpus?|cards?|graphics cards?|tarjetas?|target[ae]s?)\b"
 _TIMES: Final = r"\s*[xX\u00d7*]\s*"
 #: "8 per node", "8 each".
 _EACH: Final = re.compile(
-    rf"(?:\b(?:per|each|every|por|cada)\s+|/\s*){_NODE}|\beach\b|\bper cada\b|\bcada un[ao]?\b", re.I
+    rf"(?:\b(?:per|each|every|por|cada)\s+|/\s*){_NODE}|\beach\b|\bper cada\b|\bcada un[ao]?\b",
+    re.IGNORECASE,
 )
 #: "2 nodes", "nodes: 2", "two machines".
-_NODES: Final = re.compile(rf"\b(\d{{1,4}}|[^\W\d_]+)(?:{_TIMES}|[\s-]*){_NODE}", re.I)
-_NODES_LAST: Final = re.compile(rf"\b{_NODE}\s*[:=x*\u00d7]?\s*(\d{{1,4}})\b", re.I)
-_TOTAL: Final = re.compile(r"\b(?:across|over|spread|total|in all|en total|sobre)\b", re.I)
+_NODES: Final = re.compile(rf"\b(\d{{1,4}}|[^\W\d_]+)(?:{_TIMES}|[\s-]*){_NODE}", re.IGNORECASE)
+_NODES_LAST: Final = re.compile(rf"\b{_NODE}\s*[:=x*\u00d7]?\s*(\d{{1,4}})\b", re.IGNORECASE)
+_TOTAL: Final = re.compile(r"\b(?:across|over|spread|total|in all|en total|sobre)\b", re.IGNORECASE)
 _JOINING: Final = re.compile(
-    r"\b(?:of|with|on|in|and|across|over|spread|total|de|con|amb|en|y|i|sobre)\b|[,;()+:=]", re.I
+    r"\b(?:of|with|on|in|and|across|over|spread|total|de|con|amb|en|y|i|sobre)\b|[,;()+:=]",
+    re.IGNORECASE,
 )
-_GPUS: Final = re.compile(rf"\b(\d{{1,4}})(?:{_TIMES}|[\s-]*){_GPU}", re.I)
+_GPUS: Final = re.compile(rf"\b(\d{{1,4}})(?:{_TIMES}|[\s-]*){_GPU}", re.IGNORECASE)
 #: A count before or after the name; a number before `GB` is an amount of memory.
-_BEFORE: Final = re.compile(rf"(\d{{1,4}})(?:{_TIMES}|\s+)(?!\s*Gi?B?\b)(?=\D)(.+)", re.I)
+_BEFORE: Final = re.compile(rf"(\d{{1,4}})(?:{_TIMES}|\s+)(?!\s*Gi?B?\b)(?=\D)(.+)", re.IGNORECASE)
 _AFTER: Final = re.compile(r"(.+?)(?:\s*[xX\u00d7*:]\s*|\s+)(\d{1,2})")
 #: Machines, GPUs in each and their name, in any order: "2x8xH100", "8xH100x2", "2x8 H100".
 _BOTH_BEFORE: Final = re.compile(rf"(\d{{1,4}}){_TIMES}(\d{{1,4}})(?:{_TIMES}|\s+)(\D.*)")

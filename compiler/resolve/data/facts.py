@@ -49,11 +49,11 @@ from ftc.compiler.resolve.data.lengths import (
     list_longer,
     summarise,
 )
+from ftc.compiler.resolve.data.message_weights import MessageWeights
 from ftc.compiler.resolve.data.mixture import find_mixed_forms, mix_facts
 from ftc.compiler.resolve.data.score_scale import find_other_scale
 from ftc.compiler.resolve.data.stream import count_rows
 from ftc.compiler.resolve.data.token_counts import choose_count
-from ftc.compiler.resolve.data.message_weights import MessageWeights
 from ftc.compiler.resolve.data.unread_columns import UnreadColumns
 from ftc.compiler.resolve.data.unseen_images import UnseenImages
 from ftc.compiler.resolve.facts import (
