@@ -125,7 +125,7 @@ def unknown_keys(
         yield replace(finding, fix_safety="unsafe") if is_guess else finding
 
 
-def _show(example: Any) -> str:
+def _show(example: Any) -> str | Message:
     """Return an example in backticks, an object and a list in full."""
     is_whole = isinstance(example, Mapping | list)
     return f"`{json.dumps(example)}`" if is_whole else quote(example)
@@ -148,12 +148,12 @@ def _multiplied(
     product: Product, here: str, data: Mapping[str, Any], schema: Schema, pointer: str
 ) -> Finding:
     """Report a key that is a factor of a field: `gradient_accumulation_steps`."""
-    steps: list[dict[str, Any]] = []
+    steps: tuple[dict[str, Any], ...] = ()
     if product.value is not None:
         meant = Meant(
             pointer=product.pointer, safety="safe", repair=Repair(value=product.value, help="")
         )
-        steps += _move(data, here, meant)
+        steps = _move(data, here, meant)
     return UNKNOWN_KEY.finding(
         message="" if pointer else "spec",
         help=product.help,
@@ -393,7 +393,9 @@ def is_completed(pointer: str, data: Mapping[str, Any]) -> bool:
     for place, section, form in holders:
         for key in _unknown(section, form):
             meant = _meant(key, section, place, form)
-            if meant is not None and meant.pointer == pointer and meant.safety is not None:
+            if meant is None or meant.pointer != pointer:
+                continue
+            if _gives_way(_read(data, pointer), meant):
                 return True
     return False
 

@@ -28,7 +28,7 @@ def find_instance(text: str) -> Instance | None:
     name = text[: _LONGEST + 1].strip().lower().removeprefix(_PREFIX).replace(" ", "_")
     for maker in _read()["makers"]:
         if re.fullmatch(maker["pattern"], name):
-            found = next(
+            found: Mapping[str, Any] = next(
                 (it for it in _read()["instances"] if re.fullmatch(it["pattern"], name)), {}
             )
             return Instance(

@@ -30,7 +30,7 @@ def count_foreign(examples: Sequence[Example]) -> Mapping[str, int]:
         text = "\n".join(part[:_MOST_CHARS] for _, part in example.turns)
         if _has_base64(text):
             counts["base64"] += 1
-        if ("<" not in text and "&" not in text) or _ABOUT.search(text):
+        if ("<" not in text and "&" not in text) or _ABOUT.search(_TAG.sub(" ", text)):
             continue
         bare = _CODE.sub(" ", text)
         if _TAG.search(bare) or _ENTITY.search(bare):
