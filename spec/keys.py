@@ -1,7 +1,6 @@
 """Unknown keys, missing keys, and the field that an unknown key most likely means."""
 
 import json
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
@@ -26,16 +25,12 @@ from ftc.spec.schema import (
     read_planned,
     read_schema,
 )
-from ftc.spec.synonyms import find_word, flags, switches_on
+from ftc.spec.synonyms import find_owners, find_section, find_word, flags, switches_on
 from ftc.spec.verdict import is_valid
 
 _MOST_KEYS: Final = 50
 #: The keys of a reward of which each reward has one.
 _KINDS: Final = ("match", "regex", "json_schema", "functions")
-#: How names of groups of settings end.
-_OF_SETTINGS: Final = re.compile(
-    r"_?(?:config|configuration|args|arguments|params|parameters|settings|options|kwargs)$"
-)
 _COLUMNS: Final = "/data/columns"
 _ABSENT: Final = object()
 
@@ -270,7 +265,7 @@ def _meant(key: str, section: Mapping[str, Any], pointer: str, schema: Schema) -
         # a name of several words has no everyday meaning: no other field is meant by it
         sure: Safety = "safe" if "_" in key else "unsafe"
         return _renamed(other.pointer, value, other.schema, None if differs else sure)
-    if isinstance(value, Mapping) and (named := _section_called(key)) is not None:
+    if isinstance(value, Mapping) and (named := find_section(key)) is not None:
         return Meant(pointer=named, safety="safe")
     known = [*schema["properties"], *_planned_beside(pointer)]
     found = nearest(key, known)
@@ -284,19 +279,6 @@ def _meant(key: str, section: Mapping[str, Any], pointer: str, schema: Schema) -
         return _by_word(key, section, pointer, schema)  # neither the name nor the value fits
     guess = fits and is_likely(key, found, known)
     return Meant(pointer=f"{pointer}/{found}", safety="unsafe" if guess else None)
-
-
-def _section_called(key: str) -> str | None:
-    """Return the section that a name such as `training_args` or `lora_config` stands for."""
-    name = _OF_SETTINGS.sub("", key.casefold().replace("-", "_"))
-    for section, schema in read_schema()["properties"].items():
-        if "x-short" not in schema and object_form(schema) is None:
-            continue
-        short = fields_by_pointer().get(f"/{section}/{schema.get('x-short')}")
-        words = words_of(short.schema) if short is not None else ()
-        if name in {section, *schema.get("x-aliases", ()), *words}:
-            return f"/{section}"
-    return None
 
 
 def _switched(pointer: str, word: str) -> Meant:
@@ -351,7 +333,7 @@ def _by_word(
     value = section[key]
     said: tuple[tuple[Any, Safety | None], ...] = ((value, safety), (key.casefold(), None))
     for word, how in said:
-        owners = _owners(word, section, schema)
+        owners = find_owners(word, section, schema)
         if len(owners) != 1:
             continue
         ((name, meant),) = owners.items()
@@ -360,23 +342,6 @@ def _by_word(
         repair = Repair(value=meant, help="near") if how is not None and meant != value else None
         return Meant(pointer=f"{pointer}/{name}", safety=how, repair=repair)
     return None
-
-
-def find_sibling(
-    value: Any, name: str, section: Mapping[str, Any], schema: Schema
-) -> tuple[str, str] | None:
-    """Return the one other field of a section whose word a value is, and the word."""
-    found = {it: word for it, word in _owners(value, section, schema).items() if it != name}
-    return next(iter(found.items())) if len(found) == 1 else None
-
-
-def _owners(word: Any, section: Mapping[str, Any], schema: Schema) -> dict[str, str]:
-    """Return the fields that the section does not have yet and of which this is a word."""
-    if not isinstance(word, str) or word == "auto":
-        return {}
-    free = {name: it for name, it in schema["properties"].items() if name not in section}
-    found = {name: find_word(word, it) for name, it in free.items()}
-    return {name: meant for name, meant in found.items() if isinstance(meant, str)}
 
 
 def is_completed(pointer: str, data: Mapping[str, Any]) -> bool:

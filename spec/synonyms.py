@@ -1,13 +1,19 @@
 """What other programs call the values of ftc: `x-words` and `x-on` of the schema."""
 
 import json
+import re
 from collections.abc import Mapping
 from functools import cache
-from typing import Any
+from typing import Any, Final
 
 from ftc.spec.expectation import words_of
 from ftc.spec.nearest import plain
-from ftc.spec.schema import Schema, fields
+from ftc.spec.schema import Schema, fields, fields_by_pointer, object_form, read_schema
+
+#: How names of groups of settings end.
+_OF_SETTINGS: Final = re.compile(
+    r"_?(?:config|configuration|args|arguments|params|parameters|settings|options|kwargs)$"
+)
 
 
 def find_synonym(value: Any, schema: Schema) -> Any:
@@ -36,6 +42,36 @@ def switches_on(value: Any, schema: Schema) -> bool:
     if isinstance(value, Mapping):
         return any(switches_on(inner, schema) for inner in value.values() if inner is not True)
     return value is True or (isinstance(value, str) and plain(value) in schema.get("x-on", ()))
+
+
+def find_section(key: str) -> str | None:
+    """Return the section that a name such as `training_args` or `lora_config` stands for."""
+    name = _OF_SETTINGS.sub("", key.casefold().replace("-", "_"))
+    for section, schema in read_schema()["properties"].items():
+        if "x-short" not in schema and object_form(schema) is None:
+            continue
+        short = fields_by_pointer().get(f"/{section}/{schema.get('x-short')}")
+        words = words_of(short.schema) if short is not None else ()
+        if name in {section, *schema.get("x-aliases", ()), *words}:
+            return f"/{section}"
+    return None
+
+
+def find_sibling(
+    value: Any, name: str, section: Mapping[str, Any], schema: Schema
+) -> tuple[str, str] | None:
+    """Return the one other field of a section whose word a value is, and the word."""
+    found = {it: word for it, word in find_owners(value, section, schema).items() if it != name}
+    return next(iter(found.items())) if len(found) == 1 else None
+
+
+def find_owners(word: Any, section: Mapping[str, Any], schema: Schema) -> dict[str, str]:
+    """Return the fields that the section does not have yet and of which this is a word."""
+    if not isinstance(word, str) or word == "auto":
+        return {}
+    free = {name: it for name, it in schema["properties"].items() if name not in section}
+    found = {name: find_word(word, it) for name, it in free.items()}
+    return {name: meant for name, meant in found.items() if isinstance(meant, str)}
 
 
 @cache

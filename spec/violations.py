@@ -16,7 +16,7 @@ from ftc.spec.explanations import (
     WRONG_TYPE,
 )
 from ftc.spec.finding import Finding
-from ftc.spec.keys import find_sibling, is_completed, missing_keys, unknown_keys
+from ftc.spec.keys import is_completed, missing_keys, unknown_keys
 from ftc.spec.message import Message
 from ftc.spec.nearest import is_certain, is_likely, nearest
 from ftc.spec.pointer import dotted, join, parent
@@ -30,7 +30,7 @@ from ftc.spec.schema import (
     read_planned,
     read_schema,
 )
-from ftc.spec.synonyms import find_candidates, find_synonym
+from ftc.spec.synonyms import find_candidates, find_sibling, find_synonym
 from ftc.spec.verdict import Violation, find_verdict, is_valid
 
 _MOST_WORDS: Final = 12
