@@ -235,15 +235,14 @@ def _read(
     unassigned = [name for name in columns if name not in roles.columns()]
     unseen = UnseenImages(columns=unassigned, folder=found.paths[0].parent)
     unread = UnreadColumns(columns=unassigned, roles=roles, named=source.columns)
-    weights = MessageWeights(column=roles.messages)
     if seeing is not None and found.format == "parquet":
         rows = chain.from_iterable(store_rows(part, roles) for part in parts)
-    large = sum(file.size_bytes for file in whole) > LARGE_BYTES
+    weights = MessageWeights(column=roles.messages)
     scan = scan_rows(
         weights.watch(unread.watch(unseen.watch(rows))),
         roles,
         spec.data.cleaning,
-        sample=large,
+        sample=sum(file.size_bytes for file in whole) > LARGE_BYTES,
         prompts=prompts,
         strip_reasoning=spec.data.reasoning == "strip",
         read=None if seeing is None else seeing.reader(roles),
