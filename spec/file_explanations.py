@@ -228,6 +228,15 @@ DATA: Final = make_explanation(
     "ftc new --data tickets.csv; ftc check spec.json",
 )
 
+BUNDLE_FILE: Final = make_explanation(
+    "FTC027",
+    "bundle-file-as-spec",
+    "The file is one that ftc wrote into a bundle, such as its lock or its plan.",
+    "It follows from a spec. The bundle has a copy of that, `spec.json`.",
+    "ftc check triage/ftc.lock.json",
+    "ftc check triage/spec.json",
+)
+
 FILE_EXPLANATIONS: Final = (
     MISSING,
     UNREADABLE,
@@ -255,4 +264,5 @@ FILE_EXPLANATIONS: Final = (
     COMPLEX_KEY,
     SECRET,
     DATA,
+    BUNDLE_FILE,
 )

@@ -1,7 +1,7 @@
 """Unknown keys, missing keys, and the field that an unknown key most likely means."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, Final
@@ -13,10 +13,19 @@ from ftc.spec.message import Message
 from ftc.spec.nearest import is_certain, is_likely, nearest
 from ftc.spec.normal import lengthen
 from ftc.spec.pointer import dotted, join, parent, split
+from ftc.spec.products import Product, find_product
 from ftc.spec.quote import quote, shown
 from ftc.spec.repair import Repair, find_repair
-from ftc.spec.schema import Schema, branches, fields, fields_by_pointer, read_planned
-from ftc.spec.synonyms import find_word, flags
+from ftc.spec.schema import (
+    Schema,
+    branches,
+    fields,
+    fields_by_pointer,
+    object_form,
+    read_planned,
+    read_schema,
+)
+from ftc.spec.synonyms import find_owners, find_section, find_word, flags, switches_on
 from ftc.spec.verdict import is_valid
 
 _MOST_KEYS: Final = 50
@@ -72,11 +81,16 @@ def unknown_keys(
             continue
         beside = meant is not None and parent(meant.pointer) == pointer
         near = "" if meant is None else dotted(meant.pointer)
+        if (product := find_product(key, data, meant.pointer if meant else "")) is not None:
+            yield _multiplied(product, here, data, schema, pointer)
+            continue
         unfit = _implied(key, section, pointer, schema)
-        if unfit is None and meant is None:
-            unfit = _misfit(key, pointer)
+        fix = () if unfit is not None else _move(data, here, meant)
+        if unfit is None:
+            unfit = _misfit(key, pointer) if meant is None else _refused(section[key], meant, fix)
         if unfit is not None:
             yield UNKNOWN_KEY.finding(
+                message="" if pointer else "spec",
                 help=unfit.help,
                 pointer=here,
                 section=dotted(pointer),
@@ -84,26 +98,82 @@ def unknown_keys(
                 field=unfit.field,
                 near=unfit.near,
                 expected=expectation(unfit.schema),
-                example=quote(unfit.schema["examples"][0]),
+                example=_show(unfit.schema["examples"][0]),
             )
             continue
         is_reward = schema.get("x-type") == "Reward"
         has_kind = any(kind in section or near.endswith(f".{kind}") for kind in _KINDS)
-        is_twice = meant is not None and _read(data, meant.pointer) is not _ABSENT
-        advice = "twice" if is_twice else "" if meant is None else "near"
+        advice = _advice(data, meant, merges=len(fix) > 1)
         finding = UNKNOWN_KEY.finding(
             message="reward" if is_reward else "" if pointer else "spec",
             help="reward" if is_reward and not has_kind else advice,
             pointer=here,
-            fix=_move(data, here, meant),
+            fix=fix,
             section=dotted(pointer),
             key=shown(key),
             near=near.rpartition(".")[2] if beside else near,
+            meant=meant.repair.shown if meant is not None and meant.repair is not None else "",
             keys=tuple(schema["properties"]),
             kinds=_KINDS,
         )
         is_guess = meant is not None and meant.safety == "unsafe"
         yield replace(finding, fix_safety="unsafe") if is_guess else finding
+
+
+def _show(example: Any) -> str | Message:
+    """Return an example in backticks, an object and a list in full."""
+    is_whole = isinstance(example, Mapping | list)
+    return f"`{json.dumps(example)}`" if is_whole else quote(example)
+
+
+def _advice(data: Mapping[str, Any], meant: Meant | None, *, merges: bool) -> str:
+    """Return the variant of the help: the field, its value, or that it is given already.
+
+    `merges`: the fix adds the keys of a section to those that are there.
+    """
+    if meant is None:
+        return ""
+    present = _read(data, meant.pointer)
+    if present is not _ABSENT and not _gives_way(present, meant) and not merges:
+        return "twice"
+    return "near" if meant.repair is None else "value"
+
+
+def _multiplied(
+    product: Product, here: str, data: Mapping[str, Any], schema: Schema, pointer: str
+) -> Finding:
+    """Report a key that is a factor of a field: `gradient_accumulation_steps`."""
+    steps: tuple[dict[str, Any], ...] = ()
+    if product.value is not None:
+        meant = Meant(
+            pointer=product.pointer, safety="safe", repair=Repair(value=product.value, help="")
+        )
+        steps = _move(data, here, meant)
+    return UNKNOWN_KEY.finding(
+        message="" if pointer else "spec",
+        help=product.help,
+        pointer=here,
+        fix=steps,
+        section=dotted(pointer),
+        key=shown(split(here)[-1]),
+        field=dotted(product.pointer),
+        other=dotted(product.other),
+        micro=product.micro,
+        steps=product.steps,
+        gpus=product.gpus,
+        value=product.value or 0,
+        keys=tuple(schema["properties"]),
+    )
+
+
+def _refused(value: Any, meant: Meant, fix: Sequence[Mapping[str, Any]]) -> Unfit | None:
+    """Say what the meant field takes, where it does not take the value."""
+    field = fields_by_pointer().get(meant.pointer)
+    if fix or field is None or "examples" not in field.schema or is_valid(value, field.schema):
+        return None
+    if meant.repair is not None:
+        return None
+    return Unfit(help="misfit", field="", near=field.name, schema=field.schema)
 
 
 def _implied(key: str, section: Mapping[str, Any], pointer: str, schema: Schema) -> Unfit | None:
@@ -165,15 +235,21 @@ def _meant(key: str, section: Mapping[str, Any], pointer: str, schema: Schema) -
         return Meant(pointer=here, safety=None)
     for name, field in schema["properties"].items():
         if key.casefold() in field.get("x-aliases", ()):
-            if value is True and (word := find_word(key, field)):
+            if switches_on(value, field) and (word := find_word(key, field)):
                 return _switched(f"{pointer}/{name}", word)
             differs = bool(field.get("x-aliases-differ"))
-            return _renamed(f"{pointer}/{name}", value, field, None if differs else "safe")
+            renamed = _renamed(f"{pointer}/{name}", value, field, None if differs else "safe")
+            if renamed.safety is None and not is_valid(value, field):
+                return _by_word(key, section, pointer, schema, safety="safe") or renamed
+            return renamed
     elsewhere = [
         found
         for found in _everywhere().get(key.casefold().replace("-", "_"), ())
         if _may_hold(found, value, pointer)
     ]
+    if pointer and pointer in elsewhere and "x-short" in fields_by_pointer()[pointer].schema:
+        short = f"{pointer}/{fields_by_pointer()[pointer].schema['x-short']}"
+        return _renamed(short, value, fields_by_pointer()[short].schema, "safe")
     is_named = any(found.endswith(f"/{key}") for found in elsewhere)
     if value is True and not is_named and (flag := flags().get(key.casefold())):
         return _switched(*flag)
@@ -183,8 +259,14 @@ def _meant(key: str, section: Mapping[str, Any], pointer: str, schema: Schema) -
         other = fields_by_pointer().get(elsewhere[0])
         if other is None:
             return Meant(pointer=elsewhere[0], safety=None)
+        if switches_on(value, other.schema) and (word := find_word(key, other.schema)):
+            return _switched(other.pointer, word)
         differs = bool(other.schema.get("x-aliases-differ"))
-        return _renamed(other.pointer, value, other.schema, None if differs else "unsafe")
+        # a name of several words has no everyday meaning: no other field is meant by it
+        sure: Safety = "safe" if "_" in key else "unsafe"
+        return _renamed(other.pointer, value, other.schema, None if differs else sure)
+    if isinstance(value, Mapping) and (named := find_section(key)) is not None:
+        return Meant(pointer=named, safety="safe")
     known = [*schema["properties"], *_planned_beside(pointer)]
     found = nearest(key, known)
     if found is None:
@@ -192,7 +274,10 @@ def _meant(key: str, section: Mapping[str, Any], pointer: str, schema: Schema) -
     if is_certain(key, found, known):
         return Meant(pointer=f"{pointer}/{found}", safety="safe")
     field = schema["properties"].get(found)
-    guess = field is not None and is_valid(value, field) and is_likely(key, found, known)
+    fits = field is not None and is_valid(value, field)
+    if field is not None and not fits and not is_likely(key, found, known):
+        return _by_word(key, section, pointer, schema)  # neither the name nor the value fits
+    guess = fits and is_likely(key, found, known)
     return Meant(pointer=f"{pointer}/{found}", safety="unsafe" if guess else None)
 
 
@@ -203,13 +288,18 @@ def _switched(pointer: str, word: str) -> Meant:
 
 def _renamed(pointer: str, value: Any, field: Schema, safety: Safety | None) -> Meant:
     """Return the field of an alias, and the value that it gets there; without one nothing moves."""
-    if is_valid(value, field):
+    if is_valid(value, field) or (safety and _is_section(value, field)):
         return Meant(pointer=pointer, safety=safety)
     repair = find_repair(value, field)
-    if safety is None or repair is None:
+    if repair is None or (safety is None and not repair.exact):
         return Meant(pointer=pointer, safety=None)
-    is_guess = "unsafe" in {safety, repair.safety}
+    is_guess = "unsafe" in {safety, repair.safety} and not repair.exact
     return Meant(pointer=pointer, safety="unsafe" if is_guess else "safe", repair=repair)
+
+
+def _is_section(value: Any, field: Schema) -> bool:
+    """Return whether a section in its long form is meant, whose own keys are judged in it."""
+    return isinstance(value, Mapping) and "x-short" in field
 
 
 def _may_hold(found: str, value: Any, pointer: str) -> bool:
@@ -231,17 +321,48 @@ def _may_hold(found: str, value: Any, pointer: str) -> bool:
     return nearest(value, words_of(field.schema)) is not None
 
 
-def _by_word(key: str, section: Mapping[str, Any], pointer: str, schema: Schema) -> Meant | None:
+def _by_word(
+    key: str,
+    section: Mapping[str, Any],
+    pointer: str,
+    schema: Schema,
+    *,
+    safety: Safety = "unsafe",
+) -> Meant | None:
     """Find the one field of the section of which the value, or else the key, is a word."""
-    free = {name: words_of(it) for name, it in schema["properties"].items() if name not in section}
-    said: tuple[tuple[Any, Safety | None], ...] = ((section[key], "unsafe"), (key.casefold(), None))
-    for word, safety in said:
-        owners = [name for name, words in free.items() if word in words and word != "auto"]
-        if len(owners) == 1 and section[key] is True:
-            return _switched(f"{pointer}/{owners[0]}", str(word))
-        if len(owners) == 1:
-            return Meant(pointer=f"{pointer}/{owners[0]}", safety=safety)
+    value = section[key]
+    said: tuple[tuple[Any, Safety | None], ...] = ((value, safety), (key.casefold(), None))
+    for word, how in said:
+        owners = find_owners(word, section, schema)
+        if len(owners) != 1:
+            continue
+        ((name, meant),) = owners.items()
+        if value is True:
+            return _switched(f"{pointer}/{name}", meant)
+        repair = Repair(value=meant, help="near") if how is not None and meant != value else None
+        return Meant(pointer=f"{pointer}/{name}", safety=how, repair=repair)
     return None
+
+
+def is_completed(pointer: str, data: Mapping[str, Any]) -> bool:
+    """Return whether an unknown key says what a field's wrong value leaves open.
+
+    `pointer` is that of the long form. So it is in `{"strategy": "deepspeed", "stage": 3}`.
+    """
+    schema = read_schema()
+    above = parent(pointer)
+    inner = lengthen(above[1:], data.get(above[1:])) if above.count("/") == 1 else None
+    holders = [("", data, schema)]
+    if isinstance(inner, Mapping) and (form := object_form(schema["properties"][above[1:]])):
+        holders.append((above, inner, form))
+    for place, section, form in holders:
+        for key in _unknown(section, form):
+            meant = _meant(key, section, place, form)
+            if meant is None or meant.pointer != pointer:
+                continue
+            if _gives_way(_read(data, pointer), meant):
+                return True
+    return False
 
 
 def _is_plain_match(key: str, schema: Schema) -> bool:
@@ -278,8 +399,10 @@ def _move(data: Mapping[str, Any], here: str, meant: Meant | None) -> tuple[dict
     if meant is None or meant.safety is None or meant.pointer == here:
         return ()
     present = _read(data, meant.pointer)
-    if present is not _ABSENT:
+    if present is not _ABSENT and not _gives_way(present, meant):
         value = meant.repair.value if meant.repair else _read(data, here)
+        if isinstance(value, Mapping) and isinstance(present, Mapping):
+            return _merge(data, here, meant.pointer)
         same = json.dumps(present) == json.dumps(value)
         return ({"op": "remove", "path": here},) if same else ()
     *sections, _ = split(meant.pointer)
@@ -298,7 +421,49 @@ def _move(data: Mapping[str, Any], here: str, meant: Meant | None) -> tuple[dict
     steps.append({"op": "move", "from": here, "path": meant.pointer})
     if meant.repair is not None:
         steps.append({"op": "replace", "path": meant.pointer, "value": meant.repair.value})
-    return tuple(steps)
+    return (*steps, *_set_beside(data, meant))
+
+
+def _merge(data: Mapping[str, Any], here: str, there: str) -> tuple[dict[str, Any], ...]:
+    """Return the patch that moves all keys of a section into another, where none is in both."""
+    moved, present = _read(data, here), data.get(split(there)[0])
+    if not isinstance(present, Mapping) or not moved or moved.keys() & present.keys():
+        return ()
+    steps = [
+        {"op": "move", "from": here + join([key]), "path": there + join([key])} for key in moved
+    ]
+    return (*steps, {"op": "remove", "path": here})
+
+
+def _set_beside(data: Mapping[str, Any], meant: Meant) -> Iterator[dict[str, Any]]:
+    """Yield the steps that set what else the value says, and what its field needs to be read."""
+    above = parent(meant.pointer)
+    beside = dict(meant.repair.beside) if meant.repair is not None else {}
+    for name, value in beside.items():
+        if _read(data, f"{above}/{name}") is _ABSENT:
+            yield {"op": "add", "path": f"{above}/{name}", "value": value}
+    field = fields_by_pointer().get(meant.pointer)
+    for pointer, values in (field.schema.get("x-when", {}) if field else {}).items():
+        other = fields_by_pointer()[pointer]
+        if len(values) != 1 or parent(pointer) != above:
+            continue
+        present = _read(data, pointer)
+        value = other.schema["default"] if present is _ABSENT else present
+        if value in other.schema.get("x-refines", {}).get(values[0], ()):
+            yield {"op": "add", "path": pointer, "value": values[0]}
+
+
+def _gives_way(present: Any, meant: Meant) -> bool:
+    """Return whether a value only becomes more exact by the other one: `lora` by `qlora`.
+
+    So does one that its field does not take and that means nothing certain.
+    """
+    field = fields_by_pointer().get(meant.pointer)
+    if field is None or meant.safety is None or meant.repair is None:
+        return False
+    if not is_valid(present, field.schema):
+        return find_repair(present, field.schema) is None
+    return present in field.schema.get("x-refines", {}).get(meant.repair.value, ())
 
 
 def _read(data: Mapping[str, Any], pointer: str) -> Any:

@@ -13,6 +13,7 @@ from typing import Final
 from ftc.spec.document import Document, Lines
 from ftc.spec.file_explanations import (
     BOM,
+    BUNDLE_FILE,
     DATA,
     EMPTY,
     FOLDER,
@@ -36,6 +37,8 @@ _DATA_ENDINGS: Final = (
 #: How files of parquet, of Arrow, of gzip and of zip (as of spreadsheets) begin.
 _DATA_MARKS: Final = (b"PAR1", b"ARROW1", b"\x1f\x8b", b"PK\x03\x04")
 _LOOKED_AT: Final = 64 * 1024
+_LOCK: Final = "ftc.lock.json"
+_SPEC: Final = "spec.json"
 _SPEC_ENDINGS: Final = (".json", ".yaml", ".yml")
 _FEW_SPECS: Final = 3
 _MOST_LISTED: Final = 1000
@@ -51,6 +54,10 @@ def load_document(source: str) -> Document | tuple[Finding, ...]:
     if isinstance(raw, bytes) and _is_data(raw, source):
         raw = _name_data(source)
     text = raw if isinstance(raw, Finding) else _decode(raw, source, MOST_BYTES)
+    if isinstance(text, str) and _is_of_bundle(Path(source)):
+        near = Path(source).with_name(_SPEC)
+        help_ = "near" if near.is_file() else ""
+        text = BUNDLE_FILE.finding(help=help_, name=shown(source), near=shown(str(near)))
     if isinstance(text, Finding):
         return (text,)
     if secrets := find_secrets(text):
@@ -129,8 +136,22 @@ def _is_data(raw: bytes, source: str) -> bool:
     return is_row and (follows[:1] in {",", "]"} if is_list else follows == "{")
 
 
+def _is_of_bundle(path: Path) -> bool:
+    """Tell whether ftc wrote the file: the lock beside it lists it, or it is the lock."""
+    lock = path.with_name(_LOCK)
+    if path.name == _SPEC or not lock.is_file():
+        return False
+    try:
+        files = json.loads(lock.read_bytes()).get("files", {})
+    except (OSError, ValueError, AttributeError, RecursionError):
+        return False
+    return path.name == _LOCK or path.name in files
+
+
 def _folder(source: str) -> Finding:
     inside = [shown(name) for name in _list_specs(Path(source))]
+    if _LOCK in inside and _SPEC in inside:
+        inside = [_SPEC]
     few = 1 <= len(inside) <= _FEW_SPECS
     return FOLDER.finding(
         help="near" if few else "", name=shown(source), inside=inside if few else ()

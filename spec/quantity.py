@@ -3,10 +3,14 @@
 import math
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Final
 
 _LONGEST: Final = 40
-_WRITTEN: Final = re.compile(r"([+-]?\d[\d.,]*(?:[eE][+-]?\d{1,3})?)\s*(%|[^\W\d_]*)")
+_WRITTEN: Final = re.compile(
+    r"[$€£]?\s*([+-]?\d[\d.,]*(?:[eE][+-]?\d{1,3})?)\s*(%|[$€£]|[^\W\d_]*)"
+    r"(?:\s*(?:/|per\s|an\s|a\s)\s*[^\W\d_]+)?"
+)
 _GROUPS: Final = re.compile(r"[+-]?[1-9]\d{0,2}(?:[.,]\d{3})+")
 #: What a unit multiplies a number by. Memory is counted in GiB, as the fields of memory are.
 _UNITS: Final[Mapping[str, float]] = {
@@ -24,6 +28,13 @@ _SPAN: Final = re.compile(
     r"(\d[\d.,]*)\s*(d|days?|h|hrs?|hours?|m|min|mins|minutes?|s|secs?|seconds?)(?![^\W\d_])\s*",
     re.IGNORECASE,
 )
+#: A rate: a number, a prefix, bits or bytes (`b` is a bit, `B` a byte), and the second.
+_RATE: Final = re.compile(
+    r"(\d[\d.,]*)\s*([MGTmgt])(?:i?([bB])|([bB]it)s?|([bB]yte)s?)?\s*(?:ps|[eE]|/\s*s(?:ec(?:ond)?)?|)"
+)
+_GIGA: Final[Mapping[str, float]] = {"m": 1 / 1000, "g": 1, "t": 1000}
+#: What Slurm and SkyPilot write: `gpu:4`, `gpu:a100:4`, `H100:8`.
+_RESOURCE: Final = re.compile(r"(?:gpu:)?(?:([A-Za-z][\w. -]*):)?([1-9]\d{0,3})")
 _WORDS: Final[Mapping[str, int]] = {
     word: number
     for number, words in enumerate(
@@ -86,6 +97,33 @@ def read_seconds(text: str) -> float | None:
         (0.0 if number is None else number) * unit
         for number, unit in zip(numbers, units, strict=True)
     )
+
+
+def read_gbit(text: str) -> int | float | None:
+    """Return a rate in Gbit/s: `400Gb/s` is 400, and `50 GB/s` too, which are bytes."""
+    match = _RATE.fullmatch(text[: _LONGEST + 1].strip())
+    number = None if match is None else _number(match[1])
+    if match is None or number is None:
+        return None
+    is_byte = match[3] == "B" or match[5] is not None
+    return _whole(number * _GIGA[match[2].lower()] * (8 if is_byte else 1))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resource:
+    """A number of GPUs, and their name where it is given."""
+
+    count: int
+    kind: str
+
+
+def read_resource(text: str) -> Resource | None:
+    """Return what a resource of Slurm or SkyPilot means: `gpu:a100:4` is 4 of `a100`."""
+    match = _RESOURCE.fullmatch(text[: _LONGEST + 1].strip())
+    if match is None or ":" not in text:
+        return None
+    kind = match[1] or ""
+    return Resource(count=int(match[2]), kind="" if kind.casefold() == "gpu" else kind)
 
 
 def read_word(word: str) -> int | None:

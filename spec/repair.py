@@ -2,32 +2,42 @@
 
 import json
 import re
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from dataclasses import field as dataclass_field
 from typing import Any, Final
 
 from ftc.spec.expectation import words_of
 from ftc.spec.finding import Safety
 from ftc.spec.nearest import is_certain, nearest
-from ftc.spec.quantity import read_quantity, read_seconds
+from ftc.spec.quantity import read_gbit, read_quantity, read_resource, read_seconds
 from ftc.spec.quote import shown
-from ftc.spec.schema import Schema, branches
-from ftc.spec.synonyms import find_synonym
+from ftc.spec.schema import Schema, branches, object_form
+from ftc.spec.synonyms import find_synonym, find_word
 from ftc.spec.verdict import is_valid
 
 _LONGEST: Final = 100
 _BETWEEN: Final = re.compile(r"\s*[,;]\s*|\s+")
 #: The words that YAML 1.1 reads as booleans, and the core schema of 1.2 as text.
 _SWITCHES: Final = {"yes": True, "on": True, "y": True, "no": False, "off": False, "n": False}
+#: Further words that switch off what has no boolean.
+_OFF: Final = frozenset({"none", "null", "false", "disabled", "disable", "never"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Repair:
-    """The value that was meant, and the variant of the help that says it."""
+    """The value that was meant, and the variant of the help that says it.
+
+    `exact` says that the text names its quantity, as a unit does, so that the field is certain too.
+    `beside` are values that the same text gives to other fields of the section.
+    """
 
     value: Any
     help: str
     safety: Safety = "safe"
+    exact: bool = False
+    beside: Mapping[str, Any] = dataclass_field(default_factory=dict)
 
     @property
     def shown(self) -> str:
@@ -44,7 +54,55 @@ def find_repair(value: Any, field: Schema, named: Schema | None = None) -> Repai
     word = find_synonym(value, named or field)
     if word is not None and is_valid(word, field):
         return Repair(value=word, help="near")
-    return _certain(value, field) or _number(value, field)
+    if "x-off" in field and switches_off(value):
+        return Repair(value=field["x-off"], help="near")
+    return (
+        _named_columns(value, field)
+        or _each(value, field)
+        or _certain(value, field)
+        or _number(value, field)
+        or _contained(value, named or field, field)
+    )
+
+
+def _each(value: Any, field: Schema) -> Repair | None:
+    """Return a list with the words that its items certainly mean: `["q4_k_m"]`."""
+    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+        return None
+    meant = _meant_items(value, field)
+    return Repair(value=meant, help="near") if meant and meant != value else None
+
+
+def _contained(value: Any, named: Schema, field: Schema) -> Repair | None:
+    """Return the one word of the field that a longer text contains: `ds_config_zero3.json`."""
+    if not isinstance(value, str) or len(value) > _LONGEST or "items" in field:
+        return None
+    parts = {*value.split(), *re.split(r"[^A-Za-z0-9]+", value)}
+    found = {find_word(part, named) for part in parts if part and part != "auto"} - {None}
+    meant = next(iter(found), None)
+    if len(found) != 1 or meant == value or not is_valid(meant, field):
+        return None
+    return Repair(value=meant, help="near", safety="unsafe")
+
+
+def switches_off(value: Any) -> bool:
+    """Return whether a value asks for nothing: false, `off`, `none`."""
+    if not isinstance(value, str):
+        return value is False
+    word = value.strip().casefold()
+    return word in _OFF or _SWITCHES.get(word) is False
+
+
+def _named_columns(value: Any, field: Schema) -> Repair | None:
+    """Return the object that names of properties stand for, each with itself as the value."""
+    form = object_form(field)
+    names = [value] if isinstance(value, str) else value
+    if form is None or not isinstance(names, list) or not names:
+        return None
+    if not all(isinstance(name, str) and name in form["properties"] for name in names):
+        return None
+    meant = {name: name for name in names}
+    return Repair(value=meant, help="near") if is_valid(meant, field) else None
 
 
 def _certain(value: Any, field: Schema) -> Repair | None:
@@ -66,11 +124,17 @@ def _certain(value: Any, field: Schema) -> Repair | None:
 
 def _split(text: str, field: Schema) -> list[str] | None:
     """Return the items of a list that is written as one text: `q4_k_m, q8_0`."""
+    if len(text) > _LONGEST:
+        return None
+    return _meant_items([part for part in _BETWEEN.split(text.strip()) if part], field)
+
+
+def _meant_items(parts: list[str], field: Schema) -> list[str] | None:
+    """Return what the items of a list certainly mean."""
     items = next((it["items"] for it in branches(field) if "items" in it), None)
-    if items is None or len(text) > _LONGEST:
+    if items is None:
         return None
     words = words_of(items)
-    parts = [part for part in _BETWEEN.split(text.strip()) if part]
     meant = [nearest(part, words) or part for part in parts] if words else parts
     is_sure = all(
         is_certain(part, each, words) for part, each in zip(parts, meant, strict=True) if words
@@ -82,6 +146,15 @@ def _number(value: Any, field: Schema) -> Repair | None:
     """Return the number that a text stands for: `64 GB` is 64; a time is in the field's unit."""
     if not isinstance(value, str):
         return None
+    name = field.get("x-resource", "")
+    if name and (resource := read_resource(value)) and is_valid(resource.count, field):
+        beside = {name: resource.kind} if resource.kind else {}
+        return Repair(value=resource.count, help="near", exact=True, beside=beside)
+    if "x-rate" in field:
+        named = {find_synonym(word, field) for word in value.split()} - {None}
+        rate = min(named) if len(named) == 1 else read_gbit(value)
+        if rate is not None and is_valid(rate, field):
+            return Repair(value=rate, help="near", exact=True)
     number = read_quantity(value)
     if (seconds := field.get("x-seconds")) and (time := read_seconds(value)) is not None:
         number = _whole(time / seconds)

@@ -1,27 +1,77 @@
-"""What other programs call the words of ftc: `x-words` of the schema."""
+"""What other programs call the values of ftc: `x-words` and `x-on` of the schema."""
 
 import json
+import re
 from collections.abc import Mapping
 from functools import cache
-from typing import Any
+from typing import Any, Final
 
 from ftc.spec.expectation import words_of
 from ftc.spec.nearest import plain
-from ftc.spec.schema import Schema, fields
+from ftc.spec.schema import Schema, fields, fields_by_pointer, object_form, read_schema
+
+#: How names of groups of settings end.
+_OF_SETTINGS: Final = re.compile(
+    r"_?(?:config|configuration|args|arguments|params|parameters|settings|options|kwargs)$"
+)
 
 
-def find_synonym(value: Any, schema: Schema) -> str | None:
-    """Return the field's word for what other programs write as this value: `k8s`, or true."""
-    if not isinstance(value, str | bool):
-        return None
-    said = json.dumps(value) if isinstance(value, bool) else value
-    return _synonyms(json.dumps(schema.get("x-words", {}))).get(plain(said))
+def find_synonym(value: Any, schema: Schema) -> Any:
+    """Return the field's value for what other programs write as this one: `k8s`, or true.
+
+    It is None if the field has none, or more than one.
+    """
+    found = _find(value, schema)
+    return None if isinstance(found, list) else found
 
 
-def find_word(key: str, schema: Schema) -> str | None:
-    """Return the field's word that a key is, as in `"bf16": true`."""
-    word = key.casefold()
+def find_candidates(value: Any, schema: Schema) -> tuple[str, ...]:
+    """Return the field's words of which other programs call each by this one: `deepspeed`."""
+    found = _find(value, schema)
+    return tuple(found) if isinstance(found, list) else ()
+
+
+def find_word(key: Any, schema: Schema) -> Any:
+    """Return the field's word that a key or a value is, as in `"bf16": true`."""
+    word = key.casefold() if isinstance(key, str) else key
     return word if word in words_of(schema) else find_synonym(word, schema)
+
+
+def switches_on(value: Any, schema: Schema) -> bool:
+    """Return whether a value says no more than that the field is in use: true, or `x-on`."""
+    if isinstance(value, Mapping):
+        return any(switches_on(inner, schema) for inner in value.values() if inner is not True)
+    return value is True or (isinstance(value, str) and plain(value) in schema.get("x-on", ()))
+
+
+def find_section(key: str) -> str | None:
+    """Return the section that a name such as `training_args` or `lora_config` stands for."""
+    name = _OF_SETTINGS.sub("", key.casefold().replace("-", "_"))
+    for section, schema in read_schema()["properties"].items():
+        if "x-short" not in schema and object_form(schema) is None:
+            continue
+        short = fields_by_pointer().get(f"/{section}/{schema.get('x-short')}")
+        words = words_of(short.schema) if short is not None else ()
+        if name in {section, *schema.get("x-aliases", ()), *words}:
+            return f"/{section}"
+    return None
+
+
+def find_sibling(
+    value: Any, name: str, section: Mapping[str, Any], schema: Schema
+) -> tuple[str, str] | None:
+    """Return the one other field of a section whose word a value is, and the word."""
+    found = {it: word for it, word in find_owners(value, section, schema).items() if it != name}
+    return next(iter(found.items())) if len(found) == 1 else None
+
+
+def find_owners(word: Any, section: Mapping[str, Any], schema: Schema) -> dict[str, str]:
+    """Return the fields that the section does not have yet and of which this is a word."""
+    if not isinstance(word, str) or word == "auto":
+        return {}
+    free = {name: it for name, it in schema["properties"].items() if name not in section}
+    found = {name: find_word(word, it) for name, it in free.items()}
+    return {name: meant for name, meant in found.items() if isinstance(meant, str)}
 
 
 @cache
@@ -37,10 +87,20 @@ def flags() -> Mapping[str, tuple[str, str]]:
             continue
         words = {word: word for word in words_of(field.schema)}
         for said, word in {**words, **field.schema.get("x-words", {})}.items():
-            owners.setdefault(said, set()).add((field.pointer, word))
+            if isinstance(word, str):
+                owners.setdefault(said, set()).add((field.pointer, word))
     return {said: min(found) for said, found in owners.items() if len(found) == 1}
 
 
+def _find(value: Any, schema: Schema) -> Any:
+    if value is not None and not isinstance(value, str | int):
+        return None
+    if "x-on" in schema and switches_on(value, schema):
+        value = True
+    said = value if isinstance(value, str) else json.dumps(value)
+    return _synonyms(json.dumps(schema.get("x-words", {}))).get(plain(said))
+
+
 @cache
-def _synonyms(words: str) -> Mapping[str, str]:
+def _synonyms(words: str) -> Mapping[str, Any]:
     return {plain(said): word for said, word in json.loads(words).items()}

@@ -1,5 +1,6 @@
 """From violations of the schema to findings, each about one value and what its field accepts."""
 
+import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
@@ -15,14 +16,21 @@ from ftc.spec.explanations import (
     WRONG_TYPE,
 )
 from ftc.spec.finding import Finding
-from ftc.spec.keys import missing_keys, unknown_keys
+from ftc.spec.keys import is_completed, missing_keys, unknown_keys
 from ftc.spec.message import Message
 from ftc.spec.nearest import is_certain, is_likely, nearest
-from ftc.spec.pointer import join
+from ftc.spec.pointer import dotted, join, parent
 from ftc.spec.quote import quote
-from ftc.spec.repair import Repair, find_repair
-from ftc.spec.schema import Schema, branches, fields_by_pointer, read_planned, read_schema
-from ftc.spec.synonyms import find_synonym
+from ftc.spec.repair import Repair, find_repair, switches_off
+from ftc.spec.schema import (
+    Schema,
+    branches,
+    fields_by_pointer,
+    object_form,
+    read_planned,
+    read_schema,
+)
+from ftc.spec.synonyms import find_candidates, find_sibling, find_synonym
 from ftc.spec.verdict import Violation, find_verdict, is_valid
 
 _MOST_WORDS: Final = 12
@@ -38,7 +46,7 @@ def _wrong_type(violation: Violation, data: Mapping[str, Any]) -> Iterator[Findi
     value, field = violation.value, violation.field
     meant = find_repair(value, field, _named(violation, data))
     help_ = meant.help if meant else ""
-    if value is None and "default" in field and not violation.pointer[1:].startswith("$"):
+    if _is_left_out(value, field, meant) and not violation.pointer[1:].startswith("$"):
         yield WRONG_TYPE.finding(
             help="null",
             pointer=violation.pointer,
@@ -51,7 +59,12 @@ def _wrong_type(violation: Violation, data: Mapping[str, Any]) -> Iterator[Findi
         several = {"sources": value}
         meant = Repair(value=several, help="") if is_valid(several, field) else None
         help_ = "sources"
-    example = next((it for it in field.get("examples", ()) if isinstance(it, str)), None)
+    if is_completed(_long_pattern(violation, data), data):
+        return
+    some = find_candidates(value, _named(violation, data))
+    if some and meant is None:
+        help_ = "some"
+    example = _example(value, violation)
     if not help_ and example and not words_of(field):
         help_ = "example"
     finding = WRONG_TYPE.finding(
@@ -60,17 +73,36 @@ def _wrong_type(violation: Violation, data: Mapping[str, Any]) -> Iterator[Findi
         fix=_replace(violation.pointer, meant.value if meant else None),
         name=violation.name,
         value=quote(value),
-        meant=meant.shown if meant else "",
+        meant=some if help_ == "some" else meant.shown if meant else "",
         expected=_expectation(violation, data),
-        example=quote(example),
+        example=f"`{json.dumps(example)}`" if isinstance(example, dict) else quote(example),
     )
     yield replace(finding, fix_safety=meant.safety) if meant else finding
+
+
+def _example(value: Any, violation: Violation) -> Any:
+    """Return an example that is text, or else an object where the value is none."""
+    named = fields_by_pointer().get(violation.pointer)
+    examples = violation.field.get("examples", ()) or (named.schema["examples"] if named else ())
+    kinds = (str,) if isinstance(value, dict) or not object_form(violation.field) else (str, dict)
+    return next((it for kind in kinds for it in examples if isinstance(it, kind)), None)
+
+
+def _is_left_out(value: Any, field: Schema, meant: Repair | None) -> bool:
+    """Return whether a value asks for nothing, where a field without a value does so too."""
+    if "default" not in field or meant is not None:
+        return False
+    return value is None or (
+        switches_off(value) and field["default"] is None and is_valid(None, field)
+    )
 
 
 def _unknown_word(violation: Violation, data: Mapping[str, Any]) -> Iterator[Finding]:
     """Report a value that is not one of the field's words, nor of another accepted type."""
     value, field = violation.value, violation.field
     known = words_of(field)
+    if is_completed(_long_pattern(violation, data), data):
+        return
     if isinstance(value, str) and known:
         pattern = _long_pattern(violation, data)
         planned = read_planned()["values"].get(pattern, ())
@@ -122,16 +154,48 @@ def _misspelt_word(
         if meant is not None and (found is None or found.safety == "unsafe"):
             is_guess = is_likely(value, meant, known)
             found = Repair(value=meant, help="near", safety="unsafe") if is_guess else None
+    some = find_candidates(value, _named(violation, data))
+    if found is None and meant is None and not some and (other := _of_sibling(violation, data)):
+        return other
+    if some and (found is None or found.safety == "unsafe"):
+        found, meant = None, None
+    help_ = found.help if found else "near" if meant else "some" if some else ""
     finding = UNKNOWN_VALUE.finding(
-        help=found.help if found else "near" if meant else "",
+        help=help_,
         pointer=violation.pointer,
         fix=_replace(violation.pointer, found.value if found else None),
         name=violation.name,
         value=quote(value),
-        meant=found.shown if found else meant or "",
+        meant=some if help_ == "some" else found.shown if found else meant or "",
         expected=_expectation(violation, data),
     )
     return replace(finding, fix_safety=found.safety) if found else finding
+
+
+def _of_sibling(violation: Violation, data: Mapping[str, Any]) -> Finding | None:
+    """Report a word of another field of the section: `alpaca` is a form of rows, not a format."""
+    above, name = parent(violation.pointer), violation.parts[-1]
+    section = data.get(above[1:])
+    form = object_form(read_schema()["properties"].get(above[1:], {}))
+    if not isinstance(section, Mapping) or form is None or name not in form["properties"]:
+        return None
+    found = find_sibling(violation.value, str(name), section, form)
+    if found is None:
+        return None
+    field, word = found
+    pointer = f"{above}/{field}"
+    return UNKNOWN_VALUE.finding(
+        help="field",
+        pointer=violation.pointer,
+        fix=(
+            {"op": "move", "from": violation.pointer, "path": pointer},
+            {"op": "replace", "path": pointer, "value": word},
+        ),
+        name=violation.name,
+        value=quote(violation.value),
+        field=dotted(pointer),
+        meant=word,
+    )
 
 
 def _expectation(violation: Violation, data: Mapping[str, Any]) -> Message:

@@ -44,6 +44,83 @@ def _bad_specs() -> list[Any]:
     return [pytest.param(path, id=path.name) for path in names if ".expected." not in path.name]
 
 
+#: What users of other programs write, and what becomes of it.
+WRITTEN_ELSEWHERE: Sequence[tuple[Mapping[str, Any], Mapping[str, Any]]] = [
+    (
+        {"distribution": {"strategy": "deepspeed", "stage": 3}},
+        {"distribution": {"strategy": "zero3"}},
+    ),
+    ({"zero_stage": 2}, {"distribution": {"strategy": "zero2"}}),
+    ({"distribution": {"offload": "cpu"}}, {"distribution": {"offload": "optimizer"}}),
+    ({"distribution": {"offload": False}}, {"distribution": {"offload": "none"}}),
+    (
+        {"distribution": {"offload_param": {"device": "cpu", "pin_memory": True}}},
+        {"distribution": {"offload": "parameters"}},
+    ),
+    (
+        {"launch": {"type": "slurm", "gres": "gpu:a100:4"}},
+        {"launch": {"type": "slurm"}, "hardware": {"count": 4, "gpu": "a100"}},
+    ),
+    ({"method": "lora", "load_in_4bit": True}, {"method": {"type": "qlora"}}),
+    (
+        {"method": {"type": "lora", "load_in_8bit": True}},
+        {"method": {"type": "qlora", "quantization": "int8"}},
+    ),
+    (
+        {"method": {"type": "qlora", "bnb_4bit_compute_dtype": "bfloat16"}},
+        {"method": {"type": "qlora"}, "training": {"precision": "bf16"}},
+    ),
+    (
+        {
+            "hardware": "2x H100",
+            "training": {"micro_batch": 2, "gradient_accumulation_steps": 8},
+        },
+        {"hardware": "2x H100", "training": {"micro_batch": 2, "global_batch": 32}},
+    ),
+    (
+        {"training": {"global_batch": 32, "gradient_accumulation_steps": 8}},
+        {"training": {"global_batch": 32}},
+    ),
+    # the number of GPUs is not known
+    (
+        {"training": {"micro_batch": 2, "gradient_accumulation_steps": 8}},
+        {"training": {"micro_batch": 2, "gradient_accumulation_steps": 8}},
+    ),
+    ({"training": {"max_grad_norm": "off"}}, {"training": {"max_grad_norm": 0}}),
+    ({"training": {"max_grad_norm": None}}, {"training": {"max_grad_norm": 0}}),
+    ({"training": {"weight_decay": False}}, {"training": {"weight_decay": 0}}),
+    ({"training": {"early_stopping": False}}, {"training": {}}),
+    (
+        {"hardware": {"gpu": "H100", "network": "50 GB/s"}},
+        {"hardware": {"gpu": "H100", "network_gbit": 400}},
+    ),
+    (
+        {"hardware": {"gpu": "H100", "network": "InfiniBand NDR"}},
+        {"hardware": {"gpu": "H100", "network_gbit": 400}},
+    ),
+    (
+        {"data": {"source": "c.csv", "columns": ["prompt", "completion"]}},
+        {"data": {"source": "c.csv", "columns": {"prompt": "prompt", "completion": "completion"}}},
+    ),
+    (
+        {"data": {"source": "c.csv", "type": "alpaca"}},
+        {"data": {"source": "c.csv", "form": "instruction"}},
+    ),
+    (
+        {"data": {"source": "c.csv", "format": "sharegpt"}},
+        {"data": {"source": "c.csv", "form": "chat"}},
+    ),
+    ({"training_args": {"epochs": 2}}, {"training": {"epochs": 2}}),
+    ({"peft_config": {"rank": 8}}, {"method": {"rank": 8}}),
+    ({"method": {"finetuning_type": "full"}}, {"method": {"type": "full"}}),
+    ({"export": {"gguf": ["q4_k_m", "f16"]}}, {"export": {"types": ["Q4_K_M", "F16"]}}),
+    # any of three
+    ({"distribution": "deepspeed"}, {"distribution": "deepspeed"}),
+    # neither the name nor the value is like that of a field
+    ({"training": {"log_every": 10}}, {"training": {"log_every": 10}}),
+]
+
+
 @pytest.mark.parametrize(
     ("written", "fixed"),
     [
@@ -54,6 +131,7 @@ def _bad_specs() -> list[Any]:
         ({"training": {"batch_size": 8}}, {"training": {"batch_size": 8}}),
         ({"method": {"r": "a lot"}}, {"method": {"r": "a lot"}}),
         ({"method": {"r": 8, "rank": 16}}, {"method": {"r": 8, "rank": 16}}),
+        *WRITTEN_ELSEWHERE,
     ],
 )
 def test_a_name_of_another_program_is_renamed(

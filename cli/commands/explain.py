@@ -17,6 +17,8 @@ from ftc.report.json_output import VERSION, dump
 from ftc.spec.explanation import Explanation
 from ftc.spec.schema import Field, branches, fields
 
+#: A code without its zeros, or its number alone.
+_SHORT_CODE: Final = re.compile(r"^(?:ftc)?(\d{1,3})$")
 _CODE: Final = re.compile(r"ftc\d+")
 
 
@@ -96,6 +98,7 @@ def _find(topic: str, entries: list[Mapping[str, Any]]) -> Mapping[str, Any]:
     A field is found by its last name too, where only one has it.
     """
     wanted = topic.strip("/").replace("/", ".").lower()
+    wanted = _SHORT_CODE.sub(lambda match: f"ftc{match[1]:0>3}", wanted)
     names = {
         name.lower(): entry
         for entry in entries

@@ -16,6 +16,7 @@ from ftc.compiler.checks.data import (
     scores,
     splits,
     streaming,
+    unheeded,
 )
 from ftc.compiler.checks.explanations import ALLOW_EXPLANATIONS
 from ftc.compiler.checks.export import (
@@ -91,6 +92,7 @@ RULES: Final[tuple[Rule, ...]] = tuple(
                 answers,
                 mixture,
                 streaming,
+                unheeded,
                 scores,
                 splits,
                 labels,

@@ -105,7 +105,8 @@ def find_value(table: Table, target: str, value: Any) -> Any:
                     raise KeyError(said)
                 return meant
     field = fields_by_pointer().get(target)
-    return (find_synonym(value, field.schema) if field else None) or value
+    found = find_synonym(value, field.schema) if field else None
+    return value if found is None else found
 
 
 def reason(name: str) -> str:

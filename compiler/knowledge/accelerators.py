@@ -17,6 +17,7 @@ __all__ = [
     "all_accelerators",
     "find_accelerator",
     "find_other_maker",
+    "find_unified",
     "suggest",
 ]
 
@@ -113,6 +114,16 @@ def find_other_maker(text: str, *, whole: bool = False) -> OtherMaker | None:
     for maker, pattern in _other_makers():
         if pattern.fullmatch(name) if whole else pattern.search(name):
             return maker
+    return None
+
+
+@cache
+def find_unified(text: str) -> str | None:
+    """Return NVIDIA's chip whose GPU has no memory of its own, by its name; None for others."""
+    name = " ".join(re.findall(r"[a-z0-9]+", text[:_LONGEST].lower()))
+    for entry in _read()["unified"]:
+        if re.search(rf"\b(?:{entry['pattern']})\b", name):
+            return str(entry["name"])
     return None
 
 

@@ -71,7 +71,7 @@ ADAPTER: Final = _page(
 GGUF: Final = _page(
     "FTC105",
     "gguf-as-model",
-    what="The model is a GGUF file, or a folder with nothing but GGUF files.",
+    what="The model is a GGUF file, or a folder or repository with nothing but GGUF files.",
     why="GGUF is quantized for llama.cpp; training needs the original weights.",
     example='{"model": "./llama.Q4_K_M.gguf"}',
     instead="The repository or folder that the GGUF was converted from.",

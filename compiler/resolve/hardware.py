@@ -14,10 +14,13 @@ from ftc.compiler.knowledge.accelerators import (
     Accelerator,
     find_accelerator,
     find_other_maker,
+    find_unified,
     suggest,
 )
+from ftc.compiler.knowledge.cloud_instances import Instance, find_instance
 from ftc.compiler.resolve import explanations
 from ftc.compiler.resolve.facts import HardwareFacts, Unknown
+from ftc.compiler.resolve.machines import Machines, read_machines
 from ftc.compiler.resolve.patches import patch_field
 from ftc.spec.finding import Finding
 from ftc.spec.sections import Hardware, Spec
@@ -27,11 +30,6 @@ _GIB: Final = 1024**3
 _AMPERE: Final = 8.0
 #: The separator of two GPU names, and a number of GPUs before or after a name.
 _JOINED: Final = re.compile(r"[+&,;/]|\band\b")
-#: Machines with their GPUs, as in "2 nodes of 8x H100" or "2x8 H100".
-_NODES: Final = re.compile(
-    r"(\d{1,3})\s*[xX\u00d7*]?\s*(?:nodes?|machines?|servers?|hosts?|nodos?|m[aáà]quin[ae]s?)?\s*"
-    r"(?:of|with|each|[xX\u00d7*,]|de|con|amb)?\s*(\d{1,3})(?:\s*[xX\u00d7*]\s*|\s+)(\D.*)"
-)
 #: A number that is neither a part of a name nor an amount of memory.
 _LONE: Final = re.compile(r"(?<![\w.-])\d{1,3}(?![\w.-])(?!\s*Gi?B?\b)|\d\s*[*\u00d7]")
 _COUNT: Final = re.compile(r"^\d+\s*[xX\u00d7]\s*|\s*[xX\u00d7]\s*\d+$")
@@ -227,19 +225,27 @@ def _unknown_name(spec: Spec) -> Finding:
         return explanations.NO_CUDA.finding(
             message=other.kind, pointer="/hardware/gpu", name=name, maker=other.maker
         )
+    if (unified := find_unified(name)) is not None:
+        return explanations.NO_GPU_NAME.finding(
+            message="unified", help="unified", pointer="/hardware/gpu", name=name, chip=unified
+        )
+    if (instance := find_instance(name)) is not None:
+        return _rented(spec, instance)
     kinds = _list_kinds(name)
     if len(kinds) > 1:
         return explanations.NO_GPU_NAME.finding(
             message="several", help="several", pointer="/hardware/gpu", name=name, near=kinds
         )
     if (machines := _read_machines(spec)) is not None:
-        return explanations.NO_GPU_NAME.finding(
-            help="nodes",
+        section = _write_machines(machines)
+        found = explanations.NO_GPU_NAME.finding(
+            help="nodes" if machines.nodes > 1 else "count",
             pointer="/hardware/gpu",
-            fix=({"op": "replace", "path": "/hardware", "value": machines},),
+            fix=({"op": "replace", "path": "/hardware", "value": section},),
             name=name,
-            meant=json.dumps(machines),
+            meant=json.dumps(section),
         )
+        return replace(found, fix_safety="safe") if machines.certain else found
     guess = suggest(name)
     certain = guess.same_chip and _LONE.search(name) is None  # a fix must not drop a number
     return explanations.NO_GPU_NAME.finding(
@@ -251,17 +257,48 @@ def _unknown_name(spec: Spec) -> Finding:
     )
 
 
-def _read_machines(spec: Spec) -> dict[str, Any] | None:
-    """Return the section that a name of several machines means, if nothing else is said of them."""
+def _rented(spec: Spec, instance: Instance) -> Finding:
+    """Report the name of a cloud instance; a count beside it is that of the instances."""
+    name, count = spec.hardware.gpu, spec.hardware.count
+    nodes = count if isinstance(count, int) and "/hardware/count" in spec.said else 1
+    other = {pointer for pointer in spec.said if pointer.startswith("/hardware/")}
+    fix: tuple[dict[str, Any], ...] = ()
+    meant: dict[str, Any] | str = ""
+    if instance.gpu:
+        meant = _write_machines(
+            Machines(gpu=instance.gpu, count=instance.count, nodes=nodes, certain=True)
+        )
+        if other <= {"/hardware/gpu", "/hardware/count"}:
+            fix = ({"op": "replace", "path": "/hardware", "value": meant},)
+    found = explanations.NO_GPU_NAME.finding(
+        message="instance",
+        help="instance" if instance.gpu else "",
+        pointer="/hardware/gpu",
+        fix=fix,
+        name=name,
+        maker=instance.maker,
+        gpu=instance.gpu,
+        count=instance.count,
+        meant=json.dumps(meant),
+    )
+    return replace(found, fix_safety="safe") if nodes == 1 else found
+
+
+def _read_machines(spec: Spec) -> Machines | None:
+    """Return the machines that a name means, if nothing else is said of them."""
     said = {pointer for pointer in spec.said if pointer.startswith("/hardware/")}
+    if not said <= {"/hardware/gpu", "/hardware/count"}:
+        return None
     count = spec.hardware.count
     before = f"{count}x " if isinstance(count, int) and "/hardware/count" in said else ""
-    match = _NODES.fullmatch(f"{before}{spec.hardware.gpu}".strip())
-    if match is None or not said <= {"/hardware/gpu", "/hardware/count"}:
-        return None
-    if find_accelerator(match[3]) is None:
-        return None
-    return {"gpu": match[3], "count": int(match[2]), "nodes": int(match[1])}
+    return read_machines(f"{before}{spec.hardware.gpu}")
+
+
+def _write_machines(machines: Machines) -> dict[str, Any] | str:
+    """Return the section, in its short form where there is one machine."""
+    if machines.nodes > 1:
+        return {"gpu": machines.gpu, "count": machines.count, "nodes": machines.nodes}
+    return f"{machines.count}x {machines.gpu}" if machines.count > 1 else machines.gpu
 
 
 def _list_kinds(name: str) -> tuple[str, ...]:

@@ -78,7 +78,7 @@ def find_disorder(turns: Sequence[Turn]) -> Fault | None:
 
 
 def read_turn(message: Any) -> Turn | None:
-    """Read `{"role", "content"}`, or ShareGPT's `{"from", "value"}`.
+    """Read `{"role", "content"}`, ShareGPT's `{"from", "value"}`, or Gemini's `{"role", "parts"}`.
 
     A content may be a list of parts that are texts. Reasoning under a key of its own comes before
     the answer of an assistant.
@@ -86,7 +86,7 @@ def read_turn(message: Any) -> Turn | None:
     if not isinstance(message, dict):
         return None
     known = find_role(message.get("role", message.get("from")))
-    content = join_texts(message.get("content", message.get("value")))
+    content = join_texts(content_of(message))
     if known is None or not isinstance(content, str):
         return None
     if known == "assistant" and not is_blank(content):
@@ -103,8 +103,16 @@ def join_texts(content: Any) -> Any:
     return "".join(texts) if whole else content
 
 
+def content_of(message: Mapping[str, Any]) -> Any:
+    """Return what a message says, under the key of any of the usual formats."""
+    return message.get("content", message.get("value", message.get("parts")))
+
+
 def _kind_of(part: Any) -> Any:
-    return part.get("type") if isinstance(part, dict) else None
+    """Return the type of a part; Bedrock and Gemini write none for a text."""
+    if not isinstance(part, dict):
+        return None
+    return "text" if part.keys() == {"text"} else part.get("type")
 
 
 def add_reasoning(content: str, message: Mapping[str, Any]) -> str:
@@ -123,7 +131,7 @@ def why_no_turn(message: Any) -> Fault:
     known = find_role(role)
     if known == "assistant" and calls_of(message):
         return "bad_call"
-    content = message.get("content", message.get("value"))
+    content = content_of(message)
     kinds = set(map(str, map(_kind_of, content))) if isinstance(content, list) else set()
     if kinds & SEEN:
         return "image_part" if kinds & IMAGES else "video"

@@ -12,6 +12,7 @@ from typing import Any, Final
 from .chat_rows import (
     add_reasoning,
     calls_of,
+    content_of,
     find_disorder,
     find_role,
     load_messages,
@@ -76,7 +77,7 @@ def read_calls(message: Mapping[str, Any]) -> Turns | None:
 
     What an assistant says beside its calls is a turn before them.
     """
-    content = message.get("content", message.get("value"))
+    content = content_of(message)
     if message.get("role", message.get("from")) in CALLERS:
         calls, said = content, ""
         try:

@@ -179,3 +179,20 @@ def test_text_that_is_nothing_like_a_spec(tmp_path: Path, text: str) -> None:
     found = load_document(str(path))
     assert isinstance(found, tuple)
     assert len(found) == 1
+
+
+def test_a_file_of_a_bundle(tmp_path: Path) -> None:
+    """The lock and what it lists are no specs; the copy of the spec beside them is one."""
+    for name in ("plan.json", "spec.json", "other.json"):
+        (tmp_path / name).write_text('{"name": "x"}', encoding="utf-8")
+    lock = tmp_path / "ftc.lock.json"
+    lock.write_text('{"files": {"plan.json": "00", "spec.json": "00"}}', encoding="utf-8")
+    for name in ("ftc.lock.json", "plan.json"):
+        finding = only(str(tmp_path / name))
+        assert finding.code == "FTC027"
+        assert "the bundle's copy of its spec" in finding.help
+    assert loaded(str(tmp_path / "spec.json")).data == {"name": "x"}
+    assert loaded(str(tmp_path / "other.json")).data == {"name": "x"}
+    assert "`spec.json`" in only(str(tmp_path)).help
+    lock.write_text("[]", encoding="utf-8")
+    assert loaded(str(tmp_path / "plan.json")).data == {"name": "x"}

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ftc.spec.quantity import read_quantity, read_seconds
+from ftc.spec.quantity import read_gbit, read_quantity, read_resource, read_seconds
 
 MEANT = {
     "16": 16,
@@ -58,3 +58,45 @@ def test_no_meaning(text: str) -> None:
 def test_a_time(text: str, seconds: float | None) -> None:
     """A clock time has hours first; other times have a unit."""
     assert read_seconds(text) == seconds
+
+
+@pytest.mark.parametrize(
+    ("text", "gbit"),
+    [
+        ("400Gb/s", 400),
+        ("400 Gbps", 400),
+        ("100 GbE", 100),
+        ("50 GB/s", 400),
+        ("1.6 Tb/s", 1600),
+        ("800 Mbit/s", 0.8),
+        ("100G", 100),
+        ("400", None),
+        ("400 gnus", None),
+        ("9" * 5000 + " Gb/s", None),
+    ],
+)
+def test_a_rate(text: str, gbit: float | None) -> None:
+    """A small `b` is a bit and a capital one a byte."""
+    assert read_gbit(text) == gbit
+
+
+@pytest.mark.parametrize(
+    ("text", "count", "kind"),
+    [
+        ("gpu:4", 4, ""),
+        ("gpu:a100:4", 4, "a100"),
+        ("H100:8", 8, "H100"),
+        ("A100-80GB:2", 2, "A100-80GB"),
+    ],
+)
+def test_a_resource(text: str, count: int, kind: str) -> None:
+    """Slurm and SkyPilot write the number last."""
+    found = read_resource(text)
+    assert found is not None
+    assert (found.count, found.kind) == (count, kind)
+
+
+@pytest.mark.parametrize("text", ["4", "24:00", "gpu:", "gpu:a100", "a:b:c:1", "gpu:0"])
+def test_no_resource(text: str) -> None:
+    """Times and names are none."""
+    assert read_resource(text) is None

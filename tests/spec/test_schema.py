@@ -14,6 +14,7 @@ from ftc.spec.normal import normalise
 from ftc.spec.schema import Field, Schema, branches, fields, object_form, read_planned, read_schema
 from ftc.spec.sections import Spec
 from ftc.spec.validate import to_spec
+from ftc.spec.verdict import is_valid
 
 FIELDS = tuple(fields())
 NAMES = {field.name for field in FIELDS}
@@ -191,11 +192,34 @@ def test_no_two_aliases_in_one_section() -> None:
         assert not own & set(aliases), parent
 
 
+def test_annotations_name_values_and_fields_that_are_there() -> None:
+    """What switches a field off is a value of it; factors, siblings and refined words exist."""
+    by_pointer = {field.pointer: field for field in FIELDS}
+    for field in FIELDS:
+        above = field.pointer.rpartition("/")[0]
+        if "x-off" in field.schema:
+            assert is_valid(field.schema["x-off"], field.schema), field.name
+        if "x-on" in field.schema:
+            assert "true" in field.schema["x-words"], field.name
+        if "x-resource" in field.schema:
+            assert f"{above}/{field.schema['x-resource']}" in by_pointer
+        if product := field.schema.get("x-product"):
+            assert f"{above}/{product['of']}" in by_pointer
+            assert set(product["keys"]) <= set(field.schema["x-aliases"])
+        for word, coarser in field.schema.get("x-refines", {}).items():
+            assert {word, *coarser} <= set(words_of(field.schema)), field.name
+
+
 def test_a_synonym_means_a_word_of_its_field_and_is_none_itself() -> None:
-    """`x-words` gives what other programs write; the field's own words need no entry."""
+    """`x-words` gives what other programs write; the field's own words need no entry.
+
+    A list names several words, of which other programs call each so.
+    """
     given = [field for field in FIELDS if "x-words" in field.schema]
     assert given
     for field in given:
         words = words_of(field.schema)
-        assert set(field.schema["x-words"].values()) <= set(words), field.name
+        for meant in field.schema["x-words"].values():
+            for one in meant if isinstance(meant, list) else [meant]:
+                assert is_valid(one, field.schema), (field.name, one)
         assert not field.schema["x-words"].keys() & set(words), field.name

@@ -198,9 +198,7 @@ def test_hardware(written: str, gpu: str, count: int | str) -> None:
     assert ("/hardware/count" in spec.said) is (count != "auto")
 
 
-@pytest.mark.parametrize(
-    "written", ["0x A100", "00 x A100", "99999x A100", "2x 3x A100", " ", "a\tb"]
-)
+@pytest.mark.parametrize("written", ["0x A100", "00 x A100", "99999x A100", " ", "a\tb"])
 def test_hardware_refused(written: str) -> None:
     """No hardware has such a name or such a count."""
     judged = judge({**FULL, "hardware": written})

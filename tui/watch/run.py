@@ -190,8 +190,9 @@ def _find_state(stages: tuple[Stage, ...], expected: Expectation, now: float) ->
 
 def _no_bundle(folder: Path) -> EnvironmentFailure:
     if not folder.is_dir():
+        is_file = folder.is_file()
         return EnvironmentFailure(
-            message=f"there is no folder `{folder}`",
+            message=f"`{folder}` is a file" if is_file else f"there is no folder `{folder}`",
             help="give the folder of a bundle, which contains run.sh",
         )
     if (folder / PLAN_NAME).is_file():

@@ -18,6 +18,7 @@ from ftc.compiler.resolve.content.answer_kinds import (
 )
 from ftc.compiler.resolve.content.leaks import count_beginnings, count_echoes, find_leak
 from ftc.compiler.resolve.content.markers import KnownMarkers, find_markers
+from ftc.compiler.resolve.content.markup import count_foreign
 from ftc.compiler.resolve.content.near_duplicates import PromptCount
 from ftc.compiler.resolve.content.private import find_personal, find_secrets
 from ftc.compiler.resolve.content.tool_use import find_tool_use, has_unmatched_result
@@ -48,11 +49,11 @@ _NAMED: Final = re.compile(r"\w")
 _NUMBERS: Final = (
     "looked_rows", "echo_rows", "begun_rows", "contradicting_rows", "personal_looked_rows",
     "numbered_rows", "refused_rows", "asking_prompts", "asking_answers",
-    "reasoned_rows",
+    "reasoned_rows", "excluded_rows", "last_only_rows",
 )  # fmt: skip
 _COUNTS: Final = (
     "missing_answers", "missing_prompts", "secrets", "personal", "unseen_images",
-    "needed_columns", "bad_rows",
+    "needed_columns", "bad_rows", "split_columns", "foreign",
 )  # fmt: skip
 #: Examples kept of a large file, drawn with a fixed seed.
 SAMPLE_ROWS: Final = 20_000
@@ -140,6 +141,7 @@ def look_into(
         missing_prompts=_count_missing([_asked(example) for example in examples], ()),
         tool_use=find_tool_use(examples, unmatched_rows=scan.unmatched),
         leak=find_leak(examples, labels, sampled=sampled),
+        foreign=count_foreign(examples),
         echo_rows=count_echoes(examples),
         begun_rows=count_beginnings(examples),
         contradicting_rows=scan.contradicting,

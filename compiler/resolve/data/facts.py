@@ -49,6 +49,7 @@ from ftc.compiler.resolve.data.lengths import (
     list_longer,
     summarise,
 )
+from ftc.compiler.resolve.data.message_weights import MessageWeights
 from ftc.compiler.resolve.data.mixture import find_mixed_forms, mix_facts
 from ftc.compiler.resolve.data.score_scale import find_other_scale
 from ftc.compiler.resolve.data.stream import count_rows
@@ -200,7 +201,8 @@ def _look(
     try:
         return _read(spec, source, found, prompts=prompts, measure=count, seeing=seeing)
     except UnreadableError as error:
-        return Unknown(finding=data_faults.broken(source, found.format, error.reason))
+        path = found.paths[0]
+        return Unknown(finding=data_faults.broken(source, found.format, error.reason, path))
     except OSError as error:
         return Unknown(finding=data_faults.unreadable(source, error))
     except ImportError as error:
@@ -235,12 +237,12 @@ def _read(
     unread = UnreadColumns(columns=unassigned, roles=roles, named=source.columns)
     if seeing is not None and found.format == "parquet":
         rows = chain.from_iterable(store_rows(part, roles) for part in parts)
-    large = sum(file.size_bytes for file in whole) > LARGE_BYTES
+    weights = MessageWeights(column=roles.messages)
     scan = scan_rows(
-        unread.watch(unseen.watch(rows)),
+        weights.watch(unread.watch(unseen.watch(rows))),
         roles,
         spec.data.cleaning,
-        sample=large,
+        sample=sum(file.size_bytes for file in whole) > LARGE_BYTES,
         prompts=prompts,
         strip_reasoning=spec.data.reasoning == "strip",
         read=None if seeing is None else seeing.reader(roles),
@@ -262,20 +264,25 @@ def _read(
         lengths=lengths[0],
         preferences=lengths[1],
         round_trip=lengths[2],
-        contents=_add_unread(lengths[3], unseen, unread),
+        contents=_add_unread(lengths[3], unseen, unread, weights),
         twins=twins.result(),
         pictures=lengths[4][0],
         limited_lengths=lengths[4][1],
     )
 
 
-def _add_unread(contents: Contents, unseen: UnseenImages, unread: UnreadColumns) -> Contents:
-    """Return the contents with what the columns without a role hold."""
+def _add_unread(
+    contents: Contents, unseen: UnseenImages, unread: UnreadColumns, weights: MessageWeights
+) -> Contents:
+    """Return the contents with what the columns without a role hold, and keys of messages."""
     return replace(
         contents,
         unseen_images=dict(sorted(unseen.rows.items())),
         needed_columns=unread.find_needed(),
         bad_rows=unread.find_bad(),
+        split_columns=unread.find_splits(),
+        excluded_rows=weights.rows,
+        last_only_rows=weights.last_rows,
         rival_columns=unread.find_rivals(),
     )
 

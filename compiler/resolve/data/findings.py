@@ -1,6 +1,7 @@
 """The findings of data that could not be read: one sentence each, and what to do."""
 
 import ast
+import json
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -252,12 +253,16 @@ def unreadable(source: WholeSource, error: OSError) -> Finding:
     )
 
 
-def broken(source: WholeSource, kind: FileFormat, what: Message | str) -> Finding:
-    """Say that the file is not what its format says."""
+def broken(
+    source: WholeSource, kind: FileFormat, what: Message | str, path: Path | None = None
+) -> Finding:
+    """Say that the file is not what its format says; at `path` it may be of another format."""
     is_other = isinstance(what, Message) and what.key == "reading.no_list"
+    is_lines = path is not None and kind == "json" and sniff_format(path) == "jsonl"
     return explanations.BROKEN_DATA.finding(
-        help="list" if is_other else "",
+        help="list" if is_other else "lines" if is_lines else "",
         pointer=source.at("source"),
+        fix=_set_format(source, "jsonl") if is_lines else (),
         name=source.source,
         kind=kind,
         reason=what,
@@ -341,15 +346,37 @@ def other_scale(source: WholeSource, scale: ScoreScale, objective: ObjectiveType
 def empty(source: WholeSource, kind: FileFormat, rows: int, path: Path) -> Finding:
     """Say why the file at `path` names no columns; `rows` is how many it has all the same."""
     help_ = "list" if rows and kind == "jsonl" else "objects" if rows else "empty"
-    if help_ == "list" and _holds_python(path):
-        help_ = "python"
+    if help_ == "list":
+        help_ = "python" if _holds_python(path) else _find_layout(path)
     return explanations.NO_ROWS.finding(
         message="empty" if not rows else "header" if kind == "csv" else "objects",
         help=help_,
         pointer=source.at("source"),
+        fix=_set_format(source, "json") if help_ == "json" else (),
         name=source.source,
         rows=rows,
     )
+
+
+def _find_layout(path: Path) -> str:
+    """Return how a file without one object in each line has its objects, as a variant of help."""
+    if sniff_format(path) == "json":
+        return "json"
+    with path.open(encoding="utf-8", errors="replace") as file:
+        text = file.read(_LONGEST_LINE).lstrip()
+    first = text.partition("\n")[0].strip()
+    if first.endswith(",") and isinstance(_decode(first), dict):
+        return "comma"
+    return "lines" if isinstance(_decode(text), dict) else "list"
+
+
+def _decode(text: str) -> object:
+    """Return the first value of a text of JSON, or None without one."""
+    try:
+        value: object = json.JSONDecoder().raw_decode(text)[0]
+    except (ValueError, RecursionError):
+        return None
+    return value
 
 
 def _holds_python(path: Path) -> bool:

@@ -21,6 +21,7 @@ from ftc.compiler.resolve.rows.roles import (
     is_verdict_name,
     usual_name,
 )
+from ftc.runtime.read.chat_rows import content_of, join_texts
 from ftc.runtime.read.compared_rows import VERDICTS
 from ftc.runtime.read.text_rows import read_cell
 from ftc.spec.sections import Columns
@@ -41,9 +42,17 @@ _WORD: Final = re.compile(r"\w{2,}")
 _BEFORE: Final = frozenset(
     {
         *("context", "contexts", "passage", "evidence", "background", "knowledge", "history"),
-        *("system", "system_prompt", "schema"),
+        *("system", "system_prompt", "system_instruction", "systeminstruction", "schema"),
     }
 )
+
+#: Names of a column that says to which split a row belongs, and the words in it.
+_SPLIT_NAMES: Final = frozenset({"split", "subset", "set", "partition", "fold", "phase"})
+_SPLITS: Final[Mapping[str, str]] = {
+    **dict.fromkeys(("train", "training", "trn"), "train"),
+    **dict.fromkeys(("validation", "valid", "val", "dev", "eval", "evaluation"), "validation"),
+    **dict.fromkeys(("test", "testing", "holdout", "held_out", "heldout"), "test"),
+}
 
 _Words = frozenset[str]
 
@@ -100,6 +109,17 @@ class UnreadColumns:
                 found[name] = said["false"]
         return found
 
+    def find_splits(self) -> dict[str, int]:
+        """Return the columns that mark splits, each with its rows that are not for training."""
+        found: dict[str, int] = {}
+        for name in self.columns:
+            if usual_name(name).rpartition("_")[2] not in _SPLIT_NAMES:
+                continue
+            said = Counter(_SPLITS.get(row[name].lower(), "") for row in self._rows if row[name])
+            if len(said) > 1 and "" not in said and "train" in said:
+                found[name] = said.total() - said["train"]
+        return found
+
     def _is_needed(self, name: str) -> bool:
         asked, said = self.roles.prompt or self.roles.instruction, self._answer
         usual = usual_name(name)
@@ -127,6 +147,8 @@ class UnreadColumns:
 
 
 def _read_text(cell: Any) -> str:
+    """Return the text of a cell, or of its parts as Bedrock and Gemini write a system prompt."""
+    cell = join_texts(content_of(cell) if isinstance(cell, dict) else cell)
     return (read_cell(cell) or "").strip()[:_CHARS]
 
 

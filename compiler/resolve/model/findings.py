@@ -37,6 +37,8 @@ from ftc.spec.sections import Spec
 _POINTER: Final = "/model/id"
 #: Open models of this size are offered in place of a closed one: they train on one GPU.
 _USUAL_PARAMETERS: Final = 8_000_000_000
+#: How names of GGUF files end, and of repositories that hold nothing else.
+_GGUF: Final = re.compile(r"[-_.]gguf(?::[\w.-]+)?$", re.IGNORECASE)
 _PAGE_OF_HUB: Final = re.compile(r"https?://huggingface\.co/([\w.-]+/[\w.-]+)(?:[/?#].*)?")
 
 
@@ -165,8 +167,10 @@ def explain(spec: Spec, trouble: Trouble) -> Finding:
     name, revision = spec.model.id, spec.model.revision
     if trouble.reason not in ("gated", "revision") and is_closed(name):
         return _closed(name)
-    if trouble.reason not in ("gated", "revision") and name.lower().endswith(".gguf"):
-        return gguf_finding(name)
+    if trouble.reason not in ("gated", "revision") and _GGUF.search(name):
+        found, near = gguf_finding(name), find_converted(name)
+        fix = patch_field(spec, "model", "id", near[0]) if len(near) == 1 else ()
+        return replace(found, fix=fix, fix_safety="unsafe")
     if trouble.reason == "missing":
         return _not_found(spec)
     if trouble.reason == "revision":

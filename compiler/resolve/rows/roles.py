@@ -109,6 +109,8 @@ _USUAL: Final[tuple[tuple[Form, Mapping[str, tuple[str, ...]]], ...]] = (
     ),
     # a conversation that ends with the answer brings its own prompt
     ("feedback", {"completion": _CONVERSATIONS, "label": _VERDICTS}),
+    # Gemini's name, which other data uses for texts
+    ("chat", {"messages": ("contents",)}),
     ("prompt", {"prompt": (*_PROMPTS, "instruction", *_CONVERSATIONS)}),
 )
 

@@ -114,3 +114,9 @@ def test_the_name_that_another_tool_has(call: Call) -> None:
     assert call("explain", "num_train_epochs").out.startswith("training.epochs ")
     assert call("explain", "training.lr").out.startswith("training.learning_rate ")
     assert "Did you mean" not in call("explain", "FTC9999").err
+
+
+@pytest.mark.parametrize("topic", ["FTC32", "ftc32", "32", "032"])
+def test_a_code_without_its_zeros(call: Call, topic: str) -> None:
+    """A number is that of a code."""
+    assert call("explain", topic).out.startswith("FTC032 ")

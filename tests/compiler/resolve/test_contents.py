@@ -8,6 +8,7 @@ import pytest
 
 from ftc.compiler.resolve.content.leaks import find_leak
 from ftc.compiler.resolve.content.markers import KnownMarkers, find_markers
+from ftc.compiler.resolve.content.markup import count_foreign
 from ftc.compiler.resolve.content.private import find_personal, find_secrets
 from ftc.compiler.resolve.facts import Label
 from ftc.compiler.resolve.rows.example import Example
@@ -124,3 +125,26 @@ def test_a_text_with_a_whole_exchange(text: str, speakers: tuple[str, ...]) -> N
     """Lines begin with who asks, and later with who answers."""
     found = find_markers([Example(turns=(("text", text),))], KnownMarkers())
     assert (found.spoken_rows, found.speakers) == (int(bool(speakers)), speakers)
+
+
+@pytest.mark.parametrize(
+    ("text", "counts"),
+    [
+        ("<p>the order is late</p>", {"markup": 1}),
+        ("late<br/>again", {"markup": 1}),
+        ("salt &amp; pepper", {"markup": 1}),
+        ('<a href="x.html" class="y">here</a>', {"markup": 1}),
+        ("a < b and c > d, R&D", {}),
+        ("write HTML: <p>x</p>", {}),
+        ("use `<p>` here", {}),
+        ("```\n<div>x</div>\n```", {}),
+        ("the generic List<T> and <think>", {}),
+        ("data:image/png;base64," + "iVBORw0KGgo" * 60, {"base64": 1}),
+        ("aB3/" * 200, {"base64": 1}),
+        ("a" * 2000, {}),
+        ("ACGT" * 400, {}),
+    ],
+)
+def test_what_was_written_around_a_text(text: str, counts: dict[str, int]) -> None:
+    """Tags and entities outside of code, and files; a text about markup may have some."""
+    assert count_foreign(rows(text)) == counts

@@ -315,3 +315,74 @@ def test_data_that_may_not_be_read(
     assert isinstance(found, Unknown)
     assert found.finding.code == "FTC200"
     assert "cannot be read: permission denied" in found.finding.message
+
+
+PAIRS = [{"prompt": f"what is {n}?", "completion": f"it is {n}"} for n in range(4)]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "advice", "chosen"),
+    [
+        ("a.jsonl", json.dumps(PAIRS), "one JSON list", "json"),
+        ("b.jsonl", json.dumps(PAIRS, indent=2), "one JSON list", "json"),
+        ("c.jsonl", "".join(json.dumps(row) + ",\n" for row in PAIRS), "ends with a comma", None),
+        ("d.jsonl", "\n".join(json.dumps(row, indent=2) for row in PAIRS), "several lines", None),
+        ("e.json", "\n".join(map(json.dumps, PAIRS)), "one JSON object in each line", "jsonl"),
+    ],
+)
+def test_objects_in_another_layout(  # noqa: PLR0917 - a case has four parts
+    make_spec: Any, tmp_path: Path, name: str, text: str, advice: str, chosen: str | None
+) -> None:
+    """The help says how the objects stand in the file, and a fix sets the format where one fits."""
+    (tmp_path / name).write_text(text, encoding="utf-8")
+    finding = unknown(make_spec(data=name), tmp_path)
+    assert advice in finding.help
+    assert [step["value"] for step in finding.fix] == ([chosen] if chosen else [])
+    if chosen is not None:
+        facts = known(make_spec(data={"source": name, "format": chosen}), tmp_path)
+        assert facts.usable_rows == len(PAIRS)
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        {
+            "contents": [
+                {"role": "user", "parts": [{"text": "what is it?"}]},
+                {"role": "model", "parts": [{"text": "it is "}, {"text": "this"}]},
+            ]
+        },
+        {
+            "schemaVersion": "bedrock-conversation-2024",
+            "messages": [
+                {"role": "user", "content": [{"text": "what is it?"}]},
+                {"role": "assistant", "content": [{"text": "it is this"}]},
+            ],
+        },
+    ],
+    ids=["gemini", "bedrock"],
+)
+def test_rows_of_hosted_trainings(make_spec: Any, tmp_path: Path, row: Any) -> None:
+    """The formats of Gemini and Bedrock are conversations."""
+    (tmp_path / "data.jsonl").write_text(json.dumps(row), encoding="utf-8")
+    facts = known(make_spec(data="data.jsonl"), tmp_path)
+    assert (facts.form, facts.usable_rows, facts.malformed_rows) == ("chat", 1, 0)
+
+
+def test_answers_with_the_weight_0_are_counted(make_spec: Any, tmp_path: Path) -> None:
+    """So are the rows of which only the last answer has another weight."""
+
+    def chat(*weights: float | None) -> dict[str, Any]:
+        messages = []
+        for number, weight in enumerate(weights):
+            said = {} if weight is None else {"weight": weight}
+            messages += [
+                {"role": "user", "content": f"what is {number} of {weights}?"},
+                {"role": "assistant", "content": f"it is {number}", **said},
+            ]
+        return {"messages": messages}
+
+    rows = [chat(0, 1), chat(0, None), chat(1, 0), chat(0, 1, 1), chat(1, 1), chat(None)]
+    (tmp_path / "data.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    contents = known(make_spec(data="data.jsonl"), tmp_path).contents
+    assert (contents.excluded_rows, contents.last_only_rows) == (4, 2)

@@ -57,7 +57,12 @@ def test_another_gpu_is_never_a_fix(make_spec: Any, name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "hardware", ["2 nodes of 8x H100", "2x8 H100", "two machines with 8x H100", "2 nodos de 8 H100"]
+    "hardware",
+    [
+        *("2 nodes of 8x H100", "2x8 H100", "two machines with 8x H100", "2 nodos de 8 H100"),
+        *("8x H100, 2 nodes", "2x8xH100", "8xH100x2", "2 nodes, 8 GPUs each, H100"),
+        *("16 H100 on 2 nodes", "8 x H100 per node, nodes: 2", "16x H100 on 2 nodes"),
+    ],
 )
 def test_machines_with_several_gpus_are_a_section(make_spec: Any, hardware: str) -> None:
     """The fix keeps both numbers."""
@@ -68,7 +73,49 @@ def test_machines_with_several_gpus_are_a_section(make_spec: Any, hardware: str)
     assert (machines.count, machines.nodes) == (8, 2)
 
 
-@pytest.mark.parametrize("hardware", ["16x H100 on 2 nodes", "H100, 3 of them"])
+@pytest.mark.parametrize(
+    ("hardware", "written", "safety"),
+    [
+        ("H100:8", "8x H100", "safe"),
+        ("A100 80GB PCIe, 4 GPUs", "4x A100 80GB PCIe", "safe"),
+        ("8 H100 across 2 nodes", {"gpu": "H100", "count": 4, "nodes": 2}, "unsafe"),
+        ("p4d.24xlarge", "8x A100-SXM4-40GB", "safe"),
+        ("ml.g5.xlarge", "A10G", "safe"),
+        ("2x p5.48xlarge", {"gpu": "H100-SXM5-80GB", "count": 8, "nodes": 2}, "unsafe"),
+        ("Standard_NC48ads_A100_v4", "2x A100-PCIE-80GB", "safe"),
+        ("a3-highgpu-4g", "4x H100-SXM5-80GB", "safe"),
+    ],
+)
+def test_a_machine_is_written_as_its_gpus(
+    make_spec: Any, hardware: str, written: Any, safety: str
+) -> None:
+    """Counts in other places, and names of cloud instances; a guess of a number is unsafe."""
+    facts = resolve_hardware(make_spec(hardware=hardware))
+    assert isinstance(facts, Unknown)
+    finding = facts.finding
+    assert [step["value"] for step in finding.fix] == [written]
+    assert finding.fix_safety == safety
+    known(resolve_hardware(make_spec(hardware=written)))
+
+
+@pytest.mark.parametrize(
+    ("hardware", "says"),
+    [
+        ("GB10", "shares its memory"),
+        ("NVIDIA DGX Spark", "shares its memory"),
+        ("jetson-orin-nx", "shares its memory"),
+        ("p9.48xlarge", "instance of AWS"),
+    ],
+)
+def test_what_is_no_gpu_of_its_own_suggests_none(make_spec: Any, hardware: str, says: str) -> None:
+    """Such a name has digits of a GPU in it, which mean nothing."""
+    facts = resolve_hardware(make_spec(hardware=hardware))
+    assert isinstance(facts, Unknown)
+    assert says in facts.finding.message
+    assert not facts.finding.fix
+
+
+@pytest.mark.parametrize("hardware", ["17x H100 on 2 racks", "H100, 3 of them"])
 def test_a_fix_drops_no_number(make_spec: Any, hardware: str) -> None:
     """Where a number of the name has no field, nothing is proposed."""
     facts = resolve_hardware(make_spec(hardware=hardware))

@@ -162,3 +162,35 @@ def test_a_copy_an_empty_column_and_a_named_role_have_no_rival() -> None:
     assert named.find_rivals() == {"answer": "response"}
     named.named = Columns(completion="response")
     assert named.find_rivals() == {}
+
+
+@pytest.mark.parametrize(
+    ("column", "words", "found"),
+    [
+        ("split", ("train", "train", "test"), 20),
+        ("data_split", ("Training", "val", "test"), 40),
+        ("subset", ("train", "dev", "train"), 20),
+        # of another kind, of one split, and of another name
+        ("split", ("easy", "hard", "train"), None),
+        ("split", ("train", "train", "train"), None),
+        ("source", ("train", "train", "test"), None),
+    ],
+)
+def test_a_column_of_splits(column: str, words: tuple[str, ...], found: int | None) -> None:
+    """Its rows that are not for training are counted."""
+    seen = look(lambda n, draw: {"question": say(draw, 9), "answer": "x", column: words[n % 3]})
+    assert seen.find_splits() == ({} if found is None else {column: found})
+
+
+def test_a_system_prompt_in_parts_is_needed() -> None:
+    """Bedrock keeps it in a column of its own, as parts."""
+    seen = look(
+        lambda n, draw: {
+            "messages": [
+                {"role": "user", "content": str(n)},
+                {"role": "assistant", "content": "b"},
+            ],
+            "system": [{"text": say(draw, 5)}],
+        }
+    )
+    assert seen.find_needed() == {"system": ROWS}

@@ -1,0 +1,100 @@
+"""Machines in words: "2 nodes of 8 H100", "8xH100x2", "A100 80GB, 4 GPUs"."""
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from ftc.compiler.knowledge.accelerators import find_accelerator
+from ftc.spec.quantity import read_word
+
+_NODE: Final = (
+    r"(?:nodes?|machines?|servers?|hosts?|box(?:es)?|instances?|vms?|workers?"
+    r"|nodos?|m[aáà]quin[ae]s?|servidor(?:e?s)?)\b"
+)
+_GPU: Final = r"(?:gpus?|cards?|graphics cards?|tarjetas?|target[ae]s?)\b"
+_TIMES: Final = r"\s*[xX\u00d7*]\s*"
+#: "8 per node", "8 each".
+_EACH: Final = re.compile(
+    rf"(?:\b(?:per|each|every|por|cada)\s+|/\s*){_NODE}|\beach\b|\bper cada\b|\bcada un[ao]?\b",
+    re.IGNORECASE,
+)
+#: "2 nodes", "nodes: 2", "two machines".
+_NODES: Final = re.compile(rf"\b(\d{{1,4}}|[^\W\d_]+)(?:{_TIMES}|[\s-]*){_NODE}", re.IGNORECASE)
+_NODES_LAST: Final = re.compile(rf"\b{_NODE}\s*[:=x*\u00d7]?\s*(\d{{1,4}})\b", re.IGNORECASE)
+_TOTAL: Final = re.compile(r"\b(?:across|over|spread|total|in all|en total|sobre)\b", re.IGNORECASE)
+_JOINING: Final = re.compile(
+    r"\b(?:of|with|on|in|and|across|over|spread|total|de|con|amb|en|y|i|sobre)\b|[,;()+:=]",
+    re.IGNORECASE,
+)
+_GPUS: Final = re.compile(rf"\b(\d{{1,4}})(?:{_TIMES}|[\s-]*){_GPU}", re.IGNORECASE)
+#: A count before or after the name; a number before `GB` is an amount of memory.
+_BEFORE: Final = re.compile(rf"(\d{{1,4}})(?:{_TIMES}|\s+)(?!\s*Gi?B?\b)(?=\D)(.+)", re.IGNORECASE)
+_AFTER: Final = re.compile(r"(.+?)(?:\s*[xX\u00d7*:]\s*|\s+)(\d{1,2})")
+#: Machines, GPUs in each and their name, in any order: "2x8xH100", "8xH100x2", "2x8 H100".
+_BOTH_BEFORE: Final = re.compile(rf"(\d{{1,4}}){_TIMES}(\d{{1,4}})(?:{_TIMES}|\s+)(\D.*)")
+_AROUND: Final = re.compile(rf"(\d{{1,4}})(?:{_TIMES}|\s+)(\D.*?){_TIMES}(\d{{1,4}})")
+_MOST_IN_ONE: Final = 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Machines:
+    """So many machines with so many GPUs each; `certain`: no other reading is likely."""
+
+    gpu: str
+    count: int
+    nodes: int
+    certain: bool
+
+
+def read_machines(text: str) -> Machines | None:
+    """Return the machines that a text means, or None if it names no known GPU or no number."""
+    text = " ".join(text.split())
+    for pattern in (_BOTH_BEFORE, _AROUND):
+        if (match := pattern.fullmatch(text)) and not _NODES.search(text):
+            return _of_two_numbers(match, around=pattern is _AROUND)
+    rest, is_each = _EACH.subn(" ", text)
+    nodes, is_total = 1, _TOTAL.search(rest) is not None
+    if found := _NODES.search(rest) or _NODES_LAST.search(rest):
+        number = int(found[1]) if found[1].isdecimal() else read_word(found[1])
+        if not number:
+            return None
+        nodes, rest = number, f"{rest[: found.start()]} {rest[found.end() :]}"
+    counted = _GPUS.search(rest)
+    if counted is not None:
+        rest = f"{rest[: counted.start()]} {rest[counted.end() :]}"
+    name, count = " ".join(_JOINING.sub(" ", rest).split()), int(counted[1]) if counted else 0
+    first, _, later = name.partition(" ")
+    if not count and later and (word := read_word(first)):
+        name, count = later, word
+    if not count and find_accelerator(name) is None:
+        name, count = _split(name)
+    if find_accelerator(name) is None:
+        return None
+    return _divide(name, count or 1, nodes, is_each=bool(is_each), is_total=is_total)
+
+
+def _of_two_numbers(match: re.Match[str], *, around: bool) -> Machines | None:
+    """Read "2x8xH100"; of "8xH100x2", the larger number is that of the GPUs in a machine."""
+    one, other = int(match[1]), int(match[3] if around else match[2])
+    name = match[2] if around else match[3]
+    nodes, count = (min(one, other), max(one, other)) if around else (one, other)
+    if find_accelerator(name) is None or not nodes:
+        return None
+    return Machines(gpu=name, count=count, nodes=nodes, certain=not around)
+
+
+def _split(name: str) -> tuple[str, int]:
+    """Return a name and the number before or after it; 0 for none."""
+    if match := _BEFORE.fullmatch(name):
+        return match[2], int(match[1])
+    if match := _AFTER.fullmatch(name):
+        return match[1], int(match[2])
+    return name, 0
+
+
+def _divide(name: str, count: int, nodes: int, *, is_each: bool, is_total: bool) -> Machines:
+    """Return the GPUs of each machine, where their number is that of all of them together."""
+    is_sum = not is_each and (is_total or count > _MOST_IN_ONE)
+    if is_sum and nodes > 1 and count % nodes == 0:
+        return Machines(gpu=name, count=count // nodes, nodes=nodes, certain=False)
+    return Machines(gpu=name, count=count, nodes=nodes, certain=not is_sum or nodes == 1)

@@ -1,0 +1,75 @@
+"""A key of another program that is a factor of a field (`x-product`): gradient accumulation."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from ftc.spec.normal import lengthen
+from ftc.spec.pointer import parent, split
+from ftc.spec.schema import fields_by_pointer
+
+#: A short form of the hardware that says more than a GPU: its number is not known.
+_MORE: Final = re.compile(r"[,;:+&]|[xX\u00d7]\s*\d|\bnodes?\b|\d\s*[xX\u00d7]")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Product:
+    """The field at `pointer`, which is `micro` (the field `other`) times `steps` times `gpus`.
+
+    A number that is not given is 0. `value` is that of the field, if it follows or is given.
+    """
+
+    pointer: str
+    other: str
+    steps: int
+    micro: int
+    gpus: int
+    value: int | None
+
+    @property
+    def help(self) -> str:
+        """The variant of the help that says what is known."""
+        if self.value is None:
+            return "factor" if self.micro else "factors"
+        return "product" if self.micro and self.gpus else "given"
+
+
+def find_product(key: str, data: Mapping[str, Any], pointer: str) -> Product | None:
+    """Return the product of which a key is a factor, if its field is at this pointer."""
+    field = fields_by_pointer().get(pointer)
+    product = field.schema.get("x-product") if field else None
+    if product is None or key.casefold().replace("-", "_") not in product["keys"]:
+        return None
+    above = split(parent(pointer))[0]
+    other = f"{parent(pointer)}/{product['of']}"
+    names = {product["of"], *fields_by_pointer()[other].schema.get("x-aliases", ())}
+    section = lengthen(above, data.get(above, {}))
+    places = [place for place in (section, data) if isinstance(place, Mapping)]
+    said = [place[name] for place in places for name in names if name in place]
+    micro = next((it for it in said if _is_number(it)), 0)
+    steps = next(place[key] for place in reversed([*places]) if key in place)
+    gpus = _count_gpus(data)
+    given = section.get(split(pointer)[-1]) if isinstance(section, Mapping) else None
+    steps = steps if _is_number(steps) else 0
+    value = given if _is_number(given) else (micro * steps * gpus or None)
+    if _is_number(given):
+        gpus = 0
+    return Product(pointer=pointer, other=other, steps=steps, micro=micro, gpus=gpus, value=value)
+
+
+def _count_gpus(data: Mapping[str, Any]) -> int:
+    """Return the number of all GPUs, 0 where the spec does not say it."""
+    hardware = lengthen("hardware", data.get("hardware", "auto"))
+    if not isinstance(hardware, Mapping):
+        return 0
+    name, count, nodes = (hardware.get(key, 1) for key in ("gpu", "count", "nodes"))
+    if not isinstance(name, str) or name.strip().casefold() == "auto" or _MORE.search(name):
+        return 0
+    if count == "auto":
+        count = 1
+    return count * nodes if _is_number(count) and _is_number(nodes) else 0
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value > 0
