@@ -12,6 +12,7 @@ import msgspec
 
 from ftc.compiler.plan.decision import Decision
 from ftc.compiler.render.file import RenderedFile
+from ftc.compiler.render.json_layout import lay_out
 from ftc.compiler.resolve.facts import (
     DataFacts,
     Facts,
@@ -36,6 +37,7 @@ LOCK_NAME = "ftc.lock.json"
 LOCK_VERSION = 1
 
 _SHOWN_LETTERS = 60
+_LINE_LETTERS = 1_500  # a longer entry, such as a source of a mixture, is divided
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
@@ -93,8 +95,14 @@ def make_lock(
 
 
 def dump_lock(lock: Lock) -> str:
-    """Return the file's text: sorted keys, ASCII, one newline at the end."""
-    return json.dumps(asdict(lock), indent=2, sort_keys=True, allow_nan=False) + "\n"
+    """Return the file's text: a line for each fact, decision and file, sorted, in ASCII."""
+    parts = sorted(asdict(lock).items())
+    lines = [f'  "{name}": {_lay_out(value, 2 if name == "facts" else 1)}' for name, value in parts]
+    return "\n".join(["{", ",\n".join(lines), "}"]) + "\n"
+
+
+def _lay_out(value: Any, depth: int) -> str:
+    return lay_out(value, width=_LINE_LETTERS, depth=depth, indent="  ", sort=True)
 
 
 def read_lock(folder: Path) -> Lock | None:
