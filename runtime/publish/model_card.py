@@ -10,7 +10,6 @@ from typing import Any
 
 from ..reports import page, report_making, report_results
 from ..reports.page import Parts
-from ..reports.report_files import describe_files
 from ..reports.results import Results
 from .publication import Job
 
@@ -38,7 +37,7 @@ def write_card(job: Job, results: Results, files: Mapping[str, Path]) -> Parts:
     parts += _say_use(job, results, files)
     parts += _describe_data(job, results)
     parts += _describe_licences(job)
-    parts += describe_files(results)
+    parts += report_results.describe_files(results)
     if "quality.png" in files:
         parts.append(page.Figure(file="quality.png", title="The GGUF files"))
     parts += _list_decisions(results)

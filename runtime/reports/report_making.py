@@ -43,12 +43,10 @@ def describe_data(results: Results) -> Parts:
 
 def compare_plan(results: Results) -> Parts:
     """Return the planned time, memory and file sizes beside the measured ones."""
-    plan, curve = results.plan, results.read("train/curve.json")
-    cells = []
-    spent = _sum_training(results)
-    if planned := plan["seconds"]:
-        low, high = (_say_seconds(planned[end]) for end in ("low", "high"))
-        cells.append(("training", f"{low} to {high}", _say_seconds(spent)))
+    curve, cells = results.read("train/curve.json"), []
+    if seconds := results.plan["seconds"]:
+        planned = f"{seconds['low']:,.0f} s to {seconds['high']:,.0f} s"
+        cells.append(("training", planned, f"{_sum_training(results):,.0f} s"))
     sizes = [("peak memory of one process", curve["planned_bytes"], curve["peak_bytes"])]
     for stage in ("quantize", "vllm"):
         if stage not in results.records:
@@ -59,10 +57,6 @@ def compare_plan(results: Results) -> Parts:
     cells += [(name, _say_bytes(planned), _say_bytes(size)) for name, planned, size in sizes]
     table = page.table(("what", "planned", "measured"), cells)
     return [page.Heading(text="The plan and what was measured"), *table]
-
-
-def _say_seconds(seconds: float) -> str:
-    return f"{seconds:,.0f} s"
 
 
 def _say_bytes(size_bytes: int) -> str:
@@ -84,22 +78,14 @@ def list_times(results: Results) -> Parts:
 
 def _sum_training(results: Results) -> float:
     """Return the seconds of training over all its starts."""
-    last: float = results.records["train"].read["seconds"]
-    return last + _sum_interrupted(results.run.folder / "train" / "log.jsonl")
-
-
-def _sum_interrupted(log: Path) -> float:
-    """Return the seconds of training before the last start, whose time is in its record.
-
-    Each start logs that it began; a start lasted until the last event that it logged.
-    """
-    starts: list[list[float]] = []
-    for event in events.read(log):
+    starts: list[list[float]] = []  # each logs that it began, and lasts until its last event
+    for event in events.read(results.run.folder / "train" / "log.jsonl"):
         if event.get("event") == "began":
             starts.append([])
         if starts and "time" in event:
             starts[-1].append(event["time"])
-    return sum(times[-1] - times[0] for times in starts[:-1] if times)
+    last: float = results.records["train"].read["seconds"]  # of the last start
+    return last + sum(times[-1] - times[0] for times in starts[:-1] if times)
 
 
 # -----------------------------------------------------------------------------

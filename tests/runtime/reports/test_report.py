@@ -12,7 +12,7 @@ from markdown_it import MarkdownIt
 from ftc.runtime import events
 from ftc.runtime.files import write_json, write_rows
 from ftc.runtime.metric import label_metrics, metrics, source_losses
-from ftc.runtime.reports import curve, page
+from ftc.runtime.reports import page, report_results
 from ftc.runtime.reports.report import write_report
 from ftc.runtime.run import Run
 
@@ -341,13 +341,13 @@ def test_the_curve_names_its_unit(
 ) -> None:
     """Objectives that compare answers have a loss per row."""
     drawn: list[dict[str, Any]] = []
-    draw = curve.draw_curve
+    draw = report_results.draw_curve
 
     def record(points: Any, **words: Any) -> Any:
         drawn.append(words)
         return draw(points, **words)
 
-    monkeypatch.setattr(curve, "draw_curve", record)
+    monkeypatch.setattr(report_results, "draw_curve", record)
     write_report(make_run(write_bundle(tmp_path, objective=objective), "quantize"))
 
     assert drawn[0]["unit"].startswith(unit)
