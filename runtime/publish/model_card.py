@@ -26,7 +26,7 @@ def write_card(job: Job, results: Results, files: Mapping[str, Path]) -> Parts:
     """Return the card; `files` are those of the repository."""
     parts: Parts = [page.Heading(text=job.name, level=1)]
     base = job.base or "a base model that is not on the Hub"
-    method = report_making.name_method(results.decided)
+    method = results.plan["report"]["settings"]["method"]
     said = f"Trained from {base} ({method}; objective {job.objective}) with ftc"
     parts.append(page.Paragraph(text=f"{said} {results.lock['ftc']}."))
     if "evaluate" in results.records:

@@ -2,7 +2,7 @@
 
 evaluate.py and export.py call it at their end. It states how good the result is and how certain
 that is, which files there are, and how they were made. Everything is read from what the stages
-wrote, and from spec.json, plan.json, ftc.lock.json and the constants of train.py.
+wrote, and from plan.json, ftc.lock.json and the constants of train.py.
 """
 
 from ..files import write_lines

@@ -9,8 +9,6 @@ from . import page
 from .page import Parts
 from .results import Numbers, Results, load_part
 
-#: Objectives with a loss per row.
-PER_ROW = {"classification", "reward", "embed", "rerank", "dpo", "kto", "orpo", "cpo", "simpo"}
 DECADE = 10  # a loss that spans more than this factor is drawn on a logarithmic axis
 INTERVALS = (
     "Intervals of shares are Wilson's, all others bootstrapped over the rows; those of a change are"
@@ -75,14 +73,11 @@ def draw_training(results: Results) -> Parts:
     curve = results.read("train/curve.json")
     is_loss = "reward" not in curve
     trained, validated = ("train", "validation") if is_loss else ("reward", "validation_reward")
-    objective = results.spec.get("objective", "sft")
-    kind = objective.get("type", "sft") if isinstance(objective, Mapping) else objective
     title = f"{'Loss' if is_loss else 'Mean reward'} during training"
-    unit = "loss per row" if kind in PER_ROW else "loss per token (nats)"
     figure = draw_curve(
         {"training": curve[trained], "validation": curve.get(validated, ())},
         title=title,
-        unit=unit if is_loss else "mean reward",
+        unit=results.plan["report"]["loss"] if is_loss else "mean reward",
         kept=curve.get("best_step"),
         is_loss=is_loss,
     )
