@@ -25,7 +25,7 @@ from ftc.compiler.render.uses import Uses
 
 __all__ = ["BundleSource", "render_bundle"]
 
-_LINE_LETTERS: Final = 200  # of a JSON file
+_LINE_LETTERS: Final = 160  # of a JSON file
 
 #: The parts of a report that only some bundles have, each with the choice by which evaluate.py or
 #: export.py writes what it describes.

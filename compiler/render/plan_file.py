@@ -63,8 +63,8 @@ def _report(source: BundleSource) -> dict[str, Any]:
     """Return what the bundle's report says of the plan: settings, unit of the loss, and hashes."""
     decisions, model, data = source.plan.decisions, source.facts.model, source.facts.data
     settings = {
-        "base model": _name(source.written["model"], "id"),
-        "data": _name(source.written["data"], "source"),
+        "base model": _name(source.written.get("model"), "id"),
+        "data": _name(source.written.get("data"), "source"),
         "method": name_method(decisions),
         "precision": decisions.precision.value,
     }
