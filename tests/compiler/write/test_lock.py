@@ -108,7 +108,7 @@ def test_a_lock_has_a_line_for_each_entry(lock_of: MakeLock) -> None:
     lock = replace(lock_of(files, rank=8), facts={"data": {"rows": 1, "sources": ["x" * 1_500]}})
     lines = dump_lock(lock).splitlines()
 
-    assert '    "rank": {"source": "spec", "value": 8}' in lines
+    assert '    "rank": {"source": "derived", "value": 8}' in lines
     assert f'    "a.py": "{lock.files["a.py"]}"' in lines
     assert '      "rows": 1,' in lines
     assert lines.count('      "sources": [') == 1, "an entry that is too long for a line is divided"
