@@ -16,9 +16,16 @@ from ftc.compiler.resolve.facts import DataFacts, Unknown
 from ftc.compiler.resolve.rows.roles import Roles
 from ftc.fix_patches import write_fixes
 from ftc.report.json_output import VERSION, list_findings
-from ftc.runtime.reports.html_page import to_html
-from ftc.runtime.reports.markdown_page import to_markdown
-from ftc.runtime.reports.page import Heading, Paragraph, Parts, number, shorten, table
+from ftc.runtime.reports.page import (
+    Heading,
+    Paragraph,
+    Parts,
+    number,
+    shorten,
+    table,
+    to_html,
+    to_markdown,
+)
 from ftc.spec.finding import Finding
 from ftc.spec.message import Message, name_language, read_messages, show
 from ftc.spec.sections import Spec

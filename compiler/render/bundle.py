@@ -1,6 +1,5 @@
 """The bundle: every file of the table of artifacts, rendered."""
 
-import json
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
@@ -16,6 +15,7 @@ from ftc.compiler.render.environment import (
 )
 from ftc.compiler.render.file import RenderedFile
 from ftc.compiler.render.find_uses import find_uses
+from ftc.compiler.render.json_layout import lay_out
 from ftc.compiler.render.localized_readme import localized_context
 from ftc.compiler.render.readme import readme_context
 from ftc.compiler.render.runtime_modules import carry_modules
@@ -25,6 +25,7 @@ from ftc.compiler.render.uses import Uses
 
 __all__ = ["BundleSource", "render_bundle"]
 
+_LINE_LETTERS: Final = 160  # of a JSON file
 
 #: The parts of a report that only some bundles have, each with the choice by which evaluate.py or
 #: export.py writes what it describes.
@@ -94,7 +95,7 @@ def _render(
     elif artifact.language == "yaml":
         text = yaml.safe_dump(data, sort_keys=False, default_flow_style=False)
     else:
-        text = json.dumps(data, indent=2, ensure_ascii=True) + "\n"
+        text = lay_out(data, width=_LINE_LETTERS, depth=1) + "\n"
     return RenderedFile(
         name=artifact.name,
         text=text,

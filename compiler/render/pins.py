@@ -108,9 +108,8 @@ def requirements_lock(uses: Uses) -> str:
     names = {package.name for package in locked} | (set(CPU_BUILDS) if uses.cpu else set())
     lines += [f"{name}=={PINS[name]}" for name in needed if name not in names]
     for package in locked:
-        lines.append(f"{package.name}=={package.version} \\")
-        lines += [f"    --hash=sha256:{digest} \\" for digest in package.hashes[:-1]]
-        lines.append(f"    --hash=sha256:{package.hashes[-1]}")
+        hashes = " ".join(f"--hash=sha256:{digest}" for digest in package.hashes)
+        lines.append(f"{package.name}=={package.version} {hashes}")
     return "\n".join(lines) + "\n"
 
 

@@ -1,12 +1,19 @@
-"""The plan as a file of the bundle: `ftc watch` compares a run with it."""
+"""The plan as a file of the bundle: `ftc watch` and the bundle's report compare a run with it."""
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Final
 
 from ftc.compiler.knowledge.bundle_stages import STAGES
-from ftc.compiler.plan.plan import Time
+from ftc.compiler.plan.plan import Decisions, Time
 from ftc.compiler.render.find_uses import find_uses
 from ftc.compiler.render.source import BundleSource
 from ftc.compiler.render.uses import Uses
+from ftc.compiler.resolve.resolver import canonical_hash
+
+#: Objectives with a loss per row.
+_PER_ROW: Final = frozenset(
+    {"classification", "reward", "embed", "rerank", "dpo", "kto", "orpo", "cpo", "simpo"}
+)
 
 
 def plan_data(source: BundleSource) -> dict[str, Any]:
@@ -26,6 +33,7 @@ def plan_data(source: BundleSource) -> dict[str, Any]:
         "host_bytes": plan.host_ram_bytes,
         "seconds": None if time is None else _training_seconds(time),
         "pilot": _pilot(source),
+        "report": _report(source),
     }
 
 
@@ -49,6 +57,53 @@ def _pilot(source: BundleSource) -> dict[str, Any]:
             for rung in plan.rungs
         ],
     }
+
+
+def _report(source: BundleSource) -> dict[str, Any]:
+    """Return what the bundle's report says of the plan: settings, unit of the loss, and hashes."""
+    decisions, model, data = source.plan.decisions, source.facts.model, source.facts.data
+    settings = {
+        "base model": _name(source.written.get("model"), "id"),
+        "data": _name(source.written.get("data"), "source"),
+        "method": name_method(decisions),
+        "precision": decisions.precision.value,
+    }
+    hashes = {
+        "the spec": canonical_hash(source.spec),
+        "config.json of the base": model.config_sha256,
+        "revision of the base": model.revision,
+    }
+    parts = data.sources or (data,)
+    for number, part in enumerate(parts, 1):
+        name = "the data" if len(parts) == 1 else f"the data of source {number}"
+        hashes |= {name: part.sha256, f"revision of {name}": part.revision}
+    is_per_row = source.spec.objective.type in _PER_ROW
+    return {
+        "settings": settings,
+        "loss": "loss per row" if is_per_row else "loss per token (nats)",
+        "hashes": {name: value for name, value in hashes.items() if value},
+    }
+
+
+def _name(section: Any, key: str) -> str:
+    """Return the name in a section of the spec, whose short form is the name itself."""
+    if not isinstance(section, Mapping):
+        return str(section)
+    parts = section.get("sources") or [section]
+    return ", ".join(str(part.get(key) if isinstance(part, Mapping) else part) for part in parts)
+
+
+def name_method(decisions: Decisions) -> str:
+    """Return what is trained, in words."""
+    if decisions.trained_layers is not None and decisions.trained_layers.value:
+        return "some layers, the others frozen"
+    if decisions.lora_rank is None:
+        return "full: all weights"
+    if decisions.quantization is None:
+        return "LoRA"
+    if decisions.quantization.value == "int8":
+        return "LoRA on a base in 8 bits"
+    return "QLoRA: LoRA on a base in 4 bits"
 
 
 def _training_seconds(time: Time) -> dict[str, float]:

@@ -4,7 +4,8 @@ import hashlib
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from contextlib import suppress
+from dataclasses import MISSING, Field, asdict, dataclass, fields, is_dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -12,6 +13,7 @@ import msgspec
 
 from ftc.compiler.plan.decision import Decision
 from ftc.compiler.render.file import RenderedFile
+from ftc.compiler.render.json_layout import lay_out
 from ftc.compiler.resolve.facts import (
     DataFacts,
     Facts,
@@ -36,6 +38,7 @@ LOCK_NAME = "ftc.lock.json"
 LOCK_VERSION = 1
 
 _SHOWN_LETTERS = 60
+_LINE_LETTERS = 1_500  # a longer entry, such as a source of a mixture, is divided
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
@@ -49,7 +52,8 @@ class Lock:
 
     `sections` maps a fact's name to the hash of the part of the spec that led to it; `facts` holds
     the facts and `decisions` the values and their sources, both as plain JSON; `files` maps a name
-    relative to the bundle to the hash of its bytes. Hashes are SHA-256 in hexadecimal.
+    relative to the bundle to the hash of its bytes. Hashes are SHA-256 in hexadecimal. A fact's
+    fields that have their default value are left out.
     """
 
     lock: int
@@ -82,7 +86,7 @@ def make_lock(
         ftc=ftc,
         spec_sha256=canonical_hash(spec),
         sections={name: hashes[name] for name in known},
-        facts={name: _plain(fact) for name, fact in known.items()},
+        facts={name: _shorten(fact) for name, fact in known.items()},
         decisions={
             name: {"value": _plain(decision.value), "source": decision.source}
             for name, decision in decisions.items()
@@ -93,8 +97,14 @@ def make_lock(
 
 
 def dump_lock(lock: Lock) -> str:
-    """Return the file's text: sorted keys, ASCII, one newline at the end."""
-    return json.dumps(asdict(lock), indent=2, sort_keys=True, allow_nan=False) + "\n"
+    """Return the file's text: a line for each fact, decision and file, sorted, in ASCII."""
+    parts = sorted(asdict(lock).items())
+    lines = [f'  "{name}": {_lay_out(value, 2 if name == "facts" else 1)}' for name, value in parts]
+    return "\n".join(["{", ",\n".join(lines), "}"]) + "\n"
+
+
+def _lay_out(value: Any, depth: int) -> str:
+    return lay_out(value, width=_LINE_LETTERS, depth=depth, indent="  ", sort=True)
 
 
 def read_lock(folder: Path) -> Lock | None:
@@ -189,7 +199,7 @@ def list_changes(old: Lock, new: Lock) -> tuple[str, ...]:
     sentences: list[str] = []
     if old.ftc != new.ftc:
         sentences.append(f"compiled by ftc {new.ftc}, before by ftc {old.ftc}")
-    sentences += _compare(old.facts, new.facts)
+    sentences += _compare(_complete_facts(old), _complete_facts(new))
     before, after = (
         {name: decision["value"] for name, decision in lock.decisions.items()}
         for lock in (old, new)
@@ -249,6 +259,32 @@ def _settled(fact: Fact, spec: Spec) -> Fact:
 
 def _plain(value: Any) -> Any:
     return json.loads(msgspec.json.encode(value, order="deterministic"))
+
+
+def _shorten(value: Any) -> Any:
+    """Return a fact as plain JSON, without the fields that have their default value."""
+    if is_dataclass(value):
+        named = ((field, getattr(value, field.name)) for field in fields(value))
+        return {field.name: _shorten(kept) for field, kept in named if not _is_default(field, kept)}
+    if isinstance(value, tuple | list):
+        return [_shorten(entry) for entry in value]
+    if isinstance(value, Mapping) and all(isinstance(name, str) for name in value):
+        return {name: _shorten(entry) for name, entry in value.items()}
+    return _plain(value)
+
+
+def _is_default(field: Field[Any], value: object) -> bool:
+    made = field.default if field.default_factory is MISSING else field.default_factory()
+    return made == value
+
+
+def _complete_facts(lock: Lock) -> dict[str, Any]:
+    """Return the facts of a lock with all their fields; those of another ftc as they are."""
+    found = dict(lock.facts)
+    for name, data in lock.facts.items():
+        with suppress(msgspec.ValidationError):
+            found[name] = _plain(msgspec.convert(data, FACTS[name]))
+    return found
 
 
 def _require_sane(lock: Lock) -> None:

@@ -7,8 +7,7 @@ from jinja2 import TemplateError
 from llama_cpp.llama_chat_format import Jinja2ChatFormatter
 
 from ..read.rows import before_answer
-from .judged_rows import Row
-from .same_tokens import Vocabulary
+from .same_tokens import Row, Vocabulary
 
 Encode = Callable[[Callable[[str], list[int]], Any, str], list[int]]
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from .judged_rows import Row
+from .same_tokens import Row
 
 
 def is_same(

@@ -4,8 +4,8 @@ from collections.abc import Callable
 from typing import Any
 
 from .conversations import render_row
-from .judged_rows import Row
 from .plain_rows import agrees
+from .same_tokens import Row
 
 
 def is_same(

@@ -5,13 +5,31 @@ again and compared with the tokens of training: see `conversations`, `row_kinds`
 Only the vocabulary of the file is loaded.
 """
 
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from ..llama_cpp.gguf_file import load_vocabulary
 from ..run import Run
-from .judged_rows import JudgedRows
+
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgedRows:
+    """The file `path` of the rows that GGUF files are judged on, and how prepare.py made them.
+
+    `is_same` compares a row with a vocabulary: that of conversations, row_kinds or plain_rows. Of
+    `is_split` rows only the first piece of a text has the text. `count` adds numbers to
+    tokens.json, from a vocabulary and the rows.
+    """
+
+    path: Path
+    is_same: Callable[["Vocabulary", Row], bool]
+    is_split: bool = False
+    count: Callable[["Vocabulary", Sequence[Row]], dict[str, int]] | None = None
 
 
 class Vocabulary:

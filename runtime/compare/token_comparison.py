@@ -1,17 +1,20 @@
 """How far the next tokens of a quantized model are from those that the trained model finds likely.
 
-`reference.note` wrote the latter to run/reference.
+`reference.note` wrote the latter to run/reference. The bounds of a model, whoever quantized it,
+are here as well.
 """
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
 
 from ..files import read_json
 from ..run import Run
+from . import noise_response
 
+SIZE_TOLERANCE: Final = 0.02  # of the planned size: the plan's disk was counted with it
 CHUNK_TOKENS: Final = 64  # compared at once: each has a number per word of the vocabulary
 
 Row = Mapping[str, Any]
@@ -83,6 +86,31 @@ def keep_finite(found: Mapping[str, Any]) -> dict[str, Any]:
     return {name: number if math.isfinite(number) else None for name, number in found.items()}
 
 
+# -----------------------------------------------------------------------------
+# Bounds
+
+
+def find_bounds(
+    bounds: Mapping[str, Any],
+    noise: Mapping[str, Any],
+    parts: Mapping[str, float],
+    floor: float,
+    found: Mapping[str, Any],
+    **more: Any,
+) -> tuple[float, dict[str, Any]]:
+    """Return the divergence that a model should have, and its bounds.
+
+    `bounds` have the names of the spec, and "measured" is replaced by a number. The others are
+    those of `noise_response.derive`. What computes no numbers has nothing to expect: any bound
+    fails it.
+    """
+    numbers = {name: 0.0 if number is None else number for name, number in found.items()}
+    expected, measured = noise_response.derive(noise, parts, floor, numbers, **more)
+    return expected, {
+        name: measured[name] if bound == "measured" else bound for name, bound in bounds.items()
+    }
+
+
 def find_fault(found: Mapping[str, Any], bounds: Mapping[str, float]) -> str | None:
     """Return the first measure beyond its bound as a clause, or None.
 
@@ -99,3 +127,19 @@ def find_fault(found: Mapping[str, Any], bounds: Mapping[str, float]) -> str | N
             words = measured.replace("_", " ")
             return f"its {words} is {shown}, and export.verify.{name} is {bound:.3g}"
     return None
+
+
+def warn_of_size(run: Run, name: str, size_bytes: int, predicted_bytes: int) -> None:
+    """Print a warning if a size is not the planned one."""
+    off = size_bytes / predicted_bytes - 1
+    if abs(off) > SIZE_TOLERANCE:
+        run.say(f"warning: the size of {name} differs from the planned one by {off:+.1%}")
+
+
+def stop_if_failed(run: Run, entries: Sequence[Mapping[str, Any]]) -> None:
+    """End the stage if an entry of quality.json has a fault."""
+    failed = [entry for entry in entries if entry["fault"] is not None]
+    if failed:
+        first = failed[0]
+        more = f" (and {len(failed) - 1} more types failed)" if len(failed) > 1 else ""
+        run.stop(f"{first['type']} differs too much from the trained model: {first['fault']}{more}")

@@ -9,7 +9,7 @@ from typing import Final
 from huggingface_hub import snapshot_download
 
 from ..compare import fidelity, reference, same_tokens
-from ..compare.judged_rows import JudgedRows
+from ..compare.same_tokens import JudgedRows
 from ..files import read_json, sync, write_json
 from ..llama_cpp.converter import Converter
 from ..run import Run

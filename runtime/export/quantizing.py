@@ -10,18 +10,30 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
-from ..compare import fidelity, reference, rounding, same_tokens, token_comparison, verdicts
-from ..compare.judged_rows import JudgedRows
+from matplotlib.figure import Figure
+
+from ..compare import fidelity, reference, rounding, same_tokens, token_comparison
+from ..compare.same_tokens import JudgedRows
 from ..files import sync, write_json
 from ..llama_cpp import gguf_file
 from ..llama_cpp.converter import Converter
 from ..run import Run
 from ..stages import Identity
-from . import gguf_report
 
 Matrix = Mapping[bytes, Any]
+Entry = Mapping[str, Any]  # of quality.json, for a file
+
+_MEASURES: Final = (
+    ("nats/token", "divergence", "max_divergence", ".2g"),
+    ("top-1", "agreement", "min_agreement", ".1%"),
+    ("perplexity ratio", "perplexity_ratio", "max_perplexity_ratio", ".3f"),
+)
+_SPEEDS: Final = (
+    ("read/s", "prompt_tokens_per_second"),
+    ("write/s", "generation_tokens_per_second"),
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,12 +76,12 @@ def write_files(job: Job, identity: Identity, metric: str | None = None) -> None
         job.converter.convert(run, *how, into=source)
         compared = same_tokens.compare(run, job.judged, source)
         files, floor = _write_types(job, source)
-    gguf_report.print_table(run, files, metric)
-    gguf_report.draw(out / "quality.png", files)
+    print_table(run, files, metric)
+    draw(out / "quality.png", files)
     write_json(out / "tokens.json", compared)
     report = {"version": 1, "judged": job.fidelity.rows, "source_divergence": floor}
     write_json(out / "quality.json", report | {"files": files})
-    verdicts.stop_if_failed(run, files)
+    token_comparison.stop_if_failed(run, files)
     for pattern in ("*.earlier", "*.failed"):
         for leftover in out.glob(pattern):
             leftover.unlink()
@@ -105,7 +117,7 @@ def _write_types(job: Job, source: Path) -> tuple[list[dict[str, Any]], float | 
         expected, bounds = None, dict(job.bounds)
         if noise is not None and floor is not None:
             parts = rounding.sum_parts(rounded)
-            expected, bounds = verdicts.find_bounds(bounds, noise, parts, floor, found)
+            expected, bounds = token_comparison.find_bounds(bounds, noise, parts, floor, found)
         fault = token_comparison.find_fault(found, bounds)
         if fault is None and job.bounds["max_divergence"] == "measured":
             fault = rounding.find_fault(rounded)
@@ -113,9 +125,63 @@ def _write_types(job: Job, source: Path) -> tuple[list[dict[str, Any]], float | 
         entry = {"type": kind, "file": kept.name, "bytes": path.stat().st_size, **found}
         entry |= {"expected_divergence": expected, "rounding": rounding.summarize(rounded)}
         entry["predicted_bytes"] = job.predicted_bytes[kind]
-        verdicts.warn_of_size(run, kept.name, entry["bytes"], entry["predicted_bytes"])
+        token_comparison.warn_of_size(run, kept.name, entry["bytes"], entry["predicted_bytes"])
         entry |= {"bounds": bounds, "fault": fault, "seconds": round(time.monotonic() - began, 1)}
         files.append(entry)
         sync(path)
         path.replace(kept)
     return files, floor
+
+
+# -----------------------------------------------------------------------------
+# The table and the picture
+
+
+def print_table(run: Run, files: Sequence[Entry], metric: str | None) -> None:
+    """Print a line for each file: every measure with its bound; `metric` is that of answers."""
+    words = (metric or "").replace("_", " ")
+    lost = (f"{words} lost", "metric_drop", "max_metric_drop", ".1%")
+    measures = (*_MEASURES, lost) if metric else _MEASURES
+    titles = ["type", "MiB", *(title for title, *_ in measures + _SPEEDS), "RAM, MiB", "verdict"]
+    table = [titles]
+    for entry in files:
+        cells = [entry["type"], f"{entry['bytes'] / 2**20:,.1f}"]
+        for _, name, bound, layout in measures:
+            limit = f"{bound[:3]} {_show(entry['bounds'][bound], layout)}"
+            cells.append(f"{_show(entry[name], layout)} ({limit})")
+        cells += [_show(entry[name], ",.0f") for _, name in _SPEEDS]
+        cells.append(f"{entry['resident_bytes'] / 2**20:,.1f}")
+        table.append([*cells, "sound" if entry["fault"] is None else "FAILED"])
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    for line in table:
+        run.say("  ".join(map(str.rjust, line, widths)))
+    if metric:
+        run.say(f"{words} of the trained model: {_show(files[0][f'trained_{metric}'], '.1%')}")
+
+
+def draw(path: Path, files: Sequence[Entry]) -> None:
+    """Draw the divergence of each file with its bound, the smallest file at the bottom."""
+    figure = Figure(figsize=(8, 1.8 + 0.3 * len(files)), layout="constrained")
+    axes = figure.subplots()
+    ordered = sorted(files, key=lambda entry: int(entry["bytes"]))
+    for line, entry in enumerate(ordered):
+        measured, most = (
+            max(number or 0, 1e-6)  # less is rounding
+            for number in (entry["divergence"], entry["bounds"]["max_divergence"])
+        )
+        axes.plot((measured, most), (line, line), color="0.8", zorder=0)
+        axes.plot(most, line, "|", color="black", markersize=10)
+        axes.plot(measured, line, "o" if entry["fault"] is None else "x", color="black")
+    names = [f"{entry['type']}, {entry['bytes'] / 2**20:,.1f} MiB" for entry in ordered]
+    axes.set_yticks(range(len(names)), names)
+    axes.set(
+        title="How far each GGUF file is from the trained model",
+        xlabel="divergence, nats per token (o measured, x failed, | bound)",
+        xscale="log",
+    )
+    figure.savefig(path, dpi=120)
+
+
+def _show(number: float | None, layout: str) -> str:
+    """Return a measured number as text, or a dash if there is none."""
+    return "-" if number is None else format(number, layout)

@@ -11,7 +11,7 @@ from typing import Any
 from jinja2 import TemplateError
 
 from ..compare.conversations import render
-from ..compare.judged_rows import Row
+from ..compare.same_tokens import Row
 from ..read.rows import before_answer
 
 

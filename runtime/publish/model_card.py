@@ -10,7 +10,6 @@ from typing import Any
 
 from ..reports import page, report_making, report_results
 from ..reports.page import Parts
-from ..reports.report_files import describe_files
 from ..reports.results import Results
 from .publication import Job
 
@@ -27,7 +26,7 @@ def write_card(job: Job, results: Results, files: Mapping[str, Path]) -> Parts:
     """Return the card; `files` are those of the repository."""
     parts: Parts = [page.Heading(text=job.name, level=1)]
     base = job.base or "a base model that is not on the Hub"
-    method = report_making.name_method(results.decided)
+    method = results.plan["report"]["settings"]["method"]
     said = f"Trained from {base} ({method}; objective {job.objective}) with ftc"
     parts.append(page.Paragraph(text=f"{said} {results.lock['ftc']}."))
     if "evaluate" in results.records:
@@ -38,7 +37,7 @@ def write_card(job: Job, results: Results, files: Mapping[str, Path]) -> Parts:
     parts += _say_use(job, results, files)
     parts += _describe_data(job, results)
     parts += _describe_licences(job)
-    parts += describe_files(results)
+    parts += report_results.describe_files(results)
     if "quality.png" in files:
         parts.append(page.Figure(file="quality.png", title="The GGUF files"))
     parts += _list_decisions(results)

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from ..reports import page
 from ..reports.page import Parts
-from ..reports.report_files import Numbers, list_fidelity
-from ..reports.results import Results, load_part
+from ..reports.report_results import list_fidelity
+from ..reports.results import Numbers, Results, load_part
 
 
 def describe_folders(folders: Sequence[Numbers], results: Results) -> Parts:

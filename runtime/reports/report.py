@@ -2,16 +2,13 @@
 
 evaluate.py and export.py call it at their end. It states how good the result is and how certain
 that is, which files there are, and how they were made. Everything is read from what the stages
-wrote, and from spec.json, plan.json, ftc.lock.json and the constants of train.py.
+wrote, and from plan.json, ftc.lock.json and the constants of train.py.
 """
 
 from ..files import write_lines
 from ..run import Run
 from . import page, report_making, report_results
-from .html_page import to_html
-from .markdown_page import to_markdown
 from .page import Parts
-from .report_files import describe_files
 from .results import Results, load_part, read_results
 
 
@@ -22,9 +19,9 @@ def write_report(run: Run) -> None:
     """
     results = read_results(run)
     parts: Parts = [page.Heading(text="Report", level=1), *describe_run(results)]
-    lines = to_markdown(parts)
+    lines = page.to_markdown(parts)
     title = f"{results.plan['name']}: report"
-    text = to_html(parts, title=title, folder=run.folder)
+    text = page.to_html(parts, title=title, folder=run.folder)
     write_lines(run.folder / "report.md", ["\n".join(lines).encode()])
     write_lines(run.folder / "report.html", [text.encode()])
     run.say("\n".join(lines) if results.is_complete else "the report is in run/report.md")
@@ -39,7 +36,7 @@ def describe_run(results: Results) -> Parts:
     if is_trained:
         parts += report_results.describe_validation(results.read("train/curve.json"))
         parts += report_results.draw_training(results)
-    parts += describe_files(results)
+    parts += report_results.describe_files(results)
     if is_judged and (rows := results.read_rows("predictions.jsonl")):
         parts += load_part("answers").list_samples(results, rows)
     if "prepare" in results.records:

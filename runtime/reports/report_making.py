@@ -2,14 +2,13 @@
 
 import ast
 import hashlib
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from .. import events, versions
 from . import page
 from .page import Parts
-from .results import Numbers, Results, load_part
+from .results import Results, load_part
 
 SHOWN_LETTERS = 100  # of a setting
 SETTINGS = (
@@ -43,12 +42,10 @@ def describe_data(results: Results) -> Parts:
 
 def compare_plan(results: Results) -> Parts:
     """Return the planned time, memory and file sizes beside the measured ones."""
-    plan, curve = results.plan, results.read("train/curve.json")
-    cells = []
-    spent = _sum_training(results)
-    if planned := plan["seconds"]:
-        low, high = (_say_seconds(planned[end]) for end in ("low", "high"))
-        cells.append(("training", f"{low} to {high}", _say_seconds(spent)))
+    curve, cells = results.read("train/curve.json"), []
+    if seconds := results.plan["seconds"]:
+        planned = f"{seconds['low']:,.0f} s to {seconds['high']:,.0f} s"
+        cells.append(("training", planned, f"{_sum_training(results):,.0f} s"))
     sizes = [("peak memory of one process", curve["planned_bytes"], curve["peak_bytes"])]
     for stage in ("quantize", "vllm"):
         if stage not in results.records:
@@ -59,10 +56,6 @@ def compare_plan(results: Results) -> Parts:
     cells += [(name, _say_bytes(planned), _say_bytes(size)) for name, planned, size in sizes]
     table = page.table(("what", "planned", "measured"), cells)
     return [page.Heading(text="The plan and what was measured"), *table]
-
-
-def _say_seconds(seconds: float) -> str:
-    return f"{seconds:,.0f} s"
 
 
 def _say_bytes(size_bytes: int) -> str:
@@ -84,22 +77,14 @@ def list_times(results: Results) -> Parts:
 
 def _sum_training(results: Results) -> float:
     """Return the seconds of training over all its starts."""
-    last: float = results.records["train"].read["seconds"]
-    return last + _sum_interrupted(results.run.folder / "train" / "log.jsonl")
-
-
-def _sum_interrupted(log: Path) -> float:
-    """Return the seconds of training before the last start, whose time is in its record.
-
-    Each start logs that it began; a start lasted until the last event that it logged.
-    """
-    starts: list[list[float]] = []
-    for event in events.read(log):
+    starts: list[list[float]] = []  # each logs that it began, and lasts until its last event
+    for event in events.read(results.run.folder / "train" / "log.jsonl"):
         if event.get("event") == "began":
             starts.append([])
         if starts and "time" in event:
             starts[-1].append(event["time"])
-    return sum(times[-1] - times[0] for times in starts[:-1] if times)
+    last: float = results.records["train"].read["seconds"]  # of the last start
+    return last + sum(times[-1] - times[0] for times in starts[:-1] if times)
 
 
 # -----------------------------------------------------------------------------
@@ -131,12 +116,8 @@ def read_settings(results: Results) -> dict[str, str]:
     if "LADDER" in settings:
         tried = results.run.folder / "train" / "batch.json"
         size = settings["LADDER"][results.read("train/batch.json")["row"] if tried.is_file() else 0]
-    shown = {
-        "base model": settings.get("MODEL") or _name(results.spec.get("model"), "id"),
-        "data": _name(results.spec.get("data"), "source"),
-        "method": name_method(decided),
-        "precision": decided["precision"],
-    }
+    shown = dict(results.plan["report"]["settings"])
+    shown["base model"] = settings.get("MODEL") or shown["base model"]
     if size[0] and size[1]:
         rows = size[0] * size[1] * decided["world"]
         shown["rows per optimizer step"] = (
@@ -146,29 +127,6 @@ def read_settings(results: Results) -> dict[str, str]:
     constants = {name.lower().replace("_", " "): settings.get(name) for name in SETTINGS}
     shown |= {name: value for name, value in constants.items() if value is not None}
     return {name: page.shorten(str(value), SHOWN_LETTERS) for name, value in shown.items()}
-
-
-def _name(section: Any, key: str) -> str:
-    """Return the name in a section of the spec, whose short form is the name itself."""
-    if isinstance(section, Mapping):
-        parts = section.get("sources") or [section]
-        return ", ".join(
-            str(part.get(key) if isinstance(part, Mapping) else part) for part in parts
-        )
-    return str(section)
-
-
-def name_method(decided: Numbers) -> str:
-    """Return what was trained, in words."""
-    if decided.get("trained_layers"):
-        return "some layers, the others frozen"
-    if not decided.get("lora_rank"):
-        return "full: all weights"
-    if not decided.get("quantization"):
-        return "LoRA"
-    if decided["quantization"] == "int8":
-        return "LoRA on a base in 8 bits"
-    return "QLoRA: LoRA on a base in 4 bits"
 
 
 def list_versions(results: Results) -> Parts:
@@ -195,20 +153,8 @@ def list_batch_changes(results: Results) -> Parts:
 
 
 def list_hashes(results: Results) -> Parts:
-    """Return what identifies the inputs: revisions and hashes of ftc.lock.json, and its own."""
-    lock, facts = results.lock, results.lock["facts"]
-    model, data = facts["model"], facts["data"]
+    """Return what identifies the inputs: their hashes and revisions, and the hash of the lock."""
     text = (results.run.bundle / "ftc.lock.json").read_bytes()
-    rows = {
-        "ftc.lock.json": hashlib.sha256(text).hexdigest(),
-        "the spec": lock["spec_sha256"],
-        "config.json of the base": model["config_sha256"],
-        "revision of the base": model["revision"],
-    }
-    parts = data["sources"] or [data]
-    for number, part in enumerate(parts, 1):
-        name = "the data" if len(parts) == 1 else f"the data of source {number}"
-        rows |= {name: part["sha256"], f"revision of {name}": part["revision"]}
-    cells = [(name, value) for name, value in rows.items() if value]
+    rows = {"ftc.lock.json": hashlib.sha256(text).hexdigest(), **results.plan["report"]["hashes"]}
     title = page.Heading(text="Hashes and revisions")
-    return [title, *page.table(("what", "SHA-256 or commit"), cells, left=2)]
+    return [title, *page.table(("what", "SHA-256 or commit"), list(rows.items()), left=2)]

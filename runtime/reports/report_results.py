@@ -1,25 +1,15 @@
-"""The part of a report about how good a model is: metrics, curve, labels and sample answers."""
+"""The part of a report about how good a model is: metrics, the curve, and its files."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+
+from matplotlib.figure import Figure
 
 from ..metric import metrics
-from . import curve as curves
 from . import page
 from .page import Parts
 from .results import Numbers, Results, load_part
 
-PER_ROW = {
-    "classification",
-    "reward",
-    "dpo",
-    "kto",
-    "orpo",
-    "cpo",
-    "simpo",
-    "embed",
-    "rerank",
-}  # objectives with a loss per row
-
+DECADE = 10  # a loss that spans more than this factor is drawn on a logarithmic axis
 INTERVALS = (
     "Intervals of shares are Wilson's, all others bootstrapped over the rows; those of a change are"
     " paired. A verdict needs an interval of the change without zero, and at least"
@@ -83,16 +73,85 @@ def draw_training(results: Results) -> Parts:
     curve = results.read("train/curve.json")
     is_loss = "reward" not in curve
     trained, validated = ("train", "validation") if is_loss else ("reward", "validation_reward")
-    objective = results.spec.get("objective", "sft")
-    kind = objective.get("type", "sft") if isinstance(objective, Mapping) else objective
     title = f"{'Loss' if is_loss else 'Mean reward'} during training"
-    unit = "loss per row" if kind in PER_ROW else "loss per token (nats)"
-    figure = curves.draw_curve(
+    figure = draw_curve(
         {"training": curve[trained], "validation": curve.get(validated, ())},
         title=title,
-        unit=unit if is_loss else "mean reward",
+        unit=results.plan["report"]["loss"] if is_loss else "mean reward",
         kept=curve.get("best_step"),
         is_loss=is_loss,
     )
     figure.savefig(results.run.folder / "curve.png", dpi=120)
     return [page.Heading(text="Curve"), page.Figure(file="curve.png", title=title)]
+
+
+def draw_curve(
+    points: Mapping[str, Sequence[Sequence[float]]],
+    *,
+    title: str,
+    unit: str,
+    kept: int | None,
+    is_loss: bool,
+) -> Figure:
+    """Return a picture of the training and validation curves, with the step of the saved model.
+
+    A loss that spans more than a factor of ten is drawn on a logarithmic axis.
+    """
+    figure = Figure(figsize=(8, 4.5), layout="constrained")
+    axes = figure.subplots()
+    axes.plot(*zip(*points["training"], strict=True), label="training", linewidth=1, alpha=0.6)
+    if points.get("validation"):
+        pairs = zip(*points["validation"], strict=True)
+        axes.plot(*pairs, label="validation", linewidth=2.5, marker="o", zorder=3)
+    if kept is not None:
+        label = f"saved model (step {kept:,})"
+        axes.axvline(kept, color="black", linestyle="--", linewidth=1, label=label)
+    axes.set(xlabel="optimizer step", ylabel=unit)
+    heights = [height for pairs in points.values() for _, height in pairs]
+    if is_loss and min(heights) > 0 and max(heights) > DECADE * min(heights):
+        axes.set(yscale="log", ylabel=f"{unit}, logarithmic scale")
+    axes.grid(visible=True, which="both", alpha=0.2)
+    axes.legend(framealpha=0)
+    axes.set_title(title)
+    return figure
+
+
+# -----------------------------------------------------------------------------
+# The files
+
+
+def describe_files(results: Results) -> Parts:
+    """Return the sizes of the files, and how close each quantized one is to the trained model."""
+    parts, merged = list[page.Part](), results.run.folder / "merged"
+    sizes = {path.name: path.stat().st_size for path in merged.glob("*.safetensors")}
+    if "quantize" in results.records:
+        files = results.read("quantize/quality.json")["files"]
+        sizes = {entry["file"]: entry["bytes"] for entry in files}
+        parts += [page.Heading(text="GGUF files against the trained model")]
+        if all("asked_rows" in entry for entry in files):
+            metric = str(results.decided["metric"])
+            parts += load_part("answers").list_answers(files, metric)
+        is_text = all("cosine" in entry or "difference" in entry for entry in files)
+        parts += load_part("texts").list_files(files) if is_text else list_fidelity(files)
+    if "vllm" in results.records:
+        folders = results.read("vllm/quality.json")["files"]
+        sizes |= {entry["file"]: entry["bytes"] for entry in folders}
+        parts += load_part("served").describe_folders(folders, results)
+    cells = [(name, f"{size / 2**20:,.1f} MiB") for name, size in sizes.items()]
+    return parts + page.table(("file", "size"), sorted(cells))
+
+
+def list_fidelity(files: Sequence[Numbers]) -> Parts:
+    """Return the table of how close the predictions of each file are, with their bounds."""
+    cells = []
+    for entry in files:
+        bounds, row = entry["bounds"], [str(entry["file"]), f"{entry['tokens']:,}"]
+        row += map(page.number, (entry["divergence"], bounds["max_divergence"]))
+        agreements = entry["agreement"], bounds["min_agreement"]
+        row += (page.number(share, share=True) for share in agreements)
+        row += map(page.number, (entry["trained_perplexity"], entry["perplexity"]))
+        row += map(page.number, (entry["perplexity_ratio"], bounds["max_perplexity_ratio"]))
+        cells.append(row)
+    titles = ["file", "tokens", "KL divergence, nats", "at most", "same next token", "at least"]
+    titles += ["perplexity, trained", "perplexity, file", "ratio", "at most"]
+    return page.table(titles, cells)

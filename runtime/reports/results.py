@@ -18,7 +18,6 @@ class Results:
 
     run: Run
     records: Mapping[str, stages.Record]
-    spec: Numbers
     decided: Numbers  # the values of the plan's decisions
     plan: Numbers
     lock: Numbers
@@ -48,9 +47,7 @@ def read_results(run: Run) -> Results:
     The stages of plan.json up to the one of `run` must be up to date, or this ends the stage. Of
     the later ones, those that are up to date are among the records.
     """
-    plan, spec, lock = (
-        read_json(run.bundle / name) for name in ("plan.json", "spec.json", "ftc.lock.json")
-    )
+    plan, lock = (read_json(run.bundle / name) for name in ("plan.json", "ftc.lock.json"))
     names = [name for name in plan["stages"] if name != "report"]
     first = names[: names.index(run.stage) + 1] if run.stage in names else names
     records: dict[str, stages.Record] = {}
@@ -68,7 +65,6 @@ def read_results(run: Run) -> Results:
     return Results(
         run=run,
         records=records,
-        spec=spec,
         decided=decided,
         plan=plan,
         lock=lock,

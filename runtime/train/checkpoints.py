@@ -9,7 +9,6 @@ import hashlib
 import os
 import shutil
 import threading
-from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
@@ -34,7 +33,7 @@ class Sealer:
     def seal(self, checkpoint: Path) -> None:
         """Write the manifest of a checkpoint once its files are on the disk."""
         paths = list_files(checkpoint)
-        sync_all((*paths, *{path.parent for path in paths}, checkpoint.parent))
+        map_parallel(sync, [*paths, *{path.parent for path in paths}, checkpoint.parent])
         files = {_name(path, checkpoint): [path.stat().st_size, None] for path in paths}
         write_json(checkpoint / SEAL, {"processes": self.processes, "files": files})
         try:
@@ -109,21 +108,17 @@ def is_valid(checkpoint: Path, *, run_folder: Path, processes: int) -> bool:
     """
     try:
         noted = read_json(checkpoint / SEAL)
-        wanted, paths = noted["files"], list_files(checkpoint)
-        names = [_name(path, checkpoint) for path in paths]
-        if noted["processes"] != processes or set(names) != set(wanted):
+        paths = {_name(path, checkpoint): path for path in list_files(checkpoint)}
+        if noted["processes"] != processes or set(paths) != set(noted["files"]):
             return False
-        if not all(path.resolve().is_relative_to(run_folder.resolve()) for path in paths):
+        if not all(path.resolve().is_relative_to(run_folder.resolve()) for path in paths.values()):
             return False
-        if any(path.stat().st_size != wanted[x][0] for path, x in zip(paths, names, strict=True)):
+        if any(paths[name].stat().st_size != size for name, (size, _) in noted["files"].items()):
             return False
-        hashed = [
-            (path, wanted[x][1]) for path, x in zip(paths, names, strict=True) if wanted[x][1]
-        ]
-        found = map_parallel(digest, [path for path, _ in hashed])
+        hashed = {name: known for name, (_, known) in noted["files"].items() if known}
+        return map_parallel(digest, [paths[name] for name in hashed]) == [*hashed.values()]
     except (OSError, ValueError, KeyError):
         return False
-    return found == [noted for _, noted in hashed]
 
 
 # -----------------------------------------------------------------------------
@@ -136,26 +131,17 @@ def list_files(checkpoint: Path) -> list[Path]:
     return sorted(path for path in found if path.name not in {SEAL, f"{SEAL}.partial"})
 
 
-def sync_all(paths: Iterable[Path]) -> None:
-    """Wait until files, and the names in folders, are on the disk."""
-    map_parallel(sync, list(paths))
-
-
 def digest(path: Path) -> str:
     """Return the SHA-256 of a file, of a large one the SHA-256 of its header and its end."""
     size = path.stat().st_size
     with path.open("rb") as file:
         if size <= HASHED_BYTES:
             return hashlib.file_digest(file, "sha256").hexdigest()
-        hashed = hashlib.sha256(file.read(_header_bytes(file.read(8))))
+        header_bytes = int.from_bytes(file.read(8), "little")  # of a safetensors file
+        hashed = hashlib.sha256(file.read(min(header_bytes, END_BYTES)))
         file.seek(-END_BYTES, os.SEEK_END)
         hashed.update(file.read())
     return f"ends:{hashed.hexdigest()}"
-
-
-def _header_bytes(start: bytes) -> int:
-    """Return the length of a safetensors header, at most END_BYTES."""
-    return min(int.from_bytes(start, "little"), END_BYTES)
 
 
 def map_parallel(call: Any, items: list[Path]) -> list[Any]:

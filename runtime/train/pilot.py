@@ -15,7 +15,7 @@ import os
 import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence
-from itertools import pairwise
+from itertools import cycle, islice, pairwise
 from typing import Any
 
 import torch
@@ -175,14 +175,9 @@ def count_tokens(table: Any) -> Any:
 def choose_rows(lengths: Sequence[int], step_rows: int) -> list[int]:
     """Return places of rows: the longest of one step, then SPEED_STEPS steps at random."""
     places = sorted(range(len(lengths)), key=lambda place: (-lengths[place], place))
-    longest = _repeat(places, step_rows)
     drawn = torch.randperm(len(lengths), generator=torch.Generator().manual_seed(0)).tolist()
-    return longest + _repeat(drawn, SPEED_STEPS * step_rows)
-
-
-def _repeat(places: Sequence[int], count: int) -> list[int]:
-    """Return the first `count` places, from the beginning again where there are fewer."""
-    return [places[number % len(places)] for number in range(count)]
+    speed_rows = SPEED_STEPS * step_rows
+    return [*islice(cycle(places), step_rows), *islice(cycle(drawn), speed_rows)]
 
 
 # -----------------------------------------------------------------------------

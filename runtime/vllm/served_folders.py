@@ -16,7 +16,7 @@ from typing import Any, Final
 import torch
 from transformers import AutoTokenizer
 
-from ..compare import reference, token_comparison, verdicts
+from ..compare import reference, token_comparison
 from ..evaluate import answers
 from ..files import sync, write_json
 from ..run import Run
@@ -84,7 +84,7 @@ def write_folders(job: Job, identity: Identity) -> None:
     files = [_write(job, calibrated, kind) for kind in job.types]
     report = {"version": 1, "judged": job.fidelity.rows, "calibrated": job.calibration_rows.stem}
     write_json(out / "quality.json", report | {"files": files})
-    verdicts.stop_if_failed(run, files)
+    token_comparison.stop_if_failed(run, files)
     run.mark_done(identity, *(out / entry["file"] for entry in files), out / "quality.json")
 
 
@@ -131,7 +131,7 @@ def _write(job: Job, calibrated: Calibrated, kind: str) -> dict[str, Any]:
     entry = judge(job, calibrated, partial, kind)
     kept = kept if entry["fault"] is None else kept.with_name(f"{kept.name}.failed")
     size = sum(path.stat().st_size for path in compressing.list_shards(partial))
-    verdicts.warn_of_size(run, kept.name, size, job.predicted_bytes[kind])
+    token_comparison.warn_of_size(run, kept.name, size, job.predicted_bytes[kind])
     for path in partial.iterdir():
         sync(path)
     partial.rename(kept)
@@ -230,7 +230,9 @@ def _find_bounds(
     parts = {"embedding": 0.0, "head": 0.0, "layers": math.sqrt(power)}
     floor += calibrated.input_divergences.get(kind, 0.0)
     none = (0.0, 0.0)
-    return verdicts.find_bounds(job.bounds, noise, parts, floor, found, activation_errors=none)
+    return token_comparison.find_bounds(
+        job.bounds, noise, parts, floor, found, activation_errors=none
+    )
 
 
 def _free() -> None:

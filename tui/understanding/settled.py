@@ -105,7 +105,7 @@ def _settled(clause: str, target: Said, read: Reader) -> Change | None:
         return None
     if not (worded["open"] or worded["close"] or _begins(worded["value"])):
         return None
-    changes = [each for each in read(message.words(*worded.span("value")))]
+    changes = read(message.words(*worded.span("value")))
     same = [each for each in changes if each.pointer == target.pointer]
     return same[0] if len(same) == 1 else None
 

@@ -26,7 +26,8 @@ _KEY: Final = re.compile(
 _FLAG: Final = re.compile(rf"(?<![\w/.\\-])--{_NAME}(?=\s*(?:$|[,;.]|--))")
 #: The short options of sbatch: "slurm -p gpu-long -A nlp" (https://slurm.schedmd.com/sbatch.html).
 _SBATCH: Final = re.compile(
-    r"(?<![\w-])(?:-(?P<flag>[paqnt])[ =]?|--(?P<long>partition|account|qos|nodes|time|gpus-per-node|ntasks-per-node)[ =])"
+    r"(?<![\w-])(?:-(?P<flag>[paqnt])[ =]?"
+    r"|--(?P<long>partition|account|qos|nodes|time|gpus-per-node|ntasks-per-node)[ =])"
     r"(?P<value>[a-z0-9][\w.:-]*)(?![\w/])"
 )
 _SBATCH_FIELDS: Final = {

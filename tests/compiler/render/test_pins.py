@@ -95,7 +95,7 @@ def test_trackio_is_locked_with_the_pillow_that_it_takes(
     assert older is not None
     assert newer is not None
     assert int(older[1]) < 13 <= int(newer[1])
-    assert re.search(r"^trackio==\S+ \\\n    --hash=sha256:", with_it, re.MULTILINE)
+    assert re.search(r"^trackio==\S+ --hash=sha256:", with_it, re.MULTILINE)
 
 
 def test_a_tower_of_timm_brings_its_packages(render_requirements: RenderRequirements) -> None:
@@ -104,7 +104,7 @@ def test_a_tower_of_timm_brings_its_packages(render_requirements: RenderRequirem
     other, _ = render_requirements({"/facts/model/wrapper": "Gemma3ForConditionalGeneration"})
 
     assert {"timm", "torchvision"} <= {line.split("==")[0] for line in text.split()}
-    assert re.search(r"^timm==\S+ \\\n    --hash=sha256:", locked, re.MULTILINE)
+    assert re.search(r"^timm==\S+ --hash=sha256:", locked, re.MULTILINE)
     assert "timm" not in other
     assert "torchvision" not in other
 
@@ -115,14 +115,13 @@ def test_the_lock_of_a_bundle_is_closed(render_requirements: RenderRequirements)
     full, with_more = render_requirements({"/spec/method/type": "full", "/spec/export/types": []})
 
     for text, lock in ((plain, locked), (full, with_more)):
-        heads = [line.removesuffix(" \\") for line in lock.splitlines() if "==" in line]
+        heads = [line.split()[0] for line in lock.splitlines() if "==" in line]
         assert set(text.split()) <= set(heads)
         assert heads == sorted(heads, key=lambda head: head.split("==")[0])
         names = [head.split("==")[0] for head in heads]
         assert names == [package.name for package in find_closure(names)]
         for line in lock.splitlines():
-            known = re.fullmatch(r"#.*|[\w.-]+==\S+ \\|    --hash=sha256:[0-9a-f]{64}( \\)?", line)
-            assert known, line
+            assert re.fullmatch(r"#.*|[\w.-]+==\S+( --hash=sha256:[0-9a-f]{64})+", line), line
     assert "llama-cpp-python==" in locked
     assert "nvidia-cublas==" in locked
     assert "llama-cpp-python==" not in with_more

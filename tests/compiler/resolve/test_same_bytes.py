@@ -151,7 +151,7 @@ def test_without_a_description_the_cache_says_what_is_unknown(
     facts = json.loads(compile_into("second", **sections)["ftc.lock.json"])["facts"]
 
     assert published.endpoint
-    said = [facts["model"][name] for name in ("origin", "licence", "gated", "pickled")]
+    said = [facts["model"].get(name) for name in ("origin", "licence", "gated", "pickled")]
     assert said == ["hub", None, None, None]
     assert facts["data"]["files"] == ["train-0.csv", "train-1.csv"]
 

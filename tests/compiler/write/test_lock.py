@@ -3,10 +3,11 @@
 import json
 import re
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -99,6 +100,33 @@ def test_lock_of_real_facts(lock_of: MakeLock, spec: Spec, facts: Facts, tmp_pat
     }
     assert lock.decisions["lora_targets"] == {"value": ["q_proj", "v_proj"], "source": "derived"}
     assert not re.search(r'": "/', dump_lock(lock)), "an absolute path"
+
+
+def test_a_lock_has_a_line_for_each_entry(lock_of: MakeLock) -> None:
+    """A fact, a decision or a file that changes is one line of a diff."""
+    files = (RenderedFile(name="a.py", text="\n", language="python"),)
+    lock = replace(lock_of(files, rank=8), facts={"data": {"rows": 1, "sources": ["x" * 1_500]}})
+    lines = dump_lock(lock).splitlines()
+
+    assert '    "rank": {"source": "derived", "value": 8}' in lines
+    assert f'    "a.py": "{lock.files["a.py"]}"' in lines
+    assert '      "rows": 1,' in lines
+    assert lines.count('      "sources": [') == 1, "an entry that is too long for a line is divided"
+
+
+def test_locks_with_and_without_defaults_are_equal(
+    lock_of: MakeLock, spec: Spec, facts: Facts
+) -> None:
+    """A lock of before has all fields of a fact; nothing is resolved again or told as a change."""
+    short = lock_of(())
+    whole = msgspec.to_builtins({name: getattr(facts, name) for name in short.facts})
+    old = parse_lock(json.dumps(asdict(replace(short, facts=whole)), indent=2))
+
+    assert "modules" in old.facts["model"]
+    assert "modules" not in short.facts["model"]
+    assert locked_facts(old, spec) == locked_facts(parse_lock(dump_lock(short)), spec)
+    assert set(locked_facts(old, spec)) == set(old.facts)
+    assert list_changes(old, short) == list_changes(short, old) == ()
 
 
 def test_unknown_facts_are_left_out(spec: Spec, facts: Facts) -> None:

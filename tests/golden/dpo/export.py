@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 
 from runtime.compare import reference, row_kinds
-from runtime.compare.judged_rows import JudgedRows
+from runtime.compare.same_tokens import JudgedRows
 from runtime.llama_cpp import converter
 from runtime.reports.report import write_report
 from runtime.run import Run

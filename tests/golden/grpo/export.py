@@ -13,7 +13,7 @@ from pathlib import Path
 
 import runtime.metric.numeric_match as metric
 from runtime.compare import conversations, reference
-from runtime.compare.judged_rows import JudgedRows
+from runtime.compare.same_tokens import JudgedRows
 from runtime.export import gguf_answers
 from runtime.llama_cpp import converter
 from runtime.reports.report import write_report

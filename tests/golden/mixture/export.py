@@ -12,7 +12,7 @@ import argparse
 from pathlib import Path
 
 from runtime.compare import conversations, reference
-from runtime.compare.judged_rows import JudgedRows
+from runtime.compare.same_tokens import JudgedRows
 from runtime.llama_cpp import converter
 from runtime.reports.report import write_report
 from runtime.run import Run

@@ -18,7 +18,7 @@ from ftc.runtime.run import Run
 pytest.importorskip("llama_cpp")
 pytest.importorskip("matplotlib")
 from ftc.runtime.compare import fidelity, noise_response, rounding, token_comparison
-from ftc.runtime.export import gguf_answers, gguf_report, quantizing
+from ftc.runtime.export import gguf_answers, quantizing
 from ftc.runtime.llama_cpp import gguf_file
 
 BOUNDS = {"max_divergence": 0.02, "min_agreement": 0.9, "max_perplexity_ratio": 1.05}
@@ -95,7 +95,7 @@ def test_the_table_has_every_bound(tmp_path: Path, capsys: pytest.CaptureFixture
     run = Run(tmp_path, stage="quantize", script="export.py")
     metric = {"metric_drop": None, "trained_exact_match": 0.5}
     bounds = BOUNDS | {"max_metric_drop": 0.016}
-    gguf_report.print_table(run, [ENTRY | metric | {"bounds": bounds}], "exact_match")
+    quantizing.print_table(run, [ENTRY | metric | {"bounds": bounds}], "exact_match")
 
     out = capsys.readouterr().out
     for cell in ("0.0049 (max 0.02)", "96.6% (min 90.0%)", "1.001 (max 1.050)", "- (max 1.6%)"):
@@ -122,7 +122,7 @@ def test_the_picture_is_legible(
 
     monkeypatch.setattr(matplotlib.Figure, "savefig", note)
     entries = [ENTRY | {"type": f"Q{n}", "bytes": n * 2**20} for n in range(1, count)]
-    gguf_report.draw(tmp_path / "quality.png", [*entries, ENTRY | {"divergence": None}])
+    quantizing.draw(tmp_path / "quality.png", [*entries, ENTRY | {"divergence": None}])
 
     assert (tmp_path / "quality.png").read_bytes().startswith(b"\x89PNG")
     (axes,) = pictures[0].axes

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from ftc.runtime.compare.judged_rows import JudgedRows
+from ftc.runtime.compare.same_tokens import JudgedRows
 from ftc.runtime.run import Run
 from tests.end_to_end.process import read_json, write_json
 from tests.gguf_vocabulary import write_gguf_vocabulary

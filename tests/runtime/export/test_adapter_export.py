@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ftc.runtime.compare.judged_rows import JudgedRows
+from ftc.runtime.compare.same_tokens import JudgedRows
 from ftc.runtime.run import Run
 
 safetensors: Any = pytest.importorskip("safetensors.numpy")

@@ -4,7 +4,6 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 from ftc.runtime.reports import page
-from ftc.runtime.reports.html_page import to_html
 from tests.runtime.reports.test_report import HOSTILE, cells_of, report_of, write_bundle
 
 
@@ -93,7 +92,7 @@ def test_images_are_part_of_the_page(tmp_path: Path) -> None:
     """A page of one file holds the pictures of the samples."""
     (tmp_path / "one.png").write_bytes(b"a picture")
     parts = page.table(("images", "text"), [(("one.png",), HOSTILE)], left=2)
-    found = read_page(to_html(parts, title=HOSTILE, folder=tmp_path))
+    found = read_page(page.to_html(parts, title=HOSTILE, folder=tmp_path))
 
     assert found.loads == ["data:image/png;base64,YSBwaWN0dXJl"]
     assert found.cells[-1] == " ".join(HOSTILE.split())

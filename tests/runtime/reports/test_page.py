@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from ftc.runtime.report_parts import answers
-from ftc.runtime.reports import curve, page
-from ftc.runtime.reports.markdown_page import to_markdown
+from ftc.runtime.reports import page, report_results
+from ftc.runtime.reports.page import to_markdown
 from tests.runtime.reports.test_report import HOSTILE, cells_of
 
 
@@ -56,8 +56,8 @@ def test_a_loss_of_many_decades_is_drawn_logarithmically(last: float, scale: str
     """Not a reward, and not where a logarithm does not exist; the saved step is marked."""
     points = {"training": [[1, 4.0], [2, last]], "validation": [[0, 4.0], [2, last]]}
     words: dict[str, Any] = {"title": "Loss during training", "unit": "loss per token", "kept": 2}
-    (axes,) = curve.draw_curve(points, **words, is_loss=True).axes
-    (reward,) = curve.draw_curve(points, **words, is_loss=False).axes
+    (axes,) = report_results.draw_curve(points, **words, is_loss=True).axes
+    (reward,) = report_results.draw_curve(points, **words, is_loss=False).axes
 
     assert axes.get_yscale() == scale
     assert reward.get_yscale() == "linear"

@@ -12,7 +12,7 @@ from markdown_it import MarkdownIt
 from ftc.runtime import events
 from ftc.runtime.files import write_json, write_rows
 from ftc.runtime.metric import label_metrics, metrics, source_losses
-from ftc.runtime.reports import curve, page
+from ftc.runtime.reports import page, report_results
 from ftc.runtime.reports.report import write_report
 from ftc.runtime.run import Run
 
@@ -35,9 +35,10 @@ CURVE = {
     "peak_bytes": 2**30,
     "planned_bytes": 2**31,
 }
-FACTS = {
-    "model": {"config_sha256": "c" * 64, "revision": "e" * 40},
-    "data": {"sha256": "d" * 64, "revision": None, "sources": []},
+REPORT = {
+    "settings": {"base model": "org/base", "data": "tickets.csv", "method": "LoRA"},
+    "loss": "loss per token (nats)",
+    "hashes": {"the spec": "5" * 64, "the data": "d" * 64, "revision of the base": "e" * 40},
 }
 PREPARED = {
     "rows_read": 90,
@@ -83,14 +84,14 @@ def cells_of(lines: list[str]) -> list[list[str]]:
     return rows
 
 
-def write_bundle(folder: Path, *, stages: tuple[str, ...] = STAGES, **spec: Any) -> Path:
+def write_bundle(folder: Path, *, stages: tuple[str, ...] = STAGES) -> Path:
     """Write a bundle whose stages of these names are finished; each was trained for 2 s."""
     seconds = {"low": 1.0, "total": 2.0, "high": 3.0}
-    plan = {"name": "tickets", "stages": [*STAGES, "report"], "seconds": seconds}
+    plan = {"name": "tickets", "stages": [*STAGES, "report"], "seconds": seconds, "report": REPORT}
     write_json(folder / "plan.json", plan)
-    write_json(folder / "spec.json", {"model": "org/base", "data": "tickets.csv", **spec})
+    write_json(folder / "spec.json", {"model": "org/base", "data": "tickets.csv"})
     decisions = {name: {"value": value, "source": "spec"} for name, value in DECIDED.items()}
-    lock = {"ftc": "1.2.3", "spec_sha256": "5" * 64, "decisions": decisions, "facts": FACTS}
+    lock = {"ftc": "1.2.3", "decisions": decisions}
     write_json(folder / "ftc.lock.json", lock)
     for script in ("prepare", "train", "export", "evaluate"):
         text = "LADDER = [[4, 2]]\nLEARNING_RATE = 0.0002\nSEED = 7\n" if script == "train" else ""
@@ -332,25 +333,21 @@ def test_a_changed_result_ends_the_stage(tmp_path: Path) -> None:
         write_report(make_run(tmp_path, "evaluate"))
 
 
-@pytest.mark.parametrize(
-    ("objective", "unit"),
-    [("sft", "loss per token"), ("dpo", "loss per row"), ({"type": "kto"}, "loss per row")],
-)
-def test_the_curve_names_its_unit(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, objective: Any, unit: str
+def test_the_curve_has_the_unit_of_the_plan(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Objectives that compare answers have a loss per row."""
+    """The compiler knows which objectives have a loss per row."""
     drawn: list[dict[str, Any]] = []
-    draw = curve.draw_curve
+    draw = report_results.draw_curve
 
     def record(points: Any, **words: Any) -> Any:
         drawn.append(words)
         return draw(points, **words)
 
-    monkeypatch.setattr(curve, "draw_curve", record)
-    write_report(make_run(write_bundle(tmp_path, objective=objective), "quantize"))
+    monkeypatch.setattr(report_results, "draw_curve", record)
+    write_report(make_run(write_bundle(tmp_path), "quantize"))
 
-    assert drawn[0]["unit"].startswith(unit)
+    assert drawn[0]["unit"] == "loss per token (nats)"
     assert drawn[0]["kept"] == 2
 
 
