@@ -77,6 +77,8 @@ def _is_doubted(text: str, said: Said) -> bool:
         return False
     if isinstance(said, Choice):
         return said.why in (_UNSURE, "") and bool(find_places(text, said.words))
+    if isinstance(said.value, list):
+        return False  # lists have corrections of their own
     places = find_places(text, said.words)
     return bool(places) and REVISED.search(fold(text), places[0][1]) is not None
 

@@ -105,8 +105,13 @@ def add_worded(
 
 
 def _denies(said: Change | Choice, value: Any) -> bool:
-    """Return whether what was said of a field leaves no place for a value."""
-    return isinstance(said, Change) or (bool(said.values) and said.values != (value,))
+    """Return whether what was said of a field leaves no place for a value.
+
+    A choice between a value and none does: "anything but wandb, log to mlflow".
+    """
+    if isinstance(said, Change):
+        return True
+    return not {each for each in said.values if each != "none"} <= {value}
 
 
 def _words(message: Message, clause: Clause, key: str, read: Sequence[Span]) -> str | None:
