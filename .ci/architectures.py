@@ -220,7 +220,7 @@ def _conditions(
 
 
 def _note_zero(family: Family, key: str, without: Build, empty: Build | None) -> None:
-    """Note a key that null switches off, where 0 makes tensors without elements."""
+    """Note a key for which null removes tensors, and 0 makes tensors without elements."""
     if empty is None or empty.tensors() != without.tensors():
         family.positive.add(key)
 

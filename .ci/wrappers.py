@@ -134,7 +134,7 @@ def derive_from(model_type: str, name: str, texts: Sequence[dict[str, Any]]) -> 
 
 
 def asks_types(model: Any) -> bool:
-    """Tell whether a model stops in training for want of the types of its tokens."""
+    """Tell whether a model requires token type ids in training."""
     names = [name for name in signature(model.forward).parameters if name.endswith(TYPE_ENDING)]
     try:
         with torch.no_grad():

@@ -2,7 +2,7 @@
 
 What the stages print is also in run/stages.log.
 
-Losing an event only affects `ftc watch`, so errors of the disk are ignored. Standard library only.
+Losing an event only affects `ftc watch`, so disk errors are ignored. Standard library only.
 """
 
 import json
@@ -15,7 +15,7 @@ from typing import Any
 
 
 def append(path: Path, **record: Any) -> None:
-    """Append one line of JSON with the time; a line that was cut off before it is ended first."""
+    """Append a record and the time as one line of JSON; a truncated last line is ended first."""
     record = {"time": round(time.time(), 3), **record}
     for name, value in record.items():
         if isinstance(value, float) and not math.isfinite(value):
@@ -37,7 +37,7 @@ def append_text(path: Path, text: str) -> None:
 
 
 def read(path: Path) -> list[dict[str, Any]]:
-    """Return the events of a file, without lines that were cut off."""
+    """Return the events of a file, without truncated lines; none if it cannot be read."""
     found = []
     with suppress(OSError):
         for line in path.read_bytes().splitlines():

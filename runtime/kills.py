@@ -2,8 +2,8 @@
 
 The kernel kills a process when memory runs out, and counts these kills. On a CPU, training then
 continues with smaller micro-batches: see smaller_batch, which a bundle for a GPU does not have. On
-a GPU they save little memory of the host, so nothing changes. After any other kill nothing changes
-either, because somebody may have intended it. Standard library only.
+a GPU, smaller micro-batches save little host memory, so the size stays the same. It also stays the
+same after any other kill, which may have been intended. Standard library only.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def count_kills() -> int:
 
 
 def find_children(process: int) -> Iterator[int]:
-    """Yield the processes that a process started, directly or not; none where /proc is missing."""
+    """Yield the ids of a process's direct and indirect children; none if /proc is missing."""
     for path in Path(f"/proc/{process}/task").glob("*/children"):
         with suppress(OSError):
             for child in map(int, path.read_text(encoding="utf-8").split()):

@@ -1,4 +1,4 @@
-"""The class of transformers that loads a model to write text."""
+"""Finds the transformers class that loads a model for text generation."""
 
 from pathlib import Path
 from typing import Any
@@ -15,8 +15,8 @@ from transformers import (
 def find_class(source: Path | str, **options: Any) -> Any:
     """Return the Auto class for a folder or a Hub id; `options` go to its `from_pretrained`.
 
-    `AutoModelForCausalLM` knows some multimodal wrappers, and of others it loads the text model
-    alone. The rest are loaded whole, with the tower.
+    `AutoModelForCausalLM` loads some multimodal models whole, and of others the text model alone.
+    `AutoModelForImageTextToText` loads the rest whole, with the vision tower.
     """
     kind = type(AutoConfig.from_pretrained(source, **options))
     causal: Any = MODEL_FOR_CAUSAL_LM_MAPPING

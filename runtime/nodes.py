@@ -2,9 +2,9 @@
 
     python -m runtime.nodes OPTIONS --node RANK HOST:PORT -- ARGUMENTS-OF-RUN.SH <STAGES
 
-OPTIONS are those of `runtime.supervise`. The first node, of rank 0, runs all stages. Each of the
-others waits until training starts on the first node, which listens on that port then, and takes
-part in training only. Standard library only.
+OPTIONS are those of `runtime.supervise`. The first node, of rank 0, runs all stages. It listens on
+the port when training starts. The other nodes wait for that and take part only in training.
+Standard library only.
 """
 
 import socket

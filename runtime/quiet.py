@@ -1,4 +1,4 @@
-"""Silences messages of libraries that say nothing about this run."""
+"""Silences library messages that are irrelevant to this run."""
 
 import logging
 import warnings
@@ -6,7 +6,7 @@ from typing import Any
 
 
 def silence_libraries() -> None:
-    """Silence progress bars of loading, and notes of libraries about their own internals.
+    """Silence progress bars of loading, and messages of libraries about their own internals.
 
     Call it before PEFT is imported. Errors and all other warnings are still printed.
     """

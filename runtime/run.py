@@ -56,7 +56,7 @@ class Run:
     # Messages
 
     def say(self, text: str) -> None:
-        """Print a line, by the first process only, and log it; it is not buffered."""
+        """Print a line without buffering, and log it; only the first process does."""
         if self.rank == 0:
             print(text, flush=True)
             events.append_text(self.folder / "stages.log", text)
@@ -108,7 +108,7 @@ class Run:
         """Lock the run folder until the process ends, and log how this stage begins and ends.
 
         On Hopper and Blackwell, PyTorch prefers attention kernels that cuDNN plans anew for every
-        length of a batch, which takes about a second; the setting makes it prefer others.
+        length of a batch, which takes about a second. The environment variable changes that.
         """
         os.environ.setdefault("TORCH_CUDNN_SDPA_DEPRIORITIZED", "1")
         sys.excepthook = self._report_error
@@ -166,14 +166,14 @@ class Run:
     # The record of a stage
 
     def identify(self, *inputs: stages.Input) -> stages.Identity:
-        """Return what this stage depends on; ends it if another stage's output was changed."""
+        """Return what this stage depends on; end it if another stage's output was changed."""
         found = stages.identify(self.bundle, self.script, *inputs)
         if fault := stages.find_tampered(self.bundle, inputs, found.inputs):
             self.stop(fault)
         return found
 
     def check_inputs(self, stage: str) -> None:
-        """End this stage if a file that an earlier stage read has changed; it may have moved."""
+        """End this stage if a file that an earlier stage read has changed; it may be missing."""
         record = stages.read_record(self.bundle, stage)
         if name := record and stages.find_changed_input(record):
             self.stop(

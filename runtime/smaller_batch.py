@@ -14,9 +14,9 @@ from .files import read_json, write_json
 
 
 def reduce_batch(path: Path, step: int, used_bytes: int, *, for_memory: bool) -> tuple[int, str]:
-    """Note the next smaller micro-batch if memory ran out; return an exit code and a sentence.
+    """Write the next smaller micro-batch if memory ran out; return an exit code and a sentence.
 
-    `path` is batch.json in the folder of training.
+    `path` is batch.json in the folder of training. `used_bytes` is the most memory that was used.
     """
     planned_bytes = _read(path.parents[2] / "plan.json").get("memory_bytes", 0)
     sizes = f"{used_bytes / 2**30:.2f} GiB were used, {planned_bytes / 2**30:.2f} GiB were planned"

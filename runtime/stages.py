@@ -4,7 +4,7 @@ A stage is done when its fingerprint equals the one in its record, run/done/STAG
 outputs still have the SHA-256 in that record. The fingerprint covers
 
 * the sources: the stage's script, every module of the bundle that it imports, directly or not, and
-  every other file of the bundle, except Markdown, whose name one of these has as a string constant,
+  every other file of the bundle, except Markdown, whose name is a string constant in one of these,
   such as "answer_schema.json". Any change of their bytes counts, even in a comment;
 * the inputs: the content of the files and folders that it reads, and the values that it gets;
 * the trainings that the inputs come from. Each training has an id, so the results of an earlier

@@ -3,12 +3,12 @@
     python -m runtime.supervise OPTIONS -- ARGUMENTS-OF-RUN.SH <STAGES
 
 A part such as `[--model MODEL]` is replaced by that argument of run.sh, or removed without one.
-Each stage runs in a session of its own and gets signals from this process only: training saves a
-checkpoint at the end of its step, any other stage is terminated, and a second Ctrl-C kills the
-stage. Training that saved after a signal or ran out of memory is restarted. A launcher hides the
-exit code of training, so training writes it to run/train/exit_code.json, or a pilot to run/pilot.
+Each stage runs in its own session and gets signals only from this process. On a signal, training
+saves a checkpoint at the end of its step, and any other stage is terminated. A second Ctrl-C kills
+the stage. Training is restarted if it saved after a signal or ran out of memory. A launcher hides
+its exit code, so training writes it to run/train/exit_code.json, and a pilot to run/pilot.
 
-Standard library only. With a container this runs outside of it, hence on Python 3.9 or newer.
+Standard library only. With a container this runs outside of it, so it supports Python 3.9.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Supervisor:
         self.is_told = True
 
     def _touch_stop_file(self) -> bool:
-        """Ask training to stop; return whether that was possible: the disk may be full."""
+        """Ask training to stop; return False if that fails, as on a full disk."""
         try:
             (self.run_folder / "stop").touch()
         except OSError:
@@ -82,7 +82,7 @@ class Supervisor:
             raise SystemExit(PREEMPTED)
 
     def run(self, command: Sequence[str], environment: Mapping[str, str] | None = None) -> int:
-        """Run a stage to its end and return its exit code; exits if a signal came."""
+        """Run a stage to its end and return its exit code; exit if a signal came."""
         self.exit_if_told()
         self.stage, self.is_training = name_stage(command), is_training(command)
         self.is_pilot = PILOT in command
@@ -150,7 +150,7 @@ def make_command(line: str, given: Mapping[str, str | bool | None], bundle: Path
 
 
 def _parse_options(words: Sequence[str]) -> argparse.Namespace:
-    """Return what run.sh decides."""
+    """Return the options that run.sh sets."""
     parser = argparse.ArgumentParser(prog="python -m runtime.supervise", allow_abbrev=False)
     add = parser.add_argument
     add("--caller", type=Path, default=Path(), help="the folder that run.sh was started from")
@@ -163,7 +163,7 @@ def _parse_options(words: Sequence[str]) -> argparse.Namespace:
 def _parse_given(
     words: Sequence[str], lines: Sequence[str], caller: Path
 ) -> dict[str, str | bool | None]:
-    """Return the arguments of run.sh: those that a stage takes. Exits with 2 for any other."""
+    """Return the arguments of run.sh that a stage takes; exit with 2 for any other argument."""
     parser = argparse.ArgumentParser(prog="./run.sh", allow_abbrev=False)
     for option, name in dict.fromkeys(re.findall(r"\[(--\S+?)(?: ([A-Z]+))?\]", " ".join(lines))):
         if not name:
@@ -182,7 +182,7 @@ def _parse_given(
 
 
 def train(supervisor: Supervisor, command: Sequence[str], options: argparse.Namespace) -> int:
-    """Run training, and restart it when that helps; return its exit code."""
+    """Run training, and restart it after certain exit codes; return its last exit code."""
     note = supervisor.run_folder / name_folder(command) / "exit_code.json"
     for restart in itertools.count():
         note.unlink(missing_ok=True)
@@ -226,7 +226,7 @@ def _count_cores() -> int:
 def prepare(
     arguments: Sequence[str],
 ) -> tuple[Supervisor, argparse.Namespace, list[list[str]]]:
-    """Return the supervisor, the decisions of run.sh, and the commands of all stages."""
+    """Return the supervisor, the options that run.sh sets, and the commands of all stages."""
     split = [*arguments, "--"].index("--")
     options = _parse_options(arguments[:split])
     lines = [line for line in map(str.strip, sys.stdin) if line and line[0] != "#"]

@@ -1,4 +1,4 @@
-"""The versions of the packages that determine the result of a training. Standard library only."""
+"""Lists the versions of the packages that determine a training's result. Standard library only."""
 
 import importlib.metadata
 from contextlib import suppress
@@ -16,7 +16,7 @@ PACKAGES = (
 
 
 def list_versions() -> dict[str, str]:
-    """Return the version of each of these packages that is installed."""
+    """Return the versions of the installed packages of PACKAGES, by name."""
     found = {}
     for package in PACKAGES:
         with suppress(importlib.metadata.PackageNotFoundError):

@@ -1,4 +1,4 @@
-"""Runs a command beside vLLM's own server: starts it, waits for it, and stops it in the end.
+"""Runs a command beside vLLM's server, which it starts before and stops after the command.
 
     python -m runtime.vllm_engine accelerate launch --config_file accelerate.yaml train.py
 
@@ -23,7 +23,7 @@ FILE = Path("vllm.json")
 START_SECONDS = 900.0  # to load the weights and record the graphs
 STOP_SECONDS = 30.0
 POLL_SECONDS = 0.5
-UNAVAILABLE = 69  # as sysexits.h names a service that is not there
+UNAVAILABLE = 69  # EX_UNAVAILABLE of sysexits.h
 
 
 class ServerError(Exception):
@@ -52,7 +52,7 @@ def divide_gpus(count: int, environment: Mapping[str, str]) -> tuple[str, str]:
 
 
 def answers(url: str) -> bool:
-    """Return whether a server says that it is well."""
+    """Return whether a server passes its health check."""
     with suppress(OSError, ValueError), urllib.request.urlopen(f"{url}/health", timeout=5):  # noqa: S310 - http
         return True  # another status than 200 raises
     return False
@@ -73,7 +73,7 @@ class Server:
     """A server in a session of its own, so that all its processes can be stopped."""
 
     def __init__(self, command: Sequence[str], url: str, environment: Mapping[str, str]) -> None:
-        """Start it; raises ServerError if that is not possible."""
+        """Start the server. Raises ServerError if that is not possible."""
         self.url = url
         if answers(url):
             raise ServerError(f"another server answers at {url}: stop it, or wait for its run")
@@ -90,7 +90,7 @@ class Server:
             ) from error
 
     def wait(self, seconds: float = START_SECONDS) -> None:
-        """Wait until it answers; raises ServerError if it ends before, or takes too long."""
+        """Wait until it answers. Raises ServerError if it ends before or takes too long."""
         end = time.monotonic() + seconds
         while not answers(self.url):
             if self.process.poll() is not None:

@@ -29,7 +29,7 @@ from ftc.spec.synonyms import find_owners, find_section, find_word, flags, switc
 from ftc.spec.verdict import is_valid
 
 _MOST_KEYS: Final = 50
-#: The keys of a reward of which each reward has one.
+#: The kinds of rewards: each reward has one of these keys.
 _KINDS: Final = ("match", "regex", "json_schema", "functions")
 _COLUMNS: Final = "/data/columns"
 _ABSENT: Final = object()
@@ -39,9 +39,9 @@ _ABSENT: Final = object()
 class Meant:
     """The field that an unknown key most likely means.
 
-    `safety` is that of renaming the key: `unsafe` for the most similar of several names, None where
-    another program means another quantity by it. `repair` is the value that the field then gets, if
-    it does not take the written one.
+    `safety` is that of renaming the key: `unsafe` for the most similar of several names, None if
+    another program means another quantity by it. `repair` has the value for the field, if the field
+    does not accept the written one.
     """
 
     pointer: str
@@ -51,7 +51,7 @@ class Meant:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unfit:
-    """The field that an unknown key has to do with, and the variant of the help that says how."""
+    """The field that an unknown key relates to, and the variant of the help text about it."""
 
     help: str
     field: str
@@ -121,15 +121,15 @@ def unknown_keys(
 
 
 def _show(example: Any) -> str | Message:
-    """Return an example in backticks, an object and a list in full."""
+    """Return an example in backticks; objects and lists are shown in full."""
     is_whole = isinstance(example, Mapping | list)
     return f"`{json.dumps(example)}`" if is_whole else quote(example)
 
 
 def _advice(data: Mapping[str, Any], meant: Meant | None, *, merges: bool) -> str:
-    """Return the variant of the help: the field, its value, or that it is given already.
+    """Return the variant of the help: it names the field or its value, or says that it is set.
 
-    `merges`: the fix adds the keys of a section to those that are there.
+    `merges` is true if the fix adds the keys of a section to those that are already there.
     """
     if meant is None:
         return ""
@@ -167,7 +167,7 @@ def _multiplied(
 
 
 def _refused(value: Any, meant: Meant, fix: Sequence[Mapping[str, Any]]) -> Unfit | None:
-    """Say what the meant field takes, where it does not take the value."""
+    """Return the meant field if it does not accept the value and there is no fix, else None."""
     field = fields_by_pointer().get(meant.pointer)
     if fix or field is None or "examples" not in field.schema or is_valid(value, field.schema):
         return None
@@ -179,7 +179,8 @@ def _refused(value: Any, meant: Meant, fix: Sequence[Mapping[str, Any]]) -> Unfi
 def _implied(key: str, section: Mapping[str, Any], pointer: str, schema: Schema) -> Unfit | None:
     """Find the field of the section whose value implies what the key says (`x-implies`).
 
-    `unless` lists the values that do not: a key that may mean another field then means that one.
+    `unless` lists the values that imply nothing. With one of them, a key that is an alias of the
+    other field means that field.
     """
     for name, field in schema["properties"].items():
         implies = field.get("x-implies", {"keys": ()})
@@ -195,7 +196,7 @@ def _implied(key: str, section: Mapping[str, Any], pointer: str, schema: Schema)
 
 
 def _misfit(key: str, pointer: str) -> Unfit | None:
-    """Find the one field inside the section with this name, which does not take the value."""
+    """Find the only field inside the section with this name; it does not accept the value."""
     names = _everywhere().get(key.casefold().replace("-", "_"), ())
     inside = [name for name in names if pointer and name.startswith(f"{pointer}/")]
     field = fields_by_pointer().get(inside[0]) if len(inside) == 1 else None
@@ -227,7 +228,7 @@ def _meant(key: str, section: Mapping[str, Any], pointer: str, schema: Schema) -
     """Find the field by alias, by its name in other sections, by similarity, or by a word.
 
     An alias is certain if the field takes the value, unless other programs mean another quantity by
-    it (`x-aliases-differ`). A field of another section must be one that may take the value.
+    it (`x-aliases-differ`). A field of another section counts only if it may take the value.
     """
     value = section[key]
     here = pointer + join([key])
@@ -262,7 +263,7 @@ def _meant(key: str, section: Mapping[str, Any], pointer: str, schema: Schema) -
         if switches_on(value, other.schema) and (word := find_word(key, other.schema)):
             return _switched(other.pointer, word)
         differs = bool(other.schema.get("x-aliases-differ"))
-        # a name of several words has no everyday meaning: no other field is meant by it
+        # a name of several words is no everyday word, so it means no other field
         sure: Safety = "safe" if "_" in key else "unsafe"
         return _renamed(other.pointer, value, other.schema, None if differs else sure)
     if isinstance(value, Mapping) and (named := find_section(key)) is not None:
@@ -282,12 +283,12 @@ def _meant(key: str, section: Mapping[str, Any], pointer: str, schema: Schema) -
 
 
 def _switched(pointer: str, word: str) -> Meant:
-    """Return the field of which the key is a word, where the value only switches it on."""
+    """Return the field that has the key as a word, for a value that only turns it on."""
     return Meant(pointer=pointer, safety="safe", repair=Repair(value=word, help="near"))
 
 
 def _renamed(pointer: str, value: Any, field: Schema, safety: Safety | None) -> Meant:
-    """Return the field of an alias, and the value that it gets there; without one nothing moves."""
+    """Return the field of an alias, with the value for it; without a value, nothing is moved."""
     if is_valid(value, field) or (safety and _is_section(value, field)):
         return Meant(pointer=pointer, safety=safety)
     repair = find_repair(value, field)
@@ -298,16 +299,16 @@ def _renamed(pointer: str, value: Any, field: Schema, safety: Safety | None) -> 
 
 
 def _is_section(value: Any, field: Schema) -> bool:
-    """Return whether a section in its long form is meant, whose own keys are judged in it."""
+    """Return whether a value is a section in its long form; its own keys are checked later."""
     return isinstance(value, Mapping) and "x-short" in field
 
 
 def _may_hold(found: str, value: Any, pointer: str) -> bool:
     """Return whether a field of another section may be meant by a key of this section.
 
-    A flat spec has the names of fields at its top, whatever their values. Within a section the
-    value must be of a kind that the field takes. The roles of columns are everyday words: they are
-    meant only in the section of the data.
+    At the top of a spec the value does not matter, because a flat spec has all fields there. In a
+    section the value must be of a type that the field takes. The roles of columns are everyday
+    words, so they count only in the section of the data.
     """
     if found.startswith(_COLUMNS) and not pointer.startswith(parent(_COLUMNS)):
         return False
@@ -329,7 +330,7 @@ def _by_word(
     *,
     safety: Safety = "unsafe",
 ) -> Meant | None:
-    """Find the one field of the section of which the value, or else the key, is a word."""
+    """Find the only field of the section that has the value, or else the key, as a word."""
     value = section[key]
     said: tuple[tuple[Any, Safety | None], ...] = ((value, safety), (key.casefold(), None))
     for word, how in said:
@@ -345,9 +346,10 @@ def _by_word(
 
 
 def is_completed(pointer: str, data: Mapping[str, Any]) -> bool:
-    """Return whether an unknown key says what a field's wrong value leaves open.
+    """Return whether an unknown key completes the wrong value of a field.
 
-    `pointer` is that of the long form. So it is in `{"strategy": "deepspeed", "stage": 3}`.
+    An example is `stage` in `{"strategy": "deepspeed", "stage": 3}`. `pointer` is the field's
+    pointer in the long form of the spec.
     """
     schema = read_schema()
     above = parent(pointer)
@@ -391,9 +393,9 @@ def _planned_beside(pointer: str) -> list[str]:
 
 
 def _move(data: Mapping[str, Any], here: str, meant: Meant | None) -> tuple[dict[str, Any], ...]:
-    """Return the patch that renames or moves the key, if it may be and the target is free.
+    """Return the patch that renames or moves the key; empty if that is not possible.
 
-    Where the target has the same value already, the patch removes the key. A section in its short
+    If the target already has the same value, the patch removes the key. A section in its short
     form is written in its long form first.
     """
     if meant is None or meant.safety is None or meant.pointer == here:
@@ -425,7 +427,7 @@ def _move(data: Mapping[str, Any], here: str, meant: Meant | None) -> tuple[dict
 
 
 def _merge(data: Mapping[str, Any], here: str, there: str) -> tuple[dict[str, Any], ...]:
-    """Return the patch that moves all keys of a section into another, where none is in both."""
+    """Return the patch that moves all keys of a section into another; empty if they share one."""
     moved, present = _read(data, here), data.get(split(there)[0])
     if not isinstance(present, Mapping) or not moved or moved.keys() & present.keys():
         return ()
@@ -436,7 +438,7 @@ def _merge(data: Mapping[str, Any], here: str, there: str) -> tuple[dict[str, An
 
 
 def _set_beside(data: Mapping[str, Any], meant: Meant) -> Iterator[dict[str, Any]]:
-    """Yield the steps that set what else the value says, and what its field needs to be read."""
+    """Yield the steps that set the other fields that the value gives or that its field requires."""
     above = parent(meant.pointer)
     beside = dict(meant.repair.beside) if meant.repair is not None else {}
     for name, value in beside.items():
@@ -454,9 +456,10 @@ def _set_beside(data: Mapping[str, Any], meant: Meant) -> Iterator[dict[str, Any
 
 
 def _gives_way(present: Any, meant: Meant) -> bool:
-    """Return whether a value only becomes more exact by the other one: `lora` by `qlora`.
+    """Return whether the meant value may replace the present one.
 
-    So does one that its field does not take and that means nothing certain.
+    It may if it is more exact, as `qlora` is for `lora`, or if the field does not accept the
+    present value and that has no repair.
     """
     field = fields_by_pointer().get(meant.pointer)
     if field is None or meant.safety is None or meant.repair is None:
@@ -467,7 +470,7 @@ def _gives_way(present: Any, meant: Meant) -> bool:
 
 
 def _read(data: Mapping[str, Any], pointer: str) -> Any:
-    """Return what the data has at a pointer of the long form, or _ABSENT."""
+    """Return the value at a pointer of the long form, or _ABSENT."""
     section, *inside = split(pointer)
     if section not in data:
         return _ABSENT

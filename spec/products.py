@@ -1,4 +1,4 @@
-"""A key of another program that is a factor of a field (`x-product`): gradient accumulation."""
+"""Keys of other programs that are factors of a field (`x-product`): gradient accumulation."""
 
 import re
 from collections.abc import Mapping
@@ -9,15 +9,16 @@ from ftc.spec.normal import lengthen
 from ftc.spec.pointer import parent, split
 from ftc.spec.schema import fields_by_pointer
 
-#: A short form of the hardware that says more than a GPU: its number is not known.
+#: A GPU's name with more in it than a name: the number of GPUs is then not known.
 _MORE: Final = re.compile(r"[,;:+&]|[xX\u00d7]\s*\d|\bnodes?\b|\d\s*[xX\u00d7]")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Product:
-    """The field at `pointer`, which is `micro` (the field `other`) times `steps` times `gpus`.
+    """The field at `pointer`, which is `micro` (the field at `other`) times `steps` times `gpus`.
 
-    A number that is not given is 0. `value` is that of the field, if it follows or is given.
+    A number that is not given is 0. `value` is the field's value if that is given, else the
+    product, or None if a factor is missing.
     """
 
     pointer: str
@@ -29,14 +30,14 @@ class Product:
 
     @property
     def help(self) -> str:
-        """The variant of the help that says what is known."""
+        """The variant of the help text for the numbers that are known."""
         if self.value is None:
             return "factor" if self.micro else "factors"
         return "product" if self.micro and self.gpus else "given"
 
 
 def find_product(key: str, data: Mapping[str, Any], pointer: str) -> Product | None:
-    """Return the product of which a key is a factor, if its field is at this pointer."""
+    """Return the product that a key is a factor of, or None if its field is not at `pointer`."""
     field = fields_by_pointer().get(pointer)
     product = field.schema.get("x-product") if field else None
     if product is None or key.casefold().replace("-", "_") not in product["keys"]:
@@ -59,7 +60,7 @@ def find_product(key: str, data: Mapping[str, Any], pointer: str) -> Product | N
 
 
 def _count_gpus(data: Mapping[str, Any]) -> int:
-    """Return the number of all GPUs, 0 where the spec does not say it."""
+    """Return the number of all GPUs, or 0 if the spec does not give it."""
     hardware = lengthen("hardware", data.get("hardware", "auto"))
     if not isinstance(hardware, Mapping):
         return 0

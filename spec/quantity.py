@@ -100,7 +100,7 @@ def read_seconds(text: str) -> float | None:
 
 
 def read_gbit(text: str) -> int | float | None:
-    """Return a rate in Gbit/s: `400Gb/s` is 400, and `50 GB/s` too, which are bytes."""
+    """Return a rate in Gbit/s, or None: 400 for `400Gb/s`, and for `50 GB/s`, which is in bytes."""
     match = _RATE.fullmatch(text[: _LONGEST + 1].strip())
     number = None if match is None else _number(match[1])
     if match is None or number is None:
@@ -111,14 +111,14 @@ def read_gbit(text: str) -> int | float | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resource:
-    """A number of GPUs, and their name where it is given."""
+    """A number of GPUs, and their name, or "" if it is not given."""
 
     count: int
     kind: str
 
 
 def read_resource(text: str) -> Resource | None:
-    """Return what a resource of Slurm or SkyPilot means: `gpu:a100:4` is 4 of `a100`."""
+    """Return a resource of Slurm or SkyPilot, or None: 4 of `a100` for `gpu:a100:4`."""
     match = _RESOURCE.fullmatch(text[: _LONGEST + 1].strip())
     if match is None or ":" not in text:
         return None

@@ -1,4 +1,4 @@
-"""The value that was meant by one that a field does not take."""
+"""Finds the value that was meant where a field does not accept the written one."""
 
 import json
 import re
@@ -19,18 +19,18 @@ from ftc.spec.verdict import is_valid
 
 _LONGEST: Final = 100
 _BETWEEN: Final = re.compile(r"\s*[,;]\s*|\s+")
-#: The words that YAML 1.1 reads as booleans, and the core schema of 1.2 as text.
+#: Words that are booleans in YAML 1.1 and text in the core schema of YAML 1.2.
 _SWITCHES: Final = {"yes": True, "on": True, "y": True, "no": False, "off": False, "n": False}
-#: Further words that switch off what has no boolean.
+#: Further words that turn off a field that takes no boolean.
 _OFF: Final = frozenset({"none", "null", "false", "disabled", "disable", "never"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Repair:
-    """The value that was meant, and the variant of the help that says it.
+    """The value that was meant, and the variant of the help text that names it.
 
-    `exact` says that the text names its quantity, as a unit does, so that the field is certain too.
-    `beside` are values that the same text gives to other fields of the section.
+    `safety` is that of the fix. `exact` is true if the text names its quantity, for example by a
+    unit, so that the field is certain too. `beside` has values of the same text for other fields.
     """
 
     value: Any
@@ -47,9 +47,10 @@ class Repair:
 
 
 def find_repair(value: Any, field: Schema, named: Schema | None = None) -> Repair | None:
-    """Return what was certainly meant, or the number that a text stands for.
+    """Return the repair of a value that the field does not accept, or None if there is none.
 
-    `named` is the schema with the field's synonyms, where the field is the short form of a section.
+    A certain repair is `safe`, and a guess is `unsafe`. `named` is the schema with the field's
+    synonyms, if `field` is the short form of a section.
     """
     word = find_synonym(value, named or field)
     if word is not None and is_valid(word, field):
@@ -66,7 +67,7 @@ def find_repair(value: Any, field: Schema, named: Schema | None = None) -> Repai
 
 
 def _each(value: Any, field: Schema) -> Repair | None:
-    """Return a list with the words that its items certainly mean: `["q4_k_m"]`."""
+    """Return the repair of a list of words, if the meaning of each item is certain."""
     if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
         return None
     meant = _meant_items(value, field)
@@ -74,7 +75,7 @@ def _each(value: Any, field: Schema) -> Repair | None:
 
 
 def _contained(value: Any, named: Schema, field: Schema) -> Repair | None:
-    """Return the one word of the field that a longer text contains: `ds_config_zero3.json`."""
+    """Return the repair of a text with exactly one word of the field: `ds_config_zero3.json`."""
     if not isinstance(value, str) or len(value) > _LONGEST or "items" in field:
         return None
     parts = {*value.split(), *re.split(r"[^A-Za-z0-9]+", value)}
@@ -86,7 +87,7 @@ def _contained(value: Any, named: Schema, field: Schema) -> Repair | None:
 
 
 def switches_off(value: Any) -> bool:
-    """Return whether a value asks for nothing: false, `off`, `none`."""
+    """Return whether a value turns a field off: false, `off`, `none`."""
     if not isinstance(value, str):
         return value is False
     word = value.strip().casefold()
@@ -94,7 +95,7 @@ def switches_off(value: Any) -> bool:
 
 
 def _named_columns(value: Any, field: Schema) -> Repair | None:
-    """Return the object that names of properties stand for, each with itself as the value."""
+    """Return the object for a list of property names, in which each name is its own value."""
     form = object_form(field)
     names = [value] if isinstance(value, str) else value
     if form is None or not isinstance(names, list) or not names:
@@ -106,7 +107,7 @@ def _named_columns(value: Any, field: Schema) -> Repair | None:
 
 
 def _certain(value: Any, field: Schema) -> Repair | None:
-    """Return a quoted number or boolean without quotes, and one or several items as a list."""
+    """Return a quoted number or boolean without quotes, or one or several items as a list."""
     if isinstance(value, str) and (items := _split(value, field)):
         return Repair(value=items, help="list")
     if is_valid([value], field):
@@ -130,7 +131,7 @@ def _split(text: str, field: Schema) -> list[str] | None:
 
 
 def _meant_items(parts: list[str], field: Schema) -> list[str] | None:
-    """Return what the items of a list certainly mean."""
+    """Return the values that the items of a list mean, or None if that is not certain."""
     items = next((it["items"] for it in branches(field) if "items" in it), None)
     if items is None:
         return None
@@ -143,7 +144,7 @@ def _meant_items(parts: list[str], field: Schema) -> list[str] | None:
 
 
 def _number(value: Any, field: Schema) -> Repair | None:
-    """Return the number that a text stands for: `64 GB` is 64; a time is in the field's unit."""
+    """Return the number that a text stands for: 64 for `64 GB`. A time is in the field's unit."""
     if not isinstance(value, str):
         return None
     name = field.get("x-resource", "")

@@ -1,4 +1,4 @@
-"""What other programs call the values of ftc: `x-words` and `x-on` of the schema."""
+"""Other programs' names for the values of ftc: `x-words` and `x-on` of the schema."""
 
 import json
 import re
@@ -10,42 +10,42 @@ from ftc.spec.expectation import words_of
 from ftc.spec.nearest import plain
 from ftc.spec.schema import Schema, fields, fields_by_pointer, object_form, read_schema
 
-#: How names of groups of settings end.
+#: The endings of the names of groups of settings.
 _OF_SETTINGS: Final = re.compile(
     r"_?(?:config|configuration|args|arguments|params|parameters|settings|options|kwargs)$"
 )
 
 
 def find_synonym(value: Any, schema: Schema) -> Any:
-    """Return the field's value for what other programs write as this one: `k8s`, or true.
+    """Return the field's value for another program's name of it, such as `k8s` or true.
 
-    It is None if the field has none, or more than one.
+    Returns None if the name stands for no value of the field, or for several.
     """
     found = _find(value, schema)
     return None if isinstance(found, list) else found
 
 
 def find_candidates(value: Any, schema: Schema) -> tuple[str, ...]:
-    """Return the field's words of which other programs call each by this one: `deepspeed`."""
+    """Return the words that an ambiguous name such as `deepspeed` may mean; for others, none."""
     found = _find(value, schema)
     return tuple(found) if isinstance(found, list) else ()
 
 
 def find_word(key: Any, schema: Schema) -> Any:
-    """Return the field's word that a key or a value is, as in `"bf16": true`."""
+    """Return the field's word for a key or a value, such as the key of `"bf16": true`, or None."""
     word = key.casefold() if isinstance(key, str) else key
     return word if word in words_of(schema) else find_synonym(word, schema)
 
 
 def switches_on(value: Any, schema: Schema) -> bool:
-    """Return whether a value says no more than that the field is in use: true, or `x-on`."""
+    """Return whether a value only says that the field is in use: true, or a word of `x-on`."""
     if isinstance(value, Mapping):
         return any(switches_on(inner, schema) for inner in value.values() if inner is not True)
     return value is True or (isinstance(value, str) and plain(value) in schema.get("x-on", ()))
 
 
 def find_section(key: str) -> str | None:
-    """Return the section that a name such as `training_args` or `lora_config` stands for."""
+    """Return the pointer of the section that a name such as `lora_config` means, or None."""
     name = _OF_SETTINGS.sub("", key.casefold().replace("-", "_"))
     for section, schema in read_schema()["properties"].items():
         if "x-short" not in schema and object_form(schema) is None:
@@ -60,13 +60,13 @@ def find_section(key: str) -> str | None:
 def find_sibling(
     value: Any, name: str, section: Mapping[str, Any], schema: Schema
 ) -> tuple[str, str] | None:
-    """Return the one other field of a section whose word a value is, and the word."""
+    """Return the only other unset field of a section with this word, and the word, or None."""
     found = {it: word for it, word in find_owners(value, section, schema).items() if it != name}
     return next(iter(found.items())) if len(found) == 1 else None
 
 
 def find_owners(word: Any, section: Mapping[str, Any], schema: Schema) -> dict[str, str]:
-    """Return the fields that the section does not have yet and of which this is a word."""
+    """Return the fields with this word that the section does not set, each with the word meant."""
     if not isinstance(word, str) or word == "auto":
         return {}
     free = {name: it for name, it in schema["properties"].items() if name not in section}
@@ -76,9 +76,9 @@ def find_owners(word: Any, section: Mapping[str, Any], schema: Schema) -> dict[s
 
 @cache
 def flags() -> Mapping[str, tuple[str, str]]:
-    """Return the field and the word that a key with the value true means: `bf16`, `load_in_4bit`.
+    """Return the pointer and the word that a key with the value true means: `bf16`.
 
-    Words that several fields have are left out, and sections, whose short forms have the words of a
+    Words of several fields are left out. So are sections, whose short forms repeat the words of a
     field.
     """
     owners: dict[str, set[tuple[str, str]]] = {}

@@ -81,7 +81,7 @@ def _wrong_type(violation: Violation, data: Mapping[str, Any]) -> Iterator[Findi
 
 
 def _example(value: Any, violation: Violation) -> Any:
-    """Return an example that is text, or else an object where the value is none."""
+    """Return an example that is text, or else an object, unless the value is one itself."""
     named = fields_by_pointer().get(violation.pointer)
     examples = violation.field.get("examples", ()) or (named.schema["examples"] if named else ())
     kinds = (str,) if isinstance(value, dict) or not object_form(violation.field) else (str, dict)
@@ -89,7 +89,7 @@ def _example(value: Any, violation: Violation) -> Any:
 
 
 def _is_left_out(value: Any, field: Schema, meant: Repair | None) -> bool:
-    """Return whether a value asks for nothing, where a field without a value does so too."""
+    """Return whether a value means the same as leaving its field out."""
     if "default" not in field or meant is not None:
         return False
     return value is None or (

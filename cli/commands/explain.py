@@ -17,7 +17,7 @@ from ftc.report.json_output import VERSION, dump
 from ftc.spec.explanation import Explanation
 from ftc.spec.schema import Field, branches, fields
 
-#: A code without its zeros, or its number alone.
+#: A code without its leading zeros, or its number alone.
 _SHORT_CODE: Final = re.compile(r"^(?:ftc)?(\d{1,3})$")
 _CODE: Final = re.compile(r"ftc\d+")
 

@@ -48,8 +48,8 @@ def read_table(tool: str) -> Table:
 def recognise(paths: Collection[str]) -> str:
     """Return the tool whose config has these keys, or "".
 
-    Tools share marks: of those that have enough of them, the one that knows the most keys counts,
-    then the one with the most marks.
+    If several tools have enough marks, the one that knows the most keys is returned. Among equals,
+    the one with the most marks is returned.
     """
     bare = {_INDEX.sub("", path) for path in paths}
     tops = bare | {part for path in bare for part in _ancestors(path)}

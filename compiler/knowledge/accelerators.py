@@ -119,7 +119,7 @@ def find_other_maker(text: str, *, whole: bool = False) -> OtherMaker | None:
 
 @cache
 def find_unified(text: str) -> str | None:
-    """Return NVIDIA's chip whose GPU has no memory of its own, by its name; None for others."""
+    """Return the NVIDIA chip of this name whose GPU shares the host's memory, or None."""
     name = " ".join(re.findall(r"[a-z0-9]+", text[:_LONGEST].lower()))
     for entry in _read()["unified"]:
         if re.search(rf"\b(?:{entry['pattern']})\b", name):

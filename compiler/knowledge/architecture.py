@@ -53,7 +53,7 @@ class _Entry(TypedDict):
 def read_quantization(config: Mapping[str, object]) -> str | None:
     """Return the method by which a `config.json` says that the weights are quantized, or None.
 
-    MLX says the numbers alone, under a key of its own.
+    MLX writes no method, only the numbers, under the key `quantization`.
     """
     said = config.get("quantization_config") or config.get("compression_config")
     if isinstance(said, dict) and "quant_method" in said:

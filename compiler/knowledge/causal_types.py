@@ -13,7 +13,7 @@ def has_causal_class(model_type: str) -> bool:
 
 
 def reads_tokens(model_type: object) -> bool:
-    """Tell whether the class of this type reads tokens: drafting models read another's states."""
+    """Tell whether a type's class reads tokens; a draft model reads another model's states."""
     return model_type not in _types("tokenless")
 
 

@@ -1,4 +1,4 @@
-"""The GPUs of cloud instances, by the names of these."""
+"""Finds the GPUs of a cloud instance by its name."""
 
 import json
 import re
@@ -9,13 +9,13 @@ from importlib.resources import files
 from typing import Any, Final
 
 _LONGEST: Final = 60
-#: What SageMaker writes before a name of EC2.
+#: SageMaker's prefix of EC2 instance names.
 _PREFIX: Final = "ml."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Instance:
-    """A cloud instance; `gpu` is "" and `count` 0 where the table knows only whose it is."""
+    """A cloud instance; `gpu` is "" and `count` is 0 if the table knows only its maker."""
 
     maker: str
     gpu: str
@@ -24,7 +24,7 @@ class Instance:
 
 @cache
 def find_instance(text: str) -> Instance | None:
-    """Return the instance that a name such as `p4d.24xlarge` means, or None if it is none."""
+    """Return the instance with a name such as `p4d.24xlarge`, or None for any other name."""
     name = text[: _LONGEST + 1].strip().lower().removeprefix(_PREFIX).replace(" ", "_")
     for maker in _read()["makers"]:
         if re.fullmatch(maker["pattern"], name):

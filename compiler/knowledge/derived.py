@@ -4,8 +4,8 @@
 tensor: its name within a layer, its sides as sums of products of config keys, and on what it
 depends: a kind of layer (`mixer=`, `mlp=`), a key that is set, one that is not (`!key`), or one
 that the config says itself (`?key`), where another size takes its place otherwise. A value that
-an entry requires may be that of another key (`=key`). A key of `positive` is null where its
-tensors are not there; with 0 they would be, without elements.
+an entry requires may be that of another key (`=key`). A key of `positive` is null in
+models without its tensors; 0 would make tensors without elements.
 """
 
 import json

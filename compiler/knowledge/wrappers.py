@@ -43,7 +43,7 @@ class Wrapper:
     it may contain every type that ftc knows, each with its own class. `flat`: repositories have the
     keys of the language model beside `vision_config`, without a `text_config`. `timm`: the tower is
     built by the package of that name, without which the class does not load. `asks_types`: in
-    training the class asks for the types of the tokens, which rows of text do not have.
+    training the class requires token type ids, which rows of text do not have.
     """
 
     architecture: str

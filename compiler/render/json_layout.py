@@ -1,14 +1,14 @@
-"""Lays out JSON text for people and for diffs: one line for each entry that fits on one."""
+"""Lays out JSON text for reading and for diffs: one line for each entry that fits on one."""
 
 import json
 from typing import Any
 
 
 def lay_out(value: Any, *, width: int, depth: int = 0, indent: str = "", sort: bool = False) -> str:
-    """Return a value as ASCII JSON, with a line for each entry of what must be divided.
+    """Return a value as ASCII JSON, with one line for each entry of a divided object or list.
 
     An object or a list is divided in the first `depth` levels, and below them if it is longer than
-    `width`. `indent` is that of the line which the value begins on.
+    `width` characters. `indent` is the indentation of the line that the value begins on.
     """
     flat = json.dumps(value, sort_keys=sort, allow_nan=False)
     is_short = depth <= 0 and len(indent) + len(flat) <= width

@@ -107,7 +107,7 @@ def keeps_tower(source: BundleSource) -> bool:
 
 
 def asks_types(source: BundleSource) -> bool:
-    """Return whether a wrapper asks for the types of tokens, which rows of text do not have."""
+    """Return whether a wrapper requires token type ids, which rows of text do not have."""
     wrapper = wrapper_named(source.facts.model.wrapper)
     return wrapper is not None and wrapper.asks_types and not sees(source)
 

@@ -60,7 +60,7 @@ def _pilot(source: BundleSource) -> dict[str, Any]:
 
 
 def _report(source: BundleSource) -> dict[str, Any]:
-    """Return what the bundle's report says of the plan: settings, unit of the loss, and hashes."""
+    """Return what the report shows of the plan: settings, the unit of the loss, and hashes."""
     decisions, model, data = source.plan.decisions, source.facts.model, source.facts.data
     settings = {
         "base model": _name(source.written.get("model"), "id"),
@@ -86,7 +86,7 @@ def _report(source: BundleSource) -> dict[str, Any]:
 
 
 def _name(section: Any, key: str) -> str:
-    """Return the name in a section of the spec, whose short form is the name itself."""
+    """Return the name in a section of the spec; the section's short form is the name itself."""
     if not isinstance(section, Mapping):
         return str(section)
     parts = section.get("sources") or [section]

@@ -258,7 +258,7 @@ def _unknown_name(spec: Spec) -> Finding:
 
 
 def _rented(spec: Spec, instance: Instance) -> Finding:
-    """Report the name of a cloud instance; a count beside it is that of the instances."""
+    """Report the name of a cloud instance; a count beside it is the number of instances."""
     name, count = spec.hardware.gpu, spec.hardware.count
     nodes = count if isinstance(count, int) and "/hardware/count" in spec.said else 1
     other = {pointer for pointer in spec.said if pointer.startswith("/hardware/")}
@@ -285,7 +285,7 @@ def _rented(spec: Spec, instance: Instance) -> Finding:
 
 
 def _read_machines(spec: Spec) -> Machines | None:
-    """Return the machines that a name means, if nothing else is said of them."""
+    """Return the machines that a name describes, or None if other hardware fields are set."""
     said = {pointer for pointer in spec.said if pointer.startswith("/hardware/")}
     if not said <= {"/hardware/gpu", "/hardware/count"}:
         return None
@@ -295,7 +295,7 @@ def _read_machines(spec: Spec) -> Machines | None:
 
 
 def _write_machines(machines: Machines) -> dict[str, Any] | str:
-    """Return the section, in its short form where there is one machine."""
+    """Return the section of the hardware, in its short form for one machine."""
     if machines.nodes > 1:
         return {"gpu": machines.gpu, "count": machines.count, "nodes": machines.nodes}
     return f"{machines.count}x {machines.gpu}" if machines.count > 1 else machines.gpu

@@ -1,4 +1,4 @@
-"""Machines in words: "2 nodes of 8 H100", "8xH100x2", "A100 80GB, 4 GPUs"."""
+"""Reads machines in words: "2 nodes of 8 H100", "8xH100x2", "A100 80GB, 4 GPUs"."""
 
 import re
 from dataclasses import dataclass
@@ -38,7 +38,7 @@ _MOST_IN_ONE: Final = 8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Machines:
-    """So many machines with so many GPUs each; `certain`: no other reading is likely."""
+    """`nodes` machines with `count` GPUs each; `certain` means that no other reading is likely."""
 
     gpu: str
     count: int
@@ -47,7 +47,7 @@ class Machines:
 
 
 def read_machines(text: str) -> Machines | None:
-    """Return the machines that a text means, or None if it names no known GPU or no number."""
+    """Return the machines that a text describes, or None if the GPU or a number is not known."""
     text = " ".join(text.split())
     for pattern in (_BOTH_BEFORE, _AROUND):
         if (match := pattern.fullmatch(text)) and not _NODES.search(text):
@@ -74,7 +74,7 @@ def read_machines(text: str) -> Machines | None:
 
 
 def _of_two_numbers(match: re.Match[str], *, around: bool) -> Machines | None:
-    """Read "2x8xH100"; of "8xH100x2", the larger number is that of the GPUs in a machine."""
+    """Read "2x8xH100". In "8xH100x2", the larger number is that of the GPUs per machine."""
     one, other = int(match[1]), int(match[3] if around else match[2])
     name = match[2] if around else match[3]
     nodes, count = (min(one, other), max(one, other)) if around else (one, other)
@@ -84,7 +84,7 @@ def _of_two_numbers(match: re.Match[str], *, around: bool) -> Machines | None:
 
 
 def _split(name: str) -> tuple[str, int]:
-    """Return a name and the number before or after it; 0 for none."""
+    """Return a name and the number before or after it, or 0 without a number."""
     if match := _BEFORE.fullmatch(name):
         return match[2], int(match[1])
     if match := _AFTER.fullmatch(name):
@@ -93,7 +93,7 @@ def _split(name: str) -> tuple[str, int]:
 
 
 def _divide(name: str, count: int, nodes: int, *, is_each: bool, is_total: bool) -> Machines:
-    """Return the GPUs of each machine, where their number is that of all of them together."""
+    """Return the machines; a `count` that is the total of all GPUs is divided among them."""
     is_sum = not is_each and (is_total or count > _MOST_IN_ONE)
     if is_sum and nodes > 1 and count % nodes == 0:
         return Machines(gpu=name, count=count // nodes, nodes=nodes, certain=False)

@@ -52,8 +52,8 @@ class Lock:
 
     `sections` maps a fact's name to the hash of the part of the spec that led to it; `facts` holds
     the facts and `decisions` the values and their sources, both as plain JSON; `files` maps a name
-    relative to the bundle to the hash of its bytes. Hashes are SHA-256 in hexadecimal. A fact's
-    fields that have their default value are left out.
+    relative to the bundle to the hash of its bytes. Hashes are SHA-256 in hexadecimal. Fields of
+    facts that have their default value are left out.
     """
 
     lock: int
@@ -279,7 +279,7 @@ def _is_default(field: Field[Any], value: object) -> bool:
 
 
 def _complete_facts(lock: Lock) -> dict[str, Any]:
-    """Return the facts of a lock with all their fields; those of another ftc as they are."""
+    """Return a lock's facts with their default values; facts that do not fit stay unchanged."""
     found = dict(lock.facts)
     for name, data in lock.facts.items():
         with suppress(msgspec.ValidationError):

@@ -19,10 +19,10 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgedRows:
-    """The file `path` of the rows that GGUF files are judged on, and how prepare.py made them.
+    """The file `path` of the rows that GGUF files are evaluated on, and how prepare.py made them.
 
-    `is_same` compares a row with a vocabulary: that of conversations, row_kinds or plain_rows. Of
-    `is_split` rows only the first piece of a text has the text. `count` adds numbers to
+    `is_same` compares a row with a vocabulary: that of conversations, row_kinds or plain_rows. If
+    `is_split`, only the first piece of a text has the text. `count` returns further numbers for
     tokens.json, from a vocabulary and the rows.
     """
 

@@ -1,7 +1,7 @@
 """How far the next tokens of a quantized model are from those that the trained model finds likely.
 
-`reference.note` wrote the latter to run/reference. The bounds of a model, whoever quantized it,
-are here as well.
+`reference.note` wrote the latter to run/reference. This module also has the bounds of quantized
+models.
 """
 
 import math
@@ -14,7 +14,7 @@ from ..files import read_json
 from ..run import Run
 from . import noise_response
 
-SIZE_TOLERANCE: Final = 0.02  # of the planned size: the plan's disk was counted with it
+SIZE_TOLERANCE: Final = 0.02  # of the planned size; the plan of the disk allows for it
 CHUNK_TOKENS: Final = 64  # compared at once: each has a number per word of the vocabulary
 
 Row = Mapping[str, Any]
@@ -100,9 +100,9 @@ def find_bounds(
 ) -> tuple[float, dict[str, Any]]:
     """Return the divergence that a model should have, and its bounds.
 
-    `bounds` have the names of the spec, and "measured" is replaced by a number. The others are
-    those of `noise_response.derive`. What computes no numbers has nothing to expect: any bound
-    fails it.
+    `bounds` have the names of the spec, and "measured" is replaced by a number. The other arguments
+    are those of `noise_response.derive`. A missing number in `found` is taken as 0: such a model
+    fails any bound.
     """
     numbers = {name: 0.0 if number is None else number for name, number in found.items()}
     expected, measured = noise_response.derive(noise, parts, floor, numbers, **more)

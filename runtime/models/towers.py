@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-#: The ends of the names of arguments that say of each token whether it belongs to an image.
+#: The ending of the names of arguments that say whether each token belongs to an image.
 TYPE_ENDING = "type_ids"
 
 
@@ -29,9 +29,9 @@ def pass_gradients_to_text(model: Any) -> None:
 
 
 def mark_as_text(model: Any) -> None:
-    """Give the types of the tokens to a model whose class asks for them when it trains.
+    """Pass token type ids to a model whose class requires them in training.
 
-    Rows of text have none, and zeros mean that no token belongs to an image.
+    Rows of text have none. The ids are zeros: no token belongs to an image.
     """
     names = [name for name in inspect.signature(model.forward).parameters
              if name.endswith(TYPE_ENDING)]  # fmt: skip

@@ -16,7 +16,7 @@ from typing import Any
 CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff\u202a-\u202e\u2066-\u2069]+")
 SHOWN_LETTERS = 300  # of a text in the report
 DIGITS = 10_000  # numbers from here on are shown without decimals
-# Of Markdown; the last two start an automatic link in GitHub's.
+# Characters of Markdown; the last two patterns start an automatic link on GitHub.
 MARKUP = re.compile(r"[\\`*_{}\[\]<>#|~&$!@]|:(?=/)|(?<=www)\.", re.IGNORECASE)
 
 Cell = str | tuple[str, ...]  # a tuple has the paths of images, relative to the page
@@ -84,7 +84,7 @@ def shorten(text: str, letters: int = SHOWN_LETTERS, *, end: bool = False) -> st
 
 
 def number(value: float | None, *, share: bool = False, change: bool = False) -> str:
-    """Return a number or a change as a cell; a share is in per cent, no number a dash."""
+    """Return a number or a change as a cell: a share in per cent, a missing number as a dash."""
     if value is None or not math.isfinite(value):
         return "-"
     if change:
@@ -207,7 +207,7 @@ POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 
 
 def to_html(parts: Sequence[Part], *, title: str, folder: Path) -> str:
-    """Return a page; `folder` is where the files are that its images name."""
+    """Return a page as HTML; `folder` has the image files."""
     body = "\n".join(_part_to_html(part, folder) for part in parts)
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'

@@ -1,4 +1,4 @@
-"""The part of a report about how good a model is: metrics, the curve, and its files."""
+"""The part of a report about a model's quality: metrics, the training curve, and its files."""
 
 from collections.abc import Mapping, Sequence
 

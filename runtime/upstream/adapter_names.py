@@ -2,11 +2,11 @@
 
 
 def load_by_names_in_memory() -> None:
-    """Make PEFT give the tensors of a saved adapter to the modules of the same names.
+    """Make PEFT load the tensors of a saved adapter by their names.
 
-    It renames them as transformers renames those of a published model. Some of these rules apply to
-    names in memory too: `language_model.layers` becomes `language_model.language_model.layers`, and
-    the adapter is loaded without any tensor. A bundle saves its adapters by the names in memory.
+    PEFT renames them as transformers renames those of a published model. Some of its rules also
+    match names in memory: `language_model.layers` becomes `language_model.language_model.layers`,
+    and no tensor is loaded. A bundle saves its adapters by the names in memory.
     """
     from peft.utils import transformers_weight_conversion  # noqa: PLC0415 - it prints unless silenced
 

@@ -81,7 +81,7 @@ _SWITCH: Final[Mapping[str, bool]] = {
     **dict.fromkeys(("on", "true", "yes", "si", "activat", "activado", "enabled"), True),
     **dict.fromkeys(("off", "false", "no", "desactivat", "desactivado", "disabled"), False),
 }
-#: "group_by_len=1"
+#: Numbers for booleans: "group_by_len=1".
 _BITS: Final[Mapping[str, bool]] = {"0": False, "1": True}
 _LAUNCH: Final = "/launch/"
 _ROUNDED: Final = "/method/quantization"
@@ -222,7 +222,7 @@ def _is_short(said: Sequence[str], parts: Sequence[str], *, whole: bool) -> bool
 
 
 def _is_sketch(said: Sequence[str], parts: Sequence[str]) -> bool:
-    """Return whether the words are letters of as many words of the name, in any order: "max_px"."""
+    """Return whether each word abbreviates another word of the name, in any order: "max_px"."""
     left = list(parts)
     for word in said:
         fits = [part for part in left if _sketches(word, part)]
@@ -233,7 +233,7 @@ def _is_sketch(said: Sequence[str], parts: Sequence[str]) -> bool:
 
 
 def _sketches(word: str, part: str) -> bool:
-    """Return whether a word has the first letter of a part, and others of it in their order."""
+    """Return whether a word is the first letter of a part and later letters of it, in order."""
     letters = iter(part)
     return word[:1] == part[:1] and all(letter in letters for letter in word)
 

@@ -1,7 +1,7 @@
-"""Columns on both sides of a sign: "question -> answer", "best=chosen", "a/b as chosen/rejected".
+"""Reads pairs of columns: "question -> answer", "best=chosen", "a/b as chosen/rejected".
 
-What stands before an arrow is what the model gets, and what stands behind it is what it answers.
-The name of a role behind the sign gives the column before it that role.
+The column before an arrow is the prompt, and the column after it is the completion. If the name of
+a role follows the sign, the column before the sign gets that role.
 """
 
 import re
@@ -26,7 +26,7 @@ _PAIR: Final = re.compile(
     r"(?P<sign>\s?(?:->|=>|\u2192)\s?|\s?=\s?|\s(?:as|com(?: a)?|como)\s)"
     rf"(?P<right>{_NAMES})(?![\w/]|[.-]\w)"
 )
-#: What shows that a message speaks of data.
+#: Words that show that a message is about data.
 _OF_DATA: Final = re.compile(
     r"\.(?:csv|tsv|jsonl?|parquet)\b|\b(?:col(?:s|umn|umns|umna|umnes|umnas)?|fields?|camps?|campos?)\b"
 )
@@ -35,7 +35,7 @@ _ASKED, _ANSWERED = f"{_SECTION}prompt", f"{_SECTION}completion"
 
 
 def read_column_pairs(message: Message, known: Sequence[str]) -> Iterator[Change]:
-    """Yield the roles of the columns on both sides of a sign; `known` are those of the data."""
+    """Yield the roles of the columns on both sides of a sign; `known` are the data's columns."""
     columns = {fold(each) for each in known}
     about_data = _OF_DATA.search(message.plain) is not None
     for match in list(_PAIR.finditer(message.folded)):

@@ -266,8 +266,8 @@ def _read_loose(message: Message, known: Sequence[str]) -> Iterator[Change]:
 def settle_text(said: Sequence[Change | Choice]) -> list[Change | Choice]:
     """Return what was said, with the text as the prompt where an answer is named beside it.
 
-    An output column beside a prompt column is read as the completion. A prompt beside an
-    instruction is its input.
+    An output column beside a prompt column is read as the completion. A prompt column
+    beside an instruction column is read as the input.
 
     In a classifier's rows the completion is the label. In KTO's rows a label is the vote.
     """

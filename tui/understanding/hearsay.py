@@ -116,7 +116,7 @@ def _dreams(text: str) -> Iterator[Span]:
 
 
 def _conditions(folded: str) -> Iterator[Span]:
-    """Yield the text of each condition, and of what follows from one that begins a sentence.
+    """Yield the span of each condition, or of its whole sentence if the condition begins it.
 
     "if the 14B turns out too large", "if the loss does not fall, raise the rate to 5e-4".
     """

@@ -1,8 +1,8 @@
-"""What experts write short: "z3, dq", "k8s ns ml-train img ghcr.io/acme/trainer:2.1", "a->b".
+"""Reads experts' abbreviations: "z3, dq", "k8s ns ml-train img ghcr.io/acme/trainer:2.1".
 
-These are read only in a line without articles: in a sentence "spot" and "run" are words of their
-own. A text is read behind the name of a field that applies, by its `x-when`, to the draft or to the
-message.
+They are read only in a line without articles, because "spot" and "run" are ordinary words in a
+sentence. A text is read after the name of a field, if the field's `x-when` holds for the draft or
+the message.
 """
 
 import json
@@ -22,7 +22,7 @@ from ftc.tui.understanding.spoken import applies
 
 _OPEN: Final = r"(?<![\w.=@-])"
 _SHUT: Final = r"(?![\w=@-]|\.\w)"
-#: No field's name: what people say, and not what they set.
+#: Words that may follow a field's name without being its value.
 _NO_VALUE: Final = frozenset({"and", "es", "for", "is", "it", "off", "on", "son", "the"})
 _QUOTED: Final = re.compile(
     r"(?<![\w.])sys(?:tem)?(?:[ _-](?:prompt|msg|message))?\s?[=:]?\s?"
@@ -31,7 +31,7 @@ _QUOTED: Final = re.compile(
 
 
 def read_jargon(message: Message, draft: Mapping[str, Any]) -> Iterator[Change]:
-    """Yield the abbreviated values, and the texts behind short names, of an expert's line."""
+    """Yield the abbreviated values, and the texts after short names, of a terse line."""
     if not is_terse(message.written):
         return
     for match in message.take(_QUOTED):
@@ -116,7 +116,7 @@ def _texts() -> tuple[tuple[str, re.Pattern[str]], ...]:
 
 @cache
 def _values() -> tuple[tuple[str, Any, re.Pattern[str], re.Pattern[str]], ...]:
-    """Return each value with its pattern, and that of what the message must say beside it."""
+    """Return each pointer and value, its pattern, and a pattern that the message must also have."""
     return tuple(
         (
             each["pointer"],

@@ -26,7 +26,7 @@ from ftc.tui.understanding.reading import Change, Choice, Paste, Reading
 from ftc.tui.understanding.shorthand import read_shorthand
 
 _LINE: Final = re.compile(r"\s*(?:- )?[\"']?[A-Za-z_][\w.-]*[\"']?\s*:(?:\s|$).*|\s*(?:-\s.*|#.*|)")
-#: "r": 16,
+#: A line of a JSON object: "r": 16,
 _JSON_LINE: Final = re.compile(r"\s*\"[A-Za-z_][\w.-]*\"\s*:\s*.+")
 _KEY_LINE: Final = re.compile(r"^[\"']?[A-Za-z_][\w.-]*[\"']?\s*:(?:\s|$)", re.MULTILINE)
 _ARGUMENT: Final = re.compile(
@@ -56,7 +56,7 @@ def read_pasted(text: str, draft: Mapping[str, Any]) -> Reading | None:
 
 
 def _find_tool(paths: Sequence[str]) -> str:
-    """Return the tool of a config; "" if the tables of all tools together know more of its keys."""
+    """Return a config's tool, or "" if the tables of all tools together know more of its keys."""
     tool = recognise(paths)
     known, all_known = (count_unknown(read_table(each), paths) for each in (tool, ""))
     return tool if known <= all_known else ""
@@ -93,7 +93,7 @@ def _reading(imported: Imported, text: str) -> Reading | None:
 
 
 def _shortened(key: Became, words: str) -> Change | None:
-    """Return the field of a key that is an expert's abbreviation: "--ep 1"."""
+    """Return the change of a key that is an expert's abbreviation, such as "--ep 1", or None."""
     found = list(read_shorthand(Message(f"{key.key}={key.value}")))
     only = found[0] if len(found) == 1 else None
     return replace(only, words=words) if only and admits(only.pointer, only.value) else None

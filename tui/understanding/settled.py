@@ -1,7 +1,7 @@
-"""A doubted field that a later clause settles: "rank 32 earlier, but scrap that, 16 is plenty".
+"""Settles a field in doubt by a later clause: "rank 32 earlier, but scrap that, 16 is plenty".
 
-The clause says nothing but a value and words of settling: a number for the one number in doubt, or
-words that the reader takes for a value of the field in doubt.
+The clause has only a value and words of settling. The value is a number if the field is numeric,
+and otherwise words that the reader understands as a value of the field.
 """
 
 import json
@@ -41,9 +41,10 @@ Reader = Callable[[str], Sequence[Change]]
 
 
 def settle_later(text: str, told: Sequence[Said], read: Reader) -> list[Said]:
-    """Return what was told, the one field in doubt with the value of a later clause.
+    """Return what was told, with the value of a later clause for the one field in doubt.
 
-    `read` gives the changes that words mean by themselves.
+    Nothing changes if several fields are in doubt, or if no clause settles the field. `read`
+    returns the changes that a text means by itself.
     """
     doubted = [each for each in told if _is_doubted(text, each)]
     if len({each.pointer for each in doubted}) != 1:
@@ -72,7 +73,7 @@ def _is_in(text: str, said: Said, place: Span) -> bool:
 
 
 def _is_doubted(text: str, said: Said) -> bool:
-    """Return whether a field was withheld, or set before words that take something back."""
+    """Return whether a field was left open, or was set before words that revise it."""
     if said.pointer.startswith(_COLUMNS):
         return False
     if isinstance(said, Choice):
@@ -84,7 +85,7 @@ def _is_doubted(text: str, said: Said) -> bool:
 
 
 def _clauses(text: str, target: Said) -> Iterator[Span]:
-    """Yield the clauses behind a field's words, of which none is hearsay or a question."""
+    """Yield the spans of the clauses after a field's words, without hearsay and questions."""
     begin = min((start for start, _ in find_places(text, target.words)), default=0)
     hearsay = find_hearsay(text)
     for match in _CLAUSE.finditer(text):
@@ -113,7 +114,7 @@ def _settled(clause: str, target: Said, read: Reader) -> Change | None:
 
 
 def _begins(value: str) -> bool:
-    """Return whether words begin with an article: "la 4080"."""
+    """Return whether words begin with a definite article: "la 4080"."""
     return re.match(r"(?:the|el|la|els|les|los|las)\s", value) is not None
 
 

@@ -1,4 +1,4 @@
-"""Absolute numbers that a spec holds as shares: warm-up steps of all steps, the least rate."""
+"""Converts absolute numbers to the shares that a spec has: warm-up steps, learning rate floor."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -7,7 +7,7 @@ from typing import Any, Final
 from ftc.tui.understanding.numbers import as_written
 from ftc.tui.understanding.reading import Change, Choice, value_at
 
-#: The share, the whole that it is of, and the range of numbers that are no shares.
+#: The field of the share, the field of the whole, and the range of absolute numbers.
 _SHARES: Final = (
     ("/training/warmup", "/training/max_steps", (1, float("inf"))),
     ("/training/learning_rate_floor", "/training/learning_rate", (0, 0.002)),
@@ -17,7 +17,7 @@ _SHARES: Final = (
 def divide_by_whole(
     said: Sequence[Change | Choice], draft: Mapping[str, Any], planned: Mapping[str, Any]
 ) -> list[Change | Choice]:
-    """Return what was said, each absolute number as a share of its whole if that is known."""
+    """Return what was said, with absolute numbers as shares of their wholes, if known."""
     numbers = {each.pointer: each.value for each in said if isinstance(each, Change)}
     wholes = {
         pointer: (numbers.get(whole) or value_at(draft, whole) or planned.get(whole), bounds)

@@ -45,7 +45,7 @@ def find_signs(folded: str) -> Iterator[Numeral]:
     """Yield the signs of a folded text, each with the words that it means."""
     for match in _PAIRED.finditer(folded):
         if folded.count(_PARTS) > match[0].count(_PARTS):
-            continue  # "qlora / ctx 4k / 3 ep": slashes part the settings
+            continue  # "qlora / ctx 4k / 3 ep": slashes separate the settings
         names, values = _SLASH.split(match["names"]), _SLASH.split(match["values"])
         if len(names) == len(values) and _SPLITS.isdisjoint(names):
             noun = match["noun"] or ""

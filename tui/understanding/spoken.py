@@ -54,7 +54,7 @@ _AND: Final = (
     r"|(?<=\d)\s+(?=[a-z]\w*/\d))"
 )
 _VALUE: Final = re.compile(r"\s*[=:]?\s*\d")
-#: A value, or a path, behind what is thus a name and no item.
+#: A value or a path, which shows that the word before it is a name and not an item.
 _NEXT: Final = re.compile(r"\s*[=:]?\s*[\d/]")
 #: A module of the model, not of the environment: "modules q_proj".
 _WEIGHT: Final = re.compile(r"_proj\b")

@@ -1,4 +1,4 @@
-"""The rules about what rows say of themselves, or hold beside their texts (FTC196 to FTC199)."""
+"""Rules about split columns, markup, files and weights in rows (FTC196 to FTC199)."""
 # ruff: noqa: D401 - the docstring of a rule is its explanation, not a description of the function
 
 from collections.abc import Iterator
@@ -16,8 +16,8 @@ _FEWEST_ROWS = 3
 def split_column_ignored(case: Case) -> Iterator[Problem]:
     """What it is: A column of the data says which rows are for training and which for testing.
 
-    Why it matters: Nothing reads this column. The rows are divided anew, so that the model
-    trains on rows that were meant to test it, and its result cannot be compared with others.
+    Why it matters: ftc does not read this column. It divides the rows anew, so the model trains on
+    rows of the held-out splits, and its result cannot be compared with others.
 
     Example: {"data": "rows-with-train-and-test-in-a-column.jsonl"}
 
@@ -31,11 +31,11 @@ def split_column_ignored(case: Case) -> Iterator[Problem]:
 
 @rule("FTC197", "markup-in-texts", "warning", reads=("data",))
 def markup_in_texts(case: Case) -> Iterator[Problem]:
-    """What it is: At least a tenth of the rows have HTML in their texts: tags, or `&amp;` and such.
+    """What it is: At least a tenth of the rows have HTML in their texts: tags or entities.
 
-    Why it matters: The text was taken from a page with what formats it there. The model learns to
-    write tags and entities, and they take tokens from the text. Rows that speak of HTML and code
-    between backticks are not counted.
+    Why it matters: The texts were copied from pages with their markup. The model learns to write
+    tags and entities such as `&amp;`, which also use up tokens. Rows about HTML do not count, and
+    neither does code between backticks.
 
     Example: {"data": "scraped-pages.jsonl"}
 
@@ -49,10 +49,10 @@ def markup_in_texts(case: Case) -> Iterator[Problem]:
 
 @rule("FTC198", "files-in-texts", "warning", reads=("data",))
 def files_in_texts(case: Case) -> Iterator[Problem]:
-    """What it is: Some rows hold a file as text: an image or the like in base64.
+    """What it is: At least one row in a hundred has a file as text, such as an image in base64.
 
-    Why it matters: The model reads base64 letter by letter. It sees no image in it, and one image
-    takes thousands of tokens. One row in a hundred is reported.
+    Why it matters: The model reads base64 as text. It does not see the image, and one image takes
+    thousands of tokens.
 
     Example: {"data": "rows-with-data-urls.jsonl"}
 
@@ -66,10 +66,10 @@ def files_in_texts(case: Case) -> Iterator[Problem]:
 
 @rule("FTC199", "excluded-answers-learned", "error", reads=("data",), fix_safety="unsafe")
 def excluded_answers_learned(case: Case) -> Iterator[Problem]:
-    """What it is: Answers have the weight 0, which excludes them, and the training learns them.
+    """What it is: The model is trained on answers with the weight 0, which excludes them.
 
-    Why it matters: Nothing reads the key `weight` of a message. An answer that was excluded
-    because it is bad is learned like the others.
+    Why it matters: ftc does not read the key `weight` of a message. The model learns an answer that
+    was excluded because it is bad like any other answer.
 
     Example: {"data": "openai-rows-with-weight-0.jsonl"}
 

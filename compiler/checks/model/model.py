@@ -23,7 +23,7 @@ _ADAPTERS = ("lora", "qlora")
 _OUTSIDE_LAYERS = ("lm_head", "embed_tokens", "wte", "embed_out", "word_embeddings")
 
 
-#: Kinds of quantized weights that transformers makes 16-bit ones of, where nobody published these.
+#: Quantized formats that transformers can convert to 16-bit weights, if none were published.
 _RESTORED: Final = ("fp8", "mxfp4")
 
 
@@ -34,7 +34,7 @@ def quantized_base(case: Case) -> Iterator[Problem]:
     Why it matters: Quantized weights take no gradients, and an adapter trained on them does not fit
     the original 16-bit weights. A model that was published in MXFP4 or FP8 only, such as gpt-oss or
     DeepSeek-V3, has no such original. transformers makes one: load it with `dequantize=True` and
-    save it, gpt-oss with `save_original_format=False`, without which the experts cannot be loaded.
+    save it. For gpt-oss, set `save_original_format=False`, or its experts cannot be loaded again.
 
     Example: {"model": "TheBloke/Mistral-7B-v0.1-GPTQ"}
 

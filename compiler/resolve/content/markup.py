@@ -1,4 +1,4 @@
-"""Texts that hold what a page or a program wrote around them: markup, and files as base64."""
+"""Counts texts that contain markup of pages, or files in base64."""
 
 import re
 from collections import Counter
@@ -8,7 +8,7 @@ from typing import Final
 from ftc.compiler.resolve.rows.example import Example
 
 _MOST_CHARS: Final = 20_000
-#: Code between fences or backticks is meant as it is.
+#: Code between fences or backticks, where markup is intended.
 _CODE: Final = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`", re.DOTALL)
 _TAG: Final = re.compile(
     r"</?(?:p|br|div|span|strong|em|a|ul|ol|li|t[dhr]|table|tbody|thead|h[1-6]|font|img|hr"
@@ -16,7 +16,7 @@ _TAG: Final = re.compile(
     re.IGNORECASE,
 )
 _ENTITY: Final = re.compile(r"&(?:amp|lt|gt|quot|apos|nbsp|#\d{2,5}|#x[0-9a-fA-F]{2,4});")
-#: A text about markup may hold it: a question about HTML, a page that is to be written.
+#: Words of texts about markup, which may contain it: a question about HTML, a page to write.
 _ABOUT: Final = re.compile(r"\b(?:html|xml|markup|css|web ?pages?|react|jsx)\b", re.IGNORECASE)
 _DATA_URL: Final = "base64,"
 _BASE64: Final = re.compile(r"(?<![A-Za-z0-9+/])[A-Za-z0-9+/]{400,}={0,2}")
@@ -24,7 +24,7 @@ _DIGIT: Final = re.compile(r"\d")
 
 
 def count_foreign(examples: Sequence[Example]) -> Mapping[str, int]:
-    """Count the examples with tags, entities (`&amp;`) or base64 in their texts."""
+    """Return the numbers of examples with tags or entities (`markup`), and with `base64`."""
     counts: Counter[str] = Counter()
     for example in examples:
         text = "\n".join(part[:_MOST_CHARS] for _, part in example.turns)
@@ -39,7 +39,7 @@ def count_foreign(examples: Sequence[Example]) -> Mapping[str, int]:
 
 
 def _has_base64(text: str) -> bool:
-    """Tell whether a text holds a file: letters of both cases and digits without a space."""
+    """Tell whether a text has a file: a long run in a data URL, or of both cases and digits."""
     for match in _BASE64.finditer(text):
         run = match[0]
         if _DATA_URL in text or (_DIGIT.search(run) and run != run.lower() and run != run.upper()):

@@ -274,7 +274,7 @@ def _read(
 def _add_unread(
     contents: Contents, unseen: UnseenImages, unread: UnreadColumns, weights: MessageWeights
 ) -> Contents:
-    """Return the contents with what the columns without a role hold, and keys of messages."""
+    """Return the contents with facts about columns without a role and about keys of messages."""
     return replace(
         contents,
         unseen_images=dict(sorted(unseen.rows.items())),

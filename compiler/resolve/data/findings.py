@@ -256,7 +256,7 @@ def unreadable(source: WholeSource, error: OSError) -> Finding:
 def broken(
     source: WholeSource, kind: FileFormat, what: Message | str, path: Path | None = None
 ) -> Finding:
-    """Say that the file is not what its format says; at `path` it may be of another format."""
+    """Say that the file does not have its format; the file at `path` may have another one."""
     is_other = isinstance(what, Message) and what.key == "reading.no_list"
     is_lines = path is not None and kind == "json" and sniff_format(path) == "jsonl"
     return explanations.BROKEN_DATA.finding(
@@ -359,7 +359,7 @@ def empty(source: WholeSource, kind: FileFormat, rows: int, path: Path) -> Findi
 
 
 def _find_layout(path: Path) -> str:
-    """Return how a file without one object in each line has its objects, as a variant of help."""
+    """Return the variant of help for a file that does not have one object in each line."""
     if sniff_format(path) == "json":
         return "json"
     with path.open(encoding="utf-8", errors="replace") as file:
@@ -371,7 +371,7 @@ def _find_layout(path: Path) -> str:
 
 
 def _decode(text: str) -> object:
-    """Return the first value of a text of JSON, or None without one."""
+    """Return the first JSON value of a text, or None without one."""
     try:
         value: object = json.JSONDecoder().raw_decode(text)[0]
     except (ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""Messages of the assistant that a row excludes from learning: OpenAI's `weight: 0`."""
+"""Counts answers that a row excludes from training: OpenAI's `weight: 0`."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -10,9 +10,9 @@ from ftc.runtime.read.chat_rows import find_role, load_messages
 
 @dataclass(slots=True, kw_only=True)
 class MessageWeights:
-    """Counts the rows with an excluded answer; `column` has the messages, None for none.
+    """Counts the rows with an excluded answer; `column` has the messages, or is None.
 
-    `last_rows` are those of which only the last answer is learned.
+    `last_rows` counts those in which every answer but the last is excluded.
     """
 
     column: str | None
@@ -20,7 +20,7 @@ class MessageWeights:
     last_rows: int = 0
 
     def watch(self, rows: Iterator[Row | None]) -> Iterator[Row | None]:
-        """Yield the rows as they are, and count them."""
+        """Yield the rows unchanged, and count them."""
         for row in rows:
             if row and self.column is not None:
                 self._count(row.get(self.column))

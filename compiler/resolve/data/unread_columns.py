@@ -46,7 +46,7 @@ _BEFORE: Final = frozenset(
     }
 )
 
-#: Names of a column that says to which split a row belongs, and the words in it.
+#: Names of a column that has the split of each row, and its values by split.
 _SPLIT_NAMES: Final = frozenset({"split", "subset", "set", "partition", "fold", "phase"})
 _SPLITS: Final[Mapping[str, str]] = {
     **dict.fromkeys(("train", "training", "trn"), "train"),
@@ -110,7 +110,7 @@ class UnreadColumns:
         return found
 
     def find_splits(self) -> dict[str, int]:
-        """Return the columns that mark splits, each with its rows that are not for training."""
+        """Return the columns of splits, each with the number of rows that are not for training."""
         found: dict[str, int] = {}
         for name in self.columns:
             if usual_name(name).rpartition("_")[2] not in _SPLIT_NAMES:

@@ -37,7 +37,7 @@ from ftc.spec.sections import Spec
 _POINTER: Final = "/model/id"
 #: Open models of this size are offered in place of a closed one: they train on one GPU.
 _USUAL_PARAMETERS: Final = 8_000_000_000
-#: How names of GGUF files end, and of repositories that hold nothing else.
+#: The endings of the names of GGUF files, and of repositories that have nothing else.
 _GGUF: Final = re.compile(r"[-_.]gguf(?::[\w.-]+)?$", re.IGNORECASE)
 _PAGE_OF_HUB: Final = re.compile(r"https?://huggingface\.co/([\w.-]+/[\w.-]+)(?:[/?#].*)?")
 

@@ -1,4 +1,4 @@
-"""The finding about a `config.json` whose class does not write text, or not in a way ftc trains."""
+"""The finding about a `config.json` whose class does not write text or cannot be trained by ftc."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -25,7 +25,7 @@ _SECTIONS: Final = ("text_config", "vision_config", "audio_config", "thinker_con
 def not_causal(data: Mapping[str, Any], name: str, head: Head) -> Finding:
     """Return the finding for a config whose class does not do what the objective needs.
 
-    It names models that do, of about the size of an encoder or of the usual language model.
+    It names models that do, about as large as the encoder or as a usual language model.
     """
     names, kind = data.get("architectures"), data.get("model_type")
     named = isinstance(names, list) and bool(names) and isinstance(names[0], str)
@@ -67,12 +67,12 @@ def not_causal(data: Mapping[str, Any], name: str, head: Head) -> Finding:
 
 
 def is_only_code(data: Mapping[str, Any]) -> bool:
-    """Tell whether only code of the repository has the class of a config."""
+    """Tell whether a config's class exists only in the code of its repository."""
     return isinstance(data.get("auto_map"), dict) and not is_known_type(data.get("model_type"))
 
 
 def is_unknown(data: Mapping[str, Any]) -> bool:
-    """Tell whether neither transformers nor code of the repository has the type of a config."""
+    """Tell whether a config's type is in neither transformers nor the code of its repository."""
     kind, remote = data.get("model_type"), data.get("auto_map")
     return isinstance(kind, str) and not isinstance(remote, dict) and not is_known_type(kind)
 
@@ -87,9 +87,9 @@ def _nameless(data: Mapping[str, Any], name: str) -> Finding:
 
 
 def _inside(data: Mapping[str, Any]) -> tuple[str, str]:
-    """Return the part of a class that is a multimodal class of ftc's table, and that class.
+    """Return the part of a config that is a multimodal class of ftc's table, and that class.
 
-    Without such a part: nothing, and the class of the language model inside, if that is known.
+    Without such a part, return "", and the class of a known language model inside, or "".
     """
     kind, found = str(data.get("model_type")), ""
     for key, value in data.items():

@@ -39,7 +39,7 @@ _MOST: Final = 24
 #: Fields that count tokens, of which "2k" are 2048.
 _TOKENS: Final = frozenset({"/data/max_length", "/objective/answer_tokens"})
 _VERSION: Final = "/ftc"
-#: A field that admits this number counts, and takes no percentage.
+#: A field that admits this number is a count and takes no percentage.
 _MANY: Final = 100
 
 

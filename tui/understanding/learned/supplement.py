@@ -105,9 +105,9 @@ def add_worded(
 
 
 def _denies(said: Change | Choice, value: Any) -> bool:
-    """Return whether what was said of a field leaves no place for a value.
+    """Return whether what was said about a field excludes a value.
 
-    A choice between a value and none does: "anything but wandb, log to mlflow".
+    A choice between the value and none does not: "anything but wandb, log to mlflow".
     """
     if isinstance(said, Change):
         return True
