@@ -232,7 +232,7 @@ BUNDLE_FILE: Final = make_explanation(
     "FTC027",
     "bundle-file-as-spec",
     "The file is one that ftc wrote into a bundle, such as its lock or its plan.",
-    "It was made from a spec. The bundle has a copy of that spec, `spec.json`.",
+    "It follows from a spec. The bundle has a copy of that, `spec.json`.",
     "ftc check triage/ftc.lock.json",
     "ftc check triage/spec.json",
 )
