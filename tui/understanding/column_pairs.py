@@ -30,6 +30,7 @@ _PAIR: Final = re.compile(
 _OF_DATA: Final = re.compile(
     r"\.(?:csv|tsv|jsonl?|parquet)\b|\b(?:col(?:s|umn|umns|umna|umnes|umnas)?|fields?|camps?|campos?)\b"
 )
+_ARROWS: Final = frozenset({"->", "=>", "\u2192"})
 _SIZE: Final = re.compile(r"\d")
 _ASKED, _ANSWERED = f"{_SECTION}prompt", f"{_SECTION}completion"
 
@@ -40,22 +41,32 @@ def read_column_pairs(message: Message, known: Sequence[str]) -> Iterator[Change
     about_data = _OF_DATA.search(message.plain) is not None
     for match in list(_PAIR.finditer(message.folded)):
         left, right = (_split(match[side]) for side in ("left", "right"))
-        written = _split(message.words(*match.span("left")))
-        roles = [f"{_SECTION}{name}" for name in right if name in _ROLES]
-        named = len(roles) == len(right) == len(left) and left[0] not in _ROLES
-        if not named or (len(left) == 1 and left[0] not in columns and not about_data):
-            arrow = match["sign"].strip() not in {"=", "as", "com", "com a", "como"}
-            owned = about_data or {*left, *right} <= columns
-            if not (arrow and owned and len(left) == len(right) == 1):
-                continue
-            if _is_value(left[0]) or _is_value(right[0]) or _is_role_of(left[0], right[0]):
-                continue
-            roles = [_ASKED, _ANSWERED]
-            written = [*written, *_split(message.words(*match.span("right")))]
+        before, behind = (_split(message.words(*match.span(side))) for side in ("left", "right"))
+        if _gives_roles(left, right) and (len(left) > 1 or about_data or left[0] in columns):
+            roles = {f"{_SECTION}{role}": name for role, name in zip(right, before, strict=True)}
+        elif _leads(match, left, right) and (about_data or {*left, *right} <= columns):
+            roles = {_ASKED: before[0], _ANSWERED: behind[0]}
+        else:
+            continue
         words = message.words(*match.span())
         message.cross_out(*match.span())
-        for pointer, name in zip(roles, written, strict=True):
+        for pointer, name in roles.items():
             yield Change(pointer=pointer, value=name, words=words)
+
+
+def _gives_roles(left: Sequence[str], right: Sequence[str]) -> bool:
+    """Return whether each column on the left has its role on the right: "good/bad as a/b"."""
+    return len(left) == len(right) and left[0] not in _ROLES and {*right} <= {*_ROLES}
+
+
+def _leads(match: re.Match[str], left: Sequence[str], right: Sequence[str]) -> bool:
+    """Return whether an arrow leads from one column to another: "question -> answer"."""
+    return (
+        match["sign"].strip() in _ARROWS
+        and len(left) == len(right) == 1
+        and not (_is_value(left[0]) or _is_value(right[0]))
+        and not _is_role_of(left[0], right[0])
+    )
 
 
 def _split(names: str) -> list[str]:

@@ -7,6 +7,7 @@ The assistant asks about a value in such a part instead of setting it.
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from importlib.resources import files
 from typing import Any, Final
 
@@ -93,7 +94,8 @@ def strike_names(message: Message) -> None:
             message.cross_out(*match.span("name"))
 
 
-def find_hearsay(text: str) -> list[Span]:
+@lru_cache(maxsize=8)
+def find_hearsay(text: str) -> Sequence[Span]:
     """Return the ranges of a text that request nothing now."""
     folded = fold(text)
     return [
@@ -141,7 +143,8 @@ def _is_hearsay(text: str, said: Change | Choice, spans: Sequence[Span]) -> bool
     folded = fold(text)
     return any(
         _is_negative(folded, start, said)
-        or _is_left_out(folded, (start, end), said)
+        or _is_excepted(folded, (start, end), said)
+        or _only_runs(folded, (start, end), said)
         or (
             any(first <= start and end <= last for first, last in spans)
             and not is_endorsed(folded, end)
@@ -150,17 +153,17 @@ def _is_hearsay(text: str, said: Change | Choice, spans: Sequence[Span]) -> bool
     )
 
 
-def _is_left_out(folded: str, place: Span, said: Change | Choice) -> bool:
-    """Return whether a value is the exception, or the machine on which the result will run.
+def _only_runs(folded: str, place: Span, said: Change | Choice) -> bool:
+    """Return whether a machine only runs the result: "I want to run it on a laptop later"."""
+    clause = folded[slice(*find_around(_CLAUSE_END, folded, place))]
+    return said.pointer.startswith("/hardware/") and USING.search(clause) is not None
 
-    "Any optimizer but SGD", "I want to run the result on a laptop without a GPU".
-    """
+
+def _is_excepted(folded: str, place: Span, said: Change | Choice) -> bool:
+    """Return whether a value is the exception: "any optimizer but SGD"."""
     start, end = place
-    if said.pointer.startswith("/hardware/"):
-        clause = folded[slice(*find_around(_CLAUSE_END, folded, place))]
-        return USING.search(clause) is not None
     named = isinstance(said, Change) and isinstance(said.value, str)
-    return named and (
+    return (named and not said.pointer.startswith("/hardware/")) and (
         _BUT.search(folded[start:end]) is not None or _ALL_BUT.search(folded[:start]) is not None
     )
 

@@ -24,6 +24,7 @@ _OPEN: Final = r"(?<![\w.=@-])"
 _SHUT: Final = r"(?![\w=@-]|\.\w)"
 #: Words that may follow a field's name without being its value.
 _NO_VALUE: Final = frozenset({"and", "es", "for", "is", "it", "off", "on", "son", "the"})
+_PART_END: Final = re.compile(r"\s*(?:$|[,;|/\n])")
 _QUOTED: Final = re.compile(
     r"(?<![\w.])sys(?:tem)?(?:[ _-](?:prompt|msg|message))?\s?[=:]?\s?"
     r"(?P<text>\"[^\"\n]+\"|'[^'\n]+'|\u201c[^\u201d\n]+\u201d)"
@@ -51,7 +52,7 @@ def _read_texts(message: Message, draft: Mapping[str, Any]) -> Iterator[Change]:
             value = message.words(*match.span("value")).rstrip(".:")
             applied = applies(field, message, draft)
             if (
-                (needs and not applied)
+                (not applied if needs else not _PART_END.match(message.folded, match.end()))
                 or match["value"] in _NO_VALUE
                 or message.denied(match.start())
                 or not admits(pointer, value)
@@ -77,7 +78,7 @@ def _read_values(message: Message, draft: Mapping[str, Any]) -> Iterator[Change]
                 continue
             words = message.words(*match.span())
             message.cross_out(*match.span())
-            yield Change(pointer=pointer, value=not denied if denied else value, words=words)
+            yield Change(pointer=pointer, value=False if denied else value, words=words)
 
 
 def _read_numbers(message: Message, draft: Mapping[str, Any]) -> Iterator[Change]:
