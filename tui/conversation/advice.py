@@ -2,20 +2,24 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from functools import reduce
 from typing import Any, Final
 
 from ftc.compiler.knowledge.models import find_model
 from ftc.compiler.plan.plan import Plan
 from ftc.tui.conversation.conversation import Conversation
+from ftc.tui.questions.choices import offer
 from ftc.tui.questions.dialogue import Option, Question
 from ftc.tui.state.limits import is_over, tell_limit
 from ftc.tui.state.line import Line
+from ftc.tui.understanding.hardware import read_hardware
 from ftc.tui.understanding.lexicon import NEGATORS
 from ftc.tui.understanding.limits import read_limit
 from ftc.tui.understanding.message import Message, fold
+from ftc.tui.understanding.model_wishes import read_model_wishes
 from ftc.tui.understanding.numbers import read_number
 from ftc.tui.understanding.reader import read
-from ftc.tui.understanding.reading import Change
+from ftc.tui.understanding.reading import Change, Choice, ModelWish
 
 AMOUNT: Final = re.compile(r"(\d+(?:[.,]\d+)?)\s*(?:gi?b|g|gigas?)\b")
 _GIBI: Final = 1024**3
@@ -102,10 +106,30 @@ def cheaper(conversation: Conversation, about: str) -> list[Line]:
     return _offer(conversation, found, "would_cost_less")
 
 
-def recommend_models(conversation: Conversation) -> list[Line]:
-    """Ask for the model, with those that suit the goal, the data and the hardware."""
+def recommend_models(conversation: Conversation, about: str) -> list[Line]:
+    """Ask for the model, with those that suit the goal, the data and the hardware.
+
+    The machine and the languages that the question `about` names count for this answer only.
+    """
     asked = Question(pointer="/model/id", optional=conversation.draft.has("/model/id"))
-    found = conversation.offer(asked)
+    message = Message(about)
+    machine = [
+        each for each in read_hardware(message, conversation.draft.data) if isinstance(each, Change)
+    ]
+    wishes = (
+        each.wish
+        for each in read_model_wishes(message, conversation.draft.data)
+        if isinstance(each, Choice) and each.wish is not None
+    )
+    draft = conversation.draft.changed(tuple(machine))
+    found = offer(
+        asked,
+        draft,
+        conversation.observer.look(draft, offers=False) if machine else conversation.situation,
+        conversation.observer,
+        goal=conversation.goal,
+        model_wish=reduce(ModelWish.joined, wishes, conversation.model_wish),
+    )
     if not found.options:
         return [conversation.line("no_models"), *conversation.ask()]
     conversation.step, conversation.tabled = found, ()

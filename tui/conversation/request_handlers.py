@@ -223,8 +223,7 @@ def _plan(conversation: Conversation, about: str) -> list[Line]:
 
 def _models(conversation: Conversation, about: str) -> list[Line]:
     """Ask for the model, with the current shortlist."""
-    del about
-    return recommend_models(conversation)
+    return recommend_models(conversation, about)
 
 
 def _explain(conversation: Conversation, about: str) -> list[Line]:

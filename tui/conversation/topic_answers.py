@@ -337,7 +337,7 @@ def _models(conversation: Conversation, text: str) -> list[Line]:
     """Ask for the model, with the models that suit the goal."""
     if conversation.goal is None and ("label" in fold(text) or "etiquet" in fold(text)):
         conversation.goal = "classify"
-    return recommend_models(conversation)
+    return recommend_models(conversation, text)
 
 
 def _no_data(conversation: Conversation, text: str) -> list[Line]:

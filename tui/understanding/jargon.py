@@ -23,7 +23,9 @@ from ftc.tui.understanding.spoken import applies
 _OPEN: Final = r"(?<![\w.=@-])"
 _SHUT: Final = r"(?![\w=@-]|\.\w)"
 #: Words that may follow a field's name without being its value.
-_NO_VALUE: Final = frozenset({"and", "es", "for", "is", "it", "off", "on", "son", "the"})
+_NO_VALUE: Final = frozenset(
+    {"and", "es", "for", "is", "it", "name", "nom", "nombre", "off", "on", "son", "the"}
+)
 _PART_END: Final = re.compile(r"\s*(?:$|[,;|/\n])")
 _QUOTED: Final = re.compile(
     r"(?<![\w.])sys(?:tem)?(?:[ _-](?:prompt|msg|message))?\s?[=:]?\s?"

@@ -218,13 +218,21 @@ def _origins() -> tuple[tuple[str, re.Pattern[str], re.Pattern[str]], ...]:
     )
 
 
+#: "which model do you recommend for Catalan?"
+_ADVISED: Final = (
+    r"(?:which|what|quin|que|cual)\w* models?o?s? [^.;,!?\n]{0,30}?"
+    r"(?:recommend|suggest|recoman\w*|recomiend\w*|aconsell\w*|aconsej\w*) (?:\w+ ){0,2}?"
+)
+
+
 @cache
 def _languages() -> tuple[tuple[str, re.Pattern[str]], ...]:
     return tuple(
         (
             code,
             re.compile(
-                rf"\b(?:{_SPEAKS} (?:\w+ ){{0,2}}?(?:el |en )?|models?o? (?:in|en|for|per a|para) )"
+                rf"\b(?:{_SPEAKS} (?:\w+ ){{0,2}}?(?:el |en )?|models?o? (?:in|en|for|per a|para) "
+                rf"|{_ADVISED}(?:for|per a|para) (?:el )?)"
                 rf"{any_of(words)}\b"
             ),
         )

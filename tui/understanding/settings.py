@@ -19,7 +19,7 @@ from ftc.tui.understanding.reading import Change
 from ftc.tui.understanding.spoken import read_spoken
 
 _LINK: Final = r"(?:\s*(?:=|:|->)\s*|\s+(?:to |of |at |is |a |de |en )?)"
-_VALUE: Final = r"(?P<value>\d+,\d+(?![\d,])|[\w.+-]+%?)(?![\w/])"
+_VALUE: Final = r"(?P<value>\d+,\d+(?!\d|,\d)|[\w.+-]+%?)(?![\w/])"
 #: The field of a section that its short form gives a value to.
 _KINDS: Final = ("type", "strategy", "id", "source", "types")
 _ON: Final = frozenset({"true", "on", "yes", "si", "activat", "activado"})
