@@ -176,6 +176,10 @@ CATALOGUE: Final[Mapping[str, str]] = {
     "network.assumed": "the least that clouds give a node of eight GPUs (AWS p3dn, g5.48xlarge); "
     "set `hardware.network_gbit` to the speed of your network",
     "world.cpu": "a CPU runs one process unless the spec asks for more; here {count}",
+    "global_batch.least": "few rows per step, for more steps: {rows} rows give few of them per "
+    "epoch",
+    "global_batch.most": "more rows per step would hardly train better; {rows} rows give many "
+    "steps per epoch",
     "global_batch.rows": "about a hundredth of {rows} rows, for about 100 steps per epoch",
     "eval_batch.pairs": "the pairs of a training pass, so that both losses compare as many",
     "eval_batch.contrasted": "the rows of a training step, so that both losses tell as many apart",
@@ -300,7 +304,7 @@ CATALOGUE: Final[Mapping[str, str]] = {
     "epochs.text": "text is read once; up to four epochs would teach nearly as much as new text",
     "epochs.few": "{rows} rows are few, so they are read three times",
     "steps.epochs": "{epochs} {epochs:epoch|epochs} of {per_epoch} {per_epoch:step|steps}",
-    "eval_steps.tenth": "ten evaluations in {steps} steps",
+    "eval_steps.tenth": "about ten evaluations in {steps} steps",
     "eval_steps.few": "{evaluations} {evaluations:evaluation|evaluations} in {steps} steps: a few "
     "steps change the model little",
     "eval_steps.costly": "{evaluations} {evaluations:evaluation|evaluations}: more, each with its "

@@ -75,6 +75,13 @@ def target_rows(train_rows: int, *, text_tokens: float = 0.0) -> float:
     return max(target, min(_TEXT_TOKENS / text_tokens, train_rows / _TEXT_STEPS))
 
 
+def _bounded(train_rows: int) -> str | None:
+    """Return the reason of a batch that is at a bound, None if it is between them."""
+    if train_rows < _LEAST * _ROWS_PER_STEP:
+        return "global_batch.least"
+    return "global_batch.most" if train_rows > _MOST * _ROWS_PER_STEP else None
+
+
 def decide_batch(
     spec: Spec,
     *,
@@ -114,7 +121,7 @@ def decide_batch(
             return per_process * world, Because(key="global_batch.text", values=values)
         if each > 1:
             values["each"] = round(each, 1)
-        key = "global_batch.packed" if each > 1 else "global_batch.rows"
+        key = _bounded(train_rows) or ("global_batch.packed" if each > 1 else "global_batch.rows")
         return per_process * world, Because(key=key, values=values)
 
     decision = decide(spec, "/training/global_batch", spec.training.global_batch, derive)
