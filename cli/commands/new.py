@@ -71,6 +71,7 @@ def command(
         path.unlink()
         if not was_there:
             folder.rmdir()
+        click.echo(f"{path.as_posix()} was not written: correct the options", err=True)
         context.exit(FAILED)
     click.echo(f"wrote {path.as_posix()}")
     if vscode:

@@ -71,5 +71,5 @@ def name_unused(reading: Reading, changes: Sequence[Change], text: str) -> tuple
 
 
 def is_telling(word: str) -> bool:
-    """Return whether a word says more than an article, a courtesy or a verb such as "use"."""
-    return fold(word).strip(".'") not in _MUTE
+    """Return whether a word says more than a sign, an article, a courtesy or "use"."""
+    return any(map(str.isalnum, word)) and fold(word).strip(".'") not in _MUTE

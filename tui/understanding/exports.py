@@ -81,9 +81,11 @@ def read_exports(message: Message, have: Sequence[str]) -> Iterator[Change]:
     Named types replace the list, or are added if the message says so. Denied types are removed.
     """
     more = _MORE.search(message.folded) is not None
+    without = any(message.denied(each.start()) for each in _ANY_GGUF.finditer(message.folded))
     for match in message.take(_ADAPTER):
         words, wanted = message.words(*match.span()), not message.denied(match.start())
-        yield Change(pointer="/export/adapter", value=wanted, words=words)
+        if not (wanted and without):  # "no gguf, only the adapter": that is no GGUF either
+            yield Change(pointer="/export/adapter", value=wanted, words=words)
     found = sorted(_find(message))
     none = None if found else _NO_EXPORT.search(message.folded)
     if none is not None and not _OF_BITS.match(message.folded, none.end()):

@@ -68,6 +68,14 @@ def test_a_file_where_the_folder_should_be(call: Call, tmp_path: Path) -> None:
     assert "FTC037" in call("new", tmp_path / "y", "--model", "").err
 
 
+def test_a_spec_with_errors_is_not_written(call: Call, tmp_path: Path) -> None:
+    """The findings name a file that is not there afterwards, which the last line says."""
+    result = call("new", tmp_path / "x", "--export", "q4_k_m")
+    assert (result.code, "did you mean `Q4_K_M`" in result.err) == (1, True), result.err
+    assert result.err.strip().endswith("spec.json was not written: correct the options")
+    assert not (tmp_path / "x").exists()
+
+
 def test_vscode_completes_a_spec(call: Call, spec_file: Path) -> None:
     """The settings name a schema that is there, and a user's own settings are left alone."""
     folder = spec_file.parent / "triage"
