@@ -125,6 +125,7 @@ def violations(reading: Reading) -> list[str]:
 @given(talk)
 @example("dropout 5, rank 0")
 @example("5000 4090s")
+@example("1e310")
 @example("call it - and context 3 tokens")
 @settings(max_examples=150, deadline=None)
 def test_any_text_leaves_a_valid_spec(text: str) -> None:

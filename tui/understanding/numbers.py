@@ -1,6 +1,7 @@
 """Numbers as people write them: "2e-4", "1,000", "0,1", "2k", "two", "dues"."""
 
 import re
+from math import isfinite
 from typing import Final
 
 from ftc.tui.understanding.lexicon import NUMBER_WORDS
@@ -24,9 +25,10 @@ def read_number(text: str, *, kilo: int = _KILO) -> float | None:
     if _THOUSANDS.fullmatch(text):
         text = re.sub(r"[.,]", "", text)
     try:
-        return float(text.replace(",", ".")) * factor
+        number = float(text.replace(",", ".")) * factor
     except ValueError:
         return None
+    return number if isfinite(number) else None  # "1e310"
 
 
 def as_written(number: float) -> int | float:
