@@ -39,7 +39,7 @@ def write_merged(job: Job) -> None:
     run.ensure(apart <= MOST_APART, f"the merged model agrees with the trained in {job.dtype}")
     new = out.with_name("merged.partial")
     shutil.rmtree(new, ignore_errors=True)
-    save(model, Path(job.base), new)
+    save(model, Path(job.base), new, revision=job.loading.get("revision"))
     replace_folder(out, new)
 
 

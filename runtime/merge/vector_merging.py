@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import torch
+from transformers import AutoTokenizer
 
 from ..files import read_json, replace_folder, write_json
 from ..models import vectors
@@ -58,18 +59,22 @@ def write_merged(job: Job) -> None:
     run.ensure(cosine >= LEAST_COSINE, f"the merged model agrees with the trained in {job.dtype}")
     new = out.with_name("merged.partial")
     shutil.rmtree(new, ignore_errors=True)
-    save(model, Path(job.base), new)
+    save(model, Path(job.base), new, revision=job.loading.get("revision"))
     run.ensure((new / "modules.json").is_file(), "the folder says how tokens become one vector")
     replace_folder(out, new)
 
 
-def save(model: Any, base: Path, folder: Path) -> None:
+def save(model: Any, base: Path, folder: Path, *, revision: str | None = None) -> None:
     """Write a model as a folder; a `base` on the disk has files that transformers does not write.
 
+    The result reads texts of the length that the base reads, not of that of the training rows.
     Of XLM-R's tokenizer llama.cpp's converter takes from two settings, which change no token here,
     whether the first word of a text has a space before it, and whether several spaces are one.
     """
     model.save_pretrained(str(folder), create_model_card=False)
+    length = AutoTokenizer.from_pretrained(str(base), revision=revision).model_max_length
+    settings = folder / "tokenizer_config.json"
+    write_json(settings, read_json(settings) | {"model_max_length": length})
     for name in _CARRIED:
         if (base / name).is_file():
             shutil.copyfile(base / name, folder / name)

@@ -78,6 +78,21 @@ def embedded(
 
 
 @pytest.mark.prove
+def test_the_result_reads_texts_as_long_as_its_base(embedded: Embedded, encoders: Path) -> None:
+    """The longest row of the training does not cut the texts of those who use the model."""
+    trained, base, merged = (
+        read_json(folder / "tokenizer_config.json").get("model_max_length")
+        for folder in (
+            embedded.bundle / "run/train/model",
+            encoders / "bert",
+            embedded.bundle / "run/merged",
+        )
+    )
+    assert trained < merged
+    assert base in (merged, None)
+
+
+@pytest.mark.prove
 def test_search_is_learned(embedded: Embedded) -> None:
     """On held-out messages nDCG@10 is above that of BM25 and of the model before training."""
     assert embedded.ended.code == 0, embedded.ended.said
