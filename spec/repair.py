@@ -1,4 +1,4 @@
-"""Finds the value that was meant where a field does not accept the written one."""
+"""Finds the value that a user meant when the field does not accept the one in the spec."""
 
 import json
 import re

@@ -78,8 +78,8 @@ def find_owners(word: Any, section: Mapping[str, Any], schema: Schema) -> dict[s
 def flags() -> Mapping[str, tuple[str, str]]:
     """Return the pointer and the word that a key with the value true means: `bf16`.
 
-    Words of several fields are left out. So are sections, whose short forms repeat the words of a
-    field.
+    A word that several fields accept is left out. Sections are left out too, because their short
+    forms accept the words of one of their fields.
     """
     owners: dict[str, set[tuple[str, str]]] = {}
     for field in fields():

@@ -81,7 +81,10 @@ def _wrong_type(violation: Violation, data: Mapping[str, Any]) -> Iterator[Findi
 
 
 def _example(value: Any, violation: Violation) -> Any:
-    """Return an example that is text, or else an object, unless the value is one itself."""
+    """Return the field's first example that is a string, or else an object, or None.
+
+    Objects are left out where the value is an object too: its error is inside it.
+    """
     named = fields_by_pointer().get(violation.pointer)
     examples = violation.field.get("examples", ()) or (named.schema["examples"] if named else ())
     kinds = (str,) if isinstance(value, dict) or not object_form(violation.field) else (str, dict)

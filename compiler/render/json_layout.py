@@ -1,4 +1,4 @@
-"""Lays out JSON text for reading and for diffs: one line for each entry that fits on one."""
+"""Formats JSON for readers and for diffs: each entry that is short enough is on one line."""
 
 import json
 from typing import Any

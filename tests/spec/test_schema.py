@@ -193,7 +193,7 @@ def test_no_two_aliases_in_one_section() -> None:
 
 
 def test_annotations_name_values_and_fields_that_are_there() -> None:
-    """What switches a field off is a value of it; factors, siblings and refined words exist."""
+    """A field accepts its off value, and the fields and words that annotations name exist."""
     by_pointer = {field.pointer: field for field in FIELDS}
     for field in FIELDS:
         above = field.pointer.rpartition("/")[0]

@@ -55,21 +55,17 @@ def settle_later(text: str, told: Sequence[Said], read: Reader) -> list[Said]:
         settled = _settled(text[start:end], target, read) or settled
     if settled is None:
         return list(told)
-    inside = find_places(text, settled.words)[0]
-    return [
-        *(
-            each
-            for each in told
-            if each.pointer != target.pointer and not _is_in(text, each, inside)
-        ),
-        settled,
-    ]
+    inside = find_places(text, settled.words)[:1]
+    others = (each for each in told if each.pointer != target.pointer)
+    return [*(each for each in others if not _is_in(text, each, inside)), settled]
 
 
-def _is_in(text: str, said: Said, place: Span) -> bool:
-    """Return whether the words of a change stand within a range."""
+def _is_in(text: str, said: Said, spans: Sequence[Span]) -> bool:
+    """Return whether all words of a change stand within one of the ranges."""
     places = find_places(text, said.words)
-    return bool(places) and all(place[0] <= first and last <= place[1] for first, last in places)
+    return bool(places) and any(
+        all(start <= first and last <= end for first, last in places) for start, end in spans
+    )
 
 
 def _is_doubted(text: str, said: Said) -> bool:
@@ -99,7 +95,7 @@ def _clauses(text: str, target: Said) -> Iterator[Span]:
 def _settled(clause: str, target: Said, read: Reader) -> Change | None:
     message = Message(clause)
     number = _NUMBERED.fullmatch(message.folded)
-    if target.pointer in {field.pointer for field in numeric()}:
+    if any(field.pointer == target.pointer for field in numeric()):
         return _numbered(number, target.pointer, clause) if number else None
     if number is not None and not re.search(r"\d{4}", clause):
         return None
@@ -125,8 +121,6 @@ def _numbered(match: re.Match[str], pointer: str, clause: str) -> Change | None:
     if number is None:
         return None
     value = as_written(round(number / 100, 6) if match["share"] else number)
-    return (
-        Change(pointer=pointer, value=value, words=clause.strip())
-        if admits(pointer, value)
-        else None
-    )
+    if not admits(pointer, value):
+        return None
+    return Change(pointer=pointer, value=value, words=clause.strip())

@@ -16,8 +16,8 @@ _FEWEST_ROWS = 3
 def split_column_ignored(case: Case) -> Iterator[Problem]:
     """What it is: A column of the data says which rows are for training and which for testing.
 
-    Why it matters: ftc does not read this column. It divides the rows anew, so the model trains on
-    rows of the held-out splits, and its result cannot be compared with others.
+    Why it matters: ftc ignores this column and makes its own splits. The model therefore trains on
+    rows that the column holds out, and its result cannot be compared with others.
 
     Example: {"data": "rows-with-train-and-test-in-a-column.jsonl"}
 

@@ -1,4 +1,4 @@
-"""Published configs of models that ftc does not train, and what each is told."""
+"""Configs, as published, of models that ftc does not train, and the finding for each."""
 
 import json
 from pathlib import Path
