@@ -18,7 +18,7 @@ INDEX: Final = "sweep.json"
 MOST_POINTS: Final = 100
 RUN_ALL: Final = "run_all.sh"
 ARRAY: Final = "slurm_array.sh"
-_LONGEST_NAME: Final = 60  # three more letters than the number of a point takes
+_LONGEST_NAME: Final = 60  # longest prefix of a point's name, which `-NN` follows
 _OPTION: Final = re.compile(r"#SBATCH --([a-z-]+)(?:=(.*))?")
 _OWN: Final = frozenset({"job-name", "mem", "output"})
 _SCRIPT: Final = """\
@@ -81,7 +81,9 @@ class Point:
 
 
 def read_grid(settings: Sequence[str]) -> Mapping[str, tuple[str, ...]]:
-    """Return the values of each key of `KEY=A,B`; a comma inside brackets or quotes divides none.
+    """Return the values of each key of `KEY=A,B`.
+
+    Commas inside brackets or quotes do not separate values.
 
     Raises BadGridError.
     """
@@ -132,7 +134,7 @@ def compile_points(
 
 def write_points(folder: Path, points: Sequence[Point]) -> tuple[str, ...]:
     """Write the bundles and the scripts of a sweep; return the names of the scripts."""
-    # the index first: an interrupted sweep is then known as this one, and goes on
+    # the index first, so that an interrupted sweep is recognised and continued
     _write(folder / INDEX, _index({point.folder: point.values for point in points}))
     for point in points:
         write(point.outcome)
@@ -188,7 +190,7 @@ def _require_own(folder: Path, index: str) -> None:
 def _make_array(points: Sequence[Point]) -> str | None:
     """Return the Slurm array; None if the spec is not for Slurm, or if the points need other jobs.
 
-    The options are those of the points' own slurm.sh, with the most memory of any.
+    The options are those of the points' own slurm.sh, with the largest memory request of any point.
     """
     jobs = [dict(_read_options(point)) for point in points]
     kept = [{name: value for name, value in job.items() if name not in _OWN} for job in jobs]

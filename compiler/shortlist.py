@@ -41,10 +41,10 @@ Lack = Literal["objective", "languages", "context", "licence", "gguf", "16_bit_w
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidate:
-    """A model with what it would take: `method` is the first that fits, None where none does.
+    """A model with what it would take: `method` is the first that fits, None if none does.
 
-    `lacks` says what the model does not have of what was asked for; `plan` is that of `method`, or
-    of the last method tried, None without hardware.
+    `lacks` lists the requirements that the model does not meet. `plan` is that of `method` or of
+    the last method tried; None without hardware.
     """
 
     model: Model
@@ -54,12 +54,12 @@ class Candidate:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wish:
-    """What is asked of a model; what is None is not asked.
+class ModelRequirements:
+    """Requirements for a model; None means no requirement.
 
     `languages` are ISO 639-1 codes, `context_tokens` what rows need; `methods` are tried in order.
-    `allowed` are the ids of the models that the shortlist may have. A task that small models do as
-    well is given `most_parameters`.
+    `allowed` are the ids of the models that the shortlist may have. `most_parameters` is set for
+    tasks that small models do as well.
     """
 
     spec: Spec
@@ -102,7 +102,9 @@ class Ability:
     longest_tokens: int
 
 
-def list_models(wish: Wish, models: Iterable[Model] | None = None) -> tuple[Candidate, ...]:
+def list_models(
+    wish: ModelRequirements, models: Iterable[Model] | None = None
+) -> tuple[Candidate, ...]:
     """Return every model with what it would take, those that lack nothing first, by id.
 
     Without `models`, those are left out that are made for another output than the objective's.
@@ -113,8 +115,8 @@ def list_models(wish: Wish, models: Iterable[Model] | None = None) -> tuple[Cand
     return tuple(sorted(found, key=lambda each: (len(each.lacks), each.model.id.casefold())))
 
 
-def shortlist(wish: Wish) -> tuple[Pick, ...]:
-    """Return at most four tuned models that lack nothing and differ in why one would take them.
+def shortlist(wish: ModelRequirements) -> tuple[Pick, ...]:
+    """Return at most four instruction-tuned models that lack nothing, each with another advantage.
 
     The largest that trains within a day; the largest of another maker; the quickest of at least
     a billion parameters; and the largest under a licence without conditions. Without hardware, none
@@ -136,7 +138,7 @@ def shortlist(wish: Wish) -> tuple[Pick, ...]:
     return tuple(picks[:_MOST])
 
 
-def _list_proposed(wish: Wish) -> list[Model]:
+def _list_proposed(wish: ModelRequirements) -> list[Model]:
     """Return the recent tuned models that lack nothing but perhaps memory.
 
     Older ones are taken where only some are allowed and none of them is recent.
@@ -157,7 +159,7 @@ def _list_proposed(wish: Wish) -> list[Model]:
 
 
 def _choose_sound(
-    wish: Wish, left: list[Candidate], chosen: list[Candidate], choose: "_Choose"
+    wish: ModelRequirements, left: list[Candidate], chosen: list[Candidate], choose: "_Choose"
 ) -> Candidate | None:
     """Return the candidate of a reason, passing over those whose plan a rule rejects."""
     while left and (candidate := choose(left, chosen)) is not None:
@@ -167,7 +169,7 @@ def _choose_sound(
     return None
 
 
-def _is_rejected(wish: Wish, candidate: Candidate) -> bool:
+def _is_rejected(wish: ModelRequirements, candidate: Candidate) -> bool:
     """Whether a rule finds an error in the spec with this model and method."""
     if wish.hardware is None or candidate.method is None:
         return False
@@ -178,7 +180,7 @@ def _is_rejected(wish: Wish, candidate: Candidate) -> bool:
     return any(each.severity == "error" for each in run_checks(spec, facts, candidate.plan))
 
 
-def find_abilities(wish: Wish, model: Model) -> tuple[Ability, ...]:
+def find_abilities(wish: ModelRequirements, model: Model) -> tuple[Ability, ...]:
     """Return what each method takes on the hardware of the wish; nothing without hardware."""
     if wish.hardware is None or shape_for(model, _head(wish)) is None:
         return ()
@@ -186,7 +188,9 @@ def find_abilities(wish: Wish, model: Model) -> tuple[Ability, ...]:
     return tuple(_ability(wish, wish.hardware, model, method) for method in methods)
 
 
-def _ability(wish: Wish, hardware: HardwareFacts, model: Model, method: MethodType) -> Ability:
+def _ability(
+    wish: ModelRequirements, hardware: HardwareFacts, model: Model, method: MethodType
+) -> Ability:
     plan, fits = _plan(wish, hardware, model, method)
 
     def is_too_long(steps: int) -> bool:
@@ -206,7 +210,7 @@ def _ability(wish: Wish, hardware: HardwareFacts, model: Model, method: MethodTy
 
 
 def _plan(
-    wish: Wish, hardware: HardwareFacts, model: Model, method: MethodType
+    wish: ModelRequirements, hardware: HardwareFacts, model: Model, method: MethodType
 ) -> tuple[Plan, bool]:
     """Return the plan of a model with a method, and whether it works."""
     spec, known = _with_model(wish, model, method, hardware)
@@ -215,12 +219,12 @@ def _plan(
 
 
 def _next_larger(judged: Iterable[Candidate], largest: Candidate) -> Candidate | None:
-    """Return the smallest model above the largest that only a larger device is missing for."""
+    """Return the next larger model that lacks only memory."""
     above = (each for each in judged if _size(each) > _size(largest) and each.lacks == ("memory",))
     return min(above, key=_size, default=None)
 
 
-def _judge(wish: Wish, model: Model) -> Candidate:
+def _judge(wish: ModelRequirements, model: Model) -> Candidate:
     lacks = list(_lacks(wish, model))
     if "objective" in lacks:
         return Candidate(model=model, method=None, plan=None, lacks=tuple(lacks))
@@ -230,16 +234,16 @@ def _judge(wish: Wish, model: Model) -> Candidate:
     return Candidate(model=model, method=method, plan=plan, lacks=tuple(lacks))
 
 
-def _head(wish: Wish) -> Head:
+def _head(wish: ModelRequirements) -> Head:
     return OBJECTIVES[wish.spec.objective.type].head
 
 
-def _is_trained(wish: Wish, method: MethodType) -> bool:
+def _is_trained(wish: ModelRequirements, method: MethodType) -> bool:
     """Whether the scripts of the objective have the method."""
     return method != "qlora" or not compares_texts(wish.spec.objective.type)
 
 
-def _lacks(wish: Wish, model: Model) -> Iterator[Lack]:
+def _lacks(wish: ModelRequirements, model: Model) -> Iterator[Lack]:
     if shape_for(model, _head(wish)) is None:
         yield "objective"
     if any(language not in model.languages for language in wish.languages):
@@ -254,7 +258,9 @@ def _lacks(wish: Wish, model: Model) -> Iterator[Lack]:
         yield "16_bit_weights"
 
 
-def _first_that_fits(wish: Wish, model: Model) -> tuple[MethodType | None, Plan | None]:
+def _first_that_fits(
+    wish: ModelRequirements, model: Model
+) -> tuple[MethodType | None, Plan | None]:
     if wish.hardware is None:
         return None, None
     plan = None
@@ -266,7 +272,7 @@ def _first_that_fits(wish: Wish, model: Model) -> tuple[MethodType | None, Plan 
 
 
 def _with_model(
-    wish: Wish, model: Model, method: MethodType, hardware: HardwareFacts
+    wish: ModelRequirements, model: Model, method: MethodType, hardware: HardwareFacts
 ) -> tuple[Spec, KnownFacts]:
     """Return the wish's spec with a model and a method, and the facts of the table."""
     facts = facts_from_table(model, model.id, head=_head(wish))
@@ -327,9 +333,9 @@ _CHOICES: Final[Mapping[Reason, _Choose]] = {
 
 
 def with_usual_rows(data: DataFacts, least: int = 500) -> DataFacts:
-    """Return the facts of the same rows repeated to at least so many.
+    """Return the facts of the same rows repeated to at least `least`.
 
-    A few example rows will be replaced by more, and a model is chosen for those.
+    Example rows are placeholders for a larger data set, for which the model is chosen.
     """
     if data.usable_rows >= least:
         return data
@@ -364,7 +370,7 @@ def nominal_data(rows: int = 10_000, tokens: int = 512) -> DataFacts:
         "completion": "completion", "instruction": None, "input": None, "output": None,
         "text": None, "faults": {}, "largest_prompt_rows": 1, "multi_turn": False,
         "has_system": False, "languages": {}, "labels": (),
-        "twins": {"probes": 0, "compared": 0, "counts": (), "largest": 0, "row": 1},
+        "near_duplicates": {"probes": 0, "compared": 0, "counts": (), "largest": 0, "row": 1},
         "lengths": {
             "estimate": True, "histogram": ((tokens, rows),), "prompt_histogram": ((half, rows),),
             **spread, **dict.fromkeys(parts, half),

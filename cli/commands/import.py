@@ -74,7 +74,7 @@ def command(
 
 
 def _write(path: Path, text: str) -> None:
-    """Write a new file; one that is there is left as it is."""
+    """Write a file, unless it exists."""
     try:
         with path.open("x", encoding="utf-8") as file:
             file.write(text)

@@ -19,7 +19,7 @@ from ftc.compiler.resolve.resolver import NOT_SAID, Resolver
 from ftc.compiler.shortlist import (
     Ability,
     Candidate,
-    Wish,
+    ModelRequirements,
     find_abilities,
     list_models,
     nominal_data,
@@ -163,7 +163,7 @@ def _wish(
     licence: str | None,
     *,
     gguf: bool,
-) -> Wish:
+) -> ModelRequirements:
     """Return what is asked for; `unsaid` are sections of the spec that only stand in."""
     facts = Resolver().resolve(spec, folder=Path(), unsaid={"model", "tokenizer", *unsaid})
     for fact in (facts.data, facts.hardware):
@@ -177,7 +177,7 @@ def _wish(
     # lengths are estimated: no model's tokenizer is meant
     rows = nominal_data() if isinstance(facts.data, Unknown) else facts.data
     spoken = tuple(code for code, share in rows.languages.items() if share >= _MAIN_LANGUAGE)
-    return Wish(
+    return ModelRequirements(
         spec=spec,
         data=rows,
         hardware=None if isinstance(facts.hardware, Unknown) else facts.hardware,

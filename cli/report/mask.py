@@ -1,4 +1,4 @@
-"""Rows for people, token by token what is learned: a mark before each line, colour besides."""
+"""Shows which tokens of a row are learned: a mark before each line, and colour on a terminal."""
 
 from collections.abc import Iterable, Iterator
 from typing import Final
@@ -30,7 +30,7 @@ def _report(row: MaskedRow, max_tokens: int | None, *, colour: bool) -> str:
 
 
 def _lines(row: MaskedRow, *, colour: bool) -> Iterator[str]:
-    """Yield the lines of each piece behind its mark; what a terminal would act on is escaped."""
+    """Yield each piece's lines after its mark, with control characters escaped."""
     for text, learned in row.pieces:
         for line in text.splitlines(keepends=True):
             shown = line.rstrip("\r\n")

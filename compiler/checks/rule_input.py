@@ -22,7 +22,7 @@ F = TypeVar("F")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """One spec to check. A rule that asks for an unknown fact did not declare that it reads it."""
+    """One spec to check. A rule may read only the facts that it declares."""
 
     spec: Spec
     facts: Facts

@@ -110,7 +110,7 @@ def _read_losses(work: Work) -> None:
 
 
 def _read_learned(work: Work) -> None:
-    """Set which tokens are learned; only supervised fine-tuning asks."""
+    """Set which tokens are learned; only supervised fine-tuning has this field."""
     pointer = "/objective/loss_on"
     rules: tuple[tuple[str, dict[bool, str]], ...] = (
         ("@train_on_inputs", {True: "all", False: "completion"}),

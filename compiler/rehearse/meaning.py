@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from ftc.compiler.plan.plan import Plan
-from ftc.compiler.rehearse.stage import Unshown
+from ftc.compiler.rehearse.stage import NotShown
 from ftc.compiler.resolve.facts import HardwareFacts
 
 MEANINGS: Final[Mapping[str, str]] = {
@@ -30,52 +30,52 @@ MEANINGS: Final[Mapping[str, str]] = {
 }
 
 
-def find_unshown(plan: Plan, hardware: HardwareFacts) -> Iterator[Unshown]:
+def find_unshown(plan: Plan, hardware: HardwareFacts) -> Iterator[NotShown]:
     """Yield what this spec relies on and this rehearsal cannot test."""
     decided = plan.decisions
     precision, world = decided.precision.value, decided.world.value
-    yield Unshown(
+    yield NotShown(
         what="the real sizes: memory, time and disk",
         instead="`ftc plan` computes them from the config",
     )
-    yield Unshown(
+    yield NotShown(
         what="what the model learns: the miniature is untrained",
         instead="`evaluate.py` of the real run measures it on the test split",
     )
     if hardware.kind != "gpu":
         return
     if precision != "fp32":
-        yield Unshown(
+        yield NotShown(
             what=f"{precision} kernels: here everything is computed in fp32",
             instead="`train.py` stops if the loss is not a finite number",
         )
     if decided.quantization is not None:
-        yield Unshown(
+        yield NotShown(
             what="4-bit kernels on CUDA: here the same 4-bit weights are used on a CPU",
             instead="the first step on the GPU tests them; the merge in 16 bits is the same",
         )
     if decided.offload.value != "none":
-        yield Unshown(
+        yield NotShown(
             what="offload: the transfer of states between GPU and host",
             instead="the first step tests it; `ftc plan` counts host memory",
         )
     if decided.attention.value == "flash_attention_2":
-        yield Unshown(
+        yield NotShown(
             what="FlashAttention: it has no CPU kernels",
             instead="the first step on the GPU tests it",
         )
     if decided.offload.value == "none":
-        yield Unshown(
+        yield NotShown(
             what="the optimiser's fused CUDA kernels",
             instead="the first step on the GPU tests them",
         )
     if hardware.nodes > 1:
-        yield Unshown(
+        yield NotShown(
             what=f"the network between {hardware.nodes} nodes: here all processes run on one",
             instead="the first step tests it; `ftc plan` uses its speed",
         )
     if world > 1:
-        yield Unshown(
+        yield NotShown(
             what=f"NCCL between {world} GPUs: here two processes communicate over gloo",
             instead="the first step on the GPUs tests it; the data exchanged are the same",
         )

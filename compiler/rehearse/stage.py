@@ -34,7 +34,7 @@ class Failure:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Unshown:
+class NotShown:
     """A part of the real run that a CPU cannot test, and what tests it instead."""
 
     what: str
@@ -51,7 +51,7 @@ class Rehearsal:
     name: str | None
     stages: tuple[Stage, ...]
     failure: Failure | None
-    unshown: tuple[Unshown, ...]
+    unshown: tuple[NotShown, ...]
     findings: tuple[Finding, ...]
     folder: Path | None
 

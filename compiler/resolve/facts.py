@@ -252,7 +252,7 @@ class OpenAnswers:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Twins:
+class NearDuplicates:
     """Near copies: rows that share nine tenths of their words, common words excluded.
 
     `probes` rows were drawn with a fixed seed and each was compared with `compared` rows; rows of
@@ -367,7 +367,7 @@ class DataFacts:
     has_system: bool
     lengths: Lengths
     languages: Mapping[str, float]
-    twins: Twins
+    near_duplicates: NearDuplicates
     labels: tuple[Label, ...]
     delimiter: str | None = None
     files: tuple[str, ...] = ()

@@ -24,7 +24,7 @@ def read_licence(folder: Path) -> str | None:
 
 
 def name_licence(licence: object, name: object) -> str | None:
-    """Return a licence by its identifier; one that is `other` has a name beside it."""
+    """Return a licence by its identifier, or for `other` the name given beside it."""
     if licence == "other" and isinstance(name, str) and name:
         return name
     return licence if isinstance(licence, str) and licence else None

@@ -14,7 +14,7 @@ def rank(folder: Path, query: str, texts: Sequence[str], *, max_length: int) -> 
 
     model = relevance.load(folder, max_length=max_length)
     scores = relevance.score(model, [(query, text) for text in texts])
-    return sort(candidates.squash(scores), texts)
+    return sort(candidates.apply_sigmoid(scores), texts)
 
 
 def rank_by_file(
@@ -27,4 +27,4 @@ def rank_by_file(
     pairs = [relevance_files.join(llm, query, text, max_length=max_length) for text in texts]
     scores = [relevance_files.read_score(llm, ids) for ids in pairs]
     llm.close()
-    return sort(candidates.squash(scores), texts)
+    return sort(candidates.apply_sigmoid(scores), texts)

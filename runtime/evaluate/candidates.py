@@ -1,7 +1,7 @@
 """Pairs of a query and a text: those that a reranker learns from, and those that it ranks.
 
-A row with one text has no wrong texts, so they are drawn. Half of them share words with the query,
-like the results of a search, which a reranker reads.
+Negatives are drawn for rows with one text. Half of them share words with the query, like the
+results of a search, which a reranker reads.
 """
 
 import random
@@ -109,8 +109,8 @@ def list_candidates(rows: Sequence[Mapping[str, Any]]) -> Listed:
     return _list_places(search, places, words)
 
 
-def squash(scores: Any) -> Any:
-    """Return scores from 0 to 1, as a reranker and its files give them: the sigmoid."""
+def apply_sigmoid(scores: Any) -> Any:
+    """Apply the sigmoid to scores, as rerankers and their files do."""
     return 1 / (1 + np.exp(-np.asarray(scores, float)))
 
 

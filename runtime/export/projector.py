@@ -23,7 +23,7 @@ from ..stages import Identity
 
 LEAST_COSINE: Final = 0.999  # 16 bits cost about a tenth of what this allows
 _WITHOUT_MODEL: Final = ("vision_tower.", "multi_modal_projector.")
-ERRORS: Final = 3  # standard errors of the change of a metric that is taken for chance
+ERRORS: Final = 3  # standard errors by which a metric may change
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

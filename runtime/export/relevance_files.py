@@ -40,7 +40,9 @@ def write_files(job: Job, identity: Identity) -> None:
     pairs = candidates.list_pairs(job.run.read_rows(job.rows))
     read = (model.preprocess([list(pair)])["input_ids"][0].tolist() for pair in pairs)
     expected = Expected(
-        pairs=pairs, scores=candidates.squash(relevance.score(model, pairs)), tokens=list(read)
+        pairs=pairs,
+        scores=candidates.apply_sigmoid(relevance.score(model, pairs)),
+        tokens=list(read),
     )
     write_judged(
         job,
@@ -63,7 +65,7 @@ def judge(job: Job, path: Path, expected: Expected, bound: float) -> dict[str, A
     ]
     found = [read_score(llm, ids) for ids in expected.tokens]
     llm.close()
-    apart = np.abs(candidates.squash(np.array(found, "float32")) - expected.scores)
+    apart = np.abs(candidates.apply_sigmoid(np.array(found, "float32")) - expected.scores)
     fault = None
     if not float(apart.max()) <= bound:
         fault = f"a score differs by {float(apart.max()):.6f}, and at most {bound} is allowed"

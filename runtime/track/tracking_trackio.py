@@ -9,7 +9,7 @@ from .tracking import TrackedRun
 
 
 class Tracker(TrackedRun):
-    """A run of Trackio, in the run folder; its name makes it the same run."""
+    """A run of Trackio, in the run folder. A resumed training continues the run of its name."""
 
     kind = "trackio"
 

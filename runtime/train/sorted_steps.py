@@ -14,9 +14,9 @@ SORTED_STEPS = 50  # that are sorted together, at most a quarter of an epoch
 class SortedSampler(StepSampler):
     """Orders the rows of an epoch by length within each step, so that passes need little padding.
 
-    `lengths` are in tokens. The longest row comes first of all, so that memory runs out at once if
-    it does. With `groups`, many steps are sorted together, so that all rows of a step are about as
-    long.
+    `lengths` are in tokens. The longest row comes first of all, so that an out-of-memory error
+    occurs in the first step. With `groups`, many steps are sorted together, so that all rows of a
+    step are about as long.
     """
 
     def __init__(

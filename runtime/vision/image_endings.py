@@ -1,4 +1,4 @@
-"""How files of images end: whether the end is there, and what stands behind the pixels.
+"""Checks the end of an image file: whether it is complete, and what follows the pixels.
 
 Standard library only; no pixel is read.
 """
@@ -12,14 +12,14 @@ _JPEG_END: Final = b"\xff\xd9"  # no two bytes of compressed pixels are these
 _GIF_END: Final = b";"
 _PNG_HEAD: Final = 8
 _TEXTS: Final = (b"tEXt", b"zTXt", b"iTXt")
-#: The names of texts that may say how the camera was held.
+#: The PNG text chunks that may contain the EXIF orientation.
 _TURNING: Final = (b"Raw profile type exif\0", b"XML:com.adobe.xmp\0")
 
 
-def ends_whole(file: IO[bytes], kind: str) -> bool:
-    """Return whether a file of this format of Pillow has its end.
+def is_complete_file(file: IO[bytes], kind: str) -> bool:
+    """Return whether a file is complete; `kind` is its format in Pillow.
 
-    True for formats whose end has no mark, such as TIFF; Pillow itself opens no part of a WebP.
+    True for formats whose end has no mark, such as TIFF. Pillow itself opens no incomplete WebP.
     """
     size = file.seek(0, os.SEEK_END)
     if kind in ("JPEG", "MPO", "GIF"):
@@ -34,10 +34,10 @@ def ends_whole(file: IO[bytes], kind: str) -> bool:
     return True
 
 
-def turns_late(file: IO[bytes]) -> bool:
-    """Return whether a PNG says behind its pixels how the camera was held.
+def stores_orientation_late(file: IO[bytes]) -> bool:
+    """Return whether a PNG stores its orientation after the pixels.
 
-    Pillow reads all pixels to find that out.
+    Pillow has to read all pixels to find it.
     """
     size, seen = file.seek(0, os.SEEK_END), False
     for name, place, length in _list_chunks(file, size):

@@ -15,7 +15,7 @@ from urllib.parse import unquote_to_bytes
 
 from ..read.image_rows import Look, Reference, StoredImage
 from ..read.rows import Fault
-from .image_endings import ends_whole, turns_late
+from .image_endings import is_complete_file, stores_orientation_late
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -86,8 +86,8 @@ def _measure(image: "ImageFile", file: IO[bytes]) -> tuple[int, int] | Fault:
     if getattr(image, "is_animated", False) and image.format not in _SINGLE:
         return "image_animated"
     place = file.tell()
-    whole = ends_whole(file, image.format or "")
-    early = image.format == "PNG" and not turns_late(file)
+    whole = is_complete_file(file, image.format or "")
+    early = image.format == "PNG" and not stores_orientation_late(file)
     file.seek(place)
     found = Image.getexif(image) if early else image.getexif()  # a PNG's own reads its pixels
     if found.get(_ORIENTATION, 1) >= _EXCHANGED:

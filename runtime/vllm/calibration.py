@@ -56,7 +56,7 @@ def rounded_inputs(model: Any, kind: str, extents: Extents) -> Iterator[None]:
 
 
 def round_inputs(inputs: Any, args: Any, most: float) -> Any:
-    """Return inputs as an engine rounds them that has seen none above `most`."""
+    """Round inputs as an engine does that was calibrated to a maximum of `most`."""
     seen = torch.tensor(most, device=inputs.device)
     if args.dynamic is False:
         scale, zero = calculate_qparams(-seen, seen, args)

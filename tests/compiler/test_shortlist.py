@@ -7,19 +7,19 @@ import pytest
 from ftc.compiler.knowledge.models import find_model
 from ftc.compiler.resolve.facts import HardwareFacts
 from ftc.compiler.resolve.hardware import resolve_hardware
-from ftc.compiler.shortlist import Wish, list_models, nominal_data, shortlist
+from ftc.compiler.shortlist import ModelRequirements, list_models, nominal_data, shortlist
 from ftc.spec.validate import to_spec
 
 MACHINES = ("RTX-3060", "RTX-4090", "A100-SXM4-80GB", "2x H100-SXM5-80GB", "T4")
 
 
-def wish(machine: str | None) -> Wish:
+def wish(machine: str | None) -> ModelRequirements:
     """Return a wish for a machine, with rows of 512 tokens."""
     written = {"name": "a", "model": "b", "data": "c"} | ({"hardware": machine} if machine else {})
     spec = to_spec(written)
     hardware = resolve_hardware(spec) if machine else None
     assert hardware is None or isinstance(hardware, HardwareFacts)
-    return Wish(spec=spec, data=nominal_data(), hardware=hardware)
+    return ModelRequirements(spec=spec, data=nominal_data(), hardware=hardware)
 
 
 @pytest.mark.parametrize("machine", MACHINES)

@@ -10,7 +10,7 @@ from typing import Any, Final
 from ftc.compiler.resolve.data.files import find_data_files
 from ftc.compiler.resolve.rows.reader import UnreadableError, read_table
 from ftc.compiler.resolve.rows.table import TableFile, inspect_file
-from ftc.compiler.shortlist import METHODS, Pick, Wish, nominal_data, with_usual_rows
+from ftc.compiler.shortlist import METHODS, ModelRequirements, Pick, nominal_data, with_usual_rows
 from ftc.spec.finding import Finding
 from ftc.spec.sources import list_sources
 from ftc.tui.questions.dialogue import Option, Question
@@ -176,7 +176,7 @@ def _models(
     small = on_cpu or bool(data.labels) or goal == "classify"
     small = small and model_wish.least is None and model_wish.most is None
     spoken = (code for code, share in data.languages.items() if share >= _MAIN_LANGUAGE)
-    wish = Wish(
+    wish = ModelRequirements(
         spec=situation.spec,
         data=data,
         hardware=situation.hardware,
@@ -203,7 +203,7 @@ def _models(
         yield Option(label=name, changes=tuple(changes), plan=plan, told=tuple(_told(pick, reason)))
 
 
-def _patience(wish: Wish, pick: Pick) -> float:
+def _patience(wish: ModelRequirements, pick: Pick) -> float:
     """Return the seconds that a small model takes beyond a short run; 0 for other wishes."""
     plan = pick.candidate.plan
     if wish.most_parameters is None or plan is None or plan.time_seconds is None:

@@ -17,7 +17,7 @@ from ftc.tui.state.goals import GOALS, Goal
 from ftc.tui.state.situation import Situation
 from ftc.tui.understanding.reading import Change
 
-#: Sections that are asked for by the field that their short form sets.
+#: Sections that are asked for by the field of their short form.
 _ASKED_AS: Final[Mapping[str, str]] = {
     "/model": "/model/id",
     "/data": "/data/source",
@@ -31,7 +31,7 @@ _ASKED_AS: Final[Mapping[str, str]] = {
 GOAL: Final = "/objective/type"
 _METHOD: Final = "/method/type"
 _MOST_ALTERNATIVES: Final = 4
-#: How many times its hours a change weighs: a worse result or more GPUs count as more hours.
+#: Factors on the hours of a change, for ranking: a worse result or more GPUs count as more hours.
 _WEIGHTS: Final[Mapping[Kind, float]] = {"layout": 1.0, "method": 1.2, "data": 2.0, "hardware": 4.0}
 _PROMPT: Final = "/data/columns/prompt"
 _ANSWER: Final = "/data/columns/completion"

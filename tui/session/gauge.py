@@ -88,8 +88,8 @@ def make_gauge(memory: Memory) -> Gauge | None:
 def draw(gauge: Gauge, bar: Bar, columns: int) -> Iterator[tuple[str, str]]:
     """Yield the runs of a bar, each with its name: a part, "free" or "limit".
 
-    All bars of a gauge have one scale, and with the mark of the limit so many columns. What does
-    not fit goes beyond that mark. A part that is too small for a cell has none.
+    All bars of a gauge have one scale and one width, the limit's mark included. What does not fit
+    goes beyond that mark. A part that is smaller than a cell is not drawn.
     """
     cells = _cells(bar.parts, gauge.scale_bytes, columns - 1)
     limit = gauge.capacity_bytes

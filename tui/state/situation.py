@@ -18,7 +18,7 @@ from ftc.compiler.resolve.facts import (
     known,
 )
 from ftc.compiler.resolve.resolver import Resolver
-from ftc.compiler.shortlist import Pick, Wish, shortlist
+from ftc.compiler.shortlist import ModelRequirements, Pick, shortlist
 from ftc.spec.document import Document
 from ftc.spec.finding import Finding
 from ftc.spec.schema import fields
@@ -26,7 +26,7 @@ from ftc.spec.sections import Spec
 from ftc.spec.validate import validate
 from ftc.tui.state.draft import Draft, completed, written
 
-#: The field without which nobody said what a fact is about.
+#: The field that each fact depends on.
 _NEEDED: Final = {
     "model": "/model/id",
     "tokenizer": "/model/id",
@@ -106,7 +106,7 @@ class Observer:
 
     folder: Path
     resolver: Resolver = field(default_factory=Resolver)
-    listed: tuple[Wish, tuple[Pick, ...]] | None = None
+    listed: tuple[ModelRequirements, tuple[Pick, ...]] | None = None
 
     def look(self, draft: Draft, *, offers: bool = True) -> Situation:
         """Return the situation of a draft; reads files, and asks the Hub if the draft names it.
@@ -135,7 +135,7 @@ class Observer:
             findings=compilation.judged,
         )
 
-    def shortlist(self, wish: Wish) -> tuple[Pick, ...]:
+    def shortlist(self, wish: ModelRequirements) -> tuple[Pick, ...]:
         """Return the shortlist of a wish; that of the same wish as before is not planned again."""
         if self.listed is None or self.listed[0] != wish:
             self.listed = wish, shortlist(wish)
@@ -151,5 +151,5 @@ class Observer:
         return found if isinstance(found, tuple) else ()
 
     def forget(self) -> None:
-        """Look up anew, at the next look, what could not be had and what the table stood in for."""
+        """Drop facts that were unread or came from the table; the next `look` reads them again."""
         self.resolver.forget_doubtful()

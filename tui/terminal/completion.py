@@ -15,7 +15,7 @@ Kind = Literal["file", "model", "gpu"]
 
 _WORD: Final = re.compile(r"[^\s,;\"'`()]+$")
 _LEAST_LETTERS: Final = 2
-#: Letters from which a word may also be inside of a name, not only at its beginning.
+#: The fewest letters of a word that may match inside a name, not only its beginning.
 _LEAST_INSIDE: Final = 3
 _MOST: Final = 6
 _MOST_LISTED: Final = 2000
@@ -32,7 +32,7 @@ class Completion:
 
     @property
     def rest(self) -> str:
-        """What is missing of the name; empty if the word is not its beginning, letter by letter."""
+        """The rest of the name; empty unless the name starts with exactly this word."""
         return self.name[len(self.word) :] if self.name.startswith(self.word) else ""
 
 

@@ -15,7 +15,7 @@ _LABEL: Final = 10
 #: Letters left of a row.
 MARGIN: Final = _LABEL + 1
 _LEAST_COLUMNS: Final = 8
-#: From the first steps on a loss falls so far that the rest of it would be a flat line.
+#: A loss falls so far in its first steps that the rest looks flat on a linear scale.
 _DECADES_TIMES: Final = 10.0
 
 Cells = Mapping[tuple[int, int], str]
@@ -99,7 +99,7 @@ def draw(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Frame:
-    """From steps and values to letters and back."""
+    """Converts steps and values to cells, and back."""
 
     first: int
     last: int

@@ -1,4 +1,4 @@
-"""The rules about what processes share and what waits elsewhere (FTC425 to FTC428, FTC448, 449)."""
+"""The rules about sharding and offloading (FTC425 to FTC428, FTC448, FTC449)."""
 # ruff: noqa: D401 - the docstring of a rule is its explanation, not a description of the function
 
 from collections.abc import Iterator

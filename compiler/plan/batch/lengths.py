@@ -46,9 +46,9 @@ def decide_max_length(spec: Spec, model: ModelFacts, data: DataFacts) -> Decisio
 
 
 def longest_usual(lengths: Lengths) -> int:
-    """Return the length of the longest row that is no outlier; one outlier costs no other row.
+    """Return the length of the longest row that is not an outlier.
 
-    Where the longest row is one, this is the upper edge of the last bin of the others.
+    If the longest row is one, this is the upper edge of the last bin without outliers.
     """
     most = OUTLIER * lengths.p99
     if lengths.max <= most:
@@ -90,7 +90,8 @@ def share_above(lengths: Lengths, tokens: int) -> float:
 def limit_lengths(lengths: Lengths, max_length: int, *, drops: bool) -> Lengths:
     """Return the lengths once rows above `max_length` are dropped, or cut.
 
-    A row that the limit changes counts with the middle of its bin, so one absurd row has no weight.
+    Rows that the limit changes count with the middle of their bin, so that one extreme row does
+    not distort the mean.
     """
     if lengths.max <= max_length:
         return lengths

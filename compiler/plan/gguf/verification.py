@@ -12,9 +12,9 @@ from ftc.compiler.resolve.facts import KnownFacts
 from ftc.spec.sections import Metric, Spec
 
 # The mean square of n activations is off by sqrt((k - 1) / n) of itself, k being their kurtosis:
-# with the heavy tails of k = 30 these many leave 4%, and a quantizer weighs by far coarser steps.
+# with heavy tails (k = 30) this many tokens leave an error of 4%, far below a quantizer's step.
 _IMPORTANCE_TOKENS: Final = 16_384
-_MOST_TIMES: Final = 8  # a mixture's experts share the tokens, and reading them takes its time
+_MOST_TIMES: Final = 8  # the cap for mixtures of experts, because reading takes time
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +35,7 @@ class Verification:
 def decide_verification(
     spec: Spec, facts: KnownFacts, metric: Metric, *, test_rows: int
 ) -> Verification | None:
-    """Decide the bounds: the spec's; one that it leaves open is measured by the bundle.
+    """Decide the bounds. The bundle measures those that the spec leaves open.
 
     Vectors and scores of texts are compared by fixed bounds: there are no tokens to predict.
     """

@@ -16,9 +16,9 @@ from ftc.spec.sections import ObjectiveType, Spec
 # fused: tiles of logits, as `Stack.loss` says; whole: all of them; scores: a few numbers a row
 # divergence: tiles of the logits of both student and teacher
 Head = Literal["fused", "whole", "scores", "divergence"]
-# trl/experimental, orpo and cpo: logits in fp32 (accelerate's `convert_outputs_to_fp32`), half of
-# them as log-softmax, and on the way back two gradients of all of them: 4 + 2 + 4 + 4; off CUDA,
-# where TRL's kernel is torch's row by row, one more
+# trl/experimental, orpo and cpo, bytes per logit: fp32 logits (accelerate's
+# `convert_outputs_to_fp32`, 4), log-softmax of half of them (2), two fp32 gradients (4 + 4).
+# Without CUDA TRL computes row by row with torch, which needs one more copy
 _ORPO_BYTES, _ORPO_CPU_BYTES = 14, 18
 # transformers' `LabelSmoother`: fp32 logits, a shifted copy, log-softmax and its negative
 _SMOOTHED_BYTES: Final = 16
@@ -67,7 +67,7 @@ def reference_bytes(job: Job) -> int:
 
 
 def teaching(job: Job) -> Job | None:
-    """Return the teacher's own pass over a micro-batch, which keeps nothing; None without one."""
+    """Return the teacher's forward pass over a micro-batch, which stores nothing, or None."""
     teacher = job.teacher
     if teacher is None:
         return None
@@ -102,11 +102,11 @@ def reference_passes(job: Job) -> int:
     return NEEDS[job.objective].reference_passes
 
 
-def blind_passes(job: Job) -> int:
+def passes_without_gradient(job: Job) -> int:
     """Return how many additional forward passes without gradients a micro-batch costs."""
     needs = NEEDS[job.objective]
     asked = needs.reference_passes if asks_reference(job) else 0
-    # vLLM's log-probabilities differ a little from the trainer's, which computes its own
+    # vLLM's log-probabilities differ a little, so the trainer computes its own
     own = 0 if job.scored_pairs else needs.policy_passes
     policy = own or (1 if job.engine != "off" else 0)
     return policy + asked + (1 if job.smoothed else 0)

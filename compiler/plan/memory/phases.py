@@ -23,7 +23,7 @@ from ftc.compiler.plan.memory.activations import (
 from ftc.compiler.plan.memory.passes import (
     asks_beside,
     asks_reference,
-    blind_passes,
+    passes_without_gradient,
     reference_bytes,
     teaching,
 )
@@ -181,7 +181,7 @@ def _passes_without_gradients(
     """
     found = {}
     gathered = gathered_bytes(job, layers=1)
-    if blind_passes(job):
+    if passes_without_gradient(job):
         passing = max(
             job.tokens * active + feature_bytes(job),
             head_bytes(job, training=False),

@@ -54,8 +54,8 @@ def freezes_in_16_bits(
 ) -> bool:
     """Tell whether frozen layers are kept in 16 bits, beside trained ones in fp32.
 
-    Autocast joins both, but not outside of it, where answers are generated; and no kernel of
-    experts or of a fused head takes both. A model that is stored in fp32 would lose digits.
+    Autocast can mix both types, but generation runs outside of it, and the kernels of experts and
+    of the fused head accept one type only. A model stored in fp32 would lose precision.
     """
     shape = model.shape
     evaluation, objective = spec.training.evaluation, spec.objective.type

@@ -45,8 +45,8 @@ def decide_teaching(spec: Spec, facts: KnownFacts, precision: Precision) -> Teac
 def _rows(facts: KnownFacts, found: TeacherFacts) -> Decision[int] | None:
     """Return the rows of embedding and head that the teacher keeps; None where it keeps all.
 
-    Rows beyond the student's are of no token of the tokenizer that both have. A softmax over the
-    others leaves their logits as they are.
+    The teacher's rows beyond the student's belong to no token of the shared tokenizer. Dropping
+    them does not change the other logits.
     """
     own, theirs = facts.model.embedding_rows, found.model.embedding_rows
     if theirs <= own:

@@ -10,7 +10,7 @@ from ftc.compiler.resolve.facts import ModelFacts
 from ftc.spec.sections import Spec
 
 EVALUATIONS = 10
-_STEPS_BETWEEN = 5  # fewer change the model little
+_STEPS_BETWEEN = 5  # fewer steps hardly change the model
 _MOST_SHARE = 0.25  # of the time of training, for evaluations and their checkpoints
 _FREE_SECONDS = 60.0  # that they may take in any run
 _FEW_PAIRS = 10_000
@@ -171,7 +171,7 @@ def usual_interval(total: int, per_epoch: int) -> int:
 def _affordable(spec: Spec, total: int, pace: Pace | None) -> int:
     """Return how many evaluations take a minute, or no more than a share of the time of training.
 
-    There is one at least, and as many as early stopping waits for, and one more.
+    The result is at least 1, and at least the patience of early stopping plus 1.
     """
     if pace is None or pace.evaluation_seconds <= 0:
         return total

@@ -26,11 +26,11 @@ from ftc.compiler.plan.time.run import pass_tokens, step_seconds
 from ftc.spec.sections import Offload
 
 _BLIND_ROWS = 8  # the largest micro-batch where the memory is not known
-_SAME = 0.0005  # a smaller difference is none
+_SAME = 0.0005  # smaller differences count as equal
 #: Of a GPU's memory, left free beyond the margin where that costs little speed: for other programs,
 #: and for what the allocator keeps only while there is room (`benchmarks/memory.md`).
 FREE_SHARE: Final = 0.08
-_FREE_COST: Final = 0.1  # of the step time; more is not spent on free memory
+_FREE_COST: Final = 0.1  # the most of the step time that is given up to keep memory free
 _FUSED_GAIN: Final = 0.02  # of the step time, for which the planner adds Liger's package
 _LARGEST: Final = 2  # micro-batches to recompute in part; smaller ones are slower
 
@@ -207,7 +207,7 @@ def _because(key: str, chosen: Candidate, runner: Candidate | None) -> Because:
 
 
 def _slower(runner: Candidate | None) -> Candidate | None:
-    """Return the runner-up if it fits: one that does not is no reason against an offload."""
+    """Return the runner-up if it fits: one that does not is no alternative to offloading."""
     return runner if runner is not None and runner.memory.fits else None
 
 
@@ -253,7 +253,7 @@ def search(frame: Frame) -> Search:
 
     They keep less for the backward pass, so they are tried where the layout without them recomputes
     something, keeps something on the host, takes several passes for a step or does not fit.
-    Vectors have no such kernels, and scored ones want large passes.
+    Embedding models have no such kernels, and rerankers need large passes.
     """
     plain = replace(_search(frame), liger=frame.liger)
     if pairs_in_passes(frame.spec, frame.facts.data):
@@ -271,8 +271,8 @@ def search(frame: Frame) -> Search:
 def _keep_pairs_together(frame: Frame, found: Search) -> Search:
     """Return the layout with the largest micro-batch that leaves room, though it may be slower.
 
-    Every pass compares its own pairs, so smaller passes are another loss. Where none leaves room,
-    or the memory is not known, what was `found` is returned.
+    The loss compares the pairs of one pass, so a smaller pass changes the loss. If no layout leaves
+    room, or the memory is unknown, the result is `found`.
     """
     for micro in frame.batch.micro_options if found.chosen.memory.fits else ():
         tried = _search(replace(frame, batch=replace(frame.batch, micro_options=(micro,))))
@@ -282,7 +282,7 @@ def _keep_pairs_together(frame: Frame, found: Search) -> Search:
 
 
 def _is_better(fused: Candidate, plain: Candidate) -> bool:
-    """Tell whether a layout with Liger's kernels is worth a package more."""
+    """Tell whether a layout with Liger's kernels is worth an additional package."""
     if plain.memory.fits is None or not fused.memory.fits:
         return False
     return not plain.memory.fits or plain.seconds > (1 + _FUSED_GAIN) * fused.seconds
@@ -334,9 +334,9 @@ def ways(frame: Frame) -> tuple[Way, ...]:
 
 
 def host_ways(frame: Frame, leanest: Iterable[Candidate]) -> tuple[Way, ...]:
-    """Return the leanest way, with activations in the host's memory; none where that is no choice.
+    """Return the leanest way with activations in host memory, or nothing if that is no option.
 
-    It is one where the spec leaves it open, the host's memory is known, and the device would hold
+    It is an option if the spec leaves it open, the host's memory is known, and the device can hold
     the rest.
     """
     hardware = frame.facts.hardware

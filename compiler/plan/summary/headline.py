@@ -36,7 +36,7 @@ class Bar:
 def headline(name: str, plan: Plan) -> str:
     """Return the line that says whether it fits, at what peak, in how many hours, at what cost.
 
-    What does not fit takes no time and costs nothing.
+    A plan that does not fit has no time and no cost.
     """
     verdict = {True: "fits", False: "does not fit", None: "may fit"}[plan.memory.fits]
     steps = plan.decisions.total_steps.value

@@ -60,7 +60,7 @@ _WEIGHT_TRAFFIC_BYTES: Final = 12  # an fp32 weight read and written, its gradie
 _STEP_SECONDS: Final = 0.02  # per optimizer step: data loader, logging
 _DEEPSPEED_SECONDS: Final = 0.02  # per step: its engine's bookkeeping; an assumption
 _FETCH_SECONDS: Final = 0.0005  # per layer and pass: hooks of ZeRO-3 and FSDP; an assumption
-_HIDDEN: Final = 0.5  # share of a micro-batch beside which communication runs
+_HIDDEN: Final = 0.5  # share of a micro-batch's time that overlaps with communication
 
 
 def micro_seconds(job: Job, hardware: HardwareFacts, tokens: float) -> float:
@@ -103,7 +103,7 @@ def weight_traffic_bytes(job: Job) -> float:
 def forward_seconds(job: Job, hardware: HardwareFacts, tokens: float) -> float:
     """Return the seconds of one forward pass without a backward pass, as in an evaluation.
 
-    The tower of images sees them in each such pass, whether it is trained or not.
+    The image tower runs in each such pass, trained or not.
     """
     if job.sight is None:
         return micro_seconds(job, hardware, tokens) / passes(job)
@@ -149,9 +149,9 @@ def _count_passes(job: Job, *, backward: int) -> float:
 def _moved_bytes(job: Job) -> float:
     """Return the bytes per layer and token that are moved between the products, of all passes.
 
-    What is between them has no matrix. So it is the same with trained weights as with frozen ones:
-    the inputs that a trained matrix keeps are outputs of the layer all the same, and its gradient
-    is one more product. What autocast copies from fp32 is moved as well.
+    The bytes are the same for frozen weights: the inputs that a trained matrix stores are outputs
+    of the layer anyway, and its gradient is one more product. Autocast's copies from fp32 count
+    too.
     """
     frozen = replace(job, full=False, targets=()) if job.full and not job.mixed else job
     return _count_passes(job, backward=1) * layer_bytes(frozen)
@@ -160,8 +160,8 @@ def _moved_bytes(job: Job) -> float:
 def operations(job: Job) -> float:
     """Return the floating-point operations per token of a micro-batch.
 
-    2 per weight and pass (arXiv 2001.08361, section 2.1), looked-up embeddings apart; attention
-    besides: scores and values of half the row on average, twice and a half that backward.
+    2 per weight and pass (arXiv 2001.08361, section 2.1), without embeddings, which are looked up.
+    Attention is added: scores and values of half the row on average, 2.5 times that backward.
     """
     shape = job.shape
     looked_up = 0 if shape.tied else shape.embedding_parameters
@@ -179,7 +179,7 @@ def operations(job: Job) -> float:
 def seeing_operations(job: Job) -> float:
     """Return the floating-point operations of the tower for the images of a micro-batch.
 
-    A frozen tower has a forward pass only. Patches of a picture are compared with each other.
+    A frozen tower has a forward pass only. Attention is between the patches of one image.
     """
     sight = job.sight
     if sight is None:

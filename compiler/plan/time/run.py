@@ -13,7 +13,7 @@ from ftc.compiler.plan.batch.sizes import Arrangement
 from ftc.compiler.plan.job import Job
 from ftc.compiler.plan.memory.host import checkpoint_bytes
 from ftc.compiler.plan.memory.passes import (
-    blind_passes,
+    passes_without_gradient,
     reference_passes,
     teaching,
 )
@@ -145,8 +145,10 @@ def step_seconds(job: Job, hardware: HardwareFacts, tokens: float) -> float:
     The passes of a reference or a teacher and the generation of answers are added.
     """
     micro = micro_seconds(job, hardware, job.sequences * tokens)
-    if blind_passes(job):
-        micro += blind_passes(job) * forward_seconds(job, hardware, job.sequences * tokens)
+    if passes_without_gradient(job):
+        micro += passes_without_gradient(job) * forward_seconds(
+            job, hardware, job.sequences * tokens
+        )
     micro += teacher_seconds(job, hardware, job.sequences * tokens)
     step = micro * job.accumulation + step_overhead_seconds(job, hardware, micro)
     return (step + generation_seconds(job, hardware)) * time_factor(hardware)
@@ -162,7 +164,7 @@ def evaluation_seconds(job: Job, hardware: HardwareFacts, evaluated: Evaluated) 
         * padded_tokens(evaluated.lengths, seen, evaluated.max_length_tokens)
     )
     passed = replace(job, micro=seen)
-    batch = (1 + blind_passes(job)) * forward_seconds(passed, hardware, tokens)
+    batch = (1 + passes_without_gradient(job)) * forward_seconds(passed, hardware, tokens)
     batch += teacher_seconds(job, hardware, tokens)
     # TRL 1.16 generates the answers to each batch of an evaluation by themselves
     batch += generation_seconds(replace(job, micro=seen, accumulation=1), hardware)

@@ -1,4 +1,4 @@
-"""Make the weights of a miniature from its config: random, but so that every part is heard.
+"""Make the weights of a miniature from its config: random, scaled so that all affect the output.
 
 python build_model.py FOLDER [--trust] [--teacher] [--encoder]
 
@@ -28,12 +28,11 @@ from transformers import (
 SEED = 20
 # Wide enough for logits that differ by more than rounding: sqrt(1 / 256), not the usual 0.02.
 SPREAD = 0.0625
-# What starts as all zeros or all ones (biases, norms) would hide that a converter lost it.
+# Tensors that start as zeros or ones (biases, norms) would not show that a converter dropped them.
 OFFSET = 0.05
-# A model that ends its answer before the first word, or repeats a marker or a line break that ends
-# its prompt, as an untrained one with tied embeddings does, would show nothing: tokens without
-# text are unlikely here, and so are the rows for which the tokenizer has no token.
-HUSHED = 0.01
+# An untrained model with tied embeddings ends its answer at once or repeats the last token. So
+# tokens without text, and rows of the embedding without a token, are made unlikely.
+UNLIKELY = 0.01
 # Standard deviation of the logits, over tokens of the vocabulary: then a small part that a
 # converter lost changes the next token's distribution by more than rounding does.
 LOGIT_SPREAD = 1.0
@@ -59,8 +58,8 @@ with torch.no_grad():
     for parameter in model.parameters():
         if parameter.dim() == 1:
             parameter.add_(torch.randn_like(parameter), alpha=OFFSET)
-    # Where the weights of the norms take the place of the usual division of the scores, ones would
-    # let a single token decide, and then rounding decides which.
+    # Where norms of queries and keys replace the scaling of the scores, weights of 1 make attention
+    # pick one token, and rounding decides which.
     for module in model.modules():
         if getattr(module, "scaling", None) == 1.0 and hasattr(module, "k_norm"):
             module.k_norm.weight *= module.k_norm.weight.numel() ** -0.5
@@ -73,8 +72,8 @@ def balance_head() -> None:
         number for number in range(len(tokenizer)) if not str(tokenizer.decode(number)).strip()
     }
     head = model.get_output_embeddings().weight
-    head[sorted(number for number in markers if number < len(head))] *= HUSHED
-    head[len(tokenizer) :] *= HUSHED
+    head[sorted(number for number in markers if number < len(head))] *= UNLIKELY
+    head[len(tokenizer) :] *= UNLIKELY
     # Embeddings and logits that a family multiplies would make every difference small or huge.
     words = [number for number in range(min(len(head), len(tokenizer))) if number not in markers]
     ids = torch.tensor([words[:: max(1, len(words) // HEARD_TOKENS)][:HEARD_TOKENS]])

@@ -50,8 +50,8 @@ _HALVES: Final = re.compile(r"[\ud800-\udfff]")  # of surrogate pairs: no file c
 def recognise(source: str, template: ChatTemplate, *, adds_bos: bool | None) -> OllamaFacts | None:
     """Return how Ollama writes what a template (with the text `source`) renders, or the obstacle.
 
-    `adds_bos`: whether llama.cpp will put the first token before every text; None is not known.
-    Returns None where the template cannot render one question, which other rules say.
+    `adds_bos`: whether llama.cpp will put the first token before every text; None if unknown.
+    Returns None if the template cannot render one question, which other rules report.
     """
     rendered = tuple(_render(template))
     if not rendered or rendered[0][0] is not PROBES[0]:
@@ -105,7 +105,10 @@ def write_template(facts: OllamaFacts) -> str:
 
 
 def collate(messages: Sequence[Message]) -> dict[str, Any]:
-    """Return the messages that Ollama passes to a template, those of one role in a row joined."""
+    """Return the messages that Ollama passes to a template.
+
+    Consecutive messages of one role are joined.
+    """
     joined: list[dict[str, Any]] = []
     for message in messages:
         if joined and joined[-1]["Role"] == message["role"]:

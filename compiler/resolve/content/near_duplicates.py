@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Final
 
-from ftc.compiler.resolve.facts import Twins
+from ftc.compiler.resolve.facts import NearDuplicates
 from ftc.compiler.resolve.rows.example import Example
 from ftc.runtime.read.cleaning import fold
 
@@ -103,7 +103,7 @@ class PromptCount:
         self.conflicting += before > 0
 
 
-def find_twins(examples: Sequence[Example], numbers: Sequence[int]) -> Twins:
+def find_near_duplicates(examples: Sequence[Example], numbers: Sequence[int]) -> NearDuplicates:
     """Look for near copies of some of the examples; `numbers` are those of their rows."""
     index = _draw(examples)
     found: Counter[int] = Counter()
@@ -125,7 +125,7 @@ def find_twins(examples: Sequence[Example], numbers: Sequence[int]) -> Twins:
             break
     largest = max(found, key=lambda n: (found[n], -n), default=None)
     counts = Counter(found[n] for n in index.words)
-    return Twins(
+    return NearDuplicates(
         probes=len(index.words),
         compared=compared,
         counts=tuple(sorted(counts.items())),

@@ -23,7 +23,7 @@ from ftc.compiler.resolve.content.markers import (
     list_markers,
     look_up_markers,
 )
-from ftc.compiler.resolve.content.near_duplicates import PromptCount, find_twins
+from ftc.compiler.resolve.content.near_duplicates import PromptCount, find_near_duplicates
 from ftc.compiler.resolve.content.ollama_rows import compare_rows
 from ftc.compiler.resolve.content.rewards import list_rewards, measure_rewards
 from ftc.compiler.resolve.content.scan import MARKED_ROWS, Scan, look_into, scan_rows
@@ -62,9 +62,9 @@ from ftc.compiler.resolve.facts import (
     Label,
     Lengths,
     ModelFacts,
+    NearDuplicates,
     Preferences,
     TokenizerFacts,
-    Twins,
     Unknown,
 )
 from ftc.compiler.resolve.image_facts import Pictures
@@ -134,7 +134,7 @@ class _Report:
     preferences: Preferences | None
     round_trip: RoundTrip | None
     contents: Contents
-    twins: Twins
+    near_duplicates: NearDuplicates
     pictures: Pictures | None
     limited_lengths: tuple[Lengths, ...]
 
@@ -248,7 +248,9 @@ def _read(
         read=None if seeing is None else seeing.reader(roles),
     )
     with ThreadPoolExecutor(max_workers=1) as pool:  # works while the tokenizer does
-        twins = pool.submit(find_twins, *leave_out_images(scan.examples, scan.numbers))
+        near_duplicates = pool.submit(
+            find_near_duplicates, *leave_out_images(scan.examples, scan.numbers)
+        )
         lengths = measure(scan) if scan.kept else None
     if not scan.examples and scan.duplicates:  # of an earlier source's rows
         lengths = _NO_LENGTHS, None, None, Contents(review=scan.review()), (None, ())
@@ -265,7 +267,7 @@ def _read(
         preferences=lengths[1],
         round_trip=lengths[2],
         contents=_add_unread(lengths[3], unseen, unread, weights),
-        twins=twins.result(),
+        near_duplicates=near_duplicates.result(),
         pictures=lengths[4][0],
         limited_lengths=lengths[4][1],
     )
@@ -472,7 +474,7 @@ def _facts(spec: Spec, report: _Report, *, folder: Path) -> DataFacts:
         feedback=_feedback(scan) if roles.label is not None else None,
         languages=find_languages(scan.examples),
         round_trip=report.round_trip,
-        twins=report.twins,
+        near_duplicates=report.near_duplicates,
         streamed_rows=whole if streamed else None,
         absent_tokens=() if streamed or scan.sampled else _find_absent(spec, scan),
         contents=report.contents,

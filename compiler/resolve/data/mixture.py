@@ -16,7 +16,7 @@ from ftc.compiler.resolve.content.answer_kinds import (
 )
 from ftc.compiler.resolve.content.languages import find_languages
 from ftc.compiler.resolve.content.lost_text import add_round_trips
-from ftc.compiler.resolve.content.near_duplicates import find_twins
+from ftc.compiler.resolve.content.near_duplicates import find_near_duplicates
 from ftc.compiler.resolve.content.rewards import measure_rewards
 from ftc.compiler.resolve.content.scan import Scan, add_contents
 from ftc.compiler.resolve.content.tool_functions import find_tools
@@ -119,7 +119,7 @@ def mix_facts(
         feedback=_add_feedback(parts),
         languages=find_languages(examples),
         round_trip=add_round_trips([part.round_trip for part in parts]),
-        twins=find_twins(*leave_out_images(examples, numbers)),
+        near_duplicates=find_near_duplicates(*leave_out_images(examples, numbers)),
         contents=add_contents([part.contents for part in parts]),
         labels=labels.labels(MOST_CLASSES if is_class else MOST_LABELS),
         open_answers=labels.why_open(MOST_CLASSES) if is_class else None,

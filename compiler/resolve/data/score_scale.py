@@ -7,7 +7,7 @@ from typing import Final
 
 from ftc.compiler.resolve.rows.reader import Row
 
-#: The share of numbers outside 0 to 1 from which on they are a scale, and not mistakes in rows.
+#: If more than this share is outside 0 to 1, the scores have another scale; fewer are mistakes.
 _SCALE_SHARE: Final = 0.05
 _PERCENT: Final = 100
 _MOST_STARS: Final = 10
@@ -15,7 +15,7 @@ _MOST_STARS: Final = 10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScoreScale:
-    """Scores from `lowest` to `highest`; plus `added` and then over `divisor` they fit 0 to 1."""
+    """Scores from `lowest` to `highest`, of which `(score + added) / divisor` is from 0 to 1."""
 
     lowest: float
     highest: float

@@ -61,8 +61,8 @@ def find_original(name: str) -> Original | None:
 def find_meant(name: str) -> tuple[str, ...]:
     """Return the ids of the table that `name` may mean, whether misspelled or informal.
 
-    A name without its owner that is whole but for that means the model of exactly this name; one
-    that is not means the tuned form, as in the assistant.
+    A complete name without an owner means the model of exactly this name. An incomplete one means
+    the instruction-tuned model, as in the assistant.
     """
     original, near = find_original(name), find_misspelt(name)
     if "/" not in name and original is not None and not original.quantized:

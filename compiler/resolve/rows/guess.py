@@ -16,7 +16,7 @@ _LABEL_CHARS = 40
 
 
 def are_prompts(rows: Iterable[Row | None], read: ReadTurns) -> bool:
-    """Tell whether conversations wait for an answer: some of the first rows, and none has one."""
+    """Tell whether the first rows are conversations without answers."""
     found = {read(row) for row in islice(rows, _ROWS) if row}
     return "unanswered" in found and all(isinstance(turns, str) for turns in found)
 
@@ -31,9 +31,9 @@ def guess_columns(
 ) -> tuple[str, str | None] | None:
     """Return the columns of prompt and answer, or None if the first rows leave a choice.
 
-    Two columns of texts are a prompt and its answer, in their order; one column of texts is the
-    prompt of the only column of labels, and without any of them a prompt alone, unless some rows
-    have a text in another column.
+    Two text columns are prompt and answer, in their order. One text column with one label column is
+    the prompt. One text column alone is a prompt without answers, unless some rows have a text in
+    another column.
     """
     seen = [row for row in islice(rows, _ROWS) if row]
     cells = {name: [(read_cell(row.get(name)) or "").strip() for row in seen] for name in columns}

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from ftc.compiler.rehearse.stage import Failure, Rehearsal, Stage, Unshown
+from ftc.compiler.rehearse.stage import Failure, NotShown, Rehearsal, Stage
 from ftc.report.rehearsal import rehearsal_data, report_rehearsal
 
 STAGES = (
@@ -20,7 +20,7 @@ STOPPED = Rehearsal(
     name="triage",
     stages=STAGES,
     failure=FAILURE,
-    unshown=(Unshown(what="bf16 kernels", instead="the first step shows them"),),
+    unshown=(NotShown(what="bf16 kernels", instead="the first step shows them"),),
     findings=(),
     folder=None,
 )

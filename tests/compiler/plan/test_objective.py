@@ -11,7 +11,7 @@ from ftc.compiler.knowledge.models import all_models
 from ftc.compiler.knowledge.objectives import OBJECTIVES
 from ftc.compiler.plan.job import Job
 from ftc.compiler.plan.memory.activations import cache_bytes
-from ftc.compiler.plan.memory.passes import NEEDS, blind_passes, scored_shape
+from ftc.compiler.plan.memory.passes import NEEDS, passes_without_gradient, scored_shape
 from ftc.compiler.plan.memory.peak import measure
 from ftc.compiler.plan.memory.phases import parts_of_phases, phases
 from ftc.compiler.plan.software import LIGER
@@ -121,14 +121,14 @@ def test_the_reference_is_asked_while_activations_wait() -> None:
 
 def test_passes_without_gradients() -> None:
     """KTO asks policy and reference about mismatched answers, RLOO the policy before it learns."""
-    assert blind_passes(lora(objective="dpo", reference="copy")) == 1
-    assert blind_passes(lora(objective="dpo", reference="precomputed")) == 0
-    assert blind_passes(lora(objective="kto", reference="adapter_off")) == 3
-    assert blind_passes(lora(objective="kto", reference="precomputed")) == 1
-    assert blind_passes(lora(objective="grpo", reference="none")) == 0
-    assert blind_passes(lora(objective="rloo", reference="none")) == 1
-    assert blind_passes(lora(objective="rloo", reference="adapter_off")) == 2
-    assert blind_passes(lora()) == 0
+    assert passes_without_gradient(lora(objective="dpo", reference="copy")) == 1
+    assert passes_without_gradient(lora(objective="dpo", reference="precomputed")) == 0
+    assert passes_without_gradient(lora(objective="kto", reference="adapter_off")) == 3
+    assert passes_without_gradient(lora(objective="kto", reference="precomputed")) == 1
+    assert passes_without_gradient(lora(objective="grpo", reference="none")) == 0
+    assert passes_without_gradient(lora(objective="rloo", reference="none")) == 1
+    assert passes_without_gradient(lora(objective="rloo", reference="adapter_off")) == 2
+    assert passes_without_gradient(lora()) == 0
 
 
 def test_a_pass_more_takes_its_time() -> None:
@@ -241,7 +241,7 @@ def test_label_smoothing_needs_all_logits_and_a_pass_more() -> None:
     """TRL's own head runs beside it, for the metrics."""
     job = lora(smoothed=True)
     assert parts_of_phases(job)["loss"]["loss"] > 16 * 2048 * SHAPE.vocab
-    assert blind_passes(job) == 1
+    assert passes_without_gradient(job) == 1
     assert parts_of_phases(job)["extra_pass"]["activations"] > 2048 * 28 * 2 * SHAPE.hidden
 
 

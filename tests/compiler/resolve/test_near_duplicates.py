@@ -7,8 +7,8 @@ import pytest
 
 from ftc.compiler.resolve.content import near_duplicates as twins_module
 from ftc.compiler.resolve.content.languages import find_languages
-from ftc.compiler.resolve.content.near_duplicates import find_twins
-from ftc.compiler.resolve.facts import Twins
+from ftc.compiler.resolve.content.near_duplicates import find_near_duplicates
+from ftc.compiler.resolve.facts import NearDuplicates
 from ftc.compiler.resolve.rows.example import Example
 
 VOCABULARY = [f"{a}{b}o{c}" for a in "bcdfghklmnprst" for b in "aeiu" for c in "dlmnprstz"]
@@ -25,15 +25,15 @@ def examples(texts: Sequence[str]) -> list[Example]:
     return [Example(turns=(("user", text), ("assistant", "yes"))) for text in texts]
 
 
-def find(texts: Sequence[str]) -> Twins:
+def find(texts: Sequence[str]) -> NearDuplicates:
     """Look for near copies among texts whose rows are counted from 1."""
-    return find_twins(examples(texts), range(1, len(texts) + 1))
+    return find_near_duplicates(examples(texts), range(1, len(texts) + 1))
 
 
 def test_rows_of_their_own_have_no_twins() -> None:
     """Words in common by chance are no copy."""
     found = find(sentences(400))
-    assert found == Twins(probes=200, compared=400, counts=((0, 200),), largest=0, row=0)
+    assert found == NearDuplicates(probes=200, compared=400, counts=((0, 200),), largest=0, row=0)
 
 
 def test_copies_but_for_a_word_are_found() -> None:
@@ -119,7 +119,7 @@ def test_one_prompt_with_two_answers_is_no_pair() -> None:
         for text in texts
         for answer in ("yes", "no")
     ]
-    assert find_twins(rows, range(1, 81)).largest == 0
+    assert find_near_duplicates(rows, range(1, 81)).largest == 0
 
 
 def test_writing_without_spaces_is_compared_by_letters() -> None:
