@@ -370,7 +370,7 @@ def nominal_data(rows: int = 10_000, tokens: int = 512) -> DataFacts:
         "completion": "completion", "instruction": None, "input": None, "output": None,
         "text": None, "faults": {}, "largest_prompt_rows": 1, "multi_turn": False,
         "has_system": False, "languages": {}, "labels": (),
-        "near_duplicates": {"probes": 0, "compared": 0, "counts": (), "largest": 0, "row": 1},
+        "twins": {"probes": 0, "compared": 0, "counts": (), "largest": 0, "row": 1},
         "lengths": {
             "estimate": True, "histogram": ((tokens, rows),), "prompt_histogram": ((half, rows),),
             **spread, **dict.fromkeys(parts, half),

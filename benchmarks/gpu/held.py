@@ -34,7 +34,10 @@ class Held:
 
 
 def compare(ledger: Path, only: str = "") -> Iterator[Held]:
-    """Yield the cases of a ledger whose plan and measurement are known, and have `only` in it."""
+    """Yield the cases of a ledger whose plan and measurement are known, and have `only` in it.
+
+    What the plan of that time chose is given, since today's may choose otherwise.
+    """
     cases = {case.name: case for case in CASES}
     cases |= {name_arm(case, ARMS[0]): case for case in SPEEDS}
     with tempfile.TemporaryDirectory(prefix="ftc-gpu-") as name:
@@ -45,7 +48,9 @@ def compare(ledger: Path, only: str = "") -> Iterator[Held]:
             card = find_accelerator(entry["machine"])
             assert card is not None, entry["machine"]
             case = cases[entry["case"]]
-            spec = write_case(case, folder / str(number), folder, card.accelerator.name)
+            place = folder / str(number)
+            chosen = entry.get("chosen", {})
+            spec = write_case(case, place, folder, card.accelerator.name, chosen)
             plan = check(str(spec)).plan
             assert plan is not None, entry["case"]
             yield _compare(entry, plan.memory)

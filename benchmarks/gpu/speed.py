@@ -18,6 +18,7 @@ _ALONE: Final = (
     "--mixed_precision=no",
     "--dynamo_backend=no",
 )
+_LAYOUT: Final = ("micro_batch", "global_batch", "gradient_checkpointing", "liger")
 ARMS: Final = ("as planned", "plain, our settings", "plain, TRL's defaults")
 
 
@@ -33,7 +34,7 @@ def measure_arms(
         if bundle.failure is None and arm != ARMS[0]:
             entry = _run_plain(bundle, arm, clock=clock, gpu=gpu)
         else:
-            entry = dict(run_pilot(bundle, clock=clock, gpu=gpu))
+            entry = {**run_pilot(bundle, clock=clock, gpu=gpu), "chosen": _read_chosen(bundle)}
         entry["case"] = name_arm(bundle.case, arm)
         yield _rate(bundle, entry, peak_tflops)
 
@@ -41,6 +42,13 @@ def measure_arms(
 def name_arm(case: Case, arm: str) -> str:
     """Return the name of a case's arm."""
     return f"{case.name}, {arm}"
+
+
+def _read_chosen(bundle: Bundle) -> Mapping[str, Any]:
+    """Return the spec's sections with the layout that the plan chose."""
+    decided = bundle.plan.get("decisions", {})
+    training = {name: decided[name] for name in _LAYOUT if name in decided}
+    return {"training": training, "data": {"packing": decided.get("packing", "auto")}}
 
 
 def _rate(bundle: Bundle, entry: dict[str, Any], peak_tflops: float | None) -> dict[str, Any]:

@@ -102,7 +102,7 @@ def _facts(outcome: Outcome) -> DataFacts | None:
 
 def _numbers(spec: Spec, data: DataFacts, outcome: Outcome) -> Mapping[str, Any]:
     decisions = outcome.plan.decisions if outcome.plan is not None else None
-    contents, near_duplicates = data.contents, data.near_duplicates
+    contents, twins = data.contents, data.twins
     return {
         "source": data.source,
         "form": data.form,
@@ -113,10 +113,10 @@ def _numbers(spec: Spec, data: DataFacts, outcome: Outcome) -> Mapping[str, Any]
         "labels": [] if compares_texts(spec.objective.type) else _labels(spec, data, decisions),
         "languages": dict(data.languages),
         "near_copies": {
-            "drawn_rows": near_duplicates.probes,
-            "rows_with_copies": sum(rows for copies, rows in near_duplicates.counts if copies),
-            "largest": near_duplicates.largest,
-            "row": near_duplicates.row or None,
+            "drawn_rows": twins.probes,
+            "rows_with_copies": sum(rows for copies, rows in twins.counts if copies),
+            "largest": twins.largest,
+            "row": twins.row or None,
         },
         "secrets": {"looked_rows": contents.looked_rows, "rows": dict(contents.secrets)},
         "personal": {"looked_rows": contents.personal_looked_rows, "rows": dict(contents.personal)},
@@ -176,7 +176,7 @@ def _splits(data: DataFacts, decisions: Decisions) -> Mapping[str, Any]:
     train, test = decisions.train_rows.value, decisions.test_rows.value
     validation = decisions.validation_rows.value
     held = validation + test
-    compared = data.near_duplicates.probes and data.near_duplicates.compared and train and held
+    compared = data.twins.probes and data.twins.compared and train and held
     return {
         "train": train,
         "validation": validation,
@@ -212,8 +212,8 @@ def _review(spec: Spec, data: DataFacts) -> list[Mapping[str, Any]]:
         marked = dict(part.contents.review)
         if not part.labels or compares_texts(spec.objective.type):
             marked.pop("conflicting", None)
-        if part.near_duplicates.largest:
-            marked["near_copies"] = (part.near_duplicates.row,)
+        if part.twins.largest:
+            marked["near_copies"] = (part.twins.row,)
         found += [(reason, part.source, rows) for reason, rows in marked.items()]
     found.sort(key=lambda item: _urgency(item[0]))
     return [

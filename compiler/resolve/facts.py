@@ -367,7 +367,7 @@ class DataFacts:
     has_system: bool
     lengths: Lengths
     languages: Mapping[str, float]
-    near_duplicates: NearDuplicates
+    twins: NearDuplicates
     labels: tuple[Label, ...]
     delimiter: str | None = None
     files: tuple[str, ...] = ()

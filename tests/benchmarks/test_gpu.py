@@ -146,7 +146,16 @@ def test_the_operations_of_a_token() -> None:
 
 
 @pytest.mark.prove
-@pytest.mark.parametrize("only", ["0.5B lora, kept", "3B qlora, recomputed", "0.5B full, packed"])
+@pytest.mark.parametrize(
+    "only",
+    [
+        "0.5B lora, kept",
+        "3B qlora, recomputed",
+        "0.5B full, packed",
+        "one in 2",
+        "8B lora, up to 4096, as planned",
+    ],
+)
 def test_a_plan_is_what_a_gpu_measured(only: str) -> None:
     """The peak of a pilot on an H200, within the bounds; `check` compares all of them."""
     [held] = compare(LEDGER, only)

@@ -26,17 +26,17 @@ def leaked_share(data: DataFacts, train_share: float) -> float:
     `prepare.py` draws the splits, so that each of a row's near copies is trained on with the
     probability `train_share`.
     """
-    near_duplicates = data.near_duplicates
-    scale = max(1.0, data.usable_rows / near_duplicates.compared)
-    leaked = (rows * (1 - (1 - train_share) ** (n * scale)) for n, rows in near_duplicates.counts)
-    return float(sum(leaked)) / near_duplicates.probes
+    twins = data.twins
+    scale = max(1.0, data.usable_rows / twins.compared)
+    leaked = (rows * (1 - (1 - train_share) ** (n * scale)) for n, rows in twins.counts)
+    return float(sum(leaked)) / twins.probes
 
 
 def _leaks(case: Case) -> float:
     """Return the share of FTC238 where it is worth a word, else 0."""
     d = case.plan.decisions
     train, held_out = d.train_rows.value, d.validation_rows.value + d.test_rows.value
-    if case.data.near_duplicates.probes < _FEWEST_PROBES or held_out < 1 or train < 1:
+    if case.data.twins.probes < _FEWEST_PROBES or held_out < 1 or train < 1:
         return 0.0
     share = leaked_share(case.data, train / (train + held_out))
     return share if share >= _LEAKED_SHARE else 0.0
@@ -84,10 +84,8 @@ def near_copies_across_splits(case: Case) -> Iterator[Problem]:
     """
     share = _leaks(case)
     if share:
-        near_duplicates = case.data.near_duplicates
-        yield problem(
-            "/data/source", share=share, row=near_duplicates.row, count=near_duplicates.largest
-        )
+        twins = case.data.twins
+        yield problem("/data/source", share=share, row=twins.row, count=twins.largest)
 
 
 @rule("FTC239", "dominating-cluster", "warning", reads=("data", "plan"))
@@ -101,12 +99,10 @@ def dominating_cluster(case: Case) -> Iterator[Problem]:
 
     Use instead: {"data": "chats-with-one-hello.jsonl"}
     """
-    near_duplicates = case.data.near_duplicates
-    share = near_duplicates.largest / max(1, near_duplicates.compared)
-    if near_duplicates.largest >= _CLUSTER_ROWS and share >= _CLUSTER_SHARE and not _leaks(case):
-        yield problem(
-            "/data/source", row=near_duplicates.row, count=near_duplicates.largest, share=share
-        )
+    twins = case.data.twins
+    share = twins.largest / max(1, twins.compared)
+    if twins.largest >= _CLUSTER_ROWS and share >= _CLUSTER_SHARE and not _leaks(case):
+        yield problem("/data/source", row=twins.row, count=twins.largest, share=share)
 
 
 @rule("FTC240", "one-prompt-for-all", "error", reads=("data", "plan"), fix_safety="unsafe")

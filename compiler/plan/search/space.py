@@ -137,7 +137,8 @@ class Frame:
         objective = OBJECTIVES[self.spec.objective.type]
         alone = objective.sequences == 1 and not objective.splits  # a last piece is shorter
         given = not self.arrangement.packed and self.sampled is None
-        return alone and given and are_all_cut(self.lengths, self.max_length.value)
+        written = self.facts.data.lengths  # `lengths` are those of the rows that are cut already
+        return alone and given and are_all_cut(written, self.max_length.value)
 
     @property
     def rows(self) -> int:

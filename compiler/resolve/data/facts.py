@@ -134,7 +134,7 @@ class _Report:
     preferences: Preferences | None
     round_trip: RoundTrip | None
     contents: Contents
-    near_duplicates: NearDuplicates
+    twins: NearDuplicates
     pictures: Pictures | None
     limited_lengths: tuple[Lengths, ...]
 
@@ -248,9 +248,7 @@ def _read(
         read=None if seeing is None else seeing.reader(roles),
     )
     with ThreadPoolExecutor(max_workers=1) as pool:  # works while the tokenizer does
-        near_duplicates = pool.submit(
-            find_near_duplicates, *leave_out_images(scan.examples, scan.numbers)
-        )
+        twins = pool.submit(find_near_duplicates, *leave_out_images(scan.examples, scan.numbers))
         lengths = measure(scan) if scan.kept else None
     if not scan.examples and scan.duplicates:  # of an earlier source's rows
         lengths = _NO_LENGTHS, None, None, Contents(review=scan.review()), (None, ())
@@ -267,7 +265,7 @@ def _read(
         preferences=lengths[1],
         round_trip=lengths[2],
         contents=_add_unread(lengths[3], unseen, unread, weights),
-        near_duplicates=near_duplicates.result(),
+        twins=twins.result(),
         pictures=lengths[4][0],
         limited_lengths=lengths[4][1],
     )
@@ -474,7 +472,7 @@ def _facts(spec: Spec, report: _Report, *, folder: Path) -> DataFacts:
         feedback=_feedback(scan) if roles.label is not None else None,
         languages=find_languages(scan.examples),
         round_trip=report.round_trip,
-        near_duplicates=report.near_duplicates,
+        twins=report.twins,
         streamed_rows=whole if streamed else None,
         absent_tokens=() if streamed or scan.sampled else _find_absent(spec, scan),
         contents=report.contents,

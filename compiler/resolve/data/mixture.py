@@ -119,7 +119,7 @@ def mix_facts(
         feedback=_add_feedback(parts),
         languages=find_languages(examples),
         round_trip=add_round_trips([part.round_trip for part in parts]),
-        near_duplicates=find_near_duplicates(*leave_out_images(examples, numbers)),
+        twins=find_near_duplicates(*leave_out_images(examples, numbers)),
         contents=add_contents([part.contents for part in parts]),
         labels=labels.labels(MOST_CLASSES if is_class else MOST_LABELS),
         open_answers=labels.why_open(MOST_CLASSES) if is_class else None,

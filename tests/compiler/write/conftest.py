@@ -117,7 +117,7 @@ DATA: dict[str, Any] = {
         "prompt_histogram": [[64, 84], [128, 16]],
     },
     "languages": {"en": 0.9, "es": 0.1},
-    "near_duplicates": {"probes": 80, "compared": 90, "counts": [[0, 80]], "largest": 0, "row": 0},
+    "twins": {"probes": 80, "compared": 90, "counts": [[0, 80]], "largest": 0, "row": 0},
     "labels": [{"name": "refund", "rows": 50}],
 }
 HARDWARE: dict[str, Any] = {

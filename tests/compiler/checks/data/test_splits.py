@@ -15,10 +15,8 @@ def data(counts: tuple[tuple[int, int], ...], *, compared: int, usable: int) -> 
     _, facts = build_case({})
     assert not isinstance(facts.data, Unknown)
     probes = sum(rows for _, rows in counts)
-    near_duplicates = replace(
-        facts.data.near_duplicates, counts=counts, compared=compared, probes=probes
-    )
-    return replace(facts.data, near_duplicates=near_duplicates, usable_rows=usable)
+    twins = replace(facts.data.twins, counts=counts, compared=compared, probes=probes)
+    return replace(facts.data, twins=twins, usable_rows=usable)
 
 
 @pytest.mark.parametrize("train_share", [0.5, 0.8, 0.95])
