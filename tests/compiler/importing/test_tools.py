@@ -7,13 +7,15 @@ from typing import Any
 
 import pytest
 
-from ftc.compiler.importing.entry import Entry
 from ftc.compiler.importing.importer import import_file
 from ftc.compiler.importing.source import read_foreign
-from ftc.compiler.importing.translation import translate
+from ftc.compiler.knowledge.objectives import OBJECTIVES
 from ftc.spec.admission import admits
 from ftc.spec.document import Document
 from ftc.spec.sections import Spec
+from ftc.spec.tools.entry import Entry
+from ftc.spec.tools.rows import PAIRED
+from ftc.spec.tools.translation import translate
 from ftc.spec.validate import validate
 
 CASES = sorted(Path(__file__).parent.joinpath("cases").glob("*.*"))
@@ -69,3 +71,22 @@ def test_a_value_of_another_kind(case: Path, wrong: object) -> None:
         assert {each.path for each in entries} <= {each.key for each in imported.keys}
         assert all(admits(pointer, value) for pointer, value in imported.fields.items())
         assert None not in imported.fields.values()
+
+
+def test_the_objectives_of_preferences_are_those_of_the_table() -> None:
+    """The tables of `spec/` cannot read the compiler's table of objectives."""
+    paired = {name for name, each in OBJECTIVES.items() if each.forms == ("preference",)}
+    assert paired == PAIRED
+
+
+def test_what_the_class_does_not_take_is_left(tmp_path: Path) -> None:
+    """A file of such a model is imported without what only its class prevents."""
+    config = tmp_path / "config.yaml"
+    text = (
+        "base_model: tiiuae/falcon-7b\ndatasets: [{path: a/b, type: alpaca}]\nmicro_batch_size: 1\n"
+    )
+    config.write_text(f"{text}liger_fused_linear_cross_entropy: true\n", encoding="utf-8")
+    imported = import_file(str(config)).imported
+    assert imported is not None
+    assert "/training/liger" not in imported.fields
+    assert next(each for each in imported.keys if each.key.startswith("liger")).reason == "kernels"
