@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from ftc.compiler.importing.importer import find_unfit
 from ftc.compiler.importing.source import (
     UnknownConfigError,
     UnreadableConfigError,
