@@ -56,7 +56,8 @@ def find_foreign(
     table = read_table(WRITTEN)
     name = key.replace("-", "_")
     name = name if groups(table, name) else name.casefold()
-    if isinstance(section[key], Mapping) and not (groups(table, name) or find_section(name)):
+    is_group = isinstance(section[key], Mapping) and find_section(name) is not None
+    if isinstance(section[key], Mapping) and not (groups(table, name) or is_group):
         return None
     own = list(flatten({name: section[key]}))
     targets = [find_target(table, entry.path) for entry in own]
@@ -70,6 +71,8 @@ def find_foreign(
     if any(at not in fields_by_pointer() for at in led):
         return None
     reasons = [each.reason for each in mine if each.reason]
+    if (not led and "value" in reasons) or (is_group and not _HARMLESS.issuperset(reasons)):
+        return None  # the section, or what its field takes, says more
     known = any(target.startswith("@") for target in targets)
     return Foreign(fields=led, reason="" if led else min(reasons, default=""), is_translated=known)
 

@@ -116,8 +116,9 @@ WRITTEN_ELSEWHERE: Sequence[tuple[Mapping[str, Any], Mapping[str, Any]]] = [
     ({"export": {"gguf": ["q4_k_m", "f16"]}}, {"export": {"types": ["Q4_K_M", "F16"]}}),
     # any of three
     ({"distribution": "deepspeed"}, {"distribution": "deepspeed"}),
-    # neither the name nor the value is like that of a field
-    ({"training": {"log_every": 10}}, {"training": {"log_every": 10}}),
+    # neither the name nor the value is like that of a field, and no tool has the key
+    ({"training": {"often": 10}}, {"training": {"often": 10}}),
+    ({"training": {"log_every": 10}}, {"training": {}}),
 ]
 
 
