@@ -34,11 +34,12 @@ _OWN_NAMES: Final = ("/data/columns", "/data/template_options")
 class Foreign:
     """What a key of another tool leads to: `fields` by pointer, or the `reason` to leave it out.
 
-    `is_translated` is true if the tables say how its value is read.
+    `pointer` is that of the field if it does not take the value. `is_translated` is true if the tables say how its value is read.
     """
 
     fields: Mapping[str, Any]
     reason: str
+    pointer: str
     is_translated: bool
 
     @property
@@ -71,10 +72,12 @@ def find_foreign(
     if any(at not in fields_by_pointer() for at in led):
         return None
     reasons = [each.reason for each in mine if each.reason]
-    if (not led and "value" in reasons) or (is_group and not _HARMLESS.issuperset(reasons)):
-        return None  # the section, or what its field takes, says more
+    if is_group and not _HARMLESS.issuperset(reasons):
+        return None  # the section says more
     known = any(target.startswith("@") for target in targets)
-    return Foreign(fields=led, reason="" if led else min(reasons, default=""), is_translated=known)
+    reason = "" if led else min(reasons, default="")
+    pointer = targets[0] if reason == "value" and targets[0] in fields_by_pointer() else ""
+    return Foreign(fields=led, reason=reason, pointer=pointer, is_translated=known)
 
 
 def replace_key(

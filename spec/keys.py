@@ -65,10 +65,10 @@ def unknown_keys(
             continue
         unfit = _implied(key, section, pointer, schema)
         other = None if unfit is not None else _elsewhere(key, section, pointer, data, named)
-        if other is not None:
+        if other is not None and not other.pointer:
             yield _report(other, here, data)
             continue
-        planned = _planned(meant.pointer if meant else here)
+        planned = _planned(meant.pointer if meant else here) if other is None else None
         if planned is not None:
             name = dotted(meant.pointer if meant else here)
             exact = name == dotted(here)
@@ -84,6 +84,9 @@ def unknown_keys(
         beside = meant is not None and parent(meant.pointer) == pointer
         near = "" if meant is None else dotted(meant.pointer)
         fix = () if unfit is not None else move(data, here, meant)
+        if other is not None:
+            field = fields_by_pointer()[other.pointer]
+            unfit, fix = Unfit(help="misfit", field="", near=field.name, schema=field.schema), ()
         if unfit is None:
             unfit = _misfit(key, pointer) if meant is None else _refused(section[key], meant, fix)
         if unfit is not None:
