@@ -23,6 +23,7 @@ from ftc.compiler.importing.source import (
     read_foreign,
     read_registry,
 )
+from ftc.compiler.knowledge.peft_targets import find_peft_targets
 from ftc.compiler.pipeline import check
 from ftc.compiler.resolve.resolver import Resolver
 from ftc.spec.tools.entry import Imported
@@ -85,6 +86,7 @@ def _read(root: Path, corpus: str) -> Iterator[tuple[str, str, str, str, str, in
             gpus=GPUS,
             registry=read_registry(root / folder, config.entries),
             find_unfit=find_unfit,
+            find_targets=find_peft_targets,
         )
         keys = [each for each in imported.keys if not each.key.startswith("(")]
         paths = {each.path for each in config.entries}

@@ -34,7 +34,8 @@ _OWN_NAMES: Final = ("/data/columns", "/data/template_options")
 class Foreign:
     """What a key of another tool leads to: `fields` by pointer, or the `reason` to leave it out.
 
-    `pointer` is that of the field if it does not take the value. `is_translated` is true if the tables say how its value is read.
+    `pointer` is that of the field if it does not take the value. `is_translated` is
+    true if the tables say how its value is read.
     """
 
     fields: Mapping[str, Any]

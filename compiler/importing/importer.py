@@ -18,6 +18,7 @@ from ftc.compiler.importing.source import (
 from ftc.compiler.knowledge.architecture import keeps_packed_rows_apart
 from ftc.compiler.knowledge.liger import has_liger_kernels
 from ftc.compiler.knowledge.models import find_model
+from ftc.compiler.knowledge.peft_targets import find_peft_targets
 from ftc.spec.document import Lines
 from ftc.spec.finding import Finding, Position
 from ftc.spec.load import MOST_BYTES, read_text
@@ -104,7 +105,12 @@ def _translate(config: ForeignConfig, folder: Path, hardware: str | None) -> Imp
     gpus = int(long.get("count", 1)) if isinstance(long, Mapping) else None
     registry = read_registry(folder, config.entries) if config.tool == "llamafactory" else {}
     return translate(
-        config.tool, config.entries, gpus=gpus, registry=registry, find_unfit=find_unfit
+        config.tool,
+        config.entries,
+        gpus=gpus,
+        registry=registry,
+        find_unfit=find_unfit,
+        find_targets=find_peft_targets,
     )
 
 

@@ -246,7 +246,12 @@ def _column(role: str, objective: Any) -> str:
 
 
 def _read_held_out(work: Work) -> None:
-    """Set the share that is held out while training; these tools keep no rows for a last test."""
+    """Set the share that is held out while training; these tools keep no rows for a last test.
+
+    A file that evaluates on other rows says no share: that of ftc is held out.
+    """
+    if (none := work.entry("@test_share")) is not None:
+        work.put(none, "/data/splits/test", none.value)
     entry = work.entry("@holdout")
     if entry is None:
         return

@@ -15,7 +15,7 @@ from ftc.spec.pointer import split
 from ftc.spec.schema import asks_nothing, fields, find_unmet, read_schema
 from ftc.spec.secrets import redact
 from ftc.spec.tools.course import derive_course
-from ftc.spec.tools.entry import Entry, Imported, is_computed
+from ftc.spec.tools.entry import Became, Entry, Imported, is_computed
 from ftc.spec.tools.method import derive_method
 from ftc.spec.tools.objective import (
     derive_continuation,
@@ -32,6 +32,7 @@ _PLACE: Final = re.compile(
 _INNER: Final = re.compile(r"\$\{([\w.]+)\}")
 _NAME: Final = re.compile(r"[^a-z0-9]+")
 _LONGEST_NAME: Final = 63
+FindTargets = Callable[[str], Sequence[str] | None]
 FindUnfit = Callable[[Mapping[str, Any]], Iterable[tuple[str, str]]]
 
 
@@ -44,12 +45,14 @@ def translate(
     registry: Mapping[str, Any] | None = None,
     beside: Mapping[str, Any] | None = None,
     find_unfit: FindUnfit | None = None,
+    find_targets: FindTargets | None = None,
 ) -> Imported:
     """Return what each key of a config became; of a snippet (not `whole`) nothing is assumed.
 
     `gpus` are those of all nodes. `registry` is LLaMA-Factory's list of data sets. `beside` has
     fields, by pointer, that are set already, and says that unread fields are kept. `find_unfit`
-    returns the fields that do not fit the others, each with its reason.
+    returns the fields that do not fit the others, each with its reason. `find_targets` returns the
+    modules that PEFT adapts in a model where a config names none, or None if that is not known.
     """
     work = Work(table=read_table(tool), whole=whole, gpus=gpus, fields=dict(beside or {}))
     filled = _fill(entries)
@@ -62,6 +65,8 @@ def translate(
     derive_continuation(work)
     derive_loss(work)
     derive_method(work)
+    if find_targets is not None:
+        _assume_targets(work, find_targets)
     derive_course(work)
     for fact in list(work.facts.values()):
         for entry in fact:
@@ -195,12 +200,40 @@ def _assume(work: Work, entries: Sequence[Entry]) -> None:
         for target, value in case["set"].items():
             stated = target in work.facts or target in work.fields
             if not stated and not (target == "@objective" and _names_objective(work)):
-                entry = Entry(path=f"({work.table.title}) {target.lstrip('@/')}", value=value)
+                name = f"({work.table.title}) {target.lstrip('@/')}"
+                asked = target == "@holdout" and _asks_evaluation(entries)
+                target = "@test_share" if asked else target  # noqa: PLW2901 - the rest is held out
+                entry = Entry(path=name, value=value)
                 if target.startswith("@"):
                     work.facts[target] = [entry]
                 else:
                     work.put(entry, target, value, "default")
         return
+
+
+def _assume_targets(work: Work, find_targets: FindTargets) -> None:
+    """Add the modules that PEFT adapts by itself, which depend on the model's type."""
+    if work.entry("@peft_targets") is None or work.fields.get("/method/type") not in _ADAPTERS:
+        return
+    if work.fields.keys() & {"/method/targets", "/method/target_pattern", "/method/experts"}:
+        return
+    names = find_targets(str(work.fields.get("/model/id", "")))
+    entry = Entry(path="(PEFT) target_modules", value=list(names) if names else None)
+    if names:
+        work.put(entry, "/method/targets", entry.value, "default")
+    else:
+        work.became[entry.path] = Became(
+            key=entry.path, value=None, kind="default", fields={}, reason="peft_targets"
+        )
+
+
+def _asks_evaluation(entries: Sequence[Entry]) -> bool:
+    """Return whether a file asks for evaluations, for which ftc holds out rows."""
+    return any(
+        (each.key in _EVALUATED and each.value in ("steps", "epoch"))
+        or (each.key in _EVALUATED_ON and bool(each.value))
+        for each in entries
+    )
 
 
 def _names_objective(work: Work) -> bool:
@@ -253,6 +286,10 @@ _OFF: Final = frozenset(
     {"/training/neftune", "/training/early_stopping", "/training/evaluation/every_steps",
      "/training/label_smoothing", "/objective/label_smoothing", "/method/loraplus_ratio"}
 )  # fmt: skip
+_ADAPTERS: Final = ("lora", "qlora")
+#: Keys that say when a run evaluates, and keys for the rows that it evaluates on.
+_EVALUATED: Final = ("eval_strategy", "evaluation_strategy")
+_EVALUATED_ON: Final = ("eval_dataset",)
 #: Why a value that a field does not take is left.
 _WITHOUT: Final = {
     "/training/optimizer": "optimizer",

@@ -16,7 +16,7 @@ from ftc.runtime.tokens.masking import NOT_LEARNED
 from tests.real_tokenizers import KINDS, real_tokenizer
 
 CHATTING: Final = [name for name, kind in KINDS.items() if kind.template is not None]
-WEIGHED: Final = [
+WEIGHED: Final[list[dict[str, Any]]] = [
     {"role": "user", "content": "Where is Lima?"},
     {"role": "assistant", "content": "In Chile.", "weight": 0},
     {"role": "user", "content": "Really?"},
@@ -90,6 +90,7 @@ def test_calls_with_the_weight_0() -> None:
         {"role": "assistant", "content": "At the depot."},
     ]
     turns = read_calling_chat({"messages": messages}, messages="messages")
+    assert not isinstance(turns, str)
     assert [type(role) for role, _ in turns[1:3]] == [Unlearned, Unlearned]
 
 
