@@ -448,6 +448,33 @@ def hold_sentence(ended: Ended, text: str) -> None:
     assert "Traceback" not in ended.err, ended.said
 
 
+def test_nested_parquet(
+    prepare: Prepare, tmp_path: Path, pieces: Callable[[Sequence[int]], str]
+) -> None:
+    """Lists of structs are conversations; a key that other messages lack is null in them."""
+    pyarrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    texts = {"role": pyarrow.string(), "content": pyarrow.large_string()}
+    message = pyarrow.struct([*texts.items(), ("weight", pyarrow.int8())])
+    chats = [chat(number)["messages"] for number in range(ROWS)]
+    for messages in chats:
+        messages[2]["weight"] = 0
+    columns = {
+        "messages": pyarrow.array(chats, pyarrow.large_list(message)),
+        "tags": pyarrow.array([["a", "b"]] * ROWS, pyarrow.list_(pyarrow.string())),
+    }
+    parquet.write_table(pyarrow.table(columns), tmp_path / "chats.parquet")
+
+    prepared = prepare("chats.parquet")
+
+    hold_counts(prepared)
+    assert prepared.facts["usable_rows"] == ROWS
+    for row in prepared.rows:
+        number = re.findall(r"\d+", row["messages"][1]["content"])[0]
+        learned = [pieces(ids) for is_learned, ids in runs(row) if is_learned]
+        assert learned == [f"bye {number}{END}"]
+
+
 def test_what_is_missing_or_broken_is_said(prepare: Prepare, tmp_path: Path) -> None:
     """A missing file, a missing model, other columns and broken JSON end in one sentence each."""
     rows = [{"prompt": QUESTION.format(n), "completion": ANSWER.format(n)} for n in range(ROWS)]
