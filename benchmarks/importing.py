@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from ftc.compiler.importing.entry import Imported
+from ftc.compiler.importing.importer import find_unfit
 from ftc.compiler.importing.source import (
     UnknownConfigError,
     UnreadableConfigError,
@@ -23,9 +23,11 @@ from ftc.compiler.importing.source import (
     read_foreign,
     read_registry,
 )
-from ftc.compiler.importing.translation import build_spec, translate
+from ftc.compiler.knowledge.peft_targets import find_peft_targets
 from ftc.compiler.pipeline import check
 from ftc.compiler.resolve.resolver import Resolver
+from ftc.spec.tools.entry import Imported
+from ftc.spec.tools.translation import build_spec, translate
 
 CORPORA = {
     "axolotl": ("axolotl-0.21.0", "examples/**/*.y*ml"),
@@ -83,6 +85,8 @@ def _read(root: Path, corpus: str) -> Iterator[tuple[str, str, str, str, str, in
             config.entries,
             gpus=GPUS,
             registry=read_registry(root / folder, config.entries),
+            find_unfit=find_unfit,
+            find_targets=find_peft_targets,
         )
         keys = [each for each in imported.keys if not each.key.startswith("(")]
         paths = {each.path for each in config.entries}

@@ -1,6 +1,6 @@
 """Conflicts between fields: cases in which one field would be accepted and then ignored."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import reduce
 from operator import getitem
 from typing import Any, Final
@@ -32,6 +32,13 @@ _ROLES: Final = {
     "scored": ("prompt", "completion", "score"),
     "prompt": ("prompt",),
 }
+#: What a row of a form always has.
+_NEEDED: Final = {form: set(roles) - {"tools", "images", "input"} for form, roles in _ROLES.items()}
+#: Roles that are alike: what is asked, and what is answered.
+_ALIKE: Final = (
+    ("prompt", "instruction", "text", "input"),
+    ("completion", "output", "label"),
+)
 
 
 def find_conflicts(data: Mapping[str, Any]) -> Iterator[Finding]:
@@ -106,12 +113,47 @@ def _sources(long: Mapping[str, Any], _: frozenset[str]) -> Iterator[Finding]:
 def _columns(long: Mapping[str, Any], _: frozenset[str]) -> Iterator[Finding]:
     """Find roles of another form; the form `auto` is the one that most of the roles belong to."""
     given = [role for role, column in long["data"]["columns"].items() if column is not None]
-    form = long["data"]["form"]
+    stated = long["data"]["form"]
+    form = stated
     if form == "auto":
         form = max(_ROLES, key=lambda form: len(set(given) & set(_ROLES[form])))
+    if all(role in _ROLES[form] for role in given):
+        return
+    likely = (
+        None
+        if "objective" in long and long["objective"]["type"] == "cpt"
+        else (_rename(given, _ROLES if stated == "auto" else (stated,)))
+    )
+    form, meant = likely or (form, {})
     for role in given:
-        if form != "auto" and role not in _ROLES[form]:
-            yield FOREIGN_COLUMN.finding(pointer=f"/data/columns/{role}", role=role, form=form)
+        pointer = f"/data/columns/{role}"
+        if role in meant:
+            fix = ({"op": "move", "from": pointer, "path": f"/data/columns/{meant[role]}"},)
+            yield FOREIGN_COLUMN.finding(
+                help="meant", pointer=pointer, fix=fix, role=role, form=form, meant=meant[role]
+            )
+        elif role not in _ROLES[form]:
+            yield FOREIGN_COLUMN.finding(pointer=pointer, role=role, form=form)
+
+
+def _rename(given: Sequence[str], forms: Iterable[str]) -> tuple[str, dict[str, str]] | None:
+    """Return the form that has the given roles by other names, and these names; None for none.
+
+    Of several forms it is the one with the fewest new names, and then the first.
+    """
+    found = []
+    for form in forms:
+        meant: dict[str, str] = {}
+        for role in (each for each in given if each not in _ROLES[form]):
+            alike = next((group for group in _ALIKE if role in group), ())
+            free = [each for each in _ROLES[form] if each in alike and each not in given]
+            if free and free[0] not in meant.values():
+                meant[role] = free[0]
+        named = {meant.get(role, role) for role in given}
+        if named <= set(_ROLES[form]) and len(named) == len(given) and _NEEDED[form] <= named:
+            found.append((len(meant), form, meant))
+    _, form, meant = min(found, key=lambda each: each[0], default=(0, "", {}))
+    return (form, meant) if form else None
 
 
 def _nothing_to_measure(long: Mapping[str, Any], _: frozenset[str]) -> Iterator[Finding]:

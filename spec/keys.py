@@ -9,12 +9,15 @@ from typing import Any, Final
 from ftc.spec.expectation import accepts_type, expectation, words_of
 from ftc.spec.explanations import MISSING_KEY, PLANNED_FIELD, UNKNOWN_KEY
 from ftc.spec.finding import Finding, Safety
+from ftc.spec.foreign import Foreign, find_foreign, replace_key
 from ftc.spec.message import Message
-from ftc.spec.nearest import is_certain, is_likely, nearest
+from ftc.spec.moving import ABSENT, Meant, gives_way, move, read
+from ftc.spec.nearest import is_certain, is_likely, is_slip, nearest
 from ftc.spec.normal import lengthen
 from ftc.spec.pointer import dotted, join, parent, split
 from ftc.spec.products import Product, find_product
 from ftc.spec.quote import quote, shown
+from ftc.spec.remainder import Remainder, find_remainder
 from ftc.spec.repair import Repair, find_repair
 from ftc.spec.schema import (
     Schema,
@@ -32,21 +35,8 @@ _MOST_KEYS: Final = 50
 #: The kinds of rewards: each reward has one of these keys.
 _KINDS: Final = ("match", "regex", "json_schema", "functions")
 _COLUMNS: Final = "/data/columns"
-_ABSENT: Final = object()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Meant:
-    """The field that an unknown key most likely means.
-
-    `safety` is that of renaming the key: `unsafe` for the most similar of several names, None if
-    another program means another quantity by it. `repair` has the value for the field, if the field
-    does not accept the written one.
-    """
-
-    pointer: str
-    safety: Safety | None
-    repair: Repair | None = None
+#: Reasons that say themselves what to write.
+_ADVISED: Final = frozenset({"warmup", "rows", "registered", "adapter"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,8 +55,20 @@ def unknown_keys(
     """Yield a finding for each key of the section that is not in its schema."""
     for key in _unknown(section, schema):
         here = pointer + join([key])
-        meant = _meant(key, section, pointer, schema)
-        planned = _planned(meant.pointer if meant else here)
+        named = _by_name(key, section, pointer, schema)
+        meant = named or _by_likeness(key, section, pointer, schema)
+        if (product := find_product(key, data, meant.pointer if meant else "")) is not None:
+            yield _multiplied(product, here, data, schema, pointer)
+            continue
+        if (remainder := find_remainder(key, section, pointer, schema)) is not None:
+            yield _leave_remainder(remainder, here, data)
+            continue
+        unfit = _implied(key, section, pointer, schema)
+        other = None if unfit is not None else _elsewhere(key, section, pointer, data, named)
+        if other is not None and not other.pointer:
+            yield _report(other, here, data)
+            continue
+        planned = _planned(meant.pointer if meant else here) if other is None else None
         if planned is not None:
             name = dotted(meant.pointer if meant else here)
             exact = name == dotted(here)
@@ -81,11 +83,10 @@ def unknown_keys(
             continue
         beside = meant is not None and parent(meant.pointer) == pointer
         near = "" if meant is None else dotted(meant.pointer)
-        if (product := find_product(key, data, meant.pointer if meant else "")) is not None:
-            yield _multiplied(product, here, data, schema, pointer)
-            continue
-        unfit = _implied(key, section, pointer, schema)
-        fix = () if unfit is not None else _move(data, here, meant)
+        fix = () if unfit is not None else move(data, here, meant)
+        if other is not None:
+            field = fields_by_pointer()[other.pointer]
+            unfit, fix = Unfit(help="misfit", field="", near=field.name, schema=field.schema), ()
         if unfit is None:
             unfit = _misfit(key, pointer) if meant is None else _refused(section[key], meant, fix)
         if unfit is not None:
@@ -120,6 +121,66 @@ def unknown_keys(
         yield replace(finding, fix_safety="unsafe") if is_guess else finding
 
 
+def _elsewhere(
+    key: str, section: Mapping[str, Any], pointer: str, data: Mapping[str, Any], named: Meant | None
+) -> Foreign | None:
+    """Return what the key means in another tool, unless it is a name of a field and its value fits.
+
+    A name whose value the tools write differently, such as `train_on_inputs`, is translated.
+    """
+    if named is not None and _planned(named.pointer) is not None:
+        return None
+    certain = named is not None and (named.safety is not None or _is_settled(named.pointer))
+    other = find_foreign(key, section, pointer, data)
+    if other is None or not (certain and named is not None):
+        return other
+    value = named.repair.value if named.repair is not None else section[key]
+    same = other.fields == {named.pointer: value}
+    return other if other.is_translated and other.fields and not same else None
+
+
+def _is_settled(pointer: str) -> bool:
+    """Return whether a field is planned, or its name means another quantity elsewhere."""
+    field = fields_by_pointer().get(pointer)
+    return field is None or bool(field.schema.get("x-aliases-differ"))
+
+
+def _report(other: Foreign, here: str, data: Mapping[str, Any]) -> Finding:
+    """Report a key of another tool."""
+    section, key = parent(here), split(here)[-1]
+    pairs = tuple(f"{dotted(at)}: {_brief(value)}" for at, value in other.fields.items())
+    steps = replace_key(data, here, other.fields)
+    ((at, value),) = other.fields.items() if len(other.fields) == 1 else (("", None),)
+    same = at != "" and value == read(data, here)
+    help_ = "left" if other.reason else "near" if same else "value" if at else "fields"
+    help_ = "why" if other.reason in _ADVISED else help_ if steps else "twice"
+    return replace(
+        UNKNOWN_KEY.finding(
+            message="" if section else "spec",
+            help=help_,
+            pointer=here,
+            fix=steps,
+            section=dotted(section),
+            key=shown(key),
+            near=_short(at, section) if at else "`, `".join(map(dotted, other.fields)),
+            meant=_brief(value),
+            pairs=pairs,
+            why=Message(f"left.{other.reason}") if other.reason else "",
+        ),
+        fix_safety=other.safety,
+    )
+
+
+def _brief(value: Any) -> str:
+    """Return a value as JSON, but a plain word without quotes."""
+    return value if isinstance(value, str) else shown(json.dumps(value, ensure_ascii=False))
+
+
+def _short(pointer: str, section: str) -> str:
+    """Return the name of a field, without its section in that section."""
+    return split(pointer)[-1] if parent(pointer) == section else dotted(pointer)
+
+
 def _show(example: Any) -> str | Message:
     """Return an example in backticks; objects and lists are shown in full."""
     is_whole = isinstance(example, Mapping | list)
@@ -133,8 +194,8 @@ def _advice(data: Mapping[str, Any], meant: Meant | None, *, merges: bool) -> st
     """
     if meant is None:
         return ""
-    present = _read(data, meant.pointer)
-    if present is not _ABSENT and not _gives_way(present, meant) and not merges:
+    present = read(data, meant.pointer)
+    if present is not ABSENT and not gives_way(present, meant) and not merges:
         return "twice"
     return "near" if meant.repair is None else "value"
 
@@ -148,7 +209,7 @@ def _multiplied(
         meant = Meant(
             pointer=product.pointer, safety="safe", repair=Repair(value=product.value, help="")
         )
-        steps = _move(data, here, meant)
+        steps = move(data, here, meant)
     return UNKNOWN_KEY.finding(
         message="" if pointer else "spec",
         help=product.help,
@@ -164,6 +225,23 @@ def _multiplied(
         value=product.value or 0,
         keys=tuple(schema["properties"]),
     )
+
+
+def _leave_remainder(remainder: Remainder, here: str, data: Mapping[str, Any]) -> Finding:
+    """Report a key for what the other fields leave: `train` among the splits."""
+    section = parent(here)
+    led = {f"{section}/{remainder.field}": remainder.value} if remainder.field else {}
+    finding = UNKNOWN_KEY.finding(
+        help="remainder_of" if led else "remainder",
+        pointer=here,
+        fix=replace_key(data, here, led),
+        section=dotted(section),
+        key=shown(split(here)[-1]),
+        field=dotted(f"{section}/{remainder.field}"),
+        value=remainder.value,
+        fields=tuple(dotted(f"{section}/{name}") for name in remainder.of),
+    )
+    return replace(finding, fix_safety=remainder.safety)
 
 
 def _refused(value: Any, meant: Meant, fix: Sequence[Mapping[str, Any]]) -> Unfit | None:
@@ -224,8 +302,8 @@ def _unknown(section: Mapping[str, Any], schema: Schema) -> list[str]:
     return [key for key in section if key not in schema["properties"]][:_MOST_KEYS]
 
 
-def _meant(key: str, section: Mapping[str, Any], pointer: str, schema: Schema) -> Meant | None:
-    """Find the field by alias, by its name in other sections, by similarity, or by a word.
+def _by_name(key: str, section: Mapping[str, Any], pointer: str, schema: Schema) -> Meant | None:
+    """Find the field by alias, or by its name in other sections.
 
     An alias is certain if the field takes the value, unless other programs mean another quantity by
     it (`x-aliases-differ`). A field of another section counts only if it may take the value.
@@ -255,9 +333,11 @@ def _meant(key: str, section: Mapping[str, Any], pointer: str, schema: Schema) -
     if value is True and not is_named and (flag := flags().get(key.casefold())):
         return _switched(*flag)
     if len(elsewhere) == 1 and not _is_plain_match(key, schema):
-        if elsewhere[0].endswith(f"/{key}"):
-            return Meant(pointer=elsewhere[0], safety="safe")
         other = fields_by_pointer().get(elsewhere[0])
+        if elsewhere[0].endswith(f"/{key}"):
+            repair = None if other is None else find_repair(value, other.schema)
+            fits = other is None or repair is None or is_valid(value, other.schema)
+            return Meant(pointer=elsewhere[0], safety="safe", repair=None if fits else repair)
         if other is None:
             return Meant(pointer=elsewhere[0], safety=None)
         if switches_on(value, other.schema) and (word := find_word(key, other.schema)):
@@ -266,20 +346,36 @@ def _meant(key: str, section: Mapping[str, Any], pointer: str, schema: Schema) -
         # a name of several words is no everyday word, so it means no other field
         sure: Safety = "safe" if "_" in key else "unsafe"
         return _renamed(other.pointer, value, other.schema, None if differs else sure)
-    if isinstance(value, Mapping) and (named := find_section(key)) is not None:
-        return Meant(pointer=named, safety="safe")
+    return None
+
+
+def _by_likeness(
+    key: str, section: Mapping[str, Any], pointer: str, schema: Schema
+) -> Meant | None:
+    """Find the field of the section with a similar name, or one that has the key as a word."""
+    value = section[key]
+    if isinstance(value, Mapping) and (group := find_section(key)) is not None:
+        return Meant(pointer=group, safety="safe")
     known = [*schema["properties"], *_planned_beside(pointer)]
     found = nearest(key, known)
     if found is None:
         return _by_word(key, section, pointer, schema)
-    if is_certain(key, found, known):
-        return Meant(pointer=f"{pointer}/{found}", safety="safe")
     field = schema["properties"].get(found)
+    if is_certain(key, found, known):
+        if field is None or (isinstance(value, Mapping) and object_form(field) is not None):
+            return Meant(pointer=f"{pointer}/{found}", safety="safe")
+        return _renamed(f"{pointer}/{found}", value, field, "safe")
     fits = field is not None and is_valid(value, field)
-    if field is not None and not fits and not is_likely(key, found, known):
+    if field is not None and not fits and not is_slip(key, found):
         return _by_word(key, section, pointer, schema)  # neither the name nor the value fits
     guess = fits and is_likely(key, found, known)
     return Meant(pointer=f"{pointer}/{found}", safety="unsafe" if guess else None)
+
+
+def _meant(key: str, section: Mapping[str, Any], pointer: str, schema: Schema) -> Meant | None:
+    """Find the field by its name or, failing that, by likeness."""
+    named = _by_name(key, section, pointer, schema)
+    return named or _by_likeness(key, section, pointer, schema)
 
 
 def _switched(pointer: str, word: str) -> Meant:
@@ -362,7 +458,7 @@ def is_completed(pointer: str, data: Mapping[str, Any]) -> bool:
             meant = _meant(key, section, place, form)
             if meant is None or meant.pointer != pointer:
                 continue
-            if _gives_way(_read(data, pointer), meant):
+            if gives_way(read(data, pointer), meant):
                 return True
     return False
 
@@ -390,96 +486,3 @@ def _planned(pointer: str) -> Message | None:
 
 def _planned_beside(pointer: str) -> list[str]:
     return [split(key)[-1] for key in read_planned()["keys"] if parent(key) == pointer]
-
-
-def _move(data: Mapping[str, Any], here: str, meant: Meant | None) -> tuple[dict[str, Any], ...]:
-    """Return the patch that renames or moves the key; empty if that is not possible.
-
-    If the target already has the same value, the patch removes the key. A section in its short
-    form is written in its long form first.
-    """
-    if meant is None or meant.safety is None or meant.pointer == here:
-        return ()
-    present = _read(data, meant.pointer)
-    if present is not _ABSENT and not _gives_way(present, meant):
-        value = meant.repair.value if meant.repair else _read(data, here)
-        if isinstance(value, Mapping) and isinstance(present, Mapping):
-            return _merge(data, here, meant.pointer)
-        same = json.dumps(present) == json.dumps(value)
-        return ({"op": "remove", "path": here},) if same else ()
-    *sections, _ = split(meant.pointer)
-    target: Any = data
-    steps: list[dict[str, Any]] = []
-    for depth, name in enumerate(sections, 1):
-        place = join(sections[:depth])
-        if name not in target:
-            steps.append({"op": "add", "path": place, "value": {}})
-        target = target.get(name, {})
-        if isinstance(target, str) and isinstance(long := lengthen(name, target), Mapping):
-            steps.append({"op": "replace", "path": place, "value": long})
-            target = long
-        if not isinstance(target, Mapping):
-            return ()
-    steps.append({"op": "move", "from": here, "path": meant.pointer})
-    if meant.repair is not None:
-        steps.append({"op": "replace", "path": meant.pointer, "value": meant.repair.value})
-    return (*steps, *_set_beside(data, meant))
-
-
-def _merge(data: Mapping[str, Any], here: str, there: str) -> tuple[dict[str, Any], ...]:
-    """Return the patch that moves all keys of a section into another; empty if they share one."""
-    moved, present = _read(data, here), data.get(split(there)[0])
-    if not isinstance(present, Mapping) or not moved or moved.keys() & present.keys():
-        return ()
-    steps = [
-        {"op": "move", "from": here + join([key]), "path": there + join([key])} for key in moved
-    ]
-    return (*steps, {"op": "remove", "path": here})
-
-
-def _set_beside(data: Mapping[str, Any], meant: Meant) -> Iterator[dict[str, Any]]:
-    """Yield the steps that set the other fields that the value gives or that its field requires."""
-    above = parent(meant.pointer)
-    beside = dict(meant.repair.beside) if meant.repair is not None else {}
-    for name, value in beside.items():
-        if _read(data, f"{above}/{name}") is _ABSENT:
-            yield {"op": "add", "path": f"{above}/{name}", "value": value}
-    field = fields_by_pointer().get(meant.pointer)
-    for pointer, values in (field.schema.get("x-when", {}) if field else {}).items():
-        other = fields_by_pointer()[pointer]
-        if len(values) != 1 or parent(pointer) != above:
-            continue
-        present = _read(data, pointer)
-        value = other.schema["default"] if present is _ABSENT else present
-        if value in other.schema.get("x-refines", {}).get(values[0], ()):
-            yield {"op": "add", "path": pointer, "value": values[0]}
-
-
-def _gives_way(present: Any, meant: Meant) -> bool:
-    """Return whether the meant value may replace the present one.
-
-    It may if it is more exact, as `qlora` is for `lora`, or if the field does not accept the
-    present value and that has no repair.
-    """
-    field = fields_by_pointer().get(meant.pointer)
-    if field is None or meant.safety is None or meant.repair is None:
-        return False
-    if not is_valid(present, field.schema):
-        return find_repair(present, field.schema) is None
-    return present in field.schema.get("x-refines", {}).get(meant.repair.value, ())
-
-
-def _read(data: Mapping[str, Any], pointer: str) -> Any:
-    """Return the value at a pointer of the long form, or _ABSENT."""
-    section, *inside = split(pointer)
-    if section not in data:
-        return _ABSENT
-    found = lengthen(section, data[section]) if inside else data[section]
-    for key in inside:
-        if isinstance(found, Mapping) and key in found:
-            found = found[key]
-        elif isinstance(found, list) and key.isdecimal() and int(key) < len(found):
-            found = found[int(key)]
-        else:
-            return _ABSENT
-    return found

@@ -41,11 +41,15 @@ def is_certain(word: str, meant: str, known: Collection[str]) -> bool:
     written, right = plain(word), plain(meant)
     if written == right:
         return True
-    is_slip = _ratio(written, right) >= _SLIP
-    if not (is_slip or written in right or right in written):
+    if not (is_slip(word, meant) or written in right or right in written):
         return False
     rivals = [plain(choice) for choice in known if choice != meant]
     return not difflib.get_close_matches(written, rivals, n=1, cutoff=_ALIKE)
+
+
+def is_slip(word: str, meant: str) -> bool:
+    """Return whether the word may be a misspelling: the most similar of others may be another."""
+    return _ratio(plain(word), plain(meant)) >= _SLIP
 
 
 def is_likely(word: str, meant: str, known: Collection[str]) -> bool:

@@ -67,7 +67,7 @@ def find_sibling(
 
 def find_owners(word: Any, section: Mapping[str, Any], schema: Schema) -> dict[str, str]:
     """Return the fields with this word that the section does not set, each with the word meant."""
-    if not isinstance(word, str) or word == "auto":
+    if not isinstance(word, str) or word in ("auto", "none"):
         return {}
     free = {name: it for name, it in schema["properties"].items() if name not in section}
     found = {name: find_word(word, it) for name, it in free.items()}

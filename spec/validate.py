@@ -8,6 +8,7 @@ from ftc.spec.document import Document
 from ftc.spec.expectation import json_type
 from ftc.spec.explanations import NOT_AN_OBJECT, OTHER_VERSION, PLANNED_FIELD, UNKNOWN_KEY
 from ftc.spec.finding import Finding
+from ftc.spec.moved import find_inside
 from ftc.spec.normal import leave_unread, normalise, said, written_pointer
 from ftc.spec.pointer import split
 from ftc.spec.quote import quote
@@ -60,10 +61,12 @@ def judge(data: Mapping[str, Any]) -> list[Finding]:
 
     found: dict[tuple[str, str], Finding] = {}
     for finding in find_violations(data):
-        found.setdefault((finding.code, finding.pointer), finding)
+        for each in find_inside(data, finding, find_violations):
+            found.setdefault((each.code, each.pointer), each)
         if len(found) >= _MOST_FINDINGS:
             break
-    wrong = {split(pointer)[0] for _, pointer in found if pointer}
+    changed = (step["path"] for finding in found.values() for step in finding.fix)
+    wrong = {split(pointer)[0] for pointer in (*(at for _, at in found), *changed) if pointer}
     sound = {section: written for section, written in data.items() if section not in wrong}
     return [*found.values(), *find_conflicts(sound)]
 

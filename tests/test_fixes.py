@@ -2,6 +2,7 @@
 
 import json
 import random
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -116,8 +117,9 @@ WRITTEN_ELSEWHERE: Sequence[tuple[Mapping[str, Any], Mapping[str, Any]]] = [
     ({"export": {"gguf": ["q4_k_m", "f16"]}}, {"export": {"types": ["Q4_K_M", "F16"]}}),
     # any of three
     ({"distribution": "deepspeed"}, {"distribution": "deepspeed"}),
-    # neither the name nor the value is like that of a field
-    ({"training": {"log_every": 10}}, {"training": {"log_every": 10}}),
+    # neither the name nor the value is like that of a field, and no tool has the key
+    ({"training": {"often": 10}}, {"training": {"often": 10}}),
+    ({"training": {"log_every": 10}}, {"training": {}}),
 ]
 
 
@@ -226,14 +228,43 @@ def _in_two_tiers() -> list[Any]:
     ]
 
 
+def _agrees(finding: Finding) -> bool:
+    """Return whether the help text names a field or a value of the fix, or says to leave it out."""
+    help_ = finding.help.lower()
+    for step in finding.fix:
+        field = step["path"].rpartition("/")[2].lower()
+        if field in help_ or field.replace("_", " ") in help_:
+            return True
+        value = step.get("value")
+        neutral = step["op"] == "remove" or value in ("auto", "none", [], 0, None, False)
+        if neutral and re.search(r"remove|leave|keep one|nothing|without|did you mean", help_):
+            return True
+        if any(word in help_ for word in _words(value)):
+            return True
+    return False
+
+
+def _words(value: Any) -> list[str]:
+    """Return how a help text may write a value, and the values and keys inside it."""
+    if isinstance(value, Mapping | list):
+        inner = [*value, *value.values()] if isinstance(value, Mapping) else value
+        return [word for each in inner for word in _words(each)]
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return [f"{value:,}", f"{value:g}", f"{value:.0%}"]
+    return [str(value).lower()] if value is not None else []
+
+
 @pytest.mark.parametrize("edits", _in_two_tiers())
 def test_fixes_of_rules(edits: Mapping[str, Any], tmp_path: Path) -> None:
-    """What a rule repairs is repaired, in the form that a person writes."""
+    """What a rule repairs is repaired, in the form that a person writes, as its help says."""
     _, facts = build_case(edits)
     path = tmp_path / "spec.json"
     path.write_text(json.dumps(_written(edits)), encoding="utf-8")
     document = _load(path)
     assert document is not None
+    for finding in _judge(document, facts):
+        # offers are in words of their own, see tests/compiler/plan/test_offers.py
+        assert not finding.fix or finding.code == "FTC420" or _agrees(finding), finding.help
     _hold(document, facts, path)
 
 

@@ -4,11 +4,11 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from ftc.compiler.importing.entry import Became, Kind, is_computed
 from ftc.compiler.importing.importer import Import
-from ftc.compiler.importing.tables import reason
 from ftc.report.json_output import VERSION, list_findings
 from ftc.spec.pointer import dotted
+from ftc.spec.tools.entry import Became, Kind, is_computed
+from ftc.spec.tools.tables import reason
 
 _TITLES: Final[Mapping[Kind, str]] = {
     "carried": "carried over",

@@ -5,7 +5,7 @@ import shlex
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from ftc.compiler.importing.entry import Entry
+from ftc.spec.tools.entry import Entry
 from ftc.spec.yaml_reader import as_number, kind_of
 
 _FLAG: Final = re.compile(r"--?([A-Za-z][\w.-]*)(?:=(.*))?", re.DOTALL)

@@ -5,12 +5,11 @@ it is run: a tag is left out, and its value is kept.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
 import yaml
 
-from ftc.compiler.importing.entry import Entry
 from ftc.spec.problems import DEEPEST, LONGEST_NUMBER, MOST_VALUES
 from ftc.spec.yaml_reader import as_number, kind_of
 
@@ -36,18 +35,6 @@ def read_documents(text: str) -> list[Any]:
         if filled == text:
             raise
         return _compose(filled)
-
-
-def flatten(value: Any, above: str = "") -> Iterator[Entry]:
-    """Yield the leaves of a value with their paths; a list of mappings has an index in its path."""
-    if isinstance(value, Mapping) and (value or not above):
-        for key, inner in value.items():
-            yield from flatten(inner, f"{above}.{key}" if above else str(key))
-    elif isinstance(value, list) and any(isinstance(item, Mapping) for item in value):
-        for index, item in enumerate(value):
-            yield from flatten(item, f"{above}[{index}]")
-    else:
-        yield Entry(path=above, value=value)
 
 
 def _quoted(place: str) -> str:

@@ -1,12 +1,11 @@
 """The entry point of imports: from another trainer's file to a spec."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-from ftc.compiler.importing.entry import Imported
 from ftc.compiler.importing.explanations import BROKEN, FOREIGN, INCOMPLETE, REFUSED, UNKNOWN
 from ftc.compiler.importing.source import (
     ForeignConfig,
@@ -16,14 +15,19 @@ from ftc.compiler.importing.source import (
     read_foreign,
     read_registry,
 )
-from ftc.compiler.importing.tables import read_table
-from ftc.compiler.importing.translation import build_spec, translate
+from ftc.compiler.knowledge.architecture import keeps_packed_rows_apart
+from ftc.compiler.knowledge.liger import has_liger_kernels
+from ftc.compiler.knowledge.models import find_model
+from ftc.compiler.knowledge.peft_targets import find_peft_targets
 from ftc.spec.document import Lines
 from ftc.spec.finding import Finding, Position
 from ftc.spec.load import MOST_BYTES, read_text
 from ftc.spec.normal import lengthen
 from ftc.spec.quote import shown
 from ftc.spec.schema import read_schema
+from ftc.spec.tools.entry import Imported
+from ftc.spec.tools.tables import read_table
+from ftc.spec.tools.translation import build_spec, translate
 
 #: Notebooks carry their pictures with them.
 _MOST_NOTEBOOK_BYTES: Final = 64 << 20
@@ -100,7 +104,28 @@ def _translate(config: ForeignConfig, folder: Path, hardware: str | None) -> Imp
     long = lengthen("hardware", hardware) if hardware is not None else None
     gpus = int(long.get("count", 1)) if isinstance(long, Mapping) else None
     registry = read_registry(folder, config.entries) if config.tool == "llamafactory" else {}
-    return translate(config.tool, config.entries, gpus=gpus, registry=registry)
+    return translate(
+        config.tool,
+        config.entries,
+        gpus=gpus,
+        registry=registry,
+        find_unfit=find_unfit,
+        find_targets=find_peft_targets,
+    )
+
+
+def find_unfit(fields: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield what the model's class does not take, where only speed is at stake."""
+    model = find_model(str(fields.get("/model/id", "")))
+    if model is None:
+        return
+    liger, packing = "/training/liger", "/data/packing"
+    if fields.get(liger) is True and not has_liger_kernels(str(model.config.get("model_type"))):
+        yield liger, "kernels"
+    wrapper = None if model.wrapper is None else model.wrapper.architecture
+    leaks = keeps_packed_rows_apart(model.shape.architecture, wrapper) is False
+    if fields.get(packing) == "best-fit" and leaks:
+        yield packing, "leaks"
 
 
 def _refused(imported: Imported, text: str) -> tuple[Finding, ...]:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from ftc.compiler.importing.entry import COMPUTED, Entry
+from ftc.spec.tools.entry import COMPUTED, Entry
 
 #: Calls whose arguments are read; their positional arguments have these names.
 _CALLS: Final[Mapping[str, tuple[str, ...]]] = {

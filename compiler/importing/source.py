@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from ftc.compiler.importing.command_line import is_command, read_command
-from ftc.compiler.importing.config_text import UnreadableConfigError, flatten, read_documents
-from ftc.compiler.importing.entry import Entry
+from ftc.compiler.importing.config_text import UnreadableConfigError, read_documents
 from ftc.compiler.importing.python_calls import UnreadableScriptError, read_notebook, read_script
-from ftc.compiler.importing.tables import TRL_SCRIPT, recognise
+from ftc.spec.tools.entry import Entry, flatten
+from ftc.spec.tools.tables import TRL_SCRIPT, recognise
 
 _UNSLOTH: Final = re.compile(r"(?im)^\s*(?:from|import)\s+unsloth|unsloth/|FastLanguageModel")
 _SCRIPT: Final = re.compile(r"(?m)^(?:from\s+\S+\s+import\s|import\s+\w)")

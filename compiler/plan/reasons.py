@@ -76,6 +76,9 @@ CATALOGUE: Final[Mapping[str, str]] = {
     "mixture.capped": "by the weights {weights}; limited, because an epoch repeats a row of "
     "{name} at most {repeats} times",
     "rows.share": "{share} of {rows} usable rows",
+    "rows.share_least": "the fewest, because {share} of {rows} usable {rows:row|rows} is less "
+    "than one row",
+    "rows.share_none": "{share} of {rows} usable {rows:row|rows} is less than one row",
     "stratify.labels": "each of {labels} labels keeps its share in every split",
     "stratify.feedback": "good and bad answers keep their shares in every split",
     "stratify.texts": "the rows are texts to compare, without labels",
@@ -315,10 +318,14 @@ CATALOGUE: Final[Mapping[str, str]] = {
     "more at each evaluation that is the best so far",
     "save_steps.alone": "{checkpoints} checkpoints a run, to resume from",
     "warmup_steps": "{share} of {steps} {steps:step|steps}",
+    "warmup_steps.least": "the fewest, because {share} of {steps} {steps:step|steps} is less than "
+    "one step",
     "compile.off": "compiling takes minutes before the first step, and again for new lengths",
     "loader_workers.none": "tokenized rows are mapped from disk, so a batch takes milliseconds",
     "loader_workers.images": "images are opened and resized while the device computes",
     "decay_steps": "the last {share} of {steps} {steps:step|steps}",
+    "decay_steps.least": "the fewest, because {share} of {steps} {steps:step|steps} is less than "
+    "one step",
     "learning_rate.scratch": "a model of {parameters} parameters tolerates a high rate",
     "learning_rate.lora": "the rate of QLoRA's experiments up to 13B parameters, for any batch "
     "size",

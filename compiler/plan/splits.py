@@ -58,8 +58,8 @@ def decide_splits(spec: Spec, data: DataFacts, max_length_tokens: int) -> Splits
         train = derived(sum(mixture.value.values()), "rows.mixture", rows=rows)
     return Splits(
         train=train,
-        validation=derived(validation, "rows.share", share=spec.data.splits.validation, rows=rows),
-        test=derived(test, "rows.share", share=spec.data.splits.test, rows=rows),
+        validation=_explain(validation, spec.data.splits.validation, rows),
+        test=_explain(test, spec.data.splits.test, rows),
         stratify=decide(spec, "/data/splits/stratify", spec.data.splits.stratify, stratify),
         mixture=mixture,
     )
@@ -234,3 +234,10 @@ def find_capped(rows: Sequence[int], epoch: Sequence[int], repeats: Sequence[int
         for n, seen, most in zip(rows, epoch, repeats, strict=True)
     ]
     return room.index(min(room))
+
+
+def _explain(held_out: int, share: float, rows: int) -> Decision[int]:
+    """Return the rows of a split, with the reason that fits their number."""
+    few = "rows.share_least" if held_out else "rows.share_none"
+    key = few if 0 < share * rows < 1 else "rows.share"
+    return derived(held_out, key, share=share, rows=rows)

@@ -90,8 +90,8 @@ class Contents:
     are those without a role that answers rest on, and `bad_rows` counts by column the rows that
     one of verdicts calls bad; both are of the first rows. `split_columns` mark the splits of rows,
     each with its rows that are not for training, of the first rows. `foreign` counts the rows with
-    `markup` and with files as `base64`. `excluded_rows` have an answer with the weight 0, and of
-    `last_only_rows` only the last answer has another. `rival_columns` are called as one that
+    `markup` and with files as `base64`. `weighed_rows` have an answer with a weight
+    other than 0 and 1. `rival_columns` are called as one that
     has a role is, each with that one. `ollama` is None where Ollama gets no template to compare.
     `strange_roles` are the commonest of the names of roles that are unknown.
 
@@ -123,8 +123,7 @@ class Contents:
     bad_rows: Mapping[str, int] = field(default_factory=dict)
     split_columns: Mapping[str, int] = field(default_factory=dict)
     foreign: Mapping[str, int] = field(default_factory=dict)
-    excluded_rows: int = 0
-    last_only_rows: int = 0
+    weighed_rows: int = 0
     ollama: OllamaRows | None = None
     review: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     strange_roles: tuple[str, ...] = ()

@@ -6,7 +6,7 @@ from typing import Any, Final
 from .cleaning import is_blank
 from .json_files import parse_cell
 from .reasoning import KEYS, join, split
-from .rows import Fault, Row, Turn, Turns
+from .rows import Fault, Row, Turn, Turns, Unlearned
 
 #: The names of roles in data sets, in lower case.
 ROLES: Final[Mapping[str, str]] = {
@@ -36,7 +36,7 @@ _FOLLOWS: Final[Mapping[str, frozenset[str]]] = {
 def read_chat(row: Row, *, messages: str) -> Turns | Fault:
     """Return the turns of a conversation without calls of tools; `messages` is the column."""
     turns = read_messages(row.get(messages), _read_plain)
-    return turns if isinstance(turns, str) else find_disorder(turns) or turns
+    return turns if isinstance(turns, str) else end_chat(turns)
 
 
 def load_messages(cell: Any) -> list[Any] | Fault:
@@ -77,6 +77,29 @@ def find_disorder(turns: Sequence[Turn]) -> Fault | None:
     return None if before in ("assistant", "calls") else "unanswered"
 
 
+def end_chat(turns: Turns) -> Turns | Fault:
+    """Return a conversation in order up to its last answer that is learned.
+
+    What follows that answer is not learned and changes nothing before it.
+    """
+    if fault := find_disorder(turns):
+        return fault
+    learned = [place for place, (role, _) in enumerate(turns) if is_answer(role)]
+    return turns[: learned[-1] + 1] if learned else "unlearned"
+
+
+def is_answer(role: str) -> bool:
+    """Return whether a turn of this role is an answer, or calls of tools, that may be learned."""
+    return role in ("assistant", "calls") and not isinstance(role, Unlearned)
+
+
+def weigh(role: str, message: Mapping[str, Any]) -> str:
+    """Return the role of a turn; an answer with the weight 0 is not learned."""
+    weight = message.get("weight")
+    excluded = isinstance(weight, int | float) and weight == 0
+    return Unlearned(role) if excluded and role in ("assistant", "calls") else role
+
+
 def read_turn(message: Any) -> Turn | None:
     """Read `{"role", "content"}`, ShareGPT's `{"from", "value"}`, or Gemini's `{"role", "parts"}`.
 
@@ -91,7 +114,7 @@ def read_turn(message: Any) -> Turn | None:
         return None
     if known == "assistant" and not is_blank(content):
         content = add_reasoning(content, message)
-    return known, content
+    return weigh(known, message), content
 
 
 def join_texts(content: Any) -> Any:

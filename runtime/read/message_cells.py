@@ -5,7 +5,7 @@ TRL's conversational data sets have them. A prompt can also be alone. Standard l
 
 from typing import Any
 
-from .chat_rows import find_disorder, read_messages
+from .chat_rows import end_chat, find_disorder, read_messages
 from .cleaning import is_blank
 from .rows import Fault, Row, Turns, is_prompt
 from .text_rows import read_cell, read_texts
@@ -20,7 +20,7 @@ def read_answer(row: Row, *, prompt: str, completion: str) -> Turns | Fault:
     if isinstance(before, str) or isinstance(after, str):
         return before if isinstance(before, str) else after
     turns = (*before, *after)
-    return find_disorder(turns) or turns
+    return end_chat(turns)
 
 
 def read_prompt(row: Row, *, prompt: str) -> Turns | Fault:

@@ -17,14 +17,27 @@ from .cleaning import clean_text, fold, is_whole, key_of, repair_encoding
 #: prompt alone ends with what the model answers: a turn of the role `user` or `tool`.
 Turn = tuple[str, str]
 Turns = tuple[Turn, ...]
+
+
+class Unlearned(str):
+    """The role of an answer that its row excludes from training: a message with the weight 0.
+
+    It equals the role itself, so that the answer is read and rendered like any other. The weight is
+    that of OpenAI's format for fine-tuning (https://developers.openai.com/api/docs/guides).
+    """
+
+    __slots__ = ()
+
+
 Row = Mapping[str, Any]
 #: Why a row cannot be used: it is blank, or malformed in one of the other ways.
 Fault = Literal[
     "blank", "unreadable", "not_text", "not_whole", "no_list", "no_turn", "order", "unanswered",
-    "answered", "no_prompt", "two_prompts", "same_answers", "no_label", "no_score", "no_tools",
-    "unknown_role", "bad_call", "no_image", "image_count", "image_role", "image_missing",
-    "image_outside", "image_url", "image_broken", "image_truncated", "image_animated", "image_tiny",
-    "image_huge", "image_narrow", "video", "image_part", "placeholder",
+    "unlearned", "answered", "no_prompt", "two_prompts", "same_answers", "no_label", "no_score",
+    "no_tools", "unknown_role", "bad_call", "no_image", "image_count", "image_role",
+    "image_missing", "image_outside", "image_url", "image_broken", "image_truncated",
+    "image_animated", "image_tiny", "image_huge", "image_narrow", "video", "image_part",
+    "placeholder",
 ]  # fmt: skip
 ReadTurns = Callable[[Row], Turns | Fault]
 CHUNK_ROWS: Final = 256  # that one process works on at a time

@@ -13,15 +13,16 @@ from .chat_rows import (
     add_reasoning,
     calls_of,
     content_of,
-    find_disorder,
+    end_chat,
     find_role,
     load_messages,
     read_turn,
+    weigh,
     why_no_turn,
 )
 from .cleaning import is_blank
 from .json_files import parse_cell
-from .rows import Fault, Row, Turn, Turns
+from .rows import Fault, Row, Turn, Turns, Unlearned
 
 Message = dict[str, Any]
 
@@ -37,7 +38,8 @@ def read_calling_chat(row: Row, *, messages: str, tools: str | None = None) -> T
     offered = read_tools(row.get(tools)) if tools is not None else ()
     if isinstance(turns, str) or isinstance(offered, str):
         return turns if isinstance(turns, str) else "no_tools"
-    return find_disorder(turns) or (*offered, *turns)
+    whole = end_chat(turns)
+    return whole if isinstance(whole, str) else (*offered, *whole)
 
 
 def read_calling_messages(cell: Any) -> Turns | Fault:
@@ -93,8 +95,8 @@ def read_calls(message: Mapping[str, Any]) -> Turns | None:
     read = [_read_call(call) for call in calls]
     if None in read:
         return None
-    before = () if is_blank(said) else (("assistant", said),)
-    return (*before, ("calls", json.dumps(read, ensure_ascii=False)))
+    before = () if is_blank(said) else ((weigh("assistant", message), said),)
+    return (*before, (weigh("calls", message), json.dumps(read, ensure_ascii=False)))
 
 
 def to_messages(turns: Sequence[Turn]) -> tuple[list[Message], list[Any] | None]:
@@ -106,7 +108,8 @@ def to_messages(turns: Sequence[Turn]) -> tuple[list[Message], list[Any] | None]
             tools = json.loads(text)
         elif role == "calls":
             if not messages or messages[-1]["role"] != "assistant":
-                messages.append({"role": "assistant", "content": ""})
+                caller = Unlearned("assistant") if isinstance(role, Unlearned) else "assistant"
+                messages.append({"role": caller, "content": ""})
             messages[-1]["tool_calls"] = json.loads(text)
             waiting = list(messages[-1]["tool_calls"])
         elif role == "tool" and waiting:

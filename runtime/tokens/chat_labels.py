@@ -1,30 +1,46 @@
 """Labels of conversations of which more is learned than the last answer, or less than all of it."""
 
+from collections.abc import Iterator, Sequence
+
 from ..read.reasoning import split
 from .chat_records import Learn, Rendered, learn_last_answer
-from .earlier_answers import find_learned
-from .encoding import Chats, Message, Tokens
+from .earlier_answers import find_learned, find_varied
+from .encoding import Message, Tokens
 from .masking import NOT_LEARNED, count_shared
 
+Place = tuple[int, int]  # of an answer: the conversation's and the message's
 BATCH_ROWS = 16  # beginnings of conversations in a call of the tokenizer
 
 
 def learn_everything(given: Rendered) -> list[Tokens]:
-    """Return the labels of conversations of which every token is learned."""
-    return [list(ids) for ids in given.rows]
+    """Return the labels of conversations of which every token is learned.
+
+    Answers that rows exclude are not, even where the template writes them otherwise once turns
+    follow them.
+    """
+    labels = [list(ids) for ids in given.rows]
+    chats, rows = given.chats, given.rows
+    for places, befores, uptos in _render_answers(given, sorted(given.unlearned)):
+        varied = [
+            [*chats[chat][:turn], vary_answer(chats[chat][turn]), *chats[chat][turn + 1 :]]
+            for chat, turn in places
+        ]
+        tools = None if given.tools is None else [given.tools[chat] for chat, _ in places]
+        others = given.encoder.render(varied, tools)
+        for (chat, _), before, upto, other in zip(places, befores, uptos, others, strict=True):
+            found = find_learned(rows[chat], before, upto) or find_varied(rows[chat], other)
+            begin, end = found
+            labels[chat][begin:end] = [NOT_LEARNED] * max(0, end - begin)
+    return labels
 
 
 def learn_every_answer(given: Rendered) -> list[Tokens]:
     """Return the labels of conversations of which every answer is learned."""
     labels = learn_last_answer(given)
     chats, rows = given.chats, given.rows
-    earlier = [(chat, turn) for chat, turn in _list_answers(chats) if turn + 1 < len(chats[chat])]
-    for start in range(0, len(earlier), BATCH_ROWS):
-        some = earlier[start : start + BATCH_ROWS]
-        tools = None if given.tools is None else [given.tools[chat] for chat, _ in some]
-        befores = given.encoder.render_prompts([chats[chat][:turn] for chat, turn in some], tools)
-        uptos = given.encoder.render([chats[chat][: turn + 1] for chat, turn in some], tools)
-        for (chat, _), before, upto in zip(some, befores, uptos, strict=True):
+    earlier = [(chat, turn) for chat, turn in _list_answers(given) if turn + 1 < len(chats[chat])]
+    for places, befores, uptos in _render_answers(given, earlier):
+        for (chat, _), before, upto in zip(places, befores, uptos, strict=True):
             if found := find_learned(rows[chat], before, upto):
                 begin, end = found
                 labels[chat][begin:end] = rows[chat][begin:end]
@@ -38,7 +54,7 @@ def mask_reasoning(given: Rendered, *, learn: Learn) -> list[Tokens]:
     """
     labels = learn(given)
     chats, rows = given.chats, given.rows
-    places = _list_answers(chats)
+    places = _list_answers(given)
     if learn is learn_last_answer:
         places = [(chat, turn) for chat, turn in places if turn + 1 == len(chats[chat])]
     for start in range(0, len(places), BATCH_ROWS):
@@ -54,13 +70,26 @@ def mask_reasoning(given: Rendered, *, learn: Learn) -> list[Tokens]:
     return labels
 
 
-def _list_answers(chats: Chats) -> list[tuple[int, int]]:
-    """Return the places of all answers: the conversation's and the turn's."""
+def _render_answers(
+    given: Rendered, answers: Sequence[Place]
+) -> Iterator[tuple[Sequence[Place], list[Tokens], list[Tokens]]]:
+    """Yield answers in batches, with the tokens before each of them and those up to its end."""
+    chats = given.chats
+    for start in range(0, len(answers), BATCH_ROWS):
+        some = answers[start : start + BATCH_ROWS]
+        tools = None if given.tools is None else [given.tools[chat] for chat, _ in some]
+        befores = given.encoder.render_prompts([chats[chat][:turn] for chat, turn in some], tools)
+        uptos = given.encoder.render([chats[chat][: turn + 1] for chat, turn in some], tools)
+        yield some, befores, uptos
+
+
+def _list_answers(given: Rendered) -> list[Place]:
+    """Return the places of the answers that rows do not exclude."""
     return [
         (chat, turn)
-        for chat, messages in enumerate(chats)
+        for chat, messages in enumerate(given.chats)
         for turn, message in enumerate(messages)
-        if message["role"] == "assistant"
+        if message["role"] == "assistant" and (chat, turn) not in given.unlearned
     ]
 
 

@@ -5,17 +5,22 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..read.reasoning import split
-from ..read.rows import DataError, Turns, add_system
+from ..read.rows import DataError, Turns, Unlearned, add_system
 from .encoding import Chats, Encoder, Tokens, ToMessages
 from .masking import NOT_LEARNED, count_shared
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rendered:
-    """Conversations with their tools, their tokens `rows`, and the tokens of their prompts."""
+    """Conversations with their tools, their tokens `rows`, and the tokens of their prompts.
+
+    `unlearned` are the places of answers that their rows exclude: the conversation's and the
+    message's.
+    """
 
     encoder: Encoder
     chats: Chats
+    unlearned: frozenset[tuple[int, int]]
     tools: Sequence[list[Any] | None] | None
     rows: Sequence[Tokens]
     prompts: Sequence[Tokens]
@@ -53,10 +58,20 @@ def make_chats(
     else:
         pairs = [to_messages(turns) for turns in group]
         chats, tools = [chat for chat, _ in pairs], [tools for _, tools in pairs]
-    chats = encoder.arrange(chats)
+    unlearned = find_unlearned(chats)
+    chats = encoder.arrange([[{**one, "role": str(one["role"])} for one in chat] for chat in chats])
     prompts = encoder.render_prompts([chat[:-1] for chat in chats], tools)
     rows = encoder.render(chats, tools)
-    labels = learn(Rendered(encoder=encoder, chats=chats, tools=tools, rows=rows, prompts=prompts))
+    labels = learn(
+        Rendered(
+            encoder=encoder,
+            chats=chats,
+            unlearned=unlearned,
+            tools=tools,
+            rows=rows,
+            prompts=prompts,
+        )
+    )
     records = []
     for place, (chat, ids, learned) in enumerate(zip(chats, rows, labels, strict=True)):
         prompt = prompts[place]
@@ -75,6 +90,16 @@ def make_chats(
             record["prompt"] = encoder.decode(prompt)
         records.append(record)
     return records
+
+
+def find_unlearned(chats: Chats) -> frozenset[tuple[int, int]]:
+    """Return the places of the answers that their rows exclude from training."""
+    return frozenset(
+        (chat, turn)
+        for chat, messages in enumerate(chats)
+        for turn, message in enumerate(messages)
+        if isinstance(message["role"], Unlearned)
+    )
 
 
 def learn_last_answer(given: Rendered) -> list[Tokens]:

@@ -20,3 +20,10 @@ def find_learned(
     begin, end = count_shared(ids, before), count_shared(ids, upto)
     # One token at each edge may differ: it contains the first letters of what follows.
     return (begin, end) if begin >= len(before) - 1 and end >= len(upto) - 1 else None
+
+
+def find_varied(ids: Sequence[int], varied: Sequence[int]) -> tuple[int, int]:
+    """Return where a conversation's tokens differ from those with another answer in a place."""
+    begin = count_shared(ids, varied)
+    after = count_shared(ids[:begin:-1], varied[:begin:-1])
+    return begin, len(ids) - after

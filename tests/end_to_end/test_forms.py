@@ -176,6 +176,47 @@ def test_chat_with_everything_learned(prepare: Prepare, tmp_path: Path) -> None:
     assert all(row["labels"] == row["input_ids"] for row in prepared.rows)
 
 
+def weighed(number: int) -> dict[str, Any]:
+    """Return a conversation of three answers, of which the first and the last are excluded."""
+    first, second = chat(number)["messages"], chat(number + 100)["messages"][1:3]
+    first[2]["weight"], first[4]["weight"] = 0, 1
+    second[1]["weight"] = 0
+    return {"messages": [*first, *second]}
+
+
+@pytest.mark.parametrize("loss_on", ["completion", "all"])
+def test_answers_with_the_weight_0(
+    loss_on: str, prepare: Prepare, tmp_path: Path, pieces: Callable[[Sequence[int]], str]
+) -> None:
+    """They are read and not learned; a conversation ends with its last answer that is learned."""
+    nothing = {
+        "messages": [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]
+    }
+    nothing["messages"][1]["weight"] = 0  # type: ignore[assignment]
+    write_lines(tmp_path / "chats.jsonl", [*map(weighed, range(ROWS)), nothing])
+
+    prepared = prepare("chats.jsonl", objective={"type": "sft", "loss_on": loss_on})
+
+    hold_counts(prepared)
+    assert prepared.facts["faults"] == {"unlearned": 1}
+    for row in prepared.rows:
+        assert [set(message) for message in row["messages"]] == [{"role", "content"}] * 5
+        number = re.findall(r"\d+", row["messages"][1]["content"])[0]
+        learned = [pieces(ids) for is_learned, ids in runs(row) if is_learned]
+        read = [pieces(ids) for is_learned, ids in runs(row) if not is_learned]
+        if loss_on == "all":
+            assert read == [ANSWER.format(number) + END]
+        else:
+            assert learned == [f"bye {number}{END}"]
+        assert row["answer"] == f"bye {number}"
+    masked = mask_rows(check(str(tmp_path / "spec.json")), ROWS)
+    assert masked is not None
+    assert {(row.tokens, row.learned) for row in masked} == {
+        (len(row["labels"]), sum(label != NOT_LEARNED for label in row["labels"]))
+        for row in prepared.rows
+    }
+
+
 def test_calls_of_tools(prepare: Prepare, tmp_path: Path) -> None:
     """What an assistant calls is learned as what it says is, by the tokens that ftc marks too."""
     tool = {"type": "function", "function": {"name": "track", "parameters": {"type": "object"}}}
@@ -405,6 +446,33 @@ def hold_sentence(ended: Ended, text: str) -> None:
     assert ended.err.count("prepare.py: ") == 1, ended.said
     assert text in ended.err, ended.said
     assert "Traceback" not in ended.err, ended.said
+
+
+def test_nested_parquet(
+    prepare: Prepare, tmp_path: Path, pieces: Callable[[Sequence[int]], str]
+) -> None:
+    """Lists of structs are conversations; a key that other messages lack is null in them."""
+    pyarrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    texts = {"role": pyarrow.string(), "content": pyarrow.large_string()}
+    message = pyarrow.struct([*texts.items(), ("weight", pyarrow.int8())])
+    chats = [chat(number)["messages"] for number in range(ROWS)]
+    for messages in chats:
+        messages[2]["weight"] = 0
+    columns = {
+        "messages": pyarrow.array(chats, pyarrow.large_list(message)),
+        "tags": pyarrow.array([["a", "b"]] * ROWS, pyarrow.list_(pyarrow.string())),
+    }
+    parquet.write_table(pyarrow.table(columns), tmp_path / "chats.parquet")
+
+    prepared = prepare("chats.parquet")
+
+    hold_counts(prepared)
+    assert prepared.facts["usable_rows"] == ROWS
+    for row in prepared.rows:
+        number = re.findall(r"\d+", row["messages"][1]["content"])[0]
+        learned = [pieces(ids) for is_learned, ids in runs(row) if is_learned]
+        assert learned == [f"bye {number}{END}"]
 
 
 def test_what_is_missing_or_broken_is_said(prepare: Prepare, tmp_path: Path) -> None:

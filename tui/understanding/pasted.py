@@ -11,15 +11,15 @@ from functools import cache
 from typing import Any, Final
 
 from ftc.compiler.importing.command_line import is_arguments, read_command, read_value
-from ftc.compiler.importing.config_text import UnreadableConfigError, flatten, read_documents
-from ftc.compiler.importing.entry import Became, Entry, Imported
+from ftc.compiler.importing.config_text import UnreadableConfigError, read_documents
 from ftc.compiler.importing.python_calls import UnreadableScriptError, read_script
-from ftc.compiler.importing.tables import count_unknown, read_table, recognise
-from ftc.compiler.importing.translation import translate
 from ftc.spec.admission import admits
 from ftc.spec.json_reader import read_json
 from ftc.spec.normal import lengthen
 from ftc.spec.schema import fields, read_schema
+from ftc.spec.tools.entry import Became, Entry, Imported, flatten
+from ftc.spec.tools.tables import count_unknown, read_table, recognise
+from ftc.spec.tools.translation import translate
 from ftc.tui.understanding.message import Message
 from ftc.tui.understanding.models import read_models
 from ftc.tui.understanding.reading import Change, Choice, Paste, Reading

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from typing import Final
 
 from ftc.compiler.importing.command_line import read_value
-from ftc.compiler.importing.entry import Entry
-from ftc.compiler.importing.tables import find_target, read_table
-from ftc.compiler.importing.translation import translate
 from ftc.spec.admission import admits
+from ftc.spec.tools.entry import Entry
+from ftc.spec.tools.tables import find_target, read_table
+from ftc.spec.tools.translation import translate
 from ftc.tui.understanding.message import Message
 from ftc.tui.understanding.numbers import as_written
 from ftc.tui.understanding.quantities import REVISION

@@ -3,7 +3,7 @@
 
 from collections.abc import Iterator
 
-from ftc.compiler.checks.rule import Problem, problem, put, rule
+from ftc.compiler.checks.rule import Problem, problem, rule
 from ftc.compiler.checks.rule_input import Case
 from ftc.spec.sources import list_sources
 
@@ -64,27 +64,17 @@ def files_in_texts(case: Case) -> Iterator[Problem]:
         yield problem("/data/source", count=rows, rows=held.looked_rows)
 
 
-@rule("FTC199", "excluded-answers-learned", "error", reads=("data",), fix_safety="unsafe")
-def excluded_answers_learned(case: Case) -> Iterator[Problem]:
-    """What it is: The model is trained on answers with the weight 0, which excludes them.
+@rule("FTC199", "weighed-answers", "error", reads=("data",))
+def weighed_answers(case: Case) -> Iterator[Problem]:
+    """What it is: Answers in the data have weights other than 0 and 1.
 
-    Why it matters: ftc does not read the key `weight` of a message. The model learns an answer that
-    was excluded because it is bad like any other answer.
+    Why it matters: An answer with the weight 0 is read and not learned, and every other answer is
+    learned alike. A weight such as 0.5 would have no effect.
 
-    Example: {"data": "openai-rows-with-weight-0.jsonl"}
+    Example: {"data": "rows-with-weight-0.5.jsonl"}
 
-    Use instead: {"data": "openai-rows-with-weight-0.jsonl", "objective": {"type": "sft",
-     "loss_on": "last_turn"}}
+    Use instead: {"data": "rows-with-weights-0-and-1.jsonl"}
     """
-    held, spec = case.data.contents, case.spec
-    if spec.objective.type != "sft" or not held.excluded_rows:
-        return
-    is_last = held.last_only_rows == held.excluded_rows
-    if is_last and spec.objective.loss_on == "last_turn":
-        return
-    yield problem(
-        "/data/source",
-        help="last" if is_last else "",
-        fix=(put("/objective/loss_on", "last_turn"),) if is_last else (),
-        rows=held.excluded_rows,
-    )
+    rows = case.data.contents.weighed_rows
+    if case.spec.objective.type == "sft" and rows:
+        yield problem("/data/source", rows=rows)

@@ -119,7 +119,8 @@ def decide_curve(spec: Spec, total_steps: int) -> Curve:
     decay = None
     if schedule == "warmup_stable_decay":
         steps = max(1, math.ceil(total_steps * training.decay))
-        decay = derived(steps, "decay_steps", share=training.decay, steps=total_steps)
+        key = "decay_steps.least" if total_steps * training.decay < 1 else "decay_steps"
+        decay = derived(steps, key, share=training.decay, steps=total_steps)
     restarts, bends = schedule == "cosine_with_restarts", schedule == "polynomial"
     apart = training.embedding_learning_rate
     return Curve(

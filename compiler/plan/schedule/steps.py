@@ -63,10 +63,11 @@ def decide_timetable(
         steps = max(1, math.ceil(epochs.value * per_epoch))
         total = derived(steps, "steps.epochs", epochs=epochs.value, per_epoch=per_epoch)
     evaluation = _eval_steps(spec, total.value, per_epoch, pace)
+    share = spec.training.warmup
     warmup = derived(
-        math.ceil(total.value * spec.training.warmup),
-        "warmup_steps",
-        share=spec.training.warmup,
+        math.ceil(total.value * share),
+        "warmup_steps.least" if 0 < total.value * share < 1 else "warmup_steps",
+        share=share,
         steps=total.value,
     )
     return Timetable(

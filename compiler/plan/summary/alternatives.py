@@ -29,6 +29,7 @@ PlanAgain = Callable[[Spec, KnownFacts], Plan]
 LeastBytes = Callable[[Spec, KnownFacts], int]
 _COUNTS: Final = (2, 4, 8)  # GPUs of one host
 _STRATEGIES: Final[tuple[Strategy, ...]] = ("zero1", "zero2", "zero3")
+_STRATEGY: Final = "/distribution/strategy"
 _NAMES: Final = {"zero1": "ZeRO-1", "zero2": "ZeRO-2", "zero3": "ZeRO-3"}
 _OF_QLORA: Final = ("/method/quantization", "/method/double_quantization", "/method/quant_storage")
 #: In place of a value: the field is removed from the spec.
@@ -151,16 +152,19 @@ def _alternative(made: tuple[Change, ...], tried: Plan, plan: Plan) -> Alternati
 
 
 def _say(made: tuple[Change, ...], tried: Plan) -> Message:
-    """Return the words for all changes, with the sharding that more GPUs make use of.
+    """Return the words for all changes, with the sharding that they lead to.
 
-    Where nobody said how much memory the host has, they name what offloading needs of it.
+    That is the one that more GPUs make use of, or that takes the place of the spec's own. Where
+    nobody said how much memory the host has, the words name what offloading needs of it.
     """
     words = Message("offer.together", {"changes": [change.words for change in made]})
     offloads = any(step["path"] == "/distribution/offload" for c in made for step in c.fix)
     if offloads and made[-1].facts.hardware.host_ram_bytes is None:
         words = Message("offer.with_host", {"change": words, "host": tried.host_ram_bytes})
     name = _NAMES.get(tried.decisions.sharding.value)
-    if name is None or all(change.kind != "hardware" for change in made):
+    steps = [step for change in made for step in change.fix if step["path"] == _STRATEGY]
+    left = bool(steps) and steps[-1]["value"] == "auto"
+    if name is None or not (left or any(change.kind == "hardware" for change in made)):
         return words
     return Message("offer.with_strategy", {"change": words, "strategy": name})
 
@@ -250,7 +254,7 @@ def _offload(spec: Spec, facts: KnownFacts, plan: Plan) -> tuple[Change, ...]:
     for offload, strategies in able.items():
         values = {"/distribution/offload": offload}
         if written.strategy not in strategies:
-            values = {"/distribution/strategy": "auto", **values}
+            values = {_STRATEGY: "auto", **values}
         words = Message(f"offer.offload_{offload}")
         changes.append(_set(words, "layout", spec, facts, values))
     return tuple(changes)

@@ -281,8 +281,7 @@ def _add_unread(
         needed_columns=unread.find_needed(),
         bad_rows=unread.find_bad(),
         split_columns=unread.find_splits(),
-        excluded_rows=weights.rows,
-        last_only_rows=weights.last_rows,
+        weighed_rows=weights.rows,
         rival_columns=unread.find_rivals(),
     )
 

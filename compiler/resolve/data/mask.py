@@ -6,6 +6,7 @@ conversation, since a chat template is free to write what it likes around a text
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from itertools import count, groupby, islice, pairwise
@@ -21,10 +22,12 @@ from ftc.compiler.resolve.rows.example import Example, read_example
 from ftc.compiler.resolve.rows.roles import Roles, make_reader
 from ftc.compiler.resolve.rows.table import TableFile, inspect_file
 from ftc.compiler.resolve.tokenizer.facts import reload_tokenizer
+from ftc.runtime.read.image_rows import without_images
 from ftc.runtime.read.reasoning import has_reasoning
-from ftc.runtime.read.rows import Turns, add_system
+from ftc.runtime.read.rows import Turns, Unlearned, add_system
+from ftc.runtime.read.tool_rows import to_messages
 from ftc.runtime.tokens.chat_labels import vary_answer
-from ftc.runtime.tokens.earlier_answers import find_learned
+from ftc.runtime.tokens.earlier_answers import find_learned, find_varied
 from ftc.runtime.tokens.masking import count_shared, join_prompt
 from ftc.runtime.vision.image_tokens import Rule
 from ftc.spec.finding import Finding
@@ -136,12 +139,14 @@ def _mask(
                 render,
                 learn="all" if spec.objective.loss_on == "all" else "last" if last else "answers",
                 mask_reasoning=spec.data.reasoning == "mask",
+                unlearned=_find_unlearned(turns),
             )
         except ChatTemplateError:
             return None
         if facts.closes_answer is False:
             pieces.append((tokenizer.eos, 1, True))
-    if answered and spec.objective.loss_on == "all" and spec.data.reasoning != "mask":
+    whole = spec.objective.loss_on == "all" and spec.data.reasoning != "mask"
+    if answered and whole and not _find_unlearned(turns):
         pieces = [(text, tokens, True) for text, tokens, _ in pieces]
     return MaskedRow(
         number=number,
@@ -210,6 +215,7 @@ def _mask_rendered(
     *,
     learn: Literal["all", "last", "answers"],
     mask_reasoning: bool,
+    unlearned: AbstractSet[int],
 ) -> list[Piece]:
     """Return a rendered conversation by runs of learned tokens; raises ChatTemplateError.
 
@@ -222,20 +228,34 @@ def _mask_rendered(
     ids, flags = encoding.ids, [learn == "all"] * len(encoding)
     for place, message in enumerate(messages):
         is_last = place + 1 == len(messages)
+        excluded = place in unlearned
         if message["role"] != "assistant" or (learn == "last" and not is_last):
+            continue
+        if excluded and learn != "all":
             continue
         asked = render(messages[:place], add_generation_prompt=True)
         said = text if is_last else render(messages[: place + 1]).rstrip()
         before, upto = (list(e.ids) for e in tokenizer.encode([asked, said], special=False))
-        if found := find_learned(ids, before, upto):
+        found = find_learned(ids, before, upto)
+        if excluded and found is None:
+            vary = [*messages[:place], vary_answer(dict(message)), *messages[place + 1 :]]
+            (unlike,) = tokenizer.encode([render(vary).rstrip()], special=False)
+            found = find_varied(ids, unlike.ids)
+        if found is not None:
             begin, end = found
-            flags[begin:end] = [True] * (end - begin)
+            flags[begin:end] = [not excluded] * (end - begin)
         if mask_reasoning:
             other = render([*messages[:place], vary_answer(dict(message))]).rstrip()
             (varied,) = tokenizer.encode([other], special=False)
             begin, end = count_shared(ids, before), count_shared(ids, varied.ids)
             flags[begin:end] = [False] * max(0, end - begin)
     return list(_cut(text, encoding, flags))
+
+
+def _find_unlearned(turns: Turns) -> AbstractSet[int]:
+    """Return the places of the messages that the row excludes from training."""
+    messages, _ = to_messages(without_images(turns))
+    return {at for at, each in enumerate(messages) if isinstance(each["role"], Unlearned)}
 
 
 def _cut(text: str, encoding: "Encoding", flags: Flags) -> Iterator[Piece]:

@@ -1,4 +1,4 @@
-"""Counts answers that a row excludes from training: OpenAI's `weight: 0`."""
+"""Counts answers with a weight that a bundle does not read: other than OpenAI's 0 and 1."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -10,14 +10,10 @@ from ftc.runtime.read.chat_rows import find_role, load_messages
 
 @dataclass(slots=True, kw_only=True)
 class MessageWeights:
-    """Counts the rows with an excluded answer; `column` has the messages, or is None.
-
-    `last_rows` counts those in which every answer but the last is excluded.
-    """
+    """Counts the rows with such an answer; `column` has the messages, or is None."""
 
     column: str | None
     rows: int = 0
-    last_rows: int = 0
 
     def watch(self, rows: Iterator[Row | None]) -> Iterator[Row | None]:
         """Yield the rows unchanged, and count them."""
@@ -32,11 +28,8 @@ class MessageWeights:
         messages = load_messages(cell)
         if isinstance(messages, str):
             return
-        excluded = [
-            message.get("weight") in (0, False) and message.get("weight") is not None
+        self.rows += any(
+            message.get("weight") not in (None, 0, 1)
             for message in messages
             if isinstance(message, dict) and find_role(message.get("role")) == "assistant"
-        ]
-        if any(excluded):
-            self.rows += 1
-            self.last_rows += not excluded[-1] and all(excluded[:-1])
+        )

@@ -17,7 +17,7 @@ from ftc.compiler.resolve import explanations
 from ftc.compiler.resolve.model.no_causal import not_causal
 from ftc.compiler.resolve.model.rope import find_rope_fault
 from ftc.compiler.resolve.model.sections import find_section_fault, list_parts
-from ftc.compiler.resolve.model.similar import find_converted
+from ftc.compiler.resolve.model.similar import find_converted, find_original
 from ftc.compiler.resolve.model.value_types import find_type_fault
 from ftc.spec.finding import Finding
 from ftc.spec.quote import quote
@@ -278,9 +278,9 @@ def _context(data: Mapping[str, Any]) -> int | None:
 def _absent(folder: Path, name: str) -> Finding:
     """Return the finding for a folder without a model, by what it holds instead."""
     if (folder / "adapter_config.json").is_file():
-        base = _base_of_adapter(folder)
+        tool, base = _origin_of_adapter(folder)
         return explanations.ADAPTER.finding(
-            help="base" if base else "", pointer=_POINTER, name=name, base=base
+            message=tool, help="base" if base else "", pointer=_POINTER, name=name, base=base
         )
     if next(folder.glob("*.gguf"), None) is not None:
         return gguf_finding(name)
@@ -295,13 +295,22 @@ def gguf_finding(name: str) -> Finding:
     )
 
 
-def _base_of_adapter(folder: Path) -> str:
+def _origin_of_adapter(folder: Path) -> tuple[str, str]:
+    """Return the tool that wrote an adapter ("mlx", or "" for PEFT), and its base or "".
+
+    The base of MLX is often a quantized copy, whose original is named.
+    """
     try:
-        base = json.loads((folder / "adapter_config.json").read_bytes())["base_model_name_or_path"]
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
-        return ""
-    named = isinstance(base, str) and base and not Path(base).is_absolute()
-    return str(base) if named else ""
+        config = json.loads((folder / "adapter_config.json").read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return "", ""
+    config = config if isinstance(config, dict) else {}
+    is_mlx = "base_model_name_or_path" not in config and "model" in config
+    base = config.get("model" if is_mlx else "base_model_name_or_path")
+    if not isinstance(base, str) or not base or Path(base).is_absolute():
+        return "mlx" if is_mlx else "", ""
+    original = find_original(base) if is_mlx else None
+    return "mlx" if is_mlx else "", base if original is None else original.id
 
 
 def _broken(name: str, fault: str) -> Finding:

@@ -37,8 +37,11 @@ from ftc.spec.sections import Spec
 _POINTER: Final = "/model/id"
 #: Open models of this size are offered in place of a closed one: they train on one GPU.
 _USUAL_PARAMETERS: Final = 8_000_000_000
-#: The endings of the names of GGUF files, and of repositories that have nothing else.
-_GGUF: Final = re.compile(r"[-_.]gguf(?::[\w.-]+)?$", re.IGNORECASE)
+#: The endings of the names of GGUF files, and of repositories that have nothing else; and the tags
+#: by which llama.cpp, Ollama and LM Studio choose a file of one.
+_GGUF: Final = re.compile(
+    r"(?:[-_.]gguf(?::[\w.-]+)?|:(?:[\w.]+-)*(?:ud-)?i?q\d\w*)$", re.IGNORECASE
+)
 _PAGE_OF_HUB: Final = re.compile(r"https?://huggingface\.co/([\w.-]+/[\w.-]+)(?:[/?#].*)?")
 
 
@@ -64,6 +67,8 @@ def folder_fault(spec: Spec, path: Path) -> Finding | None:
         )
     if not looks_like_path(name) and is_closed(name):
         return _closed(name)
+    if not looks_like_path(name) and _GGUF.search(name):
+        return _converted(spec)
     near = get_close_matches(path.name, _folder_names(path.parent), n=1)
     meant = () if near or looks_like_path(name) else find_meant(name) or find_converted(name)
     others = [name.removesuffix(path.name) + each for each in near] or list(meant)
@@ -168,9 +173,7 @@ def explain(spec: Spec, trouble: Trouble) -> Finding:
     if trouble.reason not in ("gated", "revision") and is_closed(name):
         return _closed(name)
     if trouble.reason not in ("gated", "revision") and _GGUF.search(name):
-        found, near = gguf_finding(name), find_converted(name)
-        fix = patch_field(spec, "model", "id", near[0]) if len(near) == 1 else ()
-        return replace(found, fix=fix, fix_safety="unsafe")
+        return _converted(spec)
     if trouble.reason == "missing":
         return _not_found(spec)
     if trouble.reason == "revision":
@@ -194,6 +197,14 @@ def explain(spec: Spec, trouble: Trouble) -> Finding:
         near=near or ([original.id] if original is not None else []),
         family=family or "",
     )
+
+
+def _converted(spec: Spec) -> Finding:
+    """Return the finding that an id names a GGUF; the fix writes the model it was made from."""
+    name = spec.model.id
+    found, near = gguf_finding(name), find_converted(name)
+    fix = patch_field(spec, "model", "id", near[0]) if len(near) == 1 else ()
+    return replace(found, fix=fix, fix_safety="unsafe")
 
 
 def _closed(name: str) -> Finding:

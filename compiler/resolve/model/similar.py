@@ -19,8 +19,8 @@ _WORD: Final = re.compile(r"[a-z]+")
 _NUMBER: Final = re.compile(r"\d")
 #: What ids of quantized copies end with: formats of files, methods, and widths of weights.
 _QUANTIZED: Final = re.compile(
-    r"([-_.:](i1|gguf|ggml|awq|gptq|exl[23]|hqq|aqlm|mlx|bnb|unsloth|dynamic"
-    r"|w\d+a\d+(fp\d+)?|(nv|mx)?fp[48]|int[48]|[2-8](\.\d+)?-?bits?|q[2-8](_\w+)?|nf4|[48]bpw))+$"
+    r"([-_.:](i1|ud|latest|gguf|ggml|awq|gptq|exl[23]|hqq|aqlm|mlx|bnb|unsloth|dynamic"
+    r"|w\d+a\d+(fp\d+)?|(nv|mx)?fp[48]|int[48]|[2-8](\.\d+)?-?bits?|i?q[1-8](_\w+)?|nf4|[48]bpw))+$"
 )
 
 
@@ -50,7 +50,7 @@ def find_original(name: str) -> Original | None:
 
     Endings that say how a copy was quantized do not count.
     """
-    known = {_last(model.id): model.id for model in all_models()}
+    known = {name: model.id for model in all_models() for name in _names_of_copies(model.id)}
     bare = _QUANTIZED.sub("", _last(name))
     found = known.get(bare)
     if found is None or found.casefold() == name.casefold():
@@ -134,6 +134,12 @@ def _ratio(one: Sequence[str], other: Sequence[str]) -> float:
 
 def _owner(name: str) -> str:
     return name.casefold().rpartition("/")[0]
+
+
+def _names_of_copies(known: str) -> tuple[str, ...]:
+    """Return the names of a model's copies: its own, or with its owner (or the owner's family)."""
+    owner, last = _owner(known), _last(known)
+    return (f"{owner.partition('-')[0]}-{last}", f"{owner}-{last}", f"{owner}_{last}", last)
 
 
 def _last(name: str) -> str:

@@ -66,6 +66,7 @@ class LoadedTokenizer:
     def read_turns(self, turns: Turns) -> tuple[list[dict[str, Any]], list[Any] | None]:
         """Return the messages and the tools of a conversation, as prepare.py renders them."""
         messages, tools = to_messages(without_images(turns))
+        messages = [{**message, "role": str(message["role"])} for message in messages]
         tools = tools or list(self.offered) or None
         messages = key_messages(messages) if self.reads_keys else messages
         return (to_parts(messages) if self.reads_parts else messages), tools

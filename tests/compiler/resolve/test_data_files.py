@@ -382,7 +382,7 @@ def test_answers_with_the_weight_0_are_counted(make_spec: Any, tmp_path: Path) -
             ]
         return {"messages": messages}
 
-    rows = [chat(0, 1), chat(0, None), chat(1, 0), chat(0, 1, 1), chat(1, 1), chat(None)]
+    rows = [chat(0, 1), chat(0.5, None), chat(1, 2), chat(0, 1, 1), chat(1, 1), chat(None)]
     (tmp_path / "data.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
     contents = known(make_spec(data="data.jsonl"), tmp_path).contents
-    assert (contents.excluded_rows, contents.last_only_rows) == (4, 2)
+    assert contents.weighed_rows == 2

@@ -222,7 +222,7 @@ def test_configs_that_cannot_be_trained(
 
 @pytest.mark.parametrize(
     ("objective", "says", "generates"),
-    [("embed", "no embedding model", True), ("rerank", "no reranker", False)],
+    [("embed", "cannot train an embedding model", True), ("rerank", "cannot train a reranker", False)],
 )
 def test_texts_are_compared_by_other_models(
     make_spec: Any, model_folder: Path, objective: str, says: str, *, generates: bool
@@ -409,3 +409,50 @@ def test_a_rank_of_zero_is_told(make_spec: Any, model_folder: Path) -> None:
     assert "`q_lora_rank` is 0" in found.finding.message
     edit_config(model_folder, q_lora_rank=None)
     assert known_model(make_spec(), model_folder.parent).architecture == "DeepseekV2ForCausalLM"
+
+
+@pytest.mark.parametrize(
+    ("name", "base"),
+    [
+        ("unsloth/Qwen3-8B-GGUF:UD-Q4_K_XL", "Qwen/Qwen3-8B"),
+        ("hf.co/bartowski/Qwen2.5-7B-Instruct-GGUF:Q4_K_M", "Qwen/Qwen2.5-7B-Instruct"),
+        ("Qwen/Qwen2.5-7B-Instruct:Q4_K_M", "Qwen/Qwen2.5-7B-Instruct"),
+        ("qwen2.5:7b-instruct-q4_K_M", "Qwen/Qwen2.5-7B-Instruct"),
+        ("org/thing-GGUF:latest", ""),
+    ],
+)
+def test_an_id_with_the_tag_of_a_file_is_a_gguf(
+    name: str, base: str, make_spec: Any, tmp_path: Path
+) -> None:
+    """Such an id is none of the Hub: the finding names the model that it was made from."""
+    unknown = resolve_model(make_spec(model=name), folder=tmp_path)
+    assert isinstance(unknown, Unknown)
+    found = unknown.finding
+    assert found.code == "FTC105"
+    assert [step["value"] for step in found.fix] == ([base] if base else [])
+    assert found.fix_safety == "unsafe"
+
+
+@pytest.mark.parametrize(
+    ("config", "said"),
+    [
+        ({"model": "mlx-community/Qwen2.5-7B-Instruct-4bit"}, "`Qwen/Qwen2.5-7B-Instruct`"),
+        ({"model": "org/own"}, "`org/own`"),
+        ({"base_model_name_or_path": "org/own", "model": "x"}, "`org/own`"),
+        ({"model": 3}, "name its base model and"),
+        ([], "name its base model and"),
+    ],
+)
+def test_an_adapter_names_its_base(
+    config: object, said: str, make_spec: Any, tmp_path: Path
+) -> None:
+    """That of MLX has it under another key, and is often made on a quantized copy."""
+    (tmp_path / "model").mkdir()
+    (tmp_path / "model/adapter_config.json").write_text(json.dumps(config), encoding="utf-8")
+    unknown = resolve_model(make_spec(model="./model"), folder=tmp_path)
+    assert isinstance(unknown, Unknown)
+    found = unknown.finding
+    assert found.code == "FTC104"
+    assert said in found.help
+    mlx = isinstance(config, dict) and "base_model_name_or_path" not in config
+    assert ("MLX" in found.message) == mlx

@@ -25,7 +25,7 @@ CASES: dict[str, tuple[dict[str, Any], str, str, str]] = {
     "a type of another code base": (
         {"architectures": ["LlavaQwenForCausalLM"], "model_type": "llava_qwen2", **SIZES},
         "FTC111",
-        "of the type `llava_qwen2`, which the pinned transformers does not know",
+        "of the type `llava_qwen2`, which the pinned transformers does not have",
         "`...-hf`",
     ),
     "code of the repository": (
@@ -48,7 +48,7 @@ CASES: dict[str, tuple[dict[str, Any], str, str, str]] = {
             "audio_config": {"model_type": "voxtral_encoder"},
         },
         "FTC103",
-        "with a `LlamaForCausalLM` inside",
+        "the `LlamaForCausalLM` inside this class",
         "name a text model",
     ),
     "several models in one": (
@@ -72,7 +72,7 @@ CASES: dict[str, tuple[dict[str, Any], str, str, str]] = {
             "text_config": SIZES,
         },
         "FTC103",
-        "of the type `novel_vl`, which the pinned transformers does not know",
+        "of the type `novel_vl`, which the pinned transformers does not have",
         "a newer ftc",
     ),
     "a diffusion language model": (
@@ -93,7 +93,7 @@ CASES: dict[str, tuple[dict[str, Any], str, str, str]] = {
             "text_config": {"model_type": "gemma4_text", **SIZES},
         },
         "FTC103",
-        "drafts tokens for another model",
+        "hidden states of another model",
         "name the model that it drafts for",
     ),
     "an encoder and a decoder": (
@@ -111,7 +111,7 @@ CASES: dict[str, tuple[dict[str, Any], str, str, str]] = {
     "the format of another library": (
         {"d_model": 64, "n_layer": 2, "ssm_cfg": {}},
         "FTC102",
-        "names no architecture",
+        "has no `architectures`",
         "in the format of transformers",
     ),
 }

@@ -22,10 +22,10 @@ BROKEN: dict[str, tuple[Any, str]] = {
     "unknown type": ({"rope_type": "foo", "factor": 2.0}, 'the type `"foo"`'),
     "type is no text": ({"rope_type": 3, "factor": 2.0}, "the type `3`"),
     "old name of the type": ({"type": "foo"}, 'the type `"foo"`'),
-    "no factor": ({"rope_type": "linear"}, "lacks `factor`"),
-    "no factor of yarn": ({"rope_type": "yarn"}, "lacks `factor`"),
+    "no factor": ({"rope_type": "linear"}, "does not have `factor`"),
+    "no factor of yarn": ({"rope_type": "yarn"}, "does not have `factor`"),
     "two missing": ({"rope_type": "llama3", "factor": 8.0}, "`high_freq_factor` and"),
-    "no lists": ({"rope_type": "longrope"}, "lacks `long_factor` and `short_factor`"),
+    "no lists": ({"rope_type": "longrope"}, "does not have `long_factor` and `short_factor`"),
     "factor as text": ({"rope_type": "linear", "factor": "2"}, 'factor` is `"2"`'),
     "context as text": (
         {"rope_type": "yarn", "factor": 2.0, "original_max_position_embeddings": "32"},

@@ -103,6 +103,9 @@ def test_a_name_without_a_size_means_every_size() -> None:
         ("./down/qwen2.5-7b-instruct-q4_k_m.gguf", ("Qwen/Qwen2.5-7B-Instruct",)),
         ("TheBloke/Llama-2-7B-GGUF", ("meta-llama/Llama-2-7b-chat-hf",)),
         ("model.Q4_K_M.gguf", ()),
+        ("unsloth/Qwen3-8B-GGUF:UD-Q4_K_XL", ("Qwen/Qwen3-8B",)),
+        ("bartowski/Meta-Llama-3.1-8B-Instruct-GGUF", ("meta-llama/Llama-3.1-8B-Instruct",)),
+        ("bartowski/google_gemma-3-4b-it-GGUF:IQ3_XXS", ("google/gemma-3-4b-it",)),
     ],
 )
 def test_a_gguf_names_what_it_came_from(name: str, came_from: tuple[str, ...]) -> None:

@@ -45,7 +45,7 @@ EPOCHS = 2.0  # set by `training.epochs` in the spec
 # 2e-5 at 7B, falling with size^0.4 and not scaled with the batch; this model has 8.03B
 LEARNING_RATE = 2e-05
 SCHEDULE = "cosine"  # the default of `training.schedule`
-WARMUP_STEPS = 1  # 3% of 6 steps
+WARMUP_STEPS = 1  # the fewest, because 3% of 6 steps is less than one step
 WEIGHT_DECAY = 0.01  # the default of `training.weight_decay`
 MAX_GRAD_NORM = 1.0  # the default of `training.max_grad_norm`
 EVAL_STEPS = 5  # 2 evaluations in 6 steps: a few steps change the model little

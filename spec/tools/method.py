@@ -3,8 +3,8 @@
 import re
 from typing import Any, Final
 
-from ftc.compiler.importing.entry import Entry
-from ftc.compiler.importing.work import Work
+from ftc.spec.tools.entry import Entry
+from ftc.spec.tools.work import Work
 
 _TYPE: Final = "/method/type"
 _PARTS: Final = {

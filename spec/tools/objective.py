@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from ftc.compiler.importing.work import Work
+from ftc.spec.tools.work import Work
 
 _OBJECTIVES: Final = (
     "@rl",

@@ -3,8 +3,9 @@
 import re
 from typing import Any, Final
 
-from ftc.compiler.importing.entry import Entry
-from ftc.compiler.importing.work import Work
+from ftc.spec.admission import admits
+from ftc.spec.tools.entry import Entry
+from ftc.spec.tools.work import Work
 
 _ZERO: Final = re.compile(r"(?i)(?:zero|z)[_-]?(?:stage)?[_-]?([0-3])")
 _SHARDED: Final = re.compile(r"(?i)full_shard|fsdp|true|auto_wrap|hybrid_shard")
@@ -33,6 +34,7 @@ def derive_course(work: Work) -> None:
     _read_sharding(work)
     _read_tracker(work)
     _read_gguf(work)
+    _read_best(work)
     for name, value in (("@attention_flag", "flash_attention_2"), ("@attention_sdpa", "sdpa")):
         if (entry := work.entry(name)) is not None:
             if entry.value is True:
@@ -44,6 +46,21 @@ def derive_course(work: Work) -> None:
             work.use(entry, {"/data/max_length": work.fields["/data/max_length"]})
         else:
             work.put(entry, "/data/max_length", entry.value, "carried")
+
+
+def _read_best(work: Work) -> None:
+    """Set what the best checkpoint is chosen by: the loss, or a metric that ftc has."""
+    entry = work.entry("@best_metric")
+    if entry is None:
+        return
+    metric = str(entry.value).removeprefix("eval_")
+    if metric == "loss":
+        work.put(entry, "/training/evaluation/best_by", "loss")
+    elif admits("/training/evaluation/metric", metric):
+        work.put(entry, "/training/evaluation/best_by", "metric")
+        work.put(entry, "/training/evaluation/metric", metric)
+    else:
+        work.leave(entry, "best_metric")
 
 
 def _number(entry: Entry | None) -> float | None:

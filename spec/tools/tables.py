@@ -6,18 +6,21 @@ reason that a key is left ("-logging"), or the reason that its config is refused
 
 import json
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import cache
 from importlib.resources import files
 from typing import Any, Final
 
+from ftc.spec.message import Message
 from ftc.spec.schema import fields, fields_by_pointer
 from ftc.spec.synonyms import find_synonym
 
 TOOLS: Final = ("torchtune", "unsloth", "axolotl", "llamafactory", "trl")
 TRL_SCRIPT: Final = "trl script"
+#: Keys of any tool that are written in a spec. Those of torchtune are everyday words there.
+WRITTEN: Final = "written"
 _INDEX: Final = re.compile(r"\[\d+\]")
 _FEWEST_MARKS: Final = 2
 
@@ -42,6 +45,8 @@ def read_table(tool: str) -> Table:
     """
     if tool == TRL_SCRIPT:
         return replace(_read("unsloth"), title=_read("trl").title)
+    if tool == WRITTEN:
+        return _written()
     return _snippets() if not tool else _read(tool)
 
 
@@ -88,6 +93,12 @@ def find_target(table: Table, path: str) -> str:
     return str(found or _aliases().get(last, "-unknown"))
 
 
+def groups(table: Table, name: str) -> bool:
+    """Return whether a tool has this key with an object as its value."""
+    known = (*table.keys, *_common()["keys"])
+    return find_target(table, name) != "-unknown" or any(k.startswith(f"{name}.") for k in known)
+
+
 def _match(keys: Mapping[str, str], path: str) -> str | None:
     """Return what the first pattern for a path means."""
     bare = path.replace("[]", "")
@@ -111,7 +122,7 @@ def find_value(table: Table, target: str, value: Any) -> Any:
 
 def reason(name: str) -> str:
     """Return the sentence of a reason."""
-    return str(_json("reasons")[name])
+    return str(Message(f"left.{name}"))
 
 
 def _ancestors(path: str) -> list[str]:
@@ -136,9 +147,20 @@ def _read(tool: str) -> Table:
 @cache
 def _snippets() -> Table:
     """Return the tables one above the other: of a snippet nobody knows which tool wrote it."""
+    return _stack(TOOLS)
+
+
+@cache
+def _written() -> Table:
+    """Return the tables as they apply to a spec, where some keys have meanings of their own."""
+    table = _stack(tuple(tool for tool in TOOLS if tool != "torchtune"))
+    return replace(table, title=WRITTEN, keys={**table.keys, **_common()["written"]})
+
+
+def _stack(tools: Sequence[str]) -> Table:
     keys: dict[str, str] = {}
     values: dict[str, dict[str, Any]] = {}
-    for tool in reversed(TOOLS):
+    for tool in reversed(tools):
         table = _read(tool)
         keys = {**table.keys, **keys}
         for target, meanings in table.values.items():
@@ -164,5 +186,5 @@ def _common() -> Mapping[str, Any]:
 
 @cache
 def _json(name: str) -> Mapping[str, Any]:
-    text = (files("ftc.compiler.importing") / f"{name}.json").read_text(encoding="utf-8")
+    text = (files("ftc.spec.tools") / f"{name}.json").read_text(encoding="utf-8")
     return dict(json.loads(text))

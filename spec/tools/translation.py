@@ -1,7 +1,7 @@
 """From the keys of a foreign config to the fields of a spec."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from functools import reduce
@@ -9,25 +9,22 @@ from math import isfinite
 from operator import getitem
 from typing import Any, Final
 
-from ftc.compiler.importing.course import derive_course
-from ftc.compiler.importing.entry import Entry, Imported, is_computed
-from ftc.compiler.importing.method import derive_method
-from ftc.compiler.importing.objective import (
-    derive_continuation,
-    derive_loss,
-    derive_objective,
-)
-from ftc.compiler.importing.rows import derive_rows
-from ftc.compiler.importing.tables import find_target, find_value, read_table
-from ftc.compiler.importing.work import Work
-from ftc.compiler.knowledge.architecture import keeps_packed_rows_apart
-from ftc.compiler.knowledge.liger import has_liger_kernels
-from ftc.compiler.knowledge.models import find_model
 from ftc.spec.admission import admits
 from ftc.spec.normal import normalise
 from ftc.spec.pointer import split
 from ftc.spec.schema import asks_nothing, fields, find_unmet, read_schema
 from ftc.spec.secrets import redact
+from ftc.spec.tools.course import derive_course
+from ftc.spec.tools.entry import Became, Entry, Imported, is_computed
+from ftc.spec.tools.method import derive_method
+from ftc.spec.tools.objective import (
+    derive_continuation,
+    derive_loss,
+    derive_objective,
+)
+from ftc.spec.tools.rows import derive_rows
+from ftc.spec.tools.tables import find_target, find_value, read_table
+from ftc.spec.tools.work import Work
 
 _PLACE: Final = re.compile(
     r"\{\{.*\}\}|\$\{[^}]*\}|\$\([^)]*\)|<[a-z-]*your[a-z-]*>", re.IGNORECASE
@@ -35,6 +32,8 @@ _PLACE: Final = re.compile(
 _INNER: Final = re.compile(r"\$\{([\w.]+)\}")
 _NAME: Final = re.compile(r"[^a-z0-9]+")
 _LONGEST_NAME: Final = 63
+FindTargets = Callable[[str], Sequence[str] | None]
+FindUnfit = Callable[[Mapping[str, Any]], Iterable[tuple[str, str]]]
 
 
 def translate(
@@ -44,12 +43,18 @@ def translate(
     whole: bool = True,
     gpus: int | None = None,
     registry: Mapping[str, Any] | None = None,
+    beside: Mapping[str, Any] | None = None,
+    find_unfit: FindUnfit | None = None,
+    find_targets: FindTargets | None = None,
 ) -> Imported:
     """Return what each key of a config became; of a snippet (not `whole`) nothing is assumed.
 
-    `gpus` are those of all nodes. `registry` is LLaMA-Factory's list of data sets.
+    `gpus` are those of all nodes. `registry` is LLaMA-Factory's list of data sets. `beside` has
+    fields, by pointer, that are set already, and says that unread fields are kept. `find_unfit`
+    returns the fields that do not fit the others, each with its reason. `find_targets` returns the
+    modules that PEFT adapts in a model where a config names none, or None if that is not known.
     """
-    work = Work(table=read_table(tool), whole=whole, gpus=gpus)
+    work = Work(table=read_table(tool), whole=whole, gpus=gpus, fields=dict(beside or {}))
     filled = _fill(entries)
     for entry in filled:
         _sort(work, entry)
@@ -60,18 +65,24 @@ def translate(
     derive_continuation(work)
     derive_loss(work)
     derive_method(work)
+    if find_targets is not None:
+        _assume_targets(work, find_targets)
     derive_course(work)
     for fact in list(work.facts.values()):
         for entry in fact:
             if entry.path not in work.became:
                 work.leave(entry, "unread")
-    _drop_unread(work)
+    if beside is None:
+        _drop_unread(work)
     _drop_conflicts(work)
+    for pointer, why in find_unfit(work.fields) if find_unfit is not None else ():
+        work.forget(pointer, why)
     own = {entry.path: entry.value for entry in filled}
     order = {path: index for index, path in enumerate(own)}
     known = sorted(work.became.values(), key=lambda each: order.get(each.key, len(order)))
     keys = tuple(replace(each, value=_hide(own.get(each.key, each.value))) for each in known)
-    return Imported(tool=tool, fields=work.fields, keys=keys)
+    found = {at: value for at, value in work.fields.items() if at in work.sources}
+    return Imported(tool=tool, fields=found, keys=keys)
 
 
 def build_spec(imported: Imported, name: str, *, hardware: str | None = None) -> dict[str, Any]:
@@ -152,7 +163,8 @@ def _sort(work: Work, entry: Entry) -> None:
         work.facts.setdefault(target, []).append(entry)
         return None
     if target.startswith("-"):
-        return work.leave(entry, target[1:])
+        unlike = target == "-default_alike" and value is False
+        return work.leave(entry, "fixed" if unlike else target[1:])
     if target.startswith("!"):
         return work.refuse(entry, target[1:]) if value else work.leave(entry, "off")
     return _carry(work, entry, target)
@@ -188,12 +200,40 @@ def _assume(work: Work, entries: Sequence[Entry]) -> None:
         for target, value in case["set"].items():
             stated = target in work.facts or target in work.fields
             if not stated and not (target == "@objective" and _names_objective(work)):
-                entry = Entry(path=f"({work.table.title}) {target.lstrip('@/')}", value=value)
+                name = f"({work.table.title}) {target.lstrip('@/')}"
+                asked = target == "@holdout" and _asks_evaluation(entries)
+                target = "@test_share" if asked else target  # noqa: PLW2901 - the rest is held out
+                entry = Entry(path=name, value=value)
                 if target.startswith("@"):
                     work.facts[target] = [entry]
                 else:
                     work.put(entry, target, value, "default")
         return
+
+
+def _assume_targets(work: Work, find_targets: FindTargets) -> None:
+    """Add the modules that PEFT adapts by itself, which depend on the model's type."""
+    if work.entry("@peft_targets") is None or work.fields.get("/method/type") not in _ADAPTERS:
+        return
+    if work.fields.keys() & {"/method/targets", "/method/target_pattern", "/method/experts"}:
+        return
+    names = find_targets(str(work.fields.get("/model/id", "")))
+    entry = Entry(path="(PEFT) target_modules", value=list(names) if names else None)
+    if names:
+        work.put(entry, "/method/targets", entry.value, "default")
+    else:
+        work.became[entry.path] = Became(
+            key=entry.path, value=None, kind="default", fields={}, reason="peft_targets"
+        )
+
+
+def _asks_evaluation(entries: Sequence[Entry]) -> bool:
+    """Return whether a file asks for evaluations, for which ftc holds out rows."""
+    return any(
+        (each.key in _EVALUATED and each.value in ("steps", "epoch"))
+        or (each.key in _EVALUATED_ON and bool(each.value))
+        for each in entries
+    )
 
 
 def _names_objective(work: Work) -> bool:
@@ -207,7 +247,7 @@ def _drop_unread(work: Work) -> None:
     def look(pointer: str) -> Any:
         return reduce(getitem, split(pointer), long)
 
-    for pointer in list(work.fields):
+    for pointer in list(work.sources):
         schema = _schema(pointer)
         assumed = work.sources[pointer].path.startswith("(")
         if schema is None or (not assumed and asks_nothing(schema, work.fields[pointer], look)):
@@ -229,21 +269,12 @@ def _drop_conflicts(work: Work) -> None:
         ("/data/streaming", "/objective/type", ("embed",), "whole_data"),
     )
     for pointer, other, values, reason in cases:
-        if work.fields.get(pointer) and work.fields.get(other) in values:
+        if pointer in work.sources and work.fields[pointer] and work.fields.get(other) in values:
             work.forget(pointer, reason)
-    fields = work.fields
-    if fields.get("/objective/type") == "kto" and fields.get("/training/micro_batch") == 1:
-        work.forget("/training/micro_batch", "one_row")
-    model = find_model(str(fields.get("/model/id", "")))
-    if model is None:
-        return
-    liger, packing = "/training/liger", "/data/packing"
-    if fields.get(liger) is True and not has_liger_kernels(str(model.config.get("model_type"))):
-        work.forget(liger, "kernels")
-    wrapper = None if model.wrapper is None else model.wrapper.architecture
-    leaks = keeps_packed_rows_apart(model.shape.architecture, wrapper) is False
-    if fields.get(packing) == "best-fit" and leaks:
-        work.forget(packing, "leaks")
+    micro = "/training/micro_batch"
+    alone = micro in work.sources and work.fields[micro] == 1
+    if alone and work.fields.get("/objective/type") == "kto":
+        work.forget(micro, "one_row")
 
 
 def _schema(pointer: str) -> Any:
@@ -255,6 +286,10 @@ _OFF: Final = frozenset(
     {"/training/neftune", "/training/early_stopping", "/training/evaluation/every_steps",
      "/training/label_smoothing", "/objective/label_smoothing", "/method/loraplus_ratio"}
 )  # fmt: skip
+_ADAPTERS: Final = ("lora", "qlora")
+#: Keys that say when a run evaluates, and keys for the rows that it evaluates on.
+_EVALUATED: Final = ("eval_strategy", "evaluation_strategy")
+_EVALUATED_ON: Final = ("eval_dataset",)
 #: Why a value that a field does not take is left.
 _WITHOUT: Final = {
     "/training/optimizer": "optimizer",

@@ -1,6 +1,6 @@
 """The keys of a foreign config, and what became of each."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
@@ -38,6 +38,18 @@ class Entry:
     def key(self) -> str:
         """Return the last part of the path."""
         return self.path.rpartition(".")[2]
+
+
+def flatten(value: Any, above: str = "") -> Iterator[Entry]:
+    """Yield the leaves of a value with their paths; a list of mappings has an index in its path."""
+    if isinstance(value, Mapping) and (value or not above):
+        for key, inner in value.items():
+            yield from flatten(inner, f"{above}.{key}" if above else str(key))
+    elif isinstance(value, list) and any(isinstance(item, Mapping) for item in value):
+        for index, item in enumerate(value):
+            yield from flatten(item, f"{above}[{index}]")
+    else:
+        yield Entry(path=above, value=value)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,11 +4,10 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-from ftc.compiler.importing.entry import Entry
-from ftc.compiler.importing.tables import find_value
-from ftc.compiler.importing.work import Work
-from ftc.compiler.knowledge.objectives import OBJECTIVES
 from ftc.spec.admission import admits
+from ftc.spec.tools.entry import Entry
+from ftc.spec.tools.tables import find_value
+from ftc.spec.tools.work import Work
 
 _ROLES: Final = (
     "messages", "prompt", "completion", "instruction", "input", "output", "text", "tools",
@@ -24,9 +23,8 @@ _FORMS: Final = {
 }  # fmt: skip
 _GROUP: Final = re.compile(r"\[(\d+)\]")
 _MOST_HELD_OUT: Final = 0.5
-_PAIRED: Final = frozenset(
-    name for name, each in OBJECTIVES.items() if each.forms == ("preference",)
-)
+#: The objectives that learn from preferences alone, as the compiler's table of objectives says.
+PAIRED: Final = frozenset({"dpo", "orpo", "cpo", "simpo", "reward"})
 
 
 def derive_rows(work: Work, registry: Mapping[str, Any]) -> None:
@@ -137,7 +135,7 @@ class _Source:
             except KeyError:
                 word = None
             form = _FORMS.get(word) if isinstance(word, str) else None
-            if form == "preference" or objective in _PAIRED:
+            if form == "preference" or objective in PAIRED:
                 form = "feedback" if objective == "kto" else "preference"
             if form is None:
                 self.work.leave(entry, "data")
@@ -240,7 +238,7 @@ def _column(role: str, objective: Any) -> str:
     """Return ftc's role for a column of LLaMA-Factory's list."""
     if objective == "cpt" and role == "prompt":
         return "text"
-    if objective in _PAIRED:
+    if objective in PAIRED:
         return {"messages": "prompt"}.get(role, role)
     if objective == "kto":
         return {"messages": "completion", "kto_tag": "label"}.get(role, role)
@@ -248,7 +246,12 @@ def _column(role: str, objective: Any) -> str:
 
 
 def _read_held_out(work: Work) -> None:
-    """Set the share that is held out while training; these tools keep no rows for a last test."""
+    """Set the share that is held out while training; these tools keep no rows for a last test.
+
+    A file that evaluates on other rows says no share: that of ftc is held out.
+    """
+    if (none := work.entry("@test_share")) is not None:
+        work.put(none, "/data/splits/test", none.value)
     entry = work.entry("@holdout")
     if entry is None:
         return

@@ -1,0 +1,1 @@
+"""The keys of other training tools, and what each means in a spec."""

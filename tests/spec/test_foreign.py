@@ -1,0 +1,151 @@
+"""Keys of other tools in a spec: each leads to its field, or to the reason that it has none."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from ftc.spec.finding import Finding
+from ftc.spec.patch import apply_patch
+from ftc.spec.tools.tables import WRITTEN, read_table
+from ftc.spec.validate import judge
+
+#: Keys of Axolotl, LLaMA-Factory, TRL and Unsloth by the section that people write them in: the
+#: value, and the fields that the fix sets, or the reason to leave the key out.
+CASES: Final[Mapping[str, Mapping[str, list[Any]]]] = json.loads(
+    Path(__file__).with_name("foreign_keys.json").read_text(encoding="utf-8")
+)
+BASE: Final = {"name": "x", "model": "Qwen/Qwen2.5-0.5B-Instruct", "data": {"source": "t.jsonl"}}
+TENTHS: Final = {"test": 0.1, "validation": 0.1}
+KEYS: Final = [
+    (section, key, *case) for section, keys in CASES.items() for key, case in keys.items()
+]
+
+
+def spec_with(section: str, key: str, value: Any) -> dict[str, Any]:
+    """Return the base with a key in a section; "" is the top."""
+    spec: dict[str, Any] = json.loads(json.dumps(BASE))
+    if section == "model":
+        spec["model"] = {"id": spec["model"]}
+    inner = spec
+    for name in section.split(".") if section else ():
+        inner = inner.setdefault(name, {})
+    inner[key] = value
+    return spec
+
+
+def read(data: Any, pointer: str) -> Any:
+    """Return the value at a pointer, in the form in which it is written."""
+    for name in pointer.split("/")[1:]:
+        data = data[name]
+    return data
+
+
+def only(spec: Mapping[str, Any], key: str) -> Finding:
+    """Return the finding about the key."""
+    (found,) = [each for each in judge(spec) if each.pointer.endswith(f"/{key}")]
+    return found
+
+
+def test_there_are_many_keys() -> None:
+    """All four tools are covered."""
+    assert len(KEYS) > 220
+
+
+@pytest.mark.parametrize("place", ["top", "section"])
+@pytest.mark.parametrize(("section", "key", "value", "meant"), KEYS)
+def test_a_key_leads_to_its_fields_or_to_a_reason(
+    section: str, key: str, value: Any, meant: Mapping[str, Any] | str, place: str
+) -> None:
+    """It does so at the top of a spec and in its likeliest section."""
+    spec = spec_with(section if place == "section" else "", key, value)
+    finding = only(spec, key)
+    assert finding.fix, finding.help
+    fixed = apply_patch(spec, finding.fix)
+    if isinstance(meant, str):
+        assert finding.remedy.values["why"].key == f"left.{meant}"  # type: ignore[union-attr]
+        assert [step["op"] for step in finding.fix] == ["remove"]
+        return
+    for pointer, expected in meant.items():
+        assert read(fixed, pointer) == expected, finding.help
+    codes = {each.code for each in judge(fixed)}
+    assert codes <= {"FTC050"}  # an objective or method that reads the field may be still to come
+
+
+def test_every_key_of_the_tables_is_known() -> None:
+    """No key of a tool is answered with the list of all keys, or with a field of a similar name."""
+    silent = []
+    for name in read_table(WRITTEN).keys:
+        if any(mark in name for mark in "*[]."):
+            continue
+        for finding in judge({**BASE, name: "x"}):
+            about = finding.pointer == f"/{name}"
+            if about and finding.code == "FTC032" and finding.remedy.key == "FTC032.help":
+                silent.append(name)
+    assert silent == []
+
+
+@pytest.mark.parametrize(
+    ("spec", "fixed"),
+    [
+        ({"training": {"warmup_steps": 100, "max_steps": 1000}}, ("/training/warmup", 0.1)),
+        ({"warmup_steps": 50, "max_steps": 1000}, ("/training/warmup", 0.05)),
+        ({"stage": "dpo", "objective": {"beta": 0.2}}, ("/objective/type", "dpo")),
+    ],
+)
+def test_other_keys_of_the_spec_are_read_too(
+    spec: Mapping[str, Any], fixed: tuple[str, Any]
+) -> None:
+    """A number of steps is a share of all steps; a field that the objective reads is no finding."""
+    data: Any = {**BASE, **spec}
+    for _ in range(3):
+        found = judge(data)
+        assert all(each.code == "FTC032" and each.fix for each in found), found
+        if found:
+            data = apply_patch(data, found[0].fix)
+    assert judge(data) == []
+    assert read(data, fixed[0]) == fixed[1]
+
+
+@pytest.mark.parametrize(
+    ("splits", "meant", "safety"),
+    [
+        ({"train": 0.8}, {}, "safe"),
+        ({"train": 0.9}, {}, "unsafe"),
+        ({"train": 0.8, "test": 0.1}, TENTHS, "safe"),
+        ({"train": 0.7, "validation": 0.1}, {"validation": 0.1, "test": 0.2}, "safe"),
+        ({"train": 0.8, **TENTHS}, TENTHS, "safe"),
+        ({"train": 0.9, **TENTHS}, TENTHS, "unsafe"),
+        ({"train": "most"}, {}, "unsafe"),
+    ],
+)
+def test_the_training_split_is_what_the_others_leave(
+    splits: Mapping[str, Any], meant: Mapping[str, Any], safety: str
+) -> None:
+    """The fix sets the split that is not given, if there is one."""
+    spec = {**BASE, "data": {"source": "t.jsonl", "splits": splits}}
+    finding = only(spec, "train")
+    assert apply_patch(spec, finding.fix)["data"]["splits"] == meant
+    assert finding.fix_safety == safety
+    assert "stratify" not in finding.help
+
+
+def test_a_misspelling_of_a_field_is_no_key_of_a_tool() -> None:
+    """A similar name still leads to its field, and its value is repaired."""
+    spec = {**BASE, "training": {"weight_decoy": "0.1"}}
+    fixed = apply_patch(spec, only(spec, "weight_decoy").fix)
+    assert fixed["training"] == {"weight_decay": 0.1}
+
+
+def test_what_is_inside_a_moved_section_is_reported_and_fixed_with_it() -> None:
+    """The fix of the section has the fixes of its keys; a key without a fix is reported too."""
+    spec = {**BASE, "lora": {"r": 16, "alpha": 32, "load_in_4bit": True}}
+    found = {each.pointer: each for each in judge(spec)}
+    assert set(found) == {"/lora", "/lora/r", "/lora/load_in_4bit"}
+    fixed = apply_patch(spec, found["/lora"].fix)
+    assert fixed["method"] == {"rank": 16, "alpha": 32, "type": "qlora"}
+    assert judge(fixed) == []
+    unknown = judge({**BASE, "lora": {"alpha": 32, "nonsense": 1}})
+    assert [each.pointer for each in unknown] == ["/lora", "/lora/nonsense"]
