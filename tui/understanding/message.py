@@ -24,8 +24,17 @@ _PART_END: Final = re.compile(r"[;:!?,\n]|\.(?=\s|$)|\b(?:but|and|per[oò]|sino|
 
 #: "drop duplicates no, keep them".
 _NO_AFTER: Final = re.compile(
-    r"\s+(?:no|not|none|off|fora|fuera|cap|gens|ningun[oa]?|(?:quita|elimina)l[oa]"
-    r"|(?:treu|elimina)(?:-lo|-la|'l)|(?:drop|remove|skip) it)\s*(?:[,.;!]|$)"
+    r"\s+(?:ni (?:en broma|de (?:conya|cona)|regalad[oa]|regalat|en pintura)|no|not|none|off|fora"
+    r"|fuera|cap|gens|ningun[oa]?|(?:quita|elimina)l[oa]"
+    r"|(?:treu|elimina)(?:-lo|-la|'l)|(?:drop|remove|skip) it|sobr(?:a|en|an)|(?:can|has to|must)"
+    r" go"
+    r"|(?:is|are|'s) out|(?:is|are)(?: not|n't|nt) (?:needed|necessary|required|wanted)"
+    r"|(?:i|we) (?:don'?t|do not) (?:want|need)(?: it| one| any| them)?"
+    r"|(?:ja |ya )?no (?:en |n'|el |la |els |les |lo |los |las |me |nos |em |ens )*"
+    r"(?:vull|volem|calen?|cal pas|poses?|posis|quiero|queremos|necesito|necessito|pongas|f(?:a"
+    r"|an) falta"
+    r"|hacen? falta)(?: (?:gens|cap|nada|mes|mas))?)"
+    r"\s*(?:[,.;!]|$|(?:que|perque|porque|because|since|amb|con)\b)"
 )
 #: "instead of q4" denies the next words only: what follows them is wanted.
 _INSTEAD: Final = re.compile(
@@ -49,6 +58,15 @@ _FOR: Final = re.compile(r"\s+(?:to|for|with|into|by|a|al|por|per|amb|con)\s")
 _CORRECTS: Final = re.compile(
     r"\bno,? (?=(?:wait|sorry|actually|better|make it|i mean|espera|perdona?|mejor|millor|ara"
     r"|ahora)\b)"
+)
+#: "I don't want you to not pack them": denied twice, and thus wanted.
+_TWICE_DENIED: Final = re.compile(
+    r"\b(?:(?:do not|don'?t|dont) (?:want|like|wish)(?: (?:you|it|them|us|this|that))?(?: to)?"
+    r" (?:not|never|skip|avoid|forget)(?: to)?"
+    r"|no (?:vull|volem|voldria)(?: pas)? que (?:\w+ )?(?:no|deixis de|deixi de)(?: (?:em|me|ens"
+    r"|els|les|ho))?"
+    r"|no (?:quiero|queremos|querria) que (?:\w+ )?(?:no|dejes de|deje de)(?: (?:me|nos|los|las"
+    r"|lo))?)\b"
 )
 #: "1,5b", the size of a model.
 _SIZE_COMMA: Final = re.compile(r"(?<=\d),(?=\d{1,2} ?b\b)")
@@ -167,7 +185,7 @@ class Message:
         if end is not None and _NO_AFTER.match(self.folded, end):
             return True
         clause = self.folded[max(0, start - _LONGEST_CLAUSE) : start]
-        clause = _CORRECTS.sub(" ", _INSTEAD.sub(" ", clause))
+        clause = _TWICE_DENIED.sub(" ", _CORRECTS.sub(" ", _INSTEAD.sub(" ", clause)))
         ends = [match.end() for match in _CLAUSE_END.finditer(clause)]
         return NEGATORS.search(clause[ends[-1] if ends else 0 :]) is not None
 

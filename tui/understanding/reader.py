@@ -3,12 +3,12 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import pairwise
 from typing import Any, Final
 
 from ftc.spec.admission import admits
 from ftc.spec.schema import fields_by_pointer
 from ftc.tui.understanding.abbreviated import read_abbreviated
+from ftc.tui.understanding.aside import set_aside
 from ftc.tui.understanding.belonging import settle_owners
 from ftc.tui.understanding.carried import read_carried
 from ftc.tui.understanding.certainty import Said, is_endorsed, settle
@@ -17,6 +17,7 @@ from ftc.tui.understanding.columns import read_columns, read_known_columns, sett
 from ftc.tui.understanding.covering import read_covered
 from ftc.tui.understanding.described import read_described
 from ftc.tui.understanding.doubt import is_doubtful
+from ftc.tui.understanding.elsewhere import adopt
 from ftc.tui.understanding.exports import read_exports
 from ftc.tui.understanding.files import read_files, read_texts, take_known_files
 from ftc.tui.understanding.hardware import read_hardware
@@ -38,7 +39,6 @@ from ftc.tui.understanding.learned.linked import add_linked, read_linked
 from ftc.tui.understanding.learned.released import release
 from ftc.tui.understanding.learned.supplement import add_roles, add_worded
 from ftc.tui.understanding.lexicon import NUMBER, WORDS, any_of
-from ftc.tui.understanding.licence import find_unlicensed, is_examined
 from ftc.tui.understanding.limits import read_limit, read_wall_time
 from ftc.tui.understanding.marked import read_marked
 from ftc.tui.understanding.mentioned import Mention, hide_mentioned, read_mentioned
@@ -68,6 +68,7 @@ from ftc.tui.understanding.retracted import drop_retracted, revise
 from ftc.tui.understanding.sentences import (
     is_about_later,
     is_question,
+    outside_openings,
     proposes,
     split_sentences,
 )
@@ -77,7 +78,10 @@ from ftc.tui.understanding.settled import settle_later
 from ftc.tui.understanding.shares import divide_by_whole
 from ftc.tui.understanding.shorthand import read_shorthand, settle_batches
 from ftc.tui.understanding.spoken import applies
+from ftc.tui.understanding.stray import doubt_stray
 from ftc.tui.understanding.tool_keys import read_tool_keys
+from ftc.tui.understanding.unlicensed import ask_unlicensed
+from ftc.tui.understanding.wavering import doubt_wavering
 from ftc.tui.understanding.weights import read_label_weights
 from ftc.tui.understanding.words import read_words
 
@@ -96,8 +100,6 @@ _NOT_NUMBER: Final = re.compile(
     rf"(?<=\d)(?: [a-z]+)?(?P<denied>,? (?:and |y |i )?(?:not|no(?: pas)?) (?:{NUMBER}))"
     r"(?=\s*(?:$|[.,;!]))"
 )
-#: What joins two values of a list.
-_LIST_JOINS: Final = re.compile(r"\s+(?:and|i|y|amb|con|with)\s+")
 _TEACHER, _TEACHER_WIDTH = "/objective/teacher/id", "/objective/teacher/quantization"
 _FORM: Final = "/data/form"
 _OF_ROWS: Final = re.compile(
@@ -127,6 +129,9 @@ def read(
     the order of the readers, not of the message. If a field has two changes, the last one of that
     order is kept.
     """
+    written, text = text, set_aside(text)
+    if written.strip() and not text.strip():  # nothing is left to read
+        return Reading(request=Request(kind="leave"))
     if (pasted := read_pasted(text, draft)) is not None:
         taken = [*pasted.changes, *imply(pasted.changes, draft)]
         return replace(pasted, changes=(*taken, *find_displaced(taken, draft)))
@@ -151,6 +156,9 @@ def read(
     said = _completed(_moved(found, message, draft), text, draft, planned)
     linked: list[Said] = list(read_linked(message, asked, said, draft))
     told = said
+    if about is not None:
+        own = list(outside_openings(text))
+        told = [each for each in said if _is_within(text, each, own)]
     if about is None:
         told, about = _outside_questions(text, said, draft)
         if about is None and not told and _only_asks(text):
@@ -166,13 +174,13 @@ def read(
         and (hinted := find_hinted(message, text)) is not None
     ):
         told.append(hinted)
-    told = _ask_unlicensed(text, _without_chats(told, draft, message), said)
+    told = ask_unlicensed(text, _without_chats(told, draft, message), said)
     told = add_linked(release(message, text, told, draft), _unread(text, linked, told))
     if told or about is None:
         told = add_worded(message, text, add_roles(text, told, said, draft, names.columns), draft)
-    told = settle_later(
-        text, doubt_hearsay(text, told), lambda words: read(words, draft, planned, names).changes
-    )
+    told = doubt_wavering(text, doubt_stray(text, doubt_hearsay(text, told)), draft)
+    for settled in (adopt, settle_later):
+        told = settled(text, told, lambda words: read(words, draft, planned, names).changes)
     return _conclude(told, about, message, draft)
 
 
@@ -298,30 +306,6 @@ def _without_chats(
     return [each for each in told if each.pointer != _FORM]
 
 
-def _ask_unlicensed(
-    text: str, told: Sequence[Change | Choice], said: Sequence[Change | Choice]
-) -> list[Change | Choice]:
-    """Return what was told, with a question in place of each value that no request sets.
-
-    `said` is what was read: the words of a value that another one replaced tell nothing either.
-    """
-    spans = [span for each in (*told, *said) for span in find_places(text, each.words)]
-    changes = [each for each in told if isinstance(each, Change)]
-    unlicensed = find_unlicensed(text, changes, spans)
-    unlicensed |= _joined_to(text, changes, unlicensed)
-    return [
-        Choice(
-            pointer=each.pointer,
-            values=() if each.value is None else (each.value,),
-            words=each.words,
-            why=_UNSURE,
-        )
-        if isinstance(each, Change) and each.pointer in unlicensed
-        else each
-        for each in told
-    ]
-
-
 def _unread(text: str, linked: Sequence[Said], told: Sequence[Said]) -> list[Said]:
     """Return the linked numbers that are no part of what was told."""
     read = [span for each in told for span in find_places(text, each.words)]
@@ -334,18 +318,6 @@ def _unread(text: str, linked: Sequence[Said], told: Sequence[Said]) -> list[Sai
             for start, end in read
         )
     ]
-
-
-def _joined_to(text: str, changes: Sequence[Change], doubted: set[str]) -> set[str]:
-    """Return the fields listed together with a doubted one: "with lr 1e-5 and 10 epochs"."""
-    places = sorted(
-        (span, each.pointer) for each in changes for span in find_places(text, each.words)[:1]
-    )
-    joined: set[str] = set()
-    for ((_, end), before), ((start, _), pointer) in pairwise(places):
-        if before in doubted | joined and _LIST_JOINS.fullmatch(fold(text[end:start])):
-            joined.add(pointer)
-    return {pointer for pointer in joined if is_examined(pointer)}
 
 
 def _request(about: str | None, limit: tuple[Limit, str] | None) -> Request | None:
@@ -417,6 +389,12 @@ def _read_first(
 def _is_set(choice: Choice, draft: Mapping[str, Any]) -> bool:
     """Return whether the draft has the only value that the words may mean."""
     return choice.why == _UNSURE and choice.values == (value_at(draft, choice.pointer),)
+
+
+def _is_within(text: str, said: Change | Choice, spans: Sequence[tuple[int, int]]) -> bool:
+    """Return whether the words of what was said stand in one of the ranges."""
+    place = find_words(text, said.words)
+    return place < 0 or any(start <= place < end for start, end in spans)
 
 
 def _only_asks(text: str) -> bool:

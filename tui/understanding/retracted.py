@@ -47,9 +47,10 @@ _OF_ONE_CARD: Final = re.compile(
 _GLOBAL, _MICRO = "/training/global_batch", "/training/micro_batch"
 #: "1912... no, hold on, that's unlucky. 1805."
 _LAST_SAID: Final = re.compile(
-    rf"{CORRECTING}[^.!?\n\d]{{0,60}}[.!]\s+(?P<number>{NUMBER})\s*[.!]?\s*$"
+    rf"(?:\s+[a-z]{{2,12}})?{CORRECTING}[^.!?\n\d]{{0,60}}[.!]\s+(?P<number>{NUMBER})\s*(?P<share>%)?\s*[.!]?\s*$"
 )
 _CORRECTED_BY: Final = re.compile(rf"{CORRECTING}(?P<rest>[^.,;!?\n]{{2,30}})")
+_GAP: Final = r"[\s,.;:!\u2026-]*"
 _CLEANING: Final = "/data/cleaning/"
 #: "no duplicates... well, leave them".
 _KEPT_THEM: Final = re.compile(
@@ -59,6 +60,26 @@ _KEPT_THEM: Final = re.compile(
 #: "every 100 steps, sorry, every two fifty": corrected, but to what?
 _TAKEN_BACK: Final = re.compile(CORRECTING + rf"(?:(?:every|each|cada)\s+){NUMBER}")
 
+#: "rank 8, alpha 64. No, swap them"; "not the other way round" changes nothing.
+_EXCHANGED: Final = re.compile(
+    rf"(?:^|[.,;:!?\u2026-]\s*)(?:{any_of(WORDS['hesitate'])}{_GAP})*(?:{any_of(WORDS['corrects'])}{_GAP})*"
+    r"(?:(?:just )?(?:swap|switch|exchange) (?:them|those|these|the two|both)(?: (?:around|round"
+    r"|over))?"
+    r"|(?:it'?s |make (?:it|that) )?(?:the )?other way (?:a)?round|vice versa|(?:in )?reverse"
+    r"|(?:intercanvia|gira|canvia)(?:'ls|-los|-les)(?: de lloc)?|(?:intercambia|cambia)l[oa]s(?:"
+    r" de sitio)?"
+    r"|(?:es |son )?(?:justo |just )?al reves|a l'inreves|al contrario|al contrari)(?!\w)"
+)
+
+_PAIR: Final = 2
+
+_OVERLONG: Final = "/data/cleaning/overlong"
+#: "cut the long ones, no sorry, drop them".
+_ACTS: Final = tuple(
+    (act, re.compile(rf"(?:\s+[a-z]{{2,12}})?{CORRECTING}{any_of(WORDS['overlong'][said])}(?!\w)"))
+    for act, said in (("truncate", "cut"), ("drop", "dropped"))
+)
+
 _Said = Sequence[Change | Choice]
 
 
@@ -67,12 +88,38 @@ def revise(text: str, said: _Said) -> list[Change | Choice]:
 
     A unit after the new number must be that of the value: "5 epochs, no, 4 GPUs" corrects nothing.
     """
-    return [_revised(text, each) if isinstance(each, Change) else each for each in said]
+    revised = [_revised(text, each) if isinstance(each, Change) else each for each in said]
+    return _exchanged(text, revised)
+
+
+def _exchanged(text: str, said: _Said) -> list[Change | Choice]:
+    """Return what was said, the two numbers exchanged if words behind them exchange them."""
+    match = _EXCHANGED.search(fold(text))
+    before = [
+        each
+        for each in said
+        if isinstance(each, Change)
+        and isinstance(each.value, int | float)
+        and not isinstance(each.value, bool)
+        and match is not None
+        and 0 <= find_words(text, each.words) < match.start()
+    ]
+    if len(before) != _PAIR:
+        return list(said)
+    first, second = before
+    swapped = (replace(first, value=second.value), replace(second, value=first.value))
+    if not all(admits(each.pointer, each.value) for each in swapped):
+        return list(said)
+    return [*(each for each in said if each not in before), *swapped]
 
 
 def _revised(text: str, change: Change) -> Change | Choice:
     value = change.value
     start = find_words(text, change.words)
+    if change.pointer == _OVERLONG and start >= 0:
+        rest = fold(text[start + len(change.words) :])
+        other = next((act for act, pattern in _ACTS if pattern.match(rest)), value)
+        return replace(change, value=other)
     if value is True and change.pointer.startswith(_CLEANING):
         kept = _KEPT_THEM.search(fold(text), start + len(change.words))
         return replace(change, value=False) if kept else change
@@ -90,6 +137,8 @@ def _revised(text: str, change: Change) -> Change | Choice:
     if (last := _LAST_SAID.match(after.folded)) is not None:
         number = read_number(last["number"].strip())
         words = text[start : end + after.origin[last.end() - 1][1]].strip()
+        if number is not None and (last["share"] or "%" in change.words):
+            number = round(number / 100, 6)
         if number is not None and admits(change.pointer, as_written(number)):
             return replace(change, value=as_written(number), words=words)
     match = _INSTEAD.match(after.folded) or _ORDERED.match(after.folded)
@@ -125,7 +174,7 @@ def drop_retracted(text: str, said: _Said) -> list[Change | Choice]:
     That is a field that it then leaves as it is, and a column that it then gives another role.
     """
     folded = fold(text)
-    left = [*_left_fields(text)] if _KEPT.search(folded) else []
+    left = [*_left_fields(text)] if _KEPT.search(folded) or _KEPT_IT.search(folded) else []
     kept: list[Change | Choice] = []
     for each in said:
         end = find_words(text, each.words) + len(each.words)

@@ -4,13 +4,16 @@ A model adds a value only where the patterns set none, in words that nothing els
 of questions.
 """
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from ftc.tui.understanding.certainty import is_endorsed
+from ftc.tui.understanding.elsewhere import find_elsewhere
 from ftc.tui.understanding.learned.linear import NONE
 from ftc.tui.understanding.learned.roles import SECTION, assign, find_names, may_stand_beside
 from ftc.tui.understanding.learned.worded import Clause, find_clauses, find_option, tell
+from ftc.tui.understanding.lexicon import NEGATORS
 from ftc.tui.understanding.message import Message, Span, find_places, fold
 from ftc.tui.understanding.reading import Change, Choice, value_at
 from ftc.tui.understanding.sentences import split_sentences
@@ -26,6 +29,18 @@ _OWN: Final = frozenset(
 #: The least weight of a word that indicates a value.
 _TELLING: Final = 0.25
 
+#: "Our rows are twice as long as theirs" compares, and asks for nothing.
+_COMPARES: Final = re.compile(
+    r"\b(?:(?:as|tan) \w+ (?:as|com|como)|twice as|el doble de|(?:mes|mas) \w+ (?:que|del que)"
+    r" (?:els|les|los|las|el|la) (?:seu|seva|seus|seves|suyos|suyas|teu|teus|teves|tuyos))\b"
+)
+#: Values that turn a field off, and words that do beside those that deny.
+_OFF: Final = ("none",)
+_OFF_WORDS: Final = re.compile(
+    r"\b(?:off|out|none|nothing|nobody|nowhere|zero|only|just|local\w*|stop\w*|leave|keep|plain|ordinary"
+    r"|normal|res|gens|cap|ningu\w*|nomes|apag\w*|atur\w*|deix\w*|guard\w*|nada|nadie|cero|solo"
+    r"|dej\w*|par[ae]\w*|quit\w*|tre[uit]\w*|fora|fuera|lliure|libre|\w*n't|without|sense|sin)\b"
+)
 #: A shorter word tells nothing by itself.
 _SHORTEST: Final = 3
 
@@ -79,10 +94,10 @@ def add_worded(
 ) -> list[Change | Choice]:
     """Return what was told, with the values that the model of words finds in unread words."""
     kept = list(told)
-    asked = _questions(text)
+    asked = [*_questions(text), *find_elsewhere(text)]
     for clause in find_clauses(message, draft):
         place = message.origin[clause.start][0], message.origin[clause.end - 1][1]
-        if _overlaps(place, asked):
+        if _overlaps(place, asked) or _COMPARES.search(message.plain, clause.start, clause.end):
             continue
         shares = clause.weigh()
         key = max((each for each in shares if each != NONE), key=lambda each: shares[each])
@@ -98,10 +113,16 @@ def add_worded(
             continue
         others = [each for each in kept if each.pointer != pointer]
         words = _words(message, clause, key, _spans(text, others))
-        if words is None:
+        if words is None or (option.value in _OFF and not _denied(message, clause)):
             continue
         kept = [*others, Change(pointer=pointer, value=option.value, words=words)]
     return kept
+
+
+def _denied(message: Message, clause: Clause) -> bool:
+    """Return whether a clause has a word that turns something off."""
+    said = message.plain[clause.start : clause.end]
+    return NEGATORS.search(said) is not None or _OFF_WORDS.search(said) is not None
 
 
 def _denies(said: Change | Choice, value: Any) -> bool:
