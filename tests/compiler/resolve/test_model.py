@@ -222,7 +222,10 @@ def test_configs_that_cannot_be_trained(
 
 @pytest.mark.parametrize(
     ("objective", "says", "generates"),
-    [("embed", "cannot train an embedding model", True), ("rerank", "cannot train a reranker", False)],
+    [
+        ("embed", "cannot train an embedding model", True),
+        ("rerank", "cannot train a reranker", False),
+    ],
 )
 def test_texts_are_compared_by_other_models(
     make_spec: Any, model_folder: Path, objective: str, says: str, *, generates: bool
