@@ -146,6 +146,22 @@ def test_scripts_pass_ruff(name: str, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout
 
 
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_scripts_are_as_formatted(name: str, tmp_path: Path) -> None:
+    """The formatter that the field uses would change nothing in generated scripts."""
+    bundle = write_bundle(name, tmp_path)
+    options = ["--check", "--diff", "--isolated", "--line-length", "100"]
+    done = subprocess.run(
+        [sys.executable, "-m", "ruff", "format", *options, *bundle.glob("*.py")],
+        cwd=bundle,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert done.returncode == 0, done.stdout
+
+
 def test_locks_hold_no_absolute_path(tmp_path: Path) -> None:
     """What is committed is the same on every machine."""
     for name in EXAMPLES:

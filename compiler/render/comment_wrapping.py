@@ -1,8 +1,10 @@
-"""Wraps comments of generated Python: a comment that makes a line too long moves above it.
+"""Lays out lines of generated Python that are too long, as the formatter would.
 
-A literal that is too long by itself stays one token, and its line is exempt from the limit.
+A comment that makes a line too long moves above it. A constant that is too long by itself is
+divided; a text that no line has room for stays whole, and its line is exempt from the limit.
 """
 
+import ast
 import io
 import re
 import textwrap
@@ -11,10 +13,12 @@ import tokenize
 _WIDTH = 100
 _JOINED_PERCENT = "\N{NO-BREAK SPACE}%"  # a number and its sign stay on one line
 _CONSTANT = re.compile(r"[A-Z][A-Z0-9_]* = ")
+_EXEMPT = "  # noqa: E501"
+_CLOSING = ("]", "}", ")")
 
 
 def wrap_comments(text: str) -> str:
-    """Return the source with the comments of over-long lines wrapped above them.
+    """Return the source with the comments of over-long lines above them and constants divided.
 
     Python's tokenizer finds the comments, so a `#` inside a literal is not moved.
     """
@@ -23,21 +27,101 @@ def wrap_comments(text: str) -> str:
         return text
     tokens = tokenize.generate_tokens(io.StringIO(text).readline)
     comments = {token.start[0]: token for token in tokens if token.type == tokenize.COMMENT}
-    laid = (_wrap_line(line, comments.get(row)) for row, line in enumerate(lines, start=1))
-    return "\n".join(laid)
+    laid: list[str] = []
+    start = 0  # of the statement that a line ends
+    for row, line in enumerate(lines, start=1):
+        above, code = _wrap_line(line, comments.get(row))
+        if not code.startswith((" ", *_CLOSING)):
+            start = len(laid)
+        place = start if code.startswith(_CLOSING) else len(laid)
+        laid[place:place] = above
+        laid.append(code)
+    return _divide_lists("\n".join(laid))
 
 
-def _wrap_line(line: str, comment: tokenize.TokenInfo | None) -> str:
+def _wrap_line(line: str, comment: tokenize.TokenInfo | None) -> tuple[list[str], str]:
+    """Return the comment of an over-long line, wrapped, and the code that is left."""
     if len(line) <= _WIDTH:
-        return line
-    code, above = line, ""
+        return [], line
+    code, above = line, []
     if comment is not None:
         code = line[: comment.start[1]].rstrip()
         indent = line[: len(line) - len(line.lstrip())]
         words = comment.string.removeprefix("#").strip()
         joined = words.replace(" %", _JOINED_PERCENT)
         parts = textwrap.wrap(joined, _WIDTH - len(indent) - 2, break_on_hyphens=False)
-        above = "\n".join(f"{indent}# {part}" for part in parts).replace(_JOINED_PERCENT, " %")
-    if len(code) > _WIDTH and _CONSTANT.match(code):
-        code += "  # noqa: E501"
-    return "\n".join(filter(None, (above, code)))
+        above = [f"{indent}# {part}".replace(_JOINED_PERCENT, " %") for part in parts]
+        if not code:
+            return above[:-1], above[-1]
+    if len(code) > _WIDTH and (start := _CONSTANT.match(code)):
+        code = _divide_constant(start[0], code.removeprefix(start[0]))
+    return above, code
+
+
+def _divide_constant(start: str, literal: str) -> str:
+    """Return a constant on several lines if that makes it fit; `start` is `NAME = `."""
+    if literal.startswith(("{", "[")) and _is_closed(literal):
+        return start + _divide(ast.parse(literal, mode="eval").body, literal, "")
+    if len(literal) + 4 <= _WIDTH:
+        return f"{start}(\n    {literal}\n)"
+    return f"{start}{literal}{_EXEMPT}"
+
+
+def _is_closed(literal: str) -> bool:
+    """Return whether a line is a whole literal, and not the first line of a divided one."""
+    return literal.endswith(("}", "]"))
+
+
+def _divide_lists(text: str) -> str:
+    """Return the source with the over-long items of divided lists divided in turn."""
+    lines = text.split("\n")
+    if all(len(line) <= _WIDTH or line.endswith(_EXEMPT) for line in lines):
+        return text
+    for statement in reversed(ast.parse(text).body):
+        match statement:
+            case ast.Assign(value=ast.List(elts=items)) if _is_too_long(lines, statement):
+                for item in reversed(items):
+                    place = item.lineno - 1
+                    if len(lines[place]) > _WIDTH:
+                        literal = lines[place].strip().removesuffix(",")
+                        node = ast.parse(literal, mode="eval").body
+                        lines[place] = f"    {_write_item('', node, literal, '    ')}"
+    return "\n".join(lines)
+
+
+def _is_too_long(lines: list[str], statement: ast.stmt) -> bool:
+    held = lines[statement.lineno - 1 : statement.end_lineno]
+    return any(len(line) > _WIDTH and not line.endswith(_EXEMPT) for line in held)
+
+
+def _divide(node: ast.expr, source: str, indent: str) -> str:
+    """Return a dictionary or a list with one item per line, which is divided if it is too long."""
+    inner = f"{indent}    "
+    items: list[tuple[str, ast.expr]] = []
+    if isinstance(node, ast.Dict):
+        keys = [f"{_read(key, source)}: " for key in node.keys if key is not None]
+        items = list(zip(keys, node.values, strict=True))
+    elif isinstance(node, ast.List):
+        items = [("", item) for item in node.elts]
+    lines = [f"{inner}{_write_item(start, item, source, inner)}" for start, item in items]
+    first, last = _brackets(node)
+    return "\n".join([first, *lines, f"{indent}{last}"])
+
+
+def _write_item(start: str, node: ast.expr, source: str, indent: str) -> str:
+    """Return an item with its comma."""
+    literal = _read(node, source)
+    if len(indent) + len(start) + len(literal) + 1 <= _WIDTH:
+        return f"{start}{literal},"
+    if isinstance(node, ast.Dict | ast.List) and len(literal) > 2:  # noqa: PLR2004 - brackets
+        return f"{start}{_divide(node, source, indent)},"
+    return f"{start}{literal},{_EXEMPT}"
+
+
+def _read(node: ast.expr, source: str) -> str:
+    return ast.get_source_segment(source, node) or ""
+
+
+def _brackets(node: ast.expr) -> str:
+    """Return the two brackets of a literal."""
+    return "{}" if isinstance(node, ast.Dict) else "[]"
