@@ -104,8 +104,8 @@ def _divide(node: ast.expr, source: str, indent: str) -> str:
     elif isinstance(node, ast.List):
         items = [("", item) for item in node.elts]
     lines = [f"{inner}{_write_item(start, item, source, inner)}" for start, item in items]
-    first, last = _brackets(node)
-    return "\n".join([first, *lines, f"{indent}{last}"])
+    brackets = "{}" if isinstance(node, ast.Dict) else "[]"
+    return "\n".join([brackets[0], *lines, indent + brackets[1]])
 
 
 def _write_item(start: str, node: ast.expr, source: str, indent: str) -> str:
@@ -120,8 +120,3 @@ def _write_item(start: str, node: ast.expr, source: str, indent: str) -> str:
 
 def _read(node: ast.expr, source: str) -> str:
     return ast.get_source_segment(source, node) or ""
-
-
-def _brackets(node: ast.expr) -> str:
-    """Return the two brackets of a literal."""
-    return "{}" if isinstance(node, ast.Dict) else "[]"
