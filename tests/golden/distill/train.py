@@ -22,7 +22,7 @@ from runtime.run import Run
 from runtime.track.tracking import open_tracker
 from runtime.train.best import BestCheckpoint
 from runtime.train.training import TrainingSession
-from runtime.train.validation_loss import average_loss
+from runtime.upstream.validation_loss import average_loss
 from runtime.train.verdict import end_if_worse
 from runtime.upstream import sampled_answers
 

@@ -17,7 +17,7 @@ from trl import SFTConfig, SFTTrainer
 
 from runtime.models.weight_probe import WeightProbe
 from runtime.parallel.distributed import DistributedSession
-from runtime.parallel.nvme import OffloadDisk, restore_on_load
+from runtime.upstream.offloaded_states import OffloadDisk, restore_on_load
 from runtime.parallel.shards import ShardCheck, gather_weights
 from runtime.parallel.shared_evaluation import share_loss
 from runtime.run import Run

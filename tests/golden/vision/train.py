@@ -17,13 +17,13 @@ from transformers import AutoModelForImageTextToText
 from trl import SFTConfig, SFTTrainer
 
 from runtime.models.adapters import find_fault
-from runtime.models.towers import pass_gradients_to_text
+from runtime.upstream.towers import pass_gradients_to_text
 from runtime.run import Run
 from runtime.track.tracking import open_tracker
 from runtime.train.best import BestCheckpoint
 from runtime.train.sorted_steps import sort_rows
 from runtime.train.training import TrainingSession
-from runtime.train.validation_loss import average_loss
+from runtime.upstream.validation_loss import average_loss
 from runtime.train.verdict import end_if_worse
 from runtime.upstream.adapter_names import load_by_names_in_memory
 from runtime.vision.image_batches import ImageReader
