@@ -9,12 +9,12 @@ import io
 import re
 import textwrap
 import tokenize
+from itertools import chain
 
 _WIDTH = 100
 _JOINED_PERCENT = "\N{NO-BREAK SPACE}%"  # a number and its sign stay on one line
 _CONSTANT = re.compile(r"[A-Z][A-Z0-9_]* = ")
 _EXEMPT = "  # noqa: E501"
-_CLOSING = ("]", "}", ")")
 
 
 def wrap_comments(text: str) -> str:
@@ -27,23 +27,15 @@ def wrap_comments(text: str) -> str:
         return text
     tokens = tokenize.generate_tokens(io.StringIO(text).readline)
     comments = {token.start[0]: token for token in tokens if token.type == tokenize.COMMENT}
-    laid: list[str] = []
-    start = 0  # of the statement that a line ends
-    for row, line in enumerate(lines, start=1):
-        above, code = _wrap_line(line, comments.get(row))
-        if not code.startswith((" ", *_CLOSING)):
-            start = len(laid)
-        place = start if code.startswith(_CLOSING) else len(laid)
-        laid[place:place] = above
-        laid.append(code)
-    return _divide_lists("\n".join(laid))
+    laid = (_wrap_line(line, comments.get(row)) for row, line in enumerate(lines, start=1))
+    return "\n".join(chain.from_iterable(laid))
 
 
-def _wrap_line(line: str, comment: tokenize.TokenInfo | None) -> tuple[list[str], str]:
-    """Return the comment of an over-long line, wrapped, and the code that is left."""
+def _wrap_line(line: str, comment: tokenize.TokenInfo | None) -> list[str]:
+    """Return a line, or the comment of an over-long one, wrapped, and the code that is left."""
     if len(line) <= _WIDTH:
-        return [], line
-    code, above = line, []
+        return [line]
+    code, above = line, list[str]()
     if comment is not None:
         code = line[: comment.start[1]].rstrip()
         indent = line[: len(line) - len(line.lstrip())]
@@ -51,47 +43,18 @@ def _wrap_line(line: str, comment: tokenize.TokenInfo | None) -> tuple[list[str]
         joined = words.replace(" %", _JOINED_PERCENT)
         parts = textwrap.wrap(joined, _WIDTH - len(indent) - 2, break_on_hyphens=False)
         above = [f"{indent}# {part}".replace(_JOINED_PERCENT, " %") for part in parts]
-        if not code:
-            return above[:-1], above[-1]
     if len(code) > _WIDTH and (start := _CONSTANT.match(code)):
         code = _divide_constant(start[0], code.removeprefix(start[0]))
-    return above, code
+    return [*above, code] if code else above
 
 
 def _divide_constant(start: str, literal: str) -> str:
     """Return a constant on several lines if that makes it fit; `start` is `NAME = `."""
-    if literal.startswith(("{", "[")) and _is_closed(literal):
+    if literal[0] + literal[-1] in ("{}", "[]"):
         return start + _divide(ast.parse(literal, mode="eval").body, literal, "")
     if len(literal) + 4 <= _WIDTH:
         return f"{start}(\n    {literal}\n)"
     return f"{start}{literal}{_EXEMPT}"
-
-
-def _is_closed(literal: str) -> bool:
-    """Return whether a line is a whole literal, and not the first line of a divided one."""
-    return literal.endswith(("}", "]"))
-
-
-def _divide_lists(text: str) -> str:
-    """Return the source with the over-long items of divided lists divided in turn."""
-    lines = text.split("\n")
-    if all(len(line) <= _WIDTH or line.endswith(_EXEMPT) for line in lines):
-        return text
-    for statement in reversed(ast.parse(text).body):
-        match statement:
-            case ast.Assign(value=ast.List(elts=items)) if _is_too_long(lines, statement):
-                for item in reversed(items):
-                    place = item.lineno - 1
-                    if len(lines[place]) > _WIDTH:
-                        literal = lines[place].strip().removesuffix(",")
-                        node = ast.parse(literal, mode="eval").body
-                        lines[place] = f"    {_write_item('', node, literal, '    ')}"
-    return "\n".join(lines)
-
-
-def _is_too_long(lines: list[str], statement: ast.stmt) -> bool:
-    held = lines[statement.lineno - 1 : statement.end_lineno]
-    return any(len(line) > _WIDTH and not line.endswith(_EXEMPT) for line in held)
 
 
 def _divide(node: ast.expr, source: str, indent: str) -> str:

@@ -3,8 +3,7 @@
 from ..read.reasoning import split
 from .chat_records import Learn, Rendered, learn_last_answer
 from .earlier_answers import find_learned
-from .encoding import Chats, Message, Tokens
-from .masking import NOT_LEARNED, count_shared
+from .encoding import NOT_LEARNED, Chats, Message, Tokens, count_shared
 
 BATCH_ROWS = 16  # beginnings of conversations in a call of the tokenizer
 

@@ -21,9 +21,9 @@ from transformers.trainer_callback import PrinterCallback, TrainerCallback
 from .. import events, stages
 from ..exit_codes import DIVERGED, OUT_OF_MEMORY, PREEMPTED
 from ..files import read_json, write_json, write_lines
+from ..libraries import list_versions
 from ..run import Run
 from ..upstream.trainer_parts import note_passes, skip_epochs
-from ..versions import list_versions
 from . import checkpoints
 from .pilot import Pilot, count_tokens
 from .progress import Progress, peak_memory_bytes

@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-NOT_LEARNED = -100  # the label of a token without a loss
+from ..tokens.encoding import NOT_LEARNED
 
 
 def count_learned(inputs: Any) -> torch.Tensor:
