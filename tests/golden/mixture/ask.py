@@ -31,7 +31,7 @@ for stage in ("prepare", "train", "merge", "quantize"):
 run.check_outputs(path)
 
 from runtime.llama_cpp import gguf_file  # noqa: E402
-from runtime.llama_cpp.gguf_prompt import tokenize  # noqa: E402
+from runtime.llama_cpp.gguf_file import tokenize  # noqa: E402
 
 messages = [{"role": "user", "content": args.question.strip()}]
 llm = gguf_file.load(run, path, CONTEXT_TOKENS, on_gpu=ON_GPU)
