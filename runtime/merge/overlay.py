@@ -15,8 +15,8 @@ from typing import Any, Final
 import torch
 
 from ..files import read_json, write_json
-from .plain_model import TEXT, TRAINED_KEYS, write_config
 from .safetensors_files import DTYPES, INDEX, Weights, read_weights, write_file
+from .trained_config import TEXT, TRAINED_KEYS, write_config
 
 GENERATION: Final = "generation_config.json"
 

@@ -20,8 +20,8 @@ from tests.real_tokenizers import real_tokenizer
 from tests.tiny_models import write_model, write_rows
 
 torch = pytest.importorskip("torch")
-from ftc.runtime.merge.plain_model import TRAINED_KEYS  # noqa: E402 - they need torch
 from ftc.runtime.merge.safetensors_files import read_weights  # noqa: E402 - it needs torch
+from ftc.runtime.merge.trained_config import TRAINED_KEYS  # noqa: E402 - they need torch
 
 pytestmark = pytest.mark.prove_all
 
