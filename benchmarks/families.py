@@ -223,7 +223,7 @@ def _train(base: Path, folder: Path, targets: Any, others: str | None) -> Any:
                                exclude_modules=others, r=8, lora_alpha=16)  # fmt: skip
     wrapper = find_wrapper(json.loads((base / "config.json").read_bytes()))
     if wrapper is not None and wrapper.asks_types:
-        import_module("ftc.runtime.models.towers").mark_as_text(model)
+        import_module("ftc.runtime.upstream.towers").mark_as_text(model)
     adapted = peft.get_peft_model(model, settings).train()
     chosen = [weight for weight in adapted.parameters() if weight.requires_grad]
     optimizer = torch.optim.AdamW(chosen, lr=1e-3)

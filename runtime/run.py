@@ -175,7 +175,7 @@ class Run:
     def check_inputs(self, stage: str) -> None:
         """End this stage if a file that an earlier stage read has changed; it may be missing."""
         record = stages.read_record(self.bundle, stage)
-        if name := record and stages.find_changed_input(record):
+        if name := record and stages.find_changed(record, "inputs"):
             self.stop(
                 f"{name} has changed since stage `{stage}` read it: run ./run.sh to repeat it"
             )
@@ -183,7 +183,9 @@ class Run:
     def check_current(self, stage: str) -> None:
         """End this stage if the scripts or the inputs of an earlier stage changed since it ran."""
         record = stages.read_record(self.bundle, stage)
-        name = record and (stages.find_changed_source(record) or stages.find_changed_input(record))
+        name = record and (
+            stages.find_changed(record, "sources") or stages.find_changed(record, "inputs")
+        )
         if name:
             self.stop(f"{name} has changed since stage `{stage}` ran: ./run.sh starts from there")
 

@@ -289,20 +289,16 @@ def find_difference(record: Record, identity: Identity) -> str | None:
     return "its arguments have changed"
 
 
-def find_changed_source(record: Record) -> str | None:
-    """Return the first script or module that is not the one a stage ran with, or None."""
-    sources = record.read["sources"]
-    paths = [record.bundle / name for name in sources]
-    now = digest_files(record.bundle, (path for path in paths if path.is_file()))
-    return next((name for name, digest in sources.items() if now.get(name) != digest), None)
+def find_changed(record: Record, kind: str) -> str | None:
+    """Return the first of the "sources" or "inputs" of a stage that is not as it was, or None.
 
-
-def find_changed_input(record: Record) -> str | None:
-    """Return the first file that has changed since a stage read it; missing files do not count."""
-    inputs = record.read["inputs"]
-    paths = (record.bundle / name for name in inputs)
+    A missing input does not count.
+    """
+    known: dict[str, str] = record.read[kind]
+    paths = (record.bundle / name for name in known)
     now = digest_files(record.bundle, (path for path in paths if path.is_file()))
-    return next((name for name, digest in now.items() if inputs[name] != digest), None)
+    missing = known if kind == "inputs" else {}
+    return next((name for name in known if now.get(name, missing.get(name)) != known[name]), None)
 
 
 def find_changed_output(

@@ -60,6 +60,15 @@ def test_every_folder_of_modules_is_a_package() -> None:
         assert package in listed, f"add {package} to pyproject.toml"
 
 
+@pytest.mark.parametrize("name", ["plan", "resolve"])
+def test_folders_of_the_compiler_stay_small(name: str) -> None:
+    """A folder of more than 15 modules is divided by subject."""
+    top = ROOT / "compiler" / name
+    for folder in (top, *(path for path in top.rglob("*") if path.is_dir())):
+        modules = [path.stem for path in folder.glob("*.py") if path.stem != "__init__"]
+        assert len(modules) <= 15, f"{folder.relative_to(ROOT)}: {sorted(modules)}"
+
+
 @pytest.mark.parametrize("command", ["check", "compile", "data", "plan"])
 def test_nothing_that_trains_is_imported(bad_spec: Path, command: str) -> None:
     """Not by name, and not through a library."""

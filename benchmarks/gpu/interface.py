@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from ftc.runtime.versions import list_versions
+from ftc.runtime.libraries import list_versions
 
 _ROOT: Final = Path(__file__).parents[2]
 _READ: Final = ("runtime/**/*.py", "tests/golden/*/*.py", "benchmarks/gpu/*.py")

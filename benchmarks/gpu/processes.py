@@ -128,7 +128,7 @@ def _kill(process: "subprocess.Popen[str]") -> None:
 
 def describe_machine(gpu: str | None) -> Mapping[str, object]:
     """Return the card, its driver, and the versions of the packages that train."""
-    from ftc.runtime.versions import list_versions  # noqa: PLC0415 - of the bundle's side
+    from ftc.runtime.libraries import list_versions  # noqa: PLC0415 - of the bundle's side
 
     query = ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"]
     driver = None

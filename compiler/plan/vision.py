@@ -5,8 +5,8 @@ from dataclasses import replace
 
 from ftc.compiler.plan.decision import Decision, derived, keep
 from ftc.compiler.plan.plan import Plan
+from ftc.compiler.resolve.detail_facts import ImageSizes
 from ftc.compiler.resolve.facts import Facts, KnownFacts, Unknown
-from ftc.compiler.resolve.image_facts import ImageSizes
 from ftc.runtime.vision.image_tokens import Rule, limit_pixels, make_rule
 from ftc.spec.sections import Spec
 

@@ -15,6 +15,7 @@ from ftc.compiler.render.environment import (
 )
 from ftc.compiler.render.file import RenderedFile
 from ftc.compiler.render.find_uses import find_uses
+from ftc.compiler.render.joining import join_short
 from ftc.compiler.render.json_layout import lay_out
 from ftc.compiler.render.localized_readme import localized_context
 from ftc.compiler.render.readme import readme_context
@@ -60,7 +61,7 @@ def render_bundle(source: BundleSource) -> tuple[RenderedFile, ...]:
     if uses.tracked:
         chosen.append(f"track.tracking_{source.spec.tracking.type}")
     modules = carry_modules(scripts.values(), chosen)
-    context |= readme_context(source, artifacts, modules)
+    context |= readme_context(source, artifacts, list(scripts.values()), modules)
     if uses.readme_ca or uses.readme_es:
         context |= localized_context(source)
     rest = {
@@ -88,7 +89,7 @@ def _render(
             template = leave_out(artifact.template(source), tuple(artifact.absent(uses)))
         text = template.render(context)
         if is_script:
-            text = wrap_comments(remove_unused(text))
+            text = wrap_comments(join_short(remove_unused(text)))
             neutral = remove_unused(template.render(neutralize(context)))
     elif artifact.text:
         text = artifact.text(source, uses)

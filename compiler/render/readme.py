@@ -1,8 +1,9 @@
 """The tables of a bundle's README: the plan, its memory, its decisions and its files."""
 
+import re
 from collections.abc import Iterable, Sequence
 from pathlib import PurePosixPath
-from typing import Any, Final
+from typing import Any
 
 from ftc.compiler.knowledge.locked_packages import list_pythons
 from ftc.compiler.plan.reasons import sentence, show_value
@@ -10,37 +11,11 @@ from ftc.compiler.plan.summary.headline import say_cost
 from ftc.compiler.render.artifacts import Artifact
 from ftc.compiler.render.file import RenderedFile
 from ftc.compiler.render.pins import SDIST_MB
+from ftc.compiler.render.runtime_modules import FOLDER
 from ftc.compiler.render.source import BundleSource
 from ftc.compiler.render.values import Markdown
 from ftc.compiler.resolve.facts import DataFacts
 from ftc.spec.message import show
-
-#: What the modules of each folder of `runtime/` do, by the folder's name.
-FOLDERS: Final = {
-    "runtime": "what every stage uses: done marks, locks, events, atomic writes, restarts",
-    "ask": "answers questions with a model of transformers or with a GGUF file",
-    "compare": "compares a quantized model with the trained one: tokens, probabilities, answers",
-    "evaluate": "loads a model, lets it answer the test rows, and judges the answers",
-    "export": "writes GGUF files and their reports",
-    "llama_cpp": "runs llama.cpp: its converter, its quantizer, and GGUF files in memory",
-    "merge": "merges what was trained into the base model's files, and keeps all else as it is",
-    "metric": "computes metrics, their confidence intervals, and whether two models differ",
-    "models": "prepares a model for training: adapters, heads, rates, and checks of what was saved",
-    "parallel": "trains with several processes: what they decide together, sharded weights, hangs",
-    "prepare": "looks at all rows, chooses some, splits them, and writes the data report",
-    "publish": "uploads a result to the Hub, with a model card of what was measured",
-    "read": "reads and cleans rows, and defines what a row means; the compiler uses it as well",
-    "report_parts": "describes in the report what only some runs measure",
-    "reports": "writes the report of a run as Markdown and HTML",
-    "reward": "computes rewards of answers, and calls tools",
-    "tokenizer": "tries the tokenizer on the rows: what it loses, and what its file says",
-    "tokens": "turns rows into tokens, decides which of them are learned, and packs short rows",
-    "track": "reports to the experiment tracker",
-    "train": "runs training: checkpoints, resuming, signals, memory, the best checkpoint",
-    "upstream": "replaces private parts of the libraries that train, one function for each",
-    "vision": "opens images, checks them, and counts their tokens",
-    "vllm": "writes the folders for vLLM and SGLang, and verifies them",
-}
 
 _GIB = 2**30
 _MIB = 2**20
@@ -48,12 +23,16 @@ _MINUTE = 60
 
 
 def readme_context(
-    source: BundleSource, artifacts: Sequence[Artifact], modules: Sequence[RenderedFile]
+    source: BundleSource,
+    artifacts: Sequence[Artifact],
+    scripts: Sequence[RenderedFile],
+    modules: Sequence[RenderedFile],
 ) -> dict[str, Any]:
     """Return the title, the versions to install and the tables, all as Markdown."""
     files = [(artifact.name, artifact.about) for artifact in artifacts]
-    carried = {path.parent for path in (PurePosixPath(module.name) for module in modules)}
-    shared = [(f"{folder}/", FOLDERS[folder.name]) for folder in sorted(carried)]
+    folders = sorted({PurePosixPath(module.name).parent.name for module in modules} - {FOLDER})
+    about = f"the modules that the scripts import; its folders are {', '.join(folders)}"
+    files.append((f"{FOLDER}/", about))
     pythons = list_pythons()
     return {
         "title": Markdown(source.spec.name),
@@ -61,8 +40,8 @@ def readme_context(
         "sdist_mb": Markdown(str(SDIST_MB)),
         "facts": _rows(_facts(source)),
         "memory": _rows(_memory(source)),
-        "decisions": _rows(_decisions(source)),
-        "files": _rows(files + shared),
+        "decisions": _rows(_decisions(source, scripts)),
+        "files": _rows(files),
     }
 
 
@@ -132,9 +111,15 @@ def _memory(source: BundleSource) -> Iterable[tuple[str, str]]:
         yield "there is", _size(memory.capacity_bytes)
 
 
-def _decisions(source: BundleSource) -> Iterable[tuple[str, str, str, str]]:
-    """Yield the name, value, source and reason of each decision."""
+def _decisions(
+    source: BundleSource, scripts: Sequence[RenderedFile]
+) -> Iterable[tuple[str, str, str, str]]:
+    """Yield the name, value, source and reason of each decision that is no constant of a script."""
+    text = "\n".join(script.text for script in scripts)
+    constants = set(re.findall(r"^([A-Z][A-Z0-9_]*) = ", text, re.MULTILINE))
     for name, decision in source.plan.decisions.items().items():
+        if name.upper() in constants:
+            continue
         shown = show_value(decision.value)
         yield name.replace("_", " "), shown, decision.source, sentence(decision.because)
 

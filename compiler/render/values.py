@@ -14,7 +14,6 @@ _UNPRINTABLE = re.compile(
     r"[\x00-\x1f\x7f-\x9f\u115f\u1160\u2028\u2029\u3164\ufeff\uffa0\ud800-\udfff]+"
 )
 _WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
-_LITERAL_CHARS = 72
 # The last three begin what GitHub's Markdown makes a link of by itself.
 _MARKUP = re.compile(r"[\\`*_{}\[\]<>#|~&$!@]|:(?=/)|(?<=www)\.", re.IGNORECASE)
 
@@ -26,12 +25,8 @@ class Literal:
     value: Any
 
     def __str__(self) -> str:
-        """Return source that evaluates to the value; a long list has one item per line."""
-        line = python_literal(self.value)
-        if len(line) <= _LITERAL_CHARS or not isinstance(self.value, tuple | list):
-            return line
-        lines = (f"    {python_literal(item)}," for item in self.value)
-        return "\n".join(["[", *lines, "]"])
+        """Return source on one line that evaluates to the value."""
+        return python_literal(self.value)
 
 
 @dataclass(frozen=True, slots=True)

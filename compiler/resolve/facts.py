@@ -10,10 +10,15 @@ from typing import Literal
 
 from ftc.compiler.knowledge.architecture import Shape, converted_class
 from ftc.compiler.resolve.content_facts import Contents
-from ftc.compiler.resolve.image_facts import Pictures, VisionFacts
-from ftc.compiler.resolve.regression_facts import RegressionFile
-from ftc.compiler.resolve.reward_facts import RewardFacts
-from ftc.compiler.resolve.template_facts import OllamaFacts, ReasoningFacts, Unwritten
+from ftc.compiler.resolve.detail_facts import (
+    OllamaFacts,
+    Pictures,
+    ReasoningFacts,
+    RegressionFile,
+    RewardFacts,
+    Unwritten,
+    VisionFacts,
+)
 from ftc.runtime.tokenizer.round_trip import RoundTrip
 from ftc.spec.finding import Finding
 from ftc.spec.sections import FileFormat, Form

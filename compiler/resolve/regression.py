@@ -6,9 +6,9 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from ftc.compiler.resolve.detail_facts import RegressionFault, RegressionFile
 from ftc.compiler.resolve.facts import DataFacts
 from ftc.compiler.resolve.local_paths import at, is_file, read_pointer, relative
-from ftc.compiler.resolve.regression_facts import RegressionFault, RegressionFile
 from ftc.runtime.metric.numeric_match import find_last_number
 from ftc.spec.sections import RegressionCheck, Spec
 

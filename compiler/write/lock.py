@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import MISSING, Field, asdict, dataclass, fields, is_dataclass, replace
+from itertools import groupby
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -53,7 +54,7 @@ class Lock:
     `sections` maps a fact's name to the hash of the part of the spec that led to it; `facts` holds
     the facts and `decisions` the values and their sources, both as plain JSON; `files` maps a name
     relative to the bundle to the hash of its bytes. Hashes are SHA-256 in hexadecimal. Fields of
-    facts that have their default value are left out.
+    facts that have their default value, or that are None without having one, are left out.
     """
 
     lock: int
@@ -86,7 +87,7 @@ def make_lock(
         ftc=ftc,
         spec_sha256=canonical_hash(spec),
         sections={name: hashes[name] for name in known},
-        facts={name: _shorten(fact) for name, fact in known.items()},
+        facts={name: _leave_out_nulls(fact) for name, fact in known.items()},
         decisions={
             name: {"value": _plain(decision.value), "source": decision.source}
             for name, decision in decisions.items()
@@ -97,10 +98,36 @@ def make_lock(
 
 
 def dump_lock(lock: Lock) -> str:
-    """Return the file's text: a line for each fact, decision and file, sorted, in ASCII."""
-    parts = sorted(asdict(lock).items())
-    lines = [f'  "{name}": {_lay_out(value, 2 if name == "facts" else 1)}' for name, value in parts]
+    """Return the file's text, sorted, in ASCII.
+
+    Each fact and decision has a line, and so has each file of the bundle; the modules of a folder
+    of `runtime/` share one, and so do the requirements.
+    """
+    depths = {"facts": 2, "requirements": 0}
+    lines = [
+        f'  "{name}": '
+        + (_lay_out_files(value) if name == "files" else _lay_out(value, depths.get(name, 1)))
+        for name, value in sorted(asdict(lock).items())
+    ]
     return "\n".join(["{", ",\n".join(lines), "}"]) + "\n"
+
+
+def _lay_out_files(files: Mapping[str, str]) -> str:
+    """Return the object of files, with the files of each folder on one line."""
+    lines = [
+        ", ".join(f"{json.dumps(name)}: {json.dumps(files[name])}" for name in names)
+        for folder, group in groupby(sorted(files, key=_order), key=_folder)
+        for names in ([list(group)] if folder else [[name] for name in group])
+    ]
+    return "{\n    " + ",\n    ".join(lines) + "\n  }" if lines else "{}"
+
+
+def _folder(name: str) -> str:
+    return name.rpartition("/")[0]
+
+
+def _order(name: str) -> tuple[str, str]:
+    return _folder(name), name
 
 
 def _lay_out(value: Any, depth: int) -> str:
@@ -162,7 +189,7 @@ def locked_facts(lock: Lock, spec: Spec) -> Mapping[str, Fact]:
         if lock.sections[name] != hashes.get(name):
             continue
         try:
-            fact = msgspec.convert(data, FACTS[name])
+            fact = _read_fact(name, data)
         except msgspec.ValidationError:
             continue
         model = fact.model if isinstance(fact, TeacherFacts) else fact
@@ -273,6 +300,29 @@ def _shorten(value: Any) -> Any:
     return _plain(value)
 
 
+def _leave_out_nulls(fact: Fact) -> dict[str, Any]:
+    """Return a fact as plain JSON, without the fields that are None and have no default value."""
+    kept: dict[str, Any] = _shorten(fact)
+    needed = {field.name for field in fields(fact) if not _has_default(field)}
+    return {name: value for name, value in kept.items() if value is not None or name not in needed}
+
+
+def _read_fact(name: str, data: Any) -> Fact:
+    """Return a fact of a lock; a field without a default value that it leaves out is None.
+
+    Raises msgspec.ValidationError if the data do not have the fields of the fact.
+    """
+    kind = FACTS[name]
+    if isinstance(data, dict):
+        needed = [field.name for field in fields(kind) if not _has_default(field)]
+        data = {**dict.fromkeys(needed), **data}
+    return msgspec.convert(data, kind)
+
+
+def _has_default(field: Field[Any]) -> bool:
+    return field.default is not MISSING or field.default_factory is not MISSING
+
+
 def _is_default(field: Field[Any], value: object) -> bool:
     made = field.default if field.default_factory is MISSING else field.default_factory()
     return made == value
@@ -283,7 +333,7 @@ def _complete_facts(lock: Lock) -> dict[str, Any]:
     found = dict(lock.facts)
     for name, data in lock.facts.items():
         with suppress(msgspec.ValidationError):
-            found[name] = _plain(msgspec.convert(data, FACTS[name]))
+            found[name] = _plain(_read_fact(name, data))
     return found
 
 

@@ -12,13 +12,13 @@ from typing import Any, Final
 
 from ..files import read_json, write_json
 from ..run import Run
+from ..tokens.encoding import NOT_LEARNED
 from . import noise_response
 
 ROW_TOKENS: Final = 256  # judged of each row, from its end: the answer, and what leads to it
 #: What 16-bit weights and arithmetic may cost, as a relative error of the weights.
 SOURCE_ERROR: Final = 0.0125
 SOURCE_ERROR_ON_GPU: Final = 0.04  # there the trained model computes in 16 bits as well
-NOT_LEARNED: Final = -100
 #: Whose source decides whether the reference is made again, whoever asks for it.
 SCRIPT: Final = "runtime/compare/reference.py"
 

@@ -7,7 +7,6 @@ The error of the file must not be larger than the error of that.
 import ctypes
 import math
 from collections.abc import Mapping, Sequence
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -20,14 +19,12 @@ TOLERANCE = 1.05  # times the error of rounding the same rows again, which shoul
 OUTSIDE = {"token_embd.weight": "embedding", "output.weight": "head"}  # all others are layers
 
 
-@cache
-def _quantizer() -> Any:
-    """Return `ggml_quantize_chunk` with its types declared."""
-    quantize_chunk = libggml.ggml_quantize_chunk
-    quantize_chunk.restype = ctypes.c_size_t
-    quantize_chunk.argtypes = [ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p]
-    quantize_chunk.argtypes += [ctypes.c_int64, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p]
-    return quantize_chunk
+def _find_quantizer() -> Any:
+    """Return llama.cpp's `ggml_quantize_chunk` with its types; the library's own is unchanged."""
+    whole, address = ctypes.c_int64, ctypes.c_void_p
+    types = (ctypes.c_int, address, address, whole, whole, whole, address)
+    function = ctypes.CFUNCTYPE(ctypes.c_size_t, *types)
+    return function(("ggml_quantize_chunk", libggml))
 
 
 def measure(source: Path, path: Path, matrix: Mapping[bytes, Any]) -> list[dict[str, Any]]:
@@ -94,7 +91,7 @@ def round_rows(values: Any, kind: Any, importance: Any = None) -> Any:
     block, size = gguf.GGML_QUANT_SIZES[kind]
     packed = np.zeros((rows, columns // block * size), np.uint8)
     weights = None if importance is None else importance.ctypes.data
-    _quantizer()(int(kind), values.ctypes.data, packed.ctypes.data, 0, rows, columns, weights)
+    _find_quantizer()(int(kind), values.ctypes.data, packed.ctypes.data, 0, rows, columns, weights)
     return gguf.dequantize(packed, kind).reshape(rows, columns)
 
 

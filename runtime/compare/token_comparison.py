@@ -143,3 +143,8 @@ def stop_if_failed(run: Run, entries: Sequence[Mapping[str, Any]]) -> None:
         first = failed[0]
         more = f" (and {len(failed) - 1} more types failed)" if len(failed) > 1 else ""
         run.stop(f"{first['type']} differs too much from the trained model: {first['fault']}{more}")
+
+
+def show(number: float | None, layout: str) -> str:
+    """Return a measured number as text, or a dash if there is none."""
+    return "-" if number is None else format(number, layout)

@@ -7,8 +7,8 @@ from typing import Any
 import torch
 
 from ..language_models import find_class
+from ..tokens.encoding import NOT_LEARNED
 
-NOT_LEARNED = -100  # the label of a token that is read and not learned
 BATCH_ROWS = 16
 BATCH_TOKENS = 4096  # of a batch with its padding: each has a logit per word of the vocabulary
 

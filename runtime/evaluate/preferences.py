@@ -8,8 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ..metric.metrics import Measured, mean, share
-
-NOT_LEARNED = -100
+from ..tokens.encoding import NOT_LEARNED
 
 Found = Mapping[str, Any]
 

@@ -14,10 +14,10 @@ import torch
 from transformers import AutoModelForCausalLM
 from transformers.utils.quantization_config import BitsAndBytesConfig
 
+from ..tokens.encoding import NOT_LEARNED
 from .answers import find_ends, generate
 from .judging import (
     BATCH_ROWS,
-    NOT_LEARNED,
     Labeled,
     choose_padding,
     compute_logits,

@@ -147,16 +147,17 @@ def print_table(run: Run, files: Sequence[Entry], metric: str | None) -> None:
     for entry in files:
         cells = [entry["type"], f"{entry['bytes'] / 2**20:,.1f}"]
         for _, name, bound, layout in measures:
-            limit = f"{bound[:3]} {_show(entry['bounds'][bound], layout)}"
-            cells.append(f"{_show(entry[name], layout)} ({limit})")
-        cells += [_show(entry[name], ",.0f") for _, name in _SPEEDS]
+            limit = f"{bound[:3]} {token_comparison.show(entry['bounds'][bound], layout)}"
+            cells.append(f"{token_comparison.show(entry[name], layout)} ({limit})")
+        cells += [token_comparison.show(entry[name], ",.0f") for _, name in _SPEEDS]
         cells.append(f"{entry['resident_bytes'] / 2**20:,.1f}")
         table.append([*cells, "sound" if entry["fault"] is None else "FAILED"])
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
     for line in table:
         run.say("  ".join(map(str.rjust, line, widths)))
     if metric:
-        run.say(f"{words} of the trained model: {_show(files[0][f'trained_{metric}'], '.1%')}")
+        trained = token_comparison.show(files[0][f"trained_{metric}"], ".1%")
+        run.say(f"{words} of the trained model: {trained}")
 
 
 def draw(path: Path, files: Sequence[Entry]) -> None:
@@ -180,8 +181,3 @@ def draw(path: Path, files: Sequence[Entry]) -> None:
         xscale="log",
     )
     figure.savefig(path, dpi=120)
-
-
-def _show(number: float | None, layout: str) -> str:
-    """Return a measured number as text, or a dash if there is none."""
-    return "-" if number is None else format(number, layout)

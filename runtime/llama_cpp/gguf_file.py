@@ -16,6 +16,7 @@ from typing import Any, Final
 import llama_cpp
 import numpy as np
 from llama_cpp._internals import LlamaModel
+from llama_cpp.llama_chat_format import Jinja2ChatFormatter
 
 from ..run import Run
 
@@ -142,3 +143,18 @@ def answer(run: Run, llm: Any, ids: Sequence[int], most: int) -> str:
         said.pop()
     text: bytes = llm.detokenize(said, prev_tokens=list(ids))
     return text.decode(errors="replace").strip()
+
+
+def tokenize(llm: Any, prompt: str | list[Any]) -> list[int]:
+    """Return the token ids of a text, or of messages for the chat template."""
+    if isinstance(prompt, str):
+        return list(llm.tokenize(prompt.encode(), add_bos=True, special=True))
+    vocabulary = llama_cpp.llama_model_get_vocab(llm.model)
+    begin, end = (
+        llama_cpp.llama_vocab_get_text(vocabulary, token).decode() if token >= 0 else ""
+        for token in (llm.token_bos(), llm.token_eos())
+    )
+    template = llm.metadata["tokenizer.chat_template"]
+    formatter = Jinja2ChatFormatter(template=template, eos_token=end, bos_token=begin)
+    text = formatter(messages=prompt).prompt
+    return list(llm.tokenize(text.encode(), add_bos=False, special=True))

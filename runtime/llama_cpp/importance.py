@@ -30,23 +30,26 @@ OBJECT_BYTES: Final = 32  # that ggml counts for a tensor beside the tensor itse
 class Tensor(ctypes.Structure):
     """Where a tensor is, its sides `ne` and steps `nb`, its operation and its sources."""
 
+    _fields_ = (
+        ("type", ctypes.c_int),
+        ("buffer", ctypes.c_void_p),
+        ("ne", ctypes.c_int64 * 4),
+        ("nb", ctypes.c_size_t * 4),
+        ("op", ctypes.c_int),
+        ("op_params", ctypes.c_int32 * 16),
+        ("flags", ctypes.c_int32),
+        ("src", ctypes.c_void_p * 10),
+        ("view_src", ctypes.c_void_p),
+        ("view_offs", ctypes.c_size_t),
+        ("data", ctypes.c_void_p),
+        ("name", ctypes.c_char * 64),
+        ("extra", ctypes.c_void_p),
+        ("padding", ctypes.c_char * 8),
+    )
 
-Tensor._fields_ = [
-    ("type", ctypes.c_int),
-    ("buffer", ctypes.c_void_p),
-    ("ne", ctypes.c_int64 * 4),
-    ("nb", ctypes.c_size_t * 4),
-    ("op", ctypes.c_int),
-    ("op_params", ctypes.c_int32 * 16),
-    ("flags", ctypes.c_int32),
-    ("src", ctypes.POINTER(Tensor) * 10),
-    ("view_src", ctypes.c_void_p),
-    ("view_offs", ctypes.c_size_t),
-    ("data", ctypes.c_void_p),
-    ("name", ctypes.c_char * 64),
-    ("extra", ctypes.c_void_p),
-    ("padding", ctypes.c_char * 8),
-]
+    def read_source(self, number: int) -> "Tensor":
+        """Return one of the tensors that this one is computed from."""
+        return Tensor.from_address(self.src[number])
 
 
 def _view(tensor: Any, dtype: Any) -> Any:
@@ -59,9 +62,9 @@ def _view(tensor: Any, dtype: Any) -> Any:
 
 def _add(sums: Any, counts: Any, tensor: Any) -> None:
     """Add the squared inputs of one matrix product; both arrays have a row for each expert."""
-    rows = _view(tensor.src[1].contents, np.float32)[0]
+    rows = _view(tensor.read_source(1), np.float32)[0]
     if libggml.ggml_op_name(tensor.op) == b"MUL_MAT_ID":  # rows: tokens x experts used or 1
-        experts = _view(tensor.src[2].contents, np.int32)[0, 0]
+        experts = _view(tensor.read_source(2), np.int32)[0, 0]
         rows = np.broadcast_to(rows, (*experts.shape, rows.shape[-1]))
         np.add.at(sums, experts, np.square(rows, dtype=np.float64))
         np.add.at(counts, experts, 1)
@@ -92,7 +95,7 @@ def measure(run: Run, path: Path, rows: Sequence[Sequence[int]]) -> dict[bytes, 
         tensor = Tensor.from_address(address)
         if libggml.ggml_op_name(tensor.op) not in (b"MUL_MAT", b"MUL_MAT_ID"):
             return False
-        weight = tensor.src[0].contents
+        weight = tensor.read_source(0)
         if not (weight.name.startswith(b"blk.") and weight.name.endswith(b".weight")):
             return False
         if not asking:

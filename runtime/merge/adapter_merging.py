@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from transformers import AutoTokenizer
 
-from ..quiet import silence_libraries
+from ..libraries import silence_libraries
 from .merging import Job, Outputs, write_folder
 
 

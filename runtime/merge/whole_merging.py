@@ -2,7 +2,7 @@
 
 import torch
 
-from ..quiet import silence_libraries
+from ..libraries import silence_libraries
 from .merging import Job, write_folder
 
 

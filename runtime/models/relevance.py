@@ -7,7 +7,7 @@ from typing import Any, Final
 import torch
 from sentence_transformers import CrossEncoder
 
-from ..quiet import silence_libraries
+from ..libraries import silence_libraries
 
 BATCH_PAIRS: Final = 32
 _SEED: Final = 42  # of the head of a base that has none

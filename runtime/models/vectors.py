@@ -10,7 +10,7 @@ from huggingface_hub.errors import EntryNotFoundError
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Normalize, Pooling
 
-from ..quiet import silence_libraries
+from ..libraries import silence_libraries
 
 BATCH_TEXTS: Final = 32
 #: The poolings that llama.cpp has. Its converter stops at any other.

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch.utils.data import DataLoader
 
-from ..train.validation_loss import average_loss, count_learned
+from ..upstream.validation_loss import average_loss, count_learned
 
 
 def share_loss(trainer: Any, *, by_token: bool) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..files import write_json
 from ..run import Run
-from ..tokens.masking import NOT_LEARNED
+from ..tokens.encoding import NOT_LEARNED
 from .preparing import Records, Rows
 from .splitting import Splits
 

@@ -13,7 +13,7 @@ from jinja2 import TemplateError
 
 from ..read.reasoning import has_reasoning
 from ..read.rows import DataError, Fault, Turns, clean_turns, is_repaired, prompt_key, row_key
-from ..tokens.masking import NOT_LEARNED
+from ..tokens.encoding import NOT_LEARNED
 
 Record = dict[str, Any]
 Chunk = Any  # rows as they are read: a list, or a batch of a parquet file

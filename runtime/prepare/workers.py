@@ -22,8 +22,7 @@ from ..read.rows import DataError
 Job = TypeVar("Job")
 Result = TypeVar("Result")
 MOST_PROCESSES = 32  # more of them would wait for the one that reads and writes
-#: The functions that jobs are for, in a process: a fork has them, and nothing has to be sent.
-_tasks: list[Callable[[Any], Any]] = []
+TASKS = "ftc_tasks"  # the attribute of a process that has what its jobs are for: nothing is sent
 
 
 class Workers:
@@ -71,7 +70,7 @@ def _start(tasks: Sequence[Callable[[Any], Any]], begin: Callable[[], object]) -
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C ends the process that asks
     signal.signal(signal.SIGTERM, signal.SIG_DFL)  # no handler of that process is inherited
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    _tasks[:] = tasks
+    setattr(multiprocessing.current_process(), TASKS, tasks)
     begin()
     os.environ["TOKENIZERS_PARALLELISM"] = "false"  # each process uses one core
 
@@ -86,7 +85,7 @@ def _end_with_parent() -> None:
 def _do(number: int, job: Any) -> Any:
     """Do a job; an error has its traceback as a note."""
     try:
-        return _tasks[number](job)
+        return getattr(multiprocessing.current_process(), TASKS)[number](job)
     except DataError:
         raise
     except Exception as error:

@@ -9,14 +9,11 @@ import unicodedata
 from hashlib import blake2b
 from typing import Final
 
-
-def _undo_table() -> dict[int, int]:
-    """Map each character that cp1252 has for the bytes 0x80-0x9F back to its byte."""
-    pairs = ((byte, bytes([byte]).decode("cp1252", "ignore")) for byte in range(0x80, 0xA0))
-    return {ord(letter): byte for byte, letter in pairs if letter}
-
-
-_CP1252_BYTES: Final = _undo_table()
+#: The characters that cp1252 has for bytes between 0x80 and 0x9F, each with its byte.
+_CP1252_BYTES: Final = {
+    ord(letter): letter.encode("cp1252")[0]
+    for letter in bytes(range(0x80, 0xA0)).decode("cp1252", "ignore")
+}
 _CONTINUATION: Final = "".join(map(chr, [*range(0x80, 0xC0), *_CP1252_BYTES]))
 
 #: UTF-8 read as cp1252 or latin-1: the lead bytes of accented Latin, Greek and Cyrillic letters,

@@ -5,7 +5,7 @@ import hashlib
 from pathlib import Path
 from typing import Any
 
-from .. import events, versions
+from .. import events, libraries
 from . import page
 from .page import Parts
 from .results import Results, load_part
@@ -134,7 +134,7 @@ def list_versions(results: Results) -> Parts:
     curve = results.read("train/curve.json") if "train" in results.records else {}
     noted = curve.get("versions")
     title = "Versions of the training" if noted else "Versions at the time of this report"
-    cells = [("ftc", results.lock["ftc"]), *(noted or versions.list_versions()).items()]
+    cells = [("ftc", results.lock["ftc"]), *(noted or libraries.list_versions()).items()]
     return [page.Heading(text=title), *page.table(("package", "version"), cells)]
 
 

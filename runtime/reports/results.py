@@ -80,6 +80,6 @@ def load_part(name: str) -> Any:
 
 def _is_current(record: stages.Record, train: stages.Record | None) -> bool:
     is_older = train and not set(train.read["trainings"]) <= set(record.read["trainings"])
-    changed = stages.find_changed_source(record) or stages.find_changed_input(record)
+    changed = stages.find_changed(record, "sources") or stages.find_changed(record, "inputs")
     changed = changed or stages.find_changed_output(record, record.bundle, bundle=record.bundle)
     return not is_older and not changed

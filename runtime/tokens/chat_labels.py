@@ -5,8 +5,7 @@ from collections.abc import Iterator, Sequence
 from ..read.reasoning import split
 from .chat_records import Learn, Rendered, learn_last_answer
 from .earlier_answers import find_learned, find_varied
-from .encoding import Message, Tokens
-from .masking import NOT_LEARNED, count_shared
+from .encoding import NOT_LEARNED, Message, Tokens, count_shared
 
 Place = tuple[int, int]  # of an answer: the conversation's and the message's
 BATCH_ROWS = 16  # beginnings of conversations in a call of the tokenizer

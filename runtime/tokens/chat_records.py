@@ -6,8 +6,7 @@ from typing import Any
 
 from ..read.reasoning import split
 from ..read.rows import DataError, Turns, Unlearned, add_system
-from .encoding import Chats, Encoder, Tokens, ToMessages
-from .masking import NOT_LEARNED, count_shared
+from .encoding import NOT_LEARNED, Chats, Encoder, Tokens, ToMessages, count_shared
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,8 +5,7 @@ from typing import Any
 
 from ..read.reasoning import split
 from ..read.rows import DataError, Turn, Turns, add_system
-from .encoding import Encoder, Message, ToMessages
-from .masking import NOT_LEARNED, count_shared
+from .encoding import NOT_LEARNED, Encoder, Message, ToMessages, count_shared
 from .plain_records import encode_answers, encode_prompts
 
 Record = dict[str, Any]

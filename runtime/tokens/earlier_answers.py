@@ -5,7 +5,7 @@ The compiler shows masks with the same function.
 
 from collections.abc import Sequence
 
-from .masking import count_shared
+from .encoding import count_shared
 
 
 def find_learned(

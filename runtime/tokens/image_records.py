@@ -24,8 +24,7 @@ from ..read.rows import Fault, Row, Turn, Turns
 from ..vision.image_store import keep_bytes, keep_download
 from ..vision.image_tokens import Rule, place_images, repeat_tokens, reserved_texts
 from ..vision.images import looker
-from .encoding import Chats, Encoder, Message, Tokens, Tools
-from .masking import NOT_LEARNED
+from .encoding import NOT_LEARNED, Chats, Encoder, Message, Tokens, Tools
 
 
 def read_images(

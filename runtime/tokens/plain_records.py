@@ -4,8 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..read.rows import Turns, add_system
-from .encoding import Encoder, Tokens
-from .masking import NOT_LEARNED, join_prompt
+from .encoding import NOT_LEARNED, Encoder, Tokens
 
 
 def make_answers(
@@ -46,3 +45,8 @@ def encode_answers(texts: Sequence[str], encoder: Encoder) -> list[Tokens]:
     """Return the tokens of answers, each with the token that ends it."""
     found = encoder.tokenizer(texts, add_special_tokens=False)["input_ids"]
     return [[*ids, encoder.eos] for ids in found]
+
+
+def join_prompt(texts: Sequence[str]) -> str:
+    """Return the prompt of a model without a chat template: every text on lines of its own."""
+    return "\n".join([*texts, ""])

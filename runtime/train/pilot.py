@@ -24,9 +24,9 @@ from torch.utils.data import SequentialSampler
 from transformers.trainer_utils import IntervalStrategy, SaveStrategy
 
 from ..files import read_json, write_json
+from ..libraries import list_versions
 from ..run import Run
 from ..upstream.trainer_parts import find_sampler, set_sampler
-from ..versions import list_versions
 from .progress import format_seconds, peak_memory_bytes
 
 LONG_STEPS = 2  # the first warms up; in the second the optimizer's states exist as well

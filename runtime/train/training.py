@@ -21,9 +21,9 @@ from transformers.trainer_callback import PrinterCallback, TrainerCallback
 from .. import events, stages
 from ..exit_codes import DIVERGED, OUT_OF_MEMORY, PREEMPTED
 from ..files import read_json, write_json, write_lines
+from ..libraries import list_versions
 from ..run import Run
-from ..upstream.trainer_parts import skip_epochs
-from ..versions import list_versions
+from ..upstream.trainer_parts import note_passes, skip_epochs
 from . import checkpoints
 from .pilot import Pilot, count_tokens
 from .progress import Progress, peak_memory_bytes
@@ -160,15 +160,7 @@ class TrainingSession(TrainerCallback):
         if self.pilot is not None:
             self.pilot.attach(trainer)
         trainer.remove_callback(PrinterCallback)
-        step_pass = trainer.training_step
-
-        def training_step(model: Any, inputs: Any, *args: Any, **kwargs: Any) -> Any:
-            loss = step_pass(model, inputs, *args, **kwargs)
-            self._passes.append((inputs, loss))
-            self.progress.tokens += count_batch_tokens(inputs)
-            return loss
-
-        trainer.training_step = training_step
+        note_passes(trainer, self.note_pass)
         skip_epochs(trainer, lambda: trainer.state.global_step >= trainer.state.max_steps)
         step = f"{self.micro_batch} rows x {self.accumulation} passes"
         self.run.say(f"a step is {step} x {trainer.args.world_size} processes")
@@ -269,6 +261,11 @@ class TrainingSession(TrainerCallback):
         if not math.isfinite(logs.get("eval_loss", 0.0)):
             self.leave_diverged(f"{where}: the validation loss is {logs['eval_loss']}")
 
+    def note_pass(self, inputs: Any, loss: torch.Tensor) -> None:
+        """Keep the batch and the loss of a pass until the step is taken, and count its tokens."""
+        self._passes.append((inputs, loss))
+        self.progress.tokens += count_batch_tokens(inputs)
+
     def on_pre_optimizer_step(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """Look at the loss of every pass; stop with a checkpoint after this step if asked to."""
         passes, self._passes = self._passes, []
@@ -297,7 +294,7 @@ class TrainingSession(TrainerCallback):
             memory_bytes = peak_memory_bytes(args)
             self.progress.update(state, loss=float(self._loss), memory_bytes=memory_bytes)
         if time.monotonic() - self._logged >= LOG_SECONDS:
-            self.log(state, memory_bytes=peak_memory_bytes(args))
+            self.log(state, loss=float(self._loss), memory_bytes=peak_memory_bytes(args))
 
     def on_save(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """Seal the checkpoint that was just written, and delete old ones."""

@@ -45,3 +45,18 @@ def forget_loaders(trainer: Any) -> None:
     `Trainer._eval_dataloaders` keeps loaders with persistent workers from evaluation to evaluation.
     """
     getattr(trainer, "_eval_dataloaders", {}).clear()
+
+
+def note_passes(trainer: Any, note: Callable[[Any, Any], None]) -> None:
+    """Call `note(inputs, loss)` after each pass of training.
+
+    Callbacks get neither the batch nor the loss of a pass; `Trainer.training_step` has both.
+    """
+    train = trainer.training_step
+
+    def training_step(model: Any, inputs: Any, *given: Any, **kwargs: Any) -> Any:
+        loss = train(model, inputs, *given, **kwargs)
+        note(inputs, loss)
+        return loss
+
+    trainer.training_step = training_step

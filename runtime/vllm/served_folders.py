@@ -137,10 +137,14 @@ def _write(job: Job, calibrated: Calibrated, kind: str) -> dict[str, Any]:
     partial.rename(kept)
     sync(job.out)
     verdict = "sound" if entry["fault"] is None else "FAILED"
+    lost, most = (
+        token_comparison.show(number, ".2g")
+        for number in (entry["divergence"], entry["bounds"]["max_divergence"])
+    )
+    same = token_comparison.show(entry["agreement"], ".1%")
     run.say(
-        f"{kept.name}: {size / 2**20:,.1f} MiB, {_show(entry['divergence'], '.2g')} nats per token"
-        f" (at most {_show(entry['bounds']['max_divergence'], '.2g')}),"
-        f" {_show(entry['agreement'], '.1%')} same next token: {verdict}"
+        f"{kept.name}: {size / 2**20:,.1f} MiB, {lost} nats per token (at most {most}),"
+        f" {same} same next token: {verdict}"
     )
     return {
         "type": kind,
@@ -239,8 +243,3 @@ def _free() -> None:
     gc.collect()
     if torch.cuda.is_available():
         torch.cuda.empty_cache()
-
-
-def _show(number: float | None, layout: str) -> str:
-    """Return a measured number as text, or a dash if there is none."""
-    return "-" if number is None else format(number, layout)

@@ -9,7 +9,7 @@ from ftc.compiler.checks.rule import Problem, problem, put, rule
 from ftc.compiler.checks.rule_input import Case
 from ftc.compiler.knowledge.objectives import OBJECTIVES
 from ftc.compiler.resolve.chat_template.reasoning import is_reserved
-from ftc.compiler.resolve.template_facts import ReasoningFacts
+from ftc.compiler.resolve.detail_facts import ReasoningFacts
 from ftc.spec.nearest import is_certain, nearest
 
 _OPTIONS = "/data/template_options"

@@ -18,7 +18,7 @@ from ftc.compiler.plan.objective.sampling import (
     thinks,
 )
 from ftc.compiler.resolve.content.rewards import list_rewards
-from ftc.compiler.resolve.reward_facts import RewardFunction
+from ftc.compiler.resolve.detail_facts import RewardFunction
 from ftc.spec.message import Message
 
 _REWARDS: Final = "/objective/rewards"

@@ -1,7 +1,7 @@
 """The length of a training row in tokens, and how many rows remain when they are packed."""
 
 import random
-from bisect import bisect_left, insort
+from bisect import bisect_left
 from dataclasses import replace
 from functools import cache
 from itertools import accumulate
@@ -10,6 +10,7 @@ from ftc.compiler.knowledge.objectives import OBJECTIVES
 from ftc.compiler.plan.decision import Because, Decision, decide
 from ftc.compiler.resolve.data.lengths import OUTLIER, bin_step
 from ftc.compiler.resolve.facts import DataFacts, Lengths, ModelFacts
+from ftc.runtime.tokens.packing import fill
 from ftc.spec.sections import Spec
 
 _PIECE_TOKENS = 2048  # a piece of a long text; longer ones teach longer dependencies, at a price
@@ -120,7 +121,7 @@ def usual_mean(lengths: Lengths) -> float:
 def pack_lengths(lengths: Lengths, max_length: int, *, rows: int) -> tuple[int, Lengths]:
     """Return how many packed rows best-fit packing makes of `rows`, and their lengths, all equal.
 
-    The algorithm is that of the bundle's `packing.py`, run on the histogram. The upper edge of a
+    The rows of the histogram are packed as the bundle packs them. The upper edge of a
     bin stands for its rows; all edges are scaled so that their mean is that of the rows.
     """
     total = sum(count for _, count in lengths.histogram)
@@ -155,17 +156,4 @@ def packed_share(histogram: tuple[tuple[int, int], ...], length: int) -> float:
     places = ((2 * place + 1) * ends[-1] / (2 * count) for place in range(count))
     sizes = [max(1, min(histogram[bisect_left(ends, place)][0], length)) for place in places]
     random.Random(0).shuffle(sizes)  # noqa: S311 - any order of chance
-    return count_bins(sizes, length) / count
-
-
-def count_bins(sizes: list[int], length: int) -> int:
-    """Return how many rows of `length` tokens best fit needs for rows in this order."""
-    bins, rooms = 0, list[int]()  # what is left in each bin, rising
-    for size in sizes:
-        place = bisect_left(rooms, size)
-        if place == len(rooms):
-            bins, room = bins + 1, length
-        else:
-            room = rooms.pop(place)
-        insort(rooms, room - size)
-    return bins
+    return len(fill(sizes, length)) / count

@@ -11,8 +11,8 @@ from ftc.compiler.plan.decision import Because, Decision, decide, derived, keep
 from ftc.compiler.plan.job import Reference
 from ftc.compiler.plan.objective.comparison import scale_rate
 from ftc.compiler.resolve.content.rewards import list_rewards
+from ftc.compiler.resolve.detail_facts import ReasoningFacts
 from ftc.compiler.resolve.facts import DataFacts, Lengths, ModelFacts
-from ftc.compiler.resolve.template_facts import ReasoningFacts
 from ftc.spec.sections import PolicyLoss, Reward, Spec
 
 _GENERATIONS: Final = 8

@@ -24,7 +24,7 @@ from ftc.compiler.resolve.chat_template.rendering import (
     Message,
     compile_chat_template,
 )
-from ftc.compiler.resolve.template_facts import OllamaFacts
+from ftc.compiler.resolve.detail_facts import OllamaFacts
 
 _OTHER_DAY: Final = datetime(2031, 11, 28, 12, 0, 0)  # noqa: DTZ001 - templates read a local time
 _ASKED: Final = 'Is "{{ x }}" said\nin Lima?'

@@ -12,7 +12,7 @@ from ftc.compiler.resolve.chat_template.rendering import (
     Message,
     compile_chat_template,
 )
-from ftc.compiler.resolve.template_facts import ReasoningFacts
+from ftc.compiler.resolve.detail_facts import ReasoningFacts
 from ftc.runtime.read.reasoning import CLOSING, OPENING, join
 from ftc.runtime.tokens.reasoned_chats import PROBE, reads_keys
 

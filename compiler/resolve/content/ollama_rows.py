@@ -10,9 +10,9 @@ from typing import Final
 from ftc.compiler.knowledge.ollama_templates import find_ollama_family
 from ftc.compiler.resolve.chat_template.ollama import writes_same
 from ftc.compiler.resolve.content_facts import OllamaRows
+from ftc.compiler.resolve.detail_facts import OllamaFacts
 from ftc.compiler.resolve.model.tokenizer_files import LoadedTokenizer
 from ftc.compiler.resolve.rows.example import Example
-from ftc.compiler.resolve.template_facts import OllamaFacts
 from ftc.runtime.read.rows import add_system
 
 #: Rows that are compared, evenly spaced.

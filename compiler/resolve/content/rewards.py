@@ -12,11 +12,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from ftc.compiler.knowledge.objectives import OBJECTIVES
+from ftc.compiler.resolve.detail_facts import RewardFacts, RewardFault, RewardFunction, ToolFacts
 from ftc.compiler.resolve.local_paths import at
 from ftc.compiler.resolve.patterns import SlowPatternError, match_texts
-from ftc.compiler.resolve.reward_facts import RewardFacts, RewardFault, RewardFunction
 from ftc.compiler.resolve.rows.example import Example
-from ftc.compiler.resolve.tool_facts import ToolFacts
 from ftc.runtime.metric.numeric_match import NUMBER
 from ftc.spec.message import Message
 from ftc.spec.sections import Reward, Spec

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from ftc.compiler.resolve.content.rewards import RewardFileError, parse_python, read_functions
+from ftc.compiler.resolve.detail_facts import ToolFacts, ToolFault
 from ftc.compiler.resolve.local_paths import at
-from ftc.compiler.resolve.tool_facts import ToolFacts, ToolFault
 from ftc.spec.sections import Spec
 
 _NAMES: Final[Mapping[str, Mapping[str, Any]]] = {

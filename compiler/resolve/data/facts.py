@@ -56,6 +56,7 @@ from ftc.compiler.resolve.data.stream import count_rows
 from ftc.compiler.resolve.data.token_counts import choose_count
 from ftc.compiler.resolve.data.unread_columns import UnreadColumns
 from ftc.compiler.resolve.data.unseen_images import UnseenImages
+from ftc.compiler.resolve.detail_facts import Pictures
 from ftc.compiler.resolve.facts import (
     DataFacts,
     Feedback,
@@ -67,7 +68,6 @@ from ftc.compiler.resolve.facts import (
     TokenizerFacts,
     Unknown,
 )
-from ftc.compiler.resolve.image_facts import Pictures
 from ftc.compiler.resolve.model.tokenizer_files import LoadedTokenizer
 from ftc.compiler.resolve.regression import look_at_files
 from ftc.compiler.resolve.rows.example import Example

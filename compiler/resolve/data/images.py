@@ -7,8 +7,8 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
+from ftc.compiler.resolve.detail_facts import ImageSizes, Pictures
 from ftc.compiler.resolve.facts import DataFacts, Lengths, ModelFacts, Unknown
-from ftc.compiler.resolve.image_facts import ImageSizes, Pictures
 from ftc.compiler.resolve.model.tokenizer_files import LoadedTokenizer
 from ftc.compiler.resolve.rows.example import Example
 from ftc.compiler.resolve.rows.reader import Row, read_table

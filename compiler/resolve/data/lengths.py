@@ -20,7 +20,7 @@ from ftc.runtime.read.image_rows import list_images
 from ftc.runtime.read.reasoning import split
 from ftc.runtime.read.rows import Turn, Turns, add_system, is_prompt
 from ftc.runtime.tokens.class_records import text_of
-from ftc.runtime.tokens.masking import join_prompt
+from ftc.runtime.tokens.plain_records import join_prompt
 from ftc.runtime.tokens.vector_records import list_texts
 from ftc.runtime.vision.image_tokens import Rule, most_pixels, place_images
 

@@ -28,7 +28,8 @@ from ftc.runtime.read.rows import Turns, Unlearned, add_system
 from ftc.runtime.read.tool_rows import to_messages
 from ftc.runtime.tokens.chat_labels import vary_answer
 from ftc.runtime.tokens.earlier_answers import find_learned, find_varied
-from ftc.runtime.tokens.masking import count_shared, join_prompt
+from ftc.runtime.tokens.encoding import count_shared
+from ftc.runtime.tokens.plain_records import join_prompt
 from ftc.runtime.vision.image_tokens import Rule
 from ftc.spec.finding import Finding
 from ftc.spec.sections import Spec

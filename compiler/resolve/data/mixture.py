@@ -21,8 +21,8 @@ from ftc.compiler.resolve.content.rewards import measure_rewards
 from ftc.compiler.resolve.content.scan import Scan, add_contents
 from ftc.compiler.resolve.content.tool_functions import find_tools
 from ftc.compiler.resolve.data.images import add_sizes, leave_out_images
+from ftc.compiler.resolve.detail_facts import ImageSizes, Pictures
 from ftc.compiler.resolve.facts import DataFacts, Feedback, Lengths, Preferences
-from ftc.compiler.resolve.image_facts import ImageSizes, Pictures
 from ftc.compiler.resolve.rows.roles import Roles
 from ftc.spec.finding import Finding
 from ftc.spec.sections import Form, Spec

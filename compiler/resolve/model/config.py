@@ -16,9 +16,8 @@ from ftc.compiler.knowledge.wrappers import Wrapper, find_wrapper, text_config, 
 from ftc.compiler.resolve import explanations
 from ftc.compiler.resolve.model.no_causal import not_causal
 from ftc.compiler.resolve.model.rope import find_rope_fault
-from ftc.compiler.resolve.model.sections import find_section_fault, list_parts
+from ftc.compiler.resolve.model.sections import find_section_fault, find_type_fault, list_parts
 from ftc.compiler.resolve.model.similar import find_converted, find_original
-from ftc.compiler.resolve.model.value_types import find_type_fault
 from ftc.spec.finding import Finding
 from ftc.spec.quote import quote
 

@@ -13,9 +13,9 @@ from ftc.compiler.knowledge.converter import layer_pattern, wanted_keys
 from ftc.compiler.knowledge.models import Model, find_model, shape_for
 from ftc.compiler.knowledge.objectives import OBJECTIVES, Head
 from ftc.compiler.knowledge.wrappers import TEXT_CLASS_KEY, lacks_text_class
+from ftc.compiler.resolve.detail_facts import VisionFacts
 from ftc.compiler.resolve.facts import ModelFacts, Unknown
 from ftc.compiler.resolve.hub.client import Repository, Trouble, fetch_sides
-from ftc.compiler.resolve.image_facts import VisionFacts
 from ftc.compiler.resolve.licence import read_licence
 from ftc.compiler.resolve.local_paths import relative
 from ftc.compiler.resolve.model import findings as model_faults

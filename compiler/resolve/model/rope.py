@@ -5,8 +5,7 @@ from typing import Any, Final
 
 from ftc.compiler.knowledge.rope_types import reads_rope, rope_types
 from ftc.compiler.resolve import explanations
-from ftc.compiler.resolve.model.sections import Part
-from ftc.compiler.resolve.model.value_types import value_fault
+from ftc.compiler.resolve.model.sections import Part, value_fault
 from ftc.spec.finding import Finding
 from ftc.spec.message import Message
 from ftc.spec.quote import quote

@@ -1,18 +1,28 @@
-"""The configs inside a `config.json`, such as `text_config`, and the types they are read as."""
+"""The configs inside a `config.json`, such as `text_config`, and what transformers cannot read."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
-from ftc.compiler.knowledge.config_types import Section, find_section
+from ftc.compiler.knowledge.config_types import KINDS, Section, find_refused, find_section, kind_of
 from ftc.compiler.resolve import explanations
 from ftc.spec.finding import Finding
+from ftc.spec.message import Message
 from ftc.spec.quote import quote
 
-__all__ = ["Part", "find_section_fault", "list_parts"]
-
-_TYPE = "model_type"
-_TEXT = "text_config"
+_TYPE: Final = "model_type"
+_TEXT: Final = "text_config"
+#: How each kind of values is called, by its letter in the table.
+_NAMES: Final[Mapping[str, Message | str]] = {
+    "i": Message("phrase.integer"),
+    "f": Message("phrase.fraction"),
+    "b": Message("phrase.boolean"),
+    "s": Message("phrase.text"),
+    "l": Message("phrase.list"),
+    "d": Message("phrase.object"),
+    "n": "`null`",
+}
+_BOTH: Final = "if"  # whole numbers and others
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,3 +85,36 @@ def find_section_fault(part: Part, name: str) -> Finding | None:
                 value=quote(named),
             )
     return None
+
+
+def find_type_fault(part: Part, name: str) -> Finding | None:
+    """Return a finding for the first value of a type that transformers does not accept, or None.
+
+    Nothing is reported for classes outside the table, such as those with their own code.
+    """
+    for key, value in part.data.items():
+        refused = find_refused(part.model_type, key)
+        if kind_of(value) in refused:
+            return value_fault(name, part.prefix + key, value, _say_accepted(refused))
+    return None
+
+
+def value_fault(name: str, key: str, value: object, expected: Message) -> Finding:
+    """Return the finding for a value that transformers cannot read: it needs `expected`."""
+    return explanations.BROKEN_CONFIG.finding(
+        message="value",
+        help="value",
+        pointer="/model/id",
+        name=name,
+        key=key,
+        value=quote(value),
+        expected=expected,
+    )
+
+
+def _say_accepted(refused: str) -> Message:
+    accepted = "".join(kind for kind in KINDS.values() if kind not in refused)
+    numbers = [Message("phrase.number")] if accepted.startswith(_BOTH) else []
+    rest = accepted.removeprefix(_BOTH)
+    options = (*numbers, *(_NAMES[kind] for kind in rest))
+    return Message("phrase.either", {"options": options})

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from ftc.compiler.knowledge.towers import Tower, read_tower
-from ftc.compiler.resolve.image_facts import VisionFacts
+from ftc.compiler.resolve.detail_facts import VisionFacts
 from ftc.runtime.vision.image_tokens import (
     Crops,
     Fixed,

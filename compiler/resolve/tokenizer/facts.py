@@ -18,6 +18,7 @@ from ftc.compiler.resolve.chat_template.rendering import (
     Message,
     compile_chat_template,
 )
+from ftc.compiler.resolve.detail_facts import ReasoningFacts, Unwritten
 from ftc.compiler.resolve.facts import ModelFacts, TokenizerFacts, Unknown
 from ftc.compiler.resolve.local_paths import at
 from ftc.compiler.resolve.model.chain import find_first_run, promised_tokenizer
@@ -33,7 +34,6 @@ from ftc.compiler.resolve.model.tokenizer_files import (
     load_tokenizer,
     read_tokenizer_config,
 )
-from ftc.compiler.resolve.template_facts import ReasoningFacts, Unwritten
 from ftc.compiler.resolve.tokenizer.conversion import count_gguf_bytes, find_class, read_conversion
 from ftc.runtime.read.rows import Turns
 from ftc.runtime.read.tool_rows import to_messages

@@ -1,8 +1,11 @@
 """Long lines of generated Python: comments move above, code and literals stay."""
 
 import ast
+import subprocess
+import sys
+from typing import Any
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ftc.compiler.render.comment_wrapping import wrap_comments
@@ -35,6 +38,33 @@ def test_a_hash_in_a_literal_is_no_comment() -> None:
     text = f"NAME = '# {'x' * 120}'\n"
 
     assert wrap_comments(text) == text.rstrip() + "  # noqa: E501\n"
+
+
+JSON_VALUES = st.recursive(
+    st.none() | st.integers() | st.text("xyz", min_size=1, max_size=130),
+    lambda inner: st.lists(inner, max_size=6) | st.dictionaries(st.text("k", min_size=1), inner),
+    max_leaves=20,
+)
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.lists(st.tuples(JSON_VALUES, st.text("w ", max_size=150)), min_size=1, max_size=40))
+def test_the_formatter_changes_nothing(constants: list[tuple[Any, str]]) -> None:
+    """Constants of any length, and their reasons, are laid out as `ruff format` does it."""
+    lines = [
+        f"N{place} = {Literal(value)}  # why {why}" for place, (value, why) in enumerate(constants)
+    ]
+    text = wrap_comments("\n".join(map(str.rstrip, lines)) + "\n")
+
+    done = subprocess.run(
+        [sys.executable, "-m", "ruff", "format", "--isolated", "--line-length", "100", "-"],
+        input=text,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+    assert done.stdout == text
 
 
 @given(st.text(), st.text(max_size=300))

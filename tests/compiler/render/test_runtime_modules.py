@@ -6,7 +6,6 @@ import pytest
 
 from ftc.compiler.render.bundle import PARTS
 from ftc.compiler.render.file import RenderedFile
-from ftc.compiler.render.readme import FOLDERS
 from ftc.compiler.render.runtime_modules import carry_modules, read_module
 from tests.compiler.conftest import BuildKnown
 from tests.compiler.render.test_bundle import render
@@ -80,11 +79,6 @@ def test_folders_are_small_and_their_packages_empty() -> None:
     assert not any(path.read_bytes() for path in PATHS if path.name == "__init__.py")
     for folder in {path.parent for path in PATHS}:
         assert len([path for path in folder.glob("*.py") if path.name != "__init__.py"]) <= MOST
-
-
-def test_each_folder_has_its_line_in_the_readme() -> None:
-    """What the README of a bundle says of `runtime/` covers every folder, and no other."""
-    assert {path.parent.name for path in PATHS} == set(FOLDERS)
 
 
 def test_a_bundle_carries_the_parts_of_its_report(build_known: BuildKnown) -> None:

@@ -49,16 +49,6 @@ def test_only_letters_that_are_seen_stay(value: str, written: str) -> None:
     assert str(Literal(value)) == written
 
 
-def test_a_long_list_is_wrapped() -> None:
-    """A list too long for a line is still one literal, with one item per line as in ruff."""
-    value = [f"model.layers.{layer}.self_attn.q_proj" for layer in range(9)]
-    text = str(Literal(value))
-
-    assert text.count("\n") == len(value) + 1
-    assert max(map(len, text.splitlines())) <= 100
-    assert value == ast.literal_eval(text)
-
-
 @given(st.text())
 def test_a_comment_stays_a_comment(text: str) -> None:
     """Nothing behind the hash is read as code."""

@@ -15,7 +15,7 @@ from ftc.compiler.knowledge.ollama_templates import find_ollama_family, ollama_f
 from ftc.compiler.resolve.chat_template.go_template import render_go
 from ftc.compiler.resolve.chat_template.ollama import PROBES, collate, recognise, write_template
 from ftc.compiler.resolve.chat_template.rendering import ChatTemplate, compile_chat_template
-from ftc.compiler.resolve.template_facts import OllamaFacts
+from ftc.compiler.resolve.detail_facts import OllamaFacts
 from tests.compiler.resolve.go_run import run_go
 from tests.real_tokenizers import KINDS, read_members, real_tokenizer
 

@@ -12,9 +12,9 @@ from ftc.compiler.resolve.chat_template.ollama import recognise
 from ftc.compiler.resolve.chat_template.rendering import compile_chat_template
 from ftc.compiler.resolve.content.ollama_rows import compare_rows
 from ftc.compiler.resolve.content_facts import OllamaRows
+from ftc.compiler.resolve.detail_facts import OllamaFacts
 from ftc.compiler.resolve.model.tokenizer_files import LoadedTokenizer
 from ftc.compiler.resolve.rows.example import Example
-from ftc.compiler.resolve.template_facts import OllamaFacts
 from tests.compiler.resolve.test_ollama import SPECIAL, read_templates
 
 REASONED = "<think>\nIt is late.\n</think>\n\nNo."

@@ -14,7 +14,7 @@ from ftc.compiler.resolve.chat_template.go_template import render_go
 from ftc.compiler.resolve.chat_template.ollama import PROBES, collate, recognise, write_template
 from ftc.compiler.resolve.chat_template.reasoning import is_reserved, probe_reasoning
 from ftc.compiler.resolve.chat_template.rendering import compile_chat_template
-from ftc.compiler.resolve.template_facts import ReasoningFacts
+from ftc.compiler.resolve.detail_facts import ReasoningFacts
 from ftc.report.mask import report_masks
 from ftc.runtime.tokens.reasoned_chats import PROBE
 from ftc.runtime.tokens.template_options import set_defaults

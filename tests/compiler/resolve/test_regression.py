@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
+from ftc.compiler.resolve.detail_facts import RegressionFile
 from ftc.compiler.resolve.facts import DataFacts
 from ftc.compiler.resolve.regression import look_at_files
-from ftc.compiler.resolve.regression_facts import RegressionFile
 from ftc.spec.validate import to_spec
 from tests.compiler.conftest import BuildKnown
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from ftc.compiler.resolve.content.rewards import measure_rewards
-from ftc.compiler.resolve.reward_facts import RewardFacts
+from ftc.compiler.resolve.detail_facts import RewardFacts
 from ftc.compiler.resolve.rows.example import Example
 from ftc.spec.message import Message
 from ftc.spec.validate import to_spec

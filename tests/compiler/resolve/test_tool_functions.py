@@ -9,7 +9,7 @@ import pytest
 from transformers.utils.chat_template_utils import get_json_schema
 
 from ftc.compiler.resolve.content.tool_functions import find_tools
-from ftc.compiler.resolve.tool_facts import ToolFacts
+from ftc.compiler.resolve.detail_facts import ToolFacts
 from ftc.spec.message import Message
 from ftc.spec.sections import Spec
 

@@ -114,6 +114,25 @@ def test_a_lock_has_a_line_for_each_entry(lock_of: MakeLock) -> None:
     assert lines.count('      "sources": [') == 1, "an entry that is too long for a line is divided"
 
 
+def test_what_a_bundle_shares_takes_few_lines(lock_of: MakeLock) -> None:
+    """Modules of a folder and requirements are a line each, and no fact says that it is unknown."""
+    names = ("run.sh", "runtime/run.py", "runtime/train/best.py", "runtime/train/steps.py", "a.py")
+    files = [RenderedFile(name=name, text=name, language="runtime") for name in names]
+    lock = replace(lock_of(files), requirements=["torch==2.13.0", "trl==1.16.0"])
+    lines = dump_lock(lock).splitlines()
+
+    start = lines.index('  "files": {')
+    shown = [line.split('"')[1::4] for line in lines[start + 1 : lines.index("  },", start)]]
+    assert shown == [
+        ["a.py"],
+        ["run.sh"],
+        ["runtime/run.py"],
+        ["runtime/train/best.py", "runtime/train/steps.py"],
+    ]
+    assert '  "requirements": ["torch==2.13.0", "trl==1.16.0"],' in lines
+    assert not [line for line in lines if line.endswith(": null,")]
+
+
 def test_locks_with_and_without_defaults_are_equal(
     lock_of: MakeLock, spec: Spec, facts: Facts
 ) -> None:

@@ -115,8 +115,8 @@ inputs = [source, HERE / "accelerate.yaml", DATA / "train.jsonl", DATA / "train.
 inputs += [DATA / "validation.jsonl", DATA / "validation.arrow"]
 with config.main_process_first(local=False):  # the others read its digests of large files
     is_left = session.begin(*inputs)
-if not is_left:
-    end_if_worse(run)
+if not is_left:  # trained already, with these inputs
+    end_if_worse(run)  # exit code 79, as after training
     raise SystemExit
 config.eval_on_start = session.checkpoint is None  # the best checkpoint is compared with it
 
@@ -149,22 +149,22 @@ best = BestCheckpoint(session, stopping=EarlyStopping(PATIENCE))
 trainer = SFTTrainer(
     model=model,
     args=config,
-    train_dataset=session.choose(train_rows),
+    train_dataset=session.choose(train_rows),  # all, or a pilot's
     eval_dataset=validation_rows,
     processing_class=tokenizer,
     callbacks=[session, best],
     peft_config=adapter,
 )
-sort_rows(trainer)
-share_loss(trainer, by_token=True)
-best.attach(trainer)
+sort_rows(trainer)  # rows of a pass are about as long
+share_loss(trainer, by_token=True)  # in validation: no row counts twice
+best.attach(trainer)  # it evaluates, and takes no step after an early stop
 
 # -----------------------------------------------------------------------------
 # Train and save
 
 with session.resume(trainer) as checkpoint:
     trainer.train(resume_from_checkpoint=checkpoint)
-gained = best.confirm(trainer)  # evaluates the kept weights once more
+gained = best.confirm(trainer)  # the kept weights have the loss that they were chosen for
 
 trainer.save_model("run/train/model")
 config.distributed_state.wait_for_everyone()
@@ -172,4 +172,4 @@ if run.rank != 0:
     raise SystemExit
 fault = find_fault(OUT / "model")
 session.finish(trainer, fault=fault, **gained)
-end_if_worse(run)
+end_if_worse(run)  # exit code 79 if training made the model worse

@@ -16,8 +16,7 @@ from transformers import AutoTokenizer
 
 from runtime.files import write_rows
 from runtime.prepare.data_report import write_report
-from runtime.prepare.lengths import check_lengths
-from runtime.prepare.planned import Planned, find_changed
+from runtime.prepare.planned import Planned, check_lengths, find_changed
 from runtime.prepare.preparing import make_records, scan, start_workers, write_splits
 from runtime.prepare.records import RowWork, Source
 from runtime.prepare.splitting import divide
@@ -40,6 +39,7 @@ DATA = "../../../examples/quickstart/tickets.csv"
 ENCODING = "utf-8"
 DELIMITER = ","
 COLUMNS = {"prompt": "message", "completion": "intent"}  # the column of each role
+# the head's order: a label's place is its number
 LABELS = [
     "cancel_order",
     "change_address",
@@ -53,7 +53,7 @@ LABELS = [
     "refund_request",
     "stock_question",
     "wrong_item",
-]  # the head's order: a label's place is its number
+]
 MODEL = "Qwen/Qwen2.5-0.5B-Instruct"
 MODEL_REVISION = None
 MAX_LENGTH = 64  # the longest row has about 61 tokens, estimated from characters
@@ -102,18 +102,8 @@ source = Source(
     read=read_texts,
     chunks=partial(read_csv, [args.data], encoding=ENCODING, delimiter=DELIMITER),
 )
-make = partial(
-    make_classes,
-    encoder=Encoder(tokenizer=tokenizer),
-    labels=LABELS,
-)
-work = RowWork(
-    sources=[source],
-    make=make,
-    max_length=MAX_LENGTH,
-    repair=True,
-    keep_answers=True,
-)
+make = partial(make_classes, encoder=Encoder(tokenizer=tokenizer), labels=LABELS)
+work = RowWork(sources=[source], make=make, max_length=MAX_LENGTH, repair=True, keep_answers=True)
 
 # -----------------------------------------------------------------------------
 # Choose the rows, and turn them into records
@@ -123,7 +113,7 @@ rows = scan(run, workers, work)
 rows.drop_copies()
 plan.check_rows(rows.count_wanted())
 records = make_records(run, workers, work, rows, folder=OUT)
-check_lengths(run, records, max_length=MAX_LENGTH, planned_share=OVERLONG_SHARE)
+check_lengths(run, records.lengths, max_length=MAX_LENGTH, planned_share=OVERLONG_SHARE)
 
 # -----------------------------------------------------------------------------
 # Split: rows with the same prompt stay together

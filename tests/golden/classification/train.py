@@ -110,8 +110,8 @@ config = TrainingArguments(
 inputs = [source, HERE / "accelerate.yaml", DATA / "train.jsonl", DATA / "train.arrow"]
 inputs += [DATA / "validation.jsonl", DATA / "validation.arrow"]
 inputs += [DATA / "labels.jsonl"]
-if not session.begin(*inputs):
-    end_if_worse(run)
+if not session.begin(*inputs):  # trained already, with these inputs
+    end_if_worse(run)  # exit code 79, as after training
     raise SystemExit
 config.eval_on_start = session.checkpoint is None  # the best checkpoint is compared with it
 
@@ -143,12 +143,12 @@ trainer = Trainer(
     compute_metrics=labels.make_judge(weights),
     model=model,
     args=config,
-    train_dataset=session.choose(train_rows),
+    train_dataset=session.choose(train_rows),  # all, or a pilot's
     eval_dataset=validation_rows,
     processing_class=tokenizer,
     callbacks=[session, best],
 )
-sort_rows(trainer)
+sort_rows(trainer)  # rows of a pass are about as long
 probe = WeightProbe(model)
 
 # -----------------------------------------------------------------------------
@@ -156,9 +156,9 @@ probe = WeightProbe(model)
 
 with session.resume(trainer) as checkpoint:
     trainer.train(resume_from_checkpoint=checkpoint)
-gained = best.confirm(trainer)  # evaluates the kept weights once more
+gained = best.confirm(trainer)  # the kept weights have the loss that they were chosen for
 
 trainer.save_model("run/train/model")
 fault = probe.find_fault(OUT / "model")
 session.finish(trainer, fault=fault, **gained)
-end_if_worse(run)
+end_if_worse(run)  # exit code 79 if training made the model worse

@@ -22,9 +22,9 @@ from runtime.run import Run
 from runtime.track.tracking import open_tracker
 from runtime.train.best import BestCheckpoint
 from runtime.train.training import TrainingSession
-from runtime.train.validation_loss import average_loss
 from runtime.train.verdict import end_if_worse
 from runtime.upstream import sampled_answers
+from runtime.upstream.validation_loss import average_loss
 
 HERE = Path(__file__).resolve().parent
 DATA, OUT = HERE / "run/data", HERE / "run/train"
@@ -40,15 +40,8 @@ LORA_RANK = 32  # a model of only 494M parameters can use a higher rank
 LORA_ALPHA = 64  # twice the rank of 32
 # the same weights sample the answers and learn from them, so there is no dropout
 LORA_DROPOUT = 0.0
-LORA_TARGETS = [
-    "q_proj",
-    "k_proj",
-    "v_proj",
-    "o_proj",
-    "down_proj",
-    "gate_proj",
-    "up_proj",
-]  # all 7 kinds of linear modules except the head
+# all 7 kinds of linear modules except the head
+LORA_TARGETS = ["q_proj", "k_proj", "v_proj", "o_proj", "down_proj", "gate_proj", "up_proj"]
 TEACHER = "Qwen/Qwen2.5-7B-Instruct"
 TEACHER_REVISION = None  # the newest: the Hub could not be read; `ftc compile --update` pins it
 TEACHER_DTYPE = "bfloat16"  # the teacher's 7.62B parameters, 4-bit, whole on every process
@@ -135,8 +128,8 @@ config = DistillationConfig(
 inputs = [source, HERE / "accelerate.yaml", DATA / "train.jsonl", DATA / "train.arrow"]
 inputs += [DATA / "validation.jsonl", DATA / "validation.arrow"]
 inputs += [run.need_model(args.teacher, TEACHER, option="--teacher")]
-if not session.begin(*inputs):
-    end_if_worse(run)
+if not session.begin(*inputs):  # trained already, with these inputs
+    end_if_worse(run)  # exit code 79, as after training
     raise SystemExit
 config.eval_on_start = session.checkpoint is None  # the best checkpoint is compared with it
 
@@ -178,22 +171,22 @@ trainer = DistillationTrainer(
     ),
     model=model,
     args=config,
-    train_dataset=session.choose(train_rows),
+    train_dataset=session.choose(train_rows),  # all, or a pilot's
     eval_dataset=validation_rows,
     processing_class=tokenizer,
     callbacks=[session, best],
     peft_config=adapter,
 )
-average_loss(trainer)
+average_loss(trainer)  # in validation: over learned tokens, not over batches
 
 # -----------------------------------------------------------------------------
 # Train and save
 
 with session.resume(trainer) as checkpoint:
     trainer.train(resume_from_checkpoint=checkpoint)
-gained = best.confirm(trainer)  # evaluates the kept weights once more
+gained = best.confirm(trainer)  # the kept weights have the loss that they were chosen for
 
 trainer.save_model("run/train/model")
 fault = find_fault(OUT / "model")
 session.finish(trainer, fault=fault, **gained)
-end_if_worse(run)
+end_if_worse(run)  # exit code 79 if training made the model worse

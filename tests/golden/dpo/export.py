@@ -73,13 +73,7 @@ if not run.is_done(identity):  # torch is imported only if there is something to
     from runtime.merge.merging import Job
     from runtime.merge.plain_model import PLAIN_MODEL
 
-    job = Job(
-        run=run,
-        base=args.model,
-        dtype=DTYPE,
-        options=options,
-        kind=PLAIN_MODEL,
-    )
+    job = Job(run=run, base=args.model, dtype=DTYPE, options=options, kind=PLAIN_MODEL)
     merge_adapter(job)
     run.mark_done(identity, MERGED)
 if args.merge:
@@ -100,18 +94,9 @@ judging = reference.Job(
     attention=ATTENTION,
     on_gpu=True,
 )
-converters = converter.Converter(
-    sha256=SDIST_SHA256,
-    checkout=args.llama_cpp,
-)
+converters = converter.Converter(sha256=SDIST_SHA256, checkout=args.llama_cpp)
 inputs = [converter.find_version(), *converters.list_sources(run)]
-rows = JudgedRows(
-    path=JUDGED_ROWS,
-    is_same=partial(
-        row_kinds.is_same,
-        is_compared=True,
-    ),
-)
+rows = JudgedRows(path=JUDGED_ROWS, is_same=partial(row_kinds.is_same, is_compared=True))
 
 # -----------------------------------------------------------------------------
 # Quantize

@@ -39,15 +39,8 @@ ATTENTION = "sdpa"  # PyTorch's own attention kernel, which needs no other packa
 LORA_RANK = 32  # a model of only 596M parameters can use a higher rank
 LORA_ALPHA = 64  # twice the rank of 32
 LORA_DROPOUT = 0.05  # the default of `method.dropout`
-LORA_TARGETS = [
-    "q_proj",
-    "k_proj",
-    "v_proj",
-    "o_proj",
-    "down_proj",
-    "gate_proj",
-    "up_proj",
-]  # all 7 kinds of linear modules except the head
+# all 7 kinds of linear modules except the head
+LORA_TARGETS = ["q_proj", "k_proj", "v_proj", "o_proj", "down_proj", "gate_proj", "up_proj"]
 # where the model has no modules.json: only the last token has seen all others
 POOLING = "lasttoken"
 SCALE = 20.0  # the default of `objective.similarity_scale`
@@ -125,8 +118,8 @@ config = SentenceTransformerTrainingArguments(
 
 inputs = [source, HERE / "accelerate.yaml", DATA / "train.jsonl", DATA / "train.arrow"]
 inputs += [DATA / "validation.jsonl", DATA / "validation.arrow"]
-if not session.begin(*inputs):
-    end_if_worse(run)
+if not session.begin(*inputs):  # trained already, with these inputs
+    end_if_worse(run)  # exit code 79, as after training
     raise SystemExit
 config.eval_on_start = session.checkpoint is None  # the best checkpoint is compared with it
 
@@ -166,16 +159,12 @@ best = BestCheckpoint(session)
 model.add_adapter(adapter)
 config.prompts = vectors.list_prompts(model) or None
 config.per_device_eval_batch_size = EVAL_BATCH  # in passes of its own; the loss depends on it
-loss = CachedMultipleNegativesRankingLoss(
-    model,
-    scale=SCALE,
-    mini_batch_size=session.micro_batch,
-)
+loss = CachedMultipleNegativesRankingLoss(model, scale=SCALE, mini_batch_size=session.micro_batch)
 trainer = SentenceTransformerTrainer(
     loss=loss,
     model=model,
     args=config,
-    train_dataset=session.choose(train_rows),
+    train_dataset=session.choose(train_rows),  # all, or a pilot's
     eval_dataset=validation_rows,
     processing_class=tokenizer,
     callbacks=[session, best],
@@ -186,9 +175,9 @@ trainer = SentenceTransformerTrainer(
 
 with session.resume(trainer) as checkpoint:
     trainer.train(resume_from_checkpoint=checkpoint)
-gained = best.confirm(trainer)  # evaluates the kept weights once more
+gained = best.confirm(trainer)  # the kept weights have the loss that they were chosen for
 
 trainer.save_model("run/train/model")
 fault = find_fault(OUT / "model")
 session.finish(trainer, fault=fault, **gained)
-end_if_worse(run)
+end_if_worse(run)  # exit code 79 if training made the model worse

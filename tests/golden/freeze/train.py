@@ -22,8 +22,8 @@ from runtime.track.tracking import open_tracker
 from runtime.train.best import BestCheckpoint
 from runtime.train.sorted_steps import sort_rows
 from runtime.train.training import TrainingSession
-from runtime.train.validation_loss import average_loss
 from runtime.train.verdict import end_if_worse
+from runtime.upstream.validation_loss import average_loss
 
 HERE = Path(__file__).resolve().parent
 DATA, OUT = HERE / "run/data", HERE / "run/train"
@@ -37,6 +37,7 @@ MODEL_REVISION = None  # the newest: the Hub could not be read; `ftc compile --u
 # bf16
 LOAD_DTYPE = "bfloat16"
 ATTENTION = "sdpa"  # PyTorch's own attention kernel, which needs no other package
+# set by `method.layers` in the spec
 TRAINED = [
     "model.layers.22.",
     "model.layers.23.",
@@ -44,7 +45,7 @@ TRAINED = [
     "model.layers.25.",
     "model.layers.26.",
     "model.layers.27.",
-]  # set by `method.layers` in the spec
+]
 # Rows per process and pass, and passes per step: each line is the same batch in less memory.
 # all rows of a process in a step at once: 6.4 GiB of 23.5 GiB; with 2 rows at a time a step takes
 # 10% longer
@@ -122,8 +123,8 @@ config = SFTConfig(
 
 inputs = [source, HERE / "accelerate.yaml", DATA / "train.jsonl", DATA / "train.arrow"]
 inputs += [DATA / "validation.jsonl", DATA / "validation.arrow"]
-if not session.begin(*inputs):
-    end_if_worse(run)
+if not session.begin(*inputs):  # trained already, with these inputs
+    end_if_worse(run)  # exit code 79, as after training
     raise SystemExit
 config.eval_on_start = session.checkpoint is None  # the best checkpoint is compared with it
 
@@ -152,13 +153,13 @@ best = BestCheckpoint(session)
 trainer = SFTTrainer(
     model=model,
     args=config,
-    train_dataset=session.choose(train_rows),
+    train_dataset=session.choose(train_rows),  # all, or a pilot's
     eval_dataset=validation_rows,
     processing_class=tokenizer,
     callbacks=[session, best],
 )
-sort_rows(trainer)
-average_loss(trainer)
+sort_rows(trainer)  # rows of a pass are about as long
+average_loss(trainer)  # in validation: over learned tokens, not over batches
 probe = WeightProbe(model)
 
 # -----------------------------------------------------------------------------
@@ -166,9 +167,9 @@ probe = WeightProbe(model)
 
 with session.resume(trainer) as checkpoint:
     trainer.train(resume_from_checkpoint=checkpoint)
-gained = best.confirm(trainer)  # evaluates the kept weights once more
+gained = best.confirm(trainer)  # the kept weights have the loss that they were chosen for
 
 trainer.save_model("run/train/model")
 fault = probe.find_fault(OUT / "model")
 session.finish(trainer, fault=fault, **gained)
-end_if_worse(run)
+end_if_worse(run)  # exit code 79 if training made the model worse

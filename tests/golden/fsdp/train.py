@@ -39,15 +39,8 @@ ATTENTION = "sdpa"  # PyTorch's own attention kernel, which needs no other packa
 LORA_RANK = 16  # the usual rank for a model of 70.6B parameters
 LORA_ALPHA = 32  # twice the rank of 16
 LORA_DROPOUT = 0.05  # the default of `method.dropout`
-LORA_TARGETS = [
-    "q_proj",
-    "k_proj",
-    "v_proj",
-    "o_proj",
-    "down_proj",
-    "gate_proj",
-    "up_proj",
-]  # all 7 kinds of linear modules except the head
+# all 7 kinds of linear modules except the head
+LORA_TARGETS = ["q_proj", "k_proj", "v_proj", "o_proj", "down_proj", "gate_proj", "up_proj"]
 # Rows per process and pass, and passes per step: each line is the same batch in less memory.
 # all rows of a process in a step at once: 35.2 GiB of 79.1 GiB; with 1 row at a time a step takes
 # 86% longer
@@ -124,8 +117,8 @@ inputs = [source, HERE / "accelerate.yaml", DATA / "train.jsonl", DATA / "train.
 inputs += [DATA / "validation.jsonl", DATA / "validation.arrow"]
 with config.main_process_first(local=False):  # the others read its digests of large files
     is_left = session.begin(*inputs)
-if not is_left:
-    end_if_worse(run)
+if not is_left:  # trained already, with these inputs
+    end_if_worse(run)  # exit code 79, as after training
     raise SystemExit
 config.eval_on_start = session.checkpoint is None  # the best checkpoint is compared with it
 
@@ -158,21 +151,21 @@ best = BestCheckpoint(session)
 trainer = SFTTrainer(
     model=model,
     args=config,
-    train_dataset=session.choose(train_rows),
+    train_dataset=session.choose(train_rows),  # all, or a pilot's
     eval_dataset=validation_rows,
     processing_class=tokenizer,
     callbacks=[session, best, ShardCheck(run)],
     peft_config=adapter,
 )
-sort_rows(trainer)
-share_loss(trainer, by_token=True)
+sort_rows(trainer)  # rows of a pass are about as long
+share_loss(trainer, by_token=True)  # in validation: no row counts twice
 
 # -----------------------------------------------------------------------------
 # Train and save
 
 with session.resume(trainer) as checkpoint:
     trainer.train(resume_from_checkpoint=checkpoint)
-gained = best.confirm(trainer)  # evaluates the kept weights once more
+gained = best.confirm(trainer)  # the kept weights have the loss that they were chosen for
 
 save_whole(trainer, "run/train/model", is_adapter=True)
 config.distributed_state.wait_for_everyone()
@@ -180,4 +173,4 @@ if run.rank != 0:
     raise SystemExit
 fault = find_fault(OUT / "model")
 session.finish(trainer, fault=fault, **gained)
-end_if_worse(run)
+end_if_worse(run)  # exit code 79 if training made the model worse

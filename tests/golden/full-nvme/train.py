@@ -17,7 +17,7 @@ from trl import SFTConfig, SFTTrainer
 
 from runtime.models.weight_probe import WeightProbe
 from runtime.parallel.distributed import DistributedSession
-from runtime.parallel.nvme import OffloadDisk, restore_on_load
+from runtime.parallel.nvme import OffloadDisk
 from runtime.parallel.shards import ShardCheck, gather_weights
 from runtime.parallel.shared_evaluation import share_loss
 from runtime.run import Run
@@ -25,6 +25,7 @@ from runtime.track.tracking import open_tracker
 from runtime.train.best import BestCheckpoint
 from runtime.train.sorted_steps import sort_rows
 from runtime.train.verdict import end_if_worse
+from runtime.upstream.offloaded_states import restore_on_load
 
 HERE = Path(__file__).resolve().parent
 DATA, OUT = HERE / "run/data", HERE / "run/train"
@@ -113,8 +114,8 @@ inputs += [DATA / "validation.jsonl", DATA / "validation.arrow"]
 inputs += [HERE / "deepspeed.json"]
 with config.main_process_first(local=False):  # the others read its digests of large files
     is_left = session.begin(*inputs)
-if not is_left:
-    end_if_worse(run)
+if not is_left:  # trained already, with these inputs
+    end_if_worse(run)  # exit code 79, as after training
     raise SystemExit
 config.eval_on_start = session.checkpoint is None  # the best checkpoint is compared with it
 restore_on_load()
@@ -143,13 +144,13 @@ best = BestCheckpoint(session)
 trainer = SFTTrainer(
     model=model,
     args=config,
-    train_dataset=session.choose(train_rows),
+    train_dataset=session.choose(train_rows),  # all, or a pilot's
     eval_dataset=validation_rows,
     processing_class=tokenizer,
     callbacks=[session, best, ShardCheck(run)],
 )
-sort_rows(trainer)
-share_loss(trainer, by_token=True)
+sort_rows(trainer)  # rows of a pass are about as long
+share_loss(trainer, by_token=True)  # in validation: no row counts twice
 probe = WeightProbe(model, gather_weights)
 
 # -----------------------------------------------------------------------------
@@ -157,7 +158,7 @@ probe = WeightProbe(model, gather_weights)
 
 with session.resume(trainer) as checkpoint:
     trainer.train(resume_from_checkpoint=checkpoint)
-gained = best.confirm(trainer)  # evaluates the kept weights once more
+gained = best.confirm(trainer)  # the kept weights have the loss that they were chosen for
 
 trainer.save_model("run/train/model")
 config.distributed_state.wait_for_everyone()
@@ -165,4 +166,4 @@ if run.rank != 0:
     raise SystemExit
 fault = probe.find_fault(OUT / "model")
 session.finish(trainer, fault=fault, **gained)
-end_if_worse(run)
+end_if_worse(run)  # exit code 79 if training made the model worse

@@ -41,15 +41,8 @@ LORA_RANK = 16  # the usual rank for a model of 1.71B parameters
 LORA_ALPHA = 32  # twice the rank of 16
 # the same weights sample the answers and learn from them, so there is no dropout
 LORA_DROPOUT = 0.0
-LORA_TARGETS = [
-    "q_proj",
-    "k_proj",
-    "v_proj",
-    "o_proj",
-    "down_proj",
-    "gate_proj",
-    "up_proj",
-]  # all 7 kinds of linear modules except the head
+# all 7 kinds of linear modules except the head
+LORA_TARGETS = ["q_proj", "k_proj", "v_proj", "o_proj", "down_proj", "gate_proj", "up_proj"]
 ANSWERS_PER_PROMPT = 8  # TRL's default: enough answers for their mean reward to be a baseline
 TEMPERATURE = 1.0  # the default of `objective.temperature`
 POLICY_LOSS = "dapo"  # the default of `objective.policy_loss`
@@ -141,8 +134,8 @@ config = GRPOConfig(
 inputs = [source, HERE / "accelerate.yaml", DATA / "train.jsonl", DATA / "train.arrow"]
 inputs += [DATA / "validation.jsonl", DATA / "validation.arrow"]
 inputs += [HERE / "vllm.json"]
-if not session.begin(*inputs):
-    end_if_worse(run)
+if not session.begin(*inputs):  # trained already, with these inputs
+    end_if_worse(run)  # exit code 79, as after training
     raise SystemExit
 config.eval_on_start = session.checkpoint is None  # the best checkpoint is compared with it
 
@@ -178,22 +171,22 @@ trainer = GRPOTrainer(
     reward_funcs=REWARDS,
     model=model,
     args=config,
-    train_dataset=session.choose(train_rows),
+    train_dataset=session.choose(train_rows),  # all, or a pilot's
     eval_dataset=validation_rows,
     processing_class=tokenizer,
     callbacks=[session, best, FlatRewards(session)],
     peft_config=adapter,
 )
-best.attach(trainer)
+best.attach(trainer)  # it evaluates, and takes no step after an early stop
 
 # -----------------------------------------------------------------------------
 # Train and save
 
 with session.resume(trainer) as checkpoint:
     trainer.train(resume_from_checkpoint=checkpoint)
-gained = best.confirm(trainer)  # evaluates the kept weights once more
+gained = best.confirm(trainer)  # the kept weights have the loss that they were chosen for
 
 trainer.save_model("run/train/model")
 fault = find_fault(OUT / "model")
 session.finish(trainer, fault=fault, curves=REWARD_CURVES, **gained)
-end_if_worse(run)
+end_if_worse(run)  # exit code 79 if training made the model worse

@@ -79,13 +79,7 @@ if not run.is_done(identity):  # torch is imported only if there is something to
     from runtime.merge.merging import Job
     from runtime.merge.plain_model import PLAIN_MODEL
 
-    job = Job(
-        run=run,
-        base=args.model,
-        dtype=DTYPE,
-        options=options,
-        kind=PLAIN_MODEL,
-    )
+    job = Job(run=run, base=args.model, dtype=DTYPE, options=options, kind=PLAIN_MODEL)
     merge_adapter(job)
     run.mark_done(identity, MERGED)
 if args.merge:
@@ -108,15 +102,9 @@ judging = reference.Job(
     on_gpu=True,
     answered={"module": gguf_answers.__name__, "scorer": metric.__name__, "metric": METRIC},
 )
-converters = converter.Converter(
-    sha256=SDIST_SHA256,
-    checkout=args.llama_cpp,
-)
+converters = converter.Converter(sha256=SDIST_SHA256, checkout=args.llama_cpp)
 inputs = [converter.find_version(), *converters.list_sources(run)]
-rows = JudgedRows(
-    path=JUDGED_ROWS,
-    is_same=conversations.is_same,
-)
+rows = JudgedRows(path=JUDGED_ROWS, is_same=conversations.is_same)
 
 # -----------------------------------------------------------------------------
 # Quantize

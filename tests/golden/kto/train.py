@@ -38,15 +38,8 @@ ATTENTION = "sdpa"  # PyTorch's own attention kernel, which needs no other packa
 LORA_RANK = 16  # the usual rank for a model of 1.71B parameters
 LORA_ALPHA = 32  # twice the rank of 16
 LORA_DROPOUT = 0.0  # off, because the trainer disables dropout when it compares answers
-LORA_TARGETS = [
-    "q_proj",
-    "k_proj",
-    "v_proj",
-    "o_proj",
-    "down_proj",
-    "gate_proj",
-    "up_proj",
-]  # all 7 kinds of linear modules except the head
+# all 7 kinds of linear modules except the head
+LORA_TARGETS = ["q_proj", "k_proj", "v_proj", "o_proj", "down_proj", "gate_proj", "up_proj"]
 BETA = 0.1  # the value in the experiments of the DPO paper
 # one pass before training instead of one at every step, and no second model in memory
 REFERENCE = "precomputed"
@@ -130,8 +123,8 @@ config = KTOConfig(
 
 inputs = [source, HERE / "accelerate.yaml", DATA / "train.jsonl", DATA / "train.arrow"]
 inputs += [DATA / "validation.jsonl", DATA / "validation.arrow"]
-if not session.begin(*inputs):
-    end_if_worse(run)
+if not session.begin(*inputs):  # trained already, with these inputs
+    end_if_worse(run)  # exit code 79, as after training
     raise SystemExit
 config.eval_on_start = session.checkpoint is None  # the best checkpoint is compared with it
 
@@ -174,26 +167,26 @@ def add_mismatched(rows):
     )
 
 
-preference_rows.keep_tokens(KTOTrainer, add_mismatched)
+preference_rows.keep_tokens(KTOTrainer, add_mismatched)  # prepare.py has tokenized the rows
 trainer = KTOTrainer(
     model=model,
     args=config,
-    train_dataset=session.choose(train_rows),
+    train_dataset=session.choose(train_rows),  # all, or a pilot's
     eval_dataset=validation_rows,
     processing_class=tokenizer,
     callbacks=[session, best],
     peft_config=adapter,
 )
-order_rows(trainer)
+order_rows(trainer)  # every step is full, and the order depends on the seed and the epoch only
 
 # -----------------------------------------------------------------------------
 # Train and save
 
 with session.resume(trainer) as checkpoint:
     trainer.train(resume_from_checkpoint=checkpoint)
-gained = best.confirm(trainer)  # evaluates the kept weights once more
+gained = best.confirm(trainer)  # the kept weights have the loss that they were chosen for
 
 trainer.save_model("run/train/model")
 fault = find_fault(OUT / "model")
 session.finish(trainer, fault=fault, **gained)
-end_if_worse(run)
+end_if_worse(run)  # exit code 79 if training made the model worse

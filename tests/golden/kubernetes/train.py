@@ -111,8 +111,8 @@ inputs += [DATA / "validation.jsonl", DATA / "validation.arrow"]
 inputs += [HERE / "deepspeed.json"]
 with config.main_process_first(local=False):  # the others read its digests of large files
     is_left = session.begin(*inputs)
-if not is_left:
-    end_if_worse(run)
+if not is_left:  # trained already, with these inputs
+    end_if_worse(run)  # exit code 79, as after training
     raise SystemExit
 config.eval_on_start = session.checkpoint is None  # the best checkpoint is compared with it
 
@@ -138,13 +138,13 @@ best = BestCheckpoint(session)
 trainer = SFTTrainer(
     model=model,
     args=config,
-    train_dataset=session.choose(train_rows),
+    train_dataset=session.choose(train_rows),  # all, or a pilot's
     eval_dataset=validation_rows,
     processing_class=tokenizer,
     callbacks=[session, best],
 )
-sort_rows(trainer)
-share_loss(trainer, by_token=True)
+sort_rows(trainer)  # rows of a pass are about as long
+share_loss(trainer, by_token=True)  # in validation: no row counts twice
 probe = WeightProbe(model)
 
 # -----------------------------------------------------------------------------
@@ -152,7 +152,7 @@ probe = WeightProbe(model)
 
 with session.resume(trainer) as checkpoint:
     trainer.train(resume_from_checkpoint=checkpoint)
-gained = best.confirm(trainer)  # evaluates the kept weights once more
+gained = best.confirm(trainer)  # the kept weights have the loss that they were chosen for
 
 trainer.save_model("run/train/model")
 config.distributed_state.wait_for_everyone()
@@ -160,4 +160,4 @@ if run.rank != 0:
     raise SystemExit
 fault = probe.find_fault(OUT / "model")
 session.finish(trainer, fault=fault, **gained)
-end_if_worse(run)
+end_if_worse(run)  # exit code 79 if training made the model worse

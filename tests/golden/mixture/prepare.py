@@ -16,10 +16,9 @@ from transformers import AutoTokenizer
 
 from runtime.files import write_json
 from runtime.prepare.data_report import show_row, write_report
-from runtime.prepare.lengths import check_lengths
 from runtime.prepare.limiting import limit_sources
 from runtime.prepare.mixture import Report, mix, name_sources
-from runtime.prepare.planned import Planned, find_changed
+from runtime.prepare.planned import Planned, check_lengths, find_changed
 from runtime.prepare.preparing import make_records, scan, start_workers, write_splits
 from runtime.prepare.records import RowWork
 from runtime.prepare.sources import open_source
@@ -51,11 +50,12 @@ FORMATS = ["jsonl", "csv", "csv"]
 ENCODINGS = ["utf-8", "utf-8", "utf-8"]
 DELIMITERS = [None, ",", ","]
 FORMS = ["chat", "prompt_completion", "instruction"]
+# the column of each role
 COLUMNS = [
     {"messages": "messages"},
     {"prompt": "message", "completion": "intent"},
     {"instruction": "instruction", "input": "input", "output": "output"},
-]  # the column of each role
+]
 MAX_ROWS_EACH = [None, 800, None]
 WEIGHTS = [4.0, 3.0, 1.0]  # by the weights 4 : 3 : 1: an epoch has every row at least once
 MAX_REPEATS = [5, 4, 5]  # how often an epoch may contain a row
@@ -65,11 +65,12 @@ MAX_LENGTH = 176  # the longest row has about 171 tokens, estimated from charact
 OVERLONG_SHARE = 0.0  # the share of rows longer than that, estimated from characters
 SHARES = {"test": 0.1, "validation": 0.1}  # of the rows; training has the rest
 SEED = 42  # the default of `training.seed`
+# of the files that the plan was made for
 PLANNED_SHA256 = [
     "156de54e1fdd73f0073a28f0a384f074e3d01f35a38ff5365b0079a499fd5491",
     "8612a0a5f0ae68d30347842e4e2a20590a8d4ac28c1f4fe62303225f1d530956",
     "00e3514bb820a25a3a2b733479d59363aee93a3a85acead8d6e1e02a6a1815ea",
-]  # of the files that the plan was made for
+]
 PLANNED_ROWS = [240, 800, 72]  # after cleaning
 
 # -----------------------------------------------------------------------------
@@ -111,11 +112,7 @@ tokenizer("")  # removes truncation and padding that the tokenizer's own file ma
 # -----------------------------------------------------------------------------
 # How each row is processed
 
-READERS = {
-    "chat": read_chat,
-    "instruction": read_instruction,
-    "prompt_completion": read_texts,
-}
+READERS = {"chat": read_chat, "instruction": read_instruction, "prompt_completion": read_texts}
 
 
 def find_files(number):
@@ -138,17 +135,8 @@ def make_source(number):
 
 
 sources = [make_source(number) for number in range(len(SOURCES))]
-make = partial(
-    make_chats,
-    encoder=Encoder(tokenizer=tokenizer),
-    learn=learn_every_answer,
-)
-work = RowWork(
-    sources=sources,
-    make=make,
-    max_length=MAX_LENGTH,
-    repair=True,
-)
+make = partial(make_chats, encoder=Encoder(tokenizer=tokenizer), learn=learn_every_answer)
+work = RowWork(sources=sources, make=make, max_length=MAX_LENGTH, repair=True)
 
 # -----------------------------------------------------------------------------
 # Choose the rows, and turn them into records
@@ -159,7 +147,7 @@ rows.drop_copies()
 limit_sources(rows, SEED)
 plan.check_rows(rows.count_wanted())
 records = make_records(run, workers, work, rows, folder=OUT)
-check_lengths(run, records, max_length=MAX_LENGTH, planned_share=OVERLONG_SHARE)
+check_lengths(run, records.lengths, max_length=MAX_LENGTH, planned_share=OVERLONG_SHARE)
 
 # -----------------------------------------------------------------------------
 # Split: rows with the same prompt stay together

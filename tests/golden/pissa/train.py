@@ -22,8 +22,8 @@ from runtime.track.tracking import open_tracker
 from runtime.train.best import BestCheckpoint
 from runtime.train.sorted_steps import sort_rows
 from runtime.train.training import TrainingSession
-from runtime.train.validation_loss import average_loss
 from runtime.train.verdict import end_if_worse
+from runtime.upstream.validation_loss import average_loss
 
 HERE = Path(__file__).resolve().parent
 DATA, OUT = HERE / "run/data", HERE / "run/train"
@@ -38,15 +38,8 @@ ATTENTION = "sdpa"  # PyTorch's own attention kernel, which needs no other packa
 LORA_RANK = 64  # set by `method.rank` in the spec
 LORA_ALPHA = 16  # alpha divided by the square root of the rank 64 is about 2, as without rsLoRA
 LORA_DROPOUT = 0.05  # the default of `method.dropout`
-LORA_TARGETS = [
-    "q_proj",
-    "k_proj",
-    "v_proj",
-    "o_proj",
-    "down_proj",
-    "gate_proj",
-    "up_proj",
-]  # all 7 kinds of linear modules except the head
+# all 7 kinds of linear modules except the head
+LORA_TARGETS = ["q_proj", "k_proj", "v_proj", "o_proj", "down_proj", "gate_proj", "up_proj"]
 LORA_INIT = "pissa_niter_16"  # set by `method.init` in the spec
 # Rows per process and pass, and passes per step: each line is the same batch in less memory.
 # all rows of a process in a step at once: 7.2 GiB of 23.5 GiB; with 2 rows at a time a step takes
@@ -125,8 +118,8 @@ config = SFTConfig(
 
 inputs = [source, HERE / "accelerate.yaml", DATA / "train.jsonl", DATA / "train.arrow"]
 inputs += [DATA / "validation.jsonl", DATA / "validation.arrow"]
-if not session.begin(*inputs):
-    end_if_worse(run)
+if not session.begin(*inputs):  # trained already, with these inputs
+    end_if_worse(run)  # exit code 79, as after training
     raise SystemExit
 config.eval_on_start = session.checkpoint is None  # the best checkpoint is compared with it
 
@@ -161,14 +154,14 @@ best = BestCheckpoint(session)
 trainer = SFTTrainer(
     model=model,
     args=config,
-    train_dataset=session.choose(train_rows),
+    train_dataset=session.choose(train_rows),  # all, or a pilot's
     eval_dataset=validation_rows,
     processing_class=tokenizer,
     callbacks=[session, best],
     peft_config=adapter,
 )
-sort_rows(trainer)
-average_loss(trainer)
+sort_rows(trainer)  # rows of a pass are about as long
+average_loss(trainer)  # in validation: over learned tokens, not over batches
 # The adapter is a part of the base, split off: its start is subtracted at the end.
 trainer.model.peft_config["default"].init_lora_weights = True  # else loading would split again
 trainer.model.save_pretrained(f"{session.place}/start", is_main_process=run.rank == 0)
@@ -178,7 +171,7 @@ trainer.model.save_pretrained(f"{session.place}/start", is_main_process=run.rank
 
 with session.resume(trainer) as checkpoint:
     trainer.train(resume_from_checkpoint=checkpoint)
-gained = best.confirm(trainer)  # evaluates the kept weights once more
+gained = best.confirm(trainer)  # the kept weights have the loss that they were chosen for
 
 trainer.save_model("run/train/model")
 # With twice the rank, for the unchanged base: the trained adapter minus its start.
@@ -187,4 +180,4 @@ trainer.model.save_pretrained(
 )
 fault = find_fault(OUT / "model", start_rank=LORA_RANK)
 session.finish(trainer, fault=fault, **gained)
-end_if_worse(run)
+end_if_worse(run)  # exit code 79 if training made the model worse

@@ -19,14 +19,14 @@ from trl import SFTConfig, SFTTrainer
 
 from runtime.models.adapters import find_fault
 from runtime.run import Run
-from runtime.tokens.packing import keep_apart, pack
+from runtime.tokens.packed_rows import keep_apart, pack
 from runtime.track.tracking import open_tracker
 from runtime.train.best import BestCheckpoint
 from runtime.train.steps import order_rows
 from runtime.train.training import TrainingSession
-from runtime.train.validation_loss import average_loss
 from runtime.train.verdict import end_if_worse
 from runtime.upstream import peft_parts
+from runtime.upstream.validation_loss import average_loss
 
 HERE = Path(__file__).resolve().parent
 DATA, OUT = HERE / "run/data", HERE / "run/train"
@@ -44,15 +44,8 @@ DOUBLE_QUANTIZATION = True  # the default of `method.double_quantization`
 LORA_RANK = 16  # the usual rank for a model of 14.8B parameters
 LORA_ALPHA = 32  # twice the rank of 16
 LORA_DROPOUT = 0.05  # the default of `method.dropout`
-LORA_TARGETS = [
-    "q_proj",
-    "k_proj",
-    "v_proj",
-    "o_proj",
-    "down_proj",
-    "gate_proj",
-    "up_proj",
-]  # all 7 kinds of linear modules except the head
+# all 7 kinds of linear modules except the head
+LORA_TARGETS = ["q_proj", "k_proj", "v_proj", "o_proj", "down_proj", "gate_proj", "up_proj"]
 PACKED_LENGTH = 192  # rows of at most 96 tokens fill 92% of it
 # Rows per process and pass, and passes per step: each line is the same batch in less memory.
 # the fastest that fits, with 20.2 GiB of 23.5 GiB; with 2 rows at a time a step takes 37% longer
@@ -128,8 +121,8 @@ config = SFTConfig(
 
 inputs = [source, HERE / "accelerate.yaml", DATA / "train.jsonl", DATA / "train.arrow"]
 inputs += [DATA / "validation.jsonl", DATA / "validation.arrow"]
-if not session.begin(*inputs):
-    end_if_worse(run)
+if not session.begin(*inputs):  # trained already, with these inputs
+    end_if_worse(run)  # exit code 79, as after training
     raise SystemExit
 config.eval_on_start = session.checkpoint is None  # the best checkpoint is compared with it
 
@@ -171,15 +164,15 @@ run.say(f"{len(train_rows):,} rows are packed into {len(packed):,}")
 trainer = SFTTrainer(
     model=model,
     args=config,
-    train_dataset=session.choose(packed),
+    train_dataset=session.choose(packed),  # all, or a pilot's
     eval_dataset=validation_rows,
     processing_class=tokenizer,
     callbacks=[session, best],
     peft_config=adapter,
 )
-order_rows(trainer)
-average_loss(trainer)
-trainer.data_collator = keep_apart(trainer.data_collator)
+order_rows(trainer)  # every step is full, and the order depends on the seed and the epoch only
+average_loss(trainer)  # in validation: over learned tokens, not over batches
+trainer.data_collator = keep_apart(trainer.data_collator)  # no row sees those packed beside it
 peft_parts.keep_adapter_dtype(trainer.model)
 
 # -----------------------------------------------------------------------------
@@ -187,9 +180,9 @@ peft_parts.keep_adapter_dtype(trainer.model)
 
 with session.resume(trainer) as checkpoint:
     trainer.train(resume_from_checkpoint=checkpoint)
-gained = best.confirm(trainer)  # evaluates the kept weights once more
+gained = best.confirm(trainer)  # the kept weights have the loss that they were chosen for
 
 trainer.save_model("run/train/model")
 fault = find_fault(OUT / "model")
 session.finish(trainer, fault=fault, **gained)
-end_if_worse(run)
+end_if_worse(run)  # exit code 79 if training made the model worse

@@ -31,11 +31,10 @@ for stage in ("prepare", "train", "merge", "quantize"):
 run.check_outputs(path)
 
 from runtime.llama_cpp import gguf_file  # noqa: E402
-from runtime.llama_cpp.gguf_prompt import tokenize  # noqa: E402
 
 messages = [{"role": "user", "content": args.question.strip()}]
 llm = gguf_file.load(run, path, CONTEXT_TOKENS, on_gpu=ON_GPU)
-ids = tokenize(llm, messages)
+ids = gguf_file.tokenize(llm, messages)
 if len(ids) + ANSWER_TOKENS > CONTEXT_TOKENS:
     most = CONTEXT_TOKENS - ANSWER_TOKENS
     run.stop(f"the question has {len(ids):,} tokens, and at most {most:,} fit")

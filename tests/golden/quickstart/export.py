@@ -78,12 +78,7 @@ if not run.is_done(identity):  # torch is imported only if there is something to
     from runtime.merge.plain_model import PLAIN_MODEL
     from runtime.merge.whole_merging import cast_weights
 
-    job = Job(
-        run=run,
-        base=args.model,
-        dtype=DTYPE,
-        kind=PLAIN_MODEL,
-    )
+    job = Job(run=run, base=args.model, dtype=DTYPE, kind=PLAIN_MODEL)
     cast_weights(job)
     run.mark_done(identity, MERGED)
 if args.merge:
@@ -106,15 +101,9 @@ judging = reference.Job(
     on_gpu=False,
     answered={"module": gguf_answers.__name__, "scorer": metric.__name__, "metric": METRIC},
 )
-converters = converter.Converter(
-    sha256=SDIST_SHA256,
-    checkout=args.llama_cpp,
-)
+converters = converter.Converter(sha256=SDIST_SHA256, checkout=args.llama_cpp)
 inputs = [converter.find_version(), *converters.list_sources(run)]
-rows = JudgedRows(
-    path=JUDGED_ROWS,
-    is_same=conversations.is_same,
-)
+rows = JudgedRows(path=JUDGED_ROWS, is_same=conversations.is_same)
 
 # -----------------------------------------------------------------------------
 # Quantize

@@ -19,14 +19,14 @@ from trl import SFTConfig, SFTTrainer
 
 from runtime.models.weight_probe import WeightProbe
 from runtime.run import Run
-from runtime.tokens.packing import keep_apart, pack
+from runtime.tokens.packed_rows import keep_apart, pack
 from runtime.track.tracking import open_tracker
 from runtime.train.best import BestCheckpoint
 from runtime.train.steps import order_rows
 from runtime.train.training import TrainingSession
-from runtime.train.validation_loss import average_loss
 from runtime.train.verdict import end_if_worse
 from runtime.upstream import fused_head
+from runtime.upstream.validation_loss import average_loss
 
 HERE = Path(__file__).resolve().parent
 DATA, OUT = HERE / "run/data", HERE / "run/train"
@@ -114,8 +114,8 @@ fused_head.score_learned_tokens(trl.trainer.utils)
 
 inputs = [source, HERE / "accelerate.yaml", DATA / "train.jsonl", DATA / "train.arrow"]
 inputs += [DATA / "validation.jsonl", DATA / "validation.arrow"]
-if not session.begin(*inputs):
-    end_if_worse(run)
+if not session.begin(*inputs):  # trained already, with these inputs
+    end_if_worse(run)  # exit code 79, as after training
     raise SystemExit
 config.eval_on_start = session.checkpoint is None  # the best checkpoint is compared with it
 
@@ -141,14 +141,14 @@ run.say(f"{len(train_rows):,} rows are packed into {len(packed):,}")
 trainer = SFTTrainer(
     model=model,
     args=config,
-    train_dataset=session.choose(packed),
+    train_dataset=session.choose(packed),  # all, or a pilot's
     eval_dataset=validation_rows,
     processing_class=tokenizer,
     callbacks=[session, best],
 )
-order_rows(trainer)
-average_loss(trainer)
-trainer.data_collator = keep_apart(trainer.data_collator)
+order_rows(trainer)  # every step is full, and the order depends on the seed and the epoch only
+average_loss(trainer)  # in validation: over learned tokens, not over batches
+trainer.data_collator = keep_apart(trainer.data_collator)  # no row sees those packed beside it
 probe = WeightProbe(model)
 
 # -----------------------------------------------------------------------------
@@ -156,9 +156,9 @@ probe = WeightProbe(model)
 
 with session.resume(trainer) as checkpoint:
     trainer.train(resume_from_checkpoint=checkpoint)
-gained = best.confirm(trainer)  # evaluates the kept weights once more
+gained = best.confirm(trainer)  # the kept weights have the loss that they were chosen for
 
 trainer.save_model("run/train/model")
 fault = probe.find_fault(OUT / "model")
 session.finish(trainer, fault=fault, **gained)
-end_if_worse(run)
+end_if_worse(run)  # exit code 79 if training made the model worse

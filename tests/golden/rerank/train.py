@@ -112,8 +112,8 @@ torch.utils.deterministic.fill_uninitialized_memory = False  # it takes a third 
 
 inputs = [source, HERE / "accelerate.yaml", DATA / "train.jsonl", DATA / "train.arrow"]
 inputs += [DATA / "validation.jsonl", DATA / "validation.arrow"]
-if not session.begin(*inputs):
-    end_if_worse(run)
+if not session.begin(*inputs):  # trained already, with these inputs
+    end_if_worse(run)  # exit code 79, as after training
     raise SystemExit
 config.eval_on_start = session.checkpoint is None  # the best checkpoint is compared with it
 
@@ -145,7 +145,7 @@ trainer = CrossEncoderTrainer(
     loss=BinaryCrossEntropyLoss(model, pos_weight=torch.tensor(float(WRONG_TEXTS))),
     model=model,
     args=config,
-    train_dataset=session.choose(train_rows),
+    train_dataset=session.choose(train_rows),  # all, or a pilot's
     eval_dataset=validation_rows,
     processing_class=tokenizer,
     callbacks=[session, best],
@@ -157,9 +157,9 @@ probe = WeightProbe(model)
 
 with session.resume(trainer) as checkpoint:
     trainer.train(resume_from_checkpoint=checkpoint)
-gained = best.confirm(trainer)  # evaluates the kept weights once more
+gained = best.confirm(trainer)  # the kept weights have the loss that they were chosen for
 
 trainer.save_model("run/train/model")
 fault = probe.find_fault(OUT / "model")
 session.finish(trainer, fault=fault, **gained)
-end_if_worse(run)
+end_if_worse(run)  # exit code 79 if training made the model worse

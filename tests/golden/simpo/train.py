@@ -117,8 +117,8 @@ config = CPOConfig(
 
 inputs = [source, HERE / "accelerate.yaml", DATA / "train.jsonl", DATA / "train.arrow"]
 inputs += [DATA / "validation.jsonl", DATA / "validation.arrow"]
-if not session.begin(*inputs):
-    end_if_worse(run)
+if not session.begin(*inputs):  # trained already, with these inputs
+    end_if_worse(run)  # exit code 79, as after training
     raise SystemExit
 config.eval_on_start = session.checkpoint is None  # the best checkpoint is compared with it
 
@@ -148,12 +148,12 @@ tokenizer.pad_token = tokenizer.eos_token
 trainer = CPOTrainer(
     model=model,
     args=config,
-    train_dataset=session.choose(train_rows, count_pair_tokens),
+    train_dataset=session.choose(train_rows, count_pair_tokens),  # all, or a pilot's
     eval_dataset=validation_rows,
     processing_class=tokenizer,
     callbacks=[session, best],
 )
-order_rows(trainer)
+order_rows(trainer)  # every step is full, and the order depends on the seed and the epoch only
 probe = WeightProbe(model)
 
 # -----------------------------------------------------------------------------
@@ -161,9 +161,9 @@ probe = WeightProbe(model)
 
 with session.resume(trainer) as checkpoint:
     trainer.train(resume_from_checkpoint=checkpoint)
-gained = best.confirm(trainer)  # evaluates the kept weights once more
+gained = best.confirm(trainer)  # the kept weights have the loss that they were chosen for
 
 trainer.save_model("run/train/model")
 fault = probe.find_fault(OUT / "model")
 session.finish(trainer, fault=fault, **gained)
-end_if_worse(run)
+end_if_worse(run)  # exit code 79 if training made the model worse

@@ -46,12 +46,6 @@ if not run.is_done(identity):  # torch is imported only if there is something to
     from runtime.merge.plain_model import PLAIN_MODEL
     from runtime.merge.whole_merging import cast_weights
 
-    job = Job(
-        run=run,
-        base=args.model,
-        dtype=DTYPE,
-        options=options,
-        kind=PLAIN_MODEL,
-    )
+    job = Job(run=run, base=args.model, dtype=DTYPE, options=options, kind=PLAIN_MODEL)
     cast_weights(job)
     run.mark_done(identity, MERGED)

@@ -15,8 +15,7 @@ from pathlib import Path
 from transformers import AutoTokenizer
 
 from runtime.prepare.data_report import show_row, write_report
-from runtime.prepare.lengths import check_lengths
-from runtime.prepare.planned import Planned, find_changed
+from runtime.prepare.planned import Planned, check_lengths, find_changed
 from runtime.prepare.preparing import make_records, scan, start_workers, write_splits
 from runtime.prepare.records import RowWork, Source
 from runtime.prepare.splitting import divide
@@ -87,17 +86,8 @@ source = Source(
     chunks=partial(read_jsonl, [args.data], encoding=ENCODING),
     unpack=parse_lines,
 )
-make = partial(
-    make_chats,
-    encoder=Encoder(tokenizer=tokenizer),
-    learn=learn_every_answer,
-)
-work = RowWork(
-    sources=[source],
-    make=make,
-    max_length=MAX_LENGTH,
-    repair=True,
-)
+make = partial(make_chats, encoder=Encoder(tokenizer=tokenizer), learn=learn_every_answer)
+work = RowWork(sources=[source], make=make, max_length=MAX_LENGTH, repair=True)
 
 # -----------------------------------------------------------------------------
 # Choose the rows, and turn them into records
@@ -107,7 +97,7 @@ rows = scan(run, workers, work)
 rows.drop_copies()
 plan.check_rows(rows.count_wanted())
 records = make_records(run, workers, work, rows, folder=OUT)
-check_lengths(run, records, max_length=MAX_LENGTH, planned_share=OVERLONG_SHARE)
+check_lengths(run, records.lengths, max_length=MAX_LENGTH, planned_share=OVERLONG_SHARE)
 
 # -----------------------------------------------------------------------------
 # Split: rows with the same prompt stay together

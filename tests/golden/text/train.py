@@ -18,13 +18,13 @@ from trl import SFTConfig, SFTTrainer
 
 from runtime.models.adapters import find_fault
 from runtime.run import Run
-from runtime.tokens.packing import keep_apart, pack
+from runtime.tokens.packed_rows import keep_apart, pack
 from runtime.track.tracking import open_tracker
 from runtime.train.best import BestCheckpoint
 from runtime.train.steps import order_rows
 from runtime.train.training import TrainingSession
-from runtime.train.validation_loss import average_loss
 from runtime.train.verdict import end_if_worse
+from runtime.upstream.validation_loss import average_loss
 
 HERE = Path(__file__).resolve().parent
 DATA, OUT = HERE / "run/data", HERE / "run/train"
@@ -39,15 +39,8 @@ ATTENTION = "sdpa"  # PyTorch's own attention kernel, which needs no other packa
 LORA_RANK = 64  # text teaches an adapter more than answers do, and low ranks learn less of it
 LORA_ALPHA = 128  # twice the rank of 64
 LORA_DROPOUT = 0.05  # the default of `method.dropout`
-LORA_TARGETS = [
-    "q_proj",
-    "k_proj",
-    "v_proj",
-    "o_proj",
-    "down_proj",
-    "gate_proj",
-    "up_proj",
-]  # all 7 kinds of linear modules except the head
+# all 7 kinds of linear modules except the head
+LORA_TARGETS = ["q_proj", "k_proj", "v_proj", "o_proj", "down_proj", "gate_proj", "up_proj"]
 PACKED_LENGTH = 896  # rows of at most 896 tokens fill 96% of it
 # Rows per process and pass, and passes per step: each line is the same batch in less memory.
 # all rows of a process in a step at once: 5.9 GiB of 23.5 GiB; with 1 row at a time a step takes
@@ -123,8 +116,8 @@ config = SFTConfig(
 
 inputs = [source, HERE / "accelerate.yaml", DATA / "train.jsonl", DATA / "train.arrow"]
 inputs += [DATA / "validation.jsonl", DATA / "validation.arrow"]
-if not session.begin(*inputs):
-    end_if_worse(run)
+if not session.begin(*inputs):  # trained already, with these inputs
+    end_if_worse(run)  # exit code 79, as after training
     raise SystemExit
 config.eval_on_start = session.checkpoint is None  # the best checkpoint is compared with it
 
@@ -159,24 +152,24 @@ run.say(f"{len(train_rows):,} rows are packed into {len(packed):,}")
 trainer = SFTTrainer(
     model=model,
     args=config,
-    train_dataset=session.choose(packed),
+    train_dataset=session.choose(packed),  # all, or a pilot's
     eval_dataset=validation_rows,
     processing_class=tokenizer,
     callbacks=[session, best],
     peft_config=adapter,
 )
-order_rows(trainer)
-average_loss(trainer)
-trainer.data_collator = keep_apart(trainer.data_collator)
+order_rows(trainer)  # every step is full, and the order depends on the seed and the epoch only
+average_loss(trainer)  # in validation: over learned tokens, not over batches
+trainer.data_collator = keep_apart(trainer.data_collator)  # no row sees those packed beside it
 
 # -----------------------------------------------------------------------------
 # Train and save
 
 with session.resume(trainer) as checkpoint:
     trainer.train(resume_from_checkpoint=checkpoint)
-gained = best.confirm(trainer)  # evaluates the kept weights once more
+gained = best.confirm(trainer)  # the kept weights have the loss that they were chosen for
 
 trainer.save_model("run/train/model")
 fault = find_fault(OUT / "model")
 session.finish(trainer, fault=fault, **gained)
-end_if_worse(run)
+end_if_worse(run)  # exit code 79 if training made the model worse

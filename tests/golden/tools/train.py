@@ -22,8 +22,8 @@ from runtime.track.tracking import open_tracker
 from runtime.train.best import BestCheckpoint
 from runtime.train.sorted_steps import sort_rows
 from runtime.train.training import TrainingSession
-from runtime.train.validation_loss import average_loss
 from runtime.train.verdict import end_if_worse
+from runtime.upstream.validation_loss import average_loss
 
 HERE = Path(__file__).resolve().parent
 DATA, OUT = HERE / "run/data", HERE / "run/train"
@@ -38,15 +38,8 @@ ATTENTION = "sdpa"  # PyTorch's own attention kernel, which needs no other packa
 LORA_RANK = 16  # the usual rank for a model of 7.62B parameters
 LORA_ALPHA = 32  # twice the rank of 16
 LORA_DROPOUT = 0.05  # the default of `method.dropout`
-LORA_TARGETS = [
-    "q_proj",
-    "k_proj",
-    "v_proj",
-    "o_proj",
-    "down_proj",
-    "gate_proj",
-    "up_proj",
-]  # all 7 kinds of linear modules except the head
+# all 7 kinds of linear modules except the head
+LORA_TARGETS = ["q_proj", "k_proj", "v_proj", "o_proj", "down_proj", "gate_proj", "up_proj"]
 # Rows per process and pass, and passes per step: each line is the same batch in less memory.
 # the fastest that fits, with 21.6 GiB of 23.5 GiB; with 1 row at a time a step takes 8.1% longer
 LADDER = [[2, 2], [1, 4]]
@@ -121,8 +114,8 @@ config = SFTConfig(
 
 inputs = [source, HERE / "accelerate.yaml", DATA / "train.jsonl", DATA / "train.arrow"]
 inputs += [DATA / "validation.jsonl", DATA / "validation.arrow"]
-if not session.begin(*inputs):
-    end_if_worse(run)
+if not session.begin(*inputs):  # trained already, with these inputs
+    end_if_worse(run)  # exit code 79, as after training
     raise SystemExit
 config.eval_on_start = session.checkpoint is None  # the best checkpoint is compared with it
 
@@ -155,23 +148,23 @@ best = BestCheckpoint(session)
 trainer = SFTTrainer(
     model=model,
     args=config,
-    train_dataset=session.choose(train_rows),
+    train_dataset=session.choose(train_rows),  # all, or a pilot's
     eval_dataset=validation_rows,
     processing_class=tokenizer,
     callbacks=[session, best],
     peft_config=adapter,
 )
-sort_rows(trainer)
-average_loss(trainer)
+sort_rows(trainer)  # rows of a pass are about as long
+average_loss(trainer)  # in validation: over learned tokens, not over batches
 
 # -----------------------------------------------------------------------------
 # Train and save
 
 with session.resume(trainer) as checkpoint:
     trainer.train(resume_from_checkpoint=checkpoint)
-gained = best.confirm(trainer)  # evaluates the kept weights once more
+gained = best.confirm(trainer)  # the kept weights have the loss that they were chosen for
 
 trainer.save_model("run/train/model")
 fault = find_fault(OUT / "model")
 session.finish(trainer, fault=fault, **gained)
-end_if_worse(run)
+end_if_worse(run)  # exit code 79 if training made the model worse

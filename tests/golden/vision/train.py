@@ -17,15 +17,15 @@ from transformers import AutoModelForImageTextToText
 from trl import SFTConfig, SFTTrainer
 
 from runtime.models.adapters import find_fault
-from runtime.models.towers import pass_gradients_to_text
 from runtime.run import Run
 from runtime.track.tracking import open_tracker
 from runtime.train.best import BestCheckpoint
 from runtime.train.sorted_steps import sort_rows
 from runtime.train.training import TrainingSession
-from runtime.train.validation_loss import average_loss
 from runtime.train.verdict import end_if_worse
 from runtime.upstream.adapter_names import load_by_names_in_memory
+from runtime.upstream.towers import pass_gradients_to_text
+from runtime.upstream.validation_loss import average_loss
 from runtime.vision.image_batches import ImageReader
 
 HERE = Path(__file__).resolve().parent
@@ -45,7 +45,14 @@ LORA_DROPOUT = 0.05  # the default of `method.dropout`
 LORA_TARGETS = "model\\.language_model\\.layers\\.\\d+\\.(?:self_attn\\.q_proj|self_attn\\.k_proj|self_attn\\.v_proj|self_attn\\.o_proj|mlp\\.down_proj|mlp\\.gate_proj|mlp\\.up_proj)"  # noqa: E501
 # how the processor makes tokens of an image, by its width and height; max_pixels: the limit of the
 # model's processor; an image has at most 64 tokens, 64 on average
-IMAGE_RULE = {"kind": "grid", "patch": 16, "merge": 2, "min_pixels": 65536, "max_pixels": 16777216, "token": "<|image_pad|>"}  # noqa: E501
+IMAGE_RULE = {
+    "kind": "grid",
+    "patch": 16,
+    "merge": 2,
+    "min_pixels": 65536,
+    "max_pixels": 16777216,
+    "token": "<|image_pad|>",
+}
 # Rows per process and pass, and passes per step: each line is the same batch in less memory.
 # all rows of a process in a step at once: 6.9 GiB of 23.5 GiB; with 2 rows at a time a step takes
 # 75% longer
@@ -124,8 +131,8 @@ config = SFTConfig(
 
 inputs = [source, HERE / "accelerate.yaml", DATA / "train.jsonl", DATA / "train.arrow"]
 inputs += [DATA / "validation.jsonl", DATA / "validation.arrow"]
-if not session.begin(*inputs):
-    end_if_worse(run)
+if not session.begin(*inputs):  # trained already, with these inputs
+    end_if_worse(run)  # exit code 79, as after training
     raise SystemExit
 config.eval_on_start = session.checkpoint is None  # the best checkpoint is compared with it
 
@@ -159,15 +166,15 @@ best = BestCheckpoint(session)
 trainer = SFTTrainer(
     model=model,
     args=config,
-    train_dataset=session.choose(train_rows),
+    train_dataset=session.choose(train_rows),  # all, or a pilot's
     eval_dataset=validation_rows,
     processing_class=images.processor,
     data_collator=images.collate,
     callbacks=[session, best],
     peft_config=adapter,
 )
-sort_rows(trainer)
-average_loss(trainer)
+sort_rows(trainer)  # rows of a pass are about as long
+average_loss(trainer)  # in validation: over learned tokens, not over batches
 load_by_names_in_memory()
 
 # -----------------------------------------------------------------------------
@@ -175,9 +182,9 @@ load_by_names_in_memory()
 
 with session.resume(trainer) as checkpoint:
     trainer.train(resume_from_checkpoint=checkpoint)
-gained = best.confirm(trainer)  # evaluates the kept weights once more
+gained = best.confirm(trainer)  # the kept weights have the loss that they were chosen for
 
 trainer.save_model("run/train/model")
 fault = find_fault(OUT / "model")
 session.finish(trainer, fault=fault, **gained)
-end_if_worse(run)
+end_if_worse(run)  # exit code 79 if training made the model worse

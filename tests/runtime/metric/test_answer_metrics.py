@@ -11,6 +11,7 @@ from ftc.runtime.metric import (
     numeric_match,
     rouge_l,
 )
+from ftc.runtime.upstream import chrf_counts
 
 SAID = ["lost", "late", "late", "sent"]
 RIGHT = ["lost", "late", "sent", "sent"]
@@ -63,9 +64,11 @@ def test_counts_of_chrf_give_the_scores_of_sacrebleu() -> None:
     """The private functions of sacrebleu agree with its public ones, for any sample of rows."""
     said = ["on the shelf", "in a box", "", "it was sent on Monday"]
     right = ["on a shelf", "in a box", "lost", "it is sent every Monday"]
-    counts = chrf.count(said, right)
+    counts = chrf_counts.count(said, right)
     sums = [sum(column) for column in zip(*counts, strict=True)]
 
-    assert chrf.total(sums) / 100 == pytest.approx(chrf.measure(said, right))
+    assert chrf_counts.total(sums) / 100 == pytest.approx(chrf.measure(said, right))
     assert chrf.measure_rows(said, right).value == pytest.approx(chrf.measure(said, right))
-    assert [chrf.total(list(row)) / 100 for row in counts] == pytest.approx(chrf.grade(said, right))
+    assert [chrf_counts.total(list(row)) / 100 for row in counts] == pytest.approx(
+        chrf.grade(said, right)
+    )

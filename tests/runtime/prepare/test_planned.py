@@ -4,8 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from ftc.runtime.prepare.lengths import check_planned_lengths
-from ftc.runtime.prepare.planned import Planned, find_changed
+from ftc.runtime.prepare.planned import (
+    Planned,
+    check_lengths,
+    check_planned_lengths,
+    find_changed,
+)
 from ftc.runtime.run import Run
 
 AGAIN = "compile again with `ftc compile --update`"
@@ -66,3 +70,13 @@ def test_changed_files_are_found_by_their_content(tmp_path: Path) -> None:
     planned = ["a" * 64, "", "c" * 64]
     found = find_changed([one, None, two], digests, planned=planned, bundle=tmp_path / "bundle")
     assert found == [(2, two)]
+
+
+def test_a_few_more_over_long_rows_are_no_surprise(tmp_path: Path) -> None:
+    """The plan may rest on a sample; clearly more over-long rows end the stage."""
+    run = Run(tmp_path, stage="prepare")
+
+    check_lengths(run, [10] * 98 + [99] * 2, max_length=64, planned_share=0.01)
+
+    with pytest.raises(SystemExit, match="30 of 100 rows are longer than 64 tokens"):
+        check_lengths(run, [10] * 70 + [99] * 30, max_length=64, planned_share=0.01)

@@ -28,8 +28,7 @@ from ftc.runtime.tokens.compared_records import (
     make_plain_feedback,
     make_plain_pairs,
 )
-from ftc.runtime.tokens.encoding import Encoder
-from ftc.runtime.tokens.masking import NOT_LEARNED
+from ftc.runtime.tokens.encoding import NOT_LEARNED, Encoder
 from ftc.runtime.tokens.plain_records import make_answers
 from ftc.runtime.tokens.prompt_records import make_plain_prompts, make_prompts
 from ftc.runtime.tokens.text_records import make_texts, split_text

@@ -20,8 +20,7 @@ from ftc.runtime.tokens.chat_labels import (
     vary_answer,
 )
 from ftc.runtime.tokens.chat_records import Learn, learn_last_answer, make_chats
-from ftc.runtime.tokens.encoding import Encoder
-from ftc.runtime.tokens.masking import NOT_LEARNED
+from ftc.runtime.tokens.encoding import NOT_LEARNED, Encoder
 from ftc.runtime.tokens.reasoned_chats import key_messages, place_reasoning, strip
 from ftc.runtime.tokens.template_options import set_defaults, set_defaults_in, write
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+import torch
 
 from ftc.runtime import stages
 from ftc.runtime.files import write_json, write_rows
@@ -87,6 +88,30 @@ def test_a_training_with_other_inputs_is_set_aside(
     assert json.loads((tmp_path / "run/train-2/fingerprint.json").read_text()) == "other"
     assert json.loads((tmp_path / "run/train/fingerprint.json").read_text()) == "own"
     assert json.loads((tmp_path / "run/train/batch.json").read_text())["row"] == 0
+
+
+def test_the_journal_has_the_loss_of_a_long_step(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between two logs of the Trainer, the loss of the last step is written after ten seconds."""
+    session = make_session(tmp_path)
+    monkeypatch.setattr(session.progress, "is_due", lambda: False)
+    state = SimpleNamespace(
+        is_world_process_zero=True, global_step=3, max_steps=9, epoch=0.5, log_history=[]
+    )
+    args = SimpleNamespace(device=torch.device("cpu"))
+    for loss in (1.5, 0.25):
+        session.note_pass({"input_ids": torch.zeros(2, 4)}, torch.tensor(loss))
+    session.on_pre_optimizer_step(args, state, SimpleNamespace())
+
+    session.on_step_end(args, state, SimpleNamespace())
+    assert not (tmp_path / "run/train/log.jsonl").exists()
+    session._logged -= 10
+    session.on_step_end(args, state, SimpleNamespace())
+
+    (line,) = (tmp_path / "run/train/log.jsonl").read_text().splitlines()
+    assert json.loads(line)["loss"] == 1.75
+    assert session.progress.tokens == 8 * 2
 
 
 def test_an_explosion_of_the_loss(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

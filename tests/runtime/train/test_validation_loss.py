@@ -14,7 +14,7 @@ from trl.trainer.sft_config import SFTConfig
 from trl.trainer.sft_trainer import SFTTrainer
 
 from ftc.runtime.parallel.shared_evaluation import share_loss, split
-from ftc.runtime.train.validation_loss import average_loss
+from ftc.runtime.upstream.validation_loss import average_loss
 
 LEARNED = (3, 17, 1, 9, 2, 30, 5)  # tokens of each row, after a prompt of two
 

@@ -15,10 +15,12 @@ import torch
 
 os.environ.setdefault("TRL_EXPERIMENTAL_SILENCE", "1")  # read once, when ORPO is imported
 
+import deepspeed
 import peft
 import peft.utils.transformers_weight_conversion
 import trl.trainer.utils
 from peft import PeftModel
+from sacrebleu.metrics.chrf import CHRF
 from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForImageTextToText, Trainer
 from trl.experimental.cpo import CPOTrainer
 from trl.experimental.orpo import ORPOTrainer
@@ -28,12 +30,13 @@ from trl.trainer.grpo_trainer import GRPOTrainer
 from trl.trainer.kto_trainer import KTOTrainer
 from trl.trainer.rloo_trainer import RLOOTrainer
 
-from ftc.runtime.models import towers
 from ftc.runtime.upstream import (
     adapter_names,
     answer_pairs,
+    chrf_counts,
     fused_head,
     sampled_answers,
+    towers,
     trainer_parts,
 )
 from tests.compiler.plan.trace_tower import make_config, make_images
@@ -266,3 +269,79 @@ def test_a_model_that_asks_for_types_is_given_those_of_text() -> None:
     expected = model.eval()(input_ids=ids).logits
     assert torch.allclose(model.train()(input_ids=ids).logits, expected, atol=1e-6)
     assert torch.allclose(model.train()(ids).logits, expected, atol=1e-6)
+
+
+def test_a_pass_is_one_method() -> None:
+    """It gets the model and the batch first, and returns the loss."""
+    assert names(Trainer.training_step)[:3] == ["self", "model", "inputs"]
+    assert "tr_loss_step = self.training_step(model, inputs, num_items_in_batch)" in source(
+        Trainer._run_epoch
+    )
+
+    noted: list[tuple[Any, Any]] = []
+    trainer = SimpleNamespace(training_step=lambda model, inputs, count: model * inputs * count)
+    trainer_parts.note_passes(trainer, lambda inputs, loss: noted.append((inputs, loss)))
+
+    assert trainer.training_step(2, 3, 4) == 24
+    assert noted == [(3, 24)]
+
+
+def test_a_batch_of_an_evaluation_is_one_method() -> None:
+    """The loop calls it for each batch, and has the loss among its metrics."""
+    assert names(Trainer.prediction_step)[:3] == ["self", "model", "inputs"]
+    assert "metric_key_prefix" in names(Trainer.evaluation_loop)
+    loop = source(Trainer.evaluation_loop)
+    assert "self.prediction_step(model, inputs, prediction_loss_only" in loop
+    assert 'metrics[f"{metric_key_prefix}_loss"]' in loop
+
+
+def test_tensors_are_saved_by_their_names_in_memory(tmp_path: Path) -> None:
+    """Without that, transformers gives them the names that their publisher gave them."""
+    from safetensors import safe_open  # noqa: PLC0415
+
+    def save(*, kept: bool) -> set[str]:
+        model = build_wrapped("unlimited_ocr")
+        model.save_pretrained(tmp_path / "published")
+        loaded: Any = AutoModelForImageTextToText.from_pretrained(tmp_path / "published")
+        if kept:
+            towers.save_as_loaded(loaded)
+        loaded.save_pretrained(tmp_path / "saved")
+        with safe_open(tmp_path / "saved/model.safetensors", "pt") as file:
+            return set(file.keys())
+
+    names_in_memory = set(build_wrapped("unlimited_ocr").state_dict())
+
+    assert not save(kept=False) <= names_in_memory
+    assert save(kept=True) <= names_in_memory
+
+
+def test_the_states_of_deepspeed_are_where_they_are_restored() -> None:
+    """Each private name that is called exists, and moments are swapped by these names."""
+    engine, stage3, swapper = (
+        (Path(deepspeed.__file__).parent / "runtime" / name).read_text(encoding="utf-8")
+        for name in ("engine.py", "zero/stage3.py", "swap_tensor/optimizer_utils.py")
+    )
+    assert "def _get_zero_ckpt_name(self, checkpoints_path, tag)" in engine
+    for name in (
+        "_set_fp32_optimizer_param_groups(self)",
+        "_clear_fp32_optimizer_param_groups(self)",
+        "_swappable_optimizer_subgroup(self, sub_group_id)",
+        "_reassign_or_swap_out_partitioned_parameters(self, sub_group_id)",
+        "checkpoint_event_prologue(self)",
+        "checkpoint_event_epilogue(self)",
+    ):
+        assert f"def {name}" in stage3
+    assert "self.fp32_partitioned_groups_flat" in stage3
+    assert "swap_params_info" in swapper
+    assert "def add_state_tensors(self, state_tensors)" in swapper
+
+
+def test_the_counts_of_a_sentence_give_its_score() -> None:
+    """Added up, those of several sentences give the score of all."""
+    said, right = ["a good day", "no"], ["a fine day", "not now"]
+    counts = chrf_counts.count(said, right)
+
+    each = [CHRF().sentence_score(a, [b]).score for a, b in zip(said, right, strict=True)]
+    assert [chrf_counts.total(row) for row in counts] == pytest.approx(each)
+    sums = [sum(column) for column in zip(*counts, strict=True)]
+    assert chrf_counts.total(sums) == pytest.approx(CHRF().corpus_score(said, [right]).score)

@@ -1,7 +1,10 @@
-"""Computes the validation loss as a mean over learned tokens.
+"""Replaces two methods of transformers' Trainer: the validation loss is a mean over learned tokens.
 
-The Trainer's own loss is a mean over batches. The best checkpoint, early stopping and the curves
-use this loss. For several processes see parallel.shared_evaluation.
+The Trainer's own loss is a mean over batches, and it has no option to weigh them. The best
+checkpoint, early stopping and the curves use this loss. For several processes see
+parallel.shared_evaluation. tests/runtime/upstream/test_upstream.py fails if `prediction_step` or
+`evaluation_loop` has changed. The file, at the version that was tested:
+https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/trainer.py
 """
 
 from collections.abc import Callable
@@ -9,7 +12,7 @@ from typing import Any
 
 import torch
 
-NOT_LEARNED = -100  # the label of a token without a loss
+from ..tokens.encoding import NOT_LEARNED
 
 
 def count_learned(inputs: Any) -> torch.Tensor:

@@ -1,8 +1,31 @@
-"""Silences library messages that are irrelevant to this run."""
+"""The installed libraries: their versions, and messages that are irrelevant to this run."""
 
+import importlib.metadata
 import logging
 import warnings
+from contextlib import suppress
 from typing import Any
+
+#: Packages that determine a training's result.
+PACKAGES = (
+    "torch",
+    "transformers",
+    "trl",
+    "peft",
+    "accelerate",
+    "deepspeed",
+    "bitsandbytes",
+    "llama-cpp-python",
+)
+
+
+def list_versions() -> dict[str, str]:
+    """Return the versions of the installed packages of PACKAGES, by name."""
+    found = {}
+    for package in PACKAGES:
+        with suppress(importlib.metadata.PackageNotFoundError):
+            found[package] = importlib.metadata.version(package)
+    return found
 
 
 def silence_libraries() -> None:

@@ -1,6 +1,8 @@
 """Private parts of transformers' models that are replaced where a model has a tower.
 
-Each function says why. tests/runtime/upstream/test_upstream.py fails if that part has changed.
+Each function says why. tests/runtime/upstream/test_upstream.py fails if that part has changed. The
+file, at the version that was tested:
+https://github.com/huggingface/transformers/blob/v5.23.0/src/transformers/modeling_utils.py
 """
 
 import inspect
