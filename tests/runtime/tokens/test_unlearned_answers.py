@@ -11,8 +11,7 @@ from ftc.runtime.read.rows import Turns, Unlearned
 from ftc.runtime.read.tool_rows import read_calling_chat
 from ftc.runtime.tokens.chat_labels import learn_every_answer, learn_everything, mask_reasoning
 from ftc.runtime.tokens.chat_records import Learn, learn_last_answer, make_chats
-from ftc.runtime.tokens.encoding import Encoder
-from ftc.runtime.tokens.masking import NOT_LEARNED
+from ftc.runtime.tokens.encoding import NOT_LEARNED, Encoder
 from tests.real_tokenizers import KINDS, real_tokenizer
 
 CHATTING: Final = [name for name, kind in KINDS.items() if kind.template is not None]
