@@ -9,17 +9,19 @@ from typing import Any, Final
 from ftc.spec.expectation import accepts_type, expectation, words_of
 from ftc.spec.explanations import MISSING_KEY, PLANNED_FIELD, UNKNOWN_KEY
 from ftc.spec.finding import Finding, Safety
-from ftc.spec.foreign import Foreign, find_foreign, replace_key
+from ftc.spec.foreign import Foreign, find_foreign
+from ftc.spec.known_keys import report_factor, report_foreign, report_remainder
 from ftc.spec.message import Message
 from ftc.spec.moving import ABSENT, Meant, gives_way, move, read
 from ftc.spec.nearest import is_certain, is_likely, is_slip, nearest
 from ftc.spec.normal import lengthen
 from ftc.spec.pointer import dotted, join, parent, split
-from ftc.spec.products import Product, find_product
+from ftc.spec.products import find_product
 from ftc.spec.quote import quote, shown
-from ftc.spec.remainder import Remainder, find_remainder
+from ftc.spec.remainder import find_remainder
 from ftc.spec.repair import Repair, find_repair
 from ftc.spec.schema import (
+    Field,
     Schema,
     branches,
     fields,
@@ -35,8 +37,6 @@ _MOST_KEYS: Final = 50
 #: The kinds of rewards: each reward has one of these keys.
 _KINDS: Final = ("match", "regex", "json_schema", "functions")
 _COLUMNS: Final = "/data/columns"
-#: Reasons that say themselves what to write.
-_ADVISED: Final = frozenset({"warmup", "rows", "registered", "adapter"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,71 +54,83 @@ def unknown_keys(
 ) -> Iterator[Finding]:
     """Yield a finding for each key of the section that is not in its schema."""
     for key in _unknown(section, schema):
-        here = pointer + join([key])
-        named = _by_name(key, section, pointer, schema)
-        meant = named or _by_likeness(key, section, pointer, schema)
-        if (product := find_product(key, data, meant.pointer if meant else "")) is not None:
-            yield _multiplied(product, here, data, schema, pointer)
-            continue
-        if (remainder := find_remainder(key, section, pointer, schema)) is not None:
-            yield _leave_remainder(remainder, here, data)
-            continue
-        unfit = _implied(key, section, pointer, schema)
-        other = None if unfit is not None else _elsewhere(key, section, pointer, data, named)
-        if other is not None and not other.pointer:
-            yield _report(other, here, data)
-            continue
-        planned = _planned(meant.pointer if meant else here) if other is None else None
-        if planned is not None:
-            name = dotted(meant.pointer if meant else here)
-            exact = name == dotted(here)
-            yield PLANNED_FIELD.finding(
-                pointer=here,
-                message="" if exact else "meant",
-                help="" if exact else "meant",
-                name=shown(dotted(here)),
-                meant=name,
-                advice=planned,
-            )
-            continue
-        beside = meant is not None and parent(meant.pointer) == pointer
-        near = "" if meant is None else dotted(meant.pointer)
-        fix = () if unfit is not None else move(data, here, meant)
-        if other is not None:
-            field = fields_by_pointer()[other.pointer]
-            unfit, fix = Unfit(help="misfit", field="", near=field.name, schema=field.schema), ()
-        if unfit is None:
-            unfit = _misfit(key, pointer) if meant is None else _refused(section[key], meant, fix)
-        if unfit is not None:
-            yield UNKNOWN_KEY.finding(
-                message="" if pointer else "spec",
-                help=unfit.help,
-                pointer=here,
-                section=dotted(pointer),
-                key=shown(key),
-                field=unfit.field,
-                near=unfit.near,
-                expected=expectation(unfit.schema),
-                example=_show(unfit.schema["examples"][0]),
-            )
-            continue
-        is_reward = schema.get("x-type") == "Reward"
-        has_kind = any(kind in section or near.endswith(f".{kind}") for kind in _KINDS)
-        advice = _advice(data, meant, merges=len(fix) > 1)
-        finding = UNKNOWN_KEY.finding(
-            message="reward" if is_reward else "" if pointer else "spec",
-            help="reward" if is_reward and not has_kind else advice,
+        yield _explain(data, pointer, section, schema, key)
+
+
+def _explain(
+    data: Mapping[str, Any], pointer: str, section: Mapping[str, Any], schema: Schema, key: str
+) -> Finding:
+    here = pointer + join([key])
+    named = _by_name(key, section, pointer, schema)
+    meant = named or _by_likeness(key, section, pointer, schema)
+    if (product := find_product(key, data, meant.pointer if meant else "")) is not None:
+        return report_factor(product, here, data, schema, pointer)
+    if (remainder := find_remainder(key, section, pointer, schema)) is not None:
+        return report_remainder(remainder, here, data)
+    unfit = _implied(key, section, pointer, schema)
+    other = None if unfit is not None else _elsewhere(key, section, pointer, data, named)
+    if other is not None and not other.pointer:
+        return report_foreign(other, here, data)
+    place = meant.pointer if meant is not None else here
+    if other is None and (planned := _planned(place)) is not None:
+        help_ = "" if place == here else "meant"
+        return PLANNED_FIELD.finding(
             pointer=here,
-            fix=fix,
+            message=help_,
+            help=help_,
+            name=shown(dotted(here)),
+            meant=dotted(place),
+            advice=planned,
+        )
+    fix = () if unfit is not None else move(data, here, meant)
+    if other is not None:
+        unfit, fix = _not_fitting(fields_by_pointer()[other.pointer]), ()
+    if unfit is None:
+        unfit = _misfit(key, pointer) if meant is None else _refused(section[key], meant, fix)
+    if unfit is not None:
+        return UNKNOWN_KEY.finding(
+            message="" if pointer else "spec",
+            help=unfit.help,
+            pointer=here,
             section=dotted(pointer),
             key=shown(key),
-            near=near.rpartition(".")[2] if beside else near,
-            meant=meant.repair.shown if meant is not None and meant.repair is not None else "",
-            keys=tuple(schema["properties"]),
-            kinds=_KINDS,
+            field=unfit.field,
+            near=unfit.near,
+            expected=expectation(unfit.schema),
+            example=_show(unfit.schema["examples"][0]),
         )
-        is_guess = meant is not None and meant.safety == "unsafe"
-        yield replace(finding, fix_safety="unsafe") if is_guess else finding
+    return _lead(data, here, section, schema, meant, fix=fix)
+
+
+def _lead(
+    data: Mapping[str, Any],
+    here: str,
+    section: Mapping[str, Any],
+    schema: Schema,
+    meant: Meant | None,
+    *,
+    fix: tuple[Mapping[str, Any], ...],
+) -> Finding:
+    """Report a key with the field that it means, or with the keys of its section."""
+    pointer = parent(here)
+    near = "" if meant is None else dotted(meant.pointer)
+    beside = meant is not None and parent(meant.pointer) == pointer
+    is_reward = schema.get("x-type") == "Reward"
+    has_kind = any(kind in section or near.endswith(f".{kind}") for kind in _KINDS)
+    finding = UNKNOWN_KEY.finding(
+        message="reward" if is_reward else "" if pointer else "spec",
+        help="reward" if is_reward and not has_kind else _advice(data, meant, merges=len(fix) > 1),
+        pointer=here,
+        fix=fix,
+        section=dotted(pointer),
+        key=shown(split(here)[-1]),
+        near=near.rpartition(".")[2] if beside else near,
+        meant=meant.repair.shown if meant is not None and meant.repair is not None else "",
+        keys=tuple(schema["properties"]),
+        kinds=_KINDS,
+    )
+    is_guess = meant is not None and meant.safety == "unsafe"
+    return replace(finding, fix_safety="unsafe") if is_guess else finding
 
 
 def _elsewhere(
@@ -145,42 +157,6 @@ def _is_settled(pointer: str) -> bool:
     return field is None or bool(field.schema.get("x-aliases-differ"))
 
 
-def _report(other: Foreign, here: str, data: Mapping[str, Any]) -> Finding:
-    """Report a key of another tool."""
-    section, key = parent(here), split(here)[-1]
-    pairs = tuple(f"{dotted(at)}: {_brief(value)}" for at, value in other.fields.items())
-    steps = replace_key(data, here, other.fields)
-    ((at, value),) = other.fields.items() if len(other.fields) == 1 else (("", None),)
-    same = at != "" and value == read(data, here)
-    help_ = "left" if other.reason else "near" if same else "value" if at else "fields"
-    help_ = "why" if other.reason in _ADVISED else help_ if steps else "twice"
-    return replace(
-        UNKNOWN_KEY.finding(
-            message="" if section else "spec",
-            help=help_,
-            pointer=here,
-            fix=steps,
-            section=dotted(section),
-            key=shown(key),
-            near=_short(at, section) if at else "`, `".join(map(dotted, other.fields)),
-            meant=_brief(value),
-            pairs=pairs,
-            why=Message(f"left.{other.reason}") if other.reason else "",
-        ),
-        fix_safety=other.safety,
-    )
-
-
-def _brief(value: Any) -> str:
-    """Return a value as JSON, but a plain word without quotes."""
-    return value if isinstance(value, str) else shown(json.dumps(value, ensure_ascii=False))
-
-
-def _short(pointer: str, section: str) -> str:
-    """Return the name of a field, without its section in that section."""
-    return split(pointer)[-1] if parent(pointer) == section else dotted(pointer)
-
-
 def _show(example: Any) -> str | Message:
     """Return an example in backticks; objects and lists are shown in full."""
     is_whole = isinstance(example, Mapping | list)
@@ -200,50 +176,6 @@ def _advice(data: Mapping[str, Any], meant: Meant | None, *, merges: bool) -> st
     return "near" if meant.repair is None else "value"
 
 
-def _multiplied(
-    product: Product, here: str, data: Mapping[str, Any], schema: Schema, pointer: str
-) -> Finding:
-    """Report a key that is a factor of a field: `gradient_accumulation_steps`."""
-    steps: tuple[dict[str, Any], ...] = ()
-    if product.value is not None:
-        meant = Meant(
-            pointer=product.pointer, safety="safe", repair=Repair(value=product.value, help="")
-        )
-        steps = move(data, here, meant)
-    return UNKNOWN_KEY.finding(
-        message="" if pointer else "spec",
-        help=product.help,
-        pointer=here,
-        fix=steps,
-        section=dotted(pointer),
-        key=shown(split(here)[-1]),
-        field=dotted(product.pointer),
-        other=dotted(product.other),
-        micro=product.micro,
-        steps=product.steps,
-        gpus=product.gpus,
-        value=product.value or 0,
-        keys=tuple(schema["properties"]),
-    )
-
-
-def _leave_remainder(remainder: Remainder, here: str, data: Mapping[str, Any]) -> Finding:
-    """Report a key for what the other fields leave: `train` among the splits."""
-    section = parent(here)
-    led = {f"{section}/{remainder.field}": remainder.value} if remainder.field else {}
-    finding = UNKNOWN_KEY.finding(
-        help="remainder_of" if led else "remainder",
-        pointer=here,
-        fix=replace_key(data, here, led),
-        section=dotted(section),
-        key=shown(split(here)[-1]),
-        field=dotted(f"{section}/{remainder.field}"),
-        value=remainder.value,
-        fields=tuple(dotted(f"{section}/{name}") for name in remainder.of),
-    )
-    return replace(finding, fix_safety=remainder.safety)
-
-
 def _refused(value: Any, meant: Meant, fix: Sequence[Mapping[str, Any]]) -> Unfit | None:
     """Return the meant field if it does not accept the value and there is no fix, else None."""
     field = fields_by_pointer().get(meant.pointer)
@@ -251,6 +183,10 @@ def _refused(value: Any, meant: Meant, fix: Sequence[Mapping[str, Any]]) -> Unfi
         return None
     if meant.repair is not None:
         return None
+    return _not_fitting(field)
+
+
+def _not_fitting(field: Field) -> Unfit:
     return Unfit(help="misfit", field="", near=field.name, schema=field.schema)
 
 
@@ -280,7 +216,7 @@ def _misfit(key: str, pointer: str) -> Unfit | None:
     field = fields_by_pointer().get(inside[0]) if len(inside) == 1 else None
     if field is None or field.pointer.startswith(_COLUMNS) or "examples" not in field.schema:
         return None
-    return Unfit(help="misfit", field="", near=field.name, schema=field.schema)
+    return _not_fitting(field)
 
 
 def missing_keys(pointer: str, section: Mapping[str, Any], schema: Schema) -> Iterator[Finding]:

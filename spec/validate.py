@@ -8,7 +8,6 @@ from ftc.spec.document import Document
 from ftc.spec.expectation import json_type
 from ftc.spec.explanations import NOT_AN_OBJECT, OTHER_VERSION, PLANNED_FIELD, UNKNOWN_KEY
 from ftc.spec.finding import Finding
-from ftc.spec.moved import find_inside
 from ftc.spec.normal import leave_unread, normalise, said, written_pointer
 from ftc.spec.pointer import split
 from ftc.spec.quote import quote
@@ -57,6 +56,7 @@ def locate(document: Document, finding: Finding) -> Finding:
 def judge(data: Mapping[str, Any]) -> list[Finding]:
     """Return what is wrong with data in the written form, without positions."""
     from ftc.spec.consistency import find_conflicts  # noqa: PLC0415
+    from ftc.spec.moved import find_inside  # noqa: PLC0415
     from ftc.spec.violations import find_violations  # noqa: PLC0415 - jsonschema is slow to import
 
     found: dict[tuple[str, str], Finding] = {}
