@@ -34,7 +34,7 @@ WHOLE = ("quickstart", "slurm", "dpo", "classification", "grpo", "mixture")
 DERIVED = ("requirements.lock", "plan.svg", ".gitignore")
 PLAN = "plan.txt"
 #: Bundles without a special wish, and the most lines of all their scripts and modules.
-PLAIN = {"quickstart": 7755, "text": 7415, "pissa": 7680}
+PLAIN = {"quickstart": 7760, "text": 7420, "pissa": 7686}
 
 
 def list_golden(name: str, outcome: Outcome) -> Mapping[str, str]:
