@@ -14,7 +14,7 @@ TWO = {**ALONE, "/facts/hardware/count": 2, "/spec/distribution/strategy": "ddp"
 
 
 def find_calls(build_known: BuildKnown, edits: Mapping[str, Any]) -> list[str]:
-    """Return the lines of train.py that order rows and average the validation loss."""
+    """Return the calls of train.py that order rows and average the loss of the validation."""
     text = render(build_known, edits)["train.py"].text
     return re.findall(
         r"^((?:order_rows|sort_rows|average_loss|share_loss)\(.*\))  # .", text, re.MULTILINE

@@ -333,7 +333,7 @@ def test_the_states_of_deepspeed_are_where_they_are_restored() -> None:
         assert f"def {name}" in stage3
     assert "self.fp32_partitioned_groups_flat" in stage3
     assert "swap_params_info" in swapper
-    assert "def add_state_tensors(self, state_tensors)" in swapper
+    assert "def add_state_tensors(self, tensor_list)" in swapper
 
 
 def test_the_counts_of_a_sentence_give_its_score() -> None:
