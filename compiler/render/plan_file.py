@@ -5,7 +5,6 @@ from typing import Any, Final
 
 from ftc.compiler.knowledge.bundle_stages import STAGES
 from ftc.compiler.plan.plan import Decisions, Time
-from ftc.compiler.render.find_uses import find_uses
 from ftc.compiler.render.source import BundleSource
 from ftc.compiler.render.uses import Uses
 from ftc.compiler.resolve.resolver import canonical_hash
@@ -24,7 +23,7 @@ def plan_data(source: BundleSource) -> dict[str, Any]:
     return {
         "version": 1,
         "name": source.spec.name,
-        "stages": find_stages(find_uses(source)),
+        "stages": find_stages(Uses(source)),
         "steps": plan.decisions.total_steps.value,
         "micro_batch": plan.decisions.micro_batch.value,
         "tokens_per_step": plan.tokens_per_step,
@@ -116,10 +115,10 @@ def _training_seconds(time: Time) -> dict[str, float]:
 def find_stages(uses: Uses) -> list[str]:
     """Return the stages of run.sh, in their order."""
     used = {
-        "evaluate": uses.test,
-        "quantize": uses.gguf,
+        "evaluate": uses.decisions.test_rows.value > 0,
+        "quantize": bool(uses.spec.export.types),
         "projector": uses.projector,
-        "adapter": uses.adapter,
-        "vllm": uses.served,
+        "adapter": uses.spec.export.adapter,
+        "vllm": bool(uses.spec.export.vllm),
     }
     return [name for name in STAGES if used.get(name, True)]

@@ -59,9 +59,9 @@ def readme_context(
         "title": Markdown(source.spec.name),
         "pythons": Markdown(f"{pythons[0]} to {pythons[-1]}"),
         "sdist_mb": Markdown(str(SDIST_MB)),
-        "facts": _rows(_facts(source)),
+        "fact_rows": _rows(_facts(source)),
         "memory": _rows(_memory(source)),
-        "decisions": _rows(_decisions(source)),
+        "decision_rows": _rows(_decisions(source)),
         "files": _rows(files + shared),
     }
 
