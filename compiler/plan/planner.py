@@ -85,12 +85,12 @@ def _count_context_gpus(spec: Spec, facts: KnownFacts, plan: Plan) -> int | None
     memory, decided = plan.memory, plan.decisions
     if memory.phases["optimizer_step"] >= (memory.capacity_bytes or 0):
         return None
-    fused = decided.liger is not None and decided.liger.value
+    fused = decided.batch.liger is not None and decided.batch.liger.value
     job = replace(make_frame(spec, facts), liger=fused).job(
-        decided.sharding.value,
-        checkpointing=decided.gradient_checkpointing.value,
+        decided.distribution.sharding.value,
+        checkpointing=decided.batch.gradient_checkpointing.value,
         micro=1,
-        offload=decided.offload.value,
+        offload=decided.distribution.offload.value,
     )
     return count_context_gpus(job, facts.hardware)
 
@@ -255,22 +255,24 @@ def _costs(
         served = frame.spec.export.vllm
         exports |= {kind: predict_served_bytes(job.shape, kind) for kind in served}
     row_tokens = min(frame.arrangement.lengths.mean, frame.arrangement.length_tokens)
-    steps = decisions.total_steps.value
-    validated = decisions.validation_rows.value > 0
+    steps = decisions.training.total_steps.value
+    validated = decisions.splits.validation_rows.value > 0
     work = Work(
         steps=steps,
-        rows_per_step=decisions.global_batch.value,
+        rows_per_step=decisions.batch.global_batch.value,
         trained=frame.arrangement,
-        evaluations=2 + count_evaluations(steps, decisions.eval_steps.value),
+        evaluations=2 + count_evaluations(steps, decisions.training.eval_steps.value),
         evaluated=_evaluated(frame),
         saves=count_saves(
             steps,
-            save_steps=decisions.save_steps.value,
-            eval_steps=decisions.eval_steps.value,
+            save_steps=decisions.training.save_steps.value,
+            eval_steps=decisions.training.eval_steps.value,
             validated=validated,
         ),
-        referred_rows=min(decisions.train_rows.value, steps * decisions.global_batch.value)
-        + decisions.validation_rows.value,
+        referred_rows=min(
+            decisions.splits.train_rows.value, steps * decisions.batch.global_batch.value
+        )
+        + decisions.splits.validation_rows.value,
         judged=_judged(frame, decisions),
     )
     time = estimate_time(job, frame.facts.hardware, work)
@@ -282,7 +284,7 @@ def _costs(
         rungs=measure_rungs(frame, job, lines),
         trainable_parameters=job.trainable,
         tokens_per_step=max(
-            1, round(decisions.global_batch.value * job.row_sequences * row_tokens)
+            1, round(decisions.batch.global_batch.value * job.row_sequences * row_tokens)
         ),
         time_seconds=time.total_seconds if time is not None else None,
         disk_bytes=disk_bytes(frame.spec, job, exports, validated=validated),
@@ -296,9 +298,9 @@ def _costs(
 
 def _judged(frame: Frame, decisions: Decisions) -> Judged:
     """Return the work of evaluate.py: the loss of every test row, and answers for the metric."""
-    judged = decisions.judged_rows
+    judged = decisions.evaluation.judged_rows
     return Judged(
-        rows=decisions.test_rows.value,
+        rows=decisions.splits.test_rows.value,
         row_tokens=min(usual_mean(frame.facts.data.lengths), frame.max_length.value),
         answered_rows=0 if judged is None else judged.value,
         answer_tokens=decisions.most_answer_tokens,

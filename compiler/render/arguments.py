@@ -16,31 +16,33 @@ from ftc.compiler.render.values import Word
 
 def _averages_loss(uses: Uses) -> bool:
     """Return whether one process averages the validation loss over tokens."""
-    return uses.averages_loss and uses.by_token and uses.decisions.world.value == 1
+    return uses.averages_loss and uses.by_token and uses.decisions.distribution.world.value == 1
 
 
 def _is_adapted_by_trainer(uses: Uses) -> bool:
     """Return whether the trainer wraps the model in the adapter."""
     labelled = uses.spec.objective.type == "classification"
-    return uses.decisions.lora_rank is not None and not (labelled or uses.texts)
+    return uses.decisions.lora.lora_rank is not None and not (labelled or uses.texts)
 
 
 def _has_halved_layers(uses: Uses) -> bool:
     """Return whether frozen layers are kept in 16 bits beside trained ones in 32."""
-    return uses.decisions.load_dtype.because.key.startswith("load.frozen_layers")
+    return uses.decisions.compute.load_dtype.because.key.startswith("load.frozen_layers")
 
 
 def _has_narrow_reward(uses: Uses) -> bool:
     """Return whether TRL trains a reward model's 16-bit adapter without an fp32 copy."""
     decided = uses.decisions
-    quantized = decided.precision.value == "fp32" and decided.quantization is not None
-    adapted = decided.lora_rank is not None and (quantized or not uses.deepspeed)
+    quantized = (
+        decided.compute.precision.value == "fp32" and decided.method.quantization is not None
+    )
+    adapted = decided.lora.lora_rank is not None and (quantized or not uses.deepspeed)
     return uses.spec.objective.type == "reward" and adapted
 
 
 def _has_copy(uses: Uses) -> bool:
     """Return whether the reference of preferences is a second model."""
-    reference = uses.decisions.reference
+    reference = uses.decisions.comparison.reference
     return reference is not None and reference.value == "copy"
 
 
@@ -68,7 +70,10 @@ _PASSED: Final[Mapping[str, tuple[str, Callable[[Uses], bool]]]] = {
     "base_options": ("base_options", lambda uses: uses.options),
     "chat_template": ("CHAT_TEMPLATE", lambda uses: uses.source.chat_template is not None),
     "class_metric": ("METRIC", lambda uses: uses.best_class_metric),
-    "compute_rounded": ("compute_rounded", lambda uses: uses.decisions.quantization is not None),
+    "compute_rounded": (
+        "compute_rounded",
+        lambda uses: uses.decisions.method.quantization is not None,
+    ),
     "count_calls": (
         "tool_calls.count_rows",
         lambda uses: uses.facts.data.calls or uses.callable_tools,
@@ -77,8 +82,11 @@ _PASSED: Final[Mapping[str, tuple[str, Callable[[Uses], bool]]]] = {
     "cut_length": ("MAX_LENGTH", lambda uses: uses.cut),
     "draft_options": ("skip_drafts", lambda uses: expects_drafts(uses.facts.model.architecture)),
     "feedback_rows": ("rows", lambda uses: uses.facts.data.form == "feedback"),
-    "gained": ("gained", lambda uses: uses.decisions.validation_rows.value > 0),
-    "gather_weights": ("gather_weights", lambda uses: uses.decisions.sharding.value == "zero3"),
+    "gained": ("gained", lambda uses: uses.decisions.splits.validation_rows.value > 0),
+    "gather_weights": (
+        "gather_weights",
+        lambda uses: uses.decisions.distribution.sharding.value == "zero3",
+    ),
     "hub_base": ("BASE", lambda uses: uses.source.model_path is None),
     "hub_model": ("MODEL", lambda uses: uses.source.model_path is None),
     "hub_options": ("options", lambda uses: uses.source.model_path is None),
@@ -93,7 +101,7 @@ _PASSED: Final[Mapping[str, tuple[str, Callable[[Uses], bool]]]] = {
         "start_converter",
         lambda uses: layer_pattern(uses.facts.model.architecture) is not None,
     ),
-    "quantization": ("quantization", lambda uses: uses.decisions.quantization is not None),
+    "quantization": ("quantization", lambda uses: uses.decisions.method.quantization is not None),
     "place_reasoning": (
         "place_reasoning",
         lambda uses: any(part.has_reasoning for part in uses.parts),
@@ -105,7 +113,10 @@ _PASSED: Final[Mapping[str, tuple[str, Callable[[Uses], bool]]]] = {
     "revision": ("MODEL_REVISION", lambda uses: uses.source.model_path is None),
     "own_beta": (
         "BETA",
-        lambda uses: uses.decisions.beta is not None and uses.decisions.reference is None,
+        lambda uses: (
+            uses.decisions.comparison.beta is not None
+            and uses.decisions.comparison.reference is None
+        ),
     ),
     "start_rank": ("LORA_RANK", lambda uses: uses.split_init),
     "talked": ("found", lambda uses: uses.callable_tools),
@@ -113,13 +124,16 @@ _PASSED: Final[Mapping[str, tuple[str, Callable[[Uses], bool]]]] = {
     "teacher": ("teacher", lambda uses: uses.facts.teacher is not None),
     "teacher_revision": ("TEACHER_REVISION", lambda uses: uses.teacher_hub),
     "to_messages": ("to_messages", lambda uses: uses.facts.data.calls),
-    "validation_rows": ("validation_rows", lambda uses: uses.decisions.validation_rows.value > 0),
+    "validation_rows": (
+        "validation_rows",
+        lambda uses: uses.decisions.splits.validation_rows.value > 0,
+    ),
     "weighed_types": ("WEIGHED_TYPES", lambda uses: uses.importance),
     "weighing_rows": ("TRAIN_ROWS", lambda uses: uses.importance),
 }
 #: Functions that are called as a statement, as a callback or as an item, and when they are.
 _CALLED: Final[Mapping[str, tuple[str, Callable[[Uses], bool]]]] = {
-    "add_adapter": ("add_adapter", lambda uses: uses.decisions.lora_rank is not None),
+    "add_adapter": ("add_adapter", lambda uses: uses.decisions.lora.lora_rank is not None),
     "add_changed_data": ("add_argument", lambda uses: uses.file_data),
     "add_pictures": ("add_pictures", lambda uses: uses.vision),
     "append_predictions": ("append", lambda uses: uses.answered_gguf),
@@ -131,11 +145,11 @@ _CALLED: Final[Mapping[str, tuple[str, Callable[[Uses], bool]]]] = {
         "append",
         lambda uses: uses.answered_gguf and bool(uses.spec.export.vllm),
     ),
-    "append_sources": ("append", lambda uses: uses.decisions.test_rows.value > 0),
+    "append_sources": ("append", lambda uses: uses.decisions.splits.test_rows.value > 0),
     "attach": (
         "attach",
         lambda uses: (
-            uses.decisions.validation_rows.value > 0
+            uses.decisions.splits.validation_rows.value > 0
             and (uses.objective.rewards or uses.early_stopping)
         ),
     ),
@@ -150,7 +164,7 @@ _CALLED: Final[Mapping[str, tuple[str, Callable[[Uses], bool]]]] = {
     "drop_copies": ("drop_copies", lambda uses: uses.spec.data.cleaning.drop_duplicates),
     "ensure_kept": ("ensure_kept", lambda uses: bool(uses.source.compared_paths)),
     "early_stopping": ("EarlyStopping", lambda uses: uses.early_stopping),
-    "end_if_worse": ("end_if_worse", lambda uses: uses.decisions.validation_rows.value > 0),
+    "end_if_worse": ("end_if_worse", lambda uses: uses.decisions.splits.validation_rows.value > 0),
     "fit_schema": ("fit_schema", lambda uses: uses.reward_schema),
     "judge_own": (
         "update",
@@ -158,12 +172,13 @@ _CALLED: Final[Mapping[str, tuple[str, Callable[[Uses], bool]]]] = {
     ),
     "keep_adapter_dtype": (
         "keep_adapter_dtype",
-        lambda uses: uses.cast_adapter and uses.decisions.precision.value != "fp16",
+        lambda uses: uses.cast_adapter and uses.decisions.compute.precision.value != "fp16",
     ),
     "label_names": (
         "LABELS",
         lambda uses: (
-            uses.spec.objective.type == "classification" and uses.decisions.lora_rank is not None
+            uses.spec.objective.type == "classification"
+            and uses.decisions.lora.lora_rank is not None
         ),
     ),
     "list_files": ("list_files", lambda uses: bool(uses.source.compared_paths)),
@@ -171,9 +186,9 @@ _CALLED: Final[Mapping[str, tuple[str, Callable[[Uses], bool]]]] = {
     "limit_sources": ("limit_sources", lambda uses: uses.source_limits),
     "load_by_names": (
         "load_by_names_in_memory",
-        lambda uses: uses.decisions.lora_rank is not None and _loads_image_text(uses),
+        lambda uses: uses.decisions.lora.lora_rank is not None and _loads_image_text(uses),
     ),
-    "make_judge": ("make_judge", lambda uses: uses.decisions.validation_rows.value > 0),
+    "make_judge": ("make_judge", lambda uses: uses.decisions.splits.validation_rows.value > 0),
     "mark_as_text": ("mark_as_text", lambda uses: asks_types(uses.source)),
     "match_patterns": (
         "match_patterns",
@@ -181,9 +196,11 @@ _CALLED: Final[Mapping[str, tuple[str, Callable[[Uses], bool]]]] = {
     ),
     "need_base": (
         "need_model",
-        lambda uses: uses.decisions.reference is None and uses.objective.head != "scores",
+        lambda uses: (
+            uses.decisions.comparison.reference is None and uses.objective.head != "scores"
+        ),
     ),
-    "need_reference": ("need_model", lambda uses: uses.decisions.reference is not None),
+    "need_reference": ("need_model", lambda uses: uses.decisions.comparison.reference is not None),
     "need_teacher": ("need_model", lambda uses: uses.facts.teacher is not None),
     "open_tracker": ("open_tracker", lambda uses: uses.spec.tracking.type != "none"),
     "partial_defaults": ("partial", lambda uses: uses.template_options),
@@ -194,7 +211,7 @@ _CALLED: Final[Mapping[str, tuple[str, Callable[[Uses], bool]]]] = {
     "save_as_loaded": (
         "save_as_loaded",
         lambda uses: (
-            uses.decisions.lora_rank is None and (uses.frozen_tower or _loads_image_text(uses))
+            uses.decisions.lora.lora_rank is None and (uses.frozen_tower or _loads_image_text(uses))
         ),
     ),
     "score_learned_tokens": (
@@ -207,28 +224,33 @@ _CALLED: Final[Mapping[str, tuple[str, Callable[[Uses], bool]]]] = {
     "set_rates": (
         "set_rates",
         lambda uses: (
-            uses.decisions.loraplus_ratio is not None
-            or uses.decisions.embedding_learning_rate is not None
+            uses.decisions.method.loraplus_ratio is not None
+            or uses.decisions.training.embedding_learning_rate is not None
         ),
     ),
     "share_loss": (
         "share_loss",
-        lambda uses: uses.averages_loss and uses.decisions.world.value > 1,
+        lambda uses: uses.averages_loss and uses.decisions.distribution.world.value > 1,
     ),
-    "shard_check": ("ShardCheck", lambda uses: uses.decisions.sharding.value in ("zero3", "fsdp")),
+    "shard_check": (
+        "ShardCheck",
+        lambda uses: uses.decisions.distribution.sharding.value in ("zero3", "fsdp"),
+    ),
     "tracked_arguments": ("arguments", lambda uses: uses.spec.tracking.type != "none"),
-    "vllm_arguments": ("read_arguments", lambda uses: uses.decisions.vllm_share is not None),
+    "vllm_arguments": ("read_arguments", lambda uses: uses.decisions.engine.vllm_share is not None),
     "widen_adapter": (
         "train_in_fp32",
-        lambda uses: uses.cast_adapter and uses.decisions.precision.value == "fp16",
+        lambda uses: uses.cast_adapter and uses.decisions.compute.precision.value == "fp16",
     ),
     "widen_also_trained": (
         "train_in_fp32",
-        lambda uses: uses.also_train and uses.decisions.quantization is None and not uses.deepspeed,
+        lambda uses: (
+            uses.also_train and uses.decisions.method.quantization is None and not uses.deepspeed
+        ),
     ),
     "widen_frozen": ("train_in_fp32", _has_halved_layers),
     "widen_reward": ("train_in_fp32", _has_narrow_reward),
-    "write_sources": ("write_json", lambda uses: uses.decisions.test_rows.value > 0),
+    "write_sources": ("write_json", lambda uses: uses.decisions.splits.test_rows.value > 0),
 }
 #: Steps of the merge, in their order.
 _FINISHING: Final[Mapping[str, Callable[[Uses], bool]]] = {
@@ -243,7 +265,7 @@ _FINISHING: Final[Mapping[str, Callable[[Uses], bool]]] = {
 }
 #: Callbacks of the trainer after its session, in their order.
 _CALLBACKS: Final[Mapping[str, Callable[[Uses], bool]]] = {
-    "best": lambda uses: uses.decisions.validation_rows.value > 0,
+    "best": lambda uses: uses.decisions.splits.validation_rows.value > 0,
     "samples": lambda uses: "samples" in uses.decisions.settings,
 }
 #: Rewards that need no constant, in the order of the weights.

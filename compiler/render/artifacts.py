@@ -152,7 +152,7 @@ ARTIFACTS: Final = (
     _script(
         "evaluate.py",
         "measures the result on the test split",
-        lambda uses: uses.decisions.test_rows.value > 0,
+        lambda uses: uses.decisions.splits.test_rows.value > 0,
         _evaluator,
     ),
     Artifact(
@@ -181,12 +181,12 @@ ARTIFACTS: Final = (
         language="json",
         about="what vLLM is given, which generates the answers",
         data=engine_config,
-        when=lambda uses: uses.decisions.vllm_share is not None,
+        when=lambda uses: uses.decisions.engine.vllm_share is not None,
     ),
     _script(
         "harness.py",
         "runs public benchmarks; run.sh does not call it",
-        lambda uses: uses.decisions.harness is not None,
+        lambda uses: uses.decisions.evaluation.harness is not None,
     ),
     _script(
         "export.py",

@@ -36,7 +36,7 @@ _OPEN_ANSWER_TOKENS: Final = 512
 
 def _stores_numbers(uses: Uses) -> bool:
     """Return whether 4-bit weights are stored in a type that can be sharded, not in bytes."""
-    storage = uses.decisions.quant_storage
+    storage = uses.decisions.method.quant_storage
     return storage is not None and storage.value != "uint8"
 
 
@@ -46,22 +46,23 @@ NEEDED_BY: Final[Mapping[str, Callable[[Uses], bool]]] = {
     "answered_rows": lambda uses: uses.best_by_metric,
     "beta": lambda uses: uses.anchored,
     "checkpointing_options": lambda uses: bool(checkpointing_options(uses.decisions)),
-    "compile": lambda uses: uses.decisions.compile.value,
+    "compile": lambda uses: uses.decisions.loop.compile.value,
     "delimiter": lambda uses: "csv" in uses.formats,
     "encoding": lambda uses: uses.facts.data.format != "parquet",
     "epochs": lambda uses: uses.spec.training.max_steps is None,
-    "eval_batch": lambda uses: uses.decisions.validation_rows.value > 0,
-    "eval_steps": lambda uses: uses.decisions.validation_rows.value > 0,
-    "expert_targets": lambda uses: uses.decisions.lora_experts is not None,
+    "eval_batch": lambda uses: uses.decisions.splits.validation_rows.value > 0,
+    "eval_steps": lambda uses: uses.decisions.splits.validation_rows.value > 0,
+    "expert_targets": lambda uses: uses.decisions.method.lora_experts is not None,
     "labels": lambda uses: uses.spec.objective.type == "classification",
     "loader_prefetch": lambda uses: (
-        uses.decisions.loader_workers.value > 0 and uses.decisions.loader_prefetch is not None
+        uses.decisions.loop.loader_workers.value > 0
+        and uses.decisions.loop.loader_prefetch is not None
     ),
-    "loader_workers": lambda uses: uses.decisions.loader_workers.value > 0,
+    "loader_workers": lambda uses: uses.decisions.loop.loader_workers.value > 0,
     "lora_excluded": lambda uses: is_fenced(uses.source),
-    "lora_init": lambda uses: uses.decisions.lora_init is not None,
+    "lora_init": lambda uses: uses.decisions.method.lora_init is not None,
     "optimizer": lambda uses: uses.spec.training.optimizer != "adamw",
-    "pair_loss": lambda uses: uses.decisions.margin is not None,
+    "pair_loss": lambda uses: uses.decisions.comparison.margin is not None,
     "patience": lambda uses: uses.early_stopping,
     "quant_storage": _stores_numbers,
     "schedule_options": lambda uses: bool(schedule_reasons(uses.decisions)),
@@ -109,9 +110,9 @@ def make_context(source: BundleSource, uses: Uses) -> dict[str, Any]:
             "read_table": Word(f"read_{source.facts.data.format}"),
             "supervisor": Word("nodes" if uses.every_node else "supervise"),
             "train_rows": Word(
-                "packed" if uses.decisions.packing.value != "none" else "train_rows"
+                "packed" if uses.decisions.rows.packing.value != "none" else "train_rows"
             ),
-            "metric": Word(source.plan.decisions.metric.value),
+            "metric": Word(source.plan.decisions.evaluation.metric.value),
             "processing": Word("images.processor" if uses.vision else "tokenizer"),
             "session": Word("DistributedSession" if uses.distributed else "TrainingSession"),
             "model_class": Word(_model_class(uses)),
@@ -139,7 +140,7 @@ def _trainer_words(source: BundleSource) -> dict[str, Word]:
 
 def _name_setter(uses: Uses) -> str:
     """Return the function that gives a trainer the prompts of prepare.py."""
-    if uses.facts.teacher is not None and uses.decisions.validation_rows.value > 0:
+    if uses.facts.teacher is not None and uses.decisions.splits.validation_rows.value > 0:
         return (
             "set_prompts_and_seed"
             if uses.facts.data.form == "prompt"
@@ -182,7 +183,7 @@ def _decided_values(source: BundleSource) -> dict[str, Any]:
     open_answer = not source.facts.data.labels
     return {
         **values,
-        "load_dtype": _DTYPES[decisions.load_dtype.value],
+        "load_dtype": _DTYPES[decisions.compute.load_dtype.value],
         **_storage(decisions),
         "evaluated_rows": values.get("answered_rows"),
         **trainer_settings(decisions),
@@ -201,7 +202,7 @@ def _decided_values(source: BundleSource) -> dict[str, Any]:
 
 def _storage(decided: Decisions) -> dict[str, str]:
     """Return torch's name of the storage type of 4-bit weights."""
-    storage = decided.quant_storage
+    storage = decided.method.quant_storage
     return {} if storage is None else {"quant_storage": _DTYPES.get(storage.value, storage.value)}
 
 
@@ -277,13 +278,13 @@ def _teacher_values(source: BundleSource) -> dict[str, Any]:
     return {
         "teacher": found.model.id if source.teacher_path is None else source.teacher_path,
         "teacher_revision": found.model.revision,
-        "teacher_dtype": _DTYPES[source.plan.decisions.precision.value],
+        "teacher_dtype": _DTYPES[source.plan.decisions.compute.precision.value],
     }
 
 
 def _image_values(source: BundleSource) -> dict[str, Any]:
     """Return how images become tokens, for rows that have some."""
-    vision, limit = source.facts.model.vision, source.plan.decisions.max_pixels
+    vision, limit = source.facts.model.vision, source.plan.decisions.rows.max_pixels
     if vision is None or limit is None or not sees(source):
         return {}
     rule = limit_pixels(make_rule(vision.rule), limit.value)
@@ -294,8 +295,8 @@ def _split_shares(source: BundleSource) -> dict[str, float]:
     """Return the shares of the splits that have rows, training apart."""
     shares, decided = source.spec.data.splits, source.plan.decisions
     named = {
-        "test": (shares.test, decided.test_rows.value),
-        "validation": (shares.validation, decided.validation_rows.value),
+        "test": (shares.test, decided.splits.test_rows.value),
+        "validation": (shares.validation, decided.splits.validation_rows.value),
     }
     return {name: share for name, (share, rows) in named.items() if rows > 0}
 
@@ -315,11 +316,11 @@ def _more_reasons(source: BundleSource) -> dict[str, Comment]:
     kept = "as the base is" if base == merged else f"of the 16-bit formats the nearest to {base}"
     phase = source.plan.memory.largest_phase.replace("_", " ")
     decided = source.plan.decisions
-    targets = decided.target_pattern or decided.lora_targets
+    targets = decided.method.target_pattern or decided.lora.lora_targets
     options = (sentence(knob.because) for knob in schedule_reasons(decided))
     return {
         **({"lora_targets": Comment(sentence(targets.because))} if targets else {}),
-        **({} if decided.trained_layers else {"trained_layers": _tower_reason(source)}),
+        **({} if decided.method.trained_layers else {"trained_layers": _tower_reason(source)}),
         **_image_reason(decided),
         "model_revision": Comment(_PINNED if source.facts.model.revision else _UNPINNED),
         **_teacher_reasons(source),
@@ -352,7 +353,7 @@ def _teacher_reasons(source: BundleSource) -> dict[str, Comment]:
 
 def _image_reason(decided: Decisions) -> dict[str, Comment]:
     """Return how images become tokens, and why they are no larger."""
-    limit = decided.max_pixels
+    limit = decided.rows.max_pixels
     if limit is None:
         return {}
     return {"image_rule": Comment(f"{_IMAGE_RULE}; max_pixels: {sentence(limit.because)}")}
@@ -368,7 +369,7 @@ def _tower_reason(source: BundleSource) -> Comment:
 def _ladder(source: BundleSource) -> tuple[tuple[int, int], ...]:
     """Return (micro-batch, accumulation) pairs to try, the decided one first."""
     decided = source.plan.decisions
-    first = (decided.micro_batch.value, decided.accumulation.value)
+    first = (decided.batch.micro_batch.value, decided.batch.accumulation.value)
     return (first, *(row for row in source.plan.ladder if row != first))
 
 

@@ -51,7 +51,7 @@ def _name_preference_measures(uses: Uses) -> dict[str, str]:
     if not uses.pairs:
         return {"preference_module": "feedback", "measure_preferences": "measure_likelier"}
     own = "measure_totals" if uses.spec.objective.type == "cpo" else "measure_odds"
-    measure = "measure_likelier" if uses.decisions.reference is not None else own
+    measure = "measure_likelier" if uses.decisions.comparison.reference is not None else own
     return {"preference_module": "preferences", "measure_preferences": measure}
 
 

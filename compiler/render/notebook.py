@@ -62,7 +62,7 @@ def notebook_data(source: BundleSource) -> dict[str, Any]:
     ]
     for title, command in list_stages(uses):
         cells += [_text(f"## {title}"), _code(_stage(command))]
-    if uses.decisions.test_rows.value > 0:
+    if uses.decisions.splits.test_rows.value > 0:
         cells += [_text("## The report"), _code(_REPORT)]
     return {
         "cells": [{"id": f"cell-{number}", **cell} for number, cell in enumerate(cells)],
@@ -81,12 +81,12 @@ def list_stages(uses: Uses) -> list[tuple[str, str]]:
         ("Prepare the data", "python prepare.py"),
         ("Train", "accelerate launch --quiet --config_file accelerate.yaml train.py"),
     ]
-    if uses.decisions.test_rows.value > 0:
+    if uses.decisions.splits.test_rows.value > 0:
         stages += [
             ("Merge", "python export.py --merge"),
             ("Evaluate", "python evaluate.py"),
         ]
-    if uses.verified or uses.decisions.test_rows.value == 0:
+    if uses.verified or uses.decisions.splits.test_rows.value == 0:
         stages.append(("Export", "python export.py"))
     return stages
 

@@ -73,13 +73,13 @@ PASSAGES: Final[Mapping[str, Callable[[Uses], bool]]] = {
     "tool_file": lambda uses: uses.callable_tools,
     "stage_train": lambda uses: uses.facts.hardware.nodes == 1,
     "stage_train_nodes": lambda uses: uses.facts.hardware.nodes > 1,
-    "stage_evaluate": lambda uses: uses.decisions.test_rows.value > 0,
+    "stage_evaluate": lambda uses: uses.decisions.splits.test_rows.value > 0,
     "stage_quantize": lambda uses: bool(uses.spec.export.types),
     "stage_adapter": lambda uses: uses.spec.export.adapter,
     "stage_vllm": lambda uses: bool(uses.spec.export.vllm),
     "served": lambda uses: bool(uses.spec.export.vllm),
     "deepspeed_cpu": lambda uses: uses.facts.hardware.kind == "cpu" and uses.deepspeed,
-    "nvme": lambda uses: uses.decisions.nvme_bytes is not None,
+    "nvme": lambda uses: uses.decisions.distribution.nvme_bytes is not None,
     "tensorboard": lambda uses: uses.spec.tracking.type == "tensorboard",
     "wandb": lambda uses: uses.spec.tracking.type == "wandb",
     "mlflow": lambda uses: uses.spec.tracking.type == "mlflow",
@@ -88,7 +88,8 @@ PASSAGES: Final[Mapping[str, Callable[[Uses], bool]]] = {
     "killed_cpu": lambda uses: uses.facts.hardware.kind == "cpu",
     "hung": lambda uses: uses.distributed,
     "worse": lambda uses: (
-        uses.decisions.validation_rows.value > 0 and not uses.spec.training.evaluation.allow_worse
+        uses.decisions.splits.validation_rows.value > 0
+        and not uses.spec.training.evaluation.allow_worse
     ),
 }
 

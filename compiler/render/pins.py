@@ -46,13 +46,13 @@ SDIST_MB: Final = 77
 def _runs_benchmarks(uses: Uses) -> bool:
     """Return whether public benchmarks measure the model, or check it for regressions."""
     checks = uses.spec.training.evaluation.regression
-    return uses.decisions.harness is not None or any(check.task for check in checks)
+    return uses.decisions.evaluation.harness is not None or any(check.task for check in checks)
 
 
 _NEEDED_BY: Final[Mapping[str, Callable[[Uses], bool]]] = {
-    "peft": lambda uses: uses.decisions.lora_rank is not None,
+    "peft": lambda uses: uses.decisions.lora.lora_rank is not None,
     "bitsandbytes": lambda uses: (
-        uses.decisions.quantization is not None
+        uses.decisions.method.quantization is not None
         or uses.spec.training.optimizer not in ("adamw", "adafactor", "sgd")
         or uses.teacher_4bit
     ),
@@ -73,14 +73,15 @@ _NEEDED_BY: Final[Mapping[str, Callable[[Uses], bool]]] = {
     "wandb": lambda uses: uses.spec.tracking.type == "wandb",
     "mlflow-skinny": lambda uses: uses.spec.tracking.type == "mlflow",
     "trackio": lambda uses: uses.spec.tracking.type == "trackio",
-    "vllm": lambda uses: uses.decisions.vllm_share is not None,
+    "vllm": lambda uses: uses.decisions.engine.vllm_share is not None,
     # of lm-eval: pip rejects the metadata of other versions one by one
     "pytablewriter": _runs_benchmarks,
     "rouge-score": lambda uses: (
-        uses.decisions.metric.value == "rouge_l" and (uses.answered or uses.best_by_metric)
+        uses.decisions.evaluation.metric.value == "rouge_l"
+        and (uses.answered or uses.best_by_metric)
     ),
     "sacrebleu": lambda uses: (
-        uses.decisions.metric.value == "chrf" and (uses.answered or uses.best_by_metric)
+        uses.decisions.evaluation.metric.value == "chrf" and (uses.answered or uses.best_by_metric)
     ),
 }
 

@@ -92,11 +92,14 @@ def _facts(source: BundleSource) -> Iterable[tuple[str, str]]:
     machine = f"{facts.hardware.count}x {facts.hardware.name}"
     nodes = facts.hardware.nodes
     yield "hardware", machine if nodes == 1 else f"{nodes} nodes, each with {machine}"
-    passes = _number(decided.accumulation.value, "pass|passes")
-    processes = _number(decided.world.value, "process|processes")
-    rows = _number(decided.global_batch.value, "row|rows")
-    yield "batch", f"{rows}: {decided.micro_batch.value} per pass x {passes} x {processes}"
-    yield "steps", f"{decided.total_steps.value:,}, about {plan.tokens_per_step:,} tokens each"
+    passes = _number(decided.batch.accumulation.value, "pass|passes")
+    processes = _number(decided.distribution.world.value, "process|processes")
+    rows = _number(decided.batch.global_batch.value, "row|rows")
+    yield "batch", f"{rows}: {decided.batch.micro_batch.value} per pass x {passes} x {processes}"
+    yield (
+        "steps",
+        f"{decided.training.total_steps.value:,}, about {plan.tokens_per_step:,} tokens each",
+    )
     if plan.time_seconds is not None:
         yield "time of the run", f"about {_duration(plan.time_seconds)}"
     if plan.cost is not None:

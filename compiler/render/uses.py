@@ -62,13 +62,13 @@ class Uses:
     @property
     def split_init(self) -> bool:
         """The adapter starts as a part of the base's weights, which the base then lacks."""
-        init = self.decisions.lora_init
+        init = self.decisions.method.lora_init
         return init is not None and init.value != "gaussian"
 
     @property
     def also_train(self) -> bool:
         """Whole modules are trained beside the adapter."""
-        return self.decisions.also_train is not None and self.spec.method.type != "freeze"
+        return self.decisions.method.also_train is not None and self.spec.method.type != "freeze"
 
     @property
     def options(self) -> bool:
@@ -79,7 +79,7 @@ class Uses:
     def chained(self) -> bool:
         """The model is another bundle's result, and rows are held out to evaluate it."""
         path, decided = self.source.model_path, self.decisions
-        held_rows = decided.validation_rows.value + decided.test_rows.value
+        held_rows = decided.splits.validation_rows.value + decided.splits.test_rows.value
         return path is not None and path.endswith(RESULT) and held_rows > 0
 
     @property
@@ -272,13 +272,13 @@ class Uses:
     def stratify(self) -> bool:
         """The splits have each answer in the same proportion."""
         form = self.facts.data.form
-        return self.decisions.stratify.value and form not in ("text", "preference", "prompt")
+        return self.decisions.splits.stratify.value and form not in ("text", "preference", "prompt")
 
     @property
     def keep_answers(self) -> bool:
         """Records keep the text of the answer."""
         labelled = self.spec.objective.type == "classification"
-        return self.stratify or labelled or self.decisions.metric.value == "accuracy"
+        return self.stratify or labelled or self.decisions.evaluation.metric.value == "accuracy"
 
     # preferences, rewards and teachers
 
@@ -287,16 +287,16 @@ class Uses:
         """Training ends within its first epoch, so that a reference reads only some rows."""
         decided, max_steps = self.decisions, self.spec.training.max_steps
         return (
-            decided.reference is not None
-            and decided.reference.value == "precomputed"
+            decided.comparison.reference is not None
+            and decided.comparison.reference.value == "precomputed"
             and max_steps is not None
-            and max_steps * decided.global_batch.value < decided.train_rows.value
+            and max_steps * decided.batch.global_batch.value < decided.splits.train_rows.value
         )
 
     @property
     def rewards(self) -> bool:
         """A preference is measured as the difference of two rewards."""
-        return self.decisions.beta is not None and not self.objective.samples
+        return self.decisions.comparison.beta is not None and not self.objective.samples
 
     @property
     def best_by_margin(self) -> bool:
@@ -304,9 +304,9 @@ class Uses:
         decided = self.decisions
         return (
             self.spec.objective.type in PAIRING
-            and decided.best_by.value == "metric"
-            and decided.metric.value == "none"
-            and decided.validation_rows.value > 0
+            and decided.evaluation.best_by.value == "metric"
+            and decided.evaluation.metric.value == "none"
+            and decided.splits.validation_rows.value > 0
         )
 
     @property
@@ -314,7 +314,7 @@ class Uses:
         """Training needs `beta`, because something holds the model near its base."""
         earns = self.objective.rewards
         held = not earns or sampling_reference(self.spec) != "none"
-        return self.decisions.beta is not None and held
+        return self.decisions.comparison.beta is not None and held
 
     @property
     def base_again(self) -> bool:
@@ -345,49 +345,47 @@ class Uses:
     @property
     def teacher_4bit(self) -> bool:
         """The teacher is loaded in 4 bits."""
-        quantization = self.decisions.teacher_quantization
+        quantization = self.decisions.teacher.teacher_quantization
         return quantization is not None and quantization.value == "nf4"
 
     @property
     def vllm_server(self) -> bool:
         """A server of vLLM generates the answers of training."""
-        return self.decisions.vllm_share is not None and self.spec.objective.vllm == "server"
+        return self.decisions.engine.vllm_share is not None and self.spec.objective.vllm == "server"
 
     # training
 
     @property
     def distributed(self) -> bool:
         """Several processes train, or DeepSpeed does."""
-        decided = self.decisions
-        return decided.world.value > 1 or decided.sharding.value.startswith("zero")
+        return self.decisions.distribution.world.value > 1 or self.deepspeed
 
     @property
     def deepspeed(self) -> bool:
         """DeepSpeed trains."""
-        return self.decisions.sharding.value.startswith("zero")
+        return self.decisions.distribution.sharding.value.startswith("zero")
 
     @property
     def early_stopping(self) -> bool:
         """Training stops when the validation loss no longer falls."""
-        decided = self.decisions
-        return decided.patience.value is not None and decided.validation_rows.value > 0
-
-    @property
-    def stacked(self) -> bool:
-        """Packed rows are the rows of a padded batch."""
-        packed, attention = self.decisions.packing.value, self.decisions.attention.value
-        return packed != "none" and attention != _VARIABLE_LENGTHS
+        patience = self.decisions.training.patience.value
+        return patience is not None and self.decisions.splits.validation_rows.value > 0
 
     @property
     def concatenated(self) -> bool:
         """Packed rows are one after the other, without padding."""
-        packed, attention = self.decisions.packing.value, self.decisions.attention.value
-        return packed != "none" and attention == _VARIABLE_LENGTHS
+        packed = self.decisions.rows.packing.value != "none"
+        return packed and self.decisions.compute.attention.value == _VARIABLE_LENGTHS
+
+    @property
+    def stacked(self) -> bool:
+        """Packed rows are the rows of a padded batch."""
+        return self.decisions.rows.packing.value != "none" and not self.concatenated
 
     @property
     def liger(self) -> bool:
         """The kernels of liger-kernel are used."""
-        return self.decisions.liger is not None and self.decisions.liger.value
+        return self.decisions.batch.liger is not None and self.decisions.batch.liger.value
 
     @property
     def by_length(self) -> bool:
@@ -396,9 +394,9 @@ class Uses:
         Trainers that generate answers sample their prompts themselves, and their answers have no
         length before that.
         """
-        decided = self.decisions
-        unpacked = decided.packing.value == "none"
-        return decided.group_by_length.value or (unpacked and sorts_rows(self.spec))
+        rows = self.decisions.rows
+        is_sorted = rows.packing.value == "none" and sorts_rows(self.spec)
+        return rows.group_by_length.value or is_sorted
 
     @property
     def by_token(self) -> bool:
@@ -411,7 +409,7 @@ class Uses:
         """The validation loss is averaged here. For labels, the mean is a metric."""
         by_trainer = self.objective.rewards or self.texts
         labelled = self.spec.objective.type == "classification"
-        return self.decisions.validation_rows.value > 0 and not (labelled or by_trainer)
+        return self.decisions.splits.validation_rows.value > 0 and not (labelled or by_trainer)
 
     @property
     def cast_adapter(self) -> bool:
@@ -435,19 +433,19 @@ class Uses:
     @property
     def _compares(self) -> bool:
         """A metric compares answers that the model writes with those in the data."""
-        tokens = self.objective.head != "scores"
-        return self.decisions.metric.value != "none" and self.facts.data.form != "text" and tokens
+        is_asked = self.facts.data.form != "text" and self.objective.head != "scores"
+        return is_asked and self.decisions.evaluation.metric.value != "none"
 
     @property
     def answered(self) -> bool:
         """A metric compares answers on the test split."""
-        return self._compares and self.decisions.test_rows.value > 0
+        return self._compares and self.decisions.splits.test_rows.value > 0
 
     @property
     def written(self) -> bool:
         """evaluate.py writes the model's answers."""
         judged = self.objective.rewards and self.facts.data.form == "prompt"
-        return self.answered or (judged and self.decisions.test_rows.value > 0)
+        return self.answered or (judged and self.decisions.splits.test_rows.value > 0)
 
     @property
     def answered_gguf(self) -> bool:
@@ -457,7 +455,7 @@ class Uses:
     @property
     def labels(self) -> bool:
         """The metric counts labels that the model writes."""
-        return self._compares and self.decisions.metric.value in ("accuracy", "macro_f1")
+        return self._compares and self.decisions.evaluation.metric.value in ("accuracy", "macro_f1")
 
     @property
     def best_by_metric(self) -> bool:
@@ -472,9 +470,9 @@ class Uses:
     @property
     def _validates_metric(self) -> bool:
         """A metric of the validation split chooses the best checkpoint."""
-        decided = self.decisions
+        decided = self.decisions.evaluation
         by_metric = decided.best_by.value == "metric" and decided.metric.value != "none"
-        return by_metric and decided.validation_rows.value > 0
+        return by_metric and self.decisions.splits.validation_rows.value > 0
 
     # the stages after training
 

@@ -71,7 +71,10 @@ def qlora_under_zero3(case: Case) -> Iterator[Problem]:
 
     Use instead: {"method": "qlora", "hardware": "2x RTX-4090", "distribution": "zero2"}
     """
-    if case.spec.method.type == "qlora" and case.plan.decisions.sharding.value == "zero3":
+    if (
+        case.spec.method.type == "qlora"
+        and case.plan.decisions.distribution.sharding.value == "zero3"
+    ):
         offloaded = case.spec.distribution.offload == "parameters"
         fix = [put("/distribution/strategy", "auto")]
         yield problem(
@@ -150,6 +153,6 @@ def disk_too_small_for_states(case: Case) -> Iterator[Problem]:
     Use instead: {"method": "full", "hardware": {"gpu": "A100-80GB", "count": 2, "disk_gib": 2000},
      "distribution": {"offload": "optimizer", "nvme_path": "/local_nvme"}}
     """
-    free, kept = case.hardware.disk_free_bytes, case.plan.decisions.nvme_bytes
+    free, kept = case.hardware.disk_free_bytes, case.plan.decisions.distribution.nvme_bytes
     if kept is not None and free is not None and kept.value > free:
         yield problem("/hardware/disk_gib", need=kept.value, free=free)

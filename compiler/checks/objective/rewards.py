@@ -118,8 +118,8 @@ def days_of_answers_on_cpu(case: Case) -> Iterator[Problem]:
         yield problem(
             "/hardware/gpu",
             hours=seconds / 3600,
-            steps=decided.total_steps.value,
-            answers=decided.global_batch.value,
+            steps=decided.training.total_steps.value,
+            answers=decided.batch.global_batch.value,
             tokens=decided.most_answer_tokens,
         )
 
@@ -302,7 +302,7 @@ def parted_answers(case: Case) -> Iterator[Problem]:
      "training": {"global_batch": 24}}
     """
     asked, group = case.spec.training.global_batch, decide_generations(case.spec).value
-    planned = case.plan.decisions.global_batch.value
+    planned = case.plan.decisions.batch.global_batch.value
     if rewarded(case.spec) and asked not in {"auto", planned}:
         yield problem(
             "/training/global_batch",
@@ -330,11 +330,11 @@ def fewer_prompts_than_a_step(case: Case) -> Iterator[Problem]:
         return
     decided = case.plan.decisions
     group = decide_generations(case.spec).value if rewarded(case.spec) else 1
-    prompts, rows = decided.global_batch.value // group, decided.train_rows.value
+    prompts, rows = decided.batch.global_batch.value // group, decided.splits.train_rows.value
     if 0 < rows < prompts:  # FTC224 says that no row is left
         yield problem(
             "/training/global_batch",
-            answers=decided.global_batch.value,
+            answers=decided.batch.global_batch.value,
             prompts=prompts,
             rows=rows,
             most=rows * group,
@@ -372,7 +372,7 @@ def answers_of_divided_weights(case: Case) -> Iterator[Problem]:
 
     Use instead: {"objective": "grpo", "distribution": {"strategy": "zero2"}}
     """
-    sharding = case.plan.decisions.sharding.value
+    sharding = case.plan.decisions.distribution.sharding.value
     said = case.spec.distribution.strategy in ("zero3", "fsdp")
     if not said and case.plan.memory.fits is False:
         return  # divided because nothing fits, which FTC420 reports
@@ -408,7 +408,7 @@ def no_room_for_an_answer(case: Case) -> Iterator[Problem]:
     if not samples(case.spec):
         return
     tokens, context = case.plan.decisions.most_answer_tokens, case.model.context_tokens
-    prompt = min(case.data.lengths.prompt_max, case.plan.decisions.max_length.value)
+    prompt = min(case.data.lengths.prompt_max, case.plan.decisions.rows.max_length.value)
     if prompt + tokens > context:
         yield problem(
             "/objective/answer_tokens",
