@@ -54,16 +54,13 @@ from ftc.compiler.plan.search.space import (
     decide_network,
 )
 from ftc.compiler.plan.splits import (
-    decide_answer_tokens,
-    decide_answered_rows,
     decide_best_by,
     decide_judged_rows,
-    decide_metric,
     writes_answers,
 )
 from ftc.compiler.resolve.facts import KnownFacts
 from ftc.spec.schema import find_field
-from ftc.spec.sections import Metric, Spec
+from ftc.spec.sections import Spec
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,7 +80,6 @@ def gather_decisions(decided: Decided) -> Decisions:
     frame = decided.frame
     spec, facts, splits = frame.spec, frame.facts, frame.splits
     comparison, sampling = frame.comparison, decide_sampling(spec, facts.data)
-    metric = decide_metric(spec, facts.data)
     engine = decide_engine(spec, decided.job, facts.hardware)
     return Decisions(
         distribution=_distribution(decided),
@@ -126,12 +122,12 @@ def gather_decisions(decided: Decided) -> Decisions:
         ),
         vectors=_vectors(spec, facts),
         engine=Engine(vllm=engine.vllm, vllm_share=engine.share),
-        evaluation=_evaluation(frame, metric),
+        evaluation=_evaluation(frame),
         published=decide_published(spec, facts.model),
-        answer_tokens=frame.sampled or decide_answer_tokens(spec, facts.data, metric.value),
+        answer_tokens=frame.sampled or frame.answer_tokens,
         lora=_lora(frame.adapter),
         verification=_verification(
-            decide_verification(spec, facts, metric.value, test_rows=splits.test.value)
+            decide_verification(spec, facts, frame.metric.value, test_rows=splits.test.value)
         ),
         method=_method(decided),
     )
@@ -256,14 +252,14 @@ def _vectors(spec: Spec, facts: KnownFacts) -> Vectors:
     )
 
 
-def _evaluation(frame: Frame, metric: Decision[Metric]) -> Evaluation:
+def _evaluation(frame: Frame) -> Evaluation:
     spec, data, splits = frame.spec, frame.facts.data, frame.splits
     harness = spec.training.evaluation.harness
-    writes = writes_answers(spec, data, metric.value)
+    writes = writes_answers(spec.objective, data, frame.metric.value)
     return Evaluation(
-        metric=metric,
+        metric=frame.metric,
         best_by=decide_best_by(spec),
-        answered_rows=decide_answered_rows(spec, splits),
+        answered_rows=frame.answered_rows,
         harness=keep(spec, "/training/evaluation/harness", harness) if harness else None,
         judged_rows=decide_judged_rows(data, splits.test.value) if writes else None,
     )

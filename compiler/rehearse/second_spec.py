@@ -71,7 +71,7 @@ def make_second_spec(
         second["training"] = _compared(relocate_checks(second["training"], paths))
     if spec.objective.type == "distill":
         second["objective"] = _distilled(document, spec, plan)
-    if rewarded(spec):
+    if rewarded(spec.objective):
         second["objective"] = _tried(document, spec, plan, data, folder)
         several_groups = (
             _TRIED * 2 * (PROCESSES if plan.decisions.distribution.world.value > 1 else 1)
@@ -163,7 +163,7 @@ def _tried(
     if isinstance(written, Mapping):
         objective |= written
     rewards = []
-    for reward in find_rewards(spec, data)[: _MOST_REWARDS - 1]:
+    for reward in find_rewards(spec.objective, data)[: _MOST_REWARDS - 1]:
         known = {key: getattr(reward, key) for key in ("match", "regex", "json_schema")}
         known |= {"functions": reward.functions, "names": list(reward.names) or None}
         for key in ("json_schema", "functions"):

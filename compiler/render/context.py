@@ -311,7 +311,7 @@ def _more_reasons(source: BundleSource) -> dict[str, Comment]:
     counted = "estimated from characters" if estimate else "counted with the model's tokenizer"
     base = source.facts.model.dtype
     is_scored = OBJECTIVES[source.spec.objective.type].head == "scores"
-    split_pairs = pairs_in_passes(source.spec, source.facts.data)
+    split_pairs = pairs_in_passes(source.spec.objective, source.facts.data)
     merged = _merged_dtype(source)
     kept = "as the base is" if base == merged else f"of the 16-bit formats the nearest to {base}"
     phase = source.plan.memory.largest_phase.replace("_", " ")

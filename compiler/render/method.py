@@ -74,7 +74,7 @@ def _names(source: BundleSource, names: ModuleNames) -> dict[str, Any]:
     spec, shape = source.spec, shape_of(source.facts.model)
     layers = source.plan.decisions.method.trained_layers
     scores = OBJECTIVES[spec.objective.type].head == "scores"
-    parts = [names.embedding] if trains_embedding(spec, shape) else []
+    parts = [names.embedding] if trains_embedding(spec.method, shape) else []
     if scores or (trains_head(spec, shape) and not shape.tied):
         parts.append(SCORE_HEAD if scores else names.head)
     inside = [f"{names.layers}.{layer}." for layer in layers.value] if layers else []
@@ -185,7 +185,7 @@ def token_tables(source: BundleSource) -> tuple[str, ...]:
     names = find_module_names(source.facts.model.architecture)
     if not spec.model.new_tokens or spec.method.type not in ("lora", "qlora") or names is None:
         return ()
-    tables = () if trains_embedding(spec, shape) else (names.embedding,)
+    tables = () if trains_embedding(spec.method, shape) else (names.embedding,)
     if not shape.tied and not trains_head(spec, shape):
         tables = (*tables, names.head)
     return tuple(name.rpartition(".")[2] for name in tables)

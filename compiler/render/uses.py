@@ -256,7 +256,7 @@ class Uses:
     @property
     def callable_tools(self) -> bool:
         """The model may call tools while it is trained."""
-        return calls_tools(self.spec)
+        return calls_tools(self.spec.objective)
 
     @property
     def truncate(self) -> bool:
@@ -325,7 +325,7 @@ class Uses:
     @property
     def reward_rules(self) -> tuple[Reward, ...]:
         """The rewards of sampled answers; none without such answers."""
-        return find_rewards(self.spec, self.facts.data) if self.objective.rewards else ()
+        return find_rewards(self.spec.objective, self.facts.data) if self.objective.rewards else ()
 
     @property
     def reward_schema(self) -> bool:
@@ -395,7 +395,7 @@ class Uses:
         length before that.
         """
         rows = self.decisions.rows
-        is_sorted = rows.packing.value == "none" and sorts_rows(self.spec)
+        is_sorted = rows.packing.value == "none" and sorts_rows(self.spec.objective)
         return rows.group_by_length.value or is_sorted
 
     @property

@@ -13,7 +13,7 @@ _POINTER: Final = "/objective/vllm"
 
 
 def _engine(case: Case) -> str:
-    return case.spec.objective.vllm if rewarded(case.spec) else "off"
+    return case.spec.objective.vllm if rewarded(case.spec.objective) else "off"
 
 
 @rule("FTC552", "vllm-without-gpu", "error", reads=("hardware",))

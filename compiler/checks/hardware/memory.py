@@ -194,7 +194,7 @@ def indivisible_batch(case: Case) -> Iterator[Problem]:
     """
     asked, micro = case.spec.training.global_batch, case.spec.training.micro_batch
     decided = case.plan.decisions.batch.global_batch.value
-    if asked == "auto" or asked == decided or samples(case.spec):  # noqa: PLR1714 - mypy narrows
+    if asked == "auto" or asked == decided or samples(case.spec.objective):  # noqa: PLR1714 - mypy narrows
         return
     world = case.plan.decisions.distribution.world.value
     unit = world * (1 if micro == "auto" else micro)

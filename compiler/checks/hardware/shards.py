@@ -127,7 +127,7 @@ def answers_under_fsdp(case: Case) -> Iterator[Problem]:
         case.spec.training.evaluation.best_by == "metric"
         and decided.evaluation.metric.value != "none"
     )
-    if _divided(case) and chosen and not samples(case.spec):
+    if _divided(case) and chosen and not samples(case.spec.objective):
         yield problem(
             "/training/evaluation/best_by", fix=(put("/training/evaluation/best_by", "loss"),)
         )

@@ -152,7 +152,7 @@ def _sound_betas(case: Case) -> tuple[float, float]:
     The KL penalty of GRPO and RLOO: up to 0.5, most often 0.001 to 0.05.
     """
     objective = case.spec.objective
-    if rewarded(case.spec):
+    if rewarded(case.spec.objective):
         return 1e-4, 0.5
     if compares_per_token(objective):
         return 0.5, 20.0
@@ -233,7 +233,7 @@ def feedback_pass_of_one_row(case: Case) -> Iterator[Problem]:
     Use instead: {"objective": "kto", "training": {"micro_batch": 2}}
     """
     micro = case.plan.decisions.batch.micro_batch.value
-    if case.spec.objective.type == "kto" and micro < least_rows(case.spec):
+    if case.spec.objective.type == "kto" and micro < least_rows(case.spec.objective):
         yield problem(
             "/training/micro_batch"
             if "/training/micro_batch" in case.spec.said

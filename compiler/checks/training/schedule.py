@@ -35,7 +35,7 @@ def _is_beyond_rows(case: Case) -> bool:
 def _has_too_many_processes(case: Case) -> bool:
     """Tell whether the least rows per process are more than the split, or leave it few steps."""
     d = case.plan.decisions
-    least = d.distribution.world.value * least_rows(case.spec)
+    least = d.distribution.world.value * least_rows(case.spec.objective)
     few = d.training.total_steps.value < _FEW_STEPS and case.spec.training.max_steps is None
     planned = d.batch.global_batch.source != "spec" and d.batch.global_batch.value <= least
     return d.distribution.world.value > 1 and (least > d.batch_rows or (few and planned))
@@ -54,8 +54,8 @@ def more_processes_than_rows(case: Case) -> Iterator[Problem]:
     Use instead: {"data": "640-rows.csv", "hardware": "1x H100"}
     """
     d = case.plan.decisions
-    rows, least = d.batch_rows, least_rows(case.spec)
-    if rows and not samples(case.spec) and _has_too_many_processes(case):
+    rows, least = d.batch_rows, least_rows(case.spec.objective)
+    if rows and not samples(case.spec.objective) and _has_too_many_processes(case):
         yield problem(
             "/hardware/count",
             world=d.distribution.world.value,

@@ -129,7 +129,7 @@ def works(spec: Spec, facts: KnownFacts, plan: Plan) -> bool:
         and (ram is None or plan.host_ram_bytes <= ram)
         and asked in ("auto", decided.batch.global_batch.value)
         and not (spec.method.type == "qlora" and sharding == "zero3")
-        and not (samples(spec) and sharding in ("zero3", "fsdp"))
+        and not (samples(spec.objective) and sharding in ("zero3", "fsdp"))
         and not (
             compares_texts(spec.objective.type)
             and (spec.method.type not in ("full", "lora") or sharding not in ("single", "ddp"))
