@@ -87,6 +87,7 @@ class Frame:
         """Return the process of this layout; an offload that the spec names takes precedence."""
         spec, shape, adapter = self.spec, self.shape, self.adapter
         precision, reference = self.precision.value, self.comparison.reference
+        objective = spec.objective
         load = decide_load_dtype(spec, precision, sharding, self.facts.model).value
         halved = freezes_in_16_bits(spec, precision, sharding, self.facts.model)
         targets = hit(shape, adapter.targets.value) if adapter else ()
@@ -129,9 +130,7 @@ class Frame:
             pairs=count_pairs(spec, self.facts.data),
             scored_pairs=pairs_in_passes(spec.objective, self.facts.data),
             answer_tokens=self.sampled.value if self.sampled else 0,
-            tool_rounds=spec.objective.max_tool_calling_iterations
-            if calls_tools(spec.objective)
-            else 0,
+            tool_rounds=objective.max_tool_calling_iterations if calls_tools(objective) else 0,
             engine=spec.objective.vllm if rewarded(spec.objective) else "off",
             teacher=self.teaching.teacher,
             sight=self.sight,

@@ -302,11 +302,8 @@ def _find_roles(
         return Unknown(finding=data_faults.ambiguous(source, twice[0]))
     if roles.score is not None and (scale := find_other_scale(_read_again(files), roles.score)):
         return Unknown(finding=data_faults.other_scale(source, scale, objective))
-    if (
-        source.form == "auto"
-        and source.columns.completion is None
-        and not _compares(spec.objective)
-    ):
+    unnamed = source.form == "auto" and source.columns.completion is None
+    if unnamed and not _compares(spec.objective):
         roles = leave_labels(roles)
     if roles.form == "chat" and source.form == "auto" and "prompt" in forms:
         wait = are_prompts(_read_again(files), make_reader(roles))
