@@ -222,7 +222,7 @@ class Compilation:
         spec, folder, data, plan = self.spec, self.document.folder, self.facts.data, self.plan
         if plan is None or isinstance(data, Unknown):
             return ()
-        held = plan.decisions.validation_rows.value + plan.decisions.test_rows.value
+        held = plan.decisions.splits.validation_rows.value + plan.decisions.splits.test_rows.value
         read = canonical_hash([spec.model.id, spec.data, spec.training.seed, held])
         seen: tuple[Finding, ...] = self.resolver.once(
             f"seen {folder} {read} {stamp(spec, folder)}",

@@ -136,7 +136,7 @@ def _read_rewards(
 ) -> tuple[str | None, Mapping[str, Any] | None]:
     """Return the text of the functions and the JSON Schema that rewards name, None without."""
     functions, schema = None, None
-    for reward in find_rewards(spec, facts.data) if rewarded(spec) else ():
+    for reward in find_rewards(spec.objective, facts.data) if rewarded(spec.objective) else ():
         try:
             if reward.functions is not None:
                 places = (spec_folder / reward.functions, bundle / FUNCTIONS_NAME)
@@ -154,7 +154,7 @@ def _read_rewards(
 def _read_tools(spec_folder: Path, spec: Spec, bundle: Path) -> str | None:
     """Return the text of the tools that the model may call, None without."""
     written = spec.objective.tools
-    if written is None or not calls_tools(spec):
+    if written is None or not calls_tools(spec.objective):
         return None
     try:
         return read_functions(_first_file((spec_folder / written, bundle / TOOLS_NAME)))

@@ -200,7 +200,7 @@ def _ability(
     lengths = range(1, model.context_tokens // _LENGTH_STEP + 1)
     longest = _LENGTH_STEP * bisect_left(lengths, True, key=is_too_long)
     small = replace(
-        wish.spec.training, micro_batch=least_rows(wish.spec), gradient_checkpointing=True
+        wish.spec.training, micro_batch=least_rows(wish.spec.objective), gradient_checkpointing=True
     )
     smallest, _ = _plan(
         replace(wish, spec=replace(wish.spec, training=small)), hardware, model, method

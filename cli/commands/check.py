@@ -98,7 +98,7 @@ def _show_masks(outcome: Outcome, rows: int) -> str:
     masked = mask_rows(outcome, rows)
     if masked is None:
         return ""
-    limit = outcome.plan.decisions.max_length.value if outcome.plan is not None else None
+    limit = outcome.plan.decisions.rows.max_length.value if outcome.plan is not None else None
     return report_masks(masked, max_tokens=limit, colour=wants_colour(sys.stdout.isatty()))
 
 

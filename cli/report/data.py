@@ -151,7 +151,7 @@ def _rows(spec: Spec, data: DataFacts) -> Mapping[str, Any]:
 
 def _lengths(spec: Spec, data: DataFacts, decisions: Decisions | None) -> Mapping[str, Any]:
     lengths = data.lengths
-    limit = decisions.max_length.value if decisions is not None else None
+    limit = decisions.rows.max_length.value if decisions is not None else None
     splits = OBJECTIVES[spec.objective.type].splits
     return {
         "estimate": lengths.estimate,
@@ -173,15 +173,15 @@ def _splits(data: DataFacts, decisions: Decisions) -> Mapping[str, Any]:
 
     `prepare.py` keeps rows with the same prompt in one split.
     """
-    train, test = decisions.train_rows.value, decisions.test_rows.value
-    validation = decisions.validation_rows.value
+    train, test = decisions.splits.train_rows.value, decisions.splits.test_rows.value
+    validation = decisions.splits.validation_rows.value
     held = validation + test
     compared = data.twins.probes and data.twins.compared and train and held
     return {
         "train": train,
         "validation": validation,
         "test": test,
-        "stratify": decisions.stratify.value,
+        "stratify": decisions.splits.stratify.value,
         "near_copies_share": leaked_share(data, train / (train + held)) if compared else None,
     }
 
@@ -192,7 +192,11 @@ def _labels(spec: Spec, data: DataFacts, decisions: Decisions | None) -> list[Ma
     ordered = sorted(data.labels, key=lambda label: (-label.rows, label.name))
     parts = {}
     if decisions is not None and not is_weighed(spec):  # a weighed source repeats rows
-        counts = decisions.train_rows, decisions.validation_rows, decisions.test_rows
+        counts = (
+            decisions.splits.train_rows,
+            decisions.splits.validation_rows,
+            decisions.splits.test_rows,
+        )
         parts = dict(zip(("train", "validation", "test"), counts, strict=True))
     return [
         {
@@ -229,7 +233,7 @@ def _urgency(reason: str) -> int:
 
 def _sources(spec: Spec, data: DataFacts, decisions: Decisions | None) -> list[Mapping[str, Any]]:
     """Return the rows and lengths of each source of a mixture."""
-    mixture = decisions.mixture if decisions is not None else None
+    mixture = decisions.splits.mixture if decisions is not None else None
     epoch = mixture.value if mixture is not None else {}
     names = label_sources(spec) if data.sources else ()
     return [

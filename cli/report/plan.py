@@ -36,13 +36,13 @@ def _numbers(plan: Plan, data: Any) -> Mapping[str, Any]:
     return {
         "memory": {"per_gpu": _memory_numbers(plan.memory)},
         "batch": {
-            "micro": decisions.micro_batch.value,
-            "accumulation": decisions.accumulation.value,
-            "world": decisions.world.value,
-            "global": decisions.global_batch.value,
+            "micro": decisions.batch.micro_batch.value,
+            "accumulation": decisions.batch.accumulation.value,
+            "world": decisions.distribution.world.value,
+            "global": decisions.batch.global_batch.value,
             "tokens_per_step": plan.tokens_per_step,
         },
-        "steps": decisions.total_steps.value,
+        "steps": decisions.training.total_steps.value,
         "trainable_parameters": plan.trainable_parameters,
         "time_seconds": plan.time_seconds,
         "time": None if plan.time is None else asdict(plan.time),
@@ -143,7 +143,7 @@ def _times(plan: Plan) -> Mapping[str, str]:
         return {}
     if plan.time is None:
         return {"time": "unknown for this hardware"}
-    engine = plan.decisions.vllm
+    engine = plan.decisions.engine.vllm
     faster = "" if engine is None or engine.value == "off" else f"; {_ENGINE}"
     cost = {} if plan.cost is None else {"cost": _say_cost(plan.cost)}
     return {"time": f"{_say_time(plan.time)}{faster}", **cost}
@@ -190,7 +190,7 @@ def _alternatives(plan: Plan) -> Iterator[str]:
         cost = "" if alternative.cost is None else f"{say_cost(alternative.cost):>9}  "
         yield f"  {say_bytes(alternative.device_bytes):>9}  {time:<12}  {cost}{alternative.change}"
     if plan.fitting_gpus:
-        count = plan.decisions.world.value
+        count = plan.decisions.distribution.world.value
         shown = ", ".join(plan.fitting_gpus[:_MOST_GPUS])
         more = len(plan.fitting_gpus) - _MOST_GPUS
         tail = f" and {more} more" if more > 0 else ""

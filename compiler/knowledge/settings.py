@@ -15,8 +15,8 @@ class Setting:
 
     `name` is the decision's name, for `value` and `why` in templates. `argument` is a keyword of
     TrainingArguments, or None if only the script reads the constant. Its value is the constant, or
-    the expression `given`; `note` is a comment. `when` names the choice of a bundle (a field of
-    `Uses`) without which it has no such value, and so neither the constant nor the argument.
+    the expression `given`; `note` is a comment. A bundle without the value has neither the
+    constant nor the argument.
 
     `field` is a JSON pointer into the spec. There is no decision if the field is not read
     (`x-when`). An `unwritten` row makes none for the field's default, which is the Trainer's
@@ -28,7 +28,6 @@ class Setting:
     argument: str | None = None
     given: str | None = None
     note: str | None = None
-    when: str | None = None
     field: str | None = None
     unwritten: bool = False
 
@@ -40,7 +39,6 @@ SETTINGS: Final[tuple[Setting, ...]] = (
         constant="EVAL_BATCH",
         argument="per_device_eval_batch_size",
         given="max(1, EVAL_BATCH >> session.row)",
-        when="validation",
     ),
     Setting(
         name="gradient_checkpointing",
@@ -51,29 +49,25 @@ SETTINGS: Final[tuple[Setting, ...]] = (
         name="checkpointing_options",
         constant="CHECKPOINTING_OPTIONS",
         argument="activation_checkpointing_kwargs",
-        when="checkpointing_options",
     ),
-    Setting(name="total_steps", constant="MAX_STEPS", argument="max_steps", when="max_steps"),
+    Setting(name="total_steps", constant="MAX_STEPS", argument="max_steps"),
     Setting(
         name="epochs",
         constant="EPOCHS",
         argument="num_train_epochs",
-        when="epochs",
     ),
     Setting(name="learning_rate", constant="LEARNING_RATE", argument="learning_rate"),
-    Setting(name="loraplus_ratio", constant="LORAPLUS_RATIO", when="loraplus"),
+    Setting(name="loraplus_ratio", constant="LORAPLUS_RATIO"),
     Setting(
         name="embedding_learning_rate",
         constant="EMBEDDING_LEARNING_RATE",
-        when="embedding_rate",
     ),
-    Setting(name="optimizer", constant="OPTIMIZER", argument="optim", when="other_optimizer"),
+    Setting(name="optimizer", constant="OPTIMIZER", argument="optim"),
     Setting(name="schedule", constant="SCHEDULE", argument="lr_scheduler_type"),
     Setting(
         name="schedule_options",
         constant="SCHEDULE_OPTIONS",
         argument="lr_scheduler_kwargs",
-        when="schedule_options",
     ),
     Setting(name="warmup_steps", constant="WARMUP_STEPS", argument="warmup_steps"),
     Setting(
@@ -99,15 +93,13 @@ SETTINGS: Final[tuple[Setting, ...]] = (
         name="loader_workers",
         constant="LOADER_WORKERS",
         argument="dataloader_num_workers",
-        when="loader_workers",
     ),
     Setting(
         name="loader_prefetch",
         constant="LOADER_PREFETCH",
         argument="dataloader_prefetch_factor",
-        when="loader_prefetch",
     ),
-    Setting(name="compile", constant="COMPILE", argument="torch_compile", when="compiled"),
+    Setting(name="compile", constant="COMPILE", argument="torch_compile"),
     Setting(
         name="neftune",
         constant="NEFTUNE_ALPHA",
@@ -134,12 +126,10 @@ SETTINGS: Final[tuple[Setting, ...]] = (
         name="eval_steps",
         constant="EVAL_STEPS",
         argument="eval_steps",
-        when="validation",
     ),
     Setting(
         name="answered_rows",
         constant="ANSWERED_ROWS",
-        when="best_by_metric",
     ),
     Setting(
         name="samples",
@@ -153,6 +143,6 @@ SETTINGS: Final[tuple[Setting, ...]] = (
         constant="KEEP_CHECKPOINTS",
         field="/training/keep_checkpoints",
     ),
-    Setting(name="patience", constant="PATIENCE", when="early_stopping"),
+    Setting(name="patience", constant="PATIENCE"),
     Setting(name="seed", constant="SEED", argument="seed", field="/training/seed"),
 )

@@ -39,23 +39,10 @@ Weights = Literal["balanced", "none"] | Mapping[str, float]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Decisions:
-    """All decisions, one field each; those of LoRA and QLoRA are None under other methods.
+class Distribution:
+    """How the training is divided among processes, nodes, and the disk.
 
-    The settings of a schedule are None under other schedules. `settings` are fields of the spec
-    that are passed on to the Trainer, by their names in the table of settings.
-
-    The last five are None where nothing is exported, `max_metric_drop` also without a metric;
-    bounds are nats per token, a share, a ratio and a share, or measured by the bundle.
-
-    Batches count rows, packed ones where rows are packed: `packed_rows` is how many the training
-    split gives, `packed_length` the tokens that one holds; `warmup_steps`, `total_steps`,
-    `eval_steps` and `save_steps` count optimizer steps; `world` counts processes; `master_dtype` is
-    the dtype that trained weights are kept in; `nvme_bytes` are
-    the bytes of offloaded states on each node's disk; `teacher_bytes` are those of the teacher's
-    weights, `teacher_rows` the rows of its embedding that are kept where it has more than the
-    student; `validation_rows`, `test_rows` and
-    `train_rows` are the rows of the splits.
+    `nvme_bytes` are the bytes of offloaded states on each node's disk, `world` counts processes.
     """
 
     sharding: Decision[Sharding]
@@ -64,26 +51,67 @@ class Decisions:
     world: Decision[int]
     network: Decision[float] | None
     calibration: Decision[Mapping[str, float]] | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compute:
+    """The number formats and kernels of a pass."""
+
     precision: Decision[Precision]
     load_dtype: Decision[Precision]
     attention: Decision[Attention]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rows:
+    """How rows become sequences.
+
+    `packed_rows` is how many packed rows the training split gives, `packed_length` the tokens of
+    one.
+    """
+
     max_length: Decision[int]
     max_pixels: Decision[int] | None
     packing: Decision[Packing]
     packed_length: Decision[int] | None
     packed_rows: Decision[int] | None
     group_by_length: Decision[bool]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Batch:
+    """How many rows a step and a pass have, and what a pass keeps in memory.
+
+    Batches count rows, packed ones where rows are packed.
+    """
+
     micro_batch: Decision[int]
     eval_batch: Decision[int]
     accumulation: Decision[int]
     global_batch: Decision[int]
     gradient_checkpointing: Decision[Recomputing]
     liger: Decision[bool] | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Splits:
+    """The rows of each split."""
+
     train_rows: Decision[int]
     validation_rows: Decision[int]
     test_rows: Decision[int]
     mixture: Decision[Mapping[str, int]] | None
     stratify: Decision[bool]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Training:
+    """The optimizer, its learning rate, and the steps.
+
+    All but `epochs`, `patience`, the rates, `cycles` and `power` count optimizer steps. The
+    settings of a schedule are None under other schedules.
+    """
+
     epochs: Decision[float]
     total_steps: Decision[int]
     eval_steps: Decision[int]
@@ -98,10 +126,21 @@ class Decisions:
     learning_rate_floor: Decision[float] | None
     cycles: Decision[int] | None
     power: Decision[float] | None
-    settings: Mapping[str, Decision[Any]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Loop:
+    """Whether the model is compiled, and how batches are prepared."""
+
     compile: Decision[bool]
     loader_workers: Decision[int]
     loader_prefetch: Decision[int] | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """The loss of preferences and of labels."""
+
     preference_loss: Decision[PreferenceLoss] | None
     beta: Decision[float] | None
     reference: Decision[Reference] | None
@@ -111,38 +150,92 @@ class Decisions:
     margin: Decision[float] | None
     answer_weight: Decision[float] | None
     class_weights: Decision[Weights] | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sampling:
+    """The answers that training generates, and their rewards."""
+
     rewards: Decision[tuple[str, ...]] | None
     num_generations: Decision[int] | None
     temperature: Decision[float] | None
     policy_loss: Decision[PolicyLoss] | None
     tool_rounds: Decision[int] | None
     tool_seconds: Decision[int] | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Teaching:
+    """The teacher of a distillation.
+
+    `teacher_bytes` are those of its weights, `teacher_rows` the rows of its embedding that are kept
+    where it has more than the student.
+    """
+
     teacher_quantization: Decision[TeacherQuantization] | None
     teacher_bytes: Decision[int] | None
     teacher_rows: Decision[int] | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Vectors:
+    """The vectors of an embedding model, and the texts of a reranker."""
+
     pooling: Decision[Pooling] | None
     similarity_scale: Decision[float] | None
     wrong_texts: Decision[int] | None
     query_prompt: Decision[str | None] | None
     document_prompt: Decision[str | None] | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Engine:
+    """What generates the answers of training."""
+
     vllm: Decision[Vllm] | None
     vllm_share: Decision[float] | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evaluation:
+    """What measures the model, during and after training."""
+
     metric: Decision[Metric]
     best_by: Decision[BestBy]
     answered_rows: Decision[int] | None
     judged_rows: Decision[int] | None
     harness: Decision[tuple[str, ...]] | None
-    published: Decision[tuple[Published, ...]] | None
-    answer_tokens: Decision[int] | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lora:
+    """The matrices of an adapter; None under other methods."""
+
     lora_rank: Decision[int] | None
     lora_alpha: Decision[int] | None
     lora_dropout: Decision[float] | None
     lora_targets: Decision[tuple[str, ...]] | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verification:
+    """What exported files must reach; None where nothing is exported.
+
+    Bounds are nats per token, a share, a ratio and a share, or measured by the bundle;
+    `max_metric_drop` is None without a metric.
+    """
+
     verify_tokens: Decision[int] | None
     max_divergence: Decision[Bound] | None
     min_agreement: Decision[Bound] | None
     max_perplexity_ratio: Decision[Bound] | None
     max_metric_drop: Decision[Bound] | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Method:
+    """What is trained, and how the base is stored; None under other methods."""
+
     target_pattern: Decision[str] | None
     lora_experts: Decision[bool] | None
     loraplus_ratio: Decision[float] | None
@@ -156,6 +249,35 @@ class Decisions:
     double_quantization: Decision[bool] | None
     quant_storage: Decision[QuantStorage] | None
 
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decisions:
+    """All decisions in sections, in the order of a run; one that a run does not need is None.
+
+    `settings` are fields of the spec that are passed on to the Trainer, by their names in the table
+    of settings.
+    """
+
+    distribution: Distribution
+    compute: Compute
+    rows: Rows
+    batch: Batch
+    splits: Splits
+    training: Training
+    settings: Mapping[str, Decision[Any]]
+    loop: Loop
+    comparison: Comparison
+    sampling: Sampling
+    teacher: Teaching
+    vectors: Vectors
+    engine: Engine
+    evaluation: Evaluation
+    published: Decision[tuple[Published, ...]] | None
+    answer_tokens: Decision[int] | None
+    lora: Lora
+    verification: Verification
+    method: Method
+
     @property
     def most_answer_tokens(self) -> int:
         """The most tokens of an answer that is generated; 0 where none is."""
@@ -164,18 +286,21 @@ class Decisions:
     @property
     def batch_rows(self) -> int:
         """The rows of an epoch as batches count them: fewer than `train_rows` where packed."""
-        return self.train_rows.value if self.packed_rows is None else self.packed_rows.value
+        packed = self.rows.packed_rows
+        return self.splits.train_rows.value if packed is None else packed.value
 
     def items(self) -> Mapping[str, Decision[Any]]:
         """Return the decisions that were made, by name, in the order of a run."""
-        found: dict[str, Decision[Any]] = {}
+        found: dict[str, Decision[Any] | None] = {}
         for place in fields(self):
-            decision = getattr(self, place.name)
-            if place.name == "settings":
-                found |= decision
-            elif decision is not None:
-                found[place.name] = decision
-        return found
+            section = getattr(self, place.name)
+            if section is None or isinstance(section, Decision):
+                found[place.name] = section
+            elif isinstance(section, Mapping):
+                found |= section
+            else:
+                found |= {inner.name: getattr(section, inner.name) for inner in fields(section)}
+        return {name: decision for name, decision in found.items() if decision is not None}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -59,7 +59,7 @@ from ftc.compiler.plan.time.run import (
     step_seconds,
 )
 from ftc.compiler.plan.vision import choose_limit
-from ftc.compiler.resolve.facts import DataFacts, KnownFacts
+from ftc.compiler.resolve.facts import KnownFacts
 from ftc.spec.sections import Spec
 
 
@@ -85,12 +85,12 @@ def _count_context_gpus(spec: Spec, facts: KnownFacts, plan: Plan) -> int | None
     memory, decided = plan.memory, plan.decisions
     if memory.phases["optimizer_step"] >= (memory.capacity_bytes or 0):
         return None
-    fused = decided.liger is not None and decided.liger.value
+    fused = decided.batch.liger is not None and decided.batch.liger.value
     job = replace(make_frame(spec, facts), liger=fused).job(
-        decided.sharding.value,
-        checkpointing=decided.gradient_checkpointing.value,
+        decided.distribution.sharding.value,
+        checkpointing=decided.batch.gradient_checkpointing.value,
         micro=1,
-        offload=decided.offload.value,
+        offload=decided.distribution.offload.value,
     )
     return count_context_gpus(job, facts.hardware)
 
@@ -100,18 +100,18 @@ def make_frame(spec: Spec, facts: KnownFacts) -> Frame:
 
     Rows are arranged as the spec says, and one by one where it leaves that open.
     """
-    world = decide_world(spec, facts)
+    world = decide_world(spec.objective, facts)
     max_length = decide_max_length(spec, facts.model, facts.data)
     length = max_length.value
     splits = decide_splits(spec, facts.data, length)
     pieces, lengths = find_pieces(spec, facts, length)
     shape, rows = see(shape_of(facts.model), facts), round(splits.train.value * pieces)
-    if labels := count_labels(spec, facts.data):
+    if labels := count_labels(spec.objective, facts.data):
         shape = scored_shape(shape, labels)
-    sampled = _decide_sampled(spec, facts)
+    sampled, metric = _decide_sampled(spec, facts), decide_metric(spec, facts.data)
     precision = decide_precision(spec, facts.hardware)
     arrangement = first_arrangement(spec, facts, lengths, rows=rows, max_length=length)
-    if rewarded(spec):
+    if rewarded(spec.objective):
         batch = decide_group_batch(spec, train_rows=rows, world=world.value)
     else:
         batch = decide_batch(
@@ -119,7 +119,7 @@ def make_frame(spec: Spec, facts: KnownFacts) -> Frame:
             train_rows=rows,
             world=world.value,
             each=arrangement.each,
-            text_tokens=text_tokens(spec, lengths),
+            text_tokens=text_tokens(spec.objective, lengths),
             documents=facts.data.documents if facts.data.form != "scored" else 0,
             scored=facts.data.form == "scored",
         )
@@ -143,6 +143,9 @@ def make_frame(spec: Spec, facts: KnownFacts) -> Frame:
         freezing=decide_freezing(spec, shape),
         comparison=decide_comparison(spec, facts.data),
         teaching=decide_teaching(spec, facts, precision.value),
+        metric=metric,
+        answered_rows=decide_answered_rows(spec, splits),
+        answer_tokens=decide_answer_tokens(spec.objective, facts.data, metric.value),
         sampled=sampled,
         max_length=max_length,
         splits=splits,
@@ -156,7 +159,7 @@ def make_frame(spec: Spec, facts: KnownFacts) -> Frame:
 
 def _decide_sampled(spec: Spec, facts: KnownFacts) -> Decision[int] | None:
     """Decide the most tokens of a sampled answer; None where training samples none."""
-    if not samples(spec):
+    if not samples(spec.objective):
         return None
     thinking = thinks(spec, facts.tokenizer.reasoning)
     return decide_sampled_tokens(spec, facts.model, facts.data, thinking=thinking)
@@ -175,7 +178,7 @@ def plan_once(spec: Spec, facts: KnownFacts, *, exports: Mapping[str, int] | Non
         offload=layout.offload.value,
     )
     validation = round(splits.validation.value * frame.pieces)
-    if rewarded(spec):  # no more answers at a time than a step tries
+    if rewarded(spec.objective):  # no more answers at a time than a step tries
         validation = min(validation, frame.batch.decision.value)
     eval_batch = decide_eval_batch(job, facts.hardware, frame.lengths, rows=validation)
     job = replace(job, eval_micro=eval_batch.value)
@@ -219,25 +222,21 @@ def _find_pace(frame: Frame, job: Job) -> Pace | None:
 def _evaluated(frame: Frame) -> Evaluated:
     """Return the work of one evaluation on the validation split."""
     spec, data, splits = frame.spec, frame.facts.data, frame.splits
-    chosen = decide_answered_rows(spec, splits)
-    answered = 0 if chosen is None else chosen.value
+    answered, tokens = frame.answered_rows, frame.answer_tokens
+    answered_rows = 0 if answered is None else answered.value
     rows = frame.arrangement
-    if rewarded(spec):
-        return Evaluated(rows=answered, lengths=rows.lengths, max_length_tokens=rows.length_tokens)
+    if rewarded(spec.objective):
+        return Evaluated(
+            rows=answered_rows, lengths=rows.lengths, max_length_tokens=rows.length_tokens
+        )
     shown = min(spec.training.evaluation.samples, splits.validation.value)
     return Evaluated(
         rows=round(splits.validation.value * frame.pieces),
         lengths=rows.lengths if data.form == "prompt" else frame.lengths,
         max_length_tokens=rows.length_tokens if data.form == "prompt" else frame.max_length.value,
-        written_rows=answered + shown,
-        answer_tokens=_written_tokens(spec, data),
+        written_rows=answered_rows + shown,
+        answer_tokens=0 if tokens is None else tokens.value,
     )
-
-
-def _written_tokens(spec: Spec, data: DataFacts) -> int:
-    """Return the most tokens of an answer that an evaluation writes; 0 where it writes none."""
-    decided = decide_answer_tokens(spec, data, decide_metric(spec, data).value)
-    return 0 if decided is None else decided.value
 
 
 def _costs(
@@ -255,26 +254,28 @@ def _costs(
         served = frame.spec.export.vllm
         exports |= {kind: predict_served_bytes(job.shape, kind) for kind in served}
     row_tokens = min(frame.arrangement.lengths.mean, frame.arrangement.length_tokens)
-    steps = decisions.total_steps.value
-    validated = decisions.validation_rows.value > 0
+    steps = decisions.training.total_steps.value
+    validated = decisions.splits.validation_rows.value > 0
     work = Work(
         steps=steps,
-        rows_per_step=decisions.global_batch.value,
+        rows_per_step=decisions.batch.global_batch.value,
         trained=frame.arrangement,
-        evaluations=2 + count_evaluations(steps, decisions.eval_steps.value),
+        evaluations=2 + count_evaluations(steps, decisions.training.eval_steps.value),
         evaluated=_evaluated(frame),
         saves=count_saves(
             steps,
-            save_steps=decisions.save_steps.value,
-            eval_steps=decisions.eval_steps.value,
+            save_steps=decisions.training.save_steps.value,
+            eval_steps=decisions.training.eval_steps.value,
             validated=validated,
         ),
-        referred_rows=min(decisions.train_rows.value, steps * decisions.global_batch.value)
-        + decisions.validation_rows.value,
+        referred_rows=min(
+            decisions.splits.train_rows.value, steps * decisions.batch.global_batch.value
+        )
+        + decisions.splits.validation_rows.value,
         judged=_judged(frame, decisions),
     )
     time = estimate_time(job, frame.facts.hardware, work)
-    lines = ladder(frame.batch.rows_per_process, job.micro, least=least_rows(frame.spec))
+    lines = ladder(frame.batch.rows_per_process, job.micro, least=least_rows(frame.spec.objective))
     return Plan(
         decisions=decisions,
         memory=memory,
@@ -282,7 +283,7 @@ def _costs(
         rungs=measure_rungs(frame, job, lines),
         trainable_parameters=job.trainable,
         tokens_per_step=max(
-            1, round(decisions.global_batch.value * job.row_sequences * row_tokens)
+            1, round(decisions.batch.global_batch.value * job.row_sequences * row_tokens)
         ),
         time_seconds=time.total_seconds if time is not None else None,
         disk_bytes=disk_bytes(frame.spec, job, exports, validated=validated),
@@ -296,9 +297,9 @@ def _costs(
 
 def _judged(frame: Frame, decisions: Decisions) -> Judged:
     """Return the work of evaluate.py: the loss of every test row, and answers for the metric."""
-    judged = decisions.judged_rows
+    judged = decisions.evaluation.judged_rows
     return Judged(
-        rows=decisions.test_rows.value,
+        rows=decisions.splits.test_rows.value,
         row_tokens=min(usual_mean(frame.facts.data.lengths), frame.max_length.value),
         answered_rows=0 if judged is None else judged.value,
         answer_tokens=decisions.most_answer_tokens,

@@ -5,7 +5,7 @@ from typing import Final
 
 from ftc.compiler.plan.decision import Because, Decision, decide
 from ftc.compiler.resolve.facts import ModelFacts
-from ftc.spec.sections import Published, Spec
+from ftc.spec.sections import Method, Published, Spec
 
 _Keys = Mapping[tuple[Published, ...], str]
 #: The reasons, by what is published beside the weights.
@@ -36,16 +36,16 @@ def decide_published(spec: Spec, model: ModelFacts) -> Decision[tuple[Published,
     return decide(spec, "/publish/what", spec.publish.what, lambda: _derive(spec, model))
 
 
-def has_adapter(spec: Spec) -> bool:
+def has_adapter(method: Method) -> bool:
     """Return whether training leaves an adapter that can be published by itself."""
-    return spec.method.type in ("lora", "qlora")
+    return method.type in ("lora", "qlora")
 
 
 def _derive(spec: Spec, model: ModelFacts) -> tuple[tuple[Published, ...], Because]:
     """Return the adapter where others have its base, else the merged weights, and all files."""
     names: tuple[Published, ...] = ("gguf",) if spec.export.types else ()
     names += ("vllm",) if spec.export.vllm else ()
-    if not has_adapter(spec):
+    if not has_adapter(spec.method):
         return ("merged", *names), Because(key=_ALL_WEIGHTS[names])
     if model.path is not None:
         return ("merged", *names), Because(key=_LOCAL_BASE[names])

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from ftc.compiler.knowledge.shape import Shape
 from ftc.compiler.knowledge.towers import Tower
 from ftc.compiler.resolve.facts import KnownFacts
-from ftc.spec.sections import ModelPart, Spec
+from ftc.spec.sections import Method, ModelPart
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,7 +29,7 @@ class Sight:
 
 
 def make_sight(
-    spec: Spec, facts: KnownFacts, *, rank: int | None, dora: bool = False
+    method: Method, facts: KnownFacts, *, rank: int | None, dora: bool = False
 ) -> Sight | None:
     """Return what the tower sees under the first of the limits; None for rows without images.
 
@@ -38,7 +38,7 @@ def make_sight(
     vision, pictures = facts.model.vision, facts.data.pictures
     if vision is None or pictures is None or not pictures.sizes:
         return None
-    size, parts = pictures.sizes[0], spec.method.parts
+    size, parts = pictures.sizes[0], method.parts
     tower, projector = "vision_tower" in parts, "projector" in parts
     return Sight(
         tower=vision.tower,

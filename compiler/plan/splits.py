@@ -15,7 +15,7 @@ from ftc.compiler.plan.decision import Because, Decision, decide, derived, keep
 from ftc.compiler.plan.objective.sampling import find_rewards
 from ftc.compiler.resolve.data.mixture import allot
 from ftc.compiler.resolve.facts import DataFacts
-from ftc.spec.sections import BestBy, Metric, Spec
+from ftc.spec.sections import BestBy, Metric, Objective, Spec
 from ftc.spec.sources import list_sources, name_sources
 
 _OPEN_ANSWER_TOKENS = 128
@@ -85,7 +85,7 @@ def decide_metric(spec: Spec, data: DataFacts) -> Decision[Metric]:
         if data.form == "prompt":
             return "none", Because(key="metric.prompts")
         if OBJECTIVES[spec.objective.type].rewards:
-            return _rewarded_metric(spec, data)
+            return _rewarded_metric(spec.objective, data)
         if data.labels:
             return "accuracy", Because(key="metric.labels", values={"labels": len(data.labels)})
         share = data.contents.numbered_rows / max(1, data.contents.looked_rows)
@@ -118,13 +118,13 @@ def decide_answered_rows(spec: Spec, splits: Splits) -> Decision[int] | None:
     return keep(spec, "/training/evaluation/answered_rows", evaluation.answered_rows)
 
 
-def writes_answers(spec: Spec, data: DataFacts, metric: Metric) -> bool:
+def writes_answers(objective: Objective, data: DataFacts, metric: Metric) -> bool:
     """Return whether evaluate.py generates answers to test rows and scores them.
 
     Without answers in the data, those of the model are judged by rewards or by the teacher.
     """
     asks = data.form == "prompt" or (metric != "none" and data.form != "text")
-    return asks and OBJECTIVES[spec.objective.type].head == "tokens"
+    return asks and OBJECTIVES[objective.type].head == "tokens"
 
 
 def decide_judged_rows(data: DataFacts, test_rows: int) -> Decision[int]:
@@ -134,13 +134,15 @@ def decide_judged_rows(data: DataFacts, test_rows: int) -> Decision[int]:
     return derived(_MOST_JUDGED_ROWS, "judged_rows.part", rows=test_rows)
 
 
-def decide_answer_tokens(spec: Spec, data: DataFacts, metric: Metric) -> Decision[int] | None:
+def decide_answer_tokens(
+    objective: Objective, data: DataFacts, metric: Metric
+) -> Decision[int] | None:
     """Decide how many tokens an answer of the evaluation may have; None where none is written.
 
     Free text that a metric reads may be as long as the longest answer. A label has at least two
     characters per token, so half the characters of the longest one, and a margin, are enough.
     """
-    if OBJECTIVES[spec.objective.type].head != "tokens":
+    if OBJECTIVES[objective.type].head != "tokens":
         return None
     if not data.labels:
         longest = min(_MOST_ANSWER_TOKENS, data.lengths.answer_max)
@@ -151,9 +153,9 @@ def decide_answer_tokens(spec: Spec, data: DataFacts, metric: Metric) -> Decisio
     return derived(min(64, longest // 2 + 8), "answer_tokens.labels", characters=longest)
 
 
-def _rewarded_metric(spec: Spec, data: DataFacts) -> tuple[Metric, Because]:
+def _rewarded_metric(objective: Objective, data: DataFacts) -> tuple[Metric, Because]:
     """Return the metric under rewards: their numeric match where there is one, else exact match."""
-    matches = [reward.match for reward in find_rewards(spec, data)]
+    matches = [reward.match for reward in find_rewards(objective, data)]
     if "numeric" in matches:
         return "numeric_match", Because(key="metric.numeric_reward")
     key = "metric.exact_reward" if "exact" in matches else "metric.other_reward"

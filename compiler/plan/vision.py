@@ -27,7 +27,7 @@ def find_rule(facts: Facts, plan: Plan | None) -> Rule | None:
     model, data = facts.model, facts.data
     if isinstance(model, Unknown) or isinstance(data, Unknown) or plan is None:
         return None
-    limit, vision = plan.decisions.max_pixels, model.vision
+    limit, vision = plan.decisions.rows.max_pixels, model.vision
     if limit is None or data.pictures is None or vision is None or not vision.rule:
         return None
     return limit_pixels(make_rule(vision.rule), limit.value)
@@ -35,7 +35,7 @@ def find_rule(facts: Facts, plan: Plan | None) -> Rule | None:
 
 def planned_facts(facts: KnownFacts, plan: Plan) -> KnownFacts:
     """Return the facts with the lengths that rows have under the plan's limit."""
-    limit, pictures = plan.decisions.max_pixels, facts.data.pictures
+    limit, pictures = plan.decisions.rows.max_pixels, facts.data.pictures
     if limit is None or pictures is None:
         return facts
     places = [size.max_pixels for size in pictures.sizes]
@@ -60,7 +60,9 @@ def choose_limit(
             return facts, make(spec, facts)
     limited, plan = tried[-1]
     decision = _explain(spec, facts, [each for _, each in tried])
-    return limited, replace(plan, decisions=replace(plan.decisions, max_pixels=decision))
+    decided = plan.decisions
+    rows = replace(decided.rows, max_pixels=decision)
+    return limited, replace(plan, decisions=replace(decided, rows=rows))
 
 
 def _limits(facts: KnownFacts) -> Iterator[tuple[KnownFacts, ImageSizes]]:

@@ -33,7 +33,7 @@ MEANINGS: Final[Mapping[str, str]] = {
 def find_unshown(plan: Plan, hardware: HardwareFacts) -> Iterator[NotShown]:
     """Yield what this spec relies on and this rehearsal cannot test."""
     decided = plan.decisions
-    precision, world = decided.precision.value, decided.world.value
+    precision, world = decided.compute.precision.value, decided.distribution.world.value
     yield NotShown(
         what="the real sizes: memory, time and disk",
         instead="`ftc plan` computes them from the config",
@@ -49,22 +49,22 @@ def find_unshown(plan: Plan, hardware: HardwareFacts) -> Iterator[NotShown]:
             what=f"{precision} kernels: here everything is computed in fp32",
             instead="`train.py` stops if the loss is not a finite number",
         )
-    if decided.quantization is not None:
+    if decided.method.quantization is not None:
         yield NotShown(
             what="4-bit kernels on CUDA: here the same 4-bit weights are used on a CPU",
             instead="the first step on the GPU tests them; the merge in 16 bits is the same",
         )
-    if decided.offload.value != "none":
+    if decided.distribution.offload.value != "none":
         yield NotShown(
             what="offload: the transfer of states between GPU and host",
             instead="the first step tests it; `ftc plan` counts host memory",
         )
-    if decided.attention.value == "flash_attention_2":
+    if decided.compute.attention.value == "flash_attention_2":
         yield NotShown(
             what="FlashAttention: it has no CPU kernels",
             instead="the first step on the GPU tests it",
         )
-    if decided.offload.value == "none":
+    if decided.distribution.offload.value == "none":
         yield NotShown(
             what="the optimiser's fused CUDA kernels",
             instead="the first step on the GPU tests them",

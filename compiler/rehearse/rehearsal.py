@@ -139,7 +139,9 @@ def _need_packages(spec: Spec, outcome: Outcome, model: ModelFacts) -> None:
     wrapper = wrapper_named(model.wrapper)
     towers = _TOWERS if wrapper is not None and wrapper.timm else ()
     needed = (*_RUNS, *texts, *served, *converted, *towers)
-    if outcome.plan is not None and outcome.plan.decisions.sharding.value.startswith("zero"):
+    if outcome.plan is not None and outcome.plan.decisions.distribution.sharding.value.startswith(
+        "zero"
+    ):
         needed = (*needed, "deepspeed")
     in_4_bits = spec.method.type == "qlora" or spec.objective.teacher.quantization == "nf4"
     if in_4_bits or spec.training.optimizer not in _OF_TORCH:

@@ -71,18 +71,23 @@ def make_second_spec(
         second["training"] = _compared(relocate_checks(second["training"], paths))
     if spec.objective.type == "distill":
         second["objective"] = _distilled(document, spec, plan)
-    if rewarded(spec):
+    if rewarded(spec.objective):
         second["objective"] = _tried(document, spec, plan, data, folder)
-        several_groups = _TRIED * 2 * (PROCESSES if plan.decisions.world.value > 1 else 1)
+        several_groups = (
+            _TRIED * 2 * (PROCESSES if plan.decisions.distribution.world.value > 1 else 1)
+        )
         second["training"] |= {"global_batch": several_groups, "micro_batch": _TRIED}
-    several = plan.decisions.world.value > 1 or plan.decisions.sharding.value != "single"
+    several = (
+        plan.decisions.distribution.world.value > 1
+        or plan.decisions.distribution.sharding.value != "single"
+    )
     second["hardware"] = {"gpu": "cpu", "count": PROCESSES if several else 1}
     second.pop("distribution", None)
     second.pop("launch", None)
     if several:
-        second["distribution"] = {"strategy": plan.decisions.sharding.value}
-        if plan.decisions.sharding.value.startswith("zero"):
-            second["distribution"]["offload"] = plan.decisions.offload.value
+        second["distribution"] = {"strategy": plan.decisions.distribution.sharding.value}
+        if plan.decisions.distribution.sharding.value.startswith("zero"):
+            second["distribution"]["offload"] = plan.decisions.distribution.offload.value
     if spec.export.types:
         others = [kind for kind in spec.export.types if kind != _COMPARED]
         second["export"] = {**second["export"], "types": [_COMPARED, *others]}
@@ -102,7 +107,7 @@ def _model(written: Mapping[str, Any], spec: Spec) -> dict[str, Any]:
 def _method(written: Mapping[str, Any], spec: Spec, plan: Plan) -> dict[str, Any]:
     """Name layers that the miniature has: the last one, and kinds of modules instead of numbers."""
     method = {key: value for key, value in written.items() if key != "layers"}
-    targets = plan.decisions.lora_targets
+    targets = plan.decisions.lora.lora_targets
     if spec.method.target_pattern is not None and targets is not None:
         kinds = "|".join(re.escape(kind) for kind in targets.value)
         method["target_pattern"] = rf".*\.({kinds})"
@@ -114,9 +119,9 @@ def _data(written: Mapping[str, Any], spec: Spec, plan: Plan, facts: DataFacts) 
     if facts.sources:  # each source has its own limit, so that none is left out
         data.pop("max_rows")
     room = max(LONGEST_TOKENS, facts.lengths.prompt_max + _MARGIN_TOKENS)
-    data["max_length"] = min(plan.decisions.max_length.value, room)
-    if plan.decisions.packing.value != "none":
-        data["packing"] = plan.decisions.packing.value
+    data["max_length"] = min(plan.decisions.rows.max_length.value, room)
+    if plan.decisions.rows.packing.value != "none":
+        data["packing"] = plan.decisions.rows.packing.value
     splits = spec.data.splits
     data["splits"] = {
         **written.get("splits", {}),
@@ -158,7 +163,7 @@ def _tried(
     if isinstance(written, Mapping):
         objective |= written
     rewards = []
-    for reward in find_rewards(spec, data)[: _MOST_REWARDS - 1]:
+    for reward in find_rewards(spec.objective, data)[: _MOST_REWARDS - 1]:
         known = {key: getattr(reward, key) for key in ("match", "regex", "json_schema")}
         known |= {"functions": reward.functions, "names": list(reward.names) or None}
         for key in ("json_schema", "functions"):
@@ -188,8 +193,13 @@ def _distilled(document: Document, spec: Spec, plan: Plan) -> dict[str, Any]:
 def _training(written: Mapping[str, Any], spec: Spec, plan: Plan) -> dict[str, Any]:
     decided = plan.decisions
     training = {key: value for key, value in written.items() if key != "epochs"}
-    several = decided.world.value > 1 or decided.sharding.value != "single"
-    micro, passes = min(2, decided.micro_batch.value), min(2, decided.accumulation.value)
+    several = (
+        decided.distribution.world.value > 1 or decided.distribution.sharding.value != "single"
+    )
+    micro, passes = (
+        min(2, decided.batch.micro_batch.value),
+        min(2, decided.batch.accumulation.value),
+    )
     evaluation = dict(training.get("evaluation", {}))
     if spec.data.splits.validation:
         evaluation["every_steps"] = CHECKPOINT_STEPS
@@ -197,14 +207,14 @@ def _training(written: Mapping[str, Any], spec: Spec, plan: Plan) -> dict[str, A
             True  # four steps show that a run works, not that the result is good
         )
     if spec.data.splits.test:
-        evaluation["metric"] = decided.metric.value
+        evaluation["metric"] = decided.evaluation.metric.value
     training |= {
         "max_steps": STEPS,
         "micro_batch": micro,
         "global_batch": micro * passes * (PROCESSES if several else 1),
-        "learning_rate": min(_LEARNING_RATE, decided.learning_rate.value),
+        "learning_rate": min(_LEARNING_RATE, decided.training.learning_rate.value),
         "precision": "auto",
-        "gradient_checkpointing": decided.gradient_checkpointing.value,
+        "gradient_checkpointing": decided.batch.gradient_checkpointing.value,
         "evaluation": evaluation,
     }
     return training

@@ -13,7 +13,7 @@ def accelerate_config(source: BundleSource) -> dict[str, Any]:
     run.sh or node.sh passes them on the command line.
     """
     decided = source.plan.decisions
-    sharding = decided.sharding.value
+    sharding = decided.distribution.sharding.value
     kinds = {"single": "NO", "ddp": "MULTI_GPU", "fsdp": "FSDP"}
     kind = kinds.get(sharding, "DEEPSPEED")
     nodes = source.facts.hardware.nodes
@@ -24,7 +24,7 @@ def accelerate_config(source: BundleSource) -> dict[str, Any]:
         **({"machine_rank": 0} if nodes == 1 else {}),
         "main_training_function": "main",
         "num_machines": nodes,
-        "num_processes": decided.world.value,
+        "num_processes": decided.distribution.world.value,
         "rdzv_backend": "static",
         "same_network": True,
         "use_cpu": source.facts.hardware.kind == "cpu",
@@ -37,7 +37,7 @@ def accelerate_config(source: BundleSource) -> dict[str, Any]:
             **({"deepspeed_multinode_launcher": "standard"} if nodes > 1 else {}),
         }
     else:
-        precision = decided.precision.value
+        precision = decided.compute.precision.value
         config["mixed_precision"] = "no" if precision == "fp32" else precision
     if kind == "FSDP":
         config["fsdp_config"] = _fsdp_config(source)
@@ -53,7 +53,7 @@ def _fsdp_config(source: BundleSource) -> dict[str, Any]:
     setting, because FSDP's renames modules, and PEFT 0.21 then saves an empty adapter. Checkpoints
     have one file per process; train.py gathers the result.
     """
-    offload = source.plan.decisions.offload.value
+    offload = source.plan.decisions.distribution.offload.value
     return {
         "fsdp_version": 2,
         "fsdp_auto_wrap_policy": "TRANSFORMER_BASED_WRAP",

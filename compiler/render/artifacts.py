@@ -58,7 +58,7 @@ def _script(
 
 def _ignored(uses: Uses) -> tuple[str, ...]:
     """Return the lines of .gitignore."""
-    logs = ("slurm-*.log",) if uses.slurm else ()
+    logs = ("slurm-*.log",) if uses.spec.launch.type == "slurm" else ()
     return ("run/", ".venv/", "__pycache__/", "*.gguf", *logs, ".ftc-*")
 
 
@@ -111,7 +111,7 @@ ARTIFACTS: Final = (
         about="the main parts of this page in Catalan",
         template=lambda _: "README.ca.md.j2",
         absent=list_absent,
-        when=lambda uses: uses.readme_ca,
+        when=lambda uses: "readme_ca" in uses.source.extras,
     ),
     Artifact(
         name="README.es.md",
@@ -119,7 +119,7 @@ ARTIFACTS: Final = (
         about="the main parts of this page in Spanish",
         template=lambda _: "README.es.md.j2",
         absent=list_absent,
-        when=lambda uses: uses.readme_es,
+        when=lambda uses: "readme_es" in uses.source.extras,
     ),
     Artifact(
         name=".gitignore",
@@ -152,7 +152,7 @@ ARTIFACTS: Final = (
     _script(
         "evaluate.py",
         "measures the result on the test split",
-        lambda uses: uses.test,
+        lambda uses: uses.decisions.splits.test_rows.value > 0,
         _evaluator,
     ),
     Artifact(
@@ -181,12 +181,12 @@ ARTIFACTS: Final = (
         language="json",
         about="what vLLM is given, which generates the answers",
         data=engine_config,
-        when=lambda uses: uses.vllm,
+        when=lambda uses: uses.decisions.engine.vllm_share is not None,
     ),
     _script(
         "harness.py",
         "runs public benchmarks; run.sh does not call it",
-        lambda uses: uses.harness,
+        lambda uses: uses.decisions.evaluation.harness is not None,
     ),
     _script(
         "export.py",
@@ -196,7 +196,7 @@ ARTIFACTS: Final = (
     _script(
         "publish.py",
         "writes a model card and uploads the result to the Hub; run.sh does not call it",
-        lambda uses: uses.published,
+        lambda uses: uses.decisions.published is not None,
     ),
     _script("ask.py", "asks the result one question", template=_by_output("ask")),
     Artifact(
@@ -236,7 +236,7 @@ ARTIFACTS: Final = (
         language="shell",
         about="starts the processes of one node, for run.sh",
         template=lambda _: "node.sh.j2",
-        when=lambda uses: uses.nodes,
+        when=lambda uses: uses.facts.hardware.nodes > 1,
         executable=True,
     ),
     Artifact(
@@ -244,7 +244,7 @@ ARTIFACTS: Final = (
         language="shell",
         about="the Slurm job: `sbatch slurm.sh`",
         template=lambda _: "slurm.sh.j2",
-        when=lambda uses: uses.slurm,
+        when=lambda uses: uses.spec.launch.type == "slurm",
         executable=True,
     ),
     Artifact(
@@ -252,7 +252,7 @@ ARTIFACTS: Final = (
         language="text",
         about="the modules that slurm.sh loads with `module load`",
         text=lambda source, _: "".join(f"{name}\n" for name in source.spec.launch.modules),
-        when=lambda uses: uses.modules,
+        when=lambda uses: uses.spec.launch.type == "slurm" and bool(uses.spec.launch.modules),
     ),
     Artifact(
         name="container.txt",
@@ -266,14 +266,14 @@ ARTIFACTS: Final = (
         language="yaml",
         about="the TrainJob: `kubectl create -f k8s.yaml`",
         data=trainjob,
-        when=lambda uses: uses.kubernetes,
+        when=lambda uses: uses.spec.launch.type == "kubernetes",
     ),
     Artifact(
         name="sky.yaml",
         language="yaml",
         about="the SkyPilot task: `sky jobs launch sky.yaml`",
         data=sky_task,
-        when=lambda uses: uses.skypilot,
+        when=lambda uses: uses.spec.launch.type == "skypilot",
     ),
     Artifact(
         name="Modelfile",
@@ -281,7 +281,7 @@ ARTIFACTS: Final = (
         about="runs the result in Ollama",
         text=lambda source, _: write_modelfile(source),
         data=modelfile_data,
-        when=lambda uses: uses.gguf and not uses.texts,
+        when=lambda uses: bool(uses.spec.export.types) and not uses.texts,
     ),
     Artifact(
         name="Modelfile.adapter",
@@ -289,41 +289,41 @@ ARTIFACTS: Final = (
         about="runs the adapter on its base in Ollama",
         text=lambda source, _: write_adapter_modelfile(source),
         data=adapter_modelfile_data,
-        when=lambda uses: uses.adapter,
+        when=lambda uses: uses.spec.export.adapter,
     ),
     Artifact(
         name="notebook.ipynb",
         language="json",
         about="the same stages as the cells of a notebook, for Colab or Jupyter",
         data=notebook_data,
-        when=lambda uses: uses.notebook,
+        when=lambda uses: "notebook" in uses.source.extras,
     ),
     Artifact(
         name="Dockerfile",
         language="text",
         about="the container image of the packages in requirements.lock",
         text=write_dockerfile,
-        when=lambda uses: uses.image,
+        when=lambda uses: "image" in uses.source.extras,
     ),
     Artifact(
         name=".dockerignore",
         language="text",
         about="what the image is built without",
         text=lambda *_: dockerignore(),
-        when=lambda uses: uses.image,
+        when=lambda uses: "image" in uses.source.extras,
     ),
     Artifact(
         name=".devcontainer/devcontainer.json",
         language="json",
         about="opens the bundle in that image, in VS Code and others",
         data=devcontainer,
-        when=lambda uses: uses.image,
+        when=lambda uses: "image" in uses.source.extras,
     ),
     Artifact(
         name="chat_template.jinja",
         language="text",
         about="the chat template that the spec names",
         text=lambda source, _: source.chat_template or "",
-        when=lambda uses: uses.chat_template_file,
+        when=lambda uses: uses.source.chat_template is not None,
     ),
 )

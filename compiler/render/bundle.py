@@ -14,7 +14,6 @@ from ftc.compiler.render.environment import (
     make_script_environment,
 )
 from ftc.compiler.render.file import RenderedFile
-from ftc.compiler.render.find_uses import find_uses
 from ftc.compiler.render.joining import join_short
 from ftc.compiler.render.json_layout import lay_out
 from ftc.compiler.render.localized_readme import localized_context
@@ -31,13 +30,18 @@ _LINE_LETTERS: Final = 160  # of a JSON file
 #: The parts of a report that only some bundles have, each with the choice by which evaluate.py or
 #: export.py writes what it describes.
 PARTS: Final[Mapping[str, Callable[[Uses], bool]]] = {
-    "answers": lambda uses: uses.answered or uses.scores or uses.pairs or uses.form_prompt,
-    "kept": lambda uses: uses.regression,
+    "answers": lambda uses: (
+        uses.answered
+        or uses.objective.head == "scores"
+        or uses.pairs
+        or uses.facts.data.form == "prompt"
+    ),
+    "kept": lambda uses: bool(uses.source.compared_paths),
     "pairs": lambda uses: uses.compared,
     "pictures": lambda uses: uses.vision,
-    "prompts": lambda uses: uses.form_prompt,
-    "served": lambda uses: uses.served,
-    "sources": lambda uses: uses.mixture,
+    "prompts": lambda uses: uses.facts.data.form == "prompt",
+    "served": lambda uses: bool(uses.spec.export.vllm),
+    "sources": lambda uses: bool(uses.facts.data.sources),
     "texts": lambda uses: uses.texts,
 }
 
@@ -47,7 +51,7 @@ def render_bundle(source: BundleSource) -> tuple[RenderedFile, ...]:
 
     The write stage adds the lock.
     """
-    uses = find_uses(source)
+    uses = Uses(source)
     context = make_context(source, uses)
     artifacts = [artifact for artifact in ARTIFACTS if artifact.when(uses)]
     scripts = {
@@ -56,13 +60,13 @@ def render_bundle(source: BundleSource) -> tuple[RenderedFile, ...]:
         if artifact.language in ("python", "shell")
     }
     chosen = [f"report_parts.{name}" for name, is_chosen in PARTS.items() if is_chosen(uses)]
-    if uses.cpu:
+    if uses.facts.hardware.kind == "cpu":
         chosen.append("smaller_batch")
-    if uses.tracked:
+    if uses.spec.tracking.type != "none":
         chosen.append(f"track.tracking_{source.spec.tracking.type}")
     modules = carry_modules(scripts.values(), chosen)
     context |= readme_context(source, artifacts, list(scripts.values()), modules)
-    if uses.readme_ca or uses.readme_es:
+    if "readme_ca" in uses.source.extras or "readme_es" in uses.source.extras:
         context |= localized_context(source)
     rest = {
         artifact.name: _render(artifact, source, uses, context)

@@ -1,13 +1,11 @@
-"""The context of the templates: values as literals, reasons as comments, choices as booleans."""
+"""The context of the templates: values as literals, reasons as comments, and what they are for."""
 
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 from ftc.compiler.knowledge.gguf_types import wants_matrix
 from ftc.compiler.knowledge.locked_packages import hash_source
 from ftc.compiler.knowledge.objectives import OBJECTIVES
-from ftc.compiler.knowledge.settings import SETTINGS
 from ftc.compiler.plan.batch.lengths import share_above
 from ftc.compiler.plan.decision import Decision
 from ftc.compiler.plan.gguf.verification import importance_reason, importance_tokens
@@ -19,12 +17,12 @@ from ftc.compiler.plan.served import CALIBRATION_TOKENS, calibration_reason
 from ftc.compiler.render.arguments import listed_words, passed_words
 from ftc.compiler.render.forms import form_words, list_readers
 from ftc.compiler.render.launch import job_options, launch_words
-from ftc.compiler.render.method import method_values
+from ftc.compiler.render.method import is_fenced, method_values, token_tables
 from ftc.compiler.render.publishing import publishing_values
 from ftc.compiler.render.rewards import reward_values
 from ftc.compiler.render.source import BundleSource, find_context_tokens, sees
 from ftc.compiler.render.sources import source_values
-from ftc.compiler.render.trainer import schedule_reasons, trainer_settings
+from ftc.compiler.render.trainer import checkpointing_options, schedule_reasons, trainer_settings
 from ftc.compiler.render.uses import Uses
 from ftc.compiler.render.values import Comment, Literal, Word
 from ftc.compiler.resolve.facts import DataFacts
@@ -34,21 +32,43 @@ from ftc.runtime.vision.image_tokens import limit_pixels, make_rule, to_settings
 _DTYPES: Final = {"bf16": "bfloat16", "fp16": "float16", "fp32": "float32"}
 _RESTARTS: Final = 20
 _OPEN_ANSWER_TOKENS: Final = 512
-#: Values that only some bundles have, each with the field of `Uses` that is true in those.
-_NEEDED_BY: Final[Mapping[str, str]] = {
-    **{setting.name: setting.when for setting in SETTINGS if setting.when is not None},
-    "also_train": "also_train",
-    "beta": "anchored",
-    "delimiter": "csv",
-    "encoding": "encoded",
-    "expert_targets": "experts",
-    "lora_excluded": "fenced",
-    "labels": "classes",
-    "lora_init": "lora_init",
-    "pair_loss": "margin",
-    "quant_storage": "quant_storage",
-    "system": "system",
-    "token_tables": "token_rows",
+
+
+def _stores_numbers(uses: Uses) -> bool:
+    """Return whether 4-bit weights are stored in a type that can be sharded, not in bytes."""
+    storage = uses.decisions.method.quant_storage
+    return storage is not None and storage.value != "uint8"
+
+
+#: Values that only some bundles have, and the bundles that have them.
+NEEDED_BY: Final[Mapping[str, Callable[[Uses], bool]]] = {
+    "also_train": lambda uses: uses.also_train,
+    "answered_rows": lambda uses: uses.best_by_metric,
+    "beta": lambda uses: uses.anchored,
+    "checkpointing_options": lambda uses: bool(checkpointing_options(uses.decisions)),
+    "compile": lambda uses: uses.decisions.loop.compile.value,
+    "delimiter": lambda uses: "csv" in uses.formats,
+    "encoding": lambda uses: uses.facts.data.format != "parquet",
+    "epochs": lambda uses: uses.spec.training.max_steps is None,
+    "eval_batch": lambda uses: uses.decisions.splits.validation_rows.value > 0,
+    "eval_steps": lambda uses: uses.decisions.splits.validation_rows.value > 0,
+    "expert_targets": lambda uses: uses.decisions.method.lora_experts is not None,
+    "labels": lambda uses: uses.spec.objective.type == "classification",
+    "loader_prefetch": lambda uses: (
+        uses.decisions.loop.loader_workers.value > 0
+        and uses.decisions.loop.loader_prefetch is not None
+    ),
+    "loader_workers": lambda uses: uses.decisions.loop.loader_workers.value > 0,
+    "lora_excluded": lambda uses: is_fenced(uses.source),
+    "lora_init": lambda uses: uses.decisions.method.lora_init is not None,
+    "optimizer": lambda uses: uses.spec.training.optimizer != "adamw",
+    "pair_loss": lambda uses: uses.decisions.comparison.margin is not None,
+    "patience": lambda uses: uses.early_stopping,
+    "quant_storage": _stores_numbers,
+    "schedule_options": lambda uses: bool(schedule_reasons(uses.decisions)),
+    "system": lambda uses: uses.system,
+    "token_tables": lambda uses: bool(token_tables(uses.source)),
+    "total_steps": lambda uses: uses.spec.training.max_steps is not None,
 }
 _FROZEN_TOWER: Final = "the language model; the tower beside it reads no text and stays as it is"
 _IMAGE_RULE: Final = "how the processor makes tokens of an image, by its width and height"
@@ -59,16 +79,20 @@ _UNPINNED: Final = "the newest: the Hub could not be read; `ftc compile --update
 
 
 def make_context(source: BundleSource, uses: Uses) -> dict[str, Any]:
-    """Return `value`, `why`, `word`, and the choices: `uses` for conditions, `flag` to print.
+    """Return `value`, `why` and `word` to print, and what conditions read.
 
-    A `switch` is True, or undefined; `items` are lists of words.
+    These are the spec, the facts, the decisions, the entry of the objective, and `uses`, which
+    combines them. `items` are lists of words.
     """
     decided = source.plan.decisions.items()
     values = {**_decided_values(source), **_spec_values(source)}
     return {
         "uses": uses,
-        "flag": {name: Word(str(choice)) for name, choice in asdict(uses).items()},
-        "switch": {name: Word("True") for name, choice in asdict(uses).items() if choice},
+        "source": source,
+        "spec": source.spec,
+        "facts": source.facts,
+        "decisions": source.plan.decisions,
+        "objective": uses.objective,
         "items": listed_words(uses),
         "readers": list_readers(uses),
         "job_options": job_options(source),
@@ -85,8 +109,10 @@ def make_context(source: BundleSource, uses: Uses) -> dict[str, Any]:
             "python": Word("python3" if uses.container else "python"),
             "read_table": Word(f"read_{source.facts.data.format}"),
             "supervisor": Word("nodes" if uses.every_node else "supervise"),
-            "train_rows": Word("packed" if uses.packed else "train_rows"),
-            "metric": Word(source.plan.decisions.metric.value),
+            "train_rows": Word(
+                "packed" if uses.decisions.rows.packing.value != "none" else "train_rows"
+            ),
+            "metric": Word(source.plan.decisions.evaluation.metric.value),
             "processing": Word("images.processor" if uses.vision else "tokenizer"),
             "session": Word("DistributedSession" if uses.distributed else "TrainingSession"),
             "model_class": Word(_model_class(uses)),
@@ -114,14 +140,18 @@ def _trainer_words(source: BundleSource) -> dict[str, Word]:
 
 def _name_setter(uses: Uses) -> str:
     """Return the function that gives a trainer the prompts of prepare.py."""
-    if uses.distilled and uses.validation:
-        return "set_prompts_and_seed" if uses.form_prompt else "set_prompts_and_answers"
+    if uses.facts.teacher is not None and uses.decisions.splits.validation_rows.value > 0:
+        return (
+            "set_prompts_and_seed"
+            if uses.facts.data.form == "prompt"
+            else "set_prompts_and_answers"
+        )
     return "set_prompts_of_calls" if uses.callable_tools else "set_prompts"
 
 
 def _model_class(uses: Uses) -> str:
     """Return the class of transformers that loads the model to train."""
-    if uses.scores:
+    if uses.objective.head == "scores":
         return "AutoModelForSequenceClassification"
     image_text = uses.wrapped or uses.vision
     return "AutoModelForImageTextToText" if image_text else "AutoModelForCausalLM"
@@ -132,11 +162,11 @@ def _keep_needed(values: Mapping[str, Any], uses: Uses) -> dict[str, Any]:
 
     Raises ValueError if a value is missing that a choice needs.
     """
-    for name, choice in _NEEDED_BY.items():
-        if getattr(uses, choice) and name not in values:
+    needed = {name: is_needed(uses) for name, is_needed in NEEDED_BY.items()}
+    for name, is_needed in needed.items():
+        if is_needed and name not in values:
             raise ValueError(f"a script needs {name}, which this bundle does not have")
-    lacking = {name for name, choice in _NEEDED_BY.items() if not getattr(uses, choice)}
-    return {name: value for name, value in values.items() if name not in lacking}
+    return {name: value for name, value in values.items() if needed.get(name, True)}
 
 
 def _literals(values: Mapping[str, Any]) -> dict[str, Literal]:
@@ -153,7 +183,7 @@ def _decided_values(source: BundleSource) -> dict[str, Any]:
     open_answer = not source.facts.data.labels
     return {
         **values,
-        "load_dtype": _DTYPES[decisions.load_dtype.value],
+        "load_dtype": _DTYPES[decisions.compute.load_dtype.value],
         **_storage(decisions),
         "evaluated_rows": values.get("answered_rows"),
         **trainer_settings(decisions),
@@ -172,7 +202,7 @@ def _decided_values(source: BundleSource) -> dict[str, Any]:
 
 def _storage(decided: Decisions) -> dict[str, str]:
     """Return torch's name of the storage type of 4-bit weights."""
-    storage = decided.quant_storage
+    storage = decided.method.quant_storage
     return {} if storage is None else {"quant_storage": _DTYPES.get(storage.value, storage.value)}
 
 
@@ -248,13 +278,13 @@ def _teacher_values(source: BundleSource) -> dict[str, Any]:
     return {
         "teacher": found.model.id if source.teacher_path is None else source.teacher_path,
         "teacher_revision": found.model.revision,
-        "teacher_dtype": _DTYPES[source.plan.decisions.precision.value],
+        "teacher_dtype": _DTYPES[source.plan.decisions.compute.precision.value],
     }
 
 
 def _image_values(source: BundleSource) -> dict[str, Any]:
     """Return how images become tokens, for rows that have some."""
-    vision, limit = source.facts.model.vision, source.plan.decisions.max_pixels
+    vision, limit = source.facts.model.vision, source.plan.decisions.rows.max_pixels
     if vision is None or limit is None or not sees(source):
         return {}
     rule = limit_pixels(make_rule(vision.rule), limit.value)
@@ -265,8 +295,8 @@ def _split_shares(source: BundleSource) -> dict[str, float]:
     """Return the shares of the splits that have rows, training apart."""
     shares, decided = source.spec.data.splits, source.plan.decisions
     named = {
-        "test": (shares.test, decided.test_rows.value),
-        "validation": (shares.validation, decided.validation_rows.value),
+        "test": (shares.test, decided.splits.test_rows.value),
+        "validation": (shares.validation, decided.splits.validation_rows.value),
     }
     return {name: share for name, (share, rows) in named.items() if rows > 0}
 
@@ -281,16 +311,16 @@ def _more_reasons(source: BundleSource) -> dict[str, Comment]:
     counted = "estimated from characters" if estimate else "counted with the model's tokenizer"
     base = source.facts.model.dtype
     is_scored = OBJECTIVES[source.spec.objective.type].head == "scores"
-    split_pairs = pairs_in_passes(source.spec, source.facts.data)
+    split_pairs = pairs_in_passes(source.spec.objective, source.facts.data)
     merged = _merged_dtype(source)
     kept = "as the base is" if base == merged else f"of the 16-bit formats the nearest to {base}"
     phase = source.plan.memory.largest_phase.replace("_", " ")
     decided = source.plan.decisions
-    targets = decided.target_pattern or decided.lora_targets
+    targets = decided.method.target_pattern or decided.lora.lora_targets
     options = (sentence(knob.because) for knob in schedule_reasons(decided))
     return {
         **({"lora_targets": Comment(sentence(targets.because))} if targets else {}),
-        **({} if decided.trained_layers else {"trained_layers": _tower_reason(source)}),
+        **({} if decided.method.trained_layers else {"trained_layers": _tower_reason(source)}),
         **_image_reason(decided),
         "model_revision": Comment(_PINNED if source.facts.model.revision else _UNPINNED),
         **_teacher_reasons(source),
@@ -323,7 +353,7 @@ def _teacher_reasons(source: BundleSource) -> dict[str, Comment]:
 
 def _image_reason(decided: Decisions) -> dict[str, Comment]:
     """Return how images become tokens, and why they are no larger."""
-    limit = decided.max_pixels
+    limit = decided.rows.max_pixels
     if limit is None:
         return {}
     return {"image_rule": Comment(f"{_IMAGE_RULE}; max_pixels: {sentence(limit.because)}")}
@@ -339,7 +369,7 @@ def _tower_reason(source: BundleSource) -> Comment:
 def _ladder(source: BundleSource) -> tuple[tuple[int, int], ...]:
     """Return (micro-batch, accumulation) pairs to try, the decided one first."""
     decided = source.plan.decisions
-    first = (decided.micro_batch.value, decided.accumulation.value)
+    first = (decided.batch.micro_batch.value, decided.batch.accumulation.value)
     return (first, *(row for row in source.plan.ladder if row != first))
 
 

@@ -22,7 +22,7 @@ def deepspeed_config(source: BundleSource) -> dict[str, Any]:
     """
     bucket = min(PINNED.bucket_elements, source.plan.trainable_parameters)
     decided = source.plan.decisions
-    stage = _STAGES[decided.sharding.value]
+    stage = _STAGES[decided.distribution.sharding.value]
     zero: dict[str, Any] = {
         "stage": stage,
         "contiguous_gradients": True,
@@ -35,8 +35,8 @@ def deepspeed_config(source: BundleSource) -> dict[str, Any]:
         zero["stage3_prefetch_bucket_size"] = "auto"
         zero["stage3_param_persistence_threshold"] = "auto"
         zero["stage3_gather_16bit_weights_on_model_save"] = True
-    offload = decided.offload.value
-    if decided.nvme_bytes is not None and source.facts.model.shape is not None:
+    offload = decided.distribution.offload.value
+    if decided.distribution.nvme_bytes is not None and source.facts.model.shape is not None:
         zero |= _swapped(source, source.facts.model.shape)
     elif offload != "none":
         zero["offload_optimizer"] = {"device": "cpu", "pin_memory": True}
@@ -64,13 +64,13 @@ def _swapped(source: BundleSource, shape: Shape) -> dict[str, Any]:
     0.19 requests a matrix twice between forward and backward pass, and stops
     (`__prefetch_nvme_param_partitions`).
     """
-    spec, world = source.spec, source.plan.decisions.world.value
+    spec, world = source.spec, source.plan.decisions.distribution.world.value
     disk = {"device": "nvme", "nvme_path": f"{spec.distribution.nvme_path}/{spec.name}"}
     zero: dict[str, Any] = {
         "sub_group_size": SUB_GROUP,
         "offload_optimizer": {**disk, "pin_memory": True, "buffer_count": STATE_BUFFERS},
     }
-    if source.plan.decisions.offload.value == "parameters":
+    if source.plan.decisions.distribution.offload.value == "parameters":
         zero["stage3_max_reuse_distance"] = 0
         zero["stage3_prefetch_bucket_size"] = 0
         zero["offload_param"] = {

@@ -21,10 +21,10 @@ def engine_config(source: BundleSource) -> dict[str, Any]:
     without a GPU.
     """
     decided, facts = source.plan.decisions, source.facts
-    if decided.vllm_share is None:
+    if decided.engine.vllm_share is None:
         raise ValueError("vLLM has no share of a GPU in this plan")
-    mode, share = source.spec.objective.vllm, decided.vllm_share.value
-    longest = decided.max_length.value + decided.most_answer_tokens
+    mode, share = source.spec.objective.vllm, decided.engine.vllm_share.value
+    longest = decided.rows.max_length.value + decided.most_answer_tokens
     length = min(facts.model.context_tokens, longest)
     trainer: dict[str, Any] = {"use_vllm": True, "vllm_mode": mode}
     if mode == "colocate":

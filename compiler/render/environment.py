@@ -46,7 +46,7 @@ class _Kept(FileSystemBytecodeCache):
 @cache
 def make_environment() -> Environment:
     """Return the environment that reads the templates shipped with ftc, and compiles each once."""
-    return Environment(
+    environment = Environment(
         bytecode_cache=_keep_compiled(),
         loader=FunctionLoader(_read_template),
         undefined=StrictUndefined,
@@ -56,6 +56,8 @@ def make_environment() -> Environment:
         keep_trailing_newline=True,
         autoescape=False,  # noqa: S701 - finalize admits whole tokens only
     )
+    environment.filters |= {"flag": _print_flag, "switch": _print_switch}
+    return environment
 
 
 @cache
@@ -87,6 +89,16 @@ def _read_template(name: str) -> str | None:
 
     path = files("ftc.templates").joinpath(name)
     return path.read_text(encoding="utf-8") if path.is_file() else None
+
+
+def _print_flag(condition: Any) -> Word:
+    """Return `True` or `False` for a condition."""
+    return Word(str(bool(condition)))
+
+
+def _print_switch(condition: Any) -> Word | Undefined:
+    """Return `True` for a condition that holds, and nothing that is defined for another."""
+    return Word("True") if condition else StrictUndefined(name="switch")
 
 
 def _finalize(value: Any) -> str:

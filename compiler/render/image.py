@@ -23,7 +23,7 @@ def write_dockerfile(source: BundleSource, uses: Uses) -> str:
     if _PYTHON not in list_pythons():
         raise ValueError(f"nothing is locked for Python {_PYTHON}")
     levels = "/".join([".."] * _find_levels(source))
-    gpus = "--gpus all " if uses.gpu else ""
+    gpus = "--gpus all " if uses.facts.hardware.kind == "gpu" else ""
     build = 'CMAKE_ARGS="-DGGML_NATIVE=OFF" ' if uses.converted else ""
     lines = [
         "# The packages of this bundle. The bundle itself is mounted, with its data and results:",
@@ -44,7 +44,7 @@ def write_dockerfile(source: BundleSource, uses: Uses) -> str:
         "WORKDIR /tmp/packages",
         "COPY requirements.txt requirements.lock ./",
     ]
-    if uses.cpu:
+    if uses.facts.hardware.kind == "cpu":
         lines += [
             "# The index with torch's CPU builds, as README.md says; else CUDA's come along.",
             "ARG TORCH_INDEX",
@@ -77,7 +77,7 @@ def dockerignore() -> str:
 
 
 def _base_image(uses: Uses) -> str:
-    if not uses.gpu:
+    if uses.facts.hardware.kind != "gpu":
         return _PLAIN_IMAGE
     toolkit = next(each for each in find_closure(["torch"], cpu=False) if each.name == _TOOLKIT)
     return _CUDA_IMAGES[".".join(toolkit.version.split(".")[:2])]

@@ -149,7 +149,11 @@ def sky_task(source: BundleSource) -> dict[str, Any]:
     commands in the task contain no text of the spec.
     """
     launch, hardware, plan = source.spec.launch, source.facts.hardware, source.plan
-    swapped = plan.decisions.nvme_bytes.value if plan.decisions.nvme_bytes is not None else 0
+    swapped = (
+        plan.decisions.distribution.nvme_bytes.value
+        if plan.decisions.distribution.nvme_bytes is not None
+        else 0
+    )
     disk = plan.disk_bytes + _model_bytes(source) + swapped
     resources: dict[str, Any] = {
         "memory": f"{math.ceil(_SPARE * plan.host_ram_bytes / _GIB)}+",

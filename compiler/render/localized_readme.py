@@ -45,8 +45,8 @@ def _numbers(source: BundleSource) -> Iterable[tuple[str, str]]:
     yield "rows", _count(facts.data.usable_rows)
     yield "hardware", f"{facts.hardware.nodes * facts.hardware.count}x {facts.hardware.name}"
     yield "method", source.spec.method.type
-    yield "batch", _count(decided.global_batch.value)
-    yield "steps", _count(decided.total_steps.value)
+    yield "batch", _count(decided.batch.global_batch.value)
+    yield "steps", _count(decided.training.total_steps.value)
     yield "time", "?" if plan.time_seconds is None else _duration(plan.time_seconds)
     yield "memory", _size(plan.memory.device_bytes)
     capacity = plan.memory.capacity_bytes

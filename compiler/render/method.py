@@ -53,28 +53,28 @@ def method_values(source: BundleSource) -> Mapping[str, Any]:
     them.
     """
     decided = source.plan.decisions
-    targets: Any = decided.lora_targets.value if decided.lora_targets else ()
-    if decided.target_pattern is not None:
-        targets = decided.target_pattern.value
+    targets: Any = decided.lora.lora_targets.value if decided.lora.lora_targets else ()
+    if decided.method.target_pattern is not None:
+        targets = decided.method.target_pattern.value
     elif targets == (ALL_LINEAR,):
         targets = ALL_LINEAR
     names = _find_names(source)
-    if names is not None and keeps_tower(source) and decided.lora_targets is not None:
-        targets = _path_pattern(source, names, decided.lora_targets.value)
+    if names is not None and keeps_tower(source) and decided.lora.lora_targets is not None:
+        targets = _path_pattern(source, names, decided.lora.lora_targets.value)
         targets = "|".join([targets, *name_patterns(_adapted(source))])
     return {
         "lora_targets": targets,
         "lora_excluded": f"(?!(?:{targets})$).*",
-        "lora_init": decided.lora_init.value if decided.lora_init else True,
+        "lora_init": decided.method.lora_init.value if decided.method.lora_init else True,
         **(_names(source, names) if names is not None else {}),
     }
 
 
 def _names(source: BundleSource, names: ModuleNames) -> dict[str, Any]:
     spec, shape = source.spec, shape_of(source.facts.model)
-    layers = source.plan.decisions.trained_layers
+    layers = source.plan.decisions.method.trained_layers
     scores = OBJECTIVES[spec.objective.type].head == "scores"
-    parts = [names.embedding] if trains_embedding(spec, shape) else []
+    parts = [names.embedding] if trains_embedding(spec.method, shape) else []
     if scores or (trains_head(spec, shape) and not shape.tied):
         parts.append(SCORE_HEAD if scores else names.head)
     inside = [f"{names.layers}.{layer}." for layer in layers.value] if layers else []
@@ -185,7 +185,7 @@ def token_tables(source: BundleSource) -> tuple[str, ...]:
     names = find_module_names(source.facts.model.architecture)
     if not spec.model.new_tokens or spec.method.type not in ("lora", "qlora") or names is None:
         return ()
-    tables = () if trains_embedding(spec, shape) else (names.embedding,)
+    tables = () if trains_embedding(spec.method, shape) else (names.embedding,)
     if not shape.tied and not trains_head(spec, shape):
         tables = (*tables, names.head)
     return tuple(name.rpartition(".")[2] for name in tables)

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from ftc.compiler.knowledge.ollama_templates import find_ollama_family, is_sayable
-from ftc.compiler.render.find_uses import has_ollama_template, renders_template
 from ftc.compiler.render.source import BundleSource, find_context_tokens, sees
+from ftc.compiler.render.uses import Uses
 from ftc.compiler.render.values import ModelfileText
 from ftc.compiler.resolve.chat_template.ollama import write_template
 from ftc.compiler.resolve.facts import DataFacts
@@ -48,9 +48,9 @@ def write_modelfile(source: BundleSource) -> str:
         [f"{source.spec.name}-{kind}.gguf" for kind in source.spec.export.types[1:]],
     )
     notes = [f"ollama create {spec.name} -f Modelfile"]
-    if has_ollama_template(source):
+    if _has_ollama_template(source):
         notes += _describe_template(source.facts.data)
-    elif renders_template(source):
+    elif Uses(source).template:
         notes.append("Without a TEMPLATE, Ollama uses the chat template inside the GGUF file.")
     said = modelfile_data(source)
     files = [f"# FROM ./run/quantize/{file}" for file in others]
@@ -104,7 +104,7 @@ def _conversation(source: BundleSource) -> dict[str, Any]:
     """Return the template, system message and parameters, if there are any."""
     said: dict[str, Any] = {"stop": [], "num_ctx": str(find_context_tokens(source))}
     ollama, system = source.facts.tokenizer.ollama, source.spec.data.system
-    if not renders_template(source):
+    if not Uses(source).template:
         said["template"] = _TEXT if source.facts.data.form == "text" else _PLAIN
     elif ollama is not None and (family := find_ollama_family(ollama.family or "")) is not None:
         said["template"] = write_template(ollama)
@@ -112,3 +112,11 @@ def _conversation(source: BundleSource) -> dict[str, Any]:
     if system is not None and source.facts.data.form != "text" and is_sayable(system):
         said["system"] = system
     return said
+
+
+def _has_ollama_template(source: BundleSource) -> bool:
+    """Return whether the chat template of training is of a family that is written for Ollama."""
+    if not Uses(source).template or source.facts.data.pictures is not None:
+        return False  # Ollama places images by itself
+    ollama = source.facts.tokenizer.ollama
+    return ollama is not None and find_ollama_family(ollama.family or "") is not None

@@ -5,7 +5,6 @@ https://nbformat.readthedocs.io/en/latest/format_description.html
 
 from typing import Any, Final
 
-from ftc.compiler.render.find_uses import find_uses
 from ftc.compiler.render.source import BundleSource
 from ftc.compiler.render.uses import Uses
 from ftc.compiler.render.values import Markdown
@@ -47,8 +46,8 @@ def notebook_data(source: BundleSource) -> dict[str, Any]:
 
     Raises EnvironmentFailure for a run of several nodes, or of a cluster's launcher.
     """
-    uses = find_uses(source)
-    if uses.nodes or uses.slurm or uses.kubernetes or uses.skypilot:
+    uses = Uses(source)
+    if uses.facts.hardware.nodes > 1 or uses.spec.launch.type != "local":
         raise EnvironmentFailure(
             message="a notebook runs on one machine, and this spec is for a cluster",
             help='leave out `--notebook`, or set `launch` to "local" and `hardware.nodes` to 1',
@@ -63,12 +62,12 @@ def notebook_data(source: BundleSource) -> dict[str, Any]:
     ]
     for title, command in list_stages(uses):
         cells += [_text(f"## {title}"), _code(_stage(command))]
-    if uses.test:
+    if uses.decisions.splits.test_rows.value > 0:
         cells += [_text("## The report"), _code(_REPORT)]
     return {
         "cells": [{"id": f"cell-{number}", **cell} for number, cell in enumerate(cells)],
         "metadata": {
-            **({"accelerator": "GPU"} if uses.gpu else {}),
+            **({"accelerator": "GPU"} if uses.facts.hardware.kind == "gpu" else {}),
             "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
             "language_info": {"name": "python"},
         },
@@ -82,12 +81,12 @@ def list_stages(uses: Uses) -> list[tuple[str, str]]:
         ("Prepare the data", "python prepare.py"),
         ("Train", "accelerate launch --quiet --config_file accelerate.yaml train.py"),
     ]
-    if uses.test:
+    if uses.decisions.splits.test_rows.value > 0:
         stages += [
             ("Merge", "python export.py --merge"),
             ("Evaluate", "python evaluate.py"),
         ]
-    if uses.verified or not uses.test:
+    if uses.verified or uses.decisions.splits.test_rows.value == 0:
         stages.append(("Export", "python export.py"))
     return stages
 
@@ -112,8 +111,14 @@ def _install(uses: Uses) -> str:
 
 def _settings(uses: Uses) -> str:
     """Return the cell with the variables that run.sh sets."""
-    memory = "\n%env PYTORCH_ALLOC_CONF=expandable_segments:True" if uses.gpu else ""
-    device = "\n%env DS_ACCELERATOR=cpu" if uses.cpu and uses.deepspeed else ""
+    memory = (
+        "\n%env PYTORCH_ALLOC_CONF=expandable_segments:True"
+        if uses.facts.hardware.kind == "gpu"
+        else ""
+    )
+    device = (
+        "\n%env DS_ACCELERATOR=cpu" if uses.facts.hardware.kind == "cpu" and uses.deepspeed else ""
+    )
     return f"{_SETTINGS}{memory}{device}"
 
 

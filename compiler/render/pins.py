@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from ftc.compiler.knowledge.locked_packages import CPU_BUILDS, PLATFORM, find_closure, list_pythons
+from ftc.compiler.render.source import reads_number_words
 from ftc.compiler.render.uses import Uses
 
 PINS: Final[Mapping[str, str]] = {
@@ -41,31 +42,47 @@ PINS: Final[Mapping[str, str]] = {
 #: The size of llama-cpp-python's source package.
 SDIST_MB: Final = 77
 
+
+def _runs_benchmarks(uses: Uses) -> bool:
+    """Return whether public benchmarks measure the model, or check it for regressions."""
+    checks = uses.spec.training.evaluation.regression
+    return uses.decisions.evaluation.harness is not None or any(check.task for check in checks)
+
+
 _NEEDED_BY: Final[Mapping[str, Callable[[Uses], bool]]] = {
-    "peft": lambda uses: uses.lora,
-    "bitsandbytes": lambda uses: uses.qlora or uses.bnb_optimizer or uses.teacher_4bit,
+    "peft": lambda uses: uses.decisions.lora.lora_rank is not None,
+    "bitsandbytes": lambda uses: (
+        uses.decisions.method.quantization is not None
+        or uses.spec.training.optimizer not in ("adamw", "adafactor", "sgd")
+        or uses.teacher_4bit
+    ),
     "liger-kernel": lambda uses: uses.liger,
     "deepspeed": lambda uses: uses.deepspeed,
     "llama-cpp-python": lambda uses: uses.converted,
     "gguf": lambda uses: uses.converted,
-    "compressed-tensors": lambda uses: uses.served,
+    "compressed-tensors": lambda uses: bool(uses.spec.export.vllm),
     "sentence-transformers": lambda uses: uses.texts,
-    "lm-eval": lambda uses: uses.harness or uses.regression_tasks,
+    "lm-eval": _runs_benchmarks,
     # with pillow, which it needs; transformers' processors of images and timm use both
     "torchvision": lambda uses: uses.vision or uses.timm,
-    "num2words": lambda uses: uses.number_words,
+    "num2words": lambda uses: reads_number_words(uses.source),
     "timm": lambda uses: uses.timm,
     "jsonschema": lambda uses: uses.reward_schema,
     # only the writer; TensorBoard itself is needed where the run is viewed
-    "tensorboardx": lambda uses: uses.tensorboard,
-    "wandb": lambda uses: uses.wandb,
-    "mlflow-skinny": lambda uses: uses.mlflow,
-    "trackio": lambda uses: uses.trackio,
-    "vllm": lambda uses: uses.vllm,
+    "tensorboardx": lambda uses: uses.spec.tracking.type == "tensorboard",
+    "wandb": lambda uses: uses.spec.tracking.type == "wandb",
+    "mlflow-skinny": lambda uses: uses.spec.tracking.type == "mlflow",
+    "trackio": lambda uses: uses.spec.tracking.type == "trackio",
+    "vllm": lambda uses: uses.decisions.engine.vllm_share is not None,
     # of lm-eval: pip rejects the metadata of other versions one by one
-    "pytablewriter": lambda uses: uses.harness or uses.regression_tasks,
-    "rouge-score": lambda uses: uses.rouge_l and (uses.answered or uses.best_by_metric),
-    "sacrebleu": lambda uses: uses.chrf and (uses.answered or uses.best_by_metric),
+    "pytablewriter": _runs_benchmarks,
+    "rouge-score": lambda uses: (
+        uses.decisions.evaluation.metric.value == "rouge_l"
+        and (uses.answered or uses.best_by_metric)
+    ),
+    "sacrebleu": lambda uses: (
+        uses.decisions.evaluation.metric.value == "chrf" and (uses.answered or uses.best_by_metric)
+    ),
 }
 
 
@@ -96,16 +113,17 @@ def requirements_lock(uses: Uses) -> str:
     omitted, because its CPU build is installed before, from a separate index.
     """
     needed = _needed(uses)
-    locked = find_closure(needed, cpu=uses.cpu)
+    on_cpu = uses.facts.hardware.kind == "cpu"
+    locked = find_closure(needed, cpu=on_cpu)
     pythons = list_pythons()
     lines = [
         "# requirements.txt and all that it needs, with the SHA-256 of every file that may come:",
         f"# {PLATFORM}, CPython {pythons[0]} to {pythons[-1]}, from the public package index.",
     ]
-    if uses.cpu:
+    if on_cpu:
         lines.append(f"# Install the CPU build of torch {PINS['torch']} first: see README.md.")
     lines.append("#   pip install --require-hashes -r requirements.lock")
-    names = {package.name for package in locked} | (set(CPU_BUILDS) if uses.cpu else set())
+    names = {package.name for package in locked} | (set(CPU_BUILDS) if on_cpu else set())
     lines += [f"{name}=={PINS[name]}" for name in needed if name not in names]
     for package in locked:
         hashes = " ".join(f"--hash=sha256:{digest}" for digest in package.hashes)

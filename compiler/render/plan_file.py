@@ -5,7 +5,6 @@ from typing import Any, Final
 
 from ftc.compiler.knowledge.bundle_stages import STAGES
 from ftc.compiler.plan.plan import Decisions, Time
-from ftc.compiler.render.find_uses import find_uses
 from ftc.compiler.render.source import BundleSource
 from ftc.compiler.render.uses import Uses
 from ftc.compiler.resolve.resolver import canonical_hash
@@ -24,9 +23,9 @@ def plan_data(source: BundleSource) -> dict[str, Any]:
     return {
         "version": 1,
         "name": source.spec.name,
-        "stages": find_stages(find_uses(source)),
-        "steps": plan.decisions.total_steps.value,
-        "micro_batch": plan.decisions.micro_batch.value,
+        "stages": find_stages(Uses(source)),
+        "steps": plan.decisions.training.total_steps.value,
+        "micro_batch": plan.decisions.batch.micro_batch.value,
         "tokens_per_step": plan.tokens_per_step,
         "memory_bytes": plan.memory.reserved_bytes if gpu else plan.memory.device_bytes,
         "capacity_bytes": plan.memory.capacity_bytes,
@@ -66,7 +65,7 @@ def _report(source: BundleSource) -> dict[str, Any]:
         "base model": _name(source.written.get("model"), "id"),
         "data": _name(source.written.get("data"), "source"),
         "method": name_method(decisions),
-        "precision": decisions.precision.value,
+        "precision": decisions.compute.precision.value,
     }
     hashes = {
         "the spec": canonical_hash(source.spec),
@@ -95,13 +94,13 @@ def _name(section: Any, key: str) -> str:
 
 def name_method(decisions: Decisions) -> str:
     """Return what is trained, in words."""
-    if decisions.trained_layers is not None and decisions.trained_layers.value:
+    if decisions.method.trained_layers is not None and decisions.method.trained_layers.value:
         return "some layers, the others frozen"
-    if decisions.lora_rank is None:
+    if decisions.lora.lora_rank is None:
         return "full: all weights"
-    if decisions.quantization is None:
+    if decisions.method.quantization is None:
         return "LoRA"
-    if decisions.quantization.value == "int8":
+    if decisions.method.quantization.value == "int8":
         return "LoRA on a base in 8 bits"
     return "QLoRA: LoRA on a base in 4 bits"
 
@@ -116,10 +115,10 @@ def _training_seconds(time: Time) -> dict[str, float]:
 def find_stages(uses: Uses) -> list[str]:
     """Return the stages of run.sh, in their order."""
     used = {
-        "evaluate": uses.test,
-        "quantize": uses.gguf,
+        "evaluate": uses.decisions.splits.test_rows.value > 0,
+        "quantize": bool(uses.spec.export.types),
         "projector": uses.projector,
-        "adapter": uses.adapter,
-        "vllm": uses.served,
+        "adapter": uses.spec.export.adapter,
+        "vllm": bool(uses.spec.export.vllm),
     }
     return [name for name in STAGES if used.get(name, True)]

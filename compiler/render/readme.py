@@ -38,9 +38,9 @@ def readme_context(
         "title": Markdown(source.spec.name),
         "pythons": Markdown(f"{pythons[0]} to {pythons[-1]}"),
         "sdist_mb": Markdown(str(SDIST_MB)),
-        "facts": _rows(_facts(source)),
+        "fact_rows": _rows(_facts(source)),
         "memory": _rows(_memory(source)),
-        "decisions": _rows(_decisions(source, scripts)),
+        "decision_rows": _rows(_decisions(source, scripts)),
         "files": _rows(files),
     }
 
@@ -71,11 +71,14 @@ def _facts(source: BundleSource) -> Iterable[tuple[str, str]]:
     machine = f"{facts.hardware.count}x {facts.hardware.name}"
     nodes = facts.hardware.nodes
     yield "hardware", machine if nodes == 1 else f"{nodes} nodes, each with {machine}"
-    passes = _number(decided.accumulation.value, "pass|passes")
-    processes = _number(decided.world.value, "process|processes")
-    rows = _number(decided.global_batch.value, "row|rows")
-    yield "batch", f"{rows}: {decided.micro_batch.value} per pass x {passes} x {processes}"
-    yield "steps", f"{decided.total_steps.value:,}, about {plan.tokens_per_step:,} tokens each"
+    passes = _number(decided.batch.accumulation.value, "pass|passes")
+    processes = _number(decided.distribution.world.value, "process|processes")
+    rows = _number(decided.batch.global_batch.value, "row|rows")
+    yield "batch", f"{rows}: {decided.batch.micro_batch.value} per pass x {passes} x {processes}"
+    yield (
+        "steps",
+        f"{decided.training.total_steps.value:,}, about {plan.tokens_per_step:,} tokens each",
+    )
     if plan.time_seconds is not None:
         yield "time of the run", f"about {_duration(plan.time_seconds)}"
     if plan.cost is not None:

@@ -13,7 +13,7 @@ def reward_values(source: BundleSource) -> Mapping[str, Any]:
     The order of its functions: exact, numeric, patterns, the JSON Schema, the user's functions.
     """
     spec = source.spec
-    found = find_rewards(spec, source.facts.data) if rewarded(spec) else ()
+    found = find_rewards(spec.objective, source.facts.data) if rewarded(spec.objective) else ()
     kinds = (
         [reward for reward in found if reward.match == "exact"],
         [reward for reward in found if reward.match == "numeric"],

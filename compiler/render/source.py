@@ -53,5 +53,5 @@ def reads_number_words(source: BundleSource) -> bool:
 
 def find_context_tokens(source: BundleSource) -> int:
     """Return the context length that ask.py and Ollama use for a question and its answer."""
-    wanted = max(_LEAST_CONTEXT_TOKENS, 2 * source.plan.decisions.max_length.value)
+    wanted = max(_LEAST_CONTEXT_TOKENS, 2 * source.plan.decisions.rows.max_length.value)
     return min(source.facts.model.context_tokens, wanted)

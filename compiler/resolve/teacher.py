@@ -18,15 +18,15 @@ from ftc.compiler.resolve.model.tokenizer_files import (
 from ftc.compiler.resolve.tokenizer.facts import resolve_tokenizer
 from ftc.spec.finding import Finding
 from ftc.spec.message import Message
-from ftc.spec.sections import Model, Spec
+from ftc.spec.sections import Model, Objective, Spec
 
 POINTER: Final = "/objective/teacher"
 _OWN_FIELDS: Final = ("/id", "/revision")
 
 
-def has_teacher(spec: Spec) -> bool:
+def has_teacher(objective: Objective) -> bool:
     """Return whether the spec names a teacher that its objective reads."""
-    return spec.objective.type == "distill" and spec.objective.teacher.id is not None
+    return objective.type == "distill" and objective.teacher.id is not None
 
 
 def resolve_teacher(
@@ -36,7 +36,7 @@ def resolve_teacher(
 
     They are found as the model's are, and what is wrong is said of the teacher.
     """
-    if not has_teacher(spec):
+    if not has_teacher(spec.objective):
         return None
     taught = as_model(spec)
     model = resolve_model(taught, folder=folder)
@@ -88,7 +88,7 @@ def _tokens(spec: Spec, facts: TokenizerFacts, folder: Path) -> Mapping[str, int
     """Return the ids of all tokens of a model, added ones too; None without `tokenizer.json`."""
     if not facts.exact:
         return None
-    place = find_tokenizer_folder(spec, facts, folder=folder)
+    place = find_tokenizer_folder(spec.model, facts, folder=folder)
     if place is None or not (place / TOKENIZER_FILE).is_file():
         return None
     try:

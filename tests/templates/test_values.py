@@ -1,16 +1,22 @@
 """Templates: a printed value is a whole literal of a constant, a reason is in a comment."""
 
 import re
-from dataclasses import fields
+from collections.abc import Mapping
+from dataclasses import is_dataclass
 from importlib.resources import files
 from pathlib import Path
+from typing import get_args, get_origin, get_type_hints
 
 import pytest
 
-from ftc.compiler.knowledge.objectives import OBJECTIVES
+from ftc.compiler.knowledge.objectives import OBJECTIVES, Objective
+from ftc.compiler.plan.plan import Decisions
 from ftc.compiler.render.artifacts import ARTIFACTS
 from ftc.compiler.render.passages import PASSAGES
+from ftc.compiler.render.source import BundleSource
 from ftc.compiler.render.uses import Uses
+from ftc.compiler.resolve.facts import KnownFacts
+from ftc.spec.sections import Spec
 
 ROOT = Path(str(files("ftc.templates")))
 TEMPLATES = {
@@ -26,10 +32,21 @@ SCRIPTS = sorted(
 PLACE = re.compile(
     r"[A-Z][A-Z0-9_]* = \{\{ value\.\w+ \}\}(  # .*)?|\s*[^\"']*# [^{]*(\{\{ why\.\w+ \}\}.*)?"
 )
-#: Words of closed tables: names of functions, classes and arguments, and booleans.
+#: Words of closed tables: names of functions, classes and arguments, and what conditions give.
 WORD = re.compile(
-    r"\{\{ ((word|flag|switch)\.\w+|name|step|reader) \}\}|\"\{\{ form \}\}\": \{\{ reader \}\},"
+    r"\{\{ (word\.\w+|[^}|]+ \| (flag|switch)|name|step|reader) \}\}"
+    r"|\"\{\{ form \}\}\": \{\{ reader \}\},"
 )
+#: A field that a condition reads: of the spec, the facts, the decisions and so on.
+READ = re.compile(r"\b(source|spec|facts|decisions|objective|uses)((?:\.\w+)+)")
+READABLE: Mapping[str, type] = {
+    "source": BundleSource,
+    "spec": Spec,
+    "facts": KnownFacts,
+    "decisions": Decisions,
+    "objective": Objective,
+    "uses": Uses,
+}
 
 
 #: What the READMEs in other languages print.
@@ -91,11 +108,26 @@ def test_every_template_is_reached() -> None:
 
 
 @pytest.mark.parametrize("name", sorted(TEMPLATES))
-def test_a_choice_is_a_field(name: str) -> None:
-    """An unknown `switch` would leave out its argument everywhere, without an error."""
-    chosen = set(re.findall(r"\b(?:uses|flag|switch)\.(\w+)", TEMPLATES[name]))
+def test_conditions_read_fields_that_exist(name: str) -> None:
+    """An unknown field raises only in a bundle that renders its condition, so all are read here."""
+    tags = re.findall(r"\{%.*?%\}|\{\{.*?\}\}", TEMPLATES[name])
+    for owner, path in READ.findall(" ".join(tags)):
+        kind: type | None = READABLE[owner]
+        for field in path.removeprefix(".").split("."):
+            assert kind is None or hasattr(kind, field) or field in get_type_hints(kind), path
+            kind = None if kind is None else find_class(kind, field)
 
-    assert chosen <= {field.name for field in fields(Uses)}
+
+def find_class(owner: type, field: str) -> type | None:
+    """Return the class of a field or property, None if it is not one of ftc's."""
+    found = getattr(owner, field, None)
+    getter = found.fget if isinstance(found, property) else owner
+    hint = get_type_hints(getter)["return" if isinstance(found, property) else field]
+    for kind in (hint, *get_args(hint)):
+        origin = get_origin(kind) or kind
+        if isinstance(origin, type) and is_dataclass(origin):
+            return origin
+    return None
 
 
 def test_the_passages_are_the_blocks_of_the_readme() -> None:

@@ -141,7 +141,7 @@ def test_each_tool_answers_from_ftc(folder: Path, name: str) -> None:
     match name:
         case "plan":
             assert result["plan"]["gpu_memory_needed_bytes"] == plan.memory.device_bytes
-            assert result["plan"]["decisions"]["lora_rank"] == plan.decisions.lora_rank.value  # type: ignore[union-attr]
+            assert result["plan"]["decisions"]["lora_rank"] == plan.decisions.lora.lora_rank.value  # type: ignore[union-attr]
         case "what_if":
             assert result["plan"]["gpu_memory_needed_bytes"] != plan.memory.device_bytes
             assert result["plan"]["decisions"]["lora_rank"] == 64

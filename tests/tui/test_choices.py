@@ -100,7 +100,7 @@ def test_an_answer_with_a_plan_comes_at_once(folder: Path) -> None:
         session.reply(f"{epochs} epochs")
         seconds.append(time.perf_counter() - begin)
         assert session.situation.plan is not None
-        assert session.situation.plan.decisions.epochs.value == epochs
+        assert session.situation.plan.decisions.training.epochs.value == epochs
     assert min(seconds) < 2 * KEY_SECONDS
 
 
@@ -114,7 +114,9 @@ def test_what_fits_already_is_not_cut_short(session: Session) -> None:
         assert option.plan is not None
         assert option.plan.time_seconds is not None
         assert option.plan.time_seconds <= 1.1 * plan.time_seconds
-        assert option.plan.decisions.max_length.value >= plan.decisions.max_length.value // 2
+        assert (
+            option.plan.decisions.rows.max_length.value >= plan.decisions.rows.max_length.value // 2
+        )
     session.reply("no")
     assert session.options == ()
 

@@ -150,8 +150,8 @@ def slow(conversation: Conversation, about: str) -> list[Line]:
         "slow.cpu" if on_cpu else "slow.gpu",
         time=voice.duration(plan.time.total_seconds),
         training=voice.duration(plan.time.training_seconds),
-        rows=plan.decisions.train_rows.value,
-        epochs=plan.decisions.epochs.value,
+        rows=plan.decisions.splits.train_rows.value,
+        epochs=plan.decisions.training.epochs.value,
     )
     edits = (*_other_machines(plan, on_cpu=on_cpu), *_quicker(plan), *_smaller_models(conversation))
     found = [each for each in _planned(conversation, edits) if _is_quicker(each.plan, plan)]
@@ -195,7 +195,7 @@ def _other_machines(plan: Plan, *, on_cpu: bool) -> Iterator[tuple[Change, ...]]
     if on_cpu:
         yield (_set("/hardware/gpu", value="RTX-4090"),)
     else:
-        yield (_set("/hardware/count", value=2 * plan.decisions.world.value),)
+        yield (_set("/hardware/count", value=2 * plan.decisions.distribution.world.value),)
 
 
 def _smaller_models(conversation: Conversation) -> Iterator[tuple[Change, ...]]:
@@ -227,7 +227,7 @@ def _smaller(conversation: Conversation, plan: Plan) -> tuple[tuple[Change, ...]
     recompute = _set("/training/gradient_checkpointing", value=True)
     one = _set("/training/micro_batch", value=1)
     quantize = _set("/method/type", value="qlora")
-    half = plan.decisions.max_length.value // 2
+    half = plan.decisions.rows.max_length.value // 2
     shorter = _set("/data/max_length", value=half)
     data = conversation.situation.data
     cut = ((quantize, recompute, one, shorter),) if data and data.lengths.p99 <= half else ()
@@ -243,7 +243,7 @@ def _smaller(conversation: Conversation, plan: Plan) -> tuple[tuple[Change, ...]
 
 def _quicker(plan: Plan) -> Iterator[tuple[Change, ...]]:
     """Yield changes that take less time."""
-    epochs = plan.decisions.epochs.value
+    epochs = plan.decisions.training.epochs.value
     if epochs > 1:
         yield (_set("/training/epochs", value=int(epochs) - 1 if epochs > 1 else 1),)
     yield (_set("/method/type", value="lora"),)

@@ -100,7 +100,7 @@ def _verdict(
     if not now.memory.fits:
         return "needed"
     more = any(each.pointer == _COUNT for each in changes)
-    if more and other.decisions.world.value > now.decisions.world.value:
+    if more and other.decisions.distribution.world.value > now.decisions.distribution.world.value:
         return "unneeded"
     if any(each.pointer.startswith(_TIMES) for each in changes):
         return "either"

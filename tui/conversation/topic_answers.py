@@ -123,7 +123,7 @@ def _cost(conversation: Conversation, text: str) -> list[Line]:
         return _told(conversation, conversation.line("topic.cost.any"))
     if plan.cost is None:
         time = voice.duration(plan.time.total_seconds)
-        count = plan.decisions.world.value
+        count = plan.decisions.distribution.world.value
         line = conversation.line("topic.cost.no_price", time=time, count=count)
         return [*_time_told(conversation, plan), *_told(conversation, line)]
     money = {key: round(getattr(plan.cost, key), 2) for key in ("total", "low", "high")}
@@ -149,7 +149,7 @@ def _time_told(conversation: Conversation, plan: Plan) -> list[Line]:
             low=span(plan.time.low_seconds),
             high=span(plan.time.high_seconds),
             training=span(plan.time.training_seconds),
-            steps=plan.decisions.total_steps.value,
+            steps=plan.decisions.training.total_steps.value,
         )
     ]
 
@@ -199,7 +199,7 @@ def _dropped(conversation: Conversation, text: str) -> list[Line]:
     ]
     plan = conversation.situation.plan
     if plan is not None:
-        held = plan.decisions.validation_rows.value + plan.decisions.test_rows.value
+        held = plan.decisions.splits.validation_rows.value + plan.decisions.splits.test_rows.value
         told.append(conversation.line("topic.dropped.held", held=held))
     return _told(conversation, *told)
 
@@ -225,7 +225,7 @@ def _rows(conversation: Conversation, text: str) -> list[Line]:
     lines += _scarce_labels(conversation)
     plan = conversation.situation.plan
     if plan is not None:
-        held = plan.decisions.validation_rows.value + plan.decisions.test_rows.value
+        held = plan.decisions.splits.validation_rows.value + plan.decisions.splits.test_rows.value
         lines.append(conversation.line("topic.rows.measured", held=held))
     return _told(conversation, *lines)
 
@@ -254,14 +254,14 @@ def _overfitting(conversation: Conversation, text: str) -> list[Line]:
     lines = [conversation.line("topic.overfitting")]
     if plan is not None:
         decided = plan.decisions
-        key = "stops" if decided.patience.value is not None else "goes_on"
+        key = "stops" if decided.training.patience.value is not None else "goes_on"
         lines.append(
             conversation.line(
                 f"topic.overfitting.{key}",
-                epochs=decided.epochs.value,
-                validation=decided.validation_rows.value,
-                steps=decided.eval_steps.value,
-                patience=decided.patience.value or 0,
+                epochs=decided.training.epochs.value,
+                validation=decided.splits.validation_rows.value,
+                steps=decided.training.eval_steps.value,
+                patience=decided.training.patience.value or 0,
             )
         )
     return _told(conversation, *lines)
@@ -273,7 +273,9 @@ def _resume(conversation: Conversation, text: str) -> list[Line]:
     plan = conversation.situation.plan
     lines = [conversation.line("topic.resume")]
     if plan is not None:
-        lines.append(conversation.line("topic.resume.steps", steps=plan.decisions.save_steps.value))
+        lines.append(
+            conversation.line("topic.resume.steps", steps=plan.decisions.training.save_steps.value)
+        )
     return _told(conversation, *lines)
 
 
@@ -301,7 +303,10 @@ def _diverged(conversation: Conversation, text: str) -> list[Line]:
     plan = conversation.situation.plan
     lines = [conversation.line("topic.diverged")]
     if plan is not None:
-        rate, precision = plan.decisions.learning_rate.value, plan.decisions.precision.value
+        rate, precision = (
+            plan.decisions.training.learning_rate.value,
+            plan.decisions.compute.precision.value,
+        )
         lines.append(
             conversation.line(
                 f"topic.diverged.{'fp16' if precision == 'fp16' else 'rate'}",

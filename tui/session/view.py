@@ -177,7 +177,7 @@ def _cost(session: Session, plan: Plan) -> Iterator[str]:
         yield voice.say(
             "side.time", time=voice.duration(plan.time.total_seconds), low=low, high=high
         )
-    yield voice.say("side.steps", steps=plan.decisions.total_steps.value)
+    yield voice.say("side.steps", steps=plan.decisions.training.total_steps.value)
     for kind, size in plan.export_bytes.items():
         yield voice.say("side.file", kind=kind, size=voice.size(size))
 

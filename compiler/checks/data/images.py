@@ -188,7 +188,7 @@ def images_beyond_the_longest_row(case: Case) -> Iterator[Problem]:
 
     Use instead: {"data": {"source": "scans.jsonl", "images": {"max_pixels": 500000}}}
     """
-    pictures, most = case.data.pictures, case.plan.decisions.max_length.value
+    pictures, most = case.data.pictures, case.plan.decisions.rows.max_length.value
     if pictures is not None and pictures.sizes and pictures.sizes[0].row_tokens_max > most:
         yield problem("/data/max_length", tokens=pictures.sizes[0].row_tokens_max, longest=most)
 

@@ -71,7 +71,7 @@ def prompts_fill_length(case: Case) -> Iterator[Problem]:
 
     Use instead: {"data": "long-documents.jsonl"}
     """
-    length, lengths = case.plan.decisions.max_length.value, case.data.lengths
+    length, lengths = case.plan.decisions.rows.max_length.value, case.data.lengths
     if lengths.prompt_p95 < length or case.data.form == "prompt":
         return
     enough = min(round_up(lengths.max), case.model.context_tokens)
@@ -98,7 +98,7 @@ def longest_prompt_fills_length(case: Case) -> Iterator[Problem]:
 
     Use instead: {"data": {"source": "tickets.csv", "max_length": 512}}
     """
-    length, lengths = case.plan.decisions.max_length.value, case.data.lengths
+    length, lengths = case.plan.decisions.rows.max_length.value, case.data.lengths
     enough, context = round_up(lengths.max), case.model.context_tokens
     if lengths.prompt_p95 < length <= lengths.prompt_max and case.data.form != "prompt":
         share = _share_filling(lengths, length)
@@ -126,7 +126,7 @@ def rows_cut(case: Case) -> Iterator[Problem]:
 
     Use instead: {"data": "tickets.csv"}
     """
-    length, lengths = case.plan.decisions.max_length.value, case.data.lengths
+    length, lengths = case.plan.decisions.rows.max_length.value, case.data.lengths
     share = share_above(lengths, length)
     if lengths.prompt_max >= length and case.data.form != "prompt":
         return  # FTC221 and FTC222 say what becomes of the rows
@@ -156,12 +156,12 @@ def outliers_set_memory(case: Case) -> Iterator[Problem]:
      "hardware": "1x RTX-4090"}
     """
     d, lengths = case.plan.decisions, case.data.lengths
-    length = d.max_length.value
+    length = d.rows.max_length.value
     # one row at a time because no more fit, and not because one is fastest
-    tight = d.micro_batch.because.key in ("micro_batch.only", "micro_batch.tight")
+    tight = d.batch.micro_batch.because.key in ("micro_batch.only", "micro_batch.tight")
     if _splits(case) or case.hardware.kind == "cpu" or case.plan.memory.fits is False or not tight:
         return
-    if length >= max(_LONG_TOKENS, _OUTLIER * lengths.p95) and d.max_length.source != "spec":
+    if length >= max(_LONG_TOKENS, _OUTLIER * lengths.p95) and d.rows.max_length.source != "spec":
         enough = round_up(lengths.p95)
         yield problem(
             "/data/max_length",

@@ -21,8 +21,8 @@ def _copies(case: Case) -> dict[int, int]:
 def _trained(case: Case) -> list[int]:
     """Return the rows of each source that are trained on, each counted once."""
     decided = case.plan.decisions
-    rows = count_rows(case.spec, case.data, decided.max_length.value)
-    held_out = decided.validation_rows.value + decided.test_rows.value
+    rows = count_rows(case.spec, case.data, decided.rows.max_length.value)
+    held_out = decided.splits.validation_rows.value + decided.splits.test_rows.value
     return share_rows(rows, 1 - held_out / max(1, sum(rows)))
 
 
@@ -58,7 +58,7 @@ def idle_source(case: Case) -> Iterator[Problem]:
     Use instead: {"data": {"sources": [{"source": "tiny.csv", "weight": 1}, {"source": "huge.csv",
     "weight": 10}]}}
     """
-    mixture, copies = case.plan.decisions.mixture, _copies(case)
+    mixture, copies = case.plan.decisions.splits.mixture, _copies(case)
     for place, rows in enumerate(mixture.value.values() if mixture else ()):
         source = list_sources(case.spec.data)[place]
         if rows == 0 and place not in copies:
@@ -80,7 +80,7 @@ def weight_beyond_repeats(case: Case) -> Iterator[Problem]:
     Use instead: {"data": {"sources": [{"source": "300-rows.csv", "weight": 1}, {"source":
     "100000-rows.csv", "weight": 80}]}}
     """
-    mixture = case.plan.decisions.mixture
+    mixture = case.plan.decisions.splits.mixture
     if mixture is None or mixture.because.key != "mixture.capped":
         return
     sources, epoch, rows = list_sources(case.spec.data), [*mixture.value.values()], _trained(case)

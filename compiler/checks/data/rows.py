@@ -39,7 +39,7 @@ def no_rows_to_train_on(case: Case) -> Iterator[Problem]:
 
     Use instead: {"data": "tickets.csv"}
     """
-    if case.plan.decisions.train_rows.value < 1:
+    if case.plan.decisions.splits.train_rows.value < 1:
         data = case.data
         lost = data.blank_rows + data.duplicate_rows + data.malformed_rows
         yield problem(
@@ -67,12 +67,12 @@ def few_rows(case: Case) -> Iterator[Problem]:
     """
     d = case.plan.decisions
     if has_few_rows(case) and not loses_images(case):
-        held_out = d.validation_rows.value + d.test_rows.value
+        held_out = d.splits.validation_rows.value + d.splits.test_rows.value
         asked = case.spec.data.splits.validation + case.spec.data.splits.test
         yield problem(
             "/data/source",
             message="unmeasured" if asked and not held_out else "",
-            rows=d.train_rows.value,
+            rows=d.splits.train_rows.value,
         )
 
 
@@ -81,7 +81,7 @@ def has_few_rows(case: Case) -> bool:
 
     FTC225 then says it alone.
     """
-    return bool(1 <= case.plan.decisions.train_rows.value < _FEW_ROWS)
+    return bool(1 <= case.plan.decisions.splits.train_rows.value < _FEW_ROWS)
 
 
 @rule("FTC229", "many-duplicates", "info", reads=("data",))

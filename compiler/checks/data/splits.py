@@ -35,7 +35,10 @@ def leaked_share(data: DataFacts, train_share: float) -> float:
 def _leaks(case: Case) -> float:
     """Return the share of FTC238 where it is worth a word, else 0."""
     d = case.plan.decisions
-    train, held_out = d.train_rows.value, d.validation_rows.value + d.test_rows.value
+    train, held_out = (
+        d.splits.train_rows.value,
+        d.splits.validation_rows.value + d.splits.test_rows.value,
+    )
     if case.data.twins.probes < _FEWEST_PROBES or held_out < 1 or train < 1:
         return 0.0
     share = leaked_share(case.data, train / (train + held_out))
@@ -57,16 +60,16 @@ def empty_split(case: Case) -> Iterator[Problem]:
     if loses_images(case):
         return
     if case.data.prompts == 1 and case.data.usable_rows > 1:  # see FTC240
-        if decisions.validation_rows.value + decisions.test_rows.value == 0:
+        if decisions.splits.validation_rows.value + decisions.splits.test_rows.value == 0:
             yield problem("/data/splits", message="one_prompt", help="one_prompt")
         return
     asked = case.spec.data.splits
     for name, count, share in (
-        ("validation", decisions.validation_rows, asked.validation),
-        ("test", decisions.test_rows, asked.test),
+        ("validation", decisions.splits.validation_rows, asked.validation),
+        ("test", decisions.splits.test_rows, asked.test),
     ):
         told = share > 0 and has_few_rows(case)
-        if count.value == 0 and decisions.train_rows.value > 0 and not told:
+        if count.value == 0 and decisions.splits.train_rows.value > 0 and not told:
             yield problem(f"/data/splits/{name}", split=Message(f"split.{name}"), name=name)
 
 
@@ -119,7 +122,7 @@ def one_prompt_for_all(case: Case) -> Iterator[Problem]:
      "columns": {"text": "poem"}}}
     """
     d, data = case.plan.decisions, case.data
-    held_out = d.validation_rows.value + d.test_rows.value
+    held_out = d.splits.validation_rows.value + d.splits.test_rows.value
     if data.prompts == 1 and data.usable_rows > 1 and held_out and not loses_images(case):
         yield problem(
             "/data/splits",
@@ -141,7 +144,7 @@ def dominating_prompt(case: Case) -> Iterator[Problem]:
     """
     data, d = case.data, case.plan.decisions
     share = data.largest_prompt_rows / max(1, data.usable_rows)
-    held_out = d.validation_rows.value + d.test_rows.value
+    held_out = d.splits.validation_rows.value + d.splits.test_rows.value
     many = data.largest_prompt_rows >= _PROMPT_ROWS and share >= _PROMPT_SHARE
     if loses_images(case) or prompts_are_labels(case):
         return
@@ -161,6 +164,6 @@ def tiny_test_split(case: Case) -> Iterator[Problem]:
     Use instead: {"data": {"source": "200-rows.csv", "splits": {"test": 0.2}}}
     """
     d = case.plan.decisions
-    test = d.test_rows.value
+    test = d.splits.test_rows.value
     if 0 < test < _TINY_TEST and not has_few_rows(case) and not loses_images(case):
         yield problem("/data/splits/test", rows=test, share=1 / test)

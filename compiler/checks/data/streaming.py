@@ -111,8 +111,8 @@ def labels_of_first_rows(case: Case) -> Iterator[Problem]:
 def _needed_rows(case: Case) -> int | None:
     """Return the rows that so many steps read, and those that are held out beside them."""
     steps, plan = case.spec.training.max_steps, case.known_plan
-    if steps is None or plan is None or plan.decisions.packing.value != "none":
+    if steps is None or plan is None or plan.decisions.rows.packing.value != "none":
         return None
     splits = case.spec.data.splits
-    trained = steps * plan.decisions.global_batch.value
+    trained = steps * plan.decisions.batch.global_batch.value
     return math.ceil(trained / max(0.01, 1 - splits.test - splits.validation))

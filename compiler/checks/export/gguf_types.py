@@ -88,7 +88,7 @@ def importance_from_few_tokens(case: Case) -> Iterator[Problem]:
     needing = [kind for kind in case.spec.export.types if file_type(kind).matrix == "needed"]
     shape = case.model.shape
     share = shape.experts / shape.experts_per_token if shape is not None and shape.experts else 1
-    tokens = round(case.plan.decisions.train_rows.value * usual_mean(case.data.lengths))
+    tokens = round(case.plan.decisions.splits.train_rows.value * usual_mean(case.data.lengths))
     if needing and tokens < _FEW_TOKENS * share:
         yield problem("/export/types", kinds=needing, tokens=tokens, few=round(_FEW_TOKENS * share))
 

@@ -44,7 +44,11 @@ def publish_what_is_not_made(case: Case) -> Iterator[Problem]:
     if spec.publish.repo is None or what == "auto":
         return
     for index, name in enumerate(what):
-        made = {"gguf": spec.export.types, "vllm": spec.export.vllm, "adapter": has_adapter(spec)}
+        made = {
+            "gguf": spec.export.types,
+            "vllm": spec.export.vllm,
+            "adapter": has_adapter(spec.method),
+        }
         is_made = bool(made.get(name, True))
         if not is_made:
             yield problem(f"/publish/what/{index}", message=name, help=name)
@@ -89,7 +93,7 @@ def publish_weights_of_restricted_base(case: Case) -> Iterator[Problem]:
 def _publishes_weights(case: Case) -> bool:
     """Tell whether whole weights are uploaded where the spec leaves the choice to ftc."""
     export = case.spec.export
-    return bool(export.types or export.vllm) or not has_adapter(case.spec)
+    return bool(export.types or export.vllm) or not has_adapter(case.spec.method)
 
 
 @rule("FTC696", "publish-to-malformed-name", "error")
@@ -124,7 +128,7 @@ def publish_adapter_of_local_base(case: Case) -> Iterator[Problem]:
     publish = case.spec.publish
     if publish.repo is None or publish.what == "auto" or case.model.origin != "folder":
         return
-    if "adapter" in publish.what and has_adapter(case.spec):
+    if "adapter" in publish.what and has_adapter(case.spec.method):
         yield problem(f"/publish/what/{publish.what.index('adapter')}", name=case.model.id)
 
 

@@ -54,10 +54,10 @@ def metric_bound_without_metric(case: Case) -> Iterator[Problem]:
     export = case.spec.export
     if export.verify.max_metric_drop != "auto" and (export.types or export.vllm):
         decided = case.plan.decisions
-        if decided.max_metric_drop is None:
+        if decided.verification.max_metric_drop is None:
             yield problem(
                 pointer,
-                message="" if decided.test_rows.value else "no_rows",
+                message="" if decided.splits.test_rows.value else "no_rows",
                 fix=({"op": "remove", "path": pointer},),
             )
 

@@ -24,7 +24,7 @@ def offload_without_zero(case: Case) -> Iterator[Problem]:
     """
     written = case.spec.distribution
     if written.strategy == "ddp" and written.offload in ("optimizer", "parameters"):
-        less = written.offload == "parameters" and samples(case.spec)  # see FTC593
+        less = written.offload == "parameters" and samples(case.spec.objective)  # see FTC593
         instead = "zero3" if written.offload == "parameters" and not less else "zero2"
         yield problem(
             "/distribution/offload",
@@ -49,7 +49,7 @@ def parameters_offloaded_without_zero3(case: Case) -> Iterator[Problem]:
     """
     written = case.spec.distribution
     if written.strategy in ("zero1", "zero2") and written.offload == "parameters":
-        less = samples(case.spec)  # see FTC593
+        less = samples(case.spec.objective)  # see FTC593
         yield problem(
             "/distribution/offload",
             help="less" if less else "",
@@ -71,7 +71,10 @@ def qlora_under_zero3(case: Case) -> Iterator[Problem]:
 
     Use instead: {"method": "qlora", "hardware": "2x RTX-4090", "distribution": "zero2"}
     """
-    if case.spec.method.type == "qlora" and case.plan.decisions.sharding.value == "zero3":
+    if (
+        case.spec.method.type == "qlora"
+        and case.plan.decisions.distribution.sharding.value == "zero3"
+    ):
         offloaded = case.spec.distribution.offload == "parameters"
         fix = [put("/distribution/strategy", "auto")]
         yield problem(
@@ -150,6 +153,6 @@ def disk_too_small_for_states(case: Case) -> Iterator[Problem]:
     Use instead: {"method": "full", "hardware": {"gpu": "A100-80GB", "count": 2, "disk_gib": 2000},
      "distribution": {"offload": "optimizer", "nvme_path": "/local_nvme"}}
     """
-    free, kept = case.hardware.disk_free_bytes, case.plan.decisions.nvme_bytes
+    free, kept = case.hardware.disk_free_bytes, case.plan.decisions.distribution.nvme_bytes
     if kept is not None and free is not None and kept.value > free:
         yield problem("/hardware/disk_gib", need=kept.value, free=free)

@@ -13,7 +13,7 @@ _POINTER: Final = "/objective/vllm"
 
 
 def _engine(case: Case) -> str:
-    return case.spec.objective.vllm if rewarded(case.spec) else "off"
+    return case.spec.objective.vllm if rewarded(case.spec.objective) else "off"
 
 
 @rule("FTC552", "vllm-without-gpu", "error", reads=("hardware",))
@@ -79,7 +79,7 @@ def vllm_in_too_little_memory(case: Case) -> Iterator[Problem]:
     Use instead: {"model": "Qwen/Qwen2.5-3B", "hardware": "2x RTX-4090",
      "objective": {"type": "grpo", "vllm": "server"}}
     """
-    share = case.plan.decisions.vllm_share
+    share = case.plan.decisions.engine.vllm_share
     if share is None:
         return
     needed, capacity = int(share.because.values["needed_bytes"]), case.hardware.memory_bytes

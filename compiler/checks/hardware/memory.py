@@ -78,7 +78,10 @@ def _short_memory(case: Case) -> str:
     if memory.capacity_bytes is not None and memory.device_bytes <= memory.capacity_bytes:
         return "host"  # the planner offloads only where the host's memory is known
     # accelerate 1.15 (`fsdp2_prepare_model`) loads on one process alone unless weights have 4 bits
-    divided = case.plan.decisions.sharding.value == "fsdp" and case.spec.method.type == "qlora"
+    divided = (
+        case.plan.decisions.distribution.sharding.value == "fsdp"
+        and case.spec.method.type == "qlora"
+    )
     return "whole_base" if divided and memory.largest_phase == "load" else ""
 
 
@@ -95,7 +98,7 @@ def tight_fit(case: Case) -> Iterator[Problem]:
     Use instead: {"hardware": "1x A100-80GB", "training": {"micro_batch": 32}}
     """
     memory, decided = case.plan.memory, case.plan.decisions
-    said = decided.micro_batch.source == "spec"
+    said = decided.batch.micro_batch.source == "spec"
     needed = memory.device_bytes
     if (
         memory.fits
@@ -125,7 +128,7 @@ def host_memory_too_small(case: Case) -> Iterator[Problem]:
     Use instead: {"model": "Qwen/Qwen2.5-72B", "hardware": {"gpu": "H100", "count": 8}}
     """
     ram, need = case.hardware.host_ram_bytes, case.plan.host_ram_bytes
-    offload = case.plan.decisions.offload.value
+    offload = case.plan.decisions.distribution.offload.value
     if (
         ram is not None
         and need > ram
@@ -190,15 +193,15 @@ def indivisible_batch(case: Case) -> Iterator[Problem]:
     Use instead: {"hardware": "2x A100-80GB", "training": {"global_batch": 32, "micro_batch": 4}}
     """
     asked, micro = case.spec.training.global_batch, case.spec.training.micro_batch
-    decided = case.plan.decisions.global_batch.value
-    if asked == "auto" or asked == decided or samples(case.spec):  # noqa: PLR1714 - mypy narrows
+    decided = case.plan.decisions.batch.global_batch.value
+    if asked == "auto" or asked == decided or samples(case.spec.objective):  # noqa: PLR1714 - mypy narrows
         return
-    world = case.plan.decisions.world.value
+    world = case.plan.decisions.distribution.world.value
     unit = world * (1 if micro == "auto" else micro)
     below, above = asked // unit * unit, -(-asked // unit) * unit
     yield problem(
         "/training/global_batch",
-        fix=(put("/training/global_batch", case.plan.decisions.global_batch.value),),
+        fix=(put("/training/global_batch", case.plan.decisions.batch.global_batch.value),),
         message="" if micro == "auto" else "micro",
         help="" if below else "above",
         batch=asked,
@@ -223,7 +226,7 @@ def nothing_to_share(case: Case) -> Iterator[Problem]:
     strategy, offload = case.spec.distribution.strategy, case.spec.distribution.offload
     # FSDP of one process is an error by itself (FTC432)
     shares = strategy not in ("auto", "fsdp") and offload in ("auto", "none")
-    if shares and case.plan.decisions.world.value == 1:
+    if shares and case.plan.decisions.distribution.world.value == 1:
         yield problem(
             "/distribution/strategy",
             fix=(put("/distribution/strategy", "auto"),),

@@ -13,7 +13,7 @@ _WHOLE_TENSORS: Final = frozenset({"adamw", "sgd"})
 
 
 def _divided(case: Case) -> bool:
-    return case.plan.decisions.sharding.value == "fsdp"
+    return case.plan.decisions.distribution.sharding.value == "fsdp"
 
 
 @rule("FTC432", "fsdp-without-gpus", "error", reads=("hardware", "plan"))
@@ -29,7 +29,7 @@ def fsdp_without_gpus(case: Case) -> Iterator[Problem]:
     """
     if case.spec.distribution.strategy != "fsdp":
         return
-    alone = case.plan.decisions.world.value == 1
+    alone = case.plan.decisions.distribution.world.value == 1
     if alone or case.hardware.kind == "cpu":
         yield problem(_STRATEGY, message="alone" if alone else "cpu", fix=(put(_STRATEGY, "auto"),))
 
@@ -48,12 +48,12 @@ def storage_that_is_not_divided(case: Case) -> Iterator[Problem]:
     Use instead: {"method": "qlora", "hardware": "2x A100-80GB", "distribution": "fsdp"}
     """
     decided = case.plan.decisions
-    storage = decided.quant_storage
-    if _divided(case) and storage is not None and storage.value != decided.precision.value:
+    storage = decided.method.quant_storage
+    if _divided(case) and storage is not None and storage.value != decided.compute.precision.value:
         yield problem(
             "/method/quant_storage",
             fix=(put("/method/quant_storage", "auto"),),
-            precision=decided.precision.value,
+            precision=decided.compute.precision.value,
             storage=storage.value,
         )
 
@@ -70,7 +70,7 @@ def eight_bits_under_fsdp(case: Case) -> Iterator[Problem]:
 
     Use instead: {"method": "qlora", "hardware": "2x A100-80GB", "distribution": "fsdp"}
     """
-    eight = case.spec.method.type == "qlora" and case.plan.decisions.quant_storage is None
+    eight = case.spec.method.type == "qlora" and case.plan.decisions.method.quant_storage is None
     if _divided(case) and eight:
         yield problem("/method/quantization", fix=(put(_STRATEGY, "zero2"),))
 
@@ -103,7 +103,7 @@ def optimizer_of_whole_tensors(case: Case) -> Iterator[Problem]:
 
     Use instead: {"hardware": "2x A100-80GB", "distribution": "fsdp"}
     """
-    name = case.plan.decisions.optimizer.value
+    name = case.plan.decisions.training.optimizer.value
     if _divided(case) and name not in _WHOLE_TENSORS:
         yield problem(
             "/training/optimizer", fix=(put("/training/optimizer", "adamw"),), optimizer=name
@@ -123,8 +123,11 @@ def answers_under_fsdp(case: Case) -> Iterator[Problem]:
     Use instead: {"distribution": "fsdp", "hardware": "2x A100-80GB"}
     """
     decided = case.plan.decisions
-    chosen = case.spec.training.evaluation.best_by == "metric" and decided.metric.value != "none"
-    if _divided(case) and chosen and not samples(case.spec):
+    chosen = (
+        case.spec.training.evaluation.best_by == "metric"
+        and decided.evaluation.metric.value != "none"
+    )
+    if _divided(case) and chosen and not samples(case.spec.objective):
         yield problem(
             "/training/evaluation/best_by", fix=(put("/training/evaluation/best_by", "loss"),)
         )
@@ -144,7 +147,7 @@ def reference_under_fsdp(case: Case) -> Iterator[Problem]:
     Use instead: {"objective": "dpo", "method": "full", "hardware": "2x A100-80GB",
      "distribution": "zero3"}
     """
-    reference = case.plan.decisions.reference
+    reference = case.plan.decisions.comparison.reference
     if _divided(case) and reference is not None and reference.value in ("copy", "precomputed"):
         yield problem(
             _STRATEGY,

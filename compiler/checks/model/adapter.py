@@ -25,17 +25,17 @@ def rank_beyond_matrices(case: Case) -> Iterator[Problem]:
     Use instead: {"model": "HuggingFaceTB/SmolLM2-135M", "method": {"type": "lora", "rank": 16}}
     """
     d, shape = case.plan.decisions, case.model.shape
-    if d.lora_rank is None or d.lora_targets is None or shape is None:
+    if d.lora.lora_rank is None or d.lora.lora_targets is None or shape is None:
         return
-    targets = hit(shape, d.lora_targets.value)
+    targets = hit(shape, d.lora.lora_targets.value)
     linears = [shape.linear_shapes[name] for name in targets]
     adapted = sum(each.count * each.in_features * each.out_features for each in linears)
-    added = count_adapter_parameters(shape, targets, d.lora_rank.value)
+    added = count_adapter_parameters(shape, targets, d.lora.lora_rank.value)
     if added >= adapted > 0:
         yield problem(
             "/method/rank",
             fix=(put("/method/rank", "auto"),),
-            rank=d.lora_rank.value,
+            rank=d.lora.lora_rank.value,
             added=added,
             adapted=adapted,
         )
@@ -53,16 +53,16 @@ def adapter_strength_off_scale(case: Case) -> Iterator[Problem]:
     Use instead: {"method": {"type": "lora", "rank": 8, "alpha": 16}}
     """
     d = case.plan.decisions
-    if d.lora_rank is None or d.lora_alpha is None or d.lora_alpha.source != "spec":
+    if d.lora.lora_rank is None or d.lora.lora_alpha is None or d.lora.lora_alpha.source != "spec":
         return
-    rank = d.lora_rank.value
-    strength = d.lora_alpha.value / (rank if d.rslora is None else math.sqrt(rank))
+    rank = d.lora.lora_rank.value
+    strength = d.lora.lora_alpha.value / (rank if d.method.rslora is None else math.sqrt(rank))
     if not _WEAK <= strength <= _STRONG:
         yield problem(
             "/method/alpha",
             fix=(put("/method/alpha", "auto"),),
-            alpha=d.lora_alpha.value,
-            rank=d.lora_rank.value,
+            alpha=d.lora.lora_alpha.value,
+            rank=d.lora.lora_rank.value,
             strength=strength,
-            alpha2=2 * d.lora_rank.value,
+            alpha2=2 * d.lora.lora_rank.value,
         )

@@ -205,7 +205,8 @@ def split_beside(case: Case) -> Iterator[Problem]:
         "method.also_train": bool(method.also_train),
         "model.new_tokens": bool(case.spec.model.new_tokens),
         "objective.type": OBJECTIVES[case.spec.objective.type].head != "tokens",
-        "distribution.strategy": case.plan.decisions.sharding.value in ("zero3", "fsdp"),
+        "distribution.strategy": case.plan.decisions.distribution.sharding.value
+        in ("zero3", "fsdp"),
     }
     for name, present in beside.items():
         if present:
@@ -265,7 +266,7 @@ def nothing_is_frozen(case: Case) -> Iterator[Problem]:
 
     Use instead: {"method": "full"}
     """
-    shape, layers = case.model.shape, case.plan.decisions.trained_layers
+    shape, layers = case.model.shape, case.plan.decisions.method.trained_layers
     if layers is None or shape is None or len(layers.value) < shape.layers:
         return
     parts = set(case.spec.method.also_train)

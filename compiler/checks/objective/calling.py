@@ -28,7 +28,7 @@ def unusable_tools(case: Case) -> Iterator[Problem]:
     Use instead: {"objective": {"type": "grpo", "tools": "tools.py"}}
     """
     found = case.data.rewards.tools if case.data.rewards else None
-    for fault in found.faults if found and calls_tools(case.spec) else ():
+    for fault in found.faults if found and calls_tools(case.spec.objective) else ():
         is_file = not fault.key.startswith("tool.")
         yield problem(_TOOLS, help="file" if is_file else "", what=Message(fault.key, fault.values))
 
@@ -47,7 +47,7 @@ def tools_without_their_template(case: Case) -> Iterator[Problem]:
     Use instead: {"model": "Qwen/Qwen2.5-1.5B-Instruct",
      "objective": {"type": "grpo", "tools": "tools.py"}}
     """
-    if not calls_tools(case.spec):
+    if not calls_tools(case.spec.objective):
         return
     found = case.tokenizer.template_sha256
     if found is None:
@@ -71,7 +71,7 @@ def tools_beside_unproven_setting(case: Case) -> Iterator[Problem]:
 
     Use instead: {"objective": {"type": "grpo", "tools": "tools.py"}}
     """
-    if not calls_tools(case.spec):
+    if not calls_tools(case.spec.objective):
         return
     if case.spec.objective.vllm != "off":
         fix = (put("/objective/vllm", "off"),)
@@ -92,7 +92,7 @@ def answers_without_room_for_calls(case: Case) -> Iterator[Problem]:
     Use instead: {"objective": {"type": "grpo", "tools": "tools.py"}}
     """
     pointer, tokens = "/objective/answer_tokens", case.spec.objective.answer_tokens
-    if calls_tools(case.spec) and isinstance(tokens, int) and tokens < CALL_TOKENS:
+    if calls_tools(case.spec.objective) and isinstance(tokens, int) and tokens < CALL_TOKENS:
         fix = ({"op": "remove", "path": pointer},) if pointer in case.spec.said else ()
         yield problem(pointer, fix=fix, tokens=tokens, least=CALL_TOKENS)
 

@@ -69,7 +69,7 @@ def one_sided_feedback(case: Case) -> Iterator[Problem]:
         return
     total = max(1, found.desirable_rows + found.undesirable_rows)
     fewest = min(found.desirable_rows, found.undesirable_rows)
-    absent = fewest == 0 and case.plan.decisions.test_rows.value >= 1  # which FTC273 reports
+    absent = fewest == 0 and case.plan.decisions.splits.test_rows.value >= 1  # which FTC273 reports
     if fewest < _FEW_OF_A_KIND * total and not absent:
         yield problem(
             "/data/source",
@@ -93,16 +93,20 @@ def unbalanced_feedback_weights(case: Case) -> Iterator[Problem]:
     Use instead: {"objective": "kto", "data": "nine-thumbs-up-in-ten.jsonl"}
     """
     found, d = case.data.feedback, case.plan.decisions
-    if found is None or d.desirable_weight is None or d.undesirable_weight is None:
+    if (
+        found is None
+        or d.comparison.desirable_weight is None
+        or d.comparison.undesirable_weight is None
+    ):
         return
-    said = {d.desirable_weight.source, d.undesirable_weight.source}
-    good = d.desirable_weight.value * found.desirable_rows
-    bad = d.undesirable_weight.value * found.undesirable_rows
+    said = {d.comparison.desirable_weight.source, d.comparison.undesirable_weight.source}
+    good = d.comparison.desirable_weight.value * found.desirable_rows
+    bad = d.comparison.undesirable_weight.value * found.undesirable_rows
     sound = (1 - _SLACK) * bad <= good <= (_HEAVIEST + _SLACK) * bad
     if "spec" in said and good and bad and not sound:
         yield problem(
             "/objective/desirable_weight"
-            if d.desirable_weight.source == "spec"
+            if d.comparison.desirable_weight.source == "spec"
             else "/objective/undesirable_weight",
             times=good / bad,
         )
@@ -122,19 +126,19 @@ def test_without_both_kinds(case: Case) -> Iterator[Problem]:
      "splits": {"test": 0}}}
     """
     found, d = case.data.feedback, case.plan.decisions
-    if found is None or d.test_rows.value < 1:
+    if found is None or d.splits.test_rows.value < 1:
         return
     total = max(1, found.desirable_rows + found.undesirable_rows)
     fewest = min(found.desirable_rows, found.undesirable_rows)
     label = "true" if found.desirable_rows == fewest else "false"
-    expected = fewest * d.test_rows.value / total
+    expected = fewest * d.splits.test_rows.value / total
     if fewest == 0:
         yield problem("/data/splits/test", message="none", help="none", label=label)
     elif expected < 1:
         yield problem(
             "/data/splits/test",
             fix=(put("/data/splits/test", 0),),
-            rows=d.test_rows.value,
+            rows=d.splits.test_rows.value,
             few=expected,
             label=label,
         )
@@ -148,7 +152,7 @@ def _sound_betas(case: Case) -> tuple[float, float]:
     The KL penalty of GRPO and RLOO: up to 0.5, most often 0.001 to 0.05.
     """
     objective = case.spec.objective
-    if rewarded(case.spec):
+    if rewarded(case.spec.objective):
         return 1e-4, 0.5
     if compares_per_token(objective):
         return 0.5, 20.0
@@ -167,7 +171,7 @@ def beta_off_scale(case: Case) -> Iterator[Problem]:
 
     Use instead: {"objective": {"type": "dpo", "beta": 0.1}}
     """
-    beta, decided = case.spec.objective.beta, case.plan.decisions.beta
+    beta, decided = case.spec.objective.beta, case.plan.decisions.comparison.beta
     if beta == "auto" or decided is None or case.spec.objective.type == "distill":
         return
     low, high = _sound_betas(case)
@@ -228,8 +232,8 @@ def feedback_pass_of_one_row(case: Case) -> Iterator[Problem]:
 
     Use instead: {"objective": "kto", "training": {"micro_batch": 2}}
     """
-    micro = case.plan.decisions.micro_batch.value
-    if case.spec.objective.type == "kto" and micro < least_rows(case.spec):
+    micro = case.plan.decisions.batch.micro_batch.value
+    if case.spec.objective.type == "kto" and micro < least_rows(case.spec.objective):
         yield problem(
             "/training/micro_batch"
             if "/training/micro_batch" in case.spec.said

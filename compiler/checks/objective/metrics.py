@@ -44,7 +44,7 @@ def best_by_no_metric(case: Case) -> Iterator[Problem]:
      "training": {"evaluation": {"best_by": "metric", "metric": "rouge_l"}}}
     """
     evaluation = case.spec.training.evaluation
-    nothing = case.plan.decisions.metric.value == "none" or case.data.form == "text"
+    nothing = case.plan.decisions.evaluation.metric.value == "none" or case.data.form == "text"
     rewarded = case.spec.objective.type in COMPARING  # by the margin of their rewards
     if evaluation.best_by == "metric" and nothing and not rewarded:
         yield problem(
@@ -84,7 +84,7 @@ def samples_without_answers(case: Case) -> Iterator[Problem]:
         return
     if case.data.form == "text":
         yield problem(pointer, message="text", help="text", fix=(put(pointer, 0),))
-    elif case.plan.decisions.validation_rows.value == 0:
+    elif case.plan.decisions.splits.validation_rows.value == 0:
         yield problem(pointer, fix=(put(pointer, 0),))
 
 
@@ -102,8 +102,11 @@ def answers_from_divided_weights(case: Case) -> Iterator[Problem]:
     Use instead: {"distribution": {"strategy": "zero3"}}
     """
     decided = case.plan.decisions
-    chosen = case.spec.training.evaluation.best_by == "metric" and decided.metric.value != "none"
-    name = {"zero3": "ZeRO-3", "fsdp": "FSDP"}.get(decided.sharding.value)
+    chosen = (
+        case.spec.training.evaluation.best_by == "metric"
+        and decided.evaluation.metric.value != "none"
+    )
+    name = {"zero3": "ZeRO-3", "fsdp": "FSDP"}.get(decided.distribution.sharding.value)
     if name is None:
         return
     if chosen:

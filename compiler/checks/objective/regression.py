@@ -60,7 +60,7 @@ def regression_not_compared(case: Case) -> Iterator[Problem]:
     """
     if not case.spec.training.evaluation.regression:
         return
-    if case.plan.decisions.test_rows.value == 0:
+    if case.plan.decisions.splits.test_rows.value == 0:
         yield problem(_POINTER)
     if case.data.pictures is not None:
         yield problem(_POINTER, message="images", help="images")

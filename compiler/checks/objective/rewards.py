@@ -36,9 +36,9 @@ GIVEN: Final = frozenset(
 
 def needs_answers(case: Case) -> bool:
     """Tell whether a reward compares what is sampled with the answer of the row."""
-    if not rewarded(case.spec):
+    if not rewarded(case.spec.objective):
         return False
-    rewards, held = list_rewards(case.spec), case.data.rewards
+    rewards, held = list_rewards(case.spec.objective), case.data.rewards
     needy = {one.name for one in held.functions if "answer" in one.needs} if held else set()
     return not rewards or any(
         reward.match is not None or needy.intersection(reward.names or ()) for reward in rewards
@@ -57,11 +57,11 @@ def reward_without_answers(case: Case) -> Iterator[Problem]:
     Use instead: {"data": "questions.jsonl",
      "objective": {"type": "grpo", "rewards": [{"regex": "<answer>.+</answer>"}]}}
     """
-    if case.data.form != "prompt" or not rewarded(case.spec):
+    if case.data.form != "prompt" or not rewarded(case.spec.objective):
         return
     columns = [name for name in case.data.columns if name != case.data.prompt]
     help_ = "columns" if columns else ""
-    rewards = list_rewards(case.spec)
+    rewards = list_rewards(case.spec.objective)
     if not rewards:
         yield problem(_REWARDS, message="auto", help=help_, columns=columns)
     functions = {one.name: one for one in case.data.rewards.functions} if case.data.rewards else {}
@@ -111,15 +111,15 @@ def days_of_answers_on_cpu(case: Case) -> Iterator[Problem]:
      "answer_tokens": 64}, "training": {"max_steps": 50}, "hardware": "cpu"}
     """
     seconds = case.plan.time_seconds
-    if case.hardware.kind == "gpu" or not samples(case.spec) or seconds is None:
+    if case.hardware.kind == "gpu" or not samples(case.spec.objective) or seconds is None:
         return
     if seconds > _LONG_SECONDS:
         decided = case.plan.decisions
         yield problem(
             "/hardware/gpu",
             hours=seconds / 3600,
-            steps=decided.total_steps.value,
-            answers=decided.global_batch.value,
+            steps=decided.training.total_steps.value,
+            answers=decided.batch.global_batch.value,
             tokens=decided.most_answer_tokens,
         )
 
@@ -156,7 +156,7 @@ def unclear_reward(case: Case) -> Iterator[Problem]:
     Use instead: {"objective": {"type": "grpo",
      "rewards": [{"functions": "mine.py", "names": ["is_brief"]}]}}
     """
-    rewards = list_rewards(case.spec) if rewarded(case.spec) else ()
+    rewards = list_rewards(case.spec.objective) if rewarded(case.spec.objective) else ()
     kinds: Counter[str] = Counter()
     for place, reward in enumerate(rewards):
         said = {
@@ -200,7 +200,7 @@ def reward_never_given(case: Case) -> Iterator[Problem]:
     Use instead: {"data": "capitals.jsonl", "objective": {"type": "grpo", "rewards": ["exact"]}}
     """
     found = case.data.rewards
-    for place, reward in enumerate(list_rewards(case.spec)):
+    for place, reward in enumerate(list_rewards(case.spec.objective)):
         if found and found.rows and reward.match == "numeric" and not found.numbered_rows:
             yield problem(
                 f"{_REWARDS}/{place}",
@@ -228,9 +228,9 @@ def reward_seldom_given(case: Case) -> Iterator[Problem]:
     if found is None or not found.rows:
         return
     share = found.numbered_rows / max(1, found.rows)
-    is_format = any(r.match == "numeric" or r.functions for r in list_rewards(case.spec))
-    for place, reward in enumerate(find_rewards(case.spec, case.data)):
-        pointer = f"{_REWARDS}/{place}" if list_rewards(case.spec) else _REWARDS
+    is_format = any(r.match == "numeric" or r.functions for r in list_rewards(case.spec.objective))
+    for place, reward in enumerate(find_rewards(case.spec.objective, case.data)):
+        pointer = f"{_REWARDS}/{place}" if list_rewards(case.spec.objective) else _REWARDS
         if reward.match == "numeric" and 0 < share < _SELDOM:
             kind = "numeric"
         elif reward.match == "exact" and case.data.lengths.answer_p50 > _LONG_TOKENS:
@@ -272,8 +272,8 @@ def missing_reward_function(case: Case) -> Iterator[Problem]:
     if found is None:
         return
     defined = {function.name: function for function in found.functions}
-    given = GIVEN | {"conversations"} if calls_tools(case.spec) else GIVEN
-    for place, reward in enumerate(list_rewards(case.spec)):
+    given = GIVEN | {"conversations"} if calls_tools(case.spec.objective) else GIVEN
+    for place, reward in enumerate(list_rewards(case.spec.objective)):
         if reward.functions is None or place in {fault.place for fault in found.faults}:
             continue
         for name in reward.names:
@@ -302,8 +302,8 @@ def parted_answers(case: Case) -> Iterator[Problem]:
      "training": {"global_batch": 24}}
     """
     asked, group = case.spec.training.global_batch, decide_generations(case.spec).value
-    planned = case.plan.decisions.global_batch.value
-    if rewarded(case.spec) and asked not in {"auto", planned}:
+    planned = case.plan.decisions.batch.global_batch.value
+    if rewarded(case.spec.objective) and asked not in {"auto", planned}:
         yield problem(
             "/training/global_batch",
             fix=(put("/training/global_batch", planned),),
@@ -326,15 +326,15 @@ def fewer_prompts_than_a_step(case: Case) -> Iterator[Problem]:
     Use instead: {"data": "ten-questions.jsonl",
      "objective": {"type": "grpo", "num_generations": 8}, "training": {"global_batch": 32}}
     """
-    if not samples(case.spec):
+    if not samples(case.spec.objective):
         return
     decided = case.plan.decisions
-    group = decide_generations(case.spec).value if rewarded(case.spec) else 1
-    prompts, rows = decided.global_batch.value // group, decided.train_rows.value
+    group = decide_generations(case.spec).value if rewarded(case.spec.objective) else 1
+    prompts, rows = decided.batch.global_batch.value // group, decided.splits.train_rows.value
     if 0 < rows < prompts:  # FTC224 says that no row is left
         yield problem(
             "/training/global_batch",
-            answers=decided.global_batch.value,
+            answers=decided.batch.global_batch.value,
             prompts=prompts,
             rows=rows,
             most=rows * group,
@@ -353,7 +353,7 @@ def best_by_other_than_reward(case: Case) -> Iterator[Problem]:
 
     Use instead: {"objective": "grpo"}
     """
-    if not rewarded(case.spec):
+    if not rewarded(case.spec.objective):
         return
     best_by, pointer = case.spec.training.evaluation.best_by, "/training/evaluation/best_by"
     if best_by == "metric" or pointer in case.spec.said:
@@ -372,11 +372,11 @@ def answers_of_divided_weights(case: Case) -> Iterator[Problem]:
 
     Use instead: {"objective": "grpo", "distribution": {"strategy": "zero2"}}
     """
-    sharding = case.plan.decisions.sharding.value
+    sharding = case.plan.decisions.distribution.sharding.value
     said = case.spec.distribution.strategy in ("zero3", "fsdp")
     if not said and case.plan.memory.fits is False:
         return  # divided because nothing fits, which FTC420 reports
-    if samples(case.spec) and sharding in ("zero3", "fsdp"):
+    if samples(case.spec.objective) and sharding in ("zero3", "fsdp"):
         offloads = case.spec.distribution.offload == "parameters"  # which only ZeRO-3 can
         teacher, method = case.spec.objective.teacher, case.spec.method.type
         smaller: str = method if method in ("lora", "qlora") else ""
@@ -405,10 +405,10 @@ def no_room_for_an_answer(case: Case) -> Iterator[Problem]:
     Use instead: {"model": "openai-community/gpt2", "objective": {"type": "grpo",
      "answer_tokens": 256}}
     """
-    if not samples(case.spec):
+    if not samples(case.spec.objective):
         return
     tokens, context = case.plan.decisions.most_answer_tokens, case.model.context_tokens
-    prompt = min(case.data.lengths.prompt_max, case.plan.decisions.max_length.value)
+    prompt = min(case.data.lengths.prompt_max, case.plan.decisions.rows.max_length.value)
     if prompt + tokens > context:
         yield problem(
             "/objective/answer_tokens",
@@ -431,7 +431,7 @@ def reward_for_nothing(case: Case) -> Iterator[Problem]:
     Use instead: {"objective": {"type": "grpo", "rewards": [{"regex": "\\d+"}]}}
     """
     found = case.data.rewards
-    rewards = list_rewards(case.spec) if rewarded(case.spec) and found else ()
+    rewards = list_rewards(case.spec.objective) if rewarded(case.spec.objective) and found else ()
     patterns = [place for place, reward in enumerate(rewards) if reward.regex is not None]
     tried = (found.always_matched, found.empty_matched) if found else ((), ())
     for place, always, empty in zip(patterns, *tried, strict=False):
@@ -457,11 +457,15 @@ def answers_cut_short(case: Case) -> Iterator[Problem]:
     """
     pointer, tokens = "/objective/answer_tokens", case.spec.objective.answer_tokens
     lengths = case.data.lengths
-    if not samples(case.spec) or pointer not in case.spec.said or not isinstance(tokens, int):
+    if (
+        not samples(case.spec.objective)
+        or pointer not in case.spec.said
+        or not isinstance(tokens, int)
+    ):
         return
     if tokens < THINKING_TOKENS // 2 and thinks(case.spec, case.tokenizer.reasoning):
         yield problem(pointer, message="thinking", help="thinking", tokens=tokens)
-    elif rewarded(case.spec) and tokens < lengths.answer_p95:  # 0 for prompts alone
+    elif rewarded(case.spec.objective) and tokens < lengths.answer_p95:  # 0 for prompts alone
         yield problem(
             pointer,
             fix=({"op": "remove", "path": pointer},),
@@ -489,4 +493,4 @@ def _find_unknown(function: RewardFunction | None, given: AbstractSet[str]) -> s
 
 
 def _alone(case: Case) -> bool:
-    return len(list_rewards(case.spec)) == 1
+    return len(list_rewards(case.spec.objective)) == 1

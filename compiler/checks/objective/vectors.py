@@ -148,7 +148,9 @@ def step_of_equal_documents(case: Case) -> Iterator[Problem]:
 
     Use instead: {"objective": "embed", "data": "30-articles.csv", "training": {"global_batch": 16}}
     """
-    rows = case.plan.decisions.global_batch.value // case.plan.decisions.world.value
+    rows = (
+        case.plan.decisions.batch.global_batch.value // case.plan.decisions.distribution.world.value
+    )
     documents = case.data.documents
     is_told_apart = gives_vectors(case.spec.objective.type) and case.data.form != "scored"
     if is_told_apart and 0 < documents < rows and not _has_no_wrong_text(case):

@@ -35,7 +35,7 @@ def compiled_in_parts(case: Case) -> Iterator[Problem]:
     Use instead: {"distribution": {"strategy": "zero2"}, "training": {"compile": true}}
     """
     decided = case.plan.decisions
-    if decided.compile.value and decided.sharding.value == "zero3":
+    if decided.loop.compile.value and decided.distribution.sharding.value == "zero3":
         yield problem("/training/compile", fix=(put("/training/compile", False),))
 
 
@@ -51,7 +51,7 @@ def prefetch_without_workers(case: Case) -> Iterator[Problem]:
     Use instead: {"training": {"loader_prefetch": 4, "loader_workers": 1}}
     """
     decided = case.plan.decisions
-    if decided.loader_prefetch is not None and not decided.loader_workers.value:
+    if decided.loop.loader_prefetch is not None and not decided.loop.loader_workers.value:
         yield problem(
             "/training/loader_prefetch",
             fix=({"op": "remove", "path": "/training/loader_prefetch"},),

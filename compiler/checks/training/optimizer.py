@@ -20,11 +20,11 @@ def optimizer_left_behind(case: Case) -> Iterator[Problem]:
     Use instead: {"distribution": {"offload": "optimizer"}}
     """
     decided = case.plan.decisions
-    if decided.offload.value != "none" and decided.optimizer.value != "adamw":
+    if decided.distribution.offload.value != "none" and decided.training.optimizer.value != "adamw":
         yield problem(
             "/training/optimizer",
             fix=(put("/training/optimizer", "adamw"),),
-            optimizer=decided.optimizer.value,
+            optimizer=decided.training.optimizer.value,
         )
 
 
@@ -40,10 +40,13 @@ def decay_inside_warmup(case: Case) -> Iterator[Problem]:
     Use instead: {"training": {"schedule": "warmup_stable_decay", "warmup": 0.03, "decay": 0.2}}
     """
     decided = case.plan.decisions
-    warmup, total = decided.warmup_steps.value, decided.total_steps.value
-    if decided.decay_steps is not None and warmup + decided.decay_steps.value > total:
+    warmup, total = decided.training.warmup_steps.value, decided.training.total_steps.value
+    if (
+        decided.training.decay_steps is not None
+        and warmup + decided.training.decay_steps.value > total
+    ):
         yield problem(
-            "/training/decay", warmup=warmup, decay=decided.decay_steps.value, total=total
+            "/training/decay", warmup=warmup, decay=decided.training.decay_steps.value, total=total
         )
 
 
@@ -76,11 +79,14 @@ def inverse_sqrt_without_warmup(case: Case) -> Iterator[Problem]:
     Use instead: {"training": {"schedule": "inverse_sqrt", "warmup": 0.05}}
     """
     decided = case.plan.decisions
-    if decided.schedule.value == "inverse_sqrt" and decided.warmup_steps.value == 0:
+    if (
+        decided.training.schedule.value == "inverse_sqrt"
+        and decided.training.warmup_steps.value == 0
+    ):
         yield problem(
             "/training/schedule",
             fix=(put("/training/warmup", 0.05),),
-            total=decided.total_steps.value,
+            total=decided.training.total_steps.value,
         )
 
 
@@ -97,8 +103,11 @@ def guessed_rate_of_sgd(case: Case) -> Iterator[Problem]:
     Use instead: {"training": {"optimizer": "sgd", "learning_rate": 0.01}}
     """
     decided = case.plan.decisions
-    if decided.optimizer.value == "sgd" and decided.learning_rate.source != "spec":
-        yield problem("/training/optimizer", rate=decided.learning_rate.value)
+    if (
+        decided.training.optimizer.value == "sgd"
+        and decided.training.learning_rate.source != "spec"
+    ):
+        yield problem("/training/optimizer", rate=decided.training.learning_rate.value)
 
 
 @rule("FTC445", "paged-without-a-gpu", "warning", reads=("hardware",))

@@ -83,18 +83,18 @@ def packed_batch_beyond_step(case: Case) -> Iterator[Problem]:
     Use instead: {"data": "300-short-rows-and-a-novel.jsonl"}
     """
     d = case.plan.decisions
-    if d.packed_rows is None or case.spec.training.global_batch != "auto":
+    if d.rows.packed_rows is None or case.spec.training.global_batch != "auto":
         return
-    rows = d.train_rows.value
+    rows = d.splits.train_rows.value
     lengths = case.data.lengths
     tokens = lengths.mean if OBJECTIVES[case.spec.objective.type].splits else 0.0
-    each = rows / max(1, d.packed_rows.value)
-    seen, meant = each * d.global_batch.value, target_rows(rows, text_tokens=tokens)
+    each = rows / max(1, d.rows.packed_rows.value)
+    seen, meant = each * d.batch.global_batch.value, target_rows(rows, text_tokens=tokens)
     if seen > _FAR_BEYOND * meant:
         yield problem(
             "/data/packing",
             fix=(put("/data/packing", "none"),),
-            batch=d.global_batch.value,
+            batch=d.batch.global_batch.value,
             seen=seen,
             meant=meant,
             rows=rows,

@@ -21,7 +21,7 @@ def eager_attention_on_long_rows(case: Case) -> Iterator[Problem]:
 
     Use instead: {"model": "Qwen/Qwen2.5-7B", "hardware": "1x RTX-4090"}
     """
-    length = case.plan.decisions.max_length.value
+    length = case.plan.decisions.rows.max_length.value
     asked = case.spec.model.attention == "eager" and supports_sdpa(case.model.architecture)
     if asked and case.hardware.kind == "gpu" and length >= _LONG_TOKENS:
         yield problem("/model/attention", fix=(put("/model/attention", "sdpa"),), length=length)
@@ -77,7 +77,7 @@ def gemma_in_fp16(case: Case) -> Iterator[Problem]:
 
     Use instead: {"model": "google/gemma-3-1b-it", "hardware": "1x L4"}
     """
-    chosen = case.plan.decisions.precision
+    chosen = case.plan.decisions.compute.precision
     if not case.model.model_type.startswith("gemma") or chosen.value != "fp16":
         return
     if not case.hardware.bf16:  # else FTC342 says it of the spec

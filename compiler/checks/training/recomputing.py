@@ -51,7 +51,11 @@ def unsupported_partial_checkpointing(case: Case) -> Iterator[Problem]:
     if written == "selective" and (adapted or kind not in SELECTIVE):
         yield problem(_FIELD, fix=(put(_FIELD, True),), method=spec.method.type, kind=kind)
         return
-    if kind == "classification" and adapted and case.plan.decisions.sharding.value == "zero3":
+    if (
+        kind == "classification"
+        and adapted
+        and case.plan.decisions.distribution.sharding.value == "zero3"
+    ):
         yield problem(_FIELD, message="head", help="head", fix=(put(_FIELD, True),))
 
 

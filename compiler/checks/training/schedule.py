@@ -28,17 +28,17 @@ _WRECKING_RATE, _WRECKING = 0.1, 50  # at least, and times the highest sound rat
 
 
 def _is_beyond_rows(case: Case) -> bool:
-    decided = case.plan.decisions.global_batch
+    decided = case.plan.decisions.batch.global_batch
     return decided.source == "spec" and decided.value > case.plan.decisions.batch_rows > 0
 
 
 def _has_too_many_processes(case: Case) -> bool:
     """Tell whether the least rows per process are more than the split, or leave it few steps."""
     d = case.plan.decisions
-    least = d.world.value * least_rows(case.spec)
-    few = d.total_steps.value < _FEW_STEPS and case.spec.training.max_steps is None
-    planned = d.global_batch.source != "spec" and d.global_batch.value <= least
-    return d.world.value > 1 and (least > d.batch_rows or (few and planned))
+    least = d.distribution.world.value * least_rows(case.spec.objective)
+    few = d.training.total_steps.value < _FEW_STEPS and case.spec.training.max_steps is None
+    planned = d.batch.global_batch.source != "spec" and d.batch.global_batch.value <= least
+    return d.distribution.world.value > 1 and (least > d.batch_rows or (few and planned))
 
 
 @rule("FTC352", "more-processes-than-rows", "warning", reads=("data", "hardware", "plan"))
@@ -54,14 +54,14 @@ def more_processes_than_rows(case: Case) -> Iterator[Problem]:
     Use instead: {"data": "640-rows.csv", "hardware": "1x H100"}
     """
     d = case.plan.decisions
-    rows, least = d.batch_rows, least_rows(case.spec)
-    if rows and not samples(case.spec) and _has_too_many_processes(case):
+    rows, least = d.batch_rows, least_rows(case.spec.objective)
+    if rows and not samples(case.spec.objective) and _has_too_many_processes(case):
         yield problem(
             "/hardware/count",
-            world=d.world.value,
-            least=d.world.value * least,
+            world=d.distribution.world.value,
+            least=d.distribution.world.value * least,
             rows=rows,
-            steps=d.total_steps.value,
+            steps=d.training.total_steps.value,
             most=max(1, rows // (_FEW_STEPS * least)),
         )
 
@@ -78,7 +78,10 @@ def early_stopping_without_validation(case: Case) -> Iterator[Problem]:
     Use instead: {"data": "a-thousand-rows.csv", "training": {"early_stopping": 3}}
     """
     decisions = case.plan.decisions
-    if case.spec.training.early_stopping is not None and decisions.validation_rows.value == 0:
+    if (
+        case.spec.training.early_stopping is not None
+        and decisions.splits.validation_rows.value == 0
+    ):
         yield problem("/training/early_stopping")
 
 
@@ -94,7 +97,7 @@ def evaluation_after_the_end(case: Case) -> Iterator[Problem]:
     Use instead: {"training": {"max_steps": 100}}
     """
     decisions = case.plan.decisions
-    every, total = decisions.eval_steps.value, decisions.total_steps.value
+    every, total = decisions.training.eval_steps.value, decisions.training.total_steps.value
     if every > total:
         yield problem(
             "/training/evaluation/every_steps",
@@ -115,7 +118,7 @@ def long_warmup(case: Case) -> Iterator[Problem]:
     Use instead: {"training": {"warmup": 0.05}}
     """
     decisions = case.plan.decisions
-    warmup, total = decisions.warmup_steps.value, decisions.total_steps.value
+    warmup, total = decisions.training.warmup_steps.value, decisions.training.total_steps.value
     if case.spec.training.warmup >= _LONG_WARMUP:
         yield problem("/training/warmup", warmup=warmup, total=total)
 
@@ -131,10 +134,10 @@ def few_steps(case: Case) -> Iterator[Problem]:
     Use instead: {"training": {"global_batch": 32, "epochs": 1}}
     """
     d = case.plan.decisions
-    total = d.total_steps.value
-    chosen = case.spec.training.max_steps is not None or d.global_batch.source == "spec"
+    total = d.training.total_steps.value
+    chosen = case.spec.training.max_steps is not None or d.batch.global_batch.source == "spec"
     few = has_few_rows(case) and not chosen
-    if few or d.train_rows.value < 1 or loses_images(case):
+    if few or d.splits.train_rows.value < 1 or loses_images(case):
         return  # see FTC225, FTC224 and FTC194
     if total < _FEW_STEPS and not _is_beyond_rows(case) and not _has_too_many_processes(case):
         limited = case.spec.training.max_steps is not None
@@ -156,11 +159,11 @@ def patience_beyond_run(case: Case) -> Iterator[Problem]:
     Use instead: {"training": {"early_stopping": 3}}
     """
     decisions = case.plan.decisions
-    patience = decisions.patience.value
-    total, every = decisions.total_steps.value, decisions.eval_steps.value
+    patience = decisions.training.patience.value
+    total, every = decisions.training.total_steps.value, decisions.training.eval_steps.value
     never = every > total  # see FTC521, whose fix lets the plan choose the interval
     if never:
-        every = usual_interval(total, math.ceil(total / decisions.epochs.value))
+        every = usual_interval(total, math.ceil(total / decisions.training.epochs.value))
     evaluations = total // every
     if patience is not None and patience >= evaluations > 0:
         yield problem(
@@ -186,7 +189,7 @@ def learning_rate_off_scale(case: Case) -> Iterator[Problem]:
     Use instead: {"method": "full", "training": {"learning_rate": 2e-5}}
     """
     spec, model = case.spec, case.model
-    said = case.plan.decisions.learning_rate.value
+    said = case.plan.decisions.training.learning_rate.value
     free = replace(spec, training=replace(spec.training, learning_rate="auto"))
     usual, bounds = decide_learning_rate(free, model).value, find_bounds(spec, model)
     objective, method = spec.objective.type, spec.method.type
@@ -277,7 +280,7 @@ def batch_beyond_rows(case: Case) -> Iterator[Problem]:
         yield problem(
             "/training/global_batch",
             fix=(put("/training/global_batch", "auto"),),
-            batch=d.global_batch.value,
+            batch=d.batch.global_batch.value,
             rows=d.batch_rows,
         )
 
@@ -294,14 +297,16 @@ def rows_never_seen(case: Case) -> Iterator[Problem]:
     Use instead: {"data": "a-million-rows.jsonl", "training": {"epochs": 1}}
     """
     d = case.plan.decisions
-    answers = 1 if d.num_generations is None else d.num_generations.value  # of each prompt
-    batch, rows = d.global_batch.value // answers, d.batch_rows
-    seen = d.total_steps.value * batch
+    answers = (
+        1 if d.sampling.num_generations is None else d.sampling.num_generations.value
+    )  # of each prompt
+    batch, rows = d.batch.global_batch.value // answers, d.batch_rows
+    seen = d.training.total_steps.value * batch
     if case.spec.training.max_steps is not None and seen < _SEEN_SHARE * rows:
         yield problem(
             "/training/max_steps",
-            message="packed" if d.packing.value != "none" else "",
-            steps=d.total_steps.value,
+            message="packed" if d.rows.packing.value != "none" else "",
+            steps=d.training.total_steps.value,
             batch=batch,
             share=seen / rows,
             rows=rows,
@@ -320,18 +325,18 @@ def evaluation_outweighs_training(case: Case) -> Iterator[Problem]:
     Use instead: {"training": {"evaluation": {"every_steps": "auto"}}}
     """
     d = case.plan.decisions
-    if d.eval_steps.source != "spec":
+    if d.training.eval_steps.source != "spec":
         return
-    evaluations = d.total_steps.value // d.eval_steps.value
-    measured = evaluations * d.validation_rows.value
-    each = d.train_rows.value / max(1, d.batch_rows)
-    trained = _BACKWARD_COST * d.total_steps.value * d.global_batch.value * each
+    evaluations = d.training.total_steps.value // d.training.eval_steps.value
+    measured = evaluations * d.splits.validation_rows.value
+    each = d.splits.train_rows.value / max(1, d.batch_rows)
+    trained = _BACKWARD_COST * d.training.total_steps.value * d.batch.global_batch.value * each
     if measured > trained:
         yield problem(
             "/training/evaluation/every_steps",
             fix=(put("/training/evaluation/every_steps", "auto"),),
             evaluations=evaluations,
-            rows=d.validation_rows.value,
+            rows=d.splits.validation_rows.value,
             share=measured / (measured + trained),
         )
 
@@ -356,19 +361,19 @@ def many_epochs(case: Case) -> Iterator[Problem]:
     if training.early_stopping is not None or not chosen or not pretrained:
         return
     free = replace(case.spec, training=replace(training, learning_rate="auto"))
-    usual, rate = decide_learning_rate(free, case.model).value, d.learning_rate.value
-    fast = d.epochs.value >= _FAST_EPOCHS and rate >= _FAST * usual
-    if d.epochs.value > _MANY_EPOCHS or fast:
-        watched = d.validation_rows.value > 0
+    usual, rate = decide_learning_rate(free, case.model).value, d.training.learning_rate.value
+    fast = d.training.epochs.value >= _FAST_EPOCHS and rate >= _FAST * usual
+    if d.training.epochs.value > _MANY_EPOCHS or fast:
+        watched = d.splits.validation_rows.value > 0
         yield problem(
             "/training/max_steps" if limited else "/training/epochs",
             message="fast" if fast else "",
             help="limited" if limited else "",
             fix=(put("/training/early_stopping", 3),) if watched else (),
-            epochs=d.epochs.value,
+            epochs=d.training.epochs.value,
             rate=rate,
             times=rate / usual,
-            most=math.ceil(_USUAL_EPOCHS * d.total_steps.value / d.epochs.value),
+            most=math.ceil(_USUAL_EPOCHS * d.training.total_steps.value / d.training.epochs.value),
         )
 
 
@@ -384,7 +389,10 @@ def worse_result_allowed_unseen(case: Case) -> Iterator[Problem]:
 
     Use instead: {"data": {"source": "notes.csv", "splits": {"validation": 0}}}
     """
-    if case.spec.training.evaluation.allow_worse and case.plan.decisions.validation_rows.value == 0:
+    if (
+        case.spec.training.evaluation.allow_worse
+        and case.plan.decisions.splits.validation_rows.value == 0
+    ):
         yield problem(
             "/training/evaluation/allow_worse",
             fix=({"op": "remove", "path": "/training/evaluation/allow_worse"},),

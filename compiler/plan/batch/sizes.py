@@ -8,7 +8,7 @@ from ftc.compiler.knowledge.objectives import gives_vectors
 from ftc.compiler.plan.batch.lengths import pack_lengths, round_up
 from ftc.compiler.plan.decision import Because, Decision, decide, derived
 from ftc.compiler.resolve.facts import Lengths
-from ftc.spec.sections import Spec
+from ftc.spec.sections import Objective, Spec
 
 _ROWS_PER_STEP = 100  # about a hundred optimizer steps an epoch
 _LEAST, _MOST = 4, 128
@@ -104,7 +104,7 @@ def decide_batch(
     def derive() -> tuple[int, Because]:
         rows_asked = target_rows(train_rows, text_tokens=text_tokens)
         contrasted = gives_vectors(spec.objective.type)
-        least = max(least_rows(spec), _LEAST_CONTRASTED / world if contrasted else 1)
+        least = max(least_rows(spec.objective), _LEAST_CONTRASTED / world if contrasted else 1)
         asked = max(least, rows_asked / each / world)
         per_process = 2 ** max(0, round(math.log2(asked)))
         values: dict[str, Any] = {"rows": train_rows}
@@ -133,13 +133,13 @@ def decide_batch(
         decision = derived(whole, key, asked=decision.value, unit=unit, rows=train_rows)
     rows = whole // world
     options = divisors(rows) if micro == "auto" else (micro,)
-    options = tuple(n for n in options if n >= least_rows(spec)) or options[:1]
+    options = tuple(n for n in options if n >= least_rows(spec.objective)) or options[:1]
     return Batch(decision=decision, rows_per_process=rows, micro_options=options)
 
 
-def least_rows(spec: Spec) -> int:
+def least_rows(objective: Objective) -> int:
     """Return the fewest rows of a pass: two where rows are compared with each other."""
-    return 2 if spec.objective.type == "kto" or gives_vectors(spec.objective.type) else 1
+    return 2 if objective.type == "kto" or gives_vectors(objective.type) else 1
 
 
 def divisors(rows: int) -> tuple[int, ...]:

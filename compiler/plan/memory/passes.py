@@ -11,7 +11,7 @@ from ftc.compiler.knowledge.architecture import Shape
 from ftc.compiler.knowledge.objectives import OBJECTIVES
 from ftc.compiler.plan.job import Job
 from ftc.compiler.resolve.facts import DataFacts
-from ftc.spec.sections import ObjectiveType, Spec
+from ftc.spec.sections import Objective, ObjectiveType
 
 # fused: tiles of logits, as `Stack.loss` says; whole: all of them; scores: a few numbers a row
 # divergence: tiles of the logits of both student and teacher
@@ -141,11 +141,11 @@ def whole_bytes(job: Job) -> int:
     return _ORPO_BYTES if job.gpu else _ORPO_CPU_BYTES
 
 
-def count_labels(spec: Spec, data: DataFacts) -> int:
+def count_labels(objective: Objective, data: DataFacts) -> int:
     """Return how many scores the head has: 0 for a language-model head."""
-    if OBJECTIVES[spec.objective.type].head != "scores":
+    if OBJECTIVES[objective.type].head != "scores":
         return 0
-    return len(data.labels) if spec.objective.type == "classification" else 1
+    return len(data.labels) if objective.type == "classification" else 1
 
 
 def scored_shape(shape: Shape, labels: int) -> Shape:

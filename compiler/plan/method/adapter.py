@@ -12,7 +12,7 @@ from ftc.compiler.plan.decision import Because, Decision, decide, derived, keep
 from ftc.compiler.plan.objective.comparison import PAIRING
 from ftc.compiler.plan.objective.sampling import samples
 from ftc.compiler.resolve.patterns import SlowPatternError, match_texts
-from ftc.spec.sections import Init, Part, Quantization, Spec
+from ftc.spec.sections import Init, Method, Part, Quantization, Spec
 
 _SHARE = 4  # the last quarter of the layers
 ALL_LINEAR = "all-linear"  # PEFT's own word, for an architecture that the table lacks
@@ -179,7 +179,7 @@ def expert_adapter_parameters(shape: Shape, rank: int) -> int:
 def _dropout(spec: Spec) -> Decision[float]:
     if spec.objective.type in PAIRING:
         return derived(0.0, "lora_dropout.comparing")
-    if samples(spec):
+    if samples(spec.objective):
         return derived(0.0, "lora_dropout.sampling")
     if "/method/dropout" not in spec.said and spec.method.experts:
         return derived(0.0, "lora_dropout.experts")
@@ -274,7 +274,7 @@ def decide_freezing(spec: Spec, shape: Shape) -> Freezing | None:
     inside = [layer for layer in layers.value if layer < shape.layers]
     each = [shape.kinds[kind].parameters for kind in shape.order]
     sizes = each or [shape.largest_layer_parameters] * shape.layers
-    outside, embeds = part_parameters(spec, shape), trains_embedding(spec, shape)
+    outside, embeds = part_parameters(spec, shape), trains_embedding(spec.method, shape)
     return Freezing(
         layers=layers,
         parameters=sum(sizes[layer] for layer in inside) + outside,
@@ -296,7 +296,7 @@ def decide_new_tokens(spec: Spec) -> Decision[int] | None:
 
 def token_parameters(spec: Spec, shape: Shape) -> int:
     """Return the weights of the rows of new tokens, in tables that are not trained whole."""
-    tables = int(not trains_embedding(spec, shape))
+    tables = int(not trains_embedding(spec.method, shape))
     tables += int(not shape.tied and not trains_head(spec, shape))
     return len(spec.model.new_tokens) * shape.hidden * tables
 
@@ -304,12 +304,12 @@ def token_parameters(spec: Spec, shape: Shape) -> int:
 def part_parameters(spec: Spec, shape: Shape) -> int:
     """Return the weights of the modules outside the layers that are trained whole."""
     head = shape.head_parameters if trains_head(spec, shape) and not shape.tied else 0
-    return head + (shape.embedding_parameters if trains_embedding(spec, shape) else 0)
+    return head + (shape.embedding_parameters if trains_embedding(spec.method, shape) else 0)
 
 
-def trains_embedding(spec: Spec, shape: Shape) -> bool:
+def trains_embedding(method: Method, shape: Shape) -> bool:
     """Whether the embedding is trained whole; a tied head is the embedding."""
-    parts = spec.method.also_train
+    parts = method.also_train
     return "embeddings" in parts or (shape.tied and "head" in parts)
 
 

@@ -29,7 +29,7 @@ def decide_engine(spec: Spec, job: Job, hardware: HardwareFacts) -> Engine:
     With sleep mode it gives all of it back while the weights are trained (TRL 1.16,
     `VLLMGeneration`: `sleep(level=2)` after each generation).
     """
-    if not rewarded(spec):
+    if not rewarded(spec.objective):
         return Engine()
     vllm = keep(spec, "/objective/vllm", spec.objective.vllm)
     if vllm.value == "off" or hardware.kind != "gpu":

@@ -13,7 +13,7 @@ from ftc.compiler.plan.objective.comparison import scale_rate
 from ftc.compiler.resolve.content.rewards import list_rewards
 from ftc.compiler.resolve.detail_facts import ReasoningFacts
 from ftc.compiler.resolve.facts import DataFacts, Lengths, ModelFacts
-from ftc.spec.sections import PolicyLoss, Reward, Spec
+from ftc.spec.sections import Method, Objective, PolicyLoss, Reward, Spec
 
 _GENERATIONS: Final = 8
 _LEFT_OUT: Final = 4  # of RLOO: each answer is compared with the three others
@@ -45,19 +45,19 @@ class Sampling:
     tool_seconds: Decision[int] | None = None
 
 
-def samples(spec: Spec) -> bool:
+def samples(objective: Objective) -> bool:
     """Tell whether training samples answers from the model."""
-    return OBJECTIVES[spec.objective.type].samples
+    return OBJECTIVES[objective.type].samples
 
 
-def rewarded(spec: Spec) -> bool:
+def rewarded(objective: Objective) -> bool:
     """Tell whether the sampled answers are rewarded."""
-    return OBJECTIVES[spec.objective.type].rewards
+    return OBJECTIVES[objective.type].rewards
 
 
-def calls_tools(spec: Spec) -> bool:
+def calls_tools(objective: Objective) -> bool:
     """Tell whether tools may be called in the sampled answers."""
-    return spec.objective.type == "grpo" and spec.objective.tools is not None
+    return objective.type == "grpo" and objective.tools is not None
 
 
 def decide_sampling(spec: Spec, data: DataFacts) -> Sampling:
@@ -77,7 +77,7 @@ def decide_sampling(spec: Spec, data: DataFacts) -> Sampling:
                 spec, "/objective/beta", objective.beta, lambda: (1.0, Because(key="beta.reverse"))
             ),
         )
-    if not samples(spec):
+    if not samples(spec.objective):
         return Sampling()
     return Sampling(
         rewards=_rewards(spec, data),
@@ -90,9 +90,11 @@ def decide_sampling(spec: Spec, data: DataFacts) -> Sampling:
             spec, "/objective/beta", objective.beta, lambda: (0.0, Because(key="beta.none"))
         ),
         tool_rounds=keep(spec, _ROUNDS, objective.max_tool_calling_iterations)
-        if calls_tools(spec)
+        if calls_tools(spec.objective)
         else None,
-        tool_seconds=keep(spec, _SECONDS, objective.tool_seconds) if calls_tools(spec) else None,
+        tool_seconds=keep(spec, _SECONDS, objective.tool_seconds)
+        if calls_tools(spec.objective)
+        else None,
     )
 
 
@@ -108,14 +110,14 @@ def decide_generations(spec: Spec) -> Decision[int]:
     return decide(spec, pointer, spec.objective.num_generations, derive)
 
 
-def find_rewards(spec: Spec, data: DataFacts) -> tuple[Reward, ...]:
+def find_rewards(objective: Objective, data: DataFacts) -> tuple[Reward, ...]:
     """Return the rewards of the spec, or the one that suits the answers in the data."""
-    return list_rewards(spec) or (Reward(match="numeric" if _is_numbered(data) else "exact"),)
+    return list_rewards(objective) or (Reward(match="numeric" if _is_numbered(data) else "exact"),)
 
 
 def sampling_reference(spec: Spec) -> Reference:
     """Return where the reference comes from that `beta` needs, as TRL chooses it."""
-    if not rewarded(spec) or spec.objective.beta == "auto":
+    if not rewarded(spec.objective) or spec.objective.beta == "auto":
         return "none"
     return "copy" if spec.method.type in ("full", "freeze") else "adapter_off"
 
@@ -147,31 +149,31 @@ def decide_sampled_tokens(
         tokens, key = min(_MOST_TOKENS, max(_LEAST_TOKENS, wanted)), "answer_tokens.sampled"
         if data.form == "prompt":
             tokens, key = _REASONING_TOKENS, "answer_tokens.prompts"
-        elif _leaves_out_reasoning(spec, data):
+        elif _leaves_out_reasoning(spec.objective, data):
             tokens, key = _REASONING_TOKENS, "answer_tokens.reasoning"
         if thinking and tokens < THINKING_TOKENS:
             tokens, key = THINKING_TOKENS, "answer_tokens.thinking"
-        if calls_tools(spec):
+        if calls_tools(spec.objective):
             tokens, key = tokens + rounds * CALL_TOKENS, "answer_tokens.called"
         room = max(1, model.context_tokens - prompt)
         if room < tokens:
             tokens, key = room, f"{key}.room"
         values = {"tokens": longest, "prompt": prompt}
-        if calls_tools(spec):
+        if calls_tools(spec.objective):
             values |= {"each": CALL_TOKENS, "rounds": rounds}
         return tokens, Because(key=key, values=values)
 
     return decide(spec, "/objective/answer_tokens", spec.objective.answer_tokens, derive)
 
 
-def _leaves_out_reasoning(spec: Spec, data: DataFacts) -> bool:
+def _leaves_out_reasoning(objective: Objective, data: DataFacts) -> bool:
     """Tell whether the references are final answers and the rewards accept text before them.
 
     A teacher judges any text, so that only labels have to stand alone.
     """
-    if not rewarded(spec):
+    if not rewarded(objective):
         return data.lengths.answer_max <= _FINAL_TOKENS and not data.labels
-    exact_only = all(reward.match == "exact" for reward in find_rewards(spec, data))
+    exact_only = all(reward.match == "exact" for reward in find_rewards(objective, data))
     return data.lengths.answer_max <= _FINAL_TOKENS and (_is_numbered(data) or not exact_only)
 
 
@@ -209,7 +211,7 @@ def arrange_groups(
     Source: TRL 1.16, `RepeatSampler`, which drops the last, incomplete chunk of prompts, and
     `GRPOTrainer`, `DistillationTrainer`.
     """
-    group = decide_generations(spec).value if rewarded(spec) else 1
+    group = decide_generations(spec).value if rewarded(spec.objective) else 1
     steps = max(1, rows * group // batch.decision.value)
     prompt = min(data.lengths.prompt_max, max_length)
     lengths = data.lengths if data.form != "prompt" else add_answers(data.lengths, answer_tokens)
@@ -233,7 +235,7 @@ def add_answers(lengths: Lengths, tokens: int) -> Lengths:
     )
 
 
-def sampling_rate(spec: Spec, model: ModelFacts) -> tuple[float, Because]:
+def sampling_rate(method: Method, model: ModelFacts) -> tuple[float, Because]:
     """Return the peak learning rate of AdamW. It is low, as a reward says little about each token.
 
     1e-6 for all weights is GRPO's own rate for a model of 7B (arXiv 2402.03300, section 4.2) and
@@ -244,14 +246,14 @@ def sampling_rate(spec: Spec, model: ModelFacts) -> tuple[float, Because]:
     fine-tuning takes.
     """
     values = {"parameters": model.parameters}
-    if spec.method.type in ("full", "freeze"):
+    if method.type in ("full", "freeze"):
         rate = scale_rate(1e-6, model.parameters, most=2e-5)
         return rate, Because(key="learning_rate.sampling_full", values=values)
     rate = scale_rate(1e-5, model.parameters, most=1e-4)
     return rate, Because(key="learning_rate.sampling_adapter", values=values)
 
 
-def sampling_epochs(spec: Spec, prompts: int) -> tuple[float, Because]:
+def sampling_epochs(objective: Objective, prompts: int) -> tuple[float, Because]:
     """Return the epochs: a few prompts are used several times, each time with new answers.
 
     An epoch has several answers to each prompt where they are rewarded, and else one.
@@ -259,13 +261,13 @@ def sampling_epochs(spec: Spec, prompts: int) -> tuple[float, Because]:
     values = {"rows": prompts}
     if prompts < _MANY_PROMPTS:
         return 3.0, Because(key="epochs.sampling_few", values=values)
-    key = "epochs.sampling" if rewarded(spec) else "epochs.sampling_one"
+    key = "epochs.sampling" if rewarded(objective) else "epochs.sampling_one"
     return 1.0, Because(key=key, values=values)
 
 
 def _rewards(spec: Spec, data: DataFacts) -> Decision[tuple[str, ...]]:
-    words = tuple(_word(reward) for reward in find_rewards(spec, data))
-    if list_rewards(spec):
+    words = tuple(_word(reward) for reward in find_rewards(spec.objective, data))
+    if list_rewards(spec.objective):
         return keep(spec, "/objective/rewards", words)
     if not _is_numbered(data):
         return derived(words, "rewards.exact")

@@ -7,7 +7,7 @@ from ftc.compiler.knowledge.encoders import is_encoder
 from ftc.compiler.knowledge.objectives import gives_relevance, gives_vectors
 from ftc.compiler.plan.decision import Because, Decision, decide, keep
 from ftc.compiler.resolve.facts import DataFacts, ModelFacts
-from ftc.spec.sections import Pooling, Spec
+from ftc.spec.sections import Objective, Pooling, Spec
 
 _WRONG_TEXTS: Final = 3  # `num_negatives` of sentence-transformers' `mine_hard_negatives`
 
@@ -44,9 +44,9 @@ def count_pairs(spec: Spec, data: DataFacts) -> int | None:
     return 1 if data.form == "scored" else 2  # a triplet has a right and a wrong text
 
 
-def pairs_in_passes(spec: Spec, data: DataFacts) -> bool:
+def pairs_in_passes(objective: Objective, data: DataFacts) -> bool:
     """Tell whether the loss compares the scored pairs of one pass, so that its rows change it."""
-    return gives_vectors(spec.objective.type) and data.form == "scored"
+    return gives_vectors(objective.type) and data.form == "scored"
 
 
 def decide_vectors(spec: Spec, model: ModelFacts) -> Vectors:

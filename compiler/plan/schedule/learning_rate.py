@@ -10,7 +10,7 @@ from ftc.compiler.plan.objective.comparison import COMPARING, comparing_rate, sc
 from ftc.compiler.plan.objective.sampling import rewarded, sampling_rate
 from ftc.compiler.plan.schedule.steps import FROM_SCRATCH_PARAMETERS
 from ftc.compiler.resolve.facts import KnownFacts, ModelFacts
-from ftc.spec.sections import Optimizer, Schedule, Spec
+from ftc.spec.sections import Method, Optimizer, Schedule, Spec
 
 _LARGE_PARAMETERS = 20_000_000_000
 _LION_SHARE = 0.2  # arXiv 2302.06675, section 5: 3 to 10 times smaller than AdamW's
@@ -72,13 +72,13 @@ def decide_learning_rate(spec: Spec, model: ModelFacts) -> Decision[float]:
     def for_adamw() -> tuple[float, Because]:
         if spec.objective.type in COMPARING:
             return comparing_rate(spec, model)
-        if rewarded(spec):
-            return sampling_rate(spec, model)
+        if rewarded(spec.objective):
+            return sampling_rate(spec.method, model)
         values = {"parameters": model.parameters}
         if model.parameters < FROM_SCRATCH_PARAMETERS:
             return 1e-3, Because(key="learning_rate.scratch", values=values)
         if spec.objective.type == "reward":
-            return reward_rate(spec, model)
+            return reward_rate(spec.method, model)
         if spec.method.type not in ("full", "freeze"):
             large = model.parameters > _LARGE_PARAMETERS
             key = "learning_rate.lora_large" if large else "learning_rate.lora"
@@ -93,7 +93,7 @@ def decide_learning_rate(spec: Spec, model: ModelFacts) -> Decision[float]:
     return decide(spec, "/training/learning_rate", spec.training.learning_rate, derive)
 
 
-def reward_rate(spec: Spec, model: ModelFacts) -> tuple[float, Because]:
+def reward_rate(method: Method, model: ModelFacts) -> tuple[float, Because]:
     """Return the peak learning rate of AdamW under a reward model.
 
     Llama 2's reward models took 1e-5, and 5e-6 at 70B (arXiv 2307.09288, section 3.2.2), where
@@ -101,7 +101,7 @@ def reward_rate(spec: Spec, model: ModelFacts) -> tuple[float, Because]:
     (`examples/scripts/reward_modeling.py`). The most is what supervised fine-tuning takes.
     """
     values = {"parameters": model.parameters}
-    if spec.method.type in ("full", "freeze"):
+    if method.type in ("full", "freeze"):
         rate = scale_rate(1e-5, model.parameters, most=1e-4)
         return rate, Because(key="learning_rate.reward_full", values=values)
     rate = scale_rate(1e-4, model.parameters, most=2e-4)

@@ -121,7 +121,7 @@ def _kind(spec: Spec) -> _Kind:
         return "odds"
     if objective in COMPARING:
         return "pairs"
-    if rewarded(spec):
+    if rewarded(spec.objective):
         return "samples"
     if objective == "cpt":
         return "text"

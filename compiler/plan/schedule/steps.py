@@ -101,8 +101,8 @@ def _epochs(spec: Spec, model: ModelFacts, train_rows: int, per_epoch: int) -> D
             few = train_rows <= _FEW_PAIRS
             key = "epochs.comparing_few" if few else "epochs.comparing"
             return (2.0 if few else 1.0), Because(key=key, values=values)
-        if samples(spec):
-            return sampling_epochs(spec, train_rows)
+        if samples(spec.objective):
+            return sampling_epochs(spec.objective, train_rows)
         if spec.objective.type == "cpt":
             return 1.0, Because(key="epochs.text")
         if model.parameters < FROM_SCRATCH_PARAMETERS:

@@ -238,7 +238,7 @@ def _why_micro(frame: Frame, found: Search) -> Because:
     if frame.facts.hardware.kind == "gpu" and not leaves_room(memory):
         return Because(key="micro_batch.least", values=sizes)
     whole = chosen.micro == rows
-    if pairs_in_passes(frame.spec, frame.facts.data):
+    if pairs_in_passes(frame.spec.objective, frame.facts.data):
         return Because(key="micro_batch.pairs" if whole else "micro_batch.pairs.part", values=sizes)
     if runner is None:
         return Because(key="micro_batch.whole" if whole else "micro_batch.only", values=sizes)
@@ -256,7 +256,7 @@ def search(frame: Frame) -> Search:
     Embedding models have no such kernels, and rerankers need large passes.
     """
     plain = replace(_search(frame), liger=frame.liger)
-    if pairs_in_passes(frame.spec, frame.facts.data):
+    if pairs_in_passes(frame.spec.objective, frame.facts.data):
         return _keep_pairs_together(frame, plain)
     way, rows = plain.chosen.way, frame.batch.rows_per_process
     divided = way.checkpointing or way.offload != "none" or plain.chosen.micro < rows

@@ -22,7 +22,7 @@ from ftc.compiler.plan.search.layout import Search, search
 from ftc.compiler.plan.search.space import Frame
 from ftc.compiler.plan.time.run import padded_tokens
 from ftc.compiler.resolve.facts import KnownFacts, Lengths
-from ftc.spec.sections import Packing, Spec
+from ftc.spec.sections import Objective, Packing, Spec
 
 _WORTH_PACKING: Final = 1.1  # the tokens of a padded step over those of packed rows
 _LEAST_PACKED: Final = 4  # packed rows of a step
@@ -41,14 +41,14 @@ class Padding:
     group_by_length: Decision[bool]
 
 
-def _most_tokens(spec: Spec, lengths: Lengths, *, rows: int) -> float:
+def _most_tokens(objective: Objective, lengths: Lengths, *, rows: int) -> float:
     """Return the most tokens of a packed row with which a step still has several packed rows.
 
     Best fit packs rows of similar length together. A step of one packed row would be all long or
     all short rows, which changes the weight of their tokens in the loss. Texts have no such limit,
     as every token of theirs is trained on.
     """
-    least = 1 if OBJECTIVES[spec.objective.type].splits else _LEAST_PACKED
+    least = 1 if OBJECTIVES[objective.type].splits else _LEAST_PACKED
     return target_rows(rows) * lengths.mean / least
 
 
@@ -64,13 +64,13 @@ class _Tried:
         return self.found.chosen.memory.fits is not False
 
 
-def sorts_rows(spec: Spec) -> bool:
+def sorts_rows(objective: Objective) -> bool:
     """Tell whether the rows of a step are sorted by length, where they are not packed.
 
     Trainers that compare or sample answers have their own sampler of rows.
     """
-    compares = spec.objective.type in PAIRING or compares_texts(spec.objective.type)
-    return not compares and not samples(spec)
+    compares = objective.type in PAIRING or compares_texts(objective.type)
+    return not compares and not samples(objective)
 
 
 def find_pieces(spec: Spec, facts: KnownFacts, max_length: int) -> tuple[float, Lengths]:
@@ -84,9 +84,9 @@ def find_pieces(spec: Spec, facts: KnownFacts, max_length: int) -> tuple[float, 
     return split_lengths(facts.data.lengths, max_length)
 
 
-def text_tokens(spec: Spec, lengths: Lengths) -> float:
+def text_tokens(objective: Objective, lengths: Lengths) -> float:
     """Return the mean length of a row of text, 0 where rows have answers."""
-    return lengths.mean if OBJECTIVES[spec.objective.type].splits else 0.0
+    return lengths.mean if OBJECTIVES[objective.type].splits else 0.0
 
 
 def first_arrangement(
@@ -96,13 +96,15 @@ def first_arrangement(
     if spec.data.packing == "best-fit":
         least = float(round_up(max_length))
         said = spec.training.global_batch != "auto"
-        most = facts.model.context_tokens if said else _most_tokens(spec, lengths, rows=rows)
+        most = (
+            facts.model.context_tokens if said else _most_tokens(spec.objective, lengths, rows=rows)
+        )
         packed = pack_rows(lengths, rows=rows, max_length=max_length, most_tokens=max(least, most))
         if packed is not None:
             return packed
     if spec.training.group_by_length is True:
         return group_rows(lengths, rows=rows, max_length=max_length)
-    return pad_rows(lengths, rows=rows, max_length=max_length, by_length=sorts_rows(spec))
+    return pad_rows(lengths, rows=rows, max_length=max_length, by_length=sorts_rows(spec.objective))
 
 
 def choose_padding(first: Frame) -> tuple[Frame, Search, Padding]:
@@ -142,7 +144,7 @@ def _rearrange(frame: Frame, arrangement: Arrangement) -> Frame:
         train_rows=frame.rows,
         world=frame.world.value,
         each=arrangement.each,
-        text_tokens=text_tokens(frame.spec, frame.lengths),
+        text_tokens=text_tokens(frame.spec.objective, frame.lengths),
     )
     return replace(frame, arrangement=arrangement, batch=batch)
 
@@ -155,7 +157,7 @@ def _try_packing(padded: _Tried) -> tuple[Because, _Tried | None]:
         return because, None
     rows, lengths = first.arrangement.data_rows, first.lengths
     # As long as a step can still have several; shorter below, if memory does not suffice.
-    tried = _pack(first, _most_tokens(first.spec, lengths, rows=rows))
+    tried = _pack(first, _most_tokens(first.spec.objective, lengths, rows=rows))
     if tried is None:
         long = {"tokens": first.max_length.value, "rows": round(target_rows(rows))}
         return Because(key="packing.long", values=long), None
@@ -232,7 +234,7 @@ def _decide_grouping(padded: _Tried) -> tuple[Decision[bool], _Tried]:
     first, written = padded.frame, padded.frame.spec.training.group_by_length
     if first.spec.objective.type in PAIRING or compares_texts(first.spec.objective.type):
         return derived(False, "grouping.comparing"), padded
-    if samples(first.spec):
+    if samples(first.spec.objective):
         return derived(False, "grouping.sampling"), padded
     if written != "auto":
         return keep(first.spec, "/training/group_by_length", written), padded

@@ -36,7 +36,7 @@ from ftc.compiler.plan.splits import Splits
 from ftc.compiler.plan.time.roofline import ASSUMED_GBIT, rate
 from ftc.compiler.plan.time.run import pass_tokens, step_seconds
 from ftc.compiler.resolve.facts import HardwareFacts, KnownFacts, Lengths
-from ftc.spec.sections import Attention, Offload, Precision, Spec
+from ftc.spec.sections import Attention, Metric, Objective, Offload, Precision, Spec
 
 _EVERY: Final = (4, 2)  # of so many layers one is recomputed
 #: The objectives whose trainer recomputes selectively.
@@ -48,8 +48,10 @@ class Frame:
     """What is decided before the search: all that a job needs but its layout, each decided once.
 
     `pieces` is how many rows to train on each data row gives (more than 1 only where long texts are
-    split), `lengths` are theirs. `sampled` is the most tokens of an answer that training samples,
-    None where it samples none. `liger` says whether Liger's kernels replace those of transformers.
+    split), `lengths` are theirs. `answered_rows` is how many validation rows an evaluation answers,
+    `answer_tokens` the most tokens of such an answer; None where it writes none. `sampled` is the
+    most tokens of an answer that training samples, None where it samples none. `liger` says whether
+    Liger's kernels replace those of transformers.
     """
 
     spec: Spec
@@ -62,6 +64,9 @@ class Frame:
     freezing: Freezing | None
     comparison: Comparison
     teaching: Teaching
+    metric: Decision[Metric]
+    answered_rows: Decision[int] | None
+    answer_tokens: Decision[int] | None
     sampled: Decision[int] | None
     max_length: Decision[int]
     splits: Splits
@@ -82,6 +87,7 @@ class Frame:
         """Return the process of this layout; an offload that the spec names takes precedence."""
         spec, shape, adapter = self.spec, self.shape, self.adapter
         precision, reference = self.precision.value, self.comparison.reference
+        objective = spec.objective
         load = decide_load_dtype(spec, precision, sharding, self.facts.model).value
         halved = freezes_in_16_bits(spec, precision, sharding, self.facts.model)
         targets = hit(shape, adapter.targets.value) if adapter else ()
@@ -95,7 +101,7 @@ class Frame:
             dora=adapter is not None and adapter.dora is not None,
             frozen_layers=self.frozen_layers(checkpointing=checkpointing),
             saved_parameters=part_parameters(spec, shape) if adapter else 0,
-            saves_embedding=adapter is not None and trains_embedding(spec, shape),
+            saves_embedding=adapter is not None and trains_embedding(spec.method, shape),
             trained_tokens=len(spec.model.new_tokens) if adapter else 0,
             trains_head=trains_head(spec, shape) if spec.method.type != "full" else None,
             load_bytes=4 if load == "fp32" or halved else 2,
@@ -122,10 +128,10 @@ class Frame:
             objective=spec.objective.type,
             reference=reference.value if reference else sampling_reference(spec),
             pairs=count_pairs(spec, self.facts.data),
-            scored_pairs=pairs_in_passes(spec, self.facts.data),
+            scored_pairs=pairs_in_passes(spec.objective, self.facts.data),
             answer_tokens=self.sampled.value if self.sampled else 0,
-            tool_rounds=spec.objective.max_tool_calling_iterations if calls_tools(spec) else 0,
-            engine=spec.objective.vllm if rewarded(spec) else "off",
+            tool_rounds=objective.max_tool_calling_iterations if calls_tools(objective) else 0,
+            engine=spec.objective.vllm if rewarded(spec.objective) else "off",
             teacher=self.teaching.teacher,
             sight=self.sight,
             stack=self.stack,
@@ -159,7 +165,7 @@ class Frame:
     def sight(self) -> Sight | None:
         """What the tower sees of images; None without any."""
         return make_sight(
-            self.spec,
+            self.spec.method,
             self.facts,
             rank=self.adapter.rank.value if self.adapter else None,
             dora=self.adapter is not None and self.spec.method.dora,
@@ -176,7 +182,7 @@ class Frame:
             return self.freezing.frozen_layers
         if self.adapter is None or checkpointing or self.storage != "plain":
             return 0
-        embeds = trains_embedding(self.spec, self.shape) or bool(self.spec.model.new_tokens)
+        embeds = trains_embedding(self.spec.method, self.shape) or bool(self.spec.model.new_tokens)
         return 0 if embeds else self.adapter.first_layer
 
     @property
@@ -215,14 +221,14 @@ class Frame:
         return measure(job, self.facts.hardware)
 
 
-def decide_world(spec: Spec, facts: KnownFacts) -> Decision[int]:
+def decide_world(objective: Objective, facts: KnownFacts) -> Decision[int]:
     """Decide the number of processes: one per GPU of each node, or on a CPU what the spec says.
 
     The last GPU of the machine is left to vLLM's server, where there is one.
     """
     hardware = facts.hardware
     values: dict[str, object] = {"count": max(1, hardware.count), "hardware": hardware.name}
-    if spec.objective.vllm == "server" and rewarded(spec) and hardware.kind == "gpu":
+    if objective.vllm == "server" and rewarded(objective) and hardware.kind == "gpu":
         return derived(max(1, hardware.world - 1), "world.gpu.server", **values)
     if hardware.nodes > 1:
         values["nodes"] = hardware.nodes

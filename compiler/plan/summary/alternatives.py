@@ -124,13 +124,13 @@ def works(spec: Spec, facts: KnownFacts, plan: Plan) -> bool:
     """
     ram, asked = facts.hardware.host_ram_bytes, spec.training.global_batch
     decided = plan.decisions
-    sharding = decided.sharding.value
+    sharding = decided.distribution.sharding.value
     return (
         plan.memory.fits is True
         and (ram is None or plan.host_ram_bytes <= ram)
-        and asked in ("auto", decided.global_batch.value)
+        and asked in ("auto", decided.batch.global_batch.value)
         and not (spec.method.type == "qlora" and sharding == "zero3")
-        and not (samples(spec) and sharding in ("zero3", "fsdp"))
+        and not (samples(spec.objective) and sharding in ("zero3", "fsdp"))
         and not (
             compares_texts(spec.objective.type)
             and (spec.method.type not in ("full", "lora") or sharding not in ("single", "ddp"))
@@ -161,7 +161,7 @@ def _say(made: tuple[Change, ...], tried: Plan) -> Message:
     offloads = any(step["path"] == "/distribution/offload" for c in made for step in c.fix)
     if offloads and made[-1].facts.hardware.host_ram_bytes is None:
         words = Message("offer.with_host", {"change": words, "host": tried.host_ram_bytes})
-    name = _NAMES.get(tried.decisions.sharding.value)
+    name = _NAMES.get(tried.decisions.distribution.sharding.value)
     steps = [step for change in made for step in change.fix if step["path"] == _STRATEGY]
     left = bool(steps) and steps[-1]["value"] == "auto"
     if name is None or not (left or any(change.kind == "hardware" for change in made)):
@@ -171,7 +171,7 @@ def _say(made: tuple[Change, ...], tried: Plan) -> Message:
 
 def _checkpoint(spec: Spec, facts: KnownFacts, plan: Plan) -> tuple[Change, ...]:
     """Recompute activations instead of keeping them."""
-    if plan.decisions.gradient_checkpointing.value in (True, "offload"):
+    if plan.decisions.batch.gradient_checkpointing.value in (True, "offload"):
         return ()
     words = Message("offer.gradient_checkpointing")
     return (_set(words, "layout", spec, facts, {"/training/gradient_checkpointing": True}),)
@@ -201,14 +201,14 @@ def _shrink(spec: Spec, facts: KnownFacts, plan: Plan) -> tuple[Change, ...]:
 
 def _attend(spec: Spec, facts: KnownFacts, plan: Plan) -> tuple[Change, ...]:
     """Use an attention without a matrix of scores."""
-    if plan.decisions.attention.value != "eager":
+    if plan.decisions.compute.attention.value != "eager":
         return ()
     return (_set(Message("offer.sdpa"), "layout", spec, facts, {"/model/attention": "sdpa"}),)
 
 
 def _halve(spec: Spec, facts: KnownFacts, plan: Plan) -> tuple[Change, ...]:
     """Use 16 bits where the spec asks for fp32 and the hardware has bf16."""
-    if plan.decisions.precision.value != "fp32" or not facts.hardware.bf16:
+    if plan.decisions.compute.precision.value != "fp32" or not facts.hardware.bf16:
         return ()
     return (_set(Message("offer.bf16"), "layout", spec, facts, {"/training/precision": "bf16"}),)
 
@@ -219,7 +219,7 @@ def _divide(spec: Spec, facts: KnownFacts, plan: Plan) -> tuple[Change, ...]:
     A sharding that the planner chose already needs least memory.
     """
     decided = plan.decisions
-    if decided.world.value == 1 or spec.distribution.strategy == "auto":
+    if decided.distribution.world.value == 1 or spec.distribution.strategy == "auto":
         return ()
     return tuple(
         _set(
@@ -230,7 +230,7 @@ def _divide(spec: Spec, facts: KnownFacts, plan: Plan) -> tuple[Change, ...]:
             {"/distribution/strategy": strategy},
         )
         for strategy in _STRATEGIES
-        if strategy != decided.sharding.value
+        if strategy != decided.distribution.sharding.value
     )
 
 
@@ -273,7 +273,7 @@ def _precompute(spec: Spec, facts: KnownFacts, plan: Plan) -> tuple[Change, ...]
 
 def _quantize_teacher(spec: Spec, facts: KnownFacts, plan: Plan) -> tuple[Change, ...]:
     """Load the teacher in 4 bits; its kernels are for GPUs, and for linear modules."""
-    quantization, found = plan.decisions.teacher_quantization, facts.teacher
+    quantization, found = plan.decisions.teacher.teacher_quantization, facts.teacher
     if found is None or quantization is None or quantization.value != "none":
         return ()
     if facts.hardware.kind == "cpu" or found.model.shape is None or found.model.shape.experts:
@@ -304,7 +304,7 @@ def _shrink_states(spec: Spec, facts: KnownFacts, plan: Plan) -> tuple[Change, .
 
 def _freeze_more(spec: Spec, facts: KnownFacts, plan: Plan) -> tuple[Change, ...]:
     """Train fewer of the last layers, half as many each time."""
-    layers = plan.decisions.trained_layers
+    layers = plan.decisions.method.trained_layers
     if layers is None or isinstance(spec.method.layers, tuple):
         return ()
     count, counts = len(layers.value), list[int]()
@@ -331,7 +331,7 @@ def _adapt(spec: Spec, facts: KnownFacts, plan: Plan) -> tuple[Change, ...]:
 
 def _quantize(spec: Spec, facts: KnownFacts, plan: Plan) -> tuple[Change, ...]:
     """Keep the frozen base in 4 bits; its kernels are for GPUs, and for linear modules."""
-    wide = plan.decisions.precision.value == "fp32"
+    wide = plan.decisions.compute.precision.value == "fp32"
     fused = facts.model.shape is None or facts.model.shape.experts > 0
     if facts.hardware.kind == "cpu" or wide or fused or facts.model.quantized is not None:
         return ()
@@ -387,7 +387,7 @@ def _shorten(spec: Spec, facts: KnownFacts, plan: Plan) -> tuple[Change, ...]:
             {"/data/max_length": tokens},
         )
         for tokens in limits
-        if lengths.prompt_max <= tokens < plan.decisions.max_length.value
+        if lengths.prompt_max <= tokens < plan.decisions.rows.max_length.value
     )
 
 

@@ -39,7 +39,7 @@ def headline(name: str, plan: Plan) -> str:
     A plan that does not fit has no time and no cost.
     """
     verdict = {True: "fits", False: "does not fit", None: "may fit"}[plan.memory.fits]
-    steps = plan.decisions.total_steps.value
+    steps = plan.decisions.training.total_steps.value
     if plan.memory.fits is False:
         return f"{name} {verdict}: {_peak(plan.memory)}; {steps:,} steps"
     time = "" if plan.time_seconds is None else f", about {say_seconds(plan.time_seconds)}"

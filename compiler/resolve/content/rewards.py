@@ -18,7 +18,7 @@ from ftc.compiler.resolve.patterns import SlowPatternError, match_texts
 from ftc.compiler.resolve.rows.example import Example
 from ftc.runtime.metric.numeric_match import NUMBER
 from ftc.spec.message import Message
-from ftc.spec.sections import Reward, Spec
+from ftc.spec.sections import Objective, Reward
 
 #: References that are looked at: a pattern may be slow, and a share needs no more.
 MOST_ROWS: Final = 1000
@@ -37,19 +37,23 @@ class RewardFileError(ValueError):
         self.values = values
 
 
-def list_rewards(spec: Spec) -> tuple[Reward, ...]:
+def list_rewards(objective: Objective) -> tuple[Reward, ...]:
     """Return the rewards that the spec names, in the long form; none where it leaves them open."""
-    written = spec.objective.rewards
+    written = objective.rewards
     if written == "auto":
         return ()
     return tuple(Reward(match=item) if isinstance(item, str) else item for item in written)
 
 
 def measure_rewards(
-    spec: Spec, examples: Sequence[Example], *, folder: Path, tools: ToolFacts | None = None
+    objective: Objective,
+    examples: Sequence[Example],
+    *,
+    folder: Path,
+    tools: ToolFacts | None = None,
 ) -> RewardFacts | None:
     """Return how many of the data's answers each reward fits; None where nothing is rewarded."""
-    if not OBJECTIVES[spec.objective.type].rewards:
+    if not OBJECTIVES[objective.type].rewards:
         return None
     answers = [one.answer for one in examples[:MOST_ROWS] if not one.is_prompt]
     found = RewardFacts(
@@ -57,7 +61,7 @@ def measure_rewards(
         numbered_rows=sum(NUMBER.search(answer) is not None for answer in answers),
         tools=tools,
     )
-    for place, reward in enumerate(list_rewards(spec)):
+    for place, reward in enumerate(list_rewards(objective)):
         try:
             found = _look(found, reward, answers, folder)
         except RewardFileError as error:

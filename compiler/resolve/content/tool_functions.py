@@ -15,7 +15,7 @@ from typing import Any, Final
 from ftc.compiler.resolve.content.rewards import RewardFileError, parse_python, read_functions
 from ftc.compiler.resolve.detail_facts import ToolFacts, ToolFault
 from ftc.compiler.resolve.local_paths import at
-from ftc.spec.sections import Spec
+from ftc.spec.sections import Objective
 
 _NAMES: Final[Mapping[str, Mapping[str, Any]]] = {
     "int": {"type": "integer"},
@@ -53,9 +53,9 @@ class _FaultError(ValueError):
         self.values = values
 
 
-def find_tools(spec: Spec, *, folder: Path) -> ToolFacts | None:
+def find_tools(objective: Objective, *, folder: Path) -> ToolFacts | None:
     """Return what the file of tools holds; None where the spec names none."""
-    written = spec.objective.tools
+    written = objective.tools
     if written is None:
         return None
     try:

@@ -39,7 +39,7 @@ def find_seen(spec: Spec, data: DataFacts, *, folder: Path, held_rows: int) -> t
     `held_rows` counts those of validation and test. Prompts are compared by what the user says;
     data that are not on this disk are not looked at, and say nothing.
     """
-    first = find_first_run(spec, folder=folder)
+    first = find_first_run(spec.model, folder=folder)
     mine = _read_rows(spec, data, folder=folder) if first is not None and held_rows else None
     if first is None or mine is None or not mine.prompts:
         return ()

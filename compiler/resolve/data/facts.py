@@ -92,7 +92,7 @@ from ftc.compiler.resolve.tokenizer.facts import reload_tokenizer
 from ftc.runtime.tokenizer.round_trip import RoundTrip
 from ftc.spec.finding import Finding
 from ftc.spec.salvage import known_or_none
-from ftc.spec.sections import Spec
+from ftc.spec.sections import Objective, Spec
 from ftc.spec.sources import WholeSource, is_mixture, limit_rows, list_sources
 
 #: Above this size the lengths of a sample stand for all.
@@ -301,7 +301,8 @@ def _find_roles(
         return Unknown(finding=data_faults.ambiguous(source, twice[0]))
     if roles.score is not None and (scale := find_other_scale(_read_again(files), roles.score)):
         return Unknown(finding=data_faults.other_scale(source, scale, objective))
-    if source.form == "auto" and source.columns.completion is None and not _compares(spec):
+    unnamed = source.form == "auto" and source.columns.completion is None
+    if unnamed and not _compares(spec.objective):
         roles = leave_labels(roles)
     if roles.form == "chat" and source.form == "auto" and "prompt" in forms:
         wait = are_prompts(_read_again(files), make_reader(roles))
@@ -309,15 +310,15 @@ def _find_roles(
     return roles
 
 
-def _compares(spec: Spec) -> bool:
+def _compares(objective: Objective) -> bool:
     """Tell whether the answers in the rows are learned, or compared with sampled ones.
 
     A reward function may take them: that is seen only once the rows are read.
     """
-    objective = OBJECTIVES[spec.objective.type]
-    if not objective.samples or not objective.rewards:
-        return not objective.samples
-    rewards = list_rewards(spec)
+    entry = OBJECTIVES[objective.type]
+    if not entry.samples or not entry.rewards:
+        return not entry.samples
+    rewards = list_rewards(objective)
     return not rewards or any(each.match or each.functions for each in rewards)
 
 
@@ -349,9 +350,9 @@ def _find_absent(spec: Spec, scan: Scan) -> tuple[str, ...]:
     return known_or_none(lambda: find_absent_tokens(spec, scan.examples)) or ()
 
 
-def _classifies(spec: Spec) -> bool:
+def _classifies(objective: Objective) -> bool:
     """Tell whether a head is trained to tell labels apart."""
-    return spec.objective.type == "classification"
+    return objective.type == "classification"
 
 
 def _measure(
@@ -370,7 +371,7 @@ def _measure(
     loaded = reload_tokenizer(spec, known, folder=folder) if known is not None else None
     pictures = describe_pictures(scan.examples)
     rule = seeing.rule if seeing is not None and pictures is not None else None
-    tools = find_tools(spec, folder=folder)
+    tools = find_tools(spec.objective, folder=folder)
     schemas = tools.schemas if tools is not None else ()
     if loaded is not None:
         offered = tuple(map(json.loads, schemas))
@@ -392,7 +393,7 @@ def _measure(
         return None
     tried = None
     if loaded is not None and known is not None and not compares_texts(spec.objective.type):
-        name, labelled = known.loaded_class, _classifies(spec)
+        name, labelled = known.loaded_class, _classifies(spec.objective)
         tried = try_round_trip(scan.examples, loaded, name, labelled=labelled)
     add_up = partial(summarise, estimate=loaded is None)
     lengths = add_up(counted)
@@ -431,7 +432,7 @@ def _record(
 def _facts(spec: Spec, report: _Report, *, folder: Path) -> DataFacts:
     source, found, scan, roles = report.source, report.found, report.scan, report.roles
     whole = count_rows(found.first, scan.rows) if found.first else scan.rows
-    streamed, tools = found.first is not None, find_tools(spec, folder=folder)
+    streamed, tools = found.first is not None, find_tools(spec.objective, folder=folder)
     kept = round(whole * scan.kept / max(1, scan.rows)) if streamed else scan.kept
     return DataFacts(
         source=_name_source(source.source, found.relative),
@@ -466,7 +467,7 @@ def _facts(spec: Spec, report: _Report, *, folder: Path) -> DataFacts:
         calls=scan.calls,
         lengths=report.lengths,
         preferences=report.preferences,
-        rewards=measure_rewards(spec, scan.examples, folder=folder, tools=tools),
+        rewards=measure_rewards(spec.objective, scan.examples, folder=folder, tools=tools),
         documents=count_documents(scan.examples) if compares_texts(spec.objective.type) else 0,
         feedback=_feedback(scan) if roles.label is not None else None,
         languages=find_languages(scan.examples),
@@ -479,7 +480,7 @@ def _facts(spec: Spec, report: _Report, *, folder: Path) -> DataFacts:
         limited_lengths=report.limited_lengths,
         labels=_labels(spec, scan),
         left_lists=list_left_out(report.files),
-        open_answers=scan.labels.why_open(MOST_CLASSES) if _classifies(spec) else None,
+        open_answers=scan.labels.why_open(MOST_CLASSES) if _classifies(spec.objective) else None,
     )
 
 
@@ -489,7 +490,7 @@ def _name_source(name: str, place: str | None) -> str:
 
 
 def _labels(spec: Spec, scan: Scan) -> tuple[Label, ...]:
-    return scan.labels.labels(MOST_CLASSES if _classifies(spec) else MOST_LABELS)
+    return scan.labels.labels(MOST_CLASSES if _classifies(spec.objective) else MOST_LABELS)
 
 
 def _feedback(scan: Scan) -> Feedback:

@@ -113,7 +113,7 @@ def mix_facts(
         limited_lengths=limited,
         preferences=_mix_preferences(parts),
         rewards=measure_rewards(
-            spec, examples, folder=folder, tools=find_tools(spec, folder=folder)
+            spec.objective, examples, folder=folder, tools=find_tools(spec.objective, folder=folder)
         ),
         documents=count_documents(examples) if parts[0].documents else 0,
         feedback=_add_feedback(parts),

@@ -9,7 +9,7 @@ from ftc.compiler.knowledge.bundle_stages import find_record
 from ftc.compiler.resolve.facts import DataFacts, ModelFacts, TokenizerFacts
 from ftc.compiler.resolve.local_paths import at, is_file, is_path, relative
 from ftc.compiler.resolve.model.config import CONFIG_FILE
-from ftc.spec.sections import Spec
+from ftc.spec.sections import Model
 
 RESULT: Final = "run/merged"
 _LOCK: Final = "ftc.lock.json"
@@ -27,12 +27,12 @@ class FirstRun:
     has_run: bool
 
 
-def find_first_run(spec: Spec, *, folder: Path) -> FirstRun | None:
+def find_first_run(model: Model, *, folder: Path) -> FirstRun | None:
     """Return the bundle that `model` names, by its lock; None where it names none.
 
     A bundle is named by its own folder or by that of its result, `run/merged`.
     """
-    name = spec.model.id
+    name = model.id
     if not is_path(name, folder=folder):
         return None
     place = at(name, folder=folder)

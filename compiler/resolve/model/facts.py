@@ -52,11 +52,11 @@ def resolve_model(spec: Spec, *, folder: Path) -> ModelFacts | Unknown:
 def _resolve(spec: Spec, folder: Path) -> ModelFacts | Unknown:
     """Find the files and read them, or take the table's entry."""
     name = spec.model.id
-    first = find_first_run(spec, folder=folder)
+    first = find_first_run(spec.model, folder=folder)
     if first is not None and not first.has_run:
         promised = promised_model(first, name, folder=folder)
         return promised or Unknown(finding=model_faults.no_promise(name))
-    found = find_model_folder(spec, folder=folder)
+    found = find_model_folder(spec.model, folder=folder)
     if isinstance(found, Trouble):
         entry = find_model(name)
         if entry is not None and found.passes:

@@ -37,7 +37,7 @@ from ftc.compiler.resolve.model.tokenizer_files import (
 )
 from ftc.compiler.resolve.model.vision import PROCESSOR_FILES
 from ftc.compiler.resolve.model.weights import INDEX_FILE
-from ftc.spec.sections import Spec
+from ftc.spec.sections import Model
 
 #: All that is ever fetched of a model: never its weights, never its code.
 WANTED: Final = (
@@ -68,18 +68,18 @@ class ModelFolder:
     repository: Repository | None = None
 
 
-def find_model_folder(spec: Spec, *, folder: Path) -> ModelFolder | Trouble:
+def find_model_folder(model: Model, *, folder: Path) -> ModelFolder | Trouble:
     """Find the files of a pinned commit that is cached completely, else on the Hub, else cached.
 
     A commit that another tool downloaded to the cache is used only if the Hub cannot be reached: it
     may lack files, and has no description.
     """
-    name = spec.model.id
+    name = model.id
     if is_path(name, folder=folder):
-        first = find_first_run(spec, folder=folder)
+        first = find_first_run(model, folder=folder)
         path = at(name, folder=folder) if first is None else first.merged
         return ModelFolder(path=path, origin="folder")
-    revision = spec.model.revision
+    revision = model.revision
     cached = _from_cache(name, revision)
     if is_pinned(revision) and cached is not None and cached.repository is not None:
         return cached
@@ -90,16 +90,16 @@ def find_model_folder(spec: Spec, *, folder: Path) -> ModelFolder | Trouble:
     return cached if isinstance(found, Trouble) and cached is not None else found
 
 
-def find_tokenizer_folder(spec: Spec, facts: TokenizerFacts, *, folder: Path) -> Path | None:
+def find_tokenizer_folder(model: Model, facts: TokenizerFacts, *, folder: Path) -> Path | None:
     """Find the folder that holds the tokenizer of these facts again, without any network.
 
     Commits of one repository often share a `tokenizer.json`, so the chat template must match too.
     """
-    first = find_first_run(spec, folder=folder)
+    first = find_first_run(model, folder=folder)
     if first is not None:
         places: tuple[Path, ...] = (first.merged, *_places(base_of(first) or "", first.folder))
     else:
-        places = _places(spec.model.id, folder)
+        places = _places(model.id, folder)
     return next((place for place in places if _is_of(facts, place)), None)
 
 

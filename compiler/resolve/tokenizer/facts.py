@@ -107,7 +107,7 @@ def resolve_tokenizer(
     try:
         if model.origin == "table":
             return _with_template(spec, _estimated(model, None, own, options), own)
-        first = find_first_run(spec, folder=folder)
+        first = find_first_run(spec.model, folder=folder)
         if first is not None and not first.has_run:
             promised = promised_tokenizer(first)
             return promised or Unknown(finding=no_promise(spec.model.id))
@@ -140,7 +140,7 @@ def reload_tokenizer(spec: Spec, facts: TokenizerFacts, *, folder: Path) -> Load
     if not facts.exact or facts.sha256 is None or isinstance(own, Finding):
         return None
     try:
-        place = find_tokenizer_folder(spec, facts, folder=folder)
+        place = find_tokenizer_folder(spec.model, facts, folder=folder)
         return None if place is None else _load(spec, place, own)
     except (TokenizerFileError, ChatTemplateError):
         return None

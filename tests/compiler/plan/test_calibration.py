@@ -76,12 +76,12 @@ def test_a_cpu_process_is_scaled_as_a_whole(build_known: BuildKnown) -> None:
 def test_the_plan_says_what_was_measured(build_known: BuildKnown) -> None:
     """A decision with both factors, and none without a pilot."""
     built = build_known(FIXED)
-    assert plan_once(*built).decisions.calibration is None
-    found = plan_once(*calibrate(built, 0.93, 1.4)).decisions.calibration
+    assert plan_once(*built).decisions.distribution.calibration is None
+    found = plan_once(*calibrate(built, 0.93, 1.4)).decisions.distribution.calibration
     assert found is not None
     assert (found.value, found.source) == ({"memory": 0.93, "time": 1.4}, "derived")
     assert "memory x 0.93, time x 1.4" in sentence(found.because)
-    alone = plan_once(*calibrate(built, 0.93, None)).decisions.calibration
+    alone = plan_once(*calibrate(built, 0.93, None)).decisions.distribution.calibration
     assert alone is not None
     assert alone.value == {"memory": 0.93}
     assert "time" not in sentence(alone.because)
@@ -114,7 +114,7 @@ def test_each_line_of_the_ladder_has_its_numbers(build_known: BuildKnown) -> Non
     assert rungs[0].allocated_bytes == plan.memory.allocated_bytes
     assert rungs[0].memory_bytes == plan.memory.reserved_bytes
     assert rungs[0].margin_bytes == margin(plan)
-    step = plan.time.training_seconds / plan.decisions.total_steps.value
+    step = plan.time.training_seconds / plan.decisions.training.total_steps.value
     assert rungs[0].step_seconds == pytest.approx(step, rel=0.01)
     sizes = [rung.memory_bytes for rung in rungs]
     assert len(sizes) > 2

@@ -62,5 +62,5 @@ def test_the_head_is_in_the_plan(build_known: BuildKnown, method: str) -> None:
     if method != "qlora":  # whose adapters are fp32 here, and so is what they keep of their input
         assert scores.memory.device_bytes < words.memory.device_bytes
     assert scores.memory.parts["loss"]["loss"] < words.memory.parts["loss"]["loss"] / 3
-    assert scores.decisions.metric.value == "macro_f1"
-    assert scores.decisions.best_by.value == "metric"
+    assert scores.decisions.evaluation.metric.value == "macro_f1"
+    assert scores.decisions.evaluation.best_by.value == "metric"

@@ -35,7 +35,7 @@ def plan_of(build_known: BuildKnown, edits: Mapping[str, Any]) -> Plan:
 )
 def test_beta(build_known: BuildKnown, edits: Mapping[str, Any], beta: float) -> None:
     """A tenth, more per token, and what the spec says."""
-    decided = plan_of(build_known, edits).decisions.beta
+    decided = plan_of(build_known, edits).decisions.comparison.beta
     assert decided is not None
     assert decided.value == beta
 
@@ -43,11 +43,11 @@ def test_beta(build_known: BuildKnown, edits: Mapping[str, Any], beta: float) ->
 def test_what_an_objective_does_not_read_is_not_decided(build_known: BuildKnown) -> None:
     """Supervised fine-tuning has no beta, ORPO no reference, DPO no weights."""
     sft, orpo, dpo = (plan_of(build_known, edits).decisions for edits in ({}, ORPO, DPO))
-    assert sft.beta is None
-    assert sft.reference is None
-    assert orpo.reference is None
-    assert dpo.desirable_weight is None
-    assert dpo.pair_smoothing is None
+    assert sft.comparison.beta is None
+    assert sft.comparison.reference is None
+    assert orpo.comparison.reference is None
+    assert dpo.comparison.desirable_weight is None
+    assert dpo.comparison.pair_smoothing is None
 
 
 @pytest.mark.parametrize(
@@ -69,9 +69,12 @@ def test_the_rarer_kind_is_weighed_up(
     """Both kinds pull as hard, taken together; a weight that is said is kept."""
     found = {"desirable_rows": rows[0], "undesirable_rows": rows[1]}
     decided = plan_of(build_known, {**KTO, **said, "/facts/data/feedback": found}).decisions
-    assert decided.desirable_weight is not None
-    assert decided.undesirable_weight is not None
-    assert (decided.desirable_weight.value, decided.undesirable_weight.value) == expected
+    assert decided.comparison.desirable_weight is not None
+    assert decided.comparison.undesirable_weight is not None
+    assert (
+        decided.comparison.desirable_weight.value,
+        decided.comparison.undesirable_weight.value,
+    ) == expected
 
 
 @pytest.mark.parametrize(
@@ -82,7 +85,7 @@ def test_rates_are_those_of_the_recipes(
     build_known: BuildKnown, edits: Mapping[str, Any], rate: float
 ) -> None:
     """Zephyr's for a model held to a reference, TRL's for ORPO; this base has 7.6 billion."""
-    assert plan_of(build_known, edits).decisions.learning_rate.value == rate
+    assert plan_of(build_known, edits).decisions.training.learning_rate.value == rate
 
 
 @pytest.mark.parametrize("objective", ["dpo", "kto", "orpo", "cpo", "simpo", "grpo", "reward"])
@@ -114,7 +117,7 @@ def test_the_reference_is_asked_of_the_rows_that_are_read(build_known: BuildKnow
 
 def test_dropout_is_off_where_the_trainer_switches_it_off(build_known: BuildKnown) -> None:
     """What the script says is what happens."""
-    decided = plan_of(build_known, DPO).decisions.lora_dropout
+    decided = plan_of(build_known, DPO).decisions.lora.lora_dropout
     assert decided is not None
     assert decided.value == 0
 
@@ -135,7 +138,7 @@ def test_kto_takes_two_rows_at_least(build_known: BuildKnown) -> None:
     few = {**KTO, "/facts/data/usable_rows": 200, "/spec/hardware/count": 8}
     for edits in (KTO, few):
         plan = plan_of(build_known, edits)
-        assert plan.decisions.micro_batch.value >= 2
+        assert plan.decisions.batch.micro_batch.value >= 2
         assert min(micro for micro, _ in plan.ladder) >= 2
 
 
@@ -160,5 +163,5 @@ def test_both_texts_of_a_pair_are_counted(build_known: BuildKnown) -> None:
     rows = plan_of(build_known, {**KTO, **global_batch})
     assert pairs.tokens_per_step == pytest.approx(2 * rows.tokens_per_step, abs=1)
     assert pairs.time is not None
-    per_step = pairs.time.training_seconds / pairs.decisions.total_steps.value
+    per_step = pairs.time.training_seconds / pairs.decisions.training.total_steps.value
     assert pairs.time.tokens_per_second * per_step == pytest.approx(pairs.tokens_per_step, rel=0.01)

@@ -143,11 +143,11 @@ def test_frozen_layers_stay_in_16_bits(build_known: BuildKnown) -> None:
     stored_wide = make_plan(*build_known({**FREEZE, "/facts/model/dtype": "float32"}))
     rounded = make_plan(*build_known({**FREEZE, "/facts/model/dtype": "float16"}))
 
-    assert plan.decisions.load_dtype.value == "bf16"
-    assert plan.decisions.load_dtype.because.key == "load.frozen_layers"
-    assert rounded.decisions.load_dtype.because.key == "load.frozen_layers.rounded"
+    assert plan.decisions.compute.load_dtype.value == "bf16"
+    assert plan.decisions.compute.load_dtype.because.key == "load.frozen_layers"
+    assert rounded.decisions.compute.load_dtype.because.key == "load.frozen_layers.rounded"
     for other in (answering, stored_wide):
-        assert other.decisions.load_dtype.value == "fp32"
+        assert other.decisions.compute.load_dtype.value == "fp32"
     frozen = 7_615_616_512 - plan.trainable_parameters
     static = [each.memory.parts["evaluation"]["static"] for each in (plan, stored_wide)]
     assert static[1] - static[0] == 2 * frozen

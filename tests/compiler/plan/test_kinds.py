@@ -35,11 +35,11 @@ def test_a_hybrid_is_planned(build_known: BuildKnown) -> None:
     spec, facts = build_known({"/spec/method/type": "lora", "/config": BAMBA})
     plan = make_plan(spec, facts)
 
-    targets = plan.decisions.lora_targets
+    targets = plan.decisions.lora.lora_targets
     assert targets is not None
     assert "mamba.in_proj" in targets.value or "in_proj" in targets.value
     assert not {"out_proj", "mamba.out_proj"} & set(targets.value)
-    rank = plan.decisions.lora_rank
+    rank = plan.decisions.lora.lora_rank
     assert rank is not None
     shape = bamba()
     sides = {name: shape.linear_shapes[name] for name in targets.value}

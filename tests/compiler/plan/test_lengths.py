@@ -124,4 +124,4 @@ def test_one_absurd_row_changes_no_plan(build_known: BuildKnown) -> None:
         plans.append(make_plan(spec, changed))
     one, other = plans
     assert other.tokens_per_step == pytest.approx(one.tokens_per_step, rel=0.05)
-    assert other.decisions.packing.value == one.decisions.packing.value
+    assert other.decisions.rows.packing.value == one.decisions.rows.packing.value

@@ -25,16 +25,16 @@ def mixed(build: BuildKnown, sources: list[Any], **edits: Any) -> Any:
 
 def test_one_source_is_no_mixture(build_known: BuildKnown) -> None:
     """Nothing is said of a mixture where there is none."""
-    assert make_plan(*build_known({})).decisions.mixture is None
+    assert make_plan(*build_known({})).decisions.splits.mixture is None
 
 
 def test_without_weights_rows_are_seen_once(build_known: BuildKnown) -> None:
     """Each source gives what is left of its rows, and all add up to the training rows."""
     decided = mixed(build_known, ["a.csv", "b.csv"])
 
-    assert decided.mixture.value == {"a.csv": 800, "b.csv": 160}
-    assert decided.train_rows.value == 960
-    assert sentence(decided.mixture.because) == "every row of every source is used once"
+    assert decided.splits.mixture.value == {"a.csv": 800, "b.csv": 160}
+    assert decided.splits.train_rows.value == 960
+    assert sentence(decided.splits.mixture.because) == "every row of every source is used once"
 
 
 def test_weights_repeat_the_smaller_source(build_known: BuildKnown) -> None:
@@ -42,9 +42,9 @@ def test_weights_repeat_the_smaller_source(build_known: BuildKnown) -> None:
     weighed = [{"source": "a.csv", "weight": 2}, {"source": "b.csv", "weight": 1}]
     decided = mixed(build_known, weighed)
 
-    assert decided.mixture.value == {"a.csv": 800, "b.csv": 400}
-    assert decided.train_rows.value == 1200
-    assert (decided.validation_rows.value, decided.test_rows.value) == (120, 120)
+    assert decided.splits.mixture.value == {"a.csv": 800, "b.csv": 400}
+    assert decided.splits.train_rows.value == 1200
+    assert (decided.splits.validation_rows.value, decided.splits.test_rows.value) == (120, 120)
 
 
 def test_repeats_have_an_end(build_known: BuildKnown) -> None:
@@ -52,12 +52,12 @@ def test_repeats_have_an_end(build_known: BuildKnown) -> None:
     weighed = [{"source": "a.csv", "weight": 1}, {"source": "b.csv", "weight": 1, "max_repeats": 2}]
     decided = mixed(build_known, weighed)
 
-    assert decided.mixture.value == {"a.csv": 320, "b.csv": 320}
-    assert "repeats a row of b.csv at most 2 times" in sentence(decided.mixture.because)
+    assert decided.splits.mixture.value == {"a.csv": 320, "b.csv": 320}
+    assert "repeats a row of b.csv at most 2 times" in sentence(decided.splits.mixture.because)
 
 
 def test_a_limit_of_the_whole_draws_from_all(build_known: BuildKnown) -> None:
     """`data.max_rows` leaves each source its part."""
     decided = mixed(build_known, ["a.csv", "b.csv"], max_rows=600)
 
-    assert decided.mixture.value == {"a.csv": 400, "b.csv": 80}
+    assert decided.splits.mixture.value == {"a.csv": 400, "b.csv": 80}

@@ -37,10 +37,10 @@ def test_the_global_batch_is_kept(
     plan = plan_of(build_known, edits)
     decided = plan.decisions
 
-    assert decided.world.value == count * nodes
-    assert decided.global_batch.value == 64
+    assert decided.distribution.world.value == count * nodes
+    assert decided.batch.global_batch.value == 64
     for micro, accumulation in plan.ladder:
-        assert micro * accumulation * decided.world.value == 64
+        assert micro * accumulation * decided.distribution.world.value == 64
 
 
 def test_sixteen_processes_share_as_much_in_one_place_as_in_two(build_known: BuildKnown) -> None:
@@ -82,15 +82,17 @@ def test_the_network_bounds_the_ring(build_known: BuildKnown) -> None:
 def test_the_planner_says_where_the_network_comes_from(build_known: BuildKnown) -> None:
     """The spec's figure is the spec's; without one the plan names what it took."""
     two = {**EIGHT, "/facts/hardware/nodes": 2}
-    assumed = plan_of(build_known, two).decisions.network
-    said = plan_of(build_known, {**two, "/facts/hardware/network_gbit": 400}).decisions.network
+    assumed = plan_of(build_known, two).decisions.distribution.network
+    said = plan_of(
+        build_known, {**two, "/facts/hardware/network_gbit": 400}
+    ).decisions.distribution.network
 
     assert assumed is not None
     assert said is not None
     assert (assumed.value, assumed.source) == (100.0, "derived")
     assert "hardware.network_gbit" in sentence(assumed.because)
     assert (said.value, said.source) == (400, "spec")
-    assert plan_of(build_known, EIGHT).decisions.network is None
+    assert plan_of(build_known, EIGHT).decisions.distribution.network is None
 
 
 def test_all_nodes_are_paid_for(build_known: BuildKnown) -> None:

@@ -42,26 +42,26 @@ def test_uneven_rows_are_packed(build_known: BuildKnown) -> None:
     alone = {"/spec/data/packing": "none", "/spec/training/group_by_length": False}
     padded = plan_of(build_known, UNEVEN, alone)
     d = packed.decisions
-    assert (d.packing.value, d.packing.source) == ("best-fit", "derived")
-    assert d.packed_length is not None
-    assert d.packed_rows is not None
-    assert not d.group_by_length.value
-    assert "padding each step to its longest row" in sentence(d.packing.because)
-    tokens = d.packed_rows.value * d.packed_length.value
-    assert 0.9 < 70.0 * d.train_rows.value / tokens <= 1.0
+    assert (d.rows.packing.value, d.rows.packing.source) == ("best-fit", "derived")
+    assert d.rows.packed_length is not None
+    assert d.rows.packed_rows is not None
+    assert not d.rows.group_by_length.value
+    assert "padding each step to its longest row" in sentence(d.rows.packing.because)
+    tokens = d.rows.packed_rows.value * d.rows.packed_length.value
+    assert 0.9 < 70.0 * d.splits.train_rows.value / tokens <= 1.0
     assert packed.time is not None
     assert padded.time is not None
     assert packed.time.training_seconds < padded.time.training_seconds / 1.3
     assert 0.5 < packed.tokens_per_step / padded.tokens_per_step < 2
-    assert padded.decisions.packed_rows is None
+    assert padded.decisions.rows.packed_rows is None
 
 
 def test_rows_that_are_alike_are_not(build_known: BuildKnown) -> None:
     """Where nothing is padded there is nothing to gain."""
     decisions = plan_of(build_known, EVEN).decisions
-    assert decisions.packing.value == "none"
-    assert decisions.packing.because.key == "packing.even"
-    assert not decisions.group_by_length.value
+    assert decisions.rows.packing.value == "none"
+    assert decisions.rows.packing.because.key == "packing.even"
+    assert not decisions.rows.group_by_length.value
 
 
 @pytest.mark.parametrize(
@@ -80,41 +80,41 @@ def test_why_rows_are_not_packed(
 ) -> None:
     """What the user counted in rows stays in rows; what may leak or is too long is not packed."""
     decisions = plan_of(build_known, UNEVEN, edits).decisions
-    assert (decisions.packing.value, decisions.packing.because.key) == ("none", key)
-    assert sentence(decisions.packing.because)
+    assert (decisions.rows.packing.value, decisions.rows.packing.because.key) == ("none", key)
+    assert sentence(decisions.rows.packing.because)
 
 
 def test_grouping_is_for_what_cannot_be_packed(build_known: BuildKnown) -> None:
     """Where rows stay by themselves, and a step has too few to find others as long."""
     leaks = {"/facts/model/architecture": "FalconForCausalLM"}
     few = {"/spec/training/global_batch": 4, "/spec/training/micro_batch": 4}
-    grouped = plan_of(build_known, UNEVEN, leaks, few).decisions.group_by_length
+    grouped = plan_of(build_known, UNEVEN, leaks, few).decisions.rows.group_by_length
     assert (grouped.value, grouped.source) == (True, "derived")
     assert "sorted only within each step" in sentence(grouped.because)
     said = {"/spec/training/group_by_length": False}
-    assert not plan_of(build_known, UNEVEN, leaks, few, said).decisions.group_by_length.value
+    assert not plan_of(build_known, UNEVEN, leaks, few, said).decisions.rows.group_by_length.value
     many = {"/spec/training/global_batch": 64, "/spec/training/micro_batch": 4}
-    assert not plan_of(build_known, UNEVEN, leaks, many).decisions.group_by_length.value
+    assert not plan_of(build_known, UNEVEN, leaks, many).decisions.rows.group_by_length.value
 
 
 def test_what_the_spec_says_is_done(build_known: BuildKnown) -> None:
     """Best-fit packs even rows too, and a batch then counts packed rows."""
     edits = {"/spec/data/packing": "best-fit", "/spec/training/global_batch": 6}
     d = plan_of(build_known, EVEN, edits).decisions
-    assert (d.packing.value, d.packing.source) == ("best-fit", "spec")
-    assert d.packed_rows is not None
-    assert d.global_batch.value == 6
-    assert d.micro_batch.value * d.accumulation.value == 6
+    assert (d.rows.packing.value, d.rows.packing.source) == ("best-fit", "spec")
+    assert d.rows.packed_rows is not None
+    assert d.batch.global_batch.value == 6
+    assert d.batch.micro_batch.value * d.batch.accumulation.value == 6
 
 
 def test_tight_memory_packs_to_the_longest_row(build_known: BuildKnown) -> None:
     """A packed row may be as long as a step only where that fits."""
     full = {"/spec/method/type": "full", "/facts/hardware/memory_bytes": 141 * GIB}
-    roomy = plan_of(build_known, UNEVEN, full).decisions.packed_length
+    roomy = plan_of(build_known, UNEVEN, full).decisions.rows.packed_length
     small = {"/facts/hardware/memory_bytes": 18 * GIB}
     tight = plan_of(build_known, UNEVEN, small).decisions
     assert roomy is not None
-    assert tight.packed_length is None or tight.packed_length.value <= roomy.value
+    assert tight.rows.packed_length is None or tight.rows.packed_length.value <= roomy.value
 
 
 def arrangement(build: BuildKnown, edits: Mapping[str, Any], machine: Machine) -> tuple[Any, ...]:
@@ -126,8 +126,8 @@ def arrangement(build: BuildKnown, edits: Mapping[str, Any], machine: Machine) -
         "/facts/hardware/memory_bytes": gib * GIB,
     }
     d = plan_of(build, edits, hardware).decisions
-    length = d.packed_length and d.packed_length.value
-    return d.global_batch.value, d.packing.value, d.group_by_length.value, length
+    length = d.rows.packed_length and d.rows.packed_length.value
+    return d.batch.global_batch.value, d.rows.packing.value, d.rows.group_by_length.value, length
 
 
 @settings(max_examples=60, deadline=None)
@@ -195,12 +195,19 @@ def test_the_numbers_agree(
         "/spec/data/packing": packing,
     }
     d = plan_of(build_known, edits).decisions
-    assert d.micro_batch.value * d.accumulation.value * d.world.value == d.global_batch.value
-    assert (d.packed_rows is None) == (d.packed_length is None) == (d.packing.value == "none")
-    if d.packed_rows is not None and d.packed_length is not None:
-        assert d.packed_rows.value <= d.train_rows.value
-        assert d.packed_length.value >= d.max_length.value
-        assert d.batch_rows == d.packed_rows.value
+    assert (
+        d.batch.micro_batch.value * d.batch.accumulation.value * d.distribution.world.value
+        == d.batch.global_batch.value
+    )
+    assert (
+        (d.rows.packed_rows is None)
+        == (d.rows.packed_length is None)
+        == (d.rows.packing.value == "none")
+    )
+    if d.rows.packed_rows is not None and d.rows.packed_length is not None:
+        assert d.rows.packed_rows.value <= d.splits.train_rows.value
+        assert d.rows.packed_length.value >= d.rows.max_length.value
+        assert d.batch_rows == d.rows.packed_rows.value
 
 
 def test_long_texts_are_planned_in_pieces(build_known: BuildKnown) -> None:
@@ -214,20 +221,20 @@ def test_long_texts_are_planned_in_pieces(build_known: BuildKnown) -> None:
     }
     plan = plan_of(build_known, texts)
     d = plan.decisions
-    assert (d.max_length.value, d.max_length.because.key) == (2048, "max_length.pieces")
-    assert d.packing.because.key == "packing.text"
-    assert d.packed_rows is not None
-    assert d.packed_length is not None
-    tokens = 10_000 * d.train_rows.value
-    assert 0.9 < tokens / (d.packed_rows.value * d.packed_length.value) <= 1.0
-    assert (d.train_rows.value, d.epochs.value) == (4000, 1.0)
+    assert (d.rows.max_length.value, d.rows.max_length.because.key) == (2048, "max_length.pieces")
+    assert d.rows.packing.because.key == "packing.text"
+    assert d.rows.packed_rows is not None
+    assert d.rows.packed_length is not None
+    tokens = 10_000 * d.splits.train_rows.value
+    assert 0.9 < tokens / (d.rows.packed_rows.value * d.rows.packed_length.value) <= 1.0
+    assert (d.splits.train_rows.value, d.training.epochs.value) == (4000, 1.0)
 
 
 def test_a_step_mixes_packed_rows(build_known: BuildKnown) -> None:
     """At least four of them, as best fit puts rows of about the same length together."""
     for rows in (5000, 20_000, 200_000):
         d = plan_of(build_known, UNEVEN, {"/facts/data/usable_rows": rows}).decisions
-        assert d.packing.value == "none" or d.global_batch.value >= 4
+        assert d.rows.packing.value == "none" or d.batch.global_batch.value >= 4
 
 
 @pytest.mark.parametrize("objective", ["dpo", "kto", "orpo", "reward"])
@@ -235,6 +242,6 @@ def test_answers_side_by_side_are_never_grouped(build_known: BuildKnown, objecti
     """Their rows have no length of their own, however uneven the data are."""
     few = {"/spec/training/global_batch": 4, "/spec/training/micro_batch": 4}
     said = {"/spec/objective/type": objective, "/spec/data/packing": "none", **few}
-    decision = plan_of(build_known, UNEVEN, said).decisions.group_by_length
+    decision = plan_of(build_known, UNEVEN, said).decisions.rows.group_by_length
     assert not decision.value
     assert decision.because.key == "grouping.comparing"

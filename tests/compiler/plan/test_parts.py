@@ -83,10 +83,10 @@ def test_learning_rate(
 def test_attention_targets(build_known: BuildKnown) -> None:
     """`attention` names the four projections and no more."""
     plan = make_plan(*build_known({"/spec/method/targets": "attention"}))
-    assert plan.decisions.lora_targets is not None
-    assert plan.decisions.lora_targets.value == ("q_proj", "k_proj", "v_proj", "o_proj")
-    assert plan.decisions.lora_alpha is not None
-    assert plan.decisions.lora_alpha.value == 32
+    assert plan.decisions.lora.lora_targets is not None
+    assert plan.decisions.lora.lora_targets.value == ("q_proj", "k_proj", "v_proj", "o_proj")
+    assert plan.decisions.lora.lora_alpha is not None
+    assert plan.decisions.lora.lora_alpha.value == 32
 
 
 def test_a_full_fine_tune_has_no_adapter_and_sixteen_bytes_a_weight(
@@ -95,8 +95,8 @@ def test_a_full_fine_tune_has_no_adapter_and_sixteen_bytes_a_weight(
     """fp32 weights, gradients and two moments at the optimizer step (no accumulation copies)."""
     spec, facts = build_known(FULL)
     plan = make_plan(spec, facts)
-    assert plan.decisions.lora_rank is None
-    assert plan.decisions.load_dtype.value == "fp32"
+    assert plan.decisions.lora.lora_rank is None
+    assert plan.decisions.compute.load_dtype.value == "fp32"
     per_weight = plan.memory.phases["optimizer_step"] / facts.model.parameters
     assert per_weight == pytest.approx(16, rel=0.005)
 
@@ -147,7 +147,7 @@ def test_few_rows_at_a_time_cost_passes_on_a_cpu(build_known: BuildKnown) -> Non
     }  # fmt: skip
     short = {L + "mean": 40.0, L + "histogram": [[40, 500], [44, 400], [60, 100]]}
     plan = make_plan(*build_known({**small, **short}))
-    assert plan.decisions.micro_batch.value >= 4
+    assert plan.decisions.batch.micro_batch.value >= 4
     seconds = {}
     for micro in (1, 4):
         fixed = {"/spec/training/micro_batch": micro, L + "histogram": [[40, 1000]]}
@@ -161,12 +161,12 @@ def test_an_evaluation_takes_the_rows_that_training_has_room_for(build_known: Bu
     """More than the micro-batch where that is small, and never above training's peak."""
     edits = {"/spec/training/micro_batch": 1, "/spec/training/gradient_checkpointing": False}
     plan = make_plan(*build_known(edits))
-    batch, memory = plan.decisions.eval_batch, plan.memory
+    batch, memory = plan.decisions.batch.eval_batch, plan.memory
     assert batch.value > 1
     assert batch.because.key == "eval_batch.more"
     assert memory.phases["evaluation"] <= memory.allocated_bytes
     few = make_plan(*build_known({**edits, "/spec/data/splits/validation": 0.0}))
-    assert few.decisions.eval_batch.because.key == "eval_batch.same"
+    assert few.decisions.batch.eval_batch.because.key == "eval_batch.same"
 
 
 def test_a_cost_is_a_price_for_each_gpu_and_hour(build_known: BuildKnown) -> None:

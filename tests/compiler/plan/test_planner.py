@@ -87,11 +87,11 @@ def test_who_decided_is_told_apart(build_known: BuildKnown) -> None:
     """What the user said, what the schema gave, what follows."""
     spec, facts = build_known({"/spec/training/micro_batch": 2})
     decisions = make_plan(spec, facts).decisions
-    assert decisions.micro_batch.source == "spec"
-    assert decisions.schedule.source == "default"
-    assert decisions.learning_rate.source == "derived"
+    assert decisions.batch.micro_batch.source == "spec"
+    assert decisions.training.schedule.source == "default"
+    assert decisions.training.learning_rate.source == "derived"
     said_auto, _ = build_known({"/spec/training/micro_batch": "auto"})
-    assert make_plan(said_auto, facts).decisions.micro_batch.source == "derived"
+    assert make_plan(said_auto, facts).decisions.batch.micro_batch.source == "derived"
 
 
 @settings(max_examples=150, deadline=None)
@@ -101,17 +101,21 @@ def test_any_plan_agrees_with_itself(build_known: BuildKnown, edits: dict[str, A
     spec, facts = build_known(edits)
     plan = make_plan(spec, facts)
     decisions = plan.decisions
-    micro, accumulation = decisions.micro_batch.value, decisions.accumulation.value
-    world, batch = decisions.world.value, decisions.global_batch.value
+    micro, accumulation = decisions.batch.micro_batch.value, decisions.batch.accumulation.value
+    world, batch = decisions.distribution.world.value, decisions.batch.global_batch.value
     assert micro * accumulation * world == batch
     assert plan.ladder[0] == (micro, accumulation)
     assert all(m * a * world == batch for m, a in plan.ladder)
     assert [m for m, _ in plan.ladder] == sorted({m for m, _ in plan.ladder}, reverse=True)
-    assert decisions.total_steps.value >= 1
-    assert decisions.eval_steps.value >= 1
-    assert decisions.save_steps.value % decisions.eval_steps.value == 0
-    assert 0 <= decisions.warmup_steps.value <= decisions.total_steps.value
-    rows = (decisions.train_rows, decisions.validation_rows, decisions.test_rows)
+    assert decisions.training.total_steps.value >= 1
+    assert decisions.training.eval_steps.value >= 1
+    assert decisions.training.save_steps.value % decisions.training.eval_steps.value == 0
+    assert 0 <= decisions.training.warmup_steps.value <= decisions.training.total_steps.value
+    rows = (
+        decisions.splits.train_rows,
+        decisions.splits.validation_rows,
+        decisions.splits.test_rows,
+    )
     assert all(count.value >= 0 for count in rows)
     assert plan.memory.allocated_bytes == max(plan.memory.phases.values())
     assert plan.memory.allocated_bytes <= plan.memory.reserved_bytes <= plan.memory.device_bytes
@@ -190,8 +194,8 @@ def test_more_memory_never_makes_a_run_slower(build_known: BuildKnown) -> None:
     assert len(times) == len(plans)
     assert times == sorted(times, reverse=True)
     assert times[-1] < 0.8 * times[0]
-    assert plans[0].decisions.gradient_checkpointing.value
-    assert not plans[-1].decisions.gradient_checkpointing.value
+    assert plans[0].decisions.batch.gradient_checkpointing.value
+    assert not plans[-1].decisions.batch.gradient_checkpointing.value
 
 
 def test_an_unknown_architecture_is_planned_all_the_same(build_known: BuildKnown) -> None:
@@ -200,8 +204,8 @@ def test_an_unknown_architecture_is_planned_all_the_same(build_known: BuildKnown
     bare = replace(facts, model=replace(facts.model, shape=None))
     plan = make_plan(spec, bare)
     usual = make_plan(spec, facts)
-    assert plan.decisions.lora_targets is not None
-    assert plan.decisions.lora_targets.value == ("all-linear",)
+    assert plan.decisions.lora.lora_targets is not None
+    assert plan.decisions.lora.lora_targets.value == ("all-linear",)
     assert 0.7 < plan.memory.allocated_bytes / usual.memory.allocated_bytes < 1.5
 
 
@@ -270,4 +274,4 @@ def _plan(build_known: BuildKnown, edits: Mapping[str, Any]) -> Plan:
 
 
 def _sharding(build_known: BuildKnown, edits: Mapping[str, Any]) -> str:
-    return _plan(build_known, edits).decisions.sharding.value
+    return _plan(build_known, edits).decisions.distribution.sharding.value

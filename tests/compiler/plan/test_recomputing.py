@@ -118,7 +118,7 @@ def test_the_planner_recomputes_no_more_than_it_must(build_known: BuildKnown) ->
     rows = {"/spec/training/micro_batch": 8, "/spec/training/global_batch": 8}
     plans = [choose(build_known, gib, **rows) for gib in sizes]
     fitting = [plan for plan in plans if plan.memory.fits]
-    found = [plan.decisions.gradient_checkpointing for plan in fitting]
+    found = [plan.decisions.batch.gradient_checkpointing for plan in fitting]
     values = [decision.value for decision in found]
     assert values[0] is False
     partial = [x for x in found if not isinstance(x.value, bool)]
@@ -126,8 +126,8 @@ def test_the_planner_recomputes_no_more_than_it_must(build_known: BuildKnown) ->
     assert all(x.source == "derived" and sentence(x.because) for x in partial)
     assert [plan.time_seconds for plan in fitting] == sorted(plan.time_seconds for plan in fitting)
     written = choose(build_known, 320, **{"/spec/training/gradient_checkpointing": 2})
-    assert written.decisions.gradient_checkpointing.value == 2
-    assert written.decisions.gradient_checkpointing.source == "spec"
+    assert written.decisions.batch.gradient_checkpointing.value == 2
+    assert written.decisions.batch.gradient_checkpointing.source == "spec"
 
 
 def test_context_parallelism_is_counted_where_one_row_is_too_long(build_known: BuildKnown) -> None:

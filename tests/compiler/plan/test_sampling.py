@@ -35,19 +35,19 @@ def test_a_step_has_whole_groups(build: Build, group: int) -> None:
     """16 prompts of 4,000, and the answers to each."""
     decided = plan(build, objective__num_generations=group).decisions
 
-    assert decided.global_batch.value == 16 * group
-    assert decided.micro_batch.value * decided.accumulation.value == 16 * group
+    assert decided.batch.global_batch.value == 16 * group
+    assert decided.batch.micro_batch.value * decided.batch.accumulation.value == 16 * group
 
 
 def test_fewer_answers_are_left_out_of(build: Build) -> None:
     """RLOO compares four answers, and has one loss; both have no reference by default."""
     decided = plan(build, objective__type="rloo").decisions
 
-    assert decided.num_generations is not None
-    assert decided.num_generations.value == 4
-    assert decided.policy_loss is None
-    assert decided.beta is not None
-    assert decided.beta.value == 0
+    assert decided.sampling.num_generations is not None
+    assert decided.sampling.num_generations.value == 4
+    assert decided.sampling.policy_loss is None
+    assert decided.comparison.beta is not None
+    assert decided.comparison.beta.value == 0
 
 
 def test_a_smaller_pass_saves_no_padding(build: Build) -> None:
@@ -68,8 +68,8 @@ def test_an_epoch_leaves_out_what_fills_no_step(build: Build) -> None:
     """4,000 prompts in steps of 3: 1,333, and one prompt is left."""
     decided = plan(build, training__global_batch=24, training__epochs=1).decisions
 
-    assert decided.train_rows.value == 4000
-    assert decided.total_steps.value == 1333
+    assert decided.splits.train_rows.value == 4000
+    assert decided.training.total_steps.value == 1333
 
 
 def test_answers_are_as_long_as_the_data_ask_for(build: Build) -> None:
@@ -141,8 +141,8 @@ def test_a_reference_is_there_where_beta_is(build: Build) -> None:
 
     assert "reference" not in without.memory.phases
     assert "reference" in adapter.memory.phases
-    assert without.decisions.beta is not None
-    assert without.decisions.beta.value == 0
+    assert without.decisions.comparison.beta is not None
+    assert without.decisions.comparison.beta.value == 0
 
 
 def test_the_numbers_of_the_data_choose_the_reward(build: Build) -> None:
@@ -153,10 +153,16 @@ def test_the_numbers_of_the_data_choose_the_reward(build: Build) -> None:
     assert every is not None
     exact = make_plan(spec, every).decisions
 
-    assert numeric.rewards is not None
-    assert exact.rewards is not None
-    assert (numeric.rewards.value, numeric.metric.value) == (("numeric",), "numeric_match")
-    assert (exact.rewards.value, exact.metric.value) == (("exact",), "exact_match")
+    assert numeric.sampling.rewards is not None
+    assert exact.sampling.rewards is not None
+    assert (numeric.sampling.rewards.value, numeric.evaluation.metric.value) == (
+        ("numeric",),
+        "numeric_match",
+    )
+    assert (exact.sampling.rewards.value, exact.evaluation.metric.value) == (
+        ("exact",),
+        "exact_match",
+    )
 
 
 def test_vllm_takes_its_memory_while_it_generates(build: Build) -> None:
@@ -166,7 +172,7 @@ def test_vllm_takes_its_memory_while_it_generates(build: Build) -> None:
     assert every is not None
     beside, alone = make_plan(spec, every), plan(build)
     generation = beside.memory.parts["generation"]
-    share = beside.decisions.vllm_share
+    share = beside.decisions.engine.vllm_share
 
     assert share is not None
     assert (
@@ -178,7 +184,7 @@ def test_vllm_takes_its_memory_while_it_generates(build: Build) -> None:
     assert share.value * every.hardware.memory_bytes >= needed
     assert "reference" not in alone.memory.phases  # it has no pass without gradients
     assert "extra_pass" in beside.memory.phases  # its own log-probabilities
-    assert alone.decisions.vllm_share is None
+    assert alone.decisions.engine.vllm_share is None
 
 
 def test_a_server_has_the_last_gpu(build: Build) -> None:
@@ -187,10 +193,10 @@ def test_a_server_has_the_last_gpu(build: Build) -> None:
     every = known(facts)
     assert every is not None
     made = make_plan(spec, every)
-    share = made.decisions.vllm_share
+    share = made.decisions.engine.vllm_share
 
-    assert made.decisions.world.value == 3
-    assert "less the one that generates" in sentence(made.decisions.world.because)
+    assert made.decisions.distribution.world.value == 3
+    assert "less the one that generates" in sentence(made.decisions.distribution.world.because)
     assert "generation" not in made.memory.phases
     assert share is not None
     assert share.value == 0.9
@@ -205,7 +211,7 @@ def test_calls_of_tools_have_room_and_memory(build: Build) -> None:
     added = alone.decisions.most_answer_tokens + 2 * 64
     assert calling.decisions.most_answer_tokens == added
     assert more.decisions.most_answer_tokens == added + 4 * 64
-    assert alone.decisions.tool_rounds is None
+    assert alone.decisions.sampling.tool_rounds is None
     assert calling.decisions.answer_tokens is not None
     assert "2 calls" in sentence(calling.decisions.answer_tokens.because)
     given = {"objective__answer_tokens": 256, "training__micro_batch": 4}
@@ -246,6 +252,6 @@ def test_prompts_alone_are_planned_with_the_longest_answers(build: Build, object
     assert rows.lengths.answer_max == rows.lengths.answer_p50 == 200
     assert [n for _, n in rows.lengths.histogram] == [n for _, n in data.lengths.histogram]
     decided = make_plan(spec, every).decisions
-    assert (decided.most_answer_tokens, decided.metric.value) == (256, "none")
+    assert (decided.most_answer_tokens, decided.evaluation.metric.value) == (256, "none")
     assert decided.answer_tokens is not None
     assert "no answers to measure" in sentence(decided.answer_tokens.because)

@@ -56,8 +56,10 @@ def test_the_trainer_counts_the_same_steps(tmp_path: Path) -> None:
 def test_what_is_saved_is_counted_and_said(build_known: BuildKnown) -> None:
     """With rows held out every evaluation may be the best one; without, one resumes only."""
     edits = {"/spec/training/max_steps": 300, "/spec/training/evaluation/every_steps": 5}
-    held = make_plan(*build_known(edits)).decisions.save_steps
-    alone = make_plan(*build_known({**edits, "/facts/data/usable_rows": 2})).decisions.save_steps
+    held = make_plan(*build_known(edits)).decisions.training.save_steps
+    alone = make_plan(
+        *build_known({**edits, "/facts/data/usable_rows": 2})
+    ).decisions.training.save_steps
     assert (held.value, held.because.key) == (15, "save_steps.some")
     assert (alone.value, alone.because.key) == (15, "save_steps.alone")
     assert count_saves(300, save_steps=15, eval_steps=5, validated=True) == 60
@@ -66,16 +68,19 @@ def test_what_is_saved_is_counted_and_said(build_known: BuildKnown) -> None:
 
 def test_evaluations_of_short_runs(build_known: BuildKnown) -> None:
     """A few steps are evaluated once, and costly checkpoints are few; a spec's number is kept."""
-    short = make_plan(*build_known({"/spec/training/max_steps": 5})).decisions.eval_steps
+    short = make_plan(*build_known({"/spec/training/max_steps": 5})).decisions.training.eval_steps
     assert (short.value, short.because.key) == (5, "eval_steps.few")
     whole = {"/spec/method/type": "full", "/facts/hardware/count": 8}
     costly = make_plan(*build_known({**whole, "/spec/training/max_steps": 20})).decisions
-    assert (costly.eval_steps.value, costly.eval_steps.because.key) == (20, "eval_steps.costly")
-    assert costly.save_steps.value == 20
+    assert (costly.training.eval_steps.value, costly.training.eval_steps.because.key) == (
+        20,
+        "eval_steps.costly",
+    )
+    assert costly.training.save_steps.value == 20
     patient = {**whole, "/spec/training/max_steps": 20, "/spec/training/early_stopping": 3}
-    assert make_plan(*build_known(patient)).decisions.eval_steps.value == 5
+    assert make_plan(*build_known(patient)).decisions.training.eval_steps.value == 5
     asked = {**whole, "/spec/training/max_steps": 5, "/spec/training/evaluation/every_steps": 1}
-    assert make_plan(*build_known(asked)).decisions.eval_steps.value == 1
+    assert make_plan(*build_known(asked)).decisions.training.eval_steps.value == 1
 
 
 @pytest.mark.parametrize("gpus", [1, 8])
@@ -87,12 +92,12 @@ def test_evaluations_are_as_many_as_their_planned_time_allows(
     plan = make_plan(*build_known(edits))
     decided, time = plan.decisions, plan.time
     assert time is not None
-    assert decided.eval_steps.because.key == "eval_steps.costly"
-    count = math.ceil(decided.total_steps.value / decided.eval_steps.value)
+    assert decided.training.eval_steps.because.key == "eval_steps.costly"
+    count = math.ceil(decided.training.total_steps.value / decided.training.eval_steps.value)
     each = time.evaluation_seconds / (2 + count) + time.saving_seconds / count
     limit = max(60.0, time.training_seconds / 4)
     assert count * each <= limit or count == 1
-    said = dict(decided.eval_steps.because.values)["evaluations"]
+    said = dict(decided.training.eval_steps.because.values)["evaluations"]
     assert isinstance(said, int)
     assert (said + 1) * each > limit
 

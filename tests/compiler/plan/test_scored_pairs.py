@@ -27,11 +27,11 @@ def plan(build: Build, *, memory_gib: int = 80, form: str = "scored", **edits: A
 def test_all_pairs_of_a_step_are_compared_at_once(build: Build) -> None:
     """Also where smaller passes would be faster; the evaluation compares as many."""
     decided = plan(build).decisions
-    assert decided.accumulation.value == 1
-    assert decided.micro_batch.because.key == "micro_batch.pairs"
-    assert decided.eval_batch.value == decided.micro_batch.value == 32
-    assert decided.global_batch.because.key == "global_batch.paired"
-    assert decided.metric.because.key == "metric.correlation"
+    assert decided.batch.accumulation.value == 1
+    assert decided.batch.micro_batch.because.key == "micro_batch.pairs"
+    assert decided.batch.eval_batch.value == decided.batch.micro_batch.value == 32
+    assert decided.batch.global_batch.because.key == "global_batch.paired"
+    assert decided.evaluation.metric.because.key == "metric.correlation"
 
 
 def test_a_small_gpu_divides_them_and_says_so(build: Build) -> None:
@@ -40,10 +40,10 @@ def test_a_small_gpu_divides_them_and_says_so(build: Build) -> None:
         made
         for gib in range(4, 24)
         if (made := plan(build, memory_gib=gib)).memory.fits
-        and made.decisions.micro_batch.because.key == "micro_batch.pairs.part"
+        and made.decisions.batch.micro_batch.because.key == "micro_batch.pairs.part"
     )
-    assert found.decisions.accumulation.value > 1
-    assert found.decisions.accumulation.because.key == "accumulation.pairs"
+    assert found.decisions.batch.accumulation.value > 1
+    assert found.decisions.batch.accumulation.because.key == "accumulation.pairs"
 
 
 def test_a_loss_within_a_pass_has_no_first_pass(build: Build) -> None:
@@ -57,5 +57,5 @@ def test_compared_texts_have_no_labels_and_no_answers(build: Build, objective: s
     """Scores repeat, as labels do."""
     decided = plan(build, objective__type=objective).decisions
     assert decided.answer_tokens is None
-    assert not decided.stratify.value
-    assert decided.stratify.because.key == "stratify.texts"
+    assert not decided.splits.stratify.value
+    assert decided.splits.stratify.because.key == "stratify.texts"

@@ -75,7 +75,7 @@ def test_memory_stays_free_where_it_costs_little(
         )
         if not plan.memory.fits:
             continue
-        because = plan.decisions.micro_batch.because
+        because = plan.decisions.batch.micro_batch.because
         share = float(because.values.get("slower_share") or 0)
         if because.key == "layout.free":
             assert leaves_room(plan.memory)
@@ -107,17 +107,17 @@ def _memories(frame: Frame) -> Iterator[Memory]:
 def test_each_choice_carries_its_reason_and_the_cost_of_the_next(build_known: BuildKnown) -> None:
     """In time where the runner-up fits, in memory where it does not."""
     decisions = make_plan(*build_known({})).decisions
-    recomputing = sentence(decisions.gradient_checkpointing.because)
+    recomputing = sentence(decisions.batch.gradient_checkpointing.because)
     assert "with any recomputed, a step takes" in recomputing
-    assert "rows at a time a step takes" in sentence(decisions.micro_batch.because)
+    assert "rows at a time a step takes" in sentence(decisions.batch.micro_batch.because)
     tight = {
         "/facts/hardware/memory_bytes": 30 * GIB,
         "/facts/hardware/host_ram_bytes": None,
         "/spec/method/type": "full",
     }
     decisions = make_plan(*build_known({**tight, "/facts/hardware/count": 8})).decisions
-    assert decisions.sharding.value == "zero3"
-    assert "GiB" in sentence(decisions.sharding.because)
+    assert decisions.distribution.sharding.value == "zero3"
+    assert "GiB" in sentence(decisions.distribution.sharding.because)
 
 
 def test_the_link_decides_what_traffic_costs(build_known: BuildKnown) -> None:
@@ -158,9 +158,9 @@ def test_offload_is_for_a_host_that_is_known_to_hold_it(build_known: BuildKnown)
     host = {"/facts/hardware/host_ram_bytes": 512 * GIB}
     held = make_plan(*build_known({**tight, **host}))
     assert held.memory.fits
-    assert held.decisions.offload.value != "none"
+    assert held.decisions.distribution.offload.value != "none"
     unknown = make_plan(*build_known({**tight, "/facts/hardware/host_ram_bytes": None}))
-    assert unknown.decisions.offload.value == "none"
+    assert unknown.decisions.distribution.offload.value == "none"
     assert unknown.memory.fits is False
     assert any("host's memory" in offer.change for offer in unknown.alternatives)
     poor = make_plan(*build_known({**tight, "/facts/hardware/host_ram_bytes": 32 * GIB}))
@@ -172,7 +172,7 @@ def test_the_global_batch_is_kept_exactly(build_known: BuildKnown) -> None:
     for batch in (7, 96, 97, 100):
         plan = make_plan(*build_known({"/spec/training/global_batch": batch}))
         decisions = plan.decisions
-        assert decisions.micro_batch.value * decisions.accumulation.value == batch
+        assert decisions.batch.micro_batch.value * decisions.batch.accumulation.value == batch
 
 
 FUSED = {
@@ -190,7 +190,7 @@ def test_kernels_that_keep_less_make_room_for_a_faster_layout(build_known: Build
     assert found.chosen.memory.fits
     assert found.other == without.chosen
     assert without.chosen.seconds > 1.02 * found.chosen.seconds
-    decided = make_plan(*build_known(FUSED)).decisions.liger
+    decided = make_plan(*build_known(FUSED)).decisions.batch.liger
     assert decided is not None
     assert (decided.value, decided.because.key) == (True, "liger.faster")
 
@@ -212,7 +212,7 @@ def test_kernels_that_save_nothing_or_do_not_exist_are_not_used(
     build_known: BuildKnown, edits: Mapping[str, Any], key: str
 ) -> None:
     """With the reason."""
-    decided = make_plan(*build_known({**FUSED, **edits})).decisions.liger
+    decided = make_plan(*build_known({**FUSED, **edits})).decisions.batch.liger
     assert decided is not None
     assert not decided.value
     assert decided.because.key in (key, "default")

@@ -38,7 +38,7 @@ def test_a_base_in_4_bits(build_known: BuildKnown) -> None:
     adapters = 3 * 2 * plan.trainable_parameters
 
     assert static(plan) == pytest.approx(base + adapters, rel=0.003)  # and cuBLAS's workspace
-    assert plan.decisions.quantization is not None
+    assert plan.decisions.method.quantization is not None
     assert static(plan) < 0.45 * static(plan_of(build_known, {METHOD: "lora"}))
 
 
@@ -65,7 +65,7 @@ def test_fp16_keeps_fp32_adapters(build_known: BuildKnown) -> None:
     wide = {METHOD: "qlora", "/facts/hardware/bf16": False}
     narrow, fp16 = plan_of(build_known, {METHOD: "qlora"}), plan_of(build_known, wide)
 
-    assert fp16.decisions.precision.value == "fp16"
+    assert fp16.decisions.compute.precision.value == "fp16"
     assert static(fp16) - static(narrow) == 3 * 2 * narrow.trainable_parameters
 
 
@@ -108,9 +108,9 @@ def test_offload_leaves_one_process_to_zero(build_known: BuildKnown) -> None:
     """ZeRO is chosen for one process where that is what can offload."""
     plan = plan_of(build_known, {METHOD: "full", OFFLOAD: "optimizer"})
 
-    assert plan.decisions.sharding.value == "zero2"
-    assert plan.decisions.sharding.because.key == "sharding.offload"
-    assert plan.decisions.world.value == 1
+    assert plan.decisions.distribution.sharding.value == "zero2"
+    assert plan.decisions.distribution.sharding.because.key == "sharding.offload"
+    assert plan.decisions.distribution.world.value == 1
 
 
 def test_pinned_memory_is_rounded_up() -> None:

@@ -39,8 +39,10 @@ def test_a_disk_holds_sixteen_bytes_a_weight_and_the_weights(
 ) -> None:
     """An fp32 master, its gradient and two moments; every node has its share."""
     edits = {**ZERO3, **DISK, "/facts/hardware/nodes": nodes}
-    states = plan_of(build_known, {**edits, OFFLOAD: "optimizer"}).decisions.nvme_bytes
-    weights = plan_of(build_known, {**edits, OFFLOAD: "parameters"}).decisions.nvme_bytes
+    states = plan_of(build_known, {**edits, OFFLOAD: "optimizer"}).decisions.distribution.nvme_bytes
+    weights = plan_of(
+        build_known, {**edits, OFFLOAD: "parameters"}
+    ).decisions.distribution.nvme_bytes
 
     parameters = shape_of(build_known).parameters
     assert states is not None
@@ -69,11 +71,14 @@ def test_a_folder_is_asked_for_and_then_used(build_known: BuildKnown) -> None:
     least = {**FULL, "/facts/hardware/memory_bytes": 8 * 2**30}
     plain, asked = plan_of(build_known, least), plan_of(build_known, {**least, **DISK})
 
-    assert plain.decisions.nvme_bytes is None
-    assert asked.decisions.sharding.value == "zero3"
-    assert asked.decisions.sharding.because.key == "sharding.nvme"
-    assert asked.decisions.offload.because.key == f"offload.{asked.decisions.offload.value}.nvme"
-    assert asked.decisions.nvme_bytes is not None
+    assert plain.decisions.distribution.nvme_bytes is None
+    assert asked.decisions.distribution.sharding.value == "zero3"
+    assert asked.decisions.distribution.sharding.because.key == "sharding.nvme"
+    assert (
+        asked.decisions.distribution.offload.because.key
+        == f"offload.{asked.decisions.distribution.offload.value}.nvme"
+    )
+    assert asked.decisions.distribution.nvme_bytes is not None
 
 
 def test_a_buffer_holds_the_largest_matrix(build_known: BuildKnown) -> None:

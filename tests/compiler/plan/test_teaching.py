@@ -105,5 +105,5 @@ def test_settings_of_a_distillation(build: Build) -> None:
 
 def test_an_epoch_has_one_answer_to_each_prompt(build: Build) -> None:
     """Several are for rewards, which compare them."""
-    epochs = plan(build).decisions.epochs
+    epochs = plan(build).decisions.training.epochs
     assert epochs.because.key == "epochs.sampling_one"

@@ -28,8 +28,8 @@ def test_a_step_of_text_has_100_000_tokens(
     )
 
     assert 100_000 <= plan.tokens_per_step <= 300_000
-    assert plan.decisions.accumulation.value > 1
-    assert "tokens a step" in sentence(plan.decisions.global_batch.because)
+    assert plan.decisions.batch.accumulation.value > 1
+    assert "tokens a step" in sentence(plan.decisions.batch.global_batch.because)
 
 
 def test_little_text_still_has_32_steps(build_known: BuildKnown) -> None:
@@ -46,16 +46,16 @@ def test_little_text_still_has_32_steps(build_known: BuildKnown) -> None:
         )
     )
 
-    assert plan.decisions.global_batch.value > 4
-    assert 20 <= plan.decisions.total_steps.value <= 64
+    assert plan.decisions.batch.global_batch.value > 4
+    assert 20 <= plan.decisions.training.total_steps.value <= 64
 
 
 def test_text_takes_a_high_rank(build_known: BuildKnown) -> None:
     """Rank 64 for text and 16 for answers; the spec's number wins."""
-    rank = make_plan(*build_known(TEXT)).decisions.lora_rank
+    rank = make_plan(*build_known(TEXT)).decisions.lora.lora_rank
     assert rank is not None
     assert rank.value == 64
     assert "text" in sentence(rank.because)
-    said = make_plan(*build_known({**TEXT, "/spec/method/rank": 8})).decisions.lora_rank
+    said = make_plan(*build_known({**TEXT, "/spec/method/rank": 8})).decisions.lora.lora_rank
     assert said is not None
     assert said.value == 8

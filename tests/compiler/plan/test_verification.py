@@ -97,4 +97,4 @@ def test_rows_are_judged_only_where_the_model_answers(
     """Without a metric evaluate.py measures losses alone."""
     edits = {"/spec/training/evaluation/metric": metric, "/facts/data/form": form}
     decided = make_plan(*build_known(edits)).decisions
-    assert (decided.judged_rows is not None) == judged
+    assert (decided.evaluation.judged_rows is not None) == judged

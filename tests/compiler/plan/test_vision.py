@@ -49,16 +49,16 @@ def plan_for(folder: Path, gpu: str, **said: Any) -> tuple[Spec, KnownFacts, Pla
 def test_the_processor_limits_what_fits(folder: Path) -> None:
     """With room for the largest picture no other limit is needed."""
     _, facts, plan = plan_for(folder, "H100-80GB")
-    assert plan.decisions.max_pixels is not None
-    assert plan.decisions.max_pixels.value == 12_845_056
-    assert "the model's processor" in sentence(plan.decisions.max_pixels.because)
+    assert plan.decisions.rows.max_pixels is not None
+    assert plan.decisions.rows.max_pixels.value == 12_845_056
+    assert "the model's processor" in sentence(plan.decisions.rows.max_pixels.because)
     assert planned_facts(facts, plan).data.lengths == facts.data.lengths
 
 
 def test_memory_limits_the_rest(folder: Path) -> None:
     """The limit is the largest that fits; the next larger one does not."""
     _, facts, plan = plan_for(folder, "RTX-3060")
-    decided = plan.decisions.max_pixels
+    decided = plan.decisions.rows.max_pixels
     assert decided is not None
     assert plan.memory.fits
     assert decided.because.key == "max_pixels.memory"
@@ -68,13 +68,13 @@ def test_memory_limits_the_rest(folder: Path) -> None:
     assert too_large.memory.fits is False
     limited = planned_facts(facts, plan).data
     assert limited.lengths.max < facts.data.lengths.max
-    assert limited.lengths.max <= plan.decisions.max_length.value
+    assert limited.lengths.max <= plan.decisions.rows.max_length.value
 
 
 def test_the_context_limits_them_too(folder: Path) -> None:
     """The images of a row leave room for its text."""
     _, facts, plan = plan_for(folder, "H100-80GB", model="./short")
-    decided = plan.decisions.max_pixels
+    decided = plan.decisions.rows.max_pixels
     assert decided is not None
     assert decided.because.key == "max_pixels.context"
     assert planned_facts(facts, plan).data.lengths.max <= 4096
@@ -83,8 +83,11 @@ def test_the_context_limits_them_too(folder: Path) -> None:
 def test_a_limit_of_the_spec_is_kept(folder: Path) -> None:
     """Even where the run does not fit with it."""
     _, _, plan = plan_for(folder, "H100-80GB", data={"images": {"max_pixels": 500_000}})
-    assert plan.decisions.max_pixels is not None
-    assert (plan.decisions.max_pixels.value, plan.decisions.max_pixels.source) == (500_000, "spec")
+    assert plan.decisions.rows.max_pixels is not None
+    assert (plan.decisions.rows.max_pixels.value, plan.decisions.rows.max_pixels.source) == (
+        500_000,
+        "spec",
+    )
 
 
 def test_smaller_images_need_less_of_everything(folder: Path) -> None:
@@ -111,7 +114,7 @@ def test_trained_parts_are_counted(folder: Path) -> None:
     tower = facts.model.vision.tower
     seeing = tower.parameters + tower.projector_parameters
     assert whole.trainable_parameters - text.trainable_parameters == seeing
-    rank = adapted.decisions.lora_rank
+    rank = adapted.decisions.lora.lora_rank
     assert rank is not None
     linears = (*tower.linears, *tower.projector_linears)
     matrices = rank.value * sum(count * (inner + outer) for inner, outer, count in linears)
@@ -139,13 +142,16 @@ def test_pairs_with_images_are_planned(folder: Path) -> None:
         data={"images": data["images"]},
         training={**training, "micro_batch": 4},
     )
-    assert adapted.decisions.reference is not None
-    assert whole.decisions.reference is not None
-    assert (adapted.decisions.reference.value, whole.decisions.reference.value) == (
+    assert adapted.decisions.comparison.reference is not None
+    assert whole.decisions.comparison.reference is not None
+    assert (
+        adapted.decisions.comparison.reference.value,
+        whole.decisions.comparison.reference.value,
+    ) == (
         "adapter_off",
         "copy",
     )
-    assert adapted.decisions.reference.because.key == "reference.images"
+    assert adapted.decisions.comparison.reference.because.key == "reference.images"
     assert adapted.memory.phases["vision"] == pytest.approx(alone.memory.phases["vision"], rel=0.03)
     assert adapted.memory.phases["reference"] > adapted.memory.phases["vision"]
 
@@ -166,4 +172,4 @@ def test_every_forward_pass_sees(folder: Path) -> None:
 def test_rows_with_images_are_not_packed(folder: Path) -> None:
     """Whatever their lengths."""
     _, _, plan = plan_for(folder, "H100-80GB")
-    assert plan.decisions.packing.because.key == "packing.images"
+    assert plan.decisions.rows.packing.because.key == "packing.images"

@@ -10,8 +10,8 @@ from typing import Any
 
 from ftc.compiler.knowledge.objectives import OBJECTIVES
 from ftc.compiler.render.context import make_context
-from ftc.compiler.render.find_uses import find_uses
 from ftc.compiler.render.source import BundleSource
+from ftc.compiler.render.uses import Uses
 from ftc.spec.sections import ObjectiveType, Source
 from tests.compiler.conftest import BuildKnown
 from tests.compiler.render.test_bundle import CHAT, CUT_SHORT, VARIANTS
@@ -107,7 +107,7 @@ def test_every_argument_is_passed_by_some_bundle(build_known: BuildKnown) -> Non
     ]
     templated = replace(made[0], chat_template="{{ messages }}")
     for source in [*made, mix(made[0]), templated]:
-        context = make_context(source, find_uses(source))
+        context = make_context(source, Uses(source))
         words -= set(context["word"])
         values -= set(context["value"])
 

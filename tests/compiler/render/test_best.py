@@ -30,11 +30,11 @@ def test_the_best_evaluation_of_any_plan_has_a_checkpoint(
         "/spec/training/max_steps": data.draw(st.one_of(st.none(), st.integers(1, 300))),
     }
     decisions = make_plan(*build_known(edits)).decisions
-    steps = decisions.total_steps.value
+    steps = decisions.training.total_steps.value
     saved, best = walk(
         steps,
-        eval_steps=decisions.eval_steps.value,
-        save_steps=decisions.save_steps.value,
+        eval_steps=decisions.training.eval_steps.value,
+        save_steps=decisions.training.save_steps.value,
         draw=lambda: data.draw(st.sampled_from((1.0, 2.0, 3.0, 4.0))),
         choice=BestCheckpoint(make_session(Path())),
     )

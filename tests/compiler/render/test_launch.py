@@ -239,7 +239,7 @@ def test_skypilot_rents_the_disk_that_is_offloaded_to(build_known: BuildKnown) -
         return int(task["resources"]["disk_size"])
 
     spec, facts = build_known({**zero3, "/spec/distribution/nvme_path": "/local_nvme"})
-    swapped = make_plan(spec, facts).decisions.nvme_bytes
+    swapped = make_plan(spec, facts).decisions.distribution.nvme_bytes
     assert swapped is not None
     more = disk({**zero3, "/spec/distribution/nvme_path": "/local_nvme"}) - disk(zero3)
     assert more == pytest.approx(swapped.value / 2**30, abs=1)

@@ -86,3 +86,15 @@ def test_an_undefined_name_is_refused() -> None:
     """A misspelt name in a template is an error, not an empty string."""
     with pytest.raises(UndefinedError):
         make_environment().from_string("{{ value.max_lenght }}").render(value={})
+
+
+@pytest.mark.parametrize(("value", "flag"), [("text", "True"), ("", "False"), (None, "False")])
+def test_a_condition_is_printed_as_a_boolean(value: object, flag: str) -> None:
+    """A `flag` prints no value that it reads, and a `switch` that is off is not defined."""
+    assert make_environment().from_string("{{ value | flag }}").render(value=value) == flag
+    switch = make_environment().from_string("{{ value | switch }}")
+    if flag == "True":
+        assert switch.render(value=value) == "True"
+    else:
+        with pytest.raises(UndefinedError):
+            switch.render(value=value)

@@ -146,7 +146,10 @@ def test_held_out_rows_that_the_first_run_will_train_on(folder: Path) -> None:
     same = compile_here(folder, "same", model="./first")
 
     assert other.plan is not None
-    held = other.plan.decisions.test_rows.value + other.plan.decisions.validation_rows.value
+    held = (
+        other.plan.decisions.splits.test_rows.value
+        + other.plan.decisions.splits.validation_rows.value
+    )
     assert "300 of 300 prompts are also in the data of the bundle `first`" in said
     assert f"about {round(0.8 * held)} of {held} held-out rows" in said
     found = [bool(seen_in(one)) for one in (by_label, alike, seed, same)]

@@ -20,7 +20,7 @@ def measure(folder: Path, *rewards: Any) -> RewardFacts:
     objective = {"type": "grpo", "rewards": list(rewards) or "auto"}
     spec = to_spec({"name": "x", "model": "m/m", "data": "d.jsonl", "objective": objective})
     examples = [Example(turns=(("user", "?"), ("assistant", text))) for text in ANSWERS]
-    found = measure_rewards(spec, examples, folder=folder)
+    found = measure_rewards(spec.objective, examples, folder=folder)
     assert found is not None
     return found
 

@@ -92,7 +92,7 @@ def find(folder: Path, text: str) -> ToolFacts:
     """Return what a file of tools holds."""
     (folder / "tools.py").write_text(text, encoding="utf-8")
     spec = cast(Spec, SimpleNamespace(objective=SimpleNamespace(tools="tools.py")))
-    found = find_tools(spec, folder=folder)
+    found = find_tools(spec.objective, folder=folder)
     assert found is not None
     return found
 
@@ -121,7 +121,7 @@ def test_what_cannot_be_a_tool_is_said(case: str, tmp_path: Path) -> None:
 def test_a_file_that_is_not_there_is_said(tmp_path: Path) -> None:
     """As for reward functions."""
     spec = cast(Spec, SimpleNamespace(objective=SimpleNamespace(tools="other.py")))
-    found = find_tools(spec, folder=tmp_path)
+    found = find_tools(spec.objective, folder=tmp_path)
 
     assert found is not None
     assert [fault.key for fault in found.faults] == ["reward.unreadable"]
