@@ -61,6 +61,7 @@ _NEEDED: Final[Mapping[str, Mapping[str, Any]]] = {
             "mrope_section": [16, 16, 16, 16],
         },
     },
+    "kimi_k25": {"n_group": 1, "topk_group": 1, "scoring_func": "sigmoid"},  # as published
     "minicpmv4_6": {"architectures": None},  # the converter's class is that of the whole
     "minimax_m3_vl": {"architectures": ["MiniMaxM3SparseForCausalLM"], "n_shared_experts": 1},
     "ovis2": {"": {"hidden_size": 4096}},
