@@ -21,6 +21,7 @@ __all__ = [
     "find_unfit_keys",
     "is_convertible",
     "is_respelt",
+    "has_entry",
     "keeps_packed_rows_apart",
     "linear_sides",
     "make_shape",
@@ -199,6 +200,11 @@ _MIXING: Final = frozenset(
         "Qwen2_5_VLForConditionalGeneration",
     }
 )
+
+
+def has_entry(architecture: str) -> bool:
+    """Return whether a table has the class, whatever a config says of its sizes."""
+    return architecture in _table() or architecture in derived_table()
 
 
 def keeps_packed_rows_apart(architecture: str, wrapper: str | None = None) -> bool | None:

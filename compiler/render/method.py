@@ -27,6 +27,7 @@ from ftc.compiler.plan.method.adapter import (
 from ftc.compiler.render.source import BundleSource, sees
 from ftc.compiler.resolve.facts import ModelFacts
 
+_EXPERTS: Final = ("experts.gate_up_proj", "experts.down_proj")
 _BODY: Final = "model"  # where a text model has its layers and its embedding
 _BESIDE_TOWER: Final = "model.language_model"  # where a model with its tower has them
 #: Prefixes of the parts that see, in the models of transformers, by the kind of the tower.
@@ -66,8 +67,16 @@ def method_values(source: BundleSource) -> Mapping[str, Any]:
         "lora_targets": targets,
         "lora_excluded": f"(?!(?:{targets})$).*",
         "lora_init": decided.lora_init.value if decided.lora_init else True,
-        **(_names(source, names) if names is not None else {}),
+        **(_names(source, names) if names is not None else _default_names(source)),
     }
+
+
+def _default_names(source: BundleSource) -> dict[str, Any]:
+    """Return the names of the experts in almost every class of transformers, where any are there.
+
+    PEFT matches the end of a name, and stops where it finds none.
+    """
+    return {"expert_targets": _EXPERTS} if source.facts.model.fused_experts is not None else {}
 
 
 def _names(source: BundleSource, names: ModuleNames) -> dict[str, Any]:
