@@ -66,6 +66,7 @@ class ModelFacts:
     names; other fields then describe the language model, at `text_prefix` of what is loaded.
     `vision` is the tower of an image-text model, None for any other. `tensor_shape`, from names and
     sides of tensors, stands in for `shape` in the plan of a model that no table describes.
+    `is_lifted`: config.json has the keys without which the rehearsals of the class stop.
     """
 
     id: str
@@ -95,6 +96,7 @@ class ModelFacts:
     tensor_shape: Shape | None = None
     vision: VisionFacts | None = None
     text_modules: TextModules | None = None
+    is_lifted: bool = False
 
     @property
     def converted(self) -> str:
