@@ -6,8 +6,9 @@ from typing import Final
 
 from ftc.compiler.checks.rule import Problem, problem, put, rule
 from ftc.compiler.checks.rule_input import Case
-from ftc.compiler.knowledge.derived import derived_table, is_bypassed, is_redirected
+from ftc.compiler.knowledge.derived import derived_table
 from ftc.compiler.knowledge.objectives import OBJECTIVES
+from ftc.compiler.knowledge.peft_targets import is_bypassed, is_redirected
 from ftc.compiler.knowledge.rehearsed import find_rehearsed
 from ftc.compiler.knowledge.router_losses import has_router_loss, has_unread_loss
 from ftc.compiler.plan.memory.activations import has_margin, wide_margin
@@ -118,18 +119,20 @@ def slow_recurrent_layers(case: Case) -> Iterator[Problem]:
 
     Why it matters: The kernels are in flash-linear-attention, causal-conv1d and mamba-ssm, which
     the locked requirements do not have. transformers then computes these layers with plain
-    operations of PyTorch: several times slower, and with larger temporaries.
+    operations of PyTorch, which move and keep far more bytes. The plan's memory and time are those
+    of the plain operations, and no run on a GPU has measured that time. A short convolution, as in
+    LFM2, needs no kernel.
 
     Example: {"model": "Qwen/Qwen3-Next-80B-A3B-Instruct", "hardware": "8x H100-80GB"}
 
     Use instead: {"model": "Qwen/Qwen3-30B-A3B", "hardware": "8x H100-80GB"}
     """
     shape = case.model.known_shape
-    if shape is not None and shape.recurrent_layers() and case.hardware.kind == "gpu":
+    if shape is not None and shape.scanned_layers() and case.hardware.kind == "gpu":
         yield problem(
             "/model/id",
             architecture=case.model.architecture,
-            count=shape.recurrent_layers(),
+            count=shape.scanned_layers(),
             layers=shape.layers,
         )
 

@@ -31,9 +31,7 @@ def read(build: Build, shape: Shape, edits: dict[str, Any], **more: Any) -> Iter
     """Yield the spec, the facts and the plan of a model of which only the tensors are known."""
     spec, facts = build(edits)
     model: Any = facts.model
-    model = replace(
-        model, shape=None, tensor_shape=shape, architecture="NovelForCausalLM", **more
-    )
+    model = replace(model, shape=None, tensor_shape=shape, architecture="NovelForCausalLM", **more)
     facts = replace(facts, model=model)
     every = known(facts)
     assert every is not None

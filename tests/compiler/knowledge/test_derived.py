@@ -17,15 +17,9 @@ from ftc.compiler.knowledge.architecture import (
     keeps_packed_rows_apart,
     read_shape,
 )
-from ftc.compiler.knowledge.derived import (
-    Entry,
-    derived_table,
-    find_zero,
-    is_bypassed,
-    linear_keys,
-    read_entry,
-)
+from ftc.compiler.knowledge.derived import Entry, derived_table, find_zero, linear_keys, read_entry
 from ftc.compiler.knowledge.module_names import find_module_names
+from ftc.compiler.knowledge.peft_targets import is_bypassed
 from ftc.compiler.knowledge.shape import Shape
 from ftc.compiler.knowledge.wrappers import wrapper_named
 

@@ -5,8 +5,12 @@ import inspect
 import pytest
 
 from ftc.compiler.knowledge.architecture import read_shape
-from ftc.compiler.knowledge.derived import is_redirected
-from ftc.compiler.knowledge.router_losses import has_router_loss, has_unread_loss, stops_at_router_loss
+from ftc.compiler.knowledge.peft_targets import is_redirected
+from ftc.compiler.knowledge.router_losses import (
+    has_router_loss,
+    has_unread_loss,
+    stops_at_router_loss,
+)
 from tests.compiler.knowledge.test_derived import CASES
 
 

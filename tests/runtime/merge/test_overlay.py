@@ -75,7 +75,7 @@ def test_names_begin_otherwise(tmp_path: Path, saved: str, base: str, head: str)
 
 
 def test_names_that_loading_makes_equal(tmp_path: Path) -> None:
-    """transformers saves a dense layer under the names of experts, which only other layers have."""
+    """Transformers saves a dense layer under the names of experts, which only other layers have."""
     experts = {"model__layers__1__sparse__gate__weight": torch.ones(3, 2)}
     base = {"model__layers__0__mlp__up__weight": torch.zeros(3, 2)}
     saved = {"model__layers__0__sparse__up__weight": torch.ones(3, 2)}
