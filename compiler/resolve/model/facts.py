@@ -171,7 +171,9 @@ def facts_from_table(entry: Model, name: str, *, head: Head = "tokens") -> Model
         wrapper=None if wrapper is None else wrapper.architecture,
         text_prefix="" if wrapper is None else wrapper.prefix,
         vision=_vision_in_table(entry),
-        is_lifted=_is_lifted(wrapper and wrapper.architecture, shape.architecture, entry.config),
+        is_lifted=_is_lifted(
+            None if wrapper is None else wrapper.architecture, shape.architecture, entry.config
+        ),
     )
 
 
