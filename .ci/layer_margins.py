@@ -3,9 +3,10 @@
     .ci/layer_margins.py [CLASS ...]
 
 A miniature of each class of the derived table runs forward on this CPU in bf16, with a hook on
-every tensor that autograd saves. The margin is what the most expensive layer but the first keeps
-per token over what the formula of a Llama-like layer says (`layer_bytes`), rounded up to a tenth
-and at least one: with all weights trained, and with a frozen base as under LoRA. State spaces and
+every tensor that autograd saves. The margin of a kind of layer is what the most expensive one of
+it keeps per token over what the formula of a Llama-like layer says (`layer_bytes`), rounded up to a
+tenth and at least one: with all weights trained, and with a frozen base as under LoRA. The first
+layer counts where no other is of its kind. State spaces and
 linear attention run with the plain operations that stand in for their kernels. A class that cannot
 be traced is printed and left out.
 """
@@ -14,7 +15,7 @@ import json
 import math
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -89,6 +90,7 @@ OWN_SIZES = {
         "zero_expert_num": 4,
     },
     "mamba2": {"num_heads": 16, "head_dim": 64},
+    "kimi_linear": {"q_lora_rank": None},
     "glm5_next_text": {"qk_rope_head_dim": 0},
     "step3p5": {"sliding_window": 64},
 }
@@ -105,21 +107,38 @@ def miniature(said: Any) -> dict[str, Any]:
     return placed(said, given)
 
 
-def trace(name: str, said: Any) -> tuple[float, float]:
-    """Return the margins of a class with trained and with frozen weights."""
-    given = miniature(said)
+def trace(name: str, said: Any, given: Mapping[str, Any] | None = None) -> dict[str, list[float]]:
+    """Return the margins of each kind of layer with trained and with frozen weights.
+
+    `given` are the keys of another model of the class than the miniature.
+    """
+    found = {kind: list(map(_round, each)) for kind, each in measure(name, said, given).items()}
+    return found if len({*map(tuple, found.values())}) > 1 else {"": next(iter(found.values()))}
+
+
+def _round(share: float) -> float:
+    return max(1.0, math.ceil(10 * share) / 10)
+
+
+def measure(name: str, said: Any, given: Mapping[str, Any] | None = None) -> dict[str, list[float]]:
+    """Return what a layer of each kind keeps over what the formula says, as in `trace`."""
+    given = given or miniature(said)
     config = transformers.AutoConfig.for_model(said["type"], **given)
     config.pad_token_id = 0  # one in the small vocabulary
     shape = read_entry(name, derived_table()[name], given)
     if shape is None:
         raise ValueError("the table does not read this miniature")
-    found = []
+    order = shape.order or (0,) * shape.layers
+    kinds = [f"{kind.mixer}/{kind.mlp}" for kind in shape.kinds] or [""]
+    found: dict[str, list[float]] = {kinds[kind]: [] for kind in order}
     for weights in ("full", "frozen"):
-        job = make_job(shape, weights)
-        plain = activations.layer_bytes(job) / activations.layer_margin(shape)[weights == "frozen"]
-        most = max(saved_bytes(name, config, weights)[1:])
-        found.append(max(1.0, math.ceil(10 * most / plain) / 10))
-    return found[0], found[1]
+        plain = activations.formula_bytes(make_job(shape, weights), 1)
+        saved = saved_bytes(name, config, weights)
+        for kind in dict.fromkeys(order):
+            alike = [each for each, other in zip(saved, order, strict=True) if other == kind]
+            most = max(alike[1:] if order[0] == kind and len(alike) > 1 else alike)
+            found[kinds[kind]].append(most / plain)
+    return found
 
 
 def saved_bytes(name: str, config: Any, weights: str) -> list[float]:
@@ -172,7 +191,7 @@ def main(names: Sequence[str]) -> None:
         except Exception as problem:  # noqa: BLE001 - each class has its own
             print(f"{name}: not traced: {str(problem).splitlines()[0][:100]}", flush=True)
             continue
-        print(name, *margins[name], flush=True)
+        print(name, margins[name], flush=True)
         rows = (f" {json.dumps(n)}: {json.dumps(margins[n])}" for n in sorted(margins))
         MARGINS.write_text("{\n" + ",\n".join(rows) + "\n}\n", encoding="utf-8")
 

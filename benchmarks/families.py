@@ -170,7 +170,7 @@ def _without_files(family: Family) -> Family:
     The converter runs all the same, to see whether it still stops.
     """
     known = find_rehearsed(family.config["architectures"][0])
-    if known is None or known.stage is None:
+    if known is None or known.stage is None or known.is_lifted(family.config):
         return family
     return replace(family, spec={**family.spec, "export": []})
 
@@ -311,7 +311,8 @@ def _ask(merged: Path, gguf: Path) -> None:
 
 def _as_foretold(family: Family, result: Result) -> bool:
     known = find_rehearsed(family.config["architectures"][0])
-    return known is not None and known.stage == result.stage
+    stage = None if known is None or known.is_lifted(family.config) else known.stage
+    return known is not None and stage == result.stage
 
 
 def _keep(one: Result) -> None:

@@ -23,7 +23,7 @@ from ftc.compiler.importing.source import (
     read_foreign,
     read_registry,
 )
-from ftc.compiler.knowledge.peft_targets import find_peft_targets
+from ftc.compiler.knowledge.peft_defaults import find_peft_targets
 from ftc.compiler.pipeline import check
 from ftc.compiler.resolve.resolver import Resolver
 from ftc.spec.tools.entry import Imported

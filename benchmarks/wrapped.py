@@ -42,6 +42,13 @@ _NEEDED: Final[Mapping[str, Mapping[str, Any]]] = {
     "glm46v": _GLM,
     "glm4v": _GLM,
     "glm4v_moe": {**_GLM, "head_dim": 128},
+    "glm5_next": {
+        "linear_head_dim": None,  # repositories have them in a section, which the converter reads
+        "linear_num_heads": None,
+        "linear_conv_kernel_dim": None,
+        "linear_attn_config": {"head_dim": 128, "num_heads": 64, "short_conv_kernel_size": 4},
+        "mla_use_nope": True,
+    },
     "glm_ocr": {
         "head_dim": 128,
         "rope_parameters": {**_MROPE, "mrope_section": [16, 24, 24], "partial_rotary_factor": 1.0},
@@ -61,8 +68,19 @@ _NEEDED: Final[Mapping[str, Mapping[str, Any]]] = {
             "mrope_section": [16, 16, 16, 16],
         },
     },
+    "kimi_k25": {"n_group": 1, "topk_group": 1, "scoring_func": "sigmoid"},  # as published
     "minicpmv4_6": {"architectures": None},  # the converter's class is that of the whole
-    "minimax_m3_vl": {"architectures": ["MiniMaxM3SparseForCausalLM"], "n_shared_experts": 1},
+    "minimax_m3_vl": {
+        "architectures": ["MiniMaxM3SparseForCausalLM"],
+        "n_shared_experts": 1,
+        "sparse_attention_config": {
+            "sparse_num_index_heads": 4,
+            "sparse_index_dim": 128,
+            "sparse_block_size": 128,
+            "sparse_topk_blocks": 16,
+            "sparse_local_block": 1,
+        },
+    },
     "ovis2": {"": {"hidden_size": 4096}},
     "paddleocr_vl": _QWEN,
     "qwen2_5_omni_thinker": _QWEN,

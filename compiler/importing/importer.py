@@ -18,7 +18,7 @@ from ftc.compiler.importing.source import (
 from ftc.compiler.knowledge.architecture import keeps_packed_rows_apart
 from ftc.compiler.knowledge.liger import has_liger_kernels
 from ftc.compiler.knowledge.models import find_model
-from ftc.compiler.knowledge.peft_targets import find_peft_targets
+from ftc.compiler.knowledge.peft_defaults import find_peft_targets
 from ftc.spec.document import Lines
 from ftc.spec.finding import Finding, Position
 from ftc.spec.load import MOST_BYTES, read_text

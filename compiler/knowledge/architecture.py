@@ -19,6 +19,7 @@ __all__ = [
     "converted_class",
     "count_adapter_parameters",
     "find_unfit_keys",
+    "has_entry",
     "is_convertible",
     "is_respelt",
     "keeps_packed_rows_apart",
@@ -199,6 +200,11 @@ _MIXING: Final = frozenset(
         "Qwen2_5_VLForConditionalGeneration",
     }
 )
+
+
+def has_entry(architecture: str) -> bool:
+    """Return whether a table has the class, whatever a config says of its sizes."""
+    return architecture in _table() or architecture in derived_table()
 
 
 def keeps_packed_rows_apart(architecture: str, wrapper: str | None = None) -> bool | None:

@@ -50,12 +50,15 @@ def _all(form: Form, _: Read, layers: int) -> tuple[str, ...]:
 def _list(form: Form, read: Read, layers: int) -> tuple[str, ...] | None:
     """Return the names of a list with an entry per layer, which `names` may translate.
 
-    Where `cut` is set, the class leaves out what the list has for layers beyond the last.
+    Where `cut` is set, the class leaves out what the list has for layers beyond the last; where
+    `repeat` is, it begins the list again until every layer has an entry.
     """
     value = read(form["key"])
     if not isinstance(value, list):
         return None
     names, kept = form.get("names", {}), value[:layers] if form.get("cut") else value
+    if form.get("repeat") and value:
+        kept = [value[number % len(value)] for number in range(layers)]
     return tuple(str(names.get(name, name)) for name in (_current(each) for each in kept))
 
 

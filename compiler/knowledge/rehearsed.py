@@ -1,7 +1,8 @@
 """How far a rehearsal of each architecture gets, from its config to a GGUF that answers."""
 
 import json
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
 from typing import Final
@@ -16,17 +17,33 @@ class Rehearsed:
     """The result of an architecture: the stage that failed and why, or None and None.
 
     `seen` is the last stage that was run, where that was not the last of all: what comes after it
-    is unknown.
+    is unknown. Where a config has all keys of `unless`, with one of the values if any are listed,
+    a rehearsal goes the whole way.
     """
 
     stage: str | None
     reason: str | None
     seen: str | None = None
+    unless: Mapping[str, Sequence[object]] = field(default_factory=dict)
 
     @property
     def is_trained(self) -> bool:
         """Whether it came as far as a merged model."""
         return self.stage is None or self.stage in _AFTER_MERGING
+
+    def is_lifted(self, config: Mapping[str, object]) -> bool:
+        """Return whether a config has what lets the rehearsal go the whole way."""
+        said = {**config, **_section(config)}
+        found = {key: said.get(key) for key in self.unless}
+        return bool(found) and all(
+            value in self.unless[key] if self.unless[key] else value is not None
+            for key, value in found.items()
+        )
+
+
+def _section(config: Mapping[str, object]) -> Mapping[str, object]:
+    inside = config.get("text_config")
+    return inside if isinstance(inside, Mapping) else {}
 
 
 def find_rehearsed(architecture: str) -> Rehearsed | None:

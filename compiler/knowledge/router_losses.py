@@ -2,7 +2,7 @@
 
 from typing import Final
 
-__all__ = ["has_router_loss", "stops_at_router_loss"]
+__all__ = ["has_router_loss", "has_unread_loss", "stops_at_router_loss"]
 
 #: Those of the tables whose `forward` returns `aux_loss` in the pinned transformers, and whose
 #: configuration has the `num_experts` that TRL reads (trl/trainer/utils.py, `_fused_forward`).
@@ -28,6 +28,20 @@ _CLASSES: Final = frozenset(
         "Qwen4ExpForCausalLM",
     }
 )
+#: Classes that return it, and whose configuration calls the number of experts otherwise.
+_UNREAD: Final = frozenset(
+    {
+        "DbrxForCausalLM",
+        "DeepseekV4ForCausalLM",
+        "Glm5NextForConditionalGeneration",
+        "GraniteMoeForCausalLM",
+        "GraniteMoeHybridForCausalLM",
+        "GraniteMoeSWAForCausalLM",
+        "GraniteMoeSharedForCausalLM",
+        "JetMoeForCausalLM",
+        "PhimoeForCausalLM",
+    }
+)
 #: Classes without it whose configuration has a weight for the loss by default, so that TRL asks for
 #: the loss even of their dense models.
 _BY_DEFAULT: Final = frozenset(
@@ -47,6 +61,11 @@ _BY_DEFAULT: Final = frozenset(
 def has_router_loss(architecture: str) -> bool:
     """Return whether transformers and TRL compute this class's router loss."""
     return architecture in _CLASSES
+
+
+def has_unread_loss(architecture: str) -> bool:
+    """Return whether transformers computes this class's router loss, and TRL cannot use it."""
+    return architecture in _UNREAD
 
 
 def stops_at_router_loss(architecture: str, *, experts: bool) -> bool:

@@ -95,6 +95,14 @@ class Shape:
         """Return how many layers carry a state from token to token."""
         return sum(kind.count for kind in self.kinds if kind.mixer in RECURRENT)
 
+    def scanned_layers(self) -> int:
+        """Return how many layers compute a state token by token, which takes a kernel to be fast.
+
+        A short convolution reads a few tokens back, and is one operation of PyTorch.
+        """
+        scanned = RECURRENT - {"conv"}
+        return sum(kind.count for kind in self.kinds if kind.mixer in scanned)
+
     def sparse_layers(self) -> int:
         """Return how many layers have experts."""
         if not self.experts:

@@ -10,9 +10,9 @@ from dataclasses import replace
 from typing import Any, Final
 
 from ftc.compiler.knowledge.converter import expects_drafts
-from ftc.compiler.knowledge.derived import is_redirected
 from ftc.compiler.knowledge.module_names import ModuleNames, find_module_names
 from ftc.compiler.knowledge.objectives import OBJECTIVES
+from ftc.compiler.knowledge.peft_targets import is_redirected
 from ftc.compiler.knowledge.score_heads import SCORE_HEAD
 from ftc.compiler.knowledge.towers import adapted_modules, name_patterns
 from ftc.compiler.knowledge.wrappers import wrapper_named
@@ -27,6 +27,7 @@ from ftc.compiler.plan.method.adapter import (
 from ftc.compiler.render.source import BundleSource, sees
 from ftc.compiler.resolve.facts import ModelFacts
 
+_EXPERTS: Final = ("experts.gate_up_proj", "experts.down_proj")
 _BODY: Final = "model"  # where a text model has its layers and its embedding
 _BESIDE_TOWER: Final = "model.language_model"  # where a model with its tower has them
 #: Prefixes of the parts that see, in the models of transformers, by the kind of the tower.
@@ -66,8 +67,16 @@ def method_values(source: BundleSource) -> Mapping[str, Any]:
         "lora_targets": targets,
         "lora_excluded": f"(?!(?:{targets})$).*",
         "lora_init": decided.method.lora_init.value if decided.method.lora_init else True,
-        **(_names(source, names) if names is not None else {}),
+        **(_names(source, names) if names is not None else _default_names(source)),
     }
+
+
+def _default_names(source: BundleSource) -> dict[str, Any]:
+    """Return the names of the experts in almost every class of transformers, where any are there.
+
+    PEFT matches the end of a name, and stops where it finds none.
+    """
+    return {"expert_targets": _EXPERTS} if source.facts.model.fused_experts is not None else {}
 
 
 def _names(source: BundleSource, names: ModuleNames) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from ftc.compiler.knowledge.architecture import Shape, converted_class
+from ftc.compiler.knowledge.architecture import Shape, converted_class, keeps_packed_rows_apart
 from ftc.compiler.resolve.content_facts import Contents
 from ftc.compiler.resolve.detail_facts import (
     OllamaFacts,
@@ -71,6 +71,7 @@ class ModelFacts:
     names; other fields then describe the language model, at `text_prefix` of what is loaded.
     `vision` is the tower of an image-text model, None for any other. `tensor_shape`, from names and
     sides of tensors, stands in for `shape` in the plan of a model that no table describes.
+    `is_lifted`: config.json has the keys without which the rehearsals of the class stop.
     """
 
     id: str
@@ -100,11 +101,34 @@ class ModelFacts:
     tensor_shape: Shape | None = None
     vision: VisionFacts | None = None
     text_modules: TextModules | None = None
+    is_lifted: bool = False
 
     @property
     def converted(self) -> str:
         """The class that llama.cpp's converter reads the model as."""
         return converted_class(self.architecture, self.wrapper)
+
+    @property
+    def known_shape(self) -> Shape | None:
+        """The shape that the table gives, or else the names and sides of the tensors."""
+        return self.shape or self.tensor_shape
+
+    @property
+    def fused_experts(self) -> Shape | None:
+        """The shape, where a layer has its experts in tensors that are no modules.
+
+        That is so in all of transformers' classes. A repository's own code has a module for each.
+        """
+        shape = self.known_shape
+        is_own = self.shape is None and self.custom_code
+        return shape if shape is not None and shape.experts and not is_own else None
+
+    @property
+    def keeps_rows_apart(self) -> bool | None:
+        """Whether packed rows do not see each other; None where nothing says it."""
+        if self.tensor_shape is not None and self.tensor_shape.recurrent_layers():
+            return False
+        return keeps_packed_rows_apart(self.architecture, self.wrapper)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,12 +7,14 @@ changed.
 """
 
 import shutil
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 import torch
+from transformers.conversion_mapping import get_model_conversion_mapping
+from transformers.core_model_loading import WeightRenaming, rename_source_key
 
 from ..files import read_json, write_json
 from .safetensors_files import DTYPES, INDEX, Weights, read_weights, write_file
@@ -32,6 +34,7 @@ class Change:
     `before` and `after` are the settings of the base and of the trained model as transformers reads
     them, and `dtype` is the 16-bit type of the result, such as "bfloat16". `embedding` and `head`
     are the names of their tensors in the model, one tensor if `is_tied`, with `rows` rows now.
+    `rename` returns what a tensor of a file is called after the renamings of loading it.
     """
 
     before: Mapping[str, Any]
@@ -41,6 +44,7 @@ class Change:
     head: str
     rows: int
     is_tied: bool
+    rename: Callable[[str], str] = str
 
 
 def read_change(model: Any, before: Mapping[str, Any], *, dtype: str) -> Change:
@@ -58,7 +62,17 @@ def read_change(model: Any, before: Mapping[str, Any], *, dtype: str) -> Change:
         head=next(name for name, weight in reversed(names) if weight is head),
         rows=len(embedding),
         is_tied=embedding is head,
+        rename=_read_renaming(model),
     )
+
+
+def _read_renaming(model: Any) -> Callable[[str], str]:
+    """Return how transformers renames a tensor of a file when it loads this model.
+
+    What it also splits, joins or transposes keeps the name that it has before.
+    """
+    found = [way for way in get_model_conversion_mapping(model) if isinstance(way, WeightRenaming)]
+    return lambda name: str(rename_source_key(name, found, [])[0])
 
 
 def overlay(saved: Path, base: Path, into: Path, change: Change) -> tuple[int, int]:
@@ -97,10 +111,11 @@ def overlay(saved: Path, base: Path, into: Path, change: Change) -> tuple[int, i
 def find_places(saved: Weights, base: Weights, change: Change) -> dict[str, str]:
     """Return the name of the saved tensor for each tensor of the base that has one.
 
-    Both names are the same, or begin otherwise: a text model in a wrapper begins with
-    `model.language_model.` instead of `model.`, and some bases leave out the first part. Shapes
-    are equal, but for more rows of the embedding and the head. Raises NoPlaceError for a saved
-    tensor without a place.
+    Both names are the same, or loading gives both the same name: on saving, transformers undoes a
+    renaming also where the base needed none. Or the names begin otherwise: a text model in a
+    wrapper begins with `model.language_model.` instead of `model.`, and some bases leave out the
+    first part. Shapes are equal, but for more rows of the embedding and the head. Raises
+    NoPlaceError for a saved tensor without a place.
     """
 
     def fits(name: str, place: str) -> bool:
@@ -108,7 +123,13 @@ def find_places(saved: Weights, base: Weights, change: Change) -> dict[str, str]
         return new == old or (new[1:] == old[1:] and new[0] == change.rows > old[0])
 
     found = {name: name for name in saved.entries if name in base.entries and fits(name, name)}
-    missing = [name for name in saved.entries if name not in found]
+    loaded = {change.rename(place): place for place in base.entries if place not in found}
+    for name in saved.entries:
+        place = loaded.get(change.rename(name))
+        if name not in found and place is not None and fits(name, place):
+            found[place] = name
+    known = set(found.values())
+    missing = [name for name in saved.entries if name not in known]
     while missing:
         free, best = base.entries.keys() - found.keys(), dict[str, str]()
         for begins, instead in _list_beginnings(missing[0], free):

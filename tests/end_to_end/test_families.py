@@ -32,7 +32,8 @@ def test_a_family_ends_as_the_table_says(family: Family, sdist: Path) -> None:
 
     found = run_case(family, sdist)
 
-    assert found.stage == known.stage, found.cause
-    if known.stage is None:
+    stage = None if known.is_lifted(family.config) else known.stage
+    assert found.stage == stage, found.cause
+    if stage is None:
         assert found.divergence is not None
         assert found.divergence < MOST_DIVERGENCE

@@ -6,10 +6,11 @@ from typing import Final
 
 from ftc.compiler.checks.rule import Problem, problem, put, rule
 from ftc.compiler.checks.rule_input import Case
-from ftc.compiler.knowledge.derived import derived_table, is_bypassed, is_redirected
+from ftc.compiler.knowledge.derived import derived_table
 from ftc.compiler.knowledge.objectives import OBJECTIVES
+from ftc.compiler.knowledge.peft_targets import is_bypassed, is_redirected
 from ftc.compiler.knowledge.rehearsed import find_rehearsed
-from ftc.compiler.knowledge.router_losses import has_router_loss
+from ftc.compiler.knowledge.router_losses import has_router_loss, has_unread_loss
 from ftc.compiler.plan.memory.activations import has_margin, wide_margin
 from ftc.compiler.plan.method.adapter import hit
 
@@ -76,8 +77,8 @@ def frozen_experts(case: Case) -> Iterator[Problem]:
 
     Use instead: {"model": "Qwen/Qwen3-30B-A3B", "method": {"type": "lora", "experts": true}}
     """
-    method, shape = case.spec.method, case.model.shape
-    if method.type not in _ADAPTERS or method.experts or shape is None or not shape.experts:
+    method, shape = case.spec.method, case.model.fused_experts
+    if method.type not in _ADAPTERS or method.experts or shape is None:
         return
     if "/method/experts" in case.spec.said:
         return
@@ -91,18 +92,21 @@ def router_loss_without_router(case: Case) -> Iterator[Problem]:
     """What it is: `training.router_loss` is above 0, and the model computes no such loss.
 
     Why it matters: A dense model has no router, and some classes with experts balance them without
-    a loss. TRL would stop at the first step, because their output has no `aux_loss`.
+    a loss. TRL would stop at the first step, because their output has no `aux_loss`. It asks for
+    the loss by the key `num_experts`, so that it stops at classes that name it otherwise as well.
 
     Example: {"model": "Qwen/Qwen2.5-7B-Instruct", "training": {"router_loss": 0.001}}
 
     Use instead: {"model": "Qwen/Qwen3-30B-A3B", "training": {"router_loss": 0.001}}
     """
-    shape = case.model.shape
+    shape = case.model.known_shape
     if not case.spec.training.router_loss or shape is None:
         return
     if not shape.experts or not has_router_loss(shape.architecture):
+        is_unread = shape.experts > 0 and has_unread_loss(shape.architecture)
         yield problem(
             "/training/router_loss",
+            message="unread" if is_unread else "",
             fix=({"op": "remove", "path": "/training/router_loss"},),
             name=case.model.id,
             architecture=shape.architecture,
@@ -115,18 +119,20 @@ def slow_recurrent_layers(case: Case) -> Iterator[Problem]:
 
     Why it matters: The kernels are in flash-linear-attention, causal-conv1d and mamba-ssm, which
     the locked requirements do not have. transformers then computes these layers with plain
-    operations of PyTorch: several times slower, and with larger temporaries.
+    operations of PyTorch, which move and keep far more bytes. The plan's memory and time are those
+    of the plain operations, and no run on a GPU has measured that time. A short convolution, as in
+    LFM2, needs no kernel.
 
     Example: {"model": "Qwen/Qwen3-Next-80B-A3B-Instruct", "hardware": "8x H100-80GB"}
 
     Use instead: {"model": "Qwen/Qwen3-30B-A3B", "hardware": "8x H100-80GB"}
     """
-    shape = case.model.shape
-    if shape is not None and shape.recurrent_layers() and case.hardware.kind == "gpu":
+    shape = case.model.known_shape
+    if shape is not None and shape.scanned_layers() and case.hardware.kind == "gpu":
         yield problem(
             "/model/id",
             architecture=case.model.architecture,
-            count=shape.recurrent_layers(),
+            count=shape.scanned_layers(),
             layers=shape.layers,
         )
 

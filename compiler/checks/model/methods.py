@@ -132,9 +132,8 @@ def experts_that_are_not_there(case: Case) -> Iterator[Problem]:
 
     Use instead: {"model": "Qwen/Qwen3-30B-A3B", "method": {"type": "lora", "experts": true}}
     """
-    shape = case.model.shape
     asked = case.spec.method.experts and case.spec.method.type in _ADAPTERS
-    if asked and (shape is None or not shape.experts):
+    if asked and case.model.fused_experts is None:
         yield problem(
             "/method/experts",
             fix=({"op": "remove", "path": "/method/experts"},),

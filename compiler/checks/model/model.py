@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from ftc.compiler.checks.rule import Problem, problem, put, rule
 from ftc.compiler.checks.rule_input import Case
+from ftc.compiler.knowledge.architecture import has_entry
 from ftc.compiler.knowledge.causal_types import has_causal_class
 from ftc.compiler.plan.memory.activations import wide_margin
 from ftc.compiler.plan.memory.peak import shape_of
@@ -128,6 +129,8 @@ def unknown_architecture(case: Case) -> Iterator[Problem]:
     if case.model.shape is None and not _is_unknown_type(case.model):
         shape = shape_of(case.model)
         kind = "" if case.model.tensor_shape is None else "tensors"
+        if has_entry(case.model.architecture):
+            kind = f"config_{kind}".rstrip("_")
         yield problem(
             "/model/id",
             message=kind,

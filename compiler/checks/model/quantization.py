@@ -21,8 +21,8 @@ def experts_in_16_bits(case: Case) -> Iterator[Problem]:
 
     Use instead: {"model": "mistralai/Mistral-7B-v0.1", "method": "qlora"}
     """
-    shape = case.model.shape
-    if case.spec.method.type != "qlora" or shape is None or not shape.experts:
+    shape = case.model.fused_experts
+    if case.spec.method.type != "qlora" or shape is None:
         return
     share = shape.expert_parameters / max(1, shape.parameters)
     if share > _MOST:

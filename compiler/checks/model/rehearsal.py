@@ -16,6 +16,8 @@ def family_stopped_in_rehearsal(case: Case) -> Iterator[Problem]:
 
     Why it matters: The scripts and the pinned libraries are the same in the real run, which would
     train and then stop at the same stage. Without a GGUF file the run ends with a merged model.
+    Where the cause is a key of config.json, only a config without it is refused: the merged folder
+    has the base's.
 
     Example: {"model": "org/a-family-that-stops", "export": ["Q4_K_M"]}
 
@@ -31,12 +33,13 @@ def family_stopped_in_rehearsal(case: Case) -> Iterator[Problem]:
         return  # FTC620 says so
     if model.wrapper is not None and known is not None and not known.is_trained:
         return  # FTC174 says so
-    if writes and case.spec.export.types and known is not None and known.stage is not None:
+    stops = known is not None and known.stage is not None and not model.is_lifted
+    if writes and case.spec.export.types and known is not None and stops:
         yield problem(
             "/export/types",
             fix=(put("/export/types", []),),
             architecture=name,
-            stage=known.stage,
+            stage=known.stage or "",
             reason=known.reason or "",
         )
 

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 
 from ftc.compiler.checks.rule import Problem, problem, put, rule
 from ftc.compiler.checks.rule_input import Case
-from ftc.compiler.knowledge.architecture import keeps_packed_rows_apart
 from ftc.compiler.knowledge.objectives import OBJECTIVES
 from ftc.compiler.plan.batch.sizes import target_rows
 
@@ -27,11 +26,12 @@ def packed_rows_see_each_other(case: Case) -> Iterator[Problem]:
 
     Use instead: {"model": "tiiuae/falcon-7b-instruct", "data": "a.csv"}
     """
-    architecture, wrapper = case.model.architecture, case.model.wrapper
     packed = case.spec.data.packing == "best-fit"
-    if packed and keeps_packed_rows_apart(architecture, wrapper) is False:
+    if packed and case.model.keeps_rows_apart is False:
         yield problem(
-            "/data/packing", fix=(put("/data/packing", "auto"),), architecture=architecture
+            "/data/packing",
+            fix=(put("/data/packing", "auto"),),
+            architecture=case.model.architecture,
         )
 
 
@@ -46,11 +46,12 @@ def packing_unproven(case: Case) -> Iterator[Problem]:
 
     Use instead: {"model": "./a-new-architecture", "data": "a.csv"}
     """
-    architecture, wrapper = case.model.architecture, case.model.wrapper
     packed = case.spec.data.packing == "best-fit"
-    if packed and keeps_packed_rows_apart(architecture, wrapper) is None:
+    if packed and case.model.keeps_rows_apart is None:
         yield problem(
-            "/data/packing", fix=(put("/data/packing", "auto"),), architecture=architecture
+            "/data/packing",
+            fix=(put("/data/packing", "auto"),),
+            architecture=case.model.architecture,
         )
 
 

@@ -5,7 +5,8 @@ more.
 """
 
 import json
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 
@@ -31,7 +32,40 @@ _PASS_SECONDS, _LAYER_SECONDS = 0.0025, 0.0005  # Python's floor of a forward pa
 
 
 def layer_bytes(job: Job) -> int:
-    """Return what one decoder layer saves per token without checkpointing.
+    """Return what the most expensive decoder layer saves per token without checkpointing."""
+    side = 0 if job.full else 1
+    return formula_bytes(job, max(pair[side] for pair in layer_margins(job.shape)))
+
+
+def stored_bytes(job: Job, layer: int) -> int:
+    """Return what the layers that are not recomputed keep per token for their backward pass.
+
+    `layer` is what the most expensive one keeps, and so each of them where all are equal.
+    """
+    every = job.every_layers
+    if not job.stored_layers or not job.shape.order:
+        return job.stored_layers * layer
+    stored = range(job.frozen_layers, job.shape.layers)
+    numbers = [n for n in stored if not job.recomputed_layers or n % every]
+    return _sum_layers(job, numbers)
+
+
+def mean_layer_bytes(job: Job) -> float:
+    """Return what a decoder layer saves per token without checkpointing, on average."""
+    if not job.shape.order:
+        return layer_bytes(job)
+    return _sum_layers(job, range(job.shape.layers)) / job.shape.layers
+
+
+def _sum_layers(job: Job, numbers: Sequence[int]) -> int:
+    """Return what the layers of these numbers save per token without checkpointing."""
+    side, margins = 0 if job.full else 1, layer_margins(job.shape)
+    counts = Counter(job.shape.order[number] for number in numbers)
+    return sum(count * formula_bytes(job, margins[kind][side]) for kind, count in counts.items())
+
+
+def formula_bytes(job: Job, times: float) -> int:
+    """Return what a decoder layer saves per token, whose margin is `times`.
 
     Source: reading of transformers' Llama-like modeling code, checked against published peaks (see
     `benchmarks/memory.md`). Two norms keep an fp32 input each (a fused one only the second input,
@@ -58,23 +92,26 @@ def layer_bytes(job: Job) -> int:
     ):  # fused experts are no linear modules: autocast leaves them fp32
         mlp, extra = 2 * mlp, 2 * extra
     kept = norms + _attention_bytes(job) + mlp + extra + router
-    times = layer_margin(shape)[0 if job.full else 1]
     return round(times * kept) + adapter_bytes(job) + _input_bytes(job)
 
 
-def layer_margin(shape: Shape) -> tuple[float, float]:
+def layer_margins(shape: Shape) -> tuple[tuple[float, float], ...]:
     """Return how often a layer keeps what the formula says: with trained and with frozen weights.
 
-    1 for the classes that the formula describes. For a class derived from transformers it is what
-    its most expensive layer kept in a trace of a miniature (`layer_margins.json`, a column for
-    trained and one for frozen weights), with the plain operations that stand in for the kernels of
-    a state space; and a wide margin where no trace was made, or no table has the class.
+    There is a pair for each kind of layer, and one where all are equal. It is 1 for the classes
+    that the formula describes. For a class derived from transformers it is what the layers of the
+    kind kept in a trace of a miniature (`layer_margins.json`, a column for trained and one for
+    frozen weights), with the plain operations that stand in for the kernels of a state space; that
+    of its most expensive layer for a kind that the miniature lacks; and a wide margin where no
+    trace was made, or no table has the class.
     """
+    kinds = [f"{kind.mixer}/{kind.mlp}" for kind in shape.kinds] or [""]
     if linear_sides(shape.architecture):
-        return 1, 1
+        return ((1, 1),) * len(kinds)
     wide = wide_margin(shape)
-    full, frozen = _margins().get(shape.architecture, (wide, wide))
-    return full, frozen
+    traced = _margins().get(shape.architecture, {"": (wide, wide)})
+    most = max(full for full, _ in traced.values()), max(frozen for _, frozen in traced.values())
+    return tuple(traced.get(kind, most) for kind in kinds)
 
 
 def wide_margin(shape: Shape) -> float:
@@ -320,9 +357,12 @@ def score_bytes(job: Job) -> int:
 
 
 @cache
-def _margins() -> Mapping[str, tuple[float, float]]:
+def _margins() -> Mapping[str, Mapping[str, tuple[float, float]]]:
     path = files("ftc.compiler.plan.memory") / "layer_margins.json"
-    return {name: (full, frozen) for name, (full, frozen) in json.loads(path.read_text()).items()}
+    return {
+        name: {kind: (full, frozen) for kind, (full, frozen) in kinds.items()}
+        for name, kinds in json.loads(path.read_text(encoding="utf-8")).items()
+    }
 
 
 @cache

@@ -19,6 +19,7 @@ from ftc.compiler.plan.memory.activations import (
     recompute_bytes,
     residual_bytes,
     sampling_bytes,
+    stored_bytes,
 )
 from ftc.compiler.plan.memory.passes import (
     asks_beside,
@@ -71,7 +72,9 @@ def parts_of_phases(job: Job) -> dict[str, dict[str, int]]:
     batch = tokens * _BATCH_BYTES + pixel_bytes(job, rows=job.sequences * job.accumulation)
     features = feature_bytes(job) + kept_bytes(job)
     layer = layer_bytes(job)
-    kept = checkpoint_bytes(job) + job.stored_layers * (layer + own_input_bytes(job))
+    kept = (
+        checkpoint_bytes(job) + stored_bytes(job, layer) + job.stored_layers * own_input_bytes(job)
+    )
     active = (layer if job.checkpointing else 0) + recompute_bytes(job)
     active -= product_bytes(job) if job.checkpointing else 0  # freed before the temporaries
     backward = _largest_backward(job, layer=layer, kept=kept, active=active)

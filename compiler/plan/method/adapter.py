@@ -5,9 +5,9 @@ import re
 from dataclasses import dataclass
 
 from ftc.compiler.knowledge.architecture import Shape, count_adapter_parameters
-from ftc.compiler.knowledge.derived import is_bypassed, is_redirected
 from ftc.compiler.knowledge.module_names import find_module_names
 from ftc.compiler.knowledge.objectives import OBJECTIVES
+from ftc.compiler.knowledge.peft_targets import is_bypassed, is_redirected
 from ftc.compiler.plan.decision import Because, Decision, decide, derived, keep
 from ftc.compiler.plan.objective.comparison import PAIRING
 from ftc.compiler.plan.objective.sampling import samples

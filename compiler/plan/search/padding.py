@@ -3,7 +3,6 @@
 from dataclasses import dataclass, replace
 from typing import Final
 
-from ftc.compiler.knowledge.architecture import keeps_packed_rows_apart
 from ftc.compiler.knowledge.objectives import OBJECTIVES, compares_texts
 from ftc.compiler.plan.batch.lengths import limit_lengths, round_up
 from ftc.compiler.plan.batch.sizes import (
@@ -201,7 +200,7 @@ def _obstacle(frame: Frame) -> Because | None:
         return Because(key="packing.objective", values={"objective": spec.objective.type})
     if frame.sight is not None:
         return Because(key="packing.images")
-    apart = keeps_packed_rows_apart(model.architecture, model.wrapper)
+    apart = model.keeps_rows_apart
     if not apart:
         key = "packing.unknown" if apart is None else "packing.leaks"
         return Because(key=key, values={"architecture": model.architecture})

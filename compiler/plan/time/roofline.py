@@ -11,7 +11,7 @@ from ftc.compiler.knowledge.accelerators import find_accelerator
 from ftc.compiler.plan.job import Job
 from ftc.compiler.plan.memory.activations import (
     input_host_bytes,
-    layer_bytes,
+    mean_layer_bytes,
     prefill_tokens,
     saves_attention,
     token_seconds,
@@ -154,7 +154,7 @@ def _moved_bytes(job: Job) -> float:
     too.
     """
     frozen = replace(job, full=False, targets=()) if job.full and not job.mixed else job
-    return _count_passes(job, backward=1) * layer_bytes(frozen)
+    return _count_passes(job, backward=1) * mean_layer_bytes(frozen)
 
 
 def operations(job: Job) -> float:

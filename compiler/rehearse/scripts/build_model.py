@@ -16,6 +16,7 @@ from typing import Any
 
 import torch
 import transformers
+from safetensors.torch import load_file, save_file
 from transformers import (
     MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING,
     AutoConfig,
@@ -37,6 +38,12 @@ UNLIKELY = 0.01
 # converter lost changes the next token's distribution by more than rounding does.
 LOGIT_SPREAD = 1.0
 HEARD_TOKENS = 64
+# On saving, transformers undoes a renaming in every layer and in every part of the model. By model
+# type, what it then calls a tensor that repositories name otherwise, and how they name it.
+PUBLISHED = {
+    "kimi_k25": (r"^(language_model\.model|model)\.blocks\.", r"language_model.model.layers."),
+    "kimi_linear": (r"\.block_sparse_moe\.(\w+_proj\.)", r".mlp.\1"),
+}
 
 folder = Path(sys.argv[1])
 trusted = "--trust" in sys.argv
@@ -101,9 +108,19 @@ def copy_unread() -> dict[str, torch.Tensor]:
     return unread
 
 
+def publish_names() -> None:
+    """Name the saved tensors as repositories do, where transformers names them otherwise."""
+    written, named = PUBLISHED[config.model_type]
+    for path in sorted(folder.glob("*.safetensors")):
+        tensors = {re.sub(written, named, name): each for name, each in load_file(path).items()}
+        save_file(tensors, path, metadata={"format": "pt"})
+
+
 if not encodes:
     with torch.no_grad():
         balance_head()
 model.save_pretrained(folder, state_dict=model.state_dict() | copy_unread())
+if config.model_type in PUBLISHED:
+    publish_names()
 (folder / "config.json").write_text(written, encoding="utf-8")  # as the real one is written
 print(f"{sum(p.numel() for p in model.parameters()):,} parameters")

@@ -12,6 +12,7 @@ from ftc.compiler.knowledge.architecture import Shape
 from ftc.compiler.knowledge.converter import layer_pattern, wanted_keys
 from ftc.compiler.knowledge.models import Model, find_model, shape_for
 from ftc.compiler.knowledge.objectives import OBJECTIVES, Head
+from ftc.compiler.knowledge.rehearsed import find_rehearsed
 from ftc.compiler.knowledge.wrappers import TEXT_CLASS_KEY, lacks_text_class
 from ftc.compiler.resolve.detail_facts import VisionFacts
 from ftc.compiler.resolve.facts import ModelFacts, Unknown
@@ -135,6 +136,7 @@ def _from_files(
         text_prefix=config.text_prefix,
         vision=_vision(found.path, config),
         text_modules=read_text_modules(found.path),
+        is_lifted=_is_lifted(config.wrapper, config.architecture, config.whole or config.data),
     )
 
 
@@ -169,7 +171,16 @@ def facts_from_table(entry: Model, name: str, *, head: Head = "tokens") -> Model
         wrapper=None if wrapper is None else wrapper.architecture,
         text_prefix="" if wrapper is None else wrapper.prefix,
         vision=_vision_in_table(entry),
+        is_lifted=_is_lifted(
+            None if wrapper is None else wrapper.architecture, shape.architecture, entry.config
+        ),
     )
+
+
+def _is_lifted(wrapper: str | None, architecture: str, config: Mapping[str, object]) -> bool:
+    """Tell whether the config has what the rehearsals of its class stopped for."""
+    known = [find_rehearsed(name) for name in (wrapper, architecture) if name is not None]
+    return any(one is not None and one.is_lifted(config) for one in known)
 
 
 def _vision_in_table(entry: Model) -> VisionFacts | None:

@@ -7,7 +7,7 @@ from benchmarks.families import read_cases
 from benchmarks.rehearsals import read_families
 from benchmarks.wrapped import list_wrappers
 from ftc.compiler.knowledge.architecture import is_convertible
-from ftc.compiler.knowledge.rehearsed import find_rehearsed
+from ftc.compiler.knowledge.rehearsed import Rehearsed, find_rehearsed
 from ftc.compiler.rehearse.meaning import MEANINGS
 
 TABLE = json.loads((files("ftc.compiler.knowledge") / "rehearsed.json").read_text())
@@ -19,6 +19,23 @@ def test_every_entry_has_its_case() -> None:
     cases = {family.config["architectures"][0] for family in families}
     assert cases <= set(TABLE["architectures"]) <= cases | set(list_wrappers())
     assert all(map(is_convertible, cases))
+
+
+def test_a_key_of_the_config_lifts_a_stop() -> None:
+    """The reason of a stop is in the config, and another config does not stop."""
+    dots = find_rehearsed("Dots1ForCausalLM")
+    assert dots is not None
+    assert dots.stage == "convert"
+    assert [dots.is_lifted({"scoring_func": said}) for said in ("sigmoid", "noaux_tc")] == [
+        *(True, False),
+    ]
+    assert not dots.is_lifted({})
+    lifted = Rehearsed(stage="convert", reason="", unless={"sparse": []})
+    assert lifted.is_lifted({"text_config": {"sparse": {}}})
+    assert not lifted.is_lifted({"text_config": {"sparse": None}})
+    llama = find_rehearsed("LlamaForCausalLM")
+    assert llama is not None
+    assert not llama.is_lifted({"scoring_func": "sigmoid"})
 
 
 def test_a_stop_has_a_stage_and_a_reason() -> None:

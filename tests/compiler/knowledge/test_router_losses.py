@@ -5,8 +5,12 @@ import inspect
 import pytest
 
 from ftc.compiler.knowledge.architecture import read_shape
-from ftc.compiler.knowledge.derived import is_redirected
-from ftc.compiler.knowledge.router_losses import has_router_loss, stops_at_router_loss
+from ftc.compiler.knowledge.peft_targets import is_redirected
+from ftc.compiler.knowledge.router_losses import (
+    has_router_loss,
+    has_unread_loss,
+    stops_at_router_loss,
+)
 from tests.compiler.knowledge.test_derived import CASES
 
 
@@ -22,7 +26,9 @@ def test_the_classes_return_the_loss() -> None:
         source = inspect.getsource(getattr(transformers, name).forward)
         default = transformers.CONFIG_MAPPING[config["model_type"]]()
         computes = "aux_loss=" in source and "router_logits" in source
-        computes = computes and hasattr(default, "num_experts")
+        has_key = hasattr(default, "num_experts")
+        assert has_unread_loss(name) == (computes and not has_key), name
+        computes = computes and has_key
         assert has_router_loss(name) == computes, name
         if getattr(default, "router_aux_loss_coef", None) and not computes:
             assert stops_at_router_loss(name, experts=False), name

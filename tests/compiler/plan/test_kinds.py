@@ -6,7 +6,14 @@ import pytest
 
 from ftc.compiler.knowledge.architecture import read_shape
 from ftc.compiler.knowledge.shape import Shape
-from ftc.compiler.plan.memory.activations import cache_bytes, layer_margin
+from ftc.compiler.plan.memory.activations import (
+    cache_bytes,
+    formula_bytes,
+    layer_bytes,
+    layer_margins,
+    mean_layer_bytes,
+    stored_bytes,
+)
 from ftc.compiler.plan.memory.states import trained_bytes
 from ftc.compiler.plan.memory.weights import base_weights
 from ftc.compiler.plan.method.adapter import decide_freezing, matched
@@ -81,5 +88,22 @@ def test_a_tower_is_held_and_never_trained() -> None:
 
 def test_layers_that_keep_more_have_a_margin() -> None:
     """The classes of the first table have a formula; a state space keeps far more than it says."""
-    assert layer_margin(make_job("LlamaForCausalLM").shape) == (1, 1)
-    assert min(layer_margin(bamba())) > 3
+    assert layer_margins(make_job("LlamaForCausalLM").shape) == ((1, 1),)
+    assert min(max(layer_margins(bamba()))) > 3
+
+
+def test_each_kind_of_layer_keeps_its_own() -> None:
+    """The layers add up, each with the margin of its kind; one recomputed counts as the largest."""
+    job = replace(make_job("LlamaForCausalLM"), shape=bamba(), checkpointing=False)
+    counts = [kind.count for kind in job.shape.kinds]
+    side = 0 if job.full else 1
+    each = [formula_bytes(job, pair[side]) for pair in layer_margins(job.shape)]
+    assert len(set(each)) == 2
+    whole = sum(count * size for count, size in zip(counts, each, strict=True))
+    assert stored_bytes(job, 0) == whole < job.shape.layers * layer_bytes(job)
+    assert mean_layer_bytes(job) == whole / job.shape.layers
+    assert layer_bytes(job) == max(each)
+    some = replace(job, checkpointing=2)
+    kept = [job.shape.order[n] for n in range(job.shape.layers) if n % 2]
+    assert stored_bytes(some, 0) == sum(each[kind] for kind in kept)
+    assert stored_bytes(replace(job, checkpointing=True), 0) == 0

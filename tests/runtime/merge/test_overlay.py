@@ -74,6 +74,24 @@ def test_names_begin_otherwise(tmp_path: Path, saved: str, base: str, head: str)
     assert (into / "config.json").read_bytes() == (tmp_path / "base/config.json").read_bytes()
 
 
+def test_names_that_loading_makes_equal(tmp_path: Path) -> None:
+    """Transformers saves a dense layer under the names of experts, which only other layers have."""
+    experts = {"model__layers__1__sparse__gate__weight": torch.ones(3, 2)}
+    base = {"model__layers__0__mlp__up__weight": torch.zeros(3, 2)}
+    saved = {"model__layers__0__sparse__up__weight": torch.ones(3, 2)}
+
+    into, counts = run(
+        tmp_path,
+        make("model.", **saved, **experts),
+        make("model.", **base, **experts),
+        rename=lambda name: name.replace(".sparse.", ".mlp."),
+    )
+
+    found = safetensors.load_file(into / "model.safetensors")
+    assert counts == (1, len(found))
+    assert torch.equal(found["model.layers.0.mlp.up.weight"], torch.ones(3, 2))
+
+
 @pytest.mark.parametrize(
     "wrong", [{"model__layers__0__gate__weight": (3, 2)}, {"model__norm__weight": (3,)}]
 )
