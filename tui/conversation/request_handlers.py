@@ -49,6 +49,12 @@ def _no(conversation: Conversation, about: str) -> list[Line]:
     return [conversation.line("no_to_what"), *conversation.ask()]
 
 
+def _leave(conversation: Conversation, about: str) -> list[Line]:
+    """Say that nothing was changed: the message took back what it said, or only showed a log."""
+    del about
+    return [conversation.line("dropped"), *conversation.ask()]
+
+
 def _unsure(conversation: Conversation, about: str) -> list[Line]:
     """Explain the question, take the suggested answer, and give the reason."""
     del about
@@ -300,6 +306,7 @@ def _told(conversation: Conversation, finding: Finding) -> Line:
 
 _HANDLERS: Final[Mapping[str, Handler]] = {
     "yes": _yes,
+    "leave": _leave,
     "no": _no,
     "unsure": _unsure,
     "why": _why,

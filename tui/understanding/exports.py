@@ -58,8 +58,14 @@ _COMPARED: Final = re.compile(
 )
 #: "out with the q4": no type that is wanted.
 _AWAY: Final = re.compile(
-    r"\b(?:fora|fuera|out with|scratch|ditch|lose|treu|quita|saca|elimina|borra|esborra|prou de)"
+    r"\b(?:fora|fuera|out with|scratch|ditch|lose|treu(?:-li|-me)?|quita(?:le|me)?"
+    r"|saca|elimina|borra|esborra|suprime|suprimeix|retira|lleva(?:-li|-me)?|trau(?:-li)?|prou de)"
     r"\s+(?:the |el |la |els |les |los |las )?$"
+)
+#: "only the Q8", "em quedo nomes amb el Q6".
+_ONLY: Final = re.compile(
+    r"\b(?:only|just|nomes|solo|solament|solamente|unicament|unicamente)"
+    r"\s+(?:(?:the|a|an|el|la|un|una|amb|con|keep|want|en)\s+)*$"
 )
 #: "q4 -> q6".
 _ARROW: Final = re.compile(r"\s*(?:->|=>|\u2192)\s*")
@@ -103,6 +109,9 @@ def read_exports(message: Message, have: Sequence[str]) -> Iterator[Change]:
         or (found and more and not _TRAINS.search(message.folded))
     ):
         found = sorted([*found, *_find_bits(message)])
+    if any(_alone(message, each) for each in found):
+        more = False
+        found = [each for each in found if each[-1] or _alone(message, each)]
     general = [(m.start(), m.end(), message.denied(m.start())) for m in message.take(_ANY_GGUF)]
     said, found = found, _without_corrected(message, _without_replaced(message, found))
     if not found and not general:
@@ -113,6 +122,13 @@ def read_exports(message: Message, have: Sequence[str]) -> Iterator[Change]:
     if not found:
         types = [] if general[0][2] else list(have) or [_USUAL]
     yield Change(pointer="/export/types", value=types, words=message.words(start, end))
+
+
+def _alone(message: Message, found: Found) -> bool:
+    """Return whether a type is the only one that is wanted: "just the Q6"; not "only Q4 and Q8"."""
+    start, end, _, denied = found
+    before = _ONLY.search(message.plain[:start])
+    return not denied and before is not None and not _JOINT.match(message.plain, end)
 
 
 def _without_corrected(message: Message, found: list[Found]) -> list[Found]:
@@ -153,7 +169,7 @@ def _find(message: Message) -> Iterator[Found]:
             if _COMPARED.search(before):
                 continue
             other = _PREFERRED.search(before) is not None or _AWAY.search(before) is not None
-            yield *match.span(), kind, other or message.denied(match.start())
+            yield *match.span(), kind, other or message.denied(*match.span())
 
 
 def _find_floats(message: Message, start: int) -> Iterator[Found]:

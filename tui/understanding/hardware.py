@@ -72,6 +72,15 @@ _NOT_AT_AN_END: Final = frozenset(NUMBER_WORDS) | {"de", "of", "with", "con", "a
 _MOST: Final = 1024
 _MOST_OF_THEM: Final = 64
 _GPU: Final = "/hardware/gpu"
+#: "the A100", "our two A100s", "una V100": a certain card, of which there are two sizes. "4 a100"
+#: is how people write for a machine, and gets the smaller one.
+_ARTICLE: Final = re.compile(
+    r"\b(?:an?|the|my|our|his|her|their|this|that|una?|el|la|els|les|los|las|mis?|nuestr[oa]s?|meva|meu"
+    rf"|meves|nostra|aquest\w*|esta|ese|esa)\s+(?:(?:{NUMBER}|single|sola|old|big|nvidia|tesla)\s+)*$"
+    r"|\bl'$"
+)
+_AMOUNT: Final = re.compile(r"\d ?(?:gi?b|g|gigas?|gigs?|gigues)\b|\b(?:16|32|40|80)\b")
+_TWICE: Final = 2
 #: What follows a name and makes it another card: "4090 Ti", "a 4090 with 48 GB".
 _VARIANT: Final = re.compile(r"^\s*(?:ti|super|max-?q|d)\b")
 _WITH_MEMORY: Final = re.compile(
@@ -174,7 +183,12 @@ def read_hardware(message: Message, draft: Mapping[str, Any]) -> Iterator[Change
         if _is_another(name, message.folded[end:]):
             yield Choice(pointer=_GPU, values=(name,), words=words, why="unsure")
             continue
-        yield Change(pointer="/hardware/gpu", value=name, words=words)
+        if (sizes := _in_two_sizes(name, written[start:end], written)) and _ARTICLE.search(
+            written[max(0, start - _LONGEST_COUNT) : start]
+        ):
+            yield Choice(pointer=_GPU, values=sizes, words=words, why="unsure")
+        else:
+            yield Change(pointer="/hardware/gpu", value=name, words=words)
         count = None if said is None else _count(said)
         if count is not None and _OVER_NODES.match(written[stop:]):
             yield Choice(pointer="/hardware/count", values=(count,), words=words, why="unsure")
@@ -286,6 +300,20 @@ def _is_another(name: str, after: str) -> bool:
     sized = _WITH_MEMORY.match(after)
     differs = sized and known and abs(int(sized["size"]) - known.memory_gib) > _ROUNDING
     return bool(differs or (known and _VARIANT.match(after)))
+
+
+def _in_two_sizes(name: str, said: str, written: str) -> tuple[str, ...]:
+    """Return the cards that a name means if one has twice the memory of another: "the A100".
+
+    There is none if the message gives an amount of memory anywhere.
+    """
+    text = " ".join(map(_singular, re.split(r"[^a-z0-9.]+", said)))
+    found = find_accelerator(_JOINING.sub(" ", text))
+    if found is None or found.accelerator.name != name or _AMOUNT.search(written):
+        return ()
+    names = (name, *found.ambiguous)
+    sizes = [each.memory_gib for each in all_accelerators() if each.name in names]
+    return names if max(sizes) >= _TWICE * min(sizes) else ()
 
 
 def _is_laptop(name: str) -> bool:

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from ftc.tui.understanding.bare import DESCRIBED
 from ftc.tui.understanding.certainty import CONDITION, USING, is_endorsed
+from ftc.tui.understanding.elsewhere import drop_unheeded, find_elsewhere, find_people
 from ftc.tui.understanding.lexicon import WORDS, any_of
 from ftc.tui.understanding.message import (
     SENTENCE_END,
@@ -73,6 +74,7 @@ _Said = Sequence[Change | Choice]
 
 def prefer_own(text: str, told: _Said) -> list[Change | Choice]:
     """Drop hearsay about a field that the message itself sets elsewhere."""
+    told = drop_unheeded(text, told)
     spans = find_hearsay(text)
     own = {each.pointer for each in told if not _is_hearsay(text, each, spans)}
     return [each for each in told if each.pointer not in own or not _is_hearsay(text, each, spans)]
@@ -101,6 +103,7 @@ def find_hearsay(text: str) -> Sequence[Span]:
     return [
         *_dreams(text),
         *_conditions(folded),
+        *find_elsewhere(text),
         *(
             (match.start(), find_around(_CLAUSE_END, folded, match.span())[1])
             for match in _ABOUT.finditer(folded)
@@ -138,6 +141,8 @@ def _quotations(text: str) -> Iterator[Span]:
 def _is_hearsay(text: str, said: Change | Choice, spans: Sequence[Span]) -> bool:
     if said.pointer == _OBJECTIVE:
         spans = [*_dreams(text)]
+    elif said.pointer.startswith("/hardware/"):  # others own and lend machines
+        spans = [span for span in spans if span not in find_people(text)]
     elif said.pointer.startswith((*DESCRIBED, *_OWN_CONDITION)):
         return False
     folded = fold(text)

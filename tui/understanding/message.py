@@ -25,7 +25,13 @@ _PART_END: Final = re.compile(r"[;:!?,\n]|\.(?=\s|$)|\b(?:but|and|per[oò]|sino|
 #: "drop duplicates no, keep them".
 _NO_AFTER: Final = re.compile(
     r"\s+(?:no|not|none|off|fora|fuera|cap|gens|ningun[oa]?|(?:quita|elimina)l[oa]"
-    r"|(?:treu|elimina)(?:-lo|-la|'l)|(?:drop|remove|skip) it)\s*(?:[,.;!]|$)"
+    r"|(?:treu|elimina)(?:-lo|-la|'l)|(?:drop|remove|skip) it|sobr(?:a|en|an)|(?:can|has to|must) go"
+    r"|(?:is|are|'s) out|(?:is|are)(?: not|n't|nt) (?:needed|necessary|required|wanted)"
+    r"|(?:i|we) (?:don'?t|do not) (?:want|need)(?: it| one| any| them)?"
+    r"|(?:ja |ya )?no (?:en |n'|el |la |els |les |lo |los |las |me |nos |em |ens )*"
+    r"(?:vull|volem|calen?|cal pas|poses?|posis|quiero|queremos|necesito|necessito|pongas|f(?:a|an) falta"
+    r"|hacen? falta)(?: (?:gens|cap|nada|mes|mas))?)"
+    r"\s*(?:[,.;!]|$|(?:que|perque|porque|because|since|amb|con)\b)"
 )
 #: "instead of q4" denies the next words only: what follows them is wanted.
 _INSTEAD: Final = re.compile(

@@ -417,7 +417,7 @@ def _read_shares(message: Message) -> Iterator[Change | Choice]:
     for match in message.take(_RATIO):
         yield from _read_ratio(match, message)
     for match in _SPLIT.finditer(message.folded):
-        if message.denied(match.start()):
+        if message.denied(*match.span()):
             words = message.words(*match.span())
             message.cross_out(*match.span())
             yield Change(pointer=_shared(match["what"]), value=0, words=words)

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from ftc.spec.admission import admits
 from ftc.spec.schema import fields_by_pointer
+from ftc.tui.understanding.aside import set_aside
 from ftc.tui.understanding.abbreviated import read_abbreviated
 from ftc.tui.understanding.belonging import settle_owners
 from ftc.tui.understanding.carried import read_carried
@@ -17,6 +18,7 @@ from ftc.tui.understanding.columns import read_columns, read_known_columns, sett
 from ftc.tui.understanding.covering import read_covered
 from ftc.tui.understanding.described import read_described
 from ftc.tui.understanding.doubt import is_doubtful
+from ftc.tui.understanding.elsewhere import adopt
 from ftc.tui.understanding.exports import read_exports
 from ftc.tui.understanding.files import read_files, read_texts, take_known_files
 from ftc.tui.understanding.hardware import read_hardware
@@ -127,6 +129,9 @@ def read(
     the order of the readers, not of the message. If a field has two changes, the last one of that
     order is kept.
     """
+    written, text = text, set_aside(text)
+    if written.strip() and not text.strip():  # nothing is left to read
+        return Reading(request=Request(kind="leave"))
     if (pasted := read_pasted(text, draft)) is not None:
         taken = [*pasted.changes, *imply(pasted.changes, draft)]
         return replace(pasted, changes=(*taken, *find_displaced(taken, draft)))
@@ -170,9 +175,9 @@ def read(
     told = add_linked(release(message, text, told, draft), _unread(text, linked, told))
     if told or about is None:
         told = add_worded(message, text, add_roles(text, told, said, draft, names.columns), draft)
-    told = settle_later(
-        text, doubt_hearsay(text, told), lambda words: read(words, draft, planned, names).changes
-    )
+    told = doubt_hearsay(text, told)
+    for settled in (adopt, settle_later):
+        told = settled(text, told, lambda words: read(words, draft, planned, names).changes)
     return _conclude(told, about, message, draft)
 
 

@@ -47,7 +47,7 @@ _OF_ONE_CARD: Final = re.compile(
 _GLOBAL, _MICRO = "/training/global_batch", "/training/micro_batch"
 #: "1912... no, hold on, that's unlucky. 1805."
 _LAST_SAID: Final = re.compile(
-    rf"{CORRECTING}[^.!?\n\d]{{0,60}}[.!]\s+(?P<number>{NUMBER})\s*[.!]?\s*$"
+    rf"(?:\s+[a-z]{{2,12}})?{CORRECTING}[^.!?\n\d]{{0,60}}[.!]\s+(?P<number>{NUMBER})\s*(?P<share>%)?\s*[.!]?\s*$"
 )
 _CORRECTED_BY: Final = re.compile(rf"{CORRECTING}(?P<rest>[^.,;!?\n]{{2,30}})")
 _CLEANING: Final = "/data/cleaning/"
@@ -90,6 +90,8 @@ def _revised(text: str, change: Change) -> Change | Choice:
     if (last := _LAST_SAID.match(after.folded)) is not None:
         number = read_number(last["number"].strip())
         words = text[start : end + after.origin[last.end() - 1][1]].strip()
+        if number is not None and (last["share"] or "%" in change.words):
+            number = round(number / 100, 6)
         if number is not None and admits(change.pointer, as_written(number)):
             return replace(change, value=as_written(number), words=words)
     match = _INSTEAD.match(after.folded) or _ORDERED.match(after.folded)

@@ -18,6 +18,7 @@ from ftc.tui.understanding.lexicon import NUMBER, any_of
 from ftc.tui.understanding.message import Message, Span, find_places, fold
 from ftc.tui.understanding.numbers import as_written, read_number
 from ftc.tui.understanding.reading import Change, Choice
+from ftc.tui.understanding.relative import read_factor, scale
 
 _SAID: Final[Mapping[str, Any]] = json.loads(
     (files("ftc.tui.understanding") / "settled.json").read_text(encoding="utf-8")
@@ -26,13 +27,19 @@ _THE: Final = r"(?:(?:the|a|an|el|la|els|les|los|las|un|una)\s+)?"
 _OPEN: Final = rf"(?P<open>(?:{any_of(_SAID['open'])}[\s,]+)*)"
 _CLOSE: Final = rf"(?P<close>(?:\s+{any_of(_SAID['close'])})*)"
 _NUMBERED: Final = re.compile(
-    rf"\s*{_OPEN}{_THE}(?P<value>{NUMBER})(?P<share>\s?%)?{_CLOSE}\s*(?:of them)?\s*"
+    rf"\s*{_OPEN}{_THE}(?P<value>{NUMBER})(?P<share>\s?%)?(?P<unit>\s+[a-z]+)??{_CLOSE}\s*(?:of them)?\s*"
+)
+#: "I'll take double that", "with one more".
+_RELATED: Final = re.compile(
+    rf"\s*{_OPEN}(?:(?P<number>{NUMBER})\s+(?:[a-z]+\s+)?(?:(?P<more>more|mes|mas)|less|fewer|menys|menos)"
+    r"|(?P<factor>\S+(?: \S+){0,3}?)(?: (?:as (?:much|many|long|high|often|big)|that|of (?:that|it"
+    rf"|those)|d'aixo|de eso))?){_CLOSE}\s*"
 )
 _WORDED: Final = re.compile(rf"\s*{_OPEN}(?P<value>{_THE}\S+(?: \S+)?){_CLOSE}\s*")
 _CLAUSE: Final = re.compile(
-    r"(?:(?!\s[-\u2013\u2014]\s|\b(?:and|but|pero|i|y)\b)(?:[^!?;:,\n.\u2026]|[.,](?=\d)))+"
+    r"(?:(?!\s[-\u2013\u2014]\s|\b(?:and|but|so|pero|i|y|asi que|aixi que)\b)(?:[^!?;:,\n.\u2026]|[.,](?=\d)))+"
 )
-_DENIES: Final = re.compile(r"\bno[\s,]+$")
+_DENIES: Final = re.compile(r"\b(?:no|not|ni)[\s,]+(?:(?:cada|every|each|after|with|amb|con)\s+)?$")
 _UNSURE: Final = "unsure"
 _COLUMNS: Final = "/data/columns/"
 
@@ -47,6 +54,8 @@ def settle_later(text: str, told: Sequence[Said], read: Reader) -> list[Said]:
     returns the changes that a text means by itself.
     """
     doubted = [each for each in told if _is_doubted(text, each)]
+    withheld = [each for each in doubted if isinstance(each, Choice) and each.values]
+    doubted = withheld or doubted
     if len({each.pointer for each in doubted}) != 1:
         return list(told)
     target = doubted[0]
@@ -85,7 +94,7 @@ def _clauses(text: str, target: Said) -> Iterator[Span]:
     begin = min((start for start, _ in find_places(text, target.words)), default=0)
     hearsay = find_hearsay(text)
     for match in _CLAUSE.finditer(text):
-        start, end = match.span()
+        start, end = match.start() + len(match[0]) - len(match[0].lstrip()), match.end()
         told = any(first < end and start < last for first, last in hearsay)
         asked = text[end : end + 1] == "?"
         if start > begin and not told and not asked and match[0].strip():
@@ -96,7 +105,11 @@ def _settled(clause: str, target: Said, read: Reader) -> Change | None:
     message = Message(clause)
     number = _NUMBERED.fullmatch(message.folded)
     if any(field.pointer == target.pointer for field in numeric()):
-        return _numbered(number, target.pointer, clause) if number else None
+        if number is None:
+            return _related(message, target, clause)
+        said = read(clause) if number["unit"] else ()
+        others = {each.pointer for each in said} - {target.pointer}
+        return None if others else _numbered(number, target, clause)
     if number is not None and not re.search(r"\d{4}", clause):
         return None
     worded = _WORDED.fullmatch(message.folded)
@@ -114,8 +127,11 @@ def _begins(value: str) -> bool:
     return re.match(r"(?:the|el|la|els|les|los|las)\s", value) is not None
 
 
-def _numbered(match: re.Match[str], pointer: str, clause: str) -> Change | None:
+def _numbered(match: re.Match[str], target: Said, clause: str) -> Change | None:
+    pointer = target.pointer
     if not (match["open"] or match["close"]) or _DENIES.search(match["open"]):
+        return None
+    if match["unit"] and match["unit"].strip() not in Message(target.words).folded:
         return None
     number = read_number(match["value"].strip(), kilo=1024 if pointer.endswith("length") else 1000)
     if number is None:
@@ -124,3 +140,22 @@ def _numbered(match: re.Match[str], pointer: str, clause: str) -> Change | None:
     if not admits(pointer, value):
         return None
     return Change(pointer=pointer, value=value, words=clause.strip())
+
+
+def _related(message: Message, target: Said, clause: str) -> Change | None:
+    """Return a change relative to the value in doubt: "double that", "with one more"."""
+    match = _RELATED.fullmatch(message.folded)
+    said = target.values[:1] if isinstance(target, Choice) else (target.value,)
+    now = said[0] if said else None
+    if match is None or not match["open"] or isinstance(now, bool | str | list) or now is None:
+        return None
+    if match["number"] is not None:
+        number = read_number(match["number"].strip()) or 0.0
+        value = as_written(now + number if match["more"] else now - number)
+    elif (factor := read_factor(match["factor"].strip())) is not None:
+        value = scale(now, factor)
+    else:
+        return None
+    if not admits(target.pointer, value):
+        return None
+    return Change(pointer=target.pointer, value=value, words=clause.strip())

@@ -1,0 +1,164 @@
+"""Parts of a message that set nothing: logs and settings that are only shown, and what is undone.
+
+"{'loss': 0.4, 'epoch': 2.0} ... why does it stop?", "the wiki says: ... is that right?", "rank 8 and
+dropout 0. Hm, no, forget I said anything". Such parts are blanked before the message is read, so
+that every other word keeps its place.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from importlib.resources import files
+from typing import Any, Final
+
+from ftc.tui.understanding.lexicon import any_of
+from ftc.tui.understanding.message import SENTENCE_END, Span, find_around, fold
+from ftc.tui.understanding.sentences import is_question, split_sentences
+
+_ASIDE: Final[Mapping[str, Any]] = json.loads(
+    (files("ftc.tui.understanding") / "aside.json").read_text(encoding="utf-8")
+)
+_GAP: Final = r"[\s,.;:!\u2026()\u2013\u2014-]*"
+_OPENING: Final = rf"{_GAP}(?:(?:{any_of(_ASIDE['opening'])})\b{_GAP})*"
+_ONLY_OPENING: Final = re.compile(_OPENING)
+_ALL: Final = any_of(_ASIDE["all"])
+_IT: Final = any_of(_ASIDE["it"])
+_COURTESY: Final = (
+    r"(?:thanks?(?: you)?|please|sorry|gracies|gracias|perdo|perdon|perdona|sisplau|si us plau"
+    r"|por favor|then|anyway|after all|for now|al final|de moment|de momento|doncs|pues|ok|okay)"
+)
+#: Words that undo what stands before them, at the end of a message. They begin a clause: in "the
+#: name, tant se val", and not in "the duplicates drop them".
+_UNDONE: Final = re.compile(
+    rf"(?:^|[.,;:!?\u2026\n(\u2013\u2014-]\s*|\b{any_of(_ASIDE['break'])}\s+)(?:{any_of(_ASIDE['opening'])}\b{_GAP})*"
+    rf"(?P<said>(?:{_ALL}|{_IT})\b(?:{_OPENING}(?:{_ALL}|{_IT}|{any_of(_ASIDE['so'])})\b)*){_GAP}"
+    rf"(?:{_COURTESY}{_GAP})*$"
+)
+#: Words that undo all before them, and after which the message begins anew.
+_ANEW: Final = re.compile(
+    rf"(?:^|[.,;:!?\u2026\n(\u2013\u2014-]\s*|\b{any_of(_ASIDE['break'])}\s+)"
+    rf"(?:{any_of(_ASIDE['opening'])}\b{_GAP})*{_ALL}(?=\s*[.,;:!\u2026\n\u2013\u2014-])"
+)
+_OF_ALL: Final = re.compile(rf"(?<![\w-]){_ALL}\b")
+#: Alternatives between which the words leave the choice: "lora or qlora, never mind which".
+_EITHER: Final = re.compile(r"\b(?:or|o|u|whichever|qualsevol|cualquiera)\b|\?")
+_PERSON: Final = re.compile(rf"(?<![\w-]){any_of(_ASIDE['person'])}(?![\w-])")
+#: A line that a program printed.
+_PRINTED: Final = re.compile(
+    r"^[ \t]*(?:"
+    r"\{[^{}\n]*['\"](?:loss|eval_\w+|grad_norm|train_\w+)['\"]\s*:[^{}\n]*\}"
+    r"|(?:[\w.]+\.)?\w*(?:Error|Exception|Warning|Interrupt)\b:.*"
+    r"|(?:\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d[^\n]*|\[\d\d:\d\d:\d\d\][^\n]*)"
+    r"|\[?(?:WARNING|WARN|ERROR|INFO|DEBUG|CRITICAL|FATAL|rank\d+)\]?(?:\s*[:|-]|\s+\[)[^\n]*"
+    r"|Traceback \(most recent call last\):?.*|File \"[^\"\n]+\", line \d+.*"
+    r"|(?:srun|slurmstepd|sbatch|nvcc|pip|bash|zsh): (?:error|warning|fatal)[^\n]*"
+    r"|[^\n]*\b\d+%\|[^|\n]*\|[^\n]*"
+    r"|\|[^\n]*\|"
+    r")[ \t]*$",
+    re.MULTILINE,
+)
+#: What a card without memory says, inside a sentence.
+_OF_MEMORY: Final = re.compile(
+    r"(?i)(?:torch\.(?:cuda\.)?)?OutOfMemoryError\b:?|CUDA out of memory\.?"
+    r"|Tried to allocate [\d.]+ ?[GMK]i?B\.?"
+    r"|GPU \d+ has a total capacity of [\d.]+ ?[GMK]i?B(?: of which [\d.]+ ?[GMK]i?B is free)?\.?"
+    r"|(?:Of the allocated memory )?[\d.]+ ?[GMK]i?B (?:is allocated by PyTorch|is free"
+    r"|is reserved by PyTorch[^.\n]*|memory in use)\b\.?"
+)
+_SETTING: Final = re.compile(
+    r"^[ \t]*(?:[-*] )?[\"']?-{0,2}[A-Za-z_][\w.-]*[\"']?\s*(?:[:=]\s*|\s(?=[\d\"'])|:$)\S*[^\n?]{0,60}$",
+    re.MULTILINE,
+)
+_KEY: Final = re.compile(r"[\"']?-{0,2}\w+[_-]\w+[\"']?\s*[:=]|[\"']?\w+[\"']?\s*[:=]\s*[\d\"'\[]")
+_SHOWN: Final = re.compile(rf"\b{any_of(_ASIDE['shown'])}\b")
+_COPIED: Final = re.compile(rf"\b{any_of(_ASIDE['copied'])}(?!\w)")
+_BLANK: Final = re.compile(r"[^\n]")
+
+
+def set_aside(text: str) -> str:
+    """Return a message of the same length, with spaces for the parts that set nothing."""
+    kept = text
+    for start, end in [*_printed(text), *_shown(text)]:
+        kept = _blanked(kept, start, end)
+    for start, end in _undone(kept):
+        kept = _blanked(kept, start, end)
+    return kept
+
+
+def find_ignored(text: str) -> Sequence[Span]:
+    """Return what people say who are not to be listened to: "ignore him".
+
+    That is the sentence with these words up to them, and the one before.
+    """
+    found = []
+    for match in _PERSON.finditer(fold(text)):
+        before = [each for each in split_sentences(text) if each.start < match.start()]
+        own = text[before[-1].start : match.start()] if before else ""
+        alone = len(re.findall(r"\w+", own)) < _FEW
+        first = before[-2 if alone and len(before) > 1 else -1].start if before else match.start()
+        found.append((first, match.start()))
+    return found
+
+
+#: The fewest words that are a part of their own before words that undo.
+_FEW: Final = 3
+
+
+def _blanked(text: str, start: int, end: int) -> str:
+    return text[:start] + _BLANK.sub(" ", text[start:end]) + text[end:]
+
+
+def _printed(text: str) -> Iterator[Span]:
+    """Yield the lines that a program printed, and its words about memory inside a sentence."""
+    for match in _PRINTED.finditer(text):
+        yield match.span()
+    for match in _OF_MEMORY.finditer(text):
+        yield match.span()
+
+
+def _shown(text: str) -> Iterator[Span]:
+    """Yield lines of settings that are only shown: somebody else's, or those of a question.
+
+    Lines that the message asks to use are settings.
+    """
+    lines = [match.span() for match in re.finditer(r"[^\n]+", text)]
+    given = [
+        span
+        for span in lines
+        if _SETTING.fullmatch(text, *span) and _KEY.search(text, *span) is not None
+    ]
+    if not given or len(given) == len(lines):
+        return
+    before = text[: given[0][0]]
+    after = text[given[-1][1] :]
+    if _COPIED.search(fold(before)) or _COPIED.search(fold(after)):
+        return
+    told = _SHOWN.search(fold(before.strip().rpartition("\n")[2])) is not None
+    asked = after.strip() != "" and all(map(is_question, _sentences(after)))
+    if asked or (told and after.strip() != ""):
+        yield from given
+
+
+def _sentences(text: str) -> Sequence[str]:
+    return [text[each.start : each.end] for each in split_sentences(text)]
+
+
+def _undone(text: str) -> Iterator[Span]:
+    """Yield what the last words of a message undo.
+
+    They undo the sentence in which they stand, if it says something before them; else all before.
+    """
+    folded = fold(text)
+    begins = [each.end() for each in _ANEW.finditer(folded)]
+    if begins:
+        yield 0, begins[-1]
+    match = _UNDONE.search(folded)
+    if match is None:
+        return
+    said = match.start("said")
+    first = find_around(SENTENCE_END, folded, (said, said))[0]
+    alone = _ONLY_OPENING.fullmatch(folded, first, said) is not None
+    whole = _OF_ALL.search(match["said"]) is not None
+    if not whole and _EITHER.search(folded, first, said):
+        return
+    yield (0 if whole or alone else first), len(text)

@@ -1,0 +1,213 @@
+"""What holds elsewhere: for other people, in texts, in the past, or only in a wish.
+
+"My boss always sets rank 256", "the notebook takes 32 rows", "last time it was 8 epochs", "if only I
+had an H100". Such a part goes on to the end of its sentence, or to words that turn to one's own
+settings ("but", "this time", "I'm going with"). "I'll do what Pau says" adopts what Pau says.
+"""
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from importlib.resources import files
+from typing import Any, Final
+
+from ftc.tui.understanding.lexicon import any_of
+from ftc.tui.understanding.message import SENTENCE_END, Span, find_around, find_places, fold
+from ftc.tui.understanding.ordinary import read_words
+from ftc.tui.understanding.reading import Change, Choice
+from ftc.tui.understanding.verbs import asking_forms
+
+_ELSEWHERE: Final[Mapping[str, Any]] = json.loads(
+    (files("ftc.tui.understanding") / "elsewhere.json").read_text(encoding="utf-8")
+)
+_DET: Final = (
+    r"(?:(?:my|our|his|her|their|the|this|that|those|an?|some|another|old|mis?|sus?|nuestr[oa]s?|ese"
+    r"|esa|un[oa]?s?|el|la|els|les|los|las|aquell?|aquella)\s+|l'|(?:el|la|els|les)\s+"
+    r"(?:meu|meva|meus|meves|teu|teva|seu|seva|nostre|nostra|nostres)\s+){1,2}"
+)
+_DOES: Final = any_of(_ELSEWHERE["does"])
+#: Between a subject and its verb: ", who knows a lot (he says), always".
+_ASIDE: Final = (
+    r"(?:,?\s+(?:who|that|que|el qual|la qual|de|del|d'|dels|at|in|from|of|on|over|down)\b"
+    r"[^.;:!?\n]{1,40}?)?(?:\s*\([^)\n]{1,40}\))?,?\s+"
+    r"(?:(?:\w+ly|also|just|always|only|ja|ya|sempre|siempre|em|ens|me|nos|li|le|les|lo|la|els|hi|ho|en"
+    r"|se|es|que|who|often|never)\s+|n'|m'|s')*"
+)
+_SUBJECTS: Final = (
+    rf"{_DET}(?:[\w-]+ )?{any_of(_ELSEWHERE['person'])}",
+    rf"{any_of(_ELSEWHERE['pronoun'])}",
+    r"(?:los|las|els|les|the (?:guys|people|folks|ones|lot)) (?:de |del |d'|dels |of |at |in |from |over )"
+    r"(?:the |la |l'|el |los |les |els )?\w+",
+)
+_PEOPLE: Final = re.compile(
+    rf"(?<![\w'-])(?:{'|'.join(_SUBJECTS)}){_ASIDE}(?P<verb>{_DOES})(?![\w'])"
+)
+_TEXTS: Final = re.compile(
+    rf"(?<![\w'-])(?:(?:in|on|from|en|a|al|per|segons|segun)\s+)?(?:{_DET}(?:[\w-]+ )?)"
+    rf"{any_of(_ELSEWHERE['document'])}{_ASIDE}(?:they |it |he |she |people )?"
+    rf"(?!(?:has|have|had|te|tenen|tienen?|han?|van?|goes|gets?|got)\b)(?P<verb>{_DOES})(?![\w'])"
+)
+#: A person by name: "en Pep", "la Núria", "Priya lets hers", "Anna's spec has".
+_NAME: Final = (
+    r"(?P<article>(?:\b[Ee]n|\b[Ll]a|\b[Nn]a|\b[Ee]l)\s|\b[LlNnDd]')?"
+    r"(?<![\w/.-])(?P<name>[A-Z\u00c0-\u00de][a-z\u00df-\u00ff]+)(?![\w/-])"
+)
+_NAMED: Final = re.compile(
+    rf"{_NAME}(?P<own>(?:'s|\u2019s)\s+(?:\w+\s+)?(?:spec|config\w*|setup|run|file|version|notebook"
+    rf"|script|settings|one|recipe|card|model))?{_ASIDE}(?P<verb>{_DOES})(?![\w'])"
+)
+_PAST: Final = re.compile(
+    r"(?<!like )(?<!as )(?<!same )(?<!since )(?<!com )(?<!como )(?<!que )(?<!from )(?<!de )"
+    rf"(?<![\w'-]){any_of(_ELSEWHERE['past'])}(?![\w'])"
+)
+_WISH: Final = re.compile(rf"(?<![\w'-]){any_of(_ELSEWHERE['wish'])}")
+_OWN: Final = re.compile(rf"(?<![\w'-]){any_of(_ELSEWHERE['own'])}(?![\w'])")
+_PAUSE: Final = re.compile(r"[,;:]\s*|\s[-\u2013\u2014]\s")
+_NOT: Final = re.compile(r"(?:\b(?:no|not|never|mai|nunca)|n't)\s+(?:\w+\s+)?$")
+_HEEDED: Final = re.compile(
+    rf"(?<![\w'-]){any_of(_ELSEWHERE['heeded'])}\s*"
+    r"(?:(?:en|na|la|el|lo|my|mi|the|the one of)\s+|l')?(?P<who>[a-z]+)(?:'s)?"
+)
+_HEEDED_THEM: Final = re.compile(rf"(?<![\w'-]){any_of(_ELSEWHERE['heeded_them'])}(?![\w'])")
+#: Advice for the one who writes, who passes it on as a wish: "she says that I should use QLoRA".
+_ADVICE: Final = re.compile(rf"(?<![\w'-]){any_of(_ELSEWHERE['advice'])}(?![\w'])")
+_THEM: Final = frozenset(
+    "him her them he she they his hers theirs that ell ella ells elles el ellos ellas eso aixo same"
+    " mateix mismo".split()
+)
+#: Words with a capital letter that are no people.
+_NO_NAMES: Final = frozenset(
+    "qwen llama mistral gemma phi colab kaggle slurm ollama unsloth axolotl lora dora adam it this"
+    " that what when if how why the a an and but so then training evaluation hub github google"
+    " kubernetes nvidia runpod lambda aws azure catalan spanish english french german es el la los"
+    " las els les un una y i tu yo jo no si that's there here which who everything nothing my our"
+    " mi nuestro meu qui quien que com como".split()
+)
+
+
+@lru_cache(maxsize=8)
+def find_elsewhere(text: str) -> Sequence[Span]:
+    """Return the ranges of a text about what others do, about the past, and about wishes."""
+    folded = fold(text)
+    found = [*find_people(text), *_past(folded)]
+    for match in _WISH.finditer(folded):
+        found.append((match.start(), _end(folded, match.end())))
+    adopted = find_heeded(text)
+    return [part for span in found for part in _outside(span, adopted)]
+
+
+@lru_cache(maxsize=8)
+def find_people(text: str) -> Sequence[Span]:
+    """Return the ranges of what people and texts say and do, without their advice."""
+    folded = fold(text)
+    spans = dict.fromkeys(_people(text, folded))
+    return [(start, end) for start, end in spans if not _ADVICE.search(folded, start, end)]
+
+
+@lru_cache(maxsize=8)
+def find_heeded(text: str) -> Sequence[Span]:
+    """Return the ranges of what people say whom the message follows: "I'll do what Pau says"."""
+    folded = fold(text)
+    spans = [*_people(text, folded), *_past(folded)]
+    found: list[Span] = []
+    for match in _HEEDED.finditer(folded):
+        if _NOT.search(folded[: match.start()]):
+            continue
+        for start, end in spans:
+            if start <= match.start() < end:
+                continue
+            who = re.search(rf"\b{match['who']}\b", folded[start:end])
+            if match["who"] in _THEM:
+                found.append((start, end))
+            elif who is not None:
+                first = start + who.start()
+                pause = _PAUSE.search(folded, first, end)
+                found.append((first, pause.start() if pause else end))
+    for match in _HEEDED_THEM.finditer(folded):
+        found += [span for span in spans if span[1] <= match.start()]
+    return found
+
+
+def adopt(
+    text: str, told: Sequence[Change | Choice], read: Callable[[str], Sequence[Change]]
+) -> list[Change | Choice]:
+    """Return what was told, with a change for each value of the people whom the message follows.
+
+    Words that may mean a value of a field are read with the field's own name.
+    """
+    spans = find_heeded(text)
+    return [_adopted(each, read) if _is_in(text, each, spans) else each for each in told]
+
+
+def drop_unheeded(text: str, told: Sequence[Change | Choice]) -> list[Change | Choice]:
+    """Return what was told; of a field that the followed people name, only what they say."""
+    spans = find_heeded(text)
+    fields = {each.pointer for each in told if _is_in(text, each, spans)}
+    return [each for each in told if each.pointer not in fields or _is_in(text, each, spans)]
+
+
+def _is_in(text: str, said: Change | Choice, spans: Sequence[Span]) -> bool:
+    return any(
+        first <= start and end <= last
+        for start, end in find_places(text, said.words)[:1]
+        for first, last in spans
+    )
+
+
+def _adopted(said: Change | Choice, read: Callable[[str], Sequence[Change]]) -> Change | Choice:
+    if isinstance(said, Change) or len(said.values) > 1:
+        return said
+    if said.values:
+        return Change(pointer=said.pointer, value=said.values[0], words=said.words)
+    name = said.pointer.rpartition("/")[2].replace("_", " ")
+    same = [each for each in read(f"{name} {said.words}") if each.pointer == said.pointer]
+    return Change(pointer=said.pointer, value=same[0].value, words=said.words) if same else said
+
+
+def _people(text: str, folded: str) -> Iterator[Span]:
+    """Yield what people and texts say and do, up to the end of the sentence."""
+    for pattern in (_PEOPLE, _TEXTS):
+        for match in pattern.finditer(folded):
+            yield match.start(), _end(folded, match.end())
+    for match in _NAMED.finditer(text):
+        first = find_around(SENTENCE_END, folded, (match.start(), match.start()))[0]
+        begins = not folded[first : match.start()].strip(" \t\n\"'\u201c\u00ab(")
+        known = fold(match["name"]) in _NO_NAMES
+        if not known and (not begins or match["own"] or match["article"] or _is_name(match["name"])):
+            yield match.start(), _end(folded, match.end())
+
+
+def _is_name(word: str) -> bool:
+    """Return whether a word that begins a sentence is no word of a request."""
+    known = read_words(("grammar", "request", "thing", "machine", "lead", "determiner"))
+    return fold(word) not in known | asking_forms()
+
+
+def _past(folded: str) -> Iterator[Span]:
+    """Yield the clauses about the past, up to the end of the sentence."""
+    for match in _PAST.finditer(folded):
+        first = find_around(SENTENCE_END, folded, match.span())[0]
+        cuts = [each.end() for each in _PAUSE.finditer(folded, first, match.start())]
+        cuts += [each.start() for each in _OWN.finditer(folded, first, match.start())]
+        yield max(cuts, default=first), _end(folded, match.end())
+
+
+def _end(folded: str, place: int) -> int:
+    """Return the end of the sentence after a place, or where it turns to one's own settings."""
+    end = SENTENCE_END.search(folded, place)
+    stop = end.start() if end else len(folded)
+    own = _OWN.search(folded, place, stop)
+    return own.start() if own else stop
+
+
+def _outside(span: Span, others: Sequence[Span]) -> Iterator[Span]:
+    """Yield the parts of a range that lie outside of others."""
+    start, end = span
+    for first, last in sorted(others):
+        if first < end and start < last:
+            if start < first:
+                yield start, first
+            start = last
+    if start < end:
+        yield start, end
