@@ -18,15 +18,23 @@ Goal = Literal["classify", "style", "tools", "preferences", "retrieval"]
 GOALS: Final[tuple[Goal, ...]] = get_args(Goal)
 
 
+#: "no preference pairs": right before the words of a goal.
+_DENIED: Final = re.compile(
+    r"\b(?:no|not|without|never|nor|isn't|sense|cap|sin|ningun\w*|ni|res de|nada de)\s+(?:(?:any|an?|real|de|cap"
+    r"|una?)\s+)?\Z"
+)
+
+
 def find_goal(text: str) -> tuple[Goal, str] | None:
     """Return the goal that a message describes, and the words that do.
 
-    The most specific goal comes first in the table.
+    The most specific goal comes first in the table. A goal that is denied is none.
     """
     folded = fold(text)
     for goal, pattern in _patterns().items():
-        if match := pattern.search(folded):
-            return goal, text[slice(*match.span())]
+        for match in pattern.finditer(folded):
+            if not _DENIED.search(folded, 0, match.start()):
+                return goal, text[slice(*match.span())]
     return None
 
 

@@ -9,6 +9,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.resources import files
+from itertools import pairwise
 from typing import Any, Final
 
 from ftc.tui.understanding.lexicon import any_of
@@ -72,13 +73,17 @@ _SETTING: Final = re.compile(
 _KEY: Final = re.compile(r"[\"']?-{0,2}\w+[_-]\w+[\"']?\s*[:=]|[\"']?\w+[\"']?\s*[:=]\s*[\d\"'\[]")
 _SHOWN: Final = re.compile(rf"\b{any_of(_ASIDE['shown'])}\b")
 _COPIED: Final = re.compile(rf"\b{any_of(_ASIDE['copied'])}(?!\w)")
+_PRONOUN: Final = re.compile(
+    r"[\s\u00bf]*(?:(?:is|does|would|will|can|what'?s|what is) )?(?:it|that|this|eso|esto|ese|esa|aixo|allo"
+    r"|aquest|aquesta)\b"
+)
 _BLANK: Final = re.compile(r"[^\n]")
 
 
 def set_aside(text: str) -> str:
     """Return a message of the same length, with spaces for the parts that set nothing."""
     kept = text
-    for start, end in [*_printed(text), *_shown(text)]:
+    for start, end in [*_printed(text), *_shown(text), *_topics(text)]:
         kept = _blanked(kept, start, end)
     for start, end in _undone(kept):
         kept = _blanked(kept, start, end)
@@ -137,6 +142,23 @@ def _shown(text: str) -> Iterator[Span]:
     asked = after.strip() != "" and all(map(is_question, _sentences(after)))
     if asked or (told and after.strip() != ""):
         yield from given
+
+
+def _topics(text: str) -> Iterator[Span]:
+    """Yield names that stand alone before the question about them: "Qwen3-4B-Base... what's Base?".
+
+    The question repeats a part of the name, or begins with a pronoun for it.
+    """
+    for topic, question in pairwise(split_sentences(text)):
+        named = text[topic.start : topic.end].rstrip()
+        if topic.asks or not question.asks or not named.endswith(("...", "\u2026", ":")):
+            continue
+        words = re.findall(r"[\w.]+", fold(named))
+        asked = fold(text[question.start : question.end])
+        parts = {part.strip(".") for part in words if len(part.strip(".")) > 1}
+        repeats = parts & {each.strip(".") for each in re.findall(r"[\w.]+", asked)}
+        if len(named.split()) <= _FEW and (repeats or _PRONOUN.match(asked)):
+            yield topic.start, topic.end
 
 
 def _sentences(text: str) -> Sequence[str]:

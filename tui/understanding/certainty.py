@@ -42,6 +42,10 @@ _MOST: Final = re.compile(
     r"\b(?:never|no|not|nunca|mai|don'?t|nor)\b[^.;,!?\n]{0,24}?"
     r"\b(?:more than|over|above|mes de|mas de|de)\s*$"
 )
+#: "no more than 2 epochs": the bound is the value.
+_NO_MORE: Final = re.compile(
+    r"\b(?:no|not|never|nunca|mai|don'?t|ni)\s+(?:\w+ ){0,2}?(?:more than|over|above|mes (?:de|d')|mas de)\s*$"
+)
 _RANGE: Final = re.compile(
     rf"(?<![\w.,])(?:{NUMBER})\s*%?\s*(?:-|\u2013|to|or|a|o|u)\s*$"
     r"|\b(?:between|entre) [\w.,]+ (?:and|i|y)\s*$"
@@ -231,8 +235,10 @@ def _is_doubtful(folded: str, bare: str, change: Change, start: int, end: int) -
     if isinstance(change.value, bool) or not isinstance(change.value, int | float):
         return False
     begins = re.match(NUMBER, folded[start:end]) is not None
-    bounded = change.pointer in _LIMITS or (
-        change.pointer == "/hardware/count" and _MOST.search(before)
+    bounded = (
+        change.pointer in _LIMITS
+        or _NO_MORE.search(before)
+        or (change.pointer == "/hardware/count" and _MOST.search(before))
     )
     spread = change.pointer == "/hardware/count" and before.endswith("over ")
     if (begins and _RANGE.search(before)) or (not bounded and not spread and _LEAST.search(before)):

@@ -11,6 +11,7 @@ from ftc.spec.admission import admits
 from ftc.tui.understanding.lexicon import QUOTES
 from ftc.tui.understanding.message import SENTENCE_END, Message
 from ftc.tui.understanding.reading import Change, value_at
+from ftc.tui.understanding.sentences import split_sentences
 
 _CODE: Final = re.compile(r"(?<!\w)ftc\d{3}(?!\w)")
 _TEMPLATE: Final = re.compile(r"(?<!\S)[\w./~-]+\.(?:jinja2?|j2)(?![\w/])")
@@ -33,7 +34,8 @@ _NAMED_TOOLS: Final = re.compile(r"\b(?:tools?|eines|herramient\w+|func\w+|grpo|
 
 def read_marked(message: Message, draft: Mapping[str, Any]) -> Iterator[Change]:
     """Yield the values that are recognised by their form; several items make one list."""
-    yield from _listed(message, "/allow", _CODE, str.upper)
+    if not _asks_about_code(message):
+        yield from _listed(message, "/allow", _CODE, str.upper)
     if _AS_TOKENS.search(message.plain):
         yield from _listed(message, "/model/new_tokens", _TOKEN, str)
     if _NAMED_TOOLS.search(message.plain) or value_at(draft, "/objective/type") in ("grpo", "rloo"):
@@ -48,6 +50,15 @@ def read_marked(message: Message, draft: Mapping[str, Any]) -> Iterator[Change]:
                 message.cross_out(*match.span())
                 yield Change(pointer=pointer, value=value, words=value)
     yield from _read_prefixes(message)
+
+
+def _asks_about_code(message: Message) -> bool:
+    """Return whether a question holds the code of a finding: "I get FTC231, is that bad?"."""
+    places = [match.start() for match in _CODE.finditer(message.folded)]
+    return any(
+        each.asks and any(each.start <= place < each.end for place in places)
+        for each in split_sentences(message.written)
+    )
 
 
 def _listed(

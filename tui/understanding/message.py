@@ -56,6 +56,13 @@ _CORRECTS: Final = re.compile(
     r"\bno,? (?=(?:wait|sorry|actually|better|make it|i mean|espera|perdona?|mejor|millor|ara"
     r"|ahora)\b)"
 )
+#: "I don't want you to not pack them": denied twice, and thus wanted.
+_TWICE_DENIED: Final = re.compile(
+    r"\b(?:(?:do not|don'?t|dont) (?:want|like|wish)(?: (?:you|it|them|us|this|that))?(?: to)?"
+    r" (?:not|never|skip|avoid|forget)(?: to)?"
+    r"|no (?:vull|volem|voldria)(?: pas)? que (?:\w+ )?(?:no|deixis de|deixi de)(?: (?:em|me|ens|els|les|ho))?"
+    r"|no (?:quiero|queremos|querria) que (?:\w+ )?(?:no|dejes de|deje de)(?: (?:me|nos|los|las|lo))?)\b"
+)
 #: "1,5b", the size of a model.
 _SIZE_COMMA: Final = re.compile(r"(?<=\d),(?=\d{1,2} ?b\b)")
 _RESPELT: Final = str.maketrans({"\u2019": "'", "\u2018": "'", "\u02bc": "'", "\u00b4": "'"})
@@ -173,7 +180,7 @@ class Message:
         if end is not None and _NO_AFTER.match(self.folded, end):
             return True
         clause = self.folded[max(0, start - _LONGEST_CLAUSE) : start]
-        clause = _CORRECTS.sub(" ", _INSTEAD.sub(" ", clause))
+        clause = _TWICE_DENIED.sub(" ", _CORRECTS.sub(" ", _INSTEAD.sub(" ", clause)))
         ends = [match.end() for match in _CLAUSE_END.finditer(clause)]
         return NEGATORS.search(clause[ends[-1] if ends else 0 :]) is not None
 

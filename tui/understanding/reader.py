@@ -80,6 +80,7 @@ from ftc.tui.understanding.shares import divide_by_whole
 from ftc.tui.understanding.shorthand import read_shorthand, settle_batches
 from ftc.tui.understanding.spoken import applies
 from ftc.tui.understanding.tool_keys import read_tool_keys
+from ftc.tui.understanding.wavering import doubt_wavering
 from ftc.tui.understanding.weights import read_label_weights
 from ftc.tui.understanding.words import read_words
 
@@ -175,7 +176,7 @@ def read(
     told = add_linked(release(message, text, told, draft), _unread(text, linked, told))
     if told or about is None:
         told = add_worded(message, text, add_roles(text, told, said, draft, names.columns), draft)
-    told = doubt_hearsay(text, told)
+    told = doubt_wavering(text, doubt_hearsay(text, told), draft)
     for settled in (adopt, settle_later):
         told = settled(text, told, lambda words: read(words, draft, planned, names).changes)
     return _conclude(told, about, message, draft)

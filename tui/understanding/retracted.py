@@ -50,6 +50,7 @@ _LAST_SAID: Final = re.compile(
     rf"(?:\s+[a-z]{{2,12}})?{CORRECTING}[^.!?\n\d]{{0,60}}[.!]\s+(?P<number>{NUMBER})\s*(?P<share>%)?\s*[.!]?\s*$"
 )
 _CORRECTED_BY: Final = re.compile(rf"{CORRECTING}(?P<rest>[^.,;!?\n]{{2,30}})")
+_GAP: Final = r"[\s,.;:!\u2026-]*"
 _CLEANING: Final = "/data/cleaning/"
 #: "no duplicates... well, leave them".
 _KEPT_THEM: Final = re.compile(
@@ -59,6 +60,17 @@ _KEPT_THEM: Final = re.compile(
 #: "every 100 steps, sorry, every two fifty": corrected, but to what?
 _TAKEN_BACK: Final = re.compile(CORRECTING + rf"(?:(?:every|each|cada)\s+){NUMBER}")
 
+#: "rank 8, alpha 64. No, swap them"; "not the other way round" changes nothing.
+_EXCHANGED: Final = re.compile(
+    rf"(?:^|[.,;:!?\u2026-]\s*)(?:{any_of(WORDS['hesitate'])}{_GAP})*(?:{any_of(WORDS['corrects'])}{_GAP})*"
+    r"(?:(?:just )?(?:swap|switch|exchange) (?:them|those|these|the two|both)(?: (?:around|round|over))?"
+    r"|(?:it'?s |make (?:it|that) )?(?:the )?other way (?:a)?round|vice versa|(?:in )?reverse"
+    r"|(?:intercanvia|gira|canvia)(?:'ls|-los|-les)(?: de lloc)?|(?:intercambia|cambia)l[oa]s(?: de sitio)?"
+    r"|(?:es |son )?(?:justo |just )?al reves|a l'inreves|al contrario|al contrari)(?!\w)"
+)
+
+_PAIR: Final = 2
+
 _Said = Sequence[Change | Choice]
 
 
@@ -67,7 +79,29 @@ def revise(text: str, said: _Said) -> list[Change | Choice]:
 
     A unit after the new number must be that of the value: "5 epochs, no, 4 GPUs" corrects nothing.
     """
-    return [_revised(text, each) if isinstance(each, Change) else each for each in said]
+    revised = [_revised(text, each) if isinstance(each, Change) else each for each in said]
+    return _exchanged(text, revised)
+
+
+def _exchanged(text: str, said: _Said) -> list[Change | Choice]:
+    """Return what was said, the two numbers exchanged if words behind them exchange them."""
+    match = _EXCHANGED.search(fold(text))
+    before = [
+        each
+        for each in said
+        if isinstance(each, Change)
+        and isinstance(each.value, int | float)
+        and not isinstance(each.value, bool)
+        and match is not None
+        and 0 <= find_words(text, each.words) < match.start()
+    ]
+    if len(before) != _PAIR:
+        return list(said)
+    first, second = before
+    swapped = (replace(first, value=second.value), replace(second, value=first.value))
+    if not all(admits(each.pointer, each.value) for each in swapped):
+        return list(said)
+    return [*(each for each in said if each not in before), *swapped]
 
 
 def _revised(text: str, change: Change) -> Change | Choice:

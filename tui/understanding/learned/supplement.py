@@ -4,6 +4,7 @@ A model adds a value only where the patterns set none, in words that nothing els
 of questions.
 """
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
@@ -26,6 +27,11 @@ _OWN: Final = frozenset(
 #: The least weight of a word that indicates a value.
 _TELLING: Final = 0.25
 
+#: "Our rows are twice as long as theirs" compares, and asks for nothing.
+_COMPARES: Final = re.compile(
+    r"\b(?:(?:as|tan) \w+ (?:as|com|como)|twice as|el doble de|(?:mes|mas) \w+ (?:que|del que)"
+    r" (?:els|les|los|las|el|la) (?:seu|seva|seus|seves|suyos|suyas|teu|teus|teves|tuyos))\b"
+)
 #: A shorter word tells nothing by itself.
 _SHORTEST: Final = 3
 
@@ -82,7 +88,7 @@ def add_worded(
     asked = _questions(text)
     for clause in find_clauses(message, draft):
         place = message.origin[clause.start][0], message.origin[clause.end - 1][1]
-        if _overlaps(place, asked):
+        if _overlaps(place, asked) or _COMPARES.search(message.plain, clause.start, clause.end):
             continue
         shares = clause.weigh()
         key = max((each for each in shares if each != NONE), key=lambda each: shares[each])

@@ -1,0 +1,105 @@
+"""Values that their own message does not want: it cannot decide, they do not fit, nobody needs them.
+
+"I can't decide which of the two", "the 14B does not fit", "no need to freeze anything", "right now
+we do not log anywhere".
+"""
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from importlib.resources import files
+from typing import Any, Final
+
+from ftc.tui.understanding.lexicon import any_of
+from ftc.tui.understanding.message import SENTENCE_END, Span, find_around, find_places, fold
+from ftc.tui.understanding.reading import Change, Choice, value_at
+
+_WAVERING: Final[Mapping[str, Any]] = json.loads(
+    (files("ftc.tui.understanding") / "wavering.json").read_text(encoding="utf-8")
+)
+
+
+def _compiled(name: str) -> re.Pattern[str]:
+    return re.compile(rf"(?<![\w'-]){any_of(_WAVERING[name])}(?![\w'])")
+
+
+_UNDECIDED: Final = _compiled("undecided")
+_REJECTED: Final = _compiled("rejected")
+_NEEDLESS: Final = _compiled("needless")
+_CURRENTLY: Final = _compiled("currently")
+_NOT_MINE: Final = _compiled("not_mine")
+_CLAUSE_END: Final = re.compile(r"[!?;:,\n]|\.(?=\s|$)|\b(?:but|so|pero|aixi que|asi que)\b")
+#: Between a value and what is said of it: "the 14B (I tried) just".
+_BETWEEN: Final = re.compile(r"\s*(?:\([^)\n]*\)\s*)?(?:\w+\s+){0,2}?")
+_SOURCE, _SOURCES = "/data/source", "/data/sources"
+_OFF: Final = (False, None, 0, "none", "off")
+
+Said = Change | Choice
+
+
+def doubt_wavering(text: str, told: Sequence[Said], draft: Mapping[str, Any]) -> list[Said]:
+    """Return what was told, without what the message rejects, and with what it leaves open asked."""
+    folded = fold(text)
+    kept = [each for each in told if not _is_unwanted(folded, text, each, draft)]
+    spans = list(_undecided(folded))
+    if not spans:
+        return kept
+    return [_asked(each) if _is_open(text, each, spans) else each for each in kept]
+
+
+def _is_unwanted(folded: str, text: str, said: Said, draft: Mapping[str, Any]) -> bool:
+    places = find_places(text, said.words)
+    if not isinstance(said, Change) or not places:
+        return False
+    if all(_is_rejected(folded, end) for _, end in places):
+        return True
+    off = said.value in _OFF or said.value == []
+    if not off or value_at(draft, said.pointer) is not None:
+        return False
+    first, last = find_around(SENTENCE_END, folded, places[0])
+    if _NEEDLESS.search(folded, first, places[0][0]):
+        return True
+    clause = find_around(_CLAUSE_END, folded, places[0])
+    return _NOT_MINE.search(folded, *clause) is not None and (
+        _CURRENTLY.search(folded, first, last) is not None
+    )
+
+
+def _is_rejected(folded: str, end: int) -> bool:
+    """Return whether the words right behind a value say that it does not do."""
+    between = _BETWEEN.match(folded, end)
+    found = _REJECTED.search(folded, end)
+    stop = _CLAUSE_END.search(folded, end)
+    return (
+        found is not None
+        and between is not None
+        and (stop is None or found.start() < stop.start())
+        and _BETWEEN.fullmatch(folded, end, found.start()) is not None
+    )
+
+
+def _undecided(folded: str) -> Iterator[Span]:
+    """Yield the sentences that leave a choice open, each with the one before it."""
+    for match in _UNDECIDED.finditer(folded):
+        first, last = find_around(SENTENCE_END, folded, match.span())
+        alone = not re.search(r"\d", folded[first:last])
+        if alone and first > 1:
+            first = find_around(SENTENCE_END, folded, (first - 1, first - 1))[0]
+        yield first, last
+
+
+def _is_open(text: str, said: Said, spans: Sequence[Span]) -> bool:
+    places = find_places(text, said.words)
+    return isinstance(said, Change) and any(
+        first <= start and end <= last for start, end in places[:1] for first, last in spans
+    )
+
+
+def _asked(said: Said) -> Said:
+    """Return the question about a value; of several files, which one is the data."""
+    if not isinstance(said, Change):
+        return said
+    if said.pointer == _SOURCES and isinstance(said.value, list):
+        return Choice(pointer=_SOURCE, values=tuple(said.value), words=said.words, why="unsure")
+    values = () if said.value is None else (said.value,)
+    return Choice(pointer=said.pointer, values=values, words=said.words, why="unsure")
