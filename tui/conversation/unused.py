@@ -4,12 +4,20 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from ftc.tui.understanding.lexicon import WORDS
-from ftc.tui.understanding.message import Span, find_places, fold
+from ftc.tui.understanding.lexicon import WORDS, any_of
+from ftc.tui.understanding.message import Span, find_around, find_places, fold
 from ftc.tui.understanding.reading import Change, Reading
 
 _WORD: Final = re.compile(r"[^\s,;:!?()\"\u00bf\u00a1\u00ab\u00bb]+")
 _MUTE: Final = frozenset(word for words in WORDS["mute"].values() for word in words)
+
+#: Words that say what becomes of a value: "take out", "only", "not", "too".
+_OPERATORS: Final = re.compile(
+    rf"(?<![\w'-])(?:{'|'.join(any_of(WORDS[kind]) for kind in ('deny', 'remove', 'put', 'acts', 'more'))}"
+    r"|only|just|keep|instead|nomes|solo|solament|solamente|sobr(?:a|en|an)|gens|en canvi|en cambio|can go"
+    r"|exporta\w*(?:'m|-me)?|no (?:me |ens |nos )?(?:cal|calen|hace falta|hacen falta|fa falta))(?![\w-])"
+)
+_CLAUSE_END: Final = re.compile(r"[!?;:,\n]|\.(?=\s|$)")
 
 _NOUNS: Final[Mapping[str, frozenset[str]]] = {
     pointer: frozenset(word for words in said.values() for word in words)
@@ -20,15 +28,21 @@ _NOUNS: Final[Mapping[str, frozenset[str]]] = {
 def find_spans(changes: Sequence[Change], text: str) -> list[tuple[Change, list[Span]]]:
     """Return the changes with the ranges of their words in the message, its end excluded.
 
-    They include nouns for the value, such as "file" in "the file is tickets.csv".
+    They include nouns for the value, such as "file" in "the file is tickets.csv", and the words of
+    its clause that say what becomes of it, such as "only".
     """
-    return [
-        (
-            change,
-            [*(find_places(text, change.words) or [(0, len(text))]), *_find_nouns(change, text)],
-        )
-        for change in changes
-    ]
+    found = []
+    for change in changes:
+        places = find_places(text, change.words)
+        spans = [*(places or [(0, len(text))]), *_find_nouns(change, text)]
+        found.append((change, [*spans, *_find_operators(places, text)]))
+    return found
+
+
+def _find_operators(places: Sequence[Span], text: str) -> Iterator[Span]:
+    folded = fold(text)
+    for start, end in {find_around(_CLAUSE_END, folded, place) for place in places}:
+        yield from (match.span() for match in _OPERATORS.finditer(folded, start, end))
 
 
 def _find_nouns(change: Change, text: str) -> Iterator[Span]:

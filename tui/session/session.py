@@ -61,6 +61,8 @@ _MOST_KEYS: Final = 40
 _UNASKED: Final = frozenset({"no_data", "diverged", "small_device"})
 #: What the first messages are about.
 _OPENING: Final = ("/model/id", "/data/source", "/hardware/gpu", "/hardware/count")
+#: Requests after which a saved draft is no longer on offer.
+_LEAVING: Final = frozenset({"load", "quit", "restart"})
 #: The longest text in which words may hint at a field.
 _LONGEST_WISH: Final = 600
 _FILE: Final = re.compile(r"[^\s\"'`,;:()]+\.(?:csv|jsonl|json)\b")
@@ -336,14 +338,24 @@ class Session(Conversation):
         return [self.line("dropped"), *self.ask()]
 
     def _go_on(self, text: str) -> list[Line]:
-        """Restore the saved draft on a yes; any other message is answered with a new draft."""
+        """Restore the saved draft on a yes, and begin a new one on a no.
+
+        The offer stays open after a message that sets nothing, such as a question.
+        """
         kept, self.kept = self.kept, None
         request = read(text, {}).request
         if kept is not None and request is not None and request.kind == "yes":
             return self.go_to(kept)
         if request is not None and request.kind == "no":
             return self.ask()
-        return self._answer(text)
+        before = self.draft, self.goal
+        lines = self._answer(text)
+        leaves = request is not None and request.kind in _LEAVING
+        if leaves or self.proposal or self.reading.choices or (self.draft, self.goal) != before:
+            return lines
+        self.kept = kept
+        told = [line for line in lines if line.kind != "question"]
+        return [*told, self.line("go_on.ask", "question")]
 
     def _offered(self, text: str) -> Option | None:
         """Return the answer on offer that a message names by number or by label."""

@@ -136,10 +136,10 @@ def _shown(text: str) -> Iterator[Span]:
         return
     before = text[: given[0][0]]
     after = text[given[-1][1] :]
-    if _COPIED.search(fold(before)) or _COPIED.search(fold(after)):
+    asked = after.strip() != "" and all(map(is_question, _sentences(after)))
+    if _COPIED.search(fold(before)) or (_COPIED.search(fold(after)) and not asked):
         return
     told = _SHOWN.search(fold(before.strip().rpartition("\n")[2])) is not None
-    asked = after.strip() != "" and all(map(is_question, _sentences(after)))
     if asked or (told and after.strip() != ""):
         yield from given
 

@@ -223,7 +223,7 @@ def _is_doubtful(folded: str, bare: str, change: Change, start: int, end: int) -
     if change.pointer == _TYPES and _COMPARED.search(folded):
         return True
     before, after = folded[:start], folded[end:]
-    if _UNLIKE.search(before):
+    if _UNLIKE.search(before) and not _NO_MORE.search(before):
         return True
     if not described and _SUBJECT.match(after) and not _WELCOME.match(after):
         return True

@@ -73,16 +73,11 @@ _HEEDED_THEM: Final = re.compile(rf"(?<![\w'-]){any_of(_ELSEWHERE['heeded_them']
 #: Advice for the one who writes, who passes it on as a wish: "she says that I should use QLoRA".
 _ADVICE: Final = re.compile(rf"(?<![\w'-]){any_of(_ELSEWHERE['advice'])}(?![\w'])")
 _THEM: Final = frozenset(
-    "him her them he she they his hers theirs that ell ella ells elles el ellos ellas eso aixo same"
-    " mateix mismo".split()
+    ["him", "her", "them", "he", "she", "they", "his", "hers", "theirs", "that", "ell", "ella", "ells", "elles", "el", "ellos", "ellas", "eso", "aixo", "same", "mateix", "mismo"]
 )
 #: Words with a capital letter that are no people.
 _NO_NAMES: Final = frozenset(
-    "qwen llama mistral gemma phi colab kaggle slurm ollama unsloth axolotl lora dora adam it this"
-    " that what when if how why the a an and but so then training evaluation hub github google"
-    " kubernetes nvidia runpod lambda aws azure catalan spanish english french german es el la los"
-    " las els les un una y i tu yo jo no si that's there here which who everything nothing my our"
-    " mi nuestro meu qui quien que com como".split()
+    ["qwen", "llama", "mistral", "gemma", "phi", "colab", "kaggle", "slurm", "ollama", "unsloth", "axolotl", "lora", "dora", "adam", "it", "this", "that", "what", "when", "if", "how", "why", "the", "a", "an", "and", "but", "so", "then", "training", "evaluation", "hub", "github", "google", "kubernetes", "nvidia", "runpod", "lambda", "aws", "azure", "catalan", "spanish", "english", "french", "german", "es", "el", "la", "los", "las", "els", "les", "un", "una", "y", "i", "tu", "yo", "jo", "no", "si", "that's", "there", "here", "which", "who", "everything", "nothing", "my", "our", "mi", "nuestro", "meu", "qui", "quien", "que", "com", "como"]
 )
 
 
@@ -174,7 +169,9 @@ def _people(text: str, folded: str) -> Iterator[Span]:
         first = find_around(SENTENCE_END, folded, (match.start(), match.start()))[0]
         begins = not folded[first : match.start()].strip(" \t\n\"'\u201c\u00ab(")
         known = fold(match["name"]) in _NO_NAMES
-        if not known and (not begins or match["own"] or match["article"] or _is_name(match["name"])):
+        if not known and (
+            not begins or match["own"] or match["article"] or _is_name(match["name"])
+        ):
             yield match.start(), _end(folded, match.end())
 
 

@@ -120,7 +120,9 @@ _WORSE_STOPS: Final = re.compile(
     r"|(?:stops|deixa de|deja de|no) (?:improv|millor|mejor)\w*)[^.;\n]{0,12}?"
     r"\b(?:stop|pari?|para|pare|atura|aturi|aturat|detente?)\b(?:'t)?(?: (?:early|abans|antes))?"
 )
-_COUNTED: Final = re.compile(rf"\b{NUMBER}(?= (?:times|eval|avalua|valida|check|comprov|comprob|round|cops|veces|passos|pasos))")
+_COUNTED: Final = re.compile(
+    rf"\b{NUMBER}(?= (?:times|eval|avalua|valida|check|comprov|comprob|round|cops|veces|passos|pasos))"
+)
 _HALF_A: Final = r"half an?|mig|medio"
 #: "dos euros y medio"
 _AND_A_HALF: Final = r"(?P<half{0}>,? (?:y medi[oa]|i mi(?:g|tja)|and a half))?"

@@ -3,13 +3,12 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import pairwise
 from typing import Any, Final
 
 from ftc.spec.admission import admits
 from ftc.spec.schema import fields_by_pointer
-from ftc.tui.understanding.aside import set_aside
 from ftc.tui.understanding.abbreviated import read_abbreviated
+from ftc.tui.understanding.aside import set_aside
 from ftc.tui.understanding.belonging import settle_owners
 from ftc.tui.understanding.carried import read_carried
 from ftc.tui.understanding.certainty import Said, is_endorsed, settle
@@ -40,7 +39,6 @@ from ftc.tui.understanding.learned.linked import add_linked, read_linked
 from ftc.tui.understanding.learned.released import release
 from ftc.tui.understanding.learned.supplement import add_roles, add_worded
 from ftc.tui.understanding.lexicon import NUMBER, WORDS, any_of
-from ftc.tui.understanding.licence import find_unlicensed, is_examined
 from ftc.tui.understanding.limits import read_limit, read_wall_time
 from ftc.tui.understanding.marked import read_marked
 from ftc.tui.understanding.mentioned import Mention, hide_mentioned, read_mentioned
@@ -80,6 +78,7 @@ from ftc.tui.understanding.shares import divide_by_whole
 from ftc.tui.understanding.shorthand import read_shorthand, settle_batches
 from ftc.tui.understanding.spoken import applies
 from ftc.tui.understanding.tool_keys import read_tool_keys
+from ftc.tui.understanding.unlicensed import ask_unlicensed
 from ftc.tui.understanding.wavering import doubt_wavering
 from ftc.tui.understanding.weights import read_label_weights
 from ftc.tui.understanding.words import read_words
@@ -99,8 +98,6 @@ _NOT_NUMBER: Final = re.compile(
     rf"(?<=\d)(?: [a-z]+)?(?P<denied>,? (?:and |y |i )?(?:not|no(?: pas)?) (?:{NUMBER}))"
     r"(?=\s*(?:$|[.,;!]))"
 )
-#: What joins two values of a list.
-_LIST_JOINS: Final = re.compile(r"\s+(?:and|i|y|amb|con|with)\s+")
 _TEACHER, _TEACHER_WIDTH = "/objective/teacher/id", "/objective/teacher/quantization"
 _FORM: Final = "/data/form"
 _OF_ROWS: Final = re.compile(
@@ -172,7 +169,7 @@ def read(
         and (hinted := find_hinted(message, text)) is not None
     ):
         told.append(hinted)
-    told = _ask_unlicensed(text, _without_chats(told, draft, message), said)
+    told = ask_unlicensed(text, _without_chats(told, draft, message), said)
     told = add_linked(release(message, text, told, draft), _unread(text, linked, told))
     if told or about is None:
         told = add_worded(message, text, add_roles(text, told, said, draft, names.columns), draft)
@@ -304,30 +301,6 @@ def _without_chats(
     return [each for each in told if each.pointer != _FORM]
 
 
-def _ask_unlicensed(
-    text: str, told: Sequence[Change | Choice], said: Sequence[Change | Choice]
-) -> list[Change | Choice]:
-    """Return what was told, with a question in place of each value that no request sets.
-
-    `said` is what was read: the words of a value that another one replaced tell nothing either.
-    """
-    spans = [span for each in (*told, *said) for span in find_places(text, each.words)]
-    changes = [each for each in told if isinstance(each, Change)]
-    unlicensed = find_unlicensed(text, changes, spans)
-    unlicensed |= _joined_to(text, changes, unlicensed)
-    return [
-        Choice(
-            pointer=each.pointer,
-            values=() if each.value is None else (each.value,),
-            words=each.words,
-            why=_UNSURE,
-        )
-        if isinstance(each, Change) and each.pointer in unlicensed
-        else each
-        for each in told
-    ]
-
-
 def _unread(text: str, linked: Sequence[Said], told: Sequence[Said]) -> list[Said]:
     """Return the linked numbers that are no part of what was told."""
     read = [span for each in told for span in find_places(text, each.words)]
@@ -340,18 +313,6 @@ def _unread(text: str, linked: Sequence[Said], told: Sequence[Said]) -> list[Sai
             for start, end in read
         )
     ]
-
-
-def _joined_to(text: str, changes: Sequence[Change], doubted: set[str]) -> set[str]:
-    """Return the fields listed together with a doubted one: "with lr 1e-5 and 10 epochs"."""
-    places = sorted(
-        (span, each.pointer) for each in changes for span in find_places(text, each.words)[:1]
-    )
-    joined: set[str] = set()
-    for ((_, end), before), ((start, _), pointer) in pairwise(places):
-        if before in doubted | joined and _LIST_JOINS.fullmatch(fold(text[end:start])):
-            joined.add(pointer)
-    return {pointer for pointer in joined if is_examined(pointer)}
 
 
 def _request(about: str | None, limit: tuple[Limit, str] | None) -> Request | None:

@@ -61,7 +61,8 @@ def settle_later(text: str, told: Sequence[Said], read: Reader) -> list[Said]:
     target = doubted[0]
     settled = None
     for start, end in _clauses(text, target):
-        settled = _settled(text[start:end], target, read) or settled
+        last = isinstance(target, Choice) and not text[end:].strip(" .!\n")
+        settled = _settled(text[start:end], target, read, last=last) or settled
     if settled is None:
         return list(told)
     inside = find_places(text, settled.words)[:1]
@@ -101,7 +102,8 @@ def _clauses(text: str, target: Said) -> Iterator[Span]:
             yield start, end
 
 
-def _settled(clause: str, target: Said, read: Reader) -> Change | None:
+def _settled(clause: str, target: Said, read: Reader, *, last: bool) -> Change | None:
+    """Return the value that a clause gives to a field; the last one may hold nothing but it."""
     message = Message(clause)
     number = _NUMBERED.fullmatch(message.folded)
     if any(field.pointer == target.pointer for field in numeric()):
@@ -109,7 +111,7 @@ def _settled(clause: str, target: Said, read: Reader) -> Change | None:
             return _related(message, target, clause)
         said = read(clause) if number["unit"] else ()
         others = {each.pointer for each in said} - {target.pointer}
-        return None if others else _numbered(number, target, clause)
+        return None if others else _numbered(number, target, clause, last=last)
     if number is not None and not re.search(r"\d{4}", clause):
         return None
     worded = _WORDED.fullmatch(message.folded)
@@ -127,9 +129,9 @@ def _begins(value: str) -> bool:
     return re.match(r"(?:the|el|la|els|les|los|las)\s", value) is not None
 
 
-def _numbered(match: re.Match[str], target: Said, clause: str) -> Change | None:
+def _numbered(match: re.Match[str], target: Said, clause: str, *, last: bool) -> Change | None:
     pointer = target.pointer
-    if not (match["open"] or match["close"]) or _DENIES.search(match["open"]):
+    if not (match["open"] or match["close"] or last) or _DENIES.search(match["open"]):
         return None
     if match["unit"] and match["unit"].strip() not in Message(target.words).folded:
         return None

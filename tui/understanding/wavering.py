@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from importlib.resources import files
 from typing import Any, Final
 
+from ftc.spec.schema import find_field
 from ftc.tui.understanding.lexicon import any_of
 from ftc.tui.understanding.message import SENTENCE_END, Span, find_around, find_places, fold
 from ftc.tui.understanding.reading import Change, Choice, value_at
@@ -30,9 +31,11 @@ _CURRENTLY: Final = _compiled("currently")
 _NOT_MINE: Final = _compiled("not_mine")
 _CLAUSE_END: Final = re.compile(r"[!?;:,\n]|\.(?=\s|$)|\b(?:but|so|pero|aixi que|asi que)\b")
 #: Between a value and what is said of it: "the 14B (I tried) just".
-_BETWEEN: Final = re.compile(r"\s*(?:\([^)\n]*\)\s*)?(?:\w+\s+){0,2}?")
+_BETWEEN: Final = re.compile(
+    r"\s*(?:\([^)\n]*\)\s*)?(?:(?!(?:que|perque|porque|because|since|cause|so|and|or|i|y|o|si|if|when"
+    r"|quan|cuando|where|on|donde|it|otherwise|but|pero|is|es)\b)\w+\s+){0,2}?"
+)
 _SOURCE, _SOURCES = "/data/source", "/data/sources"
-_OFF: Final = (False, None, 0, "none", "off")
 
 Said = Change | Choice
 
@@ -53,12 +56,13 @@ def _is_unwanted(folded: str, text: str, said: Said, draft: Mapping[str, Any]) -
         return False
     if all(_is_rejected(folded, end) for _, end in places):
         return True
-    off = said.value in _OFF or said.value == []
-    if not off or value_at(draft, said.pointer) is not None:
+    off = said.value is False or said.value in ("none", "off")
+    if value_at(draft, said.pointer) is not None or not off:
         return False
     first, last = find_around(SENTENCE_END, folded, places[0])
-    if _NEEDLESS.search(folded, first, places[0][0]):
-        return True
+    default = find_field(said.pointer).schema.get("default", said.value)
+    if default == said.value and _NEEDLESS.search(folded, first, places[0][0]):
+        return True  # a warm-up of 0 is no default
     clause = find_around(_CLAUSE_END, folded, places[0])
     return _NOT_MINE.search(folded, *clause) is not None and (
         _CURRENTLY.search(folded, first, last) is not None

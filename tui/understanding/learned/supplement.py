@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from ftc.tui.understanding.certainty import is_endorsed
+from ftc.tui.understanding.elsewhere import find_elsewhere
 from ftc.tui.understanding.learned.linear import NONE
 from ftc.tui.understanding.learned.roles import SECTION, assign, find_names, may_stand_beside
 from ftc.tui.understanding.learned.worded import Clause, find_clauses, find_option, tell
@@ -85,7 +86,7 @@ def add_worded(
 ) -> list[Change | Choice]:
     """Return what was told, with the values that the model of words finds in unread words."""
     kept = list(told)
-    asked = _questions(text)
+    asked = [*_questions(text), *find_elsewhere(text)]
     for clause in find_clauses(message, draft):
         place = message.origin[clause.start][0], message.origin[clause.end - 1][1]
         if _overlaps(place, asked) or _COMPARES.search(message.plain, clause.start, clause.end):

@@ -1,0 +1,159 @@
+"""What a message undoes, shows, tells of others or only wishes is not set; its own choice is."""
+
+from typing import Any
+
+import pytest
+
+from ftc.tui.understanding.reader import read
+
+DRAFT: dict[str, Any] = {
+    "model": {"id": "Qwen/Qwen2.5-7B-Instruct"},
+    "data": {"source": "tickets.csv"},
+    "method": {"type": "lora"},
+    "hardware": {"gpu": "RTX-4090", "count": 1},
+    "export": {"types": ["Q4_K_M"]},
+}
+
+TAKEN_BACK: list[tuple[str, dict[str, Any]]] = [
+    ("weight decay 0.05 and a seed of 9. Nah, forget everything I said", {}),
+    ("put the batch at 64... actually, never mind, thanks", {}),
+    ("use DoRA and rslora. On second thought, scratch all that", {}),
+    ("quiero 7 épocas con warmup del 3%. Bah, olvida lo que te he dicho", {}),
+    ("súbelo al hub como acme/bot. Mejor no, déjalo como estaba", {}),
+    ("iba a pedirte rango 64, pero da igual, olvídalo", {}),
+    ("posa-hi un dropout de 0,2. Ai no, tant se val", {}),
+    ("fes-ho amb fp16 i 4 èpoques... res, com si no hagués dit res", {}),
+    (
+        "rank 8. Dropout too? no, forget all that. Learning rate 3e-5",
+        {"/training/learning_rate": 3e-5},
+    ),
+    ("rank 48. I also wanted a Q6_K, but never mind", {"/method/rank": 48}),
+    ("llavor 77. Volia també un test del 10%, però deixa-ho estar", {"/training/seed": 77}),
+    ("lora or qlora, never mind which; seed 5", {"/training/seed": 5}),
+    (
+        "drop the duplicates and don't change anything else",
+        {"/data/cleaning/drop_duplicates": True},
+    ),
+]
+
+SHOWN: list[tuple[str, dict[str, Any]]] = [
+    (
+        "{'loss': 1.92, 'grad_norm': 4.4, 'learning_rate': 8e-05, 'epoch': 0.5}\nis that loss ok?",
+        {},
+    ),
+    ('{"eval_loss": 2.1, "eval_samples_per_second": 3.2, "epoch": 1.0}\n¿esto es normal?', {}),
+    (
+        "RuntimeError: CUDA error: device-side assert triggered, max_length 512\nset the max length to 1024",
+        {"/data/max_length": 1024},
+    ),
+    (
+        "[2025-03-02 11:20:31] epoch 3 lr 0.0004 batch 8\nque baixi el learning rate a 1e-4",
+        {"/training/learning_rate": 1e-4},
+    ),
+    (
+        "WARNING: lora_alpha 64 is larger than the rank\nwhat does that warning mean?",
+        {},
+    ),
+    ("the readme says:\nlora_r: 64\nlora_dropout: 0.1\nwhere do these come from?", {}),
+    (
+        "al quadern de la Laia hi surt:\nlearning_rate: 3e-4\nwarmup_ratio: 0.1\nés gaire alt, això?",
+        {},
+    ),
+    ("mi compañera tiene:\nseed: 99\nnum_train_epochs: 8\n¿para qué sirve la semilla?", {}),
+    (
+        "please use these:\nlora_r: 64\nlora_dropout: 0.1\nthanks",
+        {"/method/rank": 64, "/method/dropout": 0.1},
+    ),
+    ("Llama-3.2-3B-Instruct... what does the Instruct stand for?", {}),
+]
+
+OTHERS: list[tuple[str, dict[str, Any]]] = [
+    ("My supervisor always takes a rank of 256. Ignore her, 32", {"/method/rank": 32}),
+    ("Marta's config has a dropout of 0.3, I'd go with 0.05", {"/method/dropout": 0.05}),
+    ("the guys from search train with a batch of 512", {}),
+    ("a blog uses warmup 0.2 and weight decay 0.1", {}),
+    ("el meu veí fa servir rang 8 i alfa 8", {}),
+    (
+        "els de Màrqueting avaluen cada 900 passos. Nosaltres cada 150",
+        {"/training/evaluation/every_steps": 150},
+    ),
+    ("en Quim posa 12 èpoques, jo en faré la meitat", {"/training/epochs": 6}),
+    ("mi cuñada usa un dropout de 0,4; a mí ponme 0,1", {"/method/dropout": 0.1}),
+    ("los de Legal ponen semilla 1, no les hagas caso", {}),
+    ("mi tutor insiste en rango 8, yo prefiero el doble", {"/method/rank": 16}),
+    ("last year we trained with a weight decay of 0.3", {}),
+    ("el curs passat vam fer 9 èpoques", {}),
+    ("la primera vez pusimos un lote de 4. Esta vez 16", {"/training/global_batch": 16}),
+    ("back in May it was seed 3. This time make it 11", {"/training/seed": 11}),
+    ("ojalá tuviera dos H100", {}),
+    ("tant de bo pogués entrenar el Llama 3.3 70B", {}),
+    ("I wish we could afford 20 epochs", {}),
+    ("if only rank 512 were possible here", {}),
+    ("Aina says Adafactor, Pol says Lion. I'll go with Pol", {"/training/optimizer": "lion"}),
+    ("my brother lends me his 3090", {"/hardware/gpu": "RTX-3090"}),
+]
+
+CORRECTED: list[tuple[str, dict[str, Any]]] = [
+    ("10% for validation... hang on, that is too much. 5", {"/data/splits/validation": 0.05}),
+    ("un 25% per al test... espera, és massa. 15%", {"/data/splits/test": 0.15}),
+    ("rank 8 and alpha 32. No, the other way round", {"/method/rank": 32, "/method/alpha": 8}),
+    (
+        "test 5% y validación 10%. Perdón, al revés",
+        {"/data/splits/test": 0.1, "/data/splits/validation": 0.05},
+    ),
+    ("rang 64, alfa 16... ui, al revés", {"/method/rank": 16, "/method/alpha": 64}),
+    ("rank 16 and alpha 32, not the other way round", {"/method/rank": 16, "/method/alpha": 32}),
+    ("no more than 5 epochs", {"/training/epochs": 5}),
+    ("no más de 3 épocas", {"/training/epochs": 3}),
+    ("no més de 2 èpoques", {"/training/epochs": 2}),
+    ("I don't want you to not pack the rows", {"/data/packing": "best-fit"}),
+    ("no vull que no empaquetis les files", {"/data/packing": "best-fit"}),
+    ("no quiero que no empaquetes las filas", {"/data/packing": "best-fit"}),
+    ("stop if it has not improved in 6 checks", {"/training/early_stopping": 6}),
+]
+
+REMOVED: list[tuple[str, dict[str, Any]]] = [
+    ("only the Q6_K, the Q4 can go", {"/export/types": ["Q6_K"]}),
+    ("just Q8_0", {"/export/types": ["Q8_0"]}),
+    ("solo Q5_K_M, el Q4 sobra", {"/export/types": ["Q5_K_M"]}),
+    ("quítale el Q4_K_M y ponle un Q8_0 en su lugar", {"/export/types": ["Q8_0"]}),
+    ("lleva-li el Q4_K_M", {"/export/types": []}),
+    ("només el Q6_K, el Q4 ja no el necessito", {"/export/types": ["Q6_K"]}),
+    ("add a Q8_0 too", {"/export/types": ["Q4_K_M", "Q8_0"]}),
+    ("apaga el mlflow", {"/tracking/type": "none"}),
+    ("desconecta wandb", {"/tracking/type": "none"}),
+    ("weight decay no en vull gens", {"/training/weight_decay": 0}),
+    ("el dropout sobra", {"/method/dropout": 0}),
+    ("la validación no hace falta", {"/data/splits/validation": 0}),
+    ("warmup is not needed", {"/training/warmup": 0}),
+    ("sense gguf, desa només l'adaptador", {"/export/types": []}),
+]
+
+UNWANTED: list[tuple[str, dict[str, Any]]] = [
+    ("the 32B won't fit, stay with what I have", {}),
+    ("el 72B no em cap a la targeta", {}),
+    ("el 32B es demasiado grande", {}),
+    ("no need for dora", {}),
+    ("no cal que hi posis DoRA", {}),
+    ("no hace falta que uses rslora", {}),
+    ("right now we do not use mlflow", {}),
+    ("ara mateix no fem servir wandb", {}),
+    ("I can't decide between rank 8 and rank 64", {}),
+    ("no sé si posar 3 èpoques o 5", {}),
+    ("no tengo claro si usar a.csv o b.csv", {}),
+    ("I get FTC231, is that bad?", {}),
+    ("surt l'avís FTC152, què vol dir?", {}),
+    ("ignore FTC231", {"/allow": ["FTC231"]}),
+    ("switch to QLoRA because the 7B does not fit", {"/method/type": "qlora"}),
+    ("our rows are twice as long as theirs", {}),
+]
+
+
+@pytest.mark.parametrize(
+    ("text", "sets"),
+    [*TAKEN_BACK, *SHOWN, *OTHERS, *CORRECTED, *REMOVED, *UNWANTED],
+)
+def test_only_what_is_wanted_is_set(text: str, sets: dict[str, Any]) -> None:
+    """A message sets what it asks for itself, and nothing else."""
+    changes = {each.pointer: each.value for each in read(text, DRAFT).changes}
+    assert changes == sets
