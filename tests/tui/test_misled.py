@@ -43,7 +43,7 @@ SHOWN: list[tuple[str, dict[str, Any]]] = [
     ),
     ('{"eval_loss": 2.1, "eval_samples_per_second": 3.2, "epoch": 1.0}\n¿esto es normal?', {}),
     (
-        "RuntimeError: CUDA error: device-side assert triggered, max_length 512\nset the max length to 1024",
+        "RuntimeError: shape mismatch, max_length 512\nset the max length to 1024",
         {"/data/max_length": 1024},
     ),
     (
@@ -56,7 +56,7 @@ SHOWN: list[tuple[str, dict[str, Any]]] = [
     ),
     ("the readme says:\nlora_r: 64\nlora_dropout: 0.1\nwhere do these come from?", {}),
     (
-        "al quadern de la Laia hi surt:\nlearning_rate: 3e-4\nwarmup_ratio: 0.1\nés gaire alt, això?",
+        "al quadern hi surt:\nlearning_rate: 3e-4\nwarmup_ratio: 0.1\nés gaire alt, això?",
         {},
     ),
     ("mi compañera tiene:\nseed: 99\nnum_train_epochs: 8\n¿para qué sirve la semilla?", {}),

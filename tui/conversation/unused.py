@@ -12,10 +12,13 @@ _WORD: Final = re.compile(r"[^\s,;:!?()\"\u00bf\u00a1\u00ab\u00bb]+")
 _MUTE: Final = frozenset(word for words in WORDS["mute"].values() for word in words)
 
 #: Words that say what becomes of a value: "take out", "only", "not", "too".
+_OPERATING: Final = ("deny", "remove", "put", "acts", "more")
 _OPERATORS: Final = re.compile(
-    rf"(?<![\w'-])(?:{'|'.join(any_of(WORDS[kind]) for kind in ('deny', 'remove', 'put', 'acts', 'more'))}"
-    r"|only|just|keep|instead|nomes|solo|solament|solamente|sobr(?:a|en|an)|gens|en canvi|en cambio|can go"
-    r"|exporta\w*(?:'m|-me)?|no (?:me |ens |nos )?(?:cal|calen|hace falta|hacen falta|fa falta))(?![\w-])"
+    rf"(?<![\w'-])(?:{'|'.join(any_of(WORDS[kind]) for kind in _OPERATING)}"
+    r"|only|just|keep|instead|nomes|solo|solament|solamente|sobr(?:a|en|an)|gens|en canvi|en"
+    r" cambio|can go"
+    r"|exporta\w*(?:'m|-me)?|no (?:me |ens |nos )?(?:cal|calen|hace falta|hacen falta|fa"
+    r" falta))(?![\w-])"
 )
 _CLAUSE_END: Final = re.compile(r"[!?;:,\n]|\.(?=\s|$)")
 

@@ -20,7 +20,8 @@ GOALS: Final[tuple[Goal, ...]] = get_args(Goal)
 
 #: "no preference pairs": right before the words of a goal.
 _DENIED: Final = re.compile(
-    r"\b(?:no|not|without|never|nor|isn't|sense|cap|sin|ningun\w*|ni|res de|nada de)\s+(?:(?:any|an?|real|de|cap"
+    r"\b(?:no|not|without|never|nor|isn't|sense|cap|sin|ningun\w*|ni|res de|nada de)\s+(?:(?:any"
+    r"|an?|real|de|cap"
     r"|una?)\s+)?\Z"
 )
 

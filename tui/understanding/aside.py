@@ -1,8 +1,8 @@
 """Parts of a message that set nothing: logs and settings that are only shown, and what is undone.
 
-"{'loss': 0.4, 'epoch': 2.0} ... why does it stop?", "the wiki says: ... is that right?", "rank 8 and
-dropout 0. Hm, no, forget I said anything". Such parts are blanked before the message is read, so
-that every other word keeps its place.
+"{'loss': 0.4, 'epoch': 2.0} ... why does it stop?", "the wiki says: ... is that right?", "rank 8.
+Hm, no, forget I said anything". Such parts are blanked before the message is read, so that every
+other word keeps its place.
 """
 
 import json
@@ -67,14 +67,16 @@ _OF_MEMORY: Final = re.compile(
     r"|is reserved by PyTorch[^.\n]*|memory in use)\b\.?"
 )
 _SETTING: Final = re.compile(
-    r"^[ \t]*(?:[-*] )?[\"']?-{0,2}[A-Za-z_][\w.-]*[\"']?\s*(?:[:=]\s*|\s(?=[\d\"'])|:$)\S*[^\n?]{0,60}$",
+    r"^[ \t]*(?:[-*] )?[\"']?-{0,2}[A-Za-z_][\w.-]*[\"']?\s*(?:[:=]\s*|\s(?=[\d\"'])"
+    r"|:$)\S*[^\n?]{0,60}$",
     re.MULTILINE,
 )
 _KEY: Final = re.compile(r"[\"']?-{0,2}\w+[_-]\w+[\"']?\s*[:=]|[\"']?\w+[\"']?\s*[:=]\s*[\d\"'\[]")
 _SHOWN: Final = re.compile(rf"\b{any_of(_ASIDE['shown'])}\b")
 _COPIED: Final = re.compile(rf"\b{any_of(_ASIDE['copied'])}(?!\w)")
 _PRONOUN: Final = re.compile(
-    r"[\s\u00bf]*(?:(?:is|does|would|will|can|what'?s|what is) )?(?:it|that|this|eso|esto|ese|esa|aixo|allo"
+    r"[\s\u00bf]*(?:(?:is|does|would|will|can|what'?s|what is) )?(?:it|that|this|eso|esto|ese|esa"
+    r"|aixo|allo"
     r"|aquest|aquesta)\b"
 )
 _BLANK: Final = re.compile(r"[^\n]")

@@ -44,7 +44,8 @@ _MOST: Final = re.compile(
 )
 #: "no more than 2 epochs": the bound is the value.
 _NO_MORE: Final = re.compile(
-    r"\b(?:no|not|never|nunca|mai|don'?t|ni)\s+(?:\w+ ){0,2}?(?:more than|over|above|mes (?:de|d')|mas de)\s*$"
+    r"\b(?:no|not|never|nunca|mai|don'?t|ni)\s+(?:\w+ ){0,2}?(?:more than|over|above|mes (?:de"
+    r"|d')|mas de)\s*$"
 )
 _RANGE: Final = re.compile(
     rf"(?<![\w.,])(?:{NUMBER})\s*%?\s*(?:-|\u2013|to|or|a|o|u)\s*$"

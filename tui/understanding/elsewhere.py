@@ -1,7 +1,7 @@
 """What holds elsewhere: for other people, in texts, in the past, or only in a wish.
 
-"My boss always sets rank 256", "the notebook takes 32 rows", "last time it was 8 epochs", "if only I
-had an H100". Such a part goes on to the end of its sentence, or to words that turn to one's own
+"My boss always sets rank 256", "the notebook takes 32 rows", "last time it was 8 epochs", "if only
+I had an H100". Such a part goes on to the end of its sentence, or to words that turn to one's own
 settings ("but", "this time", "I'm going with"). "I'll do what Pau says" adopts what Pau says.
 """
 
@@ -34,11 +34,14 @@ _ASIDE: Final = (
     r"(?:(?:\w+ly|also|just|always|only|ja|ya|sempre|siempre|em|ens|me|nos|li|le|les|lo|la|els|hi|ho|en"
     r"|se|es|que|who|often|never)\s+|n'|m'|s')*"
 )
+_GROUP: Final = (
+    r"(?:los|las|els|les|the (?:guys|people|folks|ones|lot))"
+    r" (?:de |del |d'|dels |of |at |in |from |over )(?:the |la |l'|el |los |les |els )?\w+"
+)
 _SUBJECTS: Final = (
     rf"{_DET}(?:[\w-]+ )?{any_of(_ELSEWHERE['person'])}",
-    rf"{any_of(_ELSEWHERE['pronoun'])}",
-    r"(?:los|las|els|les|the (?:guys|people|folks|ones|lot)) (?:de |del |d'|dels |of |at |in |from |over )"
-    r"(?:the |la |l'|el |los |les |els )?\w+",
+    any_of(_ELSEWHERE["pronoun"]),
+    _GROUP,
 )
 _PEOPLE: Final = re.compile(
     rf"(?<![\w'-])(?:{'|'.join(_SUBJECTS)}){_ASIDE}(?P<verb>{_DOES})(?![\w'])"
@@ -73,11 +76,113 @@ _HEEDED_THEM: Final = re.compile(rf"(?<![\w'-]){any_of(_ELSEWHERE['heeded_them']
 #: Advice for the one who writes, who passes it on as a wish: "she says that I should use QLoRA".
 _ADVICE: Final = re.compile(rf"(?<![\w'-]){any_of(_ELSEWHERE['advice'])}(?![\w'])")
 _THEM: Final = frozenset(
-    ["him", "her", "them", "he", "she", "they", "his", "hers", "theirs", "that", "ell", "ella", "ells", "elles", "el", "ellos", "ellas", "eso", "aixo", "same", "mateix", "mismo"]
+    [
+        "him",
+        "her",
+        "them",
+        "he",
+        "she",
+        "they",
+        "his",
+        "hers",
+        "theirs",
+        "that",
+        "ell",
+        "ella",
+        "ells",
+        "elles",
+        "el",
+        "ellos",
+        "ellas",
+        "eso",
+        "aixo",
+        "same",
+        "mateix",
+        "mismo",
+    ]
 )
 #: Words with a capital letter that are no people.
 _NO_NAMES: Final = frozenset(
-    ["qwen", "llama", "mistral", "gemma", "phi", "colab", "kaggle", "slurm", "ollama", "unsloth", "axolotl", "lora", "dora", "adam", "it", "this", "that", "what", "when", "if", "how", "why", "the", "a", "an", "and", "but", "so", "then", "training", "evaluation", "hub", "github", "google", "kubernetes", "nvidia", "runpod", "lambda", "aws", "azure", "catalan", "spanish", "english", "french", "german", "es", "el", "la", "los", "las", "els", "les", "un", "una", "y", "i", "tu", "yo", "jo", "no", "si", "that's", "there", "here", "which", "who", "everything", "nothing", "my", "our", "mi", "nuestro", "meu", "qui", "quien", "que", "com", "como"]
+    [
+        "qwen",
+        "llama",
+        "mistral",
+        "gemma",
+        "phi",
+        "colab",
+        "kaggle",
+        "slurm",
+        "ollama",
+        "unsloth",
+        "axolotl",
+        "lora",
+        "dora",
+        "adam",
+        "it",
+        "this",
+        "that",
+        "what",
+        "when",
+        "if",
+        "how",
+        "why",
+        "the",
+        "a",
+        "an",
+        "and",
+        "but",
+        "so",
+        "then",
+        "training",
+        "evaluation",
+        "hub",
+        "github",
+        "google",
+        "kubernetes",
+        "nvidia",
+        "runpod",
+        "lambda",
+        "aws",
+        "azure",
+        "catalan",
+        "spanish",
+        "english",
+        "french",
+        "german",
+        "es",
+        "el",
+        "la",
+        "los",
+        "las",
+        "els",
+        "les",
+        "un",
+        "una",
+        "y",
+        "i",
+        "tu",
+        "yo",
+        "jo",
+        "no",
+        "si",
+        "that's",
+        "there",
+        "here",
+        "which",
+        "who",
+        "everything",
+        "nothing",
+        "my",
+        "our",
+        "mi",
+        "nuestro",
+        "meu",
+        "qui",
+        "quien",
+        "que",
+        "com",
+        "como",
+    ]
 )
 
 
@@ -86,8 +191,7 @@ def find_elsewhere(text: str) -> Sequence[Span]:
     """Return the ranges of a text about what others do, about the past, and about wishes."""
     folded = fold(text)
     found = [*find_people(text), *_past(folded)]
-    for match in _WISH.finditer(folded):
-        found.append((match.start(), _end(folded, match.end())))
+    found += [(each.start(), _end(folded, each.end())) for each in _WISH.finditer(folded)]
     adopted = find_heeded(text)
     return [part for span in found for part in _outside(span, adopted)]
 
@@ -188,6 +292,11 @@ def _past(folded: str) -> Iterator[Span]:
         cuts = [each.end() for each in _PAUSE.finditer(folded, first, match.start())]
         cuts += [each.start() for each in _OWN.finditer(folded, first, match.start())]
         yield max(cuts, default=first), _end(folded, match.end())
+
+
+def find_own(folded: str, start: int, end: int) -> Sequence[Span]:
+    """Return the words of a range that turn to one's own settings: "but", "this time"."""
+    return [match.span() for match in _OWN.finditer(folded, start, end)]
 
 
 def _end(folded: str, place: int) -> int:

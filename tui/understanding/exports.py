@@ -67,6 +67,9 @@ _ONLY: Final = re.compile(
     r"\b(?:only|just|nomes|solo|solament|solamente|unicament|unicamente)"
     r"\s+(?:(?:the|a|an|el|la|un|una|amb|con|keep|want|en)\s+)*$"
 )
+#: "anything but qlora, I don't want to quantize": the weights that are trained.
+_VERB: Final = re.compile(r"quanti[sz]e|(?:qua|cua)ntit?[zsf]\w*r\b|cuanti\w+r\b")
+_LORA: Final = re.compile(r"q?lora\b")
 #: "q4 -> q6".
 _ARROW: Final = re.compile(r"\s*(?:->|=>|\u2192)\s*")
 _BOTH: Final = re.compile(
@@ -112,7 +115,11 @@ def read_exports(message: Message, have: Sequence[str]) -> Iterator[Change]:
     if any(_alone(message, each) for each in found):
         more = False
         found = [each for each in found if each[-1] or _alone(message, each)]
-    general = [(m.start(), m.end(), message.denied(m.start())) for m in message.take(_ANY_GGUF)]
+    general = [
+        (m.start(), m.end(), message.denied(m.start()))
+        for m in message.take(_ANY_GGUF)
+        if not (_VERB.match(m[0]) and _LORA.search(message.plain) and message.denied(m.start()))
+    ]
     said, found = found, _without_corrected(message, _without_replaced(message, found))
     if not found and not general:
         return

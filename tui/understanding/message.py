@@ -25,11 +25,13 @@ _PART_END: Final = re.compile(r"[;:!?,\n]|\.(?=\s|$)|\b(?:but|and|per[oò]|sino|
 #: "drop duplicates no, keep them".
 _NO_AFTER: Final = re.compile(
     r"\s+(?:no|not|none|off|fora|fuera|cap|gens|ningun[oa]?|(?:quita|elimina)l[oa]"
-    r"|(?:treu|elimina)(?:-lo|-la|'l)|(?:drop|remove|skip) it|sobr(?:a|en|an)|(?:can|has to|must) go"
+    r"|(?:treu|elimina)(?:-lo|-la|'l)|(?:drop|remove|skip) it|sobr(?:a|en|an)|(?:can|has to|must)"
+    r" go"
     r"|(?:is|are|'s) out|(?:is|are)(?: not|n't|nt) (?:needed|necessary|required|wanted)"
     r"|(?:i|we) (?:don'?t|do not) (?:want|need)(?: it| one| any| them)?"
     r"|(?:ja |ya )?no (?:en |n'|el |la |els |les |lo |los |las |me |nos |em |ens )*"
-    r"(?:vull|volem|calen?|cal pas|poses?|posis|quiero|queremos|necesito|necessito|pongas|f(?:a|an) falta"
+    r"(?:vull|volem|calen?|cal pas|poses?|posis|quiero|queremos|necesito|necessito|pongas|f(?:a"
+    r"|an) falta"
     r"|hacen? falta)(?: (?:gens|cap|nada|mes|mas))?)"
     r"\s*(?:[,.;!]|$|(?:que|perque|porque|because|since|amb|con)\b)"
 )
@@ -60,8 +62,10 @@ _CORRECTS: Final = re.compile(
 _TWICE_DENIED: Final = re.compile(
     r"\b(?:(?:do not|don'?t|dont) (?:want|like|wish)(?: (?:you|it|them|us|this|that))?(?: to)?"
     r" (?:not|never|skip|avoid|forget)(?: to)?"
-    r"|no (?:vull|volem|voldria)(?: pas)? que (?:\w+ )?(?:no|deixis de|deixi de)(?: (?:em|me|ens|els|les|ho))?"
-    r"|no (?:quiero|queremos|querria) que (?:\w+ )?(?:no|dejes de|deje de)(?: (?:me|nos|los|las|lo))?)\b"
+    r"|no (?:vull|volem|voldria)(?: pas)? que (?:\w+ )?(?:no|deixis de|deixi de)(?: (?:em|me|ens"
+    r"|els|les|ho))?"
+    r"|no (?:quiero|queremos|querria) que (?:\w+ )?(?:no|dejes de|deje de)(?: (?:me|nos|los|las"
+    r"|lo))?)\b"
 )
 #: "1,5b", the size of a model.
 _SIZE_COMMA: Final = re.compile(r"(?<=\d),(?=\d{1,2} ?b\b)")

@@ -67,6 +67,11 @@ _SPLIT: Final = re.compile(
     r"\b(?P<what>validation|validacion?|test|proves|pruebas)(?: (?:split|set|data|rows))?\b"
     r"(?![^.;!?\n,]*\b(?:smaller|bigger|larger|shorter|m[ea]s (?:petit|gran|pequen|llarg|curt)))"
 )
+#: "20% is for validation, not for test": the share is for the other, and nothing is said of this.
+_NOT_FOR: Final = re.compile(
+    r"[^.;!?\n]*\b(?:no|not|no pas)\s+(?:for|as|per(?: al?)?|para)\s+(?:the |el |la |l')?\Z"
+)
+_AIMED: Final = re.compile(r"\x00|\b(?:valid|test|eval|avalua|prova|prueba)")
 _HELD_OUT: Final = re.compile(
     r"\b(?:hold out|keep|reserve|set aside|put aside|leave(?: out)?|reserva"
     r"|guarda(?:te|'t)?|aparta|deixa|deja)"
@@ -121,7 +126,8 @@ _WORSE_STOPS: Final = re.compile(
     r"\b(?:stop|pari?|para|pare|atura|aturi|aturat|detente?)\b(?:'t)?(?: (?:early|abans|antes))?"
 )
 _COUNTED: Final = re.compile(
-    rf"\b{NUMBER}(?= (?:times|eval|avalua|valida|check|comprov|comprob|round|cops|veces|passos|pasos))"
+    rf"\b{NUMBER}(?= (?:times|eval|avalua|valida|check|comprov|comprob|round|cops|veces|passos"
+    rf"|pasos))"
 )
 _HALF_A: Final = r"half an?|mig|medio"
 #: "dos euros y medio"
@@ -419,7 +425,8 @@ def _read_shares(message: Message) -> Iterator[Change | Choice]:
     for match in message.take(_RATIO):
         yield from _read_ratio(match, message)
     for match in _SPLIT.finditer(message.folded):
-        if message.denied(*match.span()):
+        aimed = _NOT_FOR.search(message.folded, 0, match.start())
+        if message.denied(*match.span()) and not (aimed and _AIMED.search(aimed[0])):
             words = message.words(*match.span())
             message.cross_out(*match.span())
             yield Change(pointer=_shared(match["what"]), value=0, words=words)

@@ -68,6 +68,7 @@ from ftc.tui.understanding.retracted import drop_retracted, revise
 from ftc.tui.understanding.sentences import (
     is_about_later,
     is_question,
+    outside_openings,
     proposes,
     split_sentences,
 )
@@ -77,6 +78,7 @@ from ftc.tui.understanding.settled import settle_later
 from ftc.tui.understanding.shares import divide_by_whole
 from ftc.tui.understanding.shorthand import read_shorthand, settle_batches
 from ftc.tui.understanding.spoken import applies
+from ftc.tui.understanding.stray import doubt_stray
 from ftc.tui.understanding.tool_keys import read_tool_keys
 from ftc.tui.understanding.unlicensed import ask_unlicensed
 from ftc.tui.understanding.wavering import doubt_wavering
@@ -154,6 +156,9 @@ def read(
     said = _completed(_moved(found, message, draft), text, draft, planned)
     linked: list[Said] = list(read_linked(message, asked, said, draft))
     told = said
+    if about is not None:
+        own = list(outside_openings(text))
+        told = [each for each in said if _is_within(text, each, own)]
     if about is None:
         told, about = _outside_questions(text, said, draft)
         if about is None and not told and _only_asks(text):
@@ -173,7 +178,7 @@ def read(
     told = add_linked(release(message, text, told, draft), _unread(text, linked, told))
     if told or about is None:
         told = add_worded(message, text, add_roles(text, told, said, draft, names.columns), draft)
-    told = doubt_wavering(text, doubt_hearsay(text, told), draft)
+    told = doubt_wavering(text, doubt_stray(text, doubt_hearsay(text, told)), draft)
     for settled in (adopt, settle_later):
         told = settled(text, told, lambda words: read(words, draft, planned, names).changes)
     return _conclude(told, about, message, draft)
@@ -384,6 +389,12 @@ def _read_first(
 def _is_set(choice: Choice, draft: Mapping[str, Any]) -> bool:
     """Return whether the draft has the only value that the words may mean."""
     return choice.why == _UNSURE and choice.values == (value_at(draft, choice.pointer),)
+
+
+def _is_within(text: str, said: Change | Choice, spans: Sequence[tuple[int, int]]) -> bool:
+    """Return whether the words of what was said stand in one of the ranges."""
+    place = find_words(text, said.words)
+    return place < 0 or any(start <= place < end for start, end in spans)
 
 
 def _only_asks(text: str) -> bool:

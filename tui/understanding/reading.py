@@ -8,8 +8,9 @@ from ftc.spec.pointer import split
 
 RequestKind = Literal[
     "changes", "cheaper", "compile", "explain", "faster", "fit", "fix", "hello", "help", "judge",
-    "later", "leave", "limit", "load", "models", "no", "plan", "quit", "redo", "rehearse", "restart",
-    "retry", "run", "save", "show", "thanks", "undo", "unsure", "watch", "what_if", "why", "yes",
+    "later", "leave", "limit", "load", "models", "no", "plan", "quit", "redo", "rehearse",
+    "restart", "retry", "run", "save", "show", "thanks", "undo", "unsure", "watch", "what_if",
+    "why", "yes",
 ]  # fmt: skip
 
 

@@ -63,9 +63,11 @@ _TAKEN_BACK: Final = re.compile(CORRECTING + rf"(?:(?:every|each|cada)\s+){NUMBE
 #: "rank 8, alpha 64. No, swap them"; "not the other way round" changes nothing.
 _EXCHANGED: Final = re.compile(
     rf"(?:^|[.,;:!?\u2026-]\s*)(?:{any_of(WORDS['hesitate'])}{_GAP})*(?:{any_of(WORDS['corrects'])}{_GAP})*"
-    r"(?:(?:just )?(?:swap|switch|exchange) (?:them|those|these|the two|both)(?: (?:around|round|over))?"
+    r"(?:(?:just )?(?:swap|switch|exchange) (?:them|those|these|the two|both)(?: (?:around|round"
+    r"|over))?"
     r"|(?:it'?s |make (?:it|that) )?(?:the )?other way (?:a)?round|vice versa|(?:in )?reverse"
-    r"|(?:intercanvia|gira|canvia)(?:'ls|-los|-les)(?: de lloc)?|(?:intercambia|cambia)l[oa]s(?: de sitio)?"
+    r"|(?:intercanvia|gira|canvia)(?:'ls|-los|-les)(?: de lloc)?|(?:intercambia|cambia)l[oa]s(?:"
+    r" de sitio)?"
     r"|(?:es |son )?(?:justo |just )?al reves|a l'inreves|al contrario|al contrari)(?!\w)"
 )
 

@@ -36,6 +36,14 @@ _BETWEEN_TWO: Final = re.compile(
     r",\s*(?:which (?:one|is)|what(?:'s| is) (?:better|best)|quin (?:es|va|respon|dels)|quina es"
     r"|cual (?:es|va|responde|de))\b"
 )
+#: Words with which a sentence is a question from its beginning.
+_OPENS: Final = re.compile(
+    r"(?:(?:can|could|may|should|would|will|must) (?:i|we|one|you|it|this|that)|is it|is there"
+    r"|are there"
+    r"|does|do (?:i|we|you)|es pot|es podria|puc|podem|podria|puedo|podemos|podria|se puede|se"
+    r" podria"
+    r"|cal que|hi ha|hay|es possible|es posible)\b"
+)
 _TAG: Final = re.compile(rf"[,\s]+{any_of(_ASKING['tag'])}\s*\?+$")
 _TRAINING: Final = re.compile(rf"\b{any_of(_ASKING['training'])}\b")
 _LATER: Final = re.compile(rf"\b{any_of(_ASKING['later'])}\b")
@@ -77,6 +85,18 @@ def proposes(question: str) -> bool:
     """
     folded = fold(question).strip(" \u00bf\u00a1")
     return _SEEKS.search(_LEAD.sub("", folded)) is None
+
+
+def outside_openings(text: str) -> Iterator[tuple[int, int]]:
+    """Yield the ranges of the sentences that do not begin with words of a question.
+
+    "I have a 4090, is that enough?" begins with a statement, "can one do DPO, or not?" asks.
+    """
+    for match in _SENTENCE.finditer(text):
+        folded = fold(match[0]).strip(" \u00bf\u00a1\n")
+        opens = _OPENS.match(_LEAD.sub("", folded)) is not None and folded.endswith("?")
+        if not (opens and is_question(match[0])):
+            yield match.span()
 
 
 def is_about_later(folded: str) -> bool:

@@ -27,7 +27,8 @@ _THE: Final = r"(?:(?:the|a|an|el|la|els|les|los|las|un|una)\s+)?"
 _OPEN: Final = rf"(?P<open>(?:{any_of(_SAID['open'])}[\s,]+)*)"
 _CLOSE: Final = rf"(?P<close>(?:\s+{any_of(_SAID['close'])})*)"
 _NUMBERED: Final = re.compile(
-    rf"\s*{_OPEN}{_THE}(?P<value>{NUMBER})(?P<share>\s?%)?(?P<unit>\s+[a-z]+)??{_CLOSE}\s*(?:of them)?\s*"
+    rf"\s*{_OPEN}{_THE}(?P<value>{NUMBER})(?P<share>\s?%)?(?P<unit>\s+[a-z]+)??{_CLOSE}\s*(?:of"
+    rf" them)?\s*"
 )
 #: "I'll take double that", "with one more".
 _RELATED: Final = re.compile(
@@ -37,7 +38,8 @@ _RELATED: Final = re.compile(
 )
 _WORDED: Final = re.compile(rf"\s*{_OPEN}(?P<value>{_THE}\S+(?: \S+)?){_CLOSE}\s*")
 _CLAUSE: Final = re.compile(
-    r"(?:(?!\s[-\u2013\u2014]\s|\b(?:and|but|so|pero|i|y|asi que|aixi que)\b)(?:[^!?;:,\n.\u2026]|[.,](?=\d)))+"
+    r"(?:(?!\s[-\u2013\u2014]\s|\b(?:and|but|so|pero|i|y|asi que|aixi que)\b)(?:[^!?;:,\n.\u2026]"
+    r"|[.,](?=\d)))+"
 )
 _DENIES: Final = re.compile(r"\b(?:no|not|ni)[\s,]+(?:(?:cada|every|each|after|with|amb|con)\s+)?$")
 _UNSURE: Final = "unsure"

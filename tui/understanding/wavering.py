@@ -1,4 +1,4 @@
-"""Values that their own message does not want: it cannot decide, they do not fit, nobody needs them.
+"""Values that their own message does not want: undecided, rejected, needless.
 
 "I can't decide which of the two", "the 14B does not fit", "no need to freeze anything", "right now
 we do not log anywhere".
@@ -41,7 +41,7 @@ Said = Change | Choice
 
 
 def doubt_wavering(text: str, told: Sequence[Said], draft: Mapping[str, Any]) -> list[Said]:
-    """Return what was told, without what the message rejects, and with what it leaves open asked."""
+    """Return what was told without what the message rejects; what it leaves open is asked."""
     folded = fold(text)
     kept = [each for each in told if not _is_unwanted(folded, text, each, draft)]
     spans = list(_undecided(folded))

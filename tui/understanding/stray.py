@@ -1,0 +1,76 @@
+"""Doubts about a value by words around it that nothing else has explained.
+
+"Apparently", "imagine", "I was kidding", "it was a disaster", "not yet": such words turn a sentence
+into a report, a supposition, a joke or a plan. A value in the sentence of such words, or in the one
+before words that comment on it, is asked about instead of being set.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
+from importlib.resources import files
+from typing import Any, Final
+
+from ftc.tui.understanding.bare import DESCRIBED
+from ftc.tui.understanding.certainty import is_endorsed
+from ftc.tui.understanding.elsewhere import find_own
+from ftc.tui.understanding.lexicon import any_of
+from ftc.tui.understanding.message import SENTENCE_END, Span, find_around, find_places, fold
+from ftc.tui.understanding.reading import Change, Choice
+
+_STRAY: Final[Mapping[str, Any]] = json.loads(
+    (files("ftc.tui.understanding") / "stray.json").read_text(encoding="utf-8")
+)
+_MARKS: Final[Mapping[str, re.Pattern[str]]] = {
+    kind: re.compile(rf"(?<![\w'/-]){any_of(words)}(?![\w'-])") for kind, words in _STRAY.items()
+}
+#: Comments on what stands before them.
+_ON_BEFORE: Final = frozenset({"jokes", "mistakes", "later"})
+
+Said = Change | Choice
+
+
+def doubt_stray(text: str, told: Sequence[Said]) -> list[Said]:
+    """Return what was told, with a question for each value beside words that speak against it."""
+    spans = _find_spans(text)
+    if not spans:
+        return list(told)
+    folded = fold(text)
+    return [_asked(each) if _is_doubted(folded, text, each, spans) else each for each in told]
+
+
+@lru_cache(maxsize=8)
+def _find_spans(text: str) -> Sequence[Span]:
+    return list(_spans(fold(text)))
+
+
+def _spans(folded: str) -> Iterator[Span]:
+    """Yield the part of the sentence around each mark, up to words of one's own settings."""
+    for kind, pattern in _MARKS.items():
+        for match in pattern.finditer(folded):
+            first, last = find_around(SENTENCE_END, folded, match.span())
+            begins = not folded[first : match.start()].strip(" ,;:-")
+            if kind in _ON_BEFORE and begins and first > 1:
+                first = find_around(SENTENCE_END, folded, (first - 1, first - 1))[0]
+            cuts = find_own(folded, first, last)
+            start = max((end for _, end in cuts if end <= match.start()), default=first)
+            stop = min((begin for begin, _ in cuts if begin >= match.end()), default=last)
+            yield start, stop
+
+
+def _is_doubted(folded: str, text: str, said: Said, spans: Sequence[Span]) -> bool:
+    if not isinstance(said, Change) or said.pointer.startswith(DESCRIBED):
+        return False
+    return any(
+        first <= start and end <= last and not is_endorsed(folded, end)
+        for start, end in find_places(text, said.words)[:1]
+        for first, last in spans
+    )
+
+
+def _asked(said: Said) -> Said:
+    if not isinstance(said, Change):
+        return said
+    values = () if said.value is None else (said.value,)
+    return Choice(pointer=said.pointer, values=values, words=said.words, why="unsure")
