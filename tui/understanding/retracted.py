@@ -73,6 +73,13 @@ _EXCHANGED: Final = re.compile(
 
 _PAIR: Final = 2
 
+_OVERLONG: Final = "/data/cleaning/overlong"
+#: "cut the long ones, no sorry, drop them".
+_ACTS: Final = tuple(
+    (act, re.compile(rf"(?:\s+[a-z]{{2,12}})?{CORRECTING}{any_of(WORDS['overlong'][said])}(?!\w)"))
+    for act, said in (("truncate", "cut"), ("drop", "dropped"))
+)
+
 _Said = Sequence[Change | Choice]
 
 
@@ -109,6 +116,10 @@ def _exchanged(text: str, said: _Said) -> list[Change | Choice]:
 def _revised(text: str, change: Change) -> Change | Choice:
     value = change.value
     start = find_words(text, change.words)
+    if change.pointer == _OVERLONG and start >= 0:
+        rest = fold(text[start + len(change.words) :])
+        other = next((act for act, pattern in _ACTS if pattern.match(rest)), value)
+        return replace(change, value=other)
     if value is True and change.pointer.startswith(_CLEANING):
         kept = _KEPT_THEM.search(fold(text), start + len(change.words))
         return replace(change, value=False) if kept else change
@@ -163,7 +174,7 @@ def drop_retracted(text: str, said: _Said) -> list[Change | Choice]:
     That is a field that it then leaves as it is, and a column that it then gives another role.
     """
     folded = fold(text)
-    left = [*_left_fields(text)] if _KEPT.search(folded) else []
+    left = [*_left_fields(text)] if _KEPT.search(folded) or _KEPT_IT.search(folded) else []
     kept: list[Change | Choice] = []
     for each in said:
         end = find_words(text, each.words) + len(each.words)

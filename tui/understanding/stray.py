@@ -28,6 +28,9 @@ _MARKS: Final[Mapping[str, re.Pattern[str]]] = {
 #: Comments on what stands before them.
 _ON_BEFORE: Final = frozenset({"jokes", "mistakes", "later"})
 
+#: The most words between the beginning of a sentence and a comment on the one before.
+_FEW: Final = 3
+
 Said = Change | Choice
 
 
@@ -50,9 +53,10 @@ def _spans(folded: str) -> Iterator[Span]:
     for kind, pattern in _MARKS.items():
         for match in pattern.finditer(folded):
             first, last = find_around(SENTENCE_END, folded, match.span())
-            begins = not folded[first : match.start()].strip(" ,;:-")
-            if kind in _ON_BEFORE and begins and first > 1:
-                first = find_around(SENTENCE_END, folded, (first - 1, first - 1))[0]
+            begins = len(folded[first : match.start()].split()) <= _FEW
+            if kind in _ON_BEFORE and begins:
+                before = len(folded[:first].rstrip(" .!?;\n"))
+                first = find_around(SENTENCE_END, folded, (before, before))[0]
             cuts = find_own(folded, first, last)
             start = max((end for _, end in cuts if end <= match.start()), default=first)
             stop = min((begin for begin, _ in cuts if begin >= match.end()), default=last)

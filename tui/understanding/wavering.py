@@ -35,6 +35,13 @@ _BETWEEN: Final = re.compile(
     r"\s*(?:\([^)\n]*\)\s*)?(?:(?!(?:que|perque|porque|because|since|cause|so|and|or|i|y|o|si|if|when"
     r"|quan|cuando|where|on|donde|it|otherwise|but|pero|is|es)\b)\w+\s+){0,2}?"
 )
+_FORBIDS: Final = re.compile(
+    r"\b(?:do not|don'?t|dont|never|must not|mustn't|no (?:ho |lo |la |l'|el |em |me )*(?:desactiv|apag|trei|quit|desconnect"
+    r"|desconect)\w*)\b|\bno\s+$"
+)
+_TURNED_OFF: Final = re.compile(
+    r"\b(?:off|out|away|disabled?|(?:desactiv|apag|desconnect|desconect|quit)\w*|tre(?:guis|ure|u))\b"
+)
 _SOURCE, _SOURCES = "/data/source", "/data/sources"
 
 Said = Change | Choice
@@ -50,11 +57,25 @@ def doubt_wavering(text: str, told: Sequence[Said], draft: Mapping[str, Any]) ->
     return [_asked(each) if _is_open(text, each, spans) else each for each in kept]
 
 
+def _is_denied_twice(folded: str, said: Change, place: Span) -> bool:
+    """Return whether a switch is off and its sentence forbids that: "do not turn it off"."""
+    clause = find_around(_CLAUSE_END, folded, place)
+    off = _TURNED_OFF.search(folded, *clause)
+    return (
+        said.value in (False, "none")
+        and off is not None
+        and (_FORBIDS.search(folded, clause[0], off.start()) is not None)
+    )
+
+
 def _is_unwanted(folded: str, text: str, said: Said, draft: Mapping[str, Any]) -> bool:
     places = find_places(text, said.words)
     if not isinstance(said, Change) or not places:
         return False
-    if all(_is_rejected(folded, end) for _, end in places):
+    again = [each.end() for each in re.finditer(re.escape(fold(said.words)), folded)]
+    if _is_rejected(folded, max([*again, places[-1][1]])):
+        return True
+    if _is_denied_twice(folded, said, places[0]):
         return True
     off = said.value is False or said.value in ("none", "off")
     if value_at(draft, said.pointer) is not None or not off:
@@ -87,8 +108,9 @@ def _undecided(folded: str) -> Iterator[Span]:
     for match in _UNDECIDED.finditer(folded):
         first, last = find_around(SENTENCE_END, folded, match.span())
         alone = not re.search(r"\d", folded[first:last])
-        if alone and first > 1:
-            first = find_around(SENTENCE_END, folded, (first - 1, first - 1))[0]
+        if alone:
+            before = len(folded[:first].rstrip(" .!?;\n"))
+            first = find_around(SENTENCE_END, folded, (before, before))[0]
         yield first, last
 
 
