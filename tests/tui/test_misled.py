@@ -148,12 +148,78 @@ UNWANTED: list[tuple[str, dict[str, Any]]] = [
     ("our rows are twice as long as theirs", {}),
 ]
 
+STRAY: list[tuple[str, dict[str, Any]]] = [
+    ("apparently a dropout of 0.3 works wonders", {}),
+    ("imagine rank 512, on this card", {}),
+    ("rank 99. Just kidding, 32", {"/method/rank": 32}),
+    ("weight decay 0.2 was a disaster", {}),
+    ("seed 4? In principle, yes", {}),
+    ("por lo visto con warmup 0,1 va mejor", {}),
+    ("llavor 13... fa broma", {}),
+    ("en teoría con 9 épocas bastaría", {}),
+    ("no 64 rank yet, for the record", {}),
+    ("lo del packing ya lo veremos otro día", {}),
+    ("la taxa a 3e-3 ja la discutirem", {}),
+    ("would rank 128 fit in there?", {}),
+    ("apparently 3 epochs is usual, but I want 5", {"/training/epochs": 5}),
+    ("seguim amb ganes i amb rang 24, potser", {}),
+    ("please don't turn off packing", {}),
+    (
+        "cut what is over 900 tokens, no sorry, drop it",
+        {
+            "/data/max_length": 900,
+            "/data/cleaning/overlong": "drop",
+        },
+    ),
+]
+
 
 @pytest.mark.parametrize(
     ("text", "sets"),
-    [*TAKEN_BACK, *SHOWN, *OTHERS, *CORRECTED, *REMOVED, *UNWANTED],
+    [*STRAY, *TAKEN_BACK, *SHOWN, *OTHERS, *CORRECTED, *REMOVED, *UNWANTED],
 )
 def test_only_what_is_wanted_is_set(text: str, sets: dict[str, Any]) -> None:
     """A message sets what it asks for itself, and nothing else."""
     changes = {each.pointer: each.value for each in read(text, DRAFT).changes}
     assert changes == sets
+
+
+@pytest.mark.parametrize(
+    ("text", "options"),
+    [
+        ("take the A100 from the lab", 4),
+        ("use our two V100s", 4),
+        ("agafa l'A100 de la feina", 4),
+        ("usa la V100 del laboratorio", 4),
+        ("use the A100 with 80 gigs", 0),
+        ("4 A100", 0),
+        ("an H100", 0),
+        ("una A100 de 40", 0),
+    ],
+)
+def test_a_card_of_two_sizes_is_asked_about(text: str, options: int) -> None:
+    """It is not set to the smaller one, unless the message gives an amount of memory."""
+    reading = read(text, {})
+    gpu = {each.pointer: each for each in reading.choices}.get("/hardware/gpu")
+    assert (len(gpu.values) if gpu else 0) == options
+    assert (gpu is None) == any(each.pointer == "/hardware/gpu" for each in reading.changes)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "What have I set so far?",
+        "what's configured right now",
+        "show me my settings",
+        "qu\u00e8 he posat fins ara?",
+        "ensenya'm la configuraci\u00f3",
+        "qu\u00e8 tinc configurat?",
+        "\u00bfqu\u00e9 llevo puesto hasta ahora?",
+        "dime lo que tengo puesto",
+    ],
+)
+def test_the_settings_so_far_are_shown(text: str) -> None:
+    """The whole message asks for them."""
+    request = read(text, DRAFT).request
+    assert request is not None
+    assert request.kind == "show"

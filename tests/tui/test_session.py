@@ -281,6 +281,58 @@ def test_a_kept_draft_is_summed_up_in_the_users_language(
         assert f"\n  {line}\n" in told, told
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "what is LoRA?",
+        "how long will it take?",
+        "my cat sleeps on the keyboard",
+        "que es un epoch?",
+        "quant costa una H100?",
+        "el meu gat dorm",
+    ],
+)
+def test_an_offered_draft_stays_on_offer(session: Session, text: str) -> None:
+    """A question or a remark sets nothing, so the draft can still be continued."""
+    session.reply("tickets.csv")
+    again = Session(observer=session.observer, voice=session.voice, kept=session.draft)
+    again.start()
+    assert again.reply(text)[-1].text == "Continue with it? (yes or no)"
+    again.reply("yes")
+    assert spec(again) == {"data": "tickets.csv"}
+
+
+def test_a_new_value_ends_the_offer_of_a_draft(session: Session) -> None:
+    """The message begins a new draft."""
+    session.reply("tickets.csv")
+    again = Session(observer=session.observer, voice=session.voice, kept=session.draft)
+    again.start()
+    again.reply("use qwen3 4b")
+    assert again.kept is None
+    assert spec(again) == {"model": "Qwen/Qwen3-4B"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "only the Q6_K, the Q4 can go",
+        "lleva-li el Q4_K_M i posa-hi un Q6_K",
+        "apaga el wandb",
+        "add a Q8_0 too",
+        "treu el warmup",
+        "quita el Q4_K_M",
+        "just Q8_0",
+        "turn off wandb",
+    ],
+)
+def test_words_that_say_what_becomes_of_a_value_are_used(session: Session, text: str) -> None:
+    """They are not named among the words that had no effect."""
+    session.reply("tickets.csv, qwen3 4b, a 4090, q4_k_m, wandb, warmup 0.1")
+    lines = session.reply(text)
+    assert [line.text for line in lines if line.kind == "noted"]
+    assert not [line.text for line in lines if line.kind == "unused"]
+
+
 def test_an_empty_draft_is_not_kept(folder: Path) -> None:
     """An unreadable state is ignored."""
     keep(folder, Kept(draft=Draft(), transcript=()))

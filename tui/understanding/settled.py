@@ -37,9 +37,8 @@ _RELATED: Final = re.compile(
     rf"|those)|d'aixo|de eso))?){_CLOSE}\s*"
 )
 _WORDED: Final = re.compile(rf"\s*{_OPEN}(?P<value>{_THE}\S+(?: \S+)?){_CLOSE}\s*")
-_CLAUSE: Final = re.compile(
-    r"(?:(?!\s[-\u2013\u2014]\s|\b(?:and|but|so|pero|i|y|asi que|aixi que)\b)(?:[^!?;:,\n.\u2026]"
-    r"|[.,](?=\d)))+"
+_CLAUSE_END: Final = re.compile(
+    r"\s[-\u2013\u2014]\s|\b(?:and|but|so|pero|i|y|asi que|aixi que)\b|[!?;:\n\u2026]|[.,](?!\d)"
 )
 _DENIES: Final = re.compile(r"\b(?:no|not|ni)[\s,]+(?:(?:cada|every|each|after|with|amb|con)\s+)?$")
 _UNSURE: Final = "unsure"
@@ -56,8 +55,8 @@ def settle_later(text: str, told: Sequence[Said], read: Reader) -> list[Said]:
     returns the changes that a text means by itself.
     """
     doubted = [each for each in told if _is_doubted(text, each)]
-    withheld = [each for each in doubted if isinstance(each, Choice) and each.values]
-    doubted = withheld or doubted
+    if withheld := [each for each in doubted if isinstance(each, Choice) and each.values]:
+        doubted = [*withheld]
     if len({each.pointer for each in doubted}) != 1:
         return list(told)
     target = doubted[0]
@@ -96,11 +95,14 @@ def _clauses(text: str, target: Said) -> Iterator[Span]:
     """Yield the spans of the clauses after a field's words, without hearsay and questions."""
     begin = min((start for start, _ in find_places(text, target.words)), default=0)
     hearsay = find_hearsay(text)
-    for match in _CLAUSE.finditer(text):
-        start, end = match.start() + len(match[0]) - len(match[0].lstrip()), match.end()
-        told = any(first < end and start < last for first, last in hearsay)
+    ends = [match.span() for match in _CLAUSE_END.finditer(text)]
+    starts = [0, *(end for _, end in ends)]
+    for first, end in zip(starts, [*(start for start, _ in ends), len(text)], strict=True):
+        clause = text[first:end]
+        start = first + len(clause) - len(clause.lstrip())
+        told = any(one < end and start < other for one, other in hearsay)
         asked = text[end : end + 1] == "?"
-        if start > begin and not told and not asked and match[0].strip():
+        if start > begin and not told and not asked and clause.strip():
             yield start, end
 
 

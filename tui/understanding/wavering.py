@@ -36,8 +36,7 @@ _BETWEEN: Final = re.compile(
     r"|quan|cuando|where|on|donde|it|otherwise|but|pero|is|es)\b)\w+\s+){0,2}?"
 )
 _FORBIDS: Final = re.compile(
-    r"\b(?:do not|don'?t|dont|never|must not|mustn't|no (?:ho |lo |la |l'|el |em |me )*(?:desactiv|apag|trei|quit|desconnect"
-    r"|desconect)\w*)\b|\bno\s+$"
+    r"\b(?:do not|don'?t|dont|never|must not|mustn't)\b|\bno (?:ho |lo |la |l'|el |em |me )*$"
 )
 _TURNED_OFF: Final = re.compile(
     r"\b(?:off|out|away|disabled?|(?:desactiv|apag|desconnect|desconect|quit)\w*|tre(?:guis|ure|u))\b"

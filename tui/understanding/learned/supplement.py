@@ -13,6 +13,7 @@ from ftc.tui.understanding.elsewhere import find_elsewhere
 from ftc.tui.understanding.learned.linear import NONE
 from ftc.tui.understanding.learned.roles import SECTION, assign, find_names, may_stand_beside
 from ftc.tui.understanding.learned.worded import Clause, find_clauses, find_option, tell
+from ftc.tui.understanding.lexicon import NEGATORS
 from ftc.tui.understanding.message import Message, Span, find_places, fold
 from ftc.tui.understanding.reading import Change, Choice, value_at
 from ftc.tui.understanding.sentences import split_sentences
@@ -32,6 +33,13 @@ _TELLING: Final = 0.25
 _COMPARES: Final = re.compile(
     r"\b(?:(?:as|tan) \w+ (?:as|com|como)|twice as|el doble de|(?:mes|mas) \w+ (?:que|del que)"
     r" (?:els|les|los|las|el|la) (?:seu|seva|seus|seves|suyos|suyas|teu|teus|teves|tuyos))\b"
+)
+#: Values that turn something off, and words that do beside those that deny.
+_OFF: Final = ("none", False)
+_OFF_WORDS: Final = re.compile(
+    r"\b(?:off|out|none|nothing|nobody|nowhere|zero|only|just|local\w*|stop\w*|leave|keep|plain|ordinary"
+    r"|normal|res|gens|cap|ningu\w*|nomes|apag\w*|atur\w*|deix\w*|guard\w*|nada|nadie|cero|solo"
+    r"|dej\w*|par[ae]\w*|quit\w*|tre[uit]\w*|fora|fuera|lliure|libre|\w*n't|without|sense|sin)\b"
 )
 #: A shorter word tells nothing by itself.
 _SHORTEST: Final = 3
@@ -105,10 +113,16 @@ def add_worded(
             continue
         others = [each for each in kept if each.pointer != pointer]
         words = _words(message, clause, key, _spans(text, others))
-        if words is None:
+        if words is None or (option.value in _OFF and not _denied(message, clause)):
             continue
         kept = [*others, Change(pointer=pointer, value=option.value, words=words)]
     return kept
+
+
+def _denied(message: Message, clause: Clause) -> bool:
+    """Return whether a clause has a word that turns something off."""
+    said = message.plain[clause.start : clause.end]
+    return NEGATORS.search(said) is not None or _OFF_WORDS.search(said) is not None
 
 
 def _denies(said: Change | Choice, value: Any) -> bool:
