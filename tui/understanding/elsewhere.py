@@ -294,6 +294,11 @@ def _past(folded: str) -> Iterator[Span]:
         yield max(cuts, default=first), _end(folded, match.end())
 
 
+def is_advice(folded: str, start: int, end: int) -> bool:
+    """Return whether a range advises the one who writes: "they say that I should use QLoRA"."""
+    return _ADVICE.search(folded, start, end) is not None
+
+
 def find_own(folded: str, start: int, end: int) -> Sequence[Span]:
     """Return the words of a range that turn to one's own settings: "but", "this time"."""
     return [match.span() for match in _OWN.finditer(folded, start, end)]

@@ -24,7 +24,8 @@ _PART_END: Final = re.compile(r"[;:!?,\n]|\.(?=\s|$)|\b(?:but|and|per[oò]|sino|
 
 #: "drop duplicates no, keep them".
 _NO_AFTER: Final = re.compile(
-    r"\s+(?:no|not|none|off|fora|fuera|cap|gens|ningun[oa]?|(?:quita|elimina)l[oa]"
+    r"\s+(?:ni (?:en broma|de (?:conya|cona)|regalad[oa]|regalat|en pintura)|no|not|none|off|fora"
+    r"|fuera|cap|gens|ningun[oa]?|(?:quita|elimina)l[oa]"
     r"|(?:treu|elimina)(?:-lo|-la|'l)|(?:drop|remove|skip) it|sobr(?:a|en|an)|(?:can|has to|must)"
     r" go"
     r"|(?:is|are|'s) out|(?:is|are)(?: not|n't|nt) (?:needed|necessary|required|wanted)"

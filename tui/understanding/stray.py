@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from ftc.tui.understanding.bare import DESCRIBED
 from ftc.tui.understanding.certainty import is_endorsed
-from ftc.tui.understanding.elsewhere import find_own
+from ftc.tui.understanding.elsewhere import find_own, is_advice
 from ftc.tui.understanding.lexicon import any_of
 from ftc.tui.understanding.message import SENTENCE_END, Span, find_around, find_places, fold
 from ftc.tui.understanding.reading import Change, Choice
@@ -60,7 +60,10 @@ def _spans(folded: str) -> Iterator[Span]:
             cuts = find_own(folded, first, last)
             start = max((end for _, end in cuts if end <= match.start()), default=first)
             stop = min((begin for begin, _ in cuts if begin >= match.end()), default=last)
-            yield start, stop
+            colon = folded.find(":", match.end(), stop)
+            stop = stop if colon < 0 else colon
+            if kind != "reports" or not is_advice(folded, start, stop):
+                yield start, stop
 
 
 def _is_doubted(folded: str, text: str, said: Said, spans: Sequence[Span]) -> bool:

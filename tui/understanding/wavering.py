@@ -33,14 +33,22 @@ _CLAUSE_END: Final = re.compile(r"[!?;:,\n]|\.(?=\s|$)|\b(?:but|so|pero|aixi que
 #: Between a value and what is said of it: "the 14B (I tried) just".
 _BETWEEN: Final = re.compile(
     r"\s*(?:\([^)\n]*\)\s*)?(?:(?!(?:que|perque|porque|because|since|cause|so|and|or|i|y|o|si|if|when"
-    r"|quan|cuando|where|on|donde|it|otherwise|but|pero|is|es)\b)\w+\s+){0,2}?"
+    r"|quan|cuando|where|on|donde|it|that|which|who|otherwise|but|pero|is|es)\b)\w+\s+){0,2}?"
 )
 _FORBIDS: Final = re.compile(
     r"\b(?:do not|don'?t|dont|never|must not|mustn't)\b|\bno (?:ho |lo |la |l'|el |em |me )*$"
 )
 _TURNED_OFF: Final = re.compile(
-    r"\b(?:off|out|away|disabled?|(?:desactiv|apag|desconnect|desconect|quit)\w*|tre(?:guis|ure|u))\b"
+    r"\b(?:(?:turn|switch|set)\w* (?:[\w-]+ ){0,3}?off|disabl\w*|(?:desactiv|apag|desconnect"
+    r"|desconect)\w*)\b"
 )
+_ANY_NAME: Final = re.compile(r"\b(?:anything|whatever|qualsevol|cualquier\w*|el que|lo que)\b")
+#: "disregard the 8 epochs of that run".
+_DISREGARDED: Final = re.compile(
+    r"\b(?:disregard|ignore|ignora|obvia|passa de|pasa de)\b[^.;:,!?\n]*$"
+)
+_KEEPS: Final = ("/allow", "/data/", "/objective/")
+_NAME: Final = "/name"
 _SOURCE, _SOURCES = "/data/source", "/data/sources"
 
 Said = Change | Choice
@@ -75,6 +83,10 @@ def _is_unwanted(folded: str, text: str, said: Said, draft: Mapping[str, Any]) -
     if _is_rejected(folded, max([*again, places[-1][1]])):
         return True
     if _is_denied_twice(folded, said, places[0]):
+        return True
+    if said.pointer == _NAME:
+        return _ANY_NAME.search(fold(said.words)) is not None
+    if not said.pointer.startswith(_KEEPS) and _DISREGARDED.search(folded[: places[0][0]]):
         return True
     off = said.value is False or said.value in ("none", "off")
     if value_at(draft, said.pointer) is not None or not off:

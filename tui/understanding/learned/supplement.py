@@ -34,8 +34,8 @@ _COMPARES: Final = re.compile(
     r"\b(?:(?:as|tan) \w+ (?:as|com|como)|twice as|el doble de|(?:mes|mas) \w+ (?:que|del que)"
     r" (?:els|les|los|las|el|la) (?:seu|seva|seus|seves|suyos|suyas|teu|teus|teves|tuyos))\b"
 )
-#: Values that turn something off, and words that do beside those that deny.
-_OFF: Final = ("none", False)
+#: Values that turn a field off, and words that do beside those that deny.
+_OFF: Final = ("none",)
 _OFF_WORDS: Final = re.compile(
     r"\b(?:off|out|none|nothing|nobody|nowhere|zero|only|just|local\w*|stop\w*|leave|keep|plain|ordinary"
     r"|normal|res|gens|cap|ningu\w*|nomes|apag\w*|atur\w*|deix\w*|guard\w*|nada|nadie|cero|solo"
