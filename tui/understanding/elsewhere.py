@@ -12,7 +12,7 @@ from functools import lru_cache
 from importlib.resources import files
 from typing import Any, Final
 
-from ftc.tui.understanding.lexicon import any_of
+from ftc.tui.understanding.lexicon import WORDS, any_of
 from ftc.tui.understanding.message import SENTENCE_END, Span, find_around, find_places, fold
 from ftc.tui.understanding.ordinary import read_words
 from ftc.tui.understanding.reading import Change, Choice
@@ -66,6 +66,12 @@ _PAST: Final = re.compile(
 )
 _WISH: Final = re.compile(rf"(?<![\w'-]){any_of(_ELSEWHERE['wish'])}")
 _OWN: Final = re.compile(rf"(?<![\w'-]){any_of(_ELSEWHERE['own'])}(?![\w'])")
+#: "the wiki says "rank 128", use 16": a demand behind a pause.
+_DEMAND: Final = re.compile(
+    r"[,;:]\s*(?:(?:so|then|just|please|doncs|pues|asi que|aixi que)\s+)*"
+    r"(?!(?:with|amb|con|only|just|nomes|solo|mejor|do|that|que)\b)"
+    rf"(?:{any_of(WORDS['put'])}|{any_of(WORDS['acts'])})\s"
+)
 _PAUSE: Final = re.compile(r"[,;:]\s*|\s[-\u2013\u2014]\s")
 _NOT: Final = re.compile(r"(?:\b(?:no|not|never|mai|nunca)|n't)\s+(?:\w+\s+)?$")
 _HEEDED: Final = re.compile(
@@ -308,8 +314,8 @@ def _end(folded: str, place: int) -> int:
     """Return the end of the sentence after a place, or where it turns to one's own settings."""
     end = SENTENCE_END.search(folded, place)
     stop = end.start() if end else len(folded)
-    own = _OWN.search(folded, place, stop)
-    return own.start() if own else stop
+    turns = (pattern.search(folded, place, stop) for pattern in (_OWN, _DEMAND))
+    return min((each.start() for each in turns if each), default=stop)
 
 
 def _outside(span: Span, others: Sequence[Span]) -> Iterator[Span]:
