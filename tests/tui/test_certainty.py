@@ -54,7 +54,7 @@ def test_a_doubtful_value_is_asked_about(text: str, pointer: str) -> None:
         ("mig euro cada mitja hora", {"/hardware/price_per_hour": 1}),
         ("an A100, the 80 GB one", {"/hardware/gpu": "A100-SXM4-80GB"}),
         ("els repetits, deixa'ls", {"/data/cleaning/drop_duplicates": False}),
-        ("an H100, 2 epochs", {"/hardware/gpu": "H100-SXM5-80GB", "/training/epochs": 2}),
+        ("an A100, 2 epochs", {"/hardware/gpu": "A100-SXM4-40GB", "/training/epochs": 2}),
         ("call it my-bot and use rank 8", {"/name": "my-bot", "/method/rank": 8}),
         ("call it salt and pepper", {"/name": "salt-and-pepper"}),
         ("usa 2 de las 4 tarjetas", {"/hardware/count": 2}),
