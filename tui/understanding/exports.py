@@ -176,7 +176,8 @@ def _find(message: Message) -> Iterator[Found]:
             if _COMPARED.search(before):
                 continue
             other = _PREFERRED.search(before) is not None or _AWAY.search(before) is not None
-            yield *match.span(), kind, other or message.denied(*match.span())
+            end = None if _BOTH.search(message.plain) else match.end()
+            yield *match.span(), kind, other or message.denied(match.start(), end)
 
 
 def _find_floats(message: Message, start: int) -> Iterator[Found]:

@@ -72,12 +72,17 @@ _NOT_AT_AN_END: Final = frozenset(NUMBER_WORDS) | {"de", "of", "with", "con", "a
 _MOST: Final = 1024
 _MOST_OF_THEM: Final = 64
 _GPU: Final = "/hardware/gpu"
-#: "the A100", "our two A100s", "una V100": a certain card, of which there are two sizes. "4 a100"
-#: is how people write for a machine, and gets the smaller one.
-_ARTICLE: Final = re.compile(
-    r"\b(?:an?|the|my|our|his|her|their|this|that|una?|el|la|els|les|los|las|mis?|nuestr[oa]s?|meva|meu"
-    rf"|meves|nostra|aquest\w*|esta|ese|esa)\s+(?:(?:{NUMBER}|single|sola|old|big|nvidia|tesla)\s+)*$"
+#: "the A100", "our two V100s": a certain card, of which there are two sizes. "4 a100" and "una
+#: A100" are of no certain place, and get the smaller one.
+_CERTAIN: Final = re.compile(
+    r"\b(?:the|my|our|his|her|their|this|that|el|la|els|les|los|las|mis?|nuestr[oa]s?|meva|meu|meves"
+    rf"|nostra|aquest\w*|esta|ese|esa)\s+(?:(?:{NUMBER}|single|sola|old|big|nvidia|tesla)\s+)*$"
     r"|\bl'$"
+)
+#: "a100 de la feina", "A100s at work".
+_PLACED: Final = re.compile(
+    r"\s+(?:de l(?:a|'|es|as|os)|del|dels|at|from|(?:that )?(?:we|i) (?:have|own|got)"
+    r"|que (?:tinc|tenim|tengo|tenemos))\b"
 )
 _AMOUNT: Final = re.compile(r"\d ?(?:gi?b|g|gigas?|gigs?|gigues)\b|\b(?:16|32|40|80)\b")
 _TWICE: Final = 2
@@ -183,9 +188,9 @@ def read_hardware(message: Message, draft: Mapping[str, Any]) -> Iterator[Change
         if _is_another(name, message.folded[end:]):
             yield Choice(pointer=_GPU, values=(name,), words=words, why="unsure")
             continue
-        if (sizes := _in_two_sizes(name, written[start:end], written)) and _ARTICLE.search(
-            written[max(0, start - _LONGEST_COUNT) : start]
-        ):
+        around = written[max(0, start - _LONGEST_COUNT) : start]
+        certain = _CERTAIN.search(around) or _PLACED.match(written, end)
+        if certain and (sizes := _in_two_sizes(name, written[start:end], written)):
             yield Choice(pointer=_GPU, values=sizes, words=words, why="unsure")
         else:
             yield Change(pointer="/hardware/gpu", value=name, words=words)
