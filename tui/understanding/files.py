@@ -126,6 +126,11 @@ _IS_NOW: Final = re.compile(
     r"(?: (?:now|called|named|the|el|la|ara|ahora))*\s*$"
 )
 _RENAMED: Final = re.compile(CORRECTING + r"(?P<name>[a-z0-9][\w-]*)(?=\s*(?:$|[.,;!)]))")
+_FORM: Final = "/data/form"
+_OF_ROWS: Final = re.compile(
+    r"\b(?:rows?|data|formats?|forms?|files?|messages?|columns?|fil(?:a|es)|dades|fitxers?|arxius?"
+    r"|missatges?|column(?:a|es|as)|filas|datos|formatos?|ficheros?|archivos?|mensajes?)\b"
+)
 
 
 def take_known_files(message: Message, files: Sequence[str]) -> Mapping[int, str]:
@@ -282,3 +287,33 @@ def _read_unquoted(message: Message, match: re.Match[str]) -> Iterator[Change]:
         text = message.words(*found.span("text"))
         message.cross_out(match.start(), found.end())
         yield Change(pointer="/data/system", value=text, words=text)
+
+
+def with_described_file(told: Sequence[Change | Choice]) -> list[Change | Choice]:
+    """Return what was told; a file of which the message tells the columns is the data.
+
+    "faq.csv has the question in 'q'" looks like a report, and no report goes into columns.
+    """
+    if not any(each.pointer.startswith("/data/columns/") for each in told):
+        return list(told)
+    return [
+        Change(pointer=each.pointer, value=each.values[0], words=each.words)
+        if isinstance(each, Choice) and each.pointer == "/data/source" and len(each.values) == 1
+        else each
+        for each in told
+    ]
+
+
+def without_chats(
+    told: Sequence[Change | Choice], draft: Mapping[str, Any], message: Message
+) -> Sequence[Change | Choice]:
+    """Return what was told without the rows' form, where a chat is mentioned and no rows are.
+
+    "In a long chat only the last reply should count" says nothing of the form of known data.
+    """
+    about_rows = value_at(draft, "/data/source") is None or _OF_ROWS.search(message.plain)
+    if about_rows or any(
+        each.pointer.startswith("/data/") and each.pointer != _FORM for each in told
+    ):
+        return told
+    return [each for each in told if each.pointer != _FORM]

@@ -32,6 +32,7 @@ _COMMON: Final = frozenset(
     | {"prompt", "text", "adapter", "merged", "vllm", "gguf", "off", "copy", "server", "exact"}
     | {"head", "embeddings", "completion", "feedback", "preference", "local", "true", "false"}
 )
+_SWITCH: Final = re.compile(r"true|false|on|off|yes|no|si|(?:en|dis)abled|(?:des)?activa[dt]o?")
 _SHORTEST: Final = 4
 _DEPTH: Final = 2
 #: The fewest fields of a line whose parts may be bare values.
@@ -90,6 +91,8 @@ def _resolve(text: str, message: Message, draft: Mapping[str, Any]) -> tuple[str
     denied = NEGATORS.match(text)
     if denied is not None:
         return _denied(text[denied.end() :].strip())
+    if _SWITCH.fullmatch(text):
+        return None  # "true" alone says nothing of what is true
     whole = [
         each
         for each in _values()

@@ -18,7 +18,14 @@ from ftc.tui.understanding.covering import read_covered
 from ftc.tui.understanding.described import read_described
 from ftc.tui.understanding.doubt import is_doubtful
 from ftc.tui.understanding.exports import read_exports
-from ftc.tui.understanding.files import read_files, read_texts, take_known_files
+from ftc.tui.understanding.files import (
+    read_files,
+    read_texts,
+    take_known_files,
+    with_described_file,
+    without_chats,
+)
+from ftc.tui.understanding.flags import read_with_flags
 from ftc.tui.understanding.hardware import read_hardware
 from ftc.tui.understanding.hearsay import doubt_hearsay, prefer_own, strike_names
 from ftc.tui.understanding.hinted import find_hinted
@@ -72,11 +79,11 @@ from ftc.tui.understanding.sentences import (
     split_sentences,
 )
 from ftc.tui.understanding.served_exports import read_served
-from ftc.tui.understanding.settings import read_settings
 from ftc.tui.understanding.settled import settle_later
 from ftc.tui.understanding.shares import divide_by_whole
 from ftc.tui.understanding.shorthand import read_shorthand, settle_batches
-from ftc.tui.understanding.spoken import applies
+from ftc.tui.understanding.spoken import applies, read_spoken
+from ftc.tui.understanding.stated import read_stated
 from ftc.tui.understanding.tool_keys import read_tool_keys
 from ftc.tui.understanding.weights import read_label_weights
 from ftc.tui.understanding.words import read_words
@@ -99,11 +106,6 @@ _NOT_NUMBER: Final = re.compile(
 #: What joins two values of a list.
 _LIST_JOINS: Final = re.compile(r"\s+(?:and|i|y|amb|con|with)\s+")
 _TEACHER, _TEACHER_WIDTH = "/objective/teacher/id", "/objective/teacher/quantization"
-_FORM: Final = "/data/form"
-_OF_ROWS: Final = re.compile(
-    r"\b(?:rows?|data|formats?|forms?|files?|messages?|columns?|fil(?:a|es)|dades|fitxers?|arxius?"
-    r"|missatges?|column(?:a|es|as)|filas|datos|formatos?|ficheros?|archivos?|mensajes?)\b"
-)
 #: Fields that a question may propose.
 _PROPOSED: Final = frozenset(
     {"/model/id", "/objective/type", "/method/type", "/hardware/gpu", "/hardware/count"}
@@ -127,7 +129,16 @@ def read(
     the order of the readers, not of the message. If a field has two changes, the last one of that
     order is kept.
     """
-    if (pasted := read_pasted(text, draft)) is not None:
+
+    def again(words: str) -> Reading:
+        return read(words, draft, planned, names)
+
+    def paste(words: str) -> Reading | None:
+        return read_pasted(words, draft, again)
+
+    if (mixed := read_with_flags(text, paste, again)) is not None:
+        return mixed
+    if (pasted := paste(text)) is not None:
         taken = [*pasted.changes, *imply(pasted.changes, draft)]
         return replace(pasted, changes=(*taken, *find_displaced(taken, draft)))
     if (lines := len(text.splitlines())) > _MOST_LINES:
@@ -158,7 +169,7 @@ def read(
     if about is not None and not told and (told := _taken_up(text, about, draft, planned)):
         about = None
     told = prefer_own(text, revise(text, told))
-    told = _with_described_file(settle(text, drop_retracted(text, told)))
+    told = with_described_file(settle(text, drop_retracted(text, told)))
     linked = _outside_questions(text, linked, draft)[0] if told or about is None else []
     if (
         not (said or linked)
@@ -166,13 +177,11 @@ def read(
         and (hinted := find_hinted(message, text)) is not None
     ):
         told.append(hinted)
-    told = _ask_unlicensed(text, _without_chats(told, draft, message), said)
+    told = _ask_unlicensed(text, without_chats(told, draft, message), said)
     told = add_linked(release(message, text, told, draft), _unread(text, linked, told))
     if told or about is None:
         told = add_worded(message, text, add_roles(text, told, said, draft, names.columns), draft)
-    told = settle_later(
-        text, doubt_hearsay(text, told), lambda words: read(words, draft, planned, names).changes
-    )
+    told = settle_later(text, doubt_hearsay(text, told), lambda words: again(words).changes)
     return _conclude(told, about, message, draft)
 
 
@@ -268,36 +277,6 @@ def _completed(
     return [*said, *imply_by_name(said, draft)]
 
 
-def _with_described_file(told: Sequence[Change | Choice]) -> list[Change | Choice]:
-    """Return what was told; a file of which the message tells the columns is the data.
-
-    "faq.csv has the question in 'q'" looks like a report, and no report goes into columns.
-    """
-    if not any(each.pointer.startswith("/data/columns/") for each in told):
-        return list(told)
-    return [
-        Change(pointer=each.pointer, value=each.values[0], words=each.words)
-        if isinstance(each, Choice) and each.pointer == "/data/source" and len(each.values) == 1
-        else each
-        for each in told
-    ]
-
-
-def _without_chats(
-    told: Sequence[Change | Choice], draft: Mapping[str, Any], message: Message
-) -> Sequence[Change | Choice]:
-    """Return what was told without the rows' form, where a chat is mentioned and no rows are.
-
-    "In a long chat only the last reply should count" says nothing of the form of known data.
-    """
-    about_rows = value_at(draft, "/data/source") is None or _OF_ROWS.search(message.plain)
-    if about_rows or any(
-        each.pointer.startswith("/data/") and each.pointer != _FORM for each in told
-    ):
-        return told
-    return [each for each in told if each.pointer != _FORM]
-
-
 def _ask_unlicensed(
     text: str, told: Sequence[Change | Choice], said: Sequence[Change | Choice]
 ) -> list[Change | Choice]:
@@ -384,6 +363,7 @@ def _read_first(
 
     The columns that the message mentions beside them are added to `mentioned`.
     """
+    yield from read_stated(message, draft)
     yield from read_column_pairs(message, names.columns)
     yield from read_known_columns(message, names.columns)
     yield from read_marked(message, draft)
@@ -396,7 +376,7 @@ def _read_first(
     yield from read_label_weights(message)
     yield from read_judged(message)
     yield from read_recomputed(message)
-    yield from read_settings(message, draft)
+    yield from read_spoken(message, draft)
     columns = list(read_columns(message, names.columns))
     yield from columns
     mentioned += hide_mentioned(message, known=bool(columns))

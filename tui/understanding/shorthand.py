@@ -109,7 +109,7 @@ def read_shorthand(message: Message) -> Iterator[Change]:
 
 def _read_alpha(message: Message) -> Iterator[Change]:
     """Yield the alpha that is told by the rank of the same message."""
-    rank = re.search(r"(?<![\w.-])r(?:ank)?\s?[=:]?\s?(\d+)(?![\w.])", message.folded)
+    rank = re.search(r"(?<![\w.-])r(?:ank)?\s?[=:]?\s?(\d+)(?![\w.])", message.plain)
     for match in message.take(_ALPHA_OF_RANK) if rank else ():
         value = int(match["times"] or 1) * int(rank[1]) if rank else 0
         yield Change(pointer="/method/alpha", value=value, words=message.words(*match.span()))
