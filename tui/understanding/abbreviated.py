@@ -67,6 +67,8 @@ _UNITS: Final = frozenset(
         "checks",
     }
 )
+#: The weight of something beside it, and not of a field: "a.jsonl weight 0.7".
+_WEIGHTS: Final = frozenset({"weight", "weights", "peso", "pesos", "pes"})
 #: Words that begin many names and tell none from another.
 _HEADS: Final = frozenset({"num", "n", "max", "min", "most", "number", "lora", "use"})
 _SHORTEST_NAME: Final = 3
@@ -187,7 +189,7 @@ def _find(name: str, *, signed: bool = False) -> Sequence[tuple[_Named, tuple[in
 
 def _find_each(name: str, *, signed: bool) -> Iterator[tuple[_Named, tuple[int, int]]]:
     said = _SEPARATORS.split(name)
-    if _UNITS.intersection(said):
+    if _UNITS.intersection(said) or name in _WEIGHTS:
         return
     ordinary = not signed and all(map(is_ordinary, said)) and not _is_whole(said)
     if len(name) < _SHORTEST_INITIALS or ordinary:

@@ -5,6 +5,7 @@
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 from ftc.spec.admission import admits
@@ -37,7 +38,10 @@ def read_marked(message: Message, draft: Mapping[str, Any]) -> Iterator[Change]:
     if _AS_TOKENS.search(message.plain):
         yield from _listed(message, "/model/new_tokens", _TOKEN, str)
     if _NAMED_TOOLS.search(message.plain) or value_at(draft, "/objective/type") in ("grpo", "rloo"):
-        yield from _listed(message, "/objective/tools", _MODULE, str)
+        yield from (
+            replace(each, value=each.value[0]) if len(each.value) == 1 else each
+            for each in _listed(message, "/objective/tools", _MODULE, str)
+        )
     for pointer, pattern in (
         ("/model/chat_template", _TEMPLATE),
         ("/method/target_pattern", _PATTERN),

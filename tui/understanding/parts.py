@@ -24,7 +24,7 @@ _LEAD: Final = re.compile(
     rf"^(?:(?:{any_of(WORDS['links'])}|{any_of(WORDS['put'])}|w/|only|just|nomes|solo|and|i|y)\s+)+"
 )
 _TAIL: Final = re.compile(
-    r"\s+(?:w/|with|using|amb|con|on|over|sobre|en|de|of|for|per|para|only|just|nomes|solo|and|i|y|:)$"
+    r"\s+(?:w/|with|using|amb|con|on|over|sobre|en|de|of|for|per|para|a|at|@|only|just|nomes|solo|and|i|y|:)$"
 )
 #: Values that mean too many things on their own.
 _COMMON: Final = frozenset(

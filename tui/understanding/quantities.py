@@ -214,6 +214,8 @@ REVISION: Final = re.compile(
 _WARMUP_STEPS: Final = "/training/warmup"
 _WARMING: Final = re.compile(
     rf"\b(?P<before>{_NO_ARTICLE}{NUMBER}) (?:(?:steps|passos|pasos) (?:of |de |d')?)?"
+    r"(?:(?:of (?:them|those|these|which)|d'ells|d'aquests|de (?:ells|ellos|esos|estos))"
+    r" (?:(?:for|as|per a?l?|de|para|is|are) )?(?:the |el )?)?"
     rf"{_QUANTITIES[_WARMUP_STEPS]}(?: (?:steps|passos|pasos))?\b"
     rf"|\b{_QUANTITIES[_WARMUP_STEPS]}{_OF}(?:for |durant |durante |the first )?"
     rf"(?P<after>{NUMBER}) (?:steps|passos|pasos)\b"

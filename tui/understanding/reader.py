@@ -59,6 +59,7 @@ from ftc.tui.understanding.prices import share_price
 from ftc.tui.understanding.publishing import read_licence, settle_privacy
 from ftc.tui.understanding.quantities import read_quantities
 from ftc.tui.understanding.questions import take_question
+from ftc.tui.understanding.rates import read_rates
 from ftc.tui.understanding.reading import (
     Change,
     Choice,
@@ -72,6 +73,7 @@ from ftc.tui.understanding.reading import (
 from ftc.tui.understanding.relative import read_relative, scale_fractions
 from ftc.tui.understanding.requests import read_request
 from ftc.tui.understanding.retracted import drop_retracted, revise
+from ftc.tui.understanding.rewards import read_rewards
 from ftc.tui.understanding.sentences import (
     is_about_later,
     is_question,
@@ -363,6 +365,8 @@ def _read_first(
 
     The columns that the message mentions beside them are added to `mentioned`.
     """
+    yield from read_rewards(message)
+    yield from read_rates(message)
     yield from read_stated(message, draft)
     yield from read_column_pairs(message, names.columns)
     yield from read_known_columns(message, names.columns)

@@ -51,7 +51,7 @@ _TEXT: Final = re.compile(r"[^\s,;|()\[\]{}\x00\"'`]+(?![^\s,;|)\x00.])")
 _REGEX: Final = re.compile(r"[^\s\x00\"'`]+?(?=,?(?:\s|$))")
 _CODED: Final = re.compile(r"[\d_/.\\:@-]")
 _NAMED_REFERENCE: Final = re.compile(
-    r"(?<![\w./-])(?P<name>[a-z]+)\s(?P<value>(?=[^\s,;|]*[/])[a-z0-9./~][^\s,;|()\x00]+)"
+    r"(?<![\w./-])(?P<name>[a-z]+)\s\(?(?P<value>(?=[^\s,;|]*[/])[a-z0-9./~][^\s,;|()\x00]+)"
 )
 _SEPARATOR: Final = "[ _-]?"
 _JOINS: Final = re.compile(r"\s*(?:[+,&]|\b(?:and|i|y|e)\b)\s*")
