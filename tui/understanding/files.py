@@ -20,6 +20,12 @@ _FILE: Final = re.compile(
     r"(?P<path>(?:(?<!\S)(?:\.{0,2}|~|[a-z]:)/(?=[^\s/])[^\s\"'`,;:!?()\x00]+ )?(?:(?<!\w)[a-z]:)?"
     r"[^\s\"'`,;:!?()\x00]+\.(?:csv|jsonl|json|parquet|xlsx?|ods|tsv|txt|docx?|pdf|arrow))(?![\w/\\])"
 )
+#: "acme/chats weight 0.3", "acme/chats (30%)".
+_WEIGHTED: Final = re.compile(
+    r"(?<![\w./-])(?P<path>[a-z0-9][\w.-]*/[\w.-]*\w)"
+    r"(?=\s*[(,:]?\s*(?:(?:at|with|amb|con)\s+)?"
+    r"(?:(?:a )?(?:weight|weighted|peso|pes)\b|\d+(?:[.,]\d+)?\s*%|x\d|\d+x\b))"
+)
 _SUFFIX: Final = r"\.(?:csv|jsonl|json|parquet|tsv)(?![\w/\\])"
 _PIECE: Final = r"\w[^\s\"'`,;:!?()\x00/]+"
 #: Words that part a name from what stands before it.
@@ -170,6 +176,8 @@ def read_files(
             around = message.clause(*match.span()).replace(match["path"], " ")
             if _APART.search(around) or _APART_NAME.match(PurePath(path).name):
                 apart.append(path)
+    if named:
+        named |= _take_weighted(message)
     paths = list(dict.fromkeys(_uncorrected(message, named)))
     now = value_at(draft, "/data/source")
     if now in paths and len(paths) > 1 and _REPLACING.search(message.folded):
@@ -187,6 +195,16 @@ def read_files(
         yield _mixture(message, named, paths)
     elif paths:
         yield Change(pointer="/data/source", value=paths[0], words=paths[0])
+
+
+def _take_weighted(message: Message) -> dict[int, str]:
+    """Return the Hub data sets that have a weight, as the files beside them, by their places."""
+    found = {}
+    for match in list(_WEIGHTED.finditer(message.folded)):
+        if not message.denied(match.start()):
+            found[match.start()] = message.words(*match.span("path"))
+            message.cross_out(*match.span("path"))
+    return found
 
 
 def _with_words_before(message: Message, start: int, path: str) -> str:

@@ -4,11 +4,13 @@ The flags are read as a pasted command, and the rest as the message that it is.
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
 from ftc.compiler.importing.command_line import is_arguments, is_command
+from ftc.tui.understanding.implied import find_displaced, imply
+from ftc.tui.understanding.pasted import is_submission, read_pasted
 from ftc.tui.understanding.reading import Reading
 
 #: A part between commas outside of quotation marks and brackets.
@@ -18,7 +20,23 @@ _PART: Final = re.compile(
 _FLAG: Final = re.compile(r"(?<!\S)--[A-Za-z]")
 
 
-def read_with_flags(
+def read_config(
+    text: str, draft: Mapping[str, Any], again: Callable[[str], Reading]
+) -> Reading | None:
+    """Return the reading of a pasted config, with that of the prose beside flags."""
+
+    def paste(words: str) -> Reading | None:
+        return read_pasted(words, draft, again)
+
+    if (mixed := _read_with_flags(text, paste, again)) is not None:
+        return mixed
+    if (pasted := paste(text)) is None:
+        return None
+    taken = [*pasted.changes, *imply(pasted.changes, draft)]
+    return replace(pasted, changes=(*taken, *find_displaced(taken, draft)))
+
+
+def _read_with_flags(
     text: str,
     paste: Callable[[str], Reading | None],
     read: Callable[[str], Reading],
@@ -43,7 +61,7 @@ def read_with_flags(
 
 def _split(text: str) -> tuple[str, str]:
     """Return the flags of a line, and what stands before and behind them."""
-    if "\n" in text.strip() or not is_arguments(text):
+    if "\n" in text.strip() or not is_arguments(text) or is_submission(text):
         return "", ""
     flags, prose = [], []
     for match in _PART.finditer(text):

@@ -26,6 +26,10 @@ _SHUT: Final = r"(?![\w=@-]|\.\w)"
 _NO_VALUE: Final = frozenset(
     {"and", "es", "for", "is", "it", "name", "nom", "nombre", "off", "on", "son", "the"}
 )
+_SUBSET: Final = "/data/subset"
+_HUB: Final = re.compile(r"(?<![\w./-])[a-z][\w.-]*/[a-z][\w.-]*")
+_FILE: Final = re.compile(r"/|\.(?:ya?ml|json\w?|toml|py|csv|cfg)$")
+_DIGIT: Final = re.compile(r"\d")
 _PART_END: Final = re.compile(r"\s*(?:$|[,;|/\n)])")
 #: Abbreviations that are others in small letters: "rm" is a command.
 _CAPITALS: Final[Mapping[str, tuple[str, str]]] = {
@@ -72,7 +76,7 @@ def _read_texts(message: Message, draft: Mapping[str, Any]) -> Iterator[Change]:
             value = message.words(*match.span("value")).rstrip(".:")
             applied = applies(field, message, draft)
             if (
-                (not applied if needs else not _PART_END.match(message.folded, match.end()))
+                (not applied if needs else not _is_whole(message, pointer, match))
                 or match["value"] in _NO_VALUE
                 or message.denied(match.start())
                 or not admits(pointer, value)
@@ -82,6 +86,19 @@ def _read_texts(message: Message, draft: Mapping[str, Any]) -> Iterator[Change]:
             message.cross_out(*match.span())
             yield Change(pointer=pointer, value=value, words=words)
             break
+
+
+def _is_whole(message: Message, pointer: str, match: re.Match[str]) -> bool:
+    """Return whether a text ends its part of the message; a subset of a Hub data set need not."""
+    ends = _PART_END.match(message.folded, match.end()) is not None
+    if pointer != _SUBSET:
+        return ends
+    hub = _HUB.search(message.plain) is not None
+    return (
+        hub
+        and _FILE.search(match["value"]) is None
+        and (ends or _DIGIT.search(match[0]) is not None)
+    )
 
 
 def _read_values(message: Message, draft: Mapping[str, Any]) -> Iterator[Change]:
@@ -156,7 +173,8 @@ def _numbers() -> tuple[tuple[str, re.Pattern[str]], ...]:
             pointer,
             re.compile(
                 rf"{_OPEN}(?:(?P<before>\d+k?)\s?(?:{'|'.join(names)})"
-                rf"|(?:{'|'.join(names)})\s?[=:]?\s?(?P<after>\d+k?)(?: ?(?:to?ks?|s(?:ec\w*)?))?){_SHUT}"
+                rf"|(?:{'|'.join(names)})\s?[=:]?\s?(?P<after>\d+k?)"
+                rf"(?: ?(?:to?ks?|s(?:ec\w*)?|g(?:bit|bps|b/s)?))?){_SHUT}"
             ),
         )
         for pointer, names in _lexicon()["numbers"].items()

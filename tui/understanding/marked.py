@@ -17,9 +17,9 @@ _CODE: Final = re.compile(r"(?<!\w)ftc\d{3}(?!\w)")
 _TEMPLATE: Final = re.compile(r"(?<!\S)[\w./~-]+\.(?:jinja2?|j2)(?![\w/])")
 _PATTERN: Final = re.compile(r"(?<!\S)(?=\S*(?:\.\*|\\\.))(?=\S*[a-z_]{3})\S+?(?=,?(?:\s|$))")
 _MODULE: Final = re.compile(r"(?<![\w/.])[\w./~-]+\.py(?![\w/])")
-_TOKEN: Final = re.compile(r"</?[a-z][\w-]*>|\[[a-z][\w-]*\](?=\s|,|$)")
+_TOKEN: Final = re.compile(r"<(?:/?[a-z][\w-]*|\|[\w-]+\|)>|\[[a-z][\w-]*\](?=\s|,|$)")
 _AS_TOKENS: Final = re.compile(
-    r"\b(?:tokens?|words?|paraul(?:a|es)|palabras?|vocabular\w+|symbols?|marks?|etiquet(?:a|es|as))\b"
+    r"(?<![a-z])(?:tokens?|words?|paraul(?:a|es)|palabras?|vocabular\w+|symbols?|marks?|etiquet(?:a|es|as))\b"
 )
 _PREFIX: Final = re.compile(rf"(?<!\w){QUOTES}(?P<text>[^\"'`\n]{{1,40}}?: ?){QUOTES}")
 _OF_DOCUMENT: Final = re.compile(

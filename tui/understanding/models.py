@@ -136,6 +136,11 @@ _POINTER: Final = "/model/id"
 _AMOUNT: Final = re.compile(
     r"\$?\d[\d.,]*(?:/.*)|.*/v?\d+(?:\.\d+)*|\w+/(?:h|hora?|hour|day|dia|month|mes)", re.IGNORECASE
 )
+#: "4 gpus/node", "prefix query/passage": a rate or two names, and no id.
+_PER: Final = re.compile(
+    r"[a-z]+/(?:nodes?|gpus?|devices?|prompts?|rows?|steps?|epochs?|quer(?:y|ies)|passages?|docs?"
+    r"|documents?|answers?|responses?|labels?|scores?|hours?|nodos?|filas?|files?|passos|pasos)"
+)
 _OWN_NAME: Final = re.compile(r"(?<![\w./\\-])[a-z][\w.]*(?:-[\w.]*\w)+(?![\w/\\-])")
 #: The number before is a count of cards.
 _COUNT: Final = re.compile(r"\s?[x\u00d7]\s?(?:[a-z]+[ -]?)?\d")
@@ -297,7 +302,7 @@ def _read_ids(message: Message, draft: Mapping[str, Any]) -> Iterator[Change | C
     """
     for match in list(_ID.finditer(message.folded)):
         words = message.words(*match.span())
-        if _AMOUNT.fullmatch(words):
+        if _AMOUNT.fullmatch(words) or _PER.fullmatch(match[0]):
             continue
         clause = message.clause(*match.span())
         before = message.folded[: match.start()]
@@ -321,8 +326,9 @@ def _read_ids(message: Message, draft: Mapping[str, Any]) -> Iterator[Change | C
         elif model_said or FAMILIES & set(re.findall("[a-z]+", match[0])):
             yield Change(pointer=_POINTER, value=words, words=words)
         else:
-            has_model = draft.get("model") is not None or names_a_family(message.folded)
-            if names_a_family(message.folded) and draft.get("data") is None:
+            has_model = draft.get("model") is not None or names_a_family(message.plain)
+            other = names_a_family(message.plain.replace(match[0], " "))
+            if other and draft.get("data") is None:
                 yield Change(pointer="/data/source", value=words, words=words)
                 continue
             pointer = "/data/source" if has_model and draft.get("data") is None else _POINTER

@@ -39,6 +39,11 @@ _DEPTH: Final = 2
 _FEWEST: Final = 2
 #: Where a cloud's run leaves its files.
 _BUCKET: Final = re.compile(r"(?<!\S)(?:s3|gs|r2|https)://[^\s,;|]+")
+#: "8k" between commas: a context.
+_LENGTH_ALONE: Final = re.compile(
+    r"(?:^|[,;|])\s*(?P<number>(?:[1248]|16|32|64|128)k)\s*(?=$|[,;|])"
+)
+_LENGTH: Final = "/data/max_length"
 _LICENCE, _REPOSITORY = "/publish/licence", "/publish/repo"
 _STORE: Final = "/launch/bucket"
 _SEPARATORS: Final = re.compile(r"[ _-]+")
@@ -57,6 +62,10 @@ def read_parts(
             message.cross_out(*match.span())
             has.add(_STORE)
             yield Change(pointer=_STORE, value=words, words=words)
+    if _LENGTH not in has and (length := _LENGTH_ALONE.search(message.folded)) is not None:
+        words = message.words(*length.span("number"))
+        message.cross_out(*length.span("number"))
+        yield Change(pointer=_LENGTH, value=int(length["number"][:-1]) * 1024, words=words)
     found_here: dict[str, Change] = {}
     for match in list(_PART.finditer(message.folded)):
         start, end = _trimmed(message.folded, *match.span())

@@ -35,6 +35,7 @@ _ARGUMENT: Final = re.compile(
     r"\b(?P<key>[a-z][a-z0-9_]*)\s*=\s*(?P<value>\"[^\"]*\"|'[^']*'|\[[^\]]*\]|[^\s,()]+)"
 )
 _CALL: Final = re.compile(r"(?:Config|Arguments|Trainer|from_pretrained|get_peft_model)\(")
+_SBATCH: Final = re.compile(r"(?i)\b(?:sbatch|srun|salloc)\b|^\W*slurm\b")
 _FEWEST_LINES: Final = 2
 _BATCH: Final = "/training/global_batch"
 #: The reasons that a key has no field: no table has it, or the field does not admit the value.
@@ -53,6 +54,8 @@ def read_pasted(
 
     `read` is the reader of messages: it reads a flag that no tool has, such as "--quants q4,q8".
     """
+    if is_submission(text):
+        return None
     entries = _parse(text)
     if not entries:
         return None
@@ -62,6 +65,11 @@ def read_pasted(
     tool = _find_tool([entry.path for entry in entries])
     imported = translate(tool, entries, whole=False, gpus=_gpus(draft))
     return _reading(imported, text, draft, read)
+
+
+def is_submission(text: str) -> bool:
+    """Return whether a text holds options of sbatch, which have a reader of their own."""
+    return _SBATCH.search(text) is not None and not text.lstrip().startswith("{")
 
 
 def _find_tool(paths: Sequence[str]) -> str:

@@ -5,19 +5,26 @@ before it, if that name has a number of its own.
 """
 
 import re
-from collections.abc import Iterator
-from typing import Final
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any, Final
 
 from ftc.spec.admission import admits
+from ftc.spec.schema import fields_by_pointer
 from ftc.tui.understanding.lexicon import NUMBER, WORDS, any_of
 from ftc.tui.understanding.message import Message
 from ftc.tui.understanding.numbers import as_written, read_number
-from ftc.tui.understanding.reading import Change
+from ftc.tui.understanding.reading import Change, Choice
+from ftc.tui.understanding.spoken import applies
 
 _RATE: Final = "/training/learning_rate"
+_TEMPERATURE, _SCALE = "/objective/temperature", "/objective/similarity_scale"
 _EMBEDDINGS: Final = "/training/embedding_learning_rate"
 RATE: Final = r"\d+(?:[.,]\d+)?e-\d+"
-_AT: Final = r"\s*(?:@|\b(?:at|a|amb|con|with|w/|using|en)\b)\s*(?:(?:a|un|una|the|el) )?(?:lr (?:of |de |d')?)?"
+_AT: Final = (
+    r"\s*(?:@|\b(?:at|a|amb|con|with|w/|using|en)\b)\s*(?:(?:a|un|una|the|el) )?"
+    r"(?:lr (?:of |de |d')?)?"
+)
 _COUNTED: Final = tuple(
     (
         pointer,
@@ -34,7 +41,8 @@ _OF_EMBEDDINGS: Final = re.compile(
     r"(?:the |els |les |los |las )?(?:input |token |new )?emb(?:ed(?:ding)?s?)?(?![\w-])"
 )
 _DECAYS: Final = re.compile(
-    rf"\b(?:decay(?:ing|s)?|annealed|down|baja|baixa)\s+(?:from|desde|des de)\s+(?P<rate>{RATE})(?![\w.])"
+    rf"\b(?:decay(?:ing|s)?|annealed|down|baja|baixa)\s+(?:from|desde|des de)\s+"
+    rf"(?P<rate>{RATE})(?![\w.])"
 )
 
 
@@ -56,6 +64,17 @@ def read_rates(message: Message) -> Iterator[Change]:
             message.cross_out(*match.span())
             yield Change(pointer=pointer, value=as_written(number), words=words)
             yield Change(pointer=_RATE, value=read_number(match["rate"]), words=rate)
+
+
+def as_scale(said: Change | Choice, message: Message, draft: Mapping[str, Any]) -> Change | Choice:
+    """Return a temperature of embeddings as the scale that it stands for: 0.05 is 20."""
+    if said.pointer != _TEMPERATURE or not isinstance(said, Change) or not said.value:
+        return said
+    known = fields_by_pointer()
+    sampled = applies(known[_TEMPERATURE], message, draft)
+    if sampled is not False or not applies(known[_SCALE], message, draft):
+        return said
+    return replace(said, pointer=_SCALE, value=as_written(round(1 / said.value, 4)))
 
 
 def _taken(message: Message, pointer: str, rate: str, span: tuple[int, int]) -> Iterator[Change]:

@@ -13,10 +13,16 @@ from ftc.tui.understanding.belonging import settle_owners
 from ftc.tui.understanding.carried import read_carried
 from ftc.tui.understanding.certainty import Said, is_endorsed, settle
 from ftc.tui.understanding.column_pairs import read_column_pairs
-from ftc.tui.understanding.columns import read_columns, read_known_columns, settle_text
+from ftc.tui.understanding.columns import (
+    read_columns,
+    read_known_columns,
+    settle_roles,
+    settle_text,
+)
 from ftc.tui.understanding.covering import read_covered
 from ftc.tui.understanding.described import read_described
 from ftc.tui.understanding.doubt import is_doubtful
+from ftc.tui.understanding.enumerated import read_enumerated
 from ftc.tui.understanding.exports import read_exports
 from ftc.tui.understanding.files import (
     read_files,
@@ -25,7 +31,7 @@ from ftc.tui.understanding.files import (
     with_described_file,
     without_chats,
 )
-from ftc.tui.understanding.flags import read_with_flags
+from ftc.tui.understanding.flags import read_config
 from ftc.tui.understanding.hardware import read_hardware
 from ftc.tui.understanding.hearsay import doubt_hearsay, prefer_own, strike_names
 from ftc.tui.understanding.hinted import find_hinted
@@ -54,12 +60,11 @@ from ftc.tui.understanding.model_wishes import read_model_wishes
 from ftc.tui.understanding.models import complete_name, read_models
 from ftc.tui.understanding.named import read_named
 from ftc.tui.understanding.parts import read_parts
-from ftc.tui.understanding.pasted import read_pasted
 from ftc.tui.understanding.prices import share_price
 from ftc.tui.understanding.publishing import read_licence, settle_privacy
 from ftc.tui.understanding.quantities import read_quantities
 from ftc.tui.understanding.questions import take_question
-from ftc.tui.understanding.rates import read_rates
+from ftc.tui.understanding.rates import as_scale, read_rates
 from ftc.tui.understanding.reading import (
     Change,
     Choice,
@@ -107,6 +112,7 @@ _NOT_NUMBER: Final = re.compile(
 )
 #: What joins two values of a list.
 _LIST_JOINS: Final = re.compile(r"\s+(?:and|i|y|amb|con|with)\s+")
+_QLORA: Final = ("/method/type", "qlora")
 _TEACHER, _TEACHER_WIDTH = "/objective/teacher/id", "/objective/teacher/quantization"
 #: Fields that a question may propose.
 _PROPOSED: Final = frozenset(
@@ -135,14 +141,8 @@ def read(
     def again(words: str) -> Reading:
         return read(words, draft, planned, names)
 
-    def paste(words: str) -> Reading | None:
-        return read_pasted(words, draft, again)
-
-    if (mixed := read_with_flags(text, paste, again)) is not None:
-        return mixed
-    if (pasted := paste(text)) is not None:
-        taken = [*pasted.changes, *imply(pasted.changes, draft)]
-        return replace(pasted, changes=(*taken, *find_displaced(taken, draft)))
+    if (pasted := read_config(text, draft, again)) is not None:
+        return pasted
     if (lines := len(text.splitlines())) > _MOST_LINES:
         return Reading(paste=Paste(lines=lines))
     message = Message(text[:_LONGEST_QUOTED])
@@ -155,9 +155,7 @@ def read(
     texts = list(read_texts(message))
     message.cut(_LONGEST)
     text = text if texts else text[:_LONGEST]
-    list(message.take(_LOGGED) if "\n" in text else ())  # crosses them out
-    for denied in list(_NOT_NUMBER.finditer(message.folded)):  # "1e-4, not 2e-4"
-        message.cross_out(*denied.span("denied"))
+    _strike_numbers(message)
     about = take_question(message)
     asked = message.folded
     found = [*texts, *_read_fields(message, draft, planned, names)]
@@ -229,11 +227,19 @@ def _widths(found: Sequence[Change | Choice], message: Message) -> Iterator[Chan
             for one in taught
         ]
         behind = re.compile(rf"\s*(?:[,(@]|in|en|a|at)?\s*{re.escape(each.words)}")
-        own = each.pointer == ROUNDED and any(behind.match(rest) for rest in between)
+        wide = each.pointer == ROUNDED or (each.pointer, _value(each)) == _QLORA
+        own = wide and any(behind.match(rest) for rest in between)
+        if own and each.pointer != ROUNDED:
+            yield Change(pointer=_TEACHER_WIDTH, value="nf4", words=each.words)
+            continue
         if each.pointer == _TEACHER and isinstance(each, Change):
             yield replace(each, value=complete_name(str(each.value)))
         else:
             yield replace(each, pointer=_TEACHER_WIDTH) if own else each
+
+
+def _value(said: Change | Choice) -> Any:
+    return said.value if isinstance(said, Change) else None
 
 
 def _moved(
@@ -245,8 +251,8 @@ def _moved(
     """
     known = fields_by_pointer()
     moved: list[Change | Choice] = []
-    for each in _widths(found, message):
-        now = each
+    for one in _widths(found, message):
+        each = as_scale(one, message, draft)
         own = known.get(each.pointer)
         if own is not None and applies(own, message, draft) is False:
             last = each.pointer.rpartition("/")[2]
@@ -256,8 +262,8 @@ def _moved(
                 for at in others
                 if "x-when" in known[at].schema and applies(known[at], message, draft)
             ]
-            now = replace(each, pointer=fits[0]) if len(fits) == 1 else each
-        moved.append(now)
+            each = replace(each, pointer=fits[0]) if len(fits) == 1 else each
+        moved.append(each)
     return moved
 
 
@@ -268,7 +274,7 @@ def _completed(
     planned: Mapping[str, Any],
 ) -> list[Change | Choice]:
     """Return what the readers found, each value in its field's unit, and what it implies."""
-    found = settle_owners(settle_privacy(found, text), text, draft)
+    found = settle_owners(settle_privacy(settle_roles(found), text), text, draft)
     said = share_price(settle_batches(settle_text(found), draft), text, draft)
     said = divide_by_whole(scale_fractions(said, draft, planned), draft, planned)
     said = drop_old_width(said)
@@ -367,6 +373,7 @@ def _read_first(
     """
     yield from read_rewards(message)
     yield from read_rates(message)
+    yield from read_enumerated(message)
     yield from read_stated(message, draft)
     yield from read_column_pairs(message, names.columns)
     yield from read_known_columns(message, names.columns)
@@ -467,6 +474,13 @@ def strip_correction(text: str) -> str:
     message = Message(text)
     _strike_correction(message)
     return message.words(len(message.folded) - len(message.folded.lstrip("\0")), len(text))
+
+
+def _strike_numbers(message: Message) -> None:
+    """Cross out the lines of a log, and the numbers that others replace: "1e-4, not 2e-4"."""
+    list(message.take(_LOGGED) if "\n" in message.written else ())
+    for denied in list(_NOT_NUMBER.finditer(message.folded)):
+        message.cross_out(*denied.span("denied"))
 
 
 def _strike_correction(message: Message) -> None:

@@ -24,6 +24,7 @@ _WEIGHT_WORD: Final = r"(?:weight(?:ed)?|weighs?|pes(?:o|a|i)?|w)"
 _WEIGHT: Final = re.compile(
     rf"\s*[(,]?\s*(?:(?:at|with|of|a|amb|con|by|un|una|de)\s+)*(?:{_WEIGHT_WORD}\s*(?:of|de|=|:|at)?\s*|[x*\u00d7@]\s*)"
     rf"(?P<number>{NUMBER})\s*\)?|\s*\((?P<bare>{NUMBER})\)"
+    r"|\s+(?P<plain>\d*\.\d+)(?=\s*(?:$|[,;+&)]|(?:and|plus|i|y)\b))"
 )
 _TIMES: Final = re.compile(rf"(?P<number>{NUMBER})\s*(?:[x*\u00d7]\s*|\s(?=\S))")
 _JOIN: Final = re.compile(
@@ -74,7 +75,7 @@ def _item(message: Message, place: int) -> tuple[Any, int] | None:
             continue
         reward, end = kind
         behind = _WEIGHT.match(message.folded, end)
-        said = weight or (behind and (behind["number"] or behind["bare"]))
+        said = weight or (behind and (behind["number"] or behind["bare"] or behind["plain"]))
         number = read_number(said) if said else None
         if behind is not None and weight is None:
             end = behind.end()
@@ -98,6 +99,8 @@ def _kind(message: Message, begin: int) -> tuple[dict[str, Any], int] | None:
         return {"functions": message.words(*found.span("path"))}, found.end()
     words: Mapping[str, str] = value_words().get(_POINTER, {})
     for value, said in words.items():
-        if found := re.compile(rf"(?:{said})(?: rewards?)?(?![\w-])").match(message.folded, begin):
+        if found := re.compile(rf"(?:{said})(?: (?:rewards?|match(?:es|ing)?))*(?![\w-])").match(
+            message.folded, begin
+        ):
             return {"match": value}, found.end()
     return None

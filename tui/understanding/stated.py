@@ -24,9 +24,14 @@ from ftc.tui.understanding.spoken import applies, value_words
 _SIGN: Final = re.compile(r"\s*(?::=|=(?!=)|:(?!/)|->|\u2192)\s*")
 _WORD: Final = re.compile(r"[a-z0-9][\w.+'/-]*")
 _BEFORE: Final = re.compile(r"(?:[a-z0-9][\w.+'/-]*[ _]){0,5}[a-z0-9][\w.+'/-]*$")
-_OPEN: Final = re.compile(r"(?:^|[\s,;|(\x00/]|--)$")
+_OPEN: Final = re.compile(r"(?:^|[\s,;|(\x00/\"'`\u201c\u00ab]|--)$")
 #: Where a name of one word with a colon may stand: "3 gpus: 4090" has none.
 _STARTS: Final = re.compile(r"(?:^|[,;.|(\n\x00]|\s/|--)\s*$")
+#: Words that make another name of the one behind them: "min lr", "emb lr".
+_QUALIFIED: Final = re.compile(
+    r"\b(?:min(?:imum)?|floor|piso|suelo|terra|emb(?:ed(?:ding)?s?)?|router|second|first|test"
+    r"|val)[ _]$"
+)
 _LINK: Final = re.compile(r"\s+(?:to |of |at |is |a |de |en |es )?")
 _LISTED: Final = re.compile(r"(?:^|[,;|/+(\x00\n])\s*$|(?:^|\s)(?:and|with|i|y|e|amb|con)\s+$")
 _ON: Final = ("true", "on", "yes", "si", "enabled", "activat", "activado")
@@ -61,6 +66,7 @@ _OWN_READERS: Final = frozenset(
 )
 #: Names of these are Hub ids or paths, and nothing else.
 _REFERENCES: Final = frozenset({"/data/source", "/objective/teacher/id"})
+_SOURCES: Final = "/data/sources"
 _REFERENCE: Final = re.compile(r"\S+/\S+|\S+\.\w{2,8}")
 _OF_OTHER: Final = re.compile(r"(?:data(?:set)?|model|hub|hf|git|the|my|our|el|la|mi)[ _-]$")
 #: What stands before a query or a document often ends with a colon.
@@ -167,7 +173,8 @@ def _names_before(folded: str, end: int) -> Iterator[tuple[int, Sequence[Name]]]
         start = word.start()
         name = normalise(folded[start:end])
         placed = " " in name or not colon or _STARTS.search(folded[:start])
-        if name in field_index() and placed and _OPEN.search(folded[:start]):
+        whole = " " in name or not _QUALIFIED.search(folded[:start])
+        if name in field_index() and placed and whole and _OPEN.search(folded[:start]):
             yield start, field_index()[name]
 
 
@@ -188,7 +195,10 @@ def _taken(
     if message.denied(start):
         return None
     fits: list[tuple[Name, _Found, bool | None]] = []
+    several = any(each.field.pointer == _SOURCES for each in names)  # "datasets: a.csv, b.csv"
     for name in names:
+        if several and name.field.pointer in _REFERENCES:
+            continue
         found = _value(name.field, message, begin, signed=signed, named=name)
         if found is not None and _may_have(name.field.pointer, found.value):
             fits.append((name, found, applies(name.field, message, draft)))
@@ -197,6 +207,7 @@ def _taken(
         return None
     name, found, _ = one
     stop = max(found.end, end)
+    start -= len("--") if message.folded[:start].endswith("--") else 0
     if (revised := REVISION.match(message.folded, stop)) is not None:
         number = read_number(revised["number"].rstrip(" %"))
         if number is None or not admits(name.field.pointer, as_written(number)):

@@ -56,7 +56,7 @@ _SWITCHED: Final = {"on": True, "yes": True, "off": False, "no": False}
 _KILO: Final = re.compile(r"\d+(?:\.\d+)?k")
 _LENGTH: Final = "/data/max_length"
 #: Names and files have readers of their own.
-_ELSEWHERE: Final = ("/name", "/model/id", "/data/source", "/data/columns")
+_ELSEWHERE: Final = ("/name", "/model/id", "/data/source", "/data/columns", "/hardware/gpu")
 
 
 def read_tool_keys(message: Message) -> Iterator[Change]:
@@ -89,7 +89,7 @@ def read_tool_keys(message: Message) -> Iterator[Change]:
     for match in list(_FLAG.finditer(message.folded)):
         words = message.words(*match.span())
         key = (match["key"] or match["snake"]).replace("-", "_")
-        taken = list(_translated(key, "true"))
+        taken = [each for each in _translated(key, "true") if not isinstance(each[1], list)]
         if match["snake"] and (not taken or message.denied(*match.span())):
             continue
         message.cross_out(*match.span())
