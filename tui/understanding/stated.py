@@ -14,7 +14,7 @@ from typing import Any, Final
 from ftc.spec.admission import admits
 from ftc.spec.schema import Field, branches
 from ftc.tui.understanding.field_index import DOTTED, Name, field_index, kinds_of, normalise
-from ftc.tui.understanding.lexicon import NUMBER
+from ftc.tui.understanding.lexicon import NUMBER, NUMBER_WORDS
 from ftc.tui.understanding.message import Message
 from ftc.tui.understanding.numbers import MOST_GPUS, as_written, read_number
 from ftc.tui.understanding.quantities import REVISION
@@ -56,7 +56,7 @@ _TEXT: Final = re.compile(r"[^\s,;|()\[\]{}\x00\"'`]+(?![^\s,;|)\x00.])")
 _REGEX: Final = re.compile(r"[^\s\x00\"'`]+?(?=,?(?:\s|$))")
 _CODED: Final = re.compile(r"[\d_/.\\:@-]")
 _NAMED_REFERENCE: Final = re.compile(
-    r"(?<![\w./-])(?P<name>[a-z]+)\s\(?(?P<value>(?=[^\s,;|]*[/])[a-z0-9./~][^\s,;|()\x00]+)"
+    r"(?<![\w./-])(?P<name>[a-z]+)\s\(?(?P<value>(?=[^\s,;|]*[/])(?=[^\s,;|]*\w)[a-z0-9./~][^\s,;|()\x00]+)"
 )
 _SEPARATOR: Final = "[ _-]?"
 _JOINS: Final = re.compile(r"\s*(?:[+,&]|\b(?:and|i|y|e)\b)\s*")
@@ -151,8 +151,8 @@ def _value_before(
         return None
     words = before.split()
     for count in (1, 2):
-        if len(words) < count:
-            return None
+        if len(words) < count or words[-count] in NUMBER_WORDS:
+            return None  # "and a learning rate of": an article
         begin = before.rfind(words[-count])
         if _LISTED.search(before[:begin]):
             found = any(
