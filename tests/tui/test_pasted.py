@@ -71,3 +71,43 @@ def test_an_accumulation_asks_about_the_batch() -> None:
     reading = read("micro_batch_size: 4\ngradient_accumulation_steps: 8", draft)
     assert reading.asked is not None
     assert (reading.asked.pointer, reading.asked.values) == ("/training/global_batch", (64,))
+
+
+@pytest.mark.parametrize("value", ["4", "0.5", "x", "true"])
+def test_no_flag_breaks_the_reading(value: str) -> None:
+    """Each abbreviation of experts may be a flag; accumulation, which no field holds, too."""
+    short = ["ga", "gacc", "grad-acc", "accum", "acc_steps", "bs", "mbs", "lr", "wu", "ctx", "nw"]
+    short += ["b2", "wd", "pat", "val", "test", "nef", "ls", "clip", "r", "a", "g", "t", "mnt"]
+    for name in short:
+        for beside in ("--lr 1e-4", "--mbs 2", "--packing"):
+            found = read(f"--{name} {value} {beside}", {}).changes
+            assert all(each.pointer.startswith("/") for each in found)
+
+
+def test_accumulation_in_flags_gives_the_global_batch() -> None:
+    """It multiplies the micro-batch and the GPUs, as it does in a line of prose."""
+    found = {each.pointer: each.value for each in read("--ga 8 --mbs 3 --lr 1e-4", {}).changes}
+    assert found["/training/global_batch"] == 24
+    assert read("--ga 8 --lr 1e-4", {}).choices[0].pointer == "/training/global_batch"
+
+
+def test_prose_beside_flags_is_read_too() -> None:
+    """What stands before and behind the flags is a message of its own."""
+    text = "phi-4 sft --lr 2e-5 --optim adafactor --bf16, rank 8, on two 3090s"
+    found = {each.pointer: each.value for each in read(text, {}).changes}
+    assert (
+        found.items()
+        >= {
+            "/model/id": "microsoft/phi-4",
+            "/training/learning_rate": 2e-5,
+            "/training/precision": "bf16",
+            "/method/rank": 8,
+            "/hardware/count": 2,
+        }.items()
+    )
+
+
+def test_an_unknown_flag_is_read_as_a_message() -> None:
+    """A value that no tool would take is read as people write it."""
+    found = {each.pointer: each.value for each in read("--quants q4,q8 --lr 1e-4", {}).changes}
+    assert found["/export/types"] == ["Q4_K_M", "Q8_0"]

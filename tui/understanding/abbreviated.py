@@ -36,9 +36,9 @@ _OPEN: Final = r"(?<![^\s,;|+\x00])"
 _SHUT: Final = r"(?![^\s,;|+\x00])"
 #: In a line of nothing but shorthand, spaces part the pairs: "grpo 16 gens temp 1.0".
 _TERSE: Final = (
-    re.compile(rf"{_OPEN}(?P<name>[a-z]{{2,}}\d?)\s+(?P<value>{_NUMBER}){_SHUT}"),
+    re.compile(rf"{_OPEN}(?P<name>[a-z]{{2,}}(?:_[a-z]+)*\d?)\s+(?P<value>{_NUMBER}){_SHUT}"),
     re.compile(rf"{_OPEN}(?P<value>{_NUMBER})\s+(?P<name>[a-z]{{2,}}){_SHUT}"),
-    re.compile(rf"{_OPEN}(?P<name>[a-z]{{2,}})\s+(?P<value>on|off|true|false){_SHUT}"),
+    re.compile(rf"{_OPEN}(?P<name>[a-z]{{2,}}(?:_[a-z]+)*)\s+(?P<value>on|off|true|false){_SHUT}"),
 )
 _SIGNED: Final = re.compile(
     rf"(?<![\w./-])(?P<name>{_NAME.replace(' ', '')})\s?[=:]\s?(?P<value>[\w./@-]*\w)(?![\w/])"
@@ -67,6 +67,8 @@ _UNITS: Final = frozenset(
         "checks",
     }
 )
+#: The weight of something beside it, and not of a field: "a.jsonl weight 0.7".
+_WEIGHTS: Final = frozenset({"weight", "weights", "peso", "pesos", "pes"})
 #: Words that begin many names and tell none from another.
 _HEADS: Final = frozenset({"num", "n", "max", "min", "most", "number", "lora", "use"})
 _SHORTEST_NAME: Final = 3
@@ -135,7 +137,7 @@ def _resolve(
 ) -> tuple[str, Any] | None:
     """Return the one field that a name and a value fit, with its value."""
     written = message.words(*match.span("value"))
-    signed = re.search(r"[=:]", match[0]) is not None
+    signed = re.search(r"[=:]", match[0]) is not None or "_" in match["name"]
     named_so = list(_find(match["name"], signed=signed))
     if signed and match["value"][0].isalpha() and _is_shared(named_so):
         return None  # "type=foo"
@@ -187,7 +189,7 @@ def _find(name: str, *, signed: bool = False) -> Sequence[tuple[_Named, tuple[in
 
 def _find_each(name: str, *, signed: bool) -> Iterator[tuple[_Named, tuple[int, int]]]:
     said = _SEPARATORS.split(name)
-    if _UNITS.intersection(said):
+    if _UNITS.intersection(said) or name in _WEIGHTS:
         return
     ordinary = not signed and all(map(is_ordinary, said)) and not _is_whole(said)
     if len(name) < _SHORTEST_INITIALS or ordinary:

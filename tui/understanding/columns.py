@@ -62,6 +62,10 @@ _FORMS: Final = (
     + rf"{QUOTES}(?P<column>[a-z_]\w*(?:[.-]\w+)*){QUOTES}",
     _COLUMN_WORD + r" (?:de |of |for |d')" + _THE + r"(?:{words})" + _CALLED + " " + _IDENTIFIER,
 )
+_OF_INSTRUCTION: Final = {
+    "/data/columns/prompt": "/data/columns/input",
+    "/data/columns/completion": "/data/columns/output",
+}
 _LIES: Final = (
     r"(?:is|are|lives?|sits?|goes|go|comes?|found|stored|held|kept|es|son|esta|estan|viuen?|viven?|viene"
     r"|vienen|ve|venen|va|van|surt|surten|sale|salen"
@@ -261,6 +265,22 @@ def _read_loose(message: Message, known: Sequence[str]) -> Iterator[Change]:
         words = message.words(*match.span())
         message.cross_out(*match.span())
         yield Change(pointer=f"/data/columns/{role}", value=column, words=words)
+
+
+def settle_roles(said: Sequence[Change | Choice]) -> list[Change | Choice]:
+    """Return what was said; beside an instruction, "input" and "output" are the columns so named.
+
+    Elsewhere they are the prompt and its completion.
+    """
+    if not any(each.pointer == "/data/columns/instruction" for each in said):
+        return list(said)
+    has = {each.pointer for each in said}
+    return [
+        replace(each, pointer=_OF_INSTRUCTION[each.pointer])
+        if each.pointer in _OF_INSTRUCTION and _OF_INSTRUCTION[each.pointer] not in has
+        else each
+        for each in said
+    ]
 
 
 def settle_text(said: Sequence[Change | Choice]) -> list[Change | Choice]:

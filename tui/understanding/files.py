@@ -20,6 +20,12 @@ _FILE: Final = re.compile(
     r"(?P<path>(?:(?<!\S)(?:\.{0,2}|~|[a-z]:)/(?=[^\s/])[^\s\"'`,;:!?()\x00]+ )?(?:(?<!\w)[a-z]:)?"
     r"[^\s\"'`,;:!?()\x00]+\.(?:csv|jsonl|json|parquet|xlsx?|ods|tsv|txt|docx?|pdf|arrow))(?![\w/\\])"
 )
+#: "acme/chats weight 0.3", "acme/chats (30%)".
+_WEIGHTED: Final = re.compile(
+    r"(?<![\w./-])(?P<path>[a-z0-9][\w.-]*/[\w.-]*\w)"
+    r"(?=\s*[(,:]?\s*(?:(?:at|with|amb|con)\s+)?"
+    r"(?:(?:a )?(?:weight|weighted|peso|pes)\b|\d+(?:[.,]\d+)?\s*%|x\d|\d+x\b))"
+)
 _SUFFIX: Final = r"\.(?:csv|jsonl|json|parquet|tsv)(?![\w/\\])"
 _PIECE: Final = r"\w[^\s\"'`,;:!?()\x00/]+"
 #: Words that part a name from what stands before it.
@@ -126,6 +132,11 @@ _IS_NOW: Final = re.compile(
     r"(?: (?:now|called|named|the|el|la|ara|ahora))*\s*$"
 )
 _RENAMED: Final = re.compile(CORRECTING + r"(?P<name>[a-z0-9][\w-]*)(?=\s*(?:$|[.,;!)]))")
+_FORM: Final = "/data/form"
+_OF_ROWS: Final = re.compile(
+    r"\b(?:rows?|data|formats?|forms?|files?|messages?|columns?|fil(?:a|es)|dades|fitxers?|arxius?"
+    r"|missatges?|column(?:a|es|as)|filas|datos|formatos?|ficheros?|archivos?|mensajes?)\b"
+)
 
 
 def take_known_files(message: Message, files: Sequence[str]) -> Mapping[int, str]:
@@ -165,6 +176,8 @@ def read_files(
             around = message.clause(*match.span()).replace(match["path"], " ")
             if _APART.search(around) or _APART_NAME.match(PurePath(path).name):
                 apart.append(path)
+    if named:
+        named |= _take_weighted(message)
     paths = list(dict.fromkeys(_uncorrected(message, named)))
     now = value_at(draft, "/data/source")
     if now in paths and len(paths) > 1 and _REPLACING.search(message.folded):
@@ -182,6 +195,16 @@ def read_files(
         yield _mixture(message, named, paths)
     elif paths:
         yield Change(pointer="/data/source", value=paths[0], words=paths[0])
+
+
+def _take_weighted(message: Message) -> dict[int, str]:
+    """Return the Hub data sets that have a weight, as the files beside them, by their places."""
+    found = {}
+    for match in list(_WEIGHTED.finditer(message.folded)):
+        if not message.denied(match.start()):
+            found[match.start()] = message.words(*match.span("path"))
+            message.cross_out(*match.span("path"))
+    return found
 
 
 def _with_words_before(message: Message, start: int, path: str) -> str:
@@ -282,3 +305,33 @@ def _read_unquoted(message: Message, match: re.Match[str]) -> Iterator[Change]:
         text = message.words(*found.span("text"))
         message.cross_out(match.start(), found.end())
         yield Change(pointer="/data/system", value=text, words=text)
+
+
+def with_described_file(told: Sequence[Change | Choice]) -> list[Change | Choice]:
+    """Return what was told; a file of which the message tells the columns is the data.
+
+    "faq.csv has the question in 'q'" looks like a report, and no report goes into columns.
+    """
+    if not any(each.pointer.startswith("/data/columns/") for each in told):
+        return list(told)
+    return [
+        Change(pointer=each.pointer, value=each.values[0], words=each.words)
+        if isinstance(each, Choice) and each.pointer == "/data/source" and len(each.values) == 1
+        else each
+        for each in told
+    ]
+
+
+def without_chats(
+    told: Sequence[Change | Choice], draft: Mapping[str, Any], message: Message
+) -> Sequence[Change | Choice]:
+    """Return what was told without the rows' form, where a chat is mentioned and no rows are.
+
+    "In a long chat only the last reply should count" says nothing of the form of known data.
+    """
+    about_rows = value_at(draft, "/data/source") is None or _OF_ROWS.search(message.plain)
+    if about_rows or any(
+        each.pointer.startswith("/data/") and each.pointer != _FORM for each in told
+    ):
+        return told
+    return [each for each in told if each.pointer != _FORM]

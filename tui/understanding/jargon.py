@@ -26,23 +26,45 @@ _SHUT: Final = r"(?![\w=@-]|\.\w)"
 _NO_VALUE: Final = frozenset(
     {"and", "es", "for", "is", "it", "name", "nom", "nombre", "off", "on", "son", "the"}
 )
-_PART_END: Final = re.compile(r"\s*(?:$|[,;|/\n])")
+_SUBSET: Final = "/data/subset"
+_HUB: Final = re.compile(r"(?<![\w./-])[a-z][\w.-]*/[a-z][\w.-]*")
+_FILE: Final = re.compile(r"/|\.(?:ya?ml|json\w?|toml|py|csv|cfg)$")
+_DIGIT: Final = re.compile(r"\d")
+_PART_END: Final = re.compile(r"\s*(?:$|[,;|/\n)])")
+#: Abbreviations that are others in small letters: "rm" is a command.
+_CAPITALS: Final[Mapping[str, tuple[str, str]]] = {
+    "RM": ("/objective/type", "reward"),
+    "KD": ("/objective/type", "distill"),
+    "CLM": ("/objective/type", "cpt"),
+}
+_CAPITAL: Final = re.compile(rf"(?<![\w-])(?:{'|'.join(_CAPITALS)})(?![\w-])")
 _QUOTED: Final = re.compile(
-    r"(?<![\w.])sys(?:tem)?(?:[ _-](?:prompt|msg|message))?\s?[=:]?\s?"
-    r"(?P<text>\"[^\"\n]+\"|'[^'\n]+'|\u201c[^\u201d\n]+\u201d)"
+    r"(?<![\w.])sys(?:tem)?(?:[ _-]?(?:prompt|msg|message))?\s?[=:]?\s?"
+    r"(?P<text>\"[^\"\n]+\"|'[^'\n]+'|\u201c[^\u201d\n]+\u201d|\u00ab[^\u00bb\n]+\u00bb)"
 )
 
 
 def read_jargon(message: Message, draft: Mapping[str, Any]) -> Iterator[Change]:
     """Yield the abbreviated values, and the texts after short names, of a terse line."""
-    if not is_terse(message.written):
-        return
     for match in message.take(_QUOTED):
         text = message.words(*match.span("text"))[1:-1]
         yield Change(pointer="/data/system", value=text, words=message.words(*match.span()))
+    yield from _read_capitals(message)
+    if not is_terse(message.written):
+        return
     yield from _read_texts(message, draft)
     yield from _read_values(message, draft)
     yield from _read_numbers(message, draft)
+
+
+def _read_capitals(message: Message) -> Iterator[Change]:
+    """Yield the objectives in capital letters."""
+    for match in list(re.finditer(rf"(?i:{_CAPITAL.pattern})", message.folded)):
+        words = message.words(*match.span())
+        if _CAPITAL.fullmatch(words) and not message.denied(match.start(), match.end()):
+            pointer, value = _CAPITALS[words]
+            message.cross_out(*match.span())
+            yield Change(pointer=pointer, value=value, words=words)
 
 
 def _read_texts(message: Message, draft: Mapping[str, Any]) -> Iterator[Change]:
@@ -54,7 +76,7 @@ def _read_texts(message: Message, draft: Mapping[str, Any]) -> Iterator[Change]:
             value = message.words(*match.span("value")).rstrip(".:")
             applied = applies(field, message, draft)
             if (
-                (not applied if needs else not _PART_END.match(message.folded, match.end()))
+                (not applied if needs else not _is_whole(message, pointer, match))
                 or match["value"] in _NO_VALUE
                 or message.denied(match.start())
                 or not admits(pointer, value)
@@ -64,6 +86,19 @@ def _read_texts(message: Message, draft: Mapping[str, Any]) -> Iterator[Change]:
             message.cross_out(*match.span())
             yield Change(pointer=pointer, value=value, words=words)
             break
+
+
+def _is_whole(message: Message, pointer: str, match: re.Match[str]) -> bool:
+    """Return whether a text ends its part of the message; a subset of a Hub data set need not."""
+    ends = _PART_END.match(message.folded, match.end()) is not None
+    if pointer != _SUBSET:
+        return ends
+    hub = _HUB.search(message.plain) is not None
+    return (
+        hub
+        and _FILE.search(match["value"]) is None
+        and (ends or _DIGIT.search(match[0]) is not None)
+    )
 
 
 def _read_values(message: Message, draft: Mapping[str, Any]) -> Iterator[Change]:
@@ -137,8 +172,9 @@ def _numbers() -> tuple[tuple[str, re.Pattern[str]], ...]:
         (
             pointer,
             re.compile(
-                rf"{_OPEN}(?:(?P<before>\d+k?)\s(?:{'|'.join(names)})"
-                rf"|(?:{'|'.join(names)})\s?[=:]?\s?(?P<after>\d+k?)(?: ?to?ks?)?){_SHUT}"
+                rf"{_OPEN}(?:(?P<before>\d+k?)\s?(?:{'|'.join(names)})"
+                rf"|(?:{'|'.join(names)})\s?[=:]?\s?(?P<after>\d+k?)"
+                rf"(?: ?(?:to?ks?|s(?:ec\w*)?|g(?:bit|bps|b/s)?))?){_SHUT}"
             ),
         )
         for pointer, names in _lexicon()["numbers"].items()

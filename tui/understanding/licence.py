@@ -302,5 +302,5 @@ def _bare_forms(word: str) -> set[str]:
 
 def is_terse(text: str) -> bool:
     """Return whether a text has no article, as a line of shorthand has none."""
-    words = set(_WORD.findall(fold(text)))
+    words = set(_WORD.findall(_QUOTED.sub(" ", fold(text))))
     return words.isdisjoint(read_words(("determiner",)) - {"a"})

@@ -5,6 +5,7 @@
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 from ftc.spec.admission import admits
@@ -17,9 +18,9 @@ _CODE: Final = re.compile(r"(?<!\w)ftc\d{3}(?!\w)")
 _TEMPLATE: Final = re.compile(r"(?<!\S)[\w./~-]+\.(?:jinja2?|j2)(?![\w/])")
 _PATTERN: Final = re.compile(r"(?<!\S)(?=\S*(?:\.\*|\\\.))(?=\S*[a-z_]{3})\S+?(?=,?(?:\s|$))")
 _MODULE: Final = re.compile(r"(?<![\w/.])[\w./~-]+\.py(?![\w/])")
-_TOKEN: Final = re.compile(r"</?[a-z][\w-]*>|\[[a-z][\w-]*\](?=\s|,|$)")
+_TOKEN: Final = re.compile(r"<(?:/?[a-z][\w-]*|\|[\w-]+\|)>|\[[a-z][\w-]*\](?=\s|,|$)")
 _AS_TOKENS: Final = re.compile(
-    r"\b(?:tokens?|words?|paraul(?:a|es)|palabras?|vocabular\w+|symbols?|marks?|etiquet(?:a|es|as))\b"
+    r"(?<![a-z])(?:tokens?|words?|paraul(?:a|es)|palabras?|vocabular\w+|symbols?|marks?|etiquet(?:a|es|as))\b"
 )
 _PREFIX: Final = re.compile(rf"(?<!\w){QUOTES}(?P<text>[^\"'`\n]{{1,40}}?: ?){QUOTES}")
 _OF_DOCUMENT: Final = re.compile(
@@ -39,7 +40,10 @@ def read_marked(message: Message, draft: Mapping[str, Any]) -> Iterator[Change]:
     if _AS_TOKENS.search(message.plain):
         yield from _listed(message, "/model/new_tokens", _TOKEN, str)
     if _NAMED_TOOLS.search(message.plain) or value_at(draft, "/objective/type") in ("grpo", "rloo"):
-        yield from _listed(message, "/objective/tools", _MODULE, str)
+        yield from (
+            replace(each, value=each.value[0]) if len(each.value) == 1 else each
+            for each in _listed(message, "/objective/tools", _MODULE, str)
+        )
     for pointer, pattern in (
         ("/model/chat_template", _TEMPLATE),
         ("/method/target_pattern", _PATTERN),

@@ -108,7 +108,7 @@ _LARGEST: Final = re.compile(rf"\b{any_of(WORDS['largest'])}\b")
 #: "distil qwen3 32b down into qwen3 1.7b".
 _DISTILS: Final = re.compile(r"\bd[ei]st?il\S*(?:\s+(?:the|el|la))?\s*$")
 #: "destilar qwen3 32b en qwen3 1.7b": the two names are no one name.
-_DISTILLED: Final = re.compile(r"\bd[ei]st?il\S*")
+_DISTILLED: Final = re.compile(r"\b(?:d[ei]st?il\S*|kd(?![\w-]))")
 _INTO: Final = re.compile(
     r"\s*(?:(?:down |cap )?(?:into|in|to|a|al|en|dins(?: de)?|hacia)\s+|(?:->|=>|\u2192)\s*)"
     r"(?:(?:the|an?|el|la|un|una)\s+)?\w"
@@ -129,10 +129,17 @@ _FORM: Final = re.compile(
     r"|\b(?:versio|version|variante?) (?:base|instruct|chat|de chat|de xat)\b"
 )
 _MOST_CHOICES: Final = 6
+#: The end of a name is a model's if it has at least three words: "r1-distill-qwen-14b".
+_FEWEST_SEPARATORS: Final = 2
 _POINTER: Final = "/model/id"
 #: "2/hour" and "24/7" are no ids, nor is a module such as "gcc/13.2".
 _AMOUNT: Final = re.compile(
     r"\$?\d[\d.,]*(?:/.*)|.*/v?\d+(?:\.\d+)*|\w+/(?:h|hora?|hour|day|dia|month|mes)", re.IGNORECASE
+)
+#: "4 gpus/node", "prefix query/passage": a rate or two names, and no id.
+_PER: Final = re.compile(
+    r"[a-z]+/(?:nodes?|gpus?|devices?|prompts?|rows?|steps?|epochs?|quer(?:y|ies)|passages?|docs?"
+    r"|documents?|answers?|responses?|labels?|scores?|hours?|nodos?|filas?|files?|passos|pasos)"
 )
 _OWN_NAME: Final = re.compile(r"(?<![\w./\\-])[a-z][\w.]*(?:-[\w.]*\w)+(?![\w/\\-])")
 #: The number before is a count of cards.
@@ -141,7 +148,7 @@ _COUNT: Final = re.compile(r"\s?[x\u00d7]\s?(?:[a-z]+[ -]?)?\d")
 
 def read_models(message: Message, draft: Mapping[str, Any]) -> Iterator[Change | Choice]:
     """Yield what a message says of models: of two that distillation joins, the first teaches."""
-    distils = _DISTILLED.search(message.folded) is not None
+    distils = _DISTILLED.search(message.plain) is not None
     written = message.plain
     found = list(_read_models(message, draft))
     told = [each for each in found if each.pointer == _POINTER and isinstance(each, Change)]
@@ -295,7 +302,7 @@ def _read_ids(message: Message, draft: Mapping[str, Any]) -> Iterator[Change | C
     """
     for match in list(_ID.finditer(message.folded)):
         words = message.words(*match.span())
-        if _AMOUNT.fullmatch(words):
+        if _AMOUNT.fullmatch(words) or _PER.fullmatch(match[0]):
             continue
         clause = message.clause(*match.span())
         before = message.folded[: match.start()]
@@ -319,8 +326,9 @@ def _read_ids(message: Message, draft: Mapping[str, Any]) -> Iterator[Change | C
         elif model_said or FAMILIES & set(re.findall("[a-z]+", match[0])):
             yield Change(pointer=_POINTER, value=words, words=words)
         else:
-            has_model = draft.get("model") is not None or names_a_family(message.folded)
-            if names_a_family(message.folded) and draft.get("data") is None:
+            has_model = draft.get("model") is not None or names_a_family(message.plain)
+            other = names_a_family(message.plain.replace(match[0], " "))
+            if other and draft.get("data") is None:
                 yield Change(pointer="/data/source", value=words, words=words)
                 continue
             pointer = "/data/source" if has_model and draft.get("data") is None else _POINTER
@@ -338,11 +346,12 @@ def _read_own_names(message: Message) -> Iterator[Change]:
     Behind a family's name, only a name that says which form of the model it is counts as whole.
     """
     for match in list(_OWN_NAME.finditer(message.folded)):
-        model = _by_name().get(match[0])
+        model = _by_name().get(match[0]) or _by_tail().get(match[0])
         if model is None or message.denied(match.start(), match.end()):
             continue
         parts = set(PART.findall(match[0]))
-        if FAMILIES & parts and not parts & (TUNED | BASE | {"hf"}):
+        known = FAMILIES & parts and match[0] in _by_name()
+        if known and not parts & (TUNED | BASE | {"hf"}):
             continue
         words = message.words(*match.span())
         pointer = _taught_by(message, *match.span())
@@ -354,6 +363,22 @@ def _read_own_names(message: Message) -> Iterator[Change]:
 def _by_name() -> Mapping[str, str]:
     """Return the models by the folded name behind the owner."""
     return {fold(model.id.partition("/")[2]): model.id for model in all_models()}
+
+
+@cache
+def _by_tail() -> Mapping[str, str]:
+    """Return the models by the end of their names, where no other name ends so."""
+    tails: dict[str, list[str]] = {}
+    for name, model in _by_name().items():
+        parts = name.split("-")
+        for first in range(1, len(parts) - 1):
+            if parts[first] not in FAMILIES:
+                tails.setdefault("-".join(parts[first:]), []).append(model)
+    return {
+        tail: models[0]
+        for tail, models in tails.items()
+        if len(models) == 1 and tail.count("-") >= _FEWEST_SEPARATORS
+    }
 
 
 def _find_name(message: Message) -> tuple[int, int, tuple[Model, ...], bool] | None:

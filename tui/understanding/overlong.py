@@ -17,6 +17,7 @@ _OTHER_UNIT: Final = (
 )
 _NUMBER: Final = rf"(?P<number>{NUMBER})(?P<unit>[ -]tokens?)?\b{_OTHER_UNIT}"
 _ROWS: Final = any_of(_LONG["rows"])
+_EXCEEDING: Final = any_of(_LONG["exceeding"])
 _OVER: Final = any_of(_LONG["over"])
 _TO: Final = re.compile(rf"\b{any_of(_LONG['cut'])}(?: {_ROWS})? (?:to|at|a|en|als?) {_NUMBER}")
 _BEYOND: Final = re.compile(
@@ -31,7 +32,19 @@ _NONE: Final = re.compile(
     r"\b(?:nothing|none|no(?: single)?|cap|res|que no|ningun\w*|nada|never|mai|nunca)\b"
     r"(?=[^.;,!?\n]*$|[^.;,!?\n]*\d)"
 )
+#: "discard what exceeds", without a number: that of the field's own limit.
+_WHOLE: Final = tuple(
+    (
+        value,
+        re.compile(
+            rf"(?<![\w-]){any_of(_LONG[said])} {_EXCEEDING}"
+            r"(?:(?: (?:the|that|el|del|al?|ese))* (?:limit\w*|max\w*|length|context))?(?=\W|$)"
+        ),
+    )
+    for value, said in (("truncate", "cut"), ("drop", "dropped"))
+)
 _SENTENCE_END: Final = re.compile(r"[.;!?\n](?=\s|$)|$")
+_NUMBERED: Final = re.compile(r"\s*(?:de |than |of |the )?\d")
 _LEAST: Final = 16
 
 
@@ -62,6 +75,12 @@ def read_overlong(message: Message) -> Iterator[Change]:
             _, value, act = min(found, key=lambda each: each[0])
             first, last = min(match.start(), act.start()), max(match.end(), act.end())
             yield from _take(message, first, last, match["number"], value)
+    for value, pattern in _WHOLE:
+        for match in list(pattern.finditer(message.folded)):
+            if not (message.denied(match.start()) or _NUMBERED.match(message.folded, match.end())):
+                words = message.words(*match.span())
+                message.cross_out(*match.span())
+                yield Change(pointer="/data/cleaning/overlong", value=value, words=words)
 
 
 def _take(

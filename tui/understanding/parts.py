@@ -24,7 +24,7 @@ _LEAD: Final = re.compile(
     rf"^(?:(?:{any_of(WORDS['links'])}|{any_of(WORDS['put'])}|w/|only|just|nomes|solo|and|i|y)\s+)+"
 )
 _TAIL: Final = re.compile(
-    r"\s+(?:w/|with|using|amb|con|on|over|sobre|en|de|of|for|per|para|only|just|nomes|solo|and|i|y|:)$"
+    r"\s+(?:w/|with|using|amb|con|on|over|sobre|en|de|of|for|per|para|a|at|@|only|just|nomes|solo|and|i|y|:)$"
 )
 #: Values that mean too many things on their own.
 _COMMON: Final = frozenset(
@@ -32,12 +32,18 @@ _COMMON: Final = frozenset(
     | {"prompt", "text", "adapter", "merged", "vllm", "gguf", "off", "copy", "server", "exact"}
     | {"head", "embeddings", "completion", "feedback", "preference", "local", "true", "false"}
 )
+_SWITCH: Final = re.compile(r"true|false|on|off|yes|no|si|(?:en|dis)abled|(?:des)?activa[dt]o?")
 _SHORTEST: Final = 4
 _DEPTH: Final = 2
 #: The fewest fields of a line whose parts may be bare values.
 _FEWEST: Final = 2
 #: Where a cloud's run leaves its files.
 _BUCKET: Final = re.compile(r"(?<!\S)(?:s3|gs|r2|https)://[^\s,;|]+")
+#: "8k" between commas: a context.
+_LENGTH_ALONE: Final = re.compile(
+    r"(?:^|[,;|])\s*(?P<number>(?:[1248]|16|32|64|128)k)\s*(?=$|[,;|])"
+)
+_LENGTH: Final = "/data/max_length"
 _LICENCE, _REPOSITORY = "/publish/licence", "/publish/repo"
 _STORE: Final = "/launch/bucket"
 _SEPARATORS: Final = re.compile(r"[ _-]+")
@@ -56,6 +62,10 @@ def read_parts(
             message.cross_out(*match.span())
             has.add(_STORE)
             yield Change(pointer=_STORE, value=words, words=words)
+    if _LENGTH not in has and (length := _LENGTH_ALONE.search(message.folded)) is not None:
+        words = message.words(*length.span("number"))
+        message.cross_out(*length.span("number"))
+        yield Change(pointer=_LENGTH, value=int(length["number"][:-1]) * 1024, words=words)
     found_here: dict[str, Change] = {}
     for match in list(_PART.finditer(message.folded)):
         start, end = _trimmed(message.folded, *match.span())
@@ -90,6 +100,8 @@ def _resolve(text: str, message: Message, draft: Mapping[str, Any]) -> tuple[str
     denied = NEGATORS.match(text)
     if denied is not None:
         return _denied(text[denied.end() :].strip())
+    if _SWITCH.fullmatch(text):
+        return None  # "true" alone says nothing of what is true
     whole = [
         each
         for each in _values()

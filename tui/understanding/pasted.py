@@ -5,7 +5,7 @@ schema admits the value is taken over; the keys that lead to none are named in t
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from typing import Any, Final
@@ -20,10 +20,12 @@ from ftc.spec.schema import fields, read_schema
 from ftc.spec.tools.entry import Became, Entry, Imported, flatten
 from ftc.spec.tools.tables import count_unknown, read_table, recognise
 from ftc.spec.tools.translation import translate
+from ftc.tui.understanding.field_index import field_index, normalise
 from ftc.tui.understanding.message import Message
 from ftc.tui.understanding.models import read_models
 from ftc.tui.understanding.reading import Change, Choice, Paste, Reading
-from ftc.tui.understanding.shorthand import read_shorthand
+from ftc.tui.understanding.shorthand import ACCUMULATION, read_shorthand, settle_batches
+from ftc.tui.understanding.stated import read_stated
 
 _LINE: Final = re.compile(r"\s*(?:- )?[\"']?[A-Za-z_][\w.-]*[\"']?\s*:(?:\s|$).*|\s*(?:-\s.*|#.*|)")
 #: A line of a JSON object: "r": 16,
@@ -33,17 +35,27 @@ _ARGUMENT: Final = re.compile(
     r"\b(?P<key>[a-z][a-z0-9_]*)\s*=\s*(?P<value>\"[^\"]*\"|'[^']*'|\[[^\]]*\]|[^\s,()]+)"
 )
 _CALL: Final = re.compile(r"(?:Config|Arguments|Trainer|from_pretrained|get_peft_model)\(")
+_SBATCH: Final = re.compile(r"(?i)\b(?:sbatch|srun|salloc)\b|^\W*slurm\b")
 _FEWEST_LINES: Final = 2
 _BATCH: Final = "/training/global_batch"
-_UNKNOWN: Final = "unknown"
+#: The reasons that a key has no field: no table has it, or the field does not admit the value.
+_UNKNOWN, _VALUE = "unknown", "value"
+_TYPES: Final = "/export/types"
 _PART: Final = "/data/sources/"
 _EPOCHS, _STEPS = "/training/epochs", "/training/max_steps"
 _REFERENCES: Final = frozenset({"/model/id", "/data/source"})
 _REFERENCE: Final = re.compile(r"\S+/\S+|\S+\.\w{2,8}")
 
 
-def read_pasted(text: str, draft: Mapping[str, Any]) -> Reading | None:
-    """Return the reading of a config, or None if the text is not one."""
+def read_pasted(
+    text: str, draft: Mapping[str, Any], read: Callable[[str], Reading]
+) -> Reading | None:
+    """Return the reading of a config, or None if the text is not one.
+
+    `read` is the reader of messages: it reads a flag that no tool has, such as "--quants q4,q8".
+    """
+    if is_submission(text):
+        return None
     entries = _parse(text)
     if not entries:
         return None
@@ -52,7 +64,12 @@ def read_pasted(text: str, draft: Mapping[str, Any]) -> Reading | None:
         return _own_reading(data, text)
     tool = _find_tool([entry.path for entry in entries])
     imported = translate(tool, entries, whole=False, gpus=_gpus(draft))
-    return _reading(imported, text)
+    return _reading(imported, text, draft, read)
+
+
+def is_submission(text: str) -> bool:
+    """Return whether a text holds options of sbatch, which have a reader of their own."""
+    return _SBATCH.search(text) is not None and not text.lstrip().startswith("{")
 
 
 def _find_tool(paths: Sequence[str]) -> str:
@@ -62,16 +79,18 @@ def _find_tool(paths: Sequence[str]) -> str:
     return tool if known <= all_known else ""
 
 
-def _reading(imported: Imported, text: str) -> Reading | None:
+def _reading(
+    imported: Imported, text: str, draft: Mapping[str, Any], read: Callable[[str], Reading]
+) -> Reading | None:
     """Return the changes that a config leads to, and the keys that lead to none."""
     changes: dict[str, Change] = {}
-    choices, left = [], []
+    choices: list[Choice] = []
+    left = []
+    flags = is_arguments(text)
     for each in imported.keys:
         words = _words(each.key, text)
         taken = False
-        if each.reason == _UNKNOWN and (short := _shortened(each, words)) is not None:
-            changes.setdefault(short.pointer, short)
-            continue
+        unread = each.reason == _UNKNOWN or (flags and each.reason == _VALUE)
         for pointer, value in each.fields.items():
             if pointer.startswith(_PART):
                 taken = "/data/sources" in imported.fields
@@ -84,19 +103,44 @@ def _reading(imported: Imported, text: str) -> Reading | None:
                 choices.append(Choice(pointer=_BATCH, values=(kept,), words=words, why="batch_of"))
             else:
                 changes.setdefault(pointer, Change(pointer=pointer, value=kept, words=words))
-        if not taken:
+        short = _shortened(each, words, read if flags else None) if unread and not taken else ()
+        for change in short:
+            changes.setdefault(change.pointer, change)
+        if not (taken or short):
             left.append(each.key)
     if not changes and not text.lstrip().startswith(("{", "--")):
         return None
     paste = Paste(lines=len(text.splitlines()), left=tuple(map(_without_first, left)))
-    return Reading(changes=tuple(changes.values()), choices=tuple(choices), paste=paste)
+    settled = settle_batches([*changes.values(), *choices], draft)
+    return Reading(
+        changes=tuple(each for each in settled if isinstance(each, Change)),
+        choices=tuple(each for each in settled if isinstance(each, Choice)),
+        paste=paste,
+    )
 
 
-def _shortened(key: Became, words: str) -> Change | None:
-    """Return the change of a key that is an expert's abbreviation, such as "--ep 1", or None."""
-    found = list(read_shorthand(Message(f"{key.key}={key.value}")))
-    only = found[0] if len(found) == 1 else None
-    return replace(only, words=words) if only and admits(only.pointer, only.value) else None
+def _shortened(key: Became, words: str, read: Callable[[str], Reading] | None) -> Sequence[Change]:
+    """Return the changes of a key that is an expert's abbreviation, such as "--ep 1".
+
+    A flag is also read, if `read` is given, as the message that it is: "--quants q4,q8".
+    """
+    line = f"{key.key}={key.value}"
+    short = [each for each in read_shorthand(Message(line)) if isinstance(each, Change)]
+    if len(short) == 1 and (
+        short[0].pointer == ACCUMULATION or admits(short[0].pointer, short[0].value)
+    ):
+        return [replace(short[0], words=words)]
+    stated = list(read_stated(Message(line), {}))
+    if not stated and read is not None:
+        name = "gguf" if _means_types(key.key) else key.key.replace("_", " ")
+        reading = read(f"{name}: {key.value}")
+        stated = [] if reading.choices or reading.refused else list(reading.changes)
+    return [replace(each, words=words) for each in stated]
+
+
+def _means_types(key: str) -> bool:
+    named = field_index().get(normalise(key), ())
+    return any(each.field.pointer == _TYPES for each in named)
 
 
 def _without_first(key: str) -> str:

@@ -213,6 +213,8 @@ _HELD: Final = re.compile(
 )
 #: A data set of the Hub, with its split: "owner/set split train".
 _HUB_DATA: Final = re.compile(r"(?<![\w./-])[\w.-]+/[\w.-]+ (?:split|subset|config)\b")
+#: "8 answers per eval": an event, and no field.
+_REPEATED: Final = re.compile(r"\b(?:per|each|every|por|cada|a cada|en cada)\s$")
 _ONLY: Final = re.compile(r"\b(?:only|just|nomes|solo|solament|solamente)\b")
 #: A number that revises the one before it: "rank 32, sorry, 64".
 REVISION: Final = re.compile(
@@ -222,6 +224,8 @@ REVISION: Final = re.compile(
 _WARMUP_STEPS: Final = "/training/warmup"
 _WARMING: Final = re.compile(
     rf"\b(?P<before>{_NO_ARTICLE}{NUMBER}) (?:(?:steps|passos|pasos) (?:of |de |d')?)?"
+    r"(?:(?:of (?:them|those|these|which)|d'ells|d'aquests|de (?:ells|ellos|esos|estos))"
+    r" (?:(?:for|as|per a?l?|de|para|is|are) )?(?:the |el )?)?"
     rf"{_QUANTITIES[_WARMUP_STEPS]}(?: (?:steps|passos|pasos))?\b"
     rf"|\b{_QUANTITIES[_WARMUP_STEPS]}{_OF}(?:for |durant |durante |the first )?"
     rf"(?P<after>{NUMBER}) (?:steps|passos|pasos)\b"
@@ -315,6 +319,8 @@ def _read_deniable(message: Message) -> Iterator[Change | Choice]:
     for pointer, pattern in _DENIABLE.items():
         for match in list(pattern.finditer(message.folded)):
             words = message.words(*match.span())
+            if _REPEATED.search(message.folded[: match.start()]):
+                continue
             if message.denied(match.start(), match.end()):
                 message.cross_out(*match.span())
                 yield Change(pointer=pointer, value=0, words=words)
@@ -435,7 +441,9 @@ def _read_shares(message: Message) -> Iterator[Change | Choice]:
 def _read_unjudged(message: Message) -> Iterator[Choice]:
     """Yield a question about "no evaluation": without validation rows there is none."""
     for match in list(_UNJUDGED.finditer(message.folded)):
-        if message.denied(match.start()) and not message.is_read_around(*match.span()):
+        repeated = _REPEATED.search(message.folded[: match.start()])
+        read = message.is_read_around(*match.span())
+        if message.denied(match.start()) and not (read or repeated):
             words = message.words(*match.span())
             message.cross_out(*match.span())
             yield Choice(pointer="/data/splits/validation", values=(0,), words=words, why="unsure")

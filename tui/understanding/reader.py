@@ -13,13 +13,26 @@ from ftc.tui.understanding.belonging import settle_owners
 from ftc.tui.understanding.carried import read_carried
 from ftc.tui.understanding.certainty import Said, is_endorsed, settle
 from ftc.tui.understanding.column_pairs import read_column_pairs
-from ftc.tui.understanding.columns import read_columns, read_known_columns, settle_text
+from ftc.tui.understanding.columns import (
+    read_columns,
+    read_known_columns,
+    settle_roles,
+    settle_text,
+)
 from ftc.tui.understanding.covering import read_covered
 from ftc.tui.understanding.described import read_described
 from ftc.tui.understanding.doubt import is_doubtful
 from ftc.tui.understanding.elsewhere import adopt
+from ftc.tui.understanding.enumerated import read_enumerated
 from ftc.tui.understanding.exports import read_exports
-from ftc.tui.understanding.files import read_files, read_texts, take_known_files
+from ftc.tui.understanding.files import (
+    read_files,
+    read_texts,
+    take_known_files,
+    with_described_file,
+    without_chats,
+)
+from ftc.tui.understanding.flags import read_config
 from ftc.tui.understanding.hardware import read_hardware
 from ftc.tui.understanding.hearsay import doubt_hearsay, prefer_own, strike_names
 from ftc.tui.understanding.hinted import find_hinted
@@ -47,11 +60,11 @@ from ftc.tui.understanding.model_wishes import read_model_wishes
 from ftc.tui.understanding.models import complete_name, read_models
 from ftc.tui.understanding.named import read_named
 from ftc.tui.understanding.parts import read_parts
-from ftc.tui.understanding.pasted import read_pasted
 from ftc.tui.understanding.prices import share_price
 from ftc.tui.understanding.publishing import read_licence, settle_privacy
 from ftc.tui.understanding.quantities import read_quantities
 from ftc.tui.understanding.questions import take_question
+from ftc.tui.understanding.rates import as_scale, read_rates
 from ftc.tui.understanding.reading import (
     Change,
     Choice,
@@ -65,6 +78,7 @@ from ftc.tui.understanding.reading import (
 from ftc.tui.understanding.relative import read_relative, scale_fractions
 from ftc.tui.understanding.requests import read_request
 from ftc.tui.understanding.retracted import drop_retracted, revise
+from ftc.tui.understanding.rewards import read_rewards
 from ftc.tui.understanding.sentences import (
     is_about_later,
     is_question,
@@ -73,11 +87,11 @@ from ftc.tui.understanding.sentences import (
     split_sentences,
 )
 from ftc.tui.understanding.served_exports import read_served
-from ftc.tui.understanding.settings import read_settings
 from ftc.tui.understanding.settled import settle_later
 from ftc.tui.understanding.shares import divide_by_whole
 from ftc.tui.understanding.shorthand import read_shorthand, settle_batches
-from ftc.tui.understanding.spoken import applies
+from ftc.tui.understanding.spoken import applies, read_spoken
+from ftc.tui.understanding.stated import read_stated
 from ftc.tui.understanding.stray import doubt_stray
 from ftc.tui.understanding.tool_keys import read_tool_keys
 from ftc.tui.understanding.unlicensed import ask_unlicensed
@@ -100,12 +114,8 @@ _NOT_NUMBER: Final = re.compile(
     rf"(?<=\d)(?: [a-z]+)?(?P<denied>,? (?:and |y |i )?(?:not|no(?: pas)?) (?:{NUMBER}))"
     r"(?=\s*(?:$|[.,;!]))"
 )
+_QLORA: Final = ("/method/type", "qlora")
 _TEACHER, _TEACHER_WIDTH = "/objective/teacher/id", "/objective/teacher/quantization"
-_FORM: Final = "/data/form"
-_OF_ROWS: Final = re.compile(
-    r"\b(?:rows?|data|formats?|forms?|files?|messages?|columns?|fil(?:a|es)|dades|fitxers?|arxius?"
-    r"|missatges?|column(?:a|es|as)|filas|datos|formatos?|ficheros?|archivos?|mensajes?)\b"
-)
 #: Fields that a question may propose.
 _PROPOSED: Final = frozenset(
     {"/model/id", "/objective/type", "/method/type", "/hardware/gpu", "/hardware/count"}
@@ -129,12 +139,15 @@ def read(
     the order of the readers, not of the message. If a field has two changes, the last one of that
     order is kept.
     """
+
+    def again(words: str) -> Reading:
+        return read(words, draft, planned, names)
+
     written, text = text, set_aside(text)
     if written.strip() and not text.strip():  # nothing is left to read
         return Reading(request=Request(kind="leave"))
-    if (pasted := read_pasted(text, draft)) is not None:
-        taken = [*pasted.changes, *imply(pasted.changes, draft)]
-        return replace(pasted, changes=(*taken, *find_displaced(taken, draft)))
+    if (pasted := read_config(text, draft, again)) is not None:
+        return pasted
     if (lines := len(text.splitlines())) > _MOST_LINES:
         return Reading(paste=Paste(lines=lines))
     message = Message(text[:_LONGEST_QUOTED])
@@ -147,9 +160,7 @@ def read(
     texts = list(read_texts(message))
     message.cut(_LONGEST)
     text = text if texts else text[:_LONGEST]
-    list(message.take(_LOGGED) if "\n" in text else ())  # crosses them out
-    for denied in list(_NOT_NUMBER.finditer(message.folded)):  # "1e-4, not 2e-4"
-        message.cross_out(*denied.span("denied"))
+    _strike_numbers(message)
     about = take_question(message)
     asked = message.folded
     found = [*texts, *_read_fields(message, draft, planned, names)]
@@ -166,7 +177,7 @@ def read(
     if about is not None and not told and (told := _taken_up(text, about, draft, planned)):
         about = None
     told = prefer_own(text, revise(text, told))
-    told = _with_described_file(settle(text, drop_retracted(text, told)))
+    told = with_described_file(settle(text, drop_retracted(text, told)))
     linked = _outside_questions(text, linked, draft)[0] if told or about is None else []
     if (
         not (said or linked)
@@ -174,13 +185,13 @@ def read(
         and (hinted := find_hinted(message, text)) is not None
     ):
         told.append(hinted)
-    told = ask_unlicensed(text, _without_chats(told, draft, message), said)
+    told = ask_unlicensed(text, without_chats(told, draft, message), said)
     told = add_linked(release(message, text, told, draft), _unread(text, linked, told))
     if told or about is None:
         told = add_worded(message, text, add_roles(text, told, said, draft, names.columns), draft)
     told = doubt_wavering(text, doubt_stray(text, doubt_hearsay(text, told)), draft)
     for settled in (adopt, settle_later):
-        told = settled(text, told, lambda words: read(words, draft, planned, names).changes)
+        told = settled(text, told, lambda words: again(words).changes)
     return _conclude(told, about, message, draft)
 
 
@@ -226,11 +237,19 @@ def _widths(found: Sequence[Change | Choice], message: Message) -> Iterator[Chan
             for one in taught
         ]
         behind = re.compile(rf"\s*(?:[,(@]|in|en|a|at)?\s*{re.escape(each.words)}")
-        own = each.pointer == ROUNDED and any(behind.match(rest) for rest in between)
+        wide = each.pointer == ROUNDED or (each.pointer, _value(each)) == _QLORA
+        own = wide and any(behind.match(rest) for rest in between)
+        if own and each.pointer != ROUNDED:
+            yield Change(pointer=_TEACHER_WIDTH, value="nf4", words=each.words)
+            continue
         if each.pointer == _TEACHER and isinstance(each, Change):
             yield replace(each, value=complete_name(str(each.value)))
         else:
             yield replace(each, pointer=_TEACHER_WIDTH) if own else each
+
+
+def _value(said: Change | Choice) -> Any:
+    return said.value if isinstance(said, Change) else None
 
 
 def _moved(
@@ -242,8 +261,8 @@ def _moved(
     """
     known = fields_by_pointer()
     moved: list[Change | Choice] = []
-    for each in _widths(found, message):
-        now = each
+    for one in _widths(found, message):
+        each = as_scale(one, message, draft)
         own = known.get(each.pointer)
         if own is not None and applies(own, message, draft) is False:
             last = each.pointer.rpartition("/")[2]
@@ -253,8 +272,8 @@ def _moved(
                 for at in others
                 if "x-when" in known[at].schema and applies(known[at], message, draft)
             ]
-            now = replace(each, pointer=fits[0]) if len(fits) == 1 else each
-        moved.append(now)
+            each = replace(each, pointer=fits[0]) if len(fits) == 1 else each
+        moved.append(each)
     return moved
 
 
@@ -265,7 +284,7 @@ def _completed(
     planned: Mapping[str, Any],
 ) -> list[Change | Choice]:
     """Return what the readers found, each value in its field's unit, and what it implies."""
-    found = settle_owners(settle_privacy(found, text), text, draft)
+    found = settle_owners(settle_privacy(settle_roles(found), text), text, draft)
     said = share_price(settle_batches(settle_text(found), draft), text, draft)
     said = divide_by_whole(scale_fractions(said, draft, planned), draft, planned)
     said = drop_old_width(said)
@@ -274,36 +293,6 @@ def _completed(
         said = [each for each in said if each.pointer != "/method/type"]
     said = [*said, *implied]
     return [*said, *imply_by_name(said, draft)]
-
-
-def _with_described_file(told: Sequence[Change | Choice]) -> list[Change | Choice]:
-    """Return what was told; a file of which the message tells the columns is the data.
-
-    "faq.csv has the question in 'q'" looks like a report, and no report goes into columns.
-    """
-    if not any(each.pointer.startswith("/data/columns/") for each in told):
-        return list(told)
-    return [
-        Change(pointer=each.pointer, value=each.values[0], words=each.words)
-        if isinstance(each, Choice) and each.pointer == "/data/source" and len(each.values) == 1
-        else each
-        for each in told
-    ]
-
-
-def _without_chats(
-    told: Sequence[Change | Choice], draft: Mapping[str, Any], message: Message
-) -> Sequence[Change | Choice]:
-    """Return what was told without the rows' form, where a chat is mentioned and no rows are.
-
-    "In a long chat only the last reply should count" says nothing of the form of known data.
-    """
-    about_rows = value_at(draft, "/data/source") is None or _OF_ROWS.search(message.plain)
-    if about_rows or any(
-        each.pointer.startswith("/data/") and each.pointer != _FORM for each in told
-    ):
-        return told
-    return [each for each in told if each.pointer != _FORM]
 
 
 def _unread(text: str, linked: Sequence[Said], told: Sequence[Said]) -> list[Said]:
@@ -356,6 +345,10 @@ def _read_first(
 
     The columns that the message mentions beside them are added to `mentioned`.
     """
+    yield from read_rewards(message)
+    yield from read_rates(message)
+    yield from read_enumerated(message)
+    yield from read_stated(message, draft)
     yield from read_column_pairs(message, names.columns)
     yield from read_known_columns(message, names.columns)
     yield from read_marked(message, draft)
@@ -368,7 +361,7 @@ def _read_first(
     yield from read_label_weights(message)
     yield from read_judged(message)
     yield from read_recomputed(message)
-    yield from read_settings(message, draft)
+    yield from read_spoken(message, draft)
     columns = list(read_columns(message, names.columns))
     yield from columns
     mentioned += hide_mentioned(message, known=bool(columns))
@@ -461,6 +454,13 @@ def strip_correction(text: str) -> str:
     message = Message(text)
     _strike_correction(message)
     return message.words(len(message.folded) - len(message.folded.lstrip("\0")), len(text))
+
+
+def _strike_numbers(message: Message) -> None:
+    """Cross out the lines of a log, and the numbers that others replace: "1e-4, not 2e-4"."""
+    list(message.take(_LOGGED) if "\n" in message.written else ())
+    for denied in list(_NOT_NUMBER.finditer(message.folded)):
+        message.cross_out(*denied.span("denied"))
 
 
 def _strike_correction(message: Message) -> None:

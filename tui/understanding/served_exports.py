@@ -14,7 +14,7 @@ from ftc.tui.understanding.reading import Change
 def _spelt(kind: str) -> str:
     """Return the pattern of a type's name: "FP8_DYNAMIC" is also "fp8 dinamico"."""
     plain = kind.lower().replace("_", "[ _-]?")
-    return plain.replace("dynamic", "d[yi]namic[ao]?")
+    return plain.replace("dynamic", "d[yi]n(?:amic[ao]?)?")
 
 
 #: Every type by its name with any separators, the longest first.

@@ -24,6 +24,7 @@ ACCUMULATION: Final = "@accumulation"
 _GLOBAL, _MICRO = "/training/global_batch", "/training/micro_batch"
 _LENGTH: Final = "/data/max_length"
 _WARMUP: Final = "/training/warmup"
+_ANSWERS: Final = "/objective/num_generations"
 _SPLITS: Final = "/data/splits/"
 _TABLE: Final[Mapping[str, Mapping[str, list[str]]]] = json.loads(
     (files("ftc.tui.understanding") / "shorthand.json").read_text(encoding="utf-8")
@@ -58,7 +59,7 @@ _FOLLOWS: Final = re.compile(r"\x00[\s,;/|+]*$")
 #: "r32", a rank; "r32/a64", "r32 a64", with its alpha.
 _GLUED_RANK: Final = re.compile(
     r"(?<![\w.-])r(?P<rank>[2-9]|\d{2,4})(?:\s?[/,;+]?\s?a(?P<alpha>\d{1,4}))?(?![\w.-])"
-    r"|(?<![\w.-])r\s(?P<apart>[2-9]|\d{2,4})[\s,/;]+a\s(?P<beside>\d{1,4})(?![\w.])"
+    r"|(?<![\w.-])r\s(?P<apart>[2-9]|\d{2,4})[\s,/;]+a(?:l(?:f|ph)a)?\s?(?P<beside>\d{1,4})(?![\w.])"
     r"|(?<![\w.-])r (?:de|of) (?P<of>[2-9]|\d{2,4})(?![\w.])"
     r"|(?<![\w.-])a(?P<other>\d{1,4})\s?[/,;+]?\s?r(?P<second>\d{1,4})(?![\w.])"
 )
@@ -99,7 +100,8 @@ def read_shorthand(message: Message) -> Iterator[Change]:
         fits = value is not None and (
             pointer in (ACCUMULATION, _WARMUP) or goes_on is not None or admits(pointer, value)
         )
-        if not fits or message.denied(match.start(), match.end()):
+        ends = None if pointer == _ANSWERS else match.end()  # "16 gens": not the Catalan word
+        if not fits or message.denied(match.start(), ends):
             continue
         words = message.words(*match.span())
         message.cross_out(*match.span())
@@ -109,7 +111,7 @@ def read_shorthand(message: Message) -> Iterator[Change]:
 
 def _read_alpha(message: Message) -> Iterator[Change]:
     """Yield the alpha that is told by the rank of the same message."""
-    rank = re.search(r"(?<![\w.-])r(?:ank)?\s?[=:]?\s?(\d+)(?![\w.])", message.folded)
+    rank = re.search(r"(?<![\w.-])r(?:ank)?\s?[=:]?\s?(\d+)(?![\w.])", message.plain)
     for match in message.take(_ALPHA_OF_RANK) if rank else ():
         value = int(match["times"] or 1) * int(rank[1]) if rank else 0
         yield Change(pointer="/method/alpha", value=value, words=message.words(*match.span()))

@@ -38,7 +38,7 @@ _NAMED: Final = re.compile(
     r"(?=\s*(?:$|[,;!)@\n\x00]|\.(?=\s|$)|\b(?:and|i|y|with|amb|con|on|for|so|to|per|para|en|but|pero|privately|as|com|como)\b))"
 )
 _NUMBER_AFTER: Final = re.compile(
-    rf"{_SAID}(?P<value>{NUMBER}\s*%?)(?P<unit>\s*(?:days?|dies|dias?)\b)?"
+    rf"{_SAID}(?:x(?=\d))?(?P<value>{NUMBER}\s*%?)(?P<unit>\s*(?:days?|dies|dias?)\b)?"
     r"(?P<speed>\s*(?:gbit|gbps|gb/s|gigabits?)(?:/s)?\b)?"
 )
 _NUMBER_BEFORE: Final = re.compile(rf"(?<![\w.,-])(?P<value>{NUMBER}\s*%?){_LINK}$")
@@ -61,6 +61,8 @@ _WEIGHT: Final = re.compile(r"_proj\b")
 _ITEMS: Final = re.compile(rf"{_SAID}(?P<value>{_ITEM}(?:(?:{_AND})+{_ITEM})*)")
 _ITEMS_BEFORE: Final = re.compile(rf"(?P<value>{_ITEM}(?:(?:{_AND})+{_ITEM})*){_LINK}$")
 _WORDS_BETWEEN: Final = r"(?:\s+(?!and\b|i\b|y\b|but\b|pero\b)[\w']+){0,6}?"
+#: "hellaswag + arc_easy": what a plus joins is a list.
+_PLUS: Final = re.compile(r"\s?[+]\s?[a-z]+[_\d]|,\s?[a-z]{3,}\w*[_\d]\w*(?=\s*(?:$|[,;]))")
 _THE: Final = r"the |el |la |els |les |los |las "
 _NEAR: Final = 80
 _LICENCE: Final = "/publish/licence"
@@ -380,13 +382,18 @@ def _told(message: Message, start: int, end: int) -> tuple[list[str], int]:
         written = message.words(start + match.start(), start + match.end()).strip(f"{_QUOTES} ")
         if re.fullmatch(r"and|i|y", match[0]):
             continue
-        if written.isdigit() or not (_TELLING.search(written) or items) or _WEIGHT.search(written):
+        if written.isdigit() or _WEIGHT.search(written):
+            break
+        if not (
+            _TELLING.search(written) or items or _PLUS.match(message.folded, start + match.end())
+        ):
             break
         if not _TELLING.search(written) and is_ordinary(fold(written)):
             break
         if not _TELLING.search(written) and _NEXT.match(message.folded, start + match.end()):
             break  # "harness a_b and c, seed 2024": another field
-        items.append(written)
+        modules = [each for each in written.split("+") if "/" in each]  # "cuda/12+python/3"
+        items += modules if len(modules) > 1 else [written]
         stop = start + match.end()
     return items, stop
 

@@ -13,7 +13,7 @@ from ftc.spec.tools.entry import Entry
 from ftc.spec.tools.tables import find_target, read_table
 from ftc.spec.tools.translation import translate
 from ftc.tui.understanding.message import Message
-from ftc.tui.understanding.numbers import as_written
+from ftc.tui.understanding.numbers import MOST_GPUS, as_written
 from ftc.tui.understanding.quantities import REVISION
 from ftc.tui.understanding.reading import Change
 from ftc.tui.understanding.shorthand import ACCUMULATION
@@ -23,7 +23,11 @@ _KEY: Final = re.compile(
     rf"(?<![\w/.\\-])(?P<dash>--)?{_NAME}(?P<sign>\s*[=:]\s*|[ \t]+)"
     r"(?P<value>\"[^\"\x00]*\"|'[^'\x00]*'|\[[^\]\x00]*\]|[^\s,;()\x00]+)"
 )
-_FLAG: Final = re.compile(rf"(?<![\w/.\\-])--{_NAME}(?=\s*(?:$|[,;.]|--))")
+#: "--bf16", "load_in_4bit": a switch is on if nothing is said of it.
+_FLAG: Final = re.compile(
+    rf"(?<![\w/.\\-])(?:--{_NAME}|(?P<snake>[a-z][a-z0-9]*(?:_[a-z0-9]+)+))"
+    r"(?=\s*(?:$|[,;|)+\n\x00]|\.(?:\s|$)|--|\s(?:w/|(?:with|and|on|amb|i|con|y|en)\b)))"
+)
 #: The short options of sbatch: "slurm -p gpu-long -A nlp" (https://slurm.schedmd.com/sbatch.html).
 _SBATCH: Final = re.compile(
     r"(?<![\w-])(?:-(?P<flag>[paqnt])[ =]?"
@@ -52,7 +56,7 @@ _SWITCHED: Final = {"on": True, "yes": True, "off": False, "no": False}
 _KILO: Final = re.compile(r"\d+(?:\.\d+)?k")
 _LENGTH: Final = "/data/max_length"
 #: Names and files have readers of their own.
-_ELSEWHERE: Final = ("/name", "/model/id", "/data/source", "/data/columns")
+_ELSEWHERE: Final = ("/name", "/model/id", "/data/source", "/data/columns", "/hardware/gpu")
 
 
 def read_tool_keys(message: Message) -> Iterator[Change]:
@@ -82,9 +86,14 @@ def read_tool_keys(message: Message) -> Iterator[Change]:
             position = match.end()
             for pointer, value in taken:
                 yield Change(pointer=pointer, value=value, words=words)
-    for match in message.take(_FLAG):
+    for match in list(_FLAG.finditer(message.folded)):
         words = message.words(*match.span())
-        for pointer, value in _translated(match["key"].replace("-", "_"), "true"):
+        key = (match["key"] or match["snake"]).replace("-", "_")
+        taken = [each for each in _translated(key, "true") if not isinstance(each[1], list)]
+        if match["snake"] and (not taken or message.denied(*match.span())):
+            continue
+        message.cross_out(*match.span())
+        for pointer, value in taken:
             yield Change(pointer=pointer, value=value, words=words)
 
 
@@ -131,5 +140,6 @@ def _translated(key: str, written: str) -> Iterator[tuple[str, object]]:
         return
     found = translate("", [Entry(path=key, value=value)], whole=False)
     for pointer, meant in found.fields.items():
-        if not pointer.startswith(_ELSEWHERE) and admits(pointer, meant):
+        card = pointer == "/hardware/count" and isinstance(meant, int) and meant > MOST_GPUS
+        if not (card or pointer.startswith(_ELSEWHERE)) and admits(pointer, meant):
             yield pointer, meant

@@ -47,6 +47,15 @@ _LABEL: Final = re.compile(
 )
 
 
+#: "weight 5 for label urgent", "pes 5 a l'etiqueta urgent", "peso 3 para la clase fraude".
+_WEIGHT_OF_LABEL: Final = re.compile(
+    rf"(?<![\w-])(?:weight|peso?|pes)\s*(?:of|de|=|:)?\s*{_AMOUNT}\s*(?:x\s*)?"
+    r"(?:for|on|to|al?|en|para|per(?: al?)?|de)\s*(?:the |la |l'|el )?"
+    r"(?:class|label|etiqueta|clase|classe)"
+    rf"\s+{QUOTES}?(?P<label>[\w-]+){QUOTES}?"
+)
+
+
 def find_weights(message: Message, places: Sequence[int], ends: Sequence[int]) -> Sequence[float]:
     """Return the weight of each file by its place, or nothing unless every file has one.
 
@@ -98,9 +107,9 @@ def weighted(paths: Sequence[str], weights: Sequence[float]) -> list[Mapping[str
 
 
 def read_label_weights(message: Message) -> Iterator[Change]:
-    """Yield how much rows of a label count, by labels in quotes."""
+    """Yield how much rows of a label count: labels in quotes, or behind the word "label"."""
     found, words = [], []
-    for match in message.take(_LABEL):
+    for match in (*message.take(_LABEL), *message.take(_WEIGHT_OF_LABEL)):
         number = read_number(match["number"])
         if number is None or message.denied(match.start()):
             continue

@@ -58,6 +58,11 @@ class Number:
         return read_model("numbers").weigh(self.features, self.fits)
 
 
+#: The weight of what stands beside it: "a.jsonl weight 0.7".
+_WEIGHS: Final = re.compile(r"(?i)(?:^|\s)(?:weight|peso|pes)\s+[\d.,]+$")
+_DECAY: Final = "/training/weight_decay"
+
+
 def read_linked(
     message: Message, asked: str, said: Sequence[Change | Choice], draft: Mapping[str, Any]
 ) -> Iterator[Change]:
@@ -76,6 +81,7 @@ def read_linked(
         and not message.replaced(number.start, number.end)
         for pointer, share in number.weigh().items()
         if pointer != NONE and share > SURELY_LINKED
+        if not (pointer == _DECAY and _WEIGHS.search(message.words(number.start, number.end)))
         if not ("percent" in number.features and admits(pointer, _MANY))
     ]
     has: set[str] = set()

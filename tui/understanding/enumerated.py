@@ -1,0 +1,111 @@
+"""Lists of a field's own words behind a verb: "train the projector along with the LM".
+
+The verb tells the field: what is trained of a model of images, what is published, what the
+template is told. "upload only the adapter" needs "only", or more than one item.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from functools import cache
+from typing import Any, Final
+
+from ftc.spec.admission import admits
+from ftc.tui.understanding.lexicon import WORDS, any_of
+from ftc.tui.understanding.message import Message
+from ftc.tui.understanding.reading import Change
+from ftc.tui.understanding.spoken import value_words
+
+_PARTS, _WHAT, _OPTIONS = "/method/parts", "/publish/what", "/data/template_options"
+_ONLY: Final = r"(?P<only>(?:only|just|nomes|solo|solamente|unicamente)\s+)?"
+_THE: Final = r"(?:(?:the|both|el|la|els|les|los|las|l'|al?|als)\s*)?"
+_JOIN: Final = re.compile(
+    r"\s*(?:,\s*(?:and|i|y)?|\+|&|/|\b(?:and|plus|with|along with|together with|as well as|i|y|e"
+    r"|amb|con|junto (?:con|a)|juntament amb|a mes de|ademas de)\b)\s*" + _THE
+)
+_LEADS: Final[Mapping[str, re.Pattern[str]]] = {
+    _PARTS: re.compile(
+        rf"(?<![\w-])(?:train(?:ing)?|tun(?:e|ing)|unfreez(?:e|ing)|entren(?:a|ant|ando|ar|em|amos)|part(?:e?s)?"
+        rf"|descongela(?:r|nt|ndo)?)\s*[=:]?\s*{_ONLY}{_THE}"
+    ),
+    _WHAT: re.compile(rf"(?<![\w-]){any_of(WORDS['publish'])}\s+{_ONLY}{_THE}"),
+}
+_WORDS: Final[Mapping[str, Mapping[str, str]]] = {
+    _PARTS: {"projector": "proj(?:ector)?", "vision_tower": "(?:vision|vit|tower)(?:[ _]tower)?"},
+    _WHAT: {
+        "adapter": "(?:lora )?adapt(?:er|ador|adors|adores)",
+        "merged": "merged(?: (?:model|weights))?|(?:model[o]? )?fusiona[td][oa]?",
+        "gguf": "ggufs?",
+    },
+}
+#: "chat_template_kwargs reasoning_effort=low, enable_thinking=false"; the names of known options.
+_OPTION: Final = re.compile(
+    r"(?<![\w.-])(?P<lead>(?:chat[_ ])?template[_ ](?:kwargs|options|args)\s*[=:]?\s*[{(]?\s*)?"
+    r"(?P<name>[a-z]\w*)\s?(?P<sign>[=:]\s?| )\s?(?P<value>\w+)(?![\w./-])"
+)
+_KNOWN: Final = frozenset({"enable_thinking", "reasoning_effort", "thinking_budget"})
+_SWITCH: Final = {"true": True, "on": True, "false": False, "off": False}
+
+
+def read_enumerated(message: Message) -> Iterator[Change]:
+    """Yield the lists behind verbs, and the options of the template."""
+    for pointer, lead in _LEADS.items():
+        for match in list(lead.finditer(message.folded)):
+            values, end = _items(pointer, message, match.end())
+            enough = len(values) > 1 or (values and match["only"])
+            if not enough or message.denied(match.start()) or not admits(pointer, values):
+                continue
+            words = message.words(match.start(), end)
+            message.cross_out(match.start() if pointer == _PARTS else match.end(), end)
+            yield Change(pointer=pointer, value=values, words=words)
+            break
+    yield from _read_options(message)
+
+
+def _items(pointer: str, message: Message, place: int) -> tuple[list[str], int]:
+    """Return the values that stand in a list at a place, and where it ends."""
+    values: list[str] = []
+    end = place
+    while True:
+        found = [
+            (match.end(), value)
+            for value, pattern in _patterns(pointer).items()
+            if value not in values and (match := pattern.match(message.folded, place))
+        ]
+        if not found:
+            return values, end
+        end, value = max(found)
+        values.append(value)
+        join = _JOIN.match(message.folded, end)
+        if join is None:
+            return values, end
+        place = join.end()
+
+
+@cache
+def _patterns(pointer: str) -> Mapping[str, re.Pattern[str]]:
+    said = value_words().get(pointer, {})
+    more = _WORDS[pointer]
+    return {
+        value: re.compile(
+            rf"(?:{'|'.join(filter(None, (more.get(value), said.get(value))))})(?!\w)"
+        )
+        for value in {**said, **more}
+    }
+
+
+def _read_options(message: Message) -> Iterator[Change]:
+    options: dict[str, Any] = {}
+    spans = []
+    for match in list(_OPTION.finditer(message.folded)):
+        led = match["lead"] is not None
+        known = match["name"] in _KNOWN
+        if not (known or (led and match["sign"].strip())) or message.denied(match.start()):
+            continue
+        value = match["value"]
+        options[match["name"]] = _SWITCH.get(value, int(value) if value.isdecimal() else value)
+        spans.append(match.span())
+    if options and admits(_OPTIONS, options):
+        words = ", ".join(message.words(*span) for span in spans)
+        for span in spans:
+            message.cross_out(*span)
+        yield Change(pointer=_OPTIONS, value=options, words=words)

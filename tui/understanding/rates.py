@@ -1,0 +1,84 @@
+"""Learning rates that stand beside other values: "3 epochs at 2e-4", "5e-5 but 1e-5 on the head".
+
+A number with a negative exponent is a rate. Beside "at" it belongs to the run and not to the name
+before it, if that name has a number of its own.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+from ftc.spec.admission import admits
+from ftc.spec.schema import fields_by_pointer
+from ftc.tui.understanding.lexicon import NUMBER, WORDS, any_of
+from ftc.tui.understanding.message import Message
+from ftc.tui.understanding.numbers import as_written, read_number
+from ftc.tui.understanding.reading import Change, Choice
+from ftc.tui.understanding.spoken import applies
+
+_RATE: Final = "/training/learning_rate"
+_TEMPERATURE, _SCALE = "/objective/temperature", "/objective/similarity_scale"
+_EMBEDDINGS: Final = "/training/embedding_learning_rate"
+RATE: Final = r"\d+(?:[.,]\d+)?e-\d+"
+_AT: Final = (
+    r"\s*(?:@|\b(?:at|a|amb|con|with|w/|using|en)\b)\s*(?:(?:a|un|una|the|el) )?"
+    r"(?:lr (?:of |de |d')?)?"
+)
+_COUNTED: Final = tuple(
+    (
+        pointer,
+        re.compile(
+            rf"(?<![\w.,-])(?P<number>{NUMBER})\s*{any_of(words)}{_AT}(?P<rate>{RATE})(?![\w.])"
+        ),
+    )
+    for pointer, words in WORDS["quantities"].items()
+    if pointer != _RATE
+)
+#: "lr 5e-5 but 1e-5 on the embeddings", "1e-5 for the embeddings".
+_OF_EMBEDDINGS: Final = re.compile(
+    rf"(?<![\w.])(?P<rate>{RATE})\s+(?:on|for|in|en|a|als|als|para|per als?|per)\s+"
+    r"(?:the |els |les |los |las )?(?:input |token |new )?emb(?:ed(?:ding)?s?)?(?![\w-])"
+)
+_DECAYS: Final = re.compile(
+    rf"\b(?:decay(?:ing|s)?|annealed|down|baja|baixa)\s+(?:from|desde|des de)\s+"
+    rf"(?P<rate>{RATE})(?![\w.])"
+)
+
+
+def read_rates(message: Message) -> Iterator[Change]:
+    """Yield the rates of these forms, with the counts that stand before them."""
+    for match in list(_OF_EMBEDDINGS.finditer(message.folded)):
+        yield from _taken(message, _EMBEDDINGS, match["rate"], match.span())
+    for match in list(_DECAYS.finditer(message.folded)):
+        yield from _taken(message, _RATE, match["rate"], match.span("rate"))
+    for pointer, pattern in _COUNTED:
+        for match in list(pattern.finditer(message.folded)):
+            number = read_number(match["number"], kilo=1000)
+            if number is None or not admits(pointer, as_written(number)):
+                continue
+            if message.denied(match.start()):
+                continue
+            words = message.words(match.start(), match.start("rate"))
+            rate = message.words(*match.span("rate"))
+            message.cross_out(*match.span())
+            yield Change(pointer=pointer, value=as_written(number), words=words)
+            yield Change(pointer=_RATE, value=read_number(match["rate"]), words=rate)
+
+
+def as_scale(said: Change | Choice, message: Message, draft: Mapping[str, Any]) -> Change | Choice:
+    """Return a temperature of embeddings as the scale that it stands for: 0.05 is 20."""
+    if said.pointer != _TEMPERATURE or not isinstance(said, Change) or not said.value:
+        return said
+    known = fields_by_pointer()
+    sampled = applies(known[_TEMPERATURE], message, draft)
+    if sampled is not False or not applies(known[_SCALE], message, draft):
+        return said
+    return replace(said, pointer=_SCALE, value=as_written(round(1 / said.value, 4)))
+
+
+def _taken(message: Message, pointer: str, rate: str, span: tuple[int, int]) -> Iterator[Change]:
+    if not message.denied(span[0]):
+        words = message.words(*span)
+        message.cross_out(*span)
+        yield Change(pointer=pointer, value=read_number(rate), words=words)
