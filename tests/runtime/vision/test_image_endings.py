@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 from PIL import Image, PngImagePlugin
 
-from ftc.runtime.vision.image_endings import ends_whole, turns_late
+from ftc.runtime.vision.image_endings import is_complete_file, stores_orientation_late
 
 
 def draw(kind: str) -> bytes:
@@ -21,14 +21,14 @@ def test_a_cut_file_has_no_end(kind: str) -> None:
     """Zeros behind the end are none of its bytes, as some programs write them."""
     whole = draw(kind)
 
-    assert ends_whole(io.BytesIO(whole), kind)
-    assert ends_whole(io.BytesIO(whole + bytes(64)), kind)
-    assert not ends_whole(io.BytesIO(whole[: len(whole) * 2 // 3]), kind)
+    assert is_complete_file(io.BytesIO(whole), kind)
+    assert is_complete_file(io.BytesIO(whole + bytes(64)), kind)
+    assert not is_complete_file(io.BytesIO(whole[: len(whole) * 2 // 3]), kind)
 
 
 def test_a_format_without_a_mark_is_whole() -> None:
     """Nothing in a TIFF says where it ends."""
-    assert ends_whole(io.BytesIO(draw("TIFF")[:40]), "TIFF")
+    assert is_complete_file(io.BytesIO(draw("TIFF")[:40]), "TIFF")
 
 
 def _before(file: bytes) -> bytes:
@@ -53,7 +53,7 @@ def test_only_what_stands_behind_the_pixels_is_late(
     file = io.BytesIO()
     Image.new("RGB", (8, 8)).save(file, "PNG", exif=exif)
 
-    assert turns_late(io.BytesIO(arrange(file.getvalue()))) is late
+    assert stores_orientation_late(io.BytesIO(arrange(file.getvalue()))) is late
 
 
 def test_a_text_behind_the_pixels_may_turn_the_picture() -> None:
@@ -69,4 +69,4 @@ def test_a_text_behind_the_pixels_may_turn_the_picture() -> None:
         last = whole.index(b"IEND") - 4
         behind = whole[:start] + whole[end:last] + whole[start:end] + whole[last:]
 
-        assert turns_late(io.BytesIO(behind)) is late
+        assert stores_orientation_late(io.BytesIO(behind)) is late
