@@ -38,7 +38,6 @@ _OPEN_ANSWER_TOKENS: Final = 512
 _NEEDED_BY: Final[Mapping[str, str]] = {
     **{setting.name: setting.when for setting in SETTINGS if setting.when is not None},
     "also_train": "also_train",
-    "beta": "anchored",
     "delimiter": "csv",
     "encoding": "encoded",
     "expert_targets": "experts",

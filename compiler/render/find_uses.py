@@ -450,10 +450,6 @@ def _reward_uses(source: BundleSource) -> dict[str, bool]:
         "rewarded": earns,
         "vllm": share is not None,
         "vllm_server": share is not None and spec.objective.vllm == "server",
-        "anchored": (
-            source.plan.decisions.beta is not None
-            and (not earns or sampling_reference(spec) != "none")
-        ),
         "base_again": earns and source.model_path is None and sampling_reference(spec) == "copy",
         "reward_exact": any(reward.match == "exact" for reward in rewards),
         "reward_numeric": any(reward.match == "numeric" for reward in rewards),

@@ -113,7 +113,6 @@ class Uses:
     # generated answers
     sampled: bool
     rewarded: bool
-    anchored: bool
     base_again: bool
     reward_exact: bool
     reward_numeric: bool
