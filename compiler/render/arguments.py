@@ -114,6 +114,10 @@ _CALLED: Final[Mapping[str, tuple[str, Callable[[Uses], bool]]]] = {
     "tracked_arguments": ("arguments", lambda uses: uses.tracked),
     "vllm_arguments": ("read_arguments", lambda uses: uses.vllm),
     "widen_adapter": ("train_in_fp32", lambda uses: uses.cast_adapter and uses.fp16),
+    "widen_added_adapter": (
+        "train_in_fp32",
+        lambda uses: uses.texts and uses.lora and (uses.bf16 or uses.fp16),
+    ),
     "widen_also_trained": (
         "train_in_fp32",
         lambda uses: uses.also_train and not uses.qlora and not uses.deepspeed,

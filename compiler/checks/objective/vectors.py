@@ -1,4 +1,4 @@
-"""The rules about embedding models and rerankers (FTC249, 544, 547, 548, 571 to 576, 578, 579, 648)."""
+"""The rules about embedding models and rerankers (FTC249, 544, 547, 548, 571 to 579, 648)."""
 # ruff: noqa: D401 - the docstring of a rule is its explanation, not a description of the function
 
 from collections.abc import Iterator, Mapping
