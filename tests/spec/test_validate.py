@@ -442,6 +442,8 @@ def test_the_advice_on_an_unread_field_ends(field: Field, objective: str) -> Non
         assert finding.pointer == field.pointer, finding.message
         values = finding.problem.values
         place = "/" + str(values["other"]).replace(".", "/")
-        word = finding.remedy.values["values"][0]
+        advised = finding.remedy.values["values"]
+        assert isinstance(advised, list)
+        word = str(advised[0])
         data = _apply(data, place, json.loads(word.lower()) if word in ("True", "False") else word)
     pytest.fail(f"{field.name} is not read: {found[0].message}")

@@ -25,7 +25,7 @@ FORMS: list[tuple[ObjectiveType, Form]] = [
 HARDWARE: Mapping[str, Mapping[str, Any]] = {"gpu": {}, "cpu": CPU}
 CONSTANT = re.compile(r"^([A-Z_]+) = \{\{ value\.(\w+) \}\}", re.MULTILINE)
 #: What is planned for a run that has no such thing.
-UNSAID = (None, {}, "none")
+UNSAID: tuple[Any, ...] = (None, {}, "none")
 #: An argument beside which another one is not read.
 SAID_BY = {"max_steps": "num_train_epochs"}
 ARGUMENT = re.compile(r"^    (\w+)=([A-Z_]+),", re.MULTILINE)
