@@ -23,6 +23,7 @@ _PASSED: Final[Mapping[str, tuple[str, str]]] = {
     "cut_length": ("MAX_LENGTH", "cut"),
     "draft_options": ("skip_drafts", "drafted"),
     "feedback_rows": ("rows", "feedback"),
+    "finds_unused": ("False", "distributed"),
     "gained": ("gained", "validation"),
     "gather_weights": ("gather_weights", "zero3"),
     "hub_base": ("BASE", "model_hub"),
