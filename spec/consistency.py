@@ -19,7 +19,7 @@ from ftc.spec.explanations import (
 from ftc.spec.finding import Finding
 from ftc.spec.normal import normalise, said
 from ftc.spec.pointer import dotted, split
-from ftc.spec.schema import asks_nothing, fields, find_unmet
+from ftc.spec.schema import Schema, asks_nothing, fields, find_field, find_unmet
 
 _HELD_OUT_BELOW: Final = 0.9
 _ROLES: Final = {
@@ -64,7 +64,7 @@ def _unread(long: Mapping[str, Any], written: frozenset[str]) -> Iterator[Findin
             continue
         if asks_nothing(field.schema, look(field.pointer), look):
             continue
-        for pointer, value, values in find_unmet(field.schema, look):
+        for pointer, value, values in _find_causes(field.schema, look):
             yield UNREAD_FIELD.finding(
                 pointer=field.pointer,
                 fix=({"op": "remove", "path": field.pointer},),
@@ -73,6 +73,18 @@ def _unread(long: Mapping[str, Any], written: frozenset[str]) -> Iterator[Findin
                 value=str(value),
                 values=[str(word) for word in values],
             )
+
+
+def _find_causes(
+    schema: Schema, look: Callable[[str], Any]
+) -> Iterator[tuple[str, Any, tuple[Any, ...]]]:
+    """Yield the unmet conditions that a user can change: pointer, value, and required values.
+
+    If nothing reads the field of a condition either, its own unmet conditions come first.
+    """
+    for pointer, value, values in find_unmet(schema, look):
+        causes = tuple(_find_causes(find_field(pointer).schema, look))
+        yield from causes or ((pointer, value, values),)
 
 
 def _two_lengths(long: Mapping[str, Any], _: frozenset[str]) -> Iterator[Finding]:

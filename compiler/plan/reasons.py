@@ -404,6 +404,7 @@ CATALOGUE: Final[Mapping[str, str]] = {
     "bound.metric": "a share of the answers: export.py measures the expected cost of each "
     "type's rounding for this model, and adds three standard errors of the difference on at "
     "most {rows} rows",
+    "lora_targets.encoder": "all linear modules of {architecture}, which PEFT finds",
     "lora_targets.unknown": "{architecture} is not in the table, so PEFT finds the linear modules",
     "storage.bytes": "bitsandbytes packs two weights into a byte",
     "storage.divided": "packed into {precision}, because FSDP shards only the type that it "

@@ -40,6 +40,12 @@ def _has_narrow_reward(uses: Uses) -> bool:
     return uses.spec.objective.type == "reward" and adapted
 
 
+def _has_narrow_adapter(uses: Uses) -> bool:
+    """Return whether an adapter that the script adds has the base's 16 bits."""
+    narrow = uses.decisions.compute.precision.value in ("bf16", "fp16")
+    return narrow and uses.texts and uses.decisions.lora.lora_rank is not None
+
+
 def _has_copy(uses: Uses) -> bool:
     """Return whether the reference of preferences is a second model."""
     reference = uses.decisions.comparison.reference
@@ -82,6 +88,7 @@ _PASSED: Final[Mapping[str, tuple[str, Callable[[Uses], bool]]]] = {
     "cut_length": ("MAX_LENGTH", lambda uses: uses.cut),
     "draft_options": ("skip_drafts", lambda uses: expects_drafts(uses.facts.model.architecture)),
     "feedback_rows": ("rows", lambda uses: uses.facts.data.form == "feedback"),
+    "finds_unused": ("False", lambda uses: uses.distributed),
     "gained": ("gained", lambda uses: uses.decisions.splits.validation_rows.value > 0),
     "gather_weights": (
         "gather_weights",
@@ -133,6 +140,7 @@ _PASSED: Final[Mapping[str, tuple[str, Callable[[Uses], bool]]]] = {
 }
 #: Functions that are called as a statement, as a callback or as an item, and when they are.
 _CALLED: Final[Mapping[str, tuple[str, Callable[[Uses], bool]]]] = {
+    "widen_added_adapter": ("train_in_fp32", _has_narrow_adapter),
     "add_adapter": ("add_adapter", lambda uses: uses.decisions.lora.lora_rank is not None),
     "add_changed_data": ("add_argument", lambda uses: uses.file_data),
     "add_pictures": ("add_pictures", lambda uses: uses.vision),

@@ -44,7 +44,6 @@ def _stores_numbers(uses: Uses) -> bool:
 NEEDED_BY: Final[Mapping[str, Callable[[Uses], bool]]] = {
     "also_train": lambda uses: uses.also_train,
     "answered_rows": lambda uses: uses.best_by_metric,
-    "beta": lambda uses: uses.anchored,
     "checkpointing_options": lambda uses: bool(checkpointing_options(uses.decisions)),
     "compile": lambda uses: uses.decisions.loop.compile.value,
     "delimiter": lambda uses: "csv" in uses.formats,

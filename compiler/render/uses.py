@@ -310,13 +310,6 @@ class Uses:
         )
 
     @property
-    def anchored(self) -> bool:
-        """Training needs `beta`, because something holds the model near its base."""
-        earns = self.objective.rewards
-        held = not earns or sampling_reference(self.spec) != "none"
-        return self.decisions.comparison.beta is not None and held
-
-    @property
     def base_again(self) -> bool:
         """The base is loaded a second time from the Hub, as the reference of rewarded answers."""
         copied = self.objective.rewards and sampling_reference(self.spec) == "copy"

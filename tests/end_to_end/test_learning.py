@@ -22,10 +22,6 @@ from ftc.compiler.knowledge.objectives import OBJECTIVES
 #: Proven on real data elsewhere: GSM8K in test_gsm8k.py and benchmarks/distillation.py, banking77
 #: in test_scores.py.
 ELSEWHERE = {"sft", "distill", "classification"}
-#: Objectives whose run on this small model stays below the bound, as `learning.md` says.
-NOT_YET = {
-    "rloo": "above its start on the same lines, and below the bound for two independent shares",
-}
 
 
 @pytest.fixture(scope="module")
@@ -39,16 +35,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory, shared: Path, sdist: Path) 
 
 @pytest.mark.prove_all
 @pytest.mark.timeout(3600)
-@pytest.mark.parametrize(
-    "objective",
-    [
-        pytest.param(
-            each,
-            marks=[pytest.mark.xfail(strict=True, reason=NOT_YET[each])] if each in NOT_YET else [],
-        )
-        for each in PROVEN
-    ],
-)
+@pytest.mark.parametrize("objective", PROVEN)
 def test_an_objective_learns(folder: Path, objective: str) -> None:
     """The loss falls, and the metric beats its baseline by more than chance explains."""
     learned = learn(folder, objective)

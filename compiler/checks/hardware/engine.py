@@ -1,4 +1,4 @@
-"""The rules about vLLM, which generates answers (FTC552 to FTC555)."""
+"""The rules about vLLM, which generates answers (FTC519, FTC552 to FTC555)."""
 # ruff: noqa: D401 - the docstring of a rule is its explanation, not a description of the function
 
 from collections.abc import Iterator
@@ -6,6 +6,7 @@ from typing import Final
 
 from ftc.compiler.checks.rule import Problem, problem, put, rule
 from ftc.compiler.checks.rule_input import Case
+from ftc.compiler.knowledge.vllm_classes import vllm_classes
 from ftc.compiler.plan.objective.engine import MOST_SHARE
 from ftc.compiler.plan.objective.sampling import rewarded
 
@@ -14,6 +15,23 @@ _POINTER: Final = "/objective/vllm"
 
 def _engine(case: Case) -> str:
     return case.spec.objective.vllm if rewarded(case.spec.objective) else "off"
+
+
+@rule("FTC519", "vllm-without-class", "warning", reads=("model",))
+def vllm_without_class(case: Case) -> Iterator[Problem]:
+    """What it is: vLLM is to generate the answers, and it has no class for this model.
+
+    Why it matters: The pinned vLLM 0.30 loads such a model by its backend for classes of
+    transformers, or stops when it starts if that backend cannot read the class. The backend is
+    slower, and nobody has tried it with weights that change at every step.
+
+    Example: {"model": "EleutherAI/gpt-neo-1.3B", "objective": {"type": "grpo", "vllm": "colocate"}}
+
+    Use instead: {"model": "EleutherAI/gpt-neo-1.3B", "objective": "grpo"}
+    """
+    name = case.model.wrapper or case.model.architecture
+    if _engine(case) != "off" and name not in vllm_classes():
+        yield problem(_POINTER, architecture=name)
 
 
 @rule("FTC552", "vllm-without-gpu", "error", reads=("hardware",))

@@ -221,6 +221,27 @@ def unfit_reference(case: Case) -> Iterator[Problem]:
         )
 
 
+@rule("FTC549", "margin-above-beta", "warning", reads=("plan",), fix_safety="unsafe")
+def margin_above_beta(case: Case) -> Iterator[Problem]:
+    """What it is: SimPO's target margin is larger than its beta.
+
+    Why it matters: A reward is beta times the mean log-probability of a token. A margin of beta
+    asks that each token of the chosen answer be e times as probable as one of the rejected answer.
+    The paper (arXiv 2405.14734) tries margins up to beta. With more, no pair is ever told apart
+    enough, and the answers become worse.
+
+    Example: {"objective": {"type": "simpo", "margin": 50}}
+
+    Use instead: {"objective": {"type": "simpo", "margin": 1}}
+    """
+    decided, pointer = case.plan.decisions.comparison, "/objective/margin"
+    if decided.margin is None or decided.beta is None or decided.margin.source != "spec":
+        return
+    margin, beta = decided.margin.value, decided.beta.value
+    if margin > beta:
+        yield problem(pointer, fix=(put(pointer, "auto"),), margin=margin, beta=beta)
+
+
 @rule("FTC561", "feedback-pass-of-one-row", "error", reads=("plan",))
 def feedback_pass_of_one_row(case: Case) -> Iterator[Problem]:
     """What it is: KTO is set to take one row per process and pass.

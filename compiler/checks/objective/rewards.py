@@ -372,21 +372,17 @@ def answers_of_divided_weights(case: Case) -> Iterator[Problem]:
 
     Use instead: {"objective": "grpo", "distribution": {"strategy": "zero2"}}
     """
-    sharding = case.plan.decisions.distribution.sharding.value
-    said = case.spec.distribution.strategy in ("zero3", "fsdp")
-    if not said and case.plan.memory.fits is False:
-        return  # divided because nothing fits, which FTC420 reports
+    sharding, written = case.plan.decisions.distribution.sharding.value, case.spec.distribution
     if samples(case.spec.objective) and sharding in ("zero3", "fsdp"):
-        offloads = case.spec.distribution.offload == "parameters"  # which only ZeRO-3 can
-        teacher, method = case.spec.objective.teacher, case.spec.method.type
-        smaller: str = method if method in ("lora", "qlora") else ""
-        if smaller and teacher.id is not None and teacher.quantization == "none":
-            smaller = "teacher"
+        said = written.strategy in ("zero3", "fsdp")
+        offloads, disk = written.offload == "parameters", written.nvme_path is not None
         fix = [put("/distribution/strategy", "zero2")] if said else []
         fix += [put("/distribution/offload", "optimizer")] if offloads else []
+        fix += [put("/distribution/nvme_path", None)] if disk else []
+        field = "nvme_path" if disk else "offload" if offloads else "strategy"
         yield problem(
-            "/distribution/offload" if offloads else "/distribution/strategy",
-            help="offload" if offloads else "strategy" if said else smaller,
+            f"/distribution/{field}",
+            help="disk" if disk else "offload" if offloads else "",
             fix=tuple(fix),
             name="FSDP" if sharding == "fsdp" else "ZeRO-3",
         )

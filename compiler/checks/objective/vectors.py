@@ -1,4 +1,4 @@
-"""The rules about embedding models and rerankers (FTC249, 544, 571 to 576, 578, 579, 598, 648)."""
+"""The rules about embedding models and rerankers (FTC249, 544, 547, 548, 571 to 579, 648)."""
 # ruff: noqa: D401 - the docstring of a rule is its explanation, not a description of the function
 
 from collections.abc import Iterator, Mapping
@@ -9,6 +9,7 @@ from ftc.compiler.checks.rule import Problem, problem, put, rule
 from ftc.compiler.checks.rule_input import Case
 from ftc.compiler.knowledge.encoders import is_encoder, scoring_class
 from ftc.compiler.knowledge.objectives import compares_texts, gives_relevance, gives_vectors
+from ftc.compiler.plan.batch.sizes import least_rows
 from ftc.spec.pointer import split
 from ftc.spec.sections import Pooling
 
@@ -30,6 +31,7 @@ _READ: Final[Mapping[str, tuple[Any, ...]]] = {
 }
 #: Encoders whose files give the scores of their scoring class.
 _HEADS_IN_GGUF: Final = ("XLMRobertaModel",)
+_MOST_SCALE: Final = 1000.0
 _E5_PROMPTS: Final = {"query_prompt": "query: ", "document_prompt": "passage: "}
 
 
@@ -155,6 +157,50 @@ def step_of_equal_documents(case: Case) -> Iterator[Problem]:
     is_told_apart = gives_vectors(case.spec.objective.type) and case.data.form != "scored"
     if is_told_apart and 0 < documents < rows and not _has_no_wrong_text(case):
         yield problem("/training/global_batch", rows=rows, documents=documents)
+
+
+@rule("FTC547", "one-row-to-compare", "error", reads=("data", "plan"))
+def one_row_to_compare(case: Case) -> Iterator[Problem]:
+    """What it is: An embedding model learns from pairs, and each row is compared with no other.
+
+    Why it matters: The wrong texts of a pair are the right texts of the other rows of its step, and
+    a scored pair is ranked among the pairs of its pass. With one row the loss is 0 at every step,
+    and the model stays as it is.
+
+    Example: {"objective": "embed", "training": {"global_batch": 1}}
+
+    Use instead: {"objective": "embed", "training": {"global_batch": 32}}
+    """
+    decided, form = case.plan.decisions.batch, case.data.form
+    if not gives_vectors(case.spec.objective.type) or form == "preference":
+        return
+    scored = form == "scored"
+    rows = decided.micro_batch.value if scored else decided.global_batch.value
+    if rows < least_rows(case.spec.objective):
+        written = scored and "/training/micro_batch" in case.spec.said
+        yield problem(
+            "/training/micro_batch" if written else "/training/global_batch",
+            message="scored" if scored else "",
+            help="scored" if scored else "",
+        )
+
+
+@rule("FTC548", "temperature-as-similarity-scale", "warning", reads=(), fix_safety="unsafe")
+def temperature_as_similarity_scale(case: Case) -> Iterator[Problem]:
+    """What it is: The similarity scale is below 1, as a temperature is.
+
+    Why it matters: `similarity_scale` multiplies the cosines, and a temperature divides them. A
+    cosine is between -1 and 1. Multiplied by less than 1, right and wrong texts remain about
+    equally probable whatever the vectors are, so the loss hardly falls.
+
+    Example: {"objective": {"type": "embed", "similarity_scale": 0.05}}
+
+    Use instead: {"objective": {"type": "embed", "similarity_scale": 20}}
+    """
+    scale, pointer = case.spec.objective.similarity_scale, "/objective/similarity_scale"
+    if gives_vectors(case.spec.objective.type) and scale < 1:
+        inverse = min(_MOST_SCALE, float(f"{1 / scale:.3g}"))
+        yield problem(pointer, fix=(put(pointer, inverse),), scale=scale, inverse=inverse)
 
 
 @rule("FTC576", "one-text-for-all", "error", reads=("data",))

@@ -5,6 +5,7 @@ import re
 from dataclasses import dataclass
 
 from ftc.compiler.knowledge.architecture import Shape, count_adapter_parameters
+from ftc.compiler.knowledge.encoders import is_encoder
 from ftc.compiler.knowledge.module_names import find_module_names
 from ftc.compiler.knowledge.objectives import OBJECTIVES
 from ftc.compiler.knowledge.peft_targets import is_bypassed, is_redirected
@@ -239,7 +240,8 @@ def _targets(spec: Spec, shape: Shape) -> Decision[tuple[str, ...]]:
     attention = attention_modules(shape) if written == "attention" else ()
     is_known = shape.linear_shapes and find_module_names(shape.architecture) is not None
     if not attention and not is_known:
-        return derived((ALL_LINEAR,), "lora_targets.unknown", architecture=shape.architecture)
+        key = "lora_targets.encoder" if is_encoder(shape.architecture) else "lora_targets.unknown"
+        return derived((ALL_LINEAR,), key, architecture=shape.architecture)
     names = attention or linear_modules(shape)
     names = tuple(name for name in names if not is_bypassed(shape.architecture, name))
     left = tuple(name for name in names if is_redirected(shape.model_type, name))

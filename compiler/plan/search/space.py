@@ -25,7 +25,12 @@ from ftc.compiler.plan.method.adapter import (
 )
 from ftc.compiler.plan.method.precision import decide_load_dtype, freezes_in_16_bits
 from ftc.compiler.plan.objective.comparison import Comparison
-from ftc.compiler.plan.objective.sampling import calls_tools, rewarded, sampling_reference
+from ftc.compiler.plan.objective.sampling import (
+    calls_tools,
+    rewarded,
+    samples,
+    sampling_reference,
+)
 from ftc.compiler.plan.objective.teaching import Teaching
 from ftc.compiler.plan.objective.vectors import count_pairs, pairs_in_passes
 from ftc.compiler.plan.plan import Memory, Recomputing, Rung, Sharding
@@ -264,7 +269,8 @@ def shardings(frame: Frame) -> tuple[Sharding, ...]:
     DDP communicates no weights, ZeRO-1 and ZeRO-2 gather the updated ones once a step, ZeRO-3
     gathers each layer twice. Offloading needs ZeRO, on one process too. ZeRO-3 does not divide a
     base in 4 bits (FTC427), FSDP does. For other weights FSDP needs as much memory as ZeRO-3, so
-    the planner uses it only if the spec asks for it. Vectors are compared across processes by DDP.
+    the planner uses it only if the spec asks for it. Divided weights generate no answers (FTC593).
+    Vectors are compared across processes by DDP.
     """
     strategy, offload = frame.spec.distribution.strategy, frame.spec.distribution.offload
     if compares_texts(frame.spec.objective.type) and strategy == "auto":
@@ -281,7 +287,8 @@ def shardings(frame: Frame) -> tuple[Sharding, ...]:
         options: tuple[Sharding, ...] = ("zero2", "zero3")
     else:
         options = ("single",) if frame.world.value == 1 else ("ddp", "zero1", "zero2", "zero3")
-    return options if frame.storage == "plain" else tuple(o for o in options if o != "zero3")
+    divides = frame.storage == "plain" and not samples(frame.spec.objective)
+    return options if divides else tuple(o for o in options if o != "zero3")
 
 
 def offloads(frame: Frame, sharding: Sharding) -> tuple[Offload, ...]:

@@ -22,8 +22,8 @@ SPARSE = {"architectures": ["Qwen3NextForCausalLM"], "model_type": "qwen3_next",
 def shape(build: Build) -> Shape:
     """Give the shape of a model with experts and linear attention."""
     _, facts = build({"/config": SPARSE})
-    assert isinstance(getattr(facts.model, "shape", None), Shape)
-    found: Shape = facts.model.shape  # type: ignore[union-attr]
+    found = getattr(facts.model, "shape", None)
+    assert isinstance(found, Shape)
     return replace(found, architecture="NovelForCausalLM", model_type="novel")
 
 

@@ -209,6 +209,18 @@ def test_an_unknown_architecture_is_planned_all_the_same(build_known: BuildKnown
     assert 0.7 < plan.memory.allocated_bytes / usual.memory.allocated_bytes < 1.5
 
 
+def test_an_encoder_is_not_called_unknown(build_known: BuildKnown) -> None:
+    """PEFT finds its linear modules too, but the table of encoders has its class."""
+    embeds = {"/spec/objective/type": "embed", "/facts/data/labels": [], "/spec/export/types": []}
+    spec, facts = build_known(embeds)
+    assert facts.model.shape is not None
+    shape = replace(facts.model.shape, architecture="BertModel", linear_shapes={})
+    encoder = replace(facts.model, architecture="BertModel", shape=shape)
+    targets = make_plan(spec, replace(facts, model=encoder)).decisions.lora.lora_targets
+    assert targets is not None
+    assert targets.because.key == "lora_targets.encoder"
+
+
 def test_a_plan_takes_under_fifty_milliseconds(build_known: BuildKnown) -> None:
     """With alternatives to look for: the best of twenty, on a core as fast as a quiet one."""
     small = {"/facts/hardware/memory_bytes": 4 * 2**30, "/facts/hardware/count": 4}

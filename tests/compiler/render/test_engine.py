@@ -125,3 +125,11 @@ def test_the_lock_has_all_that_vllm_requires(python: str) -> None:
 
     assert not missing
     assert len(WHEEL["requires"]) > 50
+
+
+@pytest.mark.parametrize(("mode", "name"), [("colocate", "CUDA_ALLOC"), ("off", "ALLOC")])
+def test_the_allocator_is_set_by_the_name_that_vllm_reads(
+    files_of: Callable[..., Files], mode: str, name: str
+) -> None:
+    """It turns expandable segments off around its own pool, if it knows of them."""
+    assert f"\nexport PYTORCH_{name}_CONF=expandable_segments:True" in files_of(mode)["run.sh"]

@@ -55,6 +55,11 @@ ALLOWED: tuple[tuple[str, str, str], ...] = (
         "DeepSpeed and FSDP reduce by this name",
     ),
     (
+        "torch",
+        "`broadcast_buffers` is deprecated",
+        "sentence-transformers turns it off, and the Trainer passes it on by its old name",
+    ),
+    (
         "trl",
         "`label_smoothing_factor` is deprecated",
         "the pinned TRL still smooths; with TRL 2, `training.label_smoothing` needs another way",

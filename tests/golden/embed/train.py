@@ -19,6 +19,7 @@ from sentence_transformers.sentence_transformer.losses import CachedMultipleNega
 
 from runtime.models import vectors
 from runtime.models.adapters import find_fault
+from runtime.models.trained_dtype import train_in_fp32
 from runtime.run import Run
 from runtime.tokens.vector_records import list_columns
 from runtime.track.tracking import open_tracker
@@ -157,6 +158,7 @@ adapter = LoraConfig(
 
 best = BestCheckpoint(session)
 model.add_adapter(adapter)
+train_in_fp32(model)  # PEFT gives it the dtype of the base
 config.prompts = vectors.list_prompts(model) or None
 config.per_device_eval_batch_size = EVAL_BATCH  # in passes of its own; the loss depends on it
 loss = CachedMultipleNegativesRankingLoss(model, scale=SCALE, mini_batch_size=session.micro_batch)

@@ -46,6 +46,7 @@ LORA_TARGETS = ["q_proj", "k_proj", "v_proj", "o_proj", "down_proj", "gate_proj"
 ANSWERS_PER_PROMPT = 8  # TRL's default: enough answers for their mean reward to be a baseline
 TEMPERATURE = 1.0  # the default of `objective.temperature`
 POLICY_LOSS = "dapo"  # the default of `objective.policy_loss`
+BETA = 0.0  # verifiable rewards need no reference model, which would cost a forward pass
 REWARD_WEIGHTS = [1.0]  # set by `objective.rewards` in the spec
 REWARDS = [  # in the order of the weights
     rewards.numeric,
@@ -100,10 +101,10 @@ config = GRPOConfig(
     temperature=TEMPERATURE,
     loss_type=POLICY_LOSS,
     reward_weights=REWARD_WEIGHTS,
+    beta=BETA,
     **vllm_engine.read_arguments(HERE / "vllm.json"),
     num_generations_eval=1,
-    metric_for_best_model="reward",
-    greater_is_better=True,
+    metric_for_best_model="reward",  # the greater, the better, as of all but a loss
     disable_dropout=True,  # answers are sampled and learned by the same network
     output_dir=f"{session.place}/checkpoints",
     per_device_train_batch_size=session.micro_batch,
