@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from ftc.compiler.knowledge.architecture import Shape, converted_class, keeps_packed_rows_apart
-from ftc.compiler.resolve.content_facts import Contents
+from ftc.compiler.resolve.content_facts import Contents, NearDuplicates, OpenAnswers
 from ftc.compiler.resolve.detail_facts import (
     OllamaFacts,
     Pictures,
@@ -264,36 +264,6 @@ class Label:
 
     name: str
     rows: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OpenAnswers:
-    """Why answers are no closed set of labels: the `number` found and the `most` there may be.
-
-    `values` compares distinct values, `length` the characters of the first value that is too long,
-    `rows` has all rows as `number` and the values that share them as `most`; `form` says that the
-    rows have no column of answers, and both are 0.
-    """
-
-    reason: Literal["form", "values", "length", "rows"]
-    number: int
-    most: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NearDuplicates:
-    """Near copies: rows that share nine tenths of their words, common words excluded.
-
-    `probes` rows were drawn with a fixed seed and each was compared with `compared` rows; rows of
-    fewer than five such words are not drawn. `counts` holds (near copies, probes with so many),
-    rising. `largest` is the most that one probe has, `row` its number in the data, counted from 1.
-    """
-
-    probes: int
-    compared: int
-    counts: tuple[tuple[int, int], ...]
-    largest: int
-    row: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

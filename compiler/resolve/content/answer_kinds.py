@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from ftc.compiler.resolve.content_facts import CutAnswers
-from ftc.compiler.resolve.facts import Label, OpenAnswers
+from ftc.compiler.resolve.content_facts import CutAnswers, OpenAnswers
+from ftc.compiler.resolve.facts import Label
 from ftc.compiler.resolve.rows.example import Example
 from ftc.runtime.metric.numeric_match import NUMBER
 

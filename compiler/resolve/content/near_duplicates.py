@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Final
 
-from ftc.compiler.resolve.facts import NearDuplicates
+from ftc.compiler.resolve.content_facts import NearDuplicates
 from ftc.compiler.resolve.rows.example import Example
 from ftc.runtime.read.cleaning import fold
 

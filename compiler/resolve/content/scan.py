@@ -22,8 +22,15 @@ from ftc.compiler.resolve.content.markup import count_foreign
 from ftc.compiler.resolve.content.near_duplicates import PromptCount
 from ftc.compiler.resolve.content.private import find_personal, find_secrets
 from ftc.compiler.resolve.content.tool_use import find_tool_use, has_unmatched_result
-from ftc.compiler.resolve.content_facts import Contents, Leak, Markers, OllamaRows, ToolUse
-from ftc.compiler.resolve.facts import Label, OpenAnswers
+from ftc.compiler.resolve.content_facts import (
+    Contents,
+    Leak,
+    Markers,
+    OllamaRows,
+    OpenAnswers,
+    ToolUse,
+)
+from ftc.compiler.resolve.facts import Label
 from ftc.compiler.resolve.rows.example import Example, read_example
 from ftc.compiler.resolve.rows.reader import Row
 from ftc.compiler.resolve.rows.roles import Roles, make_reader

@@ -8,7 +8,7 @@ import pytest
 from ftc.compiler.resolve.content import near_duplicates as twins_module
 from ftc.compiler.resolve.content.languages import find_languages
 from ftc.compiler.resolve.content.near_duplicates import find_near_duplicates
-from ftc.compiler.resolve.facts import NearDuplicates
+from ftc.compiler.resolve.content_facts import NearDuplicates
 from ftc.compiler.resolve.rows.example import Example
 
 VOCABULARY = [f"{a}{b}o{c}" for a in "bcdfghklmnprst" for b in "aeiu" for c in "dlmnprstz"]
