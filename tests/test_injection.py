@@ -14,7 +14,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -30,6 +29,7 @@ from ftc.compiler.resolve.facts import (
     ModelFacts,
     TokenizerFacts,
 )
+from ftc.compiler.resolve.stored_facts import restore_fact
 from ftc.compiler.verify.verifier import verify_files
 from ftc.spec.sections import Spec
 from ftc.spec.validate import to_spec
@@ -67,10 +67,10 @@ def facts() -> KnownFacts:
     """Give the quickstart's facts, from its committed lock."""
     stored = json.loads(LOCK.read_text(encoding="utf-8"))["facts"]
     return KnownFacts(
-        model=msgspec.convert(stored["model"], ModelFacts),
-        tokenizer=msgspec.convert(stored["tokenizer"], TokenizerFacts),
-        data=msgspec.convert(stored["data"], DataFacts),
-        hardware=msgspec.convert(stored["hardware"], HardwareFacts),
+        model=restore_fact(stored["model"], ModelFacts),
+        tokenizer=restore_fact(stored["tokenizer"], TokenizerFacts),
+        data=restore_fact(stored["data"], DataFacts),
+        hardware=restore_fact(stored["hardware"], HardwareFacts),
     )
 
 

@@ -30,6 +30,7 @@ from ftc.compiler.resolve.resolver import (
     needed_facts,
     section_hashes,
 )
+from ftc.compiler.resolve.stored_facts import has_default, restore_fact
 from ftc.compiler.write.explanations import CHANGED_SINCE
 from ftc.spec.finding import EnvironmentFailure, Finding
 from ftc.spec.message import Message, Value, reason_of
@@ -189,7 +190,7 @@ def locked_facts(lock: Lock, spec: Spec) -> Mapping[str, Fact]:
         if lock.sections[name] != hashes.get(name):
             continue
         try:
-            fact = _read_fact(name, data)
+            fact = restore_fact(data, FACTS[name])
         except msgspec.ValidationError:
             continue
         model = fact.model if isinstance(fact, TeacherFacts) else fact
@@ -303,24 +304,8 @@ def _shorten(value: Any) -> Any:
 def _leave_out_nulls(fact: Fact) -> dict[str, Any]:
     """Return a fact as plain JSON, without the fields that are None and have no default value."""
     kept: dict[str, Any] = _shorten(fact)
-    needed = {field.name for field in fields(fact) if not _has_default(field)}
+    needed = {field.name for field in fields(fact) if not has_default(field)}
     return {name: value for name, value in kept.items() if value is not None or name not in needed}
-
-
-def _read_fact(name: str, data: Any) -> Fact:
-    """Return a fact of a lock; a field without a default value that it leaves out is None.
-
-    Raises msgspec.ValidationError if the data do not have the fields of the fact.
-    """
-    kind = FACTS[name]
-    if isinstance(data, dict):
-        needed = [field.name for field in fields(kind) if not _has_default(field)]
-        data = {**dict.fromkeys(needed), **data}
-    return msgspec.convert(data, kind)
-
-
-def _has_default(field: Field[Any]) -> bool:
-    return field.default is not MISSING or field.default_factory is not MISSING
 
 
 def _is_default(field: Field[Any], value: object) -> bool:
@@ -333,7 +318,7 @@ def _complete_facts(lock: Lock) -> dict[str, Any]:
     found = dict(lock.facts)
     for name, data in lock.facts.items():
         with suppress(msgspec.ValidationError):
-            found[name] = _plain(_read_fact(name, data))
+            found[name] = _plain(restore_fact(data, FACTS[name]))
     return found
 
 

@@ -7,7 +7,7 @@ from benchmarks.tape import read_layer, replay
 from ftc.compiler.plan.memory.activations import layer_bytes
 from ftc.compiler.plan.memory.phases import phases
 
-pytestmark = pytest.mark.prove
+pytestmark = pytest.mark.prove_all
 
 EVERY = 50  # models of the table
 

@@ -26,7 +26,7 @@ def test_the_plan_meets_the_trace_within_two_percent() -> None:
     assert verdict == "6 of 6 architectures traced, 0 held figures off by more than 2%"
 
 
-@pytest.mark.prove
+@pytest.mark.prove_all
 def test_what_has_no_sdpa_is_traced_in_its_eager_form() -> None:
     """Three kinds of attention scores: plain, capped, and with sinks (and experts)."""
     pytest.importorskip("transformers")

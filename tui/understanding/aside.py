@@ -20,7 +20,9 @@ _ASIDE: Final[Mapping[str, Any]] = json.loads(
     (files("ftc.tui.understanding") / "aside.json").read_text(encoding="utf-8")
 )
 _GAP: Final = r"[\s,.;:!\u2026()\u2013\u2014-]*"
-_OPENING: Final = rf"{_GAP}(?:(?:{any_of(_ASIDE['opening'])})\b{_GAP})*"
+#: A few words at most, since "no no no" can be divided in as many ways as a power of its length.
+_WORDS: Final = rf"(?:(?:{any_of(_ASIDE['opening'])})\b{_GAP}){{0,6}}"
+_OPENING: Final = rf"{_GAP}{_WORDS}"
 _ONLY_OPENING: Final = re.compile(_OPENING)
 _ALL: Final = any_of(_ASIDE["all"])
 _IT: Final = any_of(_ASIDE["it"])
@@ -31,14 +33,14 @@ _COURTESY: Final = (
 #: Words that undo what stands before them, at the end of a message. They begin a clause: in "the
 #: name, tant se val", and not in "the duplicates drop them".
 _UNDONE: Final = re.compile(
-    rf"(?:^|[.,;:!?\u2026\n(\u2013\u2014-]\s*|\b{any_of(_ASIDE['break'])}\s+)(?:{any_of(_ASIDE['opening'])}\b{_GAP})*"
+    rf"(?:^|[.,;:!?\u2026\n(\u2013\u2014-]\s*|\b{any_of(_ASIDE['break'])}\s+){_WORDS}"
     rf"(?P<said>(?:{_ALL}|{_IT})\b(?:{_OPENING}(?:{_ALL}|{_IT}|{any_of(_ASIDE['so'])})\b)*){_GAP}"
     rf"(?:{_COURTESY}{_GAP})*$"
 )
 #: Words that undo all before them, and after which the message begins anew.
 _ANEW: Final = re.compile(
     rf"(?:^|[.,;:!?\u2026\n(\u2013\u2014-]\s*|\b{any_of(_ASIDE['break'])}\s+)"
-    rf"(?:{any_of(_ASIDE['opening'])}\b{_GAP})*{_ALL}(?=\s*[.,;:!\u2026\n\u2013\u2014-])"
+    rf"{_WORDS}{_ALL}(?=\s*[.,;:!\u2026\n\u2013\u2014-])"
 )
 _OF_ALL: Final = re.compile(rf"(?<![\w-]){_ALL}\b")
 #: Alternatives between which the words leave the choice: "lora or qlora, never mind which".

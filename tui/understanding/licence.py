@@ -49,7 +49,9 @@ _ENDING: Final = re.compile(r"(?<=[a-z]{3})(?:l[aeo]s?|me)$")
 _PLURAL: Final = re.compile(r"(?<=[a-z]{3})(?:es|s)$")
 _QUOTE: Final = re.compile(r"[\"\u201c\u201d\u00ab\u00bb]|(?<!\w)'")
 #: Quoted words, more than one: somebody else's sentence.
-_QUOTED: Final = re.compile(rf"(?<!\w){QUOTES}[^\"\n]*?\S\s+\S[^\"\n]*?{QUOTES}(?!\w)")
+_QUOTED: Final = re.compile(
+    rf"(?<!\w){QUOTES}[^\"\n]{{0,200}}?\S\s+\S[^\"\n]{{0,200}}?{QUOTES}(?!\w)"
+)
 #: What a value is for tells nothing against it.
 _PURPOSE: Final = re.compile(
     r"\b(?:for|per(?: al?s?)?|para) (?:the|my|our|his|her|their|el|la|els|les|los|las|l'|una?"

@@ -9,6 +9,7 @@ from ftc.compiler.knowledge.bundle_stages import find_record
 from ftc.compiler.resolve.facts import DataFacts, ModelFacts, TokenizerFacts
 from ftc.compiler.resolve.local_paths import at, is_file, is_path, relative
 from ftc.compiler.resolve.model.config import CONFIG_FILE
+from ftc.compiler.resolve.stored_facts import restore_fact
 from ftc.spec.sections import Model
 
 RESULT: Final = "run/merged"
@@ -95,10 +96,10 @@ def base_of(first: FirstRun) -> str | None:
 
 def read_fact(first: FirstRun, name: str, kind: type[F]) -> F | None:
     """Return a fact of the bundle's lock; None where it has none."""
-    from msgspec import ValidationError, convert  # noqa: PLC0415 - only a chained spec pays for it
+    from msgspec import ValidationError  # noqa: PLC0415 - only a chained spec pays for it
 
     try:
         lock = json.loads((first.folder / _LOCK).read_text(encoding="utf-8"))
-        return convert(lock["facts"][name], kind)
+        return restore_fact(lock["facts"][name], kind)
     except (OSError, ValueError, KeyError, TypeError, RecursionError, ValidationError):
         return None

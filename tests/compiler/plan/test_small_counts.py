@@ -1,6 +1,7 @@
 """Reasons of very short runs: a share that is less than one step or one row is said to be so."""
 
 from collections.abc import Callable, Mapping
+from operator import attrgetter
 from typing import Any
 
 import pytest
@@ -18,13 +19,13 @@ BuildKnown = Callable[[Mapping[str, Any]], tuple[Spec, KnownFacts]]
     [
         (
             {"/spec/training/max_steps": 2},
-            "warmup_steps",
+            "training.warmup_steps",
             "the fewest, because 3% of 2 steps is less than one step",
         ),
-        ({"/spec/training/max_steps": 100}, "warmup_steps", "3% of 100 steps"),
+        ({"/spec/training/max_steps": 100}, "training.warmup_steps", "3% of 100 steps"),
         (
             {"/spec/training/max_steps": 2, "/spec/training/warmup": 0},
-            "warmup_steps",
+            "training.warmup_steps",
             "0% of 2 steps",
         ),
         (
@@ -33,12 +34,12 @@ BuildKnown = Callable[[Mapping[str, Any]], tuple[Spec, KnownFacts]]
                 "/spec/training/schedule": "warmup_stable_decay",
                 "/spec/training/decay": 0.2,
             },
-            "decay_steps",
+            "training.decay_steps",
             "the fewest, because 20% of 4 steps is less than one step",
         ),
         (
             {"/facts/data/rows": 4, "/facts/data/usable_rows": 4},
-            "test_rows",
+            "splits.test_rows",
             "the fewest, because 10% of 4 usable rows is less than one row",
         ),
     ],
@@ -48,5 +49,5 @@ def test_a_share_of_few(
 ) -> None:
     """Other shares are said as they are."""
     plan = make_plan(*build_known(edits))
-    found = getattr(plan.decisions, decision)
+    found = attrgetter(decision)(plan.decisions)
     assert sentence(found.because) == said

@@ -327,7 +327,7 @@ PAIRS = [{"prompt": f"what is {n}?", "completion": f"it is {n}"} for n in range(
         ("b.jsonl", json.dumps(PAIRS, indent=2), "one JSON list", "json"),
         ("c.jsonl", "".join(json.dumps(row) + ",\n" for row in PAIRS), "ends with a comma", None),
         ("d.jsonl", "\n".join(json.dumps(row, indent=2) for row in PAIRS), "several lines", None),
-        ("e.json", "\n".join(map(json.dumps, PAIRS)), "one JSON object in each line", "jsonl"),
+        ("e.json", "\n".join(map(json.dumps, PAIRS)), "one JSON object per line", "jsonl"),
     ],
 )
 def test_objects_in_another_layout(  # noqa: PLR0917 - a case has four parts
