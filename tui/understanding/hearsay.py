@@ -135,7 +135,10 @@ def _conditions(folded: str) -> Iterator[Span]:
 
 def _quotations(text: str) -> Iterator[Span]:
     for match in _QUOTED.finditer(text):
-        if len((match["marked"] or match["plain"] or match["single"] or "").split()) >= _FEWEST_WORDS:
+        if (
+            len((match["marked"] or match["plain"] or match["single"] or "").split())
+            >= _FEWEST_WORDS
+        ):
             yield match.span()
 
 

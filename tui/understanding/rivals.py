@@ -97,15 +97,19 @@ def _outnumbered(
         behind = [
             (find_places(text, each.words)[0][1], each)
             for each in told
-            if isinstance(each, Change)
-            and _is_number(each.value)
-            and find_places(text, each.words)
-            and not each.pointer.startswith(DESCRIBED)
+            if _may_be_number(each) and find_places(text, each.words)
         ]
         before = [pair for pair in behind if pair[0] <= place[0]]
         last = max(before, key=lambda pair: pair[0])[1] if before else None
-        if last is not None and (number is None or _is_of_kind(last, number)):
+        if isinstance(last, Change) and (number is None or _is_of_kind(last, number)):
             yield last.pointer
+
+
+def _may_be_number(said: Said) -> bool:
+    """Return whether a number may belong to a field: it has one, or is open."""
+    if said.pointer.startswith(DESCRIBED):
+        return False
+    return _is_number(said.value) if isinstance(said, Change) else not said.values
 
 
 def _is_number(value: Any) -> bool:

@@ -69,9 +69,7 @@ def _spans(folded: str) -> Iterator[tuple[int, int, str]]:
                 yield start, stop, kind
 
 
-def _is_doubted(
-    folded: str, text: str, said: Said, spans: Sequence[tuple[int, int, str]]
-) -> bool:
+def _is_doubted(folded: str, text: str, said: Said, spans: Sequence[tuple[int, int, str]]) -> bool:
     if not isinstance(said, Change):
         return False
     any_kind = not said.pointer.startswith(DESCRIBED)
