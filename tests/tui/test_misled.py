@@ -206,6 +206,7 @@ UNASKED: list[tuple[str, dict[str, Any]]] = [
     ("seed 4 and weight decay 0.1, hmm, forget them both", {}),
     ("rang 8 i llavor 3. Oblida-les totes dues", {}),
     ("semilla 8 y rango 12, no, olv\u00eddalas", {}),
+    ("no he dit 4080, he dit 3090!", {"/hardware/gpu": "RTX-3090"}),
     ("they asked me for 6 epochs, so use 6 epochs", {"/training/epochs": 6}),
 ]
 
@@ -223,6 +224,7 @@ RIVALS: list[tuple[str, dict[str, Any]]] = [
         "guarda un 4 % per al test; de validaci\u00f3, zero",
         {"/data/splits/test": 0.04, "/data/splits/validation": 0},
     ),
+    ("aqu\u00ed s\u00ed, y la cabeza de salida tambi\u00e9n", {}),
     ("they train the embeddings, and the head too", {}),
     ("Q8_0 and Q6_K, no, drop the Q6", {"/export/types": ["Q8_0"]}),
     ("Q5_K_M i Q8_0... treu el Q5", {"/export/types": ["Q8_0"]}),

@@ -80,7 +80,8 @@ def _is_added(folded: str, said: Said) -> bool:
         return False
     if _BESIDES.search(folded):
         return True
-    too = rf"\b(?:and|i|y)\s+{_THE}{re.escape(fold(said.words))}{_TOO}"
+    words = re.sub(rf"{_TOO}$", "", fold(said.words))
+    too = rf"\b(?:and|i|y)\s+{_THE}{re.escape(words)}{_TOO}"
     return len(said.value) == 1 and re.search(too, folded) is not None
 
 
@@ -173,8 +174,9 @@ def _plain(name: str) -> str:
 def _shared(folded: str, said: Said, told: Sequence[Said]) -> Said:
     """Return a count of cards in each machine if the message says that of all machines."""
     nodes = [each.value for each in told if isinstance(each, Change) and each.pointer == _NODES]
-    whole = isinstance(said, Change) and said.pointer == _COUNT and _TOTAL.search(folded)
-    if not (whole and nodes and isinstance(said.value, int) and _is_number(nodes[0])):
+    if not isinstance(said, Change) or said.pointer != _COUNT or not _TOTAL.search(folded):
+        return said
+    if not (nodes and isinstance(said.value, int) and _is_number(nodes[0])):
         return said
     each, rest = divmod(said.value, nodes[0])
     return replace(said, value=each) if each and not rest else said

@@ -52,7 +52,7 @@ def _find_spans(text: str) -> Sequence[tuple[int, int, str]]:
 
 
 def _spans(folded: str) -> Iterator[tuple[int, int, str]]:
-    """Yield the part of the sentence around each mark, up to words of one's own settings, and which."""
+    """Yield the kind of each mark with its part of the sentence, up to one's own settings."""
     for kind, pattern in _MARKS.items():
         for match in pattern.finditer(folded):
             first, last = find_around(SENTENCE_END, folded, match.span())
