@@ -26,7 +26,8 @@ _RIVALS: Final[Mapping[str, Any]] = json.loads(
 _NEXT: Final = rf"(?=\s*(?:$|[;:!?)\n]|[.,](?!\d)|(?:i|y|and|so) |{any_of(_RIVALS['verdict'])}\b))"
 #: A number that is no count of anything: "two is plenty", "so put 20 and we have some room".
 _OTHER: Final = re.compile(
-    rf"(?:(?:(?<=[.,;:!?] )|(?<![\w'-]){any_of(_RIVALS['lead'])}\s+(?:(?:an?|the|un|una|el|la)\s+)?)"
+    rf"(?:(?:(?<=[.,;:!?] )|(?<![\w'-]){any_of(_RIVALS['lead'])}\s+"
+    r"(?:(?:an?|the|un|una|el|la)\s+)?)"
     rf"(?P<number>{NUMBER})\s?%?{_NEXT})"
     rf"|(?<![\w.,-])(?P<enough>{NUMBER})\s?%?\s+{any_of(_RIVALS['verdict'])}(?!\w)"
 )
