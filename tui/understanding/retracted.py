@@ -64,7 +64,8 @@ _TAKEN_BACK: Final = re.compile(CORRECTING + rf"(?:(?:every|each|cada)\s+){NUMBE
 _EXCHANGED: Final = re.compile(
     rf"(?:^|[.,;:!?\u2026-]\s*)(?:{any_of(WORDS['hesitate'])}{_GAP})*(?:{any_of(WORDS['corrects'])}{_GAP})*"
     r"(?:(?:i|we|yo|jo|nosotros|nosaltres)(?:'d)? )?(?:(?:need|want|like|do"
-    r"|(?:lo )?(?:quiero|queremos|necesito|necesitamos)|(?:ho )?(?:vull|volem|necessito|necessitem))"
+    r"|(?:lo )?(?:quiero|queremos|necesito|necesitamos)"
+    r"|(?:ho )?(?:vull|volem|necessito|necessitem))"
     r"\s+(?:(?:it|that|them|this) )?(?:(?:exactly|precisely|exactamente|exactament|justo|just) )?)?"
     r"(?:(?:just )?(?:swap|switch|exchange) (?:them|those|these|the two|both)(?: (?:around|round"
     r"|over))?"
