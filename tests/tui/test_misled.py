@@ -173,10 +173,102 @@ STRAY: list[tuple[str, dict[str, Any]]] = [
     ),
 ]
 
+PAST: list[tuple[str, dict[str, Any]]] = [
+    ("until April we ran with a weight decay of 0.2", {}),
+    ("the previous attempt had warmup 0.1 and it diverged", {}),
+    ("abans pos\u00e0vem dropout 0,3", {}),
+    ("fins fa poc entren\u00e0vem amb llavor 5", {}),
+    ("hasta junio registr\u00e1bamos en wandb", {}),
+    ("antes us\u00e1bamos un lote de 64", {}),
+    ("we tried 9 epochs last spring, so 3 epochs now", {"/training/epochs": 3}),
+    ("train it for 3 epochs like we always do", {"/training/epochs": 3}),
+]
+
+IRONIC: list[tuple[str, dict[str, Any]]] = [
+    ("wow, great idea, 90 epochs", {}),
+    ("yeah right, dropout 0.9", {}),
+    ("quina gran idea, 80 \u00e8poques", {}),
+    ("com vols que posi 50 \u00e8poques si no tinc temps!", {}),
+    ("qu\u00e9 buena idea, semilla 666, genial", {}),
+    ("\u00bfc\u00f3mo pretendes que use rango 1024?", {}),
+    ("sure, let's use rank 24", {"/method/rank": 24}),
+    ("good, rank 24 then", {"/method/rank": 24}),
+]
+
+UNASKED: list[tuple[str, dict[str, Any]]] = [
+    ("nobody told you to turn packing on", {}),
+    ("we were not asking for DoRA", {}),
+    ("no he dit pas que vulguis posar llavor 4", {}),
+    ("ning\u00fa m'ha demanat 6 \u00e8poques", {}),
+    ("nadie ha pedido rslora", {}),
+    ("anava a posar rang 64, per\u00f2 ho he reconsiderat", {}),
+    ("10 epochs, seed 3... I've reconsidered", {}),
+    ("seed 4 and weight decay 0.1, hmm, forget them both", {}),
+    ("rang 8 i llavor 3. Oblida-les totes dues", {}),
+    ("semilla 8 y rango 12, no, olv\u00eddalas", {}),
+    ("no he dit 4080, he dit 3090!", {"/hardware/gpu": "RTX-3090"}),
+    ("they asked me for 6 epochs, so use 6 epochs", {"/training/epochs": 6}),
+]
+
+RIVALS: list[tuple[str, dict[str, Any]]] = [
+    ("until May it was rank 8, now rank 24", {"/method/rank": 24}),
+    ("rank 64 for them, I'm fine with 20.", {"/method/rank": 20}),
+    ("they allow 12 epochs; go with four", {"/training/epochs": 4}),
+    ("la beca paga 30 \u00e9pocas, ponme 5", {"/training/epochs": 5}),
+    ("warmup 0.05 was short, double that", {}),
+    ("la taxa era 1e-4, la meitat", {}),
+    ("un weight decay de 0,1 y 0,2; el mayor de los dos", {}),
+    ("learning rate 2e-4 and rank 8", {"/training/learning_rate": 2e-4, "/method/rank": 8}),
+    ("test 4%, and 0 for validation", {"/data/splits/test": 0.04, "/data/splits/validation": 0}),
+    (
+        "guarda un 4 % per al test; de validaci\u00f3, zero",
+        {"/data/splits/test": 0.04, "/data/splits/validation": 0},
+    ),
+    ("aqu\u00ed s\u00ed, y la cabeza de salida tambi\u00e9n", {}),
+    ("they train the embeddings, and the head too", {}),
+    ("Q8_0 and Q6_K, no, drop the Q6", {"/export/types": ["Q8_0"]}),
+    ("Q5_K_M i Q8_0... treu el Q5", {"/export/types": ["Q8_0"]}),
+    ("Q4_K_S y Q8_0, mejor quita el Q8", {"/export/types": ["Q4_K_S"]}),
+    (
+        "validation 5% and test 10%, we want exactly the other way round",
+        {"/data/splits/validation": 0.1, "/data/splits/test": 0.05},
+    ),
+    (
+        "5% de test y 15% de validaci\u00f3n; quiero justo al rev\u00e9s",
+        {"/data/splits/test": 0.15, "/data/splits/validation": 0.05},
+    ),
+    ("besides that one, a Q6_K", {}),
+    ("add a Q6_K", {"/export/types": ["Q4_K_M", "Q6_K"]}),
+]
+
+ASKED_ABOUT: list[tuple[str, dict[str, Any]]] = [
+    ("the card shows `lr: 3e-4` and `packing: true`. What does the second one do?", {}),
+    ("la fitxa posa \u00abmax_length: 4096\u00bb. D'on surt?", {}),
+    ("en el yaml sale `seed: 7`; \u00bfqu\u00e9 significa?", {}),
+    ("{'train_loss': 0.9, 'learning_rate': 3e-05} is this ok?", {}),
+    ("the old log had 'seed 9 | warmup 0.2', nothing else", {}),
+    ("set packing to true. What does it do?", {"/data/packing": "best-fit"}),
+    ("use rank 24. Is that enough?", {"/method/rank": 24}),
+]
+
+NODES: list[tuple[str, dict[str, Any]]] = [
+    (
+        "8 L40S in total, in 4 nodes",
+        {"/hardware/gpu": "L40S", "/hardware/count": 2, "/hardware/nodes": 4},
+    ),
+    (
+        "2 nodes with 4 L40S each",
+        {"/hardware/gpu": "L40S", "/hardware/count": 4, "/hardware/nodes": 2},
+    ),
+]
+
 
 @pytest.mark.parametrize(
     ("text", "sets"),
-    [*STRAY, *TAKEN_BACK, *SHOWN, *OTHERS, *CORRECTED, *REMOVED, *UNWANTED],
+    [
+        *[*PAST, *IRONIC, *UNASKED, *RIVALS, *ASKED_ABOUT, *NODES],
+        *[*STRAY, *TAKEN_BACK, *SHOWN, *OTHERS, *CORRECTED, *REMOVED, *UNWANTED],
+    ],
 )
 def test_only_what_is_wanted_is_set(text: str, sets: dict[str, Any]) -> None:
     """A message sets what it asks for itself, and nothing else."""
@@ -191,6 +283,7 @@ def test_only_what_is_wanted_is_set(text: str, sets: dict[str, Any]) -> None:
         ("use our two V100s", 4),
         ("agafa l'A100 de la feina", 4),
         ("usa la V100 del laboratorio", 4),
+        ("put it on the 3080 upstairs", 2),
         ("use the A100 with 80 gigs", 0),
         ("a100 de la feina", 4),
         ("4 A100", 0),

@@ -60,9 +60,10 @@ _PRINTED: Final = re.compile(
     r")[ \t]*$",
     re.MULTILINE,
 )
-#: What a card without memory says, inside a sentence.
+#: A dictionary of a log, and what a card without memory says, inside a sentence.
 _OF_MEMORY: Final = re.compile(
-    r"(?i)(?:torch\.(?:cuda\.)?)?OutOfMemoryError\b:?|CUDA out of memory\.?"
+    r"(?i)\{[^{}\n]*['\"](?:loss|eval_\w+|grad_norm|train_\w+)['\"]\s*:[^{}\n]*\}"
+    r"|(?:torch\.(?:cuda\.)?)?OutOfMemoryError\b:?|CUDA out of memory\.?"
     r"|Tried to allocate [\d.]+ ?[GMK]i?B\.?"
     r"|GPU \d+ has a total capacity of [\d.]+ ?[GMK]i?B(?: of which [\d.]+ ?[GMK]i?B is free)?\.?"
     r"|(?:Of the allocated memory )?[\d.]+ ?[GMK]i?B (?:is allocated by PyTorch|is free"

@@ -85,7 +85,7 @@ _PLACED: Final = re.compile(
     r"|que (?:tinc|tenim|tengo|tenemos))\b"
 )
 _AMOUNT: Final = re.compile(r"\d ?(?:gi?b|g|gigas?|gigs?|gigues)\b|\b(?:16|32|40|80)\b")
-_TWICE: Final = 2
+_TWICE: Final = 1.15
 #: What follows a name and makes it another card: "4090 Ti", "a 4090 with 48 GB".
 _VARIANT: Final = re.compile(r"^\s*(?:ti|super|max-?q|d)\b")
 _WITH_MEMORY: Final = re.compile(

@@ -47,6 +47,7 @@ _REPORT_END: Final = re.compile(
 #: Quoted words, at least three of them: a sentence, and no name.
 _QUOTED: Final = re.compile(
     r"[\u201c\u00ab](?P<marked>[^\u201d\u00bb\n]*)[\u201d\u00bb]|(?<!\w)\"(?P<plain>[^\"\n]*)\"(?!\w)"
+    r"|(?<!\w)'(?P<single>[^'\n]*)'(?!\w)"
 )
 _CONDITION_END: Final = re.compile(
     r"[!?;:,\n]|\.(?=\s|$)|\b(?:then|but|and|llavors|aleshores|pero|entonces|i|y)\b"
@@ -134,7 +135,10 @@ def _conditions(folded: str) -> Iterator[Span]:
 
 def _quotations(text: str) -> Iterator[Span]:
     for match in _QUOTED.finditer(text):
-        if len((match["marked"] or match["plain"] or "").split()) >= _FEWEST_WORDS:
+        if (
+            len((match["marked"] or match["plain"] or match["single"] or "").split())
+            >= _FEWEST_WORDS
+        ):
             yield match.span()
 
 
@@ -143,8 +147,10 @@ def _is_hearsay(text: str, said: Change | Choice, spans: Sequence[Span]) -> bool
         spans = [*_dreams(text)]
     elif said.pointer.startswith("/hardware/"):  # others own and lend machines
         spans = [span for span in spans if span not in find_people(text)]
-    elif said.pointer.startswith((*DESCRIBED, *_OWN_CONDITION)):
+    elif said.pointer.startswith(DESCRIBED):
         return False
+    elif said.pointer.startswith(_OWN_CONDITION):
+        spans = [*_quotations(text)]
     folded = fold(text)
     return any(
         _is_negative(folded, start, said)

@@ -79,6 +79,7 @@ from ftc.tui.understanding.relative import read_relative, scale_fractions
 from ftc.tui.understanding.requests import read_request
 from ftc.tui.understanding.retracted import drop_retracted, revise
 from ftc.tui.understanding.rewards import read_rewards
+from ftc.tui.understanding.rivals import doubt_added, doubt_rivals
 from ftc.tui.understanding.sentences import (
     is_about_later,
     is_question,
@@ -190,8 +191,10 @@ def read(
     if told or about is None:
         told = add_worded(message, text, add_roles(text, told, said, draft, names.columns), draft)
     told = doubt_wavering(text, doubt_stray(text, doubt_hearsay(text, told)), draft)
+    told = doubt_rivals(text, told)
     for settled in (adopt, settle_later):
         told = settled(text, told, lambda words: again(words).changes)
+    told = doubt_added(text, told)
     return _conclude(told, about, message, draft)
 
 

@@ -63,6 +63,10 @@ _TAKEN_BACK: Final = re.compile(CORRECTING + rf"(?:(?:every|each|cada)\s+){NUMBE
 #: "rank 8, alpha 64. No, swap them"; "not the other way round" changes nothing.
 _EXCHANGED: Final = re.compile(
     rf"(?:^|[.,;:!?\u2026-]\s*)(?:{any_of(WORDS['hesitate'])}{_GAP})*(?:{any_of(WORDS['corrects'])}{_GAP})*"
+    r"(?:(?:i|we|yo|jo|nosotros|nosaltres)(?:'d)? )?(?:(?:need|want|like|do"
+    r"|(?:lo )?(?:quiero|queremos|necesito|necesitamos)"
+    r"|(?:ho )?(?:vull|volem|necessito|necessitem))"
+    r"\s+(?:(?:it|that|them|this) )?(?:(?:exactly|precisely|exactamente|exactament|justo|just) )?)?"
     r"(?:(?:just )?(?:swap|switch|exchange) (?:them|those|these|the two|both)(?: (?:around|round"
     r"|over))?"
     r"|(?:it'?s |make (?:it|that) )?(?:the )?other way (?:a)?round|vice versa|(?:in )?reverse"

@@ -16,7 +16,7 @@ from ftc.tui.understanding.bare import DESCRIBED
 from ftc.tui.understanding.certainty import is_endorsed
 from ftc.tui.understanding.elsewhere import find_own, is_advice
 from ftc.tui.understanding.lexicon import any_of
-from ftc.tui.understanding.message import SENTENCE_END, Span, find_around, find_places, fold
+from ftc.tui.understanding.message import SENTENCE_END, find_around, find_places, fold
 from ftc.tui.understanding.reading import Change, Choice
 
 _STRAY: Final[Mapping[str, Any]] = json.loads(
@@ -26,7 +26,10 @@ _MARKS: Final[Mapping[str, re.Pattern[str]]] = {
     kind: re.compile(rf"(?<![\w'/-]){any_of(words)}(?![\w'-])") for kind, words in _STRAY.items()
 }
 #: Comments on what stands before them.
-_ON_BEFORE: Final = frozenset({"jokes", "mistakes", "later"})
+_ON_BEFORE: Final = frozenset({"jokes", "mistakes", "later", "dismissed"})
+#: Marks that also concern what the training is for.
+_OF_ANY: Final = frozenset({"ironic", "unasked", "supposes"})
+_OBJECTIVE: Final = "/objective/type"
 
 #: The most words between the beginning of a sentence and a comment on the one before.
 _FEW: Final = 3
@@ -44,12 +47,12 @@ def doubt_stray(text: str, told: Sequence[Said]) -> list[Said]:
 
 
 @lru_cache(maxsize=8)
-def _find_spans(text: str) -> Sequence[Span]:
+def _find_spans(text: str) -> Sequence[tuple[int, int, str]]:
     return list(_spans(fold(text)))
 
 
-def _spans(folded: str) -> Iterator[Span]:
-    """Yield the part of the sentence around each mark, up to words of one's own settings."""
+def _spans(folded: str) -> Iterator[tuple[int, int, str]]:
+    """Yield the kind of each mark with its part of the sentence, up to one's own settings."""
     for kind, pattern in _MARKS.items():
         for match in pattern.finditer(folded):
             first, last = find_around(SENTENCE_END, folded, match.span())
@@ -63,16 +66,20 @@ def _spans(folded: str) -> Iterator[Span]:
             colon = folded.find(":", match.end(), stop)
             stop = stop if colon < 0 else colon
             if kind != "reports" or not is_advice(folded, start, stop):
-                yield start, stop
+                yield start, stop, kind
 
 
-def _is_doubted(folded: str, text: str, said: Said, spans: Sequence[Span]) -> bool:
-    if not isinstance(said, Change) or said.pointer.startswith(DESCRIBED):
+def _is_doubted(folded: str, text: str, said: Said, spans: Sequence[tuple[int, int, str]]) -> bool:
+    if not isinstance(said, Change):
         return False
+    any_kind = not said.pointer.startswith(DESCRIBED)
     return any(
-        first <= start and end <= last and not is_endorsed(folded, end)
+        first <= start
+        and end <= last
+        and (any_kind or (kind in _OF_ANY and said.pointer == _OBJECTIVE))
+        and not is_endorsed(folded, end)
         for start, end in find_places(text, said.words)[:1]
-        for first, last in spans
+        for first, last, kind in spans
     )
 
 
