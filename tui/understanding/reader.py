@@ -167,16 +167,7 @@ def read(
     found = [*texts, *_read_fields(message, draft, planned, names)]
     said = _completed(_moved(found, message, draft), text, draft, planned)
     linked: list[Said] = list(read_linked(message, asked, said, draft))
-    told = said
-    if about is not None:
-        own = list(outside_openings(text))
-        told = [each for each in said if _is_within(text, each, own)]
-    if about is None:
-        told, about = _outside_questions(text, said, draft)
-        if about is None and not told and _only_asks(text):
-            about = text.strip()
-    if about is not None and not told and (told := _taken_up(text, about, draft, planned)):
-        about = None
+    told, about = _answer(text, said, about, draft, planned)
     told = prefer_own(text, revise(text, told))
     told = with_described_file(settle(text, drop_retracted(text, told)))
     linked = _outside_questions(text, linked, draft)[0] if told or about is None else []
@@ -196,6 +187,27 @@ def read(
         told = settled(text, told, lambda words: again(words).changes)
     told = doubt_added(text, told)
     return _conclude(told, about, message, draft)
+
+
+def _answer(
+    text: str,
+    said: Sequence[Said],
+    about: str | None,
+    draft: Mapping[str, Any],
+    planned: Mapping[str, Any],
+) -> tuple[list[Said], str | None]:
+    """Return what is told outside of questions, and the question that the message is about."""
+    told = list(said)
+    if about is not None:
+        own = list(outside_openings(text))
+        told = [each for each in said if _is_within(text, each, own)]
+    if about is None:
+        told, about = _outside_questions(text, said, draft)
+        if about is None and not told and _only_asks(text):
+            about = text.strip()
+    if about is not None and not told and (told := _taken_up(text, about, draft, planned)):
+        about = None
+    return list(told), about
 
 
 def _conclude(
