@@ -19,6 +19,7 @@ from ftc.compiler.knowledge.model_names import (
     words_of,
 )
 from ftc.compiler.knowledge.models import Model, all_models, find_model
+from ftc.spec.schema import choices, fields
 from ftc.tui.understanding.lexicon import CORRECTING, WORDS, any_of
 from ftc.tui.understanding.message import Message, fold
 from ftc.tui.understanding.reading import Change, Choice, value_at
@@ -88,7 +89,7 @@ _PROGRAM: Final = re.compile(r"llama\.?cpp\b")
 #: The model whose answers are learned: "distil from ...", "teacher: ...".
 _TEACHES: Final = r"(?:teacher|professor|profe(?:sor)?|mestre|maestr[oa])"
 _TEACHER_BEFORE: Final = re.compile(
-    r"(?:\bd[ei]st?il\S*(?: \w+){0,2}? (?:from|of|del?|d'un)"
+    r"(?:\b(?:d[ei]st?il\S*|gkd)(?: \w+){0,2}? (?:from|of|del?|d'un|des de|desde)"
     rf"|\b{_TEACHES}(?: model| sera| es| is| sigui| sea| should be| will be)*\s*[:=]?)"
     r"(?: (?:the|a|an|el|la|un|una))?(?: big| gran| grande)?\s*$"
 )
@@ -145,6 +146,11 @@ _OWN_NAME: Final = re.compile(r"(?<![\w./\\-])[a-z][\w.]*(?:-[\w.]*\w)+(?![\w/\\
 #: The number before is a count of cards.
 _COUNT: Final = re.compile(r"\s?[x\u00d7]\s?(?:[a-z]+[ -]?)?\d")
 
+#: What only data has, right behind a Hub id: "acme/web cfg=es", "acme/web:train_sft".
+_DATA_BEHIND: Final = re.compile(
+    r"\s?:(?:train|test|val|dev|eval)|[\s,(]+(?:(?:en|in|amb|con|with) )?"
+    r"(?:split|sub-?set|cfg|config|streaming|max_rows)\b"
+)
 
 def read_models(message: Message, draft: Mapping[str, Any]) -> Iterator[Change | Choice]:
     """Yield what a message says of models: of two that distillation joins, the first teaches."""
@@ -304,6 +310,8 @@ def _read_ids(message: Message, draft: Mapping[str, Any]) -> Iterator[Change | C
         words = message.words(*match.span())
         if _AMOUNT.fullmatch(words) or _PER.fullmatch(match[0]):
             continue
+        if _are_values(match[0]):
+            continue  # "dpo/apo_zero"
         clause = message.clause(*match.span())
         before = message.folded[: match.start()]
         denied = message.denied(match.start())
@@ -319,7 +327,7 @@ def _read_ids(message: Message, draft: Mapping[str, Any]) -> Iterator[Change | C
             said = message.words(verb.start(), match.end())
             message.cross_out(verb.start(), match.start())
             yield Change(pointer=_REPOSITORY, value=words, words=said)
-        elif _DATA_BEFORE.search(before) or (
+        elif _DATA_BEHIND.match(message.folded, match.end()) or _DATA_BEFORE.search(before) or (
             _DATA_AROUND.search(f"{before.rpartition('. ')[2]} {clause}") and not model_said
         ):
             yield Change(pointer="/data/source", value=words, words=words)
@@ -333,6 +341,18 @@ def _read_ids(message: Message, draft: Mapping[str, Any]) -> Iterator[Change | C
                 continue
             pointer = "/data/source" if has_model and draft.get("data") is None else _POINTER
             yield Choice(pointer=pointer, values=(words,), words=words, why="unsure")
+
+
+def _are_values(words: str) -> bool:
+    """Return whether words that a slash joins are values of fields: an objective and its loss."""
+    return all(part in _all_values() for part in words.split("/"))
+
+
+@cache
+def _all_values() -> frozenset[str]:
+    return frozenset(
+        each for field in fields() for each in choices(field.schema) if isinstance(each, str)
+    )
 
 
 def complete_name(name: str) -> str:
