@@ -16,7 +16,11 @@ _NO_NAME: Final = (
     r"(?!(?:columna?|fields?|camp|campo|an?|one|un|una|this|each|every|cada|it|that|them|is|are"
     r"|it'?s|not|no)\b)"
 )
-_IDENTIFIER: Final = rf"(?:(?:called|named|llamada|anomenada|titulada) )?{QUOTES}?{_NO_NAME}(?!(?:called|named|llamada|anomenada|titulada)\b)(?P<column>[a-z_]\w*(?:[.-]\w+)*){QUOTES}?"
+_ENTITLED: Final = r"(?:called|named|llamada|anomenada|titulada)"
+_IDENTIFIER: Final = (
+    rf"(?:{_ENTITLED} )?{QUOTES}?{_NO_NAME}(?!{_ENTITLED}\b)"
+    rf"(?P<column>[a-z_]\w*(?:[.-]\w+)*){QUOTES}?"
+)
 _NAMED_BARE: Final = rf"(?<!\w){QUOTES}(?P<column>[a-z_]\w*(?:[.-]\w+)*){QUOTES}"
 _THE: Final = r"(?:the |la |el |les |las |los )?"
 _IS: Final = r"(?: (?:are|is|live|lives|sit|sits|es|son|esta|estan|viuen|viven))?"

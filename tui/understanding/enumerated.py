@@ -28,8 +28,8 @@ _LEADS: Final[Mapping[str, re.Pattern[str]]] = {
         rf"|descongela(?:r|nt|ndo)?)\s*[=:]?\s*{_ONLY}{_THE}"
     ),
     _WHAT: re.compile(
-        rf"(?<![\w-])(?:{any_of(WORDS['publish'])}\s+"
-        r"|(?:(?:push_to_)?hub|repo)[ =:]+[\w.-]+/[\w.-]+\w(?: \(\w+\))?\s*[:,]\s*)"
+        r"(?<![\w-])(?:(?:(?:push_to_)?hub|repo)[ =:]+[\w.-]+/[\w.-]+\w(?: \(\w+\))?\s*[:,]\s*"
+        rf"|{any_of(WORDS['publish'])}\s+)"
         rf"{_ONLY}{_THE}"
     ),
 }

@@ -19,7 +19,7 @@ from ftc.compiler.knowledge.model_names import (
     words_of,
 )
 from ftc.compiler.knowledge.models import Model, all_models, find_model
-from ftc.spec.schema import choices, fields
+from ftc.spec.schema import choices, find_field
 from ftc.tui.understanding.lexicon import CORRECTING, WORDS, any_of
 from ftc.tui.understanding.message import Message, fold
 from ftc.tui.understanding.reading import Change, Choice, value_at
@@ -151,6 +151,7 @@ _DATA_BEHIND: Final = re.compile(
     r"\s?:(?:train|test|val|dev|eval)|[\s,(]+(?:(?:en|in|amb|con|with) )?"
     r"(?:split|sub-?set|cfg|config|streaming|max_rows)\b"
 )
+
 
 def read_models(message: Message, draft: Mapping[str, Any]) -> Iterator[Change | Choice]:
     """Yield what a message says of models: of two that distillation joins, the first teaches."""
@@ -327,8 +328,10 @@ def _read_ids(message: Message, draft: Mapping[str, Any]) -> Iterator[Change | C
             said = message.words(verb.start(), match.end())
             message.cross_out(verb.start(), match.start())
             yield Change(pointer=_REPOSITORY, value=words, words=said)
-        elif _DATA_BEHIND.match(message.folded, match.end()) or _DATA_BEFORE.search(before) or (
-            _DATA_AROUND.search(f"{before.rpartition('. ')[2]} {clause}") and not model_said
+        elif (
+            _DATA_BEHIND.match(message.folded, match.end())
+            or _DATA_BEFORE.search(before)
+            or (_DATA_AROUND.search(f"{before.rpartition('. ')[2]} {clause}") and not model_said)
         ):
             yield Change(pointer="/data/source", value=words, words=words)
         elif model_said or FAMILIES & set(re.findall("[a-z]+", match[0])):
@@ -344,15 +347,13 @@ def _read_ids(message: Message, draft: Mapping[str, Any]) -> Iterator[Change | C
 
 
 def _are_values(words: str) -> bool:
-    """Return whether words that a slash joins are values of fields: an objective and its loss."""
-    return all(part in _all_values() for part in words.split("/"))
+    """Return whether words that a slash joins name an objective: "dpo/apo_zero"."""
+    return any(part in _objectives() for part in words.split("/"))
 
 
 @cache
-def _all_values() -> frozenset[str]:
-    return frozenset(
-        each for field in fields() for each in choices(field.schema) if isinstance(each, str)
-    )
+def _objectives() -> frozenset[str]:
+    return frozenset(map(str, choices(find_field("/objective/type").schema)))
 
 
 def complete_name(name: str) -> str:

@@ -1,7 +1,7 @@
 """Rarely set fields in prose: "print five sample answers at every evaluation".
 
-`prose.json` has, for each field, its value or the kind of its value, and patterns made of classes of
-words in three languages: {data}, {gone}, {run}. A field is read where the draft or the message may
+`prose.json` has, for each field, its value or the kind of its value, and patterns made of classes
+of words in three languages: {data}, {gone}, {run}. A field is read where the draft or the message may
 have it; what a clause denies is not set, except that a switch is turned.
 """
 
@@ -33,11 +33,14 @@ _KINDS: Final[Mapping[str, str]] = {
     "hub": r"(?P<value>[a-z0-9][\w.-]*/[a-z0-9][\w.-]*\w)(?![\w/])",
     "script": r"(?P<value>[\w./-]+\.py)\b",
     "store": r"(?P<value>(?:s3|gs|gcs|r2|az)://[\w./-]*\w)",
-    "licence": r"(?P<value>mit|apache[ -]?2(?:\.0)?|cc0(?:-1\.0)?|cc[ -]by(?:[ -](?:sa|nc|nd))*(?:[ -]\d(?:\.\d)?)?"
+    "licence": r"(?P<value>mit|apache[ -]?2(?:\.0)?|cc0(?:-1\.0)?|cc[ -]by(?:[ -](?:sa|nc|nd))*"
+    r"(?:[ -]\d(?:\.\d)?)?"
     r"|[al]?gpl(?:[ -]?v?\d(?:\.\d)?)?|bsd[\w-]*|odc-by|odbl|openrail)(?![\w-]|\.\d)",
-    "benchmarks": r"(?P<value>{benchmark}(?:(?:\s*[,+]\s*(?:and |i |y )?|\s+(?:and|i|y)\s+){benchmark})*)",
+    "modules": r"(?P<value>\w+_proj(?:\s*[,+/]\s*\w+_proj)*)",
+    "benchmarks": r"(?P<value>{benchmark}"
+    r"(?:(?:\s*[,+]\s*(?:and |i |y )?|\s+(?:and|i|y)\s+){benchmark})*)",
 }
-_JOINED: Final = re.compile(r"\s*[,+]\s*(?:(?:and|i|y)\s+)?|\s+(?:and|i|y)\s+")
+_JOINED: Final = re.compile(r"\s*[,+/]\s*(?:(?:and|i|y)\s+)?|\s+(?:and|i|y)\s+")
 _LICENCES: Final[Mapping[str, str]] = {"apache-2": "apache-2.0", "apache2": "apache-2.0"}
 
 
@@ -65,7 +68,7 @@ def read_prose(message: Message, draft: Mapping[str, Any]) -> Iterator[Change]:
 def _read(kind: str, message: Message, match: re.Match[str]) -> Any:
     """Return the value of a kind in a match, None if it is none."""
     written = message.words(*match.span("value"))
-    if kind == "benchmarks":
+    if kind in ("benchmarks", "modules"):
         return list(dict.fromkeys(_JOINED.split(written)))
     if kind == "licence":
         name = re.sub(r"\s+", "-", written.lower())

@@ -123,7 +123,8 @@ _PROPOSED: Final = frozenset(
 )
 #: "the teacher is X, and load it in 4 bits".
 _LOADED: Final = (
-    r"(?:,?\s*(?:(?:and|i|y|but|pero)\s+)?(?:load(?:ed)?(?: it)?|quanti[sz]ed?(?: it)?|(?i:c[a\u00e1]rga)(?:lo|la|do|da)"
+    r"(?:,?\s*(?:(?:and|i|y|but|pero)\s+)?(?:load(?:ed)?(?: it)?|quanti[sz]ed?(?: it)?"
+    r"|(?i:c[a\u00e1]rga)(?:lo|la|do|da)"
     r"|carrega(?:'l|-lo|-la|t|da)))?"
 )
 _UNSURE: Final = "unsure"

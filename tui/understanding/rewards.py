@@ -17,7 +17,8 @@ from ftc.tui.understanding.spoken import value_words
 
 _POINTER: Final = "/objective/rewards"
 _NAMED: Final = re.compile(
-    r"\b(?:rewards?|rews?(?= \w)|recompens(?:a|as|es))\b(?:\s+(?:functions?|funcs?|fns?|funcion(?:es|s)?))?"
+    r"\b(?:rewards?|rews?(?= \w)|recompens(?:a|as|es))\b"
+    r"(?:\s+(?:functions?|funcs?|fns?|funcion(?:es|s)?))?"
     r"(?:\s*(?:=|:|->)\s*|\s+(?:(?:from|are|is|of|by|with|son|de|del|en|es|amb|con|per|por)\s+)*)"
 )
 _WEIGHT_WORD: Final = r"(?:weight(?:ed)?|weighs?|pes(?:o|a|i)?|w)"
@@ -35,7 +36,8 @@ _REGEX: Final = re.compile(
     r"(?:regexp?|pattern|patro|patron|format)\s*[=:]?\s*(?:\"(?P<a>[^\"\n]+)\"|'(?P<b>[^'\n]+)'"
     r"|`(?P<c>[^`\n]+)`|\u00ab(?P<d>[^\u00bb\n]+)\u00bb|(?<==)(?P<e>[^\s\"'`,;]+))"
 )
-_FUNCTIONS: Final = re.compile(r"(?:functions?\s+(?:in|from|of)\s+)?(?P<path>[\w./~-]+\.py)(?!\w)"
+_FUNCTIONS: Final = re.compile(
+    r"(?:functions?\s+(?:in|from|of)\s+)?(?P<path>[\w./~-]+\.py)(?!\w)"
     r"(?::\s?(?P<names>[a-z_]\w*(?:,\s?[a-z_]\w*)*)(?![\w(.]))?"
 )
 _SCHEMA: Final = re.compile(

@@ -45,6 +45,7 @@ _OFF_WORDS: Final = re.compile(
 #: A shorter word tells nothing by itself.
 _SHORTEST: Final = 3
 
+_SHORT: Final = 3
 _SAID: Final = re.compile(r"[^\W_]+")
 _PUBLISH: Final = "/publish/"
 _PUBLISHES: Final = re.compile(
@@ -129,7 +130,9 @@ def add_worded(
 
 def _tells(words: str) -> bool:
     """Return whether words have one with a meaning of its own: "more than the" has none."""
-    return not read_words(("grammar", "determiner")).issuperset(_SAID.findall(fold(words)))
+    short = (each for each in _SAID.findall(fold(words)) if len(each) <= _SHORT)
+    longer = any(len(each) > _SHORT for each in _SAID.findall(fold(words)))
+    return longer or not read_words(("grammar", "determiner")).issuperset(short)
 
 
 def _is_topic(pointer: str, message: Message, draft: Mapping[str, Any]) -> bool:
