@@ -131,3 +131,117 @@ def test_the_end_of_a_name_is_the_model_that_ends_so() -> None:
     """A family's name inside of another model's name names no model of that family."""
     found = {each.pointer: each.value for each in read("r1-distill-llama-8b, lora", {}).changes}
     assert found["/model/id"] == "deepseek-ai/DeepSeek-R1-Distill-Llama-8B"
+
+
+@pytest.mark.parametrize(
+    ("text", "sets"),
+    [
+        (
+            "Compare the quantized files over 4096 tokens and let the perplexity rise no more "
+            "than 8%.",
+            {"/export/verify/tokens": 4096, "/export/verify/max_perplexity_ratio": 1.08},
+        ),
+        (
+            "Passa l'optimitzador a la memòria del sistema.",
+            {"/distribution/offload": "optimizer"},
+        ),
+        (
+            "Muéstrame tres respuestas de ejemplo en cada evaluación.",
+            {"/training/evaluation/samples": 3},
+        ),
+        (
+            "stop when there is no improvement for 4 evaluations in a row",
+            {"/training/early_stopping": 4},
+        ),
+        ("run piqa and boolq", {"/training/evaluation/harness": ["piqa", "boolq"]}),
+        ("Fes lots amb files de longitud semblant.", {"/training/group_by_length": True}),
+        ("Quita las cadenas de razonamiento.", {"/data/reasoning": "strip"}),
+        ("Fix the broken accents.", {"/data/cleaning/repair_encoding": True}),
+        (
+            "push it to acme/legal-bot under apache 2.0, open for everyone",
+            {
+                "/publish/repo": "acme/legal-bot",
+                "/publish/licence": "apache-2.0",
+                "/publish/private": False,
+            },
+        ),
+        (
+            "grpo, rewards checks.py:has_json,short weight 0.5 + regex=^OK",
+            {
+                "/objective/rewards": [
+                    {"functions": "checks.py", "names": ["has_json", "short"], "weight": 0.5},
+                    {"regex": "^OK"},
+                ]
+            },
+        ),
+        (
+            "classification, label refund counts 6 times as much",
+            {"/objective/class_weights": [{"label": "refund", "weight": 6}]},
+        ),
+        ("val/test 4%/6%, ctx 1024", {"/data/splits/validation": 0.04, "/data/splits/test": 0.06}),
+        ("cosine_with_restarts x3, lr 1e-4", {"/training/cycles": 3}),
+        (
+            "regression prompts=sums.jsonl max_drop .02, lr 1e-4",
+            {"/training/evaluation/regression": [{"prompts": "sums.jsonl", "max_drop": 0.02}]},
+        ),
+    ],
+)
+def test_rare_fields_are_read_in_prose(text: str, sets: dict[str, Any]) -> None:
+    """Their words are classes of words in three languages, not whole sentences."""
+    found = {each.pointer: each.value for each in read(text, DRAFT).changes}
+    assert found.items() >= sets.items()
+
+
+@pytest.mark.parametrize(
+    ("text", "sets", "without"),
+    [
+        (
+            "orpo/kto lr 1e-6, 2 ep",
+            {"/training/learning_rate": 1e-6},
+            "/model/id",
+        ),
+        (
+            "targets=q_proj,v_proj r=12",
+            {"/method/targets": ["q_proj", "v_proj"], "/method/rank": 12},
+            "/data/columns/completion",
+        ),
+        (
+            "distill from Qwen2.5-14B-Instruct in nf4, temp .8",
+            {
+                "/objective/teacher/id": "Qwen/Qwen2.5-14B-Instruct",
+                "/objective/teacher/quantization": "nf4",
+            },
+            "/method/type",
+        ),
+        (
+            "wsd, min 10% of peak, clip 1",
+            {"/training/learning_rate_floor": 0.1},
+            "/export/verify/min_agreement",
+        ),
+        (
+            "mbs 4 x ga 3 x 2 gpus, fp16",
+            {"/training/micro_batch": 4, "/training/global_batch": 24},
+            "/objective/type",
+        ),
+        (
+            "dpo, the reference log probs computed beforehand in one pass",
+            {"/objective/reference": "precomputed"},
+            "/training/epochs",
+        ),
+        (
+            "freeze, layers 2,3 + embeddings; lr 3e-5",
+            {"/method/also_train": ["embeddings"]},
+            "/objective/type",
+        ),
+        (
+            "data: acme/news@0a1b2c cfg=ca streaming, form=text",
+            {"/data/source": "acme/news", "/data/revision": "0a1b2c", "/data/subset": "ca"},
+            "/model/id",
+        ),
+    ],
+)
+def test_a_value_stays_with_its_own_words(text: str, sets: dict[str, Any], without: str) -> None:
+    """A module is no column, a path of values is no model, and the teacher has its own width."""
+    found = {each.pointer: each.value for each in read(text, DRAFT).changes}
+    assert found.items() >= sets.items()
+    assert without not in found

@@ -5,7 +5,7 @@ each" is the length of the answers.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -37,6 +37,7 @@ _FIELDS: Final[Mapping[str, str]] = {
     "/data/split": "/data/revision",
     "/model/id": _REVISION,
 }
+_AT_REVISION: Final = re.compile(r"(?P<id>[\w.-]+/[\w.-]+)@(?P<revision>[\w.-]+)")
 _GENERATES: Final = frozenset({"grpo", "rloo"})
 _OF_ANSWERS: Final = re.compile(
     r"\b(?:answers?|repl(?:y|ies)|completions?|gen\w*|respost\w*|respuest\w*|each|cadascun\w*"
@@ -52,7 +53,18 @@ def settle_owners(
 ) -> list[Change | Choice]:
     """Return what was read, with each revision and length moved to the field that it belongs to."""
     folded = fold(text)
-    return [_settled(each, said, folded, draft) for each in said]
+    found = [part for each in said for part in _divided(each)]
+    return [_settled(each, found, folded, draft) for each in found]
+
+
+def _divided(each: Change | Choice) -> Iterator[Change | Choice]:
+    """Yield an id without its revision, and the revision: "acme/chats@1f0c2d"."""
+    match = _AT_REVISION.fullmatch(str(each.value)) if isinstance(each, Change) else None
+    if match is None or each.pointer not in _FIELDS or not isinstance(each, Change):
+        yield each
+        return
+    yield replace(each, value=match["id"])
+    yield Change(pointer=_FIELDS[each.pointer], value=match["revision"], words=match["revision"])
 
 
 def _settled(

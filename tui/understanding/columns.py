@@ -16,7 +16,11 @@ _NO_NAME: Final = (
     r"(?!(?:columna?|fields?|camp|campo|an?|one|un|una|this|each|every|cada|it|that|them|is|are"
     r"|it'?s|not|no)\b)"
 )
-_IDENTIFIER: Final = rf"{QUOTES}?{_NO_NAME}(?P<column>[a-z_]\w*(?:[.-]\w+)*){QUOTES}?"
+_ENTITLED: Final = r"(?:called|named|llamada|anomenada|titulada)"
+_IDENTIFIER: Final = (
+    rf"(?:{_ENTITLED} )?{QUOTES}?{_NO_NAME}(?!{_ENTITLED}\b)"
+    rf"(?P<column>[a-z_]\w*(?:[.-]\w+)*){QUOTES}?"
+)
 _NAMED_BARE: Final = rf"(?<!\w){QUOTES}(?P<column>[a-z_]\w*(?:[.-]\w+)*){QUOTES}"
 _THE: Final = r"(?:the |la |el |les |las |los )?"
 _IS: Final = r"(?: (?:are|is|live|lives|sit|sits|es|son|esta|estan|viuen|viven))?"
@@ -118,6 +122,8 @@ _SPOKEN_OF: Final = re.compile(
     rf"\b{_COLUMN_WORD}s?\b|\bcolumnes\b|[=\"'`\u201c\u00ab_]|->|<-|\.\w{{3,7}}\b"
 )
 _TOLD_OF: Final = re.compile(r"\b(?:what|el que|lo que)\b")
+#: A module of the model, or a file: "targets=q_proj", "text=plain.txt".
+_NO_COLUMN: Final = re.compile(r"_proj$|\.(?:txt|jsonl?|csv|tsv|parquet|py|md)$", re.IGNORECASE)
 _MOST_COLUMNS: Final = 60
 _TEXT: Final = "/data/columns/text"
 _ANSWER: Final = "/data/columns/completion"
@@ -242,6 +248,8 @@ def read_columns(message: Message, known: Sequence[str]) -> Iterator[Change]:
         for match in list(pattern.finditer(message.folded)):
             column = message.words(*match.span("column"))
             told = _TOLD_OF.search(message.folded, match.start())
+            if _NO_COLUMN.search(column):
+                continue
             if told and not spoken and column not in known:
                 continue  # "rslora is what I want"
             words = message.words(*match.span())

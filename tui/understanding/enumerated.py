@@ -24,10 +24,14 @@ _JOIN: Final = re.compile(
 )
 _LEADS: Final[Mapping[str, re.Pattern[str]]] = {
     _PARTS: re.compile(
-        rf"(?<![\w-])(?:train(?:ing)?|tun(?:e|ing)|unfreez(?:e|ing)|entren(?:a|ant|ando|ar|em|amos)|part(?:e?s)?"
+        rf"(?<![\w-])(?:train(?:ing)?|tun(?:e|ing)|unfreez(?:e|ing)|entren(?:a|ant|ando|ar|em|amos)(?:'n|-ne|-li)?|part(?:e?s)?"
         rf"|descongela(?:r|nt|ndo)?)\s*[=:]?\s*{_ONLY}{_THE}"
     ),
-    _WHAT: re.compile(rf"(?<![\w-]){any_of(WORDS['publish'])}\s+{_ONLY}{_THE}"),
+    _WHAT: re.compile(
+        r"(?<![\w-])(?:(?:(?:push_to_)?hub|repo)[ =:]+[\w.-]+/[\w.-]+\w(?: \(\w+\))?\s*[:,]\s*"
+        rf"|{any_of(WORDS['publish'])}\s+)"
+        rf"{_ONLY}{_THE}"
+    ),
 }
 _WORDS: Final[Mapping[str, Mapping[str, str]]] = {
     _PARTS: {"projector": "proj(?:ector)?", "vision_tower": "(?:vision|vit|tower)(?:[ _]tower)?"},
@@ -40,7 +44,7 @@ _WORDS: Final[Mapping[str, Mapping[str, str]]] = {
 #: "chat_template_kwargs reasoning_effort=low, enable_thinking=false"; the names of known options.
 _OPTION: Final = re.compile(
     r"(?<![\w.-])(?P<lead>(?:chat[_ ])?template[_ ](?:kwargs|options|args)\s*[=:]?\s*[{(]?\s*)?"
-    r"(?P<name>[a-z]\w*)\s?(?P<sign>[=:]\s?| )\s?(?P<value>\w+)(?![\w./-])"
+    r"(?P<name>[a-z]\w*)\s?(?P<sign>[=:]\s?| )\s?(?:(?:to|at|as|a|en|com|como) )?(?P<value>\w+)(?![\w./-])"
 )
 _KNOWN: Final = frozenset({"enable_thinking", "reasoning_effort", "thinking_budget"})
 _SWITCH: Final = {"true": True, "on": True, "false": False, "off": False}

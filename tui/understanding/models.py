@@ -19,6 +19,7 @@ from ftc.compiler.knowledge.model_names import (
     words_of,
 )
 from ftc.compiler.knowledge.models import Model, all_models, find_model
+from ftc.spec.schema import choices, find_field
 from ftc.tui.understanding.lexicon import CORRECTING, WORDS, any_of
 from ftc.tui.understanding.message import Message, fold
 from ftc.tui.understanding.reading import Change, Choice, value_at
@@ -88,7 +89,7 @@ _PROGRAM: Final = re.compile(r"llama\.?cpp\b")
 #: The model whose answers are learned: "distil from ...", "teacher: ...".
 _TEACHES: Final = r"(?:teacher|professor|profe(?:sor)?|mestre|maestr[oa])"
 _TEACHER_BEFORE: Final = re.compile(
-    r"(?:\bd[ei]st?il\S*(?: \w+){0,2}? (?:from|of|del?|d'un)"
+    r"(?:\b(?:d[ei]st?il\S*|gkd)(?: \w+){0,2}? (?:from|of|del?|d'un|des de|desde)"
     rf"|\b{_TEACHES}(?: model| sera| es| is| sigui| sea| should be| will be)*\s*[:=]?)"
     r"(?: (?:the|a|an|el|la|un|una))?(?: big| gran| grande)?\s*$"
 )
@@ -144,6 +145,12 @@ _PER: Final = re.compile(
 _OWN_NAME: Final = re.compile(r"(?<![\w./\\-])[a-z][\w.]*(?:-[\w.]*\w)+(?![\w/\\-])")
 #: The number before is a count of cards.
 _COUNT: Final = re.compile(r"\s?[x\u00d7]\s?(?:[a-z]+[ -]?)?\d")
+
+#: What only data has, right behind a Hub id: "acme/web cfg=es", "acme/web:train_sft".
+_DATA_BEHIND: Final = re.compile(
+    r"\s?:(?:train|test|val|dev|eval)|[\s,(]+(?:(?:en|in|amb|con|with) )?"
+    r"(?:split|sub-?set|cfg|config|streaming|max_rows)\b"
+)
 
 
 def read_models(message: Message, draft: Mapping[str, Any]) -> Iterator[Change | Choice]:
@@ -304,6 +311,8 @@ def _read_ids(message: Message, draft: Mapping[str, Any]) -> Iterator[Change | C
         words = message.words(*match.span())
         if _AMOUNT.fullmatch(words) or _PER.fullmatch(match[0]):
             continue
+        if _are_values(match[0]):
+            continue  # "dpo/apo_zero"
         clause = message.clause(*match.span())
         before = message.folded[: match.start()]
         denied = message.denied(match.start())
@@ -319,8 +328,10 @@ def _read_ids(message: Message, draft: Mapping[str, Any]) -> Iterator[Change | C
             said = message.words(verb.start(), match.end())
             message.cross_out(verb.start(), match.start())
             yield Change(pointer=_REPOSITORY, value=words, words=said)
-        elif _DATA_BEFORE.search(before) or (
-            _DATA_AROUND.search(f"{before.rpartition('. ')[2]} {clause}") and not model_said
+        elif (
+            _DATA_BEHIND.match(message.folded, match.end())
+            or _DATA_BEFORE.search(before)
+            or (_DATA_AROUND.search(f"{before.rpartition('. ')[2]} {clause}") and not model_said)
         ):
             yield Change(pointer="/data/source", value=words, words=words)
         elif model_said or FAMILIES & set(re.findall("[a-z]+", match[0])):
@@ -333,6 +344,16 @@ def _read_ids(message: Message, draft: Mapping[str, Any]) -> Iterator[Change | C
                 continue
             pointer = "/data/source" if has_model and draft.get("data") is None else _POINTER
             yield Choice(pointer=pointer, values=(words,), words=words, why="unsure")
+
+
+def _are_values(words: str) -> bool:
+    """Return whether words that a slash joins name an objective: "dpo/apo_zero"."""
+    return any(part in _objectives() for part in words.split("/"))
+
+
+@cache
+def _objectives() -> frozenset[str]:
+    return frozenset(map(str, choices(find_field("/objective/type").schema)))
 
 
 def complete_name(name: str) -> str:

@@ -61,6 +61,7 @@ from ftc.tui.understanding.models import complete_name, read_models
 from ftc.tui.understanding.named import read_named
 from ftc.tui.understanding.parts import read_parts
 from ftc.tui.understanding.prices import share_price
+from ftc.tui.understanding.prose import read_prose
 from ftc.tui.understanding.publishing import read_licence, settle_privacy
 from ftc.tui.understanding.quantities import read_quantities
 from ftc.tui.understanding.questions import take_question
@@ -120,6 +121,12 @@ _TEACHER, _TEACHER_WIDTH = "/objective/teacher/id", "/objective/teacher/quantiza
 #: Fields that a question may propose.
 _PROPOSED: Final = frozenset(
     {"/model/id", "/objective/type", "/method/type", "/hardware/gpu", "/hardware/count"}
+)
+#: "the teacher is X, and load it in 4 bits".
+_LOADED: Final = (
+    r"(?:,?\s*(?:(?:and|i|y|but|pero)\s+)?(?:load(?:ed)?(?: it)?|quanti[sz]ed?(?: it)?"
+    r"|(?i:c[a\u00e1]rga)(?:lo|la|do|da)"
+    r"|carrega(?:'l|-lo|-la|t|da)))?"
 )
 _UNSURE: Final = "unsure"
 _ORDER: Final = rf"\b(?:{any_of(WORDS['put'])}|{any_of(WORDS['acts'])})\b"
@@ -251,7 +258,7 @@ def _widths(found: Sequence[Change | Choice], message: Message) -> Iterator[Chan
             message.written[find_words(message.written, one.words) + len(one.words) :]
             for one in taught
         ]
-        behind = re.compile(rf"\s*(?:[,(@]|in|en|a|at)?\s*{re.escape(each.words)}")
+        behind = re.compile(rf"{_LOADED}\s*(?:[,(@]|in|en|a|at)?\s*{re.escape(each.words)}")
         wide = each.pointer == ROUNDED or (each.pointer, _value(each)) == _QLORA
         own = wide and any(behind.match(rest) for rest in between)
         if own and each.pointer != ROUNDED:
@@ -363,6 +370,7 @@ def _read_first(
     yield from read_rewards(message)
     yield from read_rates(message)
     yield from read_enumerated(message)
+    yield from read_prose(message, draft)
     yield from read_stated(message, draft)
     yield from read_column_pairs(message, names.columns)
     yield from read_known_columns(message, names.columns)

@@ -17,7 +17,8 @@ from ftc.tui.understanding.spoken import value_words
 
 _POINTER: Final = "/objective/rewards"
 _NAMED: Final = re.compile(
-    r"\b(?:rewards?|recompens(?:a|as|es))\b(?:\s+(?:functions?|funcs?|fns?|funcion(?:es|s)?))?"
+    r"\b(?:rewards?|rews?(?= \w)|recompens(?:a|as|es))\b"
+    r"(?:\s+(?:functions?|funcs?|fns?|funcion(?:es|s)?))?"
     r"(?:\s*(?:=|:|->)\s*|\s+(?:(?:from|are|is|of|by|with|son|de|del|en|es|amb|con|per|por)\s+)*)"
 )
 _WEIGHT_WORD: Final = r"(?:weight(?:ed)?|weighs?|pes(?:o|a|i)?|w)"
@@ -33,9 +34,12 @@ _JOIN: Final = re.compile(
 _THE: Final = re.compile(r"(?:an?|the|un|una|el|la|els|les|los|las)\s+")
 _REGEX: Final = re.compile(
     r"(?:regexp?|pattern|patro|patron|format)\s*[=:]?\s*(?:\"(?P<a>[^\"\n]+)\"|'(?P<b>[^'\n]+)'"
-    r"|`(?P<c>[^`\n]+)`|\u00ab(?P<d>[^\u00bb\n]+)\u00bb)"
+    r"|`(?P<c>[^`\n]+)`|\u00ab(?P<d>[^\u00bb\n]+)\u00bb|(?<==)(?P<e>[^\s\"'`,;]+))"
 )
-_FUNCTIONS: Final = re.compile(r"(?:functions?\s+(?:in|from|of)\s+)?(?P<path>[\w./~-]+\.py)(?!\w)")
+_FUNCTIONS: Final = re.compile(
+    r"(?:functions?\s+(?:in|from|of)\s+)?(?P<path>[\w./~-]+\.py)(?!\w)"
+    r"(?::\s?(?P<names>[a-z_]\w*(?:,\s?[a-z_]\w*)*)(?![\w(.]))?"
+)
 _SCHEMA: Final = re.compile(
     r"(?:json[ _-]?)?schema\s*[=:]?\s*(?P<path>[\w./~-]+\.json)(?!\w)"
     r"|(?P<other>[\w./~-]*schema\.json)(?!\w)"
@@ -88,7 +92,7 @@ def _item(message: Message, place: int) -> tuple[Any, int] | None:
 
 def _kind(message: Message, begin: int) -> tuple[dict[str, Any], int] | None:
     if (found := _REGEX.match(message.folded, begin)) is not None:
-        group = next(name for name in "abcd" if found[name] is not None)
+        group = next(name for name in "abcde" if found[name] is not None)
         start, end = found.span(group)
         written = message.written[message.origin[start][0] : message.origin[end - 1][1]]
         return {"regex": written}, found.end()
@@ -96,7 +100,10 @@ def _kind(message: Message, begin: int) -> tuple[dict[str, Any], int] | None:
         group = "path" if found["path"] else "other"
         return {"json_schema": message.words(*found.span(group))}, found.end()
     if (found := _FUNCTIONS.match(message.folded, begin)) is not None:
-        return {"functions": message.words(*found.span("path"))}, found.end()
+        functions: dict[str, Any] = {"functions": message.words(*found.span("path"))}
+        if found["names"]:
+            functions["names"] = re.findall(r"\w+", message.words(*found.span("names")))
+        return functions, found.end()
     words: Mapping[str, str] = value_words().get(_POINTER, {})
     for value, said in words.items():
         if found := re.compile(rf"(?:{said})(?: (?:rewards?|match(?:es|ing)?))*(?![\w-])").match(

@@ -38,6 +38,8 @@ _GOES_ON: Final = re.compile(
     r"\s*(?:(?:steps|passos|pasos)\b|(?:->|\u2192|-|\u2013|\bto\b|\bfins a\b|\bhasta\b|\bx\b)\s*\d"
     r"|(?:gpus?|cards?|x|of|del?|d'\w+)\b)"
 )
+#: "mbs 2 x ga 4 x 2 gpus": the cards are no part of the steps.
+_ON_CARDS: Final = re.compile(r"\s*[x*\u00d7]\s*\d{1,3}\s?(?:gpus?|cards?|targetes|tarjetas)\b")
 #: A warm-up may be counted in steps.
 _STEPS: Final = re.compile(r"\s*(?:steps|passos|pasos)\b")
 #: "betas (.9, .98)"
@@ -93,7 +95,9 @@ def read_shorthand(message: Message) -> Iterator[Change]:
             continue
         goes_on = _GOES_ON.match(message.folded, match.end())
         if (kind == "full" and not _FOLLOWS.search(before)) or (
-            goes_on and not (pointer == _WARMUP and _STEPS.match(goes_on[0]))
+            goes_on
+            and not (pointer == _WARMUP and _STEPS.match(goes_on[0]))
+            and not (pointer == ACCUMULATION and _ON_CARDS.match(message.folded, match.end()))
         ):
             continue
         value = _value(pointer, match["value"], share=match["share"] is not None)

@@ -36,6 +36,16 @@ _TWICE: Final = re.compile(
 )
 _THAN: Final = re.compile(r"\s*(?:as|than|que|of)(?: (?:of|from|de|del))?\s*$")
 _TWO: Final = 2
+#: "the rows with the label fraud weigh ten times more".
+_ROWS_OF_LABEL: Final = re.compile(
+    rf"(?<![\w-])(?:label(?:l?ed)?|class|etiqueta|etiquetad[ao]s|etiquetades|clase|classe)"
+    rf" (?:as |com a |como |de )?{QUOTES}?(?P<label>[\w-]+){QUOTES}?"
+    r" (?:should |must |to |has to |ha de |debe |que )?"
+    r"(?:counts?|weighs?|matters?|pes[aei]n?|pesar|comptin?|compta|comptar|cuente[n]?|cuenta|contar"
+    rf"|valgui|valga|val|vale)(?: for| per| por| com| como| as much as)? {_AMOUNT}\s*"
+    r"(?:times|x\b|vegades|cops|veces|fold)(?: (?:more|as much|mes|mas))?"
+    r"(?: (?:than|que|as) (?:the |las |les |els |los )?(?:others?|rest\w*|otr[ao]s|altres))?"
+)
 _CLASS_WEIGHTS: Final = "/objective/class_weights"
 #: "every 'toxic' counts ten times", "que cada 'toxico' pese diez veces más".
 _LABEL: Final = re.compile(
@@ -109,7 +119,8 @@ def weighted(paths: Sequence[str], weights: Sequence[float]) -> list[Mapping[str
 def read_label_weights(message: Message) -> Iterator[Change]:
     """Yield how much rows of a label count: labels in quotes, or behind the word "label"."""
     found, words = [], []
-    for match in (*message.take(_LABEL), *message.take(_WEIGHT_OF_LABEL)):
+    patterns = (_LABEL, _WEIGHT_OF_LABEL, _ROWS_OF_LABEL)
+    for match in (match for pattern in patterns for match in message.take(pattern)):
         number = read_number(match["number"])
         if number is None or message.denied(match.start()):
             continue

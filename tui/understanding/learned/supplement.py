@@ -13,8 +13,9 @@ from ftc.tui.understanding.elsewhere import find_elsewhere
 from ftc.tui.understanding.learned.linear import NONE
 from ftc.tui.understanding.learned.roles import SECTION, assign, find_names, may_stand_beside
 from ftc.tui.understanding.learned.worded import Clause, find_clauses, find_option, tell
-from ftc.tui.understanding.lexicon import NEGATORS
+from ftc.tui.understanding.lexicon import NEGATORS, WORDS, any_of
 from ftc.tui.understanding.message import Message, Span, find_places, fold
+from ftc.tui.understanding.ordinary import read_words
 from ftc.tui.understanding.reading import Change, Choice, value_at
 from ftc.tui.understanding.sentences import split_sentences
 
@@ -44,6 +45,12 @@ _OFF_WORDS: Final = re.compile(
 #: A shorter word tells nothing by itself.
 _SHORTEST: Final = 3
 
+_SHORT: Final = 3
+_SAID: Final = re.compile(r"[^\W_]+")
+_PUBLISH: Final = "/publish/"
+_PUBLISHES: Final = re.compile(
+    rf"\b(?:{any_of(WORDS['publish'])}|hub|hugging ?face|hf|push_to_hub|repo\w*)(?!\w)"
+)
 _Said = Sequence[Change | Choice]
 
 
@@ -113,10 +120,25 @@ def add_worded(
             continue
         others = [each for each in kept if each.pointer != pointer]
         words = _words(message, clause, key, _spans(text, others))
-        if words is None or (option.value in _OFF and not _denied(message, clause)):
+        if words is None or not _tells(words) or not _is_topic(pointer, message, draft):
+            continue
+        if option.value in _OFF and not _denied(message, clause):
             continue
         kept = [*others, Change(pointer=pointer, value=option.value, words=words)]
     return kept
+
+
+def _tells(words: str) -> bool:
+    """Return whether words have one with a meaning of its own: "more than the" has none."""
+    short = (each for each in _SAID.findall(fold(words)) if len(each) <= _SHORT)
+    longer = any(len(each) > _SHORT for each in _SAID.findall(fold(words)))
+    return longer or not read_words(("grammar", "determiner")).issuperset(short)
+
+
+def _is_topic(pointer: str, message: Message, draft: Mapping[str, Any]) -> bool:
+    """Return whether a message may speak of a field: what is published needs a word for it."""
+    published = draft.get("publish") is not None or _PUBLISHES.search(message.plain) is not None
+    return published or not pointer.startswith(_PUBLISH)
 
 
 def _denied(message: Message, clause: Clause) -> bool:

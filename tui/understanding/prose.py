@@ -1,0 +1,124 @@
+"""Rarely set fields in prose: "print five sample answers at every evaluation".
+
+`prose.json` has, for each field, its value or the kind of its value, and patterns made of classes
+of words in three languages: {data}, {gone}, {run}. A field is read where the draft or the message may
+have it; what a clause denies is not set, except that a switch is turned.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from functools import cache
+from importlib.resources import files
+from typing import Any, Final
+
+from ftc.spec.admission import admits
+from ftc.spec.schema import fields_by_pointer
+from ftc.tui.understanding.lexicon import NUMBER
+from ftc.tui.understanding.message import Message
+from ftc.tui.understanding.numbers import as_written, read_number
+from ftc.tui.understanding.reading import Change
+from ftc.tui.understanding.spoken import applies
+
+_CLASS: Final = re.compile(r"\{(\w+[a-z]\w*)\}")
+_KINDS: Final[Mapping[str, str]] = {
+    "number": rf"(?P<value>{NUMBER})",
+    "share": rf"(?P<value>{NUMBER})\s?(?:%|percent\b|per ?cent\b|por ciento\b)",
+    "points": rf"(?P<value>{NUMBER})\s?(?:%|percentage |percent\b|per ?cent\b|por ciento\b)?"
+    r"\s?(?:points?|punts?|puntos?|pp)?",
+    "path": r"(?P<value>(?:/|~/|\./)[\w.-]+(?:/[\w.-]+)*)",
+    "word": r"[\"'\u201c\u00ab`]?(?P<value>[a-z][\w-]*\w)[\"'\u201d\u00bb`]?(?![\w/]|\.\w)",
+    "code": r"[\"'\u201c\u00ab`]?(?P<value>(?=[\w-]*[\d_-]|(?<=[\"'\u201c\u00ab`]))[a-z][\w-]*\w)"
+    r"[\"'\u201d\u00bb`]?(?![\w/]|\.\w)",
+    "hub": r"(?P<value>[a-z0-9][\w.-]*/[a-z0-9][\w.-]*\w)(?![\w/])",
+    "script": r"(?P<value>[\w./-]+\.py)\b",
+    "store": r"(?P<value>(?:s3|gs|gcs|r2|az)://[\w./-]*\w)",
+    "licence": r"(?P<value>mit|apache[ -]?2(?:\.0)?|cc0(?:-1\.0)?|cc[ -]by(?:[ -](?:sa|nc|nd))*"
+    r"(?:[ -]\d(?:\.\d)?)?"
+    r"|[al]?gpl(?:[ -]?v?\d(?:\.\d)?)?|bsd[\w-]*|odc-by|odbl|openrail)(?![\w-]|\.\d)",
+    "modules": r"(?P<value>\w+_proj(?:\s*[,+/]\s*\w+_proj)*)",
+    "benchmarks": r"(?P<value>{benchmark}"
+    r"(?:(?:\s*[,+]\s*(?:and |i |y )?|\s+(?:and|i|y)\s+){benchmark})*)",
+}
+_JOINED: Final = re.compile(r"\s*[,+/]\s*(?:(?:and|i|y)\s+)?|\s+(?:and|i|y)\s+")
+_LICENCES: Final[Mapping[str, str]] = {"apache-2": "apache-2.0", "apache2": "apache-2.0"}
+
+
+def read_prose(message: Message, draft: Mapping[str, Any]) -> Iterator[Change]:
+    """Yield the fields of `prose.json`."""
+    known = fields_by_pointer()
+    for pointer, kind, fixed, whole, pattern in _table():
+        for match in list(pattern.finditer(message.folded)):
+            if applies(known[pointer], message, draft) is False:
+                break
+            value = fixed if kind == "" else _read(kind, message, match)
+            if message.denied(match.start()):
+                if fixed is not True:
+                    continue
+                value = False
+            if value is None or not admits(pointer, value):
+                continue
+            words = message.words(*match.span("taken" if "taken" in match.groupdict() else 0))
+            named = [name for name in ("taken", "value") if name in match.groupdict()]
+            message.cross_out(*match.span(0 if whole or not named else named[0]))
+            yield Change(pointer=pointer, value=value, words=words)
+            break
+
+
+def _read(kind: str, message: Message, match: re.Match[str]) -> Any:
+    """Return the value of a kind in a match, None if it is none."""
+    written = message.words(*match.span("value"))
+    if kind in ("benchmarks", "modules"):
+        return list(dict.fromkeys(_JOINED.split(written)))
+    if kind == "licence":
+        name = re.sub(r"\s+", "-", written.lower())
+        return _LICENCES.get(name, name)
+    if kind == "script":
+        return written
+    if kind == "reward":
+        return [{"functions": written, "names": [message.words(*match.span("name"))]}]
+    if kind not in ("number", "share", "points", "over", "ratio", "regression"):
+        return written.rstrip(".")
+    number = read_number(match["value"], kilo=1000)
+    if number is not None and kind == "regression":
+        path = message.words(*match.span("file"))
+        rows = "text" if path.endswith(".txt") else "prompts"
+        return [{rows: path, "max_drop": as_written(number / 100 if number >= 1 else number)}]
+    if number is None:
+        return None
+    if kind == "ratio":
+        total = read_number(match["of"])
+        return as_written(round(number / total, 6)) if total else None
+    whole = {"share": number / 100, "points": number / 100 if number >= 1 else number}
+    whole["over"] = 1 + number / 100
+    return as_written(round(whole.get(kind, number), 8))
+
+
+@cache
+def _table() -> tuple[tuple[str, str, Any, bool, re.Pattern[str]], ...]:
+    """Return each field with the kind of its value, its fixed value, and its pattern.
+
+    Between them stands whether all words of the pattern belong to the field.
+    """
+    text = (files("ftc.tui.understanding") / "prose.json").read_text(encoding="utf-8")
+    lexicon = json.loads(text)
+    classes = {name: rf"(?:{'|'.join(words)})" for name, words in lexicon["classes"].items()}
+    classes |= {**_KINDS, "over": _KINDS["share"]}
+    return tuple(
+        (
+            each["pointer"],
+            each.get("kind", ""),
+            each.get("value"),
+            each.get("whole", False),
+            re.compile(rf"(?<![\w-]){_filled(pattern, classes)}"),
+        )
+        for each in lexicon["fields"]
+        for pattern in each["patterns"]
+    )
+
+
+def _filled(pattern: str, classes: Mapping[str, str]) -> str:
+    """Return a pattern with the words of its classes, which may have classes in them."""
+    while (filled := _CLASS.sub(lambda match: classes[match[1]], pattern)) != pattern:
+        pattern = filled
+    return pattern
