@@ -1,8 +1,8 @@
 """Rarely set fields in prose: "print five sample answers at every evaluation".
 
 `prose.json` has, for each field, its value or the kind of its value, and patterns made of classes
-of words in three languages: {data}, {gone}, {run}. A field is read where the draft or the message may
-have it; what a clause denies is not set, except that a switch is turned.
+of words in three languages: {rows}, {remove}, {rises}. A field is read where the draft or the
+message may have it; what a clause denies is not set, except that a switch is turned.
 """
 
 import json
