@@ -488,8 +488,7 @@ def _strike_numbers(message: Message) -> None:
 
 def _strike_correction(message: Message) -> None:
     """Cross out a "no," that corrects an earlier message, so that it negates nothing."""
-    match = _CORRECTION.match(message.folded)
-    if match:
+    if match := _CORRECTION.match(message.folded):
         message.cross_out(*match.span())
 
 
