@@ -28,7 +28,7 @@ from transformers.models.timm_wrapper.modeling_timm_wrapper import TimmWrapperMo
 from ftc.compiler.knowledge.architecture import class_of_type, read_shape
 from ftc.compiler.knowledge.derived import derived_table
 from ftc.compiler.knowledge.wrappers import Wrapper, text_config
-from ftc.runtime.models.towers import TYPE_ENDING
+from ftc.runtime.upstream.towers import TYPE_ENDING
 
 ROOT = Path(__file__).parents[1]
 TABLE = ROOT / "compiler/knowledge/wrappers.json"

@@ -244,3 +244,19 @@ def test_a_value_stays_with_its_own_words(text: str, sets: dict[str, Any], witho
     found = {each.pointer: each.value for each in read(text, DRAFT).changes}
     assert found.items() >= sets.items()
     assert without not in found
+
+
+@pytest.mark.parametrize(
+    ("text", "private"),
+    [
+        ("push it to acme/bot but not public", True),
+        ("súbelo a acme/bot, que no sea público", True),
+        ("puja'l a acme/bot, però que no sigui públic", True),
+        ("publish it as acme/bot, public", False),
+        ("publícalo en acme/bot y que sea público", False),
+    ],
+)
+def test_a_denied_audience_is_the_other_one(text: str, private: bool) -> None:
+    """Words between the repository and the audience may deny it."""
+    found = {each.pointer: each.value for each in read(text, {}).changes}
+    assert found["/publish/private"] is private

@@ -108,8 +108,8 @@ def publish_to_malformed_name(case: Case) -> Iterator[Problem]:
     """
     repo = case.spec.publish.repo
     if repo is not None and repo.endswith(".git"):
-        fix = (put("/publish/repo", repo.removesuffix(".git")),)
-        yield problem("/publish/repo", fix=fix, repo=repo)
+        name = repo.removesuffix(".git")
+        yield problem("/publish/repo", fix=(put("/publish/repo", name),), repo=repo, name=name)
 
 
 @rule("FTC697", "publish-adapter-of-local-base", "warning", reads=("model",))
