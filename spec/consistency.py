@@ -149,7 +149,7 @@ def _columns(long: Mapping[str, Any], _: frozenset[str]) -> Iterator[Finding]:
 
 
 def _rename(given: Sequence[str], forms: Iterable[str]) -> tuple[str, dict[str, str]] | None:
-    """Return the form that has the given roles by other names, and these names; None for none.
+    """Return the form whose roles have these meanings, and its names for them, or None.
 
     Of several forms it is the one with the fewest new names, and then the first.
     """

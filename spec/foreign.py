@@ -1,4 +1,4 @@
-"""Keys of other tools in a spec: the fields that they lead to, or the reason that they have none.
+"""Keys of other tools in a spec: the fields that they mean, or why ftc has no such field.
 
 They are translated as `ftc import` translates them, beside the fields that the spec sets.
 """

@@ -1,4 +1,4 @@
-"""Moving the value of a key to another field: the patch, and what stands in its way."""
+"""Moving the value of a key to another field: the patch, and what prevents it."""
 
 import json
 from collections.abc import Iterator, Mapping

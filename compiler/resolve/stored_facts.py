@@ -7,7 +7,7 @@ F = TypeVar("F")
 
 
 def restore_fact(data: Any, kind: type[F]) -> F:
-    """Return a fact of a lock; a field without a default value that it leaves out is None.
+    """Return a fact of a lock; a missing field without a default value is None.
 
     Raises msgspec.ValidationError if the data do not have the fields of the fact.
     """

@@ -29,7 +29,7 @@ _DENIED: Final = re.compile(
 def find_goal(text: str) -> tuple[Goal, str] | None:
     """Return the goal that a message describes, and the words that do.
 
-    The most specific goal comes first in the table. A goal that is denied is none.
+    The most specific goal comes first in the table. A denied goal does not count.
     """
     folded = fold(text)
     for goal, pattern in _patterns().items():

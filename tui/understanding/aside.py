@@ -30,7 +30,7 @@ _COURTESY: Final = (
     r"(?:thanks?(?: you)?|please|sorry|gracies|gracias|perdo|perdon|perdona|sisplau|si us plau"
     r"|por favor|then|anyway|after all|for now|al final|de moment|de momento|doncs|pues|ok|okay)"
 )
-#: Words that undo what stands before them, at the end of a message. They begin a clause: in "the
+#: Words at the end of a message that undo what comes before them. They begin a clause: in "the
 #: name, tant se val", and not in "the duplicates drop them".
 _UNDONE: Final = re.compile(
     rf"(?:^|[.,;:!?\u2026\n(\u2013\u2014-]\s*|\b{any_of(_ASIDE['break'])}\s+){_WORDS}"

@@ -67,7 +67,7 @@ def read_enumerated(message: Message) -> Iterator[Change]:
 
 
 def _items(pointer: str, message: Message, place: int) -> tuple[list[str], int]:
-    """Return the values that stand in a list at a place, and where it ends."""
+    """Return the values of the list that begins at a place, and where it ends."""
     values: list[str] = []
     end = place
     while True:

@@ -60,7 +60,7 @@ def _read_with_flags(
 
 
 def _split(text: str) -> tuple[str, str]:
-    """Return the flags of a line, and what stands before and behind them."""
+    """Return the flags of a line, and the words before and after them."""
     if "\n" in text.strip() or not is_arguments(text) or is_submission(text):
         return "", ""
     flags, prose = [], []

@@ -66,7 +66,7 @@ def read_prose(message: Message, draft: Mapping[str, Any]) -> Iterator[Change]:
 
 
 def _read(kind: str, message: Message, match: re.Match[str]) -> Any:
-    """Return the value of a kind in a match, None if it is none."""
+    """Return the value in a match, read as its kind; None if it is not of that kind."""
     written = message.words(*match.span("value"))
     if kind in ("benchmarks", "modules"):
         return list(dict.fromkeys(_JOINED.split(written)))

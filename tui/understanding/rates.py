@@ -1,4 +1,4 @@
-"""Learning rates that stand beside other values: "3 epochs at 2e-4", "5e-5 but 1e-5 on the head".
+"""Learning rates next to other values: "3 epochs at 2e-4", "5e-5 but 1e-5 on the head".
 
 A number with a negative exponent is a rate. Beside "at" it belongs to the run and not to the name
 before it, if that name has a number of its own.
@@ -47,7 +47,7 @@ _DECAYS: Final = re.compile(
 
 
 def read_rates(message: Message) -> Iterator[Change]:
-    """Yield the rates of these forms, with the counts that stand before them."""
+    """Yield the rates of these forms, with the counts before them."""
     for match in list(_OF_EMBEDDINGS.finditer(message.folded)):
         yield from _taken(message, _EMBEDDINGS, match["rate"], match.span())
     for match in list(_DECAYS.finditer(message.folded)):
@@ -67,7 +67,7 @@ def read_rates(message: Message) -> Iterator[Change]:
 
 
 def as_scale(said: Change | Choice, message: Message, draft: Mapping[str, Any]) -> Change | Choice:
-    """Return a temperature of embeddings as the scale that it stands for: 0.05 is 20."""
+    """Return the similarity scale of a temperature, its inverse: 20 for 0.05."""
     if said.pointer != _TEMPERATURE or not isinstance(said, Change) or not said.value:
         return said
     known = fields_by_pointer()

@@ -408,7 +408,7 @@ def _is_set(choice: Choice, draft: Mapping[str, Any]) -> bool:
 
 
 def _is_within(text: str, said: Change | Choice, spans: Sequence[tuple[int, int]]) -> bool:
-    """Return whether the words of what was said stand in one of the ranges."""
+    """Return whether the words of a value lie in one of the ranges."""
     place = find_words(text, said.words)
     return place < 0 or any(start <= place < end for start, end in spans)
 

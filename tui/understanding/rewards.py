@@ -47,7 +47,7 @@ _SCHEMA: Final = re.compile(
 
 
 def read_rewards(message: Message) -> Iterator[Change]:
-    """Yield the list of rewards that stand behind the word."""
+    """Yield the list of rewards that follows the word."""
     for named in list(_NAMED.finditer(message.folded)):
         if message.denied(named.start()):
             continue

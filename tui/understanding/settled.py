@@ -72,7 +72,7 @@ def settle_later(text: str, told: Sequence[Said], read: Reader) -> list[Said]:
 
 
 def _is_in(text: str, said: Said, spans: Sequence[Span]) -> bool:
-    """Return whether all words of a change stand within one of the ranges."""
+    """Return whether all words of a change lie in one of the ranges."""
     places = find_places(text, said.words)
     return bool(places) and any(
         all(start <= first and last <= end for first, last in places) for start, end in spans

@@ -87,7 +87,7 @@ class _Found:
 
 
 def read_stated(message: Message, draft: Mapping[str, Any]) -> Iterator[Change]:
-    """Yield the fields whose whole names stand before a sign, or beside a telling value."""
+    """Yield the fields that are named in full before a sign, or next to a value of theirs."""
     yield from _read_signed(message, draft)
     yield from _read_beside(message, draft)
     yield from _read_texts(message, draft)

@@ -88,7 +88,7 @@ def find_section_fault(part: Part, name: str) -> Finding | None:
 
 
 def find_type_fault(part: Part, name: str) -> Finding | None:
-    """Return a finding for the first value of a type that transformers does not accept, or None.
+    """Return a finding for the first value whose type transformers rejects, or None.
 
     Nothing is reported for classes outside the table, such as those with their own code.
     """
