@@ -17,6 +17,11 @@ from ftc.report.json_output import VERSION, list_findings
 _WIDEST: Final = 24
 _MOST_GPUS: Final = 6
 _ENGINE: Final = "the gain in speed by vLLM is not planned"
+_EVIDENCE: Final[Mapping[str, str]] = {
+    "pilot": ", as a pilot measured",
+    "published": "",
+    "none": "; never measured on this device, which `./run.sh --pilot` does",
+}
 
 
 def plan_data(outcome: Outcome) -> Mapping[str, Any]:
@@ -163,7 +168,8 @@ def _say_time(time: Time) -> str:
     }
     named = ", ".join(f"{part} {say_seconds(size)}" for part, size in parts.items())
     low, high = say_seconds(time.low_seconds), say_seconds(time.high_seconds)
-    return f"{low} to {high} ({named}); {time.tokens_per_second:,.0f} tokens/s in training"
+    rate = f"{time.tokens_per_second:,.0f} tokens/s in training"
+    return f"{low} to {high} ({named}); {rate}{_EVIDENCE[time.evidence]}"
 
 
 def _decisions(plan: Plan) -> Iterator[str]:

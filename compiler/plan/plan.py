@@ -34,6 +34,7 @@ Bound = float | Literal["measured"]
 # What of the activations is recomputed: none, all layers, every n-th layer, all but attention, or
 # all layers, whose inputs are on the host.
 Recomputing = bool | int | Literal["selective", "offload"]
+Evidence = Literal["pilot", "published", "none"]  # of the rates of a device
 # Of a classification: a row of each label counts as much, or so many times as much, as others.
 Weights = Literal["balanced", "none"] | Mapping[str, float]
 
@@ -335,7 +336,8 @@ class Time:
     """The seconds of a run, with its evaluation on the test split, and their range.
 
     `judging_seconds` are those of the test split. `tokens_per_second` counts unpadded tokens of all
-    processes while training.
+    processes while training. `evidence` is what the rates rest on: a pilot on this machine, rates
+    that were published for this card, or none of either.
     """
 
     total_seconds: float
@@ -347,6 +349,7 @@ class Time:
     loading_seconds: float
     judging_seconds: float
     tokens_per_second: float
+    evidence: Evidence
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

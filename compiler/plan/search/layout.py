@@ -4,7 +4,7 @@ A layout is a sharding, an offload, gradient checkpointing and a micro-batch. Th
 the reason of the choice and the cost of the runner-up.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any, Final
@@ -32,7 +32,6 @@ _SAME = 0.0005  # smaller differences count as equal
 FREE_SHARE: Final = 0.08
 _FREE_COST: Final = 0.1  # the most of the step time that is given up to keep memory free
 _FUSED_GAIN: Final = 0.02  # of the step time, for which the planner adds Liger's package
-_LARGEST: Final = 2  # micro-batches to recompute in part; smaller ones are slower
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -384,14 +383,25 @@ def _measure_between(frame: Frame, tried: Mapping[Way, list[Candidate]]) -> list
         stored = tried[replace(way, checkpointing=False)]
         easy = {c.micro for c in stored if c.memory.fits is not False and leaves_room(c.memory)}
         rows = sorted({c.micro for c in candidates if c.memory.fits} - easy)
-        for micro in rows[-_LARGEST:]:
-            for partly in partly_recomputed(frame, way.sharding):
-                candidate = _measure(frame, replace(way, checkpointing=partly), micro)
-                if candidate.memory.fits:
-                    found.append(candidate)
-                if candidate.memory.fits and leaves_room(candidate.memory):
-                    break  # the next ones are slower
+        for partly in partly_recomputed(frame, way.sharding) if rows else ():
+            found += _measure_part(frame, replace(way, checkpointing=partly), rows)
     return found
+
+
+def _measure_part(frame: Frame, way: Way, rows: Sequence[int]) -> list[Candidate]:
+    """Return what fits of a way: the largest micro-batches of `rows`, down to one that leaves room.
+
+    Smaller ones are slower. The smallest is measured first: if it does not fit, none does.
+    """
+    least = _measure(frame, way, rows[0])
+    found: list[Candidate] = []
+    for micro in reversed(rows[1:]) if least.memory.fits else ():
+        candidate = _measure(frame, way, micro)
+        if candidate.memory.fits:
+            found.append(candidate)
+            if leaves_room(candidate.memory):
+                return found
+    return [*found, least] if least.memory.fits else found
 
 
 def _measure_way(frame: Frame, way: Way) -> Iterator[Candidate]:

@@ -24,6 +24,7 @@ from ftc.compiler.resolve.facts import HardwareFacts
 # Fitted together to 14 plain SFTTrainer runs on one A100-80GB (fms-acceleration,
 # scripts/benchmarks/refs; 1.1B to 70B; full, LoRA, QLoRA, GPTQ). `python -m benchmarks.rates` holds
 # them to these and other runs.
+_FITTED_CARD: Final = "A100"
 _MATMUL_SHARE: Final = 0.83  # of the data sheet's dense rate, that very wide products reach
 _HALF_RATE_HIDDEN: Final = 1200  # the hidden size at which products reach half of that
 _TRAFFIC: Final = 3.6  # device memory read and written per pass, in bytes a layer keeps of a token
@@ -230,6 +231,11 @@ def rate(job: Job, hardware: HardwareFacts) -> float | None:
     if match is None:
         return hardware.bf16_tflops
     return match.accelerator.fp32_tflops if wide else match.accelerator.fp16_tflops
+
+
+def is_fitted(hardware: HardwareFacts) -> bool:
+    """Tell whether this is a card that the roofline was fitted to."""
+    return _FITTED_CARD in hardware.name
 
 
 def step_overhead_seconds(job: Job, hardware: HardwareFacts, micro: float) -> float:

@@ -15,7 +15,7 @@ from ftc.compiler.plan.schedule.learning_rate import decide_learning_rate
 from ftc.compiler.plan.splits import decide_splits
 from ftc.compiler.plan.summary.alternatives import with_count
 from ftc.compiler.plan.time.run import padded_tokens
-from ftc.compiler.resolve.facts import KnownFacts
+from ftc.compiler.resolve.facts import Calibration, KnownFacts
 from ftc.spec.sections import Spec
 
 BuildKnown = Callable[[Mapping[str, Any]], tuple[Spec, KnownFacts]]
@@ -187,6 +187,26 @@ def test_a_cost_is_a_price_for_each_gpu_and_hour(build_known: BuildKnown) -> Non
     assert on_cpu.cost.total == pytest.approx(on_cpu.time.total_seconds / 1200, abs=0.006)
 
 
+@pytest.mark.parametrize("name", ["H100-SXM5-80GB", "RTX-4090", "a card of nobody's"])
+def test_a_card_without_measured_rates_has_a_wider_range(
+    build_known: BuildKnown, name: str
+) -> None:
+    """Rates are published of A100s only; a pilot on the machine is as good as those."""
+    edits = {"/facts/hardware/name": name}
+    here, there = (make_plan(*build_known(each)).time for each in ({}, edits))
+    assert here is not None
+    assert there is not None
+    assert (there.evidence, there.total_seconds) == ("none", here.total_seconds)
+    assert there.low_seconds == here.low_seconds
+    assert there.high_seconds == pytest.approx(2 * here.high_seconds, abs=0.2)
+    spec, facts = build_known(edits)
+    measured = replace(facts.hardware, calibration=Calibration(memory=1, time=1, sha256=""))
+    piloted = make_plan(spec, replace(facts, hardware=measured)).time
+    assert piloted is not None
+    assert piloted.evidence == "pilot"
+    assert piloted.high_seconds == here.high_seconds
+
+
 def test_time_is_all_of_its_parts_within_a_range(build_known: BuildKnown) -> None:
     """The parts add up to the total; a better card is faster, and never by accident."""
     plan = make_plan(*build_known({}))
@@ -203,6 +223,7 @@ def test_time_is_all_of_its_parts_within_a_range(build_known: BuildKnown) -> Non
     assert time.total_seconds == pytest.approx(sum(parts), abs=0.5)
     assert time.total_seconds == plan.time_seconds
     assert 1.5 < time.high_seconds / time.low_seconds < 4
+    assert time.evidence == "published"
     fast = make_plan(*build_known({"/facts/hardware/bf16_tflops": 990.0})).time
     assert fast is not None
     assert fast.training_seconds < time.training_seconds

@@ -1,6 +1,7 @@
 """The search: what it chooses is the fastest of all that fit, and says what the next costs."""
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ from ftc.compiler.plan.planner import make_frame, make_plan
 from ftc.compiler.plan.reasons import sentence
 from ftc.compiler.plan.search.layout import least_device_bytes, leaves_room, search, ways
 from ftc.compiler.plan.search.padding import choose_padding
-from ftc.compiler.plan.search.space import Frame
+from ftc.compiler.plan.search.space import Frame, partly_recomputed
 from ftc.compiler.plan.time.run import pass_tokens, step_seconds
 from ftc.compiler.resolve.facts import KnownFacts
 from ftc.spec.sections import Spec
@@ -24,6 +25,8 @@ CASES: tuple[Mapping[str, Any], ...] = (
     {"/spec/method/type": "full", "/facts/hardware/count": 2},
     {"/spec/method/type": "full", "/facts/hardware/count": 8, "/facts/hardware/link": "pcie"},
     {"/facts/hardware/count": 4, "/spec/training/global_batch": 96},
+    *({"/facts/hardware/memory_bytes": gib * GIB} for gib in (19, 20, 21, 22, 23, 26, 30, 36)),
+    {"/spec/method/type": "full", "/facts/hardware/memory_bytes": 150 * GIB},
 )
 
 
@@ -36,7 +39,12 @@ def test_nothing_that_fits_is_much_faster(
     chosen = search(frame).chosen
     assert chosen.memory.fits
     least = chosen.memory.device_bytes
-    for way in ways(frame):
+    parts = [
+        replace(way, checkpointing=part)
+        for way in ways(frame)
+        for part in partly_recomputed(frame, way.sharding)
+    ]
+    for way in (*ways(frame), *parts):
         for micro in frame.batch.micro_options:
             job = frame.job(
                 way.sharding, checkpointing=way.checkpointing, micro=micro, offload=way.offload
