@@ -26,7 +26,7 @@ LEAST_SECONDS: Final = 20  # nothing is started with less left
 _STEPS: Final = 8  # of a pilot
 _ROWS: Final = 800  # where the plan chooses the batch
 _SHARED: Final = 0.9  # of a GPU's memory, where runs share it
-_SPEEDS: Final = ("step_seconds", "tokens_per_second")
+_SPEEDS: Final = ("step_seconds", "tokens_per_second", "spans")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -162,7 +162,8 @@ def run_pilot(bundle: Bundle, *, clock: Clock, gpu: bool) -> Mapping[str, Any]:
     planned["device_bytes"] = bundle.plan["device_bytes"]
     measured["device_bytes"] = ended.device_bytes
     fell = {"fell_back": pilot["out_of_memory"]} if pilot["out_of_memory"] else {}
-    return {**entry, **fell, "predicted": planned, "measured": measured}
+    found = {"predicted": planned, "measured": measured, "spans": pilot["spans"]}
+    return {**entry, **fell, **found}
 
 
 def run_pilots(
@@ -180,7 +181,7 @@ def run_pilots(
             if clock.left < LEAST_SECONDS:
                 return {"case": bundle.case.name, "failed": "no time was left"}
             entry = run_pilot(bundle, clock=clock, gpu=True)
-        return entry if at_once == 1 else {name: _drop_speed(x) for name, x in entry.items()}
+        return entry if at_once == 1 else dict(_drop_speed(entry))
 
     with ThreadPoolExecutor(at_once) as pool:
         waiting = [pool.submit(run_one, bundle) for bundle in bundles]
@@ -191,7 +192,7 @@ def run_pilots(
 def _drop_speed(found: Any) -> Any:
     if not isinstance(found, Mapping):
         return found
-    return {name: value for name, value in found.items() if name not in _SPEEDS}
+    return {name: _drop_speed(value) for name, value in found.items() if name not in _SPEEDS}
 
 
 class Room:

@@ -8,7 +8,8 @@ run/pilot/pilot.json, which `ftc plan --calibrate` and `ftc compile --calibrate`
 `planned` and `measured` have the same names there, and null where a number is not known. The memory
 is that of one process: what torch has reserved on a GPU, or the process's memory on a CPU.
 `margin_bytes` is the part of it that is only there for safety, and `calibration` has the factors
-that the plan was scaled by. `out_of_memory` says how the micro-batch was reduced.
+that the plan was scaled by. `out_of_memory` says how the micro-batch was reduced. `spans` has the
+seconds of every step and the tokens of its longest row.
 """
 
 import os
@@ -121,6 +122,15 @@ class Pilot:
         rates = (span / count for span, count in zip(spans, tokens, strict=True))
         return statistics.median(rates) * mean, mean
 
+    def list_spans(self) -> list[dict[str, float]]:
+        """Return the seconds of each step of this process, and the tokens of its longest row."""
+        size = len(self.order) // STEPS
+        starts = range(0, len(self.order), size)
+        longest = (max(self.lengths[row] for row in self.order[at : at + size]) for at in starts)
+        seconds = (round(after - before, 4) for before, after in pairwise(self.times))
+        spans = zip(seconds, longest, strict=True)
+        return [{"seconds": span, "longest_tokens": tokens} for span, tokens in spans]
+
     def report(
         self,
         args: Any,
@@ -156,6 +166,7 @@ class Pilot:
             "out_of_memory": list(changes),
             "planned": planned,
             "measured": {**measured, "steps": STEPS},
+            "spans": self.list_spans(),
         }
         write_json(self.run.folder / "pilot" / "pilot.json", pilot)
         for line in (*write_table(pilot), *advise(pilot, is_planned=row == 0)):
