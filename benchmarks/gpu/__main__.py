@@ -9,7 +9,8 @@ the bundles for a card and prepares their data, which spares the machine with th
 the three commands then take `--bundles FOLDER`.
 
 After them, `python -m benchmarks.gpu check` holds today's plans to what the ledger has measured.
-It needs no GPU. Exits 1 if a planned peak is more than 1% too low or 6% too high.
+It needs no GPU. Exits 1 if a planned peak is more than 1% too low or 5% too high, or if reserved
+bytes are too low or more than 10% too high.
 
 They take at most 8, 8 and 5 minutes; `--minutes` gives them less, and `--only 0.5B` runs what has
 that in its name. `--at-once 3` runs cases of `memory` side by side, without their speed; `--models`

@@ -8,8 +8,8 @@ run/pilot/pilot.json, which `ftc plan --calibrate` and `ftc compile --calibrate`
 `planned` and `measured` have the same names there, and null where a number is not known. The memory
 is that of one process: what torch has reserved on a GPU, or the process's memory on a CPU.
 `margin_bytes` is the part of it that is only there for safety, and `calibration` has the factors
-that the plan was scaled by. `out_of_memory` says how the micro-batch was reduced. `spans` has the
-seconds of every step and the tokens of its longest row.
+that the plan was scaled by. `out_of_memory` says how the micro-batch was reduced. `spans` are the
+seconds of the steps.
 """
 
 import os
@@ -96,11 +96,10 @@ class Pilot:
 
     def measure(self, args: Any) -> dict[str, float]:
         """Return what this process has measured: bytes, and seconds and tokens of a step."""
-        on_gpu = args.device.type == "cuda"
         seconds, tokens = self.measure_step()
         return {
             "memory_bytes": peak_memory_bytes(args),
-            "allocated_bytes": torch.cuda.max_memory_allocated() if on_gpu else 0,
+            "allocated_bytes": torch.cuda.max_memory_allocated(),  # 0 on a CPU
             "step_seconds": seconds,
             "longest_step_seconds": self.times[LONG_STEPS] - self.times[LONG_STEPS - 1],
             "step_tokens": tokens,
@@ -121,15 +120,6 @@ class Pilot:
         mean = sum(tokens) / len(tokens)
         rates = (span / count for span, count in zip(spans, tokens, strict=True))
         return statistics.median(rates) * mean, mean
-
-    def list_spans(self) -> list[dict[str, float]]:
-        """Return the seconds of each step of this process, and the tokens of its longest row."""
-        size = len(self.order) // STEPS
-        starts = range(0, len(self.order), size)
-        longest = (max(self.lengths[row] for row in self.order[at : at + size]) for at in starts)
-        seconds = (round(after - before, 4) for before, after in pairwise(self.times))
-        spans = zip(seconds, longest, strict=True)
-        return [{"seconds": span, "longest_tokens": tokens} for span, tokens in spans]
 
     def report(
         self,
@@ -166,7 +156,7 @@ class Pilot:
             "out_of_memory": list(changes),
             "planned": planned,
             "measured": {**measured, "steps": STEPS},
-            "spans": self.list_spans(),
+            "spans": [round(after - before, 4) for before, after in pairwise(self.times)],
         }
         write_json(self.run.folder / "pilot" / "pilot.json", pilot)
         for line in (*write_table(pilot), *advise(pilot, is_planned=row == 0)):
@@ -262,9 +252,8 @@ def write_table(pilot: Mapping[str, Any]) -> list[str]:
         lines.append(f"  {label:<16}{before:>14}{show(measured[name]):>14}{ratio}")
         if name == "memory_bytes":
             lines.append(f"  {'of it a margin':<16}{show(planned['margin_bytes']):>14}")
-    longest = f"{pilot['longest_tokens']:,} tokens"
-    seconds = measured["longest_step_seconds"]
-    return [*lines, f"  a step with the longest rows, of {longest}: {seconds:.3f} s"]
+    longest, seconds = pilot["longest_tokens"], measured["longest_step_seconds"]
+    return [*lines, f"  a step with the longest rows, of {longest:,} tokens: {seconds:.3f} s"]
 
 
 def advise(pilot: Mapping[str, Any], *, is_planned: bool) -> list[str]:

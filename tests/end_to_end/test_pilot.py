@@ -81,6 +81,8 @@ def test_what_a_pilot_measures(piloted: Piloted) -> None:
     assert pilot["micro_batch"] * pilot["accumulation"] == 16
     assert 2**28 < measured["memory_bytes"] <= piloted.peak_bytes < pilot["machine"]["memory_bytes"]
     assert 0 < 6 * measured["step_seconds"] + measured["longest_step_seconds"] < piloted.seconds
+    assert len(pilot["spans"]) == measured["steps"]
+    assert 0 < sum(pilot["spans"]) < piloted.seconds
     assert measured["training_seconds"] > 12 * measured["step_seconds"]
     assert measured["tokens_per_second"] > 0
     assert (measured["steps"], measured["allocated_bytes"]) == (8, None)
