@@ -52,12 +52,14 @@ from ftc.compiler.plan.search.space import (
     Frame,
     decide_calibration,
     decide_network,
+    read_for_mining,
 )
 from ftc.compiler.plan.splits import (
     decide_best_by,
     decide_judged_rows,
     writes_answers,
 )
+from ftc.compiler.plan.time.run import mining_seconds
 from ftc.compiler.resolve.facts import KnownFacts
 from ftc.spec.schema import find_field
 from ftc.spec.sections import Spec
@@ -120,7 +122,7 @@ def gather_decisions(decided: Decided) -> Decisions:
             teacher_bytes=decide_teacher_bytes(decided.job),
             teacher_rows=frame.teaching.rows,
         ),
-        vectors=_vectors(spec, facts),
+        vectors=_vectors(decided),
         engine=Engine(vllm=engine.vllm, vllm_share=engine.share),
         evaluation=_evaluation(frame),
         published=decide_published(spec, facts.model),
@@ -241,11 +243,16 @@ def _loop(spec: Spec, facts: KnownFacts) -> Loop:
     )
 
 
-def _vectors(spec: Spec, facts: KnownFacts) -> Vectors:
-    vectors = decide_vectors(spec, facts.model)
+def _vectors(decided: Decided) -> Vectors:
+    frame, job = decided.frame, decided.job
+    spec, facts = frame.spec, frame.facts
+    mining = mining_seconds(job, facts.hardware, read_for_mining(frame))
+    vectors = decide_vectors(spec, facts.model, facts.data, job=job, mining_seconds=mining)
     return Vectors(
         pooling=vectors.pooling,
         similarity_scale=vectors.scale,
+        matryoshka_dimensions=vectors.dimensions,
+        hard_negatives=vectors.hard_negatives,
         wrong_texts=decide_wrong_texts(spec, facts.data),
         query_prompt=vectors.query_prompt,
         document_prompt=vectors.document_prompt,

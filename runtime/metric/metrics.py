@@ -149,6 +149,7 @@ def compare(before: Measured, after: Measured) -> dict[str, Any]:
 # -----------------------------------------------------------------------------
 # The report
 
+FIRST = "_first_"  # before how many numbers of a vector are kept
 TITLES = {
     "macro_f1": "macro-F1",
     "rouge_l": "ROUGE-L",
@@ -168,8 +169,10 @@ TITLES = {
 
 
 def title(name: str) -> str:
-    """Return the name of a number for a sentence."""
-    return TITLES.get(name, name.replace("_", " "))
+    """Return the name of a number for a sentence; `name_first_64` is of cut vectors."""
+    base, cut, size = name.partition(FIRST)
+    words = TITLES.get(base, base.replace("_", " "))
+    return f"{words}, first {size} numbers" if cut else words
 
 
 def describe(
