@@ -149,7 +149,6 @@ def compare(before: Measured, after: Measured) -> dict[str, Any]:
 # -----------------------------------------------------------------------------
 # The report
 
-FIRST = "_first_"  # before how many numbers of a vector are kept
 TITLES = {
     "macro_f1": "macro-F1",
     "rouge_l": "ROUGE-L",
@@ -170,9 +169,8 @@ TITLES = {
 
 def title(name: str) -> str:
     """Return the name of a number for a sentence; `name_first_64` is of cut vectors."""
-    base, cut, size = name.partition(FIRST)
-    words = TITLES.get(base, base.replace("_", " "))
-    return f"{words}, first {size} numbers" if cut else words
+    base, cut, size = name.partition("_first_")
+    return TITLES.get(base, base.replace("_", " ")) + (f", first {size} numbers" if cut else "")
 
 
 def describe(

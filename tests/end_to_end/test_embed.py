@@ -57,7 +57,7 @@ def embedded(
         "name": "search",
         "model": "./model",
         "data": "pairs.csv",
-        "objective": "embed",
+        "objective": {"type": "embed", "matryoshka_dimensions": [16, 32]},
         "method": "full",
         "hardware": "cpu",
         "training": {"epochs": 3, "learning_rate": 0.003, "micro_batch": 16},
@@ -103,6 +103,58 @@ def test_search_is_learned(embedded: Embedded) -> None:
     assert report["ndcg_at_10"] > max(report["bm25_ndcg_at_10"], report["base"]["ndcg_at_10"])
     assert {"mrr_at_10", "recall_at_10"} < report.keys()
     assert "BM25" in (embedded.bundle / "run" / "report.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.prove
+def test_short_vectors_search_too(embedded: Embedded) -> None:
+    """The first half and the first quarter of the numbers are judged like all 64 of them."""
+    report = embedded.read("evaluate/report.json")
+    page = (embedded.bundle / "run" / "report.md").read_text(encoding="utf-8")
+
+    for size in (32, 16):
+        name = f"ndcg_at_10_first_{size}"
+        assert report["changes"][name]["verdict"] == "better"
+        assert report[name] > max(report["base"][name], report["bm25_ndcg_at_10"])
+        assert f"first {size} numbers" in page
+
+
+@pytest.mark.prove
+def test_hard_negatives_are_found_by_the_result(embedded: Embedded) -> None:
+    """A model that tells texts apart finds them, and the next training learns from them."""
+    folder = embedded.bundle.parent
+    spec = {
+        "name": "again",
+        "model": "./search",
+        "data": "pairs.csv",
+        "objective": {"type": "embed", "hard_negatives": 2},
+        "method": "full",
+        "hardware": "cpu",
+        "training": {
+            "max_steps": 2,
+            "learning_rate": 1e-5,
+            "micro_batch": 16,
+            "evaluation": {"allow_worse": True},
+        },
+    }
+    bundle = compile_spec(folder, spec)
+    stages = [sys.executable, "-m", "tests.end_to_end.run_stages"]
+    scripts = (bundle / "prepare.py", bundle / "train.py")
+    ended = run(*stages, *scripts, cwd=Path.cwd(), extra={"OMP_NUM_THREADS": "2"})
+    assert ended.code == 0, ended.said
+    rows = read_rows(bundle / "run/data/train.jsonl")
+    found = read_json(bundle / "run/data/hard_negatives.json")
+    own: dict[str, set[str]] = {}
+    for row in rows:
+        own.setdefault(row["anchor"], set()).add(row["positive"])
+
+    assert found["mined"] > 0.9 * found["per_row"] * len(rows)
+    texts = {row["positive"] for row in rows}
+    for row in rows:
+        wrong = {row["negative_1"], row["negative_2"]}
+        assert len(wrong) == 2
+        assert wrong <= texts - own[row["anchor"]]
+    assert "negative_1" not in read_rows(bundle / "run/data/validation.jsonl")[0]
+    assert (bundle / "run/train/model/model.safetensors").is_file()
 
 
 @pytest.mark.prove
