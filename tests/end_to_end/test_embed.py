@@ -201,15 +201,42 @@ def test_no_text_is_wrapped_in_a_chat_template(encoders: Path, converter: Path) 
 
     Wrapped in the template, as sentence-transformers does by default, they are others.
     """
-    ended = run(
-        *(sys.executable, "-m", "tests.end_to_end.compare_vectors", converter),
-        f"qwen3={encoders / 'qwen3'}",
-        cwd=Path.cwd(),
-        extra={"OMP_NUM_THREADS": "2"},
-    )
-    assert ended.code == 0, ended.said
-    found = json.loads(ended.out.splitlines()[-1])
+    found = compare(converter, [], encoders, "qwen3")
 
     assert found["qwen3"] >= 0.999
     assert found["qwen3 reloaded"] >= 0.999
     assert found["qwen3 wrapped"] < 0.9
+
+
+@pytest.mark.prove_all
+def test_every_encoder_has_the_vectors_of_its_file(
+    embedded: Embedded, converter: Path, tmp_path: Path, sdist: Path
+) -> None:
+    """XLM-R and ModernBERT, on each text of the test split and on others that are hard to cut."""
+    kinds = ("xlm-roberta", "modernbert")
+    made = [f"{kind}={tmp_path / kind}" for kind in kinds]
+    build = (sys.executable, "-m", "tests.end_to_end.build_encoders", sdist)
+    assert run(*build, *made, cwd=Path.cwd()).code == 0
+    rows = read_rows(embedded.bundle / "run/data/test.jsonl")
+    texts = sorted({row[name] for row in rows for name in ("anchor", "positive")})
+    found = compare(converter, texts, tmp_path, *kinds)
+
+    assert len(texts) > 60
+    for kind in kinds:
+        assert found[kind] >= 0.999
+        assert found[f"{kind} tokens"] == 1
+
+
+def compare(converter: Path, texts: list[str], folder: Path, *kinds: str) -> dict[str, float]:
+    """Return the least cosine of each kind's vectors to those of its F16 GGUF."""
+    listed = folder / "texts.json"
+    listed.write_text(json.dumps(texts), encoding="utf-8")
+    ended = run(
+        *(sys.executable, "-m", "tests.end_to_end.compare_vectors", converter, listed),
+        *(f"{kind}={folder / kind}" for kind in kinds),
+        cwd=Path.cwd(),
+        extra={"OMP_NUM_THREADS": "2"},
+    )
+    assert ended.code == 0, ended.said
+    found: dict[str, float] = json.loads(ended.out.splitlines()[-1])
+    return found
