@@ -149,7 +149,8 @@ def choose(folder: Path, objective: str) -> tuple[Mapping[str, Any], list[tuple[
 
     The trials have rows of the run's training split only, and hold out a part of these.
     """
-    spec, trials = SPECS[objective], []
+    spec = SPECS[objective]
+    trials: list[tuple[str, float]] = []
     if objective not in CHOICES:
         return spec, trials
     own, rows = folder / f"{objective}-split", folder / f"{objective}-trials.jsonl"

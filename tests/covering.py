@@ -91,6 +91,11 @@ REFUSED_BY: Mapping[str, Callable[[Mapping[str, str]], bool]] = {
     "FTC440": lambda case: (
         "+" in case.get("sharding", "") and case.get("optimizer", "adamw") != "adamw"
     ),
+    "FTC514": lambda case: (
+        gives_vectors(case["objective"])  # type: ignore[arg-type]
+        and case.get("form") == "prompt_completion"  # which has three different texts
+        and case.get("sharding", "single") != "single"
+    ),
     "FTC541": lambda case: _recomputes_too_finely(case),  # noqa: PLW0108 - defined below
     "FTC570": lambda case: (
         OBJECTIVES[case["objective"]].head == "scores"  # type: ignore[index]
@@ -232,7 +237,7 @@ def _pair(n: int) -> dict[str, str]:
     return {
         "prompt": f"where is parcel {n}?",
         "chosen": f"on shelf {n}",
-        "rejected": ("no idea", "ask somebody else", "lost, lost")[n % 3],
+        "rejected": f"{('no idea', 'ask somebody else', 'lost, lost')[n % 3]} {n}",
     }
 
 

@@ -5,6 +5,7 @@ from typing import Any
 
 from ftc.compiler.knowledge.objectives import gives_vectors
 from ftc.compiler.knowledge.router_losses import stops_at_router_loss
+from ftc.compiler.plan.batch.sizes import least_rows
 from ftc.compiler.plan.decision import Decision, derived, keep, pass_through
 from ftc.compiler.plan.gguf.verification import Verification as ExportBounds
 from ftc.compiler.plan.gguf.verification import decide_verification
@@ -210,7 +211,11 @@ def _evaluated(decided: Decided) -> Decision[int]:
         return derived(decided.layout.micro.value, "eval_batch.pairs")
     if not gives_vectors(frame.spec.objective.type):
         return decided.eval_batch
-    return derived(frame.batch.rows_per_process, "eval_batch.contrasted")
+    rows, world = frame.batch.rows_per_process, frame.world.value
+    held = frame.splits.validation.value // world
+    if world > 1 and least_rows(frame.spec.objective) <= held < rows:
+        return derived(held, "eval_batch.contrasted.all", rows=held)
+    return derived(rows, "eval_batch.contrasted")
 
 
 def _training(decided: Decided) -> Training:

@@ -1,5 +1,6 @@
 """Loads an embedding model with sentence-transformers, and turns texts into vectors."""
 
+import warnings
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -40,6 +41,8 @@ def load(
     are the revision and the like.
     """
     silence_libraries()
+    # transformers warns of a name that sentence-transformers still has
+    warnings.filterwarnings("ignore", ".*only defines `gradient_checkpointing_en", FutureWarning)
     made: dict[str, Any] = {"dtype": dtype, "use_safetensors": use_safetensors}
     if attention is not None:
         made["attn_implementation"] = attention

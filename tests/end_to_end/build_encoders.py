@@ -184,7 +184,8 @@ def write_modernbert(folder: Path, sdist: Path) -> None:
     tokenizer.post_processor = processors.TemplateProcessing(
         single="[CLS] $A [SEP]", special_tokens=[("[CLS]", begin), ("[SEP]", end)]
     )
-    PreTrainedTokenizerFast(
+    fast: Any = PreTrainedTokenizerFast
+    fast(
         tokenizer_object=tokenizer, model_max_length=128, unk_token="[UNK]", cls_token="[CLS]",
         sep_token="[SEP]", pad_token="[PAD]", mask_token="[MASK]",
     ).save_pretrained(folder)  # fmt: skip

@@ -1,6 +1,6 @@
 """The rules about embedding models and rerankers.
 
-FTC249, 516 to 518, 544, 547, 548, 571 to 579 and 648.
+FTC249, 514, 516 to 518, 544, 547, 548, 571 to 579 and 648.
 """
 # ruff: noqa: D401 - the docstring of a rule is its explanation, not a description of the function
 
@@ -379,3 +379,33 @@ def _count_numbers(case: Case) -> int | None:
     if modules is None or case.spec.objective.pooling != "auto":
         return shape.hidden
     return None if modules.others else shape.hidden * max(1, len(modules.poolings))
+
+
+@rule("FTC514", "step-never-full", "error", reads=("data", "plan"))
+def step_never_full(case: Case) -> Iterator[Problem]:
+    """What it is: Several processes train an embedding model, and none can fill a step.
+
+    Why it matters: The processes compare their rows with each other, so each must have as many.
+    sentence-transformers therefore leaves out every step that is not full. A step is never full if
+    it has more rows than there are different texts, and an evaluation if a process has not even two
+    validation rows. The training then ends without a step, or without a validation loss.
+
+    Example: {"objective": "embed", "data": "8-articles.csv", "hardware": "2x A100-80GB",
+     "training": {"global_batch": 64}}
+
+    Use instead: {"objective": "embed", "data": "8-articles.csv", "hardware": "2x A100-80GB",
+     "training": {"global_batch": 8}}
+    """
+    decided = case.plan.decisions
+    world = decided.distribution.world.value
+    if not gives_vectors(case.spec.objective.type) or world == 1 or case.data.form == "scored":
+        return
+    rows = decided.batch.global_batch.value // world
+    texts = case.data.documents // (1 + count_mined(case.spec, case.data))
+    held = decided.splits.validation_rows.value
+    pointer = "/training/global_batch"
+    if 0 < texts < rows and not _has_no_wrong_text(case):
+        yield problem(pointer, rows=rows, documents=case.data.documents, most=texts * world)
+    elif 0 < held < 2 * world:
+        pointer = "/data/splits/validation"
+        yield problem(pointer, message="validation", help="validation", held=held, needed=2 * world)
