@@ -25,6 +25,7 @@ REPORT: Final = Path(__file__).with_name("covering.md")
 TEST: Final = "tests/end_to_end/test_covering.py"
 COLUMNS: Final = (
     *("objective", "form", "method", "sharding", "packing", "optimizer", "format", "export"),
+    "vectors",
 )
 _HEAD: Final = """\
 # Pairwise combinations of options
@@ -32,11 +33,12 @@ _HEAD: Final = """\
 {command} {machine}
 
 A pairwise array over objective, form of rows, method, sharding, device, precision, packing,
-optimiser, file format and export. Every pair of options that no rule rejects occurs in at least
-one case. Each case is a whole bundle in miniature on a CPU: a Llama with 2.6 million random
-weights, 60 rows, 6 steps, and all stages of its `run.sh` with every post-condition. All cases
-except `single` use two processes. Cases that differ only in device or precision are merged,
-because a CPU only has fp32; `make prove` loads their configs in the libraries' own classes.
+optimiser, file format, export and vectors (of one size or several, or with hard negatives). Every
+pair of options that no rule rejects occurs in at least one case. Each case is a whole bundle in
+miniature on a CPU: a Llama with 2.6 million random weights, 60 rows, 6 steps, and all stages of its
+`run.sh` with every post-condition. All cases except `single` use two processes. Cases that differ
+only in device or precision are merged, because a CPU only has fp32; `make prove` loads their
+configs in the libraries' own classes.
 
 {passed} of {count} passed. The times were measured on a shared machine.
 

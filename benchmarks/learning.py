@@ -4,6 +4,9 @@
     python -m benchmarks.learning dpo reward   # some of them; printed
     python -m benchmarks.learning --folder run # kept there, and resumed from there
 
+Some settings of `embed` are chosen by trials, on rows of its own training split; the rows on which
+the result is judged are not read before.
+
 Every run is a compiled bundle, started by its `run.sh`. The script makes the model: a Llama with
 0.6 million random weights and a sentencepiece tokenizer trained on GSM8K. Preference objectives
 start from a bundle that was trained to write solutions, `grpo` and `rloo` from one that was trained
@@ -28,9 +31,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from benchmarks.gsm8k import DATA, make_model
-from benchmarks.learning_specs import SPECS
+from benchmarks.learning_specs import CHOICES, SPECS, TRIAL_ROWS, TRIAL_SHARE
 from benchmarks.rehearsals import ROOT, describe_machine, find_sdist
 from ftc.compiler.knowledge.objectives import OBJECTIVES
+from ftc.spec.pointer import split
 from tests.end_to_end.bank_messages import label_pairs, pair_by_intent, prefer_intents
 
 REPORT: Final = Path(__file__).with_name("learning.md")
@@ -52,7 +56,8 @@ class Learned:
     """The result of one objective: its metric on held-out rows, and its bound.
 
     `losses` are the means of the first and of the last tenth of the training curve. `bound` is the
-    value to beat; `because` explains it.
+    value to beat; `because` explains it. `trials` are the settings that were tried before, and what
+    each reached on rows of the training split.
     """
 
     objective: str
@@ -65,6 +70,7 @@ class Learned:
     bound: float
     because: str
     higher_is_better: bool
+    trials: tuple[tuple[str, float], ...] = ()
 
     @property
     def is_proven(self) -> bool:
@@ -126,11 +132,53 @@ def run_bundle(folder: Path, name: str, spec: Mapping[str, Any] | None = None) -
     """
     if (folder / name / "run/done/evaluate.json").is_file():
         return folder / name
-    whole = {"name": name, "model": "./model", "hardware": "cpu", **(spec or SPECS[name])}
-    (folder / f"{name}.json").write_text(json.dumps(whole, indent=2), encoding="utf-8")
-    _call(["ftc", "compile", f"{name}.json"], folder)
+    compile_bundle(folder, name, spec or SPECS[name])
     _call(["./run.sh"], folder / name)
     return folder / name
+
+
+def compile_bundle(folder: Path, name: str, spec: Mapping[str, Any]) -> None:
+    """Write a spec, and its bundle beside it."""
+    whole = {"name": name, "model": "./model", "hardware": "cpu", **spec}
+    (folder / f"{name}.json").write_text(json.dumps(whole, indent=2), encoding="utf-8")
+    _call(["ftc", "compile", f"{name}.json"], folder)
+
+
+def choose(folder: Path, objective: str) -> tuple[Mapping[str, Any], list[tuple[str, float]]]:
+    """Return the spec with the settings of the best trial, and what each trial reached.
+
+    The trials have rows of the run's training split only, and hold out a part of these.
+    """
+    spec = SPECS[objective]
+    trials: list[tuple[str, float]] = []
+    if objective not in CHOICES:
+        return spec, trials
+    own, rows = folder / f"{objective}-split", folder / f"{objective}-trials.jsonl"
+    if not (own / "run/done/prepare.json").is_file():
+        compile_bundle(folder, own.name, spec)
+        _call([sys.executable, "prepare.py"], own)
+        train = [json.loads(line) for line in read_lines(own / "run/data/train.jsonl")[:TRIAL_ROWS]]
+        pairs = [{"prompt": row["anchor"], "completion": row["positive"]} for row in train]
+        rows.write_text("".join(json.dumps(pair) + "\n" for pair in pairs), encoding="utf-8")
+    held = {"source": rows.name, "splits": {"test": TRIAL_SHARE, "validation": 0.05}}
+    for number, settings in enumerate(CHOICES[objective]):
+        bundle = run_bundle(
+            folder, f"{objective}-trial-{number}", {**edit(spec, settings), "data": held}
+        )
+        named = ", ".join(f"{split(at)[-1]} {value:g}" for at, value in settings.items())
+        trials.append((named, float(_read(bundle, "evaluate/report.json")["ndcg_at_10"])))
+        print(trials[-1], flush=True)
+    best = max(range(len(trials)), key=lambda number: trials[number][1])
+    return edit(spec, CHOICES[objective][best]), trials
+
+
+def edit(spec: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a copy of a spec with other values at some pointers."""
+    copy: dict[str, Any] = json.loads(json.dumps(spec))
+    for pointer, value in settings.items():
+        section, name = split(pointer)
+        copy[section][name] = value
+    return copy
 
 
 def _call(command: list[str], folder: Path) -> str:
@@ -292,7 +340,8 @@ def learn(folder: Path, objective: str) -> Learned:
     model = SPECS[objective].get("model", "./model").removeprefix("./")
     if model in SPECS:
         run_bundle(folder, model)
-    bundle = run_bundle(folder, objective)
+    spec, trials = choose(folder, objective)
+    bundle = run_bundle(folder, objective, spec)
     metric = _JUDGES[objective](bundle, folder)
     curve = [loss for _, loss in _read(bundle, "train/curve.json")["train"]]
     tenth = max(1, len(curve) // 10)
@@ -307,6 +356,7 @@ def learn(folder: Path, objective: str) -> Learned:
         bound=metric.bound,
         because=metric.because,
         higher_is_better=metric.higher_is_better,
+        trials=tuple(trials),
     )
 
 
@@ -343,6 +393,12 @@ def report(results: list[Learned]) -> str:
             f" {each.steps:,} | {first:.3f} to {last:.3f} | {each.metric} | {baselines} |"
             f" {each.bound:.4g} | {each.reached:.4g} |"
         )
+    for each in results:
+        if each.trials:
+            tried = "; ".join(f"{named}: {value:.4f}" for named, value in each.trials)
+            where = f"{TRIAL_ROWS:,} rows of its training split, a fifth of them held out"
+            said = f"The settings of `{each.objective}` were chosen by {each.metric} of trials on"
+            lines += ["", f"{said} {where}: {tried}."]
     lines += ["", "Baselines to beat:", ""]
     lines += [f"- {each.objective}: {each.because}" for each in results]
     return "\n".join(lines) + "\n"

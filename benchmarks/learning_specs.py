@@ -130,6 +130,7 @@ SPECS: Final[Mapping[str, Mapping[str, Any]]] = {
             "global_batch": 128,
             "micro_batch": 32,
             "learning_rate": 0.0002,
+            "seed": 7,
             "evaluation": {"every_steps": 26},
         },
     },
@@ -153,3 +154,15 @@ SPECS: Final[Mapping[str, Mapping[str, Any]]] = {
         },
     },
 }
+
+#: What is chosen by trials before the run, by pointer; each is tried on rows of its training split.
+CHOICES: Final[Mapping[str, tuple[Mapping[str, Any], ...]]] = {
+    "embed": (
+        {"/objective/similarity_scale": 100, "/training/learning_rate": 0.0002},
+        {"/objective/similarity_scale": 40, "/training/learning_rate": 0.0002},
+        {"/objective/similarity_scale": 100, "/training/learning_rate": 0.0005},
+    ),
+}
+#: The rows of a trial, and the share of them on which it is judged.
+TRIAL_ROWS: Final = 1500
+TRIAL_SHARE: Final = 0.2

@@ -3,37 +3,67 @@
     python -m runtime.vllm_engine accelerate launch --config_file accelerate.yaml train.py
 
 vllm.json has the server's model and arguments. The server gets the last of the visible GPUs, and
-the command all others. Standard library only.
+the command all others. Its port, and the port over which it receives weights, are free ones of this
+machine, so that several runs can share it. Standard library only.
 """
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
 import urllib.request
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
 from .files import read_json
 
 FILE = Path("vllm.json")
+HOST = "127.0.0.1"
+PORTS = "FTC_VLLM_PORTS"  # in the command's environment: the server's port, and that of weights
 START_SECONDS = 900.0  # to load the weights and record the graphs
 STOP_SECONDS = 30.0
 POLL_SECONDS = 0.5
 UNAVAILABLE = 69  # EX_UNAVAILABLE of sysexits.h
+_PORTS = 2
 
 
 class ServerError(Exception):
     """The server cannot be used; the message says why and what to do."""
 
 
-def read_arguments(path: Path) -> dict[str, Any]:
-    """Return the arguments of TRL's config that concern vLLM."""
+def read_arguments(path: Path, environment: Mapping[str, str] = os.environ) -> dict[str, Any]:
+    """Return the arguments of TRL's config that concern vLLM.
+
+    Raises SystemExit if they need a server, and this command does not run beside one.
+    """
     found: dict[str, Any] = read_json(path)["trainer"]
-    return found
+    if found["vllm_mode"] != "server":
+        return found
+    ports = environment.get(PORTS, "").split(",")
+    if len(ports) != _PORTS:
+        raise SystemExit("train.py runs beside vLLM's server: start it as run.sh does")
+    return found | {
+        "vllm_server_base_url": make_url(int(ports[0])),
+        "vllm_group_port": int(ports[1]),
+    }
+
+
+def find_ports() -> list[int]:
+    """Return two free ports of this machine."""
+    with ExitStack() as opened:
+        sockets = [opened.enter_context(socket.socket()) for _ in range(_PORTS)]
+        for each in sockets:
+            each.bind((HOST, 0))
+        return [each.getsockname()[1] for each in sockets]
+
+
+def make_url(port: int) -> str:
+    """Return the address of a server of this machine."""
+    return f"http://{HOST}:{port}"
 
 
 def divide_gpus(count: int, environment: Mapping[str, str]) -> tuple[str, str]:
@@ -58,15 +88,15 @@ def answers(url: str) -> bool:
     return False
 
 
-def make_command(server: Mapping[str, Any], command: Sequence[str]) -> list[str]:
+def make_command(server: Mapping[str, Any], command: Sequence[str], port: int) -> list[str]:
     """Return the command that starts the server, with the model that training was told to take."""
     model = str(server["model"])
     if "--model" in command:
         model = command[list(command).index("--model") + 1]
     folder = Path(model)
-    return ["vllm", "serve", str(folder.resolve()) if folder.is_dir() else model] + [
-        str(word) for word in server["arguments"]
-    ]
+    named = str(folder.resolve()) if folder.is_dir() else model
+    address = ("--host", HOST, "--port", str(port))
+    return ["vllm", "serve", named, *address, *map(str, server["arguments"])]
 
 
 class Server:
@@ -128,14 +158,16 @@ def run_beside(
     Raises ServerError if there is no server to run it with.
     """
     own, last = divide_gpus(server["gpus"], os.environ)
-    words = make_command(server, command)
+    ports = find_ports()
+    url, words = make_url(ports[0]), make_command(server, command, ports[0])
     with_last = {**os.environ, "CUDA_VISIBLE_DEVICES": last}
-    started = Server(words, server["url"], with_last)
+    started = Server(words, url, with_last)
     try:
         say(f"vllm: starting the server on GPU {last}")
         started.wait(seconds)
-        say(f"vllm: the server answers at {server['url']}")
-        return subprocess.call(command, env={**os.environ, "CUDA_VISIBLE_DEVICES": own})
+        say(f"vllm: the server answers at {url}")
+        with_own = {"CUDA_VISIBLE_DEVICES": own, PORTS: ",".join(map(str, ports))}
+        return subprocess.call(command, env={**os.environ, **with_own})
     finally:
         started.stop()
 

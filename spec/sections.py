@@ -507,6 +507,19 @@ class Objective:
     """The factor by which the cosine of two vectors is multiplied in the loss (`embed` only). It is
     1 divided by the temperature that papers give.
     """
+    matryoshka_dimensions: tuple[int, ...] = ()
+    """How many of the first numbers of a vector are to be enough by themselves (`embed` only), by
+    `MatryoshkaLoss` of sentence-transformers: the loss is computed at each of these sizes and at
+    the full one. Who stores vectors can then keep the first 64 numbers of each, and search faster.
+    An empty list trains the full size only.
+    """
+    hard_negatives: int = 0
+    """How many texts that are close to the query but do not belong to it are added to each row, if
+    the rows are pairs without a score (`embed` only). `prepare.py` finds them with the untrained
+    model among the texts of the training split, by `mine_hard_negatives` of sentence-transformers.
+    A text that is nearly as close as the right one is left out, because it may be right too. 0 adds
+    none: the wrong texts of a row are those of the other rows of its step.
+    """
     wrong_texts: int | Auto = "auto"
     """The number of wrong texts that are drawn for the query of each row, if the rows are pairs
     without a score (`rerank` only). Half of them share words with the query, the others are random.

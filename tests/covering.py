@@ -14,7 +14,12 @@ import pyarrow as pa
 from allpairspy import AllPairs
 from pyarrow import parquet
 
-from ftc.compiler.knowledge.objectives import OBJECTIVES, compares_texts, gives_relevance
+from ftc.compiler.knowledge.objectives import (
+    OBJECTIVES,
+    compares_texts,
+    gives_relevance,
+    gives_vectors,
+)
 from ftc.compiler.plan.search.space import SELECTIVE
 from ftc.spec.schema import fields as schema_fields
 from ftc.spec.sections import FileFormat, Form
@@ -37,6 +42,7 @@ class Case:
     recomputing: str
     format: FileFormat
     export: str
+    vectors: str
 
     @property
     def name(self) -> str:
@@ -70,6 +76,7 @@ DIMENSIONS: Mapping[str, Sequence[str]] = {
     "recomputing": ("auto", "true", "2", "selective"),
     "format": get_args(FileFormat),
     "export": ("none", "Q8_0", "Q4_K_M", "adapter"),
+    "vectors": ("whole", "short", "mined"),
 }
 
 
@@ -83,6 +90,11 @@ REFUSED_BY: Mapping[str, Callable[[Mapping[str, str]], bool]] = {
     ),
     "FTC440": lambda case: (
         "+" in case.get("sharding", "") and case.get("optimizer", "adamw") != "adamw"
+    ),
+    "FTC514": lambda case: (
+        gives_vectors(case["objective"])  # type: ignore[arg-type]
+        and case.get("form") == "prompt_completion"  # which has three different texts
+        and case.get("sharding", "single") != "single"
     ),
     "FTC541": lambda case: _recomputes_too_finely(case),  # noqa: PLW0108 - defined below
     "FTC570": lambda case: (
@@ -154,11 +166,21 @@ def _array(is_wanted: Callable[[Mapping[str, str]], bool]) -> Iterator[Case]:
 
 
 def _has_rows(choices: Mapping[str, str]) -> bool:
-    """Whether the objective trains on the form, and packs where packing is chosen."""
+    """Whether the objective trains on the form, and has the vectors that are chosen."""
     objective, form = choices["objective"], choices.get("form")
+    if (vectors := choices.get("vectors", "whole")) != "whole":
+        has_pairs = vectors == "short" or form == "prompt_completion"
+        if not (gives_vectors(objective) and has_pairs):  # type: ignore[arg-type]
+            return False
     return form is None or form in OBJECTIVES[objective].forms  # type: ignore[index]
 
 
+#: How an embedding model's vectors are trained, by word.
+_VECTORS: Mapping[str, Mapping[str, Any]] = {
+    "whole": {},
+    "short": {"matryoshka_dimensions": [32, 16]},
+    "mined": {"hard_negatives": 1},
+}
 _RECOMPUTING: Mapping[str, bool | int] = {"true": True, "2": 2}
 
 
@@ -169,7 +191,7 @@ def make_spec(case: Case) -> dict[str, Any]:
         "name": case.name[:63].rstrip("-"),
         "model": "./encoder" if gives_relevance(case.objective) else "./model",  # type: ignore[arg-type]
         "data": {"source": f"{case.form}.{case.format}", "max_length": 128},
-        "objective": {"type": case.objective, **_needed(case.objective)},
+        "objective": {"type": case.objective, **_needed(case.objective), **_VECTORS[case.vectors]},
         "method": {"type": case.method},
         "hardware": {"gpu": case.device, "count": count},
         "training": {
@@ -215,7 +237,7 @@ def _pair(n: int) -> dict[str, str]:
     return {
         "prompt": f"where is parcel {n}?",
         "chosen": f"on shelf {n}",
-        "rejected": ("no idea", "ask somebody else", "lost, lost")[n % 3],
+        "rejected": f"{('no idea', 'ask somebody else', 'lost, lost')[n % 3]} {n}",
     }
 
 

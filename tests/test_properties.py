@@ -138,6 +138,8 @@ FLIPS: Mapping[str, tuple[Any, Mapping[str, Any]]] = {
     "objective.undesirable_weight": (1.2, VERDICTS),
     "objective.pooling": ("mean", VECTORS),
     "objective.similarity_scale": (50, VECTORS),
+    "objective.matryoshka_dimensions": ([64], VECTORS),
+    "objective.hard_negatives": (2, VECTORS),
     "objective.wrong_texts": (5, {"objective.type": "rerank"}),
     "objective.query_prompt": ("query: ", VECTORS),
     "objective.document_prompt": ("passage: ", VECTORS),

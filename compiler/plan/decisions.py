@@ -5,6 +5,7 @@ from typing import Any
 
 from ftc.compiler.knowledge.objectives import gives_vectors
 from ftc.compiler.knowledge.router_losses import stops_at_router_loss
+from ftc.compiler.plan.batch.sizes import least_rows
 from ftc.compiler.plan.decision import Decision, derived, keep, pass_through
 from ftc.compiler.plan.gguf.verification import Verification as ExportBounds
 from ftc.compiler.plan.gguf.verification import decide_verification
@@ -52,12 +53,14 @@ from ftc.compiler.plan.search.space import (
     Frame,
     decide_calibration,
     decide_network,
+    read_for_mining,
 )
 from ftc.compiler.plan.splits import (
     decide_best_by,
     decide_judged_rows,
     writes_answers,
 )
+from ftc.compiler.plan.time.run import mining_seconds
 from ftc.compiler.resolve.facts import KnownFacts
 from ftc.spec.schema import find_field
 from ftc.spec.sections import Spec
@@ -120,7 +123,7 @@ def gather_decisions(decided: Decided) -> Decisions:
             teacher_bytes=decide_teacher_bytes(decided.job),
             teacher_rows=frame.teaching.rows,
         ),
-        vectors=_vectors(spec, facts),
+        vectors=_vectors(decided),
         engine=Engine(vllm=engine.vllm, vllm_share=engine.share),
         evaluation=_evaluation(frame),
         published=decide_published(spec, facts.model),
@@ -208,7 +211,11 @@ def _evaluated(decided: Decided) -> Decision[int]:
         return derived(decided.layout.micro.value, "eval_batch.pairs")
     if not gives_vectors(frame.spec.objective.type):
         return decided.eval_batch
-    return derived(frame.batch.rows_per_process, "eval_batch.contrasted")
+    rows, world = frame.batch.rows_per_process, frame.world.value
+    held = frame.splits.validation.value // world
+    if world > 1 and least_rows(frame.spec.objective) <= held < rows:
+        return derived(held, "eval_batch.contrasted.all", rows=held)
+    return derived(rows, "eval_batch.contrasted")
 
 
 def _training(decided: Decided) -> Training:
@@ -241,11 +248,16 @@ def _loop(spec: Spec, facts: KnownFacts) -> Loop:
     )
 
 
-def _vectors(spec: Spec, facts: KnownFacts) -> Vectors:
-    vectors = decide_vectors(spec, facts.model)
+def _vectors(decided: Decided) -> Vectors:
+    frame, job = decided.frame, decided.job
+    spec, facts = frame.spec, frame.facts
+    mining = mining_seconds(job, facts.hardware, read_for_mining(frame))
+    vectors = decide_vectors(spec, facts.model, facts.data, job=job, mining_seconds=mining)
     return Vectors(
         pooling=vectors.pooling,
         similarity_scale=vectors.scale,
+        matryoshka_dimensions=vectors.dimensions,
+        hard_negatives=vectors.hard_negatives,
         wrong_texts=decide_wrong_texts(spec, facts.data),
         query_prompt=vectors.query_prompt,
         document_prompt=vectors.document_prompt,

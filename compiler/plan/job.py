@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ftc.compiler.knowledge.architecture import Shape
-from ftc.compiler.knowledge.objectives import OBJECTIVES
+from ftc.compiler.knowledge.objectives import OBJECTIVES, gives_vectors
 from ftc.compiler.plan.plan import Recomputing, Sharding
 from ftc.compiler.plan.sight import Sight
 from ftc.compiler.plan.software import PINNED, Stack
@@ -55,7 +55,9 @@ class Job:
     an evaluation, 0 for `micro`; `eval_length_tokens` is their length, 0 for `length_tokens`, as
     packed rows are longer. `engine` generates the answers. `smoothed` says
     whether the loss has label smoothing, `scored_pairs` whether it compares the vectors of one pass
-    only. `teacher` is the model whose probabilities are learned, under distillation.
+    only. `texts` are those of a row that an embedding model reads, or the pairs of a reranker,
+    `vector_numbers` the numbers of a text's vectors of all sizes, where several are trained.
+    `teacher` is the model whose probabilities are learned, under distillation.
 
     `world` counts the processes of all `nodes`. `nvme` says whether offloaded states are on a disk.
     `workspace_bytes` is that of cuBLAS, inside torch's allocator. `sight` is what the tower sees of
@@ -92,7 +94,8 @@ class Job:
     objective: ObjectiveType = "sft"
     reference: Reference = "none"
     smoothed: bool = False
-    pairs: int | None = None
+    texts: int | None = None
+    vector_numbers: int = 0
     scored_pairs: bool = False
     answer_tokens: int = 0
     tool_rounds: int = 0
@@ -109,13 +112,23 @@ class Job:
 
     @property
     def row_sequences(self) -> int:
-        """Sequences of one row that go through the model at once, such as both of a pair."""
-        return self.pairs or OBJECTIVES[self.objective].sequences
+        """Sequences of one row that go through the model, such as both of a pair."""
+        return self.texts or OBJECTIVES[self.objective].sequences
+
+    @property
+    def passed_sequences(self) -> int:
+        """Sequences of one row that go through the model at once.
+
+        An embedding model reads one column of texts after the other, whatever their number.
+        """
+        if gives_vectors(self.objective):
+            return OBJECTIVES[self.objective].sequences
+        return self.row_sequences
 
     @property
     def sequences(self) -> int:
         """Sequences of one micro-batch."""
-        return self.micro * self.row_sequences
+        return self.micro * self.passed_sequences
 
     @property
     def masked(self) -> bool:

@@ -184,6 +184,8 @@ class Vectors:
 
     pooling: Decision[Pooling] | None
     similarity_scale: Decision[float] | None
+    matryoshka_dimensions: Decision[tuple[int, ...]] | None
+    hard_negatives: Decision[int] | None
     wrong_texts: Decision[int] | None
     query_prompt: Decision[str | None] | None
     document_prompt: Decision[str | None] | None

@@ -5,7 +5,7 @@ from dataclasses import replace
 from functools import partial
 
 from ftc.compiler.plan.batch.lengths import decide_max_length, usual_mean
-from ftc.compiler.plan.batch.sizes import decide_batch, ladder, least_rows
+from ftc.compiler.plan.batch.sizes import Batch, decide_batch, ladder, least_rows
 from ftc.compiler.plan.decision import Decision
 from ftc.compiler.plan.decisions import Decided, gather_decisions
 from ftc.compiler.plan.gguf.size import predict_bytes
@@ -25,6 +25,7 @@ from ftc.compiler.plan.objective.sampling import (
     thinks,
 )
 from ftc.compiler.plan.objective.teaching import decide_teaching
+from ftc.compiler.plan.objective.vectors import count_mined
 from ftc.compiler.plan.plan import Decisions, Plan
 from ftc.compiler.plan.schedule.steps import Pace, count_saves, decide_timetable
 from ftc.compiler.plan.search.evaluation_rows import decide_eval_batch
@@ -35,7 +36,7 @@ from ftc.compiler.plan.search.padding import (
     first_arrangement,
     text_tokens,
 )
-from ftc.compiler.plan.search.space import Frame, decide_world, measure_rungs
+from ftc.compiler.plan.search.space import Frame, decide_world, measure_rungs, read_for_mining
 from ftc.compiler.plan.served import predict_served_bytes
 from ftc.compiler.plan.sight import see
 from ftc.compiler.plan.splits import (
@@ -59,7 +60,7 @@ from ftc.compiler.plan.time.run import (
     step_seconds,
 )
 from ftc.compiler.plan.vision import choose_limit
-from ftc.compiler.resolve.facts import KnownFacts
+from ftc.compiler.resolve.facts import DataFacts, KnownFacts
 from ftc.spec.sections import Spec
 
 
@@ -95,6 +96,25 @@ def _count_context_gpus(spec: Spec, facts: KnownFacts, plan: Plan) -> int | None
     return count_context_gpus(job, facts.hardware)
 
 
+def _decide_batch(
+    spec: Spec, data: DataFacts, *, rows: int, world: int, each: float, tokens: float
+) -> Batch:
+    """Decide the rows of a step, which under GRPO and RLOO are whole groups of answers."""
+    if rewarded(spec.objective):
+        return decide_group_batch(spec, train_rows=rows, world=world)
+    is_scored = data.form == "scored"
+    return decide_batch(
+        spec,
+        train_rows=rows,
+        world=world,
+        each=each,
+        text_tokens=tokens,
+        documents=0 if is_scored else data.documents,
+        texts=1 + count_mined(spec, data),
+        scored=is_scored,
+    )
+
+
 def make_frame(spec: Spec, facts: KnownFacts) -> Frame:
     """Decide what comes before the search for a layout.
 
@@ -111,18 +131,14 @@ def make_frame(spec: Spec, facts: KnownFacts) -> Frame:
     sampled, metric = _decide_sampled(spec, facts), decide_metric(spec, facts.data)
     precision = decide_precision(spec, facts.hardware)
     arrangement = first_arrangement(spec, facts, lengths, rows=rows, max_length=length)
-    if rewarded(spec.objective):
-        batch = decide_group_batch(spec, train_rows=rows, world=world.value)
-    else:
-        batch = decide_batch(
-            spec,
-            train_rows=rows,
-            world=world.value,
-            each=arrangement.each,
-            text_tokens=text_tokens(spec.objective, lengths),
-            documents=facts.data.documents if facts.data.form != "scored" else 0,
-            scored=facts.data.form == "scored",
-        )
+    batch = _decide_batch(
+        spec,
+        facts.data,
+        rows=rows,
+        world=world.value,
+        each=arrangement.each,
+        tokens=text_tokens(spec.objective, lengths),
+    )
     if sampled is not None:
         arrangement = arrange_groups(
             spec,
@@ -273,6 +289,7 @@ def _costs(
         )
         + decisions.splits.validation_rows.value,
         judged=_judged(frame, decisions),
+        mined=read_for_mining(frame),
     )
     time = estimate_time(job, frame.facts.hardware, work)
     lines = ladder(frame.batch.rows_per_process, job.micro, least=least_rows(frame.spec.objective))

@@ -183,6 +183,7 @@ def _decided_values(source: BundleSource) -> dict[str, Any]:
     return {
         **values,
         "load_dtype": _DTYPES[decisions.compute.load_dtype.value],
+        "mining_dtype": _DTYPES[decisions.compute.precision.value],
         **_storage(decisions),
         "evaluated_rows": values.get("answered_rows"),
         **trainer_settings(decisions),

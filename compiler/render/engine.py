@@ -4,8 +4,6 @@ from typing import Any, Final
 
 from ftc.compiler.render.source import BundleSource
 
-HOST, PORT = "127.0.0.1", 8000
-URL: Final = f"http://{HOST}:{PORT}"
 #: What TRL 1.16 asks of a server that it sends weights to (docs: speeding up training).
 _TRANSFER: Final = (
     *("--weight-transfer-config", '{"backend":"nccl"}'),
@@ -17,8 +15,8 @@ _TRANSFER: Final = (
 def engine_config(source: BundleSource) -> dict[str, Any]:
     """Return the arguments of TRL's config and, with a server, how to start it.
 
-    Other flags of `vllm serve` keep their defaults in vLLM 0.30. Raises ValueError for a plan
-    without a GPU.
+    The run chooses the address of the server (`runtime/vllm_engine.py`). Other flags of `vllm
+    serve` keep their defaults in vLLM 0.30. Raises ValueError for a plan without a GPU.
     """
     decided, facts = source.plan.decisions, source.facts
     if decided.engine.vllm_share is None:
@@ -36,7 +34,6 @@ def engine_config(source: BundleSource) -> dict[str, Any]:
         return {"trainer": trainer}
     revision = facts.model.revision if source.model_path is None else None
     arguments = [
-        *("--host", HOST, "--port", str(PORT)),
         *("--gpu-memory-utilization", str(share), "--max-model-len", str(length)),
         *(("--revision", revision, "--tokenizer-revision", revision) if revision else ()),
         *_TRANSFER,
@@ -44,7 +41,6 @@ def engine_config(source: BundleSource) -> dict[str, Any]:
     server = {
         "model": facts.model.id if source.model_path is None else source.model_path,
         "gpus": facts.hardware.count,
-        "url": URL,
         "arguments": arguments,
     }
-    return {"trainer": {**trainer, "vllm_server_base_url": URL}, "server": server}
+    return {"trainer": trainer, "server": server}

@@ -77,9 +77,10 @@ def notebook_data(source: BundleSource) -> dict[str, Any]:
 
 def list_stages(uses: Uses) -> list[tuple[str, str]]:
     """Return the title and the command of each stage of a run on one machine, as in run.sh."""
+    engine = "python -m runtime.vllm_engine " if uses.vllm_server else ""
     stages = [
         ("Prepare the data", "python prepare.py"),
-        ("Train", "accelerate launch --quiet --config_file accelerate.yaml train.py"),
+        ("Train", f"{engine}accelerate launch --quiet --config_file accelerate.yaml train.py"),
     ]
     if uses.decisions.splits.test_rows.value > 0:
         stages += [
@@ -111,11 +112,10 @@ def _install(uses: Uses) -> str:
 
 def _settings(uses: Uses) -> str:
     """Return the cell with the variables that run.sh sets."""
-    memory = (
-        "\n%env PYTORCH_ALLOC_CONF=expandable_segments:True"
-        if uses.facts.hardware.kind == "gpu"
-        else ""
-    )
+    # vLLM, whose own memory pool needs other segments, turns these off by the older name only
+    name = "PYTORCH_CUDA_ALLOC_CONF" if uses.decisions.engine.vllm_share else "PYTORCH_ALLOC_CONF"
+    on_gpu = uses.facts.hardware.kind == "gpu"
+    memory = f"\n%env {name}=expandable_segments:True" if on_gpu else ""
     device = (
         "\n%env DS_ACCELERATOR=cpu" if uses.facts.hardware.kind == "cpu" and uses.deepspeed else ""
     )

@@ -346,6 +346,12 @@ class Uses:
         """A server of vLLM generates the answers of training."""
         return self.decisions.engine.vllm_share is not None and self.spec.objective.vllm == "server"
 
+    @property
+    def pins_engine(self) -> bool:
+        """VLLM in the training processes reads a model of the Hub."""
+        inside = self.decisions.engine.vllm_share is not None and not self.vllm_server
+        return inside and self.source.model_path is None
+
     # training
 
     @property

@@ -147,7 +147,8 @@ class TeacherFacts:
     `vocabulary` is `same` where every token id that both tokenizers have means one token, `unread`
     where the files of one could not be compared. `highest_id` is that of the student's tokens, None
     where unread; `differing` counts the ids with other tokens, `first` is the lowest of them.
-    `is_student`: the spec names the same model twice.
+    `is_student`: the spec names the same model twice. `reasoning` is what its own chat template
+    does, None where that was not read.
     """
 
     model: ModelFacts
@@ -156,6 +157,7 @@ class TeacherFacts:
     differing: int = 0
     first: OtherToken | None = None
     is_student: bool = False
+    reasoning: ReasoningFacts | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

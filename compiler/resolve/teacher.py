@@ -48,6 +48,7 @@ def resolve_teacher(
     theirs = resolve_tokenizer(taught, folder=folder, model=model)
     if isinstance(theirs, Unknown):
         return facts
+    facts = replace(facts, reasoning=theirs.reasoning)
     own, other = _tokens(spec, tokenizer, folder), _tokens(taught, theirs, folder)
     if own is None or other is None:
         families = {tokenizer.family, theirs.family}
@@ -58,9 +59,9 @@ def resolve_teacher(
 
 
 def as_model(spec: Spec) -> Spec:
-    """Return a spec whose model is the teacher."""
-    teacher = spec.objective.teacher
-    return replace(spec, model=Model(id=teacher.id or "", revision=teacher.revision))
+    """Return a spec whose model is the teacher; its own chat template renders no row."""
+    teacher, data = spec.objective.teacher, replace(spec.data, template_options=None)
+    return replace(spec, model=Model(id=teacher.id or "", revision=teacher.revision), data=data)
 
 
 def of_teacher(finding: Finding) -> Finding:

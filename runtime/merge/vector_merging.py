@@ -69,7 +69,8 @@ def save(model: Any, base: Path, folder: Path, *, revision: str | None = None) -
 
     The result reads texts of the length that the base reads, not of that of the training rows.
     Of XLM-R's tokenizer llama.cpp's converter takes from two settings, which change no token here,
-    whether the first word of a text has a space before it, and whether several spaces are one.
+    whether the first word of a text has a space before it, and whether several spaces are one. Of
+    ModernBERT's config it reads names that transformers 5 no longer writes.
     """
     model.save_pretrained(str(folder), create_model_card=False)
     length = AutoTokenizer.from_pretrained(str(base), revision=revision).model_max_length
@@ -87,6 +88,18 @@ def save(model: Any, base: Path, folder: Path, *, revision: str | None = None) -
         settings = read_json(path)
         spaces = {"add_prefix_space": True, "clean_up_tokenization_spaces": True}
         write_json(path, settings | spaces)
+    if config["model_type"] == "modernbert":
+        write_json(folder / "config.json", config | _older_names(config))
+
+
+def _older_names(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the epsilon of a ModernBERT's norms, and of how many layers one sees a whole text."""
+    names: dict[str, Any] = {"layer_norm_eps": config["norm_eps"]}
+    wide = [kind == "full_attention" for kind in config["layer_types"]]
+    for every in range(1, len(wide) + 1):
+        if wide == [place % every == 0 for place in range(len(wide))]:
+            return names | {"global_attn_every_n_layers": every}
+    return names
 
 
 def _load(job: Job) -> Any:

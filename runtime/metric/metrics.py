@@ -168,8 +168,9 @@ TITLES = {
 
 
 def title(name: str) -> str:
-    """Return the name of a number for a sentence."""
-    return TITLES.get(name, name.replace("_", " "))
+    """Return the name of a number for a sentence; `name_first_64` is of cut vectors."""
+    base, cut, size = name.partition("_first_")
+    return TITLES.get(base, base.replace("_", " ")) + (f", first {size} numbers" if cut else "")
 
 
 def describe(

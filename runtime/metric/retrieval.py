@@ -66,6 +66,12 @@ def measure(search: Search, scores: Any) -> dict[str, metrics.Measured]:
     }
 
 
+def name_cut(measured: Mapping[str, metrics.Measured], size: int) -> dict[str, metrics.Measured]:
+    """Return the first number of what was measured of cut vectors, under a name with their size."""
+    name, found = next(iter(measured.items()))
+    return {f"{name}_first_{size}": found}
+
+
 def correlate(scores: Sequence[float], wanted: Sequence[float]) -> dict[str, metrics.Measured]:
     """Return Spearman's correlation of the scores of pairs with those of the data."""
     first, second = _rank(scores), _rank(wanted)

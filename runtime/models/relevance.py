@@ -1,5 +1,6 @@
 """Loads a reranker with sentence-transformers: it reads a query and a text at once, for a score."""
 
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -28,6 +29,8 @@ def load(
     revision and the like.
     """
     silence_libraries()
+    # transformers warns of a name that sentence-transformers still has
+    warnings.filterwarnings("ignore", ".*only defines `gradient_checkpointing_en", FutureWarning)
     made: dict[str, Any] = {"dtype": dtype, "use_safetensors": use_safetensors}
     made["ignore_mismatched_sizes"] = True  # a head of several labels is replaced
     if attention is not None:

@@ -1,9 +1,11 @@
 """Loads an embedding model with sentence-transformers, and turns texts into vectors."""
 
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+import numpy as np
 import torch
 from huggingface_hub import hf_hub_download
 from huggingface_hub.errors import EntryNotFoundError
@@ -11,8 +13,10 @@ from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Normalize, Pooling
 
 from ..libraries import silence_libraries
+from ..tokens.vector_records import is_mined
 
 BATCH_TEXTS: Final = 32
+_LEAST_NORM: Final = 1e-12
 #: The poolings that llama.cpp has. Its converter stops at any other.
 CONVERTED: Final = ("mean", "cls", "lasttoken")
 QUERY, DOCUMENT = "query", "document"  # the names of the prompts, as sentence-transformers has them
@@ -37,6 +41,8 @@ def load(
     are the revision and the like.
     """
     silence_libraries()
+    # transformers warns of a name that sentence-transformers still has
+    warnings.filterwarnings("ignore", ".*only defines `gradient_checkpointing_en", FutureWarning)
     made: dict[str, Any] = {"dtype": dtype, "use_safetensors": use_safetensors}
     if attention is not None:
         made["attn_implementation"] = attention
@@ -85,10 +91,20 @@ def encode(model: Any, texts: Sequence[str], kind: str) -> Any:
         ).astype("float32")
 
 
-def list_prompts(model: Any) -> dict[str, str]:
-    """Return the prompt of each column of the data that has one, for the trainer."""
+def shorten(found: Any, size: int) -> Any:
+    """Return the first `size` numbers of each vector, as unit vectors."""
+    cut = found[:, :size]
+    return cut / np.maximum(np.linalg.norm(cut, axis=1, keepdims=True), _LEAST_NORM)
+
+
+def list_prompts(model: Any, columns: Iterable[str] = ()) -> dict[str, str]:
+    """Return the prompt of each column of the data that has one, for the trainer.
+
+    `columns` are those of the table; hard negatives are among them.
+    """
     query, document = model.prompts.get(QUERY), model.prompts.get(DOCUMENT)
     named = {"anchor": query, "positive": document, "negative": document}
+    named |= dict.fromkeys(filter(is_mined, columns), document)
     return {column: prompt for column, prompt in named.items() if prompt}
 
 

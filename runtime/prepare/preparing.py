@@ -161,10 +161,10 @@ def write_splits(folder: Path, records: Records, splits: Mapping[str, Sequence[i
     for name, split in splits.items():
         write_lines(folder / f"{name}.jsonl", records.read(split))
         if name != "test" and split:
-            _write_table(folder / f"{name}.jsonl", longest_bytes=longest)
+            write_table(folder / f"{name}.jsonl", longest_bytes=longest)
 
 
-def _write_table(path: Path, *, longest_bytes: int) -> None:
+def write_table(path: Path, *, longest_bytes: int) -> None:
     """Write a split again as an Arrow table, which training maps instead of reading it.
 
     `longest_bytes` is the size of the longest line. Messages and tools are left out.

@@ -7,7 +7,7 @@ import base64
 import math
 import mimetypes
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape as escape_html
 from pathlib import Path
@@ -110,15 +110,15 @@ def table(titles: Sequence[str], rows: Sequence[Sequence[Cell]], *, left: int = 
     return [Table(titles=tuple(titles), rows=cells, left=left)] if cells else []
 
 
-def comparison(judged: Mapping[str, Any], words: Mapping[str, str]) -> Parts:
+def comparison(judged: Mapping[str, Any], title: Callable[[str], str]) -> Parts:
     """Return the table of what evaluate.py measured before and after training, on the same rows.
 
-    `words` has the titles of numbers whose names do not say enough.
+    `title` returns the title of a number by its name.
     """
     cells = []
     for name, rows in judged["judged"].items():
         share, changed = name in judged["percent"], judged["changes"].get(name, {})
-        row = [words.get(name, name.replace("_", " ")), f"{rows:,}"]
+        row = [title(name), f"{rows:,}"]
         row += [number(found.get(name), share=share) for found in (judged["base"], judged)]
         row += [span(judged["intervals"][name], share=share)]
         row += [number(changed.get("change"), share=share, change=True)]

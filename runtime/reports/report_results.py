@@ -22,8 +22,7 @@ def describe_test(results: Results) -> Parts:
     judged = results.read("evaluate/report.json")
     parts: Parts = [page.Paragraph(text=judged["verdict"], is_headline=True)]
     parts.append(page.Heading(text="On the test split"))
-    parts += page.comparison(judged, metrics.TITLES)
-    parts += _describe_chance(judged)
+    parts += page.comparison(judged, metrics.title) + _describe_chance(judged)
     if "perplexity" in judged:
         said = f"The loss is a mean over the {judged['tokens']:,} learned tokens of the split"
         said += f": a perplexity of {judged['perplexity']:,.2f}."

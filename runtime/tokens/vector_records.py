@@ -11,6 +11,7 @@ from ..read.rows import Turns
 #: The columns that the trainer reads, in its order; the first is the query.
 TEXTS = ("anchor", "positive", "negative")
 COLUMNS = (*TEXTS, "score")
+MINED = "negative_"  # begins the columns of hard negatives, which are numbered
 
 
 def make_vectors(
@@ -47,4 +48,9 @@ def list_texts(turns: Turns) -> list[str]:
 
 def list_columns(row: dict[str, Any]) -> list[str]:
     """Return the columns of a table that the trainer reads."""
-    return [name for name in COLUMNS if name in row]
+    return [*(name for name in COLUMNS if name in row), *filter(is_mined, row)]
+
+
+def is_mined(column: str) -> bool:
+    """Tell whether a column has hard negatives."""
+    return column.startswith(MINED)

@@ -1,7 +1,8 @@
 """Write miniature encoders with real vocabularies: python -m ...build_encoders SDIST KIND=DIR...
 
-BGE's WordPiece and XLM-R's unigram pieces come from the vocabularies in llama.cpp's sources. There
-a word's first piece begins with a low line, and the others are bare.
+BGE's WordPiece, XLM-R's unigram pieces and the pairs of GPT-NeoX, which ModernBERT has too, come
+from the vocabularies in llama.cpp's sources. A word's first piece begins there with a low line, and
+the others are bare.
 """
 
 import base64
@@ -11,10 +12,22 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from tokenizers import (
+    AddedToken,
+    Tokenizer,
+    decoders,
+    models,
+    normalizers,
+    pre_tokenizers,
+    processors,
+)
 from transformers import (
     BertConfig,
     BertModel,
     BertTokenizer,
+    ModernBertConfig,
+    ModernBertModel,
+    PreTrainedTokenizerFast,
     Qwen3Config,
     Qwen3ForCausalLM,
     XLMRobertaConfig,
@@ -29,6 +42,11 @@ _SMALL: dict[str, Any] = {
     "intermediate_size": 256,
 }
 _WIDE = 1024
+_PIECES, _SPACES = 50_254, 23  # of GPT-NeoX: those that are merged, and the runs of spaces
+_MARKS = (
+    *("|||EMAIL_ADDRESS|||", "|||PHONE_NUMBER|||", "|||IP_ADDRESS|||", "[UNK]"),
+    *("[CLS]", "[SEP]", "[PAD]", "[MASK]"),
+)
 _CONTROL = 3
 _LOW_LINE = "\u2581"
 _TEMPLATE = (
@@ -150,6 +168,35 @@ def write_xlm_roberta(folder: Path, sdist: Path) -> None:
     model.save_pretrained(folder)
 
 
+def write_modernbert(folder: Path, sdist: Path) -> None:
+    """Write a ModernBERT of 64 dimensions, whose first and last layers see a whole text."""
+    found = read_vocabulary("gpt-neox", sdist)
+    tokens = found["tokenizer.ggml.tokens"]
+    vocabulary = {token: place for place, token in enumerate(tokens[:_PIECES])}
+    merges = [tuple(pair.split(" ")) for pair in found["tokenizer.ggml.merges"]]
+    tokenizer = Tokenizer(models.BPE(vocab=vocabulary, merges=merges))
+    tokenizer.normalizer = normalizers.NFC()
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    tokenizer.add_tokens([AddedToken(spaces) for spaces in tokens[_PIECES : _PIECES + _SPACES]])
+    tokenizer.add_special_tokens([AddedToken(mark) for mark in _MARKS])
+    begin, end = (tokenizer.token_to_id(mark) for mark in ("[CLS]", "[SEP]"))
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]", special_tokens=[("[CLS]", begin), ("[SEP]", end)]
+    )
+    fast: Any = PreTrainedTokenizerFast
+    fast(
+        tokenizer_object=tokenizer, model_max_length=128, unk_token="[UNK]", cls_token="[CLS]",
+        sep_token="[SEP]", pad_token="[PAD]", mask_token="[MASK]",
+    ).save_pretrained(folder)  # fmt: skip
+    config = ModernBertConfig(
+        vocab_size=50_368, hidden_size=64, max_position_embeddings=128, local_attention=16,
+        pad_token_id=tokenizer.token_to_id("[PAD]"), bos_token_id=begin, cls_token_id=begin,
+        eos_token_id=end, sep_token_id=end, **{**_SMALL, "num_hidden_layers": 4},
+    )  # fmt: skip
+    ModernBertModel(config).save_pretrained(folder)
+
+
 def write_qwen3(folder: Path, sdist: Path) -> None:
     """Write a Qwen3 of 64 dimensions, whose tokenizer has a chat template."""
     real_tokenizer("qwen2", folder, sdist=sdist)
@@ -167,6 +214,7 @@ WRITERS = {
     "bert": write_bert,
     "wide-bert": write_wide_bert,
     "xlm-roberta": write_xlm_roberta,
+    "modernbert": write_modernbert,
     "qwen3": write_qwen3,
 }
 

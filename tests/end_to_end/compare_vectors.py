@@ -1,8 +1,9 @@
-"""Compare vectors of models with those of their F16 GGUF: python -m ... CONVERTER KIND=DIR...
+"""Compare vectors of models with those of their F16 GGUF: ... CONVERTER TEXTS.json KIND=DIR...
 
-Prints an object with the least cosine of each kind over a few texts, as the bundle's own modules
-save, convert and read the model; and, for a tokenizer with a chat template, what it would be if
-texts were wrapped in it.
+Prints an object with the least cosine of each kind over the texts of a JSON list and a few more, as
+the bundle's own modules save, convert and read the model; and, for a tokenizer with a chat
+template, what it would be if texts were wrapped in it. `KIND tokens` is the share of texts that
+llama.cpp reads as the same tokens.
 """
 
 import json
@@ -28,14 +29,15 @@ POOLING = {"qwen3": "lasttoken"}
 
 def main() -> None:
     """Compare the models that the arguments name."""
-    converter, *asked = sys.argv[1:]
+    converter, listed, *asked = sys.argv[1:]
+    texts = [*TEXTS, *json.loads(Path(listed).read_text(encoding="utf-8"))]
     found: dict[str, Any] = {}
     for each in asked:
         kind, _, name = each.partition("=")
         model = vectors.load(name, pooling=POOLING.get(kind, "mean"), dtype="float32")
         merged = Path(f"{name}-merged")
         vector_merging.save(model, Path(name), merged)
-        expected = vectors.encode(model, TEXTS, vectors.QUERY)
+        expected = vectors.encode(model, texts, vectors.QUERY)
         path = Path(f"{name}.gguf")
         script = Path(converter) / "convert_hf_to_gguf.py"
         command: list[str | Path] = [
@@ -49,17 +51,22 @@ def main() -> None:
         ]
         subprocess.run(command, check=True, capture_output=True)
         llm = vector_files.open_file(None, path, 128, on_gpu=False)  # type: ignore[arg-type]
-        read = np.array([vector_files.embed(llm, text, 128) for text in TEXTS])
+        read = np.array([vector_files.embed(llm, text, 128) for text in texts])
         found[kind] = float((read * expected).sum(1).min())
+        same = [
+            llm.tokenize(text.encode(), special=True) == list(model.tokenizer(text).input_ids)
+            for text in texts
+        ]
+        found[f"{kind} tokens"] = sum(same) / len(same)
         if model.tokenizer.chat_template:
             again = vectors.load(merged, pooling="mean", dtype="float32")
             found[f"{kind} reloaded"] = float(
-                (vectors.encode(again, TEXTS, vectors.QUERY) * expected).sum(1).min()
+                (vectors.encode(again, texts, vectors.QUERY) * expected).sum(1).min()
             )
             again[0].modality_config["message"] = dict(
                 again[0].modality_config["text"], format="auto"
             )
-            wrapped = vectors.encode(again, TEXTS, vectors.QUERY)
+            wrapped = vectors.encode(again, texts, vectors.QUERY)
             found[f"{kind} wrapped"] = float((wrapped * expected).sum(1).min())
     print(json.dumps(found))  # noqa: T201 - its result
 

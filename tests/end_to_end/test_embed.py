@@ -57,7 +57,7 @@ def embedded(
         "name": "search",
         "model": "./model",
         "data": "pairs.csv",
-        "objective": "embed",
+        "objective": {"type": "embed", "matryoshka_dimensions": [16, 32]},
         "method": "full",
         "hardware": "cpu",
         "training": {"epochs": 3, "learning_rate": 0.003, "micro_batch": 16},
@@ -106,6 +106,58 @@ def test_search_is_learned(embedded: Embedded) -> None:
 
 
 @pytest.mark.prove
+def test_short_vectors_search_too(embedded: Embedded) -> None:
+    """The first half and the first quarter of the numbers are judged like all 64 of them."""
+    report = embedded.read("evaluate/report.json")
+    page = (embedded.bundle / "run" / "report.md").read_text(encoding="utf-8")
+
+    for size in (32, 16):
+        name = f"ndcg_at_10_first_{size}"
+        assert report["changes"][name]["verdict"] == "better"
+        assert report[name] > max(report["base"][name], report["bm25_ndcg_at_10"])
+        assert f"first {size} numbers" in page
+
+
+@pytest.mark.prove
+def test_hard_negatives_are_found_by_the_result(embedded: Embedded) -> None:
+    """A model that tells texts apart finds them, and the next training learns from them."""
+    folder = embedded.bundle.parent
+    spec = {
+        "name": "again",
+        "model": "./search",
+        "data": "pairs.csv",
+        "objective": {"type": "embed", "hard_negatives": 2},
+        "method": "full",
+        "hardware": "cpu",
+        "training": {
+            "max_steps": 2,
+            "learning_rate": 1e-5,
+            "micro_batch": 16,
+            "evaluation": {"allow_worse": True},
+        },
+    }
+    bundle = compile_spec(folder, spec)
+    stages = [sys.executable, "-m", "tests.end_to_end.run_stages"]
+    scripts = (bundle / "prepare.py", bundle / "train.py")
+    ended = run(*stages, *scripts, cwd=Path.cwd(), extra={"OMP_NUM_THREADS": "2"})
+    assert ended.code == 0, ended.said
+    rows = read_rows(bundle / "run/data/train.jsonl")
+    found = read_json(bundle / "run/data/hard_negatives.json")
+    own: dict[str, set[str]] = {}
+    for row in rows:
+        own.setdefault(row["anchor"], set()).add(row["positive"])
+
+    assert found["mined"] > 0.9 * found["per_row"] * len(rows)
+    texts = {row["positive"] for row in rows}
+    for row in rows:
+        wrong = {row["negative_1"], row["negative_2"]}
+        assert len(wrong) == 2
+        assert wrong <= texts - own[row["anchor"]]
+    assert "negative_1" not in read_rows(bundle / "run/data/validation.jsonl")[0]
+    assert (bundle / "run/train/model/model.safetensors").is_file()
+
+
+@pytest.mark.prove
 def test_a_stopped_training_ends_with_the_same_weights(embedded: Embedded) -> None:
     """It is resumed from its checkpoint, and the kept weights are those of the run through."""
     assert embedded.stopped.code == PREEMPTED, embedded.stopped.said
@@ -149,15 +201,42 @@ def test_no_text_is_wrapped_in_a_chat_template(encoders: Path, converter: Path) 
 
     Wrapped in the template, as sentence-transformers does by default, they are others.
     """
-    ended = run(
-        *(sys.executable, "-m", "tests.end_to_end.compare_vectors", converter),
-        f"qwen3={encoders / 'qwen3'}",
-        cwd=Path.cwd(),
-        extra={"OMP_NUM_THREADS": "2"},
-    )
-    assert ended.code == 0, ended.said
-    found = json.loads(ended.out.splitlines()[-1])
+    found = compare(converter, [], encoders, "qwen3")
 
     assert found["qwen3"] >= 0.999
     assert found["qwen3 reloaded"] >= 0.999
     assert found["qwen3 wrapped"] < 0.9
+
+
+@pytest.mark.prove_all
+def test_every_encoder_has_the_vectors_of_its_file(
+    embedded: Embedded, converter: Path, tmp_path: Path, sdist: Path
+) -> None:
+    """XLM-R and ModernBERT, on each text of the test split and on others that are hard to cut."""
+    kinds = ("xlm-roberta", "modernbert")
+    made = [f"{kind}={tmp_path / kind}" for kind in kinds]
+    build = (sys.executable, "-m", "tests.end_to_end.build_encoders", sdist)
+    assert run(*build, *made, cwd=Path.cwd()).code == 0
+    rows = read_rows(embedded.bundle / "run/data/test.jsonl")
+    texts = sorted({row[name] for row in rows for name in ("anchor", "positive")})
+    found = compare(converter, texts, tmp_path, *kinds)
+
+    assert len(texts) > 60
+    for kind in kinds:
+        assert found[kind] >= 0.999
+        assert found[f"{kind} tokens"] == 1
+
+
+def compare(converter: Path, texts: list[str], folder: Path, *kinds: str) -> dict[str, float]:
+    """Return the least cosine of each kind's vectors to those of its F16 GGUF."""
+    listed = folder / "texts.json"
+    listed.write_text(json.dumps(texts), encoding="utf-8")
+    ended = run(
+        *(sys.executable, "-m", "tests.end_to_end.compare_vectors", converter, listed),
+        *(f"{kind}={folder / kind}" for kind in kinds),
+        cwd=Path.cwd(),
+        extra={"OMP_NUM_THREADS": "2"},
+    )
+    assert ended.code == 0, ended.said
+    found: dict[str, float] = json.loads(ended.out.splitlines()[-1])
+    return found

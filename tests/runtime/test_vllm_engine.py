@@ -3,7 +3,6 @@
 import json
 import os
 import signal
-import socket
 import stat
 import subprocess
 import sys
@@ -16,12 +15,16 @@ import pytest
 
 from ftc.runtime.vllm_engine import (
     FILE,
+    PORTS,
     UNAVAILABLE,
     Server,
     ServerError,
     answers,
     divide_gpus,
+    find_ports,
     make_command,
+    make_url,
+    read_arguments,
     run_beside,
 )
 
@@ -65,22 +68,14 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def make_server(**other: Any) -> dict[str, Any]:
-    """Return what vllm.json says of a server on a free port."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    server = {
-        "model": "owner/name",
-        "gpus": 2,
-        "url": f"http://127.0.0.1:{port}",
-        "arguments": ["--port", str(port)],
-    }
-    return server | other
+    """Return what vllm.json says of a server."""
+    return {"model": "owner/name", "gpus": 2, "arguments": ["--max-logprobs", "-1"]} | other
 
 
 def write_environment() -> list[str]:
-    """Return a command that writes the GPUs that it gets, and ends with 7."""
-    code = "import os; open('own.txt', 'w').write(os.environ['CUDA_VISIBLE_DEVICES']); exit(7)"
+    """Return a command that writes the GPUs that it gets and both ports, and ends with 7."""
+    code = "import os; open('own.txt', 'w').write(os.environ['CUDA_VISIBLE_DEVICES']);"
+    code += f" open('ports.txt', 'w').write(os.environ['{PORTS}']); exit(7)"
     return [sys.executable, "-c", code]
 
 
@@ -108,10 +103,36 @@ def test_the_command_runs_while_the_server_does(place: Path) -> None:
     assert code == 7
     assert (place / "own.txt").read_text(encoding="utf-8") == "4"
     assert (told["gpus"], told["mode"]) == ("7", "1")
-    assert told["arguments"] == ["serve", "owner/name", *server["arguments"]]
+    ports = (place / "ports.txt").read_text(encoding="utf-8")
+    url = make_url(int(ports.partition(",")[0]))
+    assert told["arguments"] == make_command(server, [], int(ports.partition(",")[0]))[1:]
     assert all(map(is_gone, told["pids"]))
-    assert not answers(server["url"])
-    assert said[-1].endswith(f"answers at {server['url']}")
+    assert not answers(url)
+    assert said[-1].endswith(f"answers at {url}")
+    FILE.write_text(json.dumps({"trainer": {"vllm_mode": "server"}}), encoding="utf-8")
+    assert read_arguments(FILE, {PORTS: ports})["vllm_server_base_url"] == url
+
+
+def test_two_runs_share_a_machine(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each run has a port of its own, while the server of the first one answers."""
+    first = find_ports()
+    other = Server(make_command(make_server(), [], first[0]), make_url(first[0]), os.environ)
+    try:
+        other.wait(30)
+        monkeypatch.chdir(place / "bin")
+        assert run_beside(make_server(), write_environment(), seconds=30) == 7
+    finally:
+        other.stop()
+    ports = (place / "bin" / "ports.txt").read_text(encoding="utf-8").split(",")
+    assert len({*map(str, first), *ports}) == 4
+
+
+@pytest.mark.usefixtures("place")
+def test_training_alone_is_told_how_to_start() -> None:
+    """Without the ports of a server it does not begin."""
+    FILE.write_text(json.dumps({"trainer": {"vllm_mode": "server"}}), encoding="utf-8")
+    with pytest.raises(SystemExit, match=r"as run\.sh does"):
+        read_arguments(FILE, {})
 
 
 @pytest.mark.parametrize(
@@ -145,21 +166,22 @@ def test_without_a_server_nothing_is_trained(
 @pytest.mark.usefixtures("place")
 def test_another_server_is_not_used() -> None:
     """It may serve another model, and its weights must not be replaced."""
-    server = make_server()
-    environment = dict(os.environ)
-    first = Server(make_command(server, []), server["url"], environment)
+    port, environment = find_ports()[0], dict(os.environ)
+    command, url = make_command(make_server(), [], port), make_url(port)
+    first = Server(command, url, environment)
     try:
         first.wait(30)
         with pytest.raises(ServerError, match="another server answers"):
-            run_beside(server, write_environment())
+            Server(command, url, environment)
     finally:
         first.stop()
 
 
 def test_a_deaf_server_is_killed(place: Path) -> None:
     """It ignores SIGTERM; its child goes as well."""
-    server = make_server()
-    started = Server(make_command(server, []), server["url"], {**os.environ, "SERVER_IS_DEAF": "1"})
+    port = find_ports()[0]
+    deaf = {**os.environ, "SERVER_IS_DEAF": "1"}
+    started = Server(make_command(make_server(), [], port), make_url(port), deaf)
     started.wait(30)
     started.stop(0.5)
 
@@ -222,7 +244,12 @@ def test_the_server_has_the_model_of_the_command(
     """A folder by its whole path, as the server may be started elsewhere."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "folder").mkdir()
-    made = make_command({"model": "owner/name", "arguments": ["--port", 8]}, command)
+    made = make_command({"model": "owner/name", "arguments": ["--seed", 8]}, command, 4001)
 
     model = str(tmp_path / "folder") if len(command) > 1 else "owner/name"
-    assert made == ["vllm", "serve", model, "--port", "8"]
+    assert made == [
+        "vllm",
+        "serve",
+        model,
+        *["--host", "127.0.0.1", "--port", "4001", "--seed", "8"],
+    ]

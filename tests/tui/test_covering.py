@@ -19,6 +19,15 @@ DRAFT: dict[str, Any] = {
     [
         ("embed, mean pooling, scale 50", "/objective/similarity_scale", 50),
         ("reranker, 7 negativos por consulta, batch 32", "/objective/wrong_texts", 7),
+        ("embed, 3 hard negatives per query", "/objective/hard_negatives", 3),
+        ("reranker with 5 hard negatives per query", "/objective/wrong_texts", 5),
+        ("reranker, 4 negativos difíciles por consulta", "/objective/wrong_texts", 4),
+        (
+            "embed, matryoshka 512, 256 and 128",
+            "/objective/matryoshka_dimensions",
+            [512, 256, 128],
+        ),
+        ("embed amb matryoshka 256/64", "/objective/matryoshka_dimensions", [256, 64]),
         ("grpo, 16 gens, 1024 tok por respuesta", "/objective/answer_tokens", 1024),
         ("q6_k, KL màx 0.03", "/export/verify/max_divergence", 0.03),
         ("dpo, beta 0.2, ref precalculada", "/objective/reference", "precomputed"),

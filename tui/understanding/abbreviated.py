@@ -14,12 +14,12 @@ from typing import Any, Final
 from ftc.spec.admission import admits
 from ftc.spec.expectation import types_of
 from ftc.spec.schema import Field, branches, choices, fields, fields_by_pointer
+from ftc.tui.understanding.applying import applies
 from ftc.tui.understanding.licence import is_terse
 from ftc.tui.understanding.message import Message
 from ftc.tui.understanding.numbers import as_written, read_number
 from ftc.tui.understanding.ordinary import is_ordinary
 from ftc.tui.understanding.reading import Change
-from ftc.tui.understanding.spoken import applies
 
 _EDGE: Final = r"(?:^|(?<=[,;/|+\n\x00(]))\s*"
 _END: Final = r"(?=\s*(?:$|[,;/|+\n\x00)]|\.(?:\s|$)))"

@@ -17,13 +17,14 @@ from ftc.spec.expectation import types_of
 from ftc.spec.schema import Field, branches, fields
 from ftc.tui.languages.field_names import name_field
 from ftc.tui.languages.voice import LANGUAGES
+from ftc.tui.understanding.applying import applies
 from ftc.tui.understanding.certainty import find_doubt
 from ftc.tui.understanding.lexicon import NEGATORS
 from ftc.tui.understanding.message import SENTENCE_END, Message, find_around, fold
 from ftc.tui.understanding.numbers import as_written, read_number
 from ftc.tui.understanding.ordinary import is_ordinary
 from ftc.tui.understanding.reading import Change, Choice
-from ftc.tui.understanding.spoken import applies, spoken_words, value_words
+from ftc.tui.understanding.spoken import spoken_words, value_words
 
 _PART: Final = re.compile(r"(?:(?!->|=>|\s/\s|\.\s)(?:[^,;|+()\[\]\n\x00\u2192]|(?<=\d),(?=\d)))+")
 _TOKEN: Final = re.compile(r"[a-z]+\d?(?:'[a-z]+)?")

@@ -14,11 +14,11 @@ from typing import Any, Final
 
 from ftc.spec.admission import admits
 from ftc.spec.schema import fields_by_pointer
+from ftc.tui.understanding.applying import applies
 from ftc.tui.understanding.licence import is_terse
 from ftc.tui.understanding.message import Message
 from ftc.tui.understanding.numbers import as_written, read_number
 from ftc.tui.understanding.reading import Change
-from ftc.tui.understanding.spoken import applies
 
 _OPEN: Final = r"(?<![\w.=@-])"
 _SHUT: Final = r"(?![\w=@-]|\.\w)"

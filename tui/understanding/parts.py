@@ -11,12 +11,13 @@ from typing import Any, Final
 
 from ftc.spec.admission import admits
 from ftc.spec.schema import Field, branches, choices, fields, fields_by_pointer
+from ftc.tui.understanding.applying import applies
 from ftc.tui.understanding.lexicon import NEGATORS, WORDS, any_of
 from ftc.tui.understanding.licence import is_terse
 from ftc.tui.understanding.message import Message
 from ftc.tui.understanding.ordinary import is_ordinary
 from ftc.tui.understanding.reading import Change, Choice
-from ftc.tui.understanding.spoken import applies, value_words
+from ftc.tui.understanding.spoken import value_words
 
 _PART: Final = re.compile(r"(?:(?!->|=>|\s/\s)[^,;|+()\[\]\n\x00\u2192])+")
 #: Words around a value that say nothing of it: "embed with", "the mean".

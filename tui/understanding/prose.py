@@ -14,11 +14,11 @@ from typing import Any, Final
 
 from ftc.spec.admission import admits
 from ftc.spec.schema import fields_by_pointer
+from ftc.tui.understanding.applying import applies
 from ftc.tui.understanding.lexicon import NUMBER
 from ftc.tui.understanding.message import Message
 from ftc.tui.understanding.numbers import as_written, read_number
 from ftc.tui.understanding.reading import Change
-from ftc.tui.understanding.spoken import applies
 
 _CLASS: Final = re.compile(r"\{(\w+[a-z]\w*)\}")
 _KINDS: Final[Mapping[str, str]] = {

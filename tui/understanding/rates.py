@@ -11,11 +11,11 @@ from typing import Any, Final
 
 from ftc.spec.admission import admits
 from ftc.spec.schema import fields_by_pointer
+from ftc.tui.understanding.applying import applies
 from ftc.tui.understanding.lexicon import NUMBER, WORDS, any_of
 from ftc.tui.understanding.message import Message
 from ftc.tui.understanding.numbers import as_written, read_number
 from ftc.tui.understanding.reading import Change, Choice
-from ftc.tui.understanding.spoken import applies
 
 _RATE: Final = "/training/learning_rate"
 _TEMPERATURE, _SCALE = "/objective/temperature", "/objective/similarity_scale"

@@ -8,6 +8,7 @@ from typing import Any, Final
 from ftc.spec.admission import admits
 from ftc.spec.schema import fields_by_pointer
 from ftc.tui.understanding.abbreviated import read_abbreviated
+from ftc.tui.understanding.applying import applies
 from ftc.tui.understanding.aside import set_aside
 from ftc.tui.understanding.belonging import settle_owners
 from ftc.tui.understanding.carried import read_carried
@@ -92,7 +93,7 @@ from ftc.tui.understanding.served_exports import read_served
 from ftc.tui.understanding.settled import settle_later
 from ftc.tui.understanding.shares import divide_by_whole
 from ftc.tui.understanding.shorthand import read_shorthand, settle_batches
-from ftc.tui.understanding.spoken import applies, read_spoken
+from ftc.tui.understanding.spoken import read_spoken
 from ftc.tui.understanding.stated import read_stated
 from ftc.tui.understanding.stray import doubt_stray
 from ftc.tui.understanding.tool_keys import read_tool_keys
@@ -103,8 +104,7 @@ from ftc.tui.understanding.words import read_words
 
 _CORRECTION: Final = re.compile(rf"^\s*{any_of(WORDS['correct'])}\b[,:]?\s+(?=\S)")
 #: The longest text that is read; a quoted system message may be longer.
-_LONGEST: Final = 1000
-_LONGEST_QUOTED: Final = 8000
+_LONGEST, _LONGEST_QUOTED = 1000, 8000
 #: A text of more lines was not written as a message: rows, a log, a script.
 _MOST_LINES: Final = 20
 #: A line of a training's log: "step 30 loss 2.8 lr 0.002".

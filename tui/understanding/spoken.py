@@ -4,27 +4,23 @@
 value may be follows from the field's schema: a number, one of its words, on or off, a text, a list.
 """
 
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
-from importlib.resources import files
 from typing import Any, Final
 
 from ftc.spec.admission import admits
 from ftc.spec.expectation import types_of
 from ftc.spec.schema import Field, branches, choices, find_field
 from ftc.tui.languages.voice import LANGUAGES
+from ftc.tui.understanding.applying import SPOKEN, applies
 from ftc.tui.understanding.lexicon import NUMBER, WORDS, any_of
 from ftc.tui.understanding.message import Message, fold
 from ftc.tui.understanding.numbers import as_written, read_number
 from ftc.tui.understanding.ordinary import is_ordinary
-from ftc.tui.understanding.reading import Change, value_at
+from ftc.tui.understanding.reading import Change
 
-_SPOKEN: Final[Mapping[str, Any]] = json.loads(
-    (files("ftc.tui.understanding") / "names.json").read_text(encoding="utf-8")
-)
 _LINKS: Final = any_of(WORDS["links"])
 _SAID: Final = rf"(?:\s*(?:=|:|->)\s*|\s+(?:{_LINKS}\s+)*)"
 _LINK: Final = rf"(?:\s*-\s*|\s+(?:{_LINKS}\s+)*)"
@@ -60,6 +56,7 @@ _NEXT: Final = re.compile(r"\s*[=:]?\s*[\d/]")
 _WEIGHT: Final = re.compile(r"_proj\b")
 _ITEMS: Final = re.compile(rf"{_SAID}(?P<value>{_ITEM}(?:(?:{_AND})+{_ITEM})*)")
 _ITEMS_BEFORE: Final = re.compile(rf"(?P<value>{_ITEM}(?:(?:{_AND})+{_ITEM})*){_LINK}$")
+_NUMBERS: Final = re.compile(rf"{_SAID}(?P<value>\d+(?:(?:(?:{_AND})+|\s*/\s*)\d+)*)(?![\w.%])")
 _WORDS_BETWEEN: Final = r"(?:\s+(?!and\b|i\b|y\b|but\b|pero\b)[\w']+){0,6}?"
 #: "hellaswag + arc_easy": what a plus joins is a list.
 _PLUS: Final = re.compile(r"\s?[+]\s?[a-z]+[_\d]|,\s?[a-z]{3,}\w*[_\d]\w*(?=\s*(?:$|[,;]))")
@@ -108,23 +105,24 @@ class _Spoken:
     vague: bool
     words: Mapping[str, str]
     whole: frozenset[str]
+    lists_numbers: bool
 
 
 def spoken_names() -> Mapping[str, str]:
     """Return the pattern of each field's name in three languages, if it means nothing else."""
-    return {pointer: any_of(entry) for pointer, entry in _SPOKEN.items() if not entry.get("vague")}
+    return {pointer: any_of(entry) for pointer, entry in SPOKEN.items() if not entry.get("vague")}
 
 
 def vague_names() -> frozenset[str]:
     """Return the fields whose names also mean other things."""
-    return frozenset(pointer for pointer, entry in _SPOKEN.items() if entry.get("vague"))
+    return frozenset(pointer for pointer, entry in SPOKEN.items() if entry.get("vague"))
 
 
 def spoken_words() -> Mapping[str, Sequence[str]]:
     """Return the patterns of each field's names, for the words that stand in them."""
     return {
         pointer: [pattern for language in LANGUAGES for pattern in entry.get(language, ())]
-        for pointer, entry in _SPOKEN.items()
+        for pointer, entry in SPOKEN.items()
     }
 
 
@@ -145,12 +143,29 @@ def read_spoken(message: Message, draft: Mapping[str, Any]) -> Iterator[Change]:
             continue
         if spoken is None or "\x00" in message.folded[mention.start : mention.end]:
             continue
+        place = {"start": mention.start, "end": mention.end}
+        if names_another(spoken.field, message, draft, **place):
+            continue
         found = _value(spoken, mention, message, draft, mentions)
         if found is None or not admits(mention.pointer, found.value):
             continue
         words = message.words(found.start, found.end)
         message.cross_out(found.start, found.end)
         yield Change(pointer=mention.pointer, value=found.value, words=words)
+
+
+def names_another(
+    field: Field, message: Message, draft: Mapping[str, Any], *, start: int, end: int
+) -> bool:
+    """Return whether these words name another field that applies, where this one does not."""
+    if applies(field, message, draft) is not False:
+        return False
+    overlapping = (
+        _table()[each.pointer].field
+        for each in find_mentions(message)
+        if each.pointer in _table() and each.start < end and start < each.end
+    )
+    return any(applies(each, message, draft) for each in overlapping)
 
 
 def _publishes(message: Message, draft: Mapping[str, Any]) -> bool:
@@ -193,13 +208,13 @@ def _find_mentions(folded: str) -> Sequence[Mention]:
 def _patterns() -> tuple[tuple[str, re.Pattern[str]], ...]:
     """Return the names of all fields; those of `quantities` have their own reader."""
     named = [*((at, any_of(words)) for at, words in WORDS["quantities"].items())]
-    named += [(at, any_of(entry)) for at, entry in _SPOKEN.items()]
+    named += [(at, any_of(entry)) for at, entry in SPOKEN.items()]
     return tuple((at, re.compile(rf"(?<![\w-]){name}(?![\w-])")) for at, name in named)
 
 
 @cache
 def _table() -> Mapping[str, _Spoken]:
-    return {pointer: _make(find_field(pointer), entry) for pointer, entry in _SPOKEN.items()}
+    return {pointer: _make(find_field(pointer), entry) for pointer, entry in SPOKEN.items()}
 
 
 def _make(field: Field, entry: Mapping[str, Any]) -> _Spoken:
@@ -218,6 +233,7 @@ def _make(field: Field, entry: Mapping[str, Any]) -> _Spoken:
         vague=bool(entry.get("vague")),
         words=words,
         whole=frozenset(whole),
+        lists_numbers=any("integer" in types_of(each) for each in _items(field.schema)),
     )
 
 
@@ -241,7 +257,7 @@ def _value(
         if found is not None and not _may_launch(spoken, message, draft):
             return None
     if found is None and "array" in spoken.kinds and not spoken.words:
-        found = _list(mention, message)
+        found = (_list_numbers if spoken.lists_numbers else _list)(mention, message)
     if found is None and "string" in spoken.kinds and not spoken.whole:
         found = _text(spoken, mention, message, draft)
     if found is not None and message.denied(found.start, found.end):
@@ -374,6 +390,15 @@ def _list(mention: Mention, message: Message) -> _Found | None:
     return _Found(value=items, start=before.start(), end=mention.end) if items and whole else None
 
 
+def _list_numbers(mention: Mention, message: Message) -> _Found | None:
+    """Return the whole numbers after a name: "matryoshka 512, 256 and 128"."""
+    match = _NUMBERS.match(message.folded, mention.end)
+    if match is None:
+        return None
+    numbers = [int(each) for each in re.findall(r"\d+", match["value"])]
+    return _Found(value=numbers, start=mention.start, end=match.end())
+
+
 def _told(message: Message, start: int, end: int) -> tuple[list[str], int]:
     """Return the first items of a list that are no ordinary words, and where they end."""
     items: list[str] = []
@@ -427,47 +452,3 @@ def _switch(spoken: _Spoken, mention: Mention, message: Message) -> _Found | Non
     if spoken.vague and not _ACTIVATED.search(message.folded[: mention.start]):
         return None
     return _Found(value=True, **place)
-
-
-def applies(field: Field, message: Message, draft: Mapping[str, Any]) -> bool | None:
-    """Return whether the draft or the message meets the conditions under which a field is read.
-
-    None if it depends on none, or on a default that neither of them replaces.
-    """
-    certain = "x-when" in field.schema
-    for pointer, values in field.schema.get("x-when", {}).items():
-        if any(_named_by(pointer, value).search(message.plain) for value in values):
-            continue
-        now = value_at(draft, pointer)
-        if (
-            now is None
-            and find_field(pointer).schema.get("default") in values
-            and not _names_other(pointer, message)
-        ):
-            certain = False
-        elif now not in values:
-            return False
-    return True if certain else None
-
-
-def _names_other(pointer: str, message: Message) -> bool:
-    """Return whether a message names a value of a field that is not its default."""
-    schema = find_field(pointer).schema
-    return any(
-        _named_by(pointer, value).search(message.plain)
-        for value in choices(schema)
-        if value != schema.get("default")
-    )
-
-
-@cache
-def _named_by(pointer: str, value: Any) -> re.Pattern[str]:
-    """Return the words that name a value of a field: "k8s", "clasificacion"."""
-    said = [
-        any_of(each)
-        for each in WORDS["values"]
-        if (each["pointer"], each["value"]) == (pointer, value)
-    ]
-    spoken = _SPOKEN.get(pointer, {}).get("values", {}).get(value)
-    said += [any_of(spoken)] if spoken else []
-    return re.compile(rf"(?<![\w-])(?:{'|'.join((re.escape(str(value)), *said))})(?![\w-])")

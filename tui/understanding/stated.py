@@ -13,13 +13,14 @@ from typing import Any, Final
 
 from ftc.spec.admission import admits
 from ftc.spec.schema import Field, branches
+from ftc.tui.understanding.applying import applies
 from ftc.tui.understanding.field_index import DOTTED, Name, field_index, kinds_of, normalise
 from ftc.tui.understanding.lexicon import NUMBER, NUMBER_WORDS
 from ftc.tui.understanding.message import Message
 from ftc.tui.understanding.numbers import MOST_GPUS, as_written, read_number
 from ftc.tui.understanding.quantities import REVISION
 from ftc.tui.understanding.reading import Change
-from ftc.tui.understanding.spoken import applies, value_words
+from ftc.tui.understanding.spoken import names_another, value_words
 
 _SIGN: Final = re.compile(r"\s*(?::=|=(?!=)|:(?!/)|->|\u2192)\s*")
 _WORD: Final = re.compile(r"[a-z0-9][\w.+'/-]*")
@@ -207,6 +208,8 @@ def _taken(
         return None
     name, found, _ = one
     stop = max(found.end, end)
+    if names_another(name.field, message, draft, start=start, end=stop):
+        return None
     start -= len("--") if message.folded[:start].endswith("--") else 0
     if (revised := REVISION.match(message.folded, stop)) is not None:
         number = read_number(revised["number"].rstrip(" %"))

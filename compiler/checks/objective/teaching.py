@@ -1,4 +1,4 @@
-"""The rules about the teacher of a distillation (FTC130, FTC139, FTC564 to FTC569)."""
+"""The rules about the teacher of a distillation (FTC130, FTC139, FTC515, FTC564 to FTC569)."""
 # ruff: noqa: D401 - the docstring of a rule is its explanation, not a description of the function
 
 from collections.abc import Iterator
@@ -6,10 +6,14 @@ from typing import Final
 
 from ftc.compiler.checks.rule import Problem, problem, put, rule
 from ftc.compiler.checks.rule_input import Case
+from ftc.compiler.knowledge.thinking import is_base
+from ftc.compiler.plan.objective.sampling import thinks
 from ftc.compiler.resolve.rows.roles import is_answer_name, usual_name
+from ftc.compiler.resolve.teacher import as_model
 
 _TEACHER: Final = "/objective/teacher"
 _NAME: Final = "/objective/teacher/id"
+_SWITCH: Final = "enable_thinking"
 
 
 @rule("FTC130", "teacher-smaller-than-student", "warning", reads=("model", "teacher"))
@@ -56,6 +60,47 @@ def unloadable_teacher(case: Case) -> Iterator[Problem]:
         yield problem(_NAME, message="code", help="code", name=model.id)
     elif model.pickled:
         yield problem(_NAME, message="pickles", help="pickles", name=model.id)
+
+
+@rule(
+    "FTC515",
+    "reasoning-unlike-the-teacher",
+    "warning",
+    reads=("model", "tokenizer", "teacher"),
+    fix_safety="unsafe",
+)
+def reasoning_unlike_the_teacher(case: Case) -> Iterator[Problem]:
+    """What it is: The model reasons before its answers and the teacher does not, or the reverse.
+
+    Why it matters: The model writes its own answers, by its own chat template, and learns the
+    teacher's probabilities of their tokens. A teacher that never reasons gives the tokens of a
+    reasoning no useful probabilities. One that always reasons expects a reasoning first, and finds
+    every token of a direct answer unlikely.
+
+    Example: {"model": "Qwen/Qwen3-0.6B",
+     "objective": {"type": "distill", "teacher": "Qwen/Qwen3-4B-Instruct-2507"}}
+
+    Use instead: {"model": "Qwen/Qwen3-0.6B",
+     "data": {"source": "questions.jsonl", "template_options": {"enable_thinking": false}},
+     "objective": {"type": "distill", "teacher": "Qwen/Qwen3-4B-Instruct-2507"}}
+    """
+    teacher = case.teacher
+    if teacher is None or is_base(case.model.id) or is_base(teacher.model.id):
+        return
+    own, options = case.tokenizer.reasoning, case.spec.data.template_options or {}
+    has_switch = own is not None and _SWITCH in own.options
+    is_reasoning = thinks(case.spec, own)
+    is_closed = has_switch and options.get(_SWITCH) is False  # no model reasons after the prompt
+    if is_closed or is_reasoning == thinks(as_model(case.spec), teacher.reasoning):
+        return
+    student, name = case.model.id, teacher.model.id
+    if is_reasoning and has_switch:
+        options = {**options, _SWITCH: False}
+        fix = (put("/data/template_options", options),)
+        yield problem(_NAME, help="switch", fix=fix, student=student, teacher=name)
+    else:
+        kind = "" if is_reasoning else "teacher"
+        yield problem(_NAME, message=kind, student=student, teacher=name)
 
 
 @rule("FTC564", "no-teacher", "error")

@@ -1,4 +1,7 @@
-"""The rules about embedding models and rerankers (FTC249, 544, 547, 548, 571 to 579, 648)."""
+"""The rules about embedding models and rerankers.
+
+FTC249, 514, 516 to 518, 544, 547, 548, 571 to 579 and 648.
+"""
 # ruff: noqa: D401 - the docstring of a rule is its explanation, not a description of the function
 
 from collections.abc import Iterator, Mapping
@@ -10,6 +13,7 @@ from ftc.compiler.checks.rule_input import Case
 from ftc.compiler.knowledge.encoders import is_encoder, scoring_class
 from ftc.compiler.knowledge.objectives import compares_texts, gives_relevance, gives_vectors
 from ftc.compiler.plan.batch.sizes import least_rows
+from ftc.compiler.plan.objective.vectors import count_mined
 from ftc.spec.pointer import split
 from ftc.spec.sections import Pooling
 
@@ -153,7 +157,7 @@ def step_of_equal_documents(case: Case) -> Iterator[Problem]:
     rows = (
         case.plan.decisions.batch.global_batch.value // case.plan.decisions.distribution.world.value
     )
-    documents = case.data.documents
+    documents = case.data.documents // (1 + count_mined(case.spec, case.data))
     is_told_apart = gives_vectors(case.spec.objective.type) and case.data.form != "scored"
     if is_told_apart and 0 < documents < rows and not _has_no_wrong_text(case):
         yield problem("/training/global_batch", rows=rows, documents=documents)
@@ -305,3 +309,103 @@ def wrong_texts_not_drawn(case: Case) -> Iterator[Problem]:
     is_drawn = case.data.form == "prompt_completion"
     if gives_relevance(case.spec.objective.type) and pointer in case.spec.said and not is_drawn:
         yield problem(pointer, fix=({"op": "remove", "path": pointer},))
+
+
+@rule("FTC516", "more-negatives-than-texts", "warning", reads=("data",), fix_safety="unsafe")
+def more_negatives_than_texts(case: Case) -> Iterator[Problem]:
+    """What it is: More hard negatives are requested for a row than the data have other texts.
+
+    Why it matters: The texts that do not belong to a query are those of the other rows. Where there
+    are fewer than requested, a row gets some of them twice, which costs time and teaches nothing.
+
+    Example: {"objective": {"type": "embed", "hard_negatives": 8}, "data": "5-articles.csv"}
+
+    Use instead: {"objective": {"type": "embed", "hard_negatives": 2}, "data": "5-articles.csv"}
+    """
+    many, others = count_mined(case.spec, case.data), case.data.documents - 1
+    if 0 < others < many:
+        pointer = "/objective/hard_negatives"
+        yield problem(pointer, fix=(put(pointer, others),), many=many, others=others)
+
+
+@rule("FTC517", "negatives-not-mined", "warning", reads=("data",))
+def negatives_not_mined(case: Case) -> Iterator[Problem]:
+    """What it is: `objective.hard_negatives` is set, and the rows have wrong texts or scores.
+
+    Why it matters: Hard negatives are found for rows that have only a right text. Triplets and
+    scored pairs are learned as they are.
+
+    Example: {"objective": {"type": "embed", "hard_negatives": 3}, "data": "triplets.csv"}
+
+    Use instead: {"objective": "embed", "data": "triplets.csv"}
+    """
+    pointer = "/objective/hard_negatives"
+    asked = gives_vectors(case.spec.objective.type) and case.spec.objective.hard_negatives > 0
+    if asked and case.data.form != "prompt_completion":
+        yield problem(pointer, fix=({"op": "remove", "path": pointer},))
+
+
+@rule("FTC518", "size-beyond-vectors", "error", reads=("model",), fix_safety="unsafe")
+def size_beyond_vectors(case: Case) -> Iterator[Problem]:
+    """What it is: `objective.matryoshka_dimensions` has a size above that of the model's vectors.
+
+    Why it matters: A shorter vector is the first numbers of the full one, which has as many as the
+    model's hidden state. The training stops at a larger size. The full size is always trained too,
+    so it need not be listed.
+
+    Example: {"model": "intfloat/e5-small-v2",
+     "objective": {"type": "embed", "matryoshka_dimensions": [768, 256]}}
+
+    Use instead: {"model": "intfloat/e5-small-v2",
+     "objective": {"type": "embed", "matryoshka_dimensions": [256, 128]}}
+    """
+    dimensions, full = case.spec.objective.matryoshka_dimensions, _count_numbers(case)
+    if full is None or not gives_vectors(case.spec.objective.type):
+        return
+    if larger := [size for size in dimensions if size > full]:
+        pointer = "/objective/matryoshka_dimensions"
+        if kept := [size for size in dimensions if size not in larger]:
+            yield problem(pointer, fix=(put(pointer, kept),), sizes=larger, full=full, kept=kept)
+        else:
+            fix = ({"op": "remove", "path": pointer},)
+            yield problem(pointer, help="none", fix=fix, sizes=larger, full=full)
+
+
+def _count_numbers(case: Case) -> int | None:
+    """Return how many numbers a vector of the model has; None where a module decides it."""
+    shape, modules = case.model.known_shape, case.model.text_modules
+    if shape is None:
+        return None
+    if modules is None or case.spec.objective.pooling != "auto":
+        return shape.hidden
+    return None if modules.others else shape.hidden * max(1, len(modules.poolings))
+
+
+@rule("FTC514", "step-never-full", "error", reads=("data", "plan"))
+def step_never_full(case: Case) -> Iterator[Problem]:
+    """What it is: Several processes train an embedding model, and none can fill a step.
+
+    Why it matters: The processes compare their rows with each other, so each must have as many.
+    sentence-transformers therefore leaves out every step that is not full. A step is never full if
+    it has more rows than there are different texts, and an evaluation if a process has not even two
+    validation rows. The training then ends without a step, or without a validation loss.
+
+    Example: {"objective": "embed", "data": "8-articles.csv", "hardware": "2x A100-80GB",
+     "training": {"global_batch": 64}}
+
+    Use instead: {"objective": "embed", "data": "8-articles.csv", "hardware": "2x A100-80GB",
+     "training": {"global_batch": 8}}
+    """
+    decided = case.plan.decisions
+    world = decided.distribution.world.value
+    if not gives_vectors(case.spec.objective.type) or world == 1 or case.data.form == "scored":
+        return
+    rows = decided.batch.global_batch.value // world
+    texts = case.data.documents // (1 + count_mined(case.spec, case.data))
+    held = decided.splits.validation_rows.value
+    pointer = "/training/global_batch"
+    if 0 < texts < rows and not _has_no_wrong_text(case):
+        yield problem(pointer, rows=rows, documents=case.data.documents, most=texts * world)
+    elif 0 < held < 2 * world:
+        pointer = "/data/splits/validation"
+        yield problem(pointer, message="validation", help="validation", held=held, needed=2 * world)

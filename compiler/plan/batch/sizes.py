@@ -90,13 +90,15 @@ def decide_batch(
     each: float = 1.0,
     text_tokens: float = 0.0,
     documents: int = 0,
+    texts: int = 1,
     scored: bool = False,
 ) -> Batch:
     """Decide the rows per step: the spec's, or a power of two per process near rows / 100.
 
     Batches count packed rows where `each` of them holds several data rows. Rows of text have
     `text_tokens` on average, which is 0 for rows with answers. If vectors of few `documents` are
-    told apart, a step has no more rows than those; 0 stands for many. `scored` says that rows are
+    told apart, a step has no more rows than those, divided by the `texts` that a row has of them; 0
+    stands for many. `scored` says that rows are
     pairs with a score. A batch of the spec that cannot be divided is replaced by the nearest one
     that can (a rule reports it).
     """
@@ -108,10 +110,11 @@ def decide_batch(
         asked = max(least, rows_asked / each / world)
         per_process = 2 ** max(0, round(math.log2(asked)))
         values: dict[str, Any] = {"rows": train_rows}
-        if contrasted and 0 < documents < per_process:
-            fewer = 2 ** int(math.log2(max(2, documents)))
-            because = Because(key="global_batch.documents", values={"documents": documents})
-            return fewer * world, because
+        if contrasted and documents and documents // texts < per_process:
+            fewer = 2 ** int(math.log2(max(2, documents // texts)))
+            held = {"documents": documents} | ({"texts": texts} if texts > 1 else {})
+            key = "global_batch.documents_per_row" if texts > 1 else "global_batch.documents"
+            return fewer * world, Because(key=key, values=held)
         if contrasted and scored:
             return per_process * world, Because(key="global_batch.paired", values=values)
         if contrasted:

@@ -386,7 +386,7 @@ def head_bytes(job: Job, *, training: bool) -> int:
     hidden = tokens * job.stack.hidden_copies * width * shape.hidden
     kind = head_of(job)
     if kind == "scores":
-        return hidden
+        return hidden + shortened_bytes(job)
     if kind == "whole":
         head = shape.vocab * shape.hidden * width if job.head_moves and training else 0
         return hidden + tokens * whole_bytes(job) * shape.vocab + head
@@ -410,6 +410,16 @@ def head_bytes(job: Job, *, training: bool) -> int:
         total += tokens * _FP32 * shape.hidden
         total += _FP32 * shape.vocab * shape.hidden if job.head_moves else 0
     return total
+
+
+def shortened_bytes(job: Job) -> int:
+    """Return the bytes of vectors of several sizes (sentence-transformers' `MatryoshkaLoss`).
+
+    Each size of each vector of a step is there in fp32 as the cut one, a copy without its history
+    and a gradient.
+    """
+    rows = job.micro if job.scored_pairs else job.micro * job.accumulation
+    return 3 * _FP32 * job.vector_numbers * rows * job.row_sequences
 
 
 def generated_rows(job: Job) -> int:

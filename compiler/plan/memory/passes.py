@@ -92,7 +92,7 @@ def teaching(job: Job) -> Job | None:
         frozen_bytes=None,
         answer_tokens=0,
         objective="sft",
-        pairs=None,
+        texts=None,
         teacher=None,
     )
 

@@ -32,14 +32,19 @@ from ftc.compiler.plan.objective.sampling import (
     sampling_reference,
 )
 from ftc.compiler.plan.objective.teaching import Teaching
-from ftc.compiler.plan.objective.vectors import count_pairs, pairs_in_passes
+from ftc.compiler.plan.objective.vectors import (
+    count_mined,
+    count_texts,
+    count_vector_numbers,
+    pairs_in_passes,
+)
 from ftc.compiler.plan.plan import Memory, Recomputing, Rung, Sharding
 from ftc.compiler.plan.schedule.learning_rate import job_word
 from ftc.compiler.plan.sight import Sight, make_sight
 from ftc.compiler.plan.software import LIGER, LIGER_QLORA, PINNED, PINNED_QLORA, Stack
 from ftc.compiler.plan.splits import Splits
 from ftc.compiler.plan.time.roofline import ASSUMED_GBIT, rate
-from ftc.compiler.plan.time.run import pass_tokens, step_seconds
+from ftc.compiler.plan.time.run import Mined, pass_tokens, step_seconds
 from ftc.compiler.resolve.facts import HardwareFacts, KnownFacts, Lengths
 from ftc.spec.sections import Attention, Metric, Objective, Offload, Precision, Spec
 
@@ -95,12 +100,11 @@ class Frame:
         objective = spec.objective
         load = decide_load_dtype(spec, precision, sharding, self.facts.model).value
         halved = freezes_in_16_bits(spec, precision, sharding, self.facts.model)
-        targets = hit(shape, adapter.targets.value) if adapter else ()
         return Job(
             shape=shape,
             full=adapter is None,
             trainable=self.trainable,
-            targets=targets,
+            targets=hit(shape, adapter.targets.value) if adapter else (),
             rank=adapter.rank.value if adapter else 0,
             dropout=adapter.dropout.value if adapter else 0.0,
             dora=adapter is not None and adapter.dora is not None,
@@ -132,7 +136,8 @@ class Frame:
             workspace_bytes=workspace_bytes(self.facts.hardware),
             objective=spec.objective.type,
             reference=reference.value if reference else sampling_reference(spec),
-            pairs=count_pairs(spec, self.facts.data),
+            texts=count_texts(spec, self.facts.data),
+            vector_numbers=count_vector_numbers(spec, shape.hidden),
             scored_pairs=pairs_in_passes(spec.objective, self.facts.data),
             answer_tokens=self.sampled.value if self.sampled else 0,
             tool_rounds=objective.max_tool_calling_iterations if calls_tools(objective) else 0,
@@ -339,6 +344,18 @@ def may_fuse(frame: Frame) -> bool:
     known = hardware.kind == "gpu" and hardware.compute_capability is not None
     fused = has_liger_kernels(frame.facts.model.model_type)
     return written and known and fused and spec.objective.type in SELECTIVE
+
+
+def read_for_mining(frame: Frame) -> Mined | None:
+    """Return the texts that are read to find hard negatives: the queries and the different texts.
+
+    Each is counted with the mean length of a row's longest one.
+    """
+    if not count_mined(frame.spec, frame.facts.data):
+        return None
+    queries, documents = frame.splits.train.value, frame.facts.data.documents
+    tokens = min(frame.lengths.mean, frame.max_length.value)
+    return Mined(texts=queries + min(queries, documents), row_tokens=tokens)
 
 
 def measure_rungs(frame: Frame, job: Job, lines: Iterable[tuple[int, int]]) -> tuple[Rung, ...]:

@@ -29,6 +29,7 @@ from ftc.compiler.plan.time.roofline import (
 from ftc.compiler.resolve.facts import HardwareFacts, Lengths
 
 _BATCH_TOKENS, _BATCH_ROWS = 4096, 16  # of evaluate.py and runtime/evaluate/answers.py
+_MINED_ROWS: Final = 32  # BATCH_TEXTS of runtime/models/vectors.py
 _WEIGHT_BYTES: Final = 2  # a merged model is saved in 16 bits
 _IMPORT_SECONDS: Final = 10.0
 # Seconds measured over seconds predicted, least and most: on the rates that the roofline was fitted
@@ -75,13 +76,21 @@ class Evaluated:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Mined:
+    """The texts among which hard negatives are found, and the mean length of one."""
+
+    texts: int
+    row_tokens: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Work:
     """What a run has to do: optimizer steps, evaluations and checkpoints.
 
     `evaluations` include the one before the first step and the one of the best checkpoint.
     `referred_rows` are the rows whose reference is computed once before training. `trained` is how
     the rows of a step are arranged. `judged` is what is evaluated on the test split, None without
-    one.
+    one. `mined` are the texts that the untrained model reads to find hard negatives.
     """
 
     steps: int
@@ -92,6 +101,7 @@ class Work:
     saves: int
     referred_rows: int = 0
     judged: Judged | None = None
+    mined: Mined | None = None
 
 
 def estimate_time(job: Job, hardware: HardwareFacts, work: Work) -> Time | None:
@@ -111,6 +121,7 @@ def estimate_time(job: Job, hardware: HardwareFacts, work: Work) -> Time | None:
         asked = math.ceil(work.referred_rows / (job.micro * job.world)) * reference_passes(job)
         asking = asked * forward_seconds(job, hardware, job.sequences * tokens)
         loading += asking * time_factor(hardware)
+    loading += mining_seconds(job, hardware, work.mined) or 0.0
     judging = judging_seconds(job, hardware, work.judged) if work.judged else 0.0
     total = work.steps * step + evaluation + saving + loading + judging
     evidence = _evidence(job, hardware)
@@ -150,11 +161,10 @@ def step_seconds(job: Job, hardware: HardwareFacts, tokens: float) -> float:
 
     The passes of a reference or a teacher and the generation of answers are added.
     """
-    micro = micro_seconds(job, hardware, job.sequences * tokens)
+    read = job.micro * job.row_sequences * tokens
+    micro = micro_seconds(job, hardware, read)
     if passes_without_gradient(job):
-        micro += passes_without_gradient(job) * forward_seconds(
-            job, hardware, job.sequences * tokens
-        )
+        micro += passes_without_gradient(job) * forward_seconds(job, hardware, read)
     micro += teacher_seconds(job, hardware, job.sequences * tokens)
     step = micro * job.accumulation + step_overhead_seconds(job, hardware, micro)
     return (step + generation_seconds(job, hardware)) * time_factor(hardware)
@@ -184,6 +194,16 @@ def evaluation_seconds(job: Job, hardware: HardwareFacts, evaluated: Evaluated) 
     written = math.ceil(evaluated.written_rows / _BATCH_ROWS)
     seconds = batches * batch + written * generation_seconds(writing, hardware)
     return seconds * time_factor(hardware)
+
+
+def mining_seconds(job: Job, hardware: HardwareFacts, mined: Mined | None) -> float | None:
+    """Return the seconds in which one process reads the texts; None without a rate."""
+    if mined is None or not rate(job, hardware):
+        return None
+    alone = replace(job, world=1, nodes=1, sharding="single", offload="none", micro=_MINED_ROWS)
+    tokens = _MINED_ROWS * mined.row_tokens
+    batches = math.ceil(mined.texts / _MINED_ROWS)
+    return batches * forward_seconds(alone, hardware, tokens) * time_factor(hardware)
 
 
 def saving_seconds(job: Job) -> float:

@@ -17,7 +17,7 @@ from ftc.compiler.plan.memory.phases import parts_of_phases, phases
 from ftc.compiler.plan.software import LIGER
 from ftc.compiler.plan.summary.headline import PARTS
 from ftc.compiler.plan.time.roofline import generation_seconds, operations, passes
-from ftc.compiler.plan.time.run import step_seconds
+from ftc.compiler.plan.time.run import Mined, mining_seconds, step_seconds
 from ftc.compiler.resolve.facts import HardwareFacts
 
 SHAPE = next(model.shape for model in all_models() if model.id == "Qwen/Qwen2.5-7B")
@@ -83,10 +83,10 @@ def test_the_table_agrees_with_what_the_language_knows() -> None:
 
 def test_a_reranker_reads_each_pair_of_a_row() -> None:
     """A row of scores is one pair, and one with three drawn texts is four."""
-    scored, drawn = (phases(lora(objective="rerank", micro=4 // n, pairs=n)) for n in (1, 4))
-    triplet = phases(lora(objective="rerank", micro=2, pairs=2))
+    scored, drawn = (phases(lora(objective="rerank", micro=4 // n, texts=n)) for n in (1, 4))
+    triplet = phases(lora(objective="rerank", micro=2, texts=2))
     assert scored == drawn == triplet
-    assert phases(lora(objective="rerank", micro=4, pairs=4)) != drawn
+    assert phases(lora(objective="rerank", micro=4, texts=4)) != drawn
 
 
 def test_a_pair_is_two_rows() -> None:
@@ -268,3 +268,35 @@ def test_what_fits_does_so_with_a_margin_beyond_what_is_expected() -> None:
     short = measure(job, replace(a100(), memory_bytes=needed - 1))
     assert short.fits is False
     assert short.device_bytes == needed
+
+
+def test_vectors_of_several_sizes_take_a_little_memory() -> None:
+    """Each of a step's texts has its vectors in fp32, their copies and gradients."""
+    job = lora(objective="embed", texts=2)
+    sized = replace(job, vector_numbers=3584 + 256)
+    more = phases(sized)["loss"] - phases(job)["loss"]
+
+    assert more == 3 * 4 * (3584 + 256) * job.micro * job.accumulation * 2
+    assert more < 2**20 < phases(job)["loss"]
+    ranked = replace(sized, scored_pairs=True)  # the pairs of one pass only
+    assert phases(ranked)["loss"] < phases(sized)["loss"]
+
+
+def test_more_texts_of_a_row_take_time_and_no_memory() -> None:
+    """An embedding model reads one column after the other."""
+    pair, five = lora(objective="embed", texts=2), lora(objective="embed", texts=5)
+    assert phases(pair) == phases(five)
+    assert pair.sequences == five.sequences
+    seconds = step_seconds(five, a100(), 512) / step_seconds(pair, a100(), 512)
+    assert 2.3 < seconds < 2.6
+
+
+def test_mining_reads_all_texts_once() -> None:
+    """Twice the texts take twice the time; without a rate the time is not known."""
+    job = lora(objective="embed", texts=2)
+    once = mining_seconds(job, a100(), Mined(texts=32_000, row_tokens=128))
+    twice = mining_seconds(job, a100(), Mined(texts=64_000, row_tokens=128))
+    assert once is not None
+    assert twice == pytest.approx(2 * once)
+    assert 5 < once < 600
+    assert mining_seconds(job, a100(), None) is None

@@ -56,6 +56,12 @@ RARE: tuple[Mapping[str, Any], ...] = (
     {"/spec/method/experts": True, "/facts/model/architecture": "MixtralForCausalLM"},
     CUT_SHORT,
     {"/spec/method/init": "pissa"},
+    {
+        "/spec/objective/type": "embed",
+        "/facts/data/form": "prompt_completion",
+        "/spec/objective/hard_negatives": 2,
+        "/spec/objective/matryoshka_dimensions": [512],
+    },
     {"/spec/objective/type": "distill", **TEACHER},
     {"/spec/objective/type": "distill", **TEACHER, "/facts/data/form": "prompt"},
     _SEEING,

@@ -16,9 +16,13 @@ from trl.trainer.grpo_config import GRPOConfig
 from trl.trainer.rloo_config import RLOOConfig
 
 from ftc.compiler.knowledge.locked_packages import find_closure, list_pythons
+from ftc.compiler.render.notebook import list_stages, notebook_data
 from ftc.compiler.render.pins import PINS
+from ftc.compiler.render.uses import Uses
+from ftc.runtime.vllm_engine import PORTS, make_command, read_arguments
 from tests.compiler.conftest import BuildKnown
 from tests.compiler.render.test_bundle import render
+from tests.compiler.render.test_settings import make_source
 
 WHEEL = json.loads(Path(__file__).with_name("vllm_serve.json").read_text(encoding="utf-8"))
 GRPO: Mapping[str, Any] = {
@@ -48,12 +52,14 @@ def test_the_pinned_config_takes_the_arguments(
 ) -> None:
     """All of them; a name that it does not have would raise."""
     files = files_of(mode, objective)
-    given = json.loads(files["vllm.json"])["trainer"]
+    (tmp_path / "vllm.json").write_text(files["vllm.json"], encoding="utf-8")
+    given = read_arguments(tmp_path / "vllm.json", {PORTS: "4001,4002"})
     plain = {"use_cpu": True, "bf16": False, "activation_checkpointing": False}
     made = config(output_dir=str(tmp_path), **plain, **given)
 
     assert {name: getattr(made, name) for name in given} == given
     assert made.use_vllm
+    assert given.get("vllm_group_port") == (4002 if mode == "server" else None)
     assert "**vllm_engine.read_arguments(" in files["train.py"]
     assert ("runtime.vllm_engine accelerate" in files["run.sh"]) == (mode == "server")
 
@@ -61,7 +67,7 @@ def test_the_pinned_config_takes_the_arguments(
 def test_every_flag_of_the_server_is_vllm_s(files_of: Callable[..., Files]) -> None:
     """Of the pinned version, as the wheel with the locked hash has them."""
     server = json.loads(files_of("server")["vllm.json"])["server"]
-    flags = [word for word in server["arguments"] if word.startswith("--")]
+    flags = [word for word in make_command(server, [], 4001) if word.startswith("--")]
     (locked,) = (each for each in find_closure(["vllm"]) if each.name == "vllm")
 
     assert len(flags) >= 7
@@ -133,3 +139,34 @@ def test_the_allocator_is_set_by_the_name_that_vllm_reads(
 ) -> None:
     """It turns expandable segments off around its own pool, if it knows of them."""
     assert f"\nexport PYTORCH_{name}_CONF=expandable_segments:True" in files_of(mode)["run.sh"]
+
+
+@pytest.mark.parametrize(("mode", "name"), [("server", "CUDA_ALLOC"), ("off", "ALLOC")])
+def test_a_notebook_trains_as_run_sh_does(
+    build_known: BuildKnown, files_of: Callable[..., Files], mode: str, name: str
+) -> None:
+    """It starts the server where there is one, and sets the allocator by the same name."""
+    source = make_source(build_known, {**GRPO, "/spec/objective/vllm": mode})
+    cells = ["".join(cell["source"]) for cell in notebook_data(source)["cells"]]
+    train = dict(list_stages(Uses(source)))["Train"]
+
+    assert f"%env PYTORCH_{name}_CONF=expandable_segments:True" in "\n".join(cells)
+    assert train.startswith("python -m runtime.vllm_engine ") == (mode == "server")
+    assert train.removeprefix("python -m ") in files_of(mode)["run.sh"]
+
+
+@pytest.mark.parametrize(
+    ("mode", "path"), [("colocate", None), ("colocate", "../m"), ("server", None)]
+)
+def test_vllm_reads_the_commit_of_the_plan(
+    build_known: BuildKnown, mode: str, path: str | None
+) -> None:
+    """Beside the training TRL names no revision; a server gets it as a flag."""
+    edits = {**GRPO, "/spec/objective/vllm": mode}
+    made = render(build_known, edits, model_path=path)
+    files = {name: file.text for name, file in made.items()}
+    pinned = "engine_model.pin_model(model, MODEL, MODEL_REVISION)" in files["train.py"]
+
+    assert pinned == (mode == "colocate" and path is None)
+    assert ("engine_model.name_base(" in files["train.py"]) == pinned
+    assert ("--revision" in files["vllm.json"]) == (mode == "server")

@@ -144,7 +144,7 @@ vectors.require_converted(model)
 tokenizer = model.tokenizer
 columns = list_columns(train_rows.features)
 train_rows = train_rows.select_columns(columns)
-validation_rows = validation_rows.select_columns(columns)
+validation_rows = validation_rows.select_columns(list_columns(validation_rows.features))
 adapter = LoraConfig(
     task_type="FEATURE_EXTRACTION",
     target_modules=LORA_TARGETS,
@@ -159,7 +159,7 @@ adapter = LoraConfig(
 best = BestCheckpoint(session)
 model.add_adapter(adapter)
 train_in_fp32(model)  # PEFT gives it the dtype of the base
-config.prompts = vectors.list_prompts(model) or None
+config.prompts = vectors.list_prompts(model, columns) or None
 config.per_device_eval_batch_size = EVAL_BATCH  # in passes of its own; the loss depends on it
 loss = CachedMultipleNegativesRankingLoss(model, scale=SCALE, mini_batch_size=session.micro_batch)
 trainer = SentenceTransformerTrainer(
