@@ -207,15 +207,14 @@ def _evaluated(decided: Decided) -> Decision[int]:
     The loss computes them in smaller passes. Scored pairs are compared within a pass.
     """
     frame = decided.frame
-    if decided.job.scored_pairs:
-        return derived(decided.layout.micro.value, "eval_batch.pairs")
     if not gives_vectors(frame.spec.objective.type):
         return decided.eval_batch
-    rows, world = frame.batch.rows_per_process, frame.world.value
+    scored, world = decided.job.scored_pairs, frame.world.value
+    rows = decided.layout.micro.value if scored else frame.batch.rows_per_process
     held = frame.splits.validation.value // world
     if world > 1 and least_rows(frame.spec.objective) <= held < rows:
         return derived(held, "eval_batch.contrasted.all", rows=held)
-    return derived(rows, "eval_batch.contrasted")
+    return derived(rows, "eval_batch.pairs" if scored else "eval_batch.contrasted")
 
 
 def _training(decided: Decided) -> Training:

@@ -35,6 +35,11 @@ _READ: Final[Mapping[str, tuple[Any, ...]]] = {
 }
 #: Encoders whose files give the scores of their scoring class.
 _HEADS_IN_GGUF: Final = ("XLMRobertaModel",)
+#: Causal classes whose files say how tokens become one vector; so do those of encoders.
+_POOLED_IN_GGUF: Final = (
+    *("Qwen2ForCausalLM", "Qwen3ForCausalLM"),
+    *("Gemma3ForCausalLM", "Gemma3TextModel", "Lfm2ForCausalLM"),
+)
 _MOST_SCALE: Final = 1000.0
 _E5_PROMPTS: Final = {"query_prompt": "query: ", "document_prompt": "passage: "}
 
@@ -275,7 +280,8 @@ def pooling_lost_in_gguf(case: Case) -> Iterator[Problem]:
     llama.cpp has their mean, that of the first token and that of the last one. Its converter stops
     at another pooling such as `max`, and leaves out modules such as `Dense`. `objective.pooling`
     replaces the model's own pooling and all modules after it; the model then has to learn to give
-    good vectors that way.
+    good vectors that way. Of causal models it writes the pooling only for some, Qwen2 and Qwen3
+    among them; from the file of a Llama no vector of a text can be read.
 
     Example: {"model": "./model-with-max-pooling", "objective": "embed", "export": ["F16"]}
 
@@ -283,6 +289,13 @@ def pooling_lost_in_gguf(case: Case) -> Iterator[Problem]:
      "mean"}, "export": ["F16"]}
     """
     objective, modules = case.spec.objective, case.model.text_modules
+    name = case.model.architecture
+    if gives_vectors(objective.type) and case.spec.export.types and not _writes_pooling(name):
+        drop = (put("/export/types", []),)
+        yield problem(
+            "/export/types", message="converter", help="converter", fix=drop, architecture=name
+        )
+        return
     is_replaced = objective.pooling != "auto" or not gives_vectors(objective.type)
     if modules is None or is_replaced or not case.spec.export.types:
         return
@@ -292,6 +305,11 @@ def pooling_lost_in_gguf(case: Case) -> Iterator[Problem]:
         yield problem("/model/id", fix=fix, names=poolings)
     elif others:
         yield problem("/model/id", message="others", fix=fix, names=others)
+
+
+def _writes_pooling(architecture: str) -> bool:
+    """Tell whether the converter writes the pooling of a class (`_try_set_pooling_type`)."""
+    return is_encoder(architecture) or architecture in _POOLED_IN_GGUF
 
 
 @rule("FTC544", "wrong-texts-not-drawn", "warning", reads=("data",))
@@ -398,13 +416,14 @@ def step_never_full(case: Case) -> Iterator[Problem]:
     """
     decided = case.plan.decisions
     world = decided.distribution.world.value
-    if not gives_vectors(case.spec.objective.type) or world == 1 or case.data.form == "scored":
+    if not gives_vectors(case.spec.objective.type) or world == 1:
         return
+    scored = case.data.form == "scored"
     rows = decided.batch.global_batch.value // world
     texts = case.data.documents // (1 + count_mined(case.spec, case.data))
     held = decided.splits.validation_rows.value
     pointer = "/training/global_batch"
-    if 0 < texts < rows and not _has_no_wrong_text(case):
+    if 0 < texts < rows and not (scored or _has_no_wrong_text(case)):
         yield problem(pointer, rows=rows, documents=case.data.documents, most=texts * world)
     elif 0 < held < 2 * world:
         pointer = "/data/splits/validation"
