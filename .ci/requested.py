@@ -26,7 +26,7 @@ from scipy.optimize import minimize
 
 from ftc.tui.questions.answers import understand
 from ftc.tui.state.situation import Observer
-from ftc.tui.understanding import licence, reader
+from ftc.tui.understanding import licence, reader, unlicensed
 from ftc.tui.understanding.reading import Change
 from tests.end_to_end.process import QUICKSTART
 from tests.tui.test_annotated import open_session
@@ -70,7 +70,7 @@ def collect(
         return original(said, changes, spans)
 
     with (
-        mock.patch.object(reader, "find_unlicensed", observe),
+        mock.patch.object(unlicensed, "find_unlicensed", observe),
         mock.patch.object(reader, "add_roles", lambda _, told, *__: told),
         mock.patch.object(reader, "add_worded", lambda _, __, told, *___: told),
     ):
