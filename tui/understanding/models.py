@@ -20,6 +20,7 @@ from ftc.compiler.knowledge.model_names import (
 )
 from ftc.compiler.knowledge.models import Model, all_models, find_model
 from ftc.spec.schema import choices, find_field
+from ftc.tui.understanding.hardware import is_chip
 from ftc.tui.understanding.lexicon import CORRECTING, WORDS, any_of
 from ftc.tui.understanding.message import Message, fold
 from ftc.tui.understanding.reading import Change, Choice, value_at
@@ -143,6 +144,9 @@ _PER: Final = re.compile(
     r"|documents?|answers?|responses?|labels?|scores?|hours?|nodos?|filas?|files?|passos|pasos)"
 )
 _OWN_NAME: Final = re.compile(r"(?<![\w./\\-])[a-z][\w.]*(?:-[\w.]*\w)+(?![\w/\\-])")
+_NUMBER_OF: Final = re.compile(
+    r"\d{1,3}\s?[x\u00d7]?\s?(?:(?:nvidia|geforce|tesla|rtx|gtx|quadro)[ -]?)?(?P<card>\w+)"
+)
 #: The number before is a count of cards.
 _COUNT: Final = re.compile(r"\s?[x\u00d7]\s?(?:[a-z]+[ -]?)?\d")
 
@@ -402,6 +406,12 @@ def _by_tail() -> Mapping[str, str]:
     }
 
 
+def _counts_cards(folded: str, place: int) -> bool:
+    """Return whether the number at a place is a count of the card that is named behind it."""
+    match = _NUMBER_OF.match(folded, place)
+    return match is not None and is_chip(match["card"])
+
+
 def _find_name(message: Message) -> tuple[int, int, tuple[Model, ...], bool] | None:
     """Return the longest run of words that starts a family's name and matches a model's id.
 
@@ -427,8 +437,8 @@ def _find_name(message: Message) -> tuple[int, int, tuple[Model, ...], bool] | N
                 joined = _DISTILLED_INTO.fullmatch(between)
             if not joined or (between.split() and part in FAMILIES and not distilled):
                 break
-            if _COUNT.match(message.folded, stop):
-                break  # "gemma 2 9b 8xH100"
+            if _COUNT.match(message.folded, stop) or _counts_cards(message.folded, place):
+                break  # "gemma 2 9b 8xH100", "qwen2.5 7b en 2 a6000"
             if not find_fitting([*said, part]):
                 exact = part[0].isalpha()
                 end = end if exact else stop

@@ -38,8 +38,7 @@ from ftc.tui.understanding.hearsay import doubt_hearsay, prefer_own, strike_name
 from ftc.tui.understanding.hinted import find_hinted
 from ftc.tui.understanding.implied import (
     KIND,
-    ROUNDED,
-    drop_old_width,
+    drop_denied_methods,
     find_displaced,
     imply,
     imply_by_name,
@@ -57,7 +56,7 @@ from ftc.tui.understanding.marked import read_marked
 from ftc.tui.understanding.mentioned import Mention, hide_mentioned, read_mentioned
 from ftc.tui.understanding.message import Message, find_places, find_words, fold
 from ftc.tui.understanding.model_wishes import read_model_wishes
-from ftc.tui.understanding.models import complete_name, read_models
+from ftc.tui.understanding.models import read_models
 from ftc.tui.understanding.named import read_named
 from ftc.tui.understanding.parts import read_parts
 from ftc.tui.understanding.prices import share_price
@@ -81,6 +80,7 @@ from ftc.tui.understanding.requests import read_request
 from ftc.tui.understanding.retracted import drop_retracted, revise
 from ftc.tui.understanding.rewards import read_rewards
 from ftc.tui.understanding.rivals import doubt_added, doubt_rivals
+from ftc.tui.understanding.run_names import read_run_names
 from ftc.tui.understanding.sentences import (
     is_about_later,
     is_question,
@@ -95,6 +95,7 @@ from ftc.tui.understanding.shorthand import read_shorthand, settle_batches
 from ftc.tui.understanding.spoken import applies, read_spoken
 from ftc.tui.understanding.stated import read_stated
 from ftc.tui.understanding.stray import doubt_stray
+from ftc.tui.understanding.teaching import settle_teacher
 from ftc.tui.understanding.tool_keys import read_tool_keys
 from ftc.tui.understanding.unlicensed import ask_unlicensed
 from ftc.tui.understanding.wavering import doubt_wavering
@@ -116,17 +117,9 @@ _NOT_NUMBER: Final = re.compile(
     rf"(?<=\d)(?: [a-z]+)?(?P<denied>,? (?:and |y |i )?(?:not|no(?: pas)?) (?:{NUMBER}))"
     r"(?=\s*(?:$|[.,;!]))"
 )
-_QLORA: Final = ("/method/type", "qlora")
-_TEACHER, _TEACHER_WIDTH = "/objective/teacher/id", "/objective/teacher/quantization"
 #: Fields that a question may propose.
 _PROPOSED: Final = frozenset(
     {"/model/id", "/objective/type", "/method/type", "/hardware/gpu", "/hardware/count"}
-)
-#: "the teacher is X, and load it in 4 bits".
-_LOADED: Final = (
-    r"(?:,?\s*(?:(?:and|i|y|but|pero)\s+)?(?:load(?:ed)?(?: it)?|quanti[sz]ed?(?: it)?"
-    r"|(?i:c[a\u00e1]rga)(?:lo|la|do|da)"
-    r"|carrega(?:'l|-lo|-la|t|da)))?"
 )
 _UNSURE: Final = "unsure"
 _ORDER: Final = rf"\b(?:{any_of(WORDS['put'])}|{any_of(WORDS['acts'])})\b"
@@ -250,30 +243,6 @@ def _find_request(message: Message) -> Request | None:
     return None if answered else request
 
 
-def _widths(found: Sequence[Change | Choice], message: Message) -> Iterator[Change | Choice]:
-    """Yield what was found, the teacher with its owner, and a width right behind it as its own."""
-    taught = [each for each in found if each.pointer == _TEACHER]
-    for each in found:
-        between = [
-            message.written[find_words(message.written, one.words) + len(one.words) :]
-            for one in taught
-        ]
-        behind = re.compile(rf"{_LOADED}\s*(?:[,(@]|in|en|a|at)?\s*{re.escape(each.words)}")
-        wide = each.pointer == ROUNDED or (each.pointer, _value(each)) == _QLORA
-        own = wide and any(behind.match(rest) for rest in between)
-        if own and each.pointer != ROUNDED:
-            yield Change(pointer=_TEACHER_WIDTH, value="nf4", words=each.words)
-            continue
-        if each.pointer == _TEACHER and isinstance(each, Change):
-            yield replace(each, value=complete_name(str(each.value)))
-        else:
-            yield replace(each, pointer=_TEACHER_WIDTH) if own else each
-
-
-def _value(said: Change | Choice) -> Any:
-    return said.value if isinstance(said, Change) else None
-
-
 def _moved(
     found: Sequence[Change | Choice], message: Message, draft: Mapping[str, Any]
 ) -> list[Change | Choice]:
@@ -283,7 +252,7 @@ def _moved(
     """
     known = fields_by_pointer()
     moved: list[Change | Choice] = []
-    for one in _widths(found, message):
+    for one in settle_teacher(found, message):
         each = as_scale(one, message, draft)
         own = known.get(each.pointer)
         if own is not None and applies(own, message, draft) is False:
@@ -309,7 +278,7 @@ def _completed(
     found = settle_owners(settle_privacy(settle_roles(found), text), text, draft)
     said = share_price(settle_batches(settle_text(found), draft), text, draft)
     said = divide_by_whole(scale_fractions(said, draft, planned), draft, planned)
-    said = drop_old_width(said)
+    said = drop_denied_methods(said)
     implied = imply(said, draft)
     if any(each.value == "qlora" for each in implied):  # "int8 base + LoRA"
         said = [each for each in said if each.pointer != "/method/type"]
@@ -367,6 +336,7 @@ def _read_first(
 
     The columns that the message mentions beside them are added to `mentioned`.
     """
+    yield from read_run_names(message, draft)
     yield from read_rewards(message)
     yield from read_rates(message)
     yield from read_enumerated(message)

@@ -35,6 +35,22 @@ _PAIRED: Final = re.compile(
 )
 #: "c/200 pasos", as people write "cada" or "con".
 _EACH: Final = re.compile(r"(?<![\w/])c/ ?(?=\d)")
+#: Words cut short: "w/ 8 cards", "layers 36 thru 39", "incl. the experts".
+_SHORTENED: Final = {
+    "w/o": "without ",
+    "w/": "with ",
+    "thru": "to",
+    "incl.": "including",
+    "inc.": "including",
+    "excl.": "excluding",
+    "tb": "tambien",
+    "tmb": "tambien",
+    "&": "and",
+}
+_CUT_SHORT: Final = re.compile(
+    r"(?<![^\s,;(])(?:(?P<with>w/o?)(?:\s+|(?=\d|[a-z]+(?:[\s,;]|$)))"
+    r"|(?P<word>thru|(?:incl?|excl)\.|tm?b|&)(?=[\s,]))"
+)
 _PARTS: Final = " / "
 _SLASH: Final = re.compile(r"\s?/\s?")
 #: Shares of the rows, which have a reader of their own.
@@ -54,6 +70,9 @@ def find_signs(folded: str) -> Iterator[Numeral]:
                 for name, value in zip(names, values, strict=True)
             )
             yield Numeral(start=match.start(), end=match.end(), digits=", ".join(pairs))
+    for match in _CUT_SHORT.finditer(folded):
+        said = _SHORTENED[match["with"] or match["word"]]
+        yield Numeral(start=match.start(), end=match.end(), digits=said)
     for match in _GREEK.finditer(folded):
         said = _LETTERS[match[0]]
         joined = said == "beta" and _OF_ADAM.match(folded, match.end()) is not None
