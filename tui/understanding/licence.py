@@ -15,7 +15,7 @@ from string import ascii_lowercase
 from typing import Final
 
 from ftc.tui.understanding.bare import DESCRIBED, hide_read
-from ftc.tui.understanding.certainty import is_endorsed
+from ftc.tui.understanding.certainty import OWN_CONDITION, is_endorsed
 from ftc.tui.understanding.learned.requested import find_features, report_score
 from ftc.tui.understanding.lexicon import QUOTES
 from ftc.tui.understanding.message import Span, find_places, fold
@@ -29,7 +29,7 @@ _CATALAN_AND: Final = (
     rf"|will|would|{'|'.join(sorted(english_verbs() - {'set', 'cap', 'export', 'train'}))})\b)"
 )
 _CLAUSE_END: Final = re.compile(
-    r"[!?;,\n()]|:(?=\s)|\.(?=\s|$)|\s[-\u2013\u2014]\s"
+    r"[!?;,\n()|]|:(?=\s)|\.(?=\s|$)|\s[-\u2013\u2014/\u00b7]\s|->|\u2192"
     r"|\b(?:but|pero|sino|because|since|porque|pues|perque|ja que|ya que|puesto que)\b"
     rf"|\b(?:and|then|so|{_CATALAN_AND}|y|e|luego|llavors|asi que|aixi que|o sea que)\b"
 )
@@ -129,7 +129,7 @@ def _evidence(bare: str, change: Change, text: str) -> frozenset[str]:
 
 def is_examined(pointer: str) -> bool:
     """Return whether the words around a field's value are looked at."""
-    return pointer == _OBJECTIVE or not pointer.startswith(DESCRIBED)
+    return pointer == _OBJECTIVE or not pointer.startswith((*DESCRIBED, *OWN_CONDITION))
 
 
 def _is_unlicensed(bare: str, change: Change, text: str, *, jargon: bool) -> bool:

@@ -77,13 +77,9 @@ def _read(kind: str, message: Message, match: re.Match[str]) -> Any:
         return written
     if kind == "reward":
         return [{"functions": written, "names": [message.words(*match.span("name"))]}]
-    if kind not in ("number", "share", "points", "over", "ratio", "regression"):
+    if kind not in ("number", "share", "points", "over", "ratio"):
         return written.rstrip(".")
     number = read_number(match["value"], kilo=1000)
-    if number is not None and kind == "regression":
-        path = message.words(*match.span("file"))
-        rows = "text" if path.endswith(".txt") else "prompts"
-        return [{rows: path, "max_drop": as_written(number / 100 if number >= 1 else number)}]
     if number is None:
         return None
     if kind == "ratio":

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from typing import Any, Final
 
 from ftc.spec.admission import admits
@@ -75,6 +76,7 @@ from ftc.tui.understanding.reading import (
     Request,
     value_at,
 )
+from ftc.tui.understanding.regression import read_regression
 from ftc.tui.understanding.relative import read_relative, scale_fractions
 from ftc.tui.understanding.requests import read_request
 from ftc.tui.understanding.retracted import drop_retracted, revise
@@ -252,20 +254,38 @@ def _moved(
     """
     known = fields_by_pointer()
     moved: list[Change | Choice] = []
+    now = value_at(draft, "/objective/type")
     for one in settle_teacher(found, message):
         each = as_scale(one, message, draft)
         own = known.get(each.pointer)
-        if own is not None and applies(own, message, draft) is False:
-            last = each.pointer.rpartition("/")[2]
-            others = [at for at in known if at.rpartition("/")[2] == last and at != each.pointer]
+        unfit = isinstance(each, Change) and not admits(each.pointer, each.value)
+        if own is not None and (unfit or applies(own, message, draft) is False):
             fits = [
                 at
-                for at in others
-                if "x-when" in known[at].schema and applies(known[at], message, draft)
+                for at, owner in _find_namesakes(each.pointer).items()
+                if "x-when" in known[at].schema
+                and (not owner or re.search(rf"\b{owner}\b", f"{message.plain} {now}"))
+                and applies(known[at], message, draft)
+                and (not isinstance(each, Change) or admits(at, each.value))
             ]
             each = replace(each, pointer=fits[0]) if len(fits) == 1 else each
         moved.append(each)
     return moved
+
+
+@cache
+def _find_namesakes(pointer: str) -> Mapping[str, str]:
+    """Return the other fields with the same last name, each with the objective that calls it so.
+
+    CPO's "alpha" is not that of LoRA; the objective is empty if the field has the name itself.
+    """
+    last = pointer.rpartition("/")[2]
+    return {
+        at: "" if at.rpartition("/")[2] == last else name.removesuffix(f"_{last}")
+        for at, field in fields_by_pointer().items()
+        for name in (f"_{at.rpartition('/')[2]}", *field.schema.get("x-aliases", ()))
+        if at != pointer and name.endswith(f"_{last}")
+    }
 
 
 def _completed(
@@ -337,6 +357,7 @@ def _read_first(
     The columns that the message mentions beside them are added to `mentioned`.
     """
     yield from read_run_names(message, draft)
+    yield from read_regression(message, draft)
     yield from read_rewards(message)
     yield from read_rates(message)
     yield from read_enumerated(message)

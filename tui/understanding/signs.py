@@ -51,6 +51,17 @@ _CUT_SHORT: Final = re.compile(
     r"(?<![^\s,;(])(?:(?P<with>w/o?)(?:\s+|(?=\d|[a-z]+(?:[\s,;]|$)))"
     r"|(?P<word>thru|(?:incl?|excl)\.|tm?b|&)(?=[\s,]))"
 )
+#: A part or a multiple of a number: "half of 2e-4", "el doble de 16".
+_FACTORS: Final = {"half": 0.5, "quarter": 0.25, "third": 1 / 3, "tenth": 0.1, "twice": 2.0}
+_FACTOR_OF: Final = re.compile(
+    r"(?<![\w-])(?:(?P<half>(?:a )?half of|(?:a )?la m(?:eitat|itad) d(?:e |'))"
+    r"|(?P<quarter>(?:a|one) (?:quarter|fourth) of|(?:la |una )?(?:quarta|cuarta) part?e? d(?:e |')"
+    r"|un (?:quart|cuarto) d(?:e |'))"
+    r"|(?P<third>(?:a|one) third of|(?:la |una )?tercera parte? d(?:e |')|un ter[cz](?:io)? d(?:e |'))"
+    r"|(?P<tenth>(?:a|one) tenth of|(?:la |una )?(?:desena|decima) parte? d(?:e |'))"
+    r"|(?P<twice>twice|double|(?:el )?doble d(?:e |')))\s*"
+    r"(?P<number>\d+(?:\.\d+)?(?:e-?\d+)?)(?![\w%]|[.,]\d|\s?(?:%|[kmb]\b))"
+)
 _PARTS: Final = " / "
 _SLASH: Final = re.compile(r"\s?/\s?")
 #: Shares of the rows, which have a reader of their own.
@@ -70,6 +81,10 @@ def find_signs(folded: str) -> Iterator[Numeral]:
                 for name, value in zip(names, values, strict=True)
             )
             yield Numeral(start=match.start(), end=match.end(), digits=", ".join(pairs))
+    for match in _FACTOR_OF.finditer(folded):
+        factor = next(value for name, value in _FACTORS.items() if match[name])
+        digits = f"{factor * float(match['number']):.6g}"
+        yield Numeral(start=match.start(), end=match.end(), digits=digits)
     for match in _CUT_SHORT.finditer(folded):
         said = _SHORTENED[match["with"] or match["word"]]
         yield Numeral(start=match.start(), end=match.end(), digits=said)

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
+from ftc.spec.schema import Field, choices
 from ftc.tui.understanding.certainty import is_endorsed
 from ftc.tui.understanding.elsewhere import find_elsewhere
 from ftc.tui.understanding.learned.linear import NONE
@@ -42,6 +43,8 @@ _OFF_WORDS: Final = re.compile(
     r"|normal|res|gens|cap|ningu\w*|nomes|apag\w*|atur\w*|deix\w*|guard\w*|nada|nadie|cero|solo"
     r"|dej\w*|par[ae]\w*|quit\w*|tre[uit]\w*|fora|fuera|lliure|libre|\w*n't|without|sense|sin)\b"
 )
+#: The part of a value that has a number: "_8bit".
+_NUMBERED: Final = re.compile(r"[_-]\w*\d\w*$")
 #: A shorter word tells nothing by itself.
 _SHORTEST: Final = 3
 
@@ -124,6 +127,8 @@ def add_worded(
             continue
         if option.value in _OFF and not _denied(message, clause):
             continue
+        if _adds_digits(option.field, option.value, message.plain[clause.start : clause.end]):
+            continue
         kept = [*others, Change(pointer=pointer, value=option.value, words=words)]
     return kept
 
@@ -139,6 +144,17 @@ def _is_topic(pointer: str, message: Message, draft: Mapping[str, Any]) -> bool:
     """Return whether a message may speak of a field: what is published needs a word for it."""
     published = draft.get("publish") is not None or _PUBLISHES.search(message.plain) is not None
     return published or not pointer.startswith(_PUBLISH)
+
+
+def _adds_digits(field: Field, value: Any, said: str) -> bool:
+    """Return whether a value has a number that the words lack, and a value without it exists.
+
+    "adamw" is not `adamw_8bit`.
+    """
+    text = str(value)
+    plain = _NUMBERED.sub("", text)
+    shared = plain != text and plain in choices(field.schema)
+    return shared and not all(number in said for number in re.findall(r"\d+", text))
 
 
 def _denied(message: Message, clause: Clause) -> bool:
