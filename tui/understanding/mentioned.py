@@ -52,15 +52,20 @@ _IN_QUOTES: Final = rf"{QUOTES}{_NAME}{QUOTES}"
 _LISTED: Final = re.compile(
     rf"(?<!\w){_COLUMN}(?:{_CALLED} |\s?[:=]\s?)(?P<names>{_IN_QUOTES}(?:{_LINK}{_IN_QUOTES})*"
     rf"|{_NAME}(?:\s?/\s?{_NAME}){{1,4}}|{_NAME}(?:(?:\s*,\s*{_NAME})*{_JOIN}{_NAME})?"
-    r"(?=\s*(?:$|[,.;:!?()\n=])"
+    r"(?=\s*(?:$|[,.;:!?()\n=])|\s(?:[/|+]\s|->|\u2192)"
     rf"|\s+(?!es diu|se llama|is called|is named)(?:{_VERBS}|for)\b"
     rf"|\s+(?:and|i|y|e)\s+{_OWN}))"
 )
 #: A name that is no word, without quotes.
 _CODED: Final = re.compile(r"(?<![\w./\\-])[a-z]+(?:_[a-z\d]+)+(?<!_proj)(?![\w/\\]|[.-]\w)")
-#: Names behind a file: "prefs.jsonl (q/good/bad)".
+#: Names behind a file: "prefs.jsonl (q/good/bad)", "pairs.csv (query, passage)".
 _OF_FILE: Final = re.compile(
-    rf"\.(?:csv|tsv|jsonl?|parquet|xlsx)\s*[(\[:]\s*(?P<names>{_NAME}(?:\s?/\s?{_NAME}){{1,4}})(?![\w/])"
+    r"\.(?:csv|tsv|jsonl?|parquet|xlsx)(?:\s*[(\[:]\s*|\s*(?:->|\u2192)\s*|,?\s+(?:with|amb|con)\s+)"
+    rf"(?P<names>(?:{_NAME}(?:\s?/\s?{_NAME}){{1,4}}|{_NAME}(?:{_LINK}{_NAME}){{1,4}}))(?![\w/])"
+)
+#: Names of splits and of other things that are said of a file.
+_NO_FILE_COLUMN: Final = re.compile(
+    r"(?:train|test|val|dev|eval|valid)\w*|split|utf|csv|jsonl?|rows|files|filas|the|my|els?|l[aeo]s?"
 )
 _TOGETHER: Final = re.compile(rf"{_LINK}(?:an? |the |una? |l[ao]s? |els? |les )?")
 #: Two or more names in quotes, one behind the other.
@@ -294,7 +299,8 @@ def _find_mentions(message: Message, *, known: bool) -> list[Mention]:
             before = max(0, match.start() - _NEAR)
             sure = _FOUND_IN.search(text, before, match.start()) is not None
             found.setdefault(match.start(), _Place(*match.span(), first=0, sure=sure))
-    for match in (*_LISTED.finditer(text), *_OF_FILE.finditer(text), *_quoted_lists(text)):
+    listed = (*_LISTED.finditer(text), *_file_lists(text), *_quoted_lists(text))
+    for match in listed:
         names = list(_names(match["names"], match.start("names")))
         roles = _respective(text[max(0, match.start() - _NEAR) : match.start()], len(names))
         for (start, end), role in zip(names, roles, strict=True):
@@ -324,6 +330,20 @@ def _find_mentions(message: Message, *, known: bool) -> list[Mention]:
     several = sum(each.sure for each in mentions) >= _TWO
     known = known or several or any(each.role is not None for each in mentions)
     return [each for each in mentions if each.told or (each.sure and (each.role or known))]
+
+
+def _file_lists(text: str) -> Iterator[re.Match[str]]:
+    """Yield the lists of names behind a file; by commas only if a name shows that it is a column.
+
+    "tickets.csv (clean, train)" lists none.
+    """
+    for match in _OF_FILE.finditer(text):
+        names = [match["names"][slice(*span)] for span in _names(match["names"], 0)]
+        known = [each for each in names if role_of_name(each) or re.search(r"[_\d]", each)]
+        if any(map(_NO_FILE_COLUMN.fullmatch, names)) or len(names) < _TWO:
+            continue
+        if known or "/" in match["names"]:
+            yield match
 
 
 def _quoted_lists(text: str) -> Iterator[re.Match[str]]:

@@ -37,6 +37,7 @@ from ftc.tui.understanding.flags import read_config
 from ftc.tui.understanding.hardware import read_hardware
 from ftc.tui.understanding.hearsay import doubt_hearsay, prefer_own, strike_names
 from ftc.tui.understanding.hinted import find_hinted
+from ftc.tui.understanding.hub_data import take_hub_data
 from ftc.tui.understanding.implied import (
     KIND,
     drop_denied_methods,
@@ -80,6 +81,7 @@ from ftc.tui.understanding.regression import read_regression
 from ftc.tui.understanding.relative import read_relative, scale_fractions
 from ftc.tui.understanding.requests import read_request
 from ftc.tui.understanding.retracted import drop_retracted, revise
+from ftc.tui.understanding.revisions import read_revisions
 from ftc.tui.understanding.rewards import read_rewards
 from ftc.tui.understanding.rivals import doubt_added, doubt_rivals
 from ftc.tui.understanding.run_names import read_run_names
@@ -358,6 +360,8 @@ def _read_first(
     """
     yield from read_run_names(message, draft)
     yield from read_regression(message, draft)
+    hub = take_hub_data(message)
+    yield from read_revisions(message)
     yield from read_rewards(message)
     yield from read_rates(message)
     yield from read_enumerated(message)
@@ -379,7 +383,7 @@ def _read_first(
     columns = list(read_columns(message, names.columns))
     yield from columns
     mentioned += hide_mentioned(message, known=bool(columns))
-    yield from read_files(message, draft, files)
+    yield from read_files(message, draft, files, hub)
     yield from read_relative(message, draft, planned)
     yield from read_layers(message, draft)
     yield from read_licence(message)

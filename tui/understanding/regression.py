@@ -43,11 +43,11 @@ def read_regression(message: Message, draft: Mapping[str, Any]) -> Iterator[Chan
     for part in list(_PART.finditer(message.folded)):
         about = _ABOUT.search(part[0])
         files = list(_FILE.finditer(part[0])) if about else []
-        if not files or message.denied(part.start() + files[0].start()):
+        if about is None or not files or message.denied(part.start() + about.start()):
             continue
         checks += _checks(message, part, files)
         drops = [each.end() for each in _drops(part[0], files)]
-        first = part.start() + min(about.start() if about else 0, files[0].start())
+        first = part.start() + min(about.start(), files[0].start())
         last = part.start() + max(files[-1].end(), *drops, 0)
         said.append(message.words(first, last))
         message.cross_out(first, last)

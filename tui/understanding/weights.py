@@ -35,6 +35,11 @@ _TWICE: Final = re.compile(
     r"(?: \w+)? (?:(?:of|from|de|del) )?$"
 )
 _THAN: Final = re.compile(r"\s*(?:as|than|que|of)(?: (?:of|from|de|del))?\s*$")
+#: "70/30 mix: a.jsonl and b.jsonl", in the order of the files.
+_RATIO: Final = re.compile(
+    r"(?<![\w.])(?P<parts>\d+(?:\.\d+)?\s?%?(?:\s?[:/]\s?\d+(?:\.\d+)?\s?%?)+)"
+    r"(?=[^\d.;\n]{0,30}$)"
+)
 _TWO: Final = 2
 #: "the rows with the label fraud weigh ten times more".
 _ROWS_OF_LABEL: Final = re.compile(
@@ -79,6 +84,11 @@ def find_weights(message: Message, places: Sequence[int], ends: Sequence[int]) -
             for match in filter(None, matches):
                 message.cross_out(*match.span())
             return known
+    before = _RATIO.search(message.folded[: places[0]])
+    numbers = re.findall(r"\d+(?:\.\d+)?", before["parts"]) if before else []
+    if before is not None and len(numbers) == len(places):
+        message.cross_out(*before.span())
+        return [float(number) for number in numbers]
     if len(places) != _TWO:
         return ()
     return _ratio(message, places, ends)

@@ -88,7 +88,8 @@ def _with_column(told: _Said, name: str, pointer: str, share: float) -> list[Cha
     """
     own = [each for each in told if isinstance(each, Change) and each.pointer.startswith(SECTION)]
     same = [each for each in own if each.value == name]
-    if any(each.pointer == pointer for each in same) or (same and share < _SURELY_OTHER):
+    worded = any(each.words != name for each in same)  # "messages are in `conv`"
+    if worded or any(each.pointer == pointer for each in same) or (same and share < _SURELY_OTHER):
         return list(told)
     replaced = [*same, *(each for each in own if str(each.value) in name)]
     if any(not may_stand_beside(pointer, each.pointer) for each in own if each not in replaced):
