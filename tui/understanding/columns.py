@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import cache
 from typing import Final
 
-from ftc.spec.schema import fields
+from ftc.spec.schema import branches, fields
 from ftc.tui.understanding.lexicon import QUOTES, WORDS, any_of
 from ftc.tui.understanding.message import Message, fold
 from ftc.tui.understanding.reading import Change, Choice
@@ -248,7 +248,7 @@ def read_columns(message: Message, known: Sequence[str]) -> Iterator[Change]:
         for match in list(pattern.finditer(message.folded)):
             column = message.words(*match.span("column"))
             told = _TOLD_OF.search(message.folded, match.start())
-            if _NO_COLUMN.search(column):
+            if _NO_COLUMN.search(column) or _is_value(column):
                 continue
             if told and not spoken and column not in known:
                 continue  # "rslora is what I want"
@@ -256,6 +256,23 @@ def read_columns(message: Message, known: Sequence[str]) -> Iterator[Change]:
             message.cross_out(*match.span())
             yield Change(pointer=f"/data/columns/{role}", value=column, words=words)
     yield from _read_loose(message, known)
+
+
+def _is_value(column: str) -> bool:
+    """Return whether a name is a value of a field: the "q8_0" of "output in q8_0" is no column."""
+    name = fold(column)
+    return _CODED.search(name) is not None and name in _values()
+
+
+@cache
+def _values() -> frozenset[str]:
+    items = (
+        branch
+        for field in fields()
+        for one in branches(field.schema)
+        for branch in (one, *branches(one.get("items", {})))
+    )
+    return frozenset(fold(str(value)) for branch in items for value in branch.get("enum", ()))
 
 
 def _read_loose(message: Message, known: Sequence[str]) -> Iterator[Change]:
@@ -268,7 +285,7 @@ def _read_loose(message: Message, known: Sequence[str]) -> Iterator[Change]:
     for (role, match), is_certain in zip(found, certain, strict=True):
         column = message.words(*match.span("quoted" if match["quoted"] else "column"))
         taken = "\x00" in message.folded[slice(*match.span())]
-        if taken or not (is_certain or pair or column in known):
+        if taken or _is_value(column) or not (is_certain or pair or column in known):
             continue
         words = message.words(*match.span())
         message.cross_out(*match.span())

@@ -52,7 +52,10 @@ _FROZEN: Final = re.compile(
     r"|fix(?:e|a|os|es)?|fij[oa]s?)(?!\w)"
 )
 _WORDS: Final[Mapping[str, Mapping[str, str]]] = {
-    _PARTS: {"projector": "pro[jy](?:ector)?", "vision_tower": "(?:vision|vit|tower)(?:[ _]tower)?"},
+    _PARTS: {
+        "projector": "pro[jy](?:ector)?",
+        "vision_tower": "(?:vision|vit|tower)(?:[ _]tower)?",
+    },
     _WHAT: {
         "adapter": "(?:lora )?adapt(?:er|ador|adors|adores)",
         "merged": "merged(?: (?:model|weights))?|(?:model[o]? )?fusiona[td][oa]?",

@@ -16,7 +16,7 @@ from ftc.tui.understanding.message import Message
 from ftc.tui.understanding.numbers import as_written, read_number
 from ftc.tui.understanding.reading import Change
 
-_ID: Final = r"(?<![\w./\\-])(?P<id>[a-z0-9][\w.-]*/[a-z0-9][\w.-]*\w)"
+_ID: Final = r"(?<![\w./\\-])(?P<id>[a-z0-9][\w.-]*/[a-z][\w.-]*\w)"
 _BESIDE: Final = re.compile(rf"{_ID}\s?[(\[](?P<items>[^()\[\]\n\x00]{{1,80}})[)\]]")
 _ALONE: Final = re.compile(rf"{_ID}(?![\w/\\])")
 _CALL: Final = re.compile(
@@ -24,12 +24,12 @@ _CALL: Final = re.compile(
     r"(?:\s*,\s*(?:name\s*=\s*)?[\"'](?P<subset>[\w.-]+)[\"'])?"
     r"(?P<rest>(?:\s*,\s*\w+\s*=\s*(?:[\"'][^\"'\n]*[\"']|[\w.-]+))*)\s*\)?"
 )
-_KEYWORD: Final = re.compile(r"(?P<key>\w+)\s*=\s*(?:[\"'](?P<text>[^\"'\n]*)[\"']|(?P<word>[\w.-]+))")
+_KEYWORD: Final = re.compile(
+    r"(?P<key>\w+)\s*=\s*(?:[\"'](?P<text>[^\"'\n]*)[\"']|(?P<word>[\w.-]+))"
+)
 _KEYS: Final = {"name": "subset", "split": "split", "revision": "revision"}
 #: Data sets that are mixed: a model beside them is known or of a family.
-_MIXED: Final = re.compile(
-    r"\b(?:mix(?:ed|es|ing|ture)?|blend\w*|mezcl\w*|barrej\w*)\b|\b\d{1,2}\s?%?\s?[/:]\s?\d{1,2}\b"
-)
+_MIXED: Final = re.compile(r"\b(?:mix(?:ed|es|ing|ture)?|blend\w*|mezcl\w*|barrej\w*)\b")
 _ROWS: Final = re.compile(
     r"(?:(?:only|just|the|first|capped|cap|max\w*|up|at|most|to|limit\w*|nomes|solo|com|como|a|molt"
     rf"|mucho|las|les|primer[ae]s|hasta|fins|n|rows)\s?[=:]?\s?)*(?P<rows>{NUMBER})"
@@ -44,7 +44,9 @@ _SUBSET: Final = re.compile(
     r"|[\"'](?P<quoted>[\w.-]+)[\"']|(?P<code>main|default|all|[a-z]{2}|[a-z]+(?:_[a-z0-9]+)+))"
     r"(?: (?:sub-?set|config))?"
 )
-_WEIGHT: Final = re.compile(rf"(?:(?:weight|peso?|w)\s?[=:]?\s?)?(?P<weight>{NUMBER})\s?(?P<share>%)?")
+_WEIGHT: Final = re.compile(
+    rf"(?:(?:weight|peso?|w)\s?[=:]?\s?)?(?P<weight>{NUMBER})\s?(?P<share>%)?"
+)
 _STREAMED: Final = re.compile(r"(?:en |in )?streaming(?:\s?=\s?true)?")
 _SEPARATOR: Final = re.compile(r"\s*[,;/]\s*")
 
@@ -69,11 +71,10 @@ def take_hub_data(message: Message) -> dict[int, HubData]:
         options = _options(message, match)
         if options and find_model(message.words(*match.span("id"))) is None:
             _add(found, message, match, options)
-    if found or _MIXED.search(message.plain):
+    if _MIXED.search(message.plain):
         for match in list(_ALONE.finditer(message.folded)):
             name = message.words(*match.span("id"))
-            named = find_model(name) is not None or names_a_family(match["id"])
-            if not named and _MIXED.search(message.plain) and not match["id"][0].isdigit():
+            if find_model(name) is None and not names_a_family(match["id"]):
                 _add(found, message, match, {})
     return found
 

@@ -46,8 +46,7 @@ def drop_denied_methods(said: Sequence[Change | Choice]) -> list[Change | Choice
         for each in said
         if each not in methods
         or not (
-            (rounded and _WIDTH.search(fold(each.words)))
-            or (len(methods) > 1 and _is_denial(each))
+            (rounded and _WIDTH.search(fold(each.words))) or (len(methods) > 1 and _is_denial(each))
         )
     ]
 

@@ -37,10 +37,17 @@ _LISTED: Final = re.compile(
     rf"(?P<all>{_SPAN}(?:\s*(?:,|and|i|y|\+)\s*{_SPAN})*)"
     r"(?![\w%]|[.,]\d)"
 )
-_EXTENT: Final = re.compile(rf"(?P<first>{_INDEX})(?:\s*{_UP_TO}\s*(?:the |la |el )?(?P<last>{_INDEX}))?")
+_EXTENT: Final = re.compile(
+    rf"(?P<first>{_INDEX})(?:\s*{_UP_TO}\s*(?:the |la |el )?(?P<last>{_INDEX}))?"
+)
 _SEVERAL: Final = 2
 #: "freeze layers 0-19": the others are trained.
 _FREEZES_THEM: Final = re.compile(rf"\b{any_of(_LAYERS['freeze'])}\s+{_THE}$")
+#: "the last 6 blocks + lm_head".
+_ALSO: Final = {"embeddings": r"(?:input |token )?embedd?ings?|embeds?", "head": r"(?:lm[_ ]?|output )?head"}
+_PART: Final = rf"(?:{'|'.join(_ALSO.values())})"
+_JOIN: Final = r"\s*(?:\+|,|&|\b(?:and|plus|i|y|e|mes|mas|amb|con|with)\b)\s*(?:(?:the|el|la|els|los)\s+)?"
+_BESIDE: Final = re.compile(rf"{_JOIN}(?P<also>{_PART}(?:{_JOIN}{_PART})*)(?!\w)")
 _FREEZES: Final = re.compile(rf"\b{any_of(_LAYERS['freeze'])}\b")
 #: "gradient checkpointing every 2nd layer".
 _RECOMPUTED: Final = re.compile(
@@ -68,6 +75,7 @@ def read_layers(message: Message, draft: Mapping[str, Any]) -> Iterator[Change |
     yield from _read_listed(message, draft)
     for match in message.take(_KEPT):
         if not message.denied(match.start()):
+            yield from _read_beside(message, match.end())
             yield from _train(_count(match, "number", "after", "n", "m"), message, match)
     for match in message.take(_FROZEN):
         if message.denied(match.start()):
@@ -91,6 +99,7 @@ def _read_listed(message: Message, draft: Mapping[str, Any]) -> Iterator[Change 
             yield Change(pointer="/method/type", value="freeze", words=words)
         if not frozen:
             yield Change(pointer="/method/layers", value=numbers, words=words)
+            yield from _read_beside(message, match.end())
             continue
         model = find_model(str(value_at(draft, "/model/id")))
         left = sorted({*range(model.shape.layers)} - {*numbers}) if model else []
@@ -114,6 +123,16 @@ def _train(layers: int, message: Message, match: re.Match[str]) -> Iterator[Chan
         yield Change(pointer="/method/layers", value=layers, words=words)
     else:
         yield Choice(pointer="/method/layers", values=(), words=words)
+
+
+def _read_beside(message: Message, end: int) -> Iterator[Change]:
+    """Yield the head and the embeddings that are joined to the trained layers."""
+    match = _BESIDE.match(message.folded, end)
+    if match is not None:
+        names = [name for name, said in _ALSO.items() if re.search(said, match[0])]
+        words = message.words(*match.span("also"))
+        message.cross_out(*match.span("also"))
+        yield Change(pointer="/method/also_train", value=names, words=words)
 
 
 def _count(match: re.Match[str], *groups: str) -> int:

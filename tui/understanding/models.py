@@ -90,7 +90,7 @@ _PROGRAM: Final = re.compile(r"llama\.?cpp\b")
 #: The model whose answers are learned: "distil from ...", "teacher: ...".
 _TEACHES: Final = r"(?:teacher|professor|profe(?:sor)?|mestre|maestr[oa])"
 _TEACHER_BEFORE: Final = re.compile(
-    r"(?:\b(?:d[ei]st?il\S*|gkd)(?: \w+){0,2}? (?:from|of|del?|d'un|des de|desde)"
+    r"(?:\b(?:d[ei]st?il\S*|gkd|kd)(?: \w+){0,2}? (?:from|of|del?|d'un|des de|desde)"
     rf"|\b{_TEACHES}(?: model| sera| es| is| sigui| sea| should be| will be)*\s*[:=]?)"
     r"(?: (?:the|a|an|el|la|un|una))?(?: big| gran| grande)?\s*$"
 )
@@ -250,7 +250,7 @@ def _read_student(message: Message, teacher: str) -> Iterator[Change]:
 
 def _taught_by(message: Message, start: int, end: int) -> str:
     """Return the field of a model: the teacher's if the words beside it say so."""
-    before = _TEACHER_BEFORE.search(message.folded[:start])
+    before = _TEACHER_BEFORE.search(message.plain[:start])
     after = _TEACHER_AFTER.match(message.folded, end)
     into = _DISTILS.search(message.folded[:start]) and _INTO.match(message.folded, end)
     return _TEACHER if before or after or into else _POINTER

@@ -260,7 +260,9 @@ def _moved(
     for one in settle_teacher(found, message):
         each = as_scale(one, message, draft)
         own = known.get(each.pointer)
-        unfit = isinstance(each, Change) and not admits(each.pointer, each.value)
+        unfit = (
+            own is not None and isinstance(each, Change) and not admits(each.pointer, each.value)
+        )
         if own is not None and (unfit or applies(own, message, draft) is False):
             fits = [
                 at
@@ -362,7 +364,7 @@ def _read_first(
     yield from read_regression(message, draft)
     hub = take_hub_data(message)
     yield from read_revisions(message)
-    yield from read_rewards(message)
+    yield from read_rewards(message, draft)
     yield from read_rates(message)
     yield from read_enumerated(message)
     yield from read_prose(message, draft)

@@ -25,7 +25,9 @@ _ABOUT: Final = re.compile(
     rf"|{_NOT} (?:\w+ ){{0,3}}?(?:lose|forget|degrade|get worse|perd\w+|pierd\w+|oblid\w+|olvid\w+"
     r"|empitjor\w+|empeor\w+))(?!\w)"
 )
-_FILE: Final = re.compile(r"(?<![\w./~-])(?:~?/|\.{1,2}/)?[\w./-]*\w\.(?:jsonl?|txt|csv|parquet)(?!\w)")
+_FILE: Final = re.compile(
+    r"(?<![\w./~-])(?:~?/|\.{1,2}/)?[\w./-]*\w\.(?:jsonl?|txt|csv|parquet)(?!\w)"
+)
 _DROP: Final = re.compile(
     rf"(?<![\w.,/-])(?P<number>{NUMBER})\s?(?P<unit>%|percent\b|per ?cent\b|por ciento\b"
     r"|(?:percentage )?points?\b|pts?\b|punts?\b|puntos?\b|pp\b)?(?![\w/]|[.,]\d)"

@@ -25,7 +25,9 @@ _CALLED: Final = (
     r"|(?:que )?se (?:llama|llame|llamara)|(?:que )?es digui|name|nom|nombre)"
 )
 _NAME: Final = rf"{QUOTES}?(?P<name>[a-z0-9][\w.-]*\w){QUOTES}?"
-_ENDS: Final = r"(?=\s*(?:$|[,;!)\n\x00]|\.(?:\s|$)|\b(?:and|i|y|with|amb|con|on|in|en|a|for|per|para)\b))"
+_ENDS: Final = (
+    r"(?=\s*(?:$|[,;!)\n\x00]|\.(?:\s|$)|\b(?:and|i|y|with|amb|con|on|in|en|a|for|per|para)\b))"
+)
 _NAMED: Final = re.compile(
     rf"{_NOUN}(?:\s*[:=]\s*(?![:=])|\s+(?:is |to be |es )?{_CALLED}\s*:?\s*|(?P<bare>\s+)(?=[\w.]*[\d_-]))"
     rf"{_NAME}{_ENDS}"

@@ -8,7 +8,8 @@ from typing import Final
 from ftc.tui.understanding.lexicon import WORDS, any_of
 from ftc.tui.understanding.message import fold
 
-_SENTENCE: Final = re.compile(r"(?:[^.?!;\n]|[.](?=\S))+[.?!;]*")
+#: A question mark inside a pattern ends no sentence: "-?\\d+$".
+_SENTENCE: Final = re.compile(r"(?:[^.?!;\n]|[.](?=\S)|\?(?=[\\\d\[(^$*+=&|{]))+[.?!;]*")
 _ASKING: Final = WORDS["asking"]
 _LEAD: Final = re.compile(
     rf"^(?:[\s,\u00bf\u00a1]*\b{any_of(WORDS['questions']['lead'])}\b[\s,]+)+"

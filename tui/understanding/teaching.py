@@ -14,9 +14,9 @@ _QLORA: Final = ("/method/type", "qlora")
 _TEACHER, _TEACHER_WIDTH = "/objective/teacher/id", "/objective/teacher/quantization"
 #: "the teacher is X, and load it in 4 bits".
 _LOADED: Final = (
-    r"(?:,?\s*(?:(?:and|i|y|but|pero)\s+)?(?:load(?:ed)?(?: it)?|quanti[sz]ed?(?: it)?"
+    r"(?:,?\s*(?:(?:which|que)\s+(?:is|es|va|ve)\s+)?(?:(?:and|i|y|but|pero)\s+)?(?:load(?:ed)?(?: it)?|quanti[sz]ed?(?: it)?"
     r"|(?i:c[a\u00e1]rga)(?:lo|la|do|da)"
-    r"|carrega(?:'l|-lo|-la|t|da)))?"
+    r"|carrega(?:'l|-lo|-la|nt-lo|t|da)))?"
 )
 
 
@@ -28,7 +28,9 @@ def settle_teacher(found: Sequence[Change | Choice], message: Message) -> Iterat
             message.written[find_words(message.written, one.words) + len(one.words) :]
             for one in taught
         ]
-        behind = re.compile(rf"{_LOADED}\s*(?:[,(@]|in|en|a|at)?\s*{re.escape(each.words)}")
+        behind = re.compile(
+            rf"\s*[,(\[]?{_LOADED}\s*(?:[,(@]|in|en|a|at)?\s*{re.escape(each.words)}"
+        )
         wide = each.pointer == ROUNDED or (each.pointer, _value(each)) == _QLORA
         own = wide and any(behind.match(rest) for rest in between)
         if own and each.pointer != ROUNDED:
