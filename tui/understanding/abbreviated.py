@@ -86,6 +86,7 @@ _SWITCH: Final[Mapping[str, bool]] = {
 #: Numbers for booleans: "group_by_len=1".
 _BITS: Final[Mapping[str, bool]] = {"0": False, "1": True}
 _LAUNCH: Final = "/launch/"
+_MEASURED: Final = "/training/evaluation/"
 _ROUNDED: Final = "/method/quantization"
 _SHORTEST_VALUE: Final = 4
 
@@ -325,6 +326,7 @@ def _values() -> Mapping[str, tuple[tuple[Field, str], ...]]:
     found: dict[str, list[tuple[Field, str]]] = {}
     for field in fields():
         for choice in _choices(field):
-            if re.search(r"[\d_]", choice) and field.pointer.count("/") == 2:  # noqa: PLR2004
+            deep = field.pointer.count("/") > 2 and not field.pointer.startswith(_MEASURED)  # noqa: PLR2004
+            if re.search(r"[\d_]", choice) and not deep:
                 found.setdefault(_SEPARATORS.sub("", choice), []).append((field, choice))
     return {text: tuple(fits) for text, fits in found.items()}

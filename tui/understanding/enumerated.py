@@ -22,6 +22,7 @@ _JOIN: Final = re.compile(
     r"\s*(?:,\s*(?:and|i|y)?|\+|&|/|\b(?:and|plus|with|along with|together with|as well as|i|y|e"
     r"|amb|con|junto (?:con|a)|juntament amb|a mes de|ademas de)\b)\s*" + _THE
 )
+_ONLY_BEFORE: Final = re.compile(rf"(?<!\w){_ONLY.removesuffix('?')}{_THE}$")
 _LEADS: Final[Mapping[str, re.Pattern[str]]] = {
     _PARTS: re.compile(
         rf"(?<![\w-])(?:train(?:ing)?|tun(?:e|ing)|unfreez(?:e|ing)|entren(?:a|ant|ando|ar|em|amos)(?:'n|-ne|-li)?|part(?:e?s)?"
@@ -97,7 +98,8 @@ def _read_trailed(pointer: str, message: Message) -> Iterator[Change]:
     while (start := _next_item(pointer, message, place)) is not None:
         values, end = _items(pointer, message, start)
         trail = _TRAILS[pointer].match(message.folded, end)
-        listed = pointer == _WHAT and len(values) > 1
+        alone = _ONLY_BEFORE.search(message.folded[:start]) is not None
+        listed = pointer == _WHAT and (len(values) > 1 or alone)
         place = max(end, start + 1)
         if not values or not (trail or listed) or message.denied(start):
             continue

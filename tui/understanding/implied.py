@@ -41,14 +41,18 @@ def drop_denied_methods(said: Sequence[Change | Choice]) -> list[Change | Choice
     """
     rounded = any(each.pointer == ROUNDED for each in said)
     methods = [each for each in said if each.pointer == _METHOD]
+    others = len(methods) > 1 or any(each.pointer in _KNOBS for each in said if _is_kept(each))
     return [
         each
         for each in said
         if each not in methods
-        or not (
-            (rounded and _WIDTH.search(fold(each.words))) or (len(methods) > 1 and _is_denial(each))
-        )
+        or not ((rounded and _WIDTH.search(fold(each.words))) or (others and _is_denial(each)))
     ]
+
+
+def _is_kept(said: Change | Choice) -> bool:
+    """Return whether something is set that adapters have: "dora instead of plain lora"."""
+    return isinstance(said, Change) and said.value not in (None, False)
 
 
 def _is_denial(said: Change | Choice) -> bool:

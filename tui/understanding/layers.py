@@ -44,9 +44,14 @@ _SEVERAL: Final = 2
 #: "freeze layers 0-19": the others are trained.
 _FREEZES_THEM: Final = re.compile(rf"\b{any_of(_LAYERS['freeze'])}\s+{_THE}$")
 #: "the last 6 blocks + lm_head".
-_ALSO: Final = {"embeddings": r"(?:input |token )?embedd?ings?|embeds?", "head": r"(?:lm[_ ]?|output )?head"}
+_ALSO: Final = {
+    "embeddings": r"(?:input |token )?embedd?ings?|embeds?",
+    "head": r"(?:lm[_ ]?|output )?head",
+}
 _PART: Final = rf"(?:{'|'.join(_ALSO.values())})"
-_JOIN: Final = r"\s*(?:\+|,|&|\b(?:and|plus|i|y|e|mes|mas|amb|con|with)\b)\s*(?:(?:the|el|la|els|los)\s+)?"
+_JOIN: Final = (
+    r"\s*(?:\+|,|&|\b(?:and|plus|i|y|e|mes|mas|amb|con|with)\b)\s*(?:(?:the|el|la|els|los)\s+)?"
+)
 _BESIDE: Final = re.compile(rf"{_JOIN}(?P<also>{_PART}(?:{_JOIN}{_PART})*)(?!\w)")
 _FREEZES: Final = re.compile(rf"\b{any_of(_LAYERS['freeze'])}\b")
 #: "gradient checkpointing every 2nd layer".

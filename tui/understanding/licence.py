@@ -87,6 +87,7 @@ _ORDERS: Final = re.compile(
 _COMPARES: Final = re.compile(r"\s(?:[<>\u2264\u2265]|[<>]=)\s(?!\d)")
 #: Beside a number of passes, a batch is that of one pass.
 _BATCH: Final = "/training/global_batch"
+_WHOLE_BATCH: Final = re.compile(r"\b(?:global|total|effective|efectiu|efectivo)\b")
 _ACCUMULATES: Final = re.compile(r"\b(?:grad\w*[ _-])?(?:accum|acumul)")
 #: "rank 8 no: 16".
 _TAKEN_BACK: Final = re.compile(r",?\s+(?:no|not)\s*:")
@@ -176,6 +177,7 @@ def _is_foreign(bare: str, change: Change, text: str, place: Span, *, known: boo
         change.pointer == _BATCH
         and _ACCUMULATES.search(told)
         and not _ACCUMULATES.search(fold(change.words))
+        and not _WHOLE_BATCH.search(fold(change.words))
     ):
         return True
     if is_endorsed(fold(text), end):

@@ -25,6 +25,11 @@ _ABOUT: Final = re.compile(
     rf"|{_NOT} (?:\w+ ){{0,3}}?(?:lose|forget|degrade|get worse|perd\w+|pierd\w+|oblid\w+|olvid\w+"
     r"|empitjor\w+|empeor\w+))(?!\w)"
 )
+#: "...; and the perplexity on wiki.txt, 2 %": the next part of the same list.
+_CONTINUES: Final = re.compile(
+    r"\s*(?:(?:and|plus|also|i|y|tambe|tambien)\b|(?:[^,]{0,30}?\b)?(?:ppl|perple[xj]\w+))"
+    rf"(?=[^;!?\n]*{NUMBER}\s?(?:%|p\w*nts?\b|p\w*ntos?\b|pp\b))"
+)
 _FILE: Final = re.compile(
     r"(?<![\w./~-])(?:~?/|\.{1,2}/)?[\w./-]*\w\.(?:jsonl?|txt|csv|parquet)(?!\w)"
 )
@@ -43,7 +48,7 @@ def read_regression(message: Message, draft: Mapping[str, Any]) -> Iterator[Chan
     checks: list[dict[str, Any]] = []
     said: list[str] = []
     for part in list(_PART.finditer(message.folded)):
-        about = _ABOUT.search(part[0])
+        about = _ABOUT.search(part[0]) or (_CONTINUES.match(part[0]) if checks else None)
         files = list(_FILE.finditer(part[0])) if about else []
         if about is None or not files or message.denied(part.start() + about.start()):
             continue

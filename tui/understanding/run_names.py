@@ -21,15 +21,16 @@ _NOUN: Final = (
     r"|nom (?:de l'execucio|del run)|nombre (?:de la ejecucion|del run))(?![\w-])"
 )
 _CALLED: Final = (
-    r"(?:called|named|titled|anomenad[ao]|nombrad[ao]|llamad[ao]|titulad[ao]|(?:that )?es diu|es dira"
-    r"|(?:que )?se (?:llama|llame|llamara)|(?:que )?es digui|name|nom|nombre)"
+    r"(?:called|named|titled|anomenad[ao]|nombrad[ao]|llamad[ao]|titulad[ao]|(?:que )?es diu"
+    r"|(?:que )?es dira|(?:que )?se (?:llama|llame|llamara)|(?:que )?es digui|name|nom|nombre)"
 )
 _NAME: Final = rf"{QUOTES}?(?P<name>[a-z0-9][\w.-]*\w){QUOTES}?"
 _ENDS: Final = (
     r"(?=\s*(?:$|[,;!)\n\x00]|\.(?:\s|$)|\b(?:and|i|y|with|amb|con|on|in|en|a|for|per|para)\b))"
 )
 _NAMED: Final = re.compile(
-    rf"{_NOUN}(?:\s*[:=]\s*(?![:=])|\s+(?:is |to be |es )?{_CALLED}\s*:?\s*|(?P<bare>\s+)(?=[\w.]*[\d_-]))"
+    rf"{_NOUN}(?:\s*[:=]\s*(?![:=])|\s+(?:is |to be |es )?{_CALLED}\s*:?\s*"
+    r"|(?P<bare>\s+)(?=[\w.]*[\d_-]))"
     rf"{_NAME}{_ENDS}"
 )
 _LED: Final = re.compile(rf"{_NOUN}\s*:\s*")

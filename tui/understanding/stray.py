@@ -93,7 +93,7 @@ def _is_doubted(folded: str, text: str, said: Said, spans: Sequence[tuple[int, i
 
 
 def _is_own(folded: str, mark: Span, said: Said, place: Span) -> bool:
-    """Return whether a mark is a part of a value: "and if it comes out worse than the base, keep it".
+    """Return whether a mark is a part of a value: "if it comes out worse than the base, keep it".
 
     It stands in the words of the value, or before them in their clause if they are a condition.
     """

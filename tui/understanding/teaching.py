@@ -14,7 +14,8 @@ _QLORA: Final = ("/method/type", "qlora")
 _TEACHER, _TEACHER_WIDTH = "/objective/teacher/id", "/objective/teacher/quantization"
 #: "the teacher is X, and load it in 4 bits".
 _LOADED: Final = (
-    r"(?:,?\s*(?:(?:which|que)\s+(?:is|es|va|ve)\s+)?(?:(?:and|i|y|but|pero)\s+)?(?:load(?:ed)?(?: it)?|quanti[sz]ed?(?: it)?"
+    r"(?:,?\s*(?:(?:which|que)\s+(?:is|es|va|ve)\s+)?(?:(?:and|i|y|but|pero)\s+)?"
+    r"(?:load(?:ed)?(?: it)?|quanti[sz]ed?(?: it)?"
     r"|(?i:c[a\u00e1]rga)(?:lo|la|do|da)"
     r"|carrega(?:'l|-lo|-la|nt-lo|t|da)))?"
 )
