@@ -82,7 +82,7 @@ def test_a_card_in_two_sizes_is_asked_about(text: str) -> None:
     [
         ("2x A100 with 80 GB, lora", "A100-SXM4-80GB", 2),
         ("four V100s of 32 gigs", "V100-SXM2-32GB", 4),
-        ("8 × B200, bf16", "B200-180GB", 8),
+        ("8 \u00d7 B200, bf16", "B200-180GB", 8),
         ("b200 x4, r16", "B200-180GB", 4),
         ("qwen2.5 14b instruct en 2 a6000", "RTX-A6000", 2),
         ("llama 3.1 8b on 4 l40s", "L40S", 4),
@@ -527,3 +527,58 @@ def test_what_happens_to_the_rows(text: str, sets: dict[str, Any]) -> None:
 def test_a_word_means_what_its_objective_says(text: str, sets: dict[str, Any]) -> None:
     """A name that two fields have is that of the one that applies and takes the value."""
     assert _sets(read(text, EMPTY)) == sets
+
+
+@pytest.mark.parametrize(
+    ("text", "sets"),
+    [
+        ("bump ga to 4, keep mbs 2", {"/training/micro_batch": 2, "/training/global_batch": 8}),
+        ("wandb; log every 5 steps", {"/tracking/type": "wandb"}),
+        (
+            "skip the adapter gguf, check KL under 0.02 on 8192 tokens",
+            {
+                "/export/adapter": False,
+                f"{VERIFY}max_divergence": 0.02,
+                f"{VERIFY}tokens": 8192,
+            },
+        ),
+        (
+            "guarda el mejor por la métrica rouge_l",
+            {
+                "/training/evaluation/best_by": "metric",
+                "/training/evaluation/metric": "rouge_l",
+            },
+        ),
+        (
+            "prefijos 'query: ' y 'passage: '",
+            {
+                "/objective/query_prompt": "query: ",
+                "/objective/document_prompt": "passage: ",
+            },
+        ),
+        ("dora instead of plain lora", {"/method/dora": True}),
+        (
+            "lm-eval on hellaswag + arc_easy, limit 200 per task",
+            {
+                "/training/evaluation/harness": ["hellaswag", "arc_easy"],
+            },
+        ),
+        (
+            "un checkpoint cada 100 pasos, máximo 2 en disco",
+            {
+                "/training/evaluation/every_steps": 100,
+                "/training/keep_checkpoints": 2,
+            },
+        ),
+        (
+            "lote global 64 con micro 4, acumula lo que haga falta",
+            {
+                "/training/global_batch": 64,
+                "/training/micro_batch": 4,
+            },
+        ),
+    ],
+)
+def test_a_number_of_something_else_sets_nothing(text: str, sets: dict[str, Any]) -> None:
+    """What is logged, a limit per task and a denied word leave the fields beside them alone."""
+    assert _sets(read(text, BASE)) == sets

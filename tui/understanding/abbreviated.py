@@ -33,7 +33,7 @@ _PAIRS: Final = (
     re.compile(rf"{_EDGE}(?P<value>{_WORD})\s+(?P<name>{_NAME}){_END}"),
 )
 _OPEN: Final = r"(?<![^\s,;|+\x00])"
-_SHUT: Final = r"(?![^\s,;|+\x00])"
+_SHUT: Final = r"(?![^\s,;|+\x00])(?!\s+(?:per|by|each|every|por|cada|a cada|for each)\s)"
 #: In a line of nothing but shorthand, spaces part the pairs: "grpo 16 gens temp 1.0".
 _TERSE: Final = (
     re.compile(rf"{_OPEN}(?P<name>[a-z]{{2,}}(?:_[a-z]+)*\d?)\s+(?P<value>{_NUMBER}){_SHUT}"),

@@ -17,7 +17,7 @@ from ftc.tui.understanding.spoken import value_words
 
 _PARTS, _WHAT, _OPTIONS = "/method/parts", "/publish/what", "/data/template_options"
 _ONLY: Final = r"(?P<only>(?:only|just|nomes|solo|solamente|unicamente)\s+)?"
-_THE: Final = r"(?:(?:the|both|el|la|els|les|los|las|l'|al?|als)\s*)?"
+_THE: Final = r"(?:(?:the|both|el|la|els|les|los|las|al?|als)\s+|l'\s*)?"
 _JOIN: Final = re.compile(
     r"\s*(?:,\s*(?:and|i|y)?|\+|&|/|\b(?:and|plus|with|along with|together with|as well as|i|y|e"
     r"|amb|con|junto (?:con|a)|juntament amb|a mes de|ademas de)\b)\s*" + _THE
@@ -38,7 +38,8 @@ _LEADS: Final[Mapping[str, re.Pattern[str]]] = {
 #: trained", and for what is published "adapter + gguf only".
 _TRAILS: Final[Mapping[str, re.Pattern[str]]] = {
     _PARTS: re.compile(
-        r"\s*(?:(?:are|is|be|get|gets|to be|van|va|son|se|es|s')\s*)?(?:trained|trainable|unfrozen|tuned"
+        r"\s*(?:(?:are|is|be|get|gets|to be|van|va|son|se|es|s')\s*)?"
+        r"(?:trained|trainable|unfrozen|tuned"
         r"|entrena(?:t|ts|da|des|do|dos|das|ble|bles)|entrenen|entrenan|descongela\w+)(?!\w)"
     ),
     _WHAT: re.compile(r"\s+(?:only|nomes|solo|solamente|unicamente)(?!\w)"),

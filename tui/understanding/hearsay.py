@@ -37,8 +37,9 @@ _PAST: Final = re.compile(
     r"|\b(?:va|van)\s+(?!a\b|b\u00e9\b)\w{2,}(?:ar|er|ir|re)\b|\b\w{3,}(?:ava|aven|aban)\b"
     r"|\b(?!(?:it|them|model|run|thing|weights?|i|we|is|are|was|were|be|been|get|got|the|a|an|to|and"
     r"|or|not|already|just|lm|llm|projector|tower|encoder|vit|backbone|heads?|layers?|blocks?"
-    r"|embeddings|adapters?|experts)\b)[a-z]{2,}(?:'s)? (?:once |always |just |also )?(?:trained|used|ran"
-    r"|tried|recommended|suggested|swears? by|swore by|went with|got away with|preferred)\b"
+    r"|embeddings|adapters?|experts)\b)[a-z]{2,}(?:'s)? (?:once |always |just |also )?"
+    r"(?:trained|used|ran|tried|recommended|suggested|swears? by|swore by|went with"
+    r"|got away with|preferred)\b"
 )
 _CLAUSE_END: Final = re.compile(r"[!?;:,\n]|\.(?=\s|$)|\b(?:but|pero)\b")
 #: "and" goes on with a report, unless a new demand follows.
