@@ -52,6 +52,7 @@ _OVER_NODES: Final = re.compile(
 _NODES: Final = re.compile(
     rf"\b(?P<number>{NUMBER}|\d+)\s+(?:compute )?(?:nodes|nodos|machines|maquines|maquinas|servers"
     r"|servidors|servidores)\b"
+    r"(?:\s(?:of|de|with|amb|con|w/|x|\u00d7)\s?(?P<each>\d{1,3})(?=\s*(?:$|[,;.)]|each|cada|gpus?)))?"
 )
 #: "four in each machine", "4 por nodo".
 _PER_NODE: Final = re.compile(
@@ -231,6 +232,8 @@ def _read_parts(message: Message) -> Iterator[Change]:
         if nodes is not None and nodes > 1 and not message.denied(match.start()):
             words = message.words(*match.span())
             yield Change(pointer="/hardware/nodes", value=nodes, words=words)
+            if match["each"] is not None:
+                yield Change(pointer="/hardware/count", value=int(match["each"]), words=words)
 
 
 def _read_unnamed(message: Message) -> Iterator[Change | Choice]:

@@ -14,7 +14,7 @@ _LAYERS: Final[Mapping[str, Any]] = WORDS["layers"]
 _NUMBER: Final = rf"(?P<number>{NUMBER})"
 _FIRST, _LAST = any_of(_LAYERS["first"]), any_of(_LAYERS["last"])
 _THE: Final = r"(?:the |les |las |los |els )?"
-_NOUN: Final = any_of(_LAYERS["noun"])
+_NOUN: Final = rf"{any_of(_LAYERS['noun'])}(?!\w)"
 
 
 def _counted(place: str) -> str:

@@ -63,6 +63,7 @@ _OF_FILE: Final = re.compile(
     r"\.(?:csv|tsv|jsonl?|parquet|xlsx)(?:\s*[(\[:]\s*|\s*(?:->|\u2192)\s*|,?\s+(?:with|amb|con)\s+)"
     rf"(?P<names>(?:{_NAME}(?:\s?/\s?{_NAME}){{1,4}}|{_NAME}(?:{_LINK}{_NAME}){{1,4}}))(?![\w/])"
 )
+_ARROW: Final = re.compile(r"->|\u2192")
 #: Names of splits and of other things that are said of a file.
 _NO_FILE_COLUMN: Final = re.compile(
     r"(?:train|test|val|dev|eval|valid)\w*|split|utf|csv|jsonl?|rows|files|filas|the|my|els?|l[aeo]s?"
@@ -128,6 +129,8 @@ _OTHER: Final[Mapping[str, str]] = {
     "rejected": "chosen",
     "images": "completion",
 }
+#: The columns of pairs with a mark, in their usual order.
+_MARKED: Final = ("prompt", "completion", "score")
 _SCORED: Final = frozenset({"embed", "rerank"})
 #: Objectives whose rows have a prompt and its answer, mostly in this order.
 _ANSWERED: Final = frozenset({None, "sft", "classification", *_SCORED})
@@ -249,6 +252,8 @@ def _complete(
         roles[:] = ["chosen", "rejected"]
     if objective == "kto" and len(roles) == len(_VOTED):
         roles[:] = [role or own for role, own in zip(roles, _VOTED, strict=True)]
+    if objective in _SCORED and len(roles) == len(_MARKED) and not taken:
+        roles[:] = [role or own for role, own in zip(roles, _MARKED, strict=True)]
     known = {*taken, *filter(None, roles)}
     open_places = [place for place, role in enumerate(roles) if role is None]
     missing = _PAIR - known
@@ -301,7 +306,7 @@ def _find_mentions(message: Message, *, known: bool) -> list[Mention]:
             found.setdefault(match.start(), _Place(*match.span(), first=0, sure=sure))
     listed = (*_LISTED.finditer(text), *_file_lists(text), *_quoted_lists(text))
     for match in listed:
-        names = list(_names(match["names"], match.start("names")))
+        names = list(_names(match))
         roles = _respective(text[max(0, match.start() - _NEAR) : match.start()], len(names))
         for (start, end), role in zip(names, roles, strict=True):
             # what is said before several names tells nothing of each
@@ -338,11 +343,11 @@ def _file_lists(text: str) -> Iterator[re.Match[str]]:
     "tickets.csv (clean, train)" lists none.
     """
     for match in _OF_FILE.finditer(text):
-        names = [match["names"][slice(*span)] for span in _names(match["names"], 0)]
+        names = [text[slice(*span)] for span in _names(match)]
         known = [each for each in names if role_of_name(each) or re.search(r"[_\d]", each)]
         if any(map(_NO_FILE_COLUMN.fullmatch, names)) or len(names) < _TWO:
             continue
-        if known or "/" in match["names"]:
+        if known or "/" in match["names"] or _ARROW.search(match[0]):
             yield match
 
 
@@ -388,14 +393,20 @@ def _values() -> frozenset[str]:
     return frozenset(str(value) for field in fields() for value in choices(field.schema))
 
 
-def _names(listed: str, first: int) -> Iterator[Span]:
-    """Yield the range of each name of a list, up to a word that is none."""
+def _names(match: re.Match[str]) -> Iterator[Span]:
+    """Yield the range of each name of a list, up to a word that is none.
+
+    In brackets behind a file every word is one: "prefs.csv (prompt, good, bad)".
+    """
+    listed, first = match["names"], match.start("names")
+    bracketed = match.re is _OF_FILE and match.string[match.end() : match.end() + 1] in (")", "]")
     joined = [each.span() for each in re.finditer(_LINK, listed)]
     starts = [0, *(end for _, end in joined)]
     for start, end in zip(starts, [*(start for start, _ in joined), len(listed)], strict=True):
         part = listed[start:end]
         name = re.search(_NAME, part)
-        if name is None or (name[0] == part and name[0] in _NO_COLUMN):
+        common = name is not None and name[0] == part and name[0] in _NO_COLUMN
+        if name is None or (common and not bracketed):
             return
         yield first + start + name.start(), first + start + name.end()
 

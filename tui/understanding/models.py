@@ -143,6 +143,7 @@ _PER: Final = re.compile(
     r"[a-z]+/(?:nodes?|gpus?|devices?|prompts?|rows?|steps?|epochs?|quer(?:y|ies)|passages?|docs?"
     r"|documents?|answers?|responses?|labels?|scores?|hours?|nodos?|filas?|files?|passos|pasos)"
 )
+_TOKENIZER: Final = re.compile(r"\b(?:tokeni[sz]er|tokeni[tz]ador)\b[^.;,!?\n]{0,20}$")
 _OWN_NAME: Final = re.compile(r"(?<![\w./\\-])[a-z][\w.]*(?:-[\w.]*\w)+(?![\w/\\-])")
 _NUMBER_OF: Final = re.compile(
     r"\d{1,3}\s?[x\u00d7]?\s?(?:(?:nvidia|geforce|tesla|rtx|gtx|quadro)[ -]?)?(?P<card>\w+)"
@@ -315,8 +316,8 @@ def _read_ids(message: Message, draft: Mapping[str, Any]) -> Iterator[Change | C
         words = message.words(*match.span())
         if _AMOUNT.fullmatch(words) or _PER.fullmatch(match[0]):
             continue
-        if _are_values(match[0]):
-            continue  # "dpo/apo_zero"
+        if _are_values(match[0]) or _TOKENIZER.search(message.folded[: match.start()]):
+            continue  # "dpo/apo_zero", "its tokenizer from acme/tok"
         clause = message.clause(*match.span())
         before = message.folded[: match.start()]
         denied = message.denied(match.start())

@@ -76,13 +76,19 @@ def _drops(text: str, files: list[re.Match[str]]) -> list[re.Match[str]]:
 def _checks(
     message: Message, part: re.Match[str], files: list[re.Match[str]]
 ) -> Iterator[dict[str, Any]]:
-    """Yield a check for each file, with the drop behind it, or else the only one of the part."""
+    """Yield a check for each file, with the drop behind it, or else the only one of the part.
+
+    Where the first drop stands before the first file, each stands before its own.
+    """
     drops = _drops(part[0], files)
+    ahead = bool(drops) and drops[0].start() < files[0].start()
+    starts = [0, *(each.end() for each in files)]
     stops = [*(each.start() for each in files[1:]), len(part[0])]
-    for file, stop in zip(files, stops, strict=True):
+    for file, start, stop in zip(files, starts, stops, strict=False):
         path = message.words(part.start() + file.start(), part.start() + file.end())
         check: dict[str, Any] = {"text" if path.endswith(".txt") else "prompts": path}
-        own = [each for each in drops if file.end() <= each.start() < stop]
+        first, last = (start, file.start()) if ahead else (file.end(), stop)
+        own = [each for each in drops if first <= each.start() < last]
         own = own or (drops if len(drops) == 1 else [])
         number = read_number(own[0]["number"]) if own else None
         if number is not None:

@@ -13,9 +13,10 @@ _HASH: Final = r"(?=[0-9a-f]*\d)(?=\d*[a-f])[0-9a-f]{7,40}"
 _IN: Final = r"(?:(?:at|@|on|in|from|to|a|al|en|de|del)\s?)?(?:(?:the|la|el)\s|l')?"
 _WORD: Final = r"(?:branch|branca|rama|git tag|tag|commit|sha|revision|revisio|rev)"
 _REVISION: Final = re.compile(
-    rf"(?<![\w./-]){_IN}(?:{_WORD}(?:\s?[=:]\s?|\s+(?:(?:is|es)\s+)?){QUOTES}?"
-    rf"(?P<named>(?:(?:refs|pr|release|feature)/)?[a-z0-9][\w.-]*\w|main){QUOTES}?"
-    rf"|{QUOTES}?(?P<hash>{_HASH}){QUOTES}?)(?=\s*(?:$|[,;:!?)\n]|\.(?:\s|$)|\s))"
+    rf"(?<![\w./-])(?:(?:{_WORD}\s(?:(?:of|for|del?|de)\s(?:the\s|el\s|la\s)?\w+\s)?)?{_IN}{QUOTES}?"
+    rf"(?P<hash>{_HASH}){QUOTES}?|{_IN}{_WORD}(?:\s?[=:]\s?|\s+(?:(?:is|es)\s+)?){QUOTES}?"
+    rf"(?P<named>(?:(?:refs|pr|release|feature)/)?[a-z0-9][\w.-]*\w|main){QUOTES}?)"
+    r"(?=\s*(?:$|[,;:!?)\n]|\.(?:\s|$)|\s))"
 )
 #: What follows the word in speech, and names none: "the tag of", "commit to main".
 _NO_NAME: Final = frozenset(

@@ -57,10 +57,7 @@ _SCHEMA: Final = re.compile(
 
 
 def read_rewards(message: Message, draft: Mapping[str, Any]) -> Iterator[Change]:
-    """Yield the list of rewards that follows the word, or that begins with a match."""
-    if functions := _of_file(message, draft):
-        yield functions
-        return
+    """Yield the list that follows the word, or begins with a match, or the functions of a file."""
     starts = [(named.start(), named.end()) for named in _NAMED.finditer(message.folded)]
     starts += [(each.start(), each.start()) for each in _matches().finditer(message.folded)]
     for start, first in starts:
@@ -82,6 +79,8 @@ def read_rewards(message: Message, draft: Mapping[str, Any]) -> Iterator[Change]
         message.cross_out(start, end)
         yield Change(pointer=_POINTER, value=rewards, words=words)
         return
+    if functions := _of_file(message, draft):
+        yield functions
 
 
 @cache

@@ -63,6 +63,8 @@ _FACTOR_OF: Final = re.compile(
     r"|(?P<twice>twice|double|(?:el )?doble d(?:e |')))\s*"
     r"(?P<number>\d+(?:\.\d+)?(?:e-?\d+)?)(?![\w%]|[.,]\d|\s?(?:%|[kmb]\b))"
 )
+#: "drop rows > 4096 tokens".
+_OVER: Final = re.compile(r"(?<=[a-z] )>\s?(?=\d+k?\s?tok)")
 _PARTS: Final = " / "
 _SLASH: Final = re.compile(r"\s?/\s?")
 #: Shares of the rows, which have a reader of their own.
@@ -100,6 +102,7 @@ def find_signs(folded: str) -> Iterator[Numeral]:
         (_JOINED, "="),
         (_BOUND, ""),
         (_BULLET, ","),
+        (_OVER, "over "),
     ):
         for match in pattern.finditer(folded):
             yield Numeral(start=match.start(), end=match.end(), digits=said)

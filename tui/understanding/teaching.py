@@ -30,7 +30,7 @@ def settle_teacher(found: Sequence[Change | Choice], message: Message) -> Iterat
             for one in taught
         ]
         behind = re.compile(
-            rf"\s*[,(\[]?{_LOADED}\s*(?:[,(@]|in|en|a|at)?\s*{re.escape(each.words)}"
+            rf"(?:@[\w.-]+)?\s*[,(\[]?{_LOADED}\s*(?:[,(@]|in|en|a|at)?\s*{re.escape(each.words)}"
         )
         wide = each.pointer == ROUNDED or (each.pointer, _value(each)) == _QLORA
         own = wide and any(behind.match(rest) for rest in between)
