@@ -550,8 +550,10 @@ def test_a_word_means_what_its_objective_says(text: str, sets: dict[str, Any]) -
             },
         ),
         (
-            "prefijos 'query: ' y 'passage: '",
+            "embed con bge-m3, prefijos 'query: ' y 'passage: '",
             {
+                OBJECTIVE: "embed",
+                MODEL: "BAAI/bge-m3",
                 "/objective/query_prompt": "query: ",
                 "/objective/document_prompt": "passage: ",
             },

@@ -18,7 +18,11 @@ from ftc.tui.understanding.reading import Change
 
 _ID: Final = r"(?<![\w./\\-])(?P<id>[a-z0-9][\w.-]*/[a-z][\w.-]*\w)"
 _BESIDE: Final = re.compile(rf"{_ID}\s?[(\[](?P<items>[^()\[\]\n\x00]{{1,80}})[)\]]")
-_ALONE: Final = re.compile(rf"{_ID}(?![\w/\\])")
+_ALONE: Final = re.compile(
+    rf"{_ID}(?![\w/\\])"
+    r"(?P<pairs>(?:\s+(?:split|subset|config|cfg|name|max_rows|rows|weight|w|revision|rev)\s?=\s?[\w.-]+)*)"
+)
+_PAIR: Final = re.compile(r"\w+\s?=\s?[\w.-]+")
 _CALL: Final = re.compile(
     r"(?:datasets\.)?load_dataset\(\s*[\"'](?P<id>[\w.-]+/[\w.-]+)[\"']"
     r"(?:\s*,\s*(?:name\s*=\s*)?[\"'](?P<subset>[\w.-]+)[\"'])?"
@@ -31,7 +35,7 @@ _KEYS: Final = {"name": "subset", "split": "split", "revision": "revision"}
 #: Data sets that are mixed: a model beside them is known or of a family.
 _MIXED: Final = re.compile(r"\b(?:mix(?:ed|es|ing|ture)?|blend\w*|mezcl\w*|barrej\w*)\b")
 _ROWS: Final = re.compile(
-    r"(?:(?:only|just|the|first|capped|cap|max\w*|up|at|most|to|limit\w*|nomes|solo|com|como|a|molt"
+    r"(?:(?:only|just|the|first|capped|cap|max(?:_rows|\w*)|up|at|most|to|limit\w*|nomes|solo|com|como|a|molt"
     rf"|mucho|las|les|primer[ae]s|hasta|fins|n|rows)\s?[=:]?\s?)*(?P<rows>{NUMBER})"
     r"(?:\s?(?:rows|examples|samples|lines|files|filas|exemples|ejemplos|linies|lineas))?"
 )
@@ -45,7 +49,7 @@ _SUBSET: Final = re.compile(
     r"(?: (?:sub-?set|config))?"
 )
 _WEIGHT: Final = re.compile(
-    rf"(?:(?:weight|peso?|w)\s?[=:]?\s?)?(?P<weight>{NUMBER})\s?(?P<share>%)?"
+    rf"(?P<named>(?:weight|peso?|w)\s?[=:]?\s?)?(?P<weight>{NUMBER})\s?(?P<share>%)?"
 )
 _STREAMED: Final = re.compile(r"(?:en |in )?streaming(?:\s?=\s?true)?")
 _SEPARATOR: Final = re.compile(r"\s*[,;/]\s*")
@@ -75,7 +79,7 @@ def take_hub_data(message: Message) -> dict[int, HubData]:
         for match in list(_ALONE.finditer(message.folded)):
             name = message.words(*match.span("id"))
             if find_model(name) is None and not names_a_family(match["id"]):
-                _add(found, message, match, {})
+                _add(found, message, match, _pairs(message, match))
     return found
 
 
@@ -121,6 +125,15 @@ def _options(message: Message, match: re.Match[str]) -> dict[str, Any]:
     return options
 
 
+def _pairs(message: Message, match: re.Match[str]) -> dict[str, Any]:
+    """Return what the pairs of a name and a value behind an id say: "split=train w=1"."""
+    options: dict[str, Any] = {}
+    for pair in _PAIR.finditer(message.folded, *match.span("pairs")):
+        option = _option(message, pair.start(), pair[0])
+        options |= dict([option]) if option is not None else {}
+    return options
+
+
 def _option(message: Message, start: int, item: str) -> tuple[str, Any] | None:
     """Return the key and the value of one item in brackets."""
 
@@ -132,7 +145,9 @@ def _option(message: Message, start: int, item: str) -> tuple[str, Any] | None:
         return "streaming", True
     if (found := _SPLIT.fullmatch(item)) is not None:
         return "split", written(found, "any", "split")
-    if (found := _WEIGHT.fullmatch(item)) is not None and (found["share"] or "." in item):
+    if (found := _WEIGHT.fullmatch(item)) is not None and (
+        found["share"] or "." in item or found["named"]
+    ):
         number = read_number(found["weight"])
         return None if number is None else ("weight", as_written(number))
     if (found := _ROWS.fullmatch(item)) is not None:

@@ -140,7 +140,8 @@ _AMOUNT: Final = re.compile(
 )
 #: "4 gpus/node", "prefix query/passage": a rate or two names, and no id.
 _PER: Final = re.compile(
-    r"[a-z]+/(?:nodes?|gpus?|devices?|prompts?|rows?|steps?|epochs?|quer(?:y|ies)|passages?|docs?"
+    r"(?:train|val(?:id)?|validation|test|dev|eval)(?:/(?:train|val(?:id)?|validation|test|dev|eval))+"
+    r"|[a-z]+/(?:nodes?|gpus?|devices?|prompts?|rows?|steps?|epochs?|quer(?:y|ies)|passages?|docs?"
     r"|documents?|answers?|responses?|labels?|scores?|hours?|nodos?|filas?|files?|passos|pasos)"
 )
 _TOKENIZER: Final = re.compile(r"\b(?:tokeni[sz]er|tokeni[tz]ador)\b[^.;,!?\n]{0,20}$")

@@ -66,7 +66,7 @@ _PARTS: Final = {
 #: "give those a 1e-5 lr", "que aquells vagin a 2e-5": what stands last before the clause.
 _OF_THOSE: Final = re.compile(
     r"\b(?:those|these|them|both|they|aquests?|aquells?|ambdos|els dos|eixos|esos|estos|ellos|ambos"
-    r"|los dos|[ea]stas|esas)\b[^.;,!?\n\d]{0,24}?"
+    r"|los dos|[ea]stas|esas)\b[^.;!?\n\d]{0,36}?"
     rf"(?P<rate>{RATE})(?:\s+(?:lr|learning rate))?(?![\w.])"
 )
 #: What has no rate of its own, so that "those" means it only if nothing else stands between.

@@ -13,7 +13,7 @@ _HASH: Final = r"(?=[0-9a-f]*\d)(?=\d*[a-f])[0-9a-f]{7,40}"
 _IN: Final = r"(?:(?:at|@|on|in|from|to|a|al|en|de|del)\s?)?(?:(?:the|la|el)\s|l')?"
 _WORD: Final = r"(?:branch|branca|rama|git tag|tag|commit|sha|revision|revisio|rev)"
 _REVISION: Final = re.compile(
-    rf"(?<![\w./-])(?:(?:{_WORD}\s(?:(?:of|for|del?|de)\s(?:the\s|el\s|la\s)?\w+\s)?)?{_IN}{QUOTES}?"
+    rf"(?<![\w./@-])(?:(?:{_WORD}\s(?:(?:of|for|del?|de)\s(?:the\s|el\s|la\s)?\w+\s)?)?{_IN}{QUOTES}?"
     rf"(?P<hash>{_HASH}){QUOTES}?|{_IN}{_WORD}(?:\s?[=:]\s?|\s+(?:(?:is|es)\s+)?){QUOTES}?"
     rf"(?P<named>(?:(?:refs|pr|release|feature)/)?[a-z0-9][\w.-]*\w|main){QUOTES}?)"
     r"(?=\s*(?:$|[,;:!?)\n]|\.(?:\s|$)|\s))"

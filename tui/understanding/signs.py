@@ -19,7 +19,9 @@ _GREEK: Final = re.compile(rf"(?<![a-z\u0370-\u03ff])[{''.join(_LETTERS)}](?![a-
 _OF_ADAM: Final = re.compile(r"[12]\s*[=:]?\s*(?:0?[.,]\d|\s1\b)")
 #: A sign between a name and its number. Between two numbers it says more: "8 -> 16".
 _BETWEEN: Final = re.compile(
-    r"(?:(?<=[a-z] )|(?<=[a-z]\d ))(?:[-=]>|\u2192|[<>]=|[\u2264\u2265])(?= ?\d)"
+    r"(?:(?<=[a-z] )|(?<=[a-z]\d ))(?:[-=]>|\u2192|[<>]=|[\u2264\u2265])(?= ?\.?\d)"
+    r"|(?:(?<=\bkl )|(?<=ppl )|(?<=ratio )|(?<=divergence )|(?<=agreement )|(?<=top1 )|(?<=top-1 )"
+    r"|(?<=drop ))[<>](?= ?\.?\d)"
 )
 _JOINED: Final = re.compile(r"(?<=[a-z])(?:\u2192|[<>]=|[\u2264\u2265])(?=\d)")
 #: A bound before a number that has its name behind it: "≤1024 new tokens".

@@ -14,7 +14,7 @@ _AMOUNT: Final = rf"(?P<number>{NUMBER}|\d+(?=x\b))"
 #: "tickets.csv three parts", "a.jsonl (70%)", "a.jsonl at 3x", "a.jsonl with weight 2".
 _AFTER: Final = re.compile(
     r"[\s:=(,]*(?:(?:at|with|by|for|to|is|gets?|counts?|a|amb|con|de|per|por|es|un|una|the|el|la"
-    r"|weigh\w*|pes(?:o|a|i)?) )*"
+    r"|weigh\w*|pes(?:o|a|i)?) )*(?P<sign>(?:w|weight|peso?)\s?=\s?)?"
     rf"{_AMOUNT}{_UNIT}?(?!\w)"
 )
 #: "three parts of tickets.csv", "70% a.jsonl".
@@ -28,7 +28,7 @@ _LISTED: Final = re.compile(
     rf"\s*(?P<join>:|/|to|and|i|y|a|,)\s*(?P<second>{NUMBER})(?:\s*(?:%|parts?|partes?))?(?!\w)"
 )
 _SHARES: Final = re.compile(
-    r"%|\dx\b|\b(?:part|weigh|pes|ratio|proporci|times|veces|vegades|cops)|\d\s*[:/]\s*\d"
+    r"%|\dx\b|\bw(?:eight)?\s?=|\b(?:part|weigh|pes|ratio|proporci|times|veces|vegades|cops)|\d\s*[:/]\s*\d"
 )
 _TWICE: Final = re.compile(
     r"\b(?:twice as (?:much|many)|double|(?:el )?doble|dues vegades mes|dos veces mas)"
