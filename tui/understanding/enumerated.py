@@ -45,7 +45,8 @@ _TRAILS: Final[Mapping[str, re.Pattern[str]]] = {
     _WHAT: re.compile(r"\s+(?:only|nomes|solo|solamente|unicamente)(?!\w)"),
 }
 _PUBLISHES: Final = re.compile(
-    rf"(?<![\w-])(?:{any_of(WORDS['publish'])}|(?:push_to_)?hub|repo\w*|hf)(?!\w)"
+    rf"(?<![\w-])(?:{any_of(WORDS['publish'])}|push_to_hub)(?!\w)"
+    r"|(?<![\w-])(?:hub|repo)\s?[ =:]\s?[\w.-]+/\w"
 )
 #: "train the LM and projector, tower stays frozen": the last item is none of the list.
 _FROZEN: Final = re.compile(

@@ -31,6 +31,8 @@ _CALL: Final = re.compile(
 _KEYWORD: Final = re.compile(
     r"(?P<key>\w+)\s*=\s*(?:[\"'](?P<text>[^\"'\n]*)[\"']|(?P<word>[\w.-]+))"
 )
+#: What only rows have.
+_OF_ROWS: Final = frozenset({"split", "max_rows", "streaming"})
 _KEYS: Final = {"name": "subset", "split": "split", "revision": "revision"}
 #: Data sets that are mixed: a model beside them is known or of a family.
 _MIXED: Final = re.compile(r"\b(?:mix(?:ed|es|ing|ture)?|blend\w*|mezcl\w*|barrej\w*)\b")
@@ -73,6 +75,8 @@ def take_hub_data(message: Message) -> dict[int, HubData]:
         _add(found, message, match, options)
     for match in list(_BESIDE.finditer(message.folded)):
         options = _options(message, match)
+        if names_a_family(match["id"]) and not options.keys() & _OF_ROWS:
+            continue  # "acme/llama-tuned (main)"
         if options and find_model(message.words(*match.span("id"))) is None:
             _add(found, message, match, options)
     if _MIXED.search(message.plain):

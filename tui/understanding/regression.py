@@ -20,6 +20,7 @@ _POINTER: Final = "/training/evaluation/regression"
 #: A sentence, or the part of it up to a semicolon; a point inside a file's name ends none.
 _PART: Final = re.compile(r"(?:[^;!?\n.]|\.(?=\S))+")
 _NOT: Final = r"(?:(?:must|should|can|may|do|does|will)\s?(?:n'?t|not)|never|no|nunca|mai)"
+_NEGATED: Final = re.compile(_NOT)
 _ABOUT: Final = re.compile(
     r"\b(?:regression\w*|regresi\w+|regressi\w+|forgetting|olvido|oblit"
     rf"|{_NOT} (?:\w+ ){{0,3}}?(?:lose|forget|degrade|get worse|perd\w+|pierd\w+|oblid\w+|olvid\w+"
@@ -52,8 +53,10 @@ def read_regression(message: Message, draft: Mapping[str, Any]) -> Iterator[Chan
         files = list(_FILE.finditer(part[0])) if about else []
         if about is None or not files or message.denied(part.start() + about.start()):
             continue
-        checks += _checks(message, part, files)
         drops = [each.end() for each in _drops(part[0], files)]
+        if not drops and _NEGATED.match(about[0]):
+            continue  # "we must not lose data.csv" bounds nothing
+        checks += _checks(message, part, files)
         first = part.start() + min(about.start(), files[0].start())
         last = part.start() + max(files[-1].end(), *drops, 0)
         said.append(message.words(first, last))

@@ -51,7 +51,7 @@ _SHORTENED: Final = {
 }
 _CUT_SHORT: Final = re.compile(
     r"(?<![^\s,;(])(?:(?P<with>w/o?)(?:\s+|(?=\d|[a-z]+(?:[\s,;]|$)))"
-    r"|(?P<word>thru|(?:incl?|excl)\.|tm?b|&)(?=[\s,]))"
+    r"|(?P<word>thru|(?:incl?|excl)\.|(?<!\d )tm?b|&)(?=[\s,]))"
 )
 #: A part or a multiple of a number: "half of 2e-4", "el doble de 16".
 _FACTORS: Final = {"half": 0.5, "quarter": 0.25, "third": 1 / 3, "tenth": 0.1, "twice": 2.0}
