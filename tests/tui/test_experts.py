@@ -249,8 +249,8 @@ def test_a_regression_owns_its_files_and_numbers(text: str, checks: list[Any]) -
         ("fail if the kl divergence is over 0.1", {f"{VERIFY}max_divergence": 0.1}),
         ("si la divergència supera 0,04 que falli", {f"{VERIFY}max_divergence": 0.04}),
         (
-            "Q5_K_M, i si surt pitjor que la base que segueixi igualment",
-            {"/export/types": ["Q5_K_M"], "/training/evaluation/allow_worse": True},
+            "5 mostres per eval, i si surt pitjor que la base que segueixi igualment",
+            {"/training/evaluation/samples": 5, "/training/evaluation/allow_worse": True},
         ),
     ],
 )

@@ -219,6 +219,10 @@ _BY_KEY: Final = re.compile(
     rf"(?P<names>{QUOTES}?\w[\w.-]*{QUOTES}?(?:\s?/\s?{QUOTES}?\w[\w.-]*{QUOTES}?)*)(?![\w/])"
 )
 _SLASH: Final = re.compile(r"\s?/\s?")
+#: "asunto (prompt) y categoria (completion)": each column with its role in brackets.
+_BRACKETED: Final = re.compile(
+    rf"(?<![\w/.-]){QUOTES}?(?P<name>{_NO_NAME}[a-z_]\w*){QUOTES}?\s?\(\s?(?P<role>{_ROLE})\s?\)"
+)
 
 
 def _read_by_key(message: Message) -> Iterator[Change]:
@@ -235,6 +239,15 @@ def _read_by_key(message: Message) -> Iterator[Change]:
             yield Change(pointer=f"/data/columns/{role}", value=bare, words=words)
 
 
+def _read_bracketed(message: Message) -> Iterator[Change]:
+    """Yield the columns with their roles in brackets, where there are two or more."""
+    found = list(_BRACKETED.finditer(message.folded))
+    for match in found if len(found) > 1 else ():
+        name, words = message.words(*match.span("name")), message.words(*match.span())
+        message.cross_out(*match.span())
+        yield Change(pointer=f"/data/columns/{match['role']}", value=name, words=words)
+
+
 def read_columns(message: Message, known: Sequence[str]) -> Iterator[Change]:
     """Yield the column of each role, with its name as written.
 
@@ -242,6 +255,7 @@ def read_columns(message: Message, known: Sequence[str]) -> Iterator[Change]:
     """
     spoken = not known or _SPOKEN_OF.search(message.folded) is not None
     yield from _read_by_key(message)
+    yield from _read_bracketed(message)
     yield from _read_gapped(message)
     yield from _read_two(message)
     for role, pattern in _COLUMNS:

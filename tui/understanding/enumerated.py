@@ -100,15 +100,16 @@ def _read_trailed(pointer: str, message: Message) -> Iterator[Change]:
     while (start := _next_item(pointer, message, place)) is not None:
         values, end = _items(pointer, message, start)
         trail = _TRAILS[pointer].match(message.folded, end)
-        alone = _ONLY_BEFORE.search(message.folded[:start]) is not None
-        listed = pointer == _WHAT and (len(values) > 1 or alone)
+        only = _ONLY_BEFORE.search(message.folded[:start])
+        listed = pointer == _WHAT and (len(values) > 1 or only is not None)
         place = max(end, start + 1)
         if not values or not (trail or listed) or message.denied(start):
             continue
         stop = trail.end() if trail else end
         if admits(pointer, values):
-            words = message.words(start, stop)
-            message.cross_out(start, stop)
+            first = only.start() if only is not None else start
+            words = message.words(first, stop)
+            message.cross_out(first, stop)
             yield Change(pointer=pointer, value=values, words=words)
             return
 

@@ -28,8 +28,9 @@ _COUNT_ALONE: Final = re.compile(
     rf"\b(?P<number>{NUMBER}|\d+)\s+(?:gpus?|cards?|graphics cards?|targetes|grafiques|tarjetas"
     r"|graficas)\b"
     rf"|\b(?<!every )(?<!each )(?<!any )(?P<them>{NUMBER}|\d+)\s+"
-    r"(?:of them|of those|such|d'elles|d'ells|de ellas|de ellos"
-    r"|unitats|unidades)(?=\s*(?:$|[.,;!]|\b(?:and|i|y)\b))"
+    r"(?:of them|of those|of these|such|d'elles|d'ells|d'aquestes|de ellas|de ellos|de estas"
+    r"|unitats|unidades)(?: each| cada (?:un[ao]?|node|nodo)| per node| por nodo)?"
+    r"(?=\s*(?:$|[.,;!]|\b(?:and|i|y)\b))"
     rf"|\b(?:(?:in )?(?:have|got)|(?:en )?tinc|(?:en )?tengo|hay)\s+(?P<has>{NUMBER})\s*$"
 )
 #: "the card stays, but make it two".
@@ -200,7 +201,9 @@ def _read_counts(
     for match in message.take(_COUNT_ALONE):
         if message.replaced(match.start()):
             continue  # "rather than that one card"
-        about_cards = named or _SPOKEN_CARD.search(message.plain)
+        about_cards = (
+            named or _SPOKEN_CARD.search(message.plain) or _NODES.search(message.plain) is not None
+        )
         if match["them"] and not about_cards and len(message.plain.split()) > _FEW_WORDS:
             continue  # "our staff, 64 of them"
         count = _count(match["number"] or match["them"] or match["has"])

@@ -91,6 +91,8 @@ _WHOLE_BATCH: Final = re.compile(r"\b(?:global|total|effective|efectiu|efectivo)
 _ACCUMULATES: Final = re.compile(r"\b(?:grad\w*[ _-])?(?:accum|acumul)")
 #: "rank 8 no: 16".
 _TAKEN_BACK: Final = re.compile(r",?\s+(?:no|not)\s*:")
+#: An option of a command, or a key of code: "-p long", "push_to_hub acme/bot".
+_OPTION: Final = re.compile(r"-|[a-z]+(?:_[a-z]+){2,}[ =:]")
 _OBJECTIVE: Final = "/objective/type"
 #: Bounds of the score (`requested.report_score`), chosen by cross-validation. Below the first, a
 #: value is set although the words around it are unknown. Above the second, ftc asks about a value
@@ -134,8 +136,8 @@ def is_examined(pointer: str) -> bool:
 
 
 def _is_unlicensed(bare: str, change: Change, text: str, *, jargon: bool) -> bool:
-    if not is_examined(change.pointer) or change.words.startswith("-"):
-        return False  # an option of a command: "-p long"
+    if not is_examined(change.pointer) or _OPTION.match(change.words):
+        return False
     score = report_score(_evidence(bare, change, text))
     if score > SURELY_TOLD or change.pointer == _OBJECTIVE:
         return score > SURELY_TOLD

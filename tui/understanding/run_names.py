@@ -33,9 +33,11 @@ _NAMED: Final = re.compile(
     r"|(?P<bare>\s+)(?=[\w.]*[\d_-]))"
     rf"{_NAME}{_ENDS}"
 )
-_LED: Final = re.compile(rf"{_NOUN}\s*:\s*")
+#: "MoE run: ...": what kind of run it is belongs to the label.
+_LED: Final = re.compile(rf"(?:(?<![\w./-])[a-z][\w-]*\s)?{_NOUN}\s*:\s*")
 #: What tells that a word behind the bare "run" is a name: "run prova-1", but not "run q4_k_m".
 _TELLING: Final = re.compile(r"[a-z]{2,}\w*(?:-\w+)*[-_]?v?\d+")
+_MODEL: Final = re.compile(r"[\w./-]*\w")
 _LONGEST: Final = 63
 
 
@@ -47,7 +49,6 @@ def read_run_names(message: Message, draft: Mapping[str, Any]) -> Iterator[Chang
         if message.denied(match.start()) or (match["bare"] and not (tracked or _is_name(name))):
             continue
         if find_said(name):
-            message.cross_out(match.start(), match.start("name"))
             continue
         value = name if tracked else re.sub(r"[^a-z0-9]+", "-", fold(name)).strip("-")[:_LONGEST]
         words = message.words(*match.span())
@@ -55,7 +56,9 @@ def read_run_names(message: Message, draft: Mapping[str, Any]) -> Iterator[Chang
         yield Change(pointer=_RUN if tracked else "/name", value=value, words=words)
     for match in list(_LED.finditer(message.folded)):
         first = PART.match(message.folded, match.end())
-        if first is not None and names_a_family(first[0]):  # "run: mistral 7b, lora"
+        named = _MODEL.match(message.folded, match.end())
+        family = first is not None and names_a_family(first[0])  # "run: mistral 7b, lora"
+        if family or (named is not None and find_said(named[0])):
             message.cross_out(*match.span())
 
 

@@ -51,6 +51,16 @@ _SHORTEST: Final = 3
 _SHORT: Final = 3
 _SAID: Final = re.compile(r"[^\W_]+")
 _PUBLISH: Final = "/publish/"
+#: Words without which a message does not speak of these: "MoE" alone trains no expert, and
+#: "publish it" tells nobody who may see it.
+_NEEDED: Final[Mapping[str, re.Pattern[str]]] = {
+    "/method/experts": re.compile(r"\bexpert"),
+    "/publish/private": re.compile(
+        r"\b(?:priva|publi[ck]\b|public[oa]?\b|publicly|open|obert|abiert|hidden|ocult|amag|visible"
+        r"|secret|nobody|everyone|everybody|anyone|anybody|tothom|ningu|nadie|todos|only (?:me|us|i|we)|jo|yo"
+        r"|nosaltres|nosotros|see|seen|veu|vegi|vea|team|equip)"
+    ),
+}
 _PUBLISHES: Final = re.compile(
     rf"\b(?:{any_of(WORDS['publish'])}|hub|hugging ?face|hf|push_to_hub|repo\w*)(?!\w)"
 )
@@ -143,6 +153,9 @@ def _tells(words: str) -> bool:
 
 def _is_topic(pointer: str, message: Message, draft: Mapping[str, Any]) -> bool:
     """Return whether a message may speak of a field: what is published needs a word for it."""
+    needed = _NEEDED.get(pointer)
+    if needed is not None and needed.search(message.plain) is None:
+        return False
     published = draft.get("publish") is not None or _PUBLISHES.search(message.plain) is not None
     return published or not pointer.startswith(_PUBLISH)
 
