@@ -33,7 +33,7 @@ _PAIRS: Final = (
     re.compile(rf"{_EDGE}(?P<value>{_WORD})\s+(?P<name>{_NAME}){_END}"),
 )
 _OPEN: Final = r"(?<![^\s,;|+\x00])"
-_SHUT: Final = r"(?![^\s,;|+\x00])"
+_SHUT: Final = r"(?![^\s,;|+\x00])(?!\s+(?:per|by|each|every|por|cada|a cada|for each)\s)"
 #: In a line of nothing but shorthand, spaces part the pairs: "grpo 16 gens temp 1.0".
 _TERSE: Final = (
     re.compile(rf"{_OPEN}(?P<name>[a-z]{{2,}}(?:_[a-z]+)*\d?)\s+(?P<value>{_NUMBER}){_SHUT}"),
@@ -86,6 +86,7 @@ _SWITCH: Final[Mapping[str, bool]] = {
 #: Numbers for booleans: "group_by_len=1".
 _BITS: Final[Mapping[str, bool]] = {"0": False, "1": True}
 _LAUNCH: Final = "/launch/"
+_MEASURED: Final = "/training/evaluation/"
 _ROUNDED: Final = "/method/quantization"
 _SHORTEST_VALUE: Final = 4
 
@@ -325,6 +326,7 @@ def _values() -> Mapping[str, tuple[tuple[Field, str], ...]]:
     found: dict[str, list[tuple[Field, str]]] = {}
     for field in fields():
         for choice in _choices(field):
-            if re.search(r"[\d_]", choice) and field.pointer.count("/") == 2:  # noqa: PLR2004
+            deep = field.pointer.count("/") > 2 and not field.pointer.startswith(_MEASURED)  # noqa: PLR2004
+            if re.search(r"[\d_]", choice) and not deep:
                 found.setdefault(_SEPARATORS.sub("", choice), []).append((field, choice))
     return {text: tuple(fits) for text, fits in found.items()}

@@ -69,6 +69,10 @@ _OF_MEMORY: Final = re.compile(
     r"|(?:Of the allocated memory )?[\d.]+ ?[GMK]i?B (?:is allocated by PyTorch|is free"
     r"|is reserved by PyTorch[^.\n]*|memory in use)\b\.?"
 )
+_DENIED_AT_ONCE: Final = re.compile(
+    r"(?P<sign>[,;|]\s*|\s[/-]\s)?(?<=\S\s)(?P<asked>(?:[^\s,;|?!\n]+ ){0,3}[^\s,;|?!\n]+)\?\s*"
+    r"(?:no|nope|nah|naa|whatever|tampoco|da igual|tant se val|que va)\s*(?:[,.;/-]\s*|$)"
+)
 _SETTING: Final = re.compile(
     r"^[ \t]*(?:[-*] )?[\"']?-{0,2}[A-Za-z_][\w.-]*[\"']?\s*(?:[:=]\s*|\s(?=[\d\"'])"
     r"|:$)\S*[^\n?]{0,60}$",
@@ -101,7 +105,8 @@ _ORDERS: Final = re.compile(rf"\b{any_of(_ASIDE['order'])}\b")
 def set_aside(text: str) -> str:
     """Return a message of the same length, with spaces for the parts that set nothing."""
     kept = text
-    for start, end in [*_printed(text), *_shown(text), *_topics(text), *_times(text)]:
+    parts = (_printed, _shown, _topics, _times, _answered)
+    for start, end in [span for find in parts for span in find(text)]:
         kept = _blanked(kept, start, end)
     for start, end in _undone(kept):
         kept = _blanked(kept, start, end)
@@ -183,6 +188,18 @@ def _topics(text: str) -> Iterator[Span]:
         repeats = parts & {each.strip(".") for each in re.findall(r"[\w.]+", asked)}
         if len(named.split()) <= _FEW and (repeats or _PRONOUN.match(asked)):
             yield topic.start, topic.end
+
+
+def _answered(text: str) -> Iterator[Span]:
+    """Yield what a line asks of itself and denies at once: "ipo? no", "corpus.txt? no, b.csv".
+
+    It is what stands since the last sign, or its last word if that is a sentence.
+    """
+    for match in _DENIED_AT_ONCE.finditer(fold(text)):
+        asked = match["asked"]
+        short = len(asked.split()) <= _FEW and match["sign"]
+        start = match.start("asked") if short else match.end("asked") - len(asked.split()[-1])
+        yield start, match.end()
 
 
 def _sentences(text: str) -> Sequence[str]:

@@ -91,7 +91,10 @@ _OTHERWISE: Final = re.compile(
     r"|altrament|de lo contrario|d'altra manera)\b"
 )
 #: Fields whose own words say "if" or "more": stopping when there is no improvement, file lists.
-_OWN_CONDITION: Final = frozenset({"/training/early_stopping"})
+OWN_CONDITION: Final = (
+    *("/training/early_stopping", "/training/evaluation/allow_worse"),
+    *("/training/evaluation/regression", "/export/verify/"),
+)
 _WHICH: Final = re.compile(r"\s*(?:which|that|que|el qual|la qual|el cual|la cual)\b")
 _TYPES: Final = "/export/types"
 _COLUMNS: Final = "/data/columns/"
@@ -207,7 +210,7 @@ def _is_doubtful(folded: str, bare: str, change: Change, start: int, end: int) -
         return False
     sentence = bare[slice(*find_around(SENTENCE_END, bare, (start, end)))]
     clause = bare[slice(*find_around(_CLAUSE_END, bare, (start, end)))]
-    if change.pointer not in _OWN_CONDITION and _depends(
+    if not change.pointer.startswith(OWN_CONDITION) and _depends(
         sentence, start - find_around(SENTENCE_END, bare, (start, end))[0]
     ):
         return True

@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import cache
 from typing import Final
 
-from ftc.spec.schema import fields
+from ftc.spec.schema import branches, fields
 from ftc.tui.understanding.lexicon import QUOTES, WORDS, any_of
 from ftc.tui.understanding.message import Message, fold
 from ftc.tui.understanding.reading import Change, Choice
@@ -219,6 +219,10 @@ _BY_KEY: Final = re.compile(
     rf"(?P<names>{QUOTES}?\w[\w.-]*{QUOTES}?(?:\s?/\s?{QUOTES}?\w[\w.-]*{QUOTES}?)*)(?![\w/])"
 )
 _SLASH: Final = re.compile(r"\s?/\s?")
+#: "asunto (prompt) y categoria (completion)": each column with its role in brackets.
+_BRACKETED: Final = re.compile(
+    rf"(?<![\w/.-]){QUOTES}?(?P<name>{_NO_NAME}[a-z_]\w*){QUOTES}?\s?\(\s?(?P<role>{_ROLE})\s?\)"
+)
 
 
 def _read_by_key(message: Message) -> Iterator[Change]:
@@ -235,6 +239,15 @@ def _read_by_key(message: Message) -> Iterator[Change]:
             yield Change(pointer=f"/data/columns/{role}", value=bare, words=words)
 
 
+def _read_bracketed(message: Message) -> Iterator[Change]:
+    """Yield the columns with their roles in brackets, where there are two or more."""
+    found = list(_BRACKETED.finditer(message.folded))
+    for match in found if len(found) > 1 else ():
+        name, words = message.words(*match.span("name")), message.words(*match.span())
+        message.cross_out(*match.span())
+        yield Change(pointer=f"/data/columns/{match['role']}", value=name, words=words)
+
+
 def read_columns(message: Message, known: Sequence[str]) -> Iterator[Change]:
     """Yield the column of each role, with its name as written.
 
@@ -242,13 +255,14 @@ def read_columns(message: Message, known: Sequence[str]) -> Iterator[Change]:
     """
     spoken = not known or _SPOKEN_OF.search(message.folded) is not None
     yield from _read_by_key(message)
+    yield from _read_bracketed(message)
     yield from _read_gapped(message)
     yield from _read_two(message)
     for role, pattern in _COLUMNS:
         for match in list(pattern.finditer(message.folded)):
             column = message.words(*match.span("column"))
             told = _TOLD_OF.search(message.folded, match.start())
-            if _NO_COLUMN.search(column):
+            if _NO_COLUMN.search(column) or _is_value(column):
                 continue
             if told and not spoken and column not in known:
                 continue  # "rslora is what I want"
@@ -256,6 +270,23 @@ def read_columns(message: Message, known: Sequence[str]) -> Iterator[Change]:
             message.cross_out(*match.span())
             yield Change(pointer=f"/data/columns/{role}", value=column, words=words)
     yield from _read_loose(message, known)
+
+
+def _is_value(column: str) -> bool:
+    """Return whether a name is a value of a field: the "q8_0" of "output in q8_0" is no column."""
+    name = fold(column)
+    return _CODED.search(name) is not None and name in _values()
+
+
+@cache
+def _values() -> frozenset[str]:
+    items = (
+        branch
+        for field in fields()
+        for one in branches(field.schema)
+        for branch in (one, *branches(one.get("items", {})))
+    )
+    return frozenset(fold(str(value)) for branch in items for value in branch.get("enum", ()))
 
 
 def _read_loose(message: Message, known: Sequence[str]) -> Iterator[Change]:
@@ -268,7 +299,7 @@ def _read_loose(message: Message, known: Sequence[str]) -> Iterator[Change]:
     for (role, match), is_certain in zip(found, certain, strict=True):
         column = message.words(*match.span("quoted" if match["quoted"] else "column"))
         taken = "\x00" in message.folded[slice(*match.span())]
-        if taken or not (is_certain or pair or column in known):
+        if taken or _is_value(column) or not (is_certain or pair or column in known):
             continue
         words = message.words(*match.span())
         message.cross_out(*match.span())

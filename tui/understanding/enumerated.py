@@ -17,11 +17,12 @@ from ftc.tui.understanding.spoken import value_words
 
 _PARTS, _WHAT, _OPTIONS = "/method/parts", "/publish/what", "/data/template_options"
 _ONLY: Final = r"(?P<only>(?:only|just|nomes|solo|solamente|unicamente)\s+)?"
-_THE: Final = r"(?:(?:the|both|el|la|els|les|los|las|l'|al?|als)\s*)?"
+_THE: Final = r"(?:(?:the|both|el|la|els|les|los|las|al?|als)\s+|l'\s*)?"
 _JOIN: Final = re.compile(
     r"\s*(?:,\s*(?:and|i|y)?|\+|&|/|\b(?:and|plus|with|along with|together with|as well as|i|y|e"
     r"|amb|con|junto (?:con|a)|juntament amb|a mes de|ademas de)\b)\s*" + _THE
 )
+_ONLY_BEFORE: Final = re.compile(rf"(?<!\w){_ONLY.removesuffix('?')}{_THE}$")
 _LEADS: Final[Mapping[str, re.Pattern[str]]] = {
     _PARTS: re.compile(
         rf"(?<![\w-])(?:train(?:ing)?|tun(?:e|ing)|unfreez(?:e|ing)|entren(?:a|ant|ando|ar|em|amos)(?:'n|-ne|-li)?|part(?:e?s)?"
@@ -33,8 +34,31 @@ _LEADS: Final[Mapping[str, re.Pattern[str]]] = {
         rf"{_ONLY}{_THE}"
     ),
 }
+#: What stands behind a list that tells the field without a verb before it: "LM + projector
+#: trained", and for what is published "adapter + gguf only".
+_TRAILS: Final[Mapping[str, re.Pattern[str]]] = {
+    _PARTS: re.compile(
+        r"\s*(?:(?:are|is|be|get|gets|to be|van|va|son|se|es|s')\s*)?"
+        r"(?:trained|trainable|unfrozen|tuned"
+        r"|entrena(?:t|ts|da|des|do|dos|das|ble|bles)|entrenen|entrenan|descongela\w+)(?!\w)"
+    ),
+    _WHAT: re.compile(r"\s+(?:only|nomes|solo|solamente|unicamente)(?!\w)"),
+}
+_PUBLISHES: Final = re.compile(
+    rf"(?<![\w-])(?:{any_of(WORDS['publish'])}|push_to_hub)(?!\w)"
+    r"|(?<![\w-])(?:hub|repo)\s?[ =:]\s?[\w.-]+/\w"
+)
+#: "train the LM and projector, tower stays frozen": the last item is none of the list.
+_FROZEN: Final = re.compile(
+    r"\s*,?\s*(?:(?:stays?|is|are|kept|keeps?|remains?|left|(?:es |se )?queda|(?:se |es )?mant\w+"
+    r"|sigue|segueix|va|esta)\s+)?(?:frozen|fixed|locked|untouched|congela(?:t|ts|da|des|do|dos|das)"
+    r"|fix(?:e|a|os|es)?|fij[oa]s?)(?!\w)"
+)
 _WORDS: Final[Mapping[str, Mapping[str, str]]] = {
-    _PARTS: {"projector": "proj(?:ector)?", "vision_tower": "(?:vision|vit|tower)(?:[ _]tower)?"},
+    _PARTS: {
+        "projector": "pro[jy](?:ector)?",
+        "vision_tower": "(?:vision|vit|tower)(?:[ _]tower)?",
+    },
     _WHAT: {
         "adapter": "(?:lora )?adapt(?:er|ador|adors|adores)",
         "merged": "merged(?: (?:model|weights))?|(?:model[o]? )?fusiona[td][oa]?",
@@ -63,7 +87,41 @@ def read_enumerated(message: Message) -> Iterator[Change]:
             message.cross_out(match.start() if pointer == _PARTS else match.end(), end)
             yield Change(pointer=pointer, value=values, words=words)
             break
+        else:
+            yield from _read_trailed(pointer, message)
     yield from _read_options(message)
+
+
+def _read_trailed(pointer: str, message: Message) -> Iterator[Change]:
+    """Yield the list without a verb before it; one of what is published needs a word for that."""
+    if pointer == _WHAT and _PUBLISHES.search(message.plain) is None:
+        return
+    place = 0
+    while (start := _next_item(pointer, message, place)) is not None:
+        values, end = _items(pointer, message, start)
+        trail = _TRAILS[pointer].match(message.folded, end)
+        only = _ONLY_BEFORE.search(message.folded[:start])
+        listed = pointer == _WHAT and (len(values) > 1 or only is not None)
+        place = max(end, start + 1)
+        if not values or not (trail or listed) or message.denied(start):
+            continue
+        stop = trail.end() if trail else end
+        if admits(pointer, values):
+            first = only.start() if only is not None else start
+            words = message.words(first, stop)
+            message.cross_out(first, stop)
+            yield Change(pointer=pointer, value=values, words=words)
+            return
+
+
+def _next_item(pointer: str, message: Message, place: int) -> int | None:
+    """Return where the next item begins as a whole word."""
+    starts = (
+        match.start()
+        for pattern in _patterns(pointer).values()
+        for match in re.compile(rf"(?<![\w/.-]){pattern.pattern}").finditer(message.folded, place)
+    )
+    return min(starts, default=None)
 
 
 def _items(pointer: str, message: Message, place: int) -> tuple[list[str], int]:
@@ -78,7 +136,10 @@ def _items(pointer: str, message: Message, place: int) -> tuple[list[str], int]:
         ]
         if not found:
             return values, end
-        end, value = max(found)
+        stop, value = max(found)
+        if values and pointer == _PARTS and _FROZEN.match(message.folded, stop):
+            return values, end
+        end = stop
         values.append(value)
         join = _JOIN.match(message.folded, end)
         if join is None:

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePath
 from typing import Any, Final
 
+from ftc.tui.understanding.hub_data import HubData, read_hub_data
 from ftc.tui.understanding.lexicon import CORRECTING, QUOTES, WORDS, any_of
 from ftc.tui.understanding.licence import is_request_word
 from ftc.tui.understanding.message import Message, fold
@@ -154,14 +155,17 @@ def take_known_files(message: Message, files: Sequence[str]) -> Mapping[int, str
 
 
 def read_files(
-    message: Message, draft: Mapping[str, Any], known: Mapping[int, str]
+    message: Message,
+    draft: Mapping[str, Any],
+    known: Mapping[int, str],
+    hub: Mapping[int, HubData],
 ) -> Iterator[Change | Choice]:
     """Yield the data file that the message names, or the files of a mixture in their order.
 
-    `known` are the existing files that were taken before, by their place. A file for validation or
-    test alone is asked about: a spec divides one source into splits.
+    `known` are the existing files and `hub` the data sets that were taken before, by their places.
+    A file for validation or test alone is asked about: a spec divides one source into splits.
     """
-    named = dict(known)
+    named = {**known, **{place: data.id for place, data in hub.items()}}
     apart = []
     for pattern in (_QUOTED_FILE, _CALLED_FILE, _NUMBERED_FILE, _FILE):
         for match in message.take(pattern):
@@ -176,7 +180,7 @@ def read_files(
             around = message.clause(*match.span()).replace(match["path"], " ")
             if _APART.search(around) or _APART_NAME.match(PurePath(path).name):
                 apart.append(path)
-    if named:
+    if set(named) - set(hub):
         named |= _take_weighted(message)
     paths = list(dict.fromkeys(_uncorrected(message, named)))
     now = value_at(draft, "/data/source")
@@ -192,7 +196,9 @@ def read_files(
     ):
         yield Change(pointer="/data/sources", value=[now, *paths], words=paths[0])
     elif len(paths) > 1:
-        yield _mixture(message, named, paths)
+        yield _mixture(message, named, paths, hub)
+    elif hub and paths:
+        yield from read_hub_data(next(iter(hub.values())))
     elif paths:
         yield Change(pointer="/data/source", value=paths[0], words=paths[0])
 
@@ -233,14 +239,32 @@ def _spaced(path: str) -> str:
     return path
 
 
-def _mixture(message: Message, named: Mapping[int, str], paths: Sequence[str]) -> Change:
-    """Return the files of a mixture, with their weights where the message has one for each."""
+def _mixture(
+    message: Message,
+    named: Mapping[int, str],
+    paths: Sequence[str],
+    hub: Mapping[int, HubData],
+) -> Change:
+    """Return the sources of a mixture, with their weights where the message has one for each."""
     places = {path: place for place, path in sorted(named.items(), reverse=True)}
     starts = [places[path] for path in paths if path in places]
     ends = [start + len(named[start]) for start in starts]
     weights = find_weights(message, starts, ends) if len(starts) == len(paths) else ()
-    sources = weighted(paths, weights) if weights else list(paths)
-    return Change(pointer="/data/sources", value=sources, words=", ".join(paths))
+    told = {data.id: data.options["weight"] for data in hub.values() if "weight" in data.options}
+    if told and len(starts) == len(paths):  # those of the files stand behind them
+        own = [place for place in starts if named[place] not in told]
+        found = find_weights(message, own, [place + len(named[place]) for place in own])
+        rest = dict(zip((named[place] for place in own), found, strict=False))
+        weights = [{**told, **rest}[path] for path in paths] if len(found) == len(own) else weights
+    sources: list[Any] = weighted(paths, weights) if weights else list(paths)
+    for data in hub.values():
+        at = paths.index(data.id)
+        own = sources[at] if isinstance(sources[at], Mapping) else {"source": data.id}
+        if data.options:
+            sources[at] = {**own, **data.options}
+    said = {data.id: data.words for data in hub.values()}
+    words = ", ".join(said.get(path, path) for path in paths)
+    return Change(pointer="/data/sources", value=sources, words=words)
 
 
 def _uncorrected(message: Message, named: Mapping[int, str]) -> Iterator[str]:

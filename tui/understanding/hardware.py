@@ -28,8 +28,9 @@ _COUNT_ALONE: Final = re.compile(
     rf"\b(?P<number>{NUMBER}|\d+)\s+(?:gpus?|cards?|graphics cards?|targetes|grafiques|tarjetas"
     r"|graficas)\b"
     rf"|\b(?<!every )(?<!each )(?<!any )(?P<them>{NUMBER}|\d+)\s+"
-    r"(?:of them|of those|such|d'elles|d'ells|de ellas|de ellos"
-    r"|unitats|unidades)(?=\s*(?:$|[.,;!]|\b(?:and|i|y)\b))"
+    r"(?:of them|of those|of these|such|d'elles|d'ells|d'aquestes|de ellas|de ellos|de estas"
+    r"|unitats|unidades)(?: each| cada (?:un[ao]?|node|nodo)| per node| por nodo)?"
+    r"(?=\s*(?:$|[.,;!]|\b(?:and|i|y)\b))"
     rf"|\b(?:(?:in )?(?:have|got)|(?:en )?tinc|(?:en )?tengo|hay)\s+(?P<has>{NUMBER})\s*$"
 )
 #: "the card stays, but make it two".
@@ -52,6 +53,7 @@ _OVER_NODES: Final = re.compile(
 _NODES: Final = re.compile(
     rf"\b(?P<number>{NUMBER}|\d+)\s+(?:compute )?(?:nodes|nodos|machines|maquines|maquinas|servers"
     r"|servidors|servidores)\b"
+    r"(?:\s(?:of|de|with|amb|con|w/|x|\u00d7)\s?(?P<each>\d{1,3})(?=\s*(?:$|[,;.)]|each|cada|gpus?)))?"
 )
 #: "four in each machine", "4 por nodo".
 _PER_NODE: Final = re.compile(
@@ -72,19 +74,8 @@ _NOT_AT_AN_END: Final = frozenset(NUMBER_WORDS) | {"de", "of", "with", "con", "a
 _MOST: Final = 1024
 _MOST_OF_THEM: Final = 64
 _GPU: Final = "/hardware/gpu"
-#: "the A100", "our two V100s": a certain card, of which there are two sizes. "4 a100" and "una
-#: A100" are of no certain place, and get the smaller one.
-_CERTAIN: Final = re.compile(
-    r"\b(?:the|my|our|his|her|their|this|that|el|la|els|les|los|las|mis?|nuestr[oa]s?|meva|meu|meves"
-    rf"|nostra|aquest\w*|esta|ese|esa)\s+(?:(?:{NUMBER}|single|sola|old|big|nvidia|tesla)\s+)*$"
-    r"|\bl'$"
-)
-#: "a100 de la feina", "A100s at work".
-_PLACED: Final = re.compile(
-    r"\s+(?:de l(?:a|'|es|as|os)|del|dels|at|from|(?:that )?(?:we|i) (?:have|own|got)"
-    r"|que (?:tinc|tenim|tengo|tenemos))\b"
-)
-_AMOUNT: Final = re.compile(r"\d ?(?:gi?b|g|gigas?|gigs?|gigues)\b|\b(?:16|32|40|80)\b")
+#: An amount of memory, beside which a chip's name alone may be settled: "80 GB".
+_AMOUNT: Final = re.compile(r"(?<![\w.])(?P<size>\d{2,3})(?: ?(?:gi?b|g|gigas?|gigs?|gigues)\b)")
 _TWICE: Final = 1.15
 #: What follows a name and makes it another card: "4090 Ti", "a 4090 with 48 GB".
 _VARIANT: Final = re.compile(r"^\s*(?:ti|super|max-?q|d)\b")
@@ -188,12 +179,11 @@ def read_hardware(message: Message, draft: Mapping[str, Any]) -> Iterator[Change
         if _is_another(name, message.folded[end:]):
             yield Choice(pointer=_GPU, values=(name,), words=words, why="unsure")
             continue
-        around = written[max(0, start - _LONGEST_COUNT) : start]
-        certain = _CERTAIN.search(around) or _PLACED.match(written, end)
-        if certain and (sizes := _in_two_sizes(name, written[start:end], written)):
+        sizes = _in_two_sizes(name, written[start:end], written)
+        if len(sizes) > 1:
             yield Choice(pointer=_GPU, values=sizes, words=words, why="unsure")
         else:
-            yield Change(pointer="/hardware/gpu", value=name, words=words)
+            yield Change(pointer=_GPU, value=sizes[0] if sizes else name, words=words)
         count = None if said is None else _count(said)
         if count is not None and _OVER_NODES.match(written[stop:]):
             yield Choice(pointer="/hardware/count", values=(count,), words=words, why="unsure")
@@ -211,7 +201,9 @@ def _read_counts(
     for match in message.take(_COUNT_ALONE):
         if message.replaced(match.start()):
             continue  # "rather than that one card"
-        about_cards = named or _SPOKEN_CARD.search(message.plain)
+        about_cards = (
+            named or _SPOKEN_CARD.search(message.plain) or _NODES.search(message.plain) is not None
+        )
         if match["them"] and not about_cards and len(message.plain.split()) > _FEW_WORDS:
             continue  # "our staff, 64 of them"
         count = _count(match["number"] or match["them"] or match["has"])
@@ -243,6 +235,8 @@ def _read_parts(message: Message) -> Iterator[Change]:
         if nodes is not None and nodes > 1 and not message.denied(match.start()):
             words = message.words(*match.span())
             yield Change(pointer="/hardware/nodes", value=nodes, words=words)
+            if match["each"] is not None:
+                yield Change(pointer="/hardware/count", value=int(match["each"]), words=words)
 
 
 def _read_unnamed(message: Message) -> Iterator[Change | Choice]:
@@ -308,17 +302,20 @@ def _is_another(name: str, after: str) -> bool:
 
 
 def _in_two_sizes(name: str, said: str, written: str) -> tuple[str, ...]:
-    """Return the cards that a name means if one has twice the memory of another: "the A100".
+    """Return the cards that a name means if one has more memory than another: "an A100".
 
-    There is none if the message gives an amount of memory anywhere.
+    An amount of memory anywhere in the message leaves those that have it.
     """
     text = " ".join(map(_singular, re.split(r"[^a-z0-9.]+", said)))
     found = find_accelerator(_JOINING.sub(" ", text))
-    if found is None or found.accelerator.name != name or _AMOUNT.search(written):
+    if found is None or found.accelerator.name != name:
         return ()
     names = (name, *found.ambiguous)
-    sizes = [each.memory_gib for each in all_accelerators() if each.name in names]
-    return names if max(sizes) >= _TWICE * min(sizes) else ()
+    sizes = {each.name: each.memory_gib for each in all_accelerators() if each.name in names}
+    amounts = {int(match["size"]) for match in _AMOUNT.finditer(written)}
+    kept = tuple(each for each in names if sizes.get(each) in amounts) or names
+    same = max(map(sizes.__getitem__, kept)) < _TWICE * min(map(sizes.__getitem__, kept))
+    return kept[:1] if same else kept
 
 
 def _is_laptop(name: str) -> bool:
@@ -386,6 +383,11 @@ def _at_other(message: Message, words: list[tuple[int, int, str]]) -> tuple[int,
         if long and find_other_maker(text, whole=True) is not None:
             return start, end, message.words(start, end)
     return None
+
+
+def is_chip(word: str) -> bool:
+    """Return whether a folded word names a GPU of the table: "a6000", "h100s"."""
+    return _singular(word) in _chips()
 
 
 def _singular(word: str) -> str:

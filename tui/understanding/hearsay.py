@@ -12,7 +12,7 @@ from importlib.resources import files
 from typing import Any, Final
 
 from ftc.tui.understanding.bare import DESCRIBED
-from ftc.tui.understanding.certainty import CONDITION, USING, is_endorsed
+from ftc.tui.understanding.certainty import CONDITION, OWN_CONDITION, USING, is_endorsed
 from ftc.tui.understanding.elsewhere import drop_unheeded, find_elsewhere, find_people
 from ftc.tui.understanding.lexicon import WORDS, any_of
 from ftc.tui.understanding.message import (
@@ -36,8 +36,10 @@ _PAST: Final = re.compile(
     r"(?i)\b\w{2,}(?:(?<!ci)(?<!si)\u00f3|aron|ieron)\b"
     r"|\b(?:va|van)\s+(?!a\b|b\u00e9\b)\w{2,}(?:ar|er|ir|re)\b|\b\w{3,}(?:ava|aven|aban)\b"
     r"|\b(?!(?:it|them|model|run|thing|weights?|i|we|is|are|was|were|be|been|get|got|the|a|an|to|and"
-    r"|or|not|already|just)\b)[a-z]{2,}(?:'s)? (?:once |always |just |also )?(?:trained|used|ran"
-    r"|tried|recommended|suggested|swears? by|swore by|went with|got away with|preferred)\b"
+    r"|or|not|already|just|lm|llm|projector|tower|encoder|vit|backbone|heads?|layers?|blocks?"
+    r"|embeddings|adapters?|experts)\b)[a-z]{2,}(?:'s)? (?:once |always |just |also )?"
+    r"(?:trained|used|ran|tried|recommended|suggested|swears? by|swore by|went with"
+    r"|got away with|preferred)\b"
 )
 _CLAUSE_END: Final = re.compile(r"[!?;:,\n]|\.(?=\s|$)|\b(?:but|pero)\b")
 #: "and" goes on with a report, unless a new demand follows.
@@ -53,7 +55,7 @@ _CONDITION_END: Final = re.compile(
     r"[!?;:,\n]|\.(?=\s|$)|\b(?:then|but|and|llavors|aleshores|pero|entonces|i|y)\b"
 )
 #: Fields whose own words are conditions: "stop if it does not improve", "cut what is too long".
-_OWN_CONDITION: Final = ("/training/early_stopping", "/data/max_length", "/data/cleaning")
+_OWN_CONDITION: Final = (*OWN_CONDITION, "/data/max_length", "/data/cleaning")
 _FEWEST_WORDS: Final = 3
 #: "rank -8"
 _SIGNED: Final = re.compile(r"[\s:=]-\d[^-]*$")

@@ -26,19 +26,39 @@ _DISPLACES: Final[Mapping[tuple[str, str], tuple[str, ...]]] = {
     ("/method/quantization", "int8"): ("/method/double_quantization",),
 }
 ROUNDED: Final = "/method/quantization"
+_METHOD: Final = "/method/type"
+_ADAPTERS: Final = re.compile(r"\blora\b|\badap(?:ters?|tador(?:s|es)?)\b")
 _WIDTH: Final = re.compile(r"\bbits?\b")
 _LORA: Final = re.compile(r"(?i)lora\b")
 _OBJECTIVE: Final = re.compile(r"(?i)(dpo|kto|orpo|cpo|simpo|grpo|rloo)\b")
 
 
-def drop_old_width(said: Sequence[Change | Choice]) -> list[Change | Choice]:
-    """Remove LoRA, which "instead of 4 bit" would imply, where another width is requested."""
+def drop_denied_methods(said: Sequence[Change | Choice]) -> list[Change | Choice]:
+    """Remove a method that only the denial of another one implies, where the message has more.
+
+    "instead of 4 bit" implies LoRA unless another width is requested, and "no adapters" a full
+    fine-tune unless another method is.
+    """
     rounded = any(each.pointer == ROUNDED for each in said)
+    methods = [each for each in said if each.pointer == _METHOD]
+    others = len(methods) > 1 or any(each.pointer in _KNOBS for each in said if _is_kept(each))
     return [
         each
         for each in said
-        if not (rounded and each.pointer == "/method/type" and _WIDTH.search(fold(each.words)))
+        if each not in methods
+        or not ((rounded and _WIDTH.search(fold(each.words))) or (others and _is_denial(each)))
     ]
+
+
+def _is_kept(said: Change | Choice) -> bool:
+    """Return whether something is set that adapters have: "dora instead of plain lora"."""
+    return isinstance(said, Change) and said.value not in (None, False)
+
+
+def _is_denial(said: Change | Choice) -> bool:
+    """Return whether a full fine-tune is told by the word for adapters."""
+    full = isinstance(said, Change) and said.value == "full"
+    return full and _ADAPTERS.search(fold(said.words)) is not None
 
 
 def imply(said: Sequence[Change | Choice], draft: Mapping[str, Any]) -> list[Change]:

@@ -14,7 +14,7 @@ _LAYERS: Final[Mapping[str, Any]] = WORDS["layers"]
 _NUMBER: Final = rf"(?P<number>{NUMBER})"
 _FIRST, _LAST = any_of(_LAYERS["first"]), any_of(_LAYERS["last"])
 _THE: Final = r"(?:the |les |las |los |els )?"
-_NOUN: Final = any_of(_LAYERS["noun"])
+_NOUN: Final = rf"{any_of(_LAYERS['noun'])}(?!\w)"
 
 
 def _counted(place: str) -> str:
@@ -28,10 +28,31 @@ _KEPT: Final = re.compile(
     rf"|\b{any_of(_LAYERS['train'])} {_counted(_LAST).replace('number', 'n').replace('after', 'm')}"
 )
 
-#: "layers 18,19,20 and 21".
+_INDEX: Final = r"\d{1,3}"
+_UP_TO: Final = r"(?:-|\u2013|\.\.\.?|:|to|through|until|al?|(?:fins|hasta)(?: (?:a|al|el))?)"
+_SPAN: Final = rf"{_INDEX}(?:\s*{_UP_TO}\s*(?:the |la |el )?{_INDEX})?"
+#: "layers 18,19,20 and 21", "layers 24-27", "capes de la 8 a la 11".
 _LISTED: Final = re.compile(
-    rf"\b{_NOUN}\s+(?P<all>\d{{1,3}}(?:\s*(?:,|and|i|y|\+)\s*\d{{1,3}})+)(?![\w.,]*\d)"
+    rf"\b{_NOUN}\s+(?:(?:from|de|del|des de|desde)\s+)?(?:(?:the|la|el)\s+)?"
+    rf"(?P<all>{_SPAN}(?:\s*(?:,|and|i|y|\+)\s*{_SPAN})*)"
+    r"(?![\w%]|[.,]\d)"
 )
+_EXTENT: Final = re.compile(
+    rf"(?P<first>{_INDEX})(?:\s*{_UP_TO}\s*(?:the |la |el )?(?P<last>{_INDEX}))?"
+)
+_SEVERAL: Final = 2
+#: "freeze layers 0-19": the others are trained.
+_FREEZES_THEM: Final = re.compile(rf"\b{any_of(_LAYERS['freeze'])}\s+{_THE}$")
+#: "the last 6 blocks + lm_head".
+_ALSO: Final = {
+    "embeddings": r"(?:input |token )?embedd?ings?|embeds?",
+    "head": r"(?:lm[_ ]?|output )?head",
+}
+_PART: Final = rf"(?:{'|'.join(_ALSO.values())})"
+_JOIN: Final = (
+    r"\s*(?:\+|,|&|\b(?:and|plus|i|y|e|mes|mas|amb|con|with)\b)\s*(?:(?:the|el|la|els|los)\s+)?"
+)
+_BESIDE: Final = re.compile(rf"{_JOIN}(?P<also>{_PART}(?:{_JOIN}{_PART})*)(?!\w)")
 _FREEZES: Final = re.compile(rf"\b{any_of(_LAYERS['freeze'])}\b")
 #: "gradient checkpointing every 2nd layer".
 _RECOMPUTED: Final = re.compile(
@@ -56,15 +77,10 @@ def read_layers(message: Message, draft: Mapping[str, Any]) -> Iterator[Change |
 
     Frozen layers are subtracted from the model's; ftc asks if the model is not in the table.
     """
-    for match in message.take(_LISTED):
-        numbers = [int(each) for each in re.findall(r"\d+", match["all"])]
-        if not message.denied(match.start()):
-            words = message.words(*match.span())
-            yield Change(pointer="/method/layers", value=numbers, words=words)
-            if _FREEZES.search(message.plain):
-                yield Change(pointer="/method/type", value="freeze", words=words)
+    yield from _read_listed(message, draft)
     for match in message.take(_KEPT):
         if not message.denied(match.start()):
+            yield from _read_beside(message, match.end())
             yield from _train(_count(match, "number", "after", "n", "m"), message, match)
     for match in message.take(_FROZEN):
         if message.denied(match.start()):
@@ -75,6 +91,36 @@ def read_layers(message: Message, draft: Mapping[str, Any]) -> Iterator[Change |
         yield from _train(left, message, match)
 
 
+def _read_listed(message: Message, draft: Mapping[str, Any]) -> Iterator[Change | Choice]:
+    """Yield the layers that are told by their numbers; of frozen ones the others are trained."""
+    for match in list(_LISTED.finditer(message.folded)):
+        numbers = list(_numbers(match["all"]))
+        if len(numbers) < _SEVERAL or message.denied(match.start()):
+            continue
+        words = message.words(*match.span())
+        frozen = _FREEZES_THEM.search(message.folded[: match.start()]) is not None
+        message.cross_out(*match.span())
+        if frozen or _FREEZES.search(message.plain):
+            yield Change(pointer="/method/type", value="freeze", words=words)
+        if not frozen:
+            yield Change(pointer="/method/layers", value=numbers, words=words)
+            yield from _read_beside(message, match.end())
+            continue
+        model = find_model(str(value_at(draft, "/model/id")))
+        left = sorted({*range(model.shape.layers)} - {*numbers}) if model else []
+        if left:
+            yield Change(pointer="/method/layers", value=left, words=words)
+        else:
+            yield Choice(pointer="/method/layers", values=(), words=words)
+
+
+def _numbers(listed: str) -> Iterator[int]:
+    """Yield the numbers of a list of layers and of ranges of them."""
+    for match in _EXTENT.finditer(listed):
+        first = int(match["first"])
+        yield from range(first, int(match["last"] or first) + 1)
+
+
 def _train(layers: int, message: Message, match: re.Match[str]) -> Iterator[Change | Choice]:
     words = message.words(*match.span())
     yield Change(pointer="/method/type", value="freeze", words=words)
@@ -82,6 +128,16 @@ def _train(layers: int, message: Message, match: re.Match[str]) -> Iterator[Chan
         yield Change(pointer="/method/layers", value=layers, words=words)
     else:
         yield Choice(pointer="/method/layers", values=(), words=words)
+
+
+def _read_beside(message: Message, end: int) -> Iterator[Change]:
+    """Yield the head and the embeddings that are joined to the trained layers."""
+    match = _BESIDE.match(message.folded, end)
+    if match is not None:
+        names = [name for name, said in _ALSO.items() if re.search(said, match[0])]
+        words = message.words(*match.span("also"))
+        message.cross_out(*match.span("also"))
+        yield Change(pointer="/method/also_train", value=names, words=words)
 
 
 def _count(match: re.Match[str], *groups: str) -> int:

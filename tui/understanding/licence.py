@@ -15,7 +15,7 @@ from string import ascii_lowercase
 from typing import Final
 
 from ftc.tui.understanding.bare import DESCRIBED, hide_read
-from ftc.tui.understanding.certainty import is_endorsed
+from ftc.tui.understanding.certainty import OWN_CONDITION, is_endorsed
 from ftc.tui.understanding.learned.requested import find_features, report_score
 from ftc.tui.understanding.lexicon import QUOTES
 from ftc.tui.understanding.message import Span, find_places, fold
@@ -29,7 +29,7 @@ _CATALAN_AND: Final = (
     rf"|will|would|{'|'.join(sorted(english_verbs() - {'set', 'cap', 'export', 'train'}))})\b)"
 )
 _CLAUSE_END: Final = re.compile(
-    r"[!?;,\n()]|:(?=\s)|\.(?=\s|$)|\s[-\u2013\u2014]\s"
+    r"[!?;,\n()|]|:(?=\s)|\.(?=\s|$)|\s[-\u2013\u2014/\u00b7]\s|->|\u2192"
     r"|\b(?:but|pero|sino|because|since|porque|pues|perque|ja que|ya que|puesto que)\b"
     rf"|\b(?:and|then|so|{_CATALAN_AND}|y|e|luego|llavors|asi que|aixi que|o sea que)\b"
 )
@@ -87,9 +87,12 @@ _ORDERS: Final = re.compile(
 _COMPARES: Final = re.compile(r"\s(?:[<>\u2264\u2265]|[<>]=)\s(?!\d)")
 #: Beside a number of passes, a batch is that of one pass.
 _BATCH: Final = "/training/global_batch"
+_WHOLE_BATCH: Final = re.compile(r"\b(?:global|total|effective|efectiu|efectivo)\b")
 _ACCUMULATES: Final = re.compile(r"\b(?:grad\w*[ _-])?(?:accum|acumul)")
 #: "rank 8 no: 16".
 _TAKEN_BACK: Final = re.compile(r",?\s+(?:no|not)\s*:")
+#: An option of a command, or a key of code: "-p long", "push_to_hub acme/bot".
+_OPTION: Final = re.compile(r"-|[a-z]+(?:_[a-z]+){2,}[ =:]")
 _OBJECTIVE: Final = "/objective/type"
 #: Bounds of the score (`requested.report_score`), chosen by cross-validation. Below the first, a
 #: value is set although the words around it are unknown. Above the second, ftc asks about a value
@@ -129,12 +132,12 @@ def _evidence(bare: str, change: Change, text: str) -> frozenset[str]:
 
 def is_examined(pointer: str) -> bool:
     """Return whether the words around a field's value are looked at."""
-    return pointer == _OBJECTIVE or not pointer.startswith(DESCRIBED)
+    return pointer == _OBJECTIVE or not pointer.startswith((*DESCRIBED, *OWN_CONDITION))
 
 
 def _is_unlicensed(bare: str, change: Change, text: str, *, jargon: bool) -> bool:
-    if not is_examined(change.pointer) or change.words.startswith("-"):
-        return False  # an option of a command: "-p long"
+    if not is_examined(change.pointer) or _OPTION.match(change.words):
+        return False
     score = report_score(_evidence(bare, change, text))
     if score > SURELY_TOLD or change.pointer == _OBJECTIVE:
         return score > SURELY_TOLD
@@ -176,6 +179,7 @@ def _is_foreign(bare: str, change: Change, text: str, place: Span, *, known: boo
         change.pointer == _BATCH
         and _ACCUMULATES.search(told)
         and not _ACCUMULATES.search(fold(change.words))
+        and not _WHOLE_BATCH.search(fold(change.words))
     ):
         return True
     if is_endorsed(fold(text), end):

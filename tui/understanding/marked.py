@@ -26,6 +26,9 @@ _PREFIX: Final = re.compile(rf"(?<!\w){QUOTES}(?P<text>[^\"'`\n]{{1,40}}?: ?){QU
 _OF_DOCUMENT: Final = re.compile(
     r"\b(?:doc\w*|passages?|pass?atges?|pasajes?|answers?|respost\w+|respuestas?|textos?)\b"
 )
+_OF_QUERY: Final = re.compile(
+    r"\b(?:quer(?:y|ies)|questions?|consult\w+|pregunt\w+|cerc\w+|search)\b"
+)
 _EMBEDS: Final = re.compile(
     r"\b(?:embed\w*|prefix\w*|prefij\w*|queries|query|consult\w+|cerqu\w+|busqued\w+|vectors?)\b"
 )
@@ -87,7 +90,11 @@ def _read_prefixes(message: Message) -> Iterator[Change]:
     last = 0
     for match in list(_PREFIX.finditer(message.folded)):
         around = SENTENCE_END.split(message.plain[last : match.start()])[-1]
-        is_document = _QUERY in taken or _OF_DOCUMENT.search(around) is not None
+        own = match["text"]  # "query: " says itself what it stands before
+        is_query = _OF_QUERY.search(own) is not None or _DOCUMENT in taken
+        is_document = not is_query and (
+            _QUERY in taken or _OF_DOCUMENT.search(f"{around} {own}") is not None
+        )
         pointer = _DOCUMENT if is_document else _QUERY
         start, end = match.span("text")
         last = match.end()

@@ -52,15 +52,21 @@ _IN_QUOTES: Final = rf"{QUOTES}{_NAME}{QUOTES}"
 _LISTED: Final = re.compile(
     rf"(?<!\w){_COLUMN}(?:{_CALLED} |\s?[:=]\s?)(?P<names>{_IN_QUOTES}(?:{_LINK}{_IN_QUOTES})*"
     rf"|{_NAME}(?:\s?/\s?{_NAME}){{1,4}}|{_NAME}(?:(?:\s*,\s*{_NAME})*{_JOIN}{_NAME})?"
-    r"(?=\s*(?:$|[,.;:!?()\n=])"
+    r"(?=\s*(?:$|[,.;:!?()\n=])|\s(?:[/|+]\s|->|\u2192)"
     rf"|\s+(?!es diu|se llama|is called|is named)(?:{_VERBS}|for)\b"
     rf"|\s+(?:and|i|y|e)\s+{_OWN}))"
 )
 #: A name that is no word, without quotes.
 _CODED: Final = re.compile(r"(?<![\w./\\-])[a-z]+(?:_[a-z\d]+)+(?<!_proj)(?![\w/\\]|[.-]\w)")
-#: Names behind a file: "prefs.jsonl (q/good/bad)".
+#: Names behind a file: "prefs.jsonl (q/good/bad)", "pairs.csv (query, passage)".
 _OF_FILE: Final = re.compile(
-    rf"\.(?:csv|tsv|jsonl?|parquet|xlsx)\s*[(\[:]\s*(?P<names>{_NAME}(?:\s?/\s?{_NAME}){{1,4}})(?![\w/])"
+    r"\.(?:csv|tsv|jsonl?|parquet|xlsx)(?:\s*[(\[:]\s*|\s*(?:->|\u2192)\s*|,?\s+(?:with|amb|con)\s+)"
+    rf"(?P<names>(?:{_NAME}(?:\s?/\s?{_NAME}){{1,4}}|{_NAME}(?:{_LINK}{_NAME}){{1,4}}))(?![\w/])"
+)
+_ARROW: Final = re.compile(r"->|\u2192")
+#: Names of splits and of other things that are said of a file.
+_NO_FILE_COLUMN: Final = re.compile(
+    r"(?:train|test|val|dev|eval|valid)\w*|split|utf|csv|jsonl?|rows|files|filas|the|my|els?|l[aeo]s?"
 )
 _TOGETHER: Final = re.compile(rf"{_LINK}(?:an? |the |una? |l[ao]s? |els? |les )?")
 #: Two or more names in quotes, one behind the other.
@@ -123,6 +129,8 @@ _OTHER: Final[Mapping[str, str]] = {
     "rejected": "chosen",
     "images": "completion",
 }
+#: The columns of pairs with a mark, in their usual order.
+_MARKED: Final = ("prompt", "completion", "score")
 _SCORED: Final = frozenset({"embed", "rerank"})
 #: Objectives whose rows have a prompt and its answer, mostly in this order.
 _ANSWERED: Final = frozenset({None, "sft", "classification", *_SCORED})
@@ -244,6 +252,8 @@ def _complete(
         roles[:] = ["chosen", "rejected"]
     if objective == "kto" and len(roles) == len(_VOTED):
         roles[:] = [role or own for role, own in zip(roles, _VOTED, strict=True)]
+    if objective in _SCORED and len(roles) == len(_MARKED) and not taken:
+        roles[:] = [role or own for role, own in zip(roles, _MARKED, strict=True)]
     known = {*taken, *filter(None, roles)}
     open_places = [place for place, role in enumerate(roles) if role is None]
     missing = _PAIR - known
@@ -294,8 +304,9 @@ def _find_mentions(message: Message, *, known: bool) -> list[Mention]:
             before = max(0, match.start() - _NEAR)
             sure = _FOUND_IN.search(text, before, match.start()) is not None
             found.setdefault(match.start(), _Place(*match.span(), first=0, sure=sure))
-    for match in (*_LISTED.finditer(text), *_OF_FILE.finditer(text), *_quoted_lists(text)):
-        names = list(_names(match["names"], match.start("names")))
+    listed = (*_LISTED.finditer(text), *_file_lists(text), *_quoted_lists(text))
+    for match in listed:
+        names = list(_names(match))
         roles = _respective(text[max(0, match.start() - _NEAR) : match.start()], len(names))
         for (start, end), role in zip(names, roles, strict=True):
             # what is said before several names tells nothing of each
@@ -324,6 +335,20 @@ def _find_mentions(message: Message, *, known: bool) -> list[Mention]:
     several = sum(each.sure for each in mentions) >= _TWO
     known = known or several or any(each.role is not None for each in mentions)
     return [each for each in mentions if each.told or (each.sure and (each.role or known))]
+
+
+def _file_lists(text: str) -> Iterator[re.Match[str]]:
+    """Yield the lists of names behind a file; by commas only if a name shows that it is a column.
+
+    "tickets.csv (clean, train)" lists none.
+    """
+    for match in _OF_FILE.finditer(text):
+        names = [text[slice(*span)] for span in _names(match)]
+        known = [each for each in names if role_of_name(each) or re.search(r"[_\d]", each)]
+        if any(map(_NO_FILE_COLUMN.fullmatch, names)) or len(names) < _TWO:
+            continue
+        if known or "/" in match["names"] or _ARROW.search(match[0]):
+            yield match
 
 
 def _quoted_lists(text: str) -> Iterator[re.Match[str]]:
@@ -368,14 +393,20 @@ def _values() -> frozenset[str]:
     return frozenset(str(value) for field in fields() for value in choices(field.schema))
 
 
-def _names(listed: str, first: int) -> Iterator[Span]:
-    """Yield the range of each name of a list, up to a word that is none."""
+def _names(match: re.Match[str]) -> Iterator[Span]:
+    """Yield the range of each name of a list, up to a word that is none.
+
+    In brackets behind a file every word is one: "prefs.csv (prompt, good, bad)".
+    """
+    listed, first = match["names"], match.start("names")
+    bracketed = match.re is _OF_FILE and match.string[match.end() : match.end() + 1] in (")", "]")
     joined = [each.span() for each in re.finditer(_LINK, listed)]
     starts = [0, *(end for _, end in joined)]
     for start, end in zip(starts, [*(start for start, _ in joined), len(listed)], strict=True):
         part = listed[start:end]
         name = re.search(_NAME, part)
-        if name is None or (name[0] == part and name[0] in _NO_COLUMN):
+        common = name is not None and name[0] == part and name[0] in _NO_COLUMN
+        if name is None or (common and not bracketed):
             return
         yield first + start + name.start(), first + start + name.end()
 

@@ -15,7 +15,7 @@ from ftc.tui.understanding.typos import find_typos
 _CROSSED: Final = "\x00"
 _LONGEST_CLAUSE: Final = 160
 _CLAUSE_END: Final = re.compile(
-    r"[;:!?\x00]|\.(?=\s|$)|,|\s[-\u2013\u2014]\s"
+    r"[;:!?)\x00]|\.(?=\s|$)|,|\s[-\u2013\u2014]\s"
     r"|\b(?:(?<!anything )(?<!anyone )but|and|(?<!not )(?<!n't )(?<!dont )(?<!never )use|per[oò]"
     r"|sino|i|y|(?<!no )amb|(?<!no )con)\b"
 )
@@ -75,7 +75,10 @@ _RESPELT: Final = str.maketrans({"\u2019": "'", "\u2018": "'", "\u02bc": "'", "\
 
 #: A range of a message as it was written, its end excluded.
 Span = tuple[int, int]
-SENTENCE_END: Final = re.compile(r"[!?;\n]|(?<!\bpag)(?<!\bart)(?<!\bnum)(?<!\bcap)\.(?=\s|$)")
+#: A question mark inside a pattern or an address ends no sentence: "-?\d+$".
+SENTENCE_END: Final = re.compile(
+    r"[!;\n]|\?(?![\\\d\[(^$*+=&|{])|(?<!\bpag)(?<!\bart)(?<!\bnum)(?<!\bcap)\.(?=\s|$)"
+)
 
 
 @lru_cache(maxsize=256)

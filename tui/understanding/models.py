@@ -20,6 +20,7 @@ from ftc.compiler.knowledge.model_names import (
 )
 from ftc.compiler.knowledge.models import Model, all_models, find_model
 from ftc.spec.schema import choices, find_field
+from ftc.tui.understanding.hardware import is_chip
 from ftc.tui.understanding.lexicon import CORRECTING, WORDS, any_of
 from ftc.tui.understanding.message import Message, fold
 from ftc.tui.understanding.reading import Change, Choice, value_at
@@ -89,7 +90,7 @@ _PROGRAM: Final = re.compile(r"llama\.?cpp\b")
 #: The model whose answers are learned: "distil from ...", "teacher: ...".
 _TEACHES: Final = r"(?:teacher|professor|profe(?:sor)?|mestre|maestr[oa])"
 _TEACHER_BEFORE: Final = re.compile(
-    r"(?:\b(?:d[ei]st?il\S*|gkd)(?: \w+){0,2}? (?:from|of|del?|d'un|des de|desde)"
+    r"(?:\b(?:d[ei]st?il\S*|gkd|kd)(?: \w+){0,2}? (?:from|of|del?|d'un|des de|desde)"
     rf"|\b{_TEACHES}(?: model| sera| es| is| sigui| sea| should be| will be)*\s*[:=]?)"
     r"(?: (?:the|a|an|el|la|un|una))?(?: big| gran| grande)?\s*$"
 )
@@ -139,10 +140,15 @@ _AMOUNT: Final = re.compile(
 )
 #: "4 gpus/node", "prefix query/passage": a rate or two names, and no id.
 _PER: Final = re.compile(
-    r"[a-z]+/(?:nodes?|gpus?|devices?|prompts?|rows?|steps?|epochs?|quer(?:y|ies)|passages?|docs?"
+    r"(?:train|val(?:id)?|validation|test|dev|eval)(?:/(?:train|val(?:id)?|validation|test|dev|eval))+"
+    r"|[a-z]+/(?:nodes?|gpus?|devices?|prompts?|rows?|steps?|epochs?|quer(?:y|ies)|passages?|docs?"
     r"|documents?|answers?|responses?|labels?|scores?|hours?|nodos?|filas?|files?|passos|pasos)"
 )
+_TOKENIZER: Final = re.compile(r"\b(?:tokeni[sz]er|tokeni[tz]ador)\b[^.;,!?\n]{0,20}$")
 _OWN_NAME: Final = re.compile(r"(?<![\w./\\-])[a-z][\w.]*(?:-[\w.]*\w)+(?![\w/\\-])")
+_NUMBER_OF: Final = re.compile(
+    r"\d{1,3}\s?[x\u00d7]?\s?(?:(?:nvidia|geforce|tesla|rtx|gtx|quadro)[ -]?)?(?P<card>\w+)"
+)
 #: The number before is a count of cards.
 _COUNT: Final = re.compile(r"\s?[x\u00d7]\s?(?:[a-z]+[ -]?)?\d")
 
@@ -246,7 +252,7 @@ def _read_student(message: Message, teacher: str) -> Iterator[Change]:
 
 def _taught_by(message: Message, start: int, end: int) -> str:
     """Return the field of a model: the teacher's if the words beside it say so."""
-    before = _TEACHER_BEFORE.search(message.folded[:start])
+    before = _TEACHER_BEFORE.search(message.plain[:start])
     after = _TEACHER_AFTER.match(message.folded, end)
     into = _DISTILS.search(message.folded[:start]) and _INTO.match(message.folded, end)
     return _TEACHER if before or after or into else _POINTER
@@ -311,8 +317,8 @@ def _read_ids(message: Message, draft: Mapping[str, Any]) -> Iterator[Change | C
         words = message.words(*match.span())
         if _AMOUNT.fullmatch(words) or _PER.fullmatch(match[0]):
             continue
-        if _are_values(match[0]):
-            continue  # "dpo/apo_zero"
+        if _are_values(match[0]) or _TOKENIZER.search(message.folded[: match.start()]):
+            continue  # "dpo/apo_zero", "its tokenizer from acme/tok"
         clause = message.clause(*match.span())
         before = message.folded[: match.start()]
         denied = message.denied(match.start())
@@ -402,6 +408,12 @@ def _by_tail() -> Mapping[str, str]:
     }
 
 
+def _counts_cards(folded: str, place: int) -> bool:
+    """Return whether the number at a place is a count of the card that is named behind it."""
+    match = _NUMBER_OF.match(folded, place)
+    return match is not None and is_chip(match["card"])
+
+
 def _find_name(message: Message) -> tuple[int, int, tuple[Model, ...], bool] | None:
     """Return the longest run of words that starts a family's name and matches a model's id.
 
@@ -427,8 +439,8 @@ def _find_name(message: Message) -> tuple[int, int, tuple[Model, ...], bool] | N
                 joined = _DISTILLED_INTO.fullmatch(between)
             if not joined or (between.split() and part in FAMILIES and not distilled):
                 break
-            if _COUNT.match(message.folded, stop):
-                break  # "gemma 2 9b 8xH100"
+            if _COUNT.match(message.folded, stop) or _counts_cards(message.folded, place):
+                break  # "gemma 2 9b 8xH100", "qwen2.5 7b en 2 a6000"
             if not find_fitting([*said, part]):
                 exact = part[0].isalpha()
                 end = end if exact else stop

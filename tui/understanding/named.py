@@ -42,7 +42,7 @@ _PLACED: Final = re.compile(
     r"(?:(?<=\s)(?:(?:(?:back |down |up )?to|at|al?|als|en|of|del?|hasta|fins(?: a)?|es|is|be"
     r"|sea|sigui)\s+(?:the |el |la |los |les |un )?)|\s*[=:]\s*)"
     rf"(?P<number>{NUMBER})\s*(?P<share>%)?(?:\s+tokens?\b)?"
-    r"(?=\s*(?:$|[.;!?)\n]|,(?!\d)|\b(?:and|i|y|e|but|pero|since|because|cause|so|then|que|perque"
+    r"(?=\s*(?:$|[;!?)\n]|\.(?!\d)|,(?!\d)|\b(?:and|i|y|e|but|pero|since|because|cause|so|then|que|perque"
     r"|porque|please|pls|sisplau|porfa|por favor|si us plau|as well|too|tambe|tambien)\b))"
 )
 #: "fewer epochs, say 2".
@@ -55,21 +55,21 @@ _SAY: Final = re.compile(
     rf"(?P<between>),\s*(?:(?:say|like|try|e\.g\.|for example|make it|{any_of(WORDS['put'])}"
     r"|digamos|pongamos|por ejemplo|tipo|posem|diguem|per exemple|com ara),?\s+)?"
     rf"(?:un |el |a )?(?P<number>{NUMBER})\s*(?P<share>%)?"
-    r"(?=\s*(?:$|[.;!)\n]|,(?!\d)|\b(?:por ejemplo|per exemple|or so|say)\b))"
+    r"(?=\s*(?:$|[;!)\n]|\.(?!\d)|,(?!\d)|\b(?:por ejemplo|per exemple|or so|say)\b))"
 )
 #: "42 is a boring seed, put 1337".
 _PUT: Final = re.compile(
     r"(?P<between>)\s*,\s*(?:(?:so|just|better|doncs|pues|mejor|millor)\s+)*"
     r"(?:put(?: it (?:to|at|on))?|set it to|make it|use|go with|posa(?:-hi|-li|-la|'l|-ne|'n)?"
     rf"|fes servir|pon(?:le|me|la|lo)?|usa)\s+(?:(?:to|at|a|en)\s+)?"
-    rf"(?P<number>{NUMBER})\s*(?P<share>%)?(?=\s*(?:$|[.;!)\n]|,(?!\d)))"
+    rf"(?P<number>{NUMBER})\s*(?P<share>%)?(?=\s*(?:$|[;!)\n]|\.(?!\d)|,(?!\d)))"
 )
 #: "test" means many things; with a share it is the test split.
 _TEST: Final = re.compile(r"(?<![\w-])(?:test|prova|prueba)(?![\w-])")
 #: A number further on in the sentence, at the end of its clause.
 _LONE: Final = re.compile(
     r"(?P<between>[^;:.!?\x00\n()\d]{0,40}?)(?<![\w.,-])(?P<number>\d+(?:[.,]\d+)?(?:e-?\d+)?)"
-    r"(?P<share>\s*%)?(?:\s+(?:or so|o asi|mes o menys|mas o menos))?(?=\s*(?:$|[.;!)\n]))"
+    r"(?P<share>\s*%)?(?:\s+(?:or so|o asi|mes o menys|mas o menos))?(?=\s*(?:$|[;!)\n]|\.(?!\d)))"
 )
 _ANY_NUMBER: Final = re.compile(r"\d+(?:[.,]\d+)*")
 #: The number that follows is what a field was or is: "the rank, which was at 8".

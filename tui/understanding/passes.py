@@ -78,6 +78,10 @@ _OFTEN: Final = re.compile(
 )
 
 
+#: How often something is logged is no field.
+_LOGGED: Final = re.compile(
+    r"\b(?:log(?:s|ged|ging)?|print(?:s|ing)?|logueja\w*|registr\w+|loguea\w*|imprim\w+)\b[^,;.!?\n]*$"
+)
 #: What a whole step sees, beside the rows of one pass: "but only 4 at a time".
 _WHOLE_STEP: Final = (
     re.compile(
@@ -118,7 +122,9 @@ def read_counts(message: Message) -> Iterator[Change]:
     for match in message.take(_STALLED):
         yield from _count(message, match, "/training/early_stopping")
     for match in list(_OFTEN.finditer(message.folded)):
-        if not message.is_read_around(*match.span()):
+        if _LOGGED.search(message.folded[: match.start()]):
+            message.cross_out(*match.span())
+        elif not message.is_read_around(*match.span()):
             yield from _count(message, match, "/training/evaluation/every_steps")
             message.cross_out(*match.span())
 

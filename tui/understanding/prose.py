@@ -52,14 +52,14 @@ def read_prose(message: Message, draft: Mapping[str, Any]) -> Iterator[Change]:
             if applies(known[pointer], message, draft) is False:
                 break
             value = fixed if kind == "" else _read(kind, message, match)
-            if message.denied(match.start()):
+            named = [name for name in ("taken", "value") if name in match.groupdict()]
+            if message.denied(match.start("taken" if "taken" in named else 0)):
                 if fixed is not True:
                     continue
                 value = False
             if value is None or not admits(pointer, value):
                 continue
-            words = message.words(*match.span("taken" if "taken" in match.groupdict() else 0))
-            named = [name for name in ("taken", "value") if name in match.groupdict()]
+            words = message.words(*match.span("taken" if "taken" in named else 0))
             message.cross_out(*match.span(0 if whole or not named else named[0]))
             yield Change(pointer=pointer, value=value, words=words)
             break
@@ -77,13 +77,9 @@ def _read(kind: str, message: Message, match: re.Match[str]) -> Any:
         return written
     if kind == "reward":
         return [{"functions": written, "names": [message.words(*match.span("name"))]}]
-    if kind not in ("number", "share", "points", "over", "ratio", "regression"):
+    if kind not in ("number", "share", "points", "over", "ratio"):
         return written.rstrip(".")
     number = read_number(match["value"], kilo=1000)
-    if number is not None and kind == "regression":
-        path = message.words(*match.span("file"))
-        rows = "text" if path.endswith(".txt") else "prompts"
-        return [{rows: path, "max_drop": as_written(number / 100 if number >= 1 else number)}]
     if number is None:
         return None
     if kind == "ratio":

@@ -33,6 +33,11 @@ _SEEN_BY: Final = re.compile(
     r"|nosotros)|(?:nomes|solo) (?:per a|para) (?:mi|nosaltres|nosotros))\b"
 )
 
+#: A part of a list: "adapter only, llic mit, public".
+_APART: Final = re.compile(
+    r"[,;(/|]\s*(?P<word>(?P<public>public[oa]?)|private|privat|privad[oa])(?:\s+repo\w*)?"
+    r"(?=\s*(?:$|[,.;!)/|]))"
+)
 _ONLY: Final = re.compile(r"\b(?:only|just|nomes|solo|solamente)\b")
 
 
@@ -76,6 +81,7 @@ def settle_privacy(said: Sequence[Change | Choice], text: str) -> list[Change | 
         return [*said, Change(pointer=_PRIVATE, value=hidden, words=repository.words)]
     place = find_words(text, repository.words)
     found = _QUIET.match(fold(text), place + len(repository.words)) if place >= 0 else None
+    found = found or _APART.search(fold(text))
     if found is None and (seen := _SEEN_BY.search(fold(text))) is not None:
         words = text[slice(*seen.span())]
         return [*said, Change(pointer=_PRIVATE, value=seen["open"] is None, words=words)]

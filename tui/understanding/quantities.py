@@ -237,6 +237,11 @@ _WARMED: Final = re.compile(
 )
 #: "3ep", as experts glue them.
 _GLUED_EPOCHS: Final = re.compile(r"(?<![\w.,])(?P<number>\d+(?:[.,]\d+)?)ep(?:ochs?|s)?\b")
+#: A noun that the number belongs to: "router aux coef 1e-3".
+_OF_OTHER: Final = re.compile(
+    r"\b(?:coef\w*|weights?|pes|peso|penal\w+|eps\w*|tol\w*|threshold|umbral|llindar|decay|loss"
+    r"|perdua|perdida|aux\w*|beta|kl|floor|min\w*)\s*(?:of|de|d'|a|at|to|en)?\s*$"
+)
 _NAMED_RATE: Final = re.compile(
     rf"\b{_QUANTITIES['/training/learning_rate']}\b[^;,:.!?\x00\n()\d]{{0,36}}\s(?:to|at|a|en)\s+$"
 )
@@ -309,6 +314,8 @@ def _read_glued(message: Message) -> Iterator[Change]:
         rate = read_number(match[0])
         if _NAMED_RATE.search(message.folded[: match.start()]):
             continue  # `named` reads it with the name
+        if _OF_OTHER.search(message.folded[: match.start()]):
+            continue
         message.cross_out(*match.span())
         if rate is not None and not message.denied(match.start()):
             yield Change(pointer="/training/learning_rate", value=rate, words=match[0].strip())

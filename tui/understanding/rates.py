@@ -35,11 +35,42 @@ _COUNTED: Final = tuple(
     for pointer, words in WORDS["quantities"].items()
     if pointer != _RATE
 )
+_EMBEDS: Final = (
+    r"(?:(?:input |token |word |new )?emb(?:ed(?:ding)?s?)?|lm[_ -]?head|output head|new tokens"
+    r"|(?:tokens? |fichas )?(?:nous|nuevos) tokens?|tokens (?:nous|nuevos))"
+)
+_THE: Final = r"(?:(?:the|els?|la|les|los|las|l'|ambos|both|tots?|all)\s+){0,2}"
 #: "lr 5e-5 but 1e-5 on the embeddings", "1e-5 for the embeddings".
 _OF_EMBEDDINGS: Final = re.compile(
-    rf"(?<![\w.])(?P<rate>{RATE})\s+(?:on|for|in|en|a|als|als|para|per als?|per)\s+"
-    r"(?:the |els |les |los |las )?(?:input |token |new )?emb(?:ed(?:ding)?s?)?(?![\w-])"
+    rf"(?<![\w.])(?P<rate>{RATE})(?:\s+lr)?\s+(?:on|for|in|en|a|als|als|para|per als?|per)\s+"
+    rf"{_THE}{_EMBEDS}(?![\w-])"
 )
+#: "embeddings at 2e-5", "els embeddings i el lm_head amb lr 1e-5".
+_EMBEDDINGS_AT: Final = re.compile(
+    rf"(?<![\w/.-]){_EMBEDS}(?:\s*(?:,|\+|/|&|and|i|y)\s*{_THE}{_EMBEDS})*"
+    r"(?:\s+(?:trained|training|entrena\w*|too|tambe|tambien|get|gets|take|use|usa\w*|llev\w+))?"
+    rf"\s*(?:\(|@|=|:|\b(?:at|a|amb|con|with|w/|using|en)\b)\s*(?:(?:a|un|una|the|el)\s+)?"
+    rf"(?:(?:peak )?(?:lr|learning rate|taxa|tasa)\s*(?:of|de|d'|=|:)?\s*)?"
+    rf"(?P<rate>{RATE})(?:\s+(?:lr|learning rate))?(?![\w.])"
+)
+#: "also train the embeddings at 2e-5" trains them, too.
+_ALSO: Final = re.compile(
+    r"\b(?:(?:also|tambe|tambien)\s+)?(?:train\w*|tun(?:e|ing)|unfreez\w+|entren\w+|descongel\w+"
+    r"|modules_to_save|also_train)\s*[=:]?\s*(?:(?:also|too|tambe|tambien)\s+)?"
+    r"(?:(?:the|els?|la|les|los|las)\s+)?$"
+)
+_PARTS: Final = {
+    "embeddings": re.compile(r"emb|token"),
+    "head": re.compile(r"head"),
+}
+#: "give those a 1e-5 lr", "que aquells vagin a 2e-5": what stands last before the clause.
+_OF_THOSE: Final = re.compile(
+    r"\b(?:those|these|them|both|they|aquests?|aquells?|ambdos|els dos|eixos|esos|estos|ellos|ambos"
+    r"|los dos|[ea]stas|esas)\b[^.;!?\n\d]{0,36}?"
+    rf"(?P<rate>{RATE})(?:\s+(?:lr|learning rate))?(?![\w.])"
+)
+#: What has no rate of its own, so that "those" means it only if nothing else stands between.
+_EMBEDS_BEFORE: Final = re.compile(rf"(?<![\w/.-]){_EMBEDS}(?![\w-])[^.;!?\n]*$")
 _DECAYS: Final = re.compile(
     rf"\b(?:decay(?:ing|s)?|annealed|down|baja|baixa)\s+(?:from|desde|des de)\s+"
     rf"(?P<rate>{RATE})(?![\w.])"
@@ -50,6 +81,18 @@ def read_rates(message: Message) -> Iterator[Change]:
     """Yield the rates of these forms, with the counts before them."""
     for match in list(_OF_EMBEDDINGS.finditer(message.folded)):
         yield from _taken(message, _EMBEDDINGS, match["rate"], match.span())
+    for match in list(_EMBEDDINGS_AT.finditer(message.folded)):
+        trained = _ALSO.search(message.folded[: match.start()])
+        first = trained.start() if trained else match.start()
+        words = message.words(first, match.end())
+        found = list(_taken(message, _EMBEDDINGS, match["rate"], (first, match.end())))
+        yield from found
+        if trained and found:
+            names = [name for name, said in _PARTS.items() if said.search(match[0])]
+            yield Change(pointer="/method/also_train", value=names, words=words)
+    for match in list(_OF_THOSE.finditer(message.folded)):
+        if _EMBEDS_BEFORE.search(message.plain[: match.start()]):
+            yield from _taken(message, _EMBEDDINGS, match["rate"], match.span())
     for match in list(_DECAYS.finditer(message.folded)):
         yield from _taken(message, _RATE, match["rate"], match.span("rate"))
     for pointer, pattern in _COUNTED:

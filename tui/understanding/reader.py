@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from typing import Any, Final
 
 from ftc.spec.admission import admits
@@ -37,10 +38,10 @@ from ftc.tui.understanding.flags import read_config
 from ftc.tui.understanding.hardware import read_hardware
 from ftc.tui.understanding.hearsay import doubt_hearsay, prefer_own, strike_names
 from ftc.tui.understanding.hinted import find_hinted
+from ftc.tui.understanding.hub_data import take_hub_data
 from ftc.tui.understanding.implied import (
     KIND,
-    ROUNDED,
-    drop_old_width,
+    drop_denied_methods,
     find_displaced,
     imply,
     imply_by_name,
@@ -58,7 +59,7 @@ from ftc.tui.understanding.marked import read_marked
 from ftc.tui.understanding.mentioned import Mention, hide_mentioned, read_mentioned
 from ftc.tui.understanding.message import Message, find_places, find_words, fold
 from ftc.tui.understanding.model_wishes import read_model_wishes
-from ftc.tui.understanding.models import complete_name, read_models
+from ftc.tui.understanding.models import read_models
 from ftc.tui.understanding.named import read_named
 from ftc.tui.understanding.parts import read_parts
 from ftc.tui.understanding.prices import share_price
@@ -77,11 +78,14 @@ from ftc.tui.understanding.reading import (
     Request,
     value_at,
 )
+from ftc.tui.understanding.regression import read_regression
 from ftc.tui.understanding.relative import read_relative, scale_fractions
 from ftc.tui.understanding.requests import read_request
 from ftc.tui.understanding.retracted import drop_retracted, revise
+from ftc.tui.understanding.revisions import read_revisions
 from ftc.tui.understanding.rewards import read_rewards
 from ftc.tui.understanding.rivals import doubt_added, doubt_rivals
+from ftc.tui.understanding.run_names import read_run_names
 from ftc.tui.understanding.sentences import (
     is_about_later,
     is_question,
@@ -96,6 +100,7 @@ from ftc.tui.understanding.shorthand import read_shorthand, settle_batches
 from ftc.tui.understanding.spoken import read_spoken
 from ftc.tui.understanding.stated import read_stated
 from ftc.tui.understanding.stray import doubt_stray
+from ftc.tui.understanding.teaching import settle_teacher
 from ftc.tui.understanding.tool_keys import read_tool_keys
 from ftc.tui.understanding.unlicensed import ask_unlicensed
 from ftc.tui.understanding.wavering import doubt_wavering
@@ -116,17 +121,9 @@ _NOT_NUMBER: Final = re.compile(
     rf"(?<=\d)(?: [a-z]+)?(?P<denied>,? (?:and |y |i )?(?:not|no(?: pas)?) (?:{NUMBER}))"
     r"(?=\s*(?:$|[.,;!]))"
 )
-_QLORA: Final = ("/method/type", "qlora")
-_TEACHER, _TEACHER_WIDTH = "/objective/teacher/id", "/objective/teacher/quantization"
 #: Fields that a question may propose.
 _PROPOSED: Final = frozenset(
     {"/model/id", "/objective/type", "/method/type", "/hardware/gpu", "/hardware/count"}
-)
-#: "the teacher is X, and load it in 4 bits".
-_LOADED: Final = (
-    r"(?:,?\s*(?:(?:and|i|y|but|pero)\s+)?(?:load(?:ed)?(?: it)?|quanti[sz]ed?(?: it)?"
-    r"|(?i:c[a\u00e1]rga)(?:lo|la|do|da)"
-    r"|carrega(?:'l|-lo|-la|t|da)))?"
 )
 _UNSURE: Final = "unsure"
 _ORDER: Final = rf"\b(?:{any_of(WORDS['put'])}|{any_of(WORDS['acts'])})\b"
@@ -250,30 +247,6 @@ def _find_request(message: Message) -> Request | None:
     return None if answered else request
 
 
-def _widths(found: Sequence[Change | Choice], message: Message) -> Iterator[Change | Choice]:
-    """Yield what was found, the teacher with its owner, and a width right behind it as its own."""
-    taught = [each for each in found if each.pointer == _TEACHER]
-    for each in found:
-        between = [
-            message.written[find_words(message.written, one.words) + len(one.words) :]
-            for one in taught
-        ]
-        behind = re.compile(rf"{_LOADED}\s*(?:[,(@]|in|en|a|at)?\s*{re.escape(each.words)}")
-        wide = each.pointer == ROUNDED or (each.pointer, _value(each)) == _QLORA
-        own = wide and any(behind.match(rest) for rest in between)
-        if own and each.pointer != ROUNDED:
-            yield Change(pointer=_TEACHER_WIDTH, value="nf4", words=each.words)
-            continue
-        if each.pointer == _TEACHER and isinstance(each, Change):
-            yield replace(each, value=complete_name(str(each.value)))
-        else:
-            yield replace(each, pointer=_TEACHER_WIDTH) if own else each
-
-
-def _value(said: Change | Choice) -> Any:
-    return said.value if isinstance(said, Change) else None
-
-
 def _moved(
     found: Sequence[Change | Choice], message: Message, draft: Mapping[str, Any]
 ) -> list[Change | Choice]:
@@ -283,20 +256,40 @@ def _moved(
     """
     known = fields_by_pointer()
     moved: list[Change | Choice] = []
-    for one in _widths(found, message):
+    now = value_at(draft, "/objective/type")
+    for one in settle_teacher(found, message):
         each = as_scale(one, message, draft)
         own = known.get(each.pointer)
-        if own is not None and applies(own, message, draft) is False:
-            last = each.pointer.rpartition("/")[2]
-            others = [at for at in known if at.rpartition("/")[2] == last and at != each.pointer]
+        unfit = (
+            own is not None and isinstance(each, Change) and not admits(each.pointer, each.value)
+        )
+        if own is not None and (unfit or applies(own, message, draft) is False):
             fits = [
                 at
-                for at in others
-                if "x-when" in known[at].schema and applies(known[at], message, draft)
+                for at, owner in _find_namesakes(each.pointer).items()
+                if "x-when" in known[at].schema
+                and (not owner or re.search(rf"\b{owner}\b", f"{message.plain} {now}"))
+                and applies(known[at], message, draft)
+                and (not isinstance(each, Change) or admits(at, each.value))
             ]
             each = replace(each, pointer=fits[0]) if len(fits) == 1 else each
         moved.append(each)
     return moved
+
+
+@cache
+def _find_namesakes(pointer: str) -> Mapping[str, str]:
+    """Return the other fields with the same last name, each with the objective that calls it so.
+
+    CPO's "alpha" is not that of LoRA; the objective is empty if the field has the name itself.
+    """
+    last = pointer.rpartition("/")[2]
+    return {
+        at: "" if at.rpartition("/")[2] == last else name.removesuffix(f"_{last}")
+        for at, field in fields_by_pointer().items()
+        for name in (f"_{at.rpartition('/')[2]}", *field.schema.get("x-aliases", ()))
+        if at != pointer and name.endswith(f"_{last}")
+    }
 
 
 def _completed(
@@ -309,7 +302,7 @@ def _completed(
     found = settle_owners(settle_privacy(settle_roles(found), text), text, draft)
     said = share_price(settle_batches(settle_text(found), draft), text, draft)
     said = divide_by_whole(scale_fractions(said, draft, planned), draft, planned)
-    said = drop_old_width(said)
+    said = drop_denied_methods(said)
     implied = imply(said, draft)
     if any(each.value == "qlora" for each in implied):  # "int8 base + LoRA"
         said = [each for each in said if each.pointer != "/method/type"]
@@ -367,7 +360,11 @@ def _read_first(
 
     The columns that the message mentions beside them are added to `mentioned`.
     """
-    yield from read_rewards(message)
+    yield from read_run_names(message, draft)
+    yield from read_regression(message, draft)
+    hub = take_hub_data(message)
+    yield from read_revisions(message)
+    yield from read_rewards(message, draft)
     yield from read_rates(message)
     yield from read_enumerated(message)
     yield from read_prose(message, draft)
@@ -388,7 +385,7 @@ def _read_first(
     columns = list(read_columns(message, names.columns))
     yield from columns
     mentioned += hide_mentioned(message, known=bool(columns))
-    yield from read_files(message, draft, files)
+    yield from read_files(message, draft, files, hub)
     yield from read_relative(message, draft, planned)
     yield from read_layers(message, draft)
     yield from read_licence(message)

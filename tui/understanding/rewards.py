@@ -6,13 +6,14 @@ a weight before or behind it. A single match without a weight is left to the rea
 
 import re
 from collections.abc import Iterator, Mapping
+from functools import cache
 from typing import Any, Final
 
 from ftc.spec.admission import admits
 from ftc.tui.understanding.lexicon import NUMBER
 from ftc.tui.understanding.message import Message
 from ftc.tui.understanding.numbers import as_written, read_number
-from ftc.tui.understanding.reading import Change
+from ftc.tui.understanding.reading import Change, value_at
 from ftc.tui.understanding.spoken import value_words
 
 _POINTER: Final = "/objective/rewards"
@@ -27,32 +28,43 @@ _WEIGHT: Final = re.compile(
     rf"(?P<number>{NUMBER})\s*\)?|\s*\((?P<bare>{NUMBER})\)"
     r"|\s+(?P<plain>\d*\.\d+)(?=\s*(?:$|[,;+&)]|(?:and|plus|i|y)\b))"
 )
-_TIMES: Final = re.compile(rf"(?P<number>{NUMBER})\s*(?:[x*\u00d7]\s*|\s(?=\S))")
+_TIMES: Final = re.compile(
+    rf"(?P<number>{NUMBER})\s*(?:[x*\u00d7]\s*|\s(?=\S))"
+    r"(?:(?:for|if|por|si|per)\s+(?:it\s+)?(?:(?:match\w*|coincid\w+|cumpl\w+|compl\w+)\s+)?)?"
+)
 _JOIN: Final = re.compile(
     r"\s*(?:,\s*(?:and|plus|i|y)?|\+|&|\b(?:and|plus|with|i|y|e|mes|mas|amb|con)\b)\s*"
 )
 _THE: Final = re.compile(r"(?:an?|the|un|una|el|la|els|les|los|las)\s+")
 _REGEX: Final = re.compile(
     r"(?:regexp?|pattern|patro|patron|format)\s*[=:]?\s*(?:\"(?P<a>[^\"\n]+)\"|'(?P<b>[^'\n]+)'"
-    r"|`(?P<c>[^`\n]+)`|\u00ab(?P<d>[^\u00bb\n]+)\u00bb|(?<==)(?P<e>[^\s\"'`,;]+))"
+    r"|`(?P<c>[^`\n]+)`|\u00ab(?P<d>[^\u00bb\n]+)\u00bb|(?<==)(?P<e>[^\s\"'`,;]+)"
+    r"|(?P<f>[^\s\"'`,;:](?=[^,;\n]*[\\\[\](){}^$*+?|])[^,;\n]*?)(?=\s*(?:$|[,;\n])))"
 )
 _FUNCTIONS: Final = re.compile(
     r"(?:functions?\s+(?:in|from|of)\s+)?(?P<path>[\w./~-]+\.py)(?!\w)"
     r"(?::\s?(?P<names>[a-z_]\w*(?:,\s?[a-z_]\w*)*)(?![\w(.]))?"
 )
+#: A file of rewards with its functions: "rewards.py: correctness (weight 1) and brevity (0.1)".
+_OF_FILE: Final = re.compile(r"(?P<path>[\w./~-]+\.py)\s*(?::|->|\u2192|\s-\s|(?=\s?\())\s*\(?")
+_FUNCTION: Final = re.compile(r"(?P<name>[a-z_]\w*)(?![\w./])")
+_ONLINE: Final = ("grpo", "rloo")
+_REWARDS: Final = re.compile(r"rewa?r?d|recompens|premi")
 _SCHEMA: Final = re.compile(
     r"(?:json[ _-]?)?schema\s*[=:]?\s*(?P<path>[\w./~-]+\.json)(?!\w)"
     r"|(?P<other>[\w./~-]*schema\.json)(?!\w)"
 )
 
 
-def read_rewards(message: Message) -> Iterator[Change]:
-    """Yield the list of rewards that follows the word."""
-    for named in list(_NAMED.finditer(message.folded)):
-        if message.denied(named.start()):
+def read_rewards(message: Message, draft: Mapping[str, Any]) -> Iterator[Change]:
+    """Yield the list that follows the word, or begins with a match, or the functions of a file."""
+    starts = [(named.start(), named.end()) for named in _NAMED.finditer(message.folded)]
+    starts += [(each.start(), each.start()) for each in _matches().finditer(message.folded)]
+    for start, first in starts:
+        if message.denied(start):
             continue
         rewards: list[Any] = []
-        end = place = named.end()
+        end = place = first
         while (item := _item(message, place)) is not None:
             reward, end = item
             rewards.append(reward)
@@ -63,10 +75,60 @@ def read_rewards(message: Message) -> Iterator[Change]:
         plain = all(isinstance(each, str) for each in rewards)
         if (plain and len(rewards) < 2) or not admits(_POINTER, rewards):  # noqa: PLR2004
             continue
-        words = message.words(named.start(), end)
-        message.cross_out(named.start(), end)
+        words = message.words(start, end)
+        message.cross_out(start, end)
         yield Change(pointer=_POINTER, value=rewards, words=words)
         return
+    if functions := _of_file(message, draft):
+        yield functions
+
+
+@cache
+def _matches() -> re.Pattern[str]:
+    """Return the pattern of a match before the word: "numeric reward"."""
+    words = "|".join(value_words().get(_POINTER, {}).values())
+    return re.compile(rf"(?<![\w-])(?:{words}) rewards?(?!\w)")
+
+
+def _of_file(message: Message, draft: Mapping[str, Any]) -> Change | None:
+    """Return the functions of a file as rewards, each with its weight if they have one."""
+    online = any(re.search(rf"\b{each}\b", message.plain) for each in _ONLINE)
+    if not online and value_at(draft, "/objective/type") not in _ONLINE:
+        return None
+    for match in list(_OF_FILE.finditer(message.folded)):
+        found: list[tuple[str, float | None]] = []
+        end = place = match.end()
+        while (name := _FUNCTION.match(message.folded, place)) is not None:
+            weight = _WEIGHT.match(message.folded, name.end())
+            said = weight and (weight["number"] or weight["bare"] or weight["plain"])
+            end = weight.end() if weight is not None else name.end()
+            found.append((message.words(*name.span()), read_number(said) if said else None))
+            join = _JOIN.match(message.folded, end)
+            if join is None:
+                break
+            place = join.end()
+        weighted = any(weight is not None for _, weight in found)
+        about = weighted or _REWARDS.search(match["path"])
+        if not found or not about or message.denied(match.start()):
+            continue
+        path = message.words(*match.span("path"))
+        rewards = _entries(path, found) if weighted else [_entry(path, [name for name, _ in found])]
+        words = message.words(match.start(), end)
+        message.cross_out(match.start(), end)
+        return Change(pointer=_POINTER, value=rewards, words=words)
+    return None
+
+
+def _entries(path: str, found: list[tuple[str, float | None]]) -> list[dict[str, Any]]:
+    """Return a reward for each function; a weight of one is the default."""
+    return [
+        _entry(path, [name]) | ({} if weight in (None, 1) else {"weight": as_written(weight or 0)})
+        for name, weight in found
+    ]
+
+
+def _entry(path: str, names: list[str]) -> dict[str, Any]:
+    return {"functions": path, "names": names}
 
 
 def _item(message: Message, place: int) -> tuple[Any, int] | None:
@@ -92,7 +154,7 @@ def _item(message: Message, place: int) -> tuple[Any, int] | None:
 
 def _kind(message: Message, begin: int) -> tuple[dict[str, Any], int] | None:
     if (found := _REGEX.match(message.folded, begin)) is not None:
-        group = next(name for name in "abcde" if found[name] is not None)
+        group = next(name for name in "abcdef" if found[name] is not None)
         start, end = found.span(group)
         written = message.written[message.origin[start][0] : message.origin[end - 1][1]]
         return {"regex": written}, found.end()

@@ -8,7 +8,8 @@ from typing import Final
 from ftc.tui.understanding.lexicon import WORDS, any_of
 from ftc.tui.understanding.message import fold
 
-_SENTENCE: Final = re.compile(r"(?:[^.?!;\n]|[.](?=\S))+[.?!;]*")
+#: A question mark inside a pattern ends no sentence: "-?\\d+$".
+_SENTENCE: Final = re.compile(r"(?:[^.?!;\n]|[.](?=\S)|\?(?=[\\\d\[(^$*+=&|{]))+[.?!;]*")
 _ASKING: Final = WORDS["asking"]
 _LEAD: Final = re.compile(
     rf"^(?:[\s,\u00bf\u00a1]*\b{any_of(WORDS['questions']['lead'])}\b[\s,]+)+"
@@ -17,6 +18,8 @@ _REQUEST: Final = re.compile(rf"^[\s\u00bf]*{any_of(_ASKING['please'])}\b")
 #: "I have a 4080 and a file, could you set up a training with Qwen?".
 _REQUEST_BEHIND: Final = re.compile(rf"[,;:]\s*{any_of(_ASKING['please'])}\b")
 _OPENING: Final = re.compile(rf"^[\s\u00bf]*{any_of(_ASKING['opening'])}\b")
+#: A word before a colon is a label, and opens no question: "quants: q6_k, q8_0".
+_LABEL: Final = re.compile(r"[\s\u00bf]*\w+\s?:")
 #: What asks for a fact, a comparison or advice.
 _SEEKS: Final = re.compile(
     r"^(?:how|what|which|why|when|where|who|is|are|was|does|do|did|should|must|has|have"
@@ -75,7 +78,8 @@ def is_question(sentence: str) -> bool:
         return True
     if _REQUEST.match(folded) or _REQUEST_BEHIND.search(folded) or _TAG.search(folded):
         return False
-    return folded.endswith("?") or "\u00bf" in sentence or _OPENING.match(folded) is not None
+    opens = _OPENING.match(folded) is not None and _LABEL.match(folded) is None
+    return folded.endswith("?") or "\u00bf" in sentence or opens
 
 
 def proposes(question: str) -> bool:

@@ -49,7 +49,7 @@ _BETAS: Final = re.compile(
 )
 #: "alpha=r", "alpha=2r"
 _ALPHA_OF_RANK: Final = re.compile(
-    r"(?<![\w.-])(?:lora_)?a(?:lpha)?\s?=\s?(?:(?P<times>\d)\s?[*x\u00d7]?\s?)?r(?:ank)?(?![\w.-])"
+    r"(?<![\w.-])(?:(?:lora_)?a(?:lpha)?\s?=\s?|(?:lora_)?alpha\s)(?:(?P<times>\d)\s?[*x\u00d7]?\s?)?r(?:ank)?(?![\w.-])"
 )
 #: "bs 4x8": a batch and how many of them are accumulated.
 _ACCUMULATED: Final = re.compile(

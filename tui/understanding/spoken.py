@@ -52,6 +52,7 @@ _AND: Final = (
 _VALUE: Final = re.compile(r"\s*[=:]?\s*\d")
 #: A value or a path, which shows that the word before it is a name and not an item.
 _NEXT: Final = re.compile(r"\s*[=:]?\s*[\d/]")
+_ENDS: Final = re.compile(rf"\s*(?:$|[.;|)\n\x00]|{_AND})")
 #: A module of the model, not of the environment: "modules q_proj".
 _WEIGHT: Final = re.compile(r"_proj\b")
 _ITEMS: Final = re.compile(rf"{_SAID}(?P<value>{_ITEM}(?:(?:{_AND})+{_ITEM})*)")
@@ -415,6 +416,8 @@ def _told(message: Message, start: int, end: int) -> tuple[list[str], int]:
             break
         if not _TELLING.search(written) and is_ordinary(fold(written)):
             break
+        if not _TELLING.search(written) and not _ENDS.match(message.folded, start + match.end()):
+            break  # "arc_easy, answers for 100 rows": the beginning of another part
         if not _TELLING.search(written) and _NEXT.match(message.folded, start + match.end()):
             break  # "harness a_b and c, seed 2024": another field
         modules = [each for each in written.split("+") if "/" in each]  # "cuda/12+python/3"

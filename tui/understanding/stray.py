@@ -13,10 +13,10 @@ from importlib.resources import files
 from typing import Any, Final
 
 from ftc.tui.understanding.bare import DESCRIBED
-from ftc.tui.understanding.certainty import is_endorsed
+from ftc.tui.understanding.certainty import OWN_CONDITION, is_endorsed
 from ftc.tui.understanding.elsewhere import find_own, is_advice
 from ftc.tui.understanding.lexicon import any_of
-from ftc.tui.understanding.message import SENTENCE_END, find_around, find_places, fold
+from ftc.tui.understanding.message import SENTENCE_END, Span, find_around, find_places, fold
 from ftc.tui.understanding.reading import Change, Choice
 
 _STRAY: Final[Mapping[str, Any]] = json.loads(
@@ -30,6 +30,7 @@ _ON_BEFORE: Final = frozenset({"jokes", "mistakes", "later", "dismissed"})
 #: Marks that also concern what the training is for.
 _OF_ANY: Final = frozenset({"ironic", "unasked", "supposes"})
 _OBJECTIVE: Final = "/objective/type"
+_PAUSE: Final = re.compile(r"[,.;:!?\n]")
 
 #: The most words between the beginning of a sentence and a comment on the one before.
 _FEW: Final = 3
@@ -39,20 +40,28 @@ Said = Change | Choice
 
 def doubt_stray(text: str, told: Sequence[Said]) -> list[Said]:
     """Return what was told, with a question for each value beside words that speak against it."""
-    spans = _find_spans(text)
+    folded = fold(text)
+    read = [(each, place) for each in told for place in find_places(text, each.words)]
+    spans = [
+        (first, last, kind)
+        for first, last, kind, mark in _find_spans(text)
+        if not any(_is_own(folded, mark, each, place) for each, place in read)
+    ]
     if not spans:
         return list(told)
-    folded = fold(text)
     return [_asked(each) if _is_doubted(folded, text, each, spans) else each for each in told]
 
 
 @lru_cache(maxsize=8)
-def _find_spans(text: str) -> Sequence[tuple[int, int, str]]:
+def _find_spans(text: str) -> Sequence[tuple[int, int, str, Span]]:
     return list(_spans(fold(text)))
 
 
-def _spans(folded: str) -> Iterator[tuple[int, int, str]]:
-    """Yield the kind of each mark with its part of the sentence, up to one's own settings."""
+def _spans(folded: str) -> Iterator[tuple[int, int, str, Span]]:
+    """Yield the kind and place of each mark behind its part of the sentence.
+
+    That part ends at one's own settings.
+    """
     for kind, pattern in _MARKS.items():
         for match in pattern.finditer(folded):
             first, last = find_around(SENTENCE_END, folded, match.span())
@@ -66,7 +75,7 @@ def _spans(folded: str) -> Iterator[tuple[int, int, str]]:
             colon = folded.find(":", match.end(), stop)
             stop = stop if colon < 0 else colon
             if kind != "reports" or not is_advice(folded, start, stop):
-                yield start, stop, kind
+                yield start, stop, kind, match.span()
 
 
 def _is_doubted(folded: str, text: str, said: Said, spans: Sequence[tuple[int, int, str]]) -> bool:
@@ -81,6 +90,18 @@ def _is_doubted(folded: str, text: str, said: Said, spans: Sequence[tuple[int, i
         for start, end in find_places(text, said.words)[:1]
         for first, last, kind in spans
     )
+
+
+def _is_own(folded: str, mark: Span, said: Said, place: Span) -> bool:
+    """Return whether a mark is a part of a value: "if it comes out worse than the base, keep it".
+
+    It stands in the words of the value, or before them in their clause if they are a condition.
+    """
+    start, end = place
+    if start <= mark[0] and mark[1] <= end:
+        return True
+    leads = mark[1] <= start and _PAUSE.search(folded, mark[1], start) is None
+    return leads and said.pointer.startswith(OWN_CONDITION)
 
 
 def _asked(said: Said) -> Said:

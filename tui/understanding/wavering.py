@@ -48,6 +48,7 @@ _DISREGARDED: Final = re.compile(
     r"\b(?:disregard|ignore|ignora|obvia|passa de|pasa de)\b[^.;:,!?\n]*$"
 )
 _KEEPS: Final = ("/allow", "/data/", "/objective/")
+_THAT: Final = re.compile(r"\b(?:que|si|para que|porque)\s+$")
 _NAME: Final = "/name"
 _SOURCE, _SOURCES = "/data/source", "/data/sources"
 
@@ -58,7 +59,7 @@ def doubt_wavering(text: str, told: Sequence[Said], draft: Mapping[str, Any]) ->
     """Return what was told without what the message rejects; what it leaves open is asked."""
     folded = fold(text)
     kept = [each for each in told if not _is_unwanted(folded, text, each, draft)]
-    spans = list(_undecided(folded))
+    spans = list(_undecided(text, folded))
     if not spans:
         return kept
     return [_asked(each) if _is_open(text, each, spans) else each for each in kept]
@@ -114,9 +115,12 @@ def _is_rejected(folded: str, end: int) -> bool:
     )
 
 
-def _undecided(folded: str) -> Iterator[Span]:
+def _undecided(text: str, folded: str) -> Iterator[Span]:
     """Yield the sentences that leave a choice open, each with the one before it."""
     for match in _UNDECIDED.finditer(folded):
+        said = text[match.start() : match.end()].lower()
+        if said == "no se" and _THAT.search(folded[: match.start()]):
+            continue  # "que no se aleje": a pronoun, and not "no sé"
         first, last = find_around(SENTENCE_END, folded, match.span())
         alone = not re.search(r"\d", folded[first:last])
         if alone:

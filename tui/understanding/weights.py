@@ -14,7 +14,7 @@ _AMOUNT: Final = rf"(?P<number>{NUMBER}|\d+(?=x\b))"
 #: "tickets.csv three parts", "a.jsonl (70%)", "a.jsonl at 3x", "a.jsonl with weight 2".
 _AFTER: Final = re.compile(
     r"[\s:=(,]*(?:(?:at|with|by|for|to|is|gets?|counts?|a|amb|con|de|per|por|es|un|una|the|el|la"
-    r"|weigh\w*|pes(?:o|a|i)?) )*"
+    r"|weigh\w*|pes(?:o|a|i)?) )*(?P<sign>(?:w|weight|peso?)\s?=\s?)?"
     rf"{_AMOUNT}{_UNIT}?(?!\w)"
 )
 #: "three parts of tickets.csv", "70% a.jsonl".
@@ -28,13 +28,18 @@ _LISTED: Final = re.compile(
     rf"\s*(?P<join>:|/|to|and|i|y|a|,)\s*(?P<second>{NUMBER})(?:\s*(?:%|parts?|partes?))?(?!\w)"
 )
 _SHARES: Final = re.compile(
-    r"%|\dx\b|\b(?:part|weigh|pes|ratio|proporci|times|veces|vegades|cops)|\d\s*[:/]\s*\d"
+    r"%|\dx\b|\bw(?:eight)?\s?=|\b(?:part|weigh|pes|ratio|proporci|times|veces|vegades|cops)|\d\s*[:/]\s*\d"
 )
 _TWICE: Final = re.compile(
     r"\b(?:twice as (?:much|many)|double|(?:el )?doble|dues vegades mes|dos veces mas)"
     r"(?: \w+)? (?:(?:of|from|de|del) )?$"
 )
 _THAN: Final = re.compile(r"\s*(?:as|than|que|of)(?: (?:of|from|de|del))?\s*$")
+#: "70/30 mix: a.jsonl and b.jsonl", in the order of the files.
+_RATIO: Final = re.compile(
+    r"(?<![\w.])(?P<parts>\d+(?:\.\d+)?\s?%?(?:\s?[:/]\s?\d+(?:\.\d+)?\s?%?)+)"
+    r"(?=[^\d.;\n]{0,30}$)"
+)
 _TWO: Final = 2
 #: "the rows with the label fraud weigh ten times more".
 _ROWS_OF_LABEL: Final = re.compile(
@@ -79,6 +84,11 @@ def find_weights(message: Message, places: Sequence[int], ends: Sequence[int]) -
             for match in filter(None, matches):
                 message.cross_out(*match.span())
             return known
+    before = _RATIO.search(message.folded[: places[0]])
+    numbers = re.findall(r"\d+(?:\.\d+)?", before["parts"]) if before else []
+    if before is not None and len(numbers) == len(places):
+        message.cross_out(*before.span())
+        return [float(number) for number in numbers]
     if len(places) != _TWO:
         return ()
     return _ratio(message, places, ends)

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
+from ftc.spec.schema import Field, choices
 from ftc.tui.understanding.certainty import is_endorsed
 from ftc.tui.understanding.elsewhere import find_elsewhere
 from ftc.tui.understanding.learned.linear import NONE
@@ -42,12 +43,24 @@ _OFF_WORDS: Final = re.compile(
     r"|normal|res|gens|cap|ningu\w*|nomes|apag\w*|atur\w*|deix\w*|guard\w*|nada|nadie|cero|solo"
     r"|dej\w*|par[ae]\w*|quit\w*|tre[uit]\w*|fora|fuera|lliure|libre|\w*n't|without|sense|sin)\b"
 )
+#: The part of a value that has a number: "_8bit".
+_NUMBERED: Final = re.compile(r"[_-]\w*\d\w*$")
 #: A shorter word tells nothing by itself.
 _SHORTEST: Final = 3
 
 _SHORT: Final = 3
 _SAID: Final = re.compile(r"[^\W_]+")
 _PUBLISH: Final = "/publish/"
+#: Words without which a message does not speak of these: "MoE" alone trains no expert, and
+#: "publish it" tells nobody who may see it.
+_NEEDED: Final[Mapping[str, re.Pattern[str]]] = {
+    "/method/experts": re.compile(r"\bexpert"),
+    "/publish/private": re.compile(
+        r"\b(?:priva|publi[ck]\b|public[oa]?\b|publicly|open|obert|abiert|hidden|ocult|amag|visible"
+        r"|secret|nobody|everyone|everybody|anyone|anybody|tothom|ningu|nadie|todos|only (?:me|us|i|we)|jo|yo"
+        r"|nosaltres|nosotros|see|seen|veu|vegi|vea|team|equip)"
+    ),
+}
 _PUBLISHES: Final = re.compile(
     rf"\b(?:{any_of(WORDS['publish'])}|hub|hugging ?face|hf|push_to_hub|repo\w*)(?!\w)"
 )
@@ -85,7 +98,8 @@ def _with_column(told: _Said, name: str, pointer: str, share: float) -> list[Cha
     """
     own = [each for each in told if isinstance(each, Change) and each.pointer.startswith(SECTION)]
     same = [each for each in own if each.value == name]
-    if any(each.pointer == pointer for each in same) or (same and share < _SURELY_OTHER):
+    worded = any(each.words != name for each in same)  # "messages are in `conv`"
+    if worded or any(each.pointer == pointer for each in same) or (same and share < _SURELY_OTHER):
         return list(told)
     replaced = [*same, *(each for each in own if str(each.value) in name)]
     if any(not may_stand_beside(pointer, each.pointer) for each in own if each not in replaced):
@@ -124,6 +138,8 @@ def add_worded(
             continue
         if option.value in _OFF and not _denied(message, clause):
             continue
+        if _adds_digits(option.field, option.value, message.plain[clause.start : clause.end]):
+            continue
         kept = [*others, Change(pointer=pointer, value=option.value, words=words)]
     return kept
 
@@ -137,8 +153,22 @@ def _tells(words: str) -> bool:
 
 def _is_topic(pointer: str, message: Message, draft: Mapping[str, Any]) -> bool:
     """Return whether a message may speak of a field: what is published needs a word for it."""
+    needed = _NEEDED.get(pointer)
+    if needed is not None and needed.search(message.plain) is None:
+        return False
     published = draft.get("publish") is not None or _PUBLISHES.search(message.plain) is not None
     return published or not pointer.startswith(_PUBLISH)
+
+
+def _adds_digits(field: Field, value: Any, said: str) -> bool:
+    """Return whether a value has a number that the words lack, and a value without it exists.
+
+    "adamw" is not `adamw_8bit`.
+    """
+    text = str(value)
+    plain = _NUMBERED.sub("", text)
+    shared = plain != text and plain in choices(field.schema)
+    return shared and not all(number in said for number in re.findall(r"\d+", text))
 
 
 def _denied(message: Message, clause: Clause) -> bool:
