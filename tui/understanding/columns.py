@@ -235,12 +235,17 @@ def _read_by_key(message: Message) -> Iterator[Change]:
             yield Change(pointer=f"/data/columns/{role}", value=bare, words=words)
 
 
+def speaks_of_columns(text: str) -> bool:
+    """Return whether a text speaks of columns, or of another file."""
+    return _SPOKEN_OF.search(fold(text)) is not None
+
+
 def read_columns(message: Message, known: Sequence[str]) -> Iterator[Change]:
     """Yield the column of each role, with its name as written.
 
     If the columns of the data are `known`, another word is one only where columns are spoken of.
     """
-    spoken = not known or _SPOKEN_OF.search(message.folded) is not None
+    spoken = not known or speaks_of_columns(message.folded)
     yield from _read_by_key(message)
     yield from _read_gapped(message)
     yield from _read_two(message)

@@ -9,6 +9,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from ftc.tui.understanding.certainty import is_endorsed
+from ftc.tui.understanding.column_clauses import find_column_clauses
+from ftc.tui.understanding.column_roles import is_language
+from ftc.tui.understanding.columns import speaks_of_columns
 from ftc.tui.understanding.elsewhere import find_elsewhere
 from ftc.tui.understanding.learned.linear import NONE
 from ftc.tui.understanding.learned.roles import SECTION, assign, find_names, may_stand_beside
@@ -65,11 +68,15 @@ def add_roles(
     left = {each.value for each in gone if each.pointer.startswith(SECTION)}
     kept = list(told)
     read = _spans(text, (each for each in told if not each.pointer.startswith(SECTION)))
-    asked = _questions(text)
+    clauses = [(each.start, each.end) for each in find_column_clauses(fold(text)) if each.role]
+    taken = [*read, *_questions(text), *clauses]
+    spoken = not columns or speaks_of_columns(text)
     names = [
         each
         for each in find_names(text, columns)
-        if each.text not in left and not _overlaps((each.start, each.end), read + asked)
+        if each.text not in left
+        and not _overlaps((each.start, each.end), taken)
+        and (each.is_marked or (spoken and not is_language(each.text)) or each.text in columns)
     ]
     for name, pointer, share in assign(names, [each.weigh() for each in names]):
         known = value_at(draft, pointer) == name.text
