@@ -27,7 +27,7 @@ _TOLD: Final = re.compile(rf"\b{any_of(_HEDGES['told'])}\b")
 _DESCRIBED: Final = re.compile(rf"\b{any_of(_HEDGES['described'])}\b")
 _LIMITED: Final = re.compile(rf"\b{any_of(_HEDGES['limited'])}\b")
 _SUBJECT: Final = re.compile(
-    rf"^\s+{any_of(_HEDGES['subject'])}\b(?! (?:the|my|our|el|la|mi|nuestr\w+) )"
+    rf"^\s+{any_of(_HEDGES['subject'])}\b(?! (?:the|my|our|el|la|mi|nuestr\w+|to|de|que) )"
 )
 _ANSWERING: Final = re.compile(rf"\b{any_of(_HEDGES['answering'])}\b")
 _UP_TO: Final = re.compile(
@@ -90,11 +90,15 @@ _OTHERWISE: Final = re.compile(
     r"[\s,;.(-](?:(?:que|perque|porque|because|cause) (?:si no|if not)|otherwise|or else|si no|sino"
     r"|altrament|de lo contrario|d'altra manera)\b"
 )
-#: Fields whose own words say "if" or "more": stopping when there is no improvement, file lists.
-_OWN_CONDITION: Final = frozenset({"/training/early_stopping"})
+#: Fields whose own words say "if": stopping, failing, what happens to rows that are too long.
+_OWN_CONDITION: Final = (
+    *("/training/early_stopping", "/training/evaluation/allow_worse", "/export/verify/"),
+    "/data/cleaning/overlong",
+)
 _WHICH: Final = re.compile(r"\s*(?:which|that|que|el qual|la qual|el cual|la cual)\b")
 _TYPES: Final = "/export/types"
 _COLUMNS: Final = "/data/columns/"
+_OBJECTIVE: Final = "/objective/type"
 #: Numbers of which a bound is the value that is meant.
 _LIMITS: Final = frozenset(
     {"/data/max_length", "/data/max_rows", "/training/max_steps", "/launch/hours"}
@@ -111,6 +115,15 @@ _RELATIVE: Final = re.compile(
 
 #: A value that is said more often is not looked at again.
 _MOST_TIMES: Final = 3
+
+#: A sentence that is nothing but an order about the one before it: "Put it on.", "Ponlo."
+_ORDERED_SO: Final = re.compile(
+    r"\s*(?:(?:so|please|then|and|yes|ok|doncs|pues|i|y|si|venga|va|vinga),? )*"
+    r"(?:(?:use|put|set|take|do|try|enable|activate|add) (?:it|that|this|them)(?: (?:on|in))?"
+    r"|(?:posa|fes|activa|usa|afegeix|agafa)(?:-l[aeo]s?|-ho|'l|'ls)|fem-ho"
+    r"|(?:pon|haz|activa|usa|anade|coge)l[aeo]s?|hagamoslo)"
+    r"(?: (?:please|then|si us plau|por favor|doncs|pues))?\s*(?=$|[.,;!])"
+)
 
 Said = Change | Choice
 
@@ -199,7 +212,10 @@ def is_endorsed(folded: str, end: int) -> bool:
     after = SENTENCE_END.search(folded, end)
     if after is not None and after[0] == "?":
         after = SENTENCE_END.search(folded, after.end())
-    return _ENDORSED.search(folded, end, after.start() if after else len(folded)) is not None
+    stop = after.start() if after else len(folded)
+    if _ENDORSED.search(folded, end, stop) is not None:
+        return True
+    return after is not None and _ORDERED_SO.match(folded, after.end()) is not None
 
 
 def _is_doubtful(folded: str, bare: str, change: Change, start: int, end: int) -> bool:
@@ -207,7 +223,7 @@ def _is_doubtful(folded: str, bare: str, change: Change, start: int, end: int) -
         return False
     sentence = bare[slice(*find_around(SENTENCE_END, bare, (start, end)))]
     clause = bare[slice(*find_around(_CLAUSE_END, bare, (start, end)))]
-    if change.pointer not in _OWN_CONDITION and _depends(
+    if not change.pointer.startswith(_OWN_CONDITION) and _depends(
         sentence, start - find_around(SENTENCE_END, bare, (start, end))[0]
     ):
         return True
@@ -226,7 +242,8 @@ def _is_doubtful(folded: str, bare: str, change: Change, start: int, end: int) -
     before, after = folded[:start], folded[end:]
     if _UNLIKE.search(before) and not _NO_MORE.search(before):
         return True
-    if not described and _SUBJECT.match(after) and not _WELCOME.match(after):
+    phrase = change.pointer == _OBJECTIVE and " " in folded[start:end]
+    if not (described or phrase) and _SUBJECT.match(after) and not _WELCOME.match(after):
         return True
     if change.pointer == "/data/max_length" and _ANSWERING.search(clause):
         return True

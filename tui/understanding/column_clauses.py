@@ -54,7 +54,8 @@ _SHAPES: Final = (
     ),
     # the good one is win, the bad one lose
     re.compile(
-        rf"(?P<says>{_OWN}\S.*?)\s(?P<in>(?!))?(?P<column>(?!))?(?:(?:is|are|es|son)\s)?{_QUOTED}$"
+        rf"(?P<says>{_OWN}\S.*?)\s(?P<in>(?!))?"
+        rf"(?P<column>(?!))?(?:(?:is|are|es|son)\s)?{_CALLED}{_QUOTED}$"
     ),
     # the same with a sign: "good = win"
     re.compile(rf"(?P<says>\S.*?)(?P<in>(?!))?(?P<column>(?!))?\s?(?:=|->)\s?{_QUOTED}$"),
@@ -62,6 +63,7 @@ _SHAPES: Final = (
 _FOUND, _PLACED, _HOLDS, _IS, _SIGNED = range(len(_SHAPES))
 _SENTENCE: Final = re.compile(r"(?:[^.;:!?()\n\u2026]|\.(?=\w)|:(?=\S))+")
 _JOINT: Final = re.compile(r",\s(?:(?:and|i|y|e)\s)?|\s(?:and|i|y|e|while|mentre|mientras)\s")
+_SAID: Final = re.compile(rf"^{_THE}{_COLUMN}\b")
 _CODED: Final = re.compile(r"[_\d]")
 _TWO: Final = 2
 
@@ -107,7 +109,9 @@ def _match(text: str, first: int, last: int, pattern: re.Pattern[str]) -> Iterat
             start=offset + match.start("name"),
             end=offset + match.end("name"),
             role=told[0][2] if told else None,
-            sure=bool(named or match["quote"] or _CODED.search(name)),
+            sure=bool(
+                named or match["quote"] or _CODED.search(name) or _SAID.search(match["says"])
+            ),
         )
 
 

@@ -22,10 +22,10 @@ _NAMED: Final = tuple(
 )
 #: Words that are never a column's name without quotes.
 NO_COLUMN: Final = frozenset(_TABLE["none"]["words"]["any"])
-#: A language, or a kind of file, is where an answer is written, and seldom a column.
+#: A language, a file or a kind of file is where an answer is written, and seldom a column.
 NO_COMMON: Final = (
     rf"(?!(?:{'|'.join(sorted(NO_COLUMN))})\b|{any_of(_TABLE['none']['languages'])}\b"
-    r"|(?:files?|csv|tsv|jsonl?|parquet|txt|xlsx)\b)"
+    r"|(?:\S*\.)?(?:csv|tsv|jsonl?|parquet|txt|xlsx)\b|files?\b)"
 )
 _LANGUAGE: Final = re.compile(any_of(_TABLE["none"]["languages"]))
 NO_LANGUAGES: Final[Mapping[str, str]] = {}

@@ -68,7 +68,10 @@ _REPLACING: Final = re.compile(
     r"\b(?:replace|swap|change|instead|canvia|cambia|substitueix|sustituye|en vez|en lugar"
     r"|en comptes)\b"
 )
-_ADDING: Final = re.compile(r"\b(?:add|also|too|as well|afegeix|tambe|anade|tambien)\b")
+_ADDING: Final = re.compile(
+    r"\b(?:add|also|too|as well|besides|on top of|along with|together with|both|afegeix\w*|tambe"
+    r"|a mes|juntament amb|junts|juntes|anad\w+|tambien|ademas|junto con|junt[oa]s)\b"
+)
 _SYSTEM: Final = re.compile(
     r"(?:system|sistema)(?: (?:prompt|message))?|missatge de sistema|mensaje (?:de|del) sistema"
 )
@@ -128,7 +131,9 @@ _CORRECTED: Final = re.compile(CORRECTING)
 #: "in mails.xlsx -- sorry, I exported that, it's mails.csv now".
 _SORRY: Final = re.compile(rf"[\s,.;(\u2013\u2014-]{any_of(WORDS['corrects'])}(?!\w)")
 _IS_NOW: Final = re.compile(
-    r"\b(?:it'?s|it is|that'?s|i meant?|now|ara es|es ara|ahora es|es|era|seria|digo)"
+    r"(?:\b(?:it'?s|it is|that'?s|i meant?|now|ara es|es ara|ahora es|es|era|seria|digo)"
+    r"|\b(?:converted|exported|moved|renamed|saved|turned|he (?:passat|convertit|exportat|canviat)"
+    r"|(?:he |lo )+(?:pasado|convertido|exportado|cambiado))\b[^.;!?\n]{0,20}[:,]?)"
     r"(?: (?:now|called|named|the|el|la|ara|ahora))*\s*$"
 )
 _RENAMED: Final = re.compile(CORRECTING + r"(?P<name>[a-z0-9][\w-]*)(?=\s*(?:$|[.,;!)]))")

@@ -18,7 +18,7 @@ from ftc.tui.understanding.lexicon import NUMBER
 from ftc.tui.understanding.message import Message
 from ftc.tui.understanding.numbers import as_written, read_number
 from ftc.tui.understanding.reading import Change
-from ftc.tui.understanding.spoken import applies
+from ftc.tui.understanding.spoken import applies, value_words
 
 _CLASS: Final = re.compile(r"\{(\w+[a-z]\w*)\}")
 _KINDS: Final[Mapping[str, str]] = {
@@ -41,6 +41,8 @@ _KINDS: Final[Mapping[str, str]] = {
     r"(?:(?:\s*[,+]\s*(?:and |i |y )?|\s+(?:and|i|y)\s+){benchmark})*)",
 }
 _JOINED: Final = re.compile(r"\s*[,+/]\s*(?:(?:and|i|y)\s+)?|\s+(?:and|i|y)\s+")
+_PARTS, _TEXT = "/method/parts", "language_model"
+_ALSO: Final = re.compile(r"\b(?:also|too|as well|tambe|tambien|besides|addition\w*)\b")
 _LICENCES: Final[Mapping[str, str]] = {"apache-2": "apache-2.0", "apache2": "apache-2.0"}
 
 
@@ -67,9 +69,11 @@ def read_prose(message: Message, draft: Mapping[str, Any]) -> Iterator[Change]:
 
 def _read(kind: str, message: Message, match: re.Match[str]) -> Any:
     """Return the value in a match, read as its kind; None if it is not of that kind."""
-    written = message.words(*match.span("value"))
+    written = message.words(*match.span("value")) if "value" in match.groupdict() else match[0]
     if kind in ("benchmarks", "modules"):
         return list(dict.fromkeys(_JOINED.split(written)))
+    if kind == "parts":
+        return _parts(match[0])
     if kind == "licence":
         name = re.sub(r"\s+", "-", written.lower())
         return _LICENCES.get(name, name)
@@ -92,6 +96,17 @@ def _read(kind: str, message: Message, match: re.Match[str]) -> Any:
     whole = {"share": number / 100, "points": number / 100 if number >= 1 else number}
     whole["over"] = 1 + number / 100
     return as_written(round(whole.get(kind, number), 8))
+
+
+def _parts(said: str) -> list[str]:
+    """Return the parts of a model in their order; what is trained too comes beside the text."""
+    found = {
+        match.start(): part
+        for part, words in value_words()[_PARTS].items()
+        if (match := re.search(rf"(?<!\w)(?:{words})(?!\w)", said)) is not None
+    }
+    named = [found[place] for place in sorted(found)]
+    return [_TEXT, *named] if _ALSO.search(said) and _TEXT not in named else named
 
 
 @cache

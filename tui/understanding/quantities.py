@@ -233,7 +233,8 @@ _WARMING: Final = re.compile(
 #: "warm up over the first 5%", "calienta durante 100 pasos".
 _WARMED: Final = re.compile(
     rf"\b{any_of(WORDS['warms'])}[^.;,!?\n\x00\d]{{0,30}}?\s(?P<number>{NUMBER}(?:\s*%|"
-    r"(?=\s*(?:steps|passos|pasos)\b)))(?:\s*(?:steps|passos|pasos)\b)?"
+    r"(?=\s*(?:steps|passos|pasos)\b|\s(?:of|dels?|de)\s(?:the |els? |los |las |l')?"
+    r"(?:steps|training|run|passos|pasos|entren\w+)\b)))(?:\s*(?:steps|passos|pasos)\b)?"
 )
 #: "3ep", as experts glue them.
 _GLUED_EPOCHS: Final = re.compile(r"(?<![\w.,])(?P<number>\d+(?:[.,]\d+)?)ep(?:ochs?|s)?\b")

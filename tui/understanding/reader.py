@@ -20,7 +20,7 @@ from ftc.tui.understanding.columns import (
     settle_text,
 )
 from ftc.tui.understanding.covering import read_covered
-from ftc.tui.understanding.described import read_described
+from ftc.tui.understanding.described import read_described, with_described
 from ftc.tui.understanding.doubt import is_doubtful
 from ftc.tui.understanding.elsewhere import adopt
 from ftc.tui.understanding.enumerated import read_enumerated
@@ -81,6 +81,7 @@ from ftc.tui.understanding.requests import read_request
 from ftc.tui.understanding.retracted import drop_retracted, revise
 from ftc.tui.understanding.rewards import read_rewards
 from ftc.tui.understanding.rivals import doubt_added, doubt_rivals
+from ftc.tui.understanding.row_limits import read_row_limits
 from ftc.tui.understanding.sentences import (
     is_about_later,
     is_question,
@@ -346,7 +347,8 @@ def _read_fields(
 ) -> Iterator[Change | Choice]:
     """Yield what the readers find, each in the words that the ones before it have left."""
     mentioned: list[Mention] = []
-    found = list(_read_first(message, draft, planned, names, mentioned))
+    known = with_described(message, draft)
+    found = list(_read_first(message, known, planned, names, mentioned))
     found += read_parts(message, draft, found)
     found += read_described(message, draft, found, [(each.start, each.end) for each in mentioned])
     found += read_mentioned(message, mentioned, found)
@@ -381,6 +383,7 @@ def _read_first(
     yield from read_jargon(message, draft)
     yield from read_tool_keys(message)
     yield from read_wall_time(message, draft)
+    yield from read_row_limits(message, draft)
     yield from read_label_weights(message)
     yield from read_judged(message)
     yield from read_recomputed(message)
