@@ -9,9 +9,22 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from ftc.tui.understanding.message import find_words, fold
+from ftc.spec.schema import fields_by_pointer
+from ftc.tui.understanding.implied import ROUNDED
+from ftc.tui.understanding.message import Message, find_around, find_words, fold
+from ftc.tui.understanding.models import complete_name
+from ftc.tui.understanding.rates import as_scale
 from ftc.tui.understanding.reading import Change, Choice, value_at
+from ftc.tui.understanding.spoken import applies
 
+_QLORA: Final = ("/method/type", "qlora")
+_TEACHER, _TEACHER_WIDTH = "/objective/teacher/id", "/objective/teacher/quantization"
+#: "the teacher is X, and load it in 4 bits".
+_LOADED: Final = (
+    r"(?:,?\s*(?:(?:and|i|y|but|pero)\s+)?(?:load(?:ed)?(?: it)?|quanti[sz]ed?(?: it)?"
+    r"|(?i:c[a\u00e1]rga)(?:lo|la|do|da)"
+    r"|carrega(?:'l|-lo|-la|t|da)))?"
+)
 _REVISION: Final = "/model/revision"
 _LENGTH, _ANSWER = "/data/max_length", "/objective/answer_tokens"
 _OBJECTIVE: Final = "/objective/type"
@@ -43,9 +56,64 @@ _OF_ANSWERS: Final = re.compile(
     r"\b(?:answers?|repl(?:y|ies)|completions?|gen\w*|respost\w*|respuest\w*|each|cadascun\w*"
     r"|cada una?|new)\b"
 )
+_RATE, _EMBEDDINGS_RATE = "/training/learning_rate", "/training/embedding_learning_rate"
+_EMBEDDINGS: Final = re.compile(r"\bembedd?ings?\b")
+_THOSE: Final = re.compile(
+    r"\b(?:those|them|these|es[oa]s|est[oa]s|ell[oa]s|aquests|aquestes|aquells|aquelles|ells|elles)\b"
+)
+_FAR: Final = 140
 #: Letters on a side of a number in which the answers may be mentioned.
 _NEAR: Final = 34
 _PART_END: Final = re.compile(r"[;!?\n]|\.(?=\s|$)")
+
+
+def _widths(found: Sequence[Change | Choice], message: Message) -> Iterator[Change | Choice]:
+    """Yield what was found, the teacher with its owner, and a width right behind it as its own."""
+    taught = [each for each in found if each.pointer == _TEACHER]
+    for each in found:
+        between = [
+            message.written[find_words(message.written, one.words) + len(one.words) :]
+            for one in taught
+        ]
+        behind = re.compile(rf"{_LOADED}\s*(?:[,(@]|in|en|a|at)?\s*{re.escape(each.words)}")
+        wide = each.pointer == ROUNDED or (each.pointer, _value(each)) == _QLORA
+        own = wide and any(behind.match(rest) for rest in between)
+        if own and each.pointer != ROUNDED:
+            yield Change(pointer=_TEACHER_WIDTH, value="nf4", words=each.words)
+            continue
+        if each.pointer == _TEACHER and isinstance(each, Change):
+            yield replace(each, value=complete_name(str(each.value)))
+        else:
+            yield replace(each, pointer=_TEACHER_WIDTH) if own else each
+
+
+def _value(said: Change | Choice) -> Any:
+    return said.value if isinstance(said, Change) else None
+
+
+def move_to_owners(
+    found: Sequence[Change | Choice], message: Message, draft: Mapping[str, Any]
+) -> list[Change | Choice]:
+    """Return what was found, each in the field of its name that applies.
+
+    "label smoothing" is that of the objective's loss if the loss has one.
+    """
+    known = fields_by_pointer()
+    moved: list[Change | Choice] = []
+    for one in _widths(found, message):
+        each = as_scale(one, message, draft)
+        own = known.get(each.pointer)
+        if own is not None and applies(own, message, draft) is False:
+            last = each.pointer.rpartition("/")[2]
+            others = [at for at in known if at.rpartition("/")[2] == last and at != each.pointer]
+            fits = [
+                at
+                for at in others
+                if "x-when" in known[at].schema and applies(known[at], message, draft)
+            ]
+            each = replace(each, pointer=fits[0]) if len(fits) == 1 else each
+        moved.append(each)
+    return moved
 
 
 def settle_owners(
@@ -75,6 +143,8 @@ def _settled(
         return each
     if each.pointer == _REVISION:
         return replace(each, pointer=_owner(place, each.words, said, folded))
+    if each.pointer == _RATE and _is_of_embeddings(folded, place, place + len(each.words)):
+        return replace(each, pointer=_EMBEDDINGS_RATE)
     if each.pointer == _LENGTH and not any(other.pointer == _ANSWER for other in said):
         objective = next(
             (
@@ -90,6 +160,15 @@ def _settled(
         if objective in _GENERATES and _OF_ANSWERS.search(around):
             return replace(each, pointer=_ANSWER)
     return each
+
+
+def _is_of_embeddings(folded: str, start: int, end: int) -> bool:
+    """Return whether a rate is that of what was named before: "train the embeddings, and those"."""
+    first, last = find_around(_PART_END, folded, (start, end))
+    return (
+        _THOSE.search(folded, first, last) is not None
+        and _EMBEDDINGS.search(folded, max(0, start - _FAR), start) is not None
+    )
 
 
 def _owner(place: int, words: str, said: Sequence[Change | Choice], folded: str) -> str:

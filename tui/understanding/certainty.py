@@ -105,7 +105,7 @@ _LIMITS: Final = frozenset(
 )
 
 #: Numbers whose own words say "less" or "more": "everything but the last three layers".
-_COUNTED: Final = frozenset({"/data/max_length", "/method/layers"})
+_COUNTED: Final = (*("/data/max_length", "/data/max_rows", "/method/layers"), "/export/verify/")
 
 #: A number behind these words is no value of a field itself.
 _RELATIVE: Final = re.compile(
@@ -264,7 +264,7 @@ def _is_doubtful(folded: str, bare: str, change: Change, start: int, end: int) -
     if folded[start:end][-1:].isdigit() and _UP_TO.match(after):
         return True
     plain = _EXPONENT.sub(" ", folded[start:end])
-    inside = change.pointer not in _COUNTED and _MORE_INSIDE.search(plain)
+    inside = not change.pointer.startswith(_COUNTED) and _MORE_INSIDE.search(plain)
     if inside and (said := re.search(NUMBER, Message(change.words).folded)):
         inside = read_number(said[0]) == change.value and inside  # else it was added
     return bool(_FURTHER.match(after) or inside)

@@ -26,6 +26,11 @@ _WEIGHTED: Final = re.compile(
     r"(?=\s*[(,:]?\s*(?:(?:at|with|amb|con)\s+)?"
     r"(?:(?:a )?(?:weight|weighted|peso|pes)\b|\d+(?:[.,]\d+)?\s*%|x\d|\d+x\b))"
 )
+#: A file with another suffix, where the message says that it is one: "the data are in log.data".
+_PLACED_FILE: Final = re.compile(
+    r"\b(?:data ?set|data|dades|datos|file|fitxer|arxiu|fichero|archivo)\s"
+    r"(?:is|are|es|son|estan?)\s(?:(?:in|a|en|at)\s)?(?P<path>[\w./-]*[a-z]\w*\.[a-z]{2,8})(?=\s*(?:$|[,;:!?)]|\.(?:\s|$)|\s))"
+)
 _SUFFIX: Final = r"\.(?:csv|jsonl|json|parquet|tsv)(?![\w/\\])"
 _PIECE: Final = r"\w[^\s\"'`,;:!?()\x00/]+"
 #: Words that part a name from what stands before it.
@@ -91,6 +96,7 @@ _RUN: Final = re.compile(r"\b(?:run|execucio|ejecucion)\b")
 _PROJECT: Final = re.compile(
     r"\b(?:proj(?:ect(?:e|o)?)?|proy(?:ecto)?|experiment(?:o)?)"
     r"(?: (?:of|in|de|en|del|a) (?:wandb|w&b|ml ?flow|trackio))?"
+    r"(?: (?:there|in it|alla|alli|hi))?"
     r"(?: (?:called|named|name|is|anomenat|llamado|es diu|se llama|es digui|se llame"
     r"|(?:should |to )?be|sea|sigui))*(?:\s?[:=]\s?| )"
     rf"{QUOTES}?(?P<name>[a-z0-9][\w-]*(?:\.\w[\w-]*)*){QUOTES}?"
@@ -116,7 +122,7 @@ _NAMED_SO: Final = re.compile(
     r"(?! (?:of|del?) (?!(?:(?:the|my|our|la|el) )?(?:run|model|project|experiment|training))\w)"
 )
 _NO_LABEL: Final = re.compile(
-    r"(?:after|as|like|what|whatever|something|com|como|algo|(?:\S+ ){3})"
+    r"(?:(?:after|as|like|what|whatever|something|com|como|algo)\b|(?:\S+ ){3})"
 )
 _LONGEST_NAME: Final = 63
 #: The words of a numbered name without one before it.
@@ -168,7 +174,7 @@ def read_files(
     """
     named = dict(known)
     apart = []
-    for pattern in (_QUOTED_FILE, _CALLED_FILE, _NUMBERED_FILE, _FILE):
+    for pattern in (_QUOTED_FILE, _CALLED_FILE, _NUMBERED_FILE, _FILE, _PLACED_FILE):
         for match in message.take(pattern):
             path = message.words(*match.span("path"))
             if pattern is _NUMBERED_FILE:

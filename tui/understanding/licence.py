@@ -95,7 +95,8 @@ _WISHES: Final = re.compile(
     r"|quepan?|aprendan?|corran?|escriban?|cojan?|vean?|reciban?|respondan?|metan?)\b)"
     r"|let (?:it|the|them|its)\b|(?:have|make) (?:it|the model|them) [a-z]+"
     r"|(?:it|the (?:model|run|training)) (?:should|must|has to|needs to|ought to|can|may)\b"
-    r"|you (?:can|may|could|should|must)\b|feel free to\b)"
+    r"|you (?:can|may|could|should|must)\b|feel free to\b"
+    r"|(?:i|we)(?:'ve| have)? decided\b|(?:he|hem|hemos) decidi[dt]o?\b)"
 )
 #: What has to be so: "a row of 6000 tokens has to fit".
 _OBLIGES: Final = re.compile(
@@ -106,6 +107,10 @@ _OBLIGES: Final = re.compile(
 _FAILS: Final = re.compile(
     r"\b(?:if|when|whenever|si|quan|cuando)\b[^;!?\n]*\b(?:fail\w*|fall\w+|stop|atur\w+|par[ei]n?|error)\b"
     r"|\b(?:fail|falli|falle|falla|stop|que peti)\b[^;!?\n]*\b(?:if|when|si|quan|cuando)\b"
+)
+#: "The project there is called churn-replies" gives a name.
+_CALLED: Final = re.compile(
+    r"\b(?:is called|is named|called|se llam[ae]|es diu|es digui|s'anomen\w+)\b"
 )
 _CHECKED: Final = "/export/verify/"
 #: "q5 > q4" compares.
@@ -226,6 +231,8 @@ def _is_foreign(bare: str, change: Change, text: str, place: Span, *, known: boo
     if _COMMANDS.match(text[first:end]) or _is_ordered(bare, first, change) or _ORDERS.match(order):
         return False
     if _REPEATS.match(order) or _WISHES.match(order) or _OBLIGES.search(bare, first, stop):
+        return False
+    if isinstance(change.value, str) and _CALLED.search(fold(change.words)):
         return False
     if change.pointer.startswith(_CHECKED) and _FAILS.search(told):
         return False

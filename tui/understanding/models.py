@@ -99,7 +99,8 @@ _TEACHER_BEFORE: Final = re.compile(
 )
 _STUDENT_BEFORE: Final = re.compile(
     r"\b(?:student|pupil|learner|alumn[aeo]|estudiante?|deixeble|aprendiz)"
-    r"(?: model| sera| es| is| sigui| sea| should be| will be)*\s*[:=]?(?: (?:the|an?|el|la|una?))?\s*$"
+    r"(?: model| sera| es| is| sigui| sea| should be| will be)*\s*[:=]?"
+    r"(?: (?:the|an?|el|la|una?))?\s*$"
 )
 _TEACHER_AFTER: Final = re.compile(
     r"[\s,]*(?:\([^()\n]{1,30}\)\s*)?"

@@ -91,6 +91,11 @@ _WHOLE_STEP: Final = (
         rf"(?P<number>{NUMBER})(?:\s+{_ROWS})?(?!\s*(?:steps?|pass(?:os|es)|pasos))(?![\w.,]*\d)"
     ),
     re.compile(
+        rf"(?<![\w.,/-])(?P<number>{NUMBER})\s+{_ROWS}\s+"
+        r"(?:before|per|for|abans de|antes de|per|por|a)\s+(?:each|every|an?|cada|fer cada|una?)\s+"
+        r"(?:update|actualit\w+|actualiz\w+)"
+    ),
+    re.compile(
         rf"\b(?:passos?|pasos?) (?:d'optimitzador |del? optimizador )?(?:de|que vegi|que vea)\s+"
         rf"(?P<number>{NUMBER})\s+{_ROWS}"
     ),

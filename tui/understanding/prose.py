@@ -49,14 +49,14 @@ _LICENCES: Final[Mapping[str, str]] = {"apache-2": "apache-2.0", "apache2": "apa
 def read_prose(message: Message, draft: Mapping[str, Any]) -> Iterator[Change]:
     """Yield the fields of `prose.json`."""
     known = fields_by_pointer()
-    for pointer, kind, fixed, whole, pattern in _table():
+    for pointer, kind, fixed, whole, wanted, pattern in _table():
         for match in list(pattern.finditer(message.folded)):
             if applies(known[pointer], message, draft) is False:
                 break
             value = fixed if kind == "" else _read(kind, message, match)
             if message.denied(match.start()):
-                if fixed is not True:
-                    continue
+                if fixed is not True or wanted:
+                    continue  # what is trusted only if it is wanted is off anyway
                 value = False
             if value is None or not admits(pointer, value):
                 continue
@@ -110,10 +110,11 @@ def _parts(said: str) -> list[str]:
 
 
 @cache
-def _table() -> tuple[tuple[str, str, Any, bool, re.Pattern[str]], ...]:
+def _table() -> tuple[tuple[str, str, Any, bool, bool, re.Pattern[str]], ...]:
     """Return each field with the kind of its value, its fixed value, and its pattern.
 
-    Between them stands whether all words of the pattern belong to the field.
+    Between them stands whether all words of the pattern belong to the field, and whether denied
+    words set nothing.
     """
     text = (files("ftc.tui.understanding") / "prose.json").read_text(encoding="utf-8")
     lexicon = json.loads(text)
@@ -125,6 +126,7 @@ def _table() -> tuple[tuple[str, str, Any, bool, re.Pattern[str]], ...]:
             each.get("kind", ""),
             each.get("value"),
             each.get("whole", False),
+            each.get("wanted", False),
             re.compile(rf"(?<![\w-]){_filled(pattern, classes)}"),
         )
         for each in lexicon["fields"]

@@ -2,14 +2,12 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Final
 
 from ftc.spec.admission import admits
-from ftc.spec.schema import fields_by_pointer
 from ftc.tui.understanding.abbreviated import read_abbreviated
 from ftc.tui.understanding.aside import set_aside
-from ftc.tui.understanding.belonging import settle_owners
+from ftc.tui.understanding.belonging import move_to_owners, settle_owners
 from ftc.tui.understanding.carried import read_carried
 from ftc.tui.understanding.certainty import Said, is_endorsed, settle
 from ftc.tui.understanding.column_pairs import read_column_pairs
@@ -38,11 +36,12 @@ from ftc.tui.understanding.hearsay import doubt_hearsay, prefer_own, strike_name
 from ftc.tui.understanding.hinted import find_hinted
 from ftc.tui.understanding.implied import (
     KIND,
-    ROUNDED,
     drop_old_width,
     find_displaced,
     imply,
     imply_by_name,
+    imply_kinds,
+    settle_method,
 )
 from ftc.tui.understanding.instances import read_instances
 from ftc.tui.understanding.jargon import read_jargon
@@ -57,7 +56,7 @@ from ftc.tui.understanding.marked import read_marked
 from ftc.tui.understanding.mentioned import Mention, hide_mentioned, read_mentioned
 from ftc.tui.understanding.message import Message, find_places, find_words, fold
 from ftc.tui.understanding.model_wishes import read_model_wishes
-from ftc.tui.understanding.models import complete_name, read_models
+from ftc.tui.understanding.models import read_models
 from ftc.tui.understanding.named import read_named
 from ftc.tui.understanding.parts import read_parts
 from ftc.tui.understanding.prices import share_price
@@ -65,7 +64,7 @@ from ftc.tui.understanding.prose import read_prose
 from ftc.tui.understanding.publishing import read_licence, settle_privacy
 from ftc.tui.understanding.quantities import read_quantities
 from ftc.tui.understanding.questions import take_question
-from ftc.tui.understanding.rates import as_scale, read_rates
+from ftc.tui.understanding.rates import read_rates
 from ftc.tui.understanding.reading import (
     Change,
     Choice,
@@ -93,7 +92,7 @@ from ftc.tui.understanding.served_exports import read_served
 from ftc.tui.understanding.settled import settle_later
 from ftc.tui.understanding.shares import divide_by_whole
 from ftc.tui.understanding.shorthand import read_shorthand, settle_batches
-from ftc.tui.understanding.spoken import applies, read_spoken
+from ftc.tui.understanding.spoken import read_spoken
 from ftc.tui.understanding.stated import read_stated
 from ftc.tui.understanding.stray import doubt_stray
 from ftc.tui.understanding.tool_keys import read_tool_keys
@@ -117,17 +116,9 @@ _NOT_NUMBER: Final = re.compile(
     rf"(?<=\d)(?: [a-z]+)?(?P<denied>,? (?:and |y |i )?(?:not|no(?: pas)?) (?:{NUMBER}))"
     r"(?=\s*(?:$|[.,;!]))"
 )
-_QLORA: Final = ("/method/type", "qlora")
-_TEACHER, _TEACHER_WIDTH = "/objective/teacher/id", "/objective/teacher/quantization"
 #: Fields that a question may propose.
 _PROPOSED: Final = frozenset(
     {"/model/id", "/objective/type", "/method/type", "/hardware/gpu", "/hardware/count"}
-)
-#: "the teacher is X, and load it in 4 bits".
-_LOADED: Final = (
-    r"(?:,?\s*(?:(?:and|i|y|but|pero)\s+)?(?:load(?:ed)?(?: it)?|quanti[sz]ed?(?: it)?"
-    r"|(?i:c[a\u00e1]rga)(?:lo|la|do|da)"
-    r"|carrega(?:'l|-lo|-la|t|da)))?"
 )
 _UNSURE: Final = "unsure"
 _ORDER: Final = rf"\b(?:{any_of(WORDS['put'])}|{any_of(WORDS['acts'])})\b"
@@ -173,7 +164,7 @@ def read(
     about = take_question(message)
     asked = message.folded
     found = [*texts, *_read_fields(message, draft, planned, names)]
-    said = _completed(_moved(found, message, draft), text, draft, planned)
+    said = _completed(move_to_owners(found, message, draft), text, draft, planned)
     linked: list[Said] = list(read_linked(message, asked, said, draft))
     told, about = _answer(text, said, about, draft, planned)
     told = prefer_own(text, revise(text, told))
@@ -193,7 +184,7 @@ def read(
     told = doubt_rivals(text, told)
     for settled in (adopt, settle_later):
         told = settled(text, told, lambda words: again(words).changes)
-    told = doubt_added(text, told)
+    told = imply_kinds(doubt_added(text, told), draft)
     return _conclude(told, about, message, draft)
 
 
@@ -251,55 +242,6 @@ def _find_request(message: Message) -> Request | None:
     return None if answered else request
 
 
-def _widths(found: Sequence[Change | Choice], message: Message) -> Iterator[Change | Choice]:
-    """Yield what was found, the teacher with its owner, and a width right behind it as its own."""
-    taught = [each for each in found if each.pointer == _TEACHER]
-    for each in found:
-        between = [
-            message.written[find_words(message.written, one.words) + len(one.words) :]
-            for one in taught
-        ]
-        behind = re.compile(rf"{_LOADED}\s*(?:[,(@]|in|en|a|at)?\s*{re.escape(each.words)}")
-        wide = each.pointer == ROUNDED or (each.pointer, _value(each)) == _QLORA
-        own = wide and any(behind.match(rest) for rest in between)
-        if own and each.pointer != ROUNDED:
-            yield Change(pointer=_TEACHER_WIDTH, value="nf4", words=each.words)
-            continue
-        if each.pointer == _TEACHER and isinstance(each, Change):
-            yield replace(each, value=complete_name(str(each.value)))
-        else:
-            yield replace(each, pointer=_TEACHER_WIDTH) if own else each
-
-
-def _value(said: Change | Choice) -> Any:
-    return said.value if isinstance(said, Change) else None
-
-
-def _moved(
-    found: Sequence[Change | Choice], message: Message, draft: Mapping[str, Any]
-) -> list[Change | Choice]:
-    """Return what was found, each in the field of its name that applies.
-
-    "label smoothing" is that of the objective's loss if the loss has one.
-    """
-    known = fields_by_pointer()
-    moved: list[Change | Choice] = []
-    for one in _widths(found, message):
-        each = as_scale(one, message, draft)
-        own = known.get(each.pointer)
-        if own is not None and applies(own, message, draft) is False:
-            last = each.pointer.rpartition("/")[2]
-            others = [at for at in known if at.rpartition("/")[2] == last and at != each.pointer]
-            fits = [
-                at
-                for at in others
-                if "x-when" in known[at].schema and applies(known[at], message, draft)
-            ]
-            each = replace(each, pointer=fits[0]) if len(fits) == 1 else each
-        moved.append(each)
-    return moved
-
-
 def _completed(
     found: Sequence[Change | Choice],
     text: str,
@@ -310,7 +252,7 @@ def _completed(
     found = settle_owners(settle_privacy(settle_roles(found), text), text, draft)
     said = share_price(settle_batches(settle_text(found), draft), text, draft)
     said = divide_by_whole(scale_fractions(said, draft, planned), draft, planned)
-    said = drop_old_width(said)
+    said = settle_method(drop_old_width(said))
     implied = imply(said, draft)
     if any(each.value == "qlora" for each in implied):  # "int8 base + LoRA"
         said = [each for each in said if each.pointer != "/method/type"]

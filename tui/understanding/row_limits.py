@@ -18,15 +18,15 @@ _POINTER: Final = "/data/max_rows"
 _FILE: Final = re.compile(r"(?<![\w./-])(?P<stem>[\w./-]+)\.(?:csv|tsv|jsonl?|parquet)\b")
 _WORD: Final = re.compile(r"[a-z]{4,}")
 _ROWS: Final = (
-    r"(?:random |first )?(?:rows|examples|samples|lines|records|files|filas|exemples|ejemplos|mostres"
-    r"|muestras|registres|registros|linies|lineas)"
+    r"(?:random |first )?(?:rows|examples|samples|lines|records|files|filas|exemples|ejemplos"
+    r"|mostres|muestras|registres|registros|linies|lineas)"
 )
 _OF: Final = r"(?:(?:of|de|d')\s?)?(?:(?:the|my|our|those|els|les|los|las|mis|nuestr\w+)\s)?"
 #: What limits a number: "at most", "don't use more than", "only".
 _LIMIT: Final = (
-    r"(?:(?:more than|over|above|mes de|mes d'|mas de|at most|up to|no passis de|no pases de|only|just"
-    r"|nomes|solo|com a molt|como mucho|como maximo|com a maxim|fins a|hasta|limit\w* (?:it |yourself )?to"
-    r"|limita\S* a)\s?)"
+    r"(?:(?:more than|over|above|mes de|mes d'|mas de|at most|up to|no passis de|no pases de|only"
+    r"|just|nomes|solo|com a molt|como mucho|como maximo|com a maxim|fins a|hasta"
+    r"|limit\w* (?:it |yourself )?to|limita\S* a)\s?)"
 )
 #: What says that a number is enough: "5000 rows are plenty", "n'hi ha prou amb 300 files".
 _ENOUGH: Final = (
@@ -71,12 +71,12 @@ def _patterns(names: Sequence[str]) -> tuple[re.Pattern[str], ...]:
     return (
         re.compile(rf"(?<!\w){negated}{_LIMIT}{counted}"),
         re.compile(
-            rf"(?<![\w.,]){counted}\s(?:(?:is|are|will be|would be|more than|son|es|seran|ja|ya|me|em"
-            rf"|nos|ens|en|n')\s?){{0,3}}(?P<enough>{_ENOUGH})"
+            rf"(?<![\w.,]){counted}\s(?:(?:is|are|will be|would be|more than|son|es|seran|ja|ya|me"
+            rf"|em|nos|ens|en|n')\s?){{0,3}}(?P<enough>{_ENOUGH})"
         ),
         re.compile(rf"(?<!\w)(?P<enough>{_ENOUGH})\s(?:with|amb|con)\s{counted}"),
         re.compile(
-            rf"(?<!\w)(?:with|amb|con)\s{counted},?\s(?:(?:is|there is|ja|ya|me|em|nos|ens|en|n'|hi)\s?)"
-            rf"{{0,3}}(?P<enough>{_ENOUGH})"
+            rf"(?<!\w)(?:with|amb|con)\s{counted},?\s(?:(?:is|there is|ja|ya|me|em|nos|ens|en|n'"
+            rf"|hi)\s?){{0,3}}(?P<enough>{_ENOUGH})"
         ),
     )

@@ -38,9 +38,9 @@ _THAN: Final = re.compile(r"\s*(?:as|than|que|of)(?: (?:of|from|de|del))?\s*$")
 _TWO: Final = 2
 #: "the rows with the label fraud weigh ten times more".
 _ROWS_OF_LABEL: Final = re.compile(
-    rf"(?<![\w-])(?:label(?:l?ed)?|class|etiqueta|etiquetad[ao]s|etiquetades|clase|classe)"
-    rf" (?:as |com a |como |de )?{QUOTES}?(?P<label>[\w-]+){QUOTES}?"
-    r" (?:should |must |to |has to |ha de |debe |que )?"
+    rf"(?<![\w-])(?:label(?:l?ed)?|class|etiqueta|etiquetad[ao]s|etiquetades|clase|classe"
+    rf"|categor(?:y|ia)) (?:as |com a |como |de )?{QUOTES}?(?P<label>[\w-]+){QUOTES}?"
+    r"(?: [^.;!?\n\d]{0,48}?)? (?:should |must |to |(?:has|have) to |ha de |han de |deben? |que )?"
     r"(?:counts?|weighs?|matters?|pes[aei]n?|pesar|comptin?|compta|comptar|cuente[n]?|cuenta|contar"
     rf"|valgui|valga|val|vale)(?: for| per| por| com| como| as much as)? {_AMOUNT}\s*"
     r"(?:times|x\b|vegades|cops|veces|fold)(?: (?:more|as much|mes|mas))?"
