@@ -91,7 +91,7 @@ _OTHERWISE: Final = re.compile(
     r"|altrament|de lo contrario|d'altra manera)\b"
 )
 #: Fields whose own words say "if": stopping, failing, what happens to rows that are too long.
-_OWN_CONDITION: Final = (
+OWN_CONDITION: Final = (
     *("/training/early_stopping", "/training/evaluation/allow_worse", "/export/verify/"),
     "/data/cleaning/overlong",
 )
@@ -223,7 +223,7 @@ def _is_doubtful(folded: str, bare: str, change: Change, start: int, end: int) -
         return False
     sentence = bare[slice(*find_around(SENTENCE_END, bare, (start, end)))]
     clause = bare[slice(*find_around(_CLAUSE_END, bare, (start, end)))]
-    if not change.pointer.startswith(_OWN_CONDITION) and _depends(
+    if not change.pointer.startswith(OWN_CONDITION) and _depends(
         sentence, start - find_around(SENTENCE_END, bare, (start, end))[0]
     ):
         return True

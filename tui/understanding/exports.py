@@ -42,6 +42,8 @@ _TRAINS: Final = re.compile(
 _CLAUSE_END: Final = re.compile(r"[,;.!?\n]|\b(?:and|plus|y|i)\b")
 #: "no export", "sense exportar": no file at all.
 _NO_EXPORT: Final = re.compile(rf"\b{any_of(WORDS['no_export'])}(?!\w)")
+#: "the adapter, don't export it".
+_ADAPTER_BEFORE: Final = re.compile(r"\b(?:adapter|adaptador)\b,?\s*$")
 #: "no GGUF of 4 bits" leaves others.
 _OF_BITS: Final = re.compile(rf"\s+(?:of|in|at|de|a|en|amb|con)\s+{_WIDTH}[ -]?bits?\b")
 #: "q4_k_m... no wait, q8".
@@ -97,6 +99,11 @@ def read_exports(message: Message, have: Sequence[str]) -> Iterator[Change]:
             yield Change(pointer="/export/adapter", value=wanted, words=words)
     found = sorted(_find(message))
     none = None if found else _NO_EXPORT.search(message.folded)
+    if none is not None and (own := _ADAPTER_BEFORE.search(message.folded[: none.start()])):
+        words = message.words(own.start(), none.end())
+        message.cross_out(own.start(), none.end())
+        yield Change(pointer="/export/adapter", value=False, words=words)
+        none = None
     if none is not None and not _OF_BITS.match(message.folded, none.end()):
         message.cross_out(*none.span())
         yield Change(pointer="/export/types", value=[], words=message.words(*none.span()))

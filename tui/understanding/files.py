@@ -109,7 +109,7 @@ _AND: Final = r"(?=\s+(?:and|then|i|y)\s"
 _NAME: Final = re.compile(
     rf"\b{any_of(WORDS['called'])}\s*:?\s*{QUOTES}?(?P<name>"
     rf"(?<={QUOTES})[a-z0-9][\w -]{{0,62}}(?={QUOTES})|"
-    rf"[a-z0-9]+(?:[_-][a-z0-9]+)+{_AND})"
+    r"[a-z0-9]+(?:[_-][a-z0-9]+)+(?=\s+(?:and|then|i|y|on|in|for|at|en|del?|per|para|please)\s)"
     rf"|[a-z0-9][\w -]{{0,60}}?{_AND}+(?:{any_of(WORDS['put'])}|{any_of(WORDS['acts'])})\b)"
     rf"|(?:[a-z0-9][\w -]*\w|[a-z0-9])(?={QUOTES}?\s*(?:$|[.,;!]))){QUOTES}?"
 )

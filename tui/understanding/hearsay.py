@@ -12,7 +12,7 @@ from importlib.resources import files
 from typing import Any, Final
 
 from ftc.tui.understanding.bare import DESCRIBED
-from ftc.tui.understanding.certainty import CONDITION, USING, is_endorsed
+from ftc.tui.understanding.certainty import CONDITION, OWN_CONDITION, USING, is_endorsed
 from ftc.tui.understanding.elsewhere import drop_unheeded, find_elsewhere, find_people
 from ftc.tui.understanding.lexicon import WORDS, any_of
 from ftc.tui.understanding.message import (
@@ -53,7 +53,7 @@ _CONDITION_END: Final = re.compile(
     r"[!?;:,\n]|\.(?=\s|$)|\b(?:then|but|and|llavors|aleshores|pero|entonces|i|y)\b"
 )
 #: Fields whose own words are conditions: "stop if it does not improve", "cut what is too long".
-_OWN_CONDITION: Final = ("/training/early_stopping", "/data/max_length", "/data/cleaning")
+_OWN_CONDITION: Final = (*OWN_CONDITION, "/data/max_length", "/data/cleaning")
 _FEWEST_WORDS: Final = 3
 #: "rank -8"
 _SIGNED: Final = re.compile(r"[\s:=]-\d[^-]*$")

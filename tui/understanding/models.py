@@ -42,7 +42,7 @@ _DATA_AROUND: Final = re.compile(
 _ON_DATA: Final = re.compile(r"\s*(?:on|with|using|amb|con|en|sobre)\s+\x00")
 #: "push it to", "súbelo a", "que es publiqui com a": the repository of the result follows.
 _PUBLISHED: Final = re.compile(
-    rf"\b{any_of(WORDS['publish'])}\b(?:[^.;,!?\n]{{0,48}}"
+    rf"\b(?:{any_of(WORDS['publish'])}|private(?:ly)?|privat|privado)\b(?:[^.;,!?\n]{{0,48}}"
     r"(?:, (?:under|as|at|com a?|como|a|en|sota|bajo) )?"
     r"|[^.;!?\n]{0,90}[\s,](?:to|under|as|at|com a?|como|al?|en|sota|bajo)"
     r" (?:(?:the|my|our|el|la|mi|nuestro) )?(?:repo\w* )?)$"

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from ftc.tui.understanding.lexicon import NUMBER, WORDS, any_of
-from ftc.tui.understanding.message import Message
+from ftc.tui.understanding.message import Message, fold
 from ftc.tui.understanding.numbers import as_written, read_number
 from ftc.tui.understanding.reading import Change
 
@@ -122,6 +122,12 @@ def _read_longer(message: Message) -> Iterator[Change]:
         words = message.words(match.start(), act.end())
         message.cross_out(match.start(), act.end())
         yield Change(pointer=_POINTER, value=value, words=words)
+
+
+def says_what_happens(text: str) -> bool:
+    """Return whether a text says that rows are cut or dropped, and not only that they are long."""
+    folded = fold(text)
+    return any(pattern.search(folded) for _, pattern in _LONGER_ACTS)
 
 
 def _take(

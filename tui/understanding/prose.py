@@ -73,7 +73,7 @@ def _read(kind: str, message: Message, match: re.Match[str]) -> Any:
     if kind in ("benchmarks", "modules"):
         return list(dict.fromkeys(_JOINED.split(written)))
     if kind == "parts":
-        return _parts(match[0])
+        return _parts(match[0]) or None
     if kind == "licence":
         name = re.sub(r"\s+", "-", written.lower())
         return _LICENCES.get(name, name)

@@ -18,7 +18,8 @@ from ftc.tui.understanding.learned.roles import SECTION, assign, find_names, may
 from ftc.tui.understanding.learned.worded import Clause, find_clauses, find_option, tell
 from ftc.tui.understanding.lexicon import NEGATORS, WORDS, any_of
 from ftc.tui.understanding.message import Message, Span, find_places, fold
-from ftc.tui.understanding.ordinary import read_words
+from ftc.tui.understanding.ordinary import is_ordinary, read_words
+from ftc.tui.understanding.overlong import says_what_happens
 from ftc.tui.understanding.reading import Change, Choice, value_at
 from ftc.tui.understanding.sentences import split_sentences
 
@@ -50,6 +51,9 @@ _SHORTEST: Final = 3
 
 _SHORT: Final = 3
 _SAID: Final = re.compile(r"[^\W_]+")
+_OBJECTIVE: Final = "/objective/type"
+_PROMPT, _TEXT = f"{SECTION}prompt", f"{SECTION}text"
+_OVERLONG: Final = "/data/cleaning/overlong"
 _PUBLISH: Final = "/publish/"
 _PUBLISHES: Final = re.compile(
     rf"\b(?:{any_of(WORDS['publish'])}|hub|hugging ?face|hf|push_to_hub|repo\w*)(?!\w)"
@@ -78,11 +82,19 @@ def add_roles(
         and not _overlaps((each.start, each.end), taken)
         and (each.is_marked or (spoken and not is_language(each.text)) or each.text in columns)
     ]
-    for name, pointer, share in assign(names, [each.weigh() for each in names]):
+    plain = {_PROMPT: _TEXT} if _is_plain(told, draft) else {}
+    for name, likeliest, share in assign(names, [each.weigh() for each in names]):
+        pointer = plain.get(likeliest, likeliest)
         known = value_at(draft, pointer) == name.text
         if share >= SURELY_NAMED and name.may_be(pointer) and not known:
             kept = _with_column(kept, name.text, pointer, share)
     return kept
+
+
+def _is_plain(told: _Said, draft: Mapping[str, Any]) -> bool:
+    """Return whether the rows are plain text, which has no prompt."""
+    said = (each.value for each in told if isinstance(each, Change) and each.pointer == _OBJECTIVE)
+    return next(said, value_at(draft, _OBJECTIVE)) == "cpt"
 
 
 def _with_column(told: _Said, name: str, pointer: str, share: float) -> list[Change | Choice]:
@@ -129,8 +141,13 @@ def add_worded(
         words = _words(message, clause, key, _spans(text, others))
         if words is None or not _tells(words) or not _is_topic(pointer, message, draft):
             continue
-        if option.value in _OFF and not _denied(message, clause):
+        if option.value in _OFF and not _turns_off(message, clause, key):
             continue
+        said = message.plain[clause.start : clause.end]
+        if pointer == _OVERLONG and not says_what_happens(said):
+            continue  # "these are long texts"
+        if option.value is False and option.field.schema.get("default") is False:
+            continue  # what nobody has switched on
         kept = [*others, Change(pointer=pointer, value=option.value, words=words)]
     return kept
 
@@ -148,9 +165,14 @@ def _is_topic(pointer: str, message: Message, draft: Mapping[str, Any]) -> bool:
     return published or not pointer.startswith(_PUBLISH)
 
 
-def _denied(message: Message, clause: Clause) -> bool:
-    """Return whether a clause has a word that turns something off."""
+def _turns_off(message: Message, clause: Clause, key: str) -> bool:
+    """Return whether a clause has a word that turns something off, and one that tells what."""
     said = message.plain[clause.start : clause.end]
+    telling = (
+        message.plain[start:end] for word, start, end in clause.words if tell(word, key) > _TELLING
+    )
+    if all(map(is_ordinary, telling)):
+        return False  # "don't run any code"
     return NEGATORS.search(said) is not None or _OFF_WORDS.search(said) is not None
 
 
@@ -171,6 +193,7 @@ def _words(message: Message, clause: Clause, key: str, read: Sequence[Span]) -> 
         span
         for span in telling
         if span[1] - span[0] >= _SHORTEST
+        and message.plain[slice(*span)] not in read_words(("grammar", "determiner"))
         and not _overlaps((message.origin[span[0]][0], message.origin[span[1] - 1][1]), read)
     ]
     if not fresh:
