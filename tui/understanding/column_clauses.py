@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from ftc.tui.understanding.column_roles import (
-    NO_COMMON,
+    NO_CLAUSE_NAME,
     find_roles,
     role_of_name,
 )
@@ -25,7 +25,7 @@ _CALLED: Final = (
     r"(?:(?:(?:that is |que )?(?:called|named|anomenada|llamada|es diu|se llama)|is|es)\s)?"
 )
 _IN: Final = r"(?:in|under|inside|from|into|at|a|en|dins(?: de)?|sota|bajo|dentro de|als?)\s"
-_QUOTED: Final = rf"(?P<quote>{QUOTES})?(?P<name>{NO_COMMON}{_NAME}){QUOTES}?"
+_QUOTED: Final = rf"(?P<quote>{QUOTES})?(?P<name>{NO_CLAUSE_NAME}{_NAME}){QUOTES}?"
 _VERB: Final = (
     r"(?:(?:is|are|holds?|has|have|contains?|gives|keeps|says|there(?:'s| is| are)|es"
     r"|son|te|tenen|tiene|tienen|conte|contenen|contiene|contienen|hi ha|hay|hi va|va|porta"
@@ -65,6 +65,8 @@ _SENTENCE: Final = re.compile(r"(?:[^.;:!?()\n\u2026]|\.(?=\w)|:(?=\S))+")
 _JOINT: Final = re.compile(r",\s(?:(?:and|i|y|e)\s)?|\s(?:and|i|y|e|while|mentre|mientras)\s")
 _SAID: Final = re.compile(rf"^{_THE}{_COLUMN}\b")
 _CODED: Final = re.compile(r"[_\d]")
+#: "the good one is in a, the other in b".
+_OTHER: Final = re.compile(r"(?:(?:the|la|el) (?:other|otr[ao])|l'altr[ae])\b")
 _TWO: Final = 2
 
 
@@ -108,7 +110,7 @@ def _match(text: str, first: int, last: int, pattern: re.Pattern[str]) -> Iterat
             name=name,
             start=offset + match.start("name"),
             end=offset + match.end("name"),
-            role=told[0][2] if told else None,
+            role=told[0][2] if told else ("other" if _OTHER.match(match["says"]) else None),
             sure=bool(
                 named or match["quote"] or _CODED.search(name) or _SAID.search(match["says"])
             ),

@@ -30,6 +30,13 @@ _BITS: Final = re.compile(
     rf"\b(?P<all>(?:{_WIDTH}(?:\s*,\s*|{_JOIN}))*{_WIDTH}[ -]?bits?"
     rf"(?:{_JOIN}{_WIDTH}(?=\s*(?:$|[.,;!]|bits?\b)))*(?: bits?)?)\b"
 )
+#: "not 4 bits any more, make it 8".
+_OTHER_BITS: Final = re.compile(
+    rf"[^.;!?\n\d]{{0,16}}[,;.]\s*(?:make it|but|better|rather|put|mejor|millor|sino|fes-lo"
+    r"|fes-ne|hazlo|ponlo|posa'l|que sigui|que sea)\s(?:in |at |an? |de |en |a |d'|un )?"
+    rf"(?P<width>{_WIDTH})(?:[ -]?bits?)?"
+    r"(?=\s*(?:$|[.,;!]))"
+)
 _ADAPTER: Final = re.compile(rf"\b(?:the |l'|el )?{any_of(WORDS['adapter_gguf'])}\b")
 _FLOATS: Final = re.compile(r"\bb?f16\b")
 _JOINT: Final = re.compile(r"\s*(?:\+|/|&|and|i|y)\s*")
@@ -213,9 +220,14 @@ def _find_bits(message: Message) -> Iterator[Found]:
         clause = _CLAUSE_END.split(before)[-1] + match[0] + _CLAUSE_END.split(behind)[0]
         if _TRAINS.search(clause) and not _ANY_GGUF.search(clause):
             continue
+        denied = message.denied(match.start())
+        other = _OTHER_BITS.match(message.folded, match.end()) if denied else None
         message.cross_out(*match.span())
         for width in re.findall(_WIDTH, match["all"]):
-            yield *match.span(), WORDS["bits"][width], message.denied(match.start())
+            yield *match.span(), WORDS["bits"][width], denied
+        if other is not None:
+            message.cross_out(*other.span())
+            yield *other.span(), WORDS["bits"][other["width"]], False
 
 
 def _removes_bits(message: Message, have: Sequence[str]) -> bool:

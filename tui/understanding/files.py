@@ -81,8 +81,8 @@ _SYSTEM: Final = re.compile(
     r"(?:system|sistema)(?: (?:prompt|message))?|missatge de sistema|mensaje (?:de|del) sistema"
 )
 _QUOTED: Final = re.compile(
-    r"\s*(?:=|:|is|of|to|a|es|de|sera|ha de ser|debe ser|tiene que ser|should be|must be|saying"
-    r"|que (?:digui|diga|diu|dice))?\s*"
+    r"(?:\s*(?:=|:|is|of|to|a|es|de|sera|ha de ser|debe ser|tiene que ser|should be|must be|saying"
+    r"|que (?:digui|diga|diu|dice)))*\s*"
     rf"(?P<quote>{QUOTES})"
 )
 _AFTER_COLON: Final = re.compile(

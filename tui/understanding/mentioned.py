@@ -18,7 +18,7 @@ from ftc.tui.understanding.column_roles import (
     find_roles,
     role_of_name,
 )
-from ftc.tui.understanding.columns import VOTE
+from ftc.tui.understanding.columns import PREFERENCES, VOTE
 from ftc.tui.understanding.lexicon import QUOTES
 from ftc.tui.understanding.message import Message, Span
 from ftc.tui.understanding.reading import Change, Choice
@@ -198,6 +198,7 @@ def read_mentioned(
         else _settled(each.role, objective, message)
         for each in mentions
     ]
+    roles = _opposed(roles, [*taken], objective)
     _complete(roles, [each.name for each in mentions], set(taken), objective, message)
     if "rejected" in roles and "chosen" not in {*roles, *taken}:  # the answer that is better
         roles = ["chosen" if role == "completion" else role for role in roles]
@@ -209,6 +210,17 @@ def read_mentioned(
         given.add(role)
         words = message.words(mention.start, mention.end)
         yield Change(pointer=f"{_SECTION}{role}", value=mention.name, words=words)
+
+
+def _opposed(
+    roles: Sequence[str | None], taken: Sequence[str], objective: object
+) -> list[str | None]:
+    """Return the roles, with that of "the other one" opposed to the first one told."""
+    told = [*taken, *(role for role in roles if role not in (None, "other"))]
+    if objective in PREFERENCES:  # the answer is then the better one
+        told = ["chosen" if role == "completion" else role for role in told]
+    opposed = next((_OTHER[role] for role in told if role in _OTHER), None)
+    return [opposed if role == "other" else role for role in roles]
 
 
 def _is_vote(message: Message, mention: Mention) -> bool:
