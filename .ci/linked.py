@@ -9,11 +9,8 @@ logistic regression with an L2 penalty. The messages of a FILE take no part in t
 
 import argparse
 import json
-import os
 import random
 import re
-import shutil
-import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -23,18 +20,15 @@ from unittest import mock
 
 import numpy as np
 import scipy.sparse
+from annotated import COLUMNS, find_columns, find_draft, read_entry
 from scipy.optimize import minimize
 
-from ftc.tui.session import session
-from ftc.tui.state.situation import Observer
 from ftc.tui.understanding import reader
 from ftc.tui.understanding.learned import likely, released, roles, worded
 from ftc.tui.understanding.learned.linear import NONE, Fit, Model
 from ftc.tui.understanding.learned.linked import find_numbers
 from ftc.tui.understanding.message import Message
 from ftc.tui.understanding.reading import Change, Choice
-from tests.end_to_end.process import QUICKSTART
-from tests.tui.test_annotated import open_session
 
 ROOT = Path(__file__).parents[1]
 TABLES = ROOT / "tests/tui"
@@ -44,9 +38,6 @@ FEWEST = 2
 COPIES = 4
 #: Smaller weights are not written.
 SMALLEST = 0.05
-#: The columns of the data of the drafts, and a message with data of its own.
-KNOWN = ("text", "label")
-DATA = re.compile(r"\.(?:csv|tsv|jsonl?|parquet)\b")
 PENALTIES = {"numbers": 0.2, "withheld": 1.0, "fields": 1.0, "values": 1.0, "roles": 0.15}
 #: How often the clauses of values are chosen again, with the weights learned so far.
 ROUNDS = 1
@@ -77,7 +68,7 @@ class Annotated:
         return any(value in one.get(pointer, ()) for one in self.accept)
 
 
-def read_annotated(without: set[str], observer: Observer) -> Iterator[Annotated]:
+def read_annotated(without: set[str]) -> Iterator[Annotated]:
     """Yield the messages of the tables."""
     tables = [
         json.loads((TABLES / name).read_text(encoding="utf-8"))
@@ -85,7 +76,7 @@ def read_annotated(without: set[str], observer: Observer) -> Iterator[Annotated]
     ]
     for row in (row for table in tables for row in table):
         if row["say"] not in without:
-            draft = open_session({**row, "before": ()}, observer).draft.data
+            draft = find_draft(row)
             ask = frozenset(row.get("ask", ()))
             yield Annotated(row["say"], draft, row.get("accept", [{}]), ask, row)
     for row in json.loads((TABLES / "utterances.json").read_text(encoding="utf-8")):
@@ -150,7 +141,7 @@ def of_roles(said: Sequence[Annotated]) -> Iterator[Example]:
 
     A name tells little of its role, and the words around it tell the same of other names.
     """
-    pool = sorted({name for each in said for name in _columns(each) if name not in KNOWN})
+    pool = sorted({name for each in said for name in _columns(each) if name not in COLUMNS})
     chosen = random.Random(0)  # noqa: S311 - the same copies at every run
     for each in said:
         yield from _roles_of(each)
@@ -203,14 +194,9 @@ def _roles_of(said: Annotated) -> Iterator[Example]:
     may = said.entry is not None and any(
         at.startswith(roles.SECTION) for at in said.entry.get("may", ())
     )
-    for name in roles.find_names(said.text, KNOWN if names_no_file(said) else ()):
+    for name in roles.find_names(said.text, find_columns(said.text, said.draft)):
         if not may or name.text in right:
             yield Example(name.features, name.fits, frozenset(right[name.text] or {NONE}))
-
-
-def names_no_file(said: Annotated) -> bool:
-    """Return whether the data of a message are those of its draft."""
-    return said.draft.get("data") is not None and not DATA.search(said.text)
 
 
 def of_numbers(said: Annotated) -> Iterator[Example]:
@@ -228,7 +214,7 @@ def of_fields(said: Annotated) -> Iterator[Example]:
     yield Example(likely.list_features(words), fits, right or frozenset({NONE}))
 
 
-def of_withheld(said: Annotated, observer: Observer) -> Iterator[Example]:
+def of_withheld(said: Annotated) -> Iterator[Example]:
     """Yield an example for each value that the patterns find, whether they withhold it or not."""
     if said.entry is None:
         return
@@ -245,9 +231,8 @@ def of_withheld(said: Annotated, observer: Observer) -> Iterator[Example]:
         mock.patch.object(reader, "release", observe),
         mock.patch.object(reader, "add_roles", lambda _, told, *__: told),
         mock.patch.object(reader, "add_worded", lambda _, __, told, *___: told),
-        mock.patch.object(session, "find_likely", return_value=None),
     ):
-        open_session(said.entry, observer).reply(said.text)
+        read_entry(said.entry)
     for text, told in found[-1:]:
         for each in told:
             if isinstance(each, Choice) and not released.is_withheld(each):
@@ -343,19 +328,14 @@ def _tabulate(
 
 def learn_all(without: set[str]) -> dict[str, Table]:
     """Learn all models, leaving out the messages of some files, and return them."""
-    os.environ["HF_HUB_OFFLINE"] = "1"
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        shutil.copy(QUICKSTART / "tickets.csv", folder)
-        observer = Observer(folder=folder)
-        said = list(read_annotated(without, observer))
-        cases = {
-            "numbers": [one for each in said for one in of_numbers(each)],
-            "withheld": [one for each in said for one in of_withheld(each, observer)],
-            "fields": [one for each in said for one in of_fields(each)],
-            "roles": [*of_roles(said)],
-        }
-        values = learn_values(said)
+    said = list(read_annotated(without))
+    cases = {
+        "numbers": [one for each in said for one in of_numbers(each)],
+        "withheld": [one for each in said for one in of_withheld(each)],
+        "fields": [one for each in said for one in of_fields(each)],
+        "roles": [*of_roles(said)],
+    }
+    values = learn_values(said)
     return {name: learn(cases[name], PENALTIES[name]) for name in cases} | {"values": values}
 
 

@@ -9,10 +9,7 @@ messages of a FILE are scored, but not learned from.
 """
 
 import json
-import os
-import shutil
 import sys
-import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,14 +19,12 @@ from unittest import mock
 
 import numpy as np
 import scipy.sparse
+from annotated import read_entry
 from scipy.optimize import minimize
 
 from ftc.tui.questions.answers import understand
-from ftc.tui.state.situation import Observer
 from ftc.tui.understanding import licence, reader, unlicensed
 from ftc.tui.understanding.reading import Change
-from tests.end_to_end.process import QUICKSTART
-from tests.tui.test_annotated import open_session
 
 ROOT = Path(__file__).parents[1]
 TABLES = ROOT / "tests/tui"
@@ -78,14 +73,14 @@ def collect(
     return found
 
 
-def annotated(path: Path, observer: Observer) -> list[Example]:
+def annotated(path: Path) -> list[Example]:
     """Return the examples of a table in which each message lists what is accepted."""
     entries = json.loads(path.read_text(encoding="utf-8"))
-    return [each for entry in entries for each in of_entry(entry, observer)]
+    return [each for entry in entries for each in of_entry(entry)]
 
 
-def of_entry(entry: Mapping[str, Any], observer: Observer) -> list[Example]:
-    """Return the examples of one annotated message, read in its conversation."""
+def of_entry(entry: Mapping[str, Any]) -> list[Example]:
+    """Return the examples of one annotated message."""
     accept = entry.get("accept", [{}])
 
     def is_told(each: Change) -> bool | None:
@@ -95,8 +90,7 @@ def of_entry(entry: Mapping[str, Any], observer: Observer) -> list[Example]:
             return False
         return None if any(each.pointer in one for one in accept) else True
 
-    session = open_session(entry, observer)
-    return collect(entry["say"], is_told, lambda: session.reply(entry["say"]))
+    return collect(entry["say"], is_told, lambda: read_entry(entry))
 
 
 def of_utterance(entry: Mapping[str, Any]) -> list[Example]:
@@ -181,16 +175,9 @@ def validate(examples: Sequence[Example]) -> None:
 
 def main(paths: Sequence[str]) -> None:
     """Learn, validate and write the weights."""
-    os.environ["HF_HUB_OFFLINE"] = "1"
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        shutil.copy(QUICKSTART / "tickets.csv", folder)
-        observer = Observer(folder=folder)
-        tables = [
-            annotated(TABLES / name, observer) for name in ("annotated.json", "learned_from.json")
-        ]
-        examples = [*tables[0], *tables[1], *listed()]
-        others = {path: annotated(Path(path), observer) for path in paths}
+    tables = [annotated(TABLES / name) for name in ("annotated.json", "learned_from.json")]
+    examples = [*tables[0], *tables[1], *listed()]
+    others = {path: annotated(Path(path)) for path in paths}
     validate(examples)
     weights = learn(examples)
     kept = {k: round(v, 2) for k, v in sorted(weights.items()) if not k or abs(v) >= SMALLEST}

@@ -109,6 +109,7 @@ def test_a_greeting_leads_to_no_question_about_a_field() -> None:
 def test_the_weights_are_those_that_the_script_learns(monkeypatch: pytest.MonkeyPatch) -> None:
     """Other versions of the solver may round a weight otherwise, or leave out one of the least."""
     place = ROOT / ".ci/linked.py"
+    monkeypatch.syspath_prepend(str(place.parent))
     found = importlib.util.spec_from_file_location("linked_script", place)
     assert found is not None
     assert found.loader is not None

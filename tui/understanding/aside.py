@@ -83,12 +83,25 @@ _PRONOUN: Final = re.compile(
     r"|aquest|aquesta)\b"
 )
 _BLANK: Final = re.compile(r"[^\n]")
+#: A time of the day: "on Friday at 19:45", "8:30 pm". A duration has seconds.
+_CLOCK: Final = re.compile(
+    r"(?<![\w:.,])(?:(?:at|by|until|till|since|around|before|after|from|las?|les?|nits?|noches?)\s+"
+    r"(?:[01]?\d|2[0-3])(?::[0-5]\d(?![\d:])(?:\s?[ap]m\b)?|\s?[ap]m\b)"
+    r"|(?:[01]?\d|2[0-3])(?::[0-5]\d)?\s?[ap]m\b)"
+)
+#: Nothing changes: "no, don't change anything yet, I have found the error".
+_UNCHANGED: Final = re.compile(
+    rf"(?:^|[.,;:!?\u2026\n(\u2013\u2014-]\s*|\b{any_of(_ASIDE['break'])}\s+)"
+    rf"(?P<opening>{_WORDS}){any_of(_ASIDE['unchanged'])}(?![\w'-])(?!\s+{any_of(_ASIDE['beside'])}\b)"
+)
+_YET: Final = re.compile(rf"\s+{any_of(_ASIDE['yet'])}\b")
+_ORDERS: Final = re.compile(rf"\b{any_of(_ASIDE['order'])}\b")
 
 
 def set_aside(text: str) -> str:
     """Return a message of the same length, with spaces for the parts that set nothing."""
     kept = text
-    for start, end in [*_printed(text), *_shown(text), *_topics(text)]:
+    for start, end in [*_printed(text), *_shown(text), *_topics(text), *_times(text)]:
         kept = _blanked(kept, start, end)
     for start, end in _undone(kept):
         kept = _blanked(kept, start, end)
@@ -123,6 +136,12 @@ def _printed(text: str) -> Iterator[Span]:
     for match in _PRINTED.finditer(text):
         yield match.span()
     for match in _OF_MEMORY.finditer(text):
+        yield match.span()
+
+
+def _times(text: str) -> Iterator[Span]:
+    """Yield the times of the day, whose numbers set nothing."""
+    for match in _CLOCK.finditer(fold(text)):
         yield match.span()
 
 
@@ -177,8 +196,9 @@ def _undone(text: str) -> Iterator[Span]:
     """
     folded = fold(text)
     begins = [each.end() for each in _ANEW.finditer(folded)]
+    begins += [each.end() for each in _UNCHANGED.finditer(folded) if _undoes(folded, each)]
     if begins:
-        yield 0, begins[-1]
+        yield 0, max(begins)
     match = _UNDONE.search(folded)
     if match is None:
         return
@@ -189,3 +209,13 @@ def _undone(text: str) -> Iterator[Span]:
     if not whole and _EITHER.search(folded, first, said):
         return
     yield (0 if whole or alone else first), len(text)
+
+
+def _undoes(folded: str, unchanged: re.Match[str]) -> bool:
+    """Return whether words that change nothing undo what comes before them.
+
+    Behind an order they only protect the rest, unless a hesitation introduces them.
+    """
+    hesitates = unchanged["opening"].strip(" ,.;:!\u2026") != ""
+    waits = _YET.match(folded, unchanged.end()) is not None
+    return hesitates or waits or _ORDERS.search(folded, 0, unchanged.start()) is None

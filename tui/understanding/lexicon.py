@@ -34,7 +34,15 @@ _VERB: Final = (
 )
 
 
+#: "that's the one": a pronoun.
+_PRONOUN: Final = "".join(
+    rf"(?<!\b{word} )" for word in ("the", "that", "this", "which", "other", "every", "each", "any")
+)
+
+
 def _pattern_of(word: str) -> str:
+    if word == "one":
+        return rf"{_PRONOUN}{word}"
     return rf"{word}{_VERB}" if word == "set" else re.escape(word)
 
 

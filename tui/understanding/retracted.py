@@ -99,6 +99,11 @@ _EXCHANGED: Final = re.compile(
 )
 
 _PAIR: Final = 2
+_BROKEN_OFF: Final = re.compile(
+    r"\s*(?:\.{3}|\u2026)\s*(?:(?:oh|ah|ai|ay|uy|ui)\s+)?(?:no|nah|nope|wait|espera)\s*[,.:;!]"
+)
+#: A word that is a value's own: "qlora", "zero2".
+_ONE_WORD: Final = re.compile(r"[a-z][\w-]{3,}")
 
 _OVERLONG: Final = "/data/cleaning/overlong"
 #: "cut the long ones, no sorry, drop them".
@@ -233,18 +238,37 @@ def _ask(change: Change) -> Choice:
 def drop_retracted(text: str, said: _Said) -> list[Change | Choice]:
     """Return what was said without what the message takes back further on.
 
-    That is a field that it then leaves as it is, and a column that it then gives another role.
+    That is a field that it then leaves as it is, a column that it then gives another role, a value
+    that it then denies, and one where it breaks off: "half of the rows... no, that is too many".
     """
-    folded = fold(text)
+    folded, message = fold(text), Message(text)
     left = [*_left_fields(text)] if _KEPT.search(folded) or _KEPT_IT.search(folded) else []
     kept: list[Change | Choice] = []
     for each in said:
         end = find_words(text, each.words) + len(each.words)
         if any(pointer in (None, each.pointer) and end <= at for pointer, at in left):
             continue
-        if not (isinstance(each, Change) and _has_other_role(folded, each, end)):
-            kept.append(each)
+        if isinstance(each, Change) and (
+            _has_other_role(folded, each, end)
+            or _BROKEN_OFF.match(folded, end)
+            or _is_denied_later(message, each, end)
+        ):
+            continue
+        kept.append(each)
     return kept
+
+
+def _is_denied_later(message: Message, change: Change, end: int) -> bool:
+    """Return whether a later clause denies the words of a value: "we're not doing QLoRA"."""
+    words = fold(change.words)
+    if not isinstance(change.value, str) or not _ONE_WORD.fullmatch(words):
+        return False
+    again = [
+        match.span()
+        for match in re.finditer(rf"(?<![\w-]){re.escape(words)}(?![\w-])", message.folded)
+        if message.origin[match.start()][0] >= end
+    ]
+    return bool(again) and message.denied(*again[-1])
 
 
 def _left_fields(text: str) -> Iterator[tuple[str | None, int]]:
