@@ -95,7 +95,8 @@ _WISHES: Final = re.compile(
     r"|quepan?|aprendan?|corran?|escriban?|cojan?|vean?|reciban?|respondan?|metan?)\b)"
     r"|let (?:it|the|them|its)\b|(?:have|make) (?:it|the model|them) [a-z]+"
     r"|(?:it|the (?:model|run|training)) (?:should|must|has to|needs to|ought to|can|may)\b"
-    r"|you (?:can|may|could|should|must)\b|feel free to\b"
+    r"|you (?:can|may|could|should|must)\b|feel free to\b|(?:do not|don'?t|dont|never) [a-z]{3,}\b"
+    r"|(?:no|tampoco?|ni) (?:(?:me|nos|l[aeo]s?|li|em|ho|els|les) |l')?[a-z]{3,}(?:[ea]s|is)\b"
     r"|(?:i|we)(?:'ve| have)? decided\b|(?:he|hem|hemos) decidi[dt]o?\b)"
 )
 #: What has to be so: "a row of 6000 tokens has to fit".
