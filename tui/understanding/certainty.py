@@ -93,7 +93,7 @@ _OTHERWISE: Final = re.compile(
 #: Fields whose own words say "if": stopping, failing, what happens to rows that are too long.
 OWN_CONDITION: Final = (
     *("/training/early_stopping", "/training/evaluation/allow_worse", "/export/verify/"),
-    "/data/cleaning/overlong",
+    *("/data/cleaning/overlong", "/data/columns/"),
 )
 _WHICH: Final = re.compile(r"\s*(?:which|that|que|el qual|la qual|el cual|la cual)\b")
 _TYPES: Final = "/export/types"

@@ -100,7 +100,7 @@ _PROJECT: Final = re.compile(
     r"(?: (?:called|named|name|is|anomenat|llamado|es diu|se llama|es digui|se llame"
     r"|(?:should |to )?be|sea|sigui))*(?:\s?[:=]\s?| )"
     rf"{QUOTES}?(?P<name>[a-z0-9][\w-]*(?:\.\w[\w-]*)*){QUOTES}?"
-    r"(?=\s*(?:$|[.,;!\x00]|(?:run|run name|and|i|y)\b))"
+    r"(?=\s*(?:$|[.,;!\x00]|(?:run|run name|and|i|y|in|on|en|al?|del?|of)\b))"
 )
 #: The end of a quotation; an apostrophe inside a word does not end it.
 _CLOSING: Final = {"\u201c": "\u201d", "\u00ab": "\u00bb", "'": r"'(?!\w)"}

@@ -72,6 +72,9 @@ def _read(kind: str, message: Message, match: re.Match[str]) -> Any:
     written = message.words(*match.span("value")) if "value" in match.groupdict() else match[0]
     if kind in ("benchmarks", "modules"):
         return list(dict.fromkeys(_JOINED.split(written)))
+    if kind == "forgetting":
+        path = message.words(*match.span("file"))
+        return [{"text" if path.endswith(".txt") else "prompts": path}]
     if kind == "parts":
         return _parts(match[0]) or None
     if kind == "licence":

@@ -179,7 +179,8 @@ def read(
     told = ask_unlicensed(text, without_chats(told, draft, message), said)
     told = add_linked(release(message, text, told, draft), _unread(text, linked, told))
     if told or about is None:
-        told = add_worded(message, text, add_roles(text, told, said, draft, names.columns), draft)
+        named = add_roles(text, told, said, draft, names.columns)
+        told = add_worded(message, text, named, said, draft)
     told = doubt_wavering(text, doubt_stray(text, doubt_hearsay(text, told)), draft)
     told = doubt_rivals(text, told)
     for settled in (adopt, settle_later):

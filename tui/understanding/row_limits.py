@@ -38,6 +38,13 @@ _ENOUGH: Final = (
 _PARTIAL: Final = re.compile(
     r"\s(?:per|each|every|at|por|cada|for|para|of|as|com a|como|in|en|a|al|alhora)\b"
 )
+#: What is no row: "don't use more than 100 tokens".
+_NO_UNIT: Final = (
+    r"(?!(?:tokens|steps|epochs|hours|euros|gigas|gigues|words|pixels|passos|pasos|hores|horas|paraules"
+    r"|palabras|caracters|caracteres|characters|layers|capes|capas|gpus|nodes|cards|times|veces"
+    r"|vegades|seconds|segons|segundos|minutes|minuts|minutos|dies|days|dias|points|punts|puntos"
+    r"|epoques|epocas|targetes|tarjetas|checkpoints|generations|workers|threads|bits)\b)"
+)
 _LEAST: Final = 16
 
 
@@ -67,9 +74,16 @@ def _names(message: Message, draft: Mapping[str, Any]) -> set[str]:
 def _patterns(names: Sequence[str]) -> tuple[re.Pattern[str], ...]:
     noun = f"(?:{'|'.join((_ROWS, *map(re.escape, names)))})"
     counted = rf"(?P<number>{NUMBER})\s{_OF}{noun}(?!\w)"
+    used = (
+        r"(?:use|take|train on|learn from|facis servir|agafis|usis|entrenis amb|uses|cojas|tomes"
+        r"|entrenes con)\s(?:more than|over|mes de|mas de|at most|up to|com a molt|como mucho)\s"
+    )
     negated = r"(?:(?:no|not|don'?t|dont|do not|never|nunca|mai)\s(?:[a-z']+\s){0,2}?)?"
     return (
         re.compile(rf"(?<!\w){negated}{_LIMIT}{counted}"),
+        re.compile(
+            rf"(?<!\w){negated}{used}(?P<number>{NUMBER})\s{_OF}{_NO_UNIT}[a-z]{{4,}}s(?!\w)"
+        ),
         re.compile(
             rf"(?<![\w.,]){counted}\s(?:(?:is|are|will be|would be|more than|son|es|seran|ja|ya|me"
             rf"|em|nos|ens|en|n')\s?){{0,3}}(?P<enough>{_ENOUGH})"

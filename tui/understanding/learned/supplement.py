@@ -116,10 +116,14 @@ def _with_column(told: _Said, name: str, pointer: str, share: float) -> list[Cha
 
 
 def add_worded(
-    message: Message, text: str, told: _Said, draft: Mapping[str, Any]
+    message: Message, text: str, told: _Said, said: _Said, draft: Mapping[str, Any]
 ) -> list[Change | Choice]:
-    """Return what was told, with the values that the model of words finds in unread words."""
+    """Return what was told, with the values that the model of words finds in unread words.
+
+    A field that is in `said` but not in `told` was retracted, and is not set again.
+    """
     kept = list(told)
+    gone = {each.pointer for each in said} - {each.pointer for each in told}
     asked = [*_questions(text), *find_elsewhere(text)]
     for clause in find_clauses(message, draft):
         place = message.origin[clause.start][0], message.origin[clause.end - 1][1]
@@ -130,7 +134,7 @@ def add_worded(
         option = find_option(key)
         pointer = option.field.pointer
         if (
-            pointer in _OWN
+            pointer in _OWN | gone
             or shares[key] < SURELY_WORDED
             or value_at(draft, pointer) == option.value
         ):
