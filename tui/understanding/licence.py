@@ -86,12 +86,12 @@ _ORDERS: Final = re.compile(
 #: A wish about what the training does: "que recalcule ...", "let it ...", "you may run ...".
 _WISHES: Final = re.compile(
     r"\s*(?:(?:y|i|e|o|pero|and|but|so|also|please|pls|tambe|tambien|ademas|a mes)\s+)*"
-    r"(?:(?:(?:els?|l[ao]s?|les) |l')?[a-z]+(?: (?:del?|de la|dels|de les|de los|de las|en) ?[a-z]+"
+    r"(?:(?:(?:els?|l[ao]s?|les) |l')[a-z]+(?: (?:del?|de la|dels|de les|de los|de las|en) ?[a-z]+"
     r"| (?:de l'|d'|de l |l')[a-z]+)?,? (?=que ))?"
     r"(?:que (?:(?:[a-z']+ ){0,5}?[a-z]{2,}(?<!\bs)(?<!\ba[qg]u)(?<!\bm)(?:i|in)(?=\s|$|[^\w'])"
     r"|(?:(?:no|lo|la|los|las|se|me|nos|tambien|cada \w+(?: de \w+)?|el \w+|la \w+) )*"
     r"(?!(?:tiene|cabe|puede|hace|quiere|viene|sale|debe|sirve|suele|sabe|vale|pone|dice|parece"
-    r"|conviene|ocupe|entre|este|ese|sobre)n?\b)(?:[a-z]{2,}en?|sean?|[a-z]*(?:ga|zca|ya)n?|lean?"
+    r"|conviene|ocupe|entre|este|ese|sobre)n?\b|[a-z]*(?:aven|[tdnlr]ien|eien)\b)(?:[a-z]{2,}en?|sean?|[a-z]*(?:ga|zca|ya)n?|lean?"
     r"|quepan?|aprendan?|corran?|escriban?|cojan?|vean?|reciban?|respondan?|metan?)\b)"
     r"|let (?:it|the|them|its)\b|(?:have|make) (?:it|the model|them) [a-z]+"
     r"|(?:it|the (?:model|run|training)) (?:should|must|has to|needs to|ought to|can|may)\b"

@@ -308,7 +308,7 @@ def _find_mentions(message: Message, *, known: bool) -> list[Mention]:
             first = start if len(names) > 1 else 0
             found[start] = _Place(start, end, first, sure=True, role=role)
     for each in find_column_clauses(text):
-        found[each.start] = _Place(each.start, each.end, first=0, sure=True, role=each.role)
+        found[each.start] = _Place(each.start, each.end, each.start, sure=True, role=each.role)
     places = [found[start] for start in sorted(found)]
     places = [each for each in places if "\x00" not in message.folded[each.start : each.end]]
     languages = _translated(message)

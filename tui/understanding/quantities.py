@@ -52,7 +52,7 @@ _SHARE: Final = re.compile(
     r"(?:for|as|of|en|del?|d'|com a|como|per(?: al?)?|para(?: el| la)?)?\s*"
     r"(?:(?:the|my|our|a|el|la|un|una) (?:\w+ )?|l')?)?"
     r"(?P<what>test(?:ing)?|validat\w+|validacio(?:n)?|validar|eval(?:uat\w+)?|evalua\w+|avalua\w+"
-    r"|prova|proves|provar|prueba|pruebas|probar|exam(?:en)?"
+    r"|prova|proves|prueba|pruebas|exam(?:en)?"
     r"|warm[ -]?up|escalfament|calentamiento|held out|hold[ -]?out|reservat|reservado)"
 )
 _MEASURED: Final = re.compile(
