@@ -124,8 +124,8 @@ _ACCUMULATES: Final = re.compile(r"\b(?:grad\w*[ _-])?(?:accum|acumul)")
 _TAKEN_BACK: Final = re.compile(r",?\s+(?:no|not)\s*:")
 _OBJECTIVE: Final = "/objective/type"
 #: Bounds of the score (`requested.report_score`), chosen by cross-validation. Below the first, a
-#: value is set although the words around it are unknown. Above the second, ftc asks about an
-#: objective instead of setting it.
+#: value is set although the words around it are unknown. Above the second, ftc asks about a value
+#: instead of setting it.
 SURELY_ASKED: Final = -3.0
 SURELY_TOLD: Final = 0.5
 #: A model is named beside anything that it should learn: only the words before it are looked at.
@@ -168,7 +168,7 @@ def _is_unlicensed(bare: str, change: Change, text: str, *, jargon: bool) -> boo
     if not is_examined(change.pointer) or change.words.startswith("-"):
         return False  # an option of a command: "-p long"
     score = report_score(_evidence(bare, change, text))
-    if change.pointer == _OBJECTIVE:
+    if score > SURELY_TOLD or change.pointer == _OBJECTIVE:
         return score > SURELY_TOLD
     return _has_foreign(bare, change, text, jargon=jargon, lenient=score < SURELY_ASKED)
 
