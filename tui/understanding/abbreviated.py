@@ -18,7 +18,7 @@ from ftc.tui.understanding.applying import applies
 from ftc.tui.understanding.licence import is_terse
 from ftc.tui.understanding.message import Message
 from ftc.tui.understanding.numbers import as_written, read_number
-from ftc.tui.understanding.ordinary import is_ordinary
+from ftc.tui.understanding.ordinary import is_ordinary, read_words
 from ftc.tui.understanding.reading import Change
 
 _EDGE: Final = r"(?:^|(?<=[,;/|+\n\x00(]))\s*"
@@ -142,6 +142,8 @@ def _resolve(
     named_so = list(_find(match["name"], signed=signed))
     if signed and match["value"][0].isalpha() and _is_shared(named_so):
         return None  # "type=foo"
+    if match["value"] in read_words(("grammar",)) and match["value"] not in _SWITCH:
+        return None  # "project: I want ..."
     fits = [
         (place, applies(named.field, message, draft), named.field.pointer, value)
         for named, place in named_so

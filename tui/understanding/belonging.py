@@ -7,10 +7,16 @@ each" is the length of the answers.
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from typing import Any, Final
 
-from ftc.tui.understanding.message import find_words, fold
+from ftc.spec.admission import admits
+from ftc.spec.schema import fields_by_pointer
+from ftc.tui.understanding.applying import applies
+from ftc.tui.understanding.message import Message, find_around, find_words, fold
+from ftc.tui.understanding.rates import as_scale
 from ftc.tui.understanding.reading import Change, Choice, value_at
+from ftc.tui.understanding.teaching import settle_teacher
 
 _REVISION: Final = "/model/revision"
 _LENGTH, _ANSWER = "/data/max_length", "/objective/answer_tokens"
@@ -43,9 +49,60 @@ _OF_ANSWERS: Final = re.compile(
     r"\b(?:answers?|repl(?:y|ies)|completions?|gen\w*|respost\w*|respuest\w*|each|cadascun\w*"
     r"|cada una?|new)\b"
 )
+_RATE, _EMBEDDINGS_RATE = "/training/learning_rate", "/training/embedding_learning_rate"
+_EMBEDDINGS: Final = re.compile(r"\bembedd?ings?\b")
+_THOSE: Final = re.compile(
+    r"\b(?:those|them|these|es[oa]s|est[oa]s|ell[oa]s|aquests|aquestes|aquells|aquelles|ells|elles)\b"
+)
+_FAR: Final = 140
 #: Letters on a side of a number in which the answers may be mentioned.
 _NEAR: Final = 34
 _PART_END: Final = re.compile(r"[;!?\n]|\.(?=\s|$)")
+
+
+def move_to_owners(
+    found: Sequence[Change | Choice], message: Message, draft: Mapping[str, Any]
+) -> list[Change | Choice]:
+    """Return what was found, each in the field of its name that applies.
+
+    "label smoothing" is that of the objective's loss if the loss has one.
+    """
+    known = fields_by_pointer()
+    moved: list[Change | Choice] = []
+    now = value_at(draft, _OBJECTIVE)
+    for one in settle_teacher(found, message):
+        each = as_scale(one, message, draft)
+        own = known.get(each.pointer)
+        unfit = (
+            own is not None and isinstance(each, Change) and not admits(each.pointer, each.value)
+        )
+        if own is not None and (unfit or applies(own, message, draft) is False):
+            fits = [
+                at
+                for at, owner in _find_namesakes(each.pointer).items()
+                if "x-when" in known[at].schema
+                and (not owner or re.search(rf"\b{owner}\b", f"{message.plain} {now}"))
+                and applies(known[at], message, draft)
+                and (not isinstance(each, Change) or admits(at, each.value))
+            ]
+            each = replace(each, pointer=fits[0]) if len(fits) == 1 else each
+        moved.append(each)
+    return moved
+
+
+@cache
+def _find_namesakes(pointer: str) -> Mapping[str, str]:
+    """Return the other fields with the same last name, each with the objective that calls it so.
+
+    CPO's "alpha" is not that of LoRA; the objective is empty if the field has the name itself.
+    """
+    last = pointer.rpartition("/")[2]
+    return {
+        at: "" if at.rpartition("/")[2] == last else name.removesuffix(f"_{last}")
+        for at, field in fields_by_pointer().items()
+        for name in (f"_{at.rpartition('/')[2]}", *field.schema.get("x-aliases", ()))
+        if at != pointer and name.endswith(f"_{last}")
+    }
 
 
 def settle_owners(
@@ -75,6 +132,8 @@ def _settled(
         return each
     if each.pointer == _REVISION:
         return replace(each, pointer=_owner(place, each.words, said, folded))
+    if each.pointer == _RATE and _is_of_embeddings(folded, place, place + len(each.words)):
+        return replace(each, pointer=_EMBEDDINGS_RATE)
     if each.pointer == _LENGTH and not any(other.pointer == _ANSWER for other in said):
         objective = next(
             (
@@ -90,6 +149,15 @@ def _settled(
         if objective in _GENERATES and _OF_ANSWERS.search(around):
             return replace(each, pointer=_ANSWER)
     return each
+
+
+def _is_of_embeddings(folded: str, start: int, end: int) -> bool:
+    """Return whether a rate is that of what was named before: "train the embeddings, and those"."""
+    first, last = find_around(_PART_END, folded, (start, end))
+    return (
+        _THOSE.search(folded, first, last) is not None
+        and _EMBEDDINGS.search(folded, max(0, start - _FAR), start) is not None
+    )
 
 
 def _owner(place: int, words: str, said: Sequence[Change | Choice], folded: str) -> str:

@@ -27,7 +27,7 @@ _TOLD: Final = re.compile(rf"\b{any_of(_HEDGES['told'])}\b")
 _DESCRIBED: Final = re.compile(rf"\b{any_of(_HEDGES['described'])}\b")
 _LIMITED: Final = re.compile(rf"\b{any_of(_HEDGES['limited'])}\b")
 _SUBJECT: Final = re.compile(
-    rf"^\s+{any_of(_HEDGES['subject'])}\b(?! (?:the|my|our|el|la|mi|nuestr\w+) )"
+    rf"^\s+{any_of(_HEDGES['subject'])}\b(?! (?:the|my|our|el|la|mi|nuestr\w+|to|de|que) )"
 )
 _ANSWERING: Final = re.compile(rf"\b{any_of(_HEDGES['answering'])}\b")
 _UP_TO: Final = re.compile(
@@ -90,21 +90,23 @@ _OTHERWISE: Final = re.compile(
     r"[\s,;.(-](?:(?:que|perque|porque|because|cause) (?:si no|if not)|otherwise|or else|si no|sino"
     r"|altrament|de lo contrario|d'altra manera)\b"
 )
-#: Fields whose own words say "if" or "more": stopping when there is no improvement, file lists.
+#: Fields whose own words say "if" or "more": stopping, failing, what happens to rows that are too
+#: long, file lists.
 OWN_CONDITION: Final = (
-    *("/training/early_stopping", "/training/evaluation/allow_worse"),
-    *("/training/evaluation/regression", "/export/verify/"),
+    *("/training/early_stopping", "/training/evaluation/allow_worse", "/export/verify/"),
+    *("/training/evaluation/regression", "/data/cleaning/overlong", "/data/columns/"),
 )
 _WHICH: Final = re.compile(r"\s*(?:which|that|que|el qual|la qual|el cual|la cual)\b")
 _TYPES: Final = "/export/types"
 _COLUMNS: Final = "/data/columns/"
+_OBJECTIVE: Final = "/objective/type"
 #: Numbers of which a bound is the value that is meant.
 _LIMITS: Final = frozenset(
     {"/data/max_length", "/data/max_rows", "/training/max_steps", "/launch/hours"}
 )
 
 #: Numbers whose own words say "less" or "more": "everything but the last three layers".
-_COUNTED: Final = frozenset({"/data/max_length", "/method/layers"})
+_COUNTED: Final = (*("/data/max_length", "/data/max_rows", "/method/layers"), "/export/verify/")
 
 #: A number behind these words is no value of a field itself.
 _RELATIVE: Final = re.compile(
@@ -114,6 +116,15 @@ _RELATIVE: Final = re.compile(
 
 #: A value that is said more often is not looked at again.
 _MOST_TIMES: Final = 3
+
+#: A sentence that is nothing but an order about the one before it: "Put it on.", "Ponlo."
+_ORDERED_SO: Final = re.compile(
+    r"\s*(?:(?:so|please|then|and|yes|ok|doncs|pues|i|y|si|venga|va|vinga),? )*"
+    r"(?:(?:use|put|set|take|do|try|enable|activate|add) (?:it|that|this|them)(?: (?:on|in))?"
+    r"|(?:posa|fes|activa|usa|afegeix|agafa)(?:-l[aeo]s?|-ho|'l|'ls)|fem-ho"
+    r"|(?:pon|haz|activa|usa|anade|coge)l[aeo]s?|hagamoslo)"
+    r"(?: (?:please|then|si us plau|por favor|doncs|pues))?\s*(?=$|[.,;!])"
+)
 
 Said = Change | Choice
 
@@ -202,7 +213,10 @@ def is_endorsed(folded: str, end: int) -> bool:
     after = SENTENCE_END.search(folded, end)
     if after is not None and after[0] == "?":
         after = SENTENCE_END.search(folded, after.end())
-    return _ENDORSED.search(folded, end, after.start() if after else len(folded)) is not None
+    stop = after.start() if after else len(folded)
+    if _ENDORSED.search(folded, end, stop) is not None:
+        return True
+    return after is not None and _ORDERED_SO.match(folded, after.end()) is not None
 
 
 def _is_doubtful(folded: str, bare: str, change: Change, start: int, end: int) -> bool:
@@ -229,7 +243,8 @@ def _is_doubtful(folded: str, bare: str, change: Change, start: int, end: int) -
     before, after = folded[:start], folded[end:]
     if _UNLIKE.search(before) and not _NO_MORE.search(before):
         return True
-    if not described and _SUBJECT.match(after) and not _WELCOME.match(after):
+    phrase = change.pointer == _OBJECTIVE and " " in folded[start:end]
+    if not (described or phrase) and _SUBJECT.match(after) and not _WELCOME.match(after):
         return True
     if change.pointer == "/data/max_length" and _ANSWERING.search(clause):
         return True
@@ -250,7 +265,7 @@ def _is_doubtful(folded: str, bare: str, change: Change, start: int, end: int) -
     if folded[start:end][-1:].isdigit() and _UP_TO.match(after):
         return True
     plain = _EXPONENT.sub(" ", folded[start:end])
-    inside = change.pointer not in _COUNTED and _MORE_INSIDE.search(plain)
+    inside = not change.pointer.startswith(_COUNTED) and _MORE_INSIDE.search(plain)
     if inside and (said := re.search(NUMBER, Message(change.words).folded)):
         inside = read_number(said[0]) == change.value and inside  # else it was added
     return bool(_FURTHER.match(after) or inside)

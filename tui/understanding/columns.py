@@ -135,6 +135,9 @@ _LABEL: Final = "/data/columns/label"
 _OBJECTIVE: Final = "/objective/type"
 _LABELS: Final = "classification"
 _VOTES: Final = "kto"
+#: Objectives whose rows have two answers, of which one is better.
+PREFERENCES: Final = frozenset({"dpo", "orpo", "simpo", "cpo", "reward"})
+_CHOSEN: Final = "/data/columns/chosen"
 VOTE: Final = re.compile(r"\b(?:labels?|etiquet\w+)\b")
 
 
@@ -248,12 +251,17 @@ def _read_bracketed(message: Message) -> Iterator[Change]:
         yield Change(pointer=f"/data/columns/{match['role']}", value=name, words=words)
 
 
+def speaks_of_columns(text: str) -> bool:
+    """Return whether a text speaks of columns, or of another file."""
+    return _SPOKEN_OF.search(fold(text)) is not None
+
+
 def read_columns(message: Message, known: Sequence[str]) -> Iterator[Change]:
     """Yield the column of each role, with its name as written.
 
     If the columns of the data are `known`, another word is one only where columns are spoken of.
     """
-    spoken = not known or _SPOKEN_OF.search(message.folded) is not None
+    spoken = not known or speaks_of_columns(message.folded)
     yield from _read_by_key(message)
     yield from _read_bracketed(message)
     yield from _read_gapped(message)
@@ -345,6 +353,10 @@ def settle_text(said: Sequence[Change | Choice]) -> list[Change | Choice]:
         named = {_LABEL: _ANSWER, _TEXT: _PROMPT}
         return [replace(each, pointer=named.get(each.pointer, each.pointer)) for each in said]
     roles = {each.pointer for each in said}
+    if kind in PREFERENCES and _CHOSEN not in roles:  # "'good' is the answer that was liked"
+        return [
+            replace(each, pointer=_CHOSEN) if each.pointer == _ANSWER else each for each in said
+        ]
     if {_PROMPT, _INSTRUCTION} <= roles and _INPUT not in roles:
         said = [replace(each, pointer=_INPUT) if each.pointer == _PROMPT else each for each in said]
     if {_PROMPT, _OUTPUT} <= roles and not roles & {_INSTRUCTION, _ANSWER}:

@@ -89,6 +89,19 @@ def read_described(
         yield Choice(pointer=_POINTER, values=tuple(likeliest), words=words)
 
 
+def with_described(message: Message, draft: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the draft with the objective that the message describes, if it has none.
+
+    Fields that only this objective has are then read: "a reward when the number is right".
+    """
+    found = [each for each in read_described(message, draft, (), ()) if isinstance(each, Change)]
+    if len(found) != 1:
+        return draft
+    section = draft.get("objective")
+    own = section if isinstance(section, Mapping) else {}
+    return {**draft, "objective": {**own, "type": found[0].value}}
+
+
 def _columns(text: str, said: Sequence[Change | Choice]) -> Iterator[Span]:
     """Yield the range of each column's name in the words that gave it its role."""
     for each in said:
@@ -119,11 +132,11 @@ def _weigh(objective: str, part: str, text: str) -> int:
 
 def _find_parts(text: str) -> Iterator[tuple[str, str, int, int]]:
     """Yield the parts of descriptions in a text: the objective, the kind of part and its place."""
-    for objective, part, pattern in _patterns():
-        if (match := pattern.search(text)) is not None:
-            yield objective, part, match.start(), match.end()
     for sentence in _SENTENCE.finditer(text):
         first, last = sentence.span()
+        for objective, part, pattern in _patterns():
+            if (match := pattern.search(text, first, last)) is not None:
+                yield objective, part, match.start(), match.end()
         said = {name: pattern.search(text, first, last) for name, pattern in _classes().items()}
         for objective, parts in _TABLE.items():
             for one, other in parts.get(_PAIRS, ()):

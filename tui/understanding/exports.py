@@ -30,6 +30,13 @@ _BITS: Final = re.compile(
     rf"\b(?P<all>(?:{_WIDTH}(?:\s*,\s*|{_JOIN}))*{_WIDTH}[ -]?bits?"
     rf"(?:{_JOIN}{_WIDTH}(?=\s*(?:$|[.,;!]|bits?\b)))*(?: bits?)?)\b"
 )
+#: "not 4 bits any more, make it 8".
+_OTHER_BITS: Final = re.compile(
+    rf"[^.;!?\n\d]{{0,16}}[,;.]\s*(?:make it|but|better|rather|put|mejor|millor|sino|fes-lo"
+    r"|fes-ne|hazlo|ponlo|posa'l|que sigui|que sea)\s(?:in |at |an? |de |en |a |d'|un )?"
+    rf"(?P<width>{_WIDTH})(?:[ -]?bits?)?"
+    r"(?=\s*(?:$|[.,;!]))"
+)
 _ADAPTER: Final = re.compile(rf"\b(?:the |l'|el )?{any_of(WORDS['adapter_gguf'])}\b")
 _FLOATS: Final = re.compile(r"\bb?f16\b")
 _JOINT: Final = re.compile(r"\s*(?:\+|/|&|and|i|y)\s*")
@@ -42,6 +49,8 @@ _TRAINS: Final = re.compile(
 _CLAUSE_END: Final = re.compile(r"[,;.!?\n]|\b(?:and|plus|y|i)\b")
 #: "no export", "sense exportar": no file at all.
 _NO_EXPORT: Final = re.compile(rf"\b{any_of(WORDS['no_export'])}(?!\w)")
+#: "the adapter, don't export it".
+_ADAPTER_BEFORE: Final = re.compile(r"\b(?:adapter|adaptador)\b,?\s*$")
 #: "no GGUF of 4 bits" leaves others.
 _OF_BITS: Final = re.compile(rf"\s+(?:of|in|at|de|a|en|amb|con)\s+{_WIDTH}[ -]?bits?\b")
 #: "q4_k_m... no wait, q8".
@@ -97,6 +106,11 @@ def read_exports(message: Message, have: Sequence[str]) -> Iterator[Change]:
             yield Change(pointer="/export/adapter", value=wanted, words=words)
     found = sorted(_find(message))
     none = None if found else _NO_EXPORT.search(message.folded)
+    if none is not None and (own := _ADAPTER_BEFORE.search(message.folded[: none.start()])):
+        words = message.words(own.start(), none.end())
+        message.cross_out(own.start(), none.end())
+        yield Change(pointer="/export/adapter", value=False, words=words)
+        none = None
     if none is not None and not _OF_BITS.match(message.folded, none.end()):
         message.cross_out(*none.span())
         yield Change(pointer="/export/types", value=[], words=message.words(*none.span()))
@@ -206,9 +220,14 @@ def _find_bits(message: Message) -> Iterator[Found]:
         clause = _CLAUSE_END.split(before)[-1] + match[0] + _CLAUSE_END.split(behind)[0]
         if _TRAINS.search(clause) and not _ANY_GGUF.search(clause):
             continue
+        denied = message.denied(match.start())
+        other = _OTHER_BITS.match(message.folded, match.end()) if denied else None
         message.cross_out(*match.span())
         for width in re.findall(_WIDTH, match["all"]):
-            yield *match.span(), WORDS["bits"][width], message.denied(match.start())
+            yield *match.span(), WORDS["bits"][width], denied
+        if other is not None:
+            message.cross_out(*other.span())
+            yield *other.span(), WORDS["bits"][other["width"]], False
 
 
 def _removes_bits(message: Message, have: Sequence[str]) -> bool:

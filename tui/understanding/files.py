@@ -27,6 +27,11 @@ _WEIGHTED: Final = re.compile(
     r"(?=\s*[(,:]?\s*(?:(?:at|with|amb|con)\s+)?"
     r"(?:(?:a )?(?:weight|weighted|peso|pes)\b|\d+(?:[.,]\d+)?\s*%|x\d|\d+x\b))"
 )
+#: A file with another suffix, where the message says that it is one: "the data are in log.data".
+_PLACED_FILE: Final = re.compile(
+    r"\b(?:data ?set|data|dades|datos|file|fitxer|arxiu|fichero|archivo)\s"
+    r"(?:is|are|es|son|estan?)\s(?:(?:in|a|en|at)\s)?(?P<path>[\w./-]*[a-z]\w*\.[a-z]{2,8})(?=\s*(?:$|[,;:!?)]|\.(?:\s|$)|\s))"
+)
 _SUFFIX: Final = r"\.(?:csv|jsonl|json|parquet|tsv)(?![\w/\\])"
 _PIECE: Final = r"\w[^\s\"'`,;:!?()\x00/]+"
 #: Words that part a name from what stands before it.
@@ -69,13 +74,16 @@ _REPLACING: Final = re.compile(
     r"\b(?:replace|swap|change|instead|canvia|cambia|substitueix|sustituye|en vez|en lugar"
     r"|en comptes)\b"
 )
-_ADDING: Final = re.compile(r"\b(?:add|also|too|as well|afegeix|tambe|anade|tambien)\b")
+_ADDING: Final = re.compile(
+    r"\b(?:add|also|too|as well|besides|on top of|along with|together with|both|afegeix\w*|tambe"
+    r"|a mes|juntament amb|junts|juntes|anad\w+|tambien|ademas|junto con|junt[oa]s)\b"
+)
 _SYSTEM: Final = re.compile(
     r"(?:system|sistema)(?: (?:prompt|message))?|missatge de sistema|mensaje (?:de|del) sistema"
 )
 _QUOTED: Final = re.compile(
-    r"\s*(?:=|:|is|of|to|a|es|de|sera|ha de ser|debe ser|tiene que ser|should be|must be|saying"
-    r"|que (?:digui|diga|diu|dice))?\s*"
+    r"(?:\s*(?:=|:|is|of|to|a|es|de|sera|ha de ser|debe ser|tiene que ser|should be|must be|saying"
+    r"|que (?:digui|diga|diu|dice)))*\s*"
     rf"(?P<quote>{QUOTES})"
 )
 _AFTER_COLON: Final = re.compile(
@@ -89,10 +97,11 @@ _RUN: Final = re.compile(r"\b(?:run|execucio|ejecucion)\b")
 _PROJECT: Final = re.compile(
     r"\b(?:proj(?:ect(?:e|o)?)?|proy(?:ecto)?|experiment(?:o)?)"
     r"(?: (?:of|in|de|en|del|a) (?:wandb|w&b|ml ?flow|trackio))?"
+    r"(?: (?:there|in it|alla|alli|hi))?"
     r"(?: (?:called|named|name|is|anomenat|llamado|es diu|se llama|es digui|se llame"
     r"|(?:should |to )?be|sea|sigui))*(?:\s?[:=]\s?| )"
     rf"{QUOTES}?(?P<name>[a-z0-9][\w-]*(?:\.\w[\w-]*)*){QUOTES}?"
-    r"(?=\s*(?:$|[.,;!\x00]|(?:run|run name|and|i|y)\b))"
+    r"(?=\s*(?:$|[.,;!\x00]|(?:run|run name|and|i|y|in|on|en|al?|del?|of)\b))"
 )
 #: The end of a quotation; an apostrophe inside a word does not end it.
 _CLOSING: Final = {"\u201c": "\u201d", "\u00ab": "\u00bb", "'": r"'(?!\w)"}
@@ -101,7 +110,7 @@ _AND: Final = r"(?=\s+(?:and|then|i|y)\s"
 _NAME: Final = re.compile(
     rf"\b{any_of(WORDS['called'])}\s*:?\s*{QUOTES}?(?P<name>"
     rf"(?<={QUOTES})[a-z0-9][\w -]{{0,62}}(?={QUOTES})|"
-    rf"[a-z0-9]+(?:[_-][a-z0-9]+)+{_AND})"
+    r"[a-z0-9]+(?:[_-][a-z0-9]+)+(?=\s+(?:and|then|i|y|on|in|for|at|en|del?|per|para|please)\s)"
     rf"|[a-z0-9][\w -]{{0,60}}?{_AND}+(?:{any_of(WORDS['put'])}|{any_of(WORDS['acts'])})\b)"
     rf"|(?:[a-z0-9][\w -]*\w|[a-z0-9])(?={QUOTES}?\s*(?:$|[.,;!]))){QUOTES}?"
 )
@@ -114,7 +123,7 @@ _NAMED_SO: Final = re.compile(
     r"(?! (?:of|del?) (?!(?:(?:the|my|our|la|el) )?(?:run|model|project|experiment|training))\w)"
 )
 _NO_LABEL: Final = re.compile(
-    r"(?:after|as|like|what|whatever|something|com|como|algo|(?:\S+ ){3})"
+    r"(?:(?:after|as|like|what|whatever|something|com|como|algo)\b|(?:\S+ ){3})"
 )
 _LONGEST_NAME: Final = 63
 #: The words of a numbered name without one before it.
@@ -129,7 +138,9 @@ _CORRECTED: Final = re.compile(CORRECTING)
 #: "in mails.xlsx -- sorry, I exported that, it's mails.csv now".
 _SORRY: Final = re.compile(rf"[\s,.;(\u2013\u2014-]{any_of(WORDS['corrects'])}(?!\w)")
 _IS_NOW: Final = re.compile(
-    r"\b(?:it'?s|it is|that'?s|i meant?|now|ara es|es ara|ahora es|es|era|seria|digo)"
+    r"(?:\b(?:it'?s|it is|that'?s|i meant?|now|ara es|es ara|ahora es|es|era|seria|digo)"
+    r"|\b(?:converted|exported|moved|renamed|saved|turned|he (?:passat|convertit|exportat|canviat)"
+    r"|(?:he |lo )+(?:pasado|convertido|exportado|cambiado))\b[^.;!?\n]{0,20}[:,]?)"
     r"(?: (?:now|called|named|the|el|la|ara|ahora))*\s*$"
 )
 _RENAMED: Final = re.compile(CORRECTING + r"(?P<name>[a-z0-9][\w-]*)(?=\s*(?:$|[.,;!)]))")
@@ -167,7 +178,7 @@ def read_files(
     """
     named = {**known, **{place: data.id for place, data in hub.items()}}
     apart = []
-    for pattern in (_QUOTED_FILE, _CALLED_FILE, _NUMBERED_FILE, _FILE):
+    for pattern in (_QUOTED_FILE, _CALLED_FILE, _NUMBERED_FILE, _FILE, _PLACED_FILE):
         for match in message.take(pattern):
             path = message.words(*match.span("path"))
             if pattern is _NUMBERED_FILE:
@@ -259,9 +270,9 @@ def _mixture(
     sources: list[Any] = weighted(paths, weights) if weights else list(paths)
     for data in hub.values():
         at = paths.index(data.id)
-        own = sources[at] if isinstance(sources[at], Mapping) else {"source": data.id}
+        whole = sources[at] if isinstance(sources[at], Mapping) else {"source": data.id}
         if data.options:
-            sources[at] = {**own, **data.options}
+            sources[at] = {**whole, **data.options}
     said = {data.id: data.words for data in hub.values()}
     words = ", ".join(said.get(path, path) for path in paths)
     return Change(pointer="/data/sources", value=sources, words=words)

@@ -119,7 +119,10 @@ _WITHOUT: Final = re.compile(
     r"|(?:don'?t|do not|haven'?t) (?:have|own|got))"
     r" (?:cap |ninguna |any |an? )?(?:dedicated )?(?:gpu|grafica|graphics card"
     r"|(?:targeta|tarjeta)(?: (?:grafica|de video))?)"
-    r"|(?:only|just|nomes|solo)(?: an?| the| un| el| la)? cpu|cpu only)\b"
+    r"|(?:only|just|nomes|solo)(?: an?| the| un| el| la)? cpu|cpu only"
+    r"|cpu (?:is|'s|will be|would be) (?:just |totally |more than )?(?:fine|ok(?:ay)?|enough"
+    r"|good enough|plenty)|(?:(?:amb|con|en) )?(?:la )?cpu (?:ja |ya |me |em |nos |ens )*"
+    r"(?:va be|va bien|basta|vale|sobra|n'hi ha prou|es suficient\w*))\b"
 )
 
 

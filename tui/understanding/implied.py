@@ -25,6 +25,7 @@ _DISPLACES: Final[Mapping[tuple[str, str], tuple[str, ...]]] = {
     ("/method/type", "qlora"): ("/method/layers",),
     ("/method/quantization", "int8"): ("/method/double_quantization",),
 }
+_LAUNCH: Final = "/launch/"
 ROUNDED: Final = "/method/quantization"
 _METHOD: Final = "/method/type"
 _ADAPTERS: Final = re.compile(r"\blora\b|\badap(?:ters?|tador(?:s|es)?)\b")
@@ -76,6 +77,24 @@ def imply(said: Sequence[Change | Choice], draft: Mapping[str, Any]) -> list[Cha
     return [*objective, *_implied_method(said, draft)]
 
 
+def settle_method(said: Sequence[Change | Choice]) -> list[Change | Choice]:
+    """Return what was said, without what only denies another method.
+
+    Beside "train the last 4 layers", "no LoRA" asks for no full training.
+    """
+    types = [each for each in said if each.pointer == "/method/type"]
+    values = {getattr(each, "value", None) for each in types}
+    if "full" in values:  # "train all the weights, no adapter" exports nothing
+        said = [each for each in said if (each.pointer, _value(each)) != ("/export/adapter", False)]
+    if not {"freeze", "full"} <= values:
+        return list(said)
+    return [each for each in said if each.pointer != "/method/type" or _value(each) != "full"]
+
+
+def _value(each: Change | Choice) -> object:
+    return each.value if isinstance(each, Change) else None
+
+
 def imply_by_name(said: Sequence[Change | Choice], draft: Mapping[str, Any]) -> list[Change]:
     """Return the values that stand in the names of other fields: "polynomial power 1.5"."""
     known = fields_by_pointer()
@@ -91,6 +110,31 @@ def imply_by_name(said: Sequence[Change | Choice], draft: Mapping[str, Any]) -> 
         if re.search(rf"(?<![\w-]){re.escape(str(value))}(?![\w-])", fold(each.words))
     }
     return list(found.values())
+
+
+def imply_kinds(said: Sequence[Change | Choice], draft: Mapping[str, Any]) -> list[Change | Choice]:
+    """Return what was said, with the one kind that has its fields: a partition is Slurm's.
+
+    A field of one kind alone tells it, unless the draft or a change has another.
+    """
+    known = fields_by_pointer()
+    told = {each.pointer for each in said if isinstance(each, Change)}
+    kinds: dict[str, set[Any]] = {}
+    for each in said:
+        if not isinstance(each, Change) or each.pointer not in known:
+            continue
+        for pointer, values in known[each.pointer].schema.get("x-when", {}).items():
+            if pointer.startswith(_LAUNCH) and len(values) == 1:
+                kinds.setdefault(pointer, set()).add((values[0], each.words))
+    added = [
+        Change(pointer=pointer, value=value, words=words)
+        for pointer, found in kinds.items()
+        if pointer not in told and value_at(draft, pointer) is None
+        if len({kind for kind, _ in found}) == 1
+        for value, words in sorted(found)[:1]
+    ]
+    gone = {each.pointer for each in added}
+    return [*(each for each in said if each.pointer not in gone), *added]
 
 
 def _implied_method(said: Sequence[Change | Choice], draft: Mapping[str, Any]) -> list[Change]:

@@ -83,6 +83,38 @@ _ORDERS: Final = re.compile(
     r"|lost|ran|left|found|broke|heard|thought|built|sent|spent|know|hate|love|think|believe|guess|i|we|he|she|they|you|it)\b)"
     r"[a-z]{3,}(?<!s)(?<!ed)(?<!ing)(?<!ly)\s+(?:the|it|them|my|this|that|these|those|everything|all)\b"
 )
+#: A wish about what the training does: "que recalcule ...", "let it ...", "you may run ...".
+_WISHES: Final = re.compile(
+    r"\s*(?:(?:y|i|e|o|pero|and|but|so|also|please|pls|tambe|tambien|ademas|a mes)\s+)*"
+    r"(?:(?:(?:els?|l[ao]s?|les) |l')[a-z]+(?: (?:del?|de la|dels|de les|de los|de las|en) ?[a-z]+"
+    r"| (?:de l'|d'|de l |l')[a-z]+)?,? (?=que ))?"
+    r"(?:que (?:(?:[a-z']+ ){0,5}?[a-z]{2,}(?<!\bs)(?<!\ba[qg]u)(?<!\bm)(?:i|in)(?=\s|$|[^\w'])"
+    r"|(?:(?:no|lo|la|los|las|se|me|nos|tambien|cada \w+(?: de \w+)?|el \w+|la \w+) )*"
+    r"(?!(?:tiene|cabe|puede|hace|quiere|viene|sale|debe|sirve|suele|sabe|vale|pone|dice|parece"
+    r"|conviene|ocupe|entre|este|ese|sobre)n?\b|[a-z]*(?:aven|[tdnlr]ien|eien)\b)(?:[a-z]{2,}en?|sean?|[a-z]*(?:ga|zca|ya)n?|lean?"
+    r"|quepan?|aprendan?|corran?|escriban?|cojan?|vean?|reciban?|respondan?|metan?)\b)"
+    r"|let (?:it|the|them|its)\b|(?:have|make) (?:it|the model|them) [a-z]+"
+    r"|(?:it|the (?:model|run|training)) (?:should|must|has to|needs to|ought to|can|may)\b"
+    r"|you (?:can|may|could|should|must)\b|feel free to\b|(?:do not|don'?t|dont|never) [a-z]{3,}\b"
+    r"|(?:no|tampoco?|ni) (?:(?:me|nos|l[aeo]s?|li|em|ho|els|les) |l')?[a-z]{3,}(?:[ea]s|is)\b"
+    r"|(?:i|we)(?:'ve| have)? decided\b|(?:he|hem|hemos) decidi[dt]o?\b)"
+)
+#: What has to be so: "a row of 6000 tokens has to fit".
+_OBLIGES: Final = re.compile(
+    r"\b(?:(?:has|have|needs?) to|must|should(?! have)|(?:hi )?(?:ha|han) de|tienen? que"
+    r"|deben?|hay que|cal que)\b"
+    r"(?! (?:say|admit|be (?:kidding|joking)|dir|decir)\b)"
+)
+#: A check of the files: "if it gets worse by 2 points, fail".
+_FAILS: Final = re.compile(
+    r"\b(?:if|when|whenever|si|quan|cuando)\b[^;!?\n]*\b(?:fail\w*|fall\w+|stop|atur\w+|par[ei]n?|error)\b"
+    r"|\b(?:fail|falli|falle|falla|stop|que peti)\b[^;!?\n]*\b(?:if|when|si|quan|cuando)\b"
+)
+#: "The project there is called churn-replies" gives a name.
+_CALLED: Final = re.compile(
+    r"\b(?:is called|is named|called|se llam[ae]|es diu|es digui|s'anomen\w+)\b"
+)
+_CHECKED: Final = "/export/verify/"
 #: "q5 > q4" compares.
 _COMPARES: Final = re.compile(r"\s(?:[<>\u2264\u2265]|[<>]=)\s(?!\d)")
 #: Beside a number of passes, a batch is that of one pass.
@@ -204,7 +236,11 @@ def _is_foreign(bare: str, change: Change, text: str, place: Span, *, known: boo
         return False
     if _COMMANDS.match(text[first:end]) or _is_ordered(bare, first, change) or _ORDERS.match(order):
         return False
-    if _REPEATS.match(order):
+    if _REPEATS.match(order) or _WISHES.match(order) or _OBLIGES.search(bare, first, stop):
+        return False
+    if isinstance(change.value, str) and _CALLED.search(fold(change.words)):
+        return False
+    if change.pointer.startswith(_CHECKED) and _FAILS.search(told):
         return False
     owning = ("machine",) if change.pointer.startswith("/hardware/") else ()
     return not all(_is_known(word, ("thing", *owning)) for word in words)

@@ -5,32 +5,27 @@ essay is to a model no list tells, but a version that is good is an answer, and 
 two is then the prompt.
 """
 
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 from typing import Final
 
 from ftc.spec.schema import choices, fields
-from ftc.tui.understanding.columns import VOTE
-from ftc.tui.understanding.lexicon import QUOTES, any_of
+from ftc.tui.understanding.column_clauses import find_column_clauses
+from ftc.tui.understanding.column_roles import (
+    NO_COLUMN,
+    find_roles,
+    role_of_name,
+)
+from ftc.tui.understanding.columns import PREFERENCES, VOTE
+from ftc.tui.understanding.lexicon import QUOTES
 from ftc.tui.understanding.message import Message, Span
 from ftc.tui.understanding.reading import Change, Choice
 
-_TABLE: Final[Mapping[str, Mapping[str, Mapping[str, Sequence[str]]]]] = json.loads(
-    (files("ftc.tui.understanding") / "mentioned.json").read_text(encoding="utf-8")
-)
 _SECTION: Final = "/data/columns/"
 _NAME: Final = r"[a-z_]\w*(?:[.-]\w+)*"
 _COLUMN: Final = r"(?:columns?|columna|columnes|columnas|fields?|camps?|campos?|cols?)"
-_NO_COLUMN: Final = frozenset(_TABLE["none"]["words"]["any"])
-#: A language, or a kind of file, is where an answer is written, and seldom a column.
-_NO_COMMON: Final = (
-    rf"(?!(?:{'|'.join(sorted(_NO_COLUMN))})\b|{any_of(_TABLE['none']['languages'])}\b"
-    r"|(?:files?|csv|tsv|jsonl?|parquet|txt|xlsx)\b)"
-)
 _CALLED: Final = (
     r"(?:\s*[:=,]|(?: (?:are|is|son|es|called|named|anomenad[ae]s?|llamad[ao]s?|(?:que )?es diuen?"
     r"|(?:que )?se llaman?)){1,2}:?)?"
@@ -68,18 +63,15 @@ _ARROW: Final = re.compile(r"->|\u2192")
 _NO_FILE_COLUMN: Final = re.compile(
     r"(?:train|test|val|dev|eval|valid)\w*|split|utf|csv|jsonl?|rows|files|filas|the|my|els?|l[aeo]s?"
 )
+#: Names behind a file, of which one is no word: "pairs.csv has text_a, text_b and score".
+_FILE_HAS: Final = re.compile(
+    rf"\.(?:csv|tsv|jsonl?|parquet|xlsx),?\s*(?:(?:hi ha|hay|has|have|with|amb|con|te|tiene"
+    rf"|contains?|conte|contiene|{_COLUMN})\s+|[(:]\s*)(?P<names>(?:{_NAME}{_LINK})+{_NAME})(?![\w/])"
+)
 _TOGETHER: Final = re.compile(rf"{_LINK}(?:an? |the |una? |l[ao]s? |els? |les )?")
 #: Two or more names in quotes, one behind the other.
 _QUOTED_LIST: Final = re.compile(
     rf"(?<!\w)(?P<names>{_IN_QUOTES}(?:(?:{_LINK}|,? (?:or|o) ){_IN_QUOTES})+)(?!\w)"
-)
-#: A bare name that ends a part, where another part of the sentence has the word "column": "the
-#: letter is in the column body and our reply in answer", "the input is column a and the output b".
-_COORDINATED: Final = re.compile(
-    rf"(?:{_JOIN}|[,;]\s)(?P<holds>{_OWN}(?:[a-z']+ ){{1,7}}?)"
-    r"(?P<link>(?:in|under|inside|a|en|dins(?: de)?|dentro de|sota|bajo) (?:(?:the|la|el) )?)?"
-    rf"(?P<name>{_NO_COMMON}{_NAME})"
-    r"(?=\s*(?:$|[,.;:!?()\n])|\s+(?:inside|in|of|dins|dentro|d'|del?|and|i|y)\b)"
 )
 _BEFORE_NAME: Final = re.compile(
     rf"(?:\b{_COLUMN}{_CALLED}|\b(?:in|under|inside|from|a|en|dins(?: de)?|sota|bajo|dentro de|is"
@@ -105,14 +97,6 @@ _COMMANDS: Final = re.compile(r"(?i)\w*[\u00e1\u00e9\u00ed\u00f3\u00fa]\w*(?:l[o
 _STOP: Final = re.compile(r"[;!?\n]|\.(?=\s|$)")
 #: Another part of the sentence: "column q has what they ask and I want the answers in Catalan".
 _NEXT: Final = re.compile(r",|\s(?:and|i|y|e)\s")
-_PART: Final = re.compile(r"[a-z]+")
-_ROLES: Final = tuple(
-    (role, re.compile(rf"(?<![\w/]){any_of(entry)}(?![\w/]|\.\w)"))
-    for role, entry in _TABLE["around"].items()
-)
-_NAMED: Final = tuple(
-    (role, re.compile(rf"{any_of(entry)}")) for role, entry in _TABLE["names"].items()
-)
 #: "translate from Catalan into English": a language is what comes in, or what goes out.
 _TRANSLATED: Final = re.compile(
     r"\b(?:transl|tradu)\w*\b[^.;!?\n]{0,30}?\b(?:from|del?|de l'|d')\s?(?:l'|la |el )?"
@@ -129,8 +113,6 @@ _OTHER: Final[Mapping[str, str]] = {
     "rejected": "chosen",
     "images": "completion",
 }
-#: The columns of pairs with a mark, in their usual order.
-_MARKED: Final = ("prompt", "completion", "score")
 _SCORED: Final = frozenset({"embed", "rerank"})
 #: Objectives whose rows have a prompt and its answer, mostly in this order.
 _ANSWERED: Final = frozenset({None, "sft", "classification", *_SCORED})
@@ -138,13 +120,15 @@ _OBJECTIVE: Final = "/objective/type"
 #: The columns of preference pairs.
 _ANSWERS: Final = frozenset({"chosen", "rejected"})
 _PAIR: Final = _ANSWERS | {"prompt"}
-#: The columns of rows with votes, in their usual order.
-_VOTED: Final = ("prompt", "completion", "label")
+#: The columns of rows with votes, and of pairs with their likeness, in their usual order.
+_TRIPLES: Final = (
+    (frozenset({"kto"}), ("prompt", "completion", "label")),
+    (_SCORED, ("prompt", "completion", "score")),
+)
 #: "liked" and "not_liked": the answers of a preference.
 _ABSENT: Final = re.compile(r"^(?:no|not|non|un|dis)_?(?=\w{3})")
 _SIMILAR: Final = re.compile(r"\b(?:similar\w*|semblan\w*|assembl\w*|parec\w*)")
 _TWO: Final = 2
-_NO_LANGUAGES: Final[Mapping[str, str]] = {}
 #: Words of preference pairs: the order of their columns does not tell which answer is better.
 _PAIRED: Final = re.compile(
     r"\b(?:pairs?|parelles?|parej\w+|prefer\w*|chosen|rejected|win\w*|los\w+|better|worse)\b"
@@ -220,6 +204,7 @@ def read_mentioned(
         else _settled(each.role, objective, message)
         for each in mentions
     ]
+    roles = _opposed(roles, [*taken], objective)
     _complete(roles, [each.name for each in mentions], set(taken), objective, message)
     if "rejected" in roles and "chosen" not in {*roles, *taken}:  # the answer that is better
         roles = ["chosen" if role == "completion" else role for role in roles]
@@ -231,6 +216,17 @@ def read_mentioned(
         given.add(role)
         words = message.words(mention.start, mention.end)
         yield Change(pointer=f"{_SECTION}{role}", value=mention.name, words=words)
+
+
+def _opposed(
+    roles: Sequence[str | None], taken: Sequence[str], objective: object
+) -> list[str | None]:
+    """Return the roles, with that of "the other one" opposed to the first one told."""
+    told = [*taken, *(role for role in roles if role not in (None, "other"))]
+    if objective in PREFERENCES:  # the answer is then the better one
+        told = ["chosen" if role == "completion" else role for role in told]
+    opposed = next((_OTHER[role] for role in told if role in _OTHER), None)
+    return [opposed if role == "other" else role for role in roles]
 
 
 def _is_vote(message: Message, mention: Mention) -> bool:
@@ -250,10 +246,10 @@ def _complete(
     """Give a role to the one column of two that has none, or to both by their order."""
     if len(names) == _TWO and _ABSENT.sub("", names[1]) == names[0] and objective != "kto":
         roles[:] = ["chosen", "rejected"]
-    if objective == "kto" and len(roles) == len(_VOTED):
-        roles[:] = [role or own for role, own in zip(roles, _VOTED, strict=True)]
-    if objective in _SCORED and len(roles) == len(_MARKED) and not taken:
-        roles[:] = [role or own for role, own in zip(roles, _MARKED, strict=True)]
+    for objectives, usual in _TRIPLES:
+        if objective in objectives and len(roles) == len(usual):
+            left = [role for role in usual if role not in roles]
+            roles[:] = [role or left.pop(0) for role in roles]
     known = {*taken, *filter(None, roles)}
     open_places = [place for place, role in enumerate(roles) if role is None]
     missing = _PAIR - known
@@ -265,6 +261,8 @@ def _complete(
             roles[open_places[0]] = other
         elif known == {"completion", "label"}:
             roles[open_places[0]] = "prompt"
+        elif known == {"prompt", "completion"} and objective == "kto":
+            roles[open_places[0]] = "label"
         elif not known and objective == "cpt":
             roles[open_places[0]] = "text"
     elif (
@@ -280,6 +278,8 @@ def _settled(role: str | None, objective: object, message: Message) -> str | Non
     """Return a role as the objective reads it; a mark is a score only of likeness."""
     if role == "text":
         return "text" if objective == "cpt" else "prompt"
+    if role == "label" and objective != "kto":
+        return "completion" if objective == "classification" else None
     if role == "score" and objective == "classification":
         return "completion"
     if role == "score" and objective not in _SCORED and not _SIMILAR.search(message.plain):
@@ -304,7 +304,8 @@ def _find_mentions(message: Message, *, known: bool) -> list[Mention]:
             before = max(0, match.start() - _NEAR)
             sure = _FOUND_IN.search(text, before, match.start()) is not None
             found.setdefault(match.start(), _Place(*match.span(), first=0, sure=sure))
-    listed = (*_LISTED.finditer(text), *_file_lists(text), *_quoted_lists(text))
+    of_file = (each for each in _FILE_HAS.finditer(text) if _CODED.search(each["names"]))
+    listed = (*_LISTED.finditer(text), *_file_lists(text), *of_file, *_quoted_lists(text))
     for match in listed:
         names = list(_names(match))
         roles = _respective(text[max(0, match.start() - _NEAR) : match.start()], len(names))
@@ -312,8 +313,8 @@ def _find_mentions(message: Message, *, known: bool) -> list[Mention]:
             # what is said before several names tells nothing of each
             first = start if len(names) > 1 else 0
             found[start] = _Place(start, end, first, sure=True, role=role)
-    for start, end in _coordinated(text):
-        found.setdefault(start, _Place(start=start, end=end, first=0, sure=False))
+    for each in find_column_clauses(text):
+        found[each.start] = _Place(each.start, each.end, each.start, sure=True, role=each.role)
     places = [found[start] for start in sorted(found)]
     places = [each for each in places if "\x00" not in message.folded[each.start : each.end]]
     languages = _translated(message)
@@ -376,17 +377,6 @@ def _respective(before: str, count: int) -> Sequence[str | None]:
     return roles if joined and len(roles) == len(set(roles)) == count else [None] * count
 
 
-def _coordinated(text: str) -> Iterator[Span]:
-    """Yield the bare names that stand beside a column, each where a role's words end."""
-    spoken = _COLUMN_WORD.search(text)
-    if spoken is None:
-        return
-    for match in _COORDINATED.finditer(text, spoken.end()):
-        told = find_roles(match["holds"], {})
-        if told and (match["link"] or told[-1][1] == len(match["holds"].rstrip())):
-            yield match.span("name")
-
-
 @cache
 def _values() -> frozenset[str]:
     """Return the values of all fields that have a list of them: "adamw_8bit" is no column."""
@@ -405,7 +395,7 @@ def _names(match: re.Match[str]) -> Iterator[Span]:
     for start, end in zip(starts, [*(start for start, _ in joined), len(listed)], strict=True):
         part = listed[start:end]
         name = re.search(_NAME, part)
-        common = name is not None and name[0] == part and name[0] in _NO_COLUMN
+        common = name is not None and name[0] == part and name[0] in NO_COLUMN
         if name is None or (common and not bracketed):
             return
         yield first + start + name.start(), first + start + name.end()
@@ -439,33 +429,3 @@ def _role(
     if not sure or (not told and text[start:end] in _OF_FORMS):
         return None, end, False
     return (told[-1][2] if told else role_of_name(text[start:end])), end, False
-
-
-def find_roles(
-    text: str, languages: Mapping[str, str] = _NO_LANGUAGES
-) -> list[tuple[int, int, str]]:
-    """Return the place and the role of the telling words of a text, of two at one the longer."""
-    found = [
-        (match.start(), match.end(), role)
-        for role, pattern in _ROLES
-        for match in pattern.finditer(text)
-    ]
-    found += [
-        (match.start(), match.end(), languages[match[0]])
-        for match in _PART.finditer(text)
-        if match[0] in languages
-    ]
-    found.sort(key=lambda each: (each[0], -each[1]))
-    kept: list[tuple[int, int, str]] = []
-    for each in found:
-        if not kept or each[0] >= kept[-1][1]:
-            kept.append(each)
-    return kept
-
-
-def role_of_name(name: str) -> str | None:
-    """Return the role that a column's own name tells: "good_reply" is the better answer."""
-    for role, pattern in _NAMED:
-        if any(pattern.fullmatch(part) for part in _PART.findall(name.replace("_", " "))):
-            return role
-    return None

@@ -22,7 +22,7 @@ from ftc.compiler.knowledge.models import Model, all_models, find_model
 from ftc.spec.schema import choices, find_field
 from ftc.tui.understanding.hardware import is_chip
 from ftc.tui.understanding.lexicon import CORRECTING, WORDS, any_of
-from ftc.tui.understanding.message import Message, fold
+from ftc.tui.understanding.message import SENTENCE_END, Message, find_around, fold
 from ftc.tui.understanding.reading import Change, Choice, value_at
 
 _ID: Final = re.compile(r"(?<![\w./\\-])[a-z0-9][\w.-]*/[\w][\w.-]*[\w](?![\w/\\-])")
@@ -35,14 +35,18 @@ _DATA_BEFORE: Final = re.compile(
     r"(?:data ?set|data|dades|conjunt|datos|dataset de)\s*(?:=|:|is|from|on|de|del|en)?\s*$"
 )
 _DATA_AROUND: Final = re.compile(
-    r"\b(?:data ?sets?|data|corpus|rows|dades|datos|conjunt|conjunto|filas|files)\b"
+    r"\b(?:data ?sets?|data|corpus|rows|dades|datos|conjunt|conjunto|filas|files"
+    r"|(?:public|open|hub|free|ready-made) sets?|splits?|subsets?|particio|particion|subconj\w+"
+    r"|config(?:uration|uracio|uracion)?)\b"
 )
 #: "owner/name on tickets.csv": the file, which was read before, is the data.
 _ON_DATA: Final = re.compile(r"\s*(?:on|with|using|amb|con|en|sobre)\s+\x00")
 #: "push it to", "súbelo a", "que es publiqui com a": the repository of the result follows.
 _PUBLISHED: Final = re.compile(
-    rf"\b{any_of(WORDS['publish'])}\b[^.;,!?\n]{{0,48}}"
-    r"(?:, (?:under|as|at|com a?|como|a|en|sota|bajo) )?$"
+    rf"\b(?:{any_of(WORDS['publish'])}|private(?:ly)?|privat|privado)\b(?:[^.;,!?\n]{{0,48}}"
+    r"(?:, (?:under|as|at|com a?|como|a|en|sota|bajo) )?"
+    r"|[^.;!?\n]{0,90}[\s,](?:to|under|as|at|com a?|como|al?|en|sota|bajo)"
+    r" (?:(?:the|my|our|el|la|mi|nuestro) )?(?:repo\w* )?)$"
 )
 _REPOSITORY: Final = "/publish/repo"
 _MODEL_BEFORE: Final = re.compile(
@@ -93,6 +97,11 @@ _TEACHER_BEFORE: Final = re.compile(
     r"(?:\b(?:d[ei]st?il\S*|gkd|kd)(?: \w+){0,2}? (?:from|of|del?|d'un|des de|desde)"
     rf"|\b{_TEACHES}(?: model| sera| es| is| sigui| sea| should be| will be)*\s*[:=]?)"
     r"(?: (?:the|a|an|el|la|un|una))?(?: big| gran| grande)?\s*$"
+)
+_STUDENT_BEFORE: Final = re.compile(
+    r"\b(?:student|pupil|learner|alumn[aeo]|estudiante?|deixeble|aprendiz)"
+    r"(?: model| sera| es| is| sigui| sea| should be| will be)*\s*[:=]?"
+    r"(?: (?:the|an?|el|la|una?))?\s*$"
 )
 _TEACHER_AFTER: Final = re.compile(
     r"[\s,]*(?:\([^()\n]{1,30}\)\s*)?"
@@ -216,7 +225,7 @@ def _read_models(message: Message, draft: Mapping[str, Any]) -> Iterator[Change 
         message.cross_out(start, end)
         if denied:
             continue
-        models = _of_extreme_size(message, models)
+        models = _of_extreme_size(message, _of_other_size(message, models, draft))
         if len(models) == 1 and exact:
             yield Change(pointer=pointer, value=models[0].id, words=words)
         else:
@@ -236,6 +245,25 @@ def _of_extreme_size(message: Message, models: tuple[Model, ...]) -> tuple[Model
     return models
 
 
+def _of_other_size(
+    message: Message, models: tuple[Model, ...], draft: Mapping[str, Any]
+) -> tuple[Model, ...]:
+    """Return those of several models in the one size that the message names apart from the name.
+
+    "The 7B is too big, rather the 1.5B of the same Qwen 2.5": the draft's own size is not meant.
+    """
+    if len(models) < 2:  # noqa: PLR2004
+        return models
+    now = words_of(str(value_at(draft, _POINTER) or ""))
+    sizes = {
+        match[0]
+        for match in _SIZE.finditer(message.plain)
+        if match[0] not in now and not message.denied(*match.span())
+    }
+    fits = tuple(model for model in models if sizes & words_of(model.id))
+    return fits if len(sizes) == 1 and fits else models
+
+
 def _read_student(message: Message, teacher: str) -> Iterator[Change]:
     """Yield the model of the teacher's family in another size that the message names."""
     own = words_of(teacher)
@@ -253,6 +281,8 @@ def _read_student(message: Message, teacher: str) -> Iterator[Change]:
 def _taught_by(message: Message, start: int, end: int) -> str:
     """Return the field of a model: the teacher's if the words beside it say so."""
     before = _TEACHER_BEFORE.search(message.plain[:start])
+    if _STUDENT_BEFORE.search(message.folded[:start]):
+        return _POINTER
     after = _TEACHER_AFTER.match(message.folded, end)
     into = _DISTILS.search(message.folded[:start]) and _INTO.match(message.folded, end)
     return _TEACHER if before or after or into else _POINTER
@@ -319,7 +349,7 @@ def _read_ids(message: Message, draft: Mapping[str, Any]) -> Iterator[Change | C
             continue
         if _are_values(match[0]) or _TOKENIZER.search(message.folded[: match.start()]):
             continue  # "dpo/apo_zero", "its tokenizer from acme/tok"
-        clause = message.clause(*match.span())
+        clause = message.folded[slice(*find_around(SENTENCE_END, message.folded, match.span()))]
         before = message.folded[: match.start()]
         denied = message.denied(match.start())
         on_data = _ON_DATA.match(message.folded, match.end()) is not None

@@ -129,6 +129,13 @@ _SHARED: Final = re.compile(
     rf"(?<![\w-])(?:an?|one|una?|la)[ ](?P<share>{_alternatives(_SHARES)})"
     r"(?=[ ](?:for|as|of|del?|held|kept|per|para|com|como)\b|\s*$|[,.;](?:\s|$))"
 )
+#: "a tenth of the data": of a rate it is a factor, and stays 0.1.
+_TENTH: Final = re.compile(
+    r"(?<![\w-])(?:an?|one|una?|la|el)[ ](?:tenth|desena part|decima part[e]?|decimo|dese)"
+    r"(?=[ ](?:of|del?|dels|de)[ ](?:(?:the|my|our|all|els?|les|los|las?|mis|meves|totes)[ ])*"
+    r"(?:data(?:set)?|rows|examples|samples|dades|files|exemples|datos|filas|ejemplos)\b"
+    r"|[ ](?:for|per|para|as|com|como)[ ](?:a |al |la |el )?(?:test|valid|eval|aval|pro[vb]|prueb))"
+)
 _JOINED: Final = re.compile(r"\b(\w{3,})mil\b")
 #: Two parts of a number without "hundred", as English says sizes.
 _PAIR: Final = re.compile(
@@ -165,6 +172,8 @@ def _find_shares(folded: str) -> Iterator[Numeral]:
     for match in _SHARED.finditer(folded):
         digits = f"{_SHARES[match['share']]:g}%"
         yield Numeral(start=match.start(), end=match.end(), digits=digits)
+    for match in _TENTH.finditer(folded):
+        yield Numeral(start=match.start(), end=match.end(), digits="10%")
 
 
 def _find_halves(folded: str) -> Iterator[Numeral]:

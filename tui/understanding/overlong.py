@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from ftc.tui.understanding.lexicon import NUMBER, WORDS, any_of
-from ftc.tui.understanding.message import Message
+from ftc.tui.understanding.message import Message, fold
 from ftc.tui.understanding.numbers import as_written, read_number
 from ftc.tui.understanding.reading import Change
 
@@ -43,6 +43,27 @@ _WHOLE: Final = tuple(
     )
     for value, said in (("truncate", "cut"), ("drop", "dropped"))
 )
+#: A row that is too long: "if one is even longer", "las que sean demasiado largas".
+_LONGER: Final = re.compile(
+    r"\b(?:(?:if|when|whenever|any|the ones?|those|rows?|texts?|what(?:ever)?)\b[^.;!?\n]{0,24}?"
+    r"(?:(?:too|even|still) long(?:er)?|longer|does(?:n't| not) fit|do(?:n't| not) fit|goes over"
+    r"|is over|exceeds?)"
+    r"|(?:si|quan|cuando|les|els|las|los|lo|el)\b[^.;!?\n]{0,24}?(?:massa llar\w+|mes llar\w+"
+    r"|demasiad[oa] larg[oa]s?|muy larg[oa]s?|mas larg[oa]s?|no (?:hi )?(?:cap|cabe|quep|capig)\w*"
+    r"|se'n pass\w*|se pas[ae]\w*|sobrepass\w*|sobrepas\w*))\b"
+)
+#: Acts in everyday words: "just cut off the end", "leave it out".
+_LONGER_ACTS: Final = tuple(
+    (value, re.compile(rf"(?<![\w-])(?:{words})(?!\w)"))
+    for value, words in (
+        ("truncate", any_of(_LONG["cut"])),
+        ("truncate", r"cut (?:off )?(?:the )?(?:end|rest)|shorten (?:it|them)"),
+        ("drop", any_of(_LONG["dropped"])),
+        ("drop", r"leave (?:it|them|that one) out|get rid of (?:it|them)"),
+        ("drop", r"(?:l[ao]s?|les|l') ?(?:quit[ae]s|tiras|treus|descart[ae]s|elimin[ae]s)"),
+    )
+)
+_POINTER: Final = "/data/cleaning/overlong"
 _SENTENCE_END: Final = re.compile(r"[.;!?\n](?=\s|$)|$")
 _NUMBERED: Final = re.compile(r"\s*(?:de |than |of |the )?\d")
 _LEAST: Final = 16
@@ -75,12 +96,38 @@ def read_overlong(message: Message) -> Iterator[Change]:
             _, value, act = min(found, key=lambda each: each[0])
             first, last = min(match.start(), act.start()), max(match.end(), act.end())
             yield from _take(message, first, last, match["number"], value)
+    yield from _read_longer(message)
     for value, pattern in _WHOLE:
         for match in list(pattern.finditer(message.folded)):
             if not (message.denied(match.start()) or _NUMBERED.match(message.folded, match.end())):
                 words = message.words(*match.span())
                 message.cross_out(*match.span())
                 yield Change(pointer="/data/cleaning/overlong", value=value, words=words)
+
+
+def _read_longer(message: Message) -> Iterator[Change]:
+    """Yield what happens to a row that is too long: the one wanted act of its sentence."""
+    for match in list(_LONGER.finditer(message.folded)):
+        stop = _SENTENCE_END.search(message.folded, match.end())
+        end = stop.start() if stop else len(message.folded)
+        found = [
+            (value, act)
+            for value, pattern in _LONGER_ACTS
+            for act in pattern.finditer(message.folded, match.end(), end)
+            if not message.denied(act.start())
+        ]
+        if len({value for value, _ in found}) != 1:
+            continue
+        value, act = max(found, key=lambda each: each[1].end())
+        words = message.words(match.start(), act.end())
+        message.cross_out(match.start(), act.end())
+        yield Change(pointer=_POINTER, value=value, words=words)
+
+
+def says_what_happens(text: str) -> bool:
+    """Return whether a text says that rows are cut or dropped, and not only that they are long."""
+    folded = fold(text)
+    return any(pattern.search(folded) for _, pattern in _LONGER_ACTS)
 
 
 def _take(

@@ -33,7 +33,10 @@ _SENTENCES: Final = (
         r"(?=\s*(?:$|[.,;!]|(?:and|i|y|e|please|pls|with|amb|con|per favor|por favor)\b))"
     ),
     re.compile(rf"\b{_SEEN}\b{_GAP}\b{_DATA}\b{_GAP}\b{_TIMES}"),
-    re.compile(rf"\b{_SEEN}\b{_GAP}\b{_TIMES} (?:{any_of(_PASSES['over'])} )?{_DATA}\b"),
+    re.compile(
+        rf"\b{_SEEN}\b{_GAP}\b{_TIMES} (?:{any_of(_PASSES['over'])} )?"
+        rf"(?:(?:the|l[aeo]s?|les|els?|my|our) )?{_DATA}\b"
+    ),
     re.compile(rf"\b{_DATA}\b{_GAP}\b{_SEEN}\b{_GAP}\b{_TIMES}"),
 )
 
@@ -93,6 +96,11 @@ _WHOLE_STEP: Final = (
         r"\b(?:updat\w+|optimi[sz]er steps?|actualit[sz]\w+|actualiz\w+)[^.;,!?\n\x00\d]{0,24}?"
         rf"\b(?:after|every|each|cada|despres de|tras)\s+(?:every |each |cada )?"
         rf"(?P<number>{NUMBER})(?:\s+{_ROWS})?(?!\s*(?:steps?|pass(?:os|es)|pasos))(?![\w.,]*\d)"
+    ),
+    re.compile(
+        rf"(?<![\w.,/-])(?P<number>{NUMBER})\s+{_ROWS}\s+"
+        r"(?:before|per|for|abans de|antes de|per|por|a)\s+(?:each|every|an?|cada|fer cada|una?)\s+"
+        r"(?:update|actualit\w+|actualiz\w+)"
     ),
     re.compile(
         rf"\b(?:passos?|pasos?) (?:d'optimitzador |del? optimizador )?(?:de|que vegi|que vea)\s+"

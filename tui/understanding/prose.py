@@ -19,6 +19,7 @@ from ftc.tui.understanding.lexicon import NUMBER
 from ftc.tui.understanding.message import Message
 from ftc.tui.understanding.numbers import as_written, read_number
 from ftc.tui.understanding.reading import Change
+from ftc.tui.understanding.spoken import value_words
 
 _CLASS: Final = re.compile(r"\{(\w+[a-z]\w*)\}")
 _KINDS: Final[Mapping[str, str]] = {
@@ -41,21 +42,23 @@ _KINDS: Final[Mapping[str, str]] = {
     r"(?:(?:\s*[,+]\s*(?:and |i |y )?|\s+(?:and|i|y)\s+){benchmark})*)",
 }
 _JOINED: Final = re.compile(r"\s*[,+/]\s*(?:(?:and|i|y)\s+)?|\s+(?:and|i|y)\s+")
+_PARTS, _TEXT = "/method/parts", "language_model"
+_ALSO: Final = re.compile(r"\b(?:also|too|as well|tambe|tambien|besides|addition\w*)\b")
 _LICENCES: Final[Mapping[str, str]] = {"apache-2": "apache-2.0", "apache2": "apache-2.0"}
 
 
 def read_prose(message: Message, draft: Mapping[str, Any]) -> Iterator[Change]:
     """Yield the fields of `prose.json`."""
     known = fields_by_pointer()
-    for pointer, kind, fixed, whole, pattern in _table():
+    for pointer, kind, fixed, whole, wanted, pattern in _table():
         for match in list(pattern.finditer(message.folded)):
             if applies(known[pointer], message, draft) is False:
                 break
             value = fixed if kind == "" else _read(kind, message, match)
             named = [name for name in ("taken", "value") if name in match.groupdict()]
             if message.denied(match.start("taken" if "taken" in named else 0)):
-                if fixed is not True:
-                    continue
+                if fixed is not True or wanted:
+                    continue  # what is trusted only if it is wanted is off anyway
                 value = False
             if value is None or not admits(pointer, value):
                 continue
@@ -67,9 +70,14 @@ def read_prose(message: Message, draft: Mapping[str, Any]) -> Iterator[Change]:
 
 def _read(kind: str, message: Message, match: re.Match[str]) -> Any:
     """Return the value in a match, read as its kind; None if it is not of that kind."""
-    written = message.words(*match.span("value"))
+    written = message.words(*match.span("value")) if "value" in match.groupdict() else match[0]
     if kind in ("benchmarks", "modules"):
         return list(dict.fromkeys(_JOINED.split(written)))
+    if kind == "forgetting":
+        path = message.words(*match.span("file"))
+        return [{"text" if path.endswith(".txt") else "prompts": path}]
+    if kind == "parts":
+        return _parts(match[0]) or None
     if kind == "licence":
         name = re.sub(r"\s+", "-", written.lower())
         return _LICENCES.get(name, name)
@@ -90,11 +98,23 @@ def _read(kind: str, message: Message, match: re.Match[str]) -> Any:
     return as_written(round(whole.get(kind, number), 8))
 
 
+def _parts(said: str) -> list[str]:
+    """Return the parts of a model in their order; what is trained too comes beside the text."""
+    found = {
+        match.start(): part
+        for part, words in value_words()[_PARTS].items()
+        if (match := re.search(rf"(?<!\w)(?:{words})(?!\w)", said)) is not None
+    }
+    named = [found[place] for place in sorted(found)]
+    return [_TEXT, *named] if _ALSO.search(said) and _TEXT not in named else named
+
+
 @cache
-def _table() -> tuple[tuple[str, str, Any, bool, re.Pattern[str]], ...]:
+def _table() -> tuple[tuple[str, str, Any, bool, bool, re.Pattern[str]], ...]:
     """Return each field with the kind of its value, its fixed value, and its pattern.
 
-    Between them stands whether all words of the pattern belong to the field.
+    Between them stands whether all words of the pattern belong to the field, and whether denied
+    words set nothing.
     """
     text = (files("ftc.tui.understanding") / "prose.json").read_text(encoding="utf-8")
     lexicon = json.loads(text)
@@ -106,6 +126,7 @@ def _table() -> tuple[tuple[str, str, Any, bool, re.Pattern[str]], ...]:
             each.get("kind", ""),
             each.get("value"),
             each.get("whole", False),
+            each.get("wanted", False),
             re.compile(rf"(?<![\w-]){_filled(pattern, classes)}"),
         )
         for each in lexicon["fields"]

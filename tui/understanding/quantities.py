@@ -233,7 +233,8 @@ _WARMING: Final = re.compile(
 #: "warm up over the first 5%", "calienta durante 100 pasos".
 _WARMED: Final = re.compile(
     rf"\b{any_of(WORDS['warms'])}[^.;,!?\n\x00\d]{{0,30}}?\s(?P<number>{NUMBER}(?:\s*%|"
-    r"(?=\s*(?:steps|passos|pasos)\b)))(?:\s*(?:steps|passos|pasos)\b)?"
+    r"(?=\s*(?:steps|passos|pasos)\b|\s(?:of|dels?|de)\s(?:the |els? |los |las |l')?"
+    r"(?:steps|training|run|passos|pasos|entren\w+)\b)))(?:\s*(?:steps|passos|pasos)\b)?"
 )
 #: "3ep", as experts glue them.
 _GLUED_EPOCHS: Final = re.compile(r"(?<![\w.,])(?P<number>\d+(?:[.,]\d+)?)ep(?:ochs?|s)?\b")
@@ -493,8 +494,7 @@ def _value(pointer: str, text: str, around: str) -> int | float | None:
         return None
     if _TERA.search(around):
         number *= _KILO_TOKENS
-    if percent:
-        number = round(number / 100, 6)
+    number = round(number / 100, 6) if percent else number
     if pointer == "/data/max_length" and number < _SMALLEST_LENGTH:
         return None
     return as_written(number)

@@ -2,16 +2,12 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
-from functools import cache
 from typing import Any, Final
 
 from ftc.spec.admission import admits
-from ftc.spec.schema import fields_by_pointer
 from ftc.tui.understanding.abbreviated import read_abbreviated
-from ftc.tui.understanding.applying import applies
 from ftc.tui.understanding.aside import set_aside
-from ftc.tui.understanding.belonging import settle_owners
+from ftc.tui.understanding.belonging import move_to_owners, settle_owners
 from ftc.tui.understanding.carried import read_carried
 from ftc.tui.understanding.certainty import Said, is_endorsed, settle
 from ftc.tui.understanding.column_pairs import read_column_pairs
@@ -22,7 +18,7 @@ from ftc.tui.understanding.columns import (
     settle_text,
 )
 from ftc.tui.understanding.covering import read_covered
-from ftc.tui.understanding.described import read_described
+from ftc.tui.understanding.described import read_described, with_described
 from ftc.tui.understanding.doubt import is_doubtful
 from ftc.tui.understanding.elsewhere import adopt
 from ftc.tui.understanding.enumerated import read_enumerated
@@ -45,6 +41,8 @@ from ftc.tui.understanding.implied import (
     find_displaced,
     imply,
     imply_by_name,
+    imply_kinds,
+    settle_method,
 )
 from ftc.tui.understanding.instances import read_instances
 from ftc.tui.understanding.jargon import read_jargon
@@ -67,7 +65,7 @@ from ftc.tui.understanding.prose import read_prose
 from ftc.tui.understanding.publishing import read_licence, settle_privacy
 from ftc.tui.understanding.quantities import read_quantities
 from ftc.tui.understanding.questions import take_question
-from ftc.tui.understanding.rates import as_scale, read_rates
+from ftc.tui.understanding.rates import read_rates
 from ftc.tui.understanding.reading import (
     Change,
     Choice,
@@ -85,6 +83,7 @@ from ftc.tui.understanding.retracted import drop_retracted, revise
 from ftc.tui.understanding.revisions import read_revisions
 from ftc.tui.understanding.rewards import read_rewards
 from ftc.tui.understanding.rivals import doubt_added, doubt_rivals
+from ftc.tui.understanding.row_limits import read_row_limits
 from ftc.tui.understanding.run_names import read_run_names
 from ftc.tui.understanding.sentences import (
     is_about_later,
@@ -100,7 +99,6 @@ from ftc.tui.understanding.shorthand import read_shorthand, settle_batches
 from ftc.tui.understanding.spoken import read_spoken
 from ftc.tui.understanding.stated import read_stated
 from ftc.tui.understanding.stray import doubt_stray
-from ftc.tui.understanding.teaching import settle_teacher
 from ftc.tui.understanding.tool_keys import read_tool_keys
 from ftc.tui.understanding.unlicensed import ask_unlicensed
 from ftc.tui.understanding.wavering import doubt_wavering
@@ -169,7 +167,7 @@ def read(
     about = take_question(message)
     asked = message.folded
     found = [*texts, *_read_fields(message, draft, planned, names)]
-    said = _completed(_moved(found, message, draft), text, draft, planned)
+    said = _completed(move_to_owners(found, message, draft), text, draft, planned)
     linked: list[Said] = list(read_linked(message, asked, said, draft))
     told, about = _answer(text, said, about, draft, planned)
     told = prefer_own(text, revise(text, told))
@@ -184,12 +182,13 @@ def read(
     told = ask_unlicensed(text, without_chats(told, draft, message), said)
     told = add_linked(release(message, text, told, draft), _unread(text, linked, told))
     if told or about is None:
-        told = add_worded(message, text, add_roles(text, told, said, draft, names.columns), draft)
+        named = add_roles(text, told, said, draft, names.columns)
+        told = add_worded(message, text, named, said, draft)
     told = doubt_wavering(text, doubt_stray(text, doubt_hearsay(text, told)), draft)
     told = doubt_rivals(text, told)
     for settled in (adopt, settle_later):
         told = settled(text, told, lambda words: again(words).changes)
-    told = doubt_added(text, told)
+    told = imply_kinds(doubt_added(text, told), draft)
     return _conclude(told, about, message, draft)
 
 
@@ -247,51 +246,6 @@ def _find_request(message: Message) -> Request | None:
     return None if answered else request
 
 
-def _moved(
-    found: Sequence[Change | Choice], message: Message, draft: Mapping[str, Any]
-) -> list[Change | Choice]:
-    """Return what was found, each in the field of its name that applies.
-
-    "label smoothing" is that of the objective's loss if the loss has one.
-    """
-    known = fields_by_pointer()
-    moved: list[Change | Choice] = []
-    now = value_at(draft, "/objective/type")
-    for one in settle_teacher(found, message):
-        each = as_scale(one, message, draft)
-        own = known.get(each.pointer)
-        unfit = (
-            own is not None and isinstance(each, Change) and not admits(each.pointer, each.value)
-        )
-        if own is not None and (unfit or applies(own, message, draft) is False):
-            fits = [
-                at
-                for at, owner in _find_namesakes(each.pointer).items()
-                if "x-when" in known[at].schema
-                and (not owner or re.search(rf"\b{owner}\b", f"{message.plain} {now}"))
-                and applies(known[at], message, draft)
-                and (not isinstance(each, Change) or admits(at, each.value))
-            ]
-            each = replace(each, pointer=fits[0]) if len(fits) == 1 else each
-        moved.append(each)
-    return moved
-
-
-@cache
-def _find_namesakes(pointer: str) -> Mapping[str, str]:
-    """Return the other fields with the same last name, each with the objective that calls it so.
-
-    CPO's "alpha" is not that of LoRA; the objective is empty if the field has the name itself.
-    """
-    last = pointer.rpartition("/")[2]
-    return {
-        at: "" if at.rpartition("/")[2] == last else name.removesuffix(f"_{last}")
-        for at, field in fields_by_pointer().items()
-        for name in (f"_{at.rpartition('/')[2]}", *field.schema.get("x-aliases", ()))
-        if at != pointer and name.endswith(f"_{last}")
-    }
-
-
 def _completed(
     found: Sequence[Change | Choice],
     text: str,
@@ -302,7 +256,7 @@ def _completed(
     found = settle_owners(settle_privacy(settle_roles(found), text), text, draft)
     said = share_price(settle_batches(settle_text(found), draft), text, draft)
     said = divide_by_whole(scale_fractions(said, draft, planned), draft, planned)
-    said = drop_denied_methods(said)
+    said = settle_method(drop_denied_methods(said))
     implied = imply(said, draft)
     if any(each.value == "qlora" for each in implied):  # "int8 base + LoRA"
         said = [each for each in said if each.pointer != "/method/type"]
@@ -339,7 +293,8 @@ def _read_fields(
 ) -> Iterator[Change | Choice]:
     """Yield what the readers find, each in the words that the ones before it have left."""
     mentioned: list[Mention] = []
-    found = list(_read_first(message, draft, planned, names, mentioned))
+    known = with_described(message, draft)
+    found = list(_read_first(message, known, planned, names, mentioned))
     found += read_parts(message, draft, found)
     found += read_described(message, draft, found, [(each.start, each.end) for each in mentioned])
     found += read_mentioned(message, mentioned, found)
@@ -378,6 +333,7 @@ def _read_first(
     yield from read_jargon(message, draft)
     yield from read_tool_keys(message)
     yield from read_wall_time(message, draft)
+    yield from read_row_limits(message, draft)
     yield from read_label_weights(message)
     yield from read_judged(message)
     yield from read_recomputed(message)

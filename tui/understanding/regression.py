@@ -10,11 +10,11 @@ from typing import Any, Final
 
 from ftc.spec.admission import admits
 from ftc.spec.schema import find_field
+from ftc.tui.understanding.applying import applies
 from ftc.tui.understanding.lexicon import NUMBER
 from ftc.tui.understanding.message import Message
 from ftc.tui.understanding.numbers import as_written, read_number
 from ftc.tui.understanding.reading import Change
-from ftc.tui.understanding.spoken import applies
 
 _POINTER: Final = "/training/evaluation/regression"
 #: A sentence, or the part of it up to a semicolon; a point inside a file's name ends none.

@@ -6,10 +6,12 @@ from dataclasses import replace
 from typing import Final
 
 from ftc.spec.admission import admits
+from ftc.spec.schema import choices, fields_by_pointer
 from ftc.tui.understanding.certainty import REVISED
-from ftc.tui.understanding.lexicon import CORRECTING, NUMBER, WORDS, any_of
+from ftc.tui.understanding.lexicon import CORRECTING, NUMBER, QUOTES, WORDS, any_of
 from ftc.tui.understanding.message import Message, find_words, fold
 from ftc.tui.understanding.numbers import as_written, read_number
+from ftc.tui.understanding.ordinary import is_ordinary
 from ftc.tui.understanding.reading import Change, Choice
 from ftc.tui.understanding.relative import read_factor, scale
 from ftc.tui.understanding.spoken import find_mentions
@@ -51,6 +53,27 @@ _LAST_SAID: Final = re.compile(
 )
 _CORRECTED_BY: Final = re.compile(rf"{CORRECTING}(?P<rest>[^.,;!?\n]{{2,30}})")
 _GAP: Final = r"[\s,.;:!\u2026-]*"
+#: "DoRA... well no, it is slow": taken back, and nothing in its place.
+_NOT_SO: Final = re.compile(
+    r"[\s,.;:\u2026-]*(?:(?:actually|well|hmm+|oh|wait|bueno|be|mejor|millor|better|uy|ui|ai|ay|pero|but"
+    r"|on second thoughts?)[\s,.]*)*(?<=[.,;:\u2026\s])(?:no|nope|mejor no|millor no|better not)"
+    r"(?=[,.;!]|\s*$|\s(?:que|perque|porque|because|don'?t|mejor no|millor no)\b)"
+)
+#: "tensorboard I never look at, remove it".
+_REMOVED_IT: Final = re.compile(
+    r"[^.;:!?\n]{0,40}?[,;]\s*(?:so |and |just |please |aixi que |asi que |i |y )*"
+    r"(?:(?:remove|drop|disable|delete) (?:it|that)|get rid of (?:it|that)"
+    r"|(?:take|turn|switch) (?:it|that) (?:out|off|away)"
+    r"|(?:treu|elimina|apaga|desactiva|esborra)(?:-l[ao]|-ho|'l)"
+    r"|(?:quit|elimin|apag|desactiv|borr)al[oa]|fora|fuera)(?=\s*(?:$|[.,;!]))"
+)
+#: "in the column draft... sorry, in final": another name instead.
+_OTHER_NAME: Final = re.compile(
+    rf"{CORRECTING}(?P<placed>(?:(?:in|a|en|the|la|el|it is|it's|es|columna?|field|camp)\s+)+)?"
+    rf"(?<!\w){QUOTES}?(?P<name>[a-z_][\w.-]*\w|[a-z]){QUOTES}?(?=\s*(?:$|[,;!)\n]|\.(?:\s|$)))"
+)
+#: Fields whose readers see both names.
+_OWN_NAMES: Final = frozenset({"/model/id", "/objective/teacher/id", "/data/source"})
 _CLEANING: Final = "/data/cleaning/"
 #: "no duplicates... well, leave them".
 _KEPT_THEM: Final = re.compile(
@@ -101,6 +124,37 @@ def revise(text: str, said: _Said) -> list[Change | Choice]:
     return _exchanged(text, revised)
 
 
+def _removed(text: str, change: Change) -> Change | None:
+    """Return a change switched off if words behind it take it back or remove it."""
+    off = next((each for each in (False, "none") if admits(change.pointer, each)), None)
+    start = find_words(text, change.words)
+    if off is None or start < 0 or change.value in (False, None, "none"):
+        return None
+    end = start + len(change.words)
+    folded = fold(text)
+    switch = change.value is True or off is False
+    match = _REMOVED_IT.match(folded, end) or (_NOT_SO.match(folded, end) if switch else None)
+    if match is None:
+        return None
+    return replace(change, value=off, words=text[start : match.end()].strip(" ,.;:"))
+
+
+def _renamed(text: str, change: Change) -> Change:
+    """Return a change of a name with the one that words of correction put in its place."""
+    start = find_words(text, change.words)
+    field = fields_by_pointer().get(change.pointer)
+    if field is None or choices(field.schema) or start < 0 or change.pointer in _OWN_NAMES:
+        return change
+    end = start + len(change.words)
+    match = _OTHER_NAME.match(fold(text[end:]))
+    if match is None or not change.words.rstrip("\"'\u00bb`").endswith(str(change.value)):
+        return change
+    name = text[end + match.start("name") : end + match.end("name")]
+    if (is_ordinary(fold(name)) and not match["placed"]) or not admits(change.pointer, name):
+        return change
+    return replace(change, value=name, words=text[start : end + match.end()].strip())
+
+
 def _exchanged(text: str, said: _Said) -> list[Change | Choice]:
     """Return what was said, the two numbers exchanged if words behind them exchange them."""
     match = _EXCHANGED.search(fold(text))
@@ -124,6 +178,10 @@ def _exchanged(text: str, said: _Said) -> list[Change | Choice]:
 
 def _revised(text: str, change: Change) -> Change | Choice:
     value = change.value
+    if (removed := _removed(text, change)) is not None:
+        return removed
+    if isinstance(value, str) and change.pointer != _OVERLONG:
+        return _renamed(text, change)
     start = find_words(text, change.words)
     if change.pointer == _OVERLONG and start >= 0:
         rest = fold(text[start + len(change.words) :])

@@ -59,6 +59,7 @@ def doubt_rivals(text: str, told: Sequence[Said]) -> list[Said]:
     folded = fold(text)
     kept = [_shared(folded, each, told) for each in _without_retracted(folded, told)]
     used = [span for each in kept for span in find_places(text, each.words)]
+    used += [(each.start, each.end) for each in split_sentences(text) if each.asks]
     doubted = {*_outnumbered(folded, text, kept, used), *_asked_about(folded, text, kept)}
     return [_asked(each) if each.pointer in doubted else each for each in kept]
 

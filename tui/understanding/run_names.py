@@ -10,10 +10,10 @@ from typing import Any, Final
 
 from ftc.compiler.knowledge.model_names import PART, find_said, names_a_family
 from ftc.spec.schema import find_field
+from ftc.tui.understanding.applying import applies
 from ftc.tui.understanding.lexicon import QUOTES
 from ftc.tui.understanding.message import Message, fold
 from ftc.tui.understanding.reading import Change
-from ftc.tui.understanding.spoken import applies
 
 _RUN: Final = "/tracking/run"
 _NOUN: Final = (

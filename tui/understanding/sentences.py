@@ -16,7 +16,9 @@ _LEAD: Final = re.compile(
 )
 _REQUEST: Final = re.compile(rf"^[\s\u00bf]*{any_of(_ASKING['please'])}\b")
 #: "I have a 4080 and a file, could you set up a training with Qwen?".
-_REQUEST_BEHIND: Final = re.compile(rf"[,;:]\s*{any_of(_ASKING['please'])}\b")
+_REQUEST_BEHIND: Final = re.compile(
+    rf"[,;:]\s*(?:(?:so|then|and|i|y|doncs|pues|aixi que|asi que)\s+)?{any_of(_ASKING['please'])}\b"
+)
 _OPENING: Final = re.compile(rf"^[\s\u00bf]*{any_of(_ASKING['opening'])}\b")
 #: A word before a colon is a label, and opens no question: "quants: q6_k, q8_0".
 _LABEL: Final = re.compile(r"[\s\u00bf]*\w+\s?:")

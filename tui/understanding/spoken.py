@@ -73,8 +73,15 @@ _LICENSED: Final = re.compile(
 _LAUNCH: Final = "/launch/"
 _HOURS: Final = "/launch/hours"
 _HOURS_A_DAY: Final = 24
+_DENIED: Final = re.compile(
+    r"\b(?:not|no|don'?t|never|ni|mai|nunca)\s(?:les |los |las |els |l[oa] )?$"
+)
 #: A switch that is undone behind its name: "duplicates are not removed".
 _UNDONE: Final = re.compile(r"(?<=\w )(?:not|never|no)(?: (?:be|get|es|se))?(?: \w+)?$")
+#: A name behind the words that describe what it names.
+_CODE_BEHIND: Final = re.compile(
+    rf"\s*[,:(]\s*[{_QUOTES}]?(?P<value>[a-z]\w*(?:[-_]\w+)+)[{_QUOTES}]?(?=\s*(?:$|[.,;!)]))"
+)
 #: A name that says by itself what it is: with a sign, a digit or a separator.
 _TELLING: Final = re.compile(r"[\d_:/.@<\[-]")
 
@@ -292,6 +299,10 @@ def _word(spoken: _Spoken, mention: Mention, message: Message) -> _Found | None:
         if match := after.match(message.folded, mention.end):
             gap = match.start("said") - mention.end
             wanted = message.denied(mention.start) and not message.denied(match.start("said"))
+            if not message.denied(mention.start) and _DENIED.search(
+                match[0][: -len(match["said"])]
+            ):
+                continue  # "long rows: do not cut them"
             start = match.start("said") if wanted else mention.start
             near.append((gap, _Found(value=value, start=start, end=match.end())))
         ahead = _compiled(rf"(?<!\w)(?P<said>{said})(?:{between}{_LINK})$")
@@ -439,6 +450,11 @@ def _text(
     if match is None:
         return None
     written = message.words(*match.span("value")).strip(_QUOTES)
+    if not _TELLING.search(written):  # "the secret with the token, hub-token"
+        behind = _CODE_BEHIND.match(message.folded, match.end())
+        if behind is not None:
+            name = message.words(*behind.span("value"))
+            return _Found(value=name, start=mention.start, end=behind.end())
     signed = re.search(rf"[=:{_QUOTES}]", message.folded[mention.end : match.start("value")])
     if not (signed or _TELLING.search(written) or applies(spoken.field, message, draft)):
         return None

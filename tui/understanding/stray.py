@@ -25,6 +25,10 @@ _STRAY: Final[Mapping[str, Any]] = json.loads(
 _MARKS: Final[Mapping[str, re.Pattern[str]]] = {
     kind: re.compile(rf"(?<![\w'/-]){any_of(words)}(?![\w'-])") for kind, words in _STRAY.items()
 }
+#: A request to explain, of which the mark is a part: "and tell me why people use all".
+_EXPLAINS: Final = re.compile(
+    r"\b(?:(?:i|y|and|,) )?(?:explain|tell me|explica\S*|digue?s-?me|dime|dim|cuentame)\b"
+)
 #: Comments on what stands before them.
 _ON_BEFORE: Final = frozenset({"jokes", "mistakes", "later", "dismissed"})
 #: Marks that also concern what the training is for.
@@ -72,6 +76,8 @@ def _spans(folded: str) -> Iterator[tuple[int, int, str, Span]]:
             cuts = find_own(folded, first, last)
             start = max((end for _, end in cuts if end <= match.start()), default=first)
             stop = min((begin for begin, _ in cuts if begin >= match.end()), default=last)
+            asked = _EXPLAINS.search(folded, start, match.start())
+            start = asked.start() if asked else start
             colon = folded.find(":", match.end(), stop)
             stop = stop if colon < 0 else colon
             if kind != "reports" or not is_advice(folded, start, stop):

@@ -44,7 +44,7 @@ _RIGHT: Final = re.compile(
     r"earnings?|token|gradients|sequences|optimi[sz]e|schedule[sd]?|epochal|attentions?|tensions?"
     r"|ever|even|emery|epic\w*|validat\w+|warmups?|learnings?|leaning"
     r"|weigh(?:s|ts|ed|ty)?|lengths|lengthy|baths?|botch|bitch|bach|projects|protect(?:ed)?|proyect[oa]s?"
-    r"|projectes|proyector(?:es)?|projectors?|temperatura|temperatures|checkpoint"
+    r"|projectes|pro[jy]ector(?:s|es)?|temperatura|temperatures|checkpoint"
 )
 
 

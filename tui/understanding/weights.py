@@ -43,9 +43,9 @@ _RATIO: Final = re.compile(
 _TWO: Final = 2
 #: "the rows with the label fraud weigh ten times more".
 _ROWS_OF_LABEL: Final = re.compile(
-    rf"(?<![\w-])(?:label(?:l?ed)?|class|etiqueta|etiquetad[ao]s|etiquetades|clase|classe)"
-    rf" (?:as |com a |como |de )?{QUOTES}?(?P<label>[\w-]+){QUOTES}?"
-    r" (?:should |must |to |has to |ha de |debe |que )?"
+    rf"(?<![\w-])(?:label(?:l?ed)?|class|etiqueta|etiquetad[ao]s|etiquetades|clase|classe"
+    rf"|categor(?:y|ia)) (?:as |com a |como |de )?{QUOTES}?(?P<label>[\w-]+){QUOTES}?"
+    r"(?: [^.;!?\n\d]{0,48}?)? (?:should |must |to |(?:has|have) to |ha de |han de |deben? |que )?"
     r"(?:counts?|weighs?|matters?|pes[aei]n?|pesar|comptin?|compta|comptar|cuente[n]?|cuenta|contar"
     rf"|valgui|valga|val|vale)(?: for| per| por| com| como| as much as)? {_AMOUNT}\s*"
     r"(?:times|x\b|vegades|cops|veces|fold)(?: (?:more|as much|mes|mas))?"
@@ -85,10 +85,10 @@ def find_weights(message: Message, places: Sequence[int], ends: Sequence[int]) -
                 message.cross_out(*match.span())
             return known
     before = _RATIO.search(message.folded[: places[0]])
-    numbers = re.findall(r"\d+(?:\.\d+)?", before["parts"]) if before else []
-    if before is not None and len(numbers) == len(places):
+    parts = re.findall(r"\d+(?:\.\d+)?", before["parts"]) if before else []
+    if before is not None and len(parts) == len(places):
         message.cross_out(*before.span())
-        return [float(number) for number in numbers]
+        return [float(part) for part in parts]
     if len(places) != _TWO:
         return ()
     return _ratio(message, places, ends)

@@ -60,6 +60,15 @@ class Number:
 
 #: The weight of what stands beside it: "a.jsonl weight 0.7".
 _WEIGHS: Final = re.compile(r"(?i)(?:^|\s)(?:weight|peso|pes)\s+[\d.,]+$")
+#: Units of which only fields with such a name have a number.
+_UNITS: Final[Mapping[str, re.Pattern[str]]] = {
+    "hours": re.compile(r"\s?(?:hours?|hrs?|h|horas?|hores|hora)\b"),
+    "seconds": re.compile(r"\s?(?:seconds?|secs?|segons?|segundos?)\b"),
+    "days": re.compile(
+        r"\s?(?:days?|dies|dias?|weeks?|setmanes|semanas?|minutes?|mins?|minuts?|minutos?)\b"
+    ),
+    "gib": re.compile(r"\s?(?:[gt]i?b|gigas?|gigues|teras?)\b"),
+}
 _DECAY: Final = "/training/weight_decay"
 
 
@@ -80,6 +89,7 @@ def read_linked(
         and not message.denied(number.start, number.end)
         and not message.replaced(number.start, number.end)
         for pointer, share in number.weigh().items()
+        if _has_unit_of(message, number, pointer)
         if pointer != NONE and share > SURELY_LINKED
         if not (pointer == _DECAY and _WEIGHS.search(message.words(number.start, number.end)))
         if not ("percent" in number.features and admits(pointer, _MANY))
@@ -91,6 +101,13 @@ def read_linked(
             words = message.words(number.start, number.end)
             message.cross_out(number.start, number.end)
             yield Change(pointer=pointer, value=number.values[pointer], words=words)
+
+
+def _has_unit_of(message: Message, number: Number, pointer: str) -> bool:
+    """Return whether the unit right behind a number is none, or one of a field's: "2 hours"."""
+    units = (each for each, pattern in _UNITS.items() if pattern.match(message.plain, number.end))
+    unit = next(units, None)
+    return unit is None or pointer.endswith(unit)
 
 
 def add_linked(

@@ -12,10 +12,10 @@ from math import log
 from typing import Final
 
 from ftc.spec.schema import fields
+from ftc.tui.understanding.column_roles import find_roles, role_of_name
 from ftc.tui.understanding.learned.column_names import FILE, find_shapes
 from ftc.tui.understanding.learned.linear import NONE, Fit, read_model
 from ftc.tui.understanding.learned.stems import field_stems, stem
-from ftc.tui.understanding.mentioned import find_roles, role_of_name
 from ftc.tui.understanding.message import Span, fold
 
 SECTION: Final = "/data/columns/"
@@ -43,6 +43,8 @@ _MESSAGE: Final = 1000
 _LEAST: Final = 0.02
 _MOST_ROLES: Final = 5
 _TINY: Final = 1e-9
+#: Shapes of names that no other word has.
+_MARKED: Final = frozenset({"shape:quoted", "shape:known", "shape:column", "shape:code"})
 #: Groups of roles that exclude each other in one spec.
 _APART: Final = (
     (
@@ -78,6 +80,11 @@ class Name:
         role = pointer.removeprefix(SECTION)
         like = _LIKE.get(role, {role})
         return bool(self.told & like) if self.told else role in _LIKE
+
+    @property
+    def is_marked(self) -> bool:
+        """Return whether quotes, the word "column" or its own letters mark the text as a name."""
+        return self.features[1] in _MARKED
 
     def weigh(self) -> Mapping[str, float]:
         """Return the probability of each role, and that the text names no column."""

@@ -10,13 +10,17 @@ from typing import Any, Final
 
 from ftc.spec.schema import Field, choices
 from ftc.tui.understanding.certainty import is_endorsed
+from ftc.tui.understanding.column_clauses import find_column_clauses
+from ftc.tui.understanding.column_roles import is_language
+from ftc.tui.understanding.columns import speaks_of_columns
 from ftc.tui.understanding.elsewhere import find_elsewhere
 from ftc.tui.understanding.learned.linear import NONE
 from ftc.tui.understanding.learned.roles import SECTION, assign, find_names, may_stand_beside
 from ftc.tui.understanding.learned.worded import Clause, find_clauses, find_option, tell
 from ftc.tui.understanding.lexicon import NEGATORS, WORDS, any_of
 from ftc.tui.understanding.message import Message, Span, find_places, fold
-from ftc.tui.understanding.ordinary import read_words
+from ftc.tui.understanding.ordinary import is_ordinary, read_words
+from ftc.tui.understanding.overlong import says_what_happens
 from ftc.tui.understanding.reading import Change, Choice, value_at
 from ftc.tui.understanding.sentences import split_sentences
 
@@ -50,6 +54,9 @@ _SHORTEST: Final = 3
 
 _SHORT: Final = 3
 _SAID: Final = re.compile(r"[^\W_]+")
+_OBJECTIVE: Final = "/objective/type"
+_PROMPT, _TEXT = f"{SECTION}prompt", f"{SECTION}text"
+_OVERLONG: Final = "/data/cleaning/overlong"
 _PUBLISH: Final = "/publish/"
 #: Words without which a message does not speak of these: "MoE" alone trains no expert, and
 #: "publish it" tells nobody who may see it.
@@ -57,8 +64,8 @@ _NEEDED: Final[Mapping[str, re.Pattern[str]]] = {
     "/method/experts": re.compile(r"\bexpert"),
     "/publish/private": re.compile(
         r"\b(?:priva|publi[ck]\b|public[oa]?\b|publicly|open|obert|abiert|hidden|ocult|amag|visible"
-        r"|secret|nobody|everyone|everybody|anyone|anybody|tothom|ningu|nadie|todos|only (?:me|us|i|we)|jo|yo"
-        r"|nosaltres|nosotros|see|seen|veu|vegi|vea|team|equip)"
+        r"|secret|nobody|everyone|everybody|anyone|anybody|tothom|ningu|nadie|todos|jo"
+        r"|only (?:me|us|i|we)|yo|nosaltres|nosotros|see|seen|veu|vegi|vea|team|equip)"
     ),
 }
 _PUBLISHES: Final = re.compile(
@@ -78,17 +85,29 @@ def add_roles(
     left = {each.value for each in gone if each.pointer.startswith(SECTION)}
     kept = list(told)
     read = _spans(text, (each for each in told if not each.pointer.startswith(SECTION)))
-    asked = _questions(text)
+    clauses = [(each.start, each.end) for each in find_column_clauses(fold(text)) if each.role]
+    taken = [*read, *_questions(text), *clauses]
+    spoken = not columns or speaks_of_columns(text)
     names = [
         each
         for each in find_names(text, columns)
-        if each.text not in left and not _overlaps((each.start, each.end), read + asked)
+        if each.text not in left
+        and not _overlaps((each.start, each.end), taken)
+        and (each.is_marked or (spoken and not is_language(each.text)) or each.text in columns)
     ]
-    for name, pointer, share in assign(names, [each.weigh() for each in names]):
+    plain = {_PROMPT: _TEXT} if _is_plain(told, draft) else {}
+    for name, likeliest, share in assign(names, [each.weigh() for each in names]):
+        pointer = plain.get(likeliest, likeliest)
         known = value_at(draft, pointer) == name.text
         if share >= SURELY_NAMED and name.may_be(pointer) and not known:
             kept = _with_column(kept, name.text, pointer, share)
     return kept
+
+
+def _is_plain(told: _Said, draft: Mapping[str, Any]) -> bool:
+    """Return whether the rows are plain text, which has no prompt."""
+    said = (each.value for each in told if isinstance(each, Change) and each.pointer == _OBJECTIVE)
+    return str(next(said, value_at(draft, _OBJECTIVE))) == "cpt"
 
 
 def _with_column(told: _Said, name: str, pointer: str, share: float) -> list[Change | Choice]:
@@ -111,10 +130,14 @@ def _with_column(told: _Said, name: str, pointer: str, share: float) -> list[Cha
 
 
 def add_worded(
-    message: Message, text: str, told: _Said, draft: Mapping[str, Any]
+    message: Message, text: str, told: _Said, said: _Said, draft: Mapping[str, Any]
 ) -> list[Change | Choice]:
-    """Return what was told, with the values that the model of words finds in unread words."""
+    """Return what was told, with the values that the model of words finds in unread words.
+
+    A field that is in `said` but not in `told` was retracted, and is not set again.
+    """
     kept = list(told)
+    gone = {each.pointer for each in said} - {each.pointer for each in told}
     asked = [*_questions(text), *find_elsewhere(text)]
     for clause in find_clauses(message, draft):
         place = message.origin[clause.start][0], message.origin[clause.end - 1][1]
@@ -125,7 +148,7 @@ def add_worded(
         option = find_option(key)
         pointer = option.field.pointer
         if (
-            pointer in _OWN
+            pointer in _OWN | gone
             or shares[key] < SURELY_WORDED
             or value_at(draft, pointer) == option.value
         ):
@@ -136,10 +159,14 @@ def add_worded(
         words = _words(message, clause, key, _spans(text, others))
         if words is None or not _tells(words) or not _is_topic(pointer, message, draft):
             continue
-        if option.value in _OFF and not _denied(message, clause):
+        if option.value in _OFF and not _turns_off(message, clause, key):
             continue
         if _adds_digits(option.field, option.value, message.plain[clause.start : clause.end]):
             continue
+        if pointer == _OVERLONG and not says_what_happens(message.plain[clause.start : clause.end]):
+            continue  # "these are long texts"
+        if option.value is False and option.field.schema.get("default") is False:
+            continue  # what nobody has switched on
         kept = [*others, Change(pointer=pointer, value=option.value, words=words)]
     return kept
 
@@ -171,9 +198,14 @@ def _adds_digits(field: Field, value: Any, said: str) -> bool:
     return shared and not all(number in said for number in re.findall(r"\d+", text))
 
 
-def _denied(message: Message, clause: Clause) -> bool:
-    """Return whether a clause has a word that turns something off."""
+def _turns_off(message: Message, clause: Clause, key: str) -> bool:
+    """Return whether a clause has a word that turns something off, and one that tells what."""
     said = message.plain[clause.start : clause.end]
+    telling = (
+        message.plain[start:end] for word, start, end in clause.words if tell(word, key) > _TELLING
+    )
+    if all(map(is_ordinary, telling)):
+        return False  # "don't run any code"
     return NEGATORS.search(said) is not None or _OFF_WORDS.search(said) is not None
 
 
@@ -194,6 +226,7 @@ def _words(message: Message, clause: Clause, key: str, read: Sequence[Span]) -> 
         span
         for span in telling
         if span[1] - span[0] >= _SHORTEST
+        and message.plain[slice(*span)] not in read_words(("grammar", "determiner"))
         and not _overlaps((message.origin[span[0]][0], message.origin[span[1] - 1][1]), read)
     ]
     if not fresh:
