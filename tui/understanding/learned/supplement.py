@@ -57,8 +57,8 @@ _NEEDED: Final[Mapping[str, re.Pattern[str]]] = {
     "/method/experts": re.compile(r"\bexpert"),
     "/publish/private": re.compile(
         r"\b(?:priva|publi[ck]\b|public[oa]?\b|publicly|open|obert|abiert|hidden|ocult|amag|visible"
-        r"|secret|nobody|everyone|everybody|anyone|anybody|tothom|ningu|nadie|todos|only (?:me|us|i|we)|jo|yo"
-        r"|nosaltres|nosotros|see|seen|veu|vegi|vea|team|equip)"
+        r"|secret|nobody|everyone|everybody|anyone|anybody|tothom|ningu|nadie|todos"
+        r"|only (?:me|us|i|we)|jo|yo|nosaltres|nosotros|see|seen|veu|vegi|vea|team|equip)"
     ),
 }
 _PUBLISHES: Final = re.compile(
