@@ -85,10 +85,10 @@ def find_weights(message: Message, places: Sequence[int], ends: Sequence[int]) -
                 message.cross_out(*match.span())
             return known
     before = _RATIO.search(message.folded[: places[0]])
-    numbers = re.findall(r"\d+(?:\.\d+)?", before["parts"]) if before else []
-    if before is not None and len(numbers) == len(places):
+    parts = re.findall(r"\d+(?:\.\d+)?", before["parts"]) if before else []
+    if before is not None and len(parts) == len(places):
         message.cross_out(*before.span())
-        return [float(number) for number in numbers]
+        return [float(part) for part in parts]
     if len(places) != _TWO:
         return ()
     return _ratio(message, places, ends)
