@@ -263,10 +263,10 @@ def _mixture(
     weights = find_weights(message, starts, ends) if len(starts) == len(paths) else ()
     told = {data.id: data.options["weight"] for data in hub.values() if "weight" in data.options}
     if told and len(starts) == len(paths):  # those of the files stand behind them
-        own = [place for place in starts if named[place] not in told]
-        found = find_weights(message, own, [place + len(named[place]) for place in own])
-        rest = dict(zip((named[place] for place in own), found, strict=False))
-        weights = [{**told, **rest}[path] for path in paths] if len(found) == len(own) else weights
+        left = [place for place in starts if named[place] not in told]
+        found = find_weights(message, left, [place + len(named[place]) for place in left])
+        rest = dict(zip((named[place] for place in left), found, strict=False))
+        weights = [{**told, **rest}[path] for path in paths] if len(found) == len(left) else weights
     sources: list[Any] = weighted(paths, weights) if weights else list(paths)
     for data in hub.values():
         at = paths.index(data.id)
