@@ -94,7 +94,7 @@ def add_roles(
 def _is_plain(told: _Said, draft: Mapping[str, Any]) -> bool:
     """Return whether the rows are plain text, which has no prompt."""
     said = (each.value for each in told if isinstance(each, Change) and each.pointer == _OBJECTIVE)
-    return next(said, value_at(draft, _OBJECTIVE)) == "cpt"
+    return bool(next(said, value_at(draft, _OBJECTIVE)) == "cpt")
 
 
 def _with_column(told: _Said, name: str, pointer: str, share: float) -> list[Change | Choice]:
@@ -147,8 +147,7 @@ def add_worded(
             continue
         if option.value in _OFF and not _turns_off(message, clause, key):
             continue
-        said = message.plain[clause.start : clause.end]
-        if pointer == _OVERLONG and not says_what_happens(said):
+        if pointer == _OVERLONG and not says_what_happens(message.plain[clause.start : clause.end]):
             continue  # "these are long texts"
         if option.value is False and option.field.schema.get("default") is False:
             continue  # what nobody has switched on
