@@ -171,9 +171,21 @@ def _is_unlicensed(bare: str, change: Change, text: str, *, jargon: bool) -> boo
     if not is_examined(change.pointer) or _OPTION.match(change.words):
         return False
     score = report_score(_evidence(bare, change, text))
-    if score > SURELY_TOLD or change.pointer == _OBJECTIVE:
+    if change.pointer == _OBJECTIVE:
         return score > SURELY_TOLD
+    if score > SURELY_TOLD:
+        return not _is_wished(bare, change, text)
     return _has_foreign(bare, change, text, jargon=jargon, lenient=score < SURELY_ASKED)
+
+
+def _is_wished(bare: str, change: Change, text: str) -> bool:
+    """Return whether the clause of a change begins as a wish: "que recalcule ...", "let it"."""
+    places = find_places(text, change.words)
+    if not places:
+        return False
+    start, end = places[0]
+    first = max(_begin(bare, start), start - _LONGEST)
+    return _WISHES.match(f"{bare[first:start]}{fold(text)[start:end]}") is not None
 
 
 def _is_jargon(text: str, bare: str, changes: Sequence[Change]) -> bool:

@@ -30,7 +30,11 @@ _CALLED: Final = (
     r"(?:\s*[:=,]|(?: (?:are|is|son|es|called|named|anomenad[ae]s?|llamad[ao]s?|(?:que )?es diuen?"
     r"|(?:que )?se llaman?)){1,2}:?)?"
 )
-_JOIN: Final = r"(?:\s*[/+&]\s*|,? (?:and|i|y|e|plus|mes|mas) )"
+_JOIN: Final = (
+    r"(?:\s*[/+&]\s*|,? (?:and|i|y|e|plus|mes|mas) "
+    r"(?:(?:one|another(?: one)?|(?:una |l'|la )?(?:altra|otra)) "
+    r"(?:called|named|llamada|anomenada|que es diu|que se llama) )?)"
+)
 _LINK: Final = rf"(?:{_JOIN}|\s*,\s*)"
 #: What a column does with what it holds.
 _VERBS: Final = (
