@@ -21,11 +21,11 @@ from pathlib import Path
 from typing import Any
 
 import transformers
-from builds import Build, Combo, Family, Sides, family_of, kind_flags, layer_key, placed
+from absences import find_absences
+from builds import SKIPPED, Build, Combo, Family, Sides, family_of, kind_flags, layer_key, placed
 from fitting import fit
 
 from ftc.compiler.knowledge.derived import read_entry
-from ftc.compiler.knowledge.expression import evaluate
 
 ROOT = Path(__file__).parents[1]
 BASES = Path(__file__).with_name("architecture_bases.json")
@@ -33,17 +33,8 @@ TABLE = ROOT / "compiler/knowledge/derived_architectures.json"
 CASES = ROOT / "tests/compiler/knowledge/derived_cases.json"
 LAYERS = 6
 CASES_EACH = 5
-#: Keys of no influence on the size of a tensor, and those that configurations share.
-SKIPPED = re.compile(
-    r".*(_token_id|_token_index)|max_position_embeddings|sliding_window|pretraining_tp|"
-    r"num_experts_per_tok|moe_k|moe_topk|topk_group|n_group|num_expert_group|.*nextn.*|"
-    r"num_experts_per_token|chunk_size|.*chunk.*|num_logits_to_keep|router_.*|model_max_length|"
-    r"use_cache|output_.*|return_dict|attn_temperature_tuning|floor_scale|layer_.*_offset|"
-    r".*_layer_(period|offset|interval|step|start_index|end_index)|.*_layer_step|"
-    r"first_k_dense_replace|num_dense_layers|decoder_sparse_step|.*every_n_layers|"
-    r".*sliding_window_pattern|no_rope_layer_interval|num_hidden_layers|.*mtp.*|index_topk|"
-    r"num_kv_shared_layers|index_topk_freq|index_skip_topk_offset"
-)
+#: The largest side that may follow from no key, unless the file of bases says so.
+MOST = 64
 #: Fields of every configuration, about its use.
 UNRELATED = {
     *("id2label", "label2id", "rope_parameters", "output_hidden_states", "return_dict"),
@@ -54,7 +45,8 @@ UNRELATED = {
 def _skips(family: Family, key: str) -> bool:
     """Tell whether a key is left as the base has it."""
     fixed = {*family.said.get("fixed", ()), *kind_flags(family.said)}
-    return key in fixed or SKIPPED.fullmatch(key) is not None
+    skipped = SKIPPED.fullmatch(key) is not None and key not in family.said.get("varied", ())
+    return key in fixed or skipped
 
 
 def study(name: str, said: Mapping[str, Any]) -> dict[str, Any]:
@@ -77,11 +69,13 @@ def study(name: str, said: Mapping[str, Any]) -> dict[str, Any]:
     entry = _fitted(family, family.builds[0], keys, conditions)
     fixed = {key: [family.base[key]] for key in said.get("fixed", ())}
     entry["requires"] = requires | said.get("requires", {}) | fixed
+    entry["kinds"] = _seen(family)
     if family.positive:
         entry["positive"] = sorted(family.positive)
-    if "packs" in said:
-        entry["packs"] = said["packs"]
-    entry |= _absences(family, keys)
+    entry |= {key: said[key] for key in ("packs", "each", "copies") if key in said}
+    if family.builds[0].transposed:
+        entry["transposed"] = True
+    entry |= find_absences(family, keys)
     if "rounded" in said:
         width = said["rounded"]["of"]
         for row in entry["layer"]:
@@ -89,6 +83,12 @@ def study(name: str, said: Mapping[str, Any]) -> dict[str, Any]:
         entry["rounded"] = said["rounded"]
         entry["requires"].pop(said["rounded"]["where"], None)
     return entry
+
+
+def _seen(family: Family) -> dict[str, list[str]]:
+    """Return the kinds of mixers and MLPs that the builds had, where tensors depend on them."""
+    combos = {combo for built in family.builds for combo in family.kinds(built.given)}
+    return {"mixer": sorted({m for m, _ in combos}), "mlp": sorted({m for _, m in combos})}
 
 
 def _bases(family: Family, first: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
@@ -120,8 +120,11 @@ def _base(family: Family, cls: Any) -> dict[str, Any]:
         given["num_key_value_heads"] = max(1, given["num_attention_heads"] // 2)
     if "head_dim" in names and given.get("head_dim") is None:
         given["head_dim"] = 96
-    if not any("mamba" in name or name == "head_dim" for name in names) and (
-        heads := given.get("num_attention_heads")
+    own = {"hidden_size", *names} & {*family.said.get("base", {}), "head_dim"}
+    if (
+        not own
+        and not any("mamba" in name for name in names)
+        and (heads := given.get("num_attention_heads"))
     ):
         given["hidden_size"] = 192 * heads  # divisible by a multiple of the heads
     if "head_dim" not in names and "head_dim" not in family.aliases:
@@ -140,7 +143,10 @@ def _probe_heads(family: Family, given: Mapping[str, Any]) -> dict[str, int]:
 
 
 def _variations(family: Family, keys: Sequence[str]) -> Iterator[Build]:
-    """Build with one key or a pair multiplied by two or three, or one up and one down."""
+    """Build with one key or a pair multiplied by two or three, or one up and one down.
+
+    Keys that a class accepts only together have further values in the file of bases.
+    """
     base = family.base
     for key, times in itertools.product(keys, (2, 3)):
         if (built := family.build(base | {key: base[key] * times})) is not None:
@@ -154,6 +160,11 @@ def _variations(family: Family, keys: Sequence[str]) -> Iterator[Build]:
             given = base | {one: base[one] * 2, other: base[other] // 2}
             if (built := family.build(given)) is not None:
                 yield built
+    for others in family.said.get("others", ()):
+        if (built := family.build(base | others)) is None:
+            raise SystemExit(f"{family.name} does not build with {others}")
+        yield built
+        yield from _singles(family, built.given)
 
 
 def _singles(family: Family, given: Mapping[str, Any]) -> Iterator[Build]:
@@ -267,6 +278,8 @@ def _fitted(
     for built in family.builds:
         for name, sides in built.tensors().items():
             rows.setdefault(name, []).append((built.given, sides))
+    by_name = {name: when for (name, _), when in conditions.items()}
+    conditions = {name: by_name.get(name[0], ()) for name in rows} | conditions
     for name, seen in sorted(rows.items(), key=lambda row: row[0][0].endswith(".bias")):
         owner = (name[0].removesuffix("bias") + "weight", name[1])
         if name[0].endswith(".bias") and owner in fits and len(seen[0][1]) == 1:
@@ -279,7 +292,8 @@ def _fitted(
         for place in range(len(seen[0][1])):
             samples = [(given, sides[place]) for given, sides in seen]
             text = fit(samples, keys) or fit(samples, keys, constant=True)
-            if text is None:
+            allowed = family.said.get("constants", ())
+            if text is None or (text.isdecimal() and int(text) > MOST and int(text) not in allowed):
                 raise SystemExit(f"{family.name}: no fit for side {place} of {name}: {seen[0][1]}")
             expressions.append(text)
         fits[name] = (" x ".join(expressions), " ".join(sorted(conditions[name])))
@@ -298,6 +312,7 @@ def _fitted(
         "stack": base.stack,
         "embedding": base.embedding,
         "head": base.head,
+        "norm": base.norm,
         "linears": sorted(linears),
         "layer": layer,
         "model": [[n, *fits[n, c]] for n, c in fits if c is None],
@@ -332,93 +347,6 @@ def _joined(
         yield [name, value[0], f"mixer={mixer} mlp={mlp} {value[1]}".strip()]
 
 
-def _absences(family: Family, keys: Sequence[str]) -> dict[str, Any]:
-    """Return what a key stands for where it is missing, and where it is null.
-
-    A rule is a constant or a product of keys that, given in its place, builds the same tensors.
-    """
-    missing: dict[str, Any] = {}
-    null: dict[str, Any] = {}
-    extra = family.said.get("extra", {})
-    cls = transformers.CONFIG_MAPPING[family.said["type"]]
-    plain = {each.name: each.default for each in fields(cls)}
-    said = transformers.CONFIG_MAPPING[family.said["type"]]().to_dict()
-    for key, value in family.base.items():
-        if type(value) is bool or SKIPPED.fullmatch(key):
-            if key in said and type(said[key]) in (bool, int):
-                missing[key] = said[key]
-            continue
-        if type(value) is not int:
-            continue
-        if type(plain.get(key)) is int:  # only a null is replaced by what follows from others
-            missing[key] = plain[key]
-        elif (rule := _rule(family, key, keys, drop=True)) is not None:
-            missing[key] = rule
-        if (rule := _rule(family, key, keys, drop=False)) is not None:
-            null[key] = rule
-    for key in ("max_position_embeddings", "model_max_length", "num_experts_per_tok"):
-        if type(said.get(key)) is int:
-            missing.setdefault(key, said[key])
-    missing |= extra
-    null |= {key: rule for key, rule in extra.items() if isinstance(rule, str)}
-    layers = layer_key(family.aliases)
-    for key in family.said.get("rounded", {}).values():
-        missing.setdefault(key, said[key])
-    if type(said.get(layers)) is int:
-        missing[layers] = said[layers]
-    null |= family.replaced
-    missing |= {key: size for key, size in family.replaced.items() if plain.get(key) is None}
-    return {"defaults": missing, "nulls": null}
-
-
-def _rule(family: Family, key: str, keys: Sequence[str], *, drop: bool) -> int | str | None:
-    """Find what a missing (or null) key stands for, over several sizes of the others."""
-    others = [k for k in keys if k != key]
-
-    def without(given: Mapping[str, Any]) -> Build | None:
-        rest = {k: v for k, v in given.items() if k != key}
-        return family.build(rest if drop else rest | {key: None})
-
-    doubled = (family.base | {other: family.base[other] * 2} for other in others)
-    bases = [family.base, *doubled]
-    pairs = [(b, w) for b in bases if (w := without(b)) is not None]
-    if not pairs:
-        return None
-    default = transformers.CONFIG_MAPPING[family.said["type"]]().to_dict().get(key)
-    candidates: list[int | str] = [default] if type(default) is int else []
-    candidates += ["hidden_size/num_attention_heads", *others, "hidden_size/16"]
-    candidates += [f"{n}*{k}" for k in others for n in (2, 3, 4)]
-    candidates += [f"{k}*{o}/{d}" for k, o, d in _triples(others)]
-    for candidate in candidates:
-        if all(_agrees(family, key, candidate, b, w) for b, w in pairs):
-            return candidate
-    return None
-
-
-def _triples(keys: Sequence[str]) -> Iterator[tuple[str, str, str]]:
-    """Yield products of two keys over a third, of those that make up widths of heads."""
-    for one in keys:
-        if "expand" in one:
-            for below in keys:
-                if "head" in below:
-                    yield one, "hidden_size", below
-
-
-def _same(one: Build, other: Build) -> bool:
-    return one.tensors() == other.tensors()
-
-
-def _agrees(
-    family: Family, key: str, candidate: int | str, given: Mapping[str, Any], built: Build
-) -> bool:
-    """Tell whether the class is the same with the candidate's value written out."""
-    value = candidate if isinstance(candidate, int) else evaluate(candidate, given.get)
-    if value is None:
-        return False
-    written = family.build({**given, key: value})
-    return written is not None and _same(written, built)
-
-
 def check(
     family_name: str, said: Mapping[str, Any], entry: dict[str, Any]
 ) -> tuple[list[dict[str, Any]], list[str]]:
@@ -450,7 +378,25 @@ def check(
         shape = read_entry(family_name, entry, config)
         if shape is None or shape.parameters != want:
             wrong.append(f"{shape and shape.parameters} for {want}: {given}")
+    given = _listed(family, base)
+    if given != base:
+        want, config = family.count(given), placed(said, given)
+        shape = read_entry(family_name, entry, config)
+        if want is None or shape is None or shape.parameters != want:
+            wrong.append(f"{shape and shape.parameters} for {want}: {given}")
+        done[-1] = {
+            "config": {"architectures": [family_name], "model_type": said["type"], **config},
+            "parameters": want,
+        }
     return done, wrong
+
+
+def _listed(family: Family, base: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the base with a list of sizes for each key that may have one for each layer."""
+    layers = base[layer_key(family.aliases)]
+    sizes = {name: base[key] for key, name in family.said.get("each", {}).items()}
+    lists = {name: [size * (1 + n % 2) for n in range(layers)] for name, size in sizes.items()}
+    return {**base, **lists}
 
 
 def main(names: Sequence[str]) -> None:

@@ -10,10 +10,23 @@ from typing import Any
 
 import torch
 import transformers
+from transformers.pytorch_utils import Conv1D
 
-from ftc.compiler.knowledge.layer_kinds import read_kinds
+from ftc.compiler.knowledge.layer_kinds import plain_kind, read_kinds
 
 IN_LAYER = re.compile(r"(?P<stack>.*?\.)(?P<layer>\d+)\.(?P<name>.*)")
+
+#: Keys of no influence on the size of a tensor, and those that configurations share.
+SKIPPED = re.compile(
+    r".*(_token_id|_token_index)|max_position_embeddings|sliding_window|pretraining_tp|"
+    r"num_experts_per_tok|moe_k|moe_topk|topk_group|n_group|num_expert_group|.*nextn.*|"
+    r"num_experts_per_token|chunk_size|.*chunk.*|num_logits_to_keep|router_.*|model_max_length|"
+    r"use_cache|output_.*|return_dict|attn_temperature_tuning|floor_scale|layer_.*_offset|"
+    r".*_layer_(period|offset|interval|step|start_index|end_index)|.*_layer_step|"
+    r"first_k_dense_replace|num_dense_layers|decoder_sparse_step|.*every_n_layers|"
+    r".*sliding_window_pattern|no_rope_layer_interval|num_hidden_layers|.*mtp.*|index_topk|"
+    r"num_kv_shared_layers|index_topk_freq|index_skip_topk_offset"
+)
 
 _IMAGE_TEXT = transformers.AutoModelForImageTextToText
 
@@ -33,6 +46,8 @@ class Build:
     embedding: str
     head: str
     parameters: int
+    norm: str
+    transposed: set[str]
 
     def tensors(self) -> dict[tuple[str, Combo | None], Sides]:
         """Return all tensors by name and kind of layer (None outside the layers)."""
@@ -57,6 +72,21 @@ class Family:
 
     def build(self, given: Mapping[str, Any]) -> Build | None:
         """Build the class from these keys; None where transformers refuses them."""
+        model = self._built(given)
+        if model is None:
+            return None
+        inside = prefix_of(model) if "inside" in self.said else ""
+        return _sorted(dict(given), model, inside, self.kinds(given), self.said.get("spread", {}))
+
+    def count(self, given: Mapping[str, Any]) -> int | None:
+        """Return the parameters of the class; None where transformers refuses these keys."""
+        model = self._built(given)
+        return None if model is None else sum(each.numel() for each in model.parameters())
+
+    def _built(self, given: Mapping[str, Any]) -> Any:
+        """Return the model that these keys give on the meta device; None where they are refused."""
+        if type(given.get(layer_key(self.aliases))) is not int:
+            return None
         try:
             with torch.device("meta"), warnings.catch_warnings():
                 warnings.simplefilter("ignore")
@@ -65,9 +95,7 @@ class Family:
             return None
         if type(model).__name__ != self.name:
             raise SystemExit(f"{self.name}: {self.said['type']} builds {type(model).__name__}")
-        kinds = self.kinds(given)
-        inside = prefix_of(model) if "inside" in self.said else ""
-        return _sorted(dict(given), model, inside, kinds)
+        return model
 
     def _model(self, settings: Mapping[str, Any]) -> Any:
         """Build the class from a `config.json`, or from the text that is a part of one."""
@@ -77,7 +105,8 @@ class Family:
             return _automatic(config).from_config(config)
         tied = settings.get("tie_word_embeddings", False)
         cls = transformers.CONFIG_MAPPING[outer]
-        config = cls(text_config=dict(settings), tie_word_embeddings=tied, **few_layers(cls))
+        around = surroundings(self.said, settings)
+        config = cls(text_config=dict(settings), tie_word_embeddings=tied, **around)
         config.get_text_config().tie_word_embeddings = tied
         return transformers.AutoModelForImageTextToText.from_config(config)
 
@@ -98,7 +127,7 @@ class Family:
             if found is None:
                 raise SystemExit(f"{self.name}: no form fits {part} for {given}")
             pair.append(found)
-        return list(zip(*pair, strict=True))
+        return list(zip(*pair, strict=True)) * int(self.said.get("copies", 1))
 
 
 def _automatic(config: Any) -> Any:
@@ -109,12 +138,19 @@ def _automatic(config: Any) -> Any:
 
 
 def placed(said: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return keys as a `config.json` has them: some classes keep a few in a part of it."""
+    """Return keys as a `config.json` has them: some classes keep a few in a part of it, or a list.
+
+    The places of a list are in order.
+    """
     places = said.get("nested", {})
     config = {key: value for key, value in given.items() if key not in places}
     for key, place in places.items():
-        if key in given:
-            part, _, inner = place.partition(".")
+        if key not in given:
+            continue
+        part, _, inner = place.partition(".")
+        if inner.isdecimal():
+            config[part] = [*config.get(part, ()), given[key]]
+        else:
             config[part] = {**config.get(part, {}), inner: given[key]}
     return config
 
@@ -122,7 +158,8 @@ def placed(said: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
 def is_linear(module: torch.nn.Module) -> bool:
     """Tell whether an adapter fits: a class with its own product of the weight needs another."""
     linear = torch.nn.Linear
-    return isinstance(module, linear) and type(module).forward is linear.forward
+    plain = isinstance(module, linear) and type(module).forward is linear.forward
+    return plain or isinstance(module, Conv1D)
 
 
 def family_of(name: str, said: Mapping[str, Any]) -> Family:
@@ -142,6 +179,18 @@ def kind_flags(said: Mapping[str, Any]) -> set[str]:
 def layer_key(aliases: Mapping[str, str]) -> str:
     """Return the key of a configuration that counts its layers."""
     return aliases.get("num_hidden_layers", "num_hidden_layers")
+
+
+def surroundings(said: Mapping[str, Any], text: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a multimodal class's sections beside the text, with the widths that must equal its.
+
+    The file of bases has these under `outer`, each with the key of the text.
+    """
+    found = few_layers(transformers.CONFIG_MAPPING[said["inside"]])
+    for section, same in said.get("outer", {}).items():
+        widths = {key: text[name] for key, name in same.items() if name in text}
+        found = {**found, section: {**found.get(section, {}), **widths}}
+    return found
 
 
 @cache
@@ -173,7 +222,13 @@ def prefix_of(model: Any) -> str:
     return path.rpartition(".")[0].rpartition(".")[0]
 
 
-def _sorted(given: dict[str, Any], model: Any, inside: str, kinds: Sequence[Combo]) -> Build:
+def _sorted(
+    given: dict[str, Any],
+    model: Any,
+    inside: str,
+    kinds: Sequence[Combo],
+    spread: Mapping[str, str],
+) -> Build:
     """Group a model's parameters by their place in a layer and the kind of that layer.
 
     Only the language model at the path `inside` of a multimodal model is read, as if by itself.
@@ -189,18 +244,20 @@ def _sorted(given: dict[str, Any], model: Any, inside: str, kinds: Sequence[Comb
     layers: dict[str, dict[Combo, Sides]] = {}
     named: set[str] = set()
     held: dict[int, set[str]] = {layer: set() for layer in range(len(kinds))}
-    stack = find_stack(type(model).__name__, tensors)
+    stacks = find_stacks(type(model).__name__, tensors, len(kinds))
     for name, tensor in tensors.items():
         match = IN_LAYER.fullmatch(name)
-        if match is None or match["stack"] != stack:
+        if match is None or match["stack"] not in stacks:
             outside[name] = tuple(tensor.shape)
             continue
-        kind = kinds[int(match["layer"])]
-        held[int(match["layer"])].add(match["name"])
-        known = layers.setdefault(match["name"], {}).setdefault(kind, tuple(tensor.shape))
+        layer = stacks.index(match["stack"]) * len(kinds) // len(stacks) + int(match["layer"])
+        layer, inner = _owner(layer, match["name"], kinds, spread)
+        kind = kinds[layer]
+        held[layer].add(inner)
+        known = layers.setdefault(inner, {}).setdefault(kind, tuple(tensor.shape))
         if known != tuple(tensor.shape):
             raise SystemExit(f"{type(model).__name__}: {name} differs within {kind}")
-        if name.rpartition(".")[0] in linears:
+        if name.rpartition(".")[0] in linears and inner == match["name"]:
             named.add(match["name"].rpartition(".")[0])
     for kind, members in zip(kinds, held.values(), strict=True):
         if members != held[kinds.index(kind)]:
@@ -209,10 +266,36 @@ def _sorted(given: dict[str, Any], model: Any, inside: str, kinds: Sequence[Comb
     embedded, output = model.get_input_embeddings().weight, model.get_output_embeddings()
     head = next((names[n] + ".weight" for n, m in model.named_modules() if m is output), "")
     return Build(
-        given=given, outside=outside, inside=layers, linears=named, stack=stack.rstrip("."),
+        given=given, outside=outside, inside=layers, linears=named, stack=stacks[0].rstrip("."),
         embedding=next(n for n, p in tensors.items() if p is embedded), head=head,
-        parameters=sum(p.numel() for p in tensors.values()),
+        parameters=sum(p.numel() for p in tensors.values()), norm=_norm_of(model, stacks),
+        transposed={n for n, m in model.named_modules() if isinstance(m, Conv1D)},
     )  # fmt: skip
+
+
+def _norm_of(model: Any, stacks: Sequence[str]) -> str:
+    """Return which norm the layers have: `layer`, or `rms` where one of them is an RMS norm."""
+    classes = {
+        type(module).__name__
+        for path, module in model.named_modules()
+        if any(stack in f"{path}." for stack in stacks)
+    }
+    norms = {name for name in classes if "norm" in name.casefold()}
+    return "layer" if norms and not any("RMS" in name for name in norms) else "rms"
+
+
+def _owner(
+    layer: int, name: str, kinds: Sequence[Combo], spread: Mapping[str, str]
+) -> tuple[int, str]:
+    """Return the layer whose tensor this is, and the name that it has in each layer of the kind.
+
+    What the layers of a kind share may hold a list with an entry for each of them.
+    """
+    match = re.fullmatch(rf"(.*{spread['list']})\.(\d+)\.(.*)", name) if spread else None
+    if match is None:
+        return layer, name
+    places = [n for n, (mixer, _) in enumerate(kinds) if plain_kind(mixer) == spread["of"]]
+    return places[int(match[2])], f"{match[1]}.*.{match[3]}"
 
 
 def _alone(path: str, inside: str) -> str:
@@ -221,14 +304,17 @@ def _alone(path: str, inside: str) -> str:
     return "model" + path.removeprefix(inside) if is_part else path
 
 
-def find_stack(name: str, tensors: Iterable[str]) -> str:
-    """Return the path of the layers, which no other numbered list is as long as."""
+def find_stacks(name: str, tensors: Iterable[str], layers: int) -> list[str]:
+    """Return the paths of the lists of layers, which together have so many and are equally long.
+
+    A model with one has no other numbered list as long as it.
+    """
     numbers: dict[str, set[str]] = {}
     for path in tensors:
         if match := IN_LAYER.fullmatch(path):
             numbers.setdefault(match["stack"], set()).add(match["layer"])
     longest = max(map(len, numbers.values()), default=0)
-    stacks = [stack for stack, layers in numbers.items() if len(layers) == longest]
-    if len(stacks) != 1:
-        raise SystemExit(f"{name}: stacks {stacks}")
-    return stacks[0]
+    stacks = [stack for stack, found in numbers.items() if len(found) == longest]
+    if len(stacks) * longest != layers:
+        raise SystemExit(f"{name}: {layers} layers, and the stacks {stacks} of {longest}")
+    return stacks

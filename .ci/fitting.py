@@ -46,7 +46,7 @@ def fit(
         if len(ratio) == 1 and _plain(found := ratio.pop()):
             return _spell([(found, term)])
     whole = [t for t in terms if not t[1] and len(t[0]) <= _MOST_FACTORS]
-    quotients = [t for t in singles if len(t[1]) == 1 and len(t[0]) == _MOST_FACTORS]
+    quotients = [t for t in singles if len(t[1]) == 1 and 0 < len(t[0]) <= _MOST_FACTORS]
     text = _sum(values, columns, whole, _MOST_TERMS)
     return text or _sum(values, columns, whole + quotients, 2)
 

@@ -80,6 +80,7 @@ SIZES = {
     "index_n_heads": 4,
     "shared_experts_intermediate_size": 256,
 }
+_ROPE = {"rope_type": "default", "rope_theta": 10000.0}
 OWN_SIZES = {
     "mamba": {"intermediate_size": 1024},
     "falcon_mamba": {"intermediate_size": 1024},
@@ -91,8 +92,19 @@ OWN_SIZES = {
     },
     "mamba2": {"num_heads": 16, "head_dim": 64},
     "kimi_linear": {"q_lora_rank": None},
+    "cosmos3_edge_text": {"rope_parameters": {**_ROPE, "mrope_section": [12, 10, 10]}},
+    "ernie4_5_vl_moe_text": {
+        "head_dim": 64,
+        "rope_parameters": {**_ROPE, "mrope_section": [11, 11, 10]},
+        "moe_intermediate_size": [],  # in which the widths of text and images follow
+        "text_moe_width": 256,
+        "vision_moe_width": 256,
+    },
     "glm5_next_text": {"qk_rope_head_dim": 0},
     "step3p5": {"sliding_window": 64},
+    "zamba": {"attention_hidden_size": 1024, "attention_head_dim": 128, "mamba_dt_rank": 32},
+    "zamba2": {"n_mamba_heads": 16, "num_key_value_heads": 8},
+    "zaya": {"num_experts_per_tok": 1},
 }
 
 

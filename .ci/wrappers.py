@@ -46,7 +46,11 @@ TEXTS = (
 FLAT_WIDTH = 96
 BASES = Path(__file__).with_name("architecture_bases.json")
 #: Keys outside the text without which a class does not build.
-OUTER = {"granite4_vision": {"deepstack_layer_map": [[-19, 0]], "downsample_rate": "1/4"}}
+OUTER: dict[str, dict[str, Any]] = {
+    "aya_vision": {"vision_config": {"num_attention_heads": 16}},
+    "granite4_vision": {"deepstack_layer_map": [[-19, 0]], "downsample_rate": "1/4"},
+    "perception_lm": {"vision_config": {"model_args": {"embed_dim": 1024}}},
+}
 UNRELATED = {"use_cache", "return_dict", "chunk_size_feed_forward", "is_encoder_decoder"}
 
 
@@ -67,7 +71,7 @@ def main() -> None:
         differs = {key for key in CERTAIN if known and known[key] != entry[key]}
         if differs:
             sys.stderr.write(f"{name}: differs from the table in {sorted(differs)} {entry}\n")
-        table[name] = {**entry, **known}
+        table[name] = {**entry, **known, **others_of(model_type, name, entry["text_types"])}
     lines = [f" {json.dumps(name)}: {json.dumps(table[name])}" for name in sorted(table)]
     TABLE.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
 
@@ -77,6 +81,15 @@ def image_text_classes() -> Iterator[tuple[str, str]]:
     names = modeling_auto.MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING_NAMES
     found = [(kind, one if isinstance(one, str) else one[0]) for kind, one in names.items()]
     yield from {name: (kind, name) for kind, name in reversed(found)}.values()
+
+
+def others_of(model_type: str, name: str, text_types: Sequence[str]) -> dict[str, list[str]]:
+    """Return the other types that transformers reads with a class, under the key of the table."""
+    names = modeling_auto.MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING_NAMES
+    kinds = [kind for kind, one in names.items() if one == name and kind != model_type]
+    texts = {kind: transformers.CONFIG_MAPPING[kind]().get_text_config() for kind in kinds}
+    found = sorted(kind for kind, text in texts.items() if text.model_type in text_types)
+    return {"also": found} if found else {}
 
 
 def derive(model_type: str, name: str) -> dict[str, Any]:
@@ -178,9 +191,8 @@ def check(name: str, entry: Mapping[str, Any], said: Mapping[str, Any]) -> None:
             model = transformers.AutoModelForImageTextToText.from_config(settings)
     except Exception as error:
         raise SystemExit("does not build from a few keys") from error
-    prefix = prefix_of(model) + "."
-    named = model.named_parameters()
-    count = sum(p.numel() for n, p in named if n.startswith((prefix, "lm_head.")))
+    parts = parts_of(model)
+    count = sum(p.numel() for n, p in model.named_parameters() if n.startswith(parts))
     text = text_config(config, Wrapper(architecture=name, **entry))
     shape = None if text is None else read_shape(text)
     if shape is None or shape.parameters != count:
@@ -232,10 +244,19 @@ def without_towers_of_timm() -> Iterator[None]:
         TimmWrapperModel.__init__ = kept
 
 
+def parts_of(model: Any) -> tuple[str, ...]:
+    """Return what the names of the language model's tensors begin with.
+
+    Its head is beside what has the layers, or beside the tower.
+    """
+    prefix = prefix_of(model)
+    outer = prefix.rpartition(".")[0]
+    return f"{prefix}.", "lm_head.", f"{outer}.lm_head." if outer else "lm_head."
+
+
 def text_classes(settings: Any, model: Any) -> list[str]:
     """Return the classes of the tables that have these tensors, the likeliest name first."""
-    prefix = prefix_of(model) + "."
-    named = [(n, p) for n, p in model.named_parameters() if n.startswith((prefix, "lm_head."))]
+    named = [(n, p) for n, p in model.named_parameters() if n.startswith(parts_of(model))]
     count = sum(p.numel() for _, p in named)
     inner = settings.get_text_config()
     if isinstance(inner, dict):

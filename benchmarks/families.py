@@ -35,7 +35,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from benchmarks.rehearsals import TICKETS, Family, write_family
-from ftc.compiler.knowledge.converter import expects_drafts, layer_pattern
+from ftc.compiler.knowledge.converter import expects_drafts, reads_published
 from ftc.compiler.knowledge.rehearsed import find_rehearsed
 from ftc.compiler.knowledge.wrappers import find_wrapper
 from ftc.compiler.pipeline import compile_bundle
@@ -263,7 +263,7 @@ def _convert(merged: Path, folder: Path, sdist: Path) -> Path:
 def _show(merged: Path) -> AbstractContextManager[Path]:
     """Return the folder in which the converter reads a model, as a bundle of its class has it."""
     config = json.loads((merged / "config.json").read_text(encoding="utf-8"))
-    if layer_pattern(config["architectures"][0]) is None:
+    if not reads_published(config["architectures"][0]):
         return nullcontext(merged)
     hide_type = import_module("ftc.runtime.llama_cpp.published_config").hide_type
     shown: AbstractContextManager[Path] = hide_type(merged)

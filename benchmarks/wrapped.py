@@ -34,7 +34,25 @@ _GLM: Final = {
 }
 #: Keys of the text, and under "" of what is around it, by the model type of the class.
 _NEEDED: Final[Mapping[str, Mapping[str, Any]]] = {
+    "aya_vision": {
+        "rotary_pct": 1.0,
+        "": {
+            "tie_word_embeddings": True,
+            "vision_config": {"model_type": "siglip_vision_model", "num_attention_heads": 16},
+        },
+    },
     "cohere2_vision": {"rotary_pct": 1.0, "": {"tie_word_embeddings": True}},
+    "deepseek_ocr2": {
+        "mlp_layer_types": ["dense"] + ["sparse"] * 31,
+        "moe_intermediate_size": 896,
+        "num_experts_per_tok": 6,
+        "n_group": 1,
+        "topk_group": 1,
+    },
+    "ernie4_5_vl_moe": {
+        "head_dim": 128,
+        "rope_parameters": {**_MROPE, "mrope_section": [22, 22, 20]},
+    },
     "exaone4_5": {
         "num_hidden_layers": 64,
         "layer_types": (["sliding_attention"] * 3 + ["full_attention"]) * 16,
@@ -73,6 +91,10 @@ _NEEDED: Final[Mapping[str, Mapping[str, Any]]] = {
     "minimax_m3_vl": {
         "architectures": ["MiniMaxM3SparseForCausalLM"],
         "n_shared_experts": 1,
+        "layer_types": ["full_attention"] * 3 + ["minimax_m3_sparse"] * 57,
+        "mlp_layer_types": ["dense"] * 3 + ["sparse"] * 57,
+        "moe_layer_freq": [0] * 3 + [1] * 57,
+        "scoring_func": "sigmoid",
         "sparse_attention_config": {
             "sparse_num_index_heads": 4,
             "sparse_index_dim": 128,
@@ -81,8 +103,20 @@ _NEEDED: Final[Mapping[str, Mapping[str, Any]]] = {
             "sparse_local_block": 1,
         },
     },
+    "nemotron_h_omni": {
+        "layers_block_type": ["linear_attention", "moe", "full_attention", "moe"],
+    },
     "ovis2": {"": {"hidden_size": 4096}},
     "paddleocr_vl": _QWEN,
+    "perception_lm": {
+        "": {
+            "vision_config": {
+                "architecture": "vit_tiny_patch16_224",
+                "model_type": "timm_wrapper",
+                "model_args": {"embed_dim": 192},
+            }
+        }
+    },
     "qwen2_5_omni_thinker": _QWEN,
     "qwen2_5_vl": _QWEN,
     "qwen2_vl": _QWEN,
@@ -97,6 +131,7 @@ _NEEDED: Final[Mapping[str, Mapping[str, Any]]] = {
     },
     "step3p7": {
         "sliding_window": 512,
+        "layer_types": (["full_attention"] + ["sliding_attention"] * 3) * 11 + ["full_attention"],
         "num_key_value_heads": None,  # repositories have the older names, which the converter reads
         "num_attention_groups": 8,
         "n_routed_experts": None,

@@ -15,6 +15,7 @@ __all__ = [
     "hides_rotation",
     "layer_pattern",
     "pre_tokenizer_name",
+    "reads_published",
     "wanted_keys",
 ]
 
@@ -24,6 +25,9 @@ __all__ = [
 Path = Literal["scores", "equal", "bpe", "stop", "other"]
 
 _FOLDER: Final = "ftc.compiler.knowledge"
+_PUBLISHED: Final = frozenset(
+    {"MiniMaxM3SparseForConditionalGeneration", "Step3p7ForConditionalGeneration"}
+)
 
 
 def check_text() -> str:
@@ -90,6 +94,16 @@ def layer_pattern(architecture: str) -> str | None:
     to read config.json by itself, with the key as it was published.
     """
     return "hybrid_override_pattern" if architecture == "NemotronHForCausalLM" else None
+
+
+def reads_published(architecture: str) -> bool:
+    """Return whether the converter needs keys that transformers changes while it reads config.json.
+
+    Of these classes the merged folder has the base's config.json, and the converter has to read it
+    by itself: from transformers `sparse_attention_config` and `num_attention_groups` come back
+    under other names.
+    """
+    return layer_pattern(architecture) is not None or architecture in _PUBLISHED
 
 
 def expects_drafts(architecture: str) -> bool:

@@ -4,7 +4,9 @@ How kinds alternate is in the configuration code of transformers, not in the ten
 are those that the classes of the table use; a form that finds none of its keys leaves the choice to
 the next one, as does one whose `if` is not set, or whose `if_many` is
 not above one. A kind with other tensors than the rest of its name
-has a word after a plus sign: `dense+shared`.
+has a word after a plus sign: `dense+shared`. A form may have a list `plus` of further forms, whose
+words, empty ones among them, are added to its kinds. With `earliest` the first layers of a kind get
+a word more.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -26,15 +28,37 @@ _OLD_NAMES: Final = {
 
 def read_kinds(forms: Sequence[Form], read: Read, layers: int) -> tuple[str, ...] | None:
     """Return the kind of each layer by the first form whose keys are there; None if none fits."""
+    kinds = _words(forms, read, layers)
+    return kinds if kinds is not None and all(kinds) else None
+
+
+def _words(forms: Sequence[Form], read: Read, layers: int) -> tuple[str, ...] | None:
+    """Return a word for each layer, with those that the forms of `plus` add to it."""
     for form in forms:
         if "if" in form and not read(form["if"]):
             continue
         if "if_many" in form and _integer(read, form["if_many"]) in (0, 1):
             continue
-        kinds = _FORMS[form["form"]](form, read, layers)
-        if kinds is not None:
-            return kinds if len(kinds) == layers and all(kinds) else None
+        words = _FORMS[form["form"]](form, read, layers)
+        if words is None:
+            continue
+        added = [_words(more, read, layers) for more in form.get("plus", ())]
+        if len(words) != layers or None in added:
+            return None
+        words = tuple("".join(each) for each in zip(words, *filter(None, added), strict=True))
+        return _mark_earliest(form["earliest"], words, read) if "earliest" in form else words
     return None
+
+
+def _mark_earliest(rule: Form, words: tuple[str, ...], read: Read) -> tuple[str, ...] | None:
+    """Add a word to the first layers of a kind, which hold what all layers of it share."""
+    count = _integer(read, rule["count"])
+    if count is None:
+        return None
+    places = [layer for layer, word in enumerate(words) if word == rule["of"]][:count]
+    return tuple(
+        word + rule["word"] if layer in places else word for layer, word in enumerate(words)
+    )
 
 
 def plain_kind(kind: str) -> str:
@@ -121,6 +145,18 @@ def _members(form: Form, read: Read, layers: int) -> tuple[str, ...] | None:
     return tuple(yes if n + form.get("first", 0) in value else no for n in range(layers))
 
 
+def _own(form: Form, read: Read, layers: int) -> tuple[str, ...] | None:
+    """Return one kind for the layers that a list names by their own number, another for the rest.
+
+    The others use what an earlier layer, the one that they name, has computed.
+    """
+    value = read(form["key"])
+    if not isinstance(value, list) or len(value) != layers:
+        return None
+    yes, no = form["kinds"]
+    return tuple(yes if source == layer else no for layer, source in enumerate(value))
+
+
 def _skip(form: Form, read: Read, layers: int) -> tuple[str, ...] | None:
     """Return a kind for the first layers and then every so many, and another for those between."""
     every, start = _integer(read, form["key"]), _integer(read, form["from"])
@@ -147,5 +183,6 @@ _FORMS: Final[Mapping[str, Callable[[Form, Read, int], tuple[str, ...] | None]]]
     "last": _last,
     "period": _period,
     "members": _members,
+    "own": _own,
     "skip": _skip,
 }

@@ -43,7 +43,8 @@ class Wrapper:
     it may contain every type that ftc knows, each with its own class. `flat`: repositories have the
     keys of the language model beside `vision_config`, without a `text_config`. `timm`: the tower is
     built by the package of that name, without which the class does not load. `asks_types`: in
-    training the class requires token type ids, which rows of text do not have.
+    training the class requires token type ids, which rows of text do not have. `also` are further
+    model types that transformers reads with this class.
     """
 
     architecture: str
@@ -57,6 +58,11 @@ class Wrapper:
     flat: bool = False
     timm: bool = False
     asks_types: bool = False
+    also: tuple[str, ...] = ()
+
+    def has_type(self, model_type: object) -> bool:
+        """Tell whether transformers reads a config of this type with the class."""
+        return model_type in (self.model_type, *self.also)
 
     @property
     def keeps_tower(self) -> bool:
@@ -72,7 +78,7 @@ class Wrapper:
 def find_wrapper(config: Mapping[str, Any]) -> Wrapper | None:
     """Return the wrapper that a `config.json` describes; None for any other model."""
     names, kind = config.get("architectures"), config.get("model_type")
-    found = next((w for w in _table().values() if w.model_type == kind), None)
+    found = next((w for w in _table().values() if w.has_type(kind)), None)
     if isinstance(names, list) and names:
         respelt = found is not None and is_respelt(names[0], found.architecture)
         named = _table().get(names[0]) if isinstance(names[0], str) else None
@@ -134,7 +140,12 @@ def _inside(config: Mapping[str, Any]) -> dict[str, Any]:
 @cache
 def _table() -> Mapping[str, Wrapper]:
     text = (files("ftc.compiler.knowledge") / "wrappers.json").read_text(encoding="utf-8")
-    return {
-        name: Wrapper(architecture=name, **{**entry, "text_types": tuple(entry["text_types"])})
-        for name, entry in json.loads(text).items()
+    return {name: _entry(name, entry) for name, entry in json.loads(text).items()}
+
+
+def _entry(name: str, entry: Mapping[str, Any]) -> Wrapper:
+    """Return a wrapper, with tuples in the place of lists."""
+    said: dict[str, Any] = {
+        key: tuple(value) if isinstance(value, list) else value for key, value in entry.items()
     }
+    return Wrapper(architecture=name, **said)

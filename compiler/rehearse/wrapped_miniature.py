@@ -48,7 +48,7 @@ def shrink_wrapper(
             small[key] = inside
         elif key.endswith("_config") and isinstance(value, Mapping):
             small[key] = _shrink_tower(value, wide, inside.get("hidden_size"))
-        elif key in inside and value == text.get(key):
+        elif key in inside and value == text.get(key) and key not in _OWN_CLASS:
             small[key] = inside[key]
     return small if "text_config" in config else {**inside, **small}
 

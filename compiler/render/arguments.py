@@ -7,7 +7,7 @@ of its bundle.
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from ftc.compiler.knowledge.converter import expects_drafts, hides_rotation, layer_pattern
+from ftc.compiler.knowledge.converter import expects_drafts, hides_rotation, reads_published
 from ftc.compiler.plan.memory.passes import NEEDS
 from ftc.compiler.render.method import asks_types, token_tables
 from ftc.compiler.render.uses import Uses
@@ -106,7 +106,7 @@ _PASSED: Final[Mapping[str, tuple[str, Callable[[Uses], bool]]]] = {
     "options": ("options", lambda uses: uses.options),
     "published_config": (
         "start_converter",
-        lambda uses: layer_pattern(uses.facts.model.architecture) is not None,
+        lambda uses: reads_published(uses.facts.model.converted),
     ),
     "quantization": ("quantization", lambda uses: uses.decisions.method.quantization is not None),
     "place_reasoning": (

@@ -35,7 +35,7 @@ _OTHER_SIZES: Final = (
 )
 _CONTEXT_KEYS: Final = (
     *("max_position_embeddings", "n_positions", "n_ctx", "seq_length", "max_seq_len"),
-    *("max_sequence_length", "model_max_length"),
+    *("max_sequence_length", "model_max_length", "context_length"),
 )
 _DTYPES: Final[Mapping[str, Dtype]] = {
     "float32": "float32",
@@ -154,7 +154,7 @@ def _without_text(data: Mapping[str, Any]) -> Wrapper | None:
     names = data.get("architectures")
     first = names[0] if isinstance(names, list) and names and isinstance(names[0], str) else None
     known = wrapper_named(first)
-    return known if known is not None and data.get("model_type") == known.model_type else None
+    return known if known is not None and known.has_type(data.get("model_type")) else None
 
 
 def _section(data: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -166,7 +166,8 @@ def _section(data: Mapping[str, Any]) -> Mapping[str, Any]:
 def _misnamed(data: Mapping[str, Any], known: Shape | Wrapper, name: str) -> Finding | None:
     """Return the finding that transformers has no `model_type` of this name, but has the class."""
     kind = data.get("model_type")
-    if not isinstance(kind, str) or kind == known.model_type or has_causal_class(kind):
+    own = known.has_type(kind) if isinstance(known, Wrapper) else kind == known.model_type
+    if not isinstance(kind, str) or own or has_causal_class(kind):
         return None
     if find_wrapper({**data, "architectures": None}) is not None:
         return None

@@ -10,6 +10,7 @@ from typing import Final
 
 from ftc.compiler.knowledge.architecture import Shape
 from ftc.compiler.knowledge.converter import layer_pattern, wanted_keys
+from ftc.compiler.knowledge.derived import UNLIMITED_TOKENS
 from ftc.compiler.knowledge.models import Model, find_model, shape_for
 from ftc.compiler.knowledge.objectives import OBJECTIVES, Head
 from ftc.compiler.knowledge.rehearsed import find_rehearsed
@@ -101,7 +102,8 @@ def _from_files(
     if config.shape is None and config.quantized is None and said is not None:
         sides = fetch_sides(name, said)
     parameters = _parameters(config, weights, dtype) or sum(map(prod, sides.values())) or None
-    context = config.context_tokens or _tokenizer_limit(found.path)
+    tensors = read_tensors(config, sides) if config.shape is None else None
+    context = config.context_tokens or _tokenizer_limit(found.path) or _state_limit(tensors)
     if parameters is None:
         return Unknown(finding=model_faults.uncounted(name, config, weights))
     if context is None:
@@ -118,7 +120,7 @@ def _from_files(
         model_type=config.model_type,
         parameters=parameters,
         shape=_with_tower(config, weights),
-        tensor_shape=read_tensors(config, sides) if config.shape is None else None,
+        tensor_shape=None if tensors is None else replace(tensors, context_tokens=context),
         context_tokens=context,
         embedding_rows=config.embedding_rows,
         dtype=dtype,
@@ -268,6 +270,11 @@ def _is_gguf_only(said: Repository | None) -> bool:
         return False
     gguf = any(name.endswith(".gguf") for name in said.files)
     return gguf and not any(name.endswith((".safetensors", ".bin")) for name in said.files)
+
+
+def _state_limit(shape: Shape | None) -> int | None:
+    """Return the context of a model without attention, which has no limit of positions."""
+    return UNLIMITED_TOKENS if shape is not None and not shape.attention_layers() else None
 
 
 def _tokenizer_limit(path: Path) -> int | None:

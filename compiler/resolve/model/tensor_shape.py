@@ -23,7 +23,9 @@ _NUMBERED: Final = re.compile(r"(?P<stack>.*?)\.(?P<number>\d{1,6})\.(?P<rest>.+
 _EXPERT: Final = re.compile(r"(?P<before>(?:.*\.)?\w*experts?\w*)\.\d{1,6}\.(?P<after>.+)")
 _FUSED: Final = re.compile(r"(?:.*\.)?\w*experts?\w*\..+")
 _ROUTER: Final = re.compile(r"(?:.*\.)?(?:gate|router)(?:\.\w+)*\.weight|.*\brouter\b.*")
-_STATE: Final = re.compile(r"(?:.*\.)?(?:A_log|dt_bias|dt_proj|ssm_\w+)\b.*")
+_STATE: Final = re.compile(
+    r"(?:.*\.)?(?:A_log|dt_bias|dt_proj|ssm_\w+|time_decay|[ms]lstm\w*|rg_lru)\b.*"
+)
 _CONVOLUTION: Final = re.compile(r"(?:.*\.)?(?:short_)?conv\w*\..+")
 _ATTENTION: Final = re.compile(r"(?:.*\.)?(?:\w*(?:attn|attention)\w*)\..+|(?:.*\.)?[qk]_proj\..+")
 _GATED: Final = re.compile(r"(?:.*\.)?(?:gate_proj|gate_up_proj|w3|input_linear)(?:\.weight)?")

@@ -16,8 +16,10 @@ from ftc.compiler.knowledge.converter import (
     check_text,
     find_converter,
     pre_tokenizer_name,
+    reads_published,
     wanted_keys,
 )
+from ftc.compiler.knowledge.wrappers import wrapper_named
 
 ROOT = Path(__file__).parents[3]
 FOLDER = ROOT / "compiler" / "knowledge"
@@ -184,3 +186,22 @@ def pre_tokenizers(sdist: Path) -> tuple[str, dict[str, str]]:
             names[sha256] = ast.literal_eval(given.value)
     assert text
     return text, names
+
+
+@pytest.mark.parametrize(
+    ("name", "keys"),
+    [
+        ("MiniMaxM3SparseForConditionalGeneration", {"sparse_attention_config": {"a": 1}}),
+        ("Step3p7ForConditionalGeneration", {"num_attention_groups": 8}),
+    ],
+)
+def test_keys_that_transformers_changes(name: str, keys: dict[str, Any]) -> None:
+    """The converter would not find them in what transformers makes of a config.json."""
+    transformers: Any = pytest.importorskip("transformers")
+    kind = wrapper_named(name)
+    assert kind is not None
+    settings = transformers.CONFIG_MAPPING[kind.model_type](text_config=dict(keys))
+    read = settings.get_text_config().to_dict()
+    assert any(read.get(key) != value for key, value in keys.items())
+    assert reads_published(name)
+    assert not reads_published("Qwen3VLForConditionalGeneration")

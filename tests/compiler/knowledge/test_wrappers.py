@@ -20,6 +20,11 @@ TABLE: dict[str, dict[str, Any]] = json.loads(
 TEXT = {"num_hidden_layers": 6, "vocab_size": 1000, "pad_token_id": 0}
 #: Classes that a text of few keys does not build, or only with a package that no test imports.
 NEEDY = (
+    "AyaVisionForConditionalGeneration",
+    "CohereCompassForConditionalGeneration",
+    "DeepseekOcr2ForConditionalGeneration",
+    "NemotronH_Omni_Reasoning_V3",
+    "PerceptionLMForConditionalGeneration",
     "Dots3NoteForConditionalGeneration",
     "FastVlmForConditionalGeneration",
     "Gemma3nForConditionalGeneration",

@@ -184,3 +184,12 @@ def test_a_pattern_of_layers_stays_whole() -> None:
 def test_an_unknown_architecture_has_none() -> None:
     """Without a formula there are no sizes to shrink."""
     assert shrink({"architectures": ["UnheardOfForCausalLM"], "model_type": "unheard"}) is None
+
+
+def test_a_class_without_a_text_class_keeps_its_name() -> None:
+    """A config that transformers wrote names no class of the language model inside."""
+    name = "MuseSparkForConditionalGeneration"
+    text = {"model_type": "muse_spark_text", "architectures": None, "num_hidden_layers": 4}
+    small = shrink({"architectures": [name], "model_type": "muse_spark", "text_config": text})
+    assert small is not None
+    assert small["architectures"] == [name]

@@ -35,7 +35,7 @@ CASES: dict[str, tuple[dict[str, Any], str, str, str]] = {
         "safetensors",
     ),
     "a class outside the table": (
-        {"architectures": ["RwkvForCausalLM"], "model_type": "rwkv", **SIZES},
+        {"architectures": ["xLSTMForCausalLM"], "model_type": "xlstm", **SIZES},
         "FTC111",
         "no formula",
         "safetensors",

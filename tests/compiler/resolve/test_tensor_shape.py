@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
+from ftc.compiler.knowledge.derived import UNLIMITED_TOKENS
 from ftc.compiler.plan.memory.peak import shape_of
 from ftc.compiler.plan.method.adapter import attention_modules
-from ftc.compiler.resolve.facts import ModelFacts
+from ftc.compiler.resolve.facts import ModelFacts, Unknown
 from ftc.compiler.resolve.model.config import Config
 from ftc.compiler.resolve.model.facts import resolve_model
 from ftc.compiler.resolve.model.tensor_shape import read_tensors
@@ -216,6 +217,26 @@ def test_a_folder_is_planned_from_its_headers(make_spec: Any, model_folder: Path
     assert (shape_of(facts).layers, shape_of(facts).hidden) == (2, HIDDEN)
     stand_in = shape_of(replace(facts, tensor_shape=None))
     assert stand_in.linear_shapes == {}
+
+
+def test_a_context_that_no_config_limits(make_spec: Any, model_folder: Path) -> None:
+    """A model such as xLSTM says no context, and needs none: no layer compares positions."""
+    config = {key: value for key, value in NOVEL.items() if key != "max_position_embeddings"}
+    (model_folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
+    (model_folder / "tokenizer_config.json").write_text("{}", encoding="utf-8")
+    state = {
+        "net.blocks.0.mlstm_layer.q.weight": (HIDDEN, HIDDEN),
+        "net.blocks.0.mlstm_layer.igate_preact.weight": (2, HIDDEN),
+    }
+    write_headers(model_folder, {**OUTSIDE, **state})
+    facts = resolve_model(make_spec(), folder=model_folder.parent)
+    assert isinstance(facts, ModelFacts), facts
+    assert facts.context_tokens == shape_of(facts).context_tokens == UNLIMITED_TOKENS
+    assert shape_of(facts).recurrent_layers() == 1
+    write_headers(model_folder, TENSORS)
+    found = resolve_model(make_spec(), folder=model_folder.parent)
+    assert isinstance(found, Unknown)
+    assert found.finding.code == "FTC102"
 
 
 def test_the_hub_gives_headers_by_range_requests(

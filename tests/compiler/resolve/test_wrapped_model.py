@@ -100,6 +100,14 @@ def test_a_language_model_alone_that_no_class_loads(make_spec: Any, model_folder
         assert found.finding.code == "FTC103"
 
 
+def test_a_class_of_several_types(make_spec: Any, model_folder: Path) -> None:
+    """A ShieldGemma 2 is read with the class of Gemma 3."""
+    for kind, expected in (("shieldgemma2", True), ("gemma3", True), ("gemma-3", False)):
+        (model_folder / "config.json").write_text(json.dumps({**GEMMA, "model_type": kind}))
+        found = resolve_model(make_spec(), folder=model_folder.parent)
+        assert isinstance(found, Unknown) is not expected
+
+
 def test_the_dtype_of_the_whole_counts(make_spec: Any, model_folder: Path) -> None:
     """PaliGemma's config says bfloat16, and float32 of the language model inside."""
     text = {**GEMMA["text_config"], "torch_dtype": "float32"}
