@@ -179,21 +179,21 @@ def length_beyond_data(case: Case) -> Iterator[Problem]:
 
     Why it matters: Rows are padded only to the longest of their batch, so the setting changes no
     row. But memory is planned for rows that do not exist, and the micro-batch is smaller than
-    necessary.
+    necessary. Where the tokenizer is out of reach nothing is said: an estimate could be too short.
 
     Example: {"data": {"source": "short-questions.csv", "max_length": 32768}}
 
     Use instead: {"data": "short-questions.csv"}
     """
     length, longest = case.spec.data.max_length, case.data.lengths.max
-    if length == "auto" or length > case.model.context_tokens:
+    if case.data.lengths.estimate or length == "auto" or length > case.model.context_tokens:
         return
     if length >= _FAR_BEYOND * round_up(longest):
         yield problem(
             "/data/max_length",
             fix=(put("/data/max_length", "auto"),),
             length=length,
-            longest=_tokens(case, longest),
+            longest=longest,
             enough=round_up(longest),
         )
 
