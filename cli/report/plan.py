@@ -130,11 +130,16 @@ def _costs(plan: Plan) -> Iterator[str]:
         "each step": f"{plan.tokens_per_step:,} tokens on average",
         **_times(plan),
         "host memory": say_bytes(plan.host_ram_bytes),
-        "disk": say_bytes(plan.disk_bytes),
+        "disk": _say_disk(plan),
         "exports": ", ".join(exports) or "none",
     }
     for label, text in rows.items():
         yield f"  {label:<16} {text}"
+
+
+def _say_disk(plan: Plan) -> str:
+    whole, download = say_bytes(plan.disk_bytes), say_bytes(plan.download_bytes)
+    return f"{whole}, {download} of it for the model from the Hub" if plan.download_bytes else whole
 
 
 def _times(plan: Plan) -> Mapping[str, str]:

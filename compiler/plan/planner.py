@@ -10,7 +10,7 @@ from ftc.compiler.plan.decision import Decision
 from ftc.compiler.plan.decisions import Decided, gather_decisions
 from ftc.compiler.plan.gguf.size import predict_bytes
 from ftc.compiler.plan.job import Job
-from ftc.compiler.plan.memory.host import disk_bytes, host_ram_bytes
+from ftc.compiler.plan.memory.host import disk_bytes, download_bytes, host_ram_bytes
 from ftc.compiler.plan.memory.passes import count_labels, scored_shape
 from ftc.compiler.plan.memory.peak import measure, shape_of
 from ftc.compiler.plan.method.adapter import decide_adapter, decide_freezing
@@ -274,6 +274,7 @@ def _costs(
         + decisions.splits.validation_rows.value,
         judged=_judged(frame, decisions),
     )
+    downloaded = download_bytes(frame.facts)
     time = estimate_time(job, frame.facts.hardware, work)
     lines = ladder(frame.batch.rows_per_process, job.micro, least=least_rows(frame.spec.objective))
     return Plan(
@@ -286,7 +287,8 @@ def _costs(
             1, round(decisions.batch.global_batch.value * job.row_sequences * row_tokens)
         ),
         time_seconds=time.total_seconds if time is not None else None,
-        disk_bytes=disk_bytes(frame.spec, job, exports, validated=validated),
+        disk_bytes=downloaded + disk_bytes(frame.spec, job, exports, validated=validated),
+        download_bytes=downloaded,
         host_ram_bytes=host_ram_bytes(job, memory.device_bytes),
         export_bytes=exports,
         alternatives=(),

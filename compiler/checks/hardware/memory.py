@@ -150,7 +150,7 @@ def _is_host_of_420(case: Case) -> bool:
 
 @rule("FTC423", "disk-too-small", "error", reads=("hardware", "plan"))
 def disk_too_small(case: Case) -> Iterator[Problem]:
-    """What it is: Checkpoints, the merged model and the GGUF files need more disk than is free.
+    """What it is: Downloads, checkpoints, the merged model and exports need more disk than is free.
 
     Why it matters: A run that fills its disk loses the checkpoint that it was writing.
 
@@ -160,7 +160,14 @@ def disk_too_small(case: Case) -> Iterator[Problem]:
     """
     free, need = case.hardware.disk_free_bytes, case.plan.disk_bytes
     if free is not None and need > free:
-        yield problem("/hardware/disk_gib", needed=need, free=free)
+        download = case.plan.download_bytes
+        yield problem(
+            "/hardware/disk_gib",
+            message="download" if download else "",
+            needed=need,
+            free=free,
+            download=download,
+        )
 
 
 @rule("FTC424", "unknown-capacity", "warning", reads=("hardware", "plan"))

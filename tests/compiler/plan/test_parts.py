@@ -116,6 +116,18 @@ def test_zero_divides_what_it_says(build_known: BuildKnown) -> None:
         assert (step - buckets) / facts.model.parameters == pytest.approx(whole, rel=0.01)
 
 
+def test_disk_has_the_downloaded_models(build_known: BuildKnown) -> None:
+    """A base of the Hub is in the cache beside `run/`; a folder's is there already."""
+    origin, size = "/facts/model/origin", "/facts/model/weights_bytes"
+    folder, hub, table = (
+        make_plan(*build_known({origin: kind, size: weights}))
+        for kind, weights in (("folder", 10**10), ("hub", 10**10), ("table", None))
+    )
+    assert (folder.download_bytes, hub.download_bytes) == (0, 10**10)
+    assert hub.disk_bytes - folder.disk_bytes == 10**10
+    assert table.download_bytes == 2 * build_known({})[1].model.parameters
+
+
 def test_disk_grows_with_what_is_kept(build_known: BuildKnown) -> None:
     """A full checkpoint has 12 bytes a weight; a Q8_0 file has 8.5 bits a weight."""
     small = make_plan(*build_known({**FULL, "/spec/training/keep_checkpoints": 2}))
