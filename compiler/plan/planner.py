@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 
-from ftc.compiler.plan.batch.lengths import decide_max_length, usual_mean
+from ftc.compiler.plan.batch.lengths import decide_max_length, longest_padded, usual_mean
 from ftc.compiler.plan.batch.sizes import decide_batch, ladder, least_rows
 from ftc.compiler.plan.decision import Decision
 from ftc.compiler.plan.decisions import Decided, gather_decisions
@@ -110,7 +110,10 @@ def make_frame(spec: Spec, facts: KnownFacts) -> Frame:
         shape = scored_shape(shape, labels)
     sampled, metric = _decide_sampled(spec, facts), decide_metric(spec, facts.data)
     precision = decide_precision(spec, facts.hardware)
-    arrangement = first_arrangement(spec, facts, lengths, rows=rows, max_length=length)
+    longest = longest_padded(spec, facts.data, lengths, length)
+    arrangement = first_arrangement(
+        spec, facts, lengths, rows=rows, max_length=length, longest=longest
+    )
     if rewarded(spec.objective):
         batch = decide_group_batch(spec, train_rows=rows, world=world.value)
     else:
@@ -148,6 +151,7 @@ def make_frame(spec: Spec, facts: KnownFacts) -> Frame:
         answer_tokens=decide_answer_tokens(spec.objective, facts.data, metric.value),
         sampled=sampled,
         max_length=max_length,
+        longest=longest,
         splits=splits,
         pieces=pieces,
         lengths=lengths,

@@ -89,7 +89,7 @@ def text_tokens(objective: Objective, lengths: Lengths) -> float:
 
 
 def first_arrangement(
-    spec: Spec, facts: KnownFacts, lengths: Lengths, *, rows: int, max_length: int
+    spec: Spec, facts: KnownFacts, lengths: Lengths, *, rows: int, max_length: int, longest: int
 ) -> Arrangement:
     """Return the arrangement that the spec asks for, or single rows where it leaves it open."""
     if spec.data.packing == "best-fit":
@@ -102,8 +102,8 @@ def first_arrangement(
         if packed is not None:
             return packed
     if spec.training.group_by_length is True:
-        return group_rows(lengths, rows=rows, max_length=max_length)
-    return pad_rows(lengths, rows=rows, max_length=max_length, by_length=sorts_rows(spec.objective))
+        return group_rows(lengths, rows=rows, longest=longest)
+    return pad_rows(lengths, rows=rows, longest=longest, by_length=sorts_rows(spec.objective))
 
 
 def choose_padding(first: Frame) -> tuple[Frame, Search, Padding]:
@@ -239,7 +239,7 @@ def _decide_grouping(padded: _Tried) -> tuple[Decision[bool], _Tried]:
         return keep(first.spec, "/training/group_by_length", written), padded
     step = first.batch.decision.value
     rows, lengths = min(_PASS_ROWS, step), first.lengths
-    grouped = group_rows(lengths, rows=first.arrangement.rows, max_length=first.max_length.value)
+    grouped = group_rows(lengths, rows=first.arrangement.rows, longest=first.longest)
     alone = padded_tokens(lengths, rows, first.max_length.value, sorted_rows=step)
     share = alone / grouped.lengths.mean - 1
     if share < _WORTH_GROUPING - 1:

@@ -375,12 +375,17 @@ def _divide_base(spec: Spec, facts: KnownFacts, plan: Plan) -> tuple[Change, ...
 
 
 def _shorten(spec: Spec, facts: KnownFacts, plan: Plan) -> tuple[Change, ...]:
-    """Cut rows at the 99th, 95th or 90th percentile of lengths."""
+    """Cut no row, or those beyond the 99th, 95th or 90th percentile of lengths."""
     lengths = facts.data.lengths
-    limits = {round_up(tokens): None for tokens in (lengths.p99, lengths.p95, lengths.p90)}
+    limits = dict.fromkeys(map(round_up, (lengths.max, lengths.p99, lengths.p95, lengths.p90)))
+
+    def share_cut(tokens: int) -> float | Message:
+        share = share_above(lengths, tokens)
+        return Message("phrase.about_share", {"share": share}) if lengths.estimate else share
+
     return tuple(
         _set(
-            Message("offer.max_length", {"tokens": tokens, "share": share_above(lengths, tokens)}),
+            Message("offer.max_length", {"tokens": tokens, "share": share_cut(tokens)}),
             "data",
             spec,
             facts,

@@ -270,3 +270,21 @@ def test_sorted_steps_are_padded_as_draws_say(build_known: BuildKnown) -> None:
         told = padded_tokens(lengths, micro, 512, sorted_rows=step)
         assert told == pytest.approx(seen, rel=0.03), (micro, step)
         assert told <= padded_tokens(lengths, micro, 512) * 1.001
+
+
+@pytest.mark.parametrize("objective", ["sft", "kto"])
+def test_memory_follows_the_longest_row(build_known: BuildKnown, objective: str) -> None:
+    """A limit beyond every row adds nothing, but rows that were not counted may reach it."""
+    edits = {"/spec/objective/type": objective, "/spec/data/packing": "none"}
+    rows = build_known({})[1].data.rows
+
+    def needed(more: dict[str, object]) -> int:
+        return make_plan(*build_known(edits | more)).memory.device_bytes
+
+    limit = {"/spec/data/max_length": 32768, "/spec/training/micro_batch": 2}
+    limit |= {"/spec/training/global_batch": 16}
+    close = needed(limit | {"/spec/data/max_length": 1024})
+    assert needed(limit) == close
+    estimated = needed(limit | {"/facts/data/lengths/estimate": True})
+    sampled = needed(limit | {"/facts/data/sampled_rows": rows - 1})
+    assert close < estimated < sampled
