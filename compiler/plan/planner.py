@@ -34,6 +34,7 @@ from ftc.compiler.plan.search.padding import (
     find_pieces,
     first_arrangement,
     text_tokens,
+    with_shortest_rows,
 )
 from ftc.compiler.plan.search.space import Frame, decide_world, measure_rungs
 from ftc.compiler.plan.served import predict_served_bytes
@@ -75,7 +76,9 @@ def make_plan(spec: Spec, facts: KnownFacts) -> Plan:
     return replace(
         plan,
         alternatives=find_alternatives(spec, facts, plan, again),
-        fitting_gpus=fitting_gpus(spec, facts, lambda *of: least_device_bytes(make_frame(*of))),
+        fitting_gpus=fitting_gpus(
+            spec, facts, lambda *of: least_device_bytes(with_shortest_rows(make_frame(*of)))
+        ),
         context_gpus=_count_context_gpus(spec, facts, plan),
     )
 
@@ -86,7 +89,7 @@ def _count_context_gpus(spec: Spec, facts: KnownFacts, plan: Plan) -> int | None
     if memory.phases["optimizer_step"] >= (memory.capacity_bytes or 0):
         return None
     fused = decided.batch.liger is not None and decided.batch.liger.value
-    job = replace(make_frame(spec, facts), liger=fused).job(
+    job = replace(with_shortest_rows(make_frame(spec, facts)), liger=fused).job(
         decided.distribution.sharding.value,
         checkpointing=decided.batch.gradient_checkpointing.value,
         micro=1,

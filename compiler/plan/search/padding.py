@@ -132,6 +132,20 @@ def choose_padding(first: Frame) -> tuple[Frame, Search, Padding]:
     )
 
 
+def with_shortest_rows(first: Frame) -> Frame:
+    """Return the frame with packed rows as short as they may be, which need the least memory."""
+    if not first.arrangement.packed:
+        return first
+    length = first.max_length.value
+    shortest = pack_rows(
+        first.lengths,
+        rows=first.arrangement.data_rows,
+        max_length=length,
+        most_tokens=round_up(length),
+    )
+    return first if shortest is None else _rearrange(first, shortest)
+
+
 def _try(frame: Frame) -> _Tried:
     return _Tried(frame=frame, found=search(frame))
 
