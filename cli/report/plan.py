@@ -168,7 +168,8 @@ def _say_time(time: Time) -> str:
     }
     named = ", ".join(f"{part} {say_seconds(size)}" for part, size in parts.items())
     low, high = say_seconds(time.low_seconds), say_seconds(time.high_seconds)
-    return f"{low} to {high} ({named}); {time.tokens_per_second:,.0f} tokens/s in training"
+    speed = f"{time.tokens_per_second:,.0f} tokens/s in training"
+    return f"{low} to {high} ({named}), export and harness not included; {speed}"
 
 
 def _decisions(plan: Plan) -> Iterator[str]:

@@ -27,7 +27,7 @@ _WORTH_PACKING: Final = 1.1  # the tokens of a padded step over those of packed 
 _LEAST_PACKED: Final = 4  # packed rows of a step
 _NOT_MORE: Final = 0.95
 _WORTH_GROUPING: Final = 1.5  # more: batches of alike rows are less random
-_PASS_ROWS: Final = 8  # of the passes that grouping is weighed for, whatever the micro-batch
+_PASS_ROWS: Final = 8  # of the passes that grouping is weighed for, where the spec says none
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -172,7 +172,7 @@ def _try_packing(padded: _Tried) -> tuple[Because, _Tried | None]:
     # As long as a step can still have several; shorter below, if memory does not suffice.
     tried = _pack(first, _most_tokens(first.spec.objective, lengths, rows=rows))
     if tried is None:
-        long = {"tokens": first.max_length.value, "rows": round(target_rows(rows))}
+        long = {"tokens": first.max_length.value, "rows": first.batch.decision.value}
         return Because(key="packing.long", values=long), None
     because, is_worth = _weigh_packing(first, tried.frame.arrangement)
     if not is_worth:
@@ -252,7 +252,8 @@ def _decide_grouping(padded: _Tried) -> tuple[Decision[bool], _Tried]:
     if written != "auto":
         return keep(first.spec, "/training/group_by_length", written), padded
     step = first.batch.decision.value
-    rows, lengths = min(_PASS_ROWS, step), first.lengths
+    said = first.spec.training.micro_batch
+    rows, lengths = min(_PASS_ROWS if said == "auto" else said, step), first.lengths
     grouped = group_rows(lengths, rows=first.arrangement.rows, longest=first.longest)
     alone = padded_tokens(lengths, rows, first.max_length.value, sorted_rows=step)
     share = alone / grouped.lengths.mean - 1

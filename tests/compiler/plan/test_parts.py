@@ -281,8 +281,8 @@ def test_memory_follows_the_longest_row(build_known: BuildKnown, objective: str)
     def needed(more: dict[str, object]) -> int:
         return make_plan(*build_known(edits | more)).memory.device_bytes
 
-    limit = {"/spec/data/max_length": 32768, "/spec/training/micro_batch": 2}
-    limit |= {"/spec/training/global_batch": 16}
+    limit: dict[str, object] = {"/spec/data/max_length": 32768}
+    limit |= {"/spec/training/micro_batch": 2, "/spec/training/global_batch": 16}
     close = needed(limit | {"/spec/data/max_length": 1024})
     assert needed(limit) == close
     estimated = needed(limit | {"/facts/data/lengths/estimate": True})
