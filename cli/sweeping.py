@@ -80,6 +80,16 @@ class Point:
         return cost.total if cost is not None else None
 
 
+def total_disk(points: Sequence[Point]) -> int:
+    """Return the bytes on the disk of all points; those of one model download it once."""
+    plans = [each.outcome.plan for each in points if each.outcome.plan is not None]
+    specs = [each.outcome.spec for each in points if each.outcome.plan is not None]
+    names = [None if spec is None else (spec.model.id, spec.objective.teacher.id) for spec in specs]
+    downloads = dict(zip(names, (plan.download_bytes for plan in plans), strict=True))
+    runs = sum(plan.disk_bytes - plan.download_bytes for plan in plans)
+    return runs + sum(downloads.values())
+
+
 def read_grid(settings: Sequence[str]) -> Mapping[str, tuple[str, ...]]:
     """Return the values of each key of `KEY=A,B`.
 

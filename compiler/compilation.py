@@ -17,6 +17,7 @@ from ftc.compiler.resolve.calibration import read_calibration
 from ftc.compiler.resolve.data.earlier_runs import find_seen
 from ftc.compiler.resolve.facts import Calibration, Facts, HardwareFacts, KnownFacts, Unknown, known
 from ftc.compiler.resolve.hardware import measure_disk
+from ftc.compiler.resolve.hub.cache import cached_weights
 from ftc.compiler.resolve.resolver import (
     NOT_SAID,
     Fact,
@@ -124,7 +125,9 @@ class Compilation:
         )
         if self.locked or not isinstance(facts.hardware, HardwareFacts):
             return facts
-        return replace(facts, hardware=measure_disk(facts.hardware))
+        names = (self.spec.model.id, self.spec.objective.teacher.id)
+        downloaded = sum(cached_weights(name) for name in {*names} if name)
+        return replace(facts, hardware=measure_disk(facts.hardware, downloaded=downloaded))
 
     @cached_property
     def known(self) -> KnownFacts | None:

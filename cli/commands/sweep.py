@@ -21,6 +21,7 @@ from ftc.sweeping import (
     compile_points,
     list_requirements,
     read_grid,
+    total_disk,
     write_points,
 )
 
@@ -153,7 +154,7 @@ def _takes(points: Sequence[Point]) -> list[str]:
     paid = [each for each in costs if each is not None]
     return [
         f"{sum(known) / _HOUR:.2f}" if len(known) == len(points) else "-",
-        f"{sum(point.disk_bytes for point in points) / _GB:.1f} GB",
+        f"{total_disk(points) / _GB:.1f} GB",
         f"{sum(paid):.2f}" if len(paid) == len(points) else "-",
     ]
 
@@ -180,7 +181,7 @@ def _data(folder: Path, points: Sequence[Point], written: Sequence[str]) -> Mapp
         ],
         "total": {
             "seconds": sum(known) if len(known) == len(points) else None,
-            "disk_bytes": sum(point.disk_bytes for point in points),
+            "disk_bytes": total_disk(points),
             "cost": sum(paid) if len(paid) == len(points) else None,
         },
     }

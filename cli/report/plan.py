@@ -135,11 +135,16 @@ def _costs(plan: Plan) -> Iterator[str]:
         "each step": f"{plan.tokens_per_step:,} tokens on average",
         **_times(plan),
         "host memory": say_bytes(plan.host_ram_bytes),
-        "disk": say_bytes(plan.disk_bytes),
+        "disk": _say_disk(plan),
         "exports": ", ".join(exports) or "none",
     }
     for label, text in rows.items():
         yield f"  {label:<16} {text}"
+
+
+def _say_disk(plan: Plan) -> str:
+    whole, download = say_bytes(plan.disk_bytes), say_bytes(plan.download_bytes)
+    return f"{whole}, {download} of it for the model from the Hub" if plan.download_bytes else whole
 
 
 def _times(plan: Plan) -> Mapping[str, str]:
@@ -169,7 +174,8 @@ def _say_time(time: Time) -> str:
     named = ", ".join(f"{part} {say_seconds(size)}" for part, size in parts.items())
     low, high = say_seconds(time.low_seconds), say_seconds(time.high_seconds)
     rate = f"{time.tokens_per_second:,.0f} tokens/s in training"
-    return f"{low} to {high} ({named}); {rate}{_EVIDENCE[time.evidence]}"
+    without = "export and harness not included"
+    return f"{low} to {high} ({named}), {without}; {rate}{_EVIDENCE[time.evidence]}"
 
 
 def _decisions(plan: Plan) -> Iterator[str]:

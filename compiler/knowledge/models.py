@@ -38,8 +38,9 @@ class Model:
 
     `config` holds the keys of its `config.json` that its `Shape` is computed from. `kind`: base and
     instruct models predict tokens, an encoder was trained on masked tokens, an embedding model
-    gives vectors, a reranker one score; `shape` has the head of its kind. `gated`: the
-    terms must be accepted before a download. `languages` are ISO 639-1 codes, coarse.
+    gives vectors, by the `pooling` of its modules.json, a reranker one score; `shape` has the head
+    of its kind. `gated`: the terms must be accepted before a download. `languages` are ISO 639-1
+    codes, coarse.
     `chat_template` names the format of its chat template ("none" for a plain base model).
     `tokenizer` is a family of `tokenizers.json`. `vocab_tokens` counts the tokenizer's tokens,
     or the embedding rows if that is unknown. `quantized` is how its weights are quantized, None if
@@ -54,6 +55,7 @@ class Model:
     licence: str
     gated: bool
     kind: Kind
+    pooling: str | None
     languages: tuple[str, ...]
     context_tokens: int
     chat_template: str
@@ -108,6 +110,7 @@ def _model(facts: dict[str, Any]) -> Model:
         id=facts["id"],
         licence=facts["licence"],
         gated=facts["gated"],
+        pooling=facts.get("pooling"),
         kind=facts["kind"],
         languages=tuple(facts["languages"]),
         context_tokens=facts["context_tokens"],

@@ -413,9 +413,11 @@ class Plan:
     `ladder` are the rows (micro-batch, accumulation) to fall back on when memory runs out: each
     keeps the global batch; `rungs` are the same lines with their memory and time.
     `trainable_parameters` counts weights that move. `export_bytes` maps each type of `export.types`
-    and `export.vllm` to its predicted size. `tokens_per_step` is a mean, without padding, of both
-    texts of a pair. `fitting_gpus` names the accelerators that would take a plan which does not
-    fit, with as many of them, smallest first. `context_gpus` are the GPUs that would hold its rows
+    and `export.vllm` to its predicted size. `disk_bytes` are the most that `run/` has at any time
+    and `download_bytes`, the weights of the Hub in its cache, which stay there.
+    `tokens_per_step` is a mean, without padding, of both texts of a pair.
+    `fitting_gpus` names the accelerators that would take a plan which does not fit, with as many of
+    them, smallest first. `context_gpus` are the GPUs that would hold its rows
     if they divided the tokens of each, which no bundle does; None where that is not what is
     missing.
     """
@@ -427,6 +429,7 @@ class Plan:
     tokens_per_step: int
     time_seconds: float | None
     disk_bytes: int
+    download_bytes: int
     host_ram_bytes: int
     export_bytes: Mapping[str, int]
     alternatives: tuple[Alternative, ...]

@@ -4,13 +4,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 
-from ftc.compiler.plan.batch.lengths import decide_max_length, usual_mean
+from ftc.compiler.plan.batch.lengths import decide_max_length, longest_padded, usual_mean
 from ftc.compiler.plan.batch.sizes import Batch, decide_batch, ladder, least_rows
 from ftc.compiler.plan.decision import Decision
 from ftc.compiler.plan.decisions import Decided, gather_decisions
 from ftc.compiler.plan.gguf.size import predict_bytes
 from ftc.compiler.plan.job import Job
-from ftc.compiler.plan.memory.host import disk_bytes, host_ram_bytes
+from ftc.compiler.plan.memory.host import disk_bytes, download_bytes, host_ram_bytes
 from ftc.compiler.plan.memory.passes import count_labels, scored_shape
 from ftc.compiler.plan.memory.peak import measure, shape_of
 from ftc.compiler.plan.method.adapter import decide_adapter, decide_freezing
@@ -35,6 +35,7 @@ from ftc.compiler.plan.search.padding import (
     find_pieces,
     first_arrangement,
     text_tokens,
+    with_shortest_rows,
 )
 from ftc.compiler.plan.search.space import Frame, decide_world, measure_rungs, read_for_mining
 from ftc.compiler.plan.served import predict_served_bytes
@@ -76,7 +77,9 @@ def make_plan(spec: Spec, facts: KnownFacts) -> Plan:
     return replace(
         plan,
         alternatives=find_alternatives(spec, facts, plan, again),
-        fitting_gpus=fitting_gpus(spec, facts, lambda *of: least_device_bytes(make_frame(*of))),
+        fitting_gpus=fitting_gpus(
+            spec, facts, lambda *of: least_device_bytes(with_shortest_rows(make_frame(*of)))
+        ),
         context_gpus=_count_context_gpus(spec, facts, plan),
     )
 
@@ -87,7 +90,7 @@ def _count_context_gpus(spec: Spec, facts: KnownFacts, plan: Plan) -> int | None
     if memory.phases["optimizer_step"] >= (memory.capacity_bytes or 0):
         return None
     fused = decided.batch.liger is not None and decided.batch.liger.value
-    job = replace(make_frame(spec, facts), liger=fused).job(
+    job = replace(with_shortest_rows(make_frame(spec, facts)), liger=fused).job(
         decided.distribution.sharding.value,
         checkpointing=decided.batch.gradient_checkpointing.value,
         micro=1,
@@ -130,7 +133,10 @@ def make_frame(spec: Spec, facts: KnownFacts) -> Frame:
         shape = scored_shape(shape, labels)
     sampled, metric = _decide_sampled(spec, facts), decide_metric(spec, facts.data)
     precision = decide_precision(spec, facts.hardware)
-    arrangement = first_arrangement(spec, facts, lengths, rows=rows, max_length=length)
+    longest = longest_padded(spec, facts.data, lengths, length)
+    arrangement = first_arrangement(
+        spec, facts, lengths, rows=rows, max_length=length, longest=longest
+    )
     batch = _decide_batch(
         spec,
         facts.data,
@@ -164,6 +170,7 @@ def make_frame(spec: Spec, facts: KnownFacts) -> Frame:
         answer_tokens=decide_answer_tokens(spec.objective, facts.data, metric.value),
         sampled=sampled,
         max_length=max_length,
+        longest=longest,
         splits=splits,
         pieces=pieces,
         lengths=lengths,
@@ -291,6 +298,7 @@ def _costs(
         judged=_judged(frame, decisions),
         mined=read_for_mining(frame),
     )
+    downloaded = download_bytes(frame.facts)
     time = estimate_time(job, frame.facts.hardware, work)
     lines = ladder(frame.batch.rows_per_process, job.micro, least=least_rows(frame.spec.objective))
     return Plan(
@@ -303,7 +311,8 @@ def _costs(
             1, round(decisions.batch.global_batch.value * job.row_sequences * row_tokens)
         ),
         time_seconds=time.total_seconds if time is not None else None,
-        disk_bytes=disk_bytes(frame.spec, job, exports, validated=validated),
+        disk_bytes=downloaded + disk_bytes(frame.spec, job, exports, validated=validated),
+        download_bytes=downloaded,
         host_ram_bytes=host_ram_bytes(job, memory.device_bytes),
         export_bytes=exports,
         alternatives=(),

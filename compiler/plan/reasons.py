@@ -65,9 +65,9 @@ CATALOGUE: Final[Mapping[str, str]] = {
     "packed_length": "rows of at most {max} tokens fill {fill_share} of it",
     "packed_rows": "each with {each} rows of the training split on average",
     "grouping.on": "rows in random order, sorted only within each step, would have {more_share} "
-    "more tokens in micro-batches of {rows}",
-    "grouping.off": "rows in random order, sorted only within each step, have just {more_share} "
-    "more tokens in micro-batches of {rows}",
+    "more tokens if passes had {rows} {rows:row|rows}",
+    "grouping.off": "rows in random order, sorted only within each step, would have just "
+    "{more_share} more tokens if passes had {rows} {rows:row|rows}",
     "grouping.comparing": "trainers that compare answers choose the order of the rows themselves",
     "grouping.packed": "packed rows have about the same length",
     "rows.train": "the rest of {rows} usable rows",
@@ -93,7 +93,7 @@ CATALOGUE: Final[Mapping[str, str]] = {
     "judged_rows.all": "every row of the test split",
     "judged_rows.part": "spread evenly over {rows} rows, because free text is generated token by "
     "token",
-    "answered_rows.all": "all {rows} validation rows, which are fewer than the spec asks for",
+    "answered_rows.all": "all {rows} validation rows: there are no more",
     "metric.prompts": "the rows are prompts without answers to compare with",
     "metric.none": "free text has no single right answer, so only loss and perplexity are measured",
     "answer_tokens.labels": "the longest label has {characters} characters",
@@ -106,7 +106,7 @@ CATALOGUE: Final[Mapping[str, str]] = {
     "{time} of what is planned without it; a margin is added to the memory",
     "calibration.memory": "measured by a pilot on this machine: memory x {memory} of what is "
     "planned without it; a margin is added",
-    "network.assumed": "the least that clouds give a node of eight GPUs (AWS p3dn, g5.48xlarge); "
+    "network.assumed": "assumed, as clouds give large nodes no less (AWS p3dn, g5.48xlarge); "
     "set `hardware.network_gbit` to the speed of your network",
     "world.cpu": "a CPU runs one process unless the spec asks for more; here {count}",
     "global_batch.least": "few rows per step, for more steps: {rows} rows give few of them per "
@@ -154,8 +154,9 @@ CATALOGUE: Final[Mapping[str, str]] = {
     "different passes are not compared",
     "accumulation": "global batch {batch} / (micro-batch {micro} x world {world})",
     "liger.unneeded": "nothing has to be recomputed or divided, so its kernels would save nothing",
-    "liger.unusable": "its Triton kernels need an NVIDIA GPU and a model that they were written "
-    "for",
+    "liger.unusable": "its Triton kernels need an NVIDIA GPU",
+    "liger.compiled": "`torch.compile` fuses layers itself",
+    "liger.unwritten": "its kernels are not written for this model",
     "liger.no_faster": "its kernels would not make room for a faster layout",
     "liger.fits": "its kernels keep less for the backward pass; without them {device_bytes} would "
     "be needed",
@@ -165,6 +166,7 @@ CATALOGUE: Final[Mapping[str, str]] = {
     "checkpointing.off.needs": "activations fit in memory, and keeping them saves recomputing",
     "checkpointing.off.slower": "activations fit in memory; with any recomputed, a step takes "
     "{slower_share} longer",
+    "checkpointing.unfit": "nothing fits, and recomputing activations would need no less memory",
     "checkpointing.on": "recomputing activations needs the least memory",
     "checkpointing.on.needs": "without it even a micro-batch of {rows} needs {device_bytes}",
     "checkpointing.on.slower": "it makes room for more rows at a time: without it a step takes "

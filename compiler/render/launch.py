@@ -154,7 +154,7 @@ def sky_task(source: BundleSource) -> dict[str, Any]:
         if plan.decisions.distribution.nvme_bytes is not None
         else 0
     )
-    disk = plan.disk_bytes + _model_bytes(source) + swapped
+    disk = plan.disk_bytes + _copied_bytes(source) + swapped
     resources: dict[str, Any] = {
         "memory": f"{math.ceil(_SPARE * plan.host_ram_bytes / _GIB)}+",
         "disk_size": math.ceil(disk / _GIB) + _SYSTEM_GIB,
@@ -201,5 +201,7 @@ _SETUP: Final = (
 )
 
 
-def _model_bytes(source: BundleSource) -> int:
-    return source.facts.model.weights_bytes or 0
+def _copied_bytes(source: BundleSource) -> int:
+    """Return the bytes of a model's folder, which the plan's download does not count."""
+    model = source.facts.model
+    return 0 if source.model_path is None else model.weights_bytes or 0

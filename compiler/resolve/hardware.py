@@ -67,15 +67,16 @@ def has_kernels(facts: HardwareFacts) -> bool:
     return capability is None or capability >= _capability(LEAST_CAPABILITY)
 
 
-def measure_disk(facts: HardwareFacts) -> HardwareFacts:
+def measure_disk(facts: HardwareFacts, *, downloaded: int = 0) -> HardwareFacts:
     """Return the facts with the free disk space here, if they are of this machine and have none.
 
-    Free space changes all the time, so it is measured for each check and not stored in the lock.
+    What the run needs and has `downloaded` already counts as free. Free space changes all the time,
+    so it is measured for each check and not stored in the lock.
     """
     is_this_machine = facts.origin == "machine" or facts.kind == "cpu"
     if facts.disk_free_bytes is not None or not is_this_machine:
         return facts
-    return replace(facts, disk_free_bytes=psutil.disk_usage(str(Path.cwd())).free)
+    return replace(facts, disk_free_bytes=psutil.disk_usage(str(Path.cwd())).free + downloaded)
 
 
 def describe_device(device: Accelerator, count: int) -> dict[str, Any]:

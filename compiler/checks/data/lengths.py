@@ -173,27 +173,31 @@ def outliers_set_memory(case: Case) -> Iterator[Problem]:
         )
 
 
-@rule("FTC252", "length-beyond-data", "info", reads=("model", "data"))
+@rule("FTC252", "length-beyond-data", "info", reads=("model", "data", "plan"))
 def length_beyond_data(case: Case) -> Iterator[Problem]:
     """What it is: `max_length` is several times the longest row.
 
     Why it matters: Rows are padded only to the longest of their batch, so the setting changes no
-    row. But memory is planned for rows that do not exist, and the micro-batch is smaller than
-    necessary.
+    row, and memory is planned for the longest row. A run on other data (`--data`) could have longer
+    ones, which do not fit. Nothing is said where lengths are estimates, which may be too low, or
+    where rows are packed, as packed rows are as long as `max_length` at the least.
 
     Example: {"data": {"source": "short-questions.csv", "max_length": 32768}}
 
     Use instead: {"data": "short-questions.csv"}
     """
     length, longest = case.spec.data.max_length, case.data.lengths.max
-    if length == "auto" or length > case.model.context_tokens:
+    packed = case.plan.decisions.rows.packing.value == "best-fit"
+    if case.data.lengths.estimate or packed or length == "auto":
         return
+    if length > case.model.context_tokens:
+        return  # FTC124 says so
     if length >= _FAR_BEYOND * round_up(longest):
         yield problem(
             "/data/max_length",
             fix=(put("/data/max_length", "auto"),),
             length=length,
-            longest=_tokens(case, longest),
+            longest=longest,
             enough=round_up(longest),
         )
 

@@ -1,4 +1,4 @@
-"""The rules about several nodes and what starts a run on them (FTC345 to FTC351)."""
+"""The rules about several nodes and what starts a run on them (FTC345 to FTC351, 450, 451)."""
 # ruff: noqa: D401 - the docstring of a rule is its explanation, not a description of the function
 
 from collections.abc import Iterator
@@ -11,6 +11,10 @@ from ftc.compiler.knowledge.skypilot import find_skypilot_name
 from ftc.compiler.plan.planner import plan_once
 from ftc.compiler.resolve.facts import known
 
+_HOUR: Final = 3600.0
+_SIGNAL_SECONDS: Final = 120.0  # before its limit, slurm.sh has the checkpoint saved
+_SURELY: Final = 0.5  # of the planned time to start: disks may be faster than the plan assumes
+_MOSTLY: Final = 0.75  # of a job's time
 _HELPS: Final = 0.95  # of one node's time: less is no gain that an estimate can show
 
 
@@ -144,3 +148,57 @@ def nodes_that_do_not_help(case: Case) -> Iterator[Problem]:
             ratio=ratio,
             gbit=gbit or 0,
         )
+
+
+@rule("FTC450", "job-ends-before-training", "error", reads=("plan",))
+def job_ends_before_training(case: Case) -> Iterator[Problem]:
+    """What it is: `launch.hours` leaves a Slurm job no time to train.
+
+    Why it matters: Each job loads the model first, and saves a checkpoint two minutes before its
+    limit. A job that reaches no step in between is queued again, for ever.
+
+    Example: {"launch": {"type": "slurm", "hours": 0.03}}
+
+    Use instead: {"launch": {"type": "slurm", "hours": 4}}
+    """
+    limit, starting = _limit_seconds(case), _starting_seconds(case)
+    if limit is not None and limit - _SIGNAL_SECONDS <= _SURELY * starting:
+        yield problem("/launch/hours", limit=limit / 60, starting=starting / 60)
+
+
+@rule("FTC451", "job-too-short-to-train", "warning", reads=("plan",))
+def job_too_short_to_train(case: Case) -> Iterator[Problem]:
+    """What it is: `launch.hours` is little more than the start, or too short to judge the result.
+
+    Why it matters: The run is continued in one job after the other, and each loads the model again.
+    `evaluate.py` has no checkpoints, and a job that ends before it does has judged nothing.
+
+    Example: {"launch": {"type": "slurm", "hours": 0.1}}
+
+    Use instead: {"launch": {"type": "slurm", "hours": 4}}
+    """
+    limit, starting, time = _limit_seconds(case), _starting_seconds(case), case.plan.time
+    if limit is None or time is None or limit - _SIGNAL_SECONDS <= _SURELY * starting:
+        return
+    left = max(0.0, limit - _SIGNAL_SECONDS - starting)
+    if time.judging_seconds > limit - _SIGNAL_SECONDS:
+        yield problem(
+            "/launch/hours", message="judging", limit=limit / 60, judging=time.judging_seconds / 60
+        )
+    elif time.total_seconds > limit and left < _MOSTLY * limit:
+        yield problem(
+            "/launch/hours", limit=limit / 60, left=left / 60, whole=time.total_seconds / 60
+        )
+
+
+def _limit_seconds(case: Case) -> float | None:
+    """Return the limit of a Slurm job; None without one, or where the plan's time says nothing."""
+    launch = case.spec.launch
+    if launch.type != "slurm" or launch.hours is None or case.plan.memory.fits is False:
+        return None
+    return _HOUR * launch.hours
+
+
+def _starting_seconds(case: Case) -> float:
+    """Return the planned seconds until the first step."""
+    return 0.0 if case.plan.time is None else case.plan.time.loading_seconds

@@ -12,7 +12,7 @@ _TIGHT_SHARE = 0.92
 _SHOWN_GPUS = 3
 
 
-@rule("FTC420", "does-not-fit", "error", reads=("hardware", "plan"))
+@rule("FTC420", "does-not-fit", "error", reads=("data", "hardware", "plan"))
 def does_not_fit(case: Case) -> Iterator[Problem]:
     """What it is: A process needs more memory than its device has, or offloading than the host has.
 
@@ -38,8 +38,9 @@ def does_not_fit(case: Case) -> Iterator[Problem]:
         offers = (*offers, Message("phrase.larger_gpus", {"count": count, "gpus": larger}))
     if case.plan.context_gpus and not of_host:
         offers = (*offers, Message("phrase.context_parallel", {"gpus": case.plan.context_gpus}))
-    # a purchase is never a fix that a command makes by itself
-    change = next((a for a in case.plan.alternatives if a.kind != "hardware"), None)
+    # a purchase is never a fix that a command makes by itself, nor a cut by estimated lengths
+    refused = {"hardware", *(["data"] if case.data.lengths.estimate else [])}
+    change = next((a for a in case.plan.alternatives if a.kind not in refused), None)
     fix = change.fix if change is not None else ()
     same = change is not None and change.kind == "layout"
     paths = {str(step["path"]) for step in fix}
@@ -150,7 +151,7 @@ def _is_host_of_420(case: Case) -> bool:
 
 @rule("FTC423", "disk-too-small", "error", reads=("hardware", "plan"))
 def disk_too_small(case: Case) -> Iterator[Problem]:
-    """What it is: Checkpoints, the merged model and the GGUF files need more disk than is free.
+    """What it is: Downloads, checkpoints, the merged model and exports need more disk than is free.
 
     Why it matters: A run that fills its disk loses the checkpoint that it was writing.
 
@@ -160,7 +161,14 @@ def disk_too_small(case: Case) -> Iterator[Problem]:
     """
     free, need = case.hardware.disk_free_bytes, case.plan.disk_bytes
     if free is not None and need > free:
-        yield problem("/hardware/disk_gib", needed=need, free=free)
+        download = case.plan.download_bytes
+        yield problem(
+            "/hardware/disk_gib",
+            message="download" if download else "",
+            needed=need,
+            free=free,
+            download=download,
+        )
 
 
 @rule("FTC424", "unknown-capacity", "warning", reads=("hardware", "plan"))

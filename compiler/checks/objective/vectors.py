@@ -1,6 +1,6 @@
 """The rules about embedding models and rerankers.
 
-FTC249, 514, 516 to 518, 544, 547, 548, 571 to 579 and 648.
+FTC249, 514, 516 to 518, 544, 547, 548, 571 to 579, 648, 649 and 666.
 """
 # ruff: noqa: D401 - the docstring of a rule is its explanation, not a description of the function
 
@@ -40,6 +40,7 @@ _POOLED_IN_GGUF: Final = (
     *("Qwen2ForCausalLM", "Qwen3ForCausalLM"),
     *("Gemma3ForCausalLM", "Gemma3TextModel", "Lfm2ForCausalLM"),
 )
+_OWN_POOLING: Final = put("/objective/pooling", "auto")
 _MOST_SCALE: Final = 1000.0
 _E5_PROMPTS: Final = {"query_prompt": "query: ", "document_prompt": "passage: "}
 
@@ -310,6 +311,60 @@ def pooling_lost_in_gguf(case: Case) -> Iterator[Problem]:
 def _writes_pooling(architecture: str) -> bool:
     """Tell whether the converter writes the pooling of a class (`_try_set_pooling_type`)."""
     return is_encoder(architecture) or architecture in _POOLED_IN_GGUF
+
+
+@rule("FTC649", "first-token-of-causal-model", "error", reads=("model",), fix_safety="unsafe")
+def first_token_of_causal_model(case: Case) -> Iterator[Problem]:
+    """What it is: The vector of the first token stands for the text, in a model that reads forward.
+
+    Why it matters: The first token of such a model has seen none that follow it, so that all texts
+    with the same beginning have the same vector. The last token has seen all others.
+
+    Example: {"model": "Qwen/Qwen3-Embedding-0.6B", "objective": {"type": "embed",
+     "pooling": "cls"}}
+
+    Use instead: {"model": "Qwen/Qwen3-Embedding-0.6B", "objective": "embed"}
+    """
+    if _reads_first_token(case):
+        yield problem("/objective/pooling", fix=(_OWN_POOLING,), name=case.model.id)
+
+
+@rule("FTC666", "pooling-unlike-model", "warning", reads=("model",), fix_safety="unsafe")
+def pooling_unlike_model(case: Case) -> Iterator[Problem]:
+    """What it is: `objective.pooling` is another than the one that the model was trained with.
+
+    Why it matters: The model has learned to put the meaning of a text into the vectors that its own
+    pooling reads. With another the training starts from worse vectors.
+
+    Example: {"model": "BAAI/bge-m3", "objective": {"type": "embed", "pooling": "lasttoken"}}
+
+    Use instead: {"model": "BAAI/bge-m3", "objective": "embed"}
+    """
+    objective, own = case.spec.objective, _own_pooling(case)
+    if not gives_vectors(objective.type) or objective.pooling == "auto" or own is None:
+        return
+    if objective.pooling != own and not _reads_first_token(case):
+        yield problem(
+            "/objective/pooling",
+            fix=(_OWN_POOLING,),
+            name=case.model.id,
+            own=own,
+            said=objective.pooling,
+        )
+
+
+def _reads_first_token(case: Case) -> bool:
+    """Tell whether a vector is that of the first token, which sees no other in this model."""
+    objective, model = case.spec.objective, case.model
+    if not gives_vectors(objective.type) or objective.pooling != "cls":
+        return False
+    return not (is_encoder(model.architecture) or model.custom_code or _own_pooling(case) == "cls")
+
+
+def _own_pooling(case: Case) -> str | None:
+    """Return the one pooling that the model's modules.json names, or the table; None if unknown."""
+    modules = case.model.text_modules
+    return modules.poolings[0] if modules is not None and len(modules.poolings) == 1 else None
 
 
 @rule("FTC544", "wrong-texts-not-drawn", "warning", reads=("data",))

@@ -1,10 +1,23 @@
 """The rules about optimisers, schedules and what is added to the loss (FTC440 to FTC449)."""
 # ruff: noqa: D401 - the docstring of a rule is its explanation, not a description of the function
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from functools import reduce
+from typing import Final
 
 from ftc.compiler.checks.rule import Problem, problem, put, rule
 from ftc.compiler.checks.rule_input import Case
+
+#: What papers and the defaults of trainers use, and as far beyond it as anybody has reason to go.
+_IN_USE: Final[Mapping[str, tuple[float, float]]] = {
+    "/method/dropout": (0, 0.5),
+    "/method/rank": (1, 512),
+    "/training/neftune": (0, 50),  # arXiv 2310.05914 has 5 to 15
+    "/training/weight_decay": (0, 0.5),
+    "/training/adam_beta2": (0.8, 0.99999),
+    "/training/max_grad_norm": (0.001, 100),
+}
+_ZERO_IS_OFF: Final = ("/training/max_grad_norm",)
 
 
 @rule("FTC440", "optimizer-left-behind", "error", reads=("plan",), fix_safety="unsafe")
@@ -130,3 +143,31 @@ def paged_without_a_gpu(case: Case) -> Iterator[Problem]:
             optimizer=optimizer,
             without=without,
         )
+
+
+@rule("FTC452", "setting-off-scale", "warning", fix_safety="unsafe")
+def setting_off_scale(case: Case) -> Iterator[Problem]:
+    """What it is: A number of the training is far from all values that are in use.
+
+    Why it matters: Such a value leaves little of the training: with a dropout of 0.9 a tenth of the
+    adapter's inputs is left, with noise of 100 the embeddings mean nothing, and with gradients that
+    are cut to 1e-7 the weights hardly move. Mostly it is a slip of the decimal point.
+
+    Example: {"method": {"type": "lora", "dropout": 0.9}}
+
+    Use instead: {"method": {"type": "lora", "dropout": 0.05}}
+    """
+    for pointer, (least, most) in _IN_USE.items():
+        value = reduce(getattr, pointer[1:].split("/"), case.spec)
+        if pointer not in case.spec.said or not isinstance(value, int | float):
+            continue
+        off = pointer in _ZERO_IS_OFF and value == 0
+        if not (off or least <= value <= most):
+            yield problem(
+                pointer,
+                fix=({"op": "remove", "path": pointer},),
+                name=pointer[1:].replace("/", "."),
+                value=float(value),
+                least=float(least),
+                most=float(most),
+            )

@@ -373,7 +373,9 @@ def many_epochs(case: Case) -> Iterator[Problem]:
             epochs=d.training.epochs.value,
             rate=rate,
             times=rate / usual,
-            most=math.ceil(_USUAL_EPOCHS * d.training.total_steps.value / d.training.epochs.value),
+            most=max(
+                1, round(_USUAL_EPOCHS * d.training.total_steps.value / d.training.epochs.value)
+            ),
         )
 
 

@@ -1,5 +1,6 @@
 """The length of a training row in tokens, and how many rows remain when they are packed."""
 
+import math
 import random
 from bisect import bisect_left
 from dataclasses import replace
@@ -14,6 +15,7 @@ from ftc.runtime.tokens.packing import fill
 from ftc.spec.sections import Spec
 
 _PIECE_TOKENS = 2048  # a piece of a long text; longer ones teach longer dependencies, at a price
+_ESTIMATE_SPREAD = 1.5  # code has up to 45% more tokens than prose of as many characters
 _WINDOW = 1000  # rows that are packed at a time
 
 
@@ -44,6 +46,22 @@ def decide_max_length(spec: Spec, model: ModelFacts, data: DataFacts) -> Decisio
         return value, Because(key=key + (".estimate" if lengths.estimate else ""), values=values)
 
     return decide(spec, "/data/max_length", spec.data.max_length, derive)
+
+
+def longest_padded(spec: Spec, data: DataFacts, lengths: Lengths, max_length: int) -> int:
+    """Return the most tokens of a row that is padded: of the longest one there is, if it is known.
+
+    An estimate may be too short, most of all for code. KTO also joins prompts with other rows'
+    answers. Of sampled data any row may be as long as `max_length`.
+    """
+    if data.sampled_rows < data.rows:
+        return max_length
+    longest = lengths.max
+    if spec.objective.type == "kto":
+        longest = lengths.prompt_max + lengths.answer_max
+    if lengths.estimate:
+        longest = math.ceil(_ESTIMATE_SPREAD * longest)
+    return min(max_length, round_up(longest))
 
 
 def longest_usual(lengths: Lengths) -> int:

@@ -157,19 +157,19 @@ def ladder(rows_per_process: int, micro: int, *, least: int = 1) -> tuple[tuple[
     return tuple((n, rows_per_process // n) for n in options or [micro])
 
 
-def pad_rows(lengths: Lengths, *, rows: int, max_length: int, by_length: bool) -> Arrangement:
+def pad_rows(lengths: Lengths, *, rows: int, longest: int, by_length: bool) -> Arrangement:
     """Return the arrangement of single rows in random order, those of a step sorted or not."""
-    return Arrangement(sorted=by_length, rows=rows, lengths=lengths, length_tokens=max_length)
+    return Arrangement(sorted=by_length, rows=rows, lengths=lengths, length_tokens=longest)
 
 
-def group_rows(lengths: Lengths, *, rows: int, max_length: int) -> Arrangement:
+def group_rows(lengths: Lengths, *, rows: int, longest: int) -> Arrangement:
     """Return the arrangement of single rows in batches of about equal length.
 
     Fifty steps are sorted at a time, so that a batch has little padding.
     """
-    mean = min(lengths.mean, max_length)
+    mean = min(lengths.mean, longest)
     alike = replace(lengths, mean=_GROUPED_PADDING * mean, histogram=((max(1, round(mean)), rows),))
-    return Arrangement(grouped=True, rows=rows, lengths=alike, length_tokens=max_length)
+    return Arrangement(grouped=True, rows=rows, lengths=alike, length_tokens=longest)
 
 
 def pack_rows(

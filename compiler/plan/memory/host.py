@@ -9,6 +9,7 @@ from ftc.compiler.plan.job import Job
 from ftc.compiler.plan.memory.activations import input_host_bytes
 from ftc.compiler.plan.memory.states import moment_bytes, paged_bytes, state_bytes, trained_bytes
 from ftc.compiler.plan.software import GIB
+from ftc.compiler.resolve.facts import KnownFacts
 from ftc.spec.sections import Spec
 
 _FP32: Final = 4
@@ -36,6 +37,20 @@ def checkpoint_bytes(job: Job) -> int:
     if job.deepspeed:
         return round(job.trainable * (width + _FP32 + state_bytes(job, _FP32)))
     return job.trainable * width + moment_bytes(job, width) + paged_bytes(job)
+
+
+def download_bytes(facts: KnownFacts) -> int:
+    """Return the bytes of the weights that the run downloads from the Hub: the base's, a teacher's.
+
+    Where their files are not listed, these are the weights in the type that the config names.
+    """
+    teacher = facts.teacher
+    models = [facts.model, *([] if teacher is None or teacher.is_student else [teacher.model])]
+    return sum(
+        model.weights_bytes or model.parameters * (_FP32 if model.dtype == "float32" else 2)
+        for model in models
+        if model.origin in {"hub", "table"}
+    )
 
 
 def disk_bytes(spec: Spec, job: Job, exports: Mapping[str, int], *, validated: bool) -> int:

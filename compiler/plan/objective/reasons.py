@@ -37,7 +37,7 @@ SENTENCES: Final[Mapping[str, str]] = {
     "answer_tokens.sampled.room": "the model's context minus the longest prompt of {prompt} tokens",
     "answer_tokens.reasoning": "the references are final answers of at most {tokens} "
     "{tokens:token|tokens}, and "
-    "the reasoning before one takes 150 to 300",
+    "this leaves room for the usual reasoning before one, of about 200",
     "answer_tokens.reasoning.room": "the model's context minus the longest prompt of {prompt} "
     "tokens; reasoning takes 150 to 300",
     "answer_tokens.thinking": "the model reasons before each answer, at length: set more if "

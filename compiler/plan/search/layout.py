@@ -94,6 +94,8 @@ def decide_layout(frame: Frame, found: Search) -> Layout:
     way = chosen.way
 
     def derive_checkpointing() -> tuple[Recomputing, Because]:
+        if chosen.memory.fits is False and not way.checkpointing:
+            return way.checkpointing, Because(key="checkpointing.unfit")
         if fastest is not None and fastest.way.checkpointing != way.checkpointing:
             return way.checkpointing, _why_free(chosen, fastest)
         because = _because(_recomputing_key(way), chosen, found.checkpointing)
@@ -127,6 +129,17 @@ def decide_layout(frame: Frame, found: Search) -> Layout:
     )
 
 
+def _why_not_fused(frame: Frame) -> str:
+    """Return the key of why a search without Liger's kernels had none to compare with."""
+    if may_fuse(frame):
+        return "liger.unneeded"
+    if frame.spec.training.compile is True:
+        return "liger.compiled"
+    hardware = frame.facts.hardware
+    known = hardware.kind == "gpu" and hardware.compute_capability is not None
+    return "liger.unwritten" if known else "liger.unusable"
+
+
 def _decide_liger(frame: Frame, found: Search) -> Decision[bool] | None:
     """Return whether Liger's kernels are used; None under objectives that do not read the field."""
     spec, other = frame.spec, found.other
@@ -135,8 +148,7 @@ def _decide_liger(frame: Frame, found: Search) -> Decision[bool] | None:
 
     def derive() -> tuple[bool, Because]:
         if other is None:
-            usable = may_fuse(frame)
-            return False, Because(key="liger.unneeded" if usable else "liger.unusable")
+            return False, Because(key=_why_not_fused(frame))
         if not found.liger:
             return False, Because(key="liger.no_faster")
         if not other.memory.fits:

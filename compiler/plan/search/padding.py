@@ -27,7 +27,7 @@ _WORTH_PACKING: Final = 1.1  # the tokens of a padded step over those of packed 
 _LEAST_PACKED: Final = 4  # packed rows of a step
 _NOT_MORE: Final = 0.95
 _WORTH_GROUPING: Final = 1.5  # more: batches of alike rows are less random
-_PASS_ROWS: Final = 8  # of the passes that grouping is weighed for, whatever the micro-batch
+_PASS_ROWS: Final = 8  # of the passes that grouping is weighed for, where the spec says none
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,7 +89,7 @@ def text_tokens(objective: Objective, lengths: Lengths) -> float:
 
 
 def first_arrangement(
-    spec: Spec, facts: KnownFacts, lengths: Lengths, *, rows: int, max_length: int
+    spec: Spec, facts: KnownFacts, lengths: Lengths, *, rows: int, max_length: int, longest: int
 ) -> Arrangement:
     """Return the arrangement that the spec asks for, or single rows where it leaves it open."""
     if spec.data.packing == "best-fit":
@@ -102,8 +102,8 @@ def first_arrangement(
         if packed is not None:
             return packed
     if spec.training.group_by_length is True:
-        return group_rows(lengths, rows=rows, max_length=max_length)
-    return pad_rows(lengths, rows=rows, max_length=max_length, by_length=sorts_rows(spec.objective))
+        return group_rows(lengths, rows=rows, longest=longest)
+    return pad_rows(lengths, rows=rows, longest=longest, by_length=sorts_rows(spec.objective))
 
 
 def choose_padding(first: Frame) -> tuple[Frame, Search, Padding]:
@@ -132,6 +132,20 @@ def choose_padding(first: Frame) -> tuple[Frame, Search, Padding]:
     )
 
 
+def with_shortest_rows(first: Frame) -> Frame:
+    """Return the frame with packed rows as short as they may be, which need the least memory."""
+    if not first.arrangement.packed:
+        return first
+    length = first.max_length.value
+    shortest = pack_rows(
+        first.lengths,
+        rows=first.arrangement.data_rows,
+        max_length=length,
+        most_tokens=round_up(length),
+    )
+    return first if shortest is None else _rearrange(first, shortest)
+
+
 def _try(frame: Frame) -> _Tried:
     return _Tried(frame=frame, found=search(frame))
 
@@ -158,7 +172,7 @@ def _try_packing(padded: _Tried) -> tuple[Because, _Tried | None]:
     # As long as a step can still have several; shorter below, if memory does not suffice.
     tried = _pack(first, _most_tokens(first.spec.objective, lengths, rows=rows))
     if tried is None:
-        long = {"tokens": first.max_length.value, "rows": round(target_rows(rows))}
+        long = {"tokens": first.max_length.value, "rows": first.batch.decision.value}
         return Because(key="packing.long", values=long), None
     because, is_worth = _weigh_packing(first, tried.frame.arrangement)
     if not is_worth:
@@ -238,8 +252,9 @@ def _decide_grouping(padded: _Tried) -> tuple[Decision[bool], _Tried]:
     if written != "auto":
         return keep(first.spec, "/training/group_by_length", written), padded
     step = first.batch.decision.value
-    rows, lengths = min(_PASS_ROWS, step), first.lengths
-    grouped = group_rows(lengths, rows=first.arrangement.rows, max_length=first.max_length.value)
+    said = first.spec.training.micro_batch
+    rows, lengths = min(_PASS_ROWS if said == "auto" else said, step), first.lengths
+    grouped = group_rows(lengths, rows=first.arrangement.rows, longest=first.longest)
     alone = padded_tokens(lengths, rows, first.max_length.value, sorted_rows=step)
     share = alone / grouped.lengths.mean - 1
     if share < _WORTH_GROUPING - 1:

@@ -58,7 +58,8 @@ class Frame:
     """What is decided before the search: all that a job needs but its layout, each decided once.
 
     `pieces` is how many rows to train on each data row gives (more than 1 only where long texts are
-    split), `lengths` are theirs. `answered_rows` is how many validation rows an evaluation answers,
+    split), `lengths` are theirs, and `longest` is the most tokens that one of
+    them is padded to. `answered_rows` is how many validation rows an evaluation answers,
     `answer_tokens` the most tokens of such an answer; None where it writes none. `sampled` is the
     most tokens of an answer that training samples, None where it samples none. `liger` says whether
     Liger's kernels replace those of transformers.
@@ -79,6 +80,7 @@ class Frame:
     answer_tokens: Decision[int] | None
     sampled: Decision[int] | None
     max_length: Decision[int]
+    longest: int
     splits: Splits
     pieces: float
     lengths: Lengths
@@ -130,7 +132,7 @@ class Frame:
             length_tokens=self.arrangement.length_tokens,
             packed=self.arrangement.packed,
             even=self._is_even,
-            eval_length_tokens=self.max_length.value,
+            eval_length_tokens=self.longest,
             checkpointing=checkpointing,
             gpu=self.facts.hardware.kind == "gpu",
             workspace_bytes=workspace_bytes(self.facts.hardware),

@@ -60,15 +60,17 @@ def find_alternatives(
     hardware; of each kind the fastest first. `plan_again` plans a spec without alternatives of its
     own.
     """
+    # a batch that cannot be divided has a finding of its own, and says nothing about memory
+    divides = spec.training.global_batch in ("auto", plan.decisions.batch.global_batch.value)
     found = []
     for edit in _EDITS:
         for change in edit(spec, facts, plan):
             tried = plan_again(change.spec, change.facts)
-            if works(change.spec, change.facts, tried):
+            if works(change.spec, change.facts, tried, divides=divides):
                 found.append(_alternative((change,), tried, plan))
                 break
     if all(alternative.kind == "hardware" for alternative in found):
-        found += _together(spec, facts, plan, plan_again)
+        found += _together(spec, facts, plan, plan_again, divides=divides)
     return tuple(sorted(found, key=_rank))
 
 
@@ -78,7 +80,7 @@ def _rank(alternative: Alternative) -> tuple[int, float]:
 
 
 def _together(
-    spec: Spec, facts: KnownFacts, plan: Plan, plan_again: PlanAgain
+    spec: Spec, facts: KnownFacts, plan: Plan, plan_again: PlanAgain, *, divides: bool
 ) -> tuple[Alternative, ...]:
     """Return changes that fit together, as few and as small as possible, more hardware last."""
     plans: dict[str, Plan] = {}  # edits that change nothing lead to the same spec again
@@ -93,7 +95,7 @@ def _together(
                 now, known, made = change.spec, change.facts, (*made, change)
         key = str([change.fix for change in made])
         tried = plans[key] = plans.get(key) or plan_again(now, known)
-        return (made, tried) if works(now, known, tried) else None
+        return (made, tried) if works(now, known, tried, divides=divides) else None
 
     # the last of each is the strongest of its kind: the shortest rows, the most GPUs
     chosen = [(edit, -1) for edit in _EDITS]
@@ -115,10 +117,11 @@ def _together(
     return (_alternative(found[0], found[1], plan),) if found and len(found[0]) > 1 else ()
 
 
-def works(spec: Spec, facts: KnownFacts, plan: Plan) -> bool:
+def works(spec: Spec, facts: KnownFacts, plan: Plan, *, divides: bool = True) -> bool:
     """Whether a plan would compile: device and host hold it, and it has the batch of the spec.
 
-    This is the one test of what would fit, also for the list of models. ZeRO-3 does not divide a
+    The batch matters only where it `divides` now. This is the one test of what would fit, also for
+    the list of models. ZeRO-3 does not divide a
     base in 4 bits (FTC427), divided weights generate no answers (FTC593), and models that compare
     texts are neither quantized nor divided (FTC573).
     """
@@ -128,7 +131,7 @@ def works(spec: Spec, facts: KnownFacts, plan: Plan) -> bool:
     return (
         plan.memory.fits is True
         and (ram is None or plan.host_ram_bytes <= ram)
-        and asked in ("auto", decided.batch.global_batch.value)
+        and (not divides or asked in ("auto", decided.batch.global_batch.value))
         and not (spec.method.type == "qlora" and sharding == "zero3")
         and not (samples(spec.objective) and sharding in ("zero3", "fsdp"))
         and not (
@@ -375,12 +378,17 @@ def _divide_base(spec: Spec, facts: KnownFacts, plan: Plan) -> tuple[Change, ...
 
 
 def _shorten(spec: Spec, facts: KnownFacts, plan: Plan) -> tuple[Change, ...]:
-    """Cut rows at the 99th, 95th or 90th percentile of lengths."""
+    """Cut no row, or those beyond the 99th, 95th or 90th percentile of lengths."""
     lengths = facts.data.lengths
-    limits = {round_up(tokens): None for tokens in (lengths.p99, lengths.p95, lengths.p90)}
+    limits = dict.fromkeys(map(round_up, (lengths.max, lengths.p99, lengths.p95, lengths.p90)))
+
+    def share_cut(tokens: int) -> float | Message:
+        share = share_above(lengths, tokens)
+        return Message("phrase.about_share", {"share": share}) if lengths.estimate else share
+
     return tuple(
         _set(
-            Message("offer.max_length", {"tokens": tokens, "share": share_above(lengths, tokens)}),
+            Message("offer.max_length", {"tokens": tokens, "share": share_cut(tokens)}),
             "data",
             spec,
             facts,

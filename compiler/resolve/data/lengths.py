@@ -31,6 +31,8 @@ _BATCH_ROWS: Final = 2000
 #: A longest row beyond so many times the 99th percentile is an outlier, not the data.
 OUTLIER: Final = 2.0
 Count = Callable[[Sequence[Example]], Iterable[Pair | None]]
+#: What estimates the tokens of a text.
+Estimate = Callable[[str], int]
 
 
 if TYPE_CHECKING:  # slow to import, needed only where a tokenizer is there
@@ -78,19 +80,19 @@ def find_refusal(examples: Iterable[Example], tokenizer: LoadedTokenizer) -> str
 
 def estimate_lengths(
     examples: Iterable[Example],
-    chars_per_token: float,
+    estimate: Estimate,
     *,
     system: str | None,
     count_images: Callable[[Example], int] = lambda _: 0,
 ) -> Iterator[Pair]:
-    """Yield (tokens, tokens of the prompt) per example by a ratio of characters per token.
+    """Yield (tokens, tokens of the prompt) per example, as estimated from characters.
 
     `count_images` returns the tokens of an example's images.
     """
     for example in examples:
         turns = add_system(example.texts.turns, system)
         marker = 0 if example.turns[0][0] == "text" else _MARKER_TOKENS
-        tokens = [math.ceil(len(text) / chars_per_token) + marker for _, text in turns]
+        tokens = [estimate(text) + marker for _, text in turns]
         seen = count_images(example)
         if example.is_prompt:
             yield sum(tokens) + marker, sum(tokens) + marker
@@ -286,22 +288,21 @@ def count_longest(
 
 
 def estimate_longest(
-    examples: Sequence[Example], *, chars_per_token: float, joined: bool
+    examples: Sequence[Example], *, estimate: Estimate, joined: bool
 ) -> Iterator[Pair]:
-    """Yield the same by a ratio of characters per token."""
+    """Yield the same, as estimated from characters."""
     for example in examples:
-        letters = _longest([len(text) for text in list_texts(example.turns)], joined=joined)
-        yield math.ceil(letters / chars_per_token), 0
+        yield _longest([estimate(text) for text in list_texts(example.turns)], joined=joined), 0
 
 
 def _longest(lengths: Sequence[int], *, joined: bool) -> int:
     return lengths[0] + max(lengths[1:]) if joined else max(lengths)
 
 
-def estimate_scored(examples: Sequence[Example], *, chars_per_token: float) -> Iterator[Pair]:
-    """Yield (tokens, 0) per example by a ratio of characters per token."""
+def estimate_scored(examples: Sequence[Example], *, estimate: Estimate) -> Iterator[Pair]:
+    """Yield (tokens, 0) per example, as estimated from characters."""
     for example in examples:
-        yield math.ceil(len(text_of(example.turns)) / chars_per_token), 0
+        yield estimate(text_of(example.turns)), 0
 
 
 def count_answers(

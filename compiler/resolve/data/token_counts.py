@@ -1,4 +1,4 @@
-"""What counts the tokens of rows: the model's own tokenizer, or an estimate by characters."""
+"""What counts the tokens of rows: the model's own tokenizer, or an estimate by script."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -7,7 +7,7 @@ from typing import Final
 from ftc.compiler.knowledge.default_systems import default_system
 from ftc.compiler.knowledge.models import find_model
 from ftc.compiler.knowledge.objectives import compares_texts, gives_relevance
-from ftc.compiler.knowledge.tokenizers import chars_per_token
+from ftc.compiler.knowledge.tokenizers import chars_per_token, count_tokens, find_scripts
 from ftc.compiler.resolve.content.scan import Scan
 from ftc.compiler.resolve.data.images import ImageCount
 from ftc.compiler.resolve.data.lengths import (
@@ -25,7 +25,7 @@ from ftc.runtime.vision.image_tokens import Rule
 from ftc.spec.salvage import known_or_none
 from ftc.spec.sections import Spec
 
-#: Share of letters beyond ASCII from which text is not taken for English.
+#: Share of Latin letters beyond ASCII from which text is not taken for English.
 _FOREIGN_SHARE: Final = 0.01
 
 
@@ -47,14 +47,15 @@ def choose_count(
             return partial(count_longest, tokenizer=loaded, joined=joined)
         system = None if known.accepts_system is False else system
         return partial(count_lengths, tokenizer=loaded, system=system, rule=rule)
-    ratio = _ratio(scan, known)
+    family = known.family if known is not None else ""
+    estimate = partial(count_tokens, family=family, latin=_ratio(scan, known))
     if spec.objective.type == "classification":
-        return partial(estimate_scored, chars_per_token=ratio)
+        return partial(estimate_scored, estimate=estimate)
     if compares_texts(spec.objective.type):
-        return partial(estimate_longest, chars_per_token=ratio, joined=joined)
+        return partial(estimate_longest, estimate=estimate, joined=joined)
     system = system or known_or_none(lambda: _template_system(spec))
     system = "\n".join([*filter(None, [system]), *schemas]) or None
-    count = partial(estimate_lengths, chars_per_token=ratio, system=system)
+    count = partial(estimate_lengths, estimate=estimate, system=system)
     if rule is None:
         return count
     return partial(count, count_images=ImageCount(rule=rule, tokenizer=None).of)
@@ -68,11 +69,12 @@ def _template_system(spec: Spec) -> str | None:
 
 
 def _ratio(scan: Scan, tokenizer: TokenizerFacts | None) -> float:
-    """Return characters per token, lower for text with many letters beyond ASCII."""
+    """Return Latin characters per token, lower for text with many letters beyond ASCII."""
     texts = [text for example in scan.examples[:1000] for _, text in example.turns]
-    total = sum(map(len, texts))
+    others = sum(sum(map(len, runs)) for text in texts for runs in find_scripts(text).values())
+    latin = sum(map(len, texts)) - others
     ascii_only = sum(len(text.encode("ascii", "ignore")) for text in texts)
-    english = total - ascii_only <= _FOREIGN_SHARE * total
+    english = latin - ascii_only <= _FOREIGN_SHARE * latin
     family = tokenizer.family if tokenizer is not None else ""
     ratio = chars_per_token(family, english=english)
     return min(ratio, tokenizer.chars_per_token) if tokenizer is not None else ratio

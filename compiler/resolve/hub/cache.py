@@ -67,6 +67,13 @@ def repository_folder(repository: str, kind: Kind) -> Path:
     return cache_folder() / "--".join([f"{kind}s", *repository.split("/")])
 
 
+def cached_weights(repository: str) -> int:
+    """Return the bytes of the weights in the cache of a model that was downloaded before."""
+    folder = repository_folder(repository, "model")
+    files = (file for file in folder.glob("snapshots/*/*.safetensors") if file.is_file())
+    return sum({file.resolve(): file.stat().st_size for file in files}.values())
+
+
 def write_whole(path: Path, content: bytes) -> None:
     """Write a file of the cache atomically; its folder is created."""
     path.parent.mkdir(parents=True, exist_ok=True)

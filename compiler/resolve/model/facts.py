@@ -16,7 +16,7 @@ from ftc.compiler.knowledge.objectives import OBJECTIVES, Head
 from ftc.compiler.knowledge.rehearsed import find_rehearsed
 from ftc.compiler.knowledge.wrappers import TEXT_CLASS_KEY, lacks_text_class
 from ftc.compiler.resolve.detail_facts import VisionFacts
-from ftc.compiler.resolve.facts import ModelFacts, Unknown
+from ftc.compiler.resolve.facts import ModelFacts, TextModules, Unknown
 from ftc.compiler.resolve.hub.client import Repository, Trouble, fetch_sides
 from ftc.compiler.resolve.licence import read_licence
 from ftc.compiler.resolve.local_paths import relative
@@ -170,6 +170,7 @@ def facts_from_table(entry: Model, name: str, *, head: Head = "tokens") -> Model
         licence=entry.licence,
         gated=entry.gated,
         unwritten_keys=(),
+        text_modules=None if entry.pooling is None else TextModules(poolings=(entry.pooling,)),
         wrapper=None if wrapper is None else wrapper.architecture,
         text_prefix="" if wrapper is None else wrapper.prefix,
         vision=_vision_in_table(entry),

@@ -32,6 +32,7 @@ def test_text(call: Call, spec_file: Path) -> None:
     assert "Decisions" in rest
     (precision,) = [line for line in rest if line.startswith("  precision ")]
     assert "bf16" in precision
+    assert "export and harness not included" in " ".join(result.out.split())
 
 
 def test_json(call: Call, spec_file: Path, validate: Validate) -> None:

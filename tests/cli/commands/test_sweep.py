@@ -46,7 +46,7 @@ def test_each_point_is_a_bundle(call: Call, spec_file: Path) -> None:
 
 
 def test_the_totals_are_sums(call: Call, spec_file: Path) -> None:
-    """Hours, disk, and the cost at the spec's price."""
+    """Hours, disk, and the cost at the spec's price; the points download their model once."""
     spec = json.loads(spec_file.read_text())
     spec["hardware"] = {"gpu": "RTX 4090", "count": 1, "price_per_hour": 2.0}
     spec_file.write_text(json.dumps(spec))
@@ -54,7 +54,9 @@ def test_the_totals_are_sums(call: Call, spec_file: Path) -> None:
     assert result.code == 0, result.err
     data = json.loads(result.out)
     Draft202012Validator(read_schema("sweep.schema.json")).validate(data)
-    for name in ("seconds", "disk_bytes", "cost"):
+    disk = [each["disk_bytes"] for each in data["points"]]
+    assert max(disk) < data["total"]["disk_bytes"] < sum(disk)
+    for name in ("seconds", "cost"):
         assert data["total"][name] == pytest.approx(sum(each[name] for each in data["points"]))
         assert data["total"][name] > 0
     assert data["points"][1]["values"] == {"method.rank": "16"}

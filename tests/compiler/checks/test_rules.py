@@ -227,3 +227,14 @@ def _fixed(edits: Mapping[str, Any], found: Finding) -> dict[str, Any]:
         else:
             after[pointer] = step["value"]
     return after
+
+
+def test_five_epochs_are_not_a_step_more(build: Build) -> None:
+    """FTC530 says the steps of five epochs, to the nearest."""
+    (finding,) = list_of("FTC530", list_findings(build, {"/spec/training/max_steps": 30000}))
+    spec, facts = build({"/spec/training/max_steps": 30000})
+    whole = known(facts)
+    assert whole is not None
+    decided = make_plan(spec, whole).decisions.training
+    five = 5 * decided.total_steps.value / decided.epochs.value
+    assert finding.problem.values["most"] == round(five)

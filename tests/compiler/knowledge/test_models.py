@@ -15,6 +15,7 @@ from ftc.compiler.knowledge.objectives import Head
 from ftc.compiler.knowledge.tokenizers import tokenizer_families
 from ftc.compiler.resolve.model.facts import facts_from_table
 from ftc.spec.message import name_language
+from ftc.spec.sections import Pooling
 
 ENTRIES: list[dict[str, Any]] = json.loads(
     (files("ftc.compiler.knowledge") / "models.json").read_text(encoding="utf-8")
@@ -32,7 +33,13 @@ REQUIRED = {
     "source": str,
     "config": dict,
 }
-OPTIONAL = {"vocab_tokens": int, "parameters": int, "whole_parameters": int, "vision": dict}
+OPTIONAL = {
+    "pooling": str,
+    "vocab_tokens": int,
+    "parameters": int,
+    "whole_parameters": int,
+    "vision": dict,
+}
 TEMPLATES = {
     "none",
     "chatml",
@@ -93,6 +100,8 @@ def test_entries_are_closed() -> None:
         assert all(type(value) is kinds[key] for key, value in entry.items()), entry["id"]
         assert entry["chat_template"] in TEMPLATES
         assert entry["kind"] in get_args(Kind)
+        assert ("pooling" in entry) == (entry["kind"] == "embedding"), entry["id"]
+        assert entry.get("pooling", "mean") in get_args(Pooling)
         assert all(re.fullmatch("[a-z]{2}", language) for language in entry["languages"])
 
 

@@ -5,7 +5,9 @@ from typing import Any
 
 import pytest
 
-from ftc.compiler.plan.planner import make_plan
+from ftc.compiler.knowledge.accelerators import all_accelerators
+from ftc.compiler.plan.planner import make_plan, plan_once
+from ftc.compiler.plan.summary.alternatives import on_device
 from ftc.compiler.resolve.facts import KnownFacts
 from ftc.spec.sections import Spec
 
@@ -34,3 +36,34 @@ def test_an_offer_names_the_strategy_that_takes_the_place_of_the_spec_s(
     for words, fix in offloading:
         assert fix["/distribution/strategy"] == "auto"
         assert "ZeRO-" in words
+
+
+def test_a_batch_that_cannot_be_divided_hides_no_alternative(build_known: BuildKnown) -> None:
+    """It has a finding of its own: what would fit is the same as with a batch that can."""
+    edits = {"/spec/method/type": "full", "/spec/training/micro_batch": 3}
+
+    def offers(batch: int) -> set[str]:
+        plan = make_plan(*build_known(edits | {"/spec/training/global_batch": batch}))
+        return {alternative.change for alternative in plan.alternatives}
+
+    assert offers(100) == offers(96)
+    assert any("LoRA" in words for words in offers(100))
+
+
+def test_gpus_that_would_fit_are_those_whose_plan_fits(build_known: BuildKnown) -> None:
+    """Packed rows that are too long for a GPU are made shorter, as the plan of that GPU does."""
+    edits = {
+        "/spec/data/packing": "best-fit",
+        "/spec/data/max_length": 8192,
+        "/spec/training/global_batch": 64,
+        "/spec/training/micro_batch": 16,
+        "/spec/hardware/gpu": "RTX-4090",
+        "/facts/hardware/name": "RTX-4090",
+        "/facts/hardware/memory_bytes": 25_000_000_000,
+    }
+    spec, facts = build_known(edits)
+    fitting = set(make_plan(spec, facts).fitting_gpus)
+    for device in all_accelerators():
+        if device.name in {"H200-SXM-141GB", "A100-SXM4-80GB", "B200-192GB"}:
+            fits = plan_once(spec, on_device(facts, device)).memory.fits
+            assert (device.name in fitting) == fits, device.name

@@ -245,3 +245,20 @@ def test_answers_side_by_side_are_never_grouped(build_known: BuildKnown, objecti
     decision = plan_of(build_known, UNEVEN, said).decisions.rows.group_by_length
     assert not decision.value
     assert decision.because.key == "grouping.comparing"
+
+
+def test_a_pass_of_one_row_has_no_padding(build_known: BuildKnown) -> None:
+    """Grouping is weighed with the micro-batch that the spec sets."""
+    edits = {"/spec/training/micro_batch": 1, "/spec/training/global_batch": 8}
+    because = make_plan(*build_known(edits)).decisions.rows.group_by_length.because
+    assert because.key == "grouping.off"
+    assert because.values == {"rows": 1, "more_share": pytest.approx(0, abs=0.01)}
+
+
+def test_nothing_fits_with_or_without_recomputing(build_known: BuildKnown) -> None:
+    """The reason does not say that activations fit."""
+    edits = {"/facts/hardware/memory_bytes": 2**30, "/spec/method/type": "full"}
+    plan = make_plan(*build_known(edits))
+    assert plan.memory.fits is False
+    decided = plan.decisions.batch.gradient_checkpointing
+    assert decided.value or decided.because.key == "checkpointing.unfit"

@@ -116,6 +116,18 @@ def test_zero_divides_what_it_says(build_known: BuildKnown) -> None:
         assert (step - buckets) / facts.model.parameters == pytest.approx(whole, rel=0.01)
 
 
+def test_disk_has_the_downloaded_models(build_known: BuildKnown) -> None:
+    """A base of the Hub is in the cache beside `run/`; a folder's is there already."""
+    origin, size = "/facts/model/origin", "/facts/model/weights_bytes"
+    folder, hub, table = (
+        make_plan(*build_known({origin: kind, size: weights}))
+        for kind, weights in (("folder", 10**10), ("hub", 10**10), ("table", None))
+    )
+    assert (folder.download_bytes, hub.download_bytes) == (0, 10**10)
+    assert hub.disk_bytes - folder.disk_bytes == 10**10
+    assert table.download_bytes == 2 * build_known({})[1].model.parameters
+
+
 def test_disk_grows_with_what_is_kept(build_known: BuildKnown) -> None:
     """A full checkpoint has 12 bytes a weight; a Q8_0 file has 8.5 bits a weight."""
     small = make_plan(*build_known({**FULL, "/spec/training/keep_checkpoints": 2}))
@@ -279,3 +291,21 @@ def test_sorted_steps_are_padded_as_draws_say(build_known: BuildKnown) -> None:
         told = padded_tokens(lengths, micro, 512, sorted_rows=step)
         assert told == pytest.approx(seen, rel=0.03), (micro, step)
         assert told <= padded_tokens(lengths, micro, 512) * 1.001
+
+
+@pytest.mark.parametrize("objective", ["sft", "kto"])
+def test_memory_follows_the_longest_row(build_known: BuildKnown, objective: str) -> None:
+    """A limit beyond every row adds nothing, but rows that were not counted may reach it."""
+    edits = {"/spec/objective/type": objective, "/spec/data/packing": "none"}
+    rows = build_known({})[1].data.rows
+
+    def needed(more: dict[str, object]) -> int:
+        return make_plan(*build_known(edits | more)).memory.device_bytes
+
+    limit: dict[str, object] = {"/spec/data/max_length": 32768}
+    limit |= {"/spec/training/micro_batch": 2, "/spec/training/global_batch": 16}
+    close = needed(limit | {"/spec/data/max_length": 1024})
+    assert needed(limit) == close
+    estimated = needed(limit | {"/facts/data/lengths/estimate": True})
+    sampled = needed(limit | {"/facts/data/sampled_rows": rows - 1})
+    assert close < estimated < sampled

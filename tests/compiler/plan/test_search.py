@@ -206,9 +206,9 @@ def test_kernels_that_keep_less_make_room_for_a_faster_layout(build_known: Build
 @pytest.mark.parametrize(
     ("edits", "key"),
     [
-        ({"/facts/model/model_type": "gpt_neox"}, "liger.unusable"),
+        ({"/facts/model/model_type": "gpt_neox"}, "liger.unwritten"),
         ({"/facts/hardware/compute_capability": None}, "liger.unusable"),
-        ({"/spec/training/compile": True}, "liger.unusable"),
+        ({"/spec/training/compile": True}, "liger.compiled"),
         (
             {"/facts/hardware/memory_bytes": 400 * GIB, "/spec/training/global_batch": 8},
             "liger.unneeded",

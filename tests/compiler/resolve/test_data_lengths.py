@@ -83,6 +83,8 @@ def test_estimates_are_marked_and_never_too_low(make_spec: Any, model_folder: Pa
         assert lengths.estimate
         assert lengths.max > 100
     assert lengths.max > 150
+    (folder / "data.csv").write_text(f"text\n{'我的包裹' * 100}\n", encoding="utf-8")
+    assert known(make_spec(), folder).lengths.max >= 400
 
 
 def test_large_files_are_sampled(

@@ -1,13 +1,17 @@
 """Hardware facts come from the table, from the driver, or from the processor."""
 
 from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import psutil
 import pytest
 
 from ftc.compiler.resolve import hardware
 from ftc.compiler.resolve.facts import HardwareFacts, Unknown
-from ftc.compiler.resolve.hardware import Gpu, resolve_hardware
+from ftc.compiler.resolve.hardware import Gpu, measure_disk, resolve_hardware
+from ftc.compiler.resolve.hub.cache import cached_weights
 
 GIB = 1024**3
 
@@ -191,3 +195,23 @@ def test_an_accelerator_without_cuda_is_refused(make_spec: Any, name: str, said:
     assert found.finding.code == "FTC334"
     assert said in found.finding.message
     assert found.finding.fix == ()
+
+
+def test_what_is_in_the_cache_counts_as_free(
+    tmp_path: Path, make_spec: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run does not download it again; two snapshots of one file count once."""
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path))
+    repository = tmp_path / "models--some--model"
+    (repository / "blobs").mkdir(parents=True)
+    (repository / "blobs/one").write_bytes(b"x" * 1000)
+    for commit in ("a" * 40, "b" * 40):
+        (repository / "snapshots" / commit).mkdir(parents=True)
+        (repository / "snapshots" / commit / "model.safetensors").symlink_to(
+            repository / "blobs/one"
+        )
+    assert cached_weights("some/model") == 1000
+    assert cached_weights("some/other") == 0
+    monkeypatch.setattr(psutil, "disk_usage", lambda _: SimpleNamespace(free=50))
+    facts = known(resolve_hardware(make_spec(hardware="cpu")))
+    assert measure_disk(replace(facts, disk_free_bytes=None), downloaded=7).disk_free_bytes == 57

@@ -36,7 +36,7 @@ MODEL_REVISION = None  # the newest: the Hub could not be read; `ftc compile --u
 LOAD_DTYPE = "bfloat16"  # DeepSpeed keeps its own fp32 master copy of the bf16 weights
 ATTENTION = "sdpa"  # PyTorch's own attention kernel, which needs no other package
 # Rows per process and pass, and passes per step: each line is the same batch in less memory.
-LADDER = [[1, 1]]  # all rows of a process in a step at once: 28.2 GiB of 79.1 GiB
+LADDER = [[1, 1]]  # all rows of a process in a step at once: 16.1 GiB of 79.1 GiB
 # evaluation has no backward pass, so 2 rows at a time need no more memory than training, and are
 # faster
 EVAL_BATCH = 2
@@ -54,7 +54,7 @@ EVAL_STEPS = 60
 SAVE_STEPS = 60  # a checkpoint at each evaluation, so that the best one is kept
 KEEP_CHECKPOINTS = 2  # the default of `training.keep_checkpoints`
 SEED = 42  # the default of `training.seed`
-PLANNED_BYTES = 27859377875  # the plan's peak of one process, in the phase: loss
+PLANNED_BYTES = 14912157893  # the plan's peak of one process, in the phase: loss
 
 # -----------------------------------------------------------------------------
 # Arguments and settings
