@@ -60,7 +60,7 @@ _NUMBERS: Final = (
 )  # fmt: skip
 _COUNTS: Final = (
     "missing_answers", "missing_prompts", "secrets", "personal", "unseen_images",
-    "needed_columns", "bad_rows", "split_columns", "foreign",
+    "unseen_videos", "unseen_audio", "needed_columns", "bad_rows", "split_columns", "foreign",
 )  # fmt: skip
 #: Examples kept of a large file, drawn with a fixed seed.
 SAMPLE_ROWS: Final = 20_000

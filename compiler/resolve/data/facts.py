@@ -55,6 +55,7 @@ from ftc.compiler.resolve.data.score_scale import find_other_scale
 from ftc.compiler.resolve.data.stream import count_rows
 from ftc.compiler.resolve.data.token_counts import choose_count
 from ftc.compiler.resolve.data.unread_columns import UnreadColumns
+from ftc.compiler.resolve.data.unseen_clips import UnseenClips
 from ftc.compiler.resolve.data.unseen_images import UnseenImages
 from ftc.compiler.resolve.detail_facts import Pictures
 from ftc.compiler.resolve.facts import (
@@ -233,12 +234,13 @@ def _read(
         roles = replace(roles, images=None)  # a column that nothing here has a use for
     unassigned = [name for name in columns if name not in roles.columns()]
     unseen = UnseenImages(columns=unassigned, folder=found.paths[0].parent)
+    clips = UnseenClips(columns=unassigned)
     unread = UnreadColumns(columns=unassigned, roles=roles, named=source.columns)
     if seeing is not None and found.format == "parquet":
         rows = chain.from_iterable(store_rows(part, roles) for part in parts)
     weights = MessageWeights(column=roles.messages)
     scan = scan_rows(
-        weights.watch(unread.watch(unseen.watch(rows))),
+        weights.watch(unread.watch(clips.watch(unseen.watch(rows)))),
         roles,
         spec.data.cleaning,
         sample=sum(file.size_bytes for file in whole) > LARGE_BYTES,
@@ -263,25 +265,16 @@ def _read(
         lengths=lengths[0],
         preferences=lengths[1],
         round_trip=lengths[2],
-        contents=_add_unread(lengths[3], unseen, unread, weights),
+        contents=replace(
+            lengths[3],
+            **unseen.found(),
+            **clips.found(),
+            **unread.found(),
+            weighed_rows=weights.rows,
+        ),
         twins=twins.result(),
         pictures=lengths[4][0],
         limited_lengths=lengths[4][1],
-    )
-
-
-def _add_unread(
-    contents: Contents, unseen: UnseenImages, unread: UnreadColumns, weights: MessageWeights
-) -> Contents:
-    """Return the contents with facts about columns without a role and about keys of messages."""
-    return replace(
-        contents,
-        unseen_images=dict(sorted(unseen.rows.items())),
-        needed_columns=unread.find_needed(),
-        bad_rows=unread.find_bad(),
-        split_columns=unread.find_splits(),
-        weighed_rows=weights.rows,
-        rival_columns=unread.find_rivals(),
     )
 
 

@@ -77,6 +77,15 @@ class UnreadColumns:
                 self._rows.append({name: _read_text(row.get(name)) for name in kept})
             yield row
 
+    def found(self) -> dict[str, Any]:
+        """Return the facts that the rows show."""
+        return {
+            "needed_columns": self.find_needed(),
+            "bad_rows": self.find_bad(),
+            "split_columns": self.find_splits(),
+            "rival_columns": self.find_rivals(),
+        }
+
     def find_needed(self) -> dict[str, int]:
         """Return the columns that answers rest on, each with the number of rows that have text."""
         found = {name: sum(bool(row[name]) for row in self._rows) for name in self.columns}
