@@ -5,6 +5,7 @@ with the function that it is made of.
 """
 
 import csv
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
@@ -12,6 +13,8 @@ from typing import Any, Final
 
 from .rows import DataError, cut
 
+#: The line in which a spreadsheet says what separates the cells, above the names of the columns.
+SEPARATOR_LINE: Final = re.compile(r"sep=([,;\t|])\s*", re.IGNORECASE)
 _FIELD_CHARS: Final = 2**31 - 1
 #: Added after the last line of a csv file: it becomes part of a quotation that is never closed.
 _END: Final = "\x04"
@@ -34,6 +37,8 @@ def parse_csv(
     csv.field_size_limit(_FIELD_CHARS)
     cells = _split_cells(lines, delimiter)
     header = next(cells, [])
+    if SEPARATOR_LINE.fullmatch(delimiter.join(header)):
+        header = next(cells, [])
     width = len(header)
     rows = (
         dict(zip(header, row, strict=False)) if len(row) <= width else None for row in cells if row

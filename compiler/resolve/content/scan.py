@@ -48,7 +48,8 @@ _MOST_ROLES: Final = 4  # unknown ones that are named
 _MISSING: Final = frozenset(
     {
         "nan", "null", "<na>", "nat", "#n/a", "undefined", "none", "n/a", "na", "nil",
-        "-", "--", "\u2013", "\u2014",
+        "-", "--", "\u2013", "\u2014", "?", "n.a.", "(null)", "(none)", "<null>", "<none>",
+        "#null!", "#ref!", "#value!", "#name?", "#div/0!",
     }
 )  # fmt: skip
 _LONGEST_MISSING: Final = max(map(len, _MISSING))

@@ -87,7 +87,13 @@ from ftc.compiler.resolve.rows.roles import (
     leave_labels,
     make_reader,
 )
-from ftc.compiler.resolve.rows.table import TableFile, inspect_file, join_digests
+from ftc.compiler.resolve.rows.table import (
+    TableFile,
+    begins_with_title,
+    find_json,
+    inspect_file,
+    join_digests,
+)
 from ftc.compiler.resolve.tokenizer.facts import reload_tokenizer
 from ftc.runtime.tokenizer.round_trip import RoundTrip
 from ftc.spec.finding import Finding
@@ -285,6 +291,8 @@ def _find_roles(
     objective = spec.objective.type
     forms = OBJECTIVES[objective].forms
     roles = assign_roles(columns, named=source.columns, form=source.form, forms=forms)
+    if isinstance(roles, Unassigned) and begins_with_title(files[0]):
+        return Unknown(finding=data_faults.titled(source, columns))
     if isinstance(roles, Unassigned):
         again = partial(_read_again, files)
         fault = data_faults.unassigned(source, roles, columns, objective, again)
@@ -320,6 +328,8 @@ def _inspect(source: WholeSource, found: DataFiles) -> list[TableFile] | Unknown
         for path in found.paths:
             if kind := find_other_kind(path):
                 return Unknown(finding=data_faults.other_kind(source, kind))
+    if found.format == "csv" and (shown := find_json(found.paths[0])):
+        return Unknown(finding=data_faults.no_csv(source, shown))
     files = [inspect_file(path, found.format) for path in found.paths]
     whole = [file for file in files if isinstance(file, TableFile)]
     return whole if len(whole) == len(files) else Unknown(finding=data_faults.binary(source))
