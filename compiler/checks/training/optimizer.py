@@ -1,10 +1,35 @@
-"""The rules about optimisers, schedules and what is added to the loss (FTC440 to FTC449)."""
+"""The rules about optimisers, schedules and what is added to the loss (FTC440 to 449, 518)."""
 # ruff: noqa: D401 - the docstring of a rule is its explanation, not a description of the function
 
 from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import reduce
+from typing import Final
 
 from ftc.compiler.checks.rule import Problem, problem, put, rule
 from ftc.compiler.checks.rule_input import Case
+from ftc.spec.pointer import dotted, split
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Scale:
+    """The values of a field that make sense, and those that are usual; 0 switches it off."""
+
+    pointer: str
+    least: float = 0.0
+    most: float
+    usual: str
+
+
+_SCALES: Final = (
+    _Scale(pointer="/method/dropout", most=0.5, usual="0 to 0.1"),
+    _Scale(pointer="/method/rank", most=512, usual="8 to 256"),
+    _Scale(pointer="/training/neftune", most=50, usual="5 to 15"),
+    _Scale(pointer="/training/weight_decay", most=0.3, usual="0 to 0.1"),
+    _Scale(pointer="/training/max_grad_norm", least=0.001, most=100, usual="0.3 to 1"),
+    _Scale(pointer="/training/label_smoothing", most=0.3, usual="0 to 0.1"),
+)
+_LEAST_BETA2: Final = 0.5
 
 
 @rule("FTC440", "optimizer-left-behind", "error", reads=("plan",), fix_safety="unsafe")
@@ -130,3 +155,36 @@ def paged_without_a_gpu(case: Case) -> Iterator[Problem]:
             optimizer=optimizer,
             without=without,
         )
+
+
+@rule("FTC518", "setting-off-scale", "warning", fix_safety="unsafe")
+def setting_off_scale(case: Case) -> Iterator[Problem]:
+    """What it is: A setting of the training is far from the values that are in use.
+
+    Why it matters: Most inputs of an adapter are dropped, weights shrink faster than they learn,
+    noise covers the texts, or gradients are cut to nothing. The run goes on, and its result is of
+    no use. Such a value is usually a slip of the decimal point.
+
+    Example: {"method": {"type": "lora", "dropout": 0.9}}
+
+    Use instead: {"method": {"type": "lora", "dropout": 0.05}}
+    """
+    for scale in _SCALES:
+        value = reduce(getattr, split(scale.pointer), case.spec)
+        if not isinstance(value, int | float) or not value:
+            continue
+        if not scale.least <= value <= scale.most:
+            yield _off_scale(scale.pointer, value, scale.usual, is_high=value > scale.most)
+    beta2 = case.spec.training.adam_beta2
+    if beta2 < _LEAST_BETA2:  # 0 is no switch: it keeps no mean of the squares
+        yield _off_scale("/training/adam_beta2", beta2, "0.95 to 0.999", is_high=False)
+
+
+def _off_scale(pointer: str, value: float, usual: str, *, is_high: bool) -> Problem:
+    return problem(
+        pointer,
+        message="high" if is_high else "low",
+        field=dotted(pointer),
+        value=value,
+        usual=usual,
+    )
