@@ -1,7 +1,7 @@
 """Reads rows that hold a conversation: a list of messages, or its text. Standard library only."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 from .cleaning import is_blank
 from .json_files import parse_cell
@@ -18,16 +18,10 @@ ROLES: Final[Mapping[str, str]] = {
     ),
     **dict.fromkeys(("tool", "function", "observation"), "tool"),
 }
-#: The types of parts of a message that are images.
+#: The types of parts of a message that are images, and those that are videos and audio.
 IMAGES: Final = frozenset({"image", "image_url", "input_image"})
-#: The types of parts that the scripts read nowhere, which are also the keys of parts without one.
-_CLIPS: Final[Mapping[str, Literal["video", "audio"]]] = {
-    **dict.fromkeys(("video", "video_url", "input_video"), "video"),
-    **dict.fromkeys(("audio", "audio_url", "input_audio"), "audio"),
-}
-#: The keys of a file in a part of Gemini's, and those of its type.
-_FILES: Final = ("inlineData", "inline_data", "fileData", "file_data")
-_MIME_TYPES: Final = ("mimeType", "mime_type")
+VIDEOS: Final = frozenset({"video", "video_url", "input_video"})
+AUDIO: Final = frozenset({"audio", "audio_url", "input_audio"})
 #: The roles that may follow a role; `calls` are calls of tools, see tool_rows.
 _FOLLOWS: Final[Mapping[str, frozenset[str]]] = {
     "": frozenset({"system", "user"}),
@@ -161,27 +155,10 @@ def why_no_turn(message: Any) -> Fault:
     if known == "assistant" and calls_of(message):
         return "bad_call"
     content = content_of(message)
-    parts = content if isinstance(content, list) else []
-    if set(map(str, map(_kind_of, parts))) & IMAGES:
-        return "image_part"
-    clip = next((found for part in parts if (found := find_clip(part)) is not None), None)
-    if clip is not None:
-        return clip
+    kinds = set(map(str, map(_kind_of, content))) if isinstance(content, list) else set()
+    if kinds & (IMAGES | VIDEOS | AUDIO):
+        return "image_part" if kinds & IMAGES else "video" if kinds & VIDEOS else "audio"
     return "unknown_role" if known is None else "no_turn"
-
-
-def find_clip(part: Any) -> Literal["video", "audio"] | None:
-    """Return whether a part of a message is a video or audio, in any of the usual formats."""
-    if not isinstance(part, dict):
-        return None
-    if isinstance(kind := part.get("type"), str):
-        return _CLIPS.get(kind)
-    file: Mapping[str, Any] = next(
-        (part[name] for name in _FILES if isinstance(part.get(name), dict)), {}
-    )
-    mime = next((file[name] for name in _MIME_TYPES if isinstance(file.get(name), str)), "")
-    held = next((name for name in _CLIPS if part.get(name) is not None), mime.partition("/")[0])
-    return _CLIPS.get(held)
 
 
 def calls_of(message: Mapping[str, Any]) -> Any:

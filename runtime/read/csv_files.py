@@ -5,7 +5,6 @@ with the function that it is made of.
 """
 
 import csv
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
@@ -13,8 +12,6 @@ from typing import Any, Final
 
 from .rows import DataError, cut
 
-#: The line in which a spreadsheet says what separates the cells, above the names of the columns.
-SEPARATOR_LINE: Final = re.compile(r"sep=([,;\t|])\s*", re.IGNORECASE)
 _FIELD_CHARS: Final = 2**31 - 1
 #: Added after the last line of a csv file: it becomes part of a quotation that is never closed.
 _END: Final = "\x04"
@@ -33,12 +30,10 @@ def read_csv(paths: Sequence[Path], *, encoding: str, delimiter: str) -> Iterato
 def parse_csv(
     lines: Iterable[str], delimiter: str
 ) -> tuple[list[str], Iterator[dict[str, str] | None]]:
-    """Return the header of a table and its rows; one with more cells than the header is None."""
+    """Return the header, after a `sep=;`, and the rows; one with more cells than it is None."""
     csv.field_size_limit(_FIELD_CHARS)
     cells = _split_cells(lines, delimiter)
-    header = next(cells, [])
-    if SEPARATOR_LINE.fullmatch(delimiter.join(header)):
-        header = next(cells, [])
+    header = next((line for line in cells if "".join(line).lower() != "sep="), [])
     width = len(header)
     rows = (
         dict(zip(header, row, strict=False)) if len(row) <= width else None for row in cells if row

@@ -13,7 +13,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, Literal
 
-from .chat_rows import IMAGES, find_clip, find_role, load_messages
+from .chat_rows import AUDIO, IMAGES, VIDEOS, find_role, load_messages
 from .rows import Fault, ReadTurns, Row, Turns
 from .tool_rows import to_messages
 
@@ -199,9 +199,9 @@ def _read_part(part: Any, placed: _Placed) -> str | None:
     """Return the text of a part of a message, a mark for an image, None for any other part."""
     if isinstance(part, str):
         return part.replace(MARK, "")
-    if clip := find_clip(part):
-        raise _UnusableError(clip)
     kind = _kind(part)
+    if kind in VIDEOS | AUDIO:
+        raise _UnusableError("video" if kind in VIDEOS else "audio")
     if kind in IMAGES:
         names = ("image", "image_url", "path", "url")
         # Arrow gives every part of a parquet file all keys: None for those that it lacks

@@ -16,6 +16,7 @@ from ftc.compiler.resolve.content.answer_kinds import (
     find_cut,
     said_by,
 )
+from ftc.compiler.resolve.content.clip_parts import find_clip_part
 from ftc.compiler.resolve.content.leaks import count_beginnings, count_echoes, find_leak
 from ftc.compiler.resolve.content.markers import KnownMarkers, find_markers
 from ftc.compiler.resolve.content.markup import count_foreign
@@ -298,6 +299,8 @@ def scan_rows(
                 if any(role == "tool" for role, _ in example.turns):
                     scan.unmatched += has_unmatched_result(row, column=roles.messages)
             continue
+        if example == "no_turn" and row is not None:
+            example = find_clip_part(row) or example
         scan.mark(example)
         if example == "blank":
             scan.blank += 1

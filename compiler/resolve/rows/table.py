@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
 
-from ftc.runtime.read.csv_files import SEPARATOR_LINE
 from ftc.spec.sections import FileFormat
 
 #: What an extension says about the format.
@@ -28,6 +27,8 @@ FORMATS: Final[dict[str, FileFormat]] = {
 _DELIMITERS: Final = ",;\t|"
 _BLOCK_BYTES: Final = 1024 * 1024
 _SNIFF_CHARS: Final = 64 * 1024
+#: The line in which a spreadsheet says what separates the cells, above the names of the columns.
+_SEPARATOR: Final = re.compile(r"\ufeff?sep=([,;\t|])", re.IGNORECASE)
 _LOOKED_AT: Final = 256  # bytes
 _SNIFF_LINES: Final = 50
 _FEWEST_LINES: Final = 3  # of a table that no extension tells
@@ -152,7 +153,7 @@ def _sniff_delimiter(path: Path, encoding: str) -> str:
     """Return the delimiter that gives the first rows the same number of cells, and the most."""
     with path.open(encoding=encoding, errors="replace", newline="") as stream:
         text = stream.read(_SNIFF_CHARS)
-    if said := SEPARATOR_LINE.match(text):
+    if said := _SEPARATOR.match(text):
         return said[1]
     if has_title(text):
         text = text.partition("\n")[2]
@@ -172,7 +173,7 @@ def has_title(text: str) -> bool:
     share, width = _fit(others, delimiter)
     names = next(csv.reader(io.StringIO(others, newline=""), delimiter=delimiter), [])
     title, *rest = next(csv.reader([first], delimiter=delimiter), [""])
-    is_title = bool(title.strip()) and not any(rest) and not SEPARATOR_LINE.match(text)
+    is_title = bool(title.strip()) and not any(rest) and not _SEPARATOR.match(text)
     return is_title and share == 1.0 and width > 1 and all(names)
 
 

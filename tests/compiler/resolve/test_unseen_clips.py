@@ -5,9 +5,11 @@ from typing import Any
 import pytest
 
 from ftc.compiler.resolve.content.markup import count_foreign
+from ftc.compiler.resolve.content.scan import scan_rows
 from ftc.compiler.resolve.data.unseen_clips import UnseenClips
 from ftc.compiler.resolve.rows.example import read_example
 from ftc.compiler.resolve.rows.roles import Roles, make_reader
+from ftc.spec.sections import Cleaning
 
 WAVE = b"RIFF\x24\0\0\0WAVEfmt "
 
@@ -104,3 +106,22 @@ def test_a_prompt_that_names_a_clip_is_counted(prompt: str, kind: str | None) ->
     assert not isinstance(example, str)
     found = count_foreign([example.texts])
     assert {name for name in found if name in ("video", "audio")} == ({kind} - {None})
+
+
+@pytest.mark.parametrize(
+    ("part", "fault"),
+    [
+        ({"video": {"format": "mp4", "source": {"bytes": "AAAA"}}}, "video"),
+        ({"audio": "a.wav"}, "audio"),
+        ({"inlineData": {"mimeType": "audio/mp3", "data": "AAAA"}}, "audio"),
+        ({"file_data": {"mime_type": "video/mp4", "file_uri": "a"}}, "video"),
+        ({"type": "audio_url", "audio_url": {"url": "a.wav"}}, "audio"),
+        ({"text": 7, "audio": None}, "no_turn"),
+    ],
+)
+def test_a_part_without_a_type_is_named(part: Any, fault: str) -> None:
+    """Under the key of its kind, or as a file with its type."""
+    asked = {"role": "user", "content": [{"text": "what is it?"}, part]}
+    row = {"messages": [asked, {"role": "assistant", "content": "a door"}]}
+    scan = scan_rows([row], Roles(form="chat", messages="messages"), Cleaning(), sample=False)
+    assert dict(scan.faults) == {fault: 1}

@@ -146,10 +146,6 @@ def test_a_text_model_names_what_it_cannot_read() -> None:
     assert of([TEXT, {"type": "image", "image": "a.png"}]) == "image_part"
     assert of([TEXT, {"type": "video"}]) == "video"
     assert of([TEXT, {"type": "input_audio", "input_audio": {"data": "AAAA"}}]) == "audio"
-    assert of([{"video": "a.mp4"}, {"text": "what is it?"}]) == "video"
-    assert of([{"text": "what is said?", "audio": None}]) == "no_turn"
-    assert of([{"inlineData": {"mimeType": "audio/mp3", "data": "AAAA"}}]) == "audio"
-    assert of([{"file_data": {"mime_type": "video/mp4", "file_uri": "a"}}]) == "video"
     assert of([]) == "no_turn"
 
 
