@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from ftc.compiler.checks.registry import run_checks
 from ftc.compiler.checks.vetting import vet_fixes
@@ -207,7 +207,9 @@ class Compilation:
             self.document, self.spec, self.folder, limited, self.plan, extras=extras
         )
         move = self.placement.move_in
-        moved = {name: move(getattr(limited, name)) for name in needed_facts(self.spec)}
+        moved: dict[str, Any] = {
+            name: move(getattr(limited, name)) for name in needed_facts(self.spec)
+        }
         return render_bundle(replace(source, spec=self.placed, facts=replace(limited, **moved)))
 
     @cached_property
@@ -219,7 +221,9 @@ class Compilation:
         if self.plan is None:
             raise ValueError("only a planned spec has a lock")
         texts = {file.name: file.text for file in files}
-        moved = {name: self.placement.move_in(fact) for name, fact in self.found.items()}
+        moved: dict[str, Any] = {
+            name: self.placement.move_in(fact) for name, fact in self.found.items()
+        }
         return make_lock(
             ftc=__version__,
             spec=self.placed,

@@ -67,7 +67,7 @@ class Placement:
     def _place_data(self, spec: Spec, data: DataFacts) -> Spec:
         """Return the spec with the places of its sources, and of what a model is asked again."""
         move, said, training = self._to_bundle, spec.data, spec.training
-        if data.sources and len(data.sources) == len(said.sources):
+        if said.sources is not None and len(data.sources) == len(said.sources):
             pairs = zip(said.sources, data.sources, strict=True)
             placed = [
                 _place_source(source, move) if part.path else source for source, part in pairs
@@ -128,7 +128,8 @@ def _place_source(source: str | Source, move: _Move) -> str | Source:
 def _place_check(check: RegressionCheck, move: _Move) -> RegressionCheck:
     """Return a check with the place of its file."""
     named = {kind: path for kind in KINDS if (path := getattr(check, kind)) is not None}
-    return replace(check, **{kind: move(path) for kind, path in named.items()})
+    moved: dict[str, Any] = {kind: move(path) for kind, path in named.items()}
+    return replace(check, **moved)
 
 
 def _is_local(fact: Fact | None) -> bool:
@@ -150,7 +151,9 @@ def _move_model(model: ModelFacts, move: _Move) -> ModelFacts:
 
 
 def _move_data(data: DataFacts, move: _Move) -> DataFacts:
-    here = {} if data.path is None else {"source": move(data.source), "path": move(data.path)}
+    here: dict[str, Any] = {}
+    if data.path is not None:
+        here = {"source": move(data.source), "path": move(data.path)}
     return replace(
         data,
         **here,

@@ -4,8 +4,6 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from functools import reduce
-from operator import getitem
 from typing import Any, Final
 
 from ftc.spec.expectation import accepts_type, expectation, words_of
@@ -295,7 +293,10 @@ def _replace_word(
 ) -> tuple[dict[str, Any], ...]:
     """Return the fix that writes a word; an item of a list that holds the word is removed."""
     *above, last = violation.parts
-    if isinstance(last, int) and value in reduce(getitem, above, data):
+    held: Any = data
+    for part in above:
+        held = held[part]
+    if isinstance(last, int) and value in held:
         return ({"op": "remove", "path": violation.pointer},)
     return _replace(violation.pointer, value)
 
