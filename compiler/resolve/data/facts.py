@@ -49,14 +49,11 @@ from ftc.compiler.resolve.data.lengths import (
     list_longer,
     summarise,
 )
-from ftc.compiler.resolve.data.message_weights import MessageWeights
 from ftc.compiler.resolve.data.mixture import find_mixed_forms, mix_facts
 from ftc.compiler.resolve.data.score_scale import find_other_scale
 from ftc.compiler.resolve.data.stream import count_rows
 from ftc.compiler.resolve.data.token_counts import choose_count
-from ftc.compiler.resolve.data.unread_columns import UnreadColumns
-from ftc.compiler.resolve.data.unseen_clips import UnseenClips
-from ftc.compiler.resolve.data.unseen_images import UnseenImages
+from ftc.compiler.resolve.data.watches import Watches
 from ftc.compiler.resolve.detail_facts import Pictures
 from ftc.compiler.resolve.facts import (
     DataFacts,
@@ -238,15 +235,11 @@ def _read(
         return roles
     if source.columns.images is None and not (seeing and OBJECTIVES[spec.objective.type].sees):
         roles = replace(roles, images=None)  # a column that nothing here has a use for
-    unassigned = [name for name in columns if name not in roles.columns()]
-    unseen = UnseenImages(columns=unassigned, folder=found.paths[0].parent)
-    clips = UnseenClips(columns=unassigned)
-    unread = UnreadColumns(columns=unassigned, roles=roles, named=source.columns)
+    watches = Watches(columns, roles, source.columns, folder=found.paths[0].parent)
     if seeing is not None and found.format == "parquet":
         rows = chain.from_iterable(store_rows(part, roles) for part in parts)
-    weights = MessageWeights(column=roles.messages)
     scan = scan_rows(
-        weights.watch(unread.watch(clips.watch(unseen.watch(rows)))),
+        watches.watch(rows),
         roles,
         spec.data.cleaning,
         sample=sum(file.size_bytes for file in whole) > LARGE_BYTES,
@@ -271,13 +264,7 @@ def _read(
         lengths=lengths[0],
         preferences=lengths[1],
         round_trip=lengths[2],
-        contents=replace(
-            lengths[3],
-            **unseen.found(),
-            **clips.found(),
-            **unread.found(),
-            weighed_rows=weights.rows,
-        ),
+        contents=watches.add_to(lengths[3]),
         twins=twins.result(),
         pictures=lengths[4][0],
         limited_lengths=lengths[4][1],

@@ -93,11 +93,8 @@ def unassigned(
         named = {"prompt": guess[0]} | ({"completion": guess[1]} if guess[1] else {})
         help_ = "pairs" if compares_texts(objective) else "guess" if guess[1] else "prompts"
         fix = ({"op": "add", "path": source.at("columns"), "value": named},)
-    lacking = (
-        ()
-        if unnamed or help_ != "all"
-        else find_lacking(source.columns, OBJECTIVES[objective].forms)
-    )
+    is_open = not unnamed and help_ == "all"
+    lacking = find_lacking(source.columns, OBJECTIVES[objective].forms) if is_open else ()
     if lacking:
         help_ = "lacking"
     return explanations.NO_ROLES.finding(
