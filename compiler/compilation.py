@@ -4,10 +4,11 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from ftc.compiler.checks.registry import run_checks
 from ftc.compiler.checks.vetting import vet_fixes
+from ftc.compiler.placement import Placement
 from ftc.compiler.plan.plan import Plan
 from ftc.compiler.plan.planner import make_plan, plan_once
 from ftc.compiler.plan.vision import planned_facts
@@ -35,6 +36,7 @@ from ftc.compiler.write.lock import (
     locked_facts,
     make_lock,
     read_lock,
+    stored_facts,
 )
 from ftc.spec.document import Document
 from ftc.spec.finding import EnvironmentFailure, Finding
@@ -91,12 +93,32 @@ class Compilation:
         return read_lock(self.folder)
 
     @cached_property
+    def placement(self) -> Placement:
+        """The places of the spec and its bundle, whose lock has paths relative to the bundle."""
+        return Placement(folder=self.document.folder, bundle=self.folder)
+
+    @cached_property
+    def found(self) -> Mapping[str, Fact]:
+        """The facts that are known, by name."""
+        named = ((name, getattr(self.facts, name)) for name in needed_facts(self.spec))
+        return {name: fact for name, fact in named if not isinstance(fact, Unknown)}
+
+    @cached_property
+    def placed(self) -> Spec:
+        """The spec as its bundle sees it."""
+        return self.placement.place_spec(self.spec, self.found)
+
+    @cached_property
     def kept(self) -> Mapping[str, Fact]:
         """The facts that are taken from the lock: those whose part of the spec is unchanged."""
         if self.update:
             return {}
         lock = self.previous
-        kept = locked_facts(lock, self.spec) if lock is not None else {}
+        kept: Mapping[str, Fact] = {}
+        if lock is not None:
+            placed = self.placement.place_spec(self.spec, stored_facts(lock, self.spec))
+            found = locked_facts(lock, placed)
+            kept = {name: self.placement.move_out(fact) for name, fact in found.items()}
         if self.locked:
             _require_all(self.spec, lock, kept)
         return kept
@@ -187,7 +209,11 @@ class Compilation:
         source = bundle_source(
             self.document, self.spec, self.folder, limited, self.plan, extras=extras
         )
-        return render_bundle(source)
+        move = self.placement.move_in
+        moved: dict[str, Any] = {
+            name: move(getattr(limited, name)) for name in needed_facts(self.spec)
+        }
+        return render_bundle(replace(source, spec=self.placed, facts=replace(limited, **moved)))
 
     @cached_property
     def lock(self) -> Lock:
@@ -198,10 +224,13 @@ class Compilation:
         if self.plan is None:
             raise ValueError("only a planned spec has a lock")
         texts = {file.name: file.text for file in files}
+        moved: dict[str, Any] = {
+            name: self.placement.move_in(fact) for name, fact in self.found.items()
+        }
         return make_lock(
             ftc=__version__,
-            spec=self.spec,
-            facts=self.facts,
+            spec=self.placed,
+            facts=replace(self.facts, **moved),
             decisions=self.plan.decisions.items(),
             requirements=texts.get("requirements.txt", "").splitlines(),
             files=files,

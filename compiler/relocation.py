@@ -59,16 +59,16 @@ def bundle_source(
     extras: frozenset[Extra] = frozenset(),
 ) -> BundleSource:
     """Return what render needs, with every path relative to the bundle in POSIX form."""
-    data_path = _from_bundle(facts.data.path, document.folder, folder)
+    data_path = from_folder(facts.data.path, document.folder, folder)
     data_paths = tuple(
-        _from_bundle(part.path, document.folder, folder) for part in facts.data.sources
+        from_folder(part.path, document.folder, folder) for part in facts.data.sources
     )
-    model_path = _from_bundle(facts.model.path, document.folder, folder)
+    model_path = from_folder(facts.model.path, document.folder, folder)
     teacher = facts.teacher
     teacher_path = (
-        None if teacher is None else _from_bundle(teacher.model.path, document.folder, folder)
+        None if teacher is None else from_folder(teacher.model.path, document.folder, folder)
     )
-    template = _read_template(document.folder, spec.model.chat_template, folder)
+    template = read_template(document.folder, spec.model.chat_template, folder)
     written: dict[str, Any] = dict(document.data)
     for section, key, value in (
         ("model", "id", _named_model(spec.model.id, model_path)),
@@ -88,7 +88,7 @@ def bundle_source(
     if teacher_path is not None:
         written["objective"] = _with_teacher(written["objective"], spec, teacher_path)
     compared = tuple(
-        None if file is None else _from_bundle(file.path, document.folder, folder)
+        None if file is None else from_folder(file.path, document.folder, folder)
         for file in facts.data.regression
     )
     if compared:
@@ -140,10 +140,10 @@ def _read_rewards(
         try:
             if reward.functions is not None:
                 places = (spec_folder / reward.functions, bundle / FUNCTIONS_NAME)
-                functions = read_functions(_first_file(places))
+                functions = read_functions(first_file(places))
             elif isinstance(reward.json_schema, str):
                 places = (spec_folder / reward.json_schema, bundle / SCHEMA_NAME)
-                schema = read_schema(reward.json_schema, _first_file(places))
+                schema = read_schema(reward.json_schema, first_file(places))
             elif reward.json_schema is not None:
                 schema = reward.json_schema
         except RewardFileError as error:
@@ -157,7 +157,7 @@ def _read_tools(spec_folder: Path, spec: Spec, bundle: Path) -> str | None:
     if written is None or not calls_tools(spec.objective):
         return None
     try:
-        return read_functions(_first_file((spec_folder / written, bundle / TOOLS_NAME)))
+        return read_functions(first_file((spec_folder / written, bundle / TOOLS_NAME)))
     except RewardFileError as error:
         raise _fail(error) from error
 
@@ -170,7 +170,7 @@ def _fail(error: RewardFileError) -> EnvironmentFailure:
     )
 
 
-def _first_file(places: tuple[Path, ...]) -> Path:
+def first_file(places: tuple[Path, ...]) -> Path:
     """Return the first place where a file is; the first of all where none is."""
     return next((place for place in places if place.is_file()), places[0])
 
@@ -214,21 +214,21 @@ def _replaced(section: str, value: Any, key: str, new: str) -> Any:
     return new if not isinstance(value, Mapping) and len(long) == 1 else long
 
 
-def _from_bundle(path: str | None, spec_folder: Path, bundle: Path) -> str | None:
-    """Return a path of the spec relative to the bundle; absolute where no relative one exists.
+def from_folder(path: str | None, start: Path, end: Path) -> str | None:
+    """Return a path seen from one folder as seen from another; absolute where none is relative.
 
     Links on the way to the two folders are followed, since `..` does; those of `path` are kept.
     """
     if path is None:
         return None
-    target = spec_folder.resolve() / path
+    target = start.resolve() / path
     try:
-        return PurePath(os.path.relpath(target, bundle.resolve())).as_posix()
+        return PurePath(os.path.relpath(target, end.resolve())).as_posix()
     except ValueError:  # another drive on Windows
         return target.resolve().as_posix()
 
 
-def _read_template(spec_folder: Path, path: str | None, bundle: Path) -> str | None:
+def read_template(spec_folder: Path, path: str | None, bundle: Path) -> str | None:
     """Return the text of the spec's chat template, or of the bundle's copy of it."""
     if path is None:
         return None

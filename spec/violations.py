@@ -166,7 +166,7 @@ def _misspelt_word(
     finding = UNKNOWN_VALUE.finding(
         help=help_,
         pointer=violation.pointer,
-        fix=_replace(violation.pointer, found.value if found else None),
+        fix=_replace_word(violation, data, found.value if found else None),
         name=violation.name,
         value=quote(value),
         meant=some if help_ == "some" else found.shown if found else meant or "",
@@ -256,8 +256,12 @@ def _malformed_text(violation: Violation, _: Mapping[str, Any]) -> Iterator[Find
 
 
 def _malformed_list(violation: Violation, data: Mapping[str, Any]) -> Iterator[Finding]:
+    fix: list[dict[str, Any]] = []
     if violation.keyword == "uniqueItems":
         what, advice = "twice", "twice"
+        items = [json.dumps(item, sort_keys=True) for item in violation.value]
+        again = (place for place, item in enumerate(items) if item in items[:place])
+        fix = [{"op": "remove", "path": join((*violation.parts, place))} for place in again][::-1]
     elif violation.keyword == "minProperties":
         what, advice = "empty", ""
     elif violation.keyword == "minItems":
@@ -268,6 +272,7 @@ def _malformed_list(violation: Violation, data: Mapping[str, Any]) -> Iterator[F
         message=what,
         help=advice,
         pointer=violation.pointer,
+        fix=tuple(fix),
         name=violation.name,
         count=len(violation.value),
         most=violation.schema.get("maxItems", 0),
@@ -281,6 +286,19 @@ def _closed(violation: Violation, data: Mapping[str, Any]) -> Iterator[Finding]:
 
 def _required(violation: Violation, _: Mapping[str, Any]) -> Iterator[Finding]:
     return missing_keys(violation.pointer, violation.value, violation.schema)
+
+
+def _replace_word(
+    violation: Violation, data: Mapping[str, Any], value: Any
+) -> tuple[dict[str, Any], ...]:
+    """Return the fix that writes a word; an item of a list that holds the word is removed."""
+    *above, last = violation.parts
+    held: Any = data
+    for part in above:
+        held = held[part]
+    if isinstance(last, int) and value in held:
+        return ({"op": "remove", "path": violation.pointer},)
+    return _replace(violation.pointer, value)
 
 
 def _replace(pointer: str, value: Any) -> tuple[dict[str, Any], ...]:

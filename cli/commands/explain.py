@@ -14,6 +14,7 @@ from ftc.commands.options import format_option
 from ftc.compiler.knowledge.glossary import Entry, all_entries, find_entry
 from ftc.explanations import EXPLANATIONS
 from ftc.report.json_output import VERSION, dump
+from ftc.spec.expectation import words_of
 from ftc.spec.explanation import Explanation
 from ftc.spec.schema import Field, branches, fields
 
@@ -29,8 +30,8 @@ _CODE: Final = re.compile(r"ftc\d+")
 def command(topic: str | None, lists: bool, report: str) -> None:
     """Explain the code of a finding, a field of the spec, or a term.
 
-    For example `ftc explain FTC031`, `ftc explain unknown-key`, `ftc explain model.revision` or
-    `ftc explain ZeRO-3`. In a terminal the page opens in a pager.
+    For example `ftc explain FTC031`, `ftc explain unknown-key`, `ftc explain model.revision`,
+    `ftc explain grpo` or `ftc explain ZeRO-3`. In a terminal the page opens in a pager.
     """
     if lists == (topic is not None):
         raise click.UsageError("Give a code, a field or a term, or --list.")
@@ -65,7 +66,7 @@ def _explanation_data(explanation: Explanation) -> Mapping[str, Any]:
 
 
 def _field_data(field: Field) -> Mapping[str, Any]:
-    """Return a field's page; `values` holds its or its items' closed set of words, if any."""
+    """Return a field's page; with the words and keys that it or its items take, if any."""
     schema = field.schema
     inner = [branch["items"] for branch in branches(schema) if "items" in branch]
     taken = (*branches(schema), *(branch for items in inner for branch in branches(items)))
@@ -79,6 +80,9 @@ def _field_data(field: Field) -> Mapping[str, Any]:
         "values": values,
         "default": schema.get("default"),
         "examples": list(schema.get("examples", ())),
+        "keys": [
+            key for branch in taken if branch is not schema for key in branch.get("properties", ())
+        ],
     }
 
 
@@ -115,6 +119,8 @@ def _find(topic: str, entries: list[Mapping[str, Any]]) -> Mapping[str, Any]:
     if last:
         listed = ", ".join(f"`{name}`" for name in last)
         raise click.UsageError(f"Several fields are called `{topic}`: {listed}.")
+    if field := _find_value(wanted):
+        return names[field]
     if len(meant := _find_alias(wanted)) == 1:
         return names[meant[0]]
     is_code = _CODE.fullmatch(wanted) is not None  # a code is like many others
@@ -123,6 +129,17 @@ def _find(topic: str, entries: list[Mapping[str, Any]]) -> Mapping[str, Any]:
     raise click.UsageError(
         f"No code, field or term is called `{topic}`.{hint} `--list` names them all."
     )
+
+
+def _find_value(wanted: str) -> str | None:
+    """Return the field that has a word among its values; of several the one that names a section.
+
+    Those are the types of objectives, methods and launchers, and the strategies.
+    """
+    found = [field.name.lower() for field in fields() if wanted in words_of(field.schema)]
+    kinds = [name for name in found if name.rpartition(".")[2] in ("type", "strategy")]
+    chosen = kinds or found
+    return chosen[0] if len(chosen) == 1 else None
 
 
 def _find_alias(wanted: str) -> list[str]:
@@ -152,6 +169,8 @@ def _text(entry: Mapping[str, Any]) -> Iterator[str]:
     if entry["kind"] != "field":
         return
     yield ""
+    if entry["keys"]:
+        yield f"keys:     {', '.join(entry['keys'])}"
     if entry["values"]:
         yield f"values:   {', '.join(map(str, entry['values']))}"
     needed = "required" if entry["required"] else f"default {json.dumps(entry['default'])}"

@@ -86,14 +86,16 @@ class Contents:
     kind. `numbered_rows` have an answer that ends with its number, `refused_rows` one that begins
     by declining; prompts and answers that end with a question mark are `asking_prompts` and
     `asking_answers`. `reasoned_rows` have reasoning before an answer. `unseen_images` are columns
-    without a role, each with its rows that hold an image; these are of all rows. `needed_columns`
+    without a role, each with its rows that hold an image; these are of all rows, as those of
+    `unseen_videos` and `unseen_audio` are. `needed_columns`
     are those without a role that answers rest on, and `bad_rows` counts by column the rows that
-    one of verdicts calls bad; both are of the first rows. `split_columns` mark the splits of rows,
+    one of verdicts calls bad; both are of the first rows. `system_columns` have system messages,
+    each with the one that all rows have, "" for several. `split_columns` mark the splits of rows,
     each with its rows that are not for training, of the first rows. `foreign` counts the rows with
-    `markup` and with files as `base64`. `weighed_rows` have an answer with a weight
-    other than 0 and 1. `rival_columns` are called as one that
-    has a role is, each with that one. `ollama` is None where Ollama gets no template to compare.
-    `strange_roles` are the commonest of the names of roles that are unknown.
+    `markup`, with files as `base64`, and with a `video` or `audio` that a prompt names.
+    `weighed_rows` have an answer with a weight other than 0 and 1. `rival_columns` are called as
+    one that has a role is, each with that one. `ollama` is None where Ollama gets no template to
+    compare. `strange_roles` are the commonest of the names of roles that are unknown.
 
     `review` has the numbers of a few rows to look at, counted from 1, by reason: a fault or damage
     of the row, a kind of what it holds, or its length. Of a mixture each source has its own.
@@ -118,7 +120,10 @@ class Contents:
     asking_answers: int = 0
     reasoned_rows: int = 0
     unseen_images: Mapping[str, int] = field(default_factory=dict)
+    unseen_videos: Mapping[str, int] = field(default_factory=dict)
+    unseen_audio: Mapping[str, int] = field(default_factory=dict)
     needed_columns: Mapping[str, int] = field(default_factory=dict)
+    system_columns: Mapping[str, str] = field(default_factory=dict)
     rival_columns: Mapping[str, str] = field(default_factory=dict)
     bad_rows: Mapping[str, int] = field(default_factory=dict)
     split_columns: Mapping[str, int] = field(default_factory=dict)

@@ -78,14 +78,16 @@ class RewardFault:
 class RewardFacts:
     """What the rewards give for the data's own answers; `rows` of them were tried.
 
-    `numbered_rows` hold a number; `matched_rows` has an entry for each regular expression, in the
-    order of the spec; `valid_rows` are JSON of the schema, None without one. `always_matched` and
-    `empty_matched` say, in the same order, whether one matches any text, and the empty one.
-    `tools` may be called in the answers; None without a file of them.
+    `numbered_rows` hold a number, `explained_rows` text before a result; `matched_rows` has an
+    entry for each regular expression, in the order of the spec; `valid_rows` are JSON of the
+    schema, None without one. `always_matched` and `empty_matched` say, in the same order, whether
+    one matches any text, and the empty one. `tools` may be called in the answers; None without a
+    file of them.
     """
 
     rows: int
     numbered_rows: int
+    explained_rows: int = 0
     matched_rows: tuple[int, ...] = ()
     always_matched: tuple[bool, ...] = ()
     empty_matched: tuple[bool, ...] = ()

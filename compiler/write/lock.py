@@ -181,14 +181,20 @@ def parse_lock(text: str) -> Lock:
 def locked_facts(lock: Lock, spec: Spec) -> Mapping[str, Fact]:
     """Return the facts of the lock whose part of the spec is unchanged, by name.
 
+    The spec is as the bundle sees it, and so are the paths in the facts.
+
     A fact that does not have today's fields (another ftc wrote it, or a hand edited it), or a model
     of no parameters, is left out, and so is resolved again.
     """
     hashes = section_hashes(spec)
+    found = stored_facts(lock, spec)
+    return {name: found[name] for name in found if lock.sections[name] == hashes.get(name)}
+
+
+def stored_facts(lock: Lock, spec: Spec) -> Mapping[str, Fact]:
+    """Return every fact of the lock that has today's fields, by name."""
     found: dict[str, Fact] = {}
     for name, data in lock.facts.items():
-        if lock.sections[name] != hashes.get(name):
-            continue
         try:
             fact = restore_fact(data, FACTS[name])
         except msgspec.ValidationError:

@@ -18,10 +18,10 @@ ROLES: Final[Mapping[str, str]] = {
     ),
     **dict.fromkeys(("tool", "function", "observation"), "tool"),
 }
-#: The types of parts of a message that are images, and those that are videos.
+#: The types of parts of a message that are images, and those that are videos and audio.
 IMAGES: Final = frozenset({"image", "image_url", "input_image"})
 VIDEOS: Final = frozenset({"video", "video_url", "input_video"})
-SEEN: Final = IMAGES | VIDEOS
+AUDIO: Final = frozenset({"audio", "audio_url", "input_audio"})
 #: The roles that may follow a role; `calls` are calls of tools, see tool_rows.
 _FOLLOWS: Final[Mapping[str, frozenset[str]]] = {
     "": frozenset({"system", "user"}),
@@ -156,8 +156,8 @@ def why_no_turn(message: Any) -> Fault:
         return "bad_call"
     content = content_of(message)
     kinds = set(map(str, map(_kind_of, content))) if isinstance(content, list) else set()
-    if kinds & SEEN:
-        return "image_part" if kinds & IMAGES else "video"
+    if kinds & (IMAGES | VIDEOS | AUDIO):
+        return "image_part" if kinds & IMAGES else "video" if kinds & VIDEOS else "audio"
     return "unknown_role" if known is None else "no_turn"
 
 

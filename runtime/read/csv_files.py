@@ -30,10 +30,10 @@ def read_csv(paths: Sequence[Path], *, encoding: str, delimiter: str) -> Iterato
 def parse_csv(
     lines: Iterable[str], delimiter: str
 ) -> tuple[list[str], Iterator[dict[str, str] | None]]:
-    """Return the header of a table and its rows; one with more cells than the header is None."""
+    """Return the header, after a `sep=;`, and the rows; one with more cells than it is None."""
     csv.field_size_limit(_FIELD_CHARS)
     cells = _split_cells(lines, delimiter)
-    header = next(cells, [])
+    header = next((line for line in cells if "".join(line).lower() != "sep="), [])
     width = len(header)
     rows = (
         dict(zip(header, row, strict=False)) if len(row) <= width else None for row in cells if row

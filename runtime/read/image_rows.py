@@ -11,9 +11,9 @@ columns that may hold messages each is looked through.
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, Literal
 
-from .chat_rows import IMAGES, VIDEOS, find_role, load_messages
+from .chat_rows import AUDIO, IMAGES, VIDEOS, find_role, load_messages
 from .rows import Fault, ReadTurns, Row, Turns
 from .tool_rows import to_messages
 
@@ -27,7 +27,12 @@ MARK: Final = "\ufffc"
 WRITTEN: Final = "<image>"
 #: The roles of answers that are compared: an image in one of them could not be learned.
 _JUDGED: Final = ("chosen", "rejected")
-_VIDEO_ENDINGS: Final = (".mp4", ".mov", ".mkv", ".avi", ".webm", ".m4v", ".mpg", ".mpeg")
+_VIDEO_ENDINGS: Final = (
+    *(".mp4", ".mov", ".mkv", ".avi", ".webm", ".m4v", ".mpg", ".mpeg", ".wmv", ".flv", ".ogv"),
+)
+_AUDIO_ENDINGS: Final = (
+    *(".wav", ".mp3", ".flac", ".ogg", ".oga", ".opus", ".m4a", ".aac", ".wma", ".aif", ".aiff"),
+)
 #: How texts begin that encode an image: data URIs, and PNG and JPEG in base64.
 _ENCODED: Final = ("data:", "iVBORw0KGgo", "/9j/")
 _LEAST_ENCODED: Final = 100  # characters; a shorter text may be the name of a file
@@ -195,8 +200,8 @@ def _read_part(part: Any, placed: _Placed) -> str | None:
     if isinstance(part, str):
         return part.replace(MARK, "")
     kind = _kind(part)
-    if kind in VIDEOS:
-        raise _UnusableError("video")
+    if kind in VIDEOS | AUDIO:
+        raise _UnusableError("video" if kind in VIDEOS else "audio")
     if kind in IMAGES:
         names = ("image", "image_url", "path", "url")
         # Arrow gives every part of a parquet file all keys: None for those that it lacks
@@ -237,15 +242,23 @@ def _read_references(cell: Any) -> Iterator[Reference]:
 
 def _refer(text: str) -> Reference:
     """Return the reference that a text is: the bytes of an image, a URL or a path."""
+    if clip := find_clip_file(text):
+        raise _UnusableError(clip)
     if text.startswith(_ENCODED) and len(text) > _LEAST_ENCODED:
-        if text.startswith("data:video/"):
-            raise _UnusableError("video")
         return {"data": text}
-    if text.lower().endswith(_VIDEO_ENDINGS):
-        raise _UnusableError("video")
     if text.lower().startswith(("http://", "https://")):
         return {"url": text}
     return {"path": text.removeprefix("file://")}
+
+
+def find_clip_file(text: str) -> Literal["video", "audio"] | None:
+    """Return whether a path, a URL or a data URL is that of a video or of audio."""
+    place = text.lower()
+    if not place.startswith("data:"):
+        place = place.partition("?")[0].partition("#")[0]
+    if place.startswith("data:video/") or place.endswith(_VIDEO_ENDINGS):
+        return "video"
+    return "audio" if place.startswith("data:audio/") or place.endswith(_AUDIO_ENDINGS) else None
 
 
 def _look(reference: Reference, look: Look) -> Reference:

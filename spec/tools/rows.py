@@ -70,6 +70,10 @@ def derive_rows(work: Work, registry: Mapping[str, Any]) -> None:
             work.leave(new, "empty")
 
 
+#: The end of the name of a file of rows, which has no splits.
+_FILE: Final = re.compile(r"\.(?:csv|tsv|tab|jsonl|ndjson|json|parquet)$", re.IGNORECASE)
+
+
 class _Source:
     """One data set: the fields that its keys lead to, each with the key."""
 
@@ -108,7 +112,9 @@ class _Source:
                 self.work.leave(other, "data")
         if split is not None:
             self.read_split(split)
-            if place is not None and place is file and "split" in self.fields:
+            named = str(self.fields.get("source", ("",))[0])
+            is_file = place is not None and (place is file or _FILE.search(named) is not None)
+            if is_file and "split" in self.fields:
                 del self.fields["split"]
                 self.work.leave(split, "default_alike" if split.value == "train" else "slice")
         if (entry := self.last("format")) is not None:

@@ -18,6 +18,7 @@ from ftc.spec.finding import Finding
 from ftc.spec.json_reader import read_json
 from ftc.spec.message import Message
 from ftc.spec.normal import normalise, said
+from ftc.spec.patch import apply_patch
 from ftc.spec.pointer import split
 from ftc.spec.quote import quote
 from ftc.spec.schema import Field, fields, find_field, read_planned, read_schema
@@ -447,3 +448,19 @@ def test_the_advice_on_an_unread_field_ends(field: Field, objective: str) -> Non
         word = str(advised[0])
         data = _apply(data, place, json.loads(word.lower()) if word in ("True", "False") else word)
     pytest.fail(f"{field.name} is not read: {found[0].message}")
+
+
+@pytest.mark.parametrize(
+    "export",
+    [["Q4_K_M", "Q4_K_M"], ["q4_k_m", "Q4_K_M"], ["Q4_K_M", "Q8_0", "q4_k_m", "Q8_0"]],
+)
+def test_a_repaired_list_holds_no_item_twice(export: list[str]) -> None:
+    """A second item is removed, and so is one whose repair is in the list already."""
+    data: Any = {**FULL, "export": export}
+    for _ in range(3):
+        found = [finding for finding in find_violations(data) if finding.fix]
+        if not found:
+            break
+        data = apply_patch(data, found[0].fix)
+    assert sorted(data["export"]) == sorted(set(data["export"]))
+    assert not list(find_violations(data))

@@ -14,6 +14,8 @@ _FEWEST_ROWS = 20
 _REFUSED_SHARE = 0.5
 _ASKING_SHARE = 0.6
 _ASKED_SHARE = 0.1
+#: How names of columns end that have the turns before a question.
+_EARLIER = ("history", "previous_turns")
 
 
 @rule("FTC295", "needed-column-left-out", "warning", reads=("data",), fix_safety="unsafe")
@@ -22,7 +24,8 @@ def needed_column_left_out(case: Case) -> Iterator[Problem]:
 
     Why it matters: An answer from a passage cannot be learned without the passage: the model learns
     to make facts up. The words of the answers are in this column and not in that of another row, or
-    its name says so. Without a column of verdicts, answers that were judged bad are learned too.
+    its name says so, as that of a column of system messages does. Without a column of verdicts,
+    answers that were judged bad are learned too.
     Where two columns are called as answers or prompts are, only one is read.
 
     Example: {"data": {"source": "passages-questions-answers.jsonl",
@@ -39,18 +42,35 @@ def needed_column_left_out(case: Case) -> Iterator[Problem]:
         for column, rows in data.contents.needed_columns.items() if answers else ():
             if column == source.columns.input:
                 continue
-            fix = () if data is not case.data else read_before(data, column)
+            earlier = column.casefold().endswith(_EARLIER)
+            fix = () if earlier or data is not case.data else read_before(data, column)
             yield problem(
                 source.at("source"),
-                help="" if fix else "other",
+                help="" if fix else "earlier" if earlier else "other",
                 fix=fix,
                 column=column,
                 rows=rows,
                 prompt=data.prompt or "",
                 completion=data.completion or "",
             )
+        if answers:
+            yield from _find_systems(case, source, data)
         for column, rows in data.contents.bad_rows.items() if answers else ():
             yield problem(source.at("source"), message="bad", help="bad", column=column, rows=rows)
+
+
+def _find_systems(case: Case, source: WholeSource, data: DataFacts) -> Iterator[Problem]:
+    """Yield the columns of system messages, unless `data.system` says what all rows have."""
+    for column, text in data.contents.system_columns.items():
+        if text and case.spec.data.system is not None:
+            continue
+        yield problem(
+            source.at("source"),
+            message="system",
+            help="same_system" if text else "system",
+            fix=(put("/data/system", text),) if text else (),
+            column=column,
+        )
 
 
 def _find_rivals(source: WholeSource, data: DataFacts) -> Iterator[Problem]:

@@ -119,8 +119,8 @@ def missing_values_as_text(case: Case) -> Iterator[Problem]:
     """What it is: Answers or prompts are words for a missing value: `nan`, `null`, `None`, `-`.
 
     Why it matters: The model learns to answer with the word. It comes from a table with empty
-    cells that a program wrote as text. A label that is written like the others, and a word that
-    the prompt itself names, are not counted.
+    cells that a program wrote as text. A word that the prompt itself names is not counted, nor is
+    one that is written like the other labels, if no other such word is there.
 
     Example: {"data": "exported-with-nan.csv"}
 
@@ -132,6 +132,8 @@ def missing_values_as_text(case: Case) -> Iterator[Problem]:
         for word, rows in held.missing_answers.items()
         if not _is_label(word, case.data.labels)
     }
+    if _is_many(sum(answers.values()), held.looked_rows, _SURE_SHARE):
+        answers = dict(held.missing_answers)  # where some are no labels, none of them are
     for kind, counts in (("", answers), ("prompts", held.missing_prompts)):
         sure = {word: n for word, n in counts.items() if word.casefold() in _SURELY_MISSING}
         found = counts

@@ -1,7 +1,7 @@
 """The rules about images and the parts that see (FTC180 to 189, 192 to 194, 279, 299)."""
 # ruff: noqa: D401 - the docstring of a rule is its explanation, not a description of the function
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from ftc.compiler.checks.rule import Problem, problem, put, rule
@@ -26,6 +26,9 @@ _BLIND_ROWS: Final = 3
 #: and few enough to say so.
 _BLIND_SHARE: Final = 0.05
 _ALIKE_SHARE: Final = 0.5
+#: Prompts that name a video or audio: a few may be about the tags of a page.
+_FEWEST_CLIPS: Final = 3
+_CLIPS_SHARE: Final = 0.02
 
 
 @rule("FTC180", "images-with-a-text-model", "error", reads=("model", "data"))
@@ -234,7 +237,9 @@ def images_from_the_network(case: Case) -> Iterator[Problem]:
 
 @rule("FTC192", "images-left-out", "warning", reads=("model", "data"), fix_safety="unsafe")
 def images_left_out(case: Case) -> Iterator[Problem]:
-    """What it is: A column holds images, and training uses only the texts of its rows.
+    """What it is: A column holds images, videos or audio that training leaves out.
+
+    Only the texts of its rows are used. No script reads videos or audio.
 
     Why it matters: Questions about an image have no answer without it. The model would learn to
     guess. Where the texts are complete without the images, allow this warning.
@@ -255,7 +260,8 @@ def images_left_out(case: Case) -> Iterator[Problem]:
 def prompts_without_their_images(case: Case) -> Iterator[Problem]:
     """What it is: A column holds images that training leaves out, and the prompts are all alike.
 
-    Rows of images have at most one different prompt for twenty rows.
+    Rows of images have at most one different prompt for twenty rows. Videos and audio count as
+    images do.
 
     Why it matters: What tells the rows apart is in the images. From the texts alone the model would
     learn to answer the same question in a hundred ways.
@@ -294,8 +300,27 @@ def _is_blind(data: DataFacts) -> bool:
 
 def _is_alike(data: DataFacts, *, share: float = _ALIKE_SHARE) -> bool:
     """Tell whether most rows whose images are left out share their prompt with others."""
-    rows = max(data.contents.unseen_images.values(), default=0)
+    rows = max((rows for _, _, rows in _list_unseen(data)), default=0)
     return rows >= _BLIND_ROWS and data.prompts <= max(1, share * rows)
+
+
+def _list_unseen(data: DataFacts) -> Iterator[tuple[str, str, int]]:
+    """Yield each column of what is left out: what it holds, its name and the rows that have some.
+
+    A video or audio that prompts name as well is FTC279's.
+    """
+    held = data.contents
+    kinds = {"": held.unseen_images, "video": held.unseen_videos, "audio": held.unseen_audio}
+    for kind, columns in kinds.items():
+        if kind not in _list_written(data):
+            yield from ((kind, column, rows) for column, rows in columns.items())
+
+
+def _list_written(data: DataFacts) -> Mapping[str, int]:
+    """Return the kinds of clips that many prompts name, each with their number."""
+    least = max(_FEWEST_CLIPS, _CLIPS_SHARE * data.contents.looked_rows)
+    found = {kind: data.contents.foreign.get(kind, 0) for kind in ("video", "audio")}
+    return {kind: rows for kind, rows in found.items() if rows >= least}
 
 
 def _advise(
@@ -310,8 +335,18 @@ def _advise(
         instead = "column" if is_read else "form"
     elif model.wrapper is not None:
         instead = "untrained" if _is_untrained(model) else "processor"
-    for column, rows in data.contents.unseen_images.items():
+    for kind, column, rows in _list_unseen(data):
         if column == source.columns.images:
+            continue
+        if kind:
+            yield problem(
+                source.at("source"),
+                message="_".join(filter(None, (kind, message))),
+                help=kind,
+                column=column,
+                rows=rows,
+                prompts=data.prompts,
+            )
             continue
         named = put(source.at("columns", "images"), column)
         yield problem(
@@ -356,17 +391,24 @@ def precomputed_reference_of_images(case: Case) -> Iterator[Problem]:
 
 @rule("FTC279", "videos", "error", reads=("data",))
 def videos(case: Case) -> Iterator[Problem]:
-    """What it is: Rows hold videos.
+    """What it is: Rows hold videos or audio, or their prompts name them.
 
-    Why it matters: The scripts train on texts and images. Rows with videos would be left out, and
-    the model would not learn from them.
+    Why it matters: The scripts train on texts and images. Rows with videos or audio in a message
+    would be left out. Where a prompt has only the path of one, or a placeholder such as `<video>`,
+    the model would learn to answer questions about what it never sees or hears.
 
     Example: {"data": "clips.jsonl"}
 
     Use instead: {"data": "frames.jsonl"}
     """
-    if rows := case.data.faults.get("video", 0):
-        yield problem("/data/source", rows=rows)
+    for kind in ("video", "audio"):
+        if rows := case.data.faults.get(kind, 0):
+            word = "" if kind == "video" else kind
+            yield problem("/data/source", message=word, help=word, rows=rows)
+    for source, data in _list_parts(case):
+        for kind, rows in _list_written(data).items():
+            word = "" if kind == "video" else kind
+            yield problem(source.at("source"), message=f"{kind}_named", help=word, rows=rows)
 
 
 @rule("FTC299", "frozen-projector", "warning", reads=("data",))

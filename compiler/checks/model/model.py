@@ -252,13 +252,14 @@ def targets_match_nothing(case: Case) -> Iterator[Problem]:
         near = get_close_matches(target, names, n=1)
         pointer = f"/method/targets/{index}"
         fix: tuple[Mapping[str, Any], ...] = ()
-        if near:  # a list holds no name twice
+        twice = bool(near) and near[0] in taken  # a list holds no name twice
+        if near:
             renames = {"op": "replace", "path": pointer, "value": near[0]}
-            fix = ({"op": "remove", "path": pointer} if near[0] in taken else renames,)
+            fix = ({"op": "remove", "path": pointer} if twice else renames,)
             taken.add(near[0])
         yield problem(
             pointer,
-            help="near" if near else "",
+            help="twice" if twice else "near" if near else "",
             fix=fix,
             target=target,
             architecture=case.model.architecture,

@@ -6,11 +6,14 @@ from typing import Final
 
 from ftc.compiler.checks.rule import Problem, problem, rule
 from ftc.compiler.checks.rule_input import Case
-from ftc.compiler.knowledge.objectives import compares_texts
+from ftc.compiler.knowledge.models import find_model
+from ftc.compiler.knowledge.objectives import OBJECTIVES, compares_texts
 from ftc.compiler.knowledge.tokenizer_classes import find_class_steps, find_loaded_class
 from ftc.runtime.tokenizer.round_trip import SEPARATORS
 
 _ANY_CLASS: Final = "PreTrainedTokenizerFast"  # takes `tokenizer.json` as it is saved
+#: The classes of the first Gemmas, whose templates raise an error for a system message.
+_WITHOUT_SYSTEM: Final = frozenset({"GemmaForCausalLM", "Gemma2ForCausalLM"})
 _FEW_ROWS: Final = 0.01  # share of the rows of which no rule speaks
 _NAMED: Final = 5  # characters that a message names
 
@@ -31,7 +34,7 @@ def tokenizer_without_pad(case: Case) -> Iterator[Problem]:
         yield problem("/model/id", eos=eos)
 
 
-@rule("FTC141", "chat-without-template", "error", reads=("tokenizer", "data"))
+@rule("FTC141", "chat-without-template", "error", reads=("model", "tokenizer", "data"))
 def chat_without_template(case: Case) -> Iterator[Problem]:
     """What it is: The data holds conversations, and the tokenizer has no chat template.
 
@@ -41,13 +44,14 @@ def chat_without_template(case: Case) -> Iterator[Problem]:
 
     Use instead: {"model": {"id": "meta-llama/Llama-3.1-8B", "chat_template": "chatml.jinja"}}
     """
-    if not case.tokenizer.exact or case.tokenizer.template_sha256 is not None:
-        return
-    if case.data.form == "chat":
+    tokenizer, entry = case.tokenizer, find_model(case.model.id)
+    listed = entry is not None and entry.chat_template == "none"
+    without = tokenizer.template_sha256 is None and (tokenizer.exact or listed)
+    if without and case.data.form == "chat" and not OBJECTIVES[case.spec.objective.type].plain:
         yield problem("/model/id")
 
 
-@rule("FTC142", "system-refused-by-template", "error", reads=("tokenizer", "data"))
+@rule("FTC142", "system-refused-by-template", "error", reads=("model", "tokenizer", "data"))
 def system_refused_by_template(case: Case) -> Iterator[Problem]:
     """What it is: There is a system message, and the chat template raises an error for it.
 
@@ -58,8 +62,13 @@ def system_refused_by_template(case: Case) -> Iterator[Problem]:
 
     Use instead: {"model": "google/gemma-2-2b-it", "data": {"source": "a.csv"}}
     """
-    said = case.spec.data.system is not None
-    if case.tokenizer.accepts_system is False and (said or case.data.has_system):
+    said, tokenizer = case.spec.data.system is not None, case.tokenizer
+    entry = None if tokenizer.exact or tokenizer.template_sha256 else find_model(case.model.id)
+    listed = entry is not None and entry.chat_template == "gemma"
+    refused = tokenizer.accepts_system is False or (
+        listed and case.model.architecture in _WITHOUT_SYSTEM
+    )
+    if refused and (said or case.data.has_system):
         pointer = "/data/system" if said else "/data/source"
         yield problem(pointer, message="spec" if said else "data")
 

@@ -24,6 +24,7 @@ from ftc.spec.message import Message
 _REWARDS: Final = "/objective/rewards"
 _SELDOM: Final = 0.9
 _LONG_SECONDS: Final = 24 * 3600
+_EXPLAINED: Final = 0.5  # of the answers, with the steps before the result
 _LONG_TOKENS: Final = 32  # of an answer that nobody hits to the letter by chance
 #: What a reward function is given, by name: TRL's own arguments and the columns of the rows.
 GIVEN: Final = frozenset(
@@ -228,6 +229,7 @@ def reward_seldom_given(case: Case) -> Iterator[Problem]:
     if found is None or not found.rows:
         return
     share = found.numbered_rows / max(1, found.rows)
+    explained = found.explained_rows / max(1, found.rows)
     is_format = any(r.match == "numeric" or r.functions for r in list_rewards(case.spec.objective))
     for place, reward in enumerate(find_rewards(case.spec.objective, case.data)):
         pointer = f"{_REWARDS}/{place}" if list_rewards(case.spec.objective) else _REWARDS
@@ -235,6 +237,8 @@ def reward_seldom_given(case: Case) -> Iterator[Problem]:
             kind = "numeric"
         elif reward.match == "exact" and case.data.lengths.answer_p50 > _LONG_TOKENS:
             kind = "exact"
+        elif reward.match == "exact" and explained >= _EXPLAINED:
+            kind = "explained"
         elif reward.regex is not None:
             rows = found.matched_rows[patterns] if patterns < len(found.matched_rows) else None
             patterns += 1
@@ -248,7 +252,8 @@ def reward_seldom_given(case: Case) -> Iterator[Problem]:
         yield problem(
             pointer,
             message=kind,
-            share=share,
+            help="explained" if kind == "explained" else "",
+            share=explained if kind == "explained" else share,
             tokens=case.data.lengths.answer_p50,
             pattern=reward.regex or "",
         )

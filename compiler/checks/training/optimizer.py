@@ -1,4 +1,4 @@
-"""The rules about optimisers, schedules and what is added to the loss (FTC440 to FTC449)."""
+"""The rules about optimisers, schedules and what is added to the loss (FTC440 to 449 and 452)."""
 # ruff: noqa: D401 - the docstring of a rule is its explanation, not a description of the function
 
 from collections.abc import Iterator, Mapping
@@ -16,6 +16,7 @@ _IN_USE: Final[Mapping[str, tuple[float, float]]] = {
     "/training/weight_decay": (0, 0.5),
     "/training/adam_beta2": (0.8, 0.99999),
     "/training/max_grad_norm": (0.001, 100),
+    "/training/label_smoothing": (0, 0.3),
 }
 _ZERO_IS_OFF: Final = ("/training/max_grad_norm",)
 

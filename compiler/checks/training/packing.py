@@ -27,11 +27,12 @@ def packed_rows_see_each_other(case: Case) -> Iterator[Problem]:
     Use instead: {"model": "tiiuae/falcon-7b-instruct", "data": "a.csv"}
     """
     packed = case.spec.data.packing == "best-fit"
-    if packed and case.model.keeps_rows_apart is False:
+    pictures = case.has("data") and case.data.pictures is not None  # FTC185 says it of these
+    if packed and not pictures and case.model.keeps_rows_apart is False:
         yield problem(
             "/data/packing",
             fix=(put("/data/packing", "auto"),),
-            architecture=case.model.architecture,
+            architecture=case.model.wrapper or case.model.architecture,
         )
 
 
@@ -51,7 +52,7 @@ def packing_unproven(case: Case) -> Iterator[Problem]:
         yield problem(
             "/data/packing",
             fix=(put("/data/packing", "auto"),),
-            architecture=case.model.architecture,
+            architecture=case.model.wrapper or case.model.architecture,
         )
 
 

@@ -23,6 +23,10 @@ from ftc.spec.sections import Objective, Reward
 #: References that are looked at: a pattern may be slow, and a share needs no more.
 MOST_ROWS: Final = 1000
 _MOST_BYTES: Final = 1024 * 1024
+#: Text before what announces a result, as in GSM8K, MATH and answers with tags.
+_RESULT: Final = re.compile(
+    r"\S\s*(?:####|\\boxed\{|<answer>|\b(?:final answer|the answer is|answer:))", re.IGNORECASE
+)
 #: An empty answer and others that have nothing in common: what matches all asks for nothing.
 _TRIED: Final = ("", "x", "Sorry, no.", "?!", "7", "\n", "\u00e9\u4e2d", "one two " * 100)
 
@@ -59,6 +63,7 @@ def measure_rewards(
     found = RewardFacts(
         rows=len(answers),
         numbered_rows=sum(NUMBER.search(answer) is not None for answer in answers),
+        explained_rows=sum(_RESULT.search(answer) is not None for answer in answers),
         tools=tools,
     )
     for place, reward in enumerate(list_rewards(objective)):

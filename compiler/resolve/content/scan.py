@@ -16,6 +16,7 @@ from ftc.compiler.resolve.content.answer_kinds import (
     find_cut,
     said_by,
 )
+from ftc.compiler.resolve.content.clip_parts import find_clip_part
 from ftc.compiler.resolve.content.leaks import count_beginnings, count_echoes, find_leak
 from ftc.compiler.resolve.content.markers import KnownMarkers, find_markers
 from ftc.compiler.resolve.content.markup import count_foreign
@@ -48,7 +49,8 @@ _MOST_ROLES: Final = 4  # unknown ones that are named
 _MISSING: Final = frozenset(
     {
         "nan", "null", "<na>", "nat", "#n/a", "undefined", "none", "n/a", "na", "nil",
-        "-", "--", "\u2013", "\u2014",
+        "-", "--", "\u2013", "\u2014", "?", "n.a.", "(null)", "(none)", "<null>", "<none>",
+        "#null!", "#ref!", "#value!", "#name?", "#div/0!",
     }
 )  # fmt: skip
 _LONGEST_MISSING: Final = max(map(len, _MISSING))
@@ -60,7 +62,7 @@ _NUMBERS: Final = (
 )  # fmt: skip
 _COUNTS: Final = (
     "missing_answers", "missing_prompts", "secrets", "personal", "unseen_images",
-    "needed_columns", "bad_rows", "split_columns", "foreign",
+    "unseen_videos", "unseen_audio", "needed_columns", "bad_rows", "split_columns", "foreign",
 )  # fmt: skip
 #: Examples kept of a large file, drawn with a fixed seed.
 SAMPLE_ROWS: Final = 20_000
@@ -297,6 +299,8 @@ def scan_rows(
                 if any(role == "tool" for role, _ in example.turns):
                     scan.unmatched += has_unmatched_result(row, column=roles.messages)
             continue
+        if example == "no_turn" and row is not None:
+            example = find_clip_part(row) or example
         scan.mark(example)
         if example == "blank":
             scan.blank += 1

@@ -49,13 +49,11 @@ from ftc.compiler.resolve.data.lengths import (
     list_longer,
     summarise,
 )
-from ftc.compiler.resolve.data.message_weights import MessageWeights
 from ftc.compiler.resolve.data.mixture import find_mixed_forms, mix_facts
 from ftc.compiler.resolve.data.score_scale import find_other_scale
 from ftc.compiler.resolve.data.stream import count_rows
 from ftc.compiler.resolve.data.token_counts import choose_count
-from ftc.compiler.resolve.data.unread_columns import UnreadColumns
-from ftc.compiler.resolve.data.unseen_images import UnseenImages
+from ftc.compiler.resolve.data.watches import Watches
 from ftc.compiler.resolve.detail_facts import Pictures
 from ftc.compiler.resolve.facts import (
     DataFacts,
@@ -86,7 +84,13 @@ from ftc.compiler.resolve.rows.roles import (
     leave_labels,
     make_reader,
 )
-from ftc.compiler.resolve.rows.table import TableFile, inspect_file, join_digests
+from ftc.compiler.resolve.rows.table import (
+    TableFile,
+    begins_with_title,
+    find_json,
+    inspect_file,
+    join_digests,
+)
 from ftc.compiler.resolve.tokenizer.facts import reload_tokenizer
 from ftc.runtime.tokenizer.round_trip import RoundTrip
 from ftc.spec.finding import Finding
@@ -231,14 +235,11 @@ def _read(
         return roles
     if source.columns.images is None and not (seeing and OBJECTIVES[spec.objective.type].sees):
         roles = replace(roles, images=None)  # a column that nothing here has a use for
-    unassigned = [name for name in columns if name not in roles.columns()]
-    unseen = UnseenImages(columns=unassigned, folder=found.paths[0].parent)
-    unread = UnreadColumns(columns=unassigned, roles=roles, named=source.columns)
+    watches = Watches(columns, roles, source.columns, folder=found.paths[0].parent)
     if seeing is not None and found.format == "parquet":
         rows = chain.from_iterable(store_rows(part, roles) for part in parts)
-    weights = MessageWeights(column=roles.messages)
     scan = scan_rows(
-        weights.watch(unread.watch(unseen.watch(rows))),
+        watches.watch(rows),
         roles,
         spec.data.cleaning,
         sample=sum(file.size_bytes for file in whole) > LARGE_BYTES,
@@ -263,25 +264,10 @@ def _read(
         lengths=lengths[0],
         preferences=lengths[1],
         round_trip=lengths[2],
-        contents=_add_unread(lengths[3], unseen, unread, weights),
+        contents=watches.add_to(lengths[3]),
         twins=twins.result(),
         pictures=lengths[4][0],
         limited_lengths=lengths[4][1],
-    )
-
-
-def _add_unread(
-    contents: Contents, unseen: UnseenImages, unread: UnreadColumns, weights: MessageWeights
-) -> Contents:
-    """Return the contents with facts about columns without a role and about keys of messages."""
-    return replace(
-        contents,
-        unseen_images=dict(sorted(unseen.rows.items())),
-        needed_columns=unread.find_needed(),
-        bad_rows=unread.find_bad(),
-        split_columns=unread.find_splits(),
-        weighed_rows=weights.rows,
-        rival_columns=unread.find_rivals(),
     )
 
 
@@ -292,6 +278,8 @@ def _find_roles(
     objective = spec.objective.type
     forms = OBJECTIVES[objective].forms
     roles = assign_roles(columns, named=source.columns, form=source.form, forms=forms)
+    if isinstance(roles, Unassigned) and begins_with_title(files[0]):
+        return Unknown(finding=data_faults.titled(source, columns))
     if isinstance(roles, Unassigned):
         again = partial(_read_again, files)
         fault = data_faults.unassigned(source, roles, columns, objective, again)
@@ -327,6 +315,8 @@ def _inspect(source: WholeSource, found: DataFiles) -> list[TableFile] | Unknown
         for path in found.paths:
             if kind := find_other_kind(path):
                 return Unknown(finding=data_faults.other_kind(source, kind))
+    if found.format == "csv" and (shown := find_json(found.paths[0])):
+        return Unknown(finding=data_faults.no_csv(source, shown))
     files = [inspect_file(path, found.format) for path in found.paths]
     whole = [file for file in files if isinstance(file, TableFile)]
     return whole if len(whole) == len(files) else Unknown(finding=data_faults.binary(source))

@@ -5,7 +5,7 @@ import json
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from difflib import SequenceMatcher
 from pathlib import Path, PurePosixPath
 from typing import Final
@@ -36,6 +36,8 @@ from ftc.spec.sources import WholeSource
 
 _MOST_REASONS: Final = 3
 _MOST_KEYS: Final = 4
+_MOST_CELLS: Final = 4  # of a row in the place of the names
+_LONGEST_NAME: Final = 60
 _ALIKE: Final = 0.6
 _LONGEST_LINE: Final = 100_000
 _ROLES: Final = tuple(field.name for field in fields(Columns))
@@ -68,6 +70,8 @@ def unassigned(
         return _name_missing(source, why, columns)
     if twice := _find_two_roles(source.columns):
         return _name_two_roles(source, *twice)
+    if extra := _find_extra(source, columns, OBJECTIVES[objective].forms):
+        return _name_extra(source, extra, objective)
     guess = guess_columns(columns, rows())
     meant = find_objective(columns, lambda roles: can_read(rows(), make_reader(roles)))
     shape = find_shape(columns, rows())
@@ -89,11 +93,8 @@ def unassigned(
         named = {"prompt": guess[0]} | ({"completion": guess[1]} if guess[1] else {})
         help_ = "pairs" if compares_texts(objective) else "guess" if guess[1] else "prompts"
         fix = ({"op": "add", "path": source.at("columns"), "value": named},)
-    lacking = (
-        ()
-        if unnamed or help_ != "all"
-        else find_lacking(source.columns, OBJECTIVES[objective].forms)
-    )
+    is_open = not unnamed and help_ == "all"
+    lacking = find_lacking(source.columns, OBJECTIVES[objective].forms) if is_open else ()
     if lacking:
         help_ = "lacking"
     return explanations.NO_ROLES.finding(
@@ -102,7 +103,7 @@ def unassigned(
         pointer=source.at("form" if why.form is not None else "source"),
         fix=fix,
         name=source.source,
-        columns=tuple(columns[:20]),
+        columns=tuple(map(_shorten, columns[:20])),
         form=why.form or "",
         roles=lacking or why.roles or _needed(objective),
         given=tuple(named_roles(source.columns)),
@@ -110,6 +111,45 @@ def unassigned(
         meant=meant or "",
         prompt=guess[0] if guess else "",
         completion=(guess[1] or "") if guess else "",
+    )
+
+
+def titled(source: WholeSource, columns: Sequence[str]) -> Finding:
+    """Say that the file begins with a title in place of the names of its columns."""
+    return explanations.NO_ROLES.finding(
+        message="title",
+        help="title",
+        pointer=source.at("source"),
+        name=source.source,
+        title=_shorten(columns[0]),
+    )
+
+
+def _shorten(name: str) -> str:
+    """Return a name as a message quotes it; a row in the place of the names may be any text."""
+    return name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}..."
+
+
+def _find_extra(source: WholeSource, columns: Sequence[str], forms: Sequence[Form]) -> str | None:
+    """Return the role of the spec without which the objective finds its columns."""
+    for role in named_roles(source.columns):
+        others = replace(source.columns, **{role: None})
+        if isinstance(assign_roles(columns, named=others, form=source.form, forms=forms), Roles):
+            return role
+    return None
+
+
+def _name_extra(source: WholeSource, role: str, objective: ObjectiveType) -> Finding:
+    """Say which role the objective does not read."""
+    pointer = source.at("columns", role)
+    return explanations.NO_ROLES.finding(
+        message="extra",
+        help="extra",
+        pointer=pointer,
+        fix=({"op": "remove", "path": pointer},),
+        role=role,
+        column=getattr(source.columns, role),
+        objective=objective,
     )
 
 
@@ -143,7 +183,7 @@ def _name_shape(
         pointer=source.at("source"),
         fix=fix,
         name=source.source,
-        columns=tuple(columns[:20]),
+        columns=tuple(map(_shorten, columns[:_MOST_CELLS])),
         conversation=shape.conversation or "",
         holders=tuple(shape.objects),
         count=len(shape.objects),
@@ -266,6 +306,18 @@ def broken(
         name=source.source,
         kind=kind,
         reason=what,
+    )
+
+
+def no_csv(source: WholeSource, shown: FileFormat) -> Finding:
+    """Say that a file that the spec calls CSV is JSON."""
+    return explanations.BROKEN_DATA.finding(
+        message="json",
+        help="json",
+        pointer=source.at("format"),
+        fix=_set_format(source, shown),
+        name=source.source,
+        shown=shown,
     )
 
 

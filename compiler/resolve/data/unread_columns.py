@@ -35,16 +35,24 @@ _COMMON_SHARE: Final = 0.2
 _LEAST_LEAD: Final = 0.25
 _COPY_SHARE: Final = 0.9  # of the words of a prompt, in a column that repeats the row
 _FILLED_SHARE: Final = 0.5
+_EARLIER_SHARE: Final = 0.05  # of rows with earlier turns
 _OTHER_SHARE: Final = 0.1  # of rows, in a column that is no copy of another
 _FEWEST_BAD: Final = 0.02  # share of rows
+_WHOLE: Final = re.compile(r"[0-9]{1,18}")
 _WORD: Final = re.compile(r"\w{2,}")
 #: What a question is asked about, by the usual names.
 _BEFORE: Final = frozenset(
     {
-        *("context", "contexts", "passage", "evidence", "background", "knowledge", "history"),
-        *("system", "system_prompt", "system_instruction", "systeminstruction", "schema"),
+        *("context", "contexts", "passage", "evidence", "background", "knowledge", "schema"),
     }
 )
+#: Turns before a question. The first question of a conversation has none.
+_EARLIER: Final = frozenset({"history", "chat_history", "previous_turns"})
+#: Columns of system messages.
+_SYSTEMS: Final = frozenset(
+    {"system", "system_prompt", "system_message", "system_instruction", "systeminstruction"}
+)
+_LONGEST_SYSTEM: Final = 500  # characters of a text that is the same in every row
 
 #: Names of a column that has the split of each row, and its values by split.
 _SPLIT_NAMES: Final = frozenset({"split", "subset", "set", "partition", "fold", "phase"})
@@ -77,14 +85,34 @@ class UnreadColumns:
                 self._rows.append({name: _read_text(row.get(name)) for name in kept})
             yield row
 
+    def found(self) -> dict[str, Any]:
+        """Return the facts that the rows show."""
+        return {
+            "needed_columns": self.find_needed(),
+            "system_columns": self.find_systems(),
+            "bad_rows": self.find_bad(),
+            "split_columns": self.find_splits(),
+            "rival_columns": self.find_rivals(),
+        }
+
     def find_needed(self) -> dict[str, int]:
         """Return the columns that answers rest on, each with the number of rows that have text."""
         found = {name: sum(bool(row[name]) for row in self._rows) for name in self.columns}
         return {
             name: rows
             for name, rows in found.items()
-            if rows >= _FILLED_SHARE * len(self._rows) and rows and self._is_needed(name)
+            if rows >= _least_share(name) * len(self._rows) and rows and self._is_needed(name)
         }
+
+    def find_systems(self) -> dict[str, str]:
+        """Return the columns of system messages, each with its text if that is one in all rows."""
+        found: dict[str, str] = {}
+        for name in self.columns:
+            texts = {row[name] for row in self._rows} if usual_name(name) in _SYSTEMS else set()
+            if texts - {""}:
+                text = texts.pop() if len(texts) == 1 else ""
+                found[name] = text if len(text) <= _LONGEST_SYSTEM else ""
+        return found
 
     def find_rivals(self) -> dict[str, str]:
         """Return the columns called as one with a role is, with that one; copies of it are none."""
@@ -123,14 +151,16 @@ class UnreadColumns:
     def _is_needed(self, name: str) -> bool:
         asked, said = self.roles.prompt or self.roles.instruction, self._answer
         usual = usual_name(name)
+        if usual in _SYSTEMS or _tells_nothing([row[name] for row in self._rows]):
+            return False
         if asked is None or said is None:
-            return usual in _BEFORE
+            return usual in _BEFORE | _EARLIER
         rows = [row for row in self._rows if row[name] and row[said]]
         prompts = [_split(row[asked]) for row in rows]
         texts = [_split(row[name]) for row in rows]
         if _share(prompts, texts) >= _COPY_SHARE or is_answer_name(usual):
             return False
-        if usual in _BEFORE:
+        if usual in _BEFORE | _EARLIER:
             return True
         added = _drop_common(
             [_split(row[said]) - own for row, own in zip(rows, prompts, strict=True)]
@@ -149,7 +179,23 @@ class UnreadColumns:
 def _read_text(cell: Any) -> str:
     """Return the text of a cell, or of its parts as Bedrock and Gemini write a system prompt."""
     cell = join_texts(content_of(cell) if isinstance(cell, dict) else cell)
+    if isinstance(cell, list):  # of earlier turns, or of passages
+        cell = "\n".join(filter(None, map(_read_text, cell)))
     return (read_cell(cell) or "").strip()[:_CHARS]
+
+
+def _least_share(name: str) -> float:
+    return _EARLIER_SHARE if usual_name(name) in _EARLIER else _FILLED_SHARE
+
+
+def _tells_nothing(texts: Sequence[str]) -> bool:
+    """Return whether a column has one text in all rows, or the numbers of the rows."""
+    if len(set(texts)) == 1:
+        return True
+    if not all(_WHOLE.fullmatch(text) for text in texts):
+        return False
+    numbers = list(map(int, texts))
+    return len({after - before for before, after in pairwise(numbers)}) == 1
 
 
 def _split(text: str) -> _Words:

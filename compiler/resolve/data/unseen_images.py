@@ -12,7 +12,8 @@ from ftc.compiler.resolve.rows.roles import IMAGE_NAMES, usual_name
 from ftc.runtime.vision.images import find_inside
 
 #: How files of images begin.
-_BEGINNINGS: Final = (*(b"\x89PNG", b"\xff\xd8\xff", b"GIF8", b"RIFF", b"BM", b"II*\0", b"MM\0*"),)
+_BEGINNINGS: Final = (*(b"\x89PNG", b"\xff\xd8\xff", b"GIF8", b"BM", b"II*\0", b"MM\0*"),)
+_WEBP: Final = b"WEBP"  # after the eight bytes that audio and videos may begin with as well
 #: How texts that encode an image begin: data URLs, and PNG and JPEG in base64.
 _ENCODED: Final = ("data:image/", "iVBORw0KGgo", "/9j/")
 _ENDINGS: Final = (
@@ -39,13 +40,17 @@ class UnseenImages:
                     self.rows[name] += 1
             yield row
 
+    def found(self) -> dict[str, Any]:
+        """Return the facts that the rows show."""
+        return {"unseen_images": dict(sorted(self.rows.items()))}
+
     def _holds(self, cell: Any, *, named: bool) -> bool:
         """Tell whether a cell holds an image; a path must be a file unless the column is `named`.
 
         An address may be anything, so only that of a named column counts.
         """
         if isinstance(cell, bytes):
-            return cell.startswith(_BEGINNINGS)
+            return cell.startswith(_BEGINNINGS) or cell.startswith(_WEBP, 8)
         if isinstance(cell, dict):
             return any(self._holds(cell.get(name), named=named) for name in _NAMES)
         if isinstance(cell, str) and named and cell.startswith("["):

@@ -27,6 +27,9 @@ FORMATS: Final[dict[str, FileFormat]] = {
 _DELIMITERS: Final = ",;\t|"
 _BLOCK_BYTES: Final = 1024 * 1024
 _SNIFF_CHARS: Final = 64 * 1024
+#: The line in which a spreadsheet says what separates the cells, above the names of the columns.
+_SEPARATOR: Final = re.compile(r"\ufeff?sep=([,;\t|])", re.IGNORECASE)
+_LOOKED_AT: Final = 256  # bytes
 _SNIFF_LINES: Final = 50
 _FEWEST_LINES: Final = 3  # of a table that no extension tells
 _BROKEN: Final = re.compile("[\udc80-\udcff]")  # what surrogateescape makes of a wrong byte
@@ -128,9 +131,9 @@ def sniff_format(path: Path) -> FileFormat | None:
         return None
     with path.open(encoding=encoding, errors="replace", newline="") as stream:
         text = stream.read(_SNIFF_CHARS)
-    first, _, _ = text.lstrip().partition("\n")
+    first, _, others = text.lstrip().partition("\n")
     with suppress(ValueError, RecursionError):
-        if isinstance(json.loads(first), dict):
+        if others.strip() and isinstance(json.loads(first), dict):
             return "jsonl"
     if re.match(r"\[\s*\{", text.lstrip()):
         return "json"
@@ -138,11 +141,40 @@ def sniff_format(path: Path) -> FileFormat | None:
     return "csv" if share == 1.0 and width > 1 and text.count("\n") >= _FEWEST_LINES else None
 
 
+def find_json(path: Path) -> FileFormat | None:
+    """Return the format of a file of JSON, None for any other file."""
+    with path.open("rb") as stream:
+        start = stream.read(_LOOKED_AT).removeprefix(codecs.BOM_UTF8).lstrip()
+    shown = sniff_format(path) if start.startswith((b"[", b"{")) else None
+    return shown if shown in ("json", "jsonl") else None
+
+
 def _sniff_delimiter(path: Path, encoding: str) -> str:
     """Return the delimiter that gives the first rows the same number of cells, and the most."""
     with path.open(encoding=encoding, errors="replace", newline="") as stream:
         text = stream.read(_SNIFF_CHARS)
+    if said := _SEPARATOR.match(text):
+        return said[1]
+    if has_title(text):
+        text = text.partition("\n")[2]
     return max(_DELIMITERS, key=lambda delimiter: _fit(text, delimiter))
+
+
+def begins_with_title(file: TableFile) -> bool:
+    """Tell whether the first line of a csv is a title, and the names of columns come after it."""
+    with file.path.open(encoding=file.encoding, errors="replace", newline="") as stream:
+        return file.format == "csv" and has_title(stream.read(_SNIFF_CHARS))
+
+
+def has_title(text: str) -> bool:
+    """Tell whether a table has one text in its first line, and whole rows of cells after it."""
+    first, _, others = text.partition("\n")
+    delimiter = max(_DELIMITERS, key=lambda each: _fit(others, each))
+    share, width = _fit(others, delimiter)
+    names = next(csv.reader(io.StringIO(others, newline=""), delimiter=delimiter), [])
+    title, *rest = next(csv.reader([first], delimiter=delimiter), [""])
+    is_title = bool(title.strip()) and not any(rest) and not _SEPARATOR.match(text)
+    return is_title and share == 1.0 and width > 1 and all(names)
 
 
 def _fit(text: str, delimiter: str) -> tuple[float, int]:

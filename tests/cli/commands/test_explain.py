@@ -11,8 +11,9 @@ import pytest
 
 from ftc.compiler.knowledge.glossary import all_entries, find_entry
 from ftc.explanations import EXPLANATIONS
+from ftc.spec.expectation import words_of
 from ftc.spec.explanation import Explanation
-from ftc.spec.schema import fields
+from ftc.spec.schema import fields, find_field
 
 Call = Callable[..., Any]
 
@@ -120,3 +121,25 @@ def test_the_name_that_another_tool_has(call: Call) -> None:
 def test_a_code_without_its_zeros(call: Call, topic: str) -> None:
     """A number is that of a code."""
     assert call("explain", topic).out.startswith("FTC032 ")
+
+
+@pytest.mark.parametrize("pointer", ["objective", "method", "launch", "distribution"])
+def test_every_choice_of_a_section_leads_to_a_page(call: Call, pointer: str) -> None:
+    """Each objective, method, launcher and strategy, in any case."""
+    kind = "strategy" if pointer == "distribution" else "type"
+    words = words_of(find_field(f"/{pointer}/{kind}").schema)
+    assert words
+    for word in words:
+        for typed in (word, word.upper()):
+            result = call("explain", typed)
+            assert result.code == 0, typed
+            assert word.replace("zero", "zero-").casefold() in result.out.casefold() or (
+                find_entry(word) is not None
+            )
+
+
+def test_a_list_of_objects_names_its_keys(call: Call) -> None:
+    """The keys are part of the field's page, as text and as JSON."""
+    assert "functions, names, weight" in call("explain", "objective.rewards").out
+    data = json.loads(call("explain", "objective.rewards", "--format", "json").out)
+    assert "functions" in data["entries"][0]["keys"]

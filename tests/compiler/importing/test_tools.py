@@ -140,3 +140,21 @@ def test_a_run_that_evaluates_holds_rows_out(word: str, tmp_path: Path) -> None:
     held_out = became["(TRL) holdout"].fields
     assert held_out.get("/data/splits/validation") == (None if word == "steps" else 0)
     assert held_out["/data/splits/test"] == 0
+
+
+AXOLOTL = "base_model: a/b\nadapter: lora\ndatasets:\n  - path: {path}\n    split: train\n"
+
+
+def test_what_axolotl_does_by_itself_is_stated(tmp_path: Path) -> None:
+    """It warms up for 3% of the steps, and cuts rows at 512 tokens."""
+    became = _import_text(tmp_path, AXOLOTL.format(path="org/rows"))
+    assert became["(axolotl) warmup_ratio"].fields == {"/training/warmup": 0.03}
+    assert became["(axolotl) data/max_length"].fields == {"/data/max_length": 512}
+
+
+@pytest.mark.parametrize(("path", "splits"), [("a/rows.jsonl", False), ("org/rows", True)])
+def test_a_file_has_no_split(path: str, *, splits: bool, tmp_path: Path) -> None:
+    """That of a data set of the Hub is carried over."""
+    became = _import_text(tmp_path, AXOLOTL.format(path=path))["datasets[0].split"]
+    assert bool(became.fields) == splits
+    assert became.reason == ("" if splits else "default_alike")

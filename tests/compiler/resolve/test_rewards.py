@@ -88,3 +88,26 @@ def test_what_cannot_be_used_is_said(tmp_path: Path, reward: Any, what: str) -> 
     assert [fault.place for fault in found.faults] == [1]
     assert what in str(Message(found.faults[0].key, found.faults[0].values))
     assert found.matched_rows == (1,)
+
+
+@pytest.mark.parametrize(
+    ("answer", "rows"),
+    [
+        ("Two and two are four.\n#### 4", 1),
+        ("So it is \\boxed{4}.", 1),
+        ("<think>2 + 2</think>\n<answer>4</answer>", 1),
+        ("We add them. The answer is 4.", 1),
+        ("4", 0),
+        ("#### 4", 0),
+        ("<answer>4</answer>", 0),
+        ("Paris", 0),
+    ],
+)
+def test_text_before_a_result_is_counted(answer: str, rows: int, tmp_path: Path) -> None:
+    """A result that is announced after nothing is the whole answer."""
+    objective = {"type": "grpo", "rewards": ["exact"]}
+    spec = to_spec({"name": "x", "model": "m/m", "data": "d.jsonl", "objective": objective})
+    example = Example(turns=(("user", "?"), ("assistant", answer)))
+    found = measure_rewards(spec.objective, [example], folder=tmp_path)
+    assert found is not None
+    assert found.explained_rows == rows

@@ -85,7 +85,7 @@ def test_a_name_tells_too() -> None:
 
     def make(number: int, draw: random.Random) -> Row:
         texts = {"question": say(draw, 8), "answer": say(draw, 8)}
-        return {**texts, "context": say(draw, 30), "history": "" if number % 3 else say(draw, 9)}
+        return {**texts, "context": say(draw, 30), "evidence": "" if number % 3 else say(draw, 9)}
 
     assert look(make).find_needed() == {"context": ROWS}
 
@@ -98,7 +98,47 @@ def test_a_system_prompt_beside_messages_is_needed() -> None:
         messages = [{"role": role, "content": text} for role, text in turns]
         return {"messages": messages, "system": "Answer briefly.", "origin": say(draw, 3)}
 
-    assert look(make).find_needed() == {"system": ROWS}
+    assert look(make).find_systems() == {"system": "Answer briefly."}
+    assert look(make).find_needed() == {}
+
+
+@pytest.mark.parametrize("number", [str, lambda n: str(1000 + 5 * n)])
+def test_the_number_of_a_row_is_not_needed(number: Callable[[int], str]) -> None:
+    """Even where the answer repeats it, as answers that were made up for a test do."""
+
+    def make(n: int, draw: random.Random) -> Row:
+        return {"id": number(n), "question": say(draw, 8), "answer": f"{number(n)} is it"}
+
+    assert look(make).find_needed() == {}
+
+
+def test_a_number_that_answers_are_about_is_needed() -> None:
+    """One of an order, in no order."""
+
+    def make(_number: int, draw: random.Random) -> Row:
+        order = str(draw.randrange(10**6))
+        return {"order": order, "question": say(draw, 8), "answer": f"Order {order} is late."}
+
+    assert look(make).find_needed() == {"order": ROWS}
+
+
+def test_earlier_turns_are_needed() -> None:
+    """Alpaca's `history` is a list of pairs, which is empty in the first rows of conversations."""
+
+    def make(number: int, draw: random.Random) -> Row:
+        turns = [[say(draw, 4), say(draw, 4)]] if number % 3 == 0 else []
+        return {"question": say(draw, 8), "answer": say(draw, 8), "history": turns}
+
+    assert look(make).find_needed() == {"history": ROWS // 3}
+
+
+def test_a_context_that_all_rows_share_tells_nothing() -> None:
+    """The answers differ, and this text does not."""
+
+    def make(_number: int, draw: random.Random) -> Row:
+        return {"question": say(draw, 8), "answer": say(draw, 8), "context": "none given"}
+
+    assert look(make).find_needed() == {}
 
 
 def test_copies_explanations_and_metadata_are_not_needed() -> None:
@@ -193,4 +233,4 @@ def test_a_system_prompt_in_parts_is_needed() -> None:
             "system": [{"text": say(draw, 5)}],
         }
     )
-    assert seen.find_needed() == {"system": ROWS}
+    assert seen.find_systems() == {"system": ""}

@@ -80,6 +80,8 @@ def test_a_row_without_images_is_read_as_before() -> None:
         ({"image": "[broken"}, "no_image"),
         ({"image": [["a.png"]]}, "no_image"),
         ({"image": "clip.MP4"}, "video"),
+        ({"image": "https://a.example/clip.webm?start=2"}, "video"),
+        ({"image": "one.flac"}, "audio"),
         ({"image": "a.png", "question": "<image> and <image>?"}, "image_count"),
         ({"image": ["a.png", "b.png"], "question": "<image>?"}, "image_count"),
         ({"question": "what does <|image_pad|> mean?"}, "placeholder"),
@@ -125,8 +127,9 @@ def test_parts_without_a_reference_take_those_of_the_column() -> None:
 
 
 def test_what_a_conversation_cannot_hold() -> None:
-    """No videos, and no images in an answer."""
+    """No videos and no audio, and no images in an answer."""
     assert chat([TEXT, {"type": "video", "video": "a.mp4"}]) == "video"
+    assert chat([TEXT, {"type": "audio_url", "audio_url": {"url": "a.wav"}}]) == "audio"
     later = {"role": "assistant", "content": [{"type": "image", "image": "a.png"}]}
     assert chat("what?", {"role": "user", "content": "show"}, later) == "image_role"
     assert chat([{"type": "sound"}]) == "no_turn"
@@ -142,6 +145,7 @@ def test_a_text_model_names_what_it_cannot_read() -> None:
     assert of([TEXT, TEXT]) == (("user", "what is it?what is it?"), ("assistant", "a cat"))
     assert of([TEXT, {"type": "image", "image": "a.png"}]) == "image_part"
     assert of([TEXT, {"type": "video"}]) == "video"
+    assert of([TEXT, {"type": "input_audio", "input_audio": {"data": "AAAA"}}]) == "audio"
     assert of([]) == "no_turn"
 
 

@@ -1,0 +1,99 @@
+"""Files that are tables of another kind than they seem: what is said, and which fix there is."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ftc.compiler.resolve.facts import DataFacts, Unknown
+from ftc.compiler.resolve.resolver import Resolver
+from ftc.spec.finding import Finding
+from ftc.spec.validate import to_spec
+
+ROWS = [f"how late is parcel {n},it is {n} days late" for n in range(30)]
+PAIRS = {f"how late is parcel {n}?": f"It is {n} days late." for n in range(30)}
+
+
+def look(folder: Path, name: str, text: str, **data: Any) -> DataFacts | Finding:
+    """Return the facts about a file with this text, or what is wrong with it."""
+    (folder / name).write_text(text, encoding="utf-8")
+    spec: Mapping[str, Any] = {
+        "name": "x",
+        "model": "Qwen/Qwen2.5-0.5B-Instruct",
+        "data": {"source": name, **data},
+        "hardware": "1x A100-80GB",
+    }
+    found = Resolver().resolve(to_spec(spec), folder=folder).data
+    return found.finding if isinstance(found, Unknown) else found
+
+
+@pytest.fixture(autouse=True)
+def no_hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keep the Hub out of reach."""
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    monkeypatch.setenv("HF_HOME", str(tmp_path / "hub"))
+
+
+@pytest.mark.parametrize("line", ["sep=;", "SEP=;", "sep=;;"])
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_the_line_of_a_spreadsheet_is_read(tmp_path: Path, line: str, end: str) -> None:
+    """It names the delimiter, and is no row."""
+    rows = [row.replace(",", ";") for row in ROWS]
+    text = end.join([line.replace(";;", ";"), "prompt;completion", *rows])
+    found = look(tmp_path, "a.csv", text)
+    assert isinstance(found, DataFacts)
+    assert (found.columns, found.delimiter, found.rows) == (("prompt", "completion"), ";", 30)
+
+
+@pytest.mark.parametrize("title", ["Export of tickets 2024", "Export of tickets 2024,"])
+def test_a_title_is_named(tmp_path: Path, title: str) -> None:
+    """With the commas that a spreadsheet adds, and without; no column is guessed from it."""
+    found = look(tmp_path, "a.csv", "\n".join([title, "prompt,completion", *ROWS]))
+    assert isinstance(found, Finding)
+    assert "begins with a title (`Export of tickets 2024`)" in found.message
+    assert found.fix == ()
+
+
+def test_a_single_column_has_no_title(tmp_path: Path) -> None:
+    """Texts with a comma each are not a table of two columns below a title."""
+    found = look(tmp_path, "a.csv", "\n".join(["text", *ROWS]))
+    assert not isinstance(found, Finding) or "title" not in found.message
+
+
+def test_a_map_of_questions_is_no_list_of_lines(tmp_path: Path) -> None:
+    """One object in one line: reading it as JSON Lines would make its questions columns."""
+    found = look(tmp_path, "a.json", json.dumps(PAIRS))
+    assert isinstance(found, Finding)
+    assert "holds no list of rows" in found.message
+    assert found.fix == ()
+
+
+@pytest.mark.parametrize(("lines", "shown"), [(True, "jsonl"), (False, "json")])
+def test_json_that_is_called_csv(tmp_path: Path, *, lines: bool, shown: str) -> None:
+    """The message says what the file is, and quotes none of its rows."""
+    rows = [{"prompt": prompt, "completion": answer} for prompt, answer in PAIRS.items()]
+    text = "\n".join(map(json.dumps, rows)) if lines else json.dumps(rows)
+    found = look(tmp_path, "a.json", text, format="csv")
+    assert isinstance(found, Finding)
+    assert found.message == "`a.json` is JSON, and `data.format` says `csv`"
+    assert found.fix == ({"op": "add", "path": "/data/format", "value": shown},)
+
+
+def test_a_row_in_place_of_names_is_quoted_in_short(tmp_path: Path) -> None:
+    """A text of a thousand characters says nothing more."""
+    found = look(tmp_path, "a.csv", "\n".join([f"{'word ' * 200},{'other ' * 200}"] * 5))
+    assert isinstance(found, Finding)
+    assert len(found.message) < 400
+
+
+def test_the_role_that_an_objective_does_not_read_is_named(tmp_path: Path) -> None:
+    """Prompts and answers are there: the label is what is wrong."""
+    rows = [f"{row},good" for row in ROWS]
+    columns = {"prompt": "body", "completion": "reply", "label": "mark"}
+    text = "\n".join(["body,reply,mark", *rows])
+    found = look(tmp_path, "a.csv", text, columns=columns)
+    assert isinstance(found, Finding)
+    assert found.message == "`sft` does not read a column with the role `label`"
+    assert found.pointer == "/data/columns/label"
