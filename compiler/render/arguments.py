@@ -189,6 +189,8 @@ _CALLED: Final[Mapping[str, tuple[str, Callable[[Uses], bool]]]] = {
             and uses.decisions.lora.lora_rank is not None
         ),
     ),
+    "name_base": ("name_base", lambda uses: uses.pins_engine),
+    "pin_model": ("pin_model", lambda uses: uses.pins_engine),
     "list_files": ("list_files", lambda uses: bool(uses.source.compared_paths)),
     "limit": ("limit", lambda uses: uses.spec.data.max_rows is not None),
     "limit_sources": ("limit_sources", lambda uses: uses.source_limits),

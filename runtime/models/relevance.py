@@ -21,9 +21,10 @@ def load(
     attention: str | None = None,
     max_length: int | None = None,
     use_safetensors: bool | None = True,
+    on_gpu: bool = False,
     **options: Any,
 ) -> Any:
-    """Return the model of a folder or of the Hub, on the CPU, with one score per pair.
+    """Return the model of a folder or of the Hub, on the CPU or a GPU, with one score per pair.
 
     A base without a head of one score gets a new one, which is always the same. `options` are the
     revision and the like.
@@ -46,7 +47,7 @@ def load(
     )
     if max_length is not None:
         model.max_seq_length = max_length
-    return model
+    return model.to("cuda") if on_gpu else model
 
 
 def score(model: Any, pairs: Sequence[tuple[str, str]]) -> Any:

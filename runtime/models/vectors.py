@@ -32,9 +32,10 @@ def load(
     max_length: int | None = None,
     prompts: tuple[str | None, str | None] = (None, None),
     use_safetensors: bool | None = True,
+    on_gpu: bool = False,
     **options: Any,
 ) -> Any:
-    """Return the model of a folder or of the Hub, on the CPU, with one vector per text.
+    """Return the model of a folder or of the Hub, on the CPU or a GPU, with one vector per text.
 
     `own_pooling`: where the model has a modules.json, that takes precedence over `pooling`. The
     `prompts` before queries and documents replace the model's own unless they are None. `options`
@@ -61,7 +62,7 @@ def load(
     for name, prompt in zip((QUERY, DOCUMENT), prompts, strict=True):
         if prompt is not None:
             model.prompts[name] = prompt
-    return model
+    return model.to("cuda") if on_gpu else model
 
 
 def require_converted(model: Any) -> None:

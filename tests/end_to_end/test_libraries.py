@@ -29,7 +29,13 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Any]:
     for name in BUNDLES:
         write_bundle(name, bundles / name)
     script = Path(__file__).with_name("build_libraries.py")
-    ended = run(sys.executable, script, bundles, cwd=ROOT, extra={"DS_ACCELERATOR": "cpu"})
+    ended = run(
+        sys.executable,
+        script,
+        bundles,
+        cwd=ROOT,
+        extra={"DS_ACCELERATOR": "cpu", "FTC_VLLM_PORTS": "8000,8001"},
+    )
     assert ended.code == 0, ended.said
     made: Mapping[str, Any] = json.loads(ended.out.splitlines()[-1])
     return made
