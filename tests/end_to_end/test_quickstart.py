@@ -231,12 +231,12 @@ def test_ollama_reads_the_rows_as_training_did(whole_run: WholeRun) -> None:
     assert len(rows) > 5
 
 
-def test_a_changed_modelfile_is_found(whole_run: WholeRun, moved: Path) -> None:
+def test_a_changed_modelfile_is_found(whole_run: WholeRun) -> None:
     """`ftc compile --check` holds it to the spec without a tokenizer or a model."""
-    path = moved / "Modelfile"
-    path.write_text(path.read_text(encoding="utf-8").replace("<|", "<||"), encoding="utf-8")
-
-    folder = whole_run.bundle.parent
-    ended = run("ftc", "compile", "spec.json", "-o", moved, "--check", cwd=folder)
+    path, folder = whole_run.bundle / "Modelfile", whole_run.bundle.parent
+    text = path.read_text(encoding="utf-8")
+    path.write_text(text.replace("<|", "<||"), encoding="utf-8")
+    ended = run("ftc", "compile", "spec.json", "-o", whole_run.bundle, "--check", cwd=folder)
+    path.write_text(text, encoding="utf-8")
     assert ended.code == 1, ended.said
     assert "Modelfile" in ended.said

@@ -201,10 +201,7 @@ def _because(key: str, chosen: Candidate, runner: Candidate | None) -> Because:
     """
     if runner is None or chosen.memory.fits is None:
         return Because(key=key)
-    values: dict[str, Any] = {
-        "runner": runner.way.sharding,
-        "rows": runner.micro,
-    }
+    values: dict[str, Any] = {"runner": runner.way.sharding, "rows": runner.micro}
     if runner.memory.fits is False:
         return Because(
             key=f"{key}.needs", values={**values, "device_bytes": runner.memory.device_bytes}

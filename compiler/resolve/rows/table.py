@@ -172,7 +172,7 @@ def has_title(text: str) -> bool:
     delimiter = max(_DELIMITERS, key=lambda each: _fit(others, each))
     share, width = _fit(others, delimiter)
     names = next(csv.reader(io.StringIO(others, newline=""), delimiter=delimiter), [])
-    title, *rest = next(csv.reader([first], delimiter=delimiter), [""])
+    title, *rest = next(csv.reader([first], delimiter=delimiter), []) or [""]  # [] is a blank line
     is_title = bool(title.strip()) and not any(rest) and not _SEPARATOR.match(text)
     return is_title and share == 1.0 and width > 1 and all(names)
 
