@@ -46,8 +46,9 @@ CASES: tuple[tuple[Mapping[str, Any], tuple[str, ...]], ...] = (
     ({"model": "Qwen/Qwen2.5-0.5B-Instruct", "method": "lora", "hardware": "RTX 4070",
       "objective": {"type": "distill", "teacher": "Qwen/Qwen2.5-7B-Instruct"}},
      ("a teacher in 4 bits",)),
-    ({"model": LLAMA, "method": "full", "hardware": "RTX 4090", "objective": "embed",
-      "data": {"max_length": 512}, "export": ["F16"]}, ("LoRA instead of a full fine-tune",)),
+    ({"model": "Qwen/Qwen2.5-7B-Instruct", "method": "full", "hardware": "RTX 4090",
+      "objective": "embed", "data": {"max_length": 512}, "export": ["F16"]},
+     ("LoRA instead of a full fine-tune",)),
 )  # fmt: skip
 
 
@@ -80,6 +81,9 @@ def write(path: Path, edits: Mapping[str, Any]) -> Path:
         ]
         lines = "".join(json.dumps(pair) + "\n" for pair in pairs)
         (path.parent / data["source"]).write_text(lines, encoding="utf-8")
+    elif "max_length" in data:  # memory is planned for the longest row
+        with (path.parent / "tickets.csv").open("a", encoding="utf-8") as stream:
+            stream.write("what is a refund?," + "money " * data["max_length"] + "\n")
     spec |= {**said, "model": model, "data": data if "source" in data else spec["data"] | data}
     path.write_text(json.dumps(spec), encoding="utf-8")
     return path

@@ -57,6 +57,7 @@ from ftc.tui.understanding.sentences import is_question
 from ftc.tui.understanding.vague import find_vague
 
 _MOST_KEYS: Final = 40
+_COLUMNS: Final = "/data/columns/"
 #: Topics that are answered even if the message is no question.
 _UNASKED: Final = frozenset({"no_data", "diverged", "small_device"})
 #: What the first messages are about.
@@ -258,9 +259,13 @@ class Session(Conversation):
     def _likely(self, text: str) -> Choice | None:
         """Return the question about the field that a message is likeliest to mean, if any.
 
-        Before a model or data is named, it is about one of them or about the machine.
+        Before a model or data is named, it is about one of them or about the machine. A single word
+        answers the question about a column, if anything: it does not lead to that about another.
         """
-        near = None if is_question(text) else find_likely(text[:_LONGEST_WISH])
+        asked = self.step.pointer if isinstance(self.step, Question) else ""
+        if is_question(text) or (asked.startswith(_COLUMNS) and len(text.split()) == 1):
+            return None
+        near = find_likely(text[:_LONGEST_WISH])
         opening = near is None or near.pointer.startswith(_OPENING)
         return near if opening or self._has_begun() else None
 

@@ -195,7 +195,9 @@ def _answered(text: str) -> Iterator[Span]:
 
     It is what stands since the last sign, or its last word if that is a sentence.
     """
-    for match in _DENIED_AT_ONCE.finditer(fold(text)):
+    for match in _DENIED_AT_ONCE.finditer(folded := fold(text)):
+        if _ANEW.match(folded, match.end("asked")):  # "too? no, forget all that" undoes more
+            continue
         asked = match["asked"]
         short = len(asked.split()) <= _FEW and match["sign"]
         start = match.start("asked") if short else match.end("asked") - len(asked.split()[-1])

@@ -173,7 +173,7 @@ def _is_unlicensed(bare: str, change: Change, text: str, *, jargon: bool) -> boo
     score = report_score(_evidence(bare, change, text))
     if change.pointer == _OBJECTIVE:
         return score > SURELY_TOLD
-    if score > SURELY_TOLD:
+    if score > SURELY_TOLD and not change.pointer.endswith("/id"):  # a name is itself a wish
         return not _is_wished(bare, change, text)
     return _has_foreign(bare, change, text, jargon=jargon, lenient=score < SURELY_ASKED)
 
@@ -185,7 +185,10 @@ def _is_wished(bare: str, change: Change, text: str) -> bool:
         return False
     start, end = places[0]
     first = max(_begin(bare, start), start - _LONGEST)
-    return _WISHES.match(f"{bare[first:start]}{fold(text)[start:end]}") is not None
+    order = f"{bare[first:start]}{fold(text)[start:end]}"
+    quoted = _find_quoted(text)  # words of a quotation before it tell nothing of an order
+    apart = bool(quoted) and all(stop <= first for _, stop in quoted)
+    return _WISHES.match(order) is not None or (apart and _begins_as_request(order))
 
 
 def _is_jargon(text: str, bare: str, changes: Sequence[Change]) -> bool:

@@ -173,19 +173,15 @@ def read(
     told = prefer_own(text, revise(text, told))
     told = with_described_file(settle(text, drop_retracted(text, told)))
     linked = _outside_questions(text, linked, draft)[0] if told or about is None else []
-    if (
-        not (said or linked)
-        and about is None
-        and (hinted := find_hinted(message, text)) is not None
-    ):
-        told.append(hinted)
+    if not (said or linked) and about is None:
+        told += filter(None, [find_hinted(message, text)])
     told = ask_unlicensed(text, without_chats(told, draft, message), said)
     told = add_linked(release(message, text, told, draft), _unread(text, linked, told))
     if told or about is None:
         named = add_roles(text, told, said, draft, names.columns)
         told = add_worded(message, text, named, said, draft)
-    told = doubt_wavering(text, doubt_stray(text, doubt_hearsay(text, told)), draft)
-    told = doubt_rivals(text, told)
+    told = doubt_stray(text, doubt_hearsay(text, told))
+    told = doubt_rivals(text, doubt_wavering(text, told, draft))
     for settled in (adopt, settle_later):
         told = settled(text, told, lambda words: again(words).changes)
     told = imply_kinds(doubt_added(text, told), draft)

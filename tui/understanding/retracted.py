@@ -101,6 +101,9 @@ _EXCHANGED: Final = re.compile(
 _PAIR: Final = 2
 _BROKEN_OFF: Final = re.compile(
     r"\s*(?:\.{3}|\u2026)\s*(?:(?:oh|ah|ai|ay|uy|ui)\s+)?(?:no|nah|nope|wait|espera)\s*[,.:;!]"
+    # what takes the value up again: "q8... no, wait, both"
+    r"(?!(?:\s*(?:wait|espera|hmm+|mira)\s*[,.:;!])*\s*(?:both|els dos|les dues|los dos|las dos"
+    r"|ambdos|ambdues|ambos|ambas|all (?:of them|two|three)|tots|totes|todos|todas)(?!\w))"
 )
 #: A word that is a value's own: "qlora", "zero2".
 _ONE_WORD: Final = re.compile(r"[a-z][\w-]{3,}")
@@ -246,7 +249,13 @@ def drop_retracted(text: str, said: _Said) -> list[Change | Choice]:
     kept: list[Change | Choice] = []
     for each in said:
         end = find_words(text, each.words) + len(each.words)
-        if any(pointer in (None, each.pointer) and end <= at for pointer, at in left):
+        off = (
+            isinstance(each, Change) and each.value is False
+        )  # "no duplicates dropped, leave them"
+        if any(
+            (pointer == each.pointer or (pointer is None and not off)) and end <= at
+            for pointer, at in left
+        ):
             continue
         if isinstance(each, Change) and (
             _has_other_role(folded, each, end)

@@ -10,7 +10,7 @@ from ftc.tui.understanding.reading import Change
 
 #: A hash has digits and letters, and at least seven of them.
 _HASH: Final = r"(?=[0-9a-f]*\d)(?=\d*[a-f])[0-9a-f]{7,40}"
-_IN: Final = r"(?:(?:at|@|on|in|from|to|a|al|en|de|del)\s?)?(?:(?:the|la|el)\s|l')?"
+_IN: Final = r"(?:(?:at|on|in|from|to|a|al|en|de|del)\s|@\s?)?(?:(?:the|la|el)\s|l')?"
 _WORD: Final = r"(?:branch|branca|rama|git tag|tag|commit|sha|revision|revisio|rev)"
 _REVISION: Final = re.compile(
     rf"(?<![\w./@-])(?:(?:{_WORD}\s(?:(?:of|for|del?|de)\s(?:the\s|el\s|la\s)?\w+\s)?)?{_IN}{QUOTES}?"

@@ -174,7 +174,11 @@ def has_title(text: str) -> bool:
     names = next(csv.reader(io.StringIO(others, newline=""), delimiter=delimiter), [])
     title, *rest = next(csv.reader([first], delimiter=delimiter), []) or [""]  # [] is a blank line
     is_title = bool(title.strip()) and not any(rest) and not _SEPARATOR.match(text)
-    return is_title and share == 1.0 and width > 1 and all(names)
+    if not is_title or share < 1.0 or width == 1 or not all(names):
+        return False
+    # each text may happen to have one comma, while another delimiter fits the first line, too
+    fits = (_fit(text, each) for each in _DELIMITERS if each != delimiter)
+    return not any(whole == 1.0 and columns > 1 for whole, columns in fits)
 
 
 def _fit(text: str, delimiter: str) -> tuple[float, int]:

@@ -58,6 +58,9 @@ def write_spec(path: Path, edits: Mapping[str, Any]) -> dict[str, Any]:
     for name, value in edits.items():
         both = isinstance(value, dict) and isinstance(spec.get(name), dict)
         spec[name] = {**spec[name], **value} if both else value
+    if length := edits.get("data", {}).get("max_length"):  # memory is planned for the longest row
+        with (path.parent / "tickets.csv").open("a", encoding="utf-8") as stream:
+            stream.write("what is a refund?," + "money " * length + "\n")
     path.write_text(json.dumps(spec), encoding="utf-8")
     return spec
 
