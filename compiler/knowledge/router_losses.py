@@ -8,6 +8,7 @@ __all__ = ["has_router_loss", "has_unread_loss", "stops_at_router_loss"]
 #: configuration has the `num_experts` that TRL reads (trl/trainer/utils.py, `_fused_forward`).
 _CLASSES: Final = frozenset(
     {
+        "DogeForCausalLM",
         "Ernie4_5_MoeForCausalLM",
         "FlexOlmoForCausalLM",
         "FlintForCausalLM",
