@@ -10,6 +10,7 @@ _CLASSES: Final = frozenset(
     {
         "DogeForCausalLM",
         "Ernie4_5_MoeForCausalLM",
+        "Ernie4_5_VLMoeForConditionalGeneration",
         "FlexOlmoForCausalLM",
         "FlintForCausalLM",
         "GptOssForCausalLM",
