@@ -52,7 +52,7 @@ def find_absences(family: Family, keys: Sequence[str]) -> dict[str, Any]:
 
 
 def _rule(family: Family, key: str, keys: Sequence[str], *, drop: bool) -> int | str | None:
-    """Find what a missing (or null) key stands for, over several sizes of the others."""
+    """Find the default of a missing (or null) key by comparing builds of several sizes."""
     others = [k for k in keys if k != key]
 
     def without(given: Mapping[str, Any]) -> Build | None:

@@ -33,7 +33,7 @@ TABLE = ROOT / "compiler/knowledge/derived_architectures.json"
 CASES = ROOT / "tests/compiler/knowledge/derived_cases.json"
 LAYERS = 6
 CASES_EACH = 5
-#: The largest side that may follow from no key, unless the file of bases says so.
+#: The largest constant side: larger ones must follow from a key, or be listed with the bases.
 MOST = 64
 #: Fields of every configuration, about its use.
 UNRELATED = {
@@ -392,7 +392,7 @@ def check(
 
 
 def _listed(family: Family, base: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the base with a list of sizes for each key that may have one for each layer."""
+    """Return the base config with per-layer lists for the keys that may have them."""
     layers = base[layer_key(family.aliases)]
     sizes = {name: base[key] for key, name in family.said.get("each", {}).items()}
     lists = {name: [size * (1 + n % 2) for n in range(layers)] for name, size in sizes.items()}

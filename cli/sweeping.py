@@ -81,7 +81,7 @@ class Point:
 
 
 def total_disk(points: Sequence[Point]) -> int:
-    """Return the bytes on the disk of all points; those of one model download it once."""
+    """Return the disk bytes of all points; a model that several points use is downloaded once."""
     plans = [each.outcome.plan for each in points if each.outcome.plan is not None]
     specs = [each.outcome.spec for each in points if each.outcome.plan is not None]
     names = [None if spec is None else (spec.model.id, spec.objective.teacher.id) for spec in specs]

@@ -81,7 +81,7 @@ def _wrong_type(violation: Violation, data: Mapping[str, Any]) -> Iterator[Findi
 
 
 def _example(value: Any, violation: Violation) -> Any:
-    """Return the field's first example that is a string; else one that is an object; else None.
+    """Return the first example that is a string, or the first object if there is none, or None.
 
     Objects are left out where the value is an object too: its error is inside it.
     """

@@ -120,7 +120,7 @@ def read_entry(name: str, entry: Entry, config: Mapping[str, object]) -> Shape |
 
 
 def _is_seen(entry: Entry, kind: _Kind) -> bool:
-    """Tell whether the generator built layers of a kind; a new kind may have other tensors."""
+    """Return whether the generator built layers of this kind; the tensors of others are unknown."""
     rows = [when for *_, when in entry["layer"]]
     return all(
         kind[place] in entry["kinds"][word] or not any(f"{word}=" in when for when in rows)

@@ -51,7 +51,7 @@ def _words(forms: Sequence[Form], read: Read, layers: int) -> tuple[str, ...] | 
 
 
 def _mark_earliest(rule: Form, words: tuple[str, ...], read: Read) -> tuple[str, ...] | None:
-    """Add a word to the first layers of a kind, which hold what all layers of it share."""
+    """Add a word to the first layers of a kind, which have the tensors that all its layers have."""
     count = _integer(read, rule["count"])
     if count is None:
         return None

@@ -348,7 +348,7 @@ class Uses:
 
     @property
     def pins_engine(self) -> bool:
-        """VLLM in the training processes reads a model of the Hub."""
+        """Inside the training processes, vLLM reads a model of the Hub."""
         inside = self.decisions.engine.vllm_share is not None and not self.vllm_server
         return inside and self.source.model_path is None
 

@@ -107,7 +107,7 @@ def test_search_is_learned(embedded: Embedded) -> None:
 
 @pytest.mark.prove
 def test_short_vectors_search_too(embedded: Embedded) -> None:
-    """The first half and the first quarter of the numbers are judged like all 64 of them."""
+    """Vectors cut to 32 and to 16 numbers are evaluated like the full ones of 64."""
     report = embedded.read("evaluate/report.json")
     page = (embedded.bundle / "run" / "report.md").read_text(encoding="utf-8")
 
@@ -212,7 +212,7 @@ def test_no_text_is_wrapped_in_a_chat_template(encoders: Path, converter: Path) 
 def test_every_encoder_has_the_vectors_of_its_file(
     embedded: Embedded, converter: Path, tmp_path: Path, sdist: Path
 ) -> None:
-    """XLM-R and ModernBERT, on each text of the test split and on others that are hard to cut."""
+    """XLM-R and ModernBERT agree on the test split and on texts that are hard to tokenize."""
     kinds = ("xlm-roberta", "modernbert")
     made = [f"{kind}={tmp_path / kind}" for kind in kinds]
     build = (sys.executable, "-m", "tests.end_to_end.build_encoders", sdist)

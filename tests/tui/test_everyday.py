@@ -11,23 +11,18 @@ from typing import Any, Final
 
 import pytest
 
+from ftc.tui.state.draft import read_draft
 from ftc.tui.understanding.column_clauses import find_column_clauses
 from ftc.tui.understanding.message import fold
 from ftc.tui.understanding.reader import read
+from tests.tui.test_annotated import BASE
 
 TABLE: Final[list[dict[str, Any]]] = json.loads(
     Path(__file__).with_name("everyday.json").read_text(encoding="utf-8")
 )
 DRAFTS: Final[Mapping[str, Mapping[str, Any]]] = {
     "empty": {},
-    "base": {
-        "name": "demo",
-        "model": {"id": "Qwen/Qwen2.5-7B-Instruct"},
-        "data": {"source": "tickets.csv"},
-        "method": {"type": "lora"},
-        "hardware": {"gpu": "RTX-4090", "count": 1},
-        "export": {"types": ["Q4_K_M"]},
-    },
+    "base": read_draft(BASE).data,
 }
 
 

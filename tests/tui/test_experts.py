@@ -5,18 +5,13 @@ from typing import Any, Final
 
 import pytest
 
+from ftc.tui.state.draft import read_draft
 from ftc.tui.understanding.reader import read
 from ftc.tui.understanding.reading import Reading
+from tests.tui.test_annotated import BASE as DRAFT
 
 EMPTY: Final[Mapping[str, Any]] = {}
-BASE: Final[Mapping[str, Any]] = {
-    "name": "demo",
-    "model": {"id": "Qwen/Qwen2.5-7B-Instruct"},
-    "data": {"source": "tickets.csv"},
-    "method": {"type": "lora"},
-    "hardware": {"gpu": "RTX-4090", "count": 1},
-    "export": {"types": ["Q4_K_M"]},
-}
+BASE: Final = read_draft(DRAFT).data
 COUNT = "/hardware/count"
 GPU = "/hardware/gpu"
 METHOD = "/method/type"
@@ -226,7 +221,7 @@ def test_what_is_kept_in_host_memory(text: str, sets: dict[str, Any]) -> None:
     ],
 )
 def test_a_regression_owns_its_files_and_numbers(text: str, checks: list[Any]) -> None:
-    """They are no data and no bound of the quantized file."""
+    """Their files are not the training data, and their bounds are not those of the GGUF file."""
     assert sets_of(read(text, BASE)) == {REGRESSION: checks}
 
 

@@ -1,4 +1,4 @@
-"""Whether a field is read at all, by the draft and by what a message names: its `x-when`."""
+"""Whether a field applies (`x-when`), judged by the draft and the message."""
 
 import json
 import re

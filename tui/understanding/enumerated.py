@@ -48,7 +48,7 @@ _PUBLISHES: Final = re.compile(
     rf"(?<![\w-])(?:{any_of(WORDS['publish'])}|push_to_hub)(?!\w)"
     r"|(?<![\w-])(?:hub|repo)\s?[ =:]\s?[\w.-]+/\w"
 )
-#: "train the LM and projector, tower stays frozen": the last item is none of the list.
+#: "train the LM and projector, tower stays frozen": the list ends before the last item.
 _FROZEN: Final = re.compile(
     r"\s*,?\s*(?:(?:stays?|is|are|kept|keeps?|remains?|left|(?:es |se )?queda|(?:se |es )?mant\w+"
     r"|sigue|segueix|va|esta)\s+)?(?:frozen|fixed|locked|untouched|congela(?:t|ts|da|des|do|dos|das)"
@@ -125,7 +125,7 @@ def _next_item(pointer: str, message: Message, place: int) -> int | None:
 
 
 def _items(pointer: str, message: Message, place: int) -> tuple[list[str], int]:
-    """Return the values of the list that begins at a place, and where it ends."""
+    """Return the values of the list that starts at an offset, and the offset of its end."""
     values: list[str] = []
     end = place
     while True:

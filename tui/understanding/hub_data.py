@@ -130,7 +130,7 @@ def _options(message: Message, match: re.Match[str]) -> dict[str, Any]:
 
 
 def _pairs(message: Message, match: re.Match[str]) -> dict[str, Any]:
-    """Return what the pairs of a name and a value behind an id say: "split=train w=1"."""
+    """Return the options that follow an id as name=value pairs: "split=train w=1"."""
     options: dict[str, Any] = {}
     for pair in _PAIR.finditer(message.folded, *match.span("pairs")):
         option = _option(message, pair.start(), pair[0])

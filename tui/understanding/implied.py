@@ -35,7 +35,7 @@ _OBJECTIVE: Final = re.compile(r"(?i)(dpo|kto|orpo|cpo|simpo|grpo|rloo)\b")
 
 
 def drop_denied_methods(said: Sequence[Change | Choice]) -> list[Change | Choice]:
-    """Remove a method that only the denial of another one implies, where the message has more.
+    """Remove a method that was only inferred from a denial if the message says more about methods.
 
     "instead of 4 bit" implies LoRA unless another width is requested, and "no adapters" a full
     fine-tune unless another method is.

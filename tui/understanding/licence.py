@@ -110,7 +110,7 @@ _FAILS: Final = re.compile(
     r"\b(?:if|when|whenever|si|quan|cuando)\b[^;!?\n]*\b(?:fail\w*|fall\w+|stop|atur\w+|par[ei]n?|error)\b"
     r"|\b(?:fail|falli|falle|falla|stop|que peti)\b[^;!?\n]*\b(?:if|when|si|quan|cuando)\b"
 )
-#: "The project there is called churn-replies" gives a name.
+#: A statement that names something sets it: "the project there is called churn-replies".
 _CALLED: Final = re.compile(
     r"\b(?:is called|is named|called|se llam[ae]|es diu|es digui|s'anomen\w+)\b"
 )

@@ -343,7 +343,7 @@ def _find_mentions(message: Message, *, known: bool) -> list[Mention]:
 
 
 def _file_lists(text: str) -> Iterator[re.Match[str]]:
-    """Yield the lists of names behind a file; by commas only if a name shows that it is a column.
+    """Yield lists of names behind a file name; with commas, one name must look like a column.
 
     "tickets.csv (clean, train)" lists none.
     """

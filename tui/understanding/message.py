@@ -75,9 +75,11 @@ _RESPELT: Final = str.maketrans({"\u2019": "'", "\u2018": "'", "\u02bc": "'", "\
 
 #: A range of a message as it was written, its end excluded.
 Span = tuple[int, int]
-#: A question mark inside a pattern or an address ends no sentence: "-?\d+$".
+#: What follows a question mark inside a regular expression or an address, which ends no sentence:
+#: "-?\d+$".
+IN_PATTERN: Final = r"[\\\d\[(^$*+=&|{]"
 SENTENCE_END: Final = re.compile(
-    r"[!;\n]|\?(?![\\\d\[(^$*+=&|{])|(?<!\bpag)(?<!\bart)(?<!\bnum)(?<!\bcap)\.(?=\s|$)"
+    rf"[!;\n]|\?(?!{IN_PATTERN})|(?<!\bpag)(?<!\bart)(?<!\bnum)(?<!\bcap)\.(?=\s|$)"
 )
 
 

@@ -85,7 +85,7 @@ def read_rewards(message: Message, draft: Mapping[str, Any]) -> Iterator[Change]
 
 @cache
 def _matches() -> re.Pattern[str]:
-    """Return the pattern of a match before the word: "numeric reward"."""
+    """Return the pattern for the kind of match, which stands before the word: "numeric reward"."""
     words = "|".join(value_words().get(_POINTER, {}).values())
     return re.compile(rf"(?<![\w-])(?:{words}) rewards?(?!\w)")
 
@@ -132,7 +132,7 @@ def _entry(path: str, names: list[str]) -> dict[str, Any]:
 
 
 def _item(message: Message, place: int) -> tuple[Any, int] | None:
-    """Return the reward that begins at a place, and where it ends."""
+    """Return the reward that starts at an offset, and the offset of its end."""
     ahead = _TIMES.match(message.folded, place)
     for begin, weight in ((place, None), *(((ahead.end(), ahead["number"]),) if ahead else ())):
         article = _THE.match(message.folded, begin)

@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from ftc.tui.understanding.lexicon import WORDS, any_of
-from ftc.tui.understanding.message import fold
+from ftc.tui.understanding.message import IN_PATTERN, fold
 
-#: A question mark inside a pattern ends no sentence: "-?\\d+$".
-_SENTENCE: Final = re.compile(r"(?:[^.?!;\n]|[.](?=\S)|\?(?=[\\\d\[(^$*+=&|{]))+[.?!;]*")
+_SENTENCE: Final = re.compile(rf"(?:[^.?!;\n]|[.](?=\S)|\?(?={IN_PATTERN}))+[.?!;]*")
 _ASKING: Final = WORDS["asking"]
 _LEAD: Final = re.compile(
     rf"^(?:[\s,\u00bf\u00a1]*\b{any_of(WORDS['questions']['lead'])}\b[\s,]+)+"

@@ -22,7 +22,7 @@ _LOADED: Final = (
 
 
 def settle_teacher(found: Sequence[Change | Choice], message: Message) -> Iterator[Change | Choice]:
-    """Yield what was found, the teacher with its owner, and a width right behind it as its own."""
+    """Yield what was found; a width in bits right behind the teacher's name is the teacher's."""
     taught = [each for each in found if each.pointer == _TEACHER]
     for each in found:
         between = [

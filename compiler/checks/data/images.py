@@ -26,7 +26,7 @@ _BLIND_ROWS: Final = 3
 #: and few enough to say so.
 _BLIND_SHARE: Final = 0.05
 _ALIKE_SHARE: Final = 0.5
-#: Prompts that name a video or audio: a few may be about the tags of a page.
+#: The least number of prompts that name a clip: a few may be about HTML tags.
 _FEWEST_CLIPS: Final = 3
 _CLIPS_SHARE: Final = 0.02
 

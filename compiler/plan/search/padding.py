@@ -133,7 +133,7 @@ def choose_padding(first: Frame) -> tuple[Frame, Search, Padding]:
 
 
 def with_shortest_rows(first: Frame) -> Frame:
-    """Return the frame with packed rows as short as they may be, which need the least memory."""
+    """Return the frame with the shortest packed rows allowed, which need the least memory."""
     if not first.arrangement.packed:
         return first
     length = first.max_length.value

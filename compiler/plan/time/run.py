@@ -197,7 +197,7 @@ def evaluation_seconds(job: Job, hardware: HardwareFacts, evaluated: Evaluated) 
 
 
 def mining_seconds(job: Job, hardware: HardwareFacts, mined: Mined | None) -> float | None:
-    """Return the seconds in which one process reads the texts; None without a rate."""
+    """Return the seconds that one process needs to read the texts; None if its rate is unknown."""
     if mined is None or not rate(job, hardware):
         return None
     alone = replace(job, world=1, nodes=1, sharding="single", offload="none", micro=_MINED_ROWS)

@@ -126,7 +126,7 @@ def titled(source: WholeSource, columns: Sequence[str]) -> Finding:
 
 
 def _shorten(name: str) -> str:
-    """Return a name as a message quotes it; a row in the place of the names may be any text."""
+    """Return a name shortened for a message: a data row taken for a header may be long."""
     return name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}..."
 
 

@@ -25,7 +25,7 @@ from ftc.runtime.vision.image_tokens import Rule
 from ftc.spec.salvage import known_or_none
 from ftc.spec.sections import Spec
 
-#: Share of Latin letters beyond ASCII from which text is not taken for English.
+#: Text in which at least this share of Latin letters is outside ASCII does not count as English.
 _FOREIGN_SHARE: Final = 0.01
 
 

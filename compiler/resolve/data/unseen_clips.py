@@ -26,7 +26,7 @@ _BEGINNINGS: Final[Sequence[tuple[Kind, int, tuple[bytes, ...]]]] = (
     ("audio", 0, (b"fLaC", b"OggS", b"ID3", b"\xff\xfb", b"\xff\xf3", b"\xff\xf1")),
 )
 _KEYS: Final = ("bytes", "path", "video", "audio", "url", "uri", "src", "file", "file_name")
-#: What an array of audio comes with, as `datasets` writes it.
+#: The keys beside an array of audio in the format of `datasets`.
 _RATES: Final = frozenset({"sampling_rate", "sample_rate"})
 #: A name of a file without its ending, an address or an identifier: one word with a digit, a
 #: slash or an underscore.

@@ -104,7 +104,7 @@ def test_a_system_prompt_beside_messages_is_needed() -> None:
 
 @pytest.mark.parametrize("number", [str, lambda n: str(1000 + 5 * n)])
 def test_the_number_of_a_row_is_not_needed(number: Callable[[int], str]) -> None:
-    """Even where the answer repeats it, as answers that were made up for a test do."""
+    """Answers may even repeat the number, as made-up answers do."""
 
     def make(n: int, draw: random.Random) -> Row:
         return {"id": number(n), "question": say(draw, 8), "answer": f"{number(n)} is it"}
@@ -113,7 +113,7 @@ def test_the_number_of_a_row_is_not_needed(number: Callable[[int], str]) -> None
 
 
 def test_a_number_that_answers_are_about_is_needed() -> None:
-    """One of an order, in no order."""
+    """The numbers of orders are random, unlike those of rows."""
 
     def make(_number: int, draw: random.Random) -> Row:
         order = str(draw.randrange(10**6))
