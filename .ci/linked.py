@@ -80,7 +80,7 @@ def read_annotated(without: set[str]) -> Iterator[Annotated]:
             ask = frozenset(row.get("ask", ()))
             yield Annotated(row["say"], draft, row.get("accept", [{}]), ask, row)
     for row in json.loads((TABLES / "utterances.json").read_text(encoding="utf-8")):
-        if "known" not in row and "sets" in row:
+        if "sets" in row:
             accept = [{at: [value] for at, value in row["sets"].items()}]
             yield Annotated(row["say"], row.get("draft", {}), accept, frozenset(), None)
     for says in json.loads((TABLES / "reports.json").read_text(encoding="utf-8")).values():

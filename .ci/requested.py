@@ -111,8 +111,7 @@ def of_report(text: str) -> list[Example]:
 def listed() -> Iterator[Example]:
     """Yield the examples of the tables of utterances and of reports."""
     for entry in json.loads((TABLES / "utterances.json").read_text(encoding="utf-8")):
-        if "known" not in entry:
-            yield from of_utterance(entry)
+        yield from of_utterance(entry)
     for says in json.loads((TABLES / "reports.json").read_text(encoding="utf-8")).values():
         for say in says:
             yield from of_report(say)

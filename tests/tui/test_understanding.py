@@ -25,8 +25,6 @@ from tests.quiet_seconds import quiet_seconds
 TABLE: Final[list[dict[str, Any]]] = json.loads(
     Path(__file__).with_name("utterances.json").read_text(encoding="utf-8")
 )
-SOUND: Final = [entry for entry in TABLE if "known" not in entry]
-KNOWN: Final = [entry for entry in TABLE if "known" in entry]
 LONGEST_SECONDS: Final = 0.05
 #: Pieces that the readers look for, so that generated texts reach them.
 PIECES: Final = (
@@ -58,27 +56,16 @@ def is_right(entry: dict[str, Any]) -> bool:
     return (reading.request.kind, reading.request.about) == (wanted["kind"], about)
 
 
-def test_nineteen_of_twenty_are_understood() -> None:
-    """At least 95 % of the table and 93 % of each language; the failures are listed."""
-    wrong = [entry["say"] for entry in TABLE if not is_right(entry)]
-    assert len(TABLE) - len(wrong) >= 0.95 * len(TABLE), wrong
+def test_every_language_has_utterances() -> None:
+    """The table has at least 70 of each."""
     for language in LANGUAGES:
-        own = [entry for entry in TABLE if entry["lang"] == language]
-        assert len(own) >= 70
-        assert sum(map(is_right, own)) >= 0.93 * len(own), (language, wrong)
+        assert sum(entry["lang"] == language for entry in TABLE) >= 70
 
 
-@pytest.mark.parametrize("entry", SOUND, ids=lambda entry: f"{entry['lang']}: {entry['say']}")
+@pytest.mark.parametrize("entry", TABLE, ids=lambda entry: f"{entry['lang']}: {entry['say']}")
 def test_an_utterance(entry: dict[str, Any]) -> None:
     """Each utterance of the table has the expected reading."""
     assert is_right(entry)
-
-
-@pytest.mark.parametrize("entry", KNOWN, ids=lambda entry: f"{entry['lang']}: {entry['say']}")
-def test_what_is_known_to_be_misread(entry: dict[str, Any]) -> None:
-    """Each has a reason, and must be removed from the list once it is understood."""
-    assert entry["reason"]
-    assert not is_right(entry)
 
 
 def test_every_field_has_a_name_or_a_reader_of_its_own() -> None:
