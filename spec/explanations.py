@@ -77,18 +77,18 @@ MALFORMED_LIST: Final = make_explanation(
     '{"export": ["Q4_K_M", "Q4_K_M"]}',
     '{"export": ["Q4_K_M"]}',
 )
-PLANNED_FIELD: Final = make_explanation(
+UNSUPPORTED_FIELD: Final = make_explanation(
     "FTC040",
-    "planned-field",
-    "The field is part of ftc's design and is not implemented yet.",
+    "unsupported-field",
+    "ftc knows the field from other tools or from an earlier design, and does not support it.",
     "It is rejected with this error, so that it is not accepted and then ignored.",
     '{"model": {"id": "Qwen/Qwen2.5-0.5B-Instruct", "dtype": "bf16"}}',
     '{"training": {"precision": "bf16"}}',
 )
-PLANNED_VALUE: Final = make_explanation(
+UNSUPPORTED_VALUE: Final = make_explanation(
     "FTC041",
-    "planned-value",
-    "The value is part of ftc's design and is not implemented yet.",
+    "unsupported-value",
+    "ftc knows the value from other tools or from an earlier design, and does not support it.",
     "It is rejected with this error, so that no other value is used in its place.",
     '{"method": "prompt_tuning"}',
     '{"method": "lora"}',
@@ -174,8 +174,8 @@ EXPLANATIONS: Final = (
     OUT_OF_RANGE,
     MALFORMED_TEXT,
     MALFORMED_LIST,
-    PLANNED_FIELD,
-    PLANNED_VALUE,
+    UNSUPPORTED_FIELD,
+    UNSUPPORTED_VALUE,
     UNREAD_FIELD,
     TWO_LENGTHS,
     NOTHING_TO_TRAIN,

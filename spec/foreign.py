@@ -22,9 +22,9 @@ from ftc.spec.tools.translation import translate
 
 #: Reasons for which a key can be left out without a change of what is learned or produced.
 _HARMLESS: Final = frozenset({
-    "class", "checkpoints", "default_alike", "empty", "evaluation", "file_format", "fixed",
-    "kernels", "layout", "loading", "logging", "machine", "off", "output", "packing", "padding",
-    "runtime", "text_part", "tokenizer", "tracking", "watchdog",
+    "checkpoints", "class", "context_parallel", "default_alike", "empty", "evaluation",
+    "file_format", "fixed", "kernels", "layout", "loading", "logging", "machine", "off",
+    "output", "packing", "padding", "runtime", "text_part", "tokenizer", "tracking", "watchdog",
 })  # fmt: skip
 #: Names of these sections are chosen by the user, or everyday words.
 _OWN_NAMES: Final = ("/data/columns", "/data/template_options")

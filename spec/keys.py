@@ -7,7 +7,7 @@ from functools import cache
 from typing import Any, Final
 
 from ftc.spec.expectation import accepts_type, expectation, words_of
-from ftc.spec.explanations import MISSING_KEY, PLANNED_FIELD, UNKNOWN_KEY
+from ftc.spec.explanations import MISSING_KEY, UNKNOWN_KEY, UNSUPPORTED_FIELD
 from ftc.spec.finding import Finding, Safety
 from ftc.spec.foreign import Foreign, find_foreign
 from ftc.spec.known_keys import report_factor, report_foreign, report_remainder
@@ -27,8 +27,8 @@ from ftc.spec.schema import (
     fields,
     fields_by_pointer,
     object_form,
-    read_planned,
     read_schema,
+    read_unsupported,
 )
 from ftc.spec.synonyms import find_owners, find_section, find_word, flags, switches_on
 from ftc.spec.verdict import is_valid
@@ -72,15 +72,15 @@ def _explain(
     if other is not None and not other.pointer:
         return report_foreign(other, here, data)
     place = meant.pointer if meant is not None else here
-    if other is None and (planned := _planned(place)) is not None:
+    if other is None and (advice := _unsupported(place)) is not None:
         help_ = "" if place == here else "meant"
-        return PLANNED_FIELD.finding(
+        return UNSUPPORTED_FIELD.finding(
             pointer=here,
             message=help_,
             help=help_,
             name=shown(dotted(here)),
             meant=dotted(place),
-            advice=planned,
+            advice=advice,
         )
     fix = () if unfit is not None else move(data, here, meant)
     if other is not None:
@@ -140,7 +140,7 @@ def _elsewhere(
 
     A name whose value the tools write differently, such as `train_on_inputs`, is translated.
     """
-    if named is not None and _planned(named.pointer) is not None:
+    if named is not None and _unsupported(named.pointer) is not None:
         return None
     certain = named is not None and (named.safety is not None or _is_settled(named.pointer))
     other = find_foreign(key, section, pointer, data)
@@ -152,7 +152,7 @@ def _elsewhere(
 
 
 def _is_settled(pointer: str) -> bool:
-    """Return whether a field is planned, or its name means another quantity elsewhere."""
+    """Return whether a field is not supported, or its name means another quantity elsewhere."""
     field = fields_by_pointer().get(pointer)
     return field is None or bool(field.schema.get("x-aliases-differ"))
 
@@ -246,7 +246,7 @@ def _by_name(key: str, section: Mapping[str, Any], pointer: str, schema: Schema)
     """
     value = section[key]
     here = pointer + join([key])
-    if _planned(here) is not None:
+    if _unsupported(here) is not None:
         return Meant(pointer=here, safety=None)
     for name, field in schema["properties"].items():
         if key.casefold() in field.get("x-aliases", ()):
@@ -292,7 +292,7 @@ def _by_likeness(
     value = section[key]
     if isinstance(value, Mapping) and (group := find_section(key)) is not None:
         return Meant(pointer=group, safety="safe")
-    known = [*schema["properties"], *_planned_beside(pointer)]
+    known = [*schema["properties"], *_unsupported_beside(pointer)]
     found = nearest(key, known)
     if found is None:
         return _by_word(key, section, pointer, schema)
@@ -406,19 +406,19 @@ def _is_plain_match(key: str, schema: Schema) -> bool:
 
 @cache
 def _everywhere() -> Mapping[str, tuple[str, ...]]:
-    """Return the fields that each name, alias or planned name may mean."""
+    """Return the fields that each name, alias or unsupported name may mean."""
     found: dict[str, list[str]] = {}
     for field in fields():
         for name in (field.name.rpartition(".")[2], *field.schema.get("x-aliases", ())):
             found.setdefault(name, []).append(field.pointer)
-    for pointer in read_planned()["keys"]:
+    for pointer in read_unsupported()["keys"]:
         found.setdefault(split(pointer)[-1], []).append(pointer)
     return {name: tuple(dict.fromkeys(pointers)) for name, pointers in found.items()}
 
 
-def _planned(pointer: str) -> Message | None:
-    return Message(f"planned.{pointer}") if pointer in read_planned()["keys"] else None
+def _unsupported(pointer: str) -> Message | None:
+    return Message(f"unsupported.{pointer}") if pointer in read_unsupported()["keys"] else None
 
 
-def _planned_beside(pointer: str) -> list[str]:
-    return [split(key)[-1] for key in read_planned()["keys"] if parent(key) == pointer]
+def _unsupported_beside(pointer: str) -> list[str]:
+    return [split(key)[-1] for key in read_unsupported()["keys"] if parent(key) == pointer]

@@ -31,9 +31,9 @@ def read_schema() -> Schema:
 
 
 @cache
-def read_planned() -> Schema:
-    """Return the table of keys and values that are planned and not implemented."""
-    return _read("planned.json")
+def read_unsupported() -> Schema:
+    """Return the table of keys and values that ftc knows and does not support."""
+    return _read("unsupported.json")
 
 
 def fields() -> Iterator[Field]:

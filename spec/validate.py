@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from ftc.spec.document import Document
 from ftc.spec.expectation import json_type
-from ftc.spec.explanations import NOT_AN_OBJECT, OTHER_VERSION, PLANNED_FIELD, UNKNOWN_KEY
+from ftc.spec.explanations import NOT_AN_OBJECT, OTHER_VERSION, UNKNOWN_KEY, UNSUPPORTED_FIELD
 from ftc.spec.finding import Finding
 from ftc.spec.normal import leave_unread, normalise, said, written_pointer
 from ftc.spec.pointer import split
@@ -15,7 +15,7 @@ from ftc.spec.sections import Spec
 
 VERSION: Final = 1
 _MOST_FINDINGS: Final = 100
-_OF_KEYS: Final = frozenset({UNKNOWN_KEY.code, PLANNED_FIELD.code})
+_OF_KEYS: Final = frozenset({UNKNOWN_KEY.code, UNSUPPORTED_FIELD.code})
 
 
 def validate(document: Document) -> Spec | tuple[Finding, ...]:

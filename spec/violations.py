@@ -11,8 +11,8 @@ from ftc.spec.explanations import (
     MALFORMED_LIST,
     MALFORMED_TEXT,
     OUT_OF_RANGE,
-    PLANNED_VALUE,
     UNKNOWN_VALUE,
+    UNSUPPORTED_VALUE,
     WRONG_TYPE,
 )
 from ftc.spec.finding import Finding
@@ -27,8 +27,8 @@ from ftc.spec.schema import (
     branches,
     fields_by_pointer,
     object_form,
-    read_planned,
     read_schema,
+    read_unsupported,
 )
 from ftc.spec.synonyms import find_candidates, find_sibling, find_synonym
 from ftc.spec.verdict import Violation, find_verdict, is_valid
@@ -108,15 +108,15 @@ def _unknown_word(violation: Violation, data: Mapping[str, Any]) -> Iterator[Fin
         return
     if isinstance(value, str) and known:
         pattern = _long_pattern(violation, data)
-        planned = read_planned()["values"].get(pattern, ())
+        unsupported = read_unsupported()["values"].get(pattern, ())
         if find_synonym(value, _named(violation, data)) in known:
             yield _misspelt_word(violation, None, known, data)
             return
-        meant = nearest(value, (*known, *planned), _customary(violation, pattern))
-        if meant is not None and meant in planned:
-            yield _planned_word(violation, meant, Message(f"planned.{pattern}.{meant}"))
+        meant = nearest(value, (*known, *unsupported), _customary(violation, pattern))
+        if meant is not None and meant in unsupported:
+            yield _unsupported_word(violation, meant, Message(f"unsupported.{pattern}.{meant}"))
         else:
-            yield _misspelt_word(violation, meant, (*known, *planned), data)
+            yield _misspelt_word(violation, meant, (*known, *unsupported), data)
     elif violation.keyword == "anyOf" or any(accepts_type(leaf, value) for leaf in branches(field)):
         yield from _wrong_type(violation, data)
 
@@ -132,9 +132,9 @@ def _customary(violation: Violation, pattern: str) -> tuple[str, ...]:
     return tuple(said)
 
 
-def _planned_word(violation: Violation, meant: str, advice: Message) -> Finding:
+def _unsupported_word(violation: Violation, meant: str, advice: Message) -> Finding:
     exact = violation.value == meant
-    return PLANNED_VALUE.finding(
+    return UNSUPPORTED_VALUE.finding(
         pointer=violation.pointer,
         message="" if exact else "meant",
         help="" if exact else "meant",

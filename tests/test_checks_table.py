@@ -7,7 +7,7 @@ import pytest
 
 from docs.site.rules import CODE, read_table
 from ftc.explanations import EXPLANATIONS
-from ftc.spec.schema import read_planned
+from ftc.spec.schema import read_unsupported
 
 #: The numbers of the field's checks: 87, in eighteen themes.
 NUMBERED: Final = (
@@ -47,10 +47,10 @@ def test_every_finding_of_the_table_exists(row: Mapping[str, Any]) -> None:
 @pytest.mark.parametrize("row", CHECKS, ids=lambda row: str(row["number"]))
 def test_what_waits_is_not_there_yet(row: Mapping[str, Any]) -> None:
     """Every key and word that a check waits for is still one that the language only plans."""
-    planned = read_planned()
+    unsupported = read_unsupported()
     for name in row.get("planned", ()):
         pointer, _, word = name.partition(" ")
-        known = planned["values"].get(pointer, ()) if word else planned["keys"]
+        known = unsupported["values"].get(pointer, ()) if word else unsupported["keys"]
         assert (word or pointer) in known, (
             f"the language has `{name}` now: say in docs/site/checks.json which finding "
             f"answers {row['number']}"

@@ -164,7 +164,7 @@ def test_json_spec_imports_no_yaml() -> None:
         "import sys; from ftc.spec.load import load_document; load_document(sys.argv[1]);"
         "print('yaml' in sys.modules, 'jsonschema' in sys.modules)"
     )
-    path = Path(__file__).resolve().parents[1] / "bad_specs" / "planned.json"
+    path = Path(__file__).resolve().parents[1] / "bad_specs" / "unsupported.json"
     told = subprocess.run(
         [sys.executable, "-c", code, str(path)], capture_output=True, text=True, check=True
     )

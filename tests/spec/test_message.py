@@ -64,7 +64,7 @@ def test_values_are_shown_by_the_language(
 def test_what_stands_in_backticks_is_not_respelt() -> None:
     """A number in backticks is shown as it is written in a file."""
     assert show(0.5, "g", "es", quoted=True) == "0.5"
-    message = Message("planned./export/merge")
+    message = Message("unsupported./export/merge")
     assert str(message) != message.render("es")
 
 

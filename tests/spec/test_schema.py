@@ -11,7 +11,15 @@ from jsonschema import Draft202012Validator
 from ftc.spec.expectation import expectation, types_of, words_of
 from ftc.spec.message import Message
 from ftc.spec.normal import normalise
-from ftc.spec.schema import Field, Schema, branches, fields, object_form, read_planned, read_schema
+from ftc.spec.schema import (
+    Field,
+    Schema,
+    branches,
+    fields,
+    object_form,
+    read_schema,
+    read_unsupported,
+)
 from ftc.spec.sections import Spec
 from ftc.spec.validate import to_spec
 from ftc.spec.verdict import is_valid
@@ -165,15 +173,15 @@ def test_chosen_defaults() -> None:
     assert (spec.hardware.gpu, spec.hardware.count, spec.export.types) == ("auto", "auto", ())
 
 
-def test_planned_is_not_there() -> None:
-    """A planned name is not yet a field or a value, and its section exists."""
-    planned = read_planned()
+def test_what_is_unsupported_is_not_there() -> None:
+    """An unsupported name is no field and no value, and its section exists."""
+    unsupported = read_unsupported()
     pointers = {field.pointer: field for field in FIELDS}
-    for pointer in planned["keys"]:
+    for pointer in unsupported["keys"]:
         assert pointer not in pointers
         assert pointer.rpartition("/")[0] in {"", *pointers}
-        assert str(Message(f"planned.{pointer}"))[0].islower()
-    for pattern, words in planned["values"].items():
+        assert str(Message(f"unsupported.{pointer}"))[0].islower()
+    for pattern, words in unsupported["values"].items():
         field = pointers[pattern.removesuffix("/*")]
         known = words_of(field.schema)
         for branch in branches(field.schema):

@@ -21,7 +21,7 @@ from ftc.spec.normal import normalise, said
 from ftc.spec.patch import apply_patch
 from ftc.spec.pointer import split
 from ftc.spec.quote import quote
-from ftc.spec.schema import Field, fields, find_field, read_planned, read_schema
+from ftc.spec.schema import Field, fields, find_field, read_schema, read_unsupported
 from ftc.spec.sections import Spec
 from ftc.spec.validate import locate, validate
 from ftc.spec.violations import _TRANSLATIONS, find_violations
@@ -257,18 +257,18 @@ def test_other_version(version: int) -> None:
     assert f"version {version} " in judged[0].message
 
 
-def test_every_planned_thing_is_refused_by_name() -> None:
+def test_everything_unsupported_is_refused_by_name() -> None:
     """Each entry of the table gives its own finding with its own advice."""
-    for pointer in read_planned()["keys"]:
+    for pointer in read_unsupported()["keys"]:
         path = pointer[1:].split("/")
-        advice = str(Message(f"planned.{pointer}"))
+        advice = str(Message(f"unsupported.{pointer}"))
         judged = validate(document_of(changed([(path, {})])))
         assert isinstance(judged, tuple)
         assert ("FTC040", pointer, advice) in {(it.code, it.pointer, it.help) for it in judged}
-    for pattern, words in read_planned()["values"].items():
+    for pattern, words in read_unsupported()["values"].items():
         path = pattern.removesuffix("/*")[1:].split("/")
         for word in words:
-            advice = str(Message(f"planned.{pattern}.{word}"))
+            advice = str(Message(f"unsupported.{pattern}.{word}"))
             value = [word] if pattern.endswith("/*") else word
             judged = validate(document_of(changed([(path, value)])))
             assert isinstance(judged, tuple)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from ftc.compiler.checks.rule import Problem, problem, put, rule
 from ftc.compiler.checks.rule_input import Case
 from ftc.compiler.knowledge.objectives import OBJECTIVES
+from ftc.compiler.plan.objective.comparison import switches_recomputing
 from ftc.compiler.plan.search.space import SELECTIVE
 
 _FIELD = "/training/gradient_checkpointing"
@@ -33,9 +34,9 @@ def unsupported_partial_checkpointing(case: Case) -> Iterator[Problem]:
     Why it matters: Only TRL's trainer for supervised fine-tuning recomputes selectively. It changes
     a method of the model for that, which an adapter of PEFT hides, so the first step would stop
     with an unexpected keyword, `selective`. A classification head with an adapter recomputes whole
-    layers under ZeRO-3, which has to gather their weights again. Where answers are sampled, TRL
-    switches recomputing off to generate them and on again without its options, and the next step
-    would stop.
+    layers under ZeRO-3, which has to gather their weights again. TRL switches recomputing off to
+    generate answers, and to compute the reference of DPO or KTO at each step. It switches it on
+    again in a way that accepts no options, and the next step would stop.
 
     Example: {"method": "lora", "training": {"gradient_checkpointing": "selective"}}
 
@@ -45,8 +46,10 @@ def unsupported_partial_checkpointing(case: Case) -> Iterator[Problem]:
     adapted, kind = spec.method.type in ("lora", "qlora"), spec.objective.type
     if isinstance(written, bool) or written == "auto":
         return
-    if OBJECTIVES[kind].samples and spec.objective.vllm == "off":
-        yield problem(_FIELD, message="sampled", help="sampled", fix=(put(_FIELD, True),))
+    reference = case.plan.decisions.comparison.reference
+    if switches_recomputing(spec, reference.value if reference else None):
+        why = "sampled" if OBJECTIVES[kind].samples else "reference"
+        yield problem(_FIELD, message=why, help="whole", fix=(put(_FIELD, True),))
         return
     if written == "selective" and (adapted or kind not in SELECTIVE):
         yield problem(_FIELD, fix=(put(_FIELD, True),), method=spec.method.type, kind=kind)
@@ -59,9 +62,9 @@ def unsupported_partial_checkpointing(case: Case) -> Iterator[Problem]:
         yield problem(_FIELD, message="head", help="head", fix=(put(_FIELD, True),))
 
 
-@rule("FTC542", "untimed-host-activations", "warning", reads=("hardware",))
+@rule("FTC542", "untimed-host-activations", "warning", reads=("plan",))
 def untimed_host_activations(case: Case) -> Iterator[Problem]:
-    """What it is: Activations are to be kept by the host, and the time of that is a guess.
+    """What it is: The host is to keep activations, and the time of that is a guess.
 
     Why it matters: On one H200 the memory was as planned. The time was not measured: it is planned
     from the width of the link to the host alone. `./run.sh --pilot` measures a few steps.
@@ -70,8 +73,9 @@ def untimed_host_activations(case: Case) -> Iterator[Problem]:
 
     Use instead: {"hardware": "1x A100-80GB", "training": {"gradient_checkpointing": true}}
     """
-    if case.spec.training.gradient_checkpointing == "offload" and case.hardware.kind == "gpu":
-        yield problem(_FIELD)
+    chosen = case.plan.decisions.batch.gradient_checkpointing
+    if chosen.value == "offload" and case.hardware.kind == "gpu":
+        yield problem(_FIELD, help="" if chosen.source == "spec" else "planned")
 
 
 @rule("FTC543", "interval-beyond-the-layers", "warning", reads=("model",))

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
+from ftc.compiler.knowledge.objectives import OBJECTIVES
 from ftc.compiler.plan.decision import Because, Decision, decide, keep
 from ftc.compiler.plan.plan import Weights
 from ftc.compiler.resolve.facts import DataFacts, Label, ModelFacts
@@ -94,6 +95,17 @@ def decide_reference(spec: Spec, data: DataFacts) -> Decision[Reference] | None:
         return "precomputed", Because(key="reference.precomputed")
 
     return decide(spec, "/objective/reference", spec.objective.reference, derive)
+
+
+def switches_recomputing(spec: Spec, reference: Reference | None) -> bool:
+    """Tell whether TRL switches recomputing off during a step, and on again afterwards.
+
+    It does that to generate answers and to compute log-probabilities of a reference without
+    gradients (`disable_gradient_checkpointing` and `unwrap_model_for_generation` of
+    `trl/models/utils.py`). Both forget which layers were recomputed: they give the Trainer's own
+    options, such as `every_n_layers`, to `torch.utils.checkpoint`, which stops with a `ValueError`.
+    """
+    return OBJECTIVES[spec.objective.type].samples or reference not in (None, "precomputed")
 
 
 def comparing_rate(spec: Spec, model: ModelFacts) -> tuple[float, Because]:

@@ -344,11 +344,13 @@ def ways(frame: Frame) -> tuple[Way, ...]:
 def host_ways(frame: Frame, leanest: Iterable[Candidate]) -> tuple[Way, ...]:
     """Return the leanest way with activations in host memory, or nothing if that is no option.
 
-    It is an option if the spec leaves it open, the host's memory is known, and the device can hold
-    the rest.
+    It is an option if the spec leaves it open, the trainer does not switch recomputing off and on,
+    the host's memory is known, and the device can hold the rest.
     """
     hardware = frame.facts.hardware
-    open_here = frame.spec.training.gradient_checkpointing == "auto"
+    open_here = (
+        frame.spec.training.gradient_checkpointing == "auto" and not frame.switches_recomputing
+    )
     if not open_here or hardware.kind != "gpu" or hardware.host_ram_bytes is None:
         return ()
     least = min(

@@ -24,7 +24,7 @@ from ftc.compiler.plan.method.adapter import (
     trains_head,
 )
 from ftc.compiler.plan.method.precision import decide_load_dtype, freezes_in_16_bits
-from ftc.compiler.plan.objective.comparison import Comparison
+from ftc.compiler.plan.objective.comparison import Comparison, switches_recomputing
 from ftc.compiler.plan.objective.sampling import (
     calls_tools,
     rewarded,
@@ -220,6 +220,12 @@ class Frame:
             return LIGER if plain else LIGER_QLORA
         return PINNED if plain else PINNED_QLORA
 
+    @property
+    def switches_recomputing(self) -> bool:
+        """Whether a step switches recomputing off and on again, so that it is all or nothing."""
+        reference = self.comparison.reference
+        return switches_recomputing(self.spec, reference.value if reference else None)
+
     def memory(
         self,
         sharding: Sharding,
@@ -326,9 +332,8 @@ def partly_recomputed(frame: Frame, sharding: Sharding) -> tuple[Recomputing, ..
     has options of its own. Vectors are computed in passes of any size.
     """
     objective = frame.spec.objective.type
-    if (objective == "classification" and sharding == "zero3") or compares_texts(
-        frame.spec.objective.type
-    ):
+    divided_head = objective == "classification" and sharding == "zero3"
+    if divided_head or compares_texts(objective) or frame.switches_recomputing:
         return ()
     every = tuple(every for every in _EVERY if every < frame.shape.layers)
     selective = objective in SELECTIVE and frame.adapter is None

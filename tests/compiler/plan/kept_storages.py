@@ -3,7 +3,7 @@
     python -m tests.compiler.plan.kept_storages WAYS_AS_JSON CASE_AS_JSON
 
 Counts the storages that a forward pass has made and that are still there after it, and the losses
-of three steps. Runs on a CPU in bf16.
+of three steps, and how TRL's switching of recomputing ends. Runs on a CPU in bf16.
 """
 
 import json
@@ -16,6 +16,7 @@ from transformers import LlamaConfig, LlamaForCausalLM
 from trl.models.selective_activation_checkpointing import (
     enable_selective_activation_checkpointing,
 )
+from trl.models.utils import disable_gradient_checkpointing
 
 from benchmarks.storages import Storages
 
@@ -50,9 +51,26 @@ def measure(recomputing: Any, config: Any, rows: int, length: int) -> dict[str, 
     return {"bytes": kept, "losses": losses}
 
 
+def switch_off_and_on(config: Any) -> str:
+    """Return how a pass ends after TRL has switched recomputing of every other layer off and on."""
+    options = {"every_n_layers": 2}
+    model: Any = LlamaForCausalLM(LlamaConfig(**config))
+    model.activation_checkpointing_enable(**options)
+    model.train()
+    with disable_gradient_checkpointing(model, options):  # as GRPO, RLOO, DPO and KTO do
+        pass
+    ids = torch.arange(8)[None]
+    try:
+        model(input_ids=ids, labels=ids).loss.backward()
+    except ValueError as error:
+        return str(error)
+    return "no error"
+
+
 if __name__ == "__main__":
     torch.use_deterministic_algorithms(True)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # TRL calls transformers' method by its old name
         ways, told = json.loads(sys.argv[1]), json.loads(sys.argv[2])
-        print(json.dumps([measure(way, *told) for way in ways]))  # noqa: T201
+        found = [measure(way, *told) for way in ways]
+        print(json.dumps({"ways": found, "switched": switch_off_and_on(told[0])}))  # noqa: T201

@@ -16,8 +16,10 @@ from ftc.compiler.plan.memory.activations import checkpoint_bytes, input_host_by
 from ftc.compiler.plan.memory.peak import measure
 from ftc.compiler.plan.memory.phases import phases
 from ftc.compiler.plan.plan import Recomputing
-from ftc.compiler.plan.planner import make_plan
+from ftc.compiler.plan.planner import make_frame, make_plan
 from ftc.compiler.plan.reasons import sentence
+from ftc.compiler.plan.search.layout import search
+from ftc.compiler.plan.search.space import partly_recomputed
 from ftc.compiler.plan.summary.context_parallel import count_context_gpus
 from ftc.compiler.plan.time.roofline import host_seconds, passes
 from ftc.compiler.resolve.facts import KnownFacts
@@ -73,7 +75,9 @@ def test_a_real_llama_keeps_what_is_planned_and_learns_the_same() -> None:
     command = [sys.executable, "-m", TRACE, *told]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    stored, *others = json.loads(done.stdout)
+    printed = json.loads(done.stdout)
+    assert "Unexpected keyword arguments: every_n_layers" in printed["switched"]  # of FTC541
+    stored, *others = printed["ways"]
     assert len(set(stored["losses"])) == len(stored["losses"])
     planned = kept_bytes(make_job(False))
     for way, found in zip(WAYS[1:], others, strict=True):
@@ -110,6 +114,46 @@ def choose(build_known: BuildKnown, gib: float, **more: Any) -> Any:
         "/facts/hardware/memory_bytes": round(gib * GIB),
     }
     return make_plan(*build_known({**edits, **more}))
+
+
+SWITCHED = [
+    *(
+        {
+            "/spec/objective/type": objective,
+            "/spec/objective/vllm": engine,
+            "/spec/method/type": method,
+            "/facts/data/rewards": {"rows": 400, "numbered_rows": 400},
+        }
+        for objective in ("grpo", "rloo")
+        for engine in ("off", "colocate")
+        for method in ("lora", "full")
+    ),
+    *(
+        {"/spec/objective/type": objective, "/spec/objective/reference": "adapter_off"}
+        for objective in ("dpo", "kto")
+    ),
+]
+
+
+@pytest.mark.parametrize("edits", SWITCHED)
+def test_a_trainer_that_switches_recomputing_has_all_or_nothing(
+    build_known: BuildKnown, edits: Mapping[str, Any]
+) -> None:
+    """TRL switches it on again without its options, so the search tries none."""
+    edits = {"/spec/method/type": "lora", "/facts/hardware/memory_bytes": 12 * GIB, **edits}
+    frame = make_frame(*build_known(edits))
+    assert partly_recomputed(frame, "single") == ()
+    assert search(frame).chosen.way.checkpointing in (True, False)
+
+
+def test_a_precomputed_reference_leaves_parts_open(build_known: BuildKnown) -> None:
+    """DPO without a reference at each step may recompute some layers."""
+    edits = {"/spec/objective/type": "dpo", "/spec/method/type": "lora"}
+    found = {
+        choose(build_known, gib, **edits).decisions.batch.gradient_checkpointing.value
+        for gib in (20, 21, 22, 23, 24, 28, 32, 40, 48)
+    }
+    assert found - {True, False}
 
 
 def test_the_planner_recomputes_no_more_than_it_must(build_known: BuildKnown) -> None:
