@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks import distillation
 from benchmarks.learning import (
     PROVEN,
     learn,
@@ -19,8 +20,8 @@ from benchmarks.learning import (
 from benchmarks.learning_specs import SPECS
 from ftc.compiler.knowledge.objectives import OBJECTIVES
 
-#: Proven on real data elsewhere: GSM8K in test_gsm8k.py and benchmarks/distillation.py, banking77
-#: in test_scores.py.
+#: Proven on real data elsewhere: GSM8K in test_gsm8k.py and by `benchmarks.distillation` below,
+#: banking77 in test_scores.py.
 ELSEWHERE = {"sft", "distill", "classification"}
 
 
@@ -42,6 +43,18 @@ def test_an_objective_learns(folder: Path, objective: str) -> None:
 
     assert learned.is_proven, learned
     assert f"| {objective} |" in report([learned])
+
+
+@pytest.mark.prove_all
+@pytest.mark.timeout(3600)
+@pytest.mark.usefixtures("shared")
+def test_a_student_comes_closer_to_its_teacher(tmp_path: Path) -> None:
+    """On real rows held out, nearer than its start and than plain SFT for as many steps."""
+    distillation.write_inputs(tmp_path)
+    found = distillation.compare(tmp_path)
+    divergences = {name: measured["divergence"] for name, measured in found.items()}
+
+    assert divergences["distill-42"] < divergences["sft-42"] < divergences["start"]
 
 
 def test_no_objective_is_left_out() -> None:

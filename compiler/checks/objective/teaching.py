@@ -215,8 +215,8 @@ def answers_not_learned(case: Case) -> Iterator[Problem]:
     if case.spec.objective.type != "distill":
         return
     if case.data.form != "prompt":
-        if not trained:
-            yield problem("/objective/type", rows=case.data.usable_rows)
+        remedy = "trained" if trained else ""
+        yield problem("/objective/type", help=remedy, rows=case.data.usable_rows)
         return
     unread = [name for name in case.data.columns if name not in (case.data.prompt, "")]
     if answers := [name for name in unread if is_answer_name(usual_name(name))]:

@@ -62,7 +62,7 @@ def unsupported_partial_checkpointing(case: Case) -> Iterator[Problem]:
         yield problem(_FIELD, message="head", help="head", fix=(put(_FIELD, True),))
 
 
-@rule("FTC542", "untimed-host-activations", "warning", reads=("plan",))
+@rule("FTC542", "untimed-host-activations", "warning", reads=("hardware", "plan"))
 def untimed_host_activations(case: Case) -> Iterator[Problem]:
     """What it is: The host is to keep activations, and the time of that is a guess.
 

@@ -156,6 +156,21 @@ def test_a_precomputed_reference_leaves_parts_open(build_known: BuildKnown) -> N
     assert found - {True, False}
 
 
+def test_activations_go_to_the_host_where_nothing_else_fits(build_known: BuildKnown) -> None:
+    """One row of 20,000 tokens: on a larger card they stay, on a smaller one nothing fits."""
+    names = ("mean", "p50", "p90", "p95", "p99", "max")
+    edits: dict[str, Any] = {f"/facts/data/lengths/{name}": 20_000 for name in names}
+    edits |= {"/facts/data/lengths/histogram": [[20_000, 4000]], "/spec/data/max_length": 20_000}
+    edits |= {"/spec/method/type": "qlora", "/facts/model/context_tokens": 131_072}
+    edits |= {"/facts/hardware/host_ram_bytes": 256 * GIB}
+    plans = [choose(build_known, gib, **edits) for gib in (40, 16, 8)]
+
+    ways = [plan.decisions.batch.gradient_checkpointing for plan in plans]
+    assert [plan.memory.fits for plan in plans] == [True, True, False]
+    assert [way.value == "offload" for way in ways] == [False, True, False]
+    assert ways[1].source == "derived"
+
+
 def test_the_planner_recomputes_no_more_than_it_must(build_known: BuildKnown) -> None:
     """With less and less memory nothing, some layers, all of them; a written value stays."""
     sizes = [320, 240, 160, 150, 138, 120]

@@ -70,8 +70,13 @@ def test_every_flag_of_the_server_is_vllm_s(files_of: Callable[..., Files]) -> N
     flags = [word for word in make_command(server, [], 4001) if word.startswith("--")]
     (locked,) = (each for each in find_closure(["vllm"]) if each.name == "vllm")
 
-    assert len(flags) >= 7
+    assert len(flags) >= 9
     assert not set(flags) - set(WHEEL["flags"])
+    assert server["arguments"][-6:] == [
+        "--weight-transfer-config", '{"backend":"nccl"}',
+        "--logprobs-mode", "processed_logprobs",
+        "--max-logprobs", "-1",
+    ]  # fmt: skip
     assert locked.version == PINS["vllm"]
     assert WHEEL["sha256"] in locked.hashes
 
@@ -86,7 +91,7 @@ def test_the_server_has_every_route_that_trl_asks() -> None:
     asked = set(re.findall(r"\{self\.base_url\}(/[a-z0-9_/]+)", text))
 
     assert {"/health", "/init_weight_transfer_engine", "/update_weights"} <= asked
-    assert set(WHEEL["routes"]) <= asked
+    assert asked <= set(WHEEL["routes"])
 
 
 @pytest.mark.parametrize("mode", ["off", "colocate", "server"])

@@ -18,6 +18,13 @@ LIBRARIES = (
     "accelerate",
     "datasets",
     "torch",
+    "deepspeed",
+    "bitsandbytes",
+    "liger_kernel",
+    "sentence_transformers",
+    "compressed_tensors",
+    "llama_cpp",
+    "gguf",
     "__main__",
     "runtime",
 )
@@ -38,6 +45,11 @@ ALLOWED: tuple[tuple[str, str, str], ...] = (
         "transformers",
         "`gradient_checkpointing_disable` is deprecated",
         "TRL calls it by its old name before it generates answers",
+    ),
+    (
+        "transformers",
+        "only defines `gradient_checkpointing_enable`",
+        "sentence-transformers' models have the old name alone",
     ),
     (
         "torch",
