@@ -15,6 +15,7 @@ from ftc.compiler.plan.decision import Because, Decision, decide, derived, keep
 from ftc.compiler.plan.objective.sampling import find_rewards
 from ftc.compiler.resolve.data.mixture import allot
 from ftc.compiler.resolve.facts import DataFacts
+from ftc.runtime.prepare.split_sizes import count_held_out
 from ftc.spec.sections import BestBy, Metric, Objective, Spec
 from ftc.spec.sources import list_sources, name_sources
 
@@ -22,7 +23,6 @@ _OPEN_ANSWER_TOKENS = 128
 _MOST_JUDGED_ROWS = 256
 _MOST_ANSWER_TOKENS = 1024  # an answer is written one token at a time
 _NUMBERED_SHARE = 0.9
-_LEAST_ROWS = 3  # one for each split
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,8 +40,9 @@ def decide_splits(spec: Spec, data: DataFacts, max_length_tokens: int) -> Splits
     """Decide the rows of each split; a share above zero gives at least one row of three or more."""
     parts = count_rows(spec, data, max_length_tokens)
     rows = sum(parts)
-    test = _share(spec.data.splits.test, rows)
-    validation = min(_share(spec.data.splits.validation, rows), max(0, rows - test - 1))
+    shares = {"test": spec.data.splits.test, "validation": spec.data.splits.validation}
+    held_out = count_held_out(shares, rows)
+    test, validation = held_out["test"], held_out["validation"]
 
     def stratify() -> tuple[bool, Because]:
         if compares_texts(spec.objective.type):
@@ -160,12 +161,6 @@ def _rewarded_metric(objective: Objective, data: DataFacts) -> tuple[Metric, Bec
         return "numeric_match", Because(key="metric.numeric_reward")
     key = "metric.exact_reward" if "exact" in matches else "metric.other_reward"
     return "exact_match", Because(key=key)
-
-
-def _share(share: float, rows: int) -> int:
-    if share <= 0 or rows < _LEAST_ROWS:
-        return 0
-    return min(rows - 1, max(1, round(rows * share)))
 
 
 def count_rows(spec: Spec, data: DataFacts, max_length_tokens: int) -> list[int]:

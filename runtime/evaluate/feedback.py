@@ -34,7 +34,9 @@ def gap(rewards: Sequence[float], good: Sequence[bool]) -> Measured:
 
     def measure(times: Any) -> float:
         ups, downs = times * is_good, times * ~is_good
-        return float(ups @ numbers / max(ups.sum(), 1) - downs @ numbers / max(downs.sum(), 1))
+        if not ups.any() or not downs.any():
+            return float("nan")
+        return float(ups @ numbers / ups.sum() - downs @ numbers / downs.sum())
 
     return Measured(parts=rewards, measure=measure, higher=True)
 

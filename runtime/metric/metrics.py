@@ -178,22 +178,28 @@ def describe(
 ) -> dict[str, Any]:
     """Return the numbers, their intervals, and the comparison with `before`.
 
+    A number that is not finite is None: JSON has none, and a split of one class has no margin.
+
     `before` is None, or has the numbers of the other model that could be measured.
     """
-    report: dict[str, Any] = {name: found.value for name, found in after.items()}
+    report: dict[str, Any] = _list_values(after)
     report["judged"] = {name: len(found.parts) for name, found in after.items()}
     report["percent"] = [name for name, found in after.items() if found.percent]
     report["intervals"] = {name: interval(found) for name, found in after.items()}
     if before is None:
         return report
-    values = {name: found.value for name, found in before.items()}
     report |= {
         "compared_with": compared_with,
-        "base": {name: number if isfinite(number) else None for name, number in values.items()},
+        "base": _list_values(before),
         "base_intervals": {name: interval(found) for name, found in before.items()},
         "changes": {name: compare(before[name], after[name]) for name in after if name in before},
     }
     return report | {"verdict": conclude(report)}
+
+
+def _list_values(measured: dict[str, Measured]) -> dict[str, float | None]:
+    values = {name: found.value for name, found in measured.items()}
+    return {name: number if isfinite(number) else None for name, number in values.items()}
 
 
 def show(number: float | None, *, percent: bool) -> str:
@@ -229,7 +235,8 @@ def lines(report: dict[str, Any]) -> list[str]:
     """Return a line per number, with its interval and the comparison."""
     said = [f"{'rows':>16}  {report['rows']:,}"]
     for name in report["judged"]:
-        line, ends = f"{name:>16}  {report[name]:.4f}", report["intervals"][name]
+        line, ends = show(report[name], percent=False), report["intervals"][name]
+        line = f"{name:>16}  {line}"
         if ends:
             line += f"  ({ends[0]:.4f} to {ends[1]:.4f})"
         change = report.get("changes", {}).get(name)

@@ -40,8 +40,10 @@ class Report:
 
 
 def name_sources(rows: Rows, records: Records, split: Sequence[int]) -> list[str]:
-    """Return the source of each record of a split."""
-    return [rows.sources[records.origins[record]].name for record in split]
+    """Return the source of each line of a split; a long text is a record of several lines."""
+    lines = zip(split, records.read(split), strict=True)
+    sources = ((rows.sources[records.origins[record]].name, text) for record, text in lines)
+    return [name for name, text in sources for _ in range(text.count(b"\n"))]
 
 
 def mix(

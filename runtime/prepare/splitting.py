@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from .preparing import Records
+from .split_sizes import count_held_out
 
 Splits = dict[str, "array[int]"]
 
@@ -17,8 +18,9 @@ def divide(
 ) -> Splits:
     """Return the numbers of the records of each split, shuffled.
 
-    `shares` has the shares of the splits other than training. With `stratify` each split has its
-    share of every label, exact to a row; with `by_source` of every source.
+    `shares` has the shares of the splits other than training, which have the planned rows as nearly
+    as rows with one prompt allow. With `stratify` each split has its share of every label, exact to
+    a row; with `by_source` of every source.
     """
     draw = random.Random(seed)  # noqa: S311 - a split, no secret
     members = np.argsort(records.prompts, kind="stable")  # records with one prompt are neighbours
@@ -26,26 +28,46 @@ def divide(
     edges = np.flatnonzero(keys[1:] != keys[:-1]) + 1  # where one group ends and the next begins
     edges = np.concatenate(([0], edges, [len(members)]))
     firsts = members[edges[:-1]]  # the first record of each group
-    splits = {name: array("I") for name in ("train", "validation", "test")}
     walk = np.argsort(firsts)
     if shares:
         chances = np.fromiter((draw.random() for _ in keys), float, len(keys))[firsts]
         walk = _order_groups(records, firsts, chances, stratify=stratify, by_source=by_source)
-    # Each split takes the next group when half of the group is due to it.
-    due = dict.fromkeys(shares, 0.0)
-    for place in walk:
-        rows = members[edges[place] : edges[place + 1]].tolist()
-        for name, share in shares.items():
-            due[name] += share * len(rows)
-        chosen = max(due, key=lambda name: due[name]) if due else "train"
-        if due and due[chosen] >= len(rows) / 2:
-            due[chosen] -= len(rows)
-            splits[chosen].extend(rows)
-        else:
-            splits["train"].extend(rows)
+    wanted = count_held_out(shares, len(keys))
+    dealt = _deal(walk.tolist(), np.diff(edges).tolist(), wanted)
+    splits = {name: array("I") for name in ("train", "validation", "test")}
+    for place, name in dealt.items():
+        splits[name].extend(members[edges[place] : edges[place + 1]].tolist())
     for split in splits.values():
         draw.shuffle(split)
     return splits
+
+
+def _deal(walk: list[int], sizes: list[int], wanted: Mapping[str, int]) -> dict[int, str]:
+    """Return the split of each group of rows, by its place in `sizes`, in the order of `walk`.
+
+    Each split takes the next group when half of the group is due to it. Then groups of training
+    fill up what a split still lacks; one without any takes the smallest.
+    """
+    rows = sum(sizes)
+    due = dict.fromkeys(wanted, 0.0)
+    dealt = dict.fromkeys(walk, "train")
+    for place in walk:
+        for name in due:
+            due[name] += wanted[name] / rows * sizes[place]
+        chosen = max(due, key=lambda name: due[name], default="train")
+        if due and due[chosen] >= sizes[place] / 2:
+            due[chosen] -= sizes[place]
+            dealt[place] = chosen
+    for name, count in wanted.items():
+        left = [place for place in reversed(walk) if dealt[place] == "train"]
+        lacking = count - sum(sizes[place] for place in walk if dealt[place] == name)
+        for place in left:
+            if sizes[place] <= lacking:
+                lacking -= sizes[place]
+                dealt[place] = name
+        if count and name not in dealt.values() and len(left) > 1:
+            dealt[min(left, key=sizes.__getitem__)] = name
+    return dealt
 
 
 def _order_groups(

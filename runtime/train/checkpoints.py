@@ -41,15 +41,19 @@ class Sealer:
         except RuntimeError:  # no thread can start, for want of memory
             self._add_digests(checkpoint)
 
-    def prune(self, folder: Path, best: str | None, keep: int) -> None:
-        """Delete old checkpoints: the newest sealed ones are kept, `keep` with the best one."""
-        sealed = [path for path in list_checkpoints(folder) if (path / SEAL).is_file()]
-        names = {sealed[0].name, Path(best or "").name}
+    def prune(self, newest: Path, best: str | None, keep: int) -> None:
+        """Delete older checkpoints than `newest`: of the sealed ones `keep` stay, with the best.
+
+        Later ones are damaged: training did not resume from them, and has not reached their steps.
+        """
+        past = [p for p in list_checkpoints(newest.parent) if step_of(p) <= step_of(newest)]
+        sealed = [path for path in past if (path / SEAL).is_file()]
+        names = {newest.name, Path(best or "").name}
         first = [path for path in sealed if path.name in names]
         others = [path for path in sealed if path not in first]
         kept = (first + others)[: max(keep, len(first))]
-        for path in list_checkpoints(folder):
-            if path not in kept and step_of(path) < step_of(sealed[0]):
+        for path in past:
+            if path not in kept and path != newest:
                 with self._lock:  # first the manifest: half a checkpoint must not look sealed
                     (path / SEAL).unlink(missing_ok=True)
                 shutil.rmtree(path)

@@ -298,8 +298,9 @@ class TrainingSession(TrainerCallback):
 
     def on_save(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """Seal the checkpoint that was just written, and delete old ones."""
-        self.sealer.seal(self.checkpoints / f"checkpoint-{state.global_step}")
-        self.sealer.prune(self.checkpoints, state.best_model_checkpoint, self.keep)
+        saved = self.checkpoints / f"checkpoint-{state.global_step}"
+        self.sealer.seal(saved)
+        self.sealer.prune(saved, state.best_model_checkpoint, self.keep)
 
     def log(self, state: Any, **measured: Any) -> None:
         """Append what was measured at this step to run/train/log.jsonl, by the first process."""

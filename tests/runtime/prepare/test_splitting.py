@@ -3,13 +3,14 @@
 import io
 from array import array
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from ftc.runtime.prepare.preparing import Records
+from ftc.runtime.prepare.split_sizes import count_held_out
 from ftc.runtime.prepare.splitting import Splits, divide
 
 
@@ -60,6 +61,27 @@ def test_rows_with_one_prompt_stay_together(prompts: list[int], seed: int) -> No
         for number in numbers:
             assert places.setdefault(prompts[number], name) == name
     assert sum(map(len, splits.values())) == len(prompts)
+
+
+@given(
+    rows=st.integers(3, 300),
+    shares=st.fixed_dictionaries({name: st.floats(0.001, 0.45) for name in ("test", "validation")}),
+    seed=st.integers(0, 99),
+)
+def test_distinct_prompts_give_the_planned_rows(
+    rows: int, shares: Mapping[str, float], seed: int
+) -> None:
+    """To a row, also where a share is less than half of one."""
+    splits = divide(make_records(range(rows)), shares, seed=seed, stratify=False, by_source=False)
+    assert {name: len(splits[name]) for name in shares} == count_held_out(shares, rows)
+    assert splits["train"]
+
+
+@pytest.mark.parametrize("prompts", [3, 4, 5, 8])
+def test_no_split_is_empty_with_few_prompts(prompts: int) -> None:
+    """A thousand rows of a few prompts: each split takes a whole prompt at least."""
+    splits = split(make_records([row % prompts for row in range(1000)]))
+    assert all(splits.values()), {name: len(rows) for name, rows in splits.items()}
 
 
 def test_a_seed_gives_one_division_and_another_seed_another() -> None:

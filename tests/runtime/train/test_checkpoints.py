@@ -138,7 +138,7 @@ def test_the_newest_checkpoint_is_that_of_the_latest_step(tmp_path: Path) -> Non
         for path in (checkpoint, *checkpoint.iterdir()):
             os.utime(path, (2e9 - step * 1e7, 2e9 - step * 1e7))
 
-    Sealer(1).prune(checkpoint.parent, None, 2)
+    Sealer(1).prune(checkpoint, None, 2)
 
     kept = {path.name for path in list_checkpoints(checkpoint.parent)}
     assert kept == {"checkpoint-16", "checkpoint-24"}
@@ -152,7 +152,7 @@ def test_the_best_checkpoint_is_kept(tmp_path: Path) -> None:
         if step != 16:
             seal(checkpoint)
 
-    Sealer(1).prune(checkpoint.parent, "run/train/checkpoints/checkpoint-8", 2)
+    Sealer(1).prune(checkpoint, "run/train/checkpoints/checkpoint-8", 2)
 
     kept = [path.name for path in list_checkpoints(checkpoint.parent)]
     assert kept == ["checkpoint-32", "checkpoint-8"]
@@ -163,10 +163,25 @@ def test_an_unsealed_checkpoint_deletes_nothing(tmp_path: Path) -> None:
     seal(write_checkpoint(tmp_path, 8))
     newest = write_checkpoint(tmp_path, 16)
 
-    Sealer(1).prune(newest.parent, None, 1)
+    Sealer(1).prune(newest, None, 1)
 
     assert len(list_checkpoints(newest.parent)) == 2
     assert find_newest(tmp_path) == "checkpoint-8"
+
+
+def test_a_damaged_later_checkpoint_takes_no_place(tmp_path: Path) -> None:
+    """Training resumed before it: what is saved on the way there is kept."""
+    for step in (5, 10, 20):
+        seal(write_checkpoint(tmp_path, step))
+    (tmp_path / "run/train/checkpoints/checkpoint-20/model.safetensors").write_bytes(b"cut")
+    saved = write_checkpoint(tmp_path, 15)
+    seal(saved)
+
+    Sealer(1).prune(saved, None, 1)
+
+    kept = [path.name for path in list_checkpoints(saved.parent)]
+    assert kept == ["checkpoint-20", "checkpoint-15"]
+    assert find_newest(tmp_path) == "checkpoint-15"
 
 
 def test_a_pruned_checkpoint_gets_no_manifest(tmp_path: Path) -> None:
@@ -175,7 +190,7 @@ def test_a_pruned_checkpoint_gets_no_manifest(tmp_path: Path) -> None:
     for step in range(1, 30):
         checkpoint = write_checkpoint(tmp_path, step)
         sealer.seal(checkpoint)
-        sealer.prune(checkpoint.parent, None, 1)
+        sealer.prune(checkpoint, None, 1)
     sealer.wait()
 
     assert [path.name for path in checkpoint.parent.iterdir()] == ["checkpoint-29"]
