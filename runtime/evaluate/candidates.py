@@ -17,7 +17,6 @@ from ..metric import metrics, retrieval
 from ..run import Run
 
 CANDIDATES: Final = 30  # texts that are ranked for a query: the first that BM25 finds
-MOST_QUERIES: Final = 1000  # that are judged
 RIGHT: Final = 0.5  # score from which a text belongs to the query
 _DRAWN: Final = 32  # texts of which one is near
 
@@ -99,7 +98,7 @@ def list_candidates(rows: Sequence[Mapping[str, Any]]) -> Listed:
     if "score" in kept[0]:
         return _list_scored(kept)
     search = retrieval.make_search(kept)
-    words = retrieval.score_words(search.queries, search.documents)
+    words = np.stack(list(retrieval.score_words(search.queries, search.documents)))
     found = np.argsort(-words, axis=1, kind="stable")[:, :CANDIDATES].tolist()
     places = [
         (row, column)
@@ -173,7 +172,7 @@ def _draw_wrong(
 
 
 def _limit(rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    queries = list(dict.fromkeys(row["anchor"] for row in rows))[:MOST_QUERIES]
+    queries = list(dict.fromkeys(row["anchor"] for row in rows))[: retrieval.MOST_QUERIES]
     kept = set(queries)
     return [row for row in rows if row["anchor"] in kept]
 
@@ -188,7 +187,7 @@ def _list_scored(rows: Sequence[Mapping[str, Any]]) -> Listed:
         (right if score >= RIGHT else wrong)[row].add(column)
     told = [frozenset(r) if r and w else frozenset() for r, w in zip(right, wrong, strict=True)]
     search = retrieval.Search(queries=list(queries), documents=list(texts), right=told)
-    words = retrieval.score_words(search.queries, search.documents)
+    words = np.stack(list(retrieval.score_words(search.queries, search.documents)))
     return _list_places(search, list(scores), words, wanted=list(scores.values()))
 
 

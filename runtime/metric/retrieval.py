@@ -4,8 +4,9 @@ Every measure has one number per query: see metrics.py for intervals and compari
 """
 
 import re
+from array import array
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import log, log2
 from typing import Any, Final
@@ -15,6 +16,7 @@ import numpy as np
 from . import metrics
 
 TOP: Final = 10  # results that are looked at
+MOST_QUERIES: Final = 1000  # that are judged
 K1, B = 1.2, 0.75  # of BM25: the usual values of Robertson and Zaragoza (2009), section 3.5
 _WORD = re.compile(r"\w+")
 
@@ -31,7 +33,8 @@ class Search:
 def make_search(rows: Sequence[Mapping[str, Any]]) -> Search:
     """Return the search of some rows: each query once, among all texts of all other columns.
 
-    All documents that belong to the same query are right.
+    All documents that belong to the same query are right. Of more queries than `MOST_QUERIES` the
+    first are judged.
     """
     places: dict[str, int] = {}
     for row in rows:
@@ -41,19 +44,21 @@ def make_search(rows: Sequence[Mapping[str, Any]]) -> Search:
     right: dict[str, set[int]] = {}
     for row in rows:
         right.setdefault(row["anchor"], set()).add(places[row["positive"]])
+    told = [frozenset(found) for found in right.values()]
     return Search(
-        queries=list(right), documents=list(places), right=[frozenset(r) for r in right.values()]
+        queries=list(right)[:MOST_QUERIES], documents=list(places), right=told[:MOST_QUERIES]
     )
 
 
-def measure(search: Search, scores: Any) -> dict[str, metrics.Measured]:
-    """Return nDCG@10, MRR@10 and recall@10 of scores: queries x documents.
+def measure(search: Search, scores: Iterable[Any]) -> dict[str, metrics.Measured]:
+    """Return nDCG@10, MRR@10 and recall@10 of each query's scores of all documents.
 
-    nDCG with a gain of 1 for a right document (Järvelin and Kekäläinen 2002).
+    nDCG with a gain of 1 for a right document (Järvelin and Kekäläinen 2002). Scores are read query
+    by query: a table of all would not fit into the memory.
     """
-    order = np.argsort(-np.asarray(scores), axis=1, kind="stable")[:, :TOP]
+    order = (np.argsort(-np.asarray(row), kind="stable")[:TOP].tolist() for row in scores)
     gains, firsts, shares = [], [], []
-    for found, right in zip(order.tolist(), search.right, strict=True):
+    for found, right in zip(order, search.right, strict=True):
         hits = [rank for rank, place in enumerate(found, 1) if place in right]
         best = sum(1 / log2(rank + 1) for rank in range(1, min(TOP, len(right)) + 1))
         gains.append(sum(1 / log2(rank + 1) for rank in hits) / best)
@@ -85,8 +90,8 @@ def correlate(scores: Sequence[float], wanted: Sequence[float]) -> dict[str, met
     return {"spearman": metrics.Measured(parts=list(scores), measure=weigh, higher=True)}
 
 
-def score_words(queries: Sequence[str], documents: Sequence[str]) -> Any:
-    """Return BM25's score of every document for every query: queries x documents.
+def score_words(queries: Sequence[str], documents: Sequence[str]) -> Iterator[Any]:
+    """Yield BM25's scores of all documents for each query.
 
     Robertson and Zaragoza (2009), equation 3.15, with Lucene's weight of a word, which is never
     negative: ln(1 + (N - n + 0.5) / (n + 0.5)).
@@ -94,18 +99,20 @@ def score_words(queries: Sequence[str], documents: Sequence[str]) -> Any:
     counts = [Counter(words_of(document)) for document in documents]
     sizes = np.array([count.total() for count in counts], float)
     long = K1 * (1 - B + B * sizes / max(1.0, sizes.mean()))
-    held: dict[str, list[tuple[int, int]]] = {}
+    held: dict[str, tuple[array[int], array[int]]] = {}
     for place, count in enumerate(counts):
         for word, times in count.items():
-            held.setdefault(word, []).append((place, times))
-    scores = np.zeros((len(queries), len(documents)))
-    for row, query in zip(scores, queries, strict=True):
+            places, many = held.setdefault(word, (array("I"), array("I")))
+            places.append(place)
+            many.append(times)
+    for query in queries:
+        scores = np.zeros(len(documents))
         for word in words_of(query):
-            found = held.get(word, [])
-            weight = log(1 + (len(documents) - len(found) + 0.5) / (len(found) + 0.5))
-            for place, times in found:
-                row[place] += weight * times * (K1 + 1) / (times + long[place])
-    return scores
+            if word in held:
+                places, times = (np.asarray(found) for found in held[word])
+                weight = log(1 + (len(documents) - len(places) + 0.5) / (len(places) + 0.5))
+                scores[places] += weight * times * (K1 + 1) / (times + long[places])
+        yield scores
 
 
 def describe_words(

@@ -23,6 +23,18 @@ def test_a_query_of_several_rows_is_searched_for_once() -> None:
     assert search.right == [frozenset({0, 3}), frozenset({2})]
 
 
+def test_many_queries_are_searched_for_among_all_documents() -> None:
+    """Only the first queries are judged: the time and memory of all would grow by their square."""
+    many = retrieval.MOST_QUERIES + 200
+    rows = [{"anchor": f"query {row}", "positive": f"text {row}"} for row in range(many)]
+    search = retrieval.make_search(rows)
+    found = retrieval.measure(search, retrieval.score_words(search.queries, search.documents))
+
+    assert search.queries == [row["anchor"] for row in rows[: retrieval.MOST_QUERIES]]
+    assert len(search.documents) == many
+    assert found["ndcg_at_10"].value == 1.0
+
+
 def test_measures_of_known_ranks() -> None:
     """Right documents on the ranks 1 and 3, and on rank 2."""
     search = retrieval.make_search(ROWS)
@@ -46,12 +58,11 @@ def test_a_document_beyond_the_tenth_is_not_found() -> None:
 
 def test_scores_of_words() -> None:
     """BM25 of two documents by the formula; a word that no document has counts as nothing."""
-    scores = retrieval.score_words(["card unseen"], ["card", "a blue car"])
+    (scores,) = retrieval.score_words(["card unseen"], ["card", "a blue car"])
     long = 1.2 * (0.25 + 0.75 * 1 / 2)
     weight = log(1 + (2 - 1 + 0.5) / (1 + 0.5))
 
-    assert scores.shape == (1, 2)
-    assert scores[0].tolist() == pytest.approx([weight * 2.2 / (1 + long), 0.0])
+    assert scores.tolist() == pytest.approx([weight * 2.2 / (1 + long), 0.0])
 
 
 def test_correlation_of_ranks() -> None:
