@@ -111,7 +111,7 @@ def test_an_adapter_is_trained_in_32_bits(objective: str, precision: str, folder
     assert count > 0
 
 
-@pytest.mark.prove
+@pytest.mark.prove_all
 @pytest.mark.parametrize("objective", ENCODERS)
 def test_texts_on_two_processes(objective: str, folder: Path) -> None:
     """DDP trains the adapter to the end."""

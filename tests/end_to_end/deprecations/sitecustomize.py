@@ -68,6 +68,11 @@ ALLOWED: tuple[tuple[str, str, str], ...] = (
     ),
     (
         "torch",
+        "torch.distributed._functional_collectives.all_gather_single",
+        "the name that replaces the one by which sentence-transformers gathers texts",
+    ),
+    (
+        "torch",
         "`broadcast_buffers` is deprecated",
         "sentence-transformers turns it off, and the Trainer passes it on by its old name",
     ),
