@@ -35,7 +35,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory, shared: Path, sdist: Path) 
 
 
 @pytest.mark.prove_all
-@pytest.mark.timeout(3600)
+@pytest.mark.timeout(7200)  # of `embed`, which tries three settings first
 @pytest.mark.parametrize("objective", PROVEN)
 def test_an_objective_learns(folder: Path, objective: str) -> None:
     """The loss falls, and the metric beats its baseline by more than chance explains."""
