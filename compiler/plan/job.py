@@ -53,7 +53,8 @@ class Job:
     row. `packed` says that rows are joined, `even` that all are equally long. `answer_tokens` of a
     sequence are generated, under GRPO, RLOO and distillation. `eval_micro` are the rows per pass of
     an evaluation, 0 for `micro`; `eval_length_tokens` is their length, 0 for `length_tokens`, as
-    packed rows are longer. `engine` generates the answers. `smoothed` says
+    packed rows are longer. `attended_tokens` is the length of the row of a mean token, 0 for
+    `length_tokens`. `engine` generates the answers. `smoothed` says
     whether the loss has label smoothing, `scored_pairs` whether it compares the vectors of one pass
     only. `texts` are those of a row that an embedding model reads, or the pairs of a reranker,
     `vector_numbers` the numbers of a text's vectors of all sizes, where several are trained.
@@ -91,6 +92,7 @@ class Job:
     workspace_bytes: int = 0
     eval_micro: int = 0
     eval_length_tokens: int = 0
+    attended_tokens: float = 0.0
     objective: ObjectiveType = "sft"
     reference: Reference = "none"
     smoothed: bool = False

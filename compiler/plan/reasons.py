@@ -138,7 +138,7 @@ CATALOGUE: Final[Mapping[str, str]] = {
     "8% of the memory free would take {slower_share} longer",
     "micro_batch.least": "the fastest that fits, with {device_bytes} of {capacity_bytes}: no "
     "layout leaves 8% of the memory free",
-    "micro_batch.only": "the only one that fits: {device_bytes} of {capacity_bytes}",
+    "micro_batch.only": "the only one that fits in this layout: {device_bytes} of {capacity_bytes}",
     "micro_batch.pairs": "all pairs of a process in a step at once, as the loss compares only "
     "those of one pass: {device_bytes} of {capacity_bytes}",
     "micro_batch.pairs.part": "the most pairs at once that leave memory free, as the loss "

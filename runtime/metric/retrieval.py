@@ -109,9 +109,9 @@ def score_words(queries: Sequence[str], documents: Sequence[str]) -> Iterator[An
         scores = np.zeros(len(documents))
         for word in words_of(query):
             if word in held:
-                places, times = (np.asarray(found) for found in held[word])
-                weight = log(1 + (len(documents) - len(places) + 0.5) / (len(places) + 0.5))
-                scores[places] += weight * times * (K1 + 1) / (times + long[places])
+                found, repeats = (np.asarray(numbers) for numbers in held[word])
+                weight = log(1 + (len(documents) - len(found) + 0.5) / (len(found) + 0.5))
+                scores[found] += weight * repeats * (K1 + 1) / (repeats + long[found])
         yield scores
 
 

@@ -110,7 +110,7 @@ def limit_lengths(lengths: Lengths, max_length: int, *, drops: bool) -> Lengths:
     """Return the lengths once rows above `max_length` are dropped, or cut.
 
     Rows that the limit changes count with the middle of their bin, so that one extreme row does
-    not distort the mean.
+    not distort the mean. Where all rows above it are dropped, the longest row is one that is kept.
     """
     if lengths.max <= max_length:
         return lengths
@@ -122,11 +122,12 @@ def limit_lengths(lengths: Lengths, max_length: int, *, drops: bool) -> Lengths:
     tokens = sum((edge - (bin_step(edge) - 1) / 2) * rows for edge, rows in within)
     count = sum(rows for _, rows in kept)
     mean = (tokens + max_length * max(0, at_limit)) / count if count else max_length
+    longest = within[-1][0] if drops and within and at_limit <= 0 else max_length
     names = ("p50", "p90", "p95", "p99", "max")
     return replace(
         lengths,
         mean=round(min(mean, lengths.mean), 2),
-        **{name: min(getattr(lengths, name), max_length) for name in names},
+        **{name: min(getattr(lengths, name), longest) for name in names},
         histogram=kept or ((max_length, total),),
     )
 

@@ -10,13 +10,13 @@ from itertools import product
 from typing import Any, Final
 
 from ftc.compiler.plan.decision import Because, Decision, decide, derived
-from ftc.compiler.plan.memory.host import host_ram_bytes
 from ftc.compiler.plan.memory.peak import measure
 from ftc.compiler.plan.objective.vectors import pairs_in_passes
 from ftc.compiler.plan.plan import Memory, Recomputing, Sharding
 from ftc.compiler.plan.search.space import (
     SELECTIVE,
     Frame,
+    is_held,
     may_fuse,
     offloads,
     partly_recomputed,
@@ -435,11 +435,7 @@ def _measure(frame: Frame, way: Way, micro: int) -> Candidate:
     hardware = frame.facts.hardware
     job = frame.job(way.sharding, checkpointing=way.checkpointing, micro=micro, offload=way.offload)
     memory = measure(job, hardware)
-    asked = frame.spec.distribution.offload != "auto"
-    chosen_here = not asked and way.offload != "none" and not job.swaps
-    open_here = frame.spec.training.gradient_checkpointing == "auto"
-    chosen_here |= open_here and way.checkpointing == "offload"
-    if chosen_here and host_ram_bytes(job, memory.device_bytes) > (hardware.host_ram_bytes or 0):
+    if not is_held(frame, job, memory):
         memory = without_room(memory)
     step = frame.batch.decision.value
     tokens = pass_tokens(frame.arrangement, micro=micro, world=frame.world.value, step=step)
@@ -447,21 +443,23 @@ def _measure(frame: Frame, way: Way, micro: int) -> Candidate:
     return Candidate(way=way, micro=micro, seconds=seconds, memory=memory)
 
 
-def least_device_bytes(frame: Frame) -> int:
+def least_device_bytes(frame: Frame) -> int | None:
     """Return the least memory that any layout needs of one device, whatever its capacity.
 
-    The first and the last micro-batch of each way are enough, as memory grows between them.
+    The first and the last micro-batch of each way are enough, as memory grows between them. Returns
+    None if the host holds no layout.
     """
     frame = replace(frame, liger=frame.liger or may_fuse(frame))
     options = {frame.batch.micro_options[0], frame.batch.micro_options[-1]}
-    memories = (
-        frame.memory(
-            way.sharding, checkpointing=way.checkpointing, micro=micro, offload=way.offload
-        )
-        for way in ways(frame)
-        for micro in options
-    )
-    return min(memory.device_bytes for memory in memories)
+    measured = (_weigh(frame, way, micro) for way, micro in product(ways(frame), options))
+    return min((memory.device_bytes for memory, is_held in measured if is_held), default=None)
+
+
+def _weigh(frame: Frame, way: Way, micro: int) -> tuple[Memory, bool]:
+    """Return the memory of a layout, and whether the host holds what is offloaded to it."""
+    job = frame.job(way.sharding, checkpointing=way.checkpointing, micro=micro, offload=way.offload)
+    memory = measure(job, frame.facts.hardware)
+    return memory, is_held(frame, job, memory)
 
 
 def without_room(memory: Memory) -> Memory:

@@ -14,6 +14,7 @@ from ftc.compiler.plan.batch.lengths import are_all_cut
 from ftc.compiler.plan.batch.sizes import Arrangement, Batch
 from ftc.compiler.plan.decision import Because, Decision, derived
 from ftc.compiler.plan.job import Job, Storage
+from ftc.compiler.plan.memory.host import host_ram_bytes
 from ftc.compiler.plan.memory.peak import measure, workspace_bytes
 from ftc.compiler.plan.method.adapter import (
     Adapter,
@@ -44,7 +45,7 @@ from ftc.compiler.plan.sight import Sight, make_sight
 from ftc.compiler.plan.software import LIGER, LIGER_QLORA, PINNED, PINNED_QLORA, Stack
 from ftc.compiler.plan.splits import Splits
 from ftc.compiler.plan.time.roofline import ASSUMED_GBIT, rate
-from ftc.compiler.plan.time.run import Mined, pass_tokens, step_seconds
+from ftc.compiler.plan.time.run import Mined, attended_tokens, pass_tokens, step_seconds
 from ftc.compiler.resolve.facts import HardwareFacts, KnownFacts, Lengths
 from ftc.spec.sections import Attention, Metric, Objective, Offload, Precision, Spec
 
@@ -133,6 +134,7 @@ class Frame:
             packed=self.arrangement.packed,
             even=self._is_even,
             eval_length_tokens=self.longest,
+            attended_tokens=0 if self.sampled else attended_tokens(self.arrangement, micro=micro),
             checkpointing=checkpointing,
             gpu=self.facts.hardware.kind == "gpu",
             workspace_bytes=workspace_bytes(self.facts.hardware),
@@ -322,6 +324,17 @@ def offloads(frame: Frame, sharding: Sharding) -> tuple[Offload, ...]:
         return ("none",)
     whole = sharding == "zero2" or frame.storage != "plain"
     return ("none", "optimizer") if whole else ("none", "optimizer", "parameters")
+
+
+def is_held(frame: Frame, job: Job, memory: Memory) -> bool:
+    """Return whether the host holds what the planner itself, not the spec, offloads to it."""
+    spec = frame.spec
+    chosen = spec.distribution.offload == "auto" and job.offload != "none" and not job.swaps
+    free = spec.training.gradient_checkpointing == "auto"
+    if not chosen and not (free and job.checkpointing == "offload"):
+        return True
+    held = frame.facts.hardware.host_ram_bytes or 0
+    return host_ram_bytes(job, memory.device_bytes) <= held
 
 
 def partly_recomputed(frame: Frame, sharding: Sharding) -> tuple[Recomputing, ...]:

@@ -26,7 +26,7 @@ from ftc.spec.message import Message
 from ftc.spec.sections import Spec, Strategy
 
 PlanAgain = Callable[[Spec, KnownFacts], Plan]
-LeastBytes = Callable[[Spec, KnownFacts], int]
+LeastBytes = Callable[[Spec, KnownFacts], int | None]
 _COUNTS: Final = (2, 4, 8)  # GPUs of one host
 _STRATEGIES: Final[tuple[Strategy, ...]] = ("zero1", "zero2", "zero3")
 _STRATEGY: Final = "/distribution/strategy"
@@ -444,22 +444,32 @@ def fitting_gpus(spec: Spec, facts: KnownFacts, least_bytes: LeastBytes) -> tupl
 
     Their number is that of the spec. Devices with the same features differ in memory alone, so one
     of each such group says what all of them need. `least_bytes` returns the least memory that any
-    layout needs.
+    layout needs, None if the host holds none.
     """
     if facts.hardware.kind == "cpu":
         return ()
-    needs: dict[tuple[object, ...], int] = {}
+    needs: dict[tuple[object, ...], int | None] = {}
     fitting: list[Accelerator] = []
     for device in all_accelerators():
         if device.compute_capability < LEAST_CAPABILITY or device.is_laptop:
             continue
+        if not _has_features(device, spec):
+            continue
         alike = (device.bf16, device.compute_capability >= (9, 0))
         if alike not in needs:
             needs[alike] = least_bytes(spec, on_device(facts, device))
-        if needs[alike] <= device.memory_bytes:
+        least = needs[alike]
+        if least is not None and least <= device.memory_bytes:
             fitting.append(device)
     fitting.sort(key=lambda device: (device.memory_bytes, device.name))
     return tuple(device.name for device in fitting)
+
+
+def _has_features(device: Accelerator, spec: Spec) -> bool:
+    """Return whether a device has the precision and the attention that the spec names."""
+    if spec.training.precision == "bf16" and not device.bf16:
+        return False
+    return device.flash_attention_2 or spec.model.attention != "flash_attention_2"
 
 
 def on_device(facts: KnownFacts, device: Accelerator) -> KnownFacts:

@@ -53,7 +53,7 @@ _NETWORK_SHARE: Final = 0.8  # of that a ring reaches: an assumption
 _BYTES_PER_GBIT: Final = 1e9 / 8
 _HOPPER, _AMPERE_DATA_CENTRE, _VOLTA = 9.0, 8.0, 7.0
 _FP32: Final = 4
-_HOST_LINK: Final = 16e9  # of pinned host memory and one GPU, PCIe of the fourth generation
+HOST_LINK: Final = 16e9  # of pinned host memory and one GPU, PCIe of the fourth generation
 # DeepSpeed's CPU AdamW, parameters per second of one host: Qwen2.5-3B on two A100 takes steps of
 # 2.4 to 3.1 s on 128 cores (deepspeedai/DeepSpeed, tutorial of ZeRO-Offload), most of it this.
 _CPU_ADAMW: Final = 1.5e9
@@ -73,10 +73,12 @@ def micro_seconds(job: Job, hardware: HardwareFacts, tokens: float) -> float:
     reading of the weights per pass, which dominates with few tokens. A device of unknown rate has
     a nominal rate, which only serves to rank layouts (see `rate`).
     """
-    launching = job.shape.layers * (_LAYER_SECONDS + _ADAPTED_SECONDS * len(job.targets))
+    adapted = sum(job.shape.linear_shapes[target].count for target in job.targets)
+    launching = job.shape.layers * _LAYER_SECONDS + _ADAPTED_SECONDS * adapted
     launching *= 1 + job.recomputed_share / 3
     launching += _PASS_SECONDS
     computing = (operations(job) * tokens + seeing_operations(job)) / _speed(job, hardware)
+    computing += _expert_seconds(job, hardware, tokens)
     if hardware.kind == "cpu":
         return computing + weight_traffic_bytes(job) / _CPU_BYTES_PER_SECOND + launching
     bandwidth = (hardware.bandwidth_gb_s or 10 * _NOMINAL_TFLOPS) * 1e9
@@ -167,7 +169,8 @@ def operations(job: Job) -> float:
     shape = job.shape
     looked_up = 0 if shape.tied else shape.embedding_parameters
     weights = 2 * (active_parameters(job) - looked_up)
-    attention = 2 * job.length_tokens * shape.heads * shape.head_dim * shape.attention_layers()
+    attended = job.attended_tokens or job.length_tokens
+    attention = 2 * attended * shape.heads * shape.head_dim * shape.attention_layers()
     reached = job.backward_layers / shape.layers
     selective = job.checkpointing == "selective" and saves_attention(job)
     recomputed = 0 if selective else reached * job.recomputed_share
@@ -175,6 +178,20 @@ def operations(job: Job) -> float:
     if job.dora and job.dropout:  # which multiplies with the base's weights once more
         adapter += 2 * passes(job) * targeted_weights(job)
     return weights * passes(job) + attention * (1 + 2.5 * reached + recomputed) + adapter
+
+
+def _expert_seconds(job: Job, hardware: HardwareFacts, tokens: float) -> float:
+    """Return the seconds that experts in fp32 take longer than in 16 bits.
+
+    Autocast does not reach their grouped products (transformers' `integrations/moe.py`), and TF32
+    is off.
+    """
+    shape, match = job.shape, find_accelerator(hardware.name)
+    if not job.mixed or not shape.experts or match is None or not match.accelerator.fp32_tflops:
+        return 0.0
+    active = shape.expert_parameters * shape.experts_per_token / shape.experts
+    slow = product_rate(replace(job, compute_bytes=_FP32), hardware)
+    return 2 * active * passes(job) * tokens * (1 / slow - 1 / product_rate(job, hardware))
 
 
 def seeing_operations(job: Job) -> float:
@@ -289,7 +306,7 @@ def states_seconds(job: Job, hardware: HardwareFacts) -> float:
     share = job.world if job.deepspeed or job.fsdp else 1
     bandwidth = (hardware.bandwidth_gb_s or 1000) * 1e9
     moved = _WEIGHT_TRAFFIC_BYTES + 2 * state_bytes(job, _FP32)
-    paging = 2 * paged_bytes(job) / _HOST_LINK
+    paging = 2 * paged_bytes(job) / HOST_LINK
     return job.trainable * moved / share / bandwidth + paging
 
 
@@ -303,12 +320,12 @@ def host_seconds(job: Job, micro: float) -> float:
     moved = 0.0
     if job.states_on_host:
         moved = (job.accumulation + 1) * job.trainable * trained_bytes(job) / job.world
-    step = moved / _HOST_LINK
+    step = moved / HOST_LINK
     # both copies are on the stream that computes (transformers' `activation_checkpointing_enable`)
-    step += 2 * job.accumulation * input_host_bytes(job) / _HOST_LINK
+    step += 2 * job.accumulation * input_host_bytes(job) / HOST_LINK
     if job.weights_on_host:
         reads = 2 + job.recomputed_share
-        reading = reads * _gathered_bytes(job) / job.world / _HOST_LINK
+        reading = reads * _gathered_bytes(job) / job.world / HOST_LINK
         step += job.accumulation * max(0.0, reading - _HIDDEN * micro)
     return step
 

@@ -19,6 +19,7 @@ from ftc.compiler.plan.memory.passes import (
 )
 from ftc.compiler.plan.plan import Cost, Evidence, Time
 from ftc.compiler.plan.time.roofline import (
+    HOST_LINK,
     forward_seconds,
     generation_seconds,
     is_fitted,
@@ -241,6 +242,33 @@ def pass_tokens(rows: Arrangement, *, micro: int, world: int, step: int) -> floa
     return padded_tokens(rows.lengths, micro * world, rows.length_tokens, sorted_rows=step)
 
 
+def attended_tokens(rows: Arrangement, *, micro: int) -> float:
+    """Return the length of the row that a token attends to, on average over the tokens of passes.
+
+    Attention takes the square of a row's length, so long rows count more than in their mean. Packed
+    rows have a mask, which leaves no score out.
+    """
+    if rows.packed or not any(count for _, count in rows.lengths.histogram):
+        return rows.length_tokens
+    alike = rows.sorted or rows.grouped or rows.together
+    return _squared_over_mean(rows.lengths.histogram, 1 if alike else micro, rows.length_tokens)
+
+
+@lru_cache(maxsize=1024)
+def _squared_over_mean(histogram: tuple[tuple[int, int], ...], draws: int, most: int) -> float:
+    """Return E[M^2] / E[M] of the largest M of so many draws, none of them above `most`."""
+    total = sum(count for _, count in histogram)
+    seen, below, first, second = 0, 0.0, 0.0, 0.0
+    for edge, count in sorted(histogram):
+        seen += count
+        reached = (seen / total) ** draws
+        length = min(edge, most)
+        first += length * (reached - below)
+        second += length**2 * (reached - below)
+        below = reached
+    return second / first if first else most
+
+
 @lru_cache(maxsize=1024)
 def padded_tokens(
     lengths: Lengths, rows: int, max_length_tokens: int, *, sorted_rows: int = 0
@@ -300,6 +328,17 @@ def count_models(job: Job) -> int:
     return 1 if OBJECTIVES[job.objective].head == "scores" else 2
 
 
+def _streamed_seconds(job: Job, hardware: HardwareFacts) -> float:
+    """Return the seconds per pass of reading the weights that the node's GPUs do not hold.
+
+    evaluate.py loads by `device_map="auto"`, which leaves them in the memory of the host.
+    """
+    if hardware.kind == "cpu" or hardware.memory_bytes is None:
+        return 0.0
+    held = hardware.memory_bytes * hardware.count
+    return max(0.0, job.shape.parameters * job.load_bytes - held) / HOST_LINK
+
+
 def judging_seconds(job: Job, hardware: HardwareFacts, judged: Judged) -> float:
     """Return the seconds of evaluate.py, which has one model in memory at a time.
 
@@ -335,6 +374,9 @@ def judging_seconds(job: Job, hardware: HardwareFacts, judged: Judged) -> float:
     batches = math.ceil(judged.answered_rows / _BATCH_ROWS)
     writing = batches * generation_seconds(asked, alone)
     loading = job.shape.parameters * asked.load_bytes / _DISK_BYTES_PER_SECOND
+    streamed = _streamed_seconds(asked, hardware)
+    reading += math.ceil(tokens / batch) * streamed
+    writing += batches * judged.answer_tokens * streamed
     reading, writing = (each * time_factor(hardware) for each in (reading, writing))
     teacher = _reading_seconds(job)
     return _IMPORT_SECONDS + teacher + count_models(job) * (loading + reading + writing)

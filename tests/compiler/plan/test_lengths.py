@@ -125,3 +125,14 @@ def test_one_absurd_row_changes_no_plan(build_known: BuildKnown) -> None:
     one, other = plans
     assert other.tokens_per_step == pytest.approx(one.tokens_per_step, rel=0.05)
     assert other.decisions.rows.packing.value == one.decisions.rows.packing.value
+
+
+def test_rows_that_are_dropped_do_not_set_the_longest(build_known: BuildKnown) -> None:
+    """A limit between the last kept row and the first dropped one changes nothing."""
+    lengths = build_known({})[1].data.lengths
+    mixed = replace(
+        lengths, max=40_000, p99=40_000, histogram=((200, 900), (504, 60), (40_000, 40))
+    )
+    kept = [limit_lengths(mixed, limit, drops=True) for limit in (1024, 16_384)]
+    assert [each.max for each in kept] == [504, 504]
+    assert limit_lengths(mixed, 1024, drops=False).max == 1024

@@ -1,0 +1,119 @@
+"""The planned time: what rows of several lengths, experts, adapters and large models take."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from ftc.compiler.knowledge.accelerators import find_accelerator
+from ftc.compiler.plan.planner import make_frame, make_plan
+from ftc.compiler.plan.summary.alternatives import on_device
+from ftc.compiler.plan.time.roofline import micro_seconds, operations
+from ftc.compiler.plan.time.run import attended_tokens
+from ftc.compiler.resolve.facts import KnownFacts
+from ftc.spec.sections import Spec
+
+BuildKnown = Callable[[Mapping[str, Any]], tuple[Spec, KnownFacts]]
+GIB = 2**30
+LONG, SHORT = 32_768, 512
+SKEWED = {
+    "/facts/data/lengths/histogram": [[SHORT, 980], [LONG, 20]],
+    "/facts/data/lengths/max": LONG,
+    "/facts/model/context_tokens": LONG,
+    "/spec/data/max_length": LONG,
+}
+
+
+def test_a_token_attends_to_its_own_row(build_known: BuildKnown) -> None:
+    """On average over tokens that is the mean of squares over the mean, and more with padding."""
+    rows = make_frame(*build_known(SKEWED)).arrangement
+    alone = replace(rows, packed=False, grouped=False, sorted=False, together=0)
+    squares = 980 * SHORT**2 + 20 * LONG**2
+    assert attended_tokens(alone, micro=1) == pytest.approx(squares / (980 * SHORT + 20 * LONG))
+    assert attended_tokens(alone, micro=1) < attended_tokens(alone, micro=8) < LONG
+    assert attended_tokens(replace(alone, grouped=True), micro=8) == attended_tokens(alone, micro=1)
+    assert attended_tokens(replace(alone, packed=True), micro=8) == alone.length_tokens
+
+
+def test_one_long_row_does_not_set_the_time_of_all(build_known: BuildKnown) -> None:
+    """The operations of attention follow the rows that there are."""
+    frame = make_frame(*build_known(SKEWED))
+    job = frame.job("single", checkpointing=True, micro=1)
+    assert operations(job) < operations(replace(job, attended_tokens=0.0)) / 1.2
+
+
+def test_adapters_take_time_where_they_are(build_known: BuildKnown) -> None:
+    """A hybrid has each target in some of its layers."""
+    frame = make_frame(*build_known({}))
+    job = frame.job("single", checkpointing=True, micro=1)
+    fewer = {
+        name: replace(linear, count=linear.count // 4)
+        for name, linear in job.shape.linear_shapes.items()
+    }
+    hybrid = replace(job, shape=replace(job.shape, linear_shapes=fewer))
+    hardware = frame.facts.hardware
+    assert micro_seconds(hybrid, hardware, 1) < micro_seconds(job, hardware, 1)
+
+
+def test_experts_in_fp32_are_slow(build_known: BuildKnown) -> None:
+    """Autocast does not reach their products, so a full fine-tune computes them in fp32."""
+    frame = make_frame(*build_known({"/spec/method/type": "full"}))
+    job = frame.job("single", checkpointing=True, micro=1)
+    linear = job.shape.linear_parameters
+    shape = replace(job.shape, experts=8, experts_per_token=2, expert_parameters=linear)
+    mixed = replace(job, shape=shape, load_bytes=4, compute_bytes=2)
+    assert mixed.mixed
+    hardware = frame.facts.hardware
+    halved = replace(mixed, load_bytes=2)
+    assert micro_seconds(mixed, hardware, 1e5) > 3 * micro_seconds(halved, hardware, 1e5)
+    dense = replace(mixed, shape=job.shape)
+    assert micro_seconds(dense, hardware, 1e5) < 2 * micro_seconds(
+        replace(dense, load_bytes=2), hardware, 1e5
+    )
+
+
+def test_weights_that_the_gpus_do_not_hold_are_read_for_each_token(
+    build_known: BuildKnown,
+) -> None:
+    """evaluate.py has the merged weights in 16 bits, also of a base that trains in 4 bits."""
+    plans = [
+        make_plan(
+            *build_known({"/spec/method/type": "qlora", "/facts/hardware/memory_bytes": size * GIB})
+        )
+        for size in (12, 80)
+    ]
+    assert all(plan.time is not None for plan in plans)
+    small, large = (plan.time.judging_seconds for plan in plans)  # type: ignore[union-attr]
+    assert small > 2 * large
+
+
+def test_every_named_gpu_fits(build_known: BuildKnown) -> None:
+    """Also where the host is too small for what would have to be offloaded to it."""
+    edits = {
+        "/spec/method/type": "full",
+        "/facts/hardware/count": 4,
+        "/facts/hardware/memory_bytes": 24 * GIB,
+        "/facts/hardware/host_ram_bytes": 64 * GIB,
+    }
+    spec, facts = build_known(edits)
+    names = make_plan(spec, facts).fitting_gpus
+    assert names
+    for name in names[:3]:
+        match = find_accelerator(name)
+        assert match is not None
+        assert make_plan(spec, on_device(facts, match.accelerator)).memory.fits, name
+
+
+def test_no_named_gpu_lacks_what_the_spec_says(build_known: BuildKnown) -> None:
+    """bf16 and FlashAttention-2 need Ampere."""
+    edits = {"/facts/hardware/memory_bytes": 12 * GIB, "/spec/training/precision": "bf16"}
+    free, bound = (
+        make_plan(*build_known({**edits, **more}))
+        for more in ({"/spec/training/precision": "auto"}, {})
+    )
+    assert set(bound.fitting_gpus) < set(free.fitting_gpus)
+    for name in bound.fitting_gpus:
+        match = find_accelerator(name)
+        assert match is not None
+        assert match.accelerator.bf16, name
