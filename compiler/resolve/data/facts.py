@@ -170,14 +170,18 @@ def _resolve_sources(
     an earlier source had is a copy. Images are looked at for a model that can read them.
     """
     reports: list[_Report] = []
+    faults: list[Finding] = []
     prompts = PromptCount()
     for source in list_sources(spec.data):
         report = _look(
             spec, source, folder=folder, tokenizer=tokenizer, model=model, prompts=prompts
         )
         if isinstance(report, Unknown):
-            return report
-        reports.append(report)
+            faults.append(report.finding)
+        else:
+            reports.append(report)
+    if faults:
+        return Unknown(finding=faults[0], others=tuple(faults[1:]))
     if not is_mixture(spec.data):
         return _facts(spec, reports[0], folder=folder)
     if fault := find_mixed_forms([(report.source, report.roles.form) for report in reports]):
