@@ -62,6 +62,7 @@ def find_repair(value: Any, field: Schema, named: Schema | None = None) -> Repai
         or _each(value, field)
         or _certain(value, field)
         or _number(value, field)
+        or _quoted(value, field)
         or _contained(value, named or field, field)
     )
 
@@ -162,6 +163,13 @@ def _number(value: Any, field: Schema) -> Repair | None:
     if number is None or not is_valid(number, field):
         return None
     return Repair(value=number, help="near", safety="unsafe")
+
+
+def _quoted(value: Any, field: Schema) -> Repair | None:
+    """Return the text of a whole number, for a field that takes text: 4090 is `"4090"`."""
+    if not isinstance(value, int) or isinstance(value, bool) or not is_valid(str(value), field):
+        return None
+    return Repair(value=str(value), help="quoted")
 
 
 def _whole(number: float) -> int | float:

@@ -5,6 +5,7 @@ with the function that it is made of.
 """
 
 import csv
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
@@ -15,6 +16,7 @@ from .rows import DataError, cut
 _FIELD_CHARS: Final = 2**31 - 1
 #: Added after the last line of a csv file: it becomes part of a quotation that is never closed.
 _END: Final = "\x04"
+_SINGLE_QUOTED: Final = re.compile(r"'[^']*'")
 
 
 def read_csv(paths: Sequence[Path], *, encoding: str, delimiter: str) -> Iterator[list[Any]]:
@@ -30,10 +32,16 @@ def read_csv(paths: Sequence[Path], *, encoding: str, delimiter: str) -> Iterato
 def parse_csv(
     lines: Iterable[str], delimiter: str
 ) -> tuple[list[str], Iterator[dict[str, str] | None]]:
-    """Return the header, after a `sep=;`, and the rows; one with more cells than it is None."""
+    """Return the header, after blank lines or a `sep=;`, and the rows.
+
+    A row with more cells than the header is None. Single quotes around all names quote the cells.
+    """
     csv.field_size_limit(_FIELD_CHARS)
-    cells = _split_cells(lines, delimiter)
-    header = next((line for line in cells if "".join(line).lower() != "sep="), [])
+    source = iter(lines)
+    first = next((line for line in source if not _comes_before(line, delimiter)), "")
+    quote = "'" if _is_single_quoted(first, delimiter) else '"'
+    cells = _split_cells(chain([first], source) if first else (), delimiter, quote)
+    header = next(cells, [])
     width = len(header)
     rows = (
         dict(zip(header, row, strict=False)) if len(row) <= width else None for row in cells if row
@@ -41,9 +49,19 @@ def parse_csv(
     return header, rows
 
 
-def _split_cells(lines: Iterable[str], delimiter: str) -> Iterator[list[str]]:
+def _comes_before(line: str, delimiter: str) -> bool:
+    """Return whether a line is none of the table: blank, or what names the delimiter."""
+    return line.strip("\r\n ").lower() in ("", f"sep={delimiter}")
+
+
+def _is_single_quoted(line: str, delimiter: str) -> bool:
+    """Return whether all names of a header are in single quotes."""
+    return all(_SINGLE_QUOTED.fullmatch(name.strip()) for name in line.split(delimiter))
+
+
+def _split_cells(lines: Iterable[str], delimiter: str, quote: str) -> Iterator[list[str]]:
     """Yield the cells of each row; raises DataError for a quotation mark that is never closed."""
-    reader = csv.reader(chain(lines, [_END]), delimiter=delimiter)
+    reader = csv.reader(chain(lines, [_END]), delimiter=delimiter, quotechar=quote)
     last, begins, ends = [_END], 1, 0
     try:
         for cells in reader:

@@ -58,7 +58,7 @@ _NAMED: Final = re.compile(r"\w")
 _NUMBERS: Final = (
     "looked_rows", "echo_rows", "begun_rows", "contradicting_rows", "personal_looked_rows",
     "numbered_rows", "refused_rows", "asking_prompts", "asking_answers",
-    "reasoned_rows", "weighed_rows",
+    "reasoned_rows", "weighed_rows", "neutral_rows",
 )  # fmt: skip
 _COUNTS: Final = (
     "missing_answers", "missing_prompts", "secrets", "personal", "unseen_images",

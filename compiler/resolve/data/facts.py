@@ -257,7 +257,9 @@ def _read(
     if not scan.examples and scan.duplicates:  # of an earlier source's rows
         lengths = _NO_LENGTHS, None, None, Contents(review=scan.review()), (None, ())
     if lengths is None:
-        return Unknown(finding=data_faults.unusable(source, scan, spec.objective.type, roles))
+        return Unknown(
+            finding=data_faults.unusable(source, found.format, scan, spec.objective.type, roles)
+        )
     return _Report(
         source=source,
         found=found,

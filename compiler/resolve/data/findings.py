@@ -401,7 +401,7 @@ def empty(source: WholeSource, kind: FileFormat, rows: int, path: Path) -> Findi
     if help_ == "list":
         help_ = "python" if _holds_python(path) else _find_layout(path)
     return explanations.NO_ROWS.finding(
-        message="empty" if not rows else "header" if kind == "csv" else "objects",
+        message="objects" if rows else "empty",
         help=help_,
         pointer=source.at("source"),
         fix=_set_format(source, "json") if help_ == "json" else (),
@@ -443,8 +443,16 @@ def _holds_python(path: Path) -> bool:
         return False
 
 
-def unusable(source: WholeSource, scan: Scan, objective: ObjectiveType, roles: Roles) -> Finding:
-    """Say what is wrong with the rows, the commonest reasons first.
+def name_fault(fault: str, kind: FileFormat | None) -> str:
+    """Return the name of a fault of rows in a file of this format; None: files of several."""
+    named = {"csv": "cells", "jsonl": "broken_json", "json": "broken_json"}
+    return named.get(kind or "", fault) if fault == "unreadable" else fault
+
+
+def unusable(
+    source: WholeSource, kind: FileFormat, scan: Scan, objective: ObjectiveType, roles: Roles
+) -> Finding:
+    """Say what is wrong with the rows of a file, the commonest reasons first.
 
     An objective without images has no place for those that messages refer to.
     """
@@ -452,7 +460,8 @@ def unusable(source: WholeSource, scan: Scan, objective: ObjectiveType, roles: R
         return explanations.NO_ROWS.finding(
             message="none", help="none", pointer=source.at("source"), name=source.source
         )
-    faults = Counter({**scan.faults, "blank": scan.blank})
+    counts = {**scan.faults, "blank": scan.blank}
+    faults = Counter({name_fault(fault, kind): rows for fault, rows in counts.items()})
     often = [(fault, rows) for fault, rows in faults.most_common(_MOST_REASONS) if rows]
     reasons = tuple(
         Message("fault.refused_because", {"count": rows, "reason": scan.refusal})
@@ -465,7 +474,7 @@ def unusable(source: WholeSource, scan: Scan, objective: ObjectiveType, roles: R
     first = often[0][0] if often else ""
     strange = scan.list_strange_roles()
     helps = {"refused": "refused", "image_url": "urls", "no_score": "scores"}
-    helps |= {"no_label": "verdicts", "unreadable": "unreadable"}
+    helps |= {"no_label": "verdicts", "cells": "cells", "broken_json": "broken_json"}
     helps |= dict.fromkeys(("image_missing", "image_outside"), "paths")
     helps["not_text"] = "label" if objective == "classification" else "lists"
     if strange:
