@@ -1,6 +1,6 @@
 """Fields without a value in the long form: who reads one learns that nothing is known of it."""
 
-from collections.abc import Collection, ItemsView, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from ftc.spec.pointer import split
@@ -10,24 +10,23 @@ class LeftOut(Exception):  # noqa: N818 - control flow, not an error
     """The value of a field is not known."""
 
 
-class _Partial(dict[str, Any]):
-    """A section of which some fields are left out."""
+class _Partial(Mapping[str, Any]):
+    """A section whose fields in `unknown` cannot be read."""
 
-    __slots__ = ("unknown",)
-
-    unknown: frozenset[str]
+    def __init__(self, section: Mapping[str, Any], unknown: Collection[str]) -> None:
+        self._section = section
+        self._unknown = unknown
 
     def __getitem__(self, key: str) -> Any:
-        """Return the value of a field that is known."""
-        if key in self.unknown:
+        if key in self._unknown:
             raise LeftOut
-        return super().__getitem__(key)
+        return self._section[key]
 
-    def items(self) -> ItemsView[str, Any]:
-        """Return all fields, if all are known."""
-        if self.unknown:
-            raise LeftOut
-        return super().items()
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._section)
+
+    def __len__(self) -> int:
+        return len(self._section)
 
 
 def leave_out(long: Mapping[str, Any], pointers: Collection[str]) -> Mapping[str, Any]:
@@ -40,9 +39,10 @@ def _without(section: Mapping[str, Any], ways: Collection[tuple[str, ...]]) -> M
     inner: dict[str, list[tuple[str, ...]]] = {}
     for first, *rest in ways:
         inner.setdefault(first, []).append(tuple(rest))
-    partial = _Partial(section)
-    partial.unknown = frozenset(key for key, rests in inner.items() if () in rests)
-    for key in inner.keys() - partial.unknown:
-        if isinstance(section.get(key), Mapping):
-            partial[key] = _without(section[key], inner[key])
-    return partial
+    unknown = frozenset(key for key, rests in inner.items() if () in rests)
+    partly = {
+        key: _without(section[key], inner[key])
+        for key in inner.keys() - unknown
+        if isinstance(section.get(key), Mapping)
+    }
+    return _Partial({**section, **partly}, unknown)

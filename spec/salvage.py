@@ -168,7 +168,7 @@ class _Mending:
             del self.data[parts[0]]  # a section in its short form
 
     def _forget_weights(self) -> None:
-        """Remove the weights of a mixture: its sources can be read, and their shares are unknown."""
+        """Remove the weights of a mixture: its sources can be read, their shares are unknown."""
         self.is_guessed = True
         for source in self.data["data"]["sources"]:
             if isinstance(source, dict):

@@ -23,7 +23,7 @@ from ftc.spec.pointer import split
 from ftc.spec.quote import quote
 from ftc.spec.schema import Field, fields, find_field, read_planned, read_schema
 from ftc.spec.sections import Spec
-from ftc.spec.validate import judge, locate, validate
+from ftc.spec.validate import locate, validate
 from ftc.spec.violations import _TRANSLATIONS, find_violations
 from tests.messages import say
 

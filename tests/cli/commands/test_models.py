@@ -161,6 +161,7 @@ def test_the_languages_of_the_data_count(
 def test_what_cannot_be_known_is_one_sentence(
     call: Call,
     arguments: tuple[str, ...],
+    *,
     code: int,
     told: str,
     tmp_path: Path,
