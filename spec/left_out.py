@@ -22,6 +22,9 @@ class _Partial(Mapping[str, Any]):
             raise LeftOut
         return self._section[key]
 
+    def __contains__(self, key: object) -> bool:
+        return key in self._section
+
     def __iter__(self) -> Iterator[str]:
         return iter(self._section)
 
