@@ -103,7 +103,10 @@ def test_nothing_is_concluded_from_a_wrong_value(folder: Path, resolver: Resolve
 
 def test_every_missing_file_of_a_mixture_is_told(folder: Path, resolver: Resolver) -> None:
     """Files are looked for beside sources whose weights are incomplete, and beside each other."""
-    sources = [{"source": "gone.csv"}, {"source": "gone-too.csv", "weight": 2}]
+    sources: list[dict[str, Any]] = [
+        {"source": "gone.csv"},
+        {"source": "gone-too.csv", "weight": 2},
+    ]
 
     found = _findings(folder, {**BASE, "data": {"sources": sources}}, resolver)
     weighed = [{**source, "weight": 1} for source in sources]

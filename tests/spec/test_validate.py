@@ -434,6 +434,7 @@ def test_the_keys_of_a_moved_section_are_reported_with_it() -> None:
     train = {"num_train_epochs": "3", "learningRate": 2e-4}
     data = {name: value for name, value in FULL.items() if name != "training"} | {"train": train}
     found = judge(data)
+    assert isinstance(found, tuple)
     assert [each.pointer for each in found] == [
         "/train",
         "/train/num_train_epochs",
