@@ -1,6 +1,6 @@
 """Write the tasks of the evaluation harness to `compiler/knowledge/harness_tasks.json`.
 
-    .ci/harness_tasks.py
+    python .ci/harness_tasks.py
 
 The harness itself lists them: tasks, groups and tags. It takes minutes. Names that the spec cannot
 hold are left out. Each name is written as the number of letters that it shares with the one before,
@@ -10,7 +10,6 @@ and the letters after these.
 import json
 import re
 from importlib.metadata import version
-from os.path import commonprefix
 from pathlib import Path
 
 from lm_eval.tasks import TaskManager
@@ -26,7 +25,8 @@ def main() -> None:
     names = [name for name in TaskManager().all_tasks if re.fullmatch(pattern, name)]
     tasks, before = [], ""
     for name in sorted(names):
-        shared = len(commonprefix([before, name]))
+        pairs = enumerate(zip(before, name, strict=False))
+        shared = next((n for n, (one, other) in pairs if one != other), len(before))
         tasks.append(f"{shared} {name[shared:]}")
         before = name
     table = {"version": version("lm-eval"), "tasks": tasks}

@@ -166,8 +166,14 @@ def _number(value: Any, field: Schema) -> Repair | None:
 
 
 def _quoted(value: Any, field: Schema) -> Repair | None:
-    """Return the text of a whole number, for a field that takes text: 4090 is `"4090"`."""
-    if not isinstance(value, int) or isinstance(value, bool) or not is_valid(str(value), field):
+    """Return the text of a whole number that may be a name or a GPU: 4090 is `"4090"`.
+
+    A field that takes a path is no name: no file and no model is called 5.
+    """
+    is_name = field.get("x-short") == "gpu" or not is_valid("a/b", field)
+    if not is_name or not isinstance(value, int) or isinstance(value, bool):
+        return None
+    if not is_valid(str(value), field):
         return None
     return Repair(value=str(value), help="quoted")
 

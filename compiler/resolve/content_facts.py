@@ -96,7 +96,9 @@ class Contents:
     `weighed_rows` have an answer with a weight other than 0 and 1, and `neutral_rows` a label 0
     where others have -1. `rival_columns` are called as
     one that has a role is, each with that one. `ollama` is None where Ollama gets no template to
-    compare. `strange_roles` are the commonest of the names of roles that are unknown.
+    compare. `speaker_columns` say who wrote the only text of a row. `listed_answers` are written as
+    lists of Python, as `listed_example` is. `strange_roles` are the commonest of the names of roles
+    that are unknown.
 
     `review` has the numbers of a few rows to look at, counted from 1, by reason: a fault or damage
     of the row, a kind of what it holds, or its length. Of a mixture each source has its own.
@@ -126,6 +128,9 @@ class Contents:
     needed_columns: Mapping[str, int] = field(default_factory=dict)
     system_columns: Mapping[str, str] = field(default_factory=dict)
     rival_columns: Mapping[str, str] = field(default_factory=dict)
+    speaker_columns: tuple[str, ...] = ()
+    listed_answers: int = 0
+    listed_example: str = ""
     bad_rows: Mapping[str, int] = field(default_factory=dict)
     split_columns: Mapping[str, int] = field(default_factory=dict)
     foreign: Mapping[str, int] = field(default_factory=dict)

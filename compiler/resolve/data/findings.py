@@ -1,18 +1,16 @@
 """The findings of data that could not be read: one sentence each, and what to do."""
 
-import ast
-import json
-import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields, replace
 from difflib import SequenceMatcher
 from pathlib import Path, PurePosixPath
-from typing import Final
+from typing import Final, Literal
 
 from ftc.compiler.knowledge.objectives import OBJECTIVES, compares_texts
 from ftc.compiler.resolve import explanations
 from ftc.compiler.resolve.content.scan import Scan
+from ftc.compiler.resolve.data.line_layout import find_layout, holds_python
 from ftc.compiler.resolve.data.score_scale import ScoreScale
 from ftc.compiler.resolve.local_paths import LfsPointer
 from ftc.compiler.resolve.rows.guess import can_read, guess_columns
@@ -28,7 +26,7 @@ from ftc.compiler.resolve.rows.roles import (
     named_roles,
 )
 from ftc.compiler.resolve.rows.shape import Shape, find_shape
-from ftc.compiler.resolve.rows.table import inspect_file, sniff_format
+from ftc.compiler.resolve.rows.table import TableFile, inspect_file, sniff_format
 from ftc.spec.finding import Finding
 from ftc.spec.message import Message, reason_of
 from ftc.spec.sections import Columns, FileFormat, Form, ObjectiveType
@@ -39,7 +37,6 @@ _MOST_KEYS: Final = 4
 _MOST_CELLS: Final = 4  # of a row in the place of the names
 _LONGEST_NAME: Final = 60
 _ALIKE: Final = 0.6
-_LONGEST_LINE: Final = 100_000
 _ROLES: Final = tuple(field.name for field in fields(Columns))
 
 
@@ -172,6 +169,8 @@ def _name_shape(
         help_ = "conversation"
         value = {"messages": shape.conversation}
         fix = ({"op": "add", "path": source.at("columns"), "value": value},)
+    elif shape.inner is not None and "chat" in OBJECTIVES[objective].forms and not is_known:
+        help_ = "inner"
     elif shape.objects and not is_known:
         help_ = "objects"
     if not help_ or source.form not in ("auto", "chat"):
@@ -185,6 +184,7 @@ def _name_shape(
         name=source.source,
         columns=tuple(map(_shorten, columns[:_MOST_CELLS])),
         conversation=shape.conversation or "",
+        inner=shape.inner or "",
         holders=tuple(shape.objects),
         count=len(shape.objects),
         keys=keys[:_MOST_KEYS],
@@ -332,18 +332,24 @@ def pointed(source: WholeSource, pointer: LfsPointer) -> Finding:
     )
 
 
-def binary(source: WholeSource) -> Finding:
-    """Say that the file is no text."""
-    return explanations.NOT_TEXT.finding(pointer=source.at("source"), name=source.source)
+def binary(source: WholeSource, kind_of_bytes: Literal["binary", "nul"]) -> Finding:
+    """Say that the file is no text; one with a few NUL bytes is a damaged one."""
+    damaged = kind_of_bytes == "nul"
+    return explanations.NOT_TEXT.finding(
+        message="nul" if damaged else "",
+        help="nul" if damaged else "table",
+        pointer=source.at("source"),
+        name=source.source,
+    )
 
 
 def other_kind(source: WholeSource, kind: FileKind) -> Finding:
     """Say what the file is where its first bytes show another kind than its format."""
     what = kind if kind in ("html", "parquet", "xml") else "archive"
-    packed = kind in PACKED
+    texts = {"html": "html", "parquet": "parquet", "xml": "xml", "PDF": "texts"}
     return explanations.NOT_TEXT.finding(
         message=what,
-        help="packed" if packed else what if what != "archive" else "",
+        help="packed" if kind in PACKED else texts.get(kind, "table"),
         pointer=source.at("source"),
         fix=_set_format(source, "parquet") if kind == "parquet" else (),
         name=source.source,
@@ -356,7 +362,7 @@ def no_format(source: WholeSource, path: Path) -> Finding:
     if kind := find_other_kind(path):
         return other_kind(source, kind)
     suffix, shown = PurePosixPath(source.source).suffix.lower(), sniff_format(path)
-    is_text = inspect_file(path, "csv") != "binary"
+    is_text = isinstance(inspect_file(path, "csv"), TableFile)
     return explanations.NO_FORMAT.finding(
         message="" if suffix else "none",
         help="shown" if shown else "text" if is_text else "",
@@ -399,7 +405,7 @@ def empty(source: WholeSource, kind: FileFormat, rows: int, path: Path) -> Findi
     """Say why the file at `path` names no columns; `rows` is how many it has all the same."""
     help_ = "list" if rows and kind == "jsonl" else "objects" if rows else "empty"
     if help_ == "list":
-        help_ = "python" if _holds_python(path) else _find_layout(path)
+        help_ = "python" if holds_python(path) else find_layout(path)
     return explanations.NO_ROWS.finding(
         message="objects" if rows else "empty",
         help=help_,
@@ -408,39 +414,6 @@ def empty(source: WholeSource, kind: FileFormat, rows: int, path: Path) -> Findi
         name=source.source,
         rows=rows,
     )
-
-
-def _find_layout(path: Path) -> str:
-    """Return the variant of help for a file that does not have one object in each line."""
-    if sniff_format(path) == "json":
-        return "json"
-    with path.open(encoding="utf-8", errors="replace") as file:
-        text = file.read(_LONGEST_LINE).lstrip()
-    first = text.partition("\n")[0].strip()
-    if first.endswith(",") and isinstance(_decode(first), dict):
-        return "comma"
-    return "lines" if isinstance(_decode(text), dict) else "list"
-
-
-def _decode(text: str) -> object:
-    """Return the first JSON value of a text, or None without one."""
-    try:
-        value: object = json.JSONDecoder().raw_decode(text)[0]
-    except (ValueError, RecursionError):
-        return None
-    return value
-
-
-def _holds_python(path: Path) -> bool:
-    """Tell whether the first line is a Python dictionary, as `print` and `str` write one."""
-    with path.open(encoding="utf-8", errors="replace") as file:
-        first = file.readline(_LONGEST_LINE)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", SyntaxWarning)
-            return isinstance(ast.literal_eval(first.strip()), dict)
-    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
-        return False
 
 
 def name_fault(fault: str, kind: FileFormat | None) -> str:

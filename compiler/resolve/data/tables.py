@@ -20,8 +20,10 @@ def inspect_files(source: WholeSource, found: DataFiles) -> list[TableFile] | Un
     if found.format == "csv" and (shown := find_json(found.paths[0])):
         return Unknown(finding=data_faults.no_csv(source, shown))
     files = [inspect_file(path, found.format) for path in found.paths]
-    whole = [file for file in files if isinstance(file, TableFile)]
-    return whole if len(whole) == len(files) else Unknown(finding=data_faults.binary(source))
+    for file in files:
+        if not isinstance(file, TableFile):
+            return Unknown(finding=data_faults.binary(source, file))
+    return [file for file in files if isinstance(file, TableFile)]
 
 
 def open_tables(

@@ -115,6 +115,8 @@ def test_files_that_cannot_be_read(
         ('[\n  {"text": "a"}\n]', "json"),
         ("when;text\n1;a\n2;b\n3;c\n", "csv"),
         ("Once, there was a house.\nIt stood on a hill, alone.\n\nNobody came.\n", None),
+        ("".join(f"[12/03/24, 10:{n}:00] Ana: yes\n" for n in range(10, 30)), None),
+        ("".join(f"12.03.24, 10:{n} - Ana: yes\n" for n in range(10, 30)), None),
     ],
 )
 def test_the_format_that_the_first_lines_show(
@@ -141,6 +143,38 @@ def test_lists_that_are_not_read_are_a_fact(make_spec: Any, tmp_path: Path) -> N
     assert known(make_spec(data="rows.json"), tmp_path).left_lists == {}
 
 
+@pytest.mark.parametrize(
+    ("name", "content", "said", "advice"),
+    [
+        ("a.arrow", b"\xff\xff\xff\xff\x10\0\0\0", "is Arrow", "save the table"),
+        ("a.feather", b"ARROW1\0\0", "is Arrow", "save the table"),
+        ("a.pkl", b"\x80\x04\x95\x10", "is pickle", "save the table"),
+        ("a.npy", b"\x93NUMPY\1\0", "is NumPy", "save the table"),
+        ("a.db", b"SQLite format 3\0", "is SQLite", "save the table"),
+        ("a.pdf", b"%PDF-1.7", "is PDF", "write its texts"),
+        ("a.csv", b"prompt,completion\n" + 30 * b"one\0 two,three\n", "NUL bytes", "tr -d"),
+        ("a.csv", bytes(range(256)) * 9, "not a text file", "save the table"),
+    ],
+)
+def test_what_a_file_is_and_what_to_make_of_it(
+    make_spec: Any, tmp_path: Path, name: str, content: bytes, said: str, advice: str
+) -> None:
+    """No kind of file is advised to be named in `data.format`, which has no word for it."""
+    (tmp_path / name).write_bytes(content)
+    finding = unknown(make_spec(data=name), tmp_path)
+    assert (finding.code, said in finding.message) == ("FTC202", True), finding.message
+    assert advice in finding.help
+
+
+def test_unknown_columns_of_parquet(make_spec: Any, tmp_path: Path) -> None:
+    """A file that is no text has no title to look for."""
+    pa = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    rows = [{"a": n, "b": {"text": ["x"]}} for n in range(30)]
+    parquet.write_table(pa.Table.from_pylist(rows), tmp_path / "a.parquet")
+    assert unknown(make_spec(data="a.parquet"), tmp_path).code == "FTC206"
+
+
 def test_a_spreadsheet_is_no_archive_to_unpack(make_spec: Any, tmp_path: Path) -> None:
     """Both are zip files: their contents tell them apart."""
     for name, inside in (("rows.xlsx", "xl/workbook.xml"), ("rows.zip", "rows.csv")):
@@ -148,7 +182,7 @@ def test_a_spreadsheet_is_no_archive_to_unpack(make_spec: Any, tmp_path: Path) -
             archive.writestr(inside, "a")
     finding = unknown(make_spec(data="rows.xlsx"), tmp_path)
     assert "`rows.xlsx` is xlsx, not a table" in finding.message
-    assert "export the table" in finding.help
+    assert "save the table as csv, jsonl or parquet" in finding.help
     finding = unknown(make_spec(data="rows.zip"), tmp_path)
     assert "unpack it" in finding.help
 
@@ -258,7 +292,7 @@ def test_a_quotation_mark_never_closed(make_spec: Any, tmp_path: Path) -> None:
         ("d.jsonl", "[1]\n[2]\n", "none of the 2 rows of `d.jsonl` is a JSON object"),
         ("d.jsonl", "a,b\n1,2\n", "none of the 2 rows"),
         ("d.json", "[1, 2, 3]", "none of the 3 rows"),
-        ("d.csv", "\nprompt,completion\na,b\n", "the first line of `d.csv` is blank"),
+        ("d.csv", "\n \n", "`d.csv` is empty"),
         ("d.jsonl", "", "`d.jsonl` is empty"),
     ],
 )
