@@ -113,6 +113,8 @@ def _certain(value: Any, field: Schema) -> Repair | None:
         return Repair(value=items, help="list")
     if is_valid([value], field):
         return Repair(value=[value], help="list")
+    if isinstance(value, list) and len(value) == 1 and is_valid(value[0], field):
+        return Repair(value=value[0], help="near")
     if isinstance(value, str):
         with suppress(ValueError):
             bare = json.loads(value[:_LONGEST].lower())

@@ -24,6 +24,7 @@ from ftc.spec.explanations import (
     WRONG_TYPE,
 )
 from ftc.spec.finding import Finding
+from ftc.spec.moving import ABSENT, read
 from ftc.spec.normal import lengthen
 from ftc.spec.patch import PatchError, apply_patch
 from ftc.spec.pointer import join, split
@@ -111,7 +112,7 @@ class _Mending:
                 certain = bool(finding.fix) and finding.fix_safety == "safe"
                 if not certain or finding.code == FOREIGN_COLUMN.code:
                     raise PatchError("nothing is certain")  # noqa: TRY301 - handled like a misfit
-                self.data = apply_patch(self.data, finding.fix)
+                self.data = apply_patch(self.data, self._join(finding.fix))
             except PatchError:
                 removed.append(finding)
         removed.sort(key=lambda each: [part.zfill(9) for part in split(each.pointer)], reverse=True)
@@ -123,6 +124,18 @@ class _Mending:
             elif item not in dropped:
                 dropped.add(item)
                 self._drop_item(item)
+
+    def _join(self, fix: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+        """Return a fix that keeps the sections which repairs before it have written.
+
+        Each fix is made for the spec as it is written, where these sections may be missing.
+        """
+        steps: list[Mapping[str, Any]] = []
+        for step in fix:
+            present = read(self.data, step["path"]) if step.get("value") == {} else ABSENT
+            long = lengthen(split(step["path"])[0], present) if present is not ABSENT else None
+            steps.append({**step, "value": dict(long)} if isinstance(long, Mapping) else step)
+        return steps
 
     def concerns(self, finding: Finding) -> bool:
         """Return whether a finding may come from what was left out; a conflict reads none of it."""

@@ -34,6 +34,7 @@ _BASED = re.compile(r"0o[0-7]+|0x[0-9a-fA-F]+")
 _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
 _NOT_FINITE = re.compile(r"[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)")
 _SURROGATE = re.compile("[\ud800-\udfff]")
+_MERGE = "<<"  # of YAML 1.1
 _MISSING = "could not find expected "  # as PyYAML says it
 
 
@@ -150,7 +151,12 @@ class _Reader:
             self.refuse(event, start, inner)
             if key in members:
                 self.problems.add(DUPLICATE_KEY, start, pointer=inner, key=shown(key))
-            members[key] = self.value(next(events), events, inner, depth + 1, start)
+            found = self.value(next(events), events, inner, depth + 1, start)
+            if key == _MERGE and event.style is None:
+                self.problems.add(ALIAS, start, message="merge", pointer=inner, name=key)
+                members = {**(found if isinstance(found, dict) else {}), **members}
+            else:
+                members[key] = found
         return members
 
     def refuse(self, event: Any, start: int, pointer: str) -> None:

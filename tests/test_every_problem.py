@@ -149,3 +149,21 @@ def test_a_dropped_part_brings_no_finding(folder: Path, resolver: Resolver, name
     rest = _told(tuple(each for each in found if each not in wrong))
     for valid in (spec, put(spec, name, value)):
         assert rest <= _told(_findings(folder, valid, resolver))
+
+
+def test_repairs_of_one_section_do_not_undo_each_other(folder: Path, resolver: Resolver) -> None:
+    """Keys of other tools that belong to two sections in short form leave no key missing."""
+    spec = {name: value for name, value in BASE.items() if name not in {"model", "data"}}
+    said = {
+        "base_model": BASE["model"] if isinstance(BASE["model"], str) else BASE["model"]["id"],
+        "flash_attention": True,
+        "dataset": "tickets.csv",
+        "sequence_len": 256,
+        "lora_r": 8,
+        "lora_alpha": 16,
+    }
+
+    found = _findings(folder, {**spec, **said, "method": "lora"}, resolver)
+
+    assert "FTC033" not in {each.code for each in found}
+    assert len([each for each in found if each.code == "FTC032"]) == len(said)

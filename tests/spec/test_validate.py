@@ -499,3 +499,11 @@ def test_a_repaired_list_holds_no_item_twice(export: list[str]) -> None:
         data = apply_patch(data, found[0].fix)
     assert sorted(data["export"]) == sorted(set(data["export"]))
     assert not list(find_violations(data))
+
+
+def test_a_list_of_one_word_is_the_word() -> None:
+    """A field that takes no list gets its item; a list of two has no such repair."""
+    (finding,) = find_violations({**FULL, "method": ["lora"]})
+    assert finding.fix == ({"op": "replace", "path": "/method", "value": "lora"},)
+    (finding,) = find_violations({**FULL, "method": ["lora", "qlora"]})
+    assert finding.fix == ()

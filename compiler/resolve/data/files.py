@@ -32,7 +32,14 @@ from ftc.compiler.resolve.hub.client import (
     keep_description,
     kept_description,
 )
-from ftc.compiler.resolve.local_paths import at, is_file, is_path, read_pointer, relative
+from ftc.compiler.resolve.local_paths import (
+    at,
+    has_variable,
+    is_file,
+    is_path,
+    read_pointer,
+    relative,
+)
 from ftc.compiler.resolve.patches import patch_field
 from ftc.compiler.resolve.rows.reader import UnreadableError
 from ftc.compiler.resolve.rows.table import FORMATS
@@ -306,6 +313,10 @@ def _missing_file(spec: Spec, source: WholeSource, path: Path, folder: Path) -> 
     if _ADDRESS.match(source.source):
         return explanations.NO_FILE.finding(
             message="address", help="address", pointer=source.at("source"), name=source.source
+        )
+    if has_variable(source.source):
+        return explanations.NO_FILE.finding(
+            help="variable", pointer=source.at("source"), name=source.source
         )
     suffixes = {*FORMATS, *([path.suffix.lower()] if source.format != "auto" else [])}
     name = None

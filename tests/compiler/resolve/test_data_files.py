@@ -157,7 +157,7 @@ def test_lists_that_are_not_read_are_a_fact(make_spec: Any, tmp_path: Path) -> N
     ],
 )
 def test_what_a_file_is_and_what_to_make_of_it(
-    make_spec: Any, tmp_path: Path, name: str, content: bytes, said: str, advice: str
+    make_spec: Any, tmp_path: Path, *, name: str, content: bytes, said: str, advice: str
 ) -> None:
     """No kind of file is advised to be named in `data.format`, which has no word for it."""
     (tmp_path / name).write_bytes(content)
