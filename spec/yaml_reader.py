@@ -141,7 +141,7 @@ class _Reader:
         return items
 
     def mapping(self, events: Iterator[Any], pointer: str, depth: int) -> dict[str, Any]:
-        members = dict[str, Any]()
+        members, merged = dict[str, Any](), dict[str, Any]()
         while not isinstance(event := next(events), yaml.MappingEndEvent):
             start = event.start_mark.index
             if not isinstance(event, yaml.ScalarEvent):
@@ -154,10 +154,10 @@ class _Reader:
             found = self.value(next(events), events, inner, depth + 1, start)
             if key == _MERGE and event.style is None:
                 self.problems.add(ALIAS, start, message="merge", pointer=inner, name=key)
-                members = {**(found if isinstance(found, dict) else {}), **members}
+                merged = {**merged, **(found if isinstance(found, dict) else {})}
             else:
                 members[key] = found
-        return members
+        return {**merged, **members}
 
     def refuse(self, event: Any, start: int, pointer: str) -> None:
         """Report anchors, aliases and tags; the value is read as if they were absent."""

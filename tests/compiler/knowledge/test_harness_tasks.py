@@ -5,6 +5,7 @@ import re
 from importlib.metadata import distribution
 from importlib.resources import files
 from itertools import islice
+from pathlib import Path
 
 import pytest
 
@@ -28,7 +29,9 @@ def test_the_installed_task_files_are_in_the_table() -> None:
     """Of the files that name a plain task, a few hundred are looked at."""
     pytest.importorskip("lm_eval")
     named = (
-        re.search(r"^task: ([A-Za-z0-9_.-]+)$", path.locate().read_text("utf-8"), re.MULTILINE)
+        re.search(
+            r"^task: ([A-Za-z0-9_.-]+)$", Path(path.locate()).read_text("utf-8"), re.MULTILINE
+        )
         for path in islice(distribution("lm-eval").files or (), 0, None, 20)
         if path.suffix == ".yaml" and "tasks" in path.parts
     )
