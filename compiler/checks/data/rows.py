@@ -26,6 +26,7 @@ _KINDS = {
     "no_label": "verdicts",
     "unreadable": "unreadable",
     "cells": "cells",
+    "order": "order",
     "broken_json": "broken_json",
     "not_text": "lists",
     "unknown_role": "roles",

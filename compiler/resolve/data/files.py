@@ -48,6 +48,11 @@ from ftc.spec.sections import FileFormat, Spec
 from ftc.spec.sources import WholeSource
 
 _ADDRESS: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
+#: A data set's page, or its address as tools write it; it may go on with one of its files.
+_PAGE_OF_HUB: Final = re.compile(
+    r"(?:https?://(?:www\.)?huggingface\.co/|https?://hf\.co/|hf://)datasets/"
+    r"([A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*)"
+)
 _FIRST_CHARACTERS: Final = 200
 _MOST_LISTED: Final = 1000
 _MOST_NAMED: Final = 3
@@ -310,6 +315,15 @@ def _name_all(
 
 
 def _missing_file(spec: Spec, source: WholeSource, path: Path, folder: Path) -> Finding:
+    if page := _PAGE_OF_HUB.match(source.source):
+        return explanations.NO_FILE.finding(
+            message="address",
+            help="id",
+            pointer=source.at("source"),
+            fix=_rename(spec, source, page[1]),
+            name=source.source,
+            id=page[1],
+        )
     if _ADDRESS.match(source.source):
         return explanations.NO_FILE.finding(
             message="address", help="address", pointer=source.at("source"), name=source.source

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields, replace
 from difflib import SequenceMatcher
 from pathlib import Path, PurePosixPath
-from typing import Final, Literal
+from typing import Final
 
 from ftc.compiler.knowledge.objectives import OBJECTIVES, compares_texts
 from ftc.compiler.resolve import explanations
@@ -26,7 +26,7 @@ from ftc.compiler.resolve.rows.roles import (
     named_roles,
 )
 from ftc.compiler.resolve.rows.shape import Shape, find_shape
-from ftc.compiler.resolve.rows.table import TableFile, inspect_file, sniff_format
+from ftc.compiler.resolve.rows.table import NoTable, TableFile, inspect_file, sniff_format
 from ftc.spec.finding import Finding
 from ftc.spec.message import Message, reason_of
 from ftc.spec.sections import Columns, FileFormat, Form, ObjectiveType
@@ -332,12 +332,12 @@ def pointed(source: WholeSource, pointer: LfsPointer) -> Finding:
     )
 
 
-def binary(source: WholeSource, kind_of_bytes: Literal["binary", "nul"]) -> Finding:
-    """Say that the file is no text; one with a few NUL bytes is a damaged one."""
-    damaged = kind_of_bytes == "nul"
+def binary(source: WholeSource, why: NoTable) -> Finding:
+    """Say that the file is no text, or one that is damaged or in an unknown encoding."""
+    is_text = why != "binary"
     return explanations.NOT_TEXT.finding(
-        message="nul" if damaged else "",
-        help="nul" if damaged else "table",
+        message=why if is_text else "",
+        help=why if is_text else "table",
         pointer=source.at("source"),
         name=source.source,
     )
@@ -447,7 +447,12 @@ def unusable(
     first = often[0][0] if often else ""
     strange = scan.list_strange_roles()
     helps = {"refused": "refused", "image_url": "urls", "no_score": "scores"}
-    helps |= {"no_label": "verdicts", "cells": "cells", "broken_json": "broken_json"}
+    helps |= {
+        "no_label": "verdicts",
+        "order": "order",
+        "cells": "cells",
+        "broken_json": "broken_json",
+    }
     helps |= dict.fromkeys(("image_missing", "image_outside"), "paths")
     helps["not_text"] = "label" if objective == "classification" else "lists"
     if strange:

@@ -25,6 +25,10 @@ FORMATS: Final[dict[str, FileFormat]] = {
     ".parquet": "parquet",
 }
 _DELIMITERS: Final = ",;\t|"
+_WESTERN: Final = ("cp1252", "latin-1")
+_LOOKED_CHARS: Final = 1024 * 1024
+_ACCENTED_SHARE: Final = 0.35  # of the letters; languages of Western Europe have far fewer
+_CONTROL_SHARE: Final = 0.01
 _TEXT_SHARE: Final = 0.7
 _CONTROL: Final = re.compile(r"[\x01-\x08\x0e-\x1a]")
 _BLOCK_BYTES: Final = 1024 * 1024
@@ -36,6 +40,10 @@ _SNIFF_LINES: Final = 50
 _FEWEST_LINES: Final = 3  # of a table that no extension tells
 _NAME: Final = re.compile(r"(?=.*[^\W\d_])[\w .#/()%-]{1,60}")
 _BROKEN: Final = re.compile("[\udc80-\udcff]")  # what surrogateescape makes of a wrong byte
+
+
+#: Bytes that are no text, text with a few NUL bytes, and text of an unknown encoding.
+NoTable = Literal["binary", "nul", "foreign"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,16 +61,15 @@ class TableFile:
 def inspect_file(
     path: Path,
     format: FileFormat,  # noqa: A002 - the field's name
-) -> TableFile | Literal["binary", "nul"]:
-    """Read the file's bytes once, in blocks; "binary" where text was asked for and is not there.
-
-    It is "nul" for text in which a few bytes are NUL.
-    """
+) -> TableFile | NoTable:
+    """Read the file's bytes once, in blocks; or return why they are no table of text."""
     sha256, size, encoding = _scan_bytes(path)
     if format == "parquet":
         encoding = "binary"
     if encoding is None:
         return "nul" if _is_text_with_nul(path) else "binary"
+    if encoding in _WESTERN and not _is_western(path, encoding):
+        return "foreign"
     return TableFile(
         path=path,
         format=format,
@@ -100,6 +107,20 @@ def _scan_bytes(path: Path) -> tuple[str, int, str | None]:
     else:
         encoding = "latin-1" if undefined else "cp1252"
     return digest.hexdigest(), size, encoding
+
+
+def _is_western(path: Path, encoding: str) -> bool:
+    """Tell whether bytes that are not UTF-8 may be a text of Western Europe.
+
+    In these languages few letters have an accent; bytes of other scripts are all read as such, or
+    as control characters.
+    """
+    with path.open("rb") as stream:
+        text = stream.read(_LOOKED_CHARS).decode(encoding, errors="replace")
+    letters = sum(map(str.isalpha, text))
+    accented = sum(letter.isalpha() for letter in text if not letter.isascii())
+    controls = sum(map(text.count, map(chr, range(0x80, 0xA0))))
+    return accented <= _ACCENTED_SHARE * letters and controls <= _CONTROL_SHARE * len(text)
 
 
 def _is_text_with_nul(path: Path) -> bool:

@@ -166,6 +166,57 @@ def test_what_a_file_is_and_what_to_make_of_it(
     assert advice in finding.help
 
 
+@pytest.mark.parametrize(
+    ("encoding", "text"),
+    [
+        ("cp1251", "где заказ номер {n},он в пути"),
+        ("koi8-r", "где заказ номер {n},он в пути"),
+        ("shift_jis", "注文{n}はどこですか,配送中です"),
+        ("gb18030", "我的订单{n}在哪里,正在配送"),
+        ("euc-kr", "주문 {n}은 어디에 있나요,배송 중입니다"),
+        ("cp1256", "أين الطلب رقم {n},في الطريق"),
+    ],
+)
+def test_other_scripts_are_not_read_as_accents(
+    make_spec: Any, tmp_path: Path, encoding: str, text: str
+) -> None:
+    """Nothing tells the encoding of such bytes, and no model should learn what they look like."""
+    lines = ["prompt,completion", *(text.format(n=n) for n in range(30))]
+    (tmp_path / "a.csv").write_bytes("\n".join(lines).encode(encoding))
+    finding = unknown(make_spec(data="a.csv"), tmp_path)
+    assert (finding.code, "not in UTF-8" in finding.message) == ("FTC202", True)
+    assert "iconv" in finding.help
+
+
+@pytest.mark.parametrize("encoding", ["cp1252", "latin-1"])
+def test_accents_of_western_europe_are_read(make_spec: Any, tmp_path: Path, encoding: str) -> None:
+    """The most accents that a language has there."""
+    texts = ("où est passée ma chère clé à reçu ?", "på én gång är öl för blå ägg", "¿dónde está?")
+    lines = ["prompt,completion", *(f"{texts[n % 3]} {n},það er á leiðinni til þín" for n in range(30))]
+    (tmp_path / "a.csv").write_bytes("\n".join(lines).encode(encoding))
+    assert known(make_spec(data="a.csv"), tmp_path).usable_rows == 30
+
+
+@pytest.mark.parametrize(
+    ("address", "name"),
+    [
+        ("https://huggingface.co/datasets/tatsu-lab/alpaca", "tatsu-lab/alpaca"),
+        ("https://huggingface.co/datasets/tatsu-lab/alpaca/blob/main/a.json", "tatsu-lab/alpaca"),
+        ("hf://datasets/tatsu-lab/alpaca/train.parquet", "tatsu-lab/alpaca"),
+        ("https://example.com/datasets/tatsu-lab/alpaca", None),
+    ],
+)
+def test_the_page_of_a_data_set_is_its_id(
+    make_spec: Any, tmp_path: Path, address: str, name: str | None
+) -> None:
+    """What stands behind the id is no part of it."""
+    finding = unknown(make_spec(data=address), tmp_path)
+    assert (finding.code, [step["value"] for step in finding.fix]) == (
+        "FTC200",
+        [name] if name else [],
+    )
+
+
 def test_unknown_columns_of_parquet(make_spec: Any, tmp_path: Path) -> None:
     """A file that is no text has no title to look for."""
     pa = pytest.importorskip("pyarrow")
