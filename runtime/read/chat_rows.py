@@ -40,10 +40,7 @@ def read_chat(row: Row, *, messages: str) -> Turns | Fault:
 
 
 def load_messages(cell: Any) -> list[Any] | Fault:
-    """Return the list of messages in a cell, which may be a text of JSON or Python.
-
-    An object whose keys are names of roles, as in MOSS, is a message for each of them.
-    """
+    """Return the list of messages in a cell, which may be a text of JSON or Python."""
     if isinstance(cell, str):
         if is_blank(cell):
             return "blank"
@@ -53,15 +50,7 @@ def load_messages(cell: Any) -> list[Any] | Fault:
             return "no_list"
     if cell is None or cell == []:
         return "blank"
-    return [each for item in cell for each in _part(item)] if isinstance(cell, list) else "no_list"
-
-
-def _part(item: Any) -> Sequence[Any]:
-    """Return an item of a conversation, or the messages under the roles that are its keys."""
-    is_turns = isinstance(item, dict) and item and all(map(find_role, item))
-    if not is_turns or not all(isinstance(text, str) for text in item.values()):
-        return (item,)
-    return [{"role": role, "content": text} for role, text in item.items()]
+    return cell if isinstance(cell, list) else "no_list"
 
 
 def read_messages(cell: Any, read: Callable[[Any], Turn | None] | None = None) -> Turns | Fault:

@@ -1,13 +1,9 @@
-"""Reads rows from csv files. Standard library only.
-
-The reader for prepare.py returns chunks of rows, which processes work on; the compiler reads rows
-with the function that it is made of.
-"""
+"""Reads rows from csv files, in chunks for prepare.py. Standard library only."""
 
 import csv
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain
+from itertools import chain, tee
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,7 +12,7 @@ from .rows import DataError, cut
 _FIELD_CHARS: Final = 2**31 - 1
 #: Added after the last line of a csv file: it becomes part of a quotation that is never closed.
 _END: Final = "\x04"
-_SINGLE_QUOTED: Final = re.compile(r"'[^']*'")
+_SINGLE_QUOTED: Final = re.compile(r"'[^']*'(?:\s*[,;\t|]\s*'[^']*')*")
 
 
 def read_csv(paths: Sequence[Path], *, encoding: str, delimiter: str) -> Iterator[list[Any]]:
@@ -32,31 +28,17 @@ def read_csv(paths: Sequence[Path], *, encoding: str, delimiter: str) -> Iterato
 def parse_csv(
     lines: Iterable[str], delimiter: str
 ) -> tuple[list[str], Iterator[dict[str, str] | None]]:
-    """Return the header, after blank lines or a `sep=;`, and the rows.
-
-    A row with more cells than the header is None. Single quotes around all names quote the cells.
-    """
+    """Return the header, after blank lines or a `sep=;`, and the rows; a wider one is None."""
     csv.field_size_limit(_FIELD_CHARS)
-    source = iter(lines)
-    first = next((line for line in source if not _comes_before(line, delimiter)), "")
-    quote = "'" if _is_single_quoted(first, delimiter) else '"'
-    cells = _split_cells(chain([first], source) if first else (), delimiter, quote)
-    header = next(cells, [])
+    first, lines = tee(lines)
+    named = next((it for it in map(str.strip, first) if it[:4].lower() not in ("", "sep=")), "")
+    cells = _split_cells(lines, delimiter, "'" if _SINGLE_QUOTED.fullmatch(named) else '"')
+    header = next((row for row in cells if "".join(row).strip().lower() not in ("", "sep=")), [])
     width = len(header)
     rows = (
         dict(zip(header, row, strict=False)) if len(row) <= width else None for row in cells if row
     )
     return header, rows
-
-
-def _comes_before(line: str, delimiter: str) -> bool:
-    """Return whether a line is none of the table: blank, or what names the delimiter."""
-    return line.strip("\r\n ").lower() in ("", f"sep={delimiter}")
-
-
-def _is_single_quoted(line: str, delimiter: str) -> bool:
-    """Return whether all names of a header are in single quotes."""
-    return all(_SINGLE_QUOTED.fullmatch(name.strip()) for name in line.split(delimiter))
 
 
 def _split_cells(lines: Iterable[str], delimiter: str, quote: str) -> Iterator[list[str]]:

@@ -27,6 +27,7 @@ _KINDS = {
     "unreadable": "unreadable",
     "cells": "cells",
     "order": "order",
+    "no_turn": "turn",
     "broken_json": "broken_json",
     "not_text": "lists",
     "unknown_role": "roles",

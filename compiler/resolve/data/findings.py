@@ -450,6 +450,7 @@ def unusable(
     helps |= {
         "no_label": "verdicts",
         "order": "order",
+        "no_turn": "turn",
         "cells": "cells",
         "broken_json": "broken_json",
     }

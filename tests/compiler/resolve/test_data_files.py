@@ -192,7 +192,10 @@ def test_other_scripts_are_not_read_as_accents(
 def test_accents_of_western_europe_are_read(make_spec: Any, tmp_path: Path, encoding: str) -> None:
     """The most accents that a language has there."""
     texts = ("où est passée ma chère clé à reçu ?", "på én gång är öl för blå ägg", "¿dónde está?")
-    lines = ["prompt,completion", *(f"{texts[n % 3]} {n},það er á leiðinni til þín" for n in range(30))]
+    lines = [
+        "prompt,completion",
+        *(f"{texts[n % 3]} {n},það er á leiðinni til þín" for n in range(30)),
+    ]
     (tmp_path / "a.csv").write_bytes("\n".join(lines).encode(encoding))
     assert known(make_spec(data="a.csv"), tmp_path).usable_rows == 30
 
