@@ -53,7 +53,7 @@ def find_key(
     """Return the name of an entry, or None for data whose facts are not kept.
 
     These are small files, data of the Hub, and what may rest on more files: images, tools, and
-    functions that reward.
+    functions that reward. A field of the data that is left out of a wrong spec counts as such.
     """
     objective = spec.objective
     if OBJECTIVES[objective.type].rewards:
@@ -74,8 +74,8 @@ def find_key(
         digests = [(path.name, _hash_file(path)) for path in (*paths, *held)]
     except OSError:
         return None
-    names = (field.name for field in fields(spec.data) if field.name not in _PLANNED)
-    data = {name: getattr(spec.data, name) for name in names}
+    names = [field.name for field in fields(spec.data) if field.name not in _PLANNED]
+    data = {name: getattr(spec.data, name) for name in names if hasattr(spec.data, name)}
     rest = (spec.model, objective, data, tokenizer, model, [each.relative for each in files])
     plain = msgspec.json.encode((rest, digests, _hash_reader()), order="deterministic")
     return sha256(plain).hexdigest()

@@ -88,6 +88,19 @@ def test_whatever_the_facts_rest_on_is_looked_at(
 
 
 @pytest.mark.usefixtures("model_folder")
+def test_a_wrong_spec_reads_no_row_again(
+    make_spec: MakeSpec, tmp_path: Path, scans: list[int]
+) -> None:
+    """A field without a valid value, which the facts do not read, has an entry of its own."""
+    first = _look(make_spec(), tmp_path)
+    for _ in range(2):
+        spec = make_spec()
+        object.__delattr__(spec.data, "packing")
+        assert _look(spec, tmp_path) == first
+    assert len(scans) == 2
+
+
+@pytest.mark.usefixtures("model_folder")
 def test_other_code_reads_again(
     make_spec: MakeSpec, tmp_path: Path, scans: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
