@@ -303,8 +303,8 @@ def _list_unknown(facts: Facts) -> tuple[Finding, ...]:
     """Return why facts are unknown, one finding for one cause."""
     findings: list[Finding] = []
     for fact in (facts.model, facts.tokenizer, facts.data, facts.hardware, facts.teacher):
-        if isinstance(fact, Unknown) and fact is not NOT_SAID and fact.finding not in findings:
-            findings.append(fact.finding)
+        if isinstance(fact, Unknown) and fact is not NOT_SAID:
+            findings += [each for each in (fact.finding, *fact.others) if each not in findings]
     return tuple(findings)
 
 

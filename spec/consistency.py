@@ -1,6 +1,7 @@
 """Conflicts between fields: cases in which one field would be accepted and then ignored."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import reduce
 from operator import getitem
 from typing import Any, Final
@@ -17,9 +18,10 @@ from ftc.spec.explanations import (
     WEIGHTS_OF_SOME,
 )
 from ftc.spec.finding import Finding
+from ftc.spec.left_out import LeftOut, leave_out
 from ftc.spec.normal import normalise, said
 from ftc.spec.pointer import dotted, split
-from ftc.spec.schema import Schema, asks_nothing, fields, find_field, find_unmet
+from ftc.spec.schema import Field, Schema, asks_nothing, fields, find_field, find_unmet
 
 _HELD_OUT_BELOW: Final = 0.9
 _ROLES: Final = {
@@ -41,16 +43,23 @@ _ALIKE: Final = (
 )
 
 
-def find_conflicts(data: Mapping[str, Any]) -> Iterator[Finding]:
+def find_conflicts(
+    data: Mapping[str, Any],
+    *,
+    left_out: Collection[str] = (),
+    wrong: Collection[str] = (),
+) -> Iterator[Finding]:
     """Yield findings on the given sections of the written form, which must be valid.
 
-    Pointers are those of the long form.
+    Pointers are those of the long form. Nothing is concluded from the values of the fields in
+    `left_out`; those in `wrong` are written, with a value that is not valid.
     """
-    long = normalise(data)
-    written = said(data)
+    long = leave_out(normalise(data), left_out)
+    written = said(data).union(wrong)
     for sections, check in _CHECKS:
         if sections <= long.keys():
-            yield from check(long, written)
+            with suppress(LeftOut):
+                yield from check(long, written)
 
 
 def _unread(long: Mapping[str, Any], written: frozenset[str]) -> Iterator[Finding]:
@@ -62,17 +71,27 @@ def _unread(long: Mapping[str, Any], written: frozenset[str]) -> Iterator[Findin
     for field in fields():
         if field.pointer not in written or "x-when" not in field.schema:
             continue
-        if asks_nothing(field.schema, look(field.pointer), look):
-            continue
-        for pointer, value, values in _find_causes(field.schema, look):
-            yield UNREAD_FIELD.finding(
-                pointer=field.pointer,
-                fix=({"op": "remove", "path": field.pointer},),
-                field=field.name,
-                other=dotted(pointer),
-                value=str(value),
-                values=[str(word) for word in values],
-            )
+        with suppress(LeftOut):
+            if _asks_nothing(field, look):
+                continue
+            for pointer, value, values in _find_causes(field.schema, look):
+                yield UNREAD_FIELD.finding(
+                    pointer=field.pointer,
+                    fix=({"op": "remove", "path": field.pointer},),
+                    field=field.name,
+                    other=dotted(pointer),
+                    value=str(value),
+                    values=[str(word) for word in values],
+                )
+
+
+def _asks_nothing(field: Field, look: Callable[[str], Any]) -> bool:
+    """Return whether a field's value says nothing; one that is not valid says something."""
+    try:
+        value = look(field.pointer)
+    except LeftOut:
+        return False
+    return asks_nothing(field.schema, value, look)
 
 
 def _find_causes(

@@ -75,3 +75,9 @@ class EnvironmentFailure(Exception):  # noqa: N818 - it is the world that failed
     def help(self) -> str:
         """What to do about it, in English."""
         return str(self.remedy)
+
+
+class UsageFailure(EnvironmentFailure):
+    """A command line that names what there is not."""
+
+    exit_code = 2

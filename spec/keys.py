@@ -332,7 +332,7 @@ def _renamed(pointer: str, value: Any, field: Schema, safety: Safety | None) -> 
 
 def _is_section(value: Any, field: Schema) -> bool:
     """Return whether a value is a section in its long form; its own keys are checked later."""
-    return isinstance(value, Mapping) and "x-short" in field
+    return isinstance(value, Mapping) and object_form(field) is not None
 
 
 def _may_hold(found: str, value: Any, pointer: str) -> bool:

@@ -14,15 +14,17 @@ from ftc.spec.document import Document, Lines
 from ftc.spec.file_explanations import (
     BOM,
     BUNDLE_FILE,
+    COMMENT,
     DATA,
     EMPTY,
     FOLDER,
     MISSING,
     NOT_UTF8,
     OVERSIZED,
+    TRAILING_COMMA,
     UNREADABLE,
 )
-from ftc.spec.finding import Finding
+from ftc.spec.finding import Finding, Safety
 from ftc.spec.message import reason_of
 from ftc.spec.problems import Reading
 from ftc.spec.quote import shown
@@ -201,7 +203,21 @@ def _read(text: str, source: str) -> Reading:
     from ftc.spec.python_literal import as_python  # noqa: PLC0415 - for a wrong spec only
     from ftc.spec.toml_text import as_toml  # noqa: PLC0415 - for a wrong spec only
 
-    return as_toml(text, as_python(text, reading))
+    return as_toml(text, as_python(text, _rewrite(reading)))
+
+
+def _rewrite(reading: Reading) -> Reading:
+    """Return the reading with a fix, if comments and trailing commas are all that JSON refuses.
+
+    The fix writes the same values as JSON; it is unsafe if that drops comments.
+    """
+    codes = {finding.code for finding in reading.findings}
+    if reading.stopped or not codes <= {COMMENT.code, TRAILING_COMMA.code}:
+        return reading
+    fix = ({"op": "replace", "path": "", "value": reading.data},)
+    first, *others = reading.findings
+    safety: Safety = "unsafe" if COMMENT.code in codes else "safe"
+    return replace(reading, findings=(replace(first, fix=fix, fix_safety=safety), *others))
 
 
 def _with_the_rest(document: Document, findings: tuple[Finding, ...]) -> tuple[Finding, ...]:

@@ -62,6 +62,7 @@ def find_repair(value: Any, field: Schema, named: Schema | None = None) -> Repai
         or _each(value, field)
         or _certain(value, field)
         or _number(value, field)
+        or _quoted(value, field)
         or _contained(value, named or field, field)
     )
 
@@ -112,6 +113,8 @@ def _certain(value: Any, field: Schema) -> Repair | None:
         return Repair(value=items, help="list")
     if is_valid([value], field):
         return Repair(value=[value], help="list")
+    if isinstance(value, list) and len(value) == 1 and is_valid(value[0], field):
+        return Repair(value=value[0], help="near")
     if isinstance(value, str):
         with suppress(ValueError):
             bare = json.loads(value[:_LONGEST].lower())
@@ -162,6 +165,19 @@ def _number(value: Any, field: Schema) -> Repair | None:
     if number is None or not is_valid(number, field):
         return None
     return Repair(value=number, help="near", safety="unsafe")
+
+
+def _quoted(value: Any, field: Schema) -> Repair | None:
+    """Return the text of a whole number that may be a name or a GPU: 4090 is `"4090"`.
+
+    A field that takes a path is no name: no file and no model is called 5.
+    """
+    is_name = field.get("x-short") == "gpu" or not is_valid("a/b", field)
+    if not is_name or not isinstance(value, int) or isinstance(value, bool):
+        return None
+    if not is_valid(str(value), field):
+        return None
+    return Repair(value=str(value), help="quoted")
 
 
 def _whole(number: float) -> int | float:

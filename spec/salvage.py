@@ -7,12 +7,24 @@ raises AttributeError, and what needs it is not known (`known_or_none`).
 import copy
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, is_dataclass
+from dataclasses import dataclass, field, is_dataclass
 from typing import Any, Final, TypeVar
 
 from ftc.spec.document import Document
-from ftc.spec.explanations import FOREIGN_COLUMN, MISSING_KEY, UNKNOWN_KEY
+from ftc.spec.explanations import (
+    FOREIGN_COLUMN,
+    MALFORMED_LIST,
+    MALFORMED_TEXT,
+    MISSING_KEY,
+    OUT_OF_RANGE,
+    UNKNOWN_KEY,
+    UNKNOWN_VALUE,
+    UNREAD_FIELD,
+    WEIGHTS_OF_SOME,
+    WRONG_TYPE,
+)
 from ftc.spec.finding import Finding
+from ftc.spec.moving import ABSENT, read
 from ftc.spec.normal import lengthen
 from ftc.spec.patch import PatchError, apply_patch
 from ftc.spec.pointer import join, split
@@ -25,6 +37,9 @@ _ROUNDS: Final = 5
 _MOST_FINDINGS: Final = 100
 #: Sections whose default says that nothing is asked for.
 _NEUTRAL: Final = frozenset({"$schema", "ftc", "allow"})
+_OF_VALUES: Final = frozenset(
+    each.code for each in (WRONG_TYPE, UNKNOWN_VALUE, OUT_OF_RANGE, MALFORMED_TEXT, MALFORMED_LIST)
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +65,7 @@ def salvage(document: Document, findings: Sequence[Finding]) -> Salvaged | None:
     found: Sequence[Finding] = findings
     for _ in range(_ROUNDS):
         mending.mend(found)
-        found = judge(mending.data)
+        found = judge(mending.data, left_out=mending.left_out, wrong=mending.wrong)
         if not found:
             break
         later += [each for each in found if not mending.concerns(each)]
@@ -85,17 +100,19 @@ class _Mending:
 
     data: dict[str, Any]
     left_out: set[str]
+    wrong: set[str] = field(default_factory=set)
     is_guessed: bool = False
 
     def mend(self, findings: Sequence[Finding]) -> None:
         """Make certain repairs, and remove all else that is wrong; later items of a list first."""
         removed: list[Finding] = []
+        self.wrong -= {each.pointer for each in findings}
         for finding in findings:
             try:
                 certain = bool(finding.fix) and finding.fix_safety == "safe"
                 if not certain or finding.code == FOREIGN_COLUMN.code:
                     raise PatchError("nothing is certain")  # noqa: TRY301 - handled like a misfit
-                self.data = apply_patch(self.data, finding.fix)
+                self.data = apply_patch(self.data, self._join(finding.fix))
             except PatchError:
                 removed.append(finding)
         removed.sort(key=lambda each: [part.zfill(9) for part in split(each.pointer)], reverse=True)
@@ -108,11 +125,25 @@ class _Mending:
                 dropped.add(item)
                 self._drop_item(item)
 
+    def _join(self, fix: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+        """Return a fix that keeps the sections which repairs before it have written.
+
+        Each fix is made for the spec as it is written, where these sections may be missing.
+        """
+        steps: list[Mapping[str, Any]] = []
+        for step in fix:
+            present = read(self.data, step["path"]) if step.get("value") == {} else ABSENT
+            long = lengthen(split(step["path"])[0], present) if present is not ABSENT else None
+            steps.append({**step, "value": dict(long)} if isinstance(long, Mapping) else step)
+        return steps
+
     def concerns(self, finding: Finding) -> bool:
-        """Return whether a finding may come from what was left out."""
-        sections = {split(pointer)[0] for pointer in self.left_out}
-        other = str(finding.problem.values.get("other", "")).partition(".")[0]
-        return self.is_guessed or not sections.isdisjoint({*split(finding.pointer)[:1], other})
+        """Return whether a finding may come from what was left out; a conflict reads none of it."""
+        if self.is_guessed or finding.code == UNREAD_FIELD.code:
+            return self.is_guessed
+        at = f"{finding.pointer}/"
+        near = [f"{pointer}/" for pointer in self.left_out]
+        return any(at.startswith(each) or each.startswith(at) for each in near)
 
     def _drop_item(self, item: tuple[str, ...]) -> None:
         """Remove an item of a list that lacks a required key."""
@@ -130,6 +161,11 @@ class _Mending:
         if finding.code == MISSING_KEY.code:
             self._stand_in(parts)
             return
+        if finding.code == WEIGHTS_OF_SOME.code:
+            self._forget_weights()
+            return
+        if finding.code in _OF_VALUES and _field_at(parts) is not None:
+            self.wrong.add(finding.pointer)
         if finding.code == UNKNOWN_KEY.code:
             self._doubt(parts, str(finding.remedy.values.get("near", "")))
         else:
@@ -143,6 +179,14 @@ class _Mending:
             del with_it[int(parts[-1])]
         elif isinstance(self.data.get(parts[0]), (str, int, float, list)):
             del self.data[parts[0]]  # a section in its short form
+
+    def _forget_weights(self) -> None:
+        """Remove the weights of a mixture: its sources can be read, their shares are unknown."""
+        self.is_guessed = True
+        for source in self.data["data"]["sources"]:
+            if isinstance(source, dict):
+                source.pop("weight", None)
+                source.pop("max_repeats", None)
 
     def _stand_in(self, parts: tuple[str, ...]) -> None:
         """Give a required key the value of its example, and leave it out."""

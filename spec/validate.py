@@ -1,6 +1,6 @@
 """From a document to a typed spec, or to all of its findings at once."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
@@ -53,8 +53,16 @@ def locate(document: Document, finding: Finding) -> Finding:
     return replace(finding, pointer=pointer, position=document.position(pointer))
 
 
-def judge(data: Mapping[str, Any]) -> list[Finding]:
-    """Return what is wrong with data in the written form, without positions."""
+def judge(
+    data: Mapping[str, Any],
+    *,
+    left_out: Collection[str] = (),
+    wrong: Collection[str] = (),
+) -> list[Finding]:
+    """Return what is wrong with data in the written form, without positions.
+
+    `left_out` and `wrong` are fields whose values are not known, as `find_conflicts` reads them.
+    """
     from ftc.spec.consistency import find_conflicts  # noqa: PLC0415
     from ftc.spec.moved import find_inside  # noqa: PLC0415
     from ftc.spec.violations import find_violations  # noqa: PLC0415 - jsonschema is slow to import
@@ -66,9 +74,9 @@ def judge(data: Mapping[str, Any]) -> list[Finding]:
         if len(found) >= _MOST_FINDINGS:
             break
     changed = (step["path"] for finding in found.values() for step in finding.fix)
-    wrong = {split(pointer)[0] for pointer in (*(at for _, at in found), *changed) if pointer}
-    sound = {section: written for section, written in data.items() if section not in wrong}
-    return [*found.values(), *find_conflicts(sound)]
+    broken = {split(pointer)[0] for pointer in (*(at for _, at in found), *changed) if pointer}
+    sound = {section: written for section, written in data.items() if section not in broken}
+    return [*found.values(), *find_conflicts(sound, left_out=left_out, wrong=wrong)]
 
 
 def _other_version(version: Any) -> Finding | None:

@@ -236,7 +236,7 @@ def _out_of_range(violation: Violation, _: Mapping[str, Any]) -> Iterator[Findin
 
 def _malformed_text(violation: Violation, _: Mapping[str, Any]) -> Iterator[Finding]:
     pointer, schema = violation.pointer, violation.schema
-    example = next(iter(violation.field.get("examples", ())), None)
+    example = _find_example(violation)
     advice = "" if example else "other"
     better = None
     if violation.keyword == "maxLength":
@@ -253,6 +253,16 @@ def _malformed_text(violation: Violation, _: Mapping[str, Any]) -> Iterator[Find
         example=quote(example),
         most=schema.get("maxLength", 0),
     )
+
+
+def _find_example(violation: Violation) -> Any:
+    """Return an example of the field; of an item, the first one in an example of its list."""
+    examples = violation.field.get("examples", ())
+    *above, last = violation.parts
+    if not examples and isinstance(last, int):
+        field = fields_by_pointer().get(join(above))
+        examples = field.schema.get("examples", ((),))[0] if field is not None else ()
+    return next(iter(examples), None)
 
 
 def _malformed_list(violation: Violation, data: Mapping[str, Any]) -> Iterator[Finding]:

@@ -34,6 +34,7 @@ _BASED = re.compile(r"0o[0-7]+|0x[0-9a-fA-F]+")
 _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
 _NOT_FINITE = re.compile(r"[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)")
 _SURROGATE = re.compile("[\ud800-\udfff]")
+_MERGE = "<<"  # of YAML 1.1
 _MISSING = "could not find expected "  # as PyYAML says it
 
 
@@ -140,7 +141,7 @@ class _Reader:
         return items
 
     def mapping(self, events: Iterator[Any], pointer: str, depth: int) -> dict[str, Any]:
-        members = dict[str, Any]()
+        members, merged = dict[str, Any](), dict[str, Any]()
         while not isinstance(event := next(events), yaml.MappingEndEvent):
             start = event.start_mark.index
             if not isinstance(event, yaml.ScalarEvent):
@@ -150,8 +151,13 @@ class _Reader:
             self.refuse(event, start, inner)
             if key in members:
                 self.problems.add(DUPLICATE_KEY, start, pointer=inner, key=shown(key))
-            members[key] = self.value(next(events), events, inner, depth + 1, start)
-        return members
+            found = self.value(next(events), events, inner, depth + 1, start)
+            if key == _MERGE and event.style is None:
+                self.problems.add(ALIAS, start, message="merge", pointer=inner, name=key)
+                merged = {**merged, **(found if isinstance(found, dict) else {})}
+            else:
+                members[key] = found
+        return {**merged, **members}
 
     def refuse(self, event: Any, start: int, pointer: str) -> None:
         """Report anchors, aliases and tags; the value is read as if they were absent."""

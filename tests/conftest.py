@@ -95,6 +95,14 @@ def _stopped_family() -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True, scope="session")
+def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Keep facts of data files apart from the user's."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("FTC_CACHE", str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
+@pytest.fixture(autouse=True, scope="session")
 def _unsynced() -> Iterator[None]:
     """Write bundles without waiting for the disk: no test cuts the power."""
     with pytest.MonkeyPatch.context() as patch:

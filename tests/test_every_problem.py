@@ -71,6 +71,52 @@ def test_fixes_wait_for_a_sound_schema(folder: Path, resolver: Resolver) -> None
     assert {f.code for f in found if f.fix} <= {"FTC032", "FTC035"}
 
 
+def test_a_wrong_field_hides_no_other_field_of_its_section(
+    folder: Path, resolver: Resolver
+) -> None:
+    """What conflicts with sound fields is told beside a field with a value that is not valid."""
+    launch = {"type": "slurm", "partition": "gpu", "bucket": "b", "namespace": "x", "spot": True}
+    training = {"epochs": 3, "max_steps": 50, "schedule": "cosinus"}
+
+    found = _findings(folder, {**BASE, "launch": launch, "training": training}, resolver)
+
+    told = [(each.code, each.pointer) for each in found if each.severity == "error"]
+    assert {
+        ("FTC037", "/launch/bucket"),
+        ("FTC050", "/launch/bucket"),
+        ("FTC050", "/launch/namespace"),
+        ("FTC050", "/launch/spot"),
+        ("FTC051", "/training/max_steps"),
+        ("FTC035", "/training/schedule"),
+    } == set(told)
+    assert len(told) == len(set(told))
+
+
+def test_nothing_is_concluded_from_a_wrong_value(folder: Path, resolver: Resolver) -> None:
+    """A field whose condition has no valid value is not called unread; an absent one not either."""
+    spec = {**BASE, "name": 123, "method": {"type": "lorra", "rank": 16}}
+
+    found = _findings(folder, spec, resolver)
+
+    assert [each.code for each in found if each.severity == "error"] == ["FTC034", "FTC035"]
+
+
+def test_every_missing_file_of_a_mixture_is_told(folder: Path, resolver: Resolver) -> None:
+    """Files are looked for beside sources whose weights are incomplete, and beside each other."""
+    sources: list[dict[str, Any]] = [
+        {"source": "gone.csv"},
+        {"source": "gone-too.csv", "weight": 2},
+    ]
+
+    found = _findings(folder, {**BASE, "data": {"sources": sources}}, resolver)
+    weighed = [{**source, "weight": 1} for source in sources]
+    alone = _findings(folder, {**BASE, "data": {"sources": weighed}}, resolver)
+
+    codes = sorted(each.code for each in found if each.severity == "error")
+    assert codes == ["FTC200", "FTC200", "FTC214"]
+    assert [each.code for each in alone if each.severity == "error"] == 2 * ["FTC200"]
+
+
 @pytest.mark.parametrize("missing", ["name", "model", "data"])
 def test_a_missing_section_hides_only_what_rests_on_it(
     folder: Path, resolver: Resolver, missing: str
@@ -103,3 +149,21 @@ def test_a_dropped_part_brings_no_finding(folder: Path, resolver: Resolver, name
     rest = _told(tuple(each for each in found if each not in wrong))
     for valid in (spec, put(spec, name, value)):
         assert rest <= _told(_findings(folder, valid, resolver))
+
+
+def test_repairs_of_one_section_do_not_undo_each_other(folder: Path, resolver: Resolver) -> None:
+    """Keys of other tools that belong to two sections in short form leave no key missing."""
+    spec = {name: value for name, value in BASE.items() if name not in {"model", "data"}}
+    said = {
+        "base_model": BASE["model"] if isinstance(BASE["model"], str) else BASE["model"]["id"],
+        "flash_attention": True,
+        "dataset": "tickets.csv",
+        "sequence_len": 256,
+        "lora_r": 8,
+        "lora_alpha": 16,
+    }
+
+    found = _findings(folder, {**spec, **said, "method": "lora"}, resolver)
+
+    assert "FTC033" not in {each.code for each in found}
+    assert len([each for each in found if each.code == "FTC032"]) == len(said)

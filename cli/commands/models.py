@@ -1,8 +1,8 @@
 """`ftc models`: the table of well-known models, by what they need and what they are for."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import click
 
@@ -27,13 +27,16 @@ from ftc.compiler.shortlist import (
 )
 from ftc.report.json_output import VERSION, dump
 from ftc.spec.document import Document
-from ftc.spec.finding import EnvironmentFailure
+from ftc.spec.finding import EnvironmentFailure, UsageFailure
+from ftc.spec.message import Language, name_language, show
+from ftc.spec.nearest import nearest
 from ftc.spec.sections import Spec
 from ftc.spec.validate import validate
 
 _GIBI = 1024**3
 _BILLION = 1e9
 _HOUR = 3600
+_CODE_LETTERS = 2
 _MAIN_LANGUAGE = 0.1
 _TOO_SLOW = "none of these models trains within a day there; without --short all are listed"
 _COSTS = (
@@ -64,7 +67,10 @@ _UNPLANNED = {
 @click.option("--hardware", help='The hardware for training, such as "2x A100-80GB".')
 @click.option("--data", help="The training data: a file or a Hub data set.")
 @click.option(
-    "--language", "languages", multiple=True, help="An ISO 639-1 code, such as ca; repeatable."
+    "--language",
+    "languages",
+    multiple=True,
+    help="An ISO 639-1 code or a name, such as ca or Catalan; repeatable.",
 )
 @click.option("--license", "licence", help="A licence, such as apache-2.0.")
 @click.option("--gguf", is_flag=True, help="Only models that llama.cpp can convert.")
@@ -99,7 +105,8 @@ def command(
     named = _named(names) if names else ()
     spec = _spec(objective or _objective_of(named), hardware, data)
     unsaid = {name for name, said in (("data", data), ("hardware", hardware)) if said is None}
-    wish = _wish(spec, unsaid, languages, licence, gguf=gguf)
+    asked = tuple(map(_language, languages))
+    wish = _wish(spec, unsaid, asked, _licence(licence), gguf=gguf)
     abilities: Mapping[str, tuple[Ability, ...]] = {}
     reasons: Mapping[str, str] = {}
     if short:
@@ -130,16 +137,50 @@ def _named(names: tuple[str, ...]) -> tuple[Model, ...]:
     wanted = tuple(name.casefold() for name in names)
     found = tuple(each for each in all_models() if any(n in each.id.casefold() for n in wanted))
     if not found and (original := next(filter(None, map(find_original, names)), None)):
-        raise EnvironmentFailure(
+        raise UsageFailure(
             message=f"the table has no copies such as {names[0]}",
             help=f"`ftc models {original.id}` has what they were made from",
         )
     if not found:
-        raise EnvironmentFailure(
+        raise UsageFailure(
             message=f"the table has no model whose id contains {' or '.join(names)}",
             help="`ftc models --all` lists the table; `ftc plan` plans any model of the Hub",
         )
     return found
+
+
+def _language(word: str) -> str:
+    """Return the code of a language, which is written as a code or by its name."""
+    codes = {code for model in all_models() for code in model.languages}
+    names = {
+        show(name_language(code), "", language).casefold(): code
+        for language in get_args(Language)
+        for code in codes
+    }
+    written = word.casefold()
+    if written in codes or written in names:
+        return names.get(written, written)
+    near = nearest(word, names) if len(word) > _CODE_LETTERS else None
+    raise UsageFailure(
+        message=f"no model of the table is said to know the language {word}",
+        help=f"did you mean {near} ({names[near]})?" if near else _one_of(codes),
+    )
+
+
+def _licence(word: str | None) -> str | None:
+    """Return the licence as the table writes it."""
+    known = {model.licence for model in all_models()}
+    if word is None or word.casefold() in known:
+        return word and word.casefold()
+    near = nearest(word, known)
+    raise UsageFailure(
+        message=f"no model of the table has the licence {word}",
+        help=f"did you mean {near}?" if near else _one_of(known),
+    )
+
+
+def _one_of(words: Iterable[str]) -> str:
+    return f"write one of {', '.join(sorted(words))}"
 
 
 def _ability_lines(abilities: Mapping[str, tuple[Ability, ...]], lengths: Lengths) -> Iterator[str]:
@@ -166,11 +207,11 @@ def _wish(
 ) -> ModelRequirements:
     """Return what is asked for; `unsaid` are sections of the spec that only stand in."""
     facts = Resolver().resolve(spec, folder=Path(), unsaid={"model", "tokenizer", *unsaid})
-    for fact in (facts.data, facts.hardware):
+    for fact, failure in ((facts.data, EnvironmentFailure), (facts.hardware, UsageFailure)):
         if isinstance(fact, Unknown) and fact is not NOT_SAID:
-            raise EnvironmentFailure(message=fact.finding.problem, help=fact.finding.remedy)
+            raise failure(message=fact.finding.problem, help=fact.finding.remedy)
     if not isinstance(facts.hardware, Unknown) and not has_kernels(facts.hardware):
-        raise EnvironmentFailure(
+        raise UsageFailure(
             message=f"the locked torch has no kernels for {facts.hardware.name}",
             help="`ftc explain FTC333` says which GPUs it has them for",
         )
@@ -206,7 +247,7 @@ def _spec(objective: str, hardware: str | None, data: str | None) -> Spec:
     document = Document(name="", folder=Path(), text="", data=said, positions={})
     spec = validate(document)
     if isinstance(spec, tuple):
-        raise EnvironmentFailure(message=spec[0].problem, help=spec[0].remedy)
+        raise UsageFailure(message=spec[0].problem, help=spec[0].remedy)
     return spec
 
 

@@ -93,9 +93,12 @@ class Contents:
     each with the one that all rows have, "" for several. `split_columns` mark the splits of rows,
     each with its rows that are not for training, of the first rows. `foreign` counts the rows with
     `markup`, with files as `base64`, and with a `video` or `audio` that a prompt names.
-    `weighed_rows` have an answer with a weight other than 0 and 1. `rival_columns` are called as
+    `weighed_rows` have an answer with a weight other than 0 and 1, and `neutral_rows` a label 0
+    where others have -1. `rival_columns` are called as
     one that has a role is, each with that one. `ollama` is None where Ollama gets no template to
-    compare. `strange_roles` are the commonest of the names of roles that are unknown.
+    compare. `speaker_columns` say who wrote the only text of a row. `listed_answers` are written as
+    lists of Python, as `listed_example` is. `strange_roles` are the commonest of the names of roles
+    that are unknown.
 
     `review` has the numbers of a few rows to look at, counted from 1, by reason: a fault or damage
     of the row, a kind of what it holds, or its length. Of a mixture each source has its own.
@@ -125,10 +128,14 @@ class Contents:
     needed_columns: Mapping[str, int] = field(default_factory=dict)
     system_columns: Mapping[str, str] = field(default_factory=dict)
     rival_columns: Mapping[str, str] = field(default_factory=dict)
+    speaker_columns: tuple[str, ...] = ()
+    listed_answers: int = 0
+    listed_example: str = ""
     bad_rows: Mapping[str, int] = field(default_factory=dict)
     split_columns: Mapping[str, int] = field(default_factory=dict)
     foreign: Mapping[str, int] = field(default_factory=dict)
     weighed_rows: int = 0
+    neutral_rows: int = 0
     ollama: OllamaRows | None = None
     review: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     strange_roles: tuple[str, ...] = ()

@@ -26,9 +26,10 @@ from ftc.spec.sections import FileFormat, Form
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unknown:
-    """A fact that is not known, and why."""
+    """A fact that is not known, and why; `others` are further causes, apart from the first."""
 
     finding: Finding
+    others: tuple[Finding, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -224,7 +224,11 @@ def _unknown_name(spec: Spec) -> Finding:
     other = find_other_maker(name)
     if other is not None:
         return explanations.NO_CUDA.finding(
-            message=other.kind, pointer="/hardware/gpu", name=name, maker=other.maker
+            message=other.kind,
+            help="apple" if other.maker == "Apple" else "",
+            pointer="/hardware/gpu",
+            name=name,
+            maker=other.maker,
         )
     if (unified := find_unified(name)) is not None:
         return explanations.NO_GPU_NAME.finding(
@@ -292,7 +296,10 @@ def _read_machines(spec: Spec) -> Machines | None:
         return None
     count = spec.hardware.count
     before = f"{count}x " if isinstance(count, int) and "/hardware/count" in said else ""
-    return read_machines(f"{before}{spec.hardware.gpu}")
+    found = read_machines(f"{before}{spec.hardware.gpu}")
+    if found is not None and before and min(found.count, found.nodes) == 1:
+        return replace(found, count=found.count * found.nodes, nodes=1)  # 2 of "1x A100" are two
+    return found
 
 
 def _write_machines(machines: Machines) -> dict[str, Any] | str:

@@ -12,6 +12,7 @@ _HUB_ID: Final = re.compile(r"(?=.{1,96}$)[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*
 _LONGEST_BYTES: Final = 1024  # the specification's limit
 _START: Final = b"version https://git-lfs.github.com/spec/"
 _SIZE: Final = re.compile(rb"^size (\d{1,18})$", re.MULTILINE)
+_VARIABLE: Final = re.compile(r"\$\w+|\$\{\w+\}|%\w+%")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +35,11 @@ def is_path(text: str, *, folder: Path) -> bool:
 def looks_like_path(text: str) -> bool:
     """Tell whether a text can only mean a path: it starts as paths do."""
     return _PATH_LIKE.match(text) is not None
+
+
+def has_variable(name: str) -> bool:
+    """Tell whether a name holds a variable of a shell, which nothing replaces."""
+    return _VARIABLE.search(name) is not None
 
 
 def at(text: str, *, folder: Path) -> Path:

@@ -89,8 +89,10 @@ def read_scored(row: Row, *, prompt: str, completion: str, score: str) -> Turns 
 def _read_cell(cell: Any, *, role: str) -> Turns | Fault:
     """Read a text as a turn of `role`; a list, its JSON or a transcript as several turns.
 
-    A message by itself is a list of one.
+    A message by itself is a list of one, and an object with `messages` (OpenAI's) stands for these.
     """
+    if isinstance(cell, dict) and isinstance(cell.get("messages"), list):
+        cell = cell["messages"]
     if isinstance(cell, dict):
         message = read_messages([cell])
         return "not_text" if isinstance(message, str) else message

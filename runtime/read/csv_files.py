@@ -1,12 +1,9 @@
-"""Reads rows from csv files. Standard library only.
-
-The reader for prepare.py returns chunks of rows, which processes work on; the compiler reads rows
-with the function that it is made of.
-"""
+"""Reads rows from csv files, in chunks for prepare.py. Standard library only."""
 
 import csv
+import re
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain
+from itertools import chain, tee
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,6 +12,7 @@ from .rows import DataError, cut
 _FIELD_CHARS: Final = 2**31 - 1
 #: Added after the last line of a csv file: it becomes part of a quotation that is never closed.
 _END: Final = "\x04"
+_SINGLE_QUOTED: Final = re.compile(r"'[^']*'(?:\s*[,;\t|]\s*'[^']*')*")
 
 
 def read_csv(paths: Sequence[Path], *, encoding: str, delimiter: str) -> Iterator[list[Any]]:
@@ -30,10 +28,12 @@ def read_csv(paths: Sequence[Path], *, encoding: str, delimiter: str) -> Iterato
 def parse_csv(
     lines: Iterable[str], delimiter: str
 ) -> tuple[list[str], Iterator[dict[str, str] | None]]:
-    """Return the header, after a `sep=;`, and the rows; one with more cells than it is None."""
+    """Return the header, after blank lines or a `sep=;`, and the rows; a wider one is None."""
     csv.field_size_limit(_FIELD_CHARS)
-    cells = _split_cells(lines, delimiter)
-    header = next((line for line in cells if "".join(line).lower() != "sep="), [])
+    first, lines = tee(lines)
+    named = next((it for it in map(str.strip, first) if it[:4].lower() not in ("", "sep=")), "")
+    cells = _split_cells(lines, delimiter, "'" if _SINGLE_QUOTED.fullmatch(named) else '"')
+    header = next((row for row in cells if "".join(row).strip().lower() not in ("", "sep=")), [])
     width = len(header)
     rows = (
         dict(zip(header, row, strict=False)) if len(row) <= width else None for row in cells if row
@@ -41,9 +41,9 @@ def parse_csv(
     return header, rows
 
 
-def _split_cells(lines: Iterable[str], delimiter: str) -> Iterator[list[str]]:
+def _split_cells(lines: Iterable[str], delimiter: str, quote: str) -> Iterator[list[str]]:
     """Yield the cells of each row; raises DataError for a quotation mark that is never closed."""
-    reader = csv.reader(chain(lines, [_END]), delimiter=delimiter)
+    reader = csv.reader(chain(lines, [_END]), delimiter=delimiter, quotechar=quote)
     last, begins, ends = [_END], 1, 0
     try:
         for cells in reader:

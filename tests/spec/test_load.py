@@ -196,3 +196,23 @@ def test_a_file_of_a_bundle(tmp_path: Path) -> None:
     assert "`spec.json`" in only(str(tmp_path)).help
     lock.write_text("[]", encoding="utf-8")
     assert loaded(str(tmp_path / "plan.json")).data == {"name": "x"}
+
+
+@pytest.mark.parametrize(
+    ("text", "safety"),
+    [
+        ('{"name": "t", "export": ["Q8_0",],}', "safe"),
+        ('{"name": "t", // mine\n "export": ["Q8_0"]}', "unsafe"),
+        ('{"name": "t", "export": ["Q8_0",], "seed": NaN}', None),
+    ],
+)
+def test_what_json_refuses_is_rewritten(tmp_path: Path, text: str, safety: str | None) -> None:
+    """A trailing comma holds nothing, a comment does; other mistakes are not rewritten."""
+    path = tmp_path / "spec.json"
+    path.write_text(text, encoding="utf-8")
+    found = load_document(str(path))
+    assert isinstance(found, tuple)
+    value = {"name": "t", "export": ["Q8_0"]}
+    fixed = [({"op": "replace", "path": "", "value": value}, safety)] if safety else []
+    fixes = [(step, each.fix_safety) for each in found for step in each.fix]
+    assert [each for each in fixes if each[0]["path"] == ""] == fixed

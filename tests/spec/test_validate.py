@@ -409,6 +409,41 @@ def test_a_list_of_files_is_several_sources() -> None:
     assert finding.fix == ()
 
 
+def test_a_number_in_place_of_a_text_gets_quotes() -> None:
+    """A whole number is a sound name; nothing else is one."""
+    (finding,) = find_violations({**FULL, "name": 123})
+    assert finding.fix == ({"op": "replace", "path": "/name", "value": "123"},)
+    assert finding.help == 'write it in quotes: `"123"`'
+    for other in (True, 1.5, -3):
+        (finding,) = find_violations({**FULL, "name": other})
+        assert finding.fix == ()
+
+
+def test_the_advice_on_a_malformed_item_has_an_example() -> None:
+    """The example is an item of the list's own."""
+    launch = {"type": "slurm", "modules": ["cuda/12.4", "$(whoami)"]}
+    (finding,) = find_violations({**FULL, "launch": launch})
+    assert (finding.pointer, finding.help) == (
+        "/launch/modules/1",
+        'write text such as `"cuda/12.4"`',
+    )
+
+
+def test_the_keys_of_a_moved_section_are_reported_with_it() -> None:
+    """A section under another tool's name is moved whole, with the names of that tool inside."""
+    train = {"num_train_epochs": "3", "learningRate": 2e-4}
+    data = {name: value for name, value in FULL.items() if name != "training"} | {"train": train}
+    found = judge(data)
+    assert isinstance(found, tuple)
+    assert [each.pointer for each in found] == [
+        "/train",
+        "/train/num_train_epochs",
+        "/train/learningRate",
+    ]
+    repaired = apply_patch(data, found[0].fix)
+    assert repaired["training"] == {"epochs": 3, "learning_rate": 2e-4}
+
+
 def _apply(data: dict[str, Any], pointer: str, value: Any) -> dict[str, Any]:
     """Return a spec with one value put at a pointer of the long form."""
     changed = copy.deepcopy(data)
@@ -464,3 +499,11 @@ def test_a_repaired_list_holds_no_item_twice(export: list[str]) -> None:
         data = apply_patch(data, found[0].fix)
     assert sorted(data["export"]) == sorted(set(data["export"]))
     assert not list(find_violations(data))
+
+
+def test_a_list_of_one_word_is_the_word() -> None:
+    """A field that takes no list gets its item; a list of two has no such repair."""
+    (finding,) = find_violations({**FULL, "method": ["lora"]})
+    assert finding.fix == ({"op": "replace", "path": "/method", "value": "lora"},)
+    (finding,) = find_violations({**FULL, "method": ["lora", "qlora"]})
+    assert finding.fix == ()

@@ -73,9 +73,19 @@ def test_keys_are_text() -> None:
     assert read_yaml("on: 1\n2: 3\nnull: 4\n").data == {"on": 1, "2": 3, "null": 4}
 
 
-def test_merge_key_is_a_key() -> None:
-    """YAML 1.2 has no merge key."""
-    assert read_yaml("<<: {a: 1}\n").data == {"<<": {"a": 1}}
+@pytest.mark.parametrize("text", ["<<: {a: 1, b: 2}\na: 3\n", "a: 3\n<<: {a: 1, b: 2}\n"])
+def test_a_merge_key_is_reported(text: str) -> None:
+    """YAML 1.2 has none: what it merges is read, so that the rest is checked."""
+    reading = read_yaml(text)
+    assert [each.message for each in reading.findings] == [
+        "`<<` merges another mapping into this one"
+    ]
+    assert reading.data == {"a": 3, "b": 2}
+
+
+def test_a_quoted_merge_key_is_a_key() -> None:
+    """Quotation marks make it a text like any other."""
+    assert read_yaml('"<<": {a: 1}\n').data == {"<<": {"a": 1}}
 
 
 def test_places() -> None:

@@ -10,6 +10,7 @@ from ftc.compiler.checks.rule import Problem, problem, rule
 from ftc.compiler.checks.rule_input import Case
 from ftc.compiler.knowledge.models import find_model
 from ftc.compiler.knowledge.objectives import OBJECTIVES
+from ftc.compiler.resolve.data.findings import name_fault
 from ftc.compiler.resolve.rows.roles import Unassigned, assign_roles, columns_of_text
 from ftc.spec.message import Message, Value, name_language
 from ftc.spec.sections import Columns
@@ -24,6 +25,10 @@ _KINDS = {
     "no_score": "scores",
     "no_label": "verdicts",
     "unreadable": "unreadable",
+    "cells": "cells",
+    "order": "order",
+    "no_turn": "turn",
+    "broken_json": "broken_json",
     "not_text": "lists",
     "unknown_role": "roles",
 }
@@ -136,7 +141,7 @@ def malformed_rows(case: Case) -> Iterator[Problem]:
     if malformed:
         often = sorted(case.data.faults.items(), key=lambda item: (-item[1], item[0]))
         reasons = [_reason(case, fault, count) for fault, count in often]
-        first = often[0][0] if often else ""
+        first = name_fault(often[0][0], case.data.format) if often else ""
         strange = case.data.contents.strange_roles
         unnamed = first == "unknown_role" and not strange
         samples = OBJECTIVES[case.spec.objective.type].samples
@@ -194,7 +199,7 @@ def _reason(case: Case, fault: str, count: int) -> Message:
     """Return why rows cannot be used, with the number of the first of them if it is known."""
     columns = columns_of_text(case.data)
     strange = case.data.contents.strange_roles if fault == "unknown_role" else ()
-    kind = "strange_role" if strange else fault
+    kind = "strange_role" if strange else name_fault(fault, case.data.format)
     values: dict[str, Value] = {"count": count, "columns": columns, "roles": strange}
     reason = Message(f"fault.{kind}", values)
     first, *_ = case.data.contents.review.get(fault, ()) or (None,)

@@ -1,4 +1,4 @@
-"""Rules about split columns, markup, files and weights in rows (FTC196 to FTC199)."""
+"""Rules about what rows hold that training does not heed, or learns as it is written."""
 # ruff: noqa: D401 - the docstring of a rule is its explanation, not a description of the function
 
 from collections.abc import Iterator
@@ -10,6 +10,7 @@ from ftc.spec.sources import list_sources
 _MARKUP_SHARE = 0.1
 _FILES_SHARE = 0.01
 _FEWEST_ROWS = 3
+_LISTED_SHARE = 0.9
 
 
 @rule("FTC196", "split-column-ignored", "warning", reads=("data",))
@@ -78,3 +79,43 @@ def weighed_answers(case: Case) -> Iterator[Problem]:
     rows = case.data.contents.weighed_rows
     if case.spec.objective.type == "sft" and rows:
         yield problem("/data/source", rows=rows)
+
+
+@rule("FTC510", "answers-as-python-lists", "warning", reads=("data",))
+def answers_as_python_lists(case: Case) -> Iterator[Problem]:
+    """What it is: Nearly all answers are lists as Python shows them, such as `['spam']`.
+
+    Why it matters: Tools for annotation export a label in this form. The model learns to write the
+    brackets and the quotation marks, and a label in them is compared with them.
+
+    Example: {"data": {"source": "annotated.csv", "columns": {"prompt": "text", "completion":
+     "label.responses"}}}
+
+    Use instead: {"data": {"source": "annotated.csv", "columns": {"prompt": "text", "completion":
+     "label"}}}
+    """
+    held = case.data.contents
+    if held.listed_answers >= max(_FEWEST_ROWS, _LISTED_SHARE * held.looked_rows):
+        yield problem(
+            "/data/source",
+            count=held.listed_answers,
+            rows=held.looked_rows,
+            example=held.listed_example,
+        )
+
+
+@rule("FTC511", "one-message-a-row", "warning", reads=("data",))
+def one_message_a_row(case: Case) -> Iterator[Problem]:
+    """What it is: Each row is one message of a conversation, and another column says who wrote it.
+
+    Why it matters: Rows of texts are learned one by one. The model learns to write messages, also
+    those of users, and never sees what a message answers.
+
+    Example: {"data": "export-of-a-chat.json"}
+
+    Use instead: {"data": "conversations.jsonl"}
+    """
+    parts = case.data.sources or (case.data,)
+    for source, data in zip(list_sources(case.spec.data), parts, strict=False):
+        for column in data.contents.speaker_columns[:1]:
+            yield problem(source.at("source"), name=source.source, column=column)

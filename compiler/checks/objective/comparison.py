@@ -79,6 +79,23 @@ def one_sided_feedback(case: Case) -> Iterator[Problem]:
         )
 
 
+@rule("FTC513", "neutral-feedback-as-bad", "warning", reads=("data",))
+def neutral_feedback_as_bad(case: Case) -> Iterator[Problem]:
+    """What it is: Labels are 1, 0 and -1, and both 0 and -1 are read as a bad answer.
+
+    Why it matters: In such a file 0 usually means that nobody judged the answer, or that it is
+    neither good nor bad. The model would learn to avoid these answers.
+
+    Example: {"objective": "kto", "data": "thumbs-up-none-and-down.jsonl"}
+
+    Use instead: {"objective": "kto", "data": "thumbs-up-and-down.jsonl"}
+    """
+    neutral = case.data.contents.neutral_rows
+    if neutral and case.data.feedback is not None:
+        pointer = "/data/columns/label" if case.spec.data.columns.label else "/data/source"
+        yield problem(pointer, rows=neutral, column=case.data.label or "")
+
+
 @rule("FTC272", "unbalanced-feedback-weights", "warning", reads=("data", "plan"))
 def unbalanced_feedback_weights(case: Case) -> Iterator[Problem]:
     """What it is: The weights give one kind of answers far more influence than the other.

@@ -5,10 +5,13 @@ from collections.abc import Iterator
 
 from ftc.compiler.checks.rule import Problem, problem, put, rule
 from ftc.compiler.checks.rule_input import Case
+from ftc.compiler.knowledge.harness_tasks import list_tasks
 from ftc.compiler.knowledge.metrics import METRICS
 from ftc.compiler.plan.objective.comparison import COMPARING
+from ftc.spec.nearest import is_slip, nearest
 
 _POINTER = "/training/evaluation/metric"
+_HARNESS = "/training/evaluation/harness"
 
 
 @rule("FTC580", "metric-without-answers", "error", reads=("data",), fix_safety="unsafe")
@@ -113,3 +116,29 @@ def answers_from_divided_weights(case: Case) -> Iterator[Problem]:
         yield problem("/training/evaluation/best_by", name=name)
     if case.spec.training.evaluation.samples:
         yield problem("/training/evaluation/samples", help="samples", name=name)
+
+
+@rule("FTC512", "unknown-benchmark", "warning", reads=(), fix_safety="unsafe")
+def unknown_benchmark(case: Case) -> Iterator[Problem]:
+    """What it is: The evaluation harness has no task, group or tag of this name.
+
+    Why it matters: `harness.py` asks no benchmark while one of them is unknown. Task files of your
+    own are known to it if their folder is named: `python harness.py --include FOLDER`.
+
+    Example: {"training": {"evaluation": {"harness": ["arc-easy"]}}}
+
+    Use instead: {"training": {"evaluation": {"harness": ["arc_easy"]}}}
+    """
+    for place, name in enumerate(case.spec.training.evaluation.harness):
+        if name in list_tasks():
+            continue
+        pointer = f"{_HARNESS}/{place}"
+        near = nearest(name, list_tasks())
+        near = near if near is not None and is_slip(name, near) else None
+        yield problem(
+            pointer,
+            help="near" if near else "",
+            fix=({"op": "replace", "path": pointer, "value": near},) if near else (),
+            name=name,
+            near=near or "",
+        )

@@ -145,7 +145,11 @@ def e5_without_prompts(case: Case) -> Iterator[Problem]:
         if getattr(objective, field) is None:
             pointer = f"/objective/{field}"
             yield problem(
-                pointer, fix=(put(pointer, prompt),), name=case.spec.model.id, prompt=prompt
+                pointer,
+                fix=(put(pointer, prompt),),
+                name=case.spec.model.id,
+                field=f"objective.{field}",
+                prompt=prompt,
             )
 
 

@@ -54,11 +54,15 @@ _MISSING: Final = frozenset(
     }
 )  # fmt: skip
 _LONGEST_MISSING: Final = max(map(len, _MISSING))
+#: A text as Python shows a list of texts.
+_LISTED: Final = re.compile(r"\[(?:'[^'\n]{0,200}'(?:, |(?=\])))+\]")
+_LONGEST_EXAMPLE: Final = 60
 _NAMED: Final = re.compile(r"\w")
 _NUMBERS: Final = (
     "looked_rows", "echo_rows", "begun_rows", "contradicting_rows", "personal_looked_rows",
     "numbered_rows", "refused_rows", "asking_prompts", "asking_answers",
-    "reasoned_rows", "weighed_rows",
+    "reasoned_rows", "weighed_rows", "neutral_rows",
+    "listed_answers",
 )  # fmt: skip
 _COUNTS: Final = (
     "missing_answers", "missing_prompts", "secrets", "personal", "unseen_images",
@@ -143,6 +147,7 @@ def look_into(
         for kind, places in (*secrets.items(), *personal.items())
     }
     asking_prompts, asking_answers = count_questions(examples)
+    listed = [said for each in examples if _LISTED.fullmatch(said := said_by(each))]
     return Contents(
         looked_rows=len(examples),
         markers=find_markers(examples, known),
@@ -165,6 +170,8 @@ def look_into(
         reasoned_rows=sum(example.reasons for example in examples),
         review=review,
         strange_roles=scan.list_strange_roles(),
+        listed_answers=len(listed),
+        listed_example=min(listed, key=len, default="")[:_LONGEST_EXAMPLE],
     )
 
 
@@ -184,6 +191,7 @@ def add_contents(parts: Sequence[Contents]) -> Contents:
             default=None,
         ),
         strange_roles=tuple(dict.fromkeys(chain(*(part.strange_roles for part in parts)))),
+        listed_example=next((part.listed_example for part in parts if part.listed_example), ""),
     )
 
 

@@ -40,6 +40,7 @@ from ftc.compiler.resolve.data.images import (
     measure_limits,
     store_rows,
 )
+from ftc.compiler.resolve.data.kept_facts import find_key, keep, recall
 from ftc.compiler.resolve.data.lengths import (
     Count,
     Pair,
@@ -52,6 +53,7 @@ from ftc.compiler.resolve.data.lengths import (
 from ftc.compiler.resolve.data.mixture import find_mixed_forms, mix_facts
 from ftc.compiler.resolve.data.score_scale import find_other_scale
 from ftc.compiler.resolve.data.stream import count_rows
+from ftc.compiler.resolve.data.tables import inspect_files, open_tables, read_again
 from ftc.compiler.resolve.data.token_counts import choose_count
 from ftc.compiler.resolve.data.watches import Watches
 from ftc.compiler.resolve.detail_facts import Pictures
@@ -70,11 +72,8 @@ from ftc.compiler.resolve.regression import look_at_files
 from ftc.compiler.resolve.rows.example import Example
 from ftc.compiler.resolve.rows.guess import are_prompts
 from ftc.compiler.resolve.rows.reader import (
-    Row,
     UnreadableError,
-    find_other_kind,
     list_left_out,
-    read_table,
 )
 from ftc.compiler.resolve.rows.roles import (
     Roles,
@@ -87,8 +86,6 @@ from ftc.compiler.resolve.rows.roles import (
 from ftc.compiler.resolve.rows.table import (
     TableFile,
     begins_with_title,
-    find_json,
-    inspect_file,
     join_digests,
 )
 from ftc.compiler.resolve.tokenizer.facts import reload_tokenizer
@@ -125,7 +122,10 @@ _Measured = tuple[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Report:
-    """What two looks at one source gave: at its rows, and at the lengths of its examples."""
+    """What two looks at one source gave: at its rows, and at the lengths of its examples.
+
+    `seeks`: the facts say which of the files are there that texts may name.
+    """
 
     source: WholeSource
     found: DataFiles
@@ -140,6 +140,7 @@ class _Report:
     twins: NearDuplicates
     pictures: Pictures | None
     limited_lengths: tuple[Lengths, ...]
+    seeks: bool
 
 
 def resolve_data(
@@ -169,15 +170,30 @@ def _resolve_sources(
     `max_rows` limits the usable rows alone, as `prepare.py` draws them after cleaning. A row that
     an earlier source had is a copy. Images are looked at for a model that can read them.
     """
+    key = known_or_none(lambda: find_key(spec, folder=folder, tokenizer=tokenizer, model=model))
+    if key is not None and (kept := recall(key)) is not None:
+        return kept
     reports: list[_Report] = []
+    faults: list[Finding] = []
     prompts = PromptCount()
     for source in list_sources(spec.data):
         report = _look(
             spec, source, folder=folder, tokenizer=tokenizer, model=model, prompts=prompts
         )
         if isinstance(report, Unknown):
-            return report
-        reports.append(report)
+            faults.append(report.finding)
+        else:
+            reports.append(report)
+    if faults:
+        return Unknown(finding=faults[0], others=tuple(faults[1:]))
+    facts = _join(spec, reports, folder=folder)
+    if key is not None and isinstance(facts, DataFacts) and not any(r.seeks for r in reports):
+        keep(key, facts)
+    return facts
+
+
+def _join(spec: Spec, reports: Sequence[_Report], *, folder: Path) -> DataFacts | Unknown:
+    """Return the facts of the only source, or of all of them together."""
     if not is_mixture(spec.data):
         return _facts(spec, reports[0], folder=folder)
     if fault := find_mixed_forms([(report.source, report.roles.form) for report in reports]):
@@ -222,10 +238,10 @@ def _read(
     seeing: Seeing | None,
 ) -> _Report | Unknown:
     """Go from files to rows, roles, counts and lengths."""
-    whole = _inspect(source, found)
+    whole = inspect_files(source, found)
     if isinstance(whole, Unknown):
         return whole
-    columns, parts = _open(whole)
+    columns, parts = open_tables(whole)
     rows = chain.from_iterable(parts)
     if not columns:
         number = sum(1 for _ in rows)
@@ -253,7 +269,9 @@ def _read(
     if not scan.examples and scan.duplicates:  # of an earlier source's rows
         lengths = _NO_LENGTHS, None, None, Contents(review=scan.review()), (None, ())
     if lengths is None:
-        return Unknown(finding=data_faults.unusable(source, scan, spec.objective.type, roles))
+        return Unknown(
+            finding=data_faults.unusable(source, found.format, scan, spec.objective.type, roles)
+        )
     return _Report(
         source=source,
         found=found,
@@ -268,6 +286,7 @@ def _read(
         twins=twins.result(),
         pictures=lengths[4][0],
         limited_lengths=lengths[4][1],
+        seeks=watches.images.seeks,
     )
 
 
@@ -281,18 +300,18 @@ def _find_roles(
     if isinstance(roles, Unassigned) and begins_with_title(files[0]):
         return Unknown(finding=data_faults.titled(source, columns))
     if isinstance(roles, Unassigned):
-        again = partial(_read_again, files)
+        again = partial(read_again, files)
         fault = data_faults.unassigned(source, roles, columns, objective, again)
         return Unknown(finding=fault)
     if twice := [column for column in roles.columns() if columns.count(column) > 1]:
         return Unknown(finding=data_faults.ambiguous(source, twice[0]))
-    if roles.score is not None and (scale := find_other_scale(_read_again(files), roles.score)):
+    if roles.score is not None and (scale := find_other_scale(read_again(files), roles.score)):
         return Unknown(finding=data_faults.other_scale(source, scale, objective))
     unnamed = source.form == "auto" and source.columns.completion is None
     if unnamed and not _compares(spec.objective):
         roles = leave_labels(roles)
     if roles.form == "chat" and source.form == "auto" and "prompt" in forms:
-        wait = are_prompts(_read_again(files), make_reader(roles))
+        wait = are_prompts(read_again(files), make_reader(roles))
         return find_answers(roles, columns) if wait else roles
     return roles
 
@@ -307,31 +326,6 @@ def _compares(objective: Objective) -> bool:
         return not entry.samples
     rewards = list_rewards(objective)
     return not rewards or any(each.match or each.functions for each in rewards)
-
-
-def _inspect(source: WholeSource, found: DataFiles) -> list[TableFile] | Unknown:
-    """Return the files with what their bytes are, Unknown where one is no table."""
-    if found.format != "parquet":
-        for path in found.paths:
-            if kind := find_other_kind(path):
-                return Unknown(finding=data_faults.other_kind(source, kind))
-    if found.format == "csv" and (shown := find_json(found.paths[0])):
-        return Unknown(finding=data_faults.no_csv(source, shown))
-    files = [inspect_file(path, found.format) for path in found.paths]
-    whole = [file for file in files if isinstance(file, TableFile)]
-    return whole if len(whole) == len(files) else Unknown(finding=data_faults.binary(source))
-
-
-def _open(files: Sequence[TableFile]) -> tuple[tuple[str, ...], Iterator[Iterator[Row | None]]]:
-    """Return the rows of each file; the first one names the columns."""
-    first = read_table(files[0])
-    others = (read_table(file).rows for file in files[1:])
-    return first.columns, chain((first.rows,), others)
-
-
-def _read_again(files: Sequence[TableFile]) -> Iterator[Row | None]:
-    """Return the rows from the first one, for a look before they are counted."""
-    return chain.from_iterable(_open(files)[1])
 
 
 def _find_absent(spec: Spec, scan: Scan) -> tuple[str, ...]:

@@ -32,7 +32,14 @@ from ftc.compiler.resolve.hub.client import (
     keep_description,
     kept_description,
 )
-from ftc.compiler.resolve.local_paths import at, is_file, is_path, read_pointer, relative
+from ftc.compiler.resolve.local_paths import (
+    at,
+    has_variable,
+    is_file,
+    is_path,
+    read_pointer,
+    relative,
+)
 from ftc.compiler.resolve.patches import patch_field
 from ftc.compiler.resolve.rows.reader import UnreadableError
 from ftc.compiler.resolve.rows.table import FORMATS
@@ -41,6 +48,11 @@ from ftc.spec.sections import FileFormat, Spec
 from ftc.spec.sources import WholeSource
 
 _ADDRESS: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
+#: A data set's page, or its address as tools write it; it may go on with one of its files.
+_PAGE_OF_HUB: Final = re.compile(
+    r"(?:https?://(?:www\.)?huggingface\.co/|https?://hf\.co/|hf://)datasets/"
+    r"([A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*)"
+)
 _FIRST_CHARACTERS: Final = 200
 _MOST_LISTED: Final = 1000
 _MOST_NAMED: Final = 3
@@ -303,9 +315,22 @@ def _name_all(
 
 
 def _missing_file(spec: Spec, source: WholeSource, path: Path, folder: Path) -> Finding:
+    if page := _PAGE_OF_HUB.match(source.source):
+        return explanations.NO_FILE.finding(
+            message="address",
+            help="id",
+            pointer=source.at("source"),
+            fix=_rename(spec, source, page[1]),
+            name=source.source,
+            id=page[1],
+        )
     if _ADDRESS.match(source.source):
         return explanations.NO_FILE.finding(
             message="address", help="address", pointer=source.at("source"), name=source.source
+        )
+    if has_variable(source.source):
+        return explanations.NO_FILE.finding(
+            help="variable", pointer=source.at("source"), name=source.source
         )
     suffixes = {*FORMATS, *([path.suffix.lower()] if source.format != "auto" else [])}
     name = None

@@ -1,8 +1,5 @@
 """The findings of data that could not be read: one sentence each, and what to do."""
 
-import ast
-import json
-import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields, replace
@@ -13,6 +10,7 @@ from typing import Final
 from ftc.compiler.knowledge.objectives import OBJECTIVES, compares_texts
 from ftc.compiler.resolve import explanations
 from ftc.compiler.resolve.content.scan import Scan
+from ftc.compiler.resolve.data.line_layout import find_layout, holds_python
 from ftc.compiler.resolve.data.score_scale import ScoreScale
 from ftc.compiler.resolve.local_paths import LfsPointer
 from ftc.compiler.resolve.rows.guess import can_read, guess_columns
@@ -28,7 +26,7 @@ from ftc.compiler.resolve.rows.roles import (
     named_roles,
 )
 from ftc.compiler.resolve.rows.shape import Shape, find_shape
-from ftc.compiler.resolve.rows.table import inspect_file, sniff_format
+from ftc.compiler.resolve.rows.table import NoTable, TableFile, inspect_file, sniff_format
 from ftc.spec.finding import Finding
 from ftc.spec.message import Message, reason_of
 from ftc.spec.sections import Columns, FileFormat, Form, ObjectiveType
@@ -39,7 +37,6 @@ _MOST_KEYS: Final = 4
 _MOST_CELLS: Final = 4  # of a row in the place of the names
 _LONGEST_NAME: Final = 60
 _ALIKE: Final = 0.6
-_LONGEST_LINE: Final = 100_000
 _ROLES: Final = tuple(field.name for field in fields(Columns))
 
 
@@ -172,6 +169,8 @@ def _name_shape(
         help_ = "conversation"
         value = {"messages": shape.conversation}
         fix = ({"op": "add", "path": source.at("columns"), "value": value},)
+    elif shape.inner is not None and "chat" in OBJECTIVES[objective].forms and not is_known:
+        help_ = "inner"
     elif shape.objects and not is_known:
         help_ = "objects"
     if not help_ or source.form not in ("auto", "chat"):
@@ -185,6 +184,7 @@ def _name_shape(
         name=source.source,
         columns=tuple(map(_shorten, columns[:_MOST_CELLS])),
         conversation=shape.conversation or "",
+        inner=shape.inner or "",
         holders=tuple(shape.objects),
         count=len(shape.objects),
         keys=keys[:_MOST_KEYS],
@@ -332,18 +332,24 @@ def pointed(source: WholeSource, pointer: LfsPointer) -> Finding:
     )
 
 
-def binary(source: WholeSource) -> Finding:
-    """Say that the file is no text."""
-    return explanations.NOT_TEXT.finding(pointer=source.at("source"), name=source.source)
+def binary(source: WholeSource, why: NoTable) -> Finding:
+    """Say that the file is no text, or one that is damaged or in an unknown encoding."""
+    is_text = why != "binary"
+    return explanations.NOT_TEXT.finding(
+        message=why if is_text else "",
+        help=why if is_text else "table",
+        pointer=source.at("source"),
+        name=source.source,
+    )
 
 
 def other_kind(source: WholeSource, kind: FileKind) -> Finding:
     """Say what the file is where its first bytes show another kind than its format."""
     what = kind if kind in ("html", "parquet", "xml") else "archive"
-    packed = kind in PACKED
+    texts = {"html": "html", "parquet": "parquet", "xml": "xml", "PDF": "texts"}
     return explanations.NOT_TEXT.finding(
         message=what,
-        help="packed" if packed else what if what != "archive" else "",
+        help="packed" if kind in PACKED else texts.get(kind, "table"),
         pointer=source.at("source"),
         fix=_set_format(source, "parquet") if kind == "parquet" else (),
         name=source.source,
@@ -356,7 +362,7 @@ def no_format(source: WholeSource, path: Path) -> Finding:
     if kind := find_other_kind(path):
         return other_kind(source, kind)
     suffix, shown = PurePosixPath(source.source).suffix.lower(), sniff_format(path)
-    is_text = inspect_file(path, "csv") != "binary"
+    is_text = isinstance(inspect_file(path, "csv"), TableFile)
     return explanations.NO_FORMAT.finding(
         message="" if suffix else "none",
         help="shown" if shown else "text" if is_text else "",
@@ -399,9 +405,9 @@ def empty(source: WholeSource, kind: FileFormat, rows: int, path: Path) -> Findi
     """Say why the file at `path` names no columns; `rows` is how many it has all the same."""
     help_ = "list" if rows and kind == "jsonl" else "objects" if rows else "empty"
     if help_ == "list":
-        help_ = "python" if _holds_python(path) else _find_layout(path)
+        help_ = "python" if holds_python(path) else find_layout(path)
     return explanations.NO_ROWS.finding(
-        message="empty" if not rows else "header" if kind == "csv" else "objects",
+        message="objects" if rows else "empty",
         help=help_,
         pointer=source.at("source"),
         fix=_set_format(source, "json") if help_ == "json" else (),
@@ -410,41 +416,16 @@ def empty(source: WholeSource, kind: FileFormat, rows: int, path: Path) -> Findi
     )
 
 
-def _find_layout(path: Path) -> str:
-    """Return the variant of help for a file that does not have one object in each line."""
-    if sniff_format(path) == "json":
-        return "json"
-    with path.open(encoding="utf-8", errors="replace") as file:
-        text = file.read(_LONGEST_LINE).lstrip()
-    first = text.partition("\n")[0].strip()
-    if first.endswith(",") and isinstance(_decode(first), dict):
-        return "comma"
-    return "lines" if isinstance(_decode(text), dict) else "list"
+def name_fault(fault: str, kind: FileFormat | None) -> str:
+    """Return the name of a fault of rows in a file of this format; None: files of several."""
+    named = {"csv": "cells", "jsonl": "broken_json", "json": "broken_json"}
+    return named.get(kind or "", fault) if fault == "unreadable" else fault
 
 
-def _decode(text: str) -> object:
-    """Return the first JSON value of a text, or None without one."""
-    try:
-        value: object = json.JSONDecoder().raw_decode(text)[0]
-    except (ValueError, RecursionError):
-        return None
-    return value
-
-
-def _holds_python(path: Path) -> bool:
-    """Tell whether the first line is a Python dictionary, as `print` and `str` write one."""
-    with path.open(encoding="utf-8", errors="replace") as file:
-        first = file.readline(_LONGEST_LINE)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", SyntaxWarning)
-            return isinstance(ast.literal_eval(first.strip()), dict)
-    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
-        return False
-
-
-def unusable(source: WholeSource, scan: Scan, objective: ObjectiveType, roles: Roles) -> Finding:
-    """Say what is wrong with the rows, the commonest reasons first.
+def unusable(
+    source: WholeSource, kind: FileFormat, scan: Scan, objective: ObjectiveType, roles: Roles
+) -> Finding:
+    """Say what is wrong with the rows of a file, the commonest reasons first.
 
     An objective without images has no place for those that messages refer to.
     """
@@ -452,7 +433,8 @@ def unusable(source: WholeSource, scan: Scan, objective: ObjectiveType, roles: R
         return explanations.NO_ROWS.finding(
             message="none", help="none", pointer=source.at("source"), name=source.source
         )
-    faults = Counter({**scan.faults, "blank": scan.blank})
+    counts = {**scan.faults, "blank": scan.blank}
+    faults = Counter({name_fault(fault, kind): rows for fault, rows in counts.items()})
     often = [(fault, rows) for fault, rows in faults.most_common(_MOST_REASONS) if rows]
     reasons = tuple(
         Message("fault.refused_because", {"count": rows, "reason": scan.refusal})
@@ -465,7 +447,13 @@ def unusable(source: WholeSource, scan: Scan, objective: ObjectiveType, roles: R
     first = often[0][0] if often else ""
     strange = scan.list_strange_roles()
     helps = {"refused": "refused", "image_url": "urls", "no_score": "scores"}
-    helps |= {"no_label": "verdicts", "unreadable": "unreadable"}
+    helps |= {
+        "no_label": "verdicts",
+        "order": "order",
+        "no_turn": "turn",
+        "cells": "cells",
+        "broken_json": "broken_json",
+    }
     helps |= dict.fromkeys(("image_missing", "image_outside"), "paths")
     helps["not_text"] = "label" if objective == "classification" else "lists"
     if strange:

@@ -21,7 +21,7 @@ from ftc.compiler.resolve.rows.roles import (
     is_verdict_name,
     usual_name,
 )
-from ftc.runtime.read.chat_rows import content_of, join_texts
+from ftc.runtime.read.chat_rows import content_of, find_role, join_texts
 from ftc.runtime.read.compared_rows import VERDICTS
 from ftc.runtime.read.text_rows import read_cell
 from ftc.spec.sections import Columns
@@ -62,6 +62,18 @@ _SPLITS: Final[Mapping[str, str]] = {
     **dict.fromkeys(("test", "testing", "holdout", "held_out", "heldout"), "test"),
 }
 
+#: Names of a column that says who wrote the text of a row.
+_WRITERS: Final = frozenset(
+    {
+        *("role", "speaker", "author", "sender", "from", "user", "user_id", "username"),
+        *("sender_id", "author_id", "from_id", "participant", "name"),
+    }
+)
+_LEAST_SPOKEN: Final = 0.9  # share of rows that name a writer
+_FEWEST_WRITERS: Final = 2
+_ROWS_OF_ONE: Final = 5  # of a writer, on average
+_MESSAGE_CHARS: Final = 300  # of a message, on average: documents have authors as well
+
 _Words = frozenset[str]
 
 
@@ -93,6 +105,7 @@ class UnreadColumns:
             "bad_rows": self.find_bad(),
             "split_columns": self.find_splits(),
             "rival_columns": self.find_rivals(),
+            "speaker_columns": self.find_speakers(),
         }
 
     def find_needed(self) -> dict[str, int]:
@@ -136,6 +149,30 @@ class UnreadColumns:
             if said.keys() == {"true", "false"} and said["false"] >= _FEWEST_BAD * said.total():
                 found[name] = said["false"]
         return found
+
+    def find_speakers(self) -> tuple[str, ...]:
+        """Return the columns that say who wrote the text of each row, where a row is one text.
+
+        These are roles of conversations, or a few writers of short texts under a usual name.
+        """
+        own = self.roles.text
+        if own is None or len(self._rows) < _FEWEST_ROWS:
+            return ()
+        is_short = sum(len(row[own]) for row in self._rows) <= _MESSAGE_CHARS * len(self._rows)
+        found = []
+        for name in self.columns:
+            said = Counter(row[name] for row in self._rows if row[name])
+            if said.total() < _LEAST_SPOKEN * len(self._rows) or len(said) < _FEWEST_WRITERS:
+                continue
+            roles = {find_role(writer) for writer in said}
+            is_named = (
+                is_short
+                and usual_name(name) in _WRITERS
+                and said.total() >= _ROWS_OF_ONE * len(said)
+            )
+            if roles <= {"user", "assistant", "system", "tool"} or is_named:
+                found.append(name)
+        return tuple(found)
 
     def find_splits(self) -> dict[str, int]:
         """Return the columns of splits, each with the number of rows that are not for training."""

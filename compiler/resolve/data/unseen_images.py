@@ -25,11 +25,15 @@ _NAMES: Final = ("bytes", "path", "image", "url", "file_name")
 
 @dataclass(slots=True, kw_only=True)
 class UnseenImages:
-    """Counts the rows whose cells hold images, for each of the columns; `folder` has the files."""
+    """Counts the rows whose cells hold images, for each of the columns; `folder` has the files.
+
+    `seeks` is set once a text was taken for the path of a file.
+    """
 
     columns: Sequence[str]
     folder: Path
     rows: Counter[str] = field(default_factory=Counter)
+    seeks: bool = False
 
     def watch(self, rows: Iterator[Row | None]) -> Iterator[Row | None]:
         """Yield the rows as they are, and count them."""
@@ -65,6 +69,7 @@ class UnseenImages:
             return True
         if not text or not (ends or named):
             return False
+        self.seeks = True
         return isinstance(find_inside(self.folder.resolve(), text), Path)
 
 

@@ -1,7 +1,8 @@
 """What looks at the rows of a source while they are counted."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +46,31 @@ class MessageWeights:
         )
 
 
+@dataclass(slots=True, kw_only=True)
+class NeutralLabels:
+    """Counts the rows labelled 0 in a file that labels bad answers -1: both are read as bad.
+
+    `column` has the labels, or is None.
+    """
+
+    column: str | None
+    counts: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def rows(self) -> int:
+        """The rows between the good and the bad ones; none where 0 is the only word for bad."""
+        return self.counts["0"] if self.counts["-1"] else 0
+
+    def watch(self, rows: Iterator[Row | None]) -> Iterator[Row | None]:
+        """Yield the rows unchanged, and count them."""
+        for row in rows:
+            if row and self.column is not None:
+                word = str(row.get(self.column)).strip().removesuffix(".0")
+                if word in ("0", "-1"):
+                    self.counts[word] += 1
+            yield row
+
+
 class Watches:
     """Looks at the columns without a role, and at the keys of messages.
 
@@ -59,14 +85,17 @@ class Watches:
         self.clips = UnseenClips(columns=unassigned)
         self.unread = UnreadColumns(columns=unassigned, roles=roles, named=named)
         self.weights = MessageWeights(column=roles.messages)
+        self.neutral = NeutralLabels(column=roles.label)
 
     def watch(self, rows: Iterator[Row | None]) -> Iterator[Row | None]:
         """Yield the rows as they are, and look at each."""
         seen = self.clips.watch(self.images.watch(rows))
-        return self.weights.watch(self.unread.watch(seen))
+        return self.neutral.watch(self.weights.watch(self.unread.watch(seen)))
 
     def add_to(self, contents: Contents) -> Contents:
         """Return the contents with what the rows showed."""
         watches = (self.images, self.clips, self.unread)
         found = {name: rows for watch in watches for name, rows in watch.found().items()}
-        return replace(contents, **found, weighed_rows=self.weights.rows)
+        return replace(
+            contents, **found, weighed_rows=self.weights.rows, neutral_rows=self.neutral.rows
+        )

@@ -14,6 +14,7 @@ from ftc.compiler.resolve.hub.cache import has_repository
 from ftc.compiler.resolve.hub.client import Trouble
 from ftc.compiler.resolve.local_paths import (
     LfsPointer,
+    has_variable,
     is_file,
     is_folder,
     looks_like_path,
@@ -73,7 +74,7 @@ def folder_fault(spec: Spec, path: Path) -> Finding | None:
     meant = () if near or looks_like_path(name) else find_meant(name) or find_converted(name)
     others = [name.removesuffix(path.name) + each for each in near] or list(meant)
     finding = explanations.MODEL_FOLDER.finding(
-        help="near" if near else "said" if meant else "",
+        help="variable" if has_variable(name) else "near" if near else "said" if meant else "",
         pointer=_POINTER,
         fix=patch_field(spec, "model", "id", others[0]) if len(others) == 1 else (),
         name=name,

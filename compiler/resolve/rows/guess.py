@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from itertools import islice
 
 from ftc.compiler.resolve.rows.reader import Row
+from ftc.compiler.resolve.rows.roles import is_answer_name, is_prompt_name, usual_name
 from ftc.runtime.read.rows import ReadTurns
 from ftc.runtime.read.text_rows import read_cell
 
@@ -31,9 +32,9 @@ def guess_columns(
 ) -> tuple[str, str | None] | None:
     """Return the columns of prompt and answer, or None if the first rows leave a choice.
 
-    Two text columns are prompt and answer, in their order. One text column with one label column is
-    the prompt. One text column alone is a prompt without answers, unless some rows have a text in
-    another column.
+    Two text columns are prompt and answer, in their order, unless the second is named as prompts.
+    One text column with one label column is the prompt. One text column alone is a prompt without
+    answers, unless some rows have a text in another column.
     """
     seen = [row for row in islice(rows, _ROWS) if row]
     cells = {name: [(read_cell(row.get(name)) or "").strip() for row in seen] for name in columns}
@@ -46,6 +47,8 @@ def guess_columns(
     labels = [name for name, texts in filled.items() if _are_labels(texts)]
     partly = [name for name, texts in cells.items() if name not in filled and any(texts)]
     match written, labels:
+        case [one, other], _ if is_prompt_name(other):
+            return (other, one) if is_answer_name(usual_name(one)) else None
         case [prompt, answer], _:
             return prompt, answer
         case [prompt], [label]:

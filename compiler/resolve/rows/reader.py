@@ -20,8 +20,9 @@ Row = Mapping[str, Any]
 #: Rows of a jsonl or json file whose keys are looked at to name its columns.
 _HEADER_ROWS: Final = 1000
 FileKind = Literal[
-    "gzip", "bzip2", "xz", "zstd", "zip", "xlsx", "xls", "PDF", "SQLite", "parquet", "html", "xml"
-]
+    "gzip", "bzip2", "xz", "zstd", "zip", "xlsx", "xls", "PDF", "SQLite", "parquet", "html", "xml",
+    "Arrow", "pickle", "NumPy", "HDF5",
+]  # fmt: skip
 #: Compressed files, which hold the rows once they are unpacked.
 PACKED: Final = frozenset({"gzip", "bzip2", "xz", "zstd", "zip"})
 _SIGNATURES: Final[Mapping[bytes, FileKind]] = {
@@ -34,6 +35,13 @@ _SIGNATURES: Final[Mapping[bytes, FileKind]] = {
     b"%PDF-": "PDF",
     b"SQLite format 3\0": "SQLite",
     b"PAR1": "parquet",
+    b"ARROW1": "Arrow",
+    b"FEA1": "Arrow",
+    b"\xff\xff\xff\xff": "Arrow",  # a stream, as data sets are cached
+    b"\x80\x04\x95": "pickle",
+    b"\x80\x05\x95": "pickle",
+    b"\x93NUMPY": "NumPy",
+    b"\x89HDF\r\n": "HDF5",
 }
 _LOOKED_AT: Final = 512
 _BOM: Final = b"\xef\xbb\xbf"

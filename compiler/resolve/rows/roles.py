@@ -91,9 +91,17 @@ _USUAL: Final[tuple[tuple[Form, Mapping[str, tuple[str, ...]]], ...]] = (
     (
         "preference",
         {
-            "chosen": ("chosen", "chosen_response", "preferred", "response_chosen", "winner"),
+            "chosen": (
+                "chosen",
+                "chosen_response",
+                "preferred",
+                "response_chosen",
+                "winner",
+                "preferred_output",
+            ),
             "rejected": (
                 *("rejected", "rejected_response", "dispreferred", "response_rejected", "loser"),
+                "non_preferred_output",
             ),
             "prompt": ("prompt", "question", "instruction", "query", "input", "user"),
             "images": IMAGE_NAMES,
@@ -328,6 +336,11 @@ def are_swapped(prompt: str, completion: str) -> bool:
 def is_answer_name(name: str) -> bool:
     """Tell whether a usual name is one of answers, or of what explains or repeats them."""
     return name in _ANSWERS or name.removesuffix("s") in _ANSWERS
+
+
+def is_prompt_name(column: str) -> bool:
+    """Tell whether a column is called as those of questions are."""
+    return usual_name(column) in (*_PROMPTS, "instruction")
 
 
 def is_verdict_name(column: str) -> bool:

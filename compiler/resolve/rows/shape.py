@@ -6,6 +6,7 @@ from itertools import islice
 from typing import Final
 
 from ftc.compiler.resolve.rows.reader import Row
+from ftc.runtime.read.chat_rows import read_messages
 from ftc.runtime.read.tool_rows import read_calling_messages
 
 _ROWS: Final = 200
@@ -18,11 +19,13 @@ _FEWEST_CHARS: Final = 80  # of a text that names no column
 class Shape:
     """What the first rows hold.
 
-    `conversation` is the only column of conversations. `objects` are the columns of objects, each
+    `conversation` is the only column of conversations, `inner` the only key of a column of objects
+    that holds them, as `body.messages`. `objects` are the columns of objects, each
     with the keys of their texts. `is_headless` says that the names are those of a row.
     """
 
     conversation: str | None = None
+    inner: str | None = None
     objects: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     is_headless: bool = False
 
@@ -32,8 +35,10 @@ def find_shape(columns: Sequence[str], rows: Iterable[Row | None]) -> Shape:
     seen = [row for row in islice(rows, _ROWS) if row]
     cells = {name: [row.get(name) for row in seen] for name in columns}
     chats = [name for name, each in cells.items() if _are_most(map(_is_conversation, each))]
+    inner = [f"{name}.{key}" for name, each in cells.items() for key in _find_inner(each)]
     return Shape(
         conversation=chats[0] if len(chats) == 1 else None,
+        inner=inner[0] if len(inner) == 1 else None,
         objects={name: keys for name, each in cells.items() if (keys := _find_keys(each))},
         is_headless=any(map(_is_of_row, cells, cells.values())),
     )
@@ -47,6 +52,19 @@ def _are_most(answers: Iterable[bool]) -> bool:
 
 def _is_conversation(cell: object) -> bool:
     return not isinstance(read_calling_messages(cell), str)
+
+
+def _find_inner(cells: Sequence[object]) -> list[str]:
+    """Return the keys that hold conversations, also without answers, in a column of objects."""
+    if not _are_most(isinstance(cell, dict) for cell in cells):
+        return []
+    objects = [cell for cell in cells if isinstance(cell, dict)]
+    keys = dict.fromkeys(key for each in objects for key in each)
+    return [key for key in keys if _are_most(_has_turns(each.get(key)) for each in objects)]
+
+
+def _has_turns(cell: object) -> bool:
+    return isinstance(cell, list) and not isinstance(read_messages(cell), str)
 
 
 def _find_keys(cells: Sequence[object]) -> tuple[str, ...]:

@@ -25,6 +25,12 @@ FORMATS: Final[dict[str, FileFormat]] = {
     ".parquet": "parquet",
 }
 _DELIMITERS: Final = ",;\t|"
+_WESTERN: Final = ("cp1252", "latin-1")
+_LOOKED_CHARS: Final = 1024 * 1024
+_ACCENTED_SHARE: Final = 0.35  # of the letters; languages of Western Europe have far fewer
+_CONTROL_SHARE: Final = 0.01
+_TEXT_SHARE: Final = 0.7
+_CONTROL: Final = re.compile(r"[\x01-\x08\x0e-\x1a]")
 _BLOCK_BYTES: Final = 1024 * 1024
 _SNIFF_CHARS: Final = 64 * 1024
 #: The line in which a spreadsheet says what separates the cells, above the names of the columns.
@@ -32,7 +38,12 @@ _SEPARATOR: Final = re.compile(r"\ufeff?sep=([,;\t|])", re.IGNORECASE)
 _LOOKED_AT: Final = 256  # bytes
 _SNIFF_LINES: Final = 50
 _FEWEST_LINES: Final = 3  # of a table that no extension tells
+_NAME: Final = re.compile(r"(?=.*[^\W\d_])[\w .#/()%-]{1,60}")
 _BROKEN: Final = re.compile("[\udc80-\udcff]")  # what surrogateescape makes of a wrong byte
+
+
+#: Bytes that are no text, text with a few NUL bytes, and text of an unknown encoding.
+NoTable = Literal["binary", "nul", "foreign"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,13 +58,18 @@ class TableFile:
     delimiter: str | None
 
 
-def inspect_file(path: Path, format: FileFormat) -> TableFile | Literal["binary"]:  # noqa: A002
-    """Read the file's bytes once, in blocks; "binary" where text was asked for and is not there."""
+def inspect_file(
+    path: Path,
+    format: FileFormat,  # noqa: A002 - the field's name
+) -> TableFile | NoTable:
+    """Read the file's bytes once, in blocks; or return why they are no table of text."""
     sha256, size, encoding = _scan_bytes(path)
     if format == "parquet":
         encoding = "binary"
     if encoding is None:
-        return "binary"
+        return "nul" if _is_text_with_nul(path) else "binary"
+    if encoding in _WESTERN and not _is_western(path, encoding):
+        return "foreign"
     return TableFile(
         path=path,
         format=format,
@@ -91,6 +107,32 @@ def _scan_bytes(path: Path) -> tuple[str, int, str | None]:
     else:
         encoding = "latin-1" if undefined else "cp1252"
     return digest.hexdigest(), size, encoding
+
+
+def _is_western(path: Path, encoding: str) -> bool:
+    """Tell whether bytes that are not UTF-8 may be a text of Western Europe.
+
+    In these languages few letters have an accent; bytes of other scripts are all read as such, or
+    as control characters.
+    """
+    with path.open("rb") as stream:
+        text = stream.read(_LOOKED_CHARS).decode(encoding, errors="replace")
+    letters = sum(map(str.isalpha, text))
+    accented = sum(letter.isalpha() for letter in text if not letter.isascii())
+    controls = sum(map(text.count, map(chr, range(0x80, 0xA0))))
+    return accented <= _ACCENTED_SHARE * letters and controls <= _CONTROL_SHARE * len(text)
+
+
+def _is_text_with_nul(path: Path) -> bool:
+    """Tell whether the bytes that are not NUL are most of them, and UTF-8 text."""
+    with path.open("rb") as stream:
+        start = stream.read(_SNIFF_CHARS)
+    kept = start.replace(b"\0", b"")
+    try:
+        text = codecs.getincrementaldecoder("utf-8")().decode(kept)
+    except UnicodeDecodeError:
+        return False
+    return len(kept) > _TEXT_SHARE * len(start) and not _CONTROL.search(text)
 
 
 class _Utf8Count:
@@ -137,8 +179,17 @@ def sniff_format(path: Path) -> FileFormat | None:
             return "jsonl"
     if re.match(r"\[\s*\{", text.lstrip()):
         return "json"
-    share, width = max(_fit(text, delimiter) for delimiter in _DELIMITERS)
-    return "csv" if share == 1.0 and width > 1 and text.count("\n") >= _FEWEST_LINES else None
+    delimiter = max(_DELIMITERS, key=lambda each: _fit(text, each))
+    share, width = _fit(text, delimiter)
+    is_table = share == 1.0 and width > 1 and text.count("\n") >= _FEWEST_LINES
+    return "csv" if is_table and _has_names(text, delimiter) else None
+
+
+def _has_names(text: str, delimiter: str) -> bool:
+    """Tell whether the first line may hold names of columns: short, all different, no sentences."""
+    first = text.lstrip("\ufeff \r\n").partition("\n")[0]
+    names = [name.strip().strip("\"'") for name in first.split(delimiter)]
+    return len(set(names)) == len(names) and all(map(_NAME.fullmatch, names))
 
 
 def find_json(path: Path) -> FileFormat | None:
@@ -162,8 +213,10 @@ def _sniff_delimiter(path: Path, encoding: str) -> str:
 
 def begins_with_title(file: TableFile) -> bool:
     """Tell whether the first line of a csv is a title, and the names of columns come after it."""
+    if file.format != "csv":
+        return False
     with file.path.open(encoding=file.encoding, errors="replace", newline="") as stream:
-        return file.format == "csv" and has_title(stream.read(_SNIFF_CHARS))
+        return has_title(stream.read(_SNIFF_CHARS))
 
 
 def has_title(text: str) -> bool:

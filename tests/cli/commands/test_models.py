@@ -82,11 +82,37 @@ def test_filters(listed: Callable[..., list[dict[str, Any]]]) -> None:
         assert (each["licence"], each["gguf"]) == ("apache-2.0", True)
 
 
-def test_a_language_that_no_model_has(call: Call) -> None:
+def test_nothing_has_all_of_it(call: Call) -> None:
     """It is said what would show more."""
-    result = call("models", "--language", "xx")
+    result = call("models", "--language", "cy", "--license", "gemma", "--gguf")
     assert result.code == 0
     assert result.out == "no model of the table has all of that; --all shows what each lacks\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told", "help_"),
+    [
+        (("--language", "xx"), "is said to know the language xx", "write one of ar, bg, bn, ca,"),
+        (("--language", "Catalam"), "know the language Catalam", "did you mean catalan (ca)?"),
+        (("--license", "apache"), "has the licence apache", "did you mean apache-2.0?"),
+        (("--license", "foo"), "has the licence foo", "write one of apache-2.0, "),
+    ],
+)
+def test_a_word_that_the_table_does_not_know(
+    call: Call, arguments: tuple[str, ...], told: str, help_: str
+) -> None:
+    """A word that no model has is wrong usage, and not an empty table."""
+    result = call("models", *arguments)
+    assert (result.code, result.out) == (2, "")
+    assert told in result.err
+    assert help_ in result.err
+
+
+def test_a_language_by_its_name(listed: Callable[..., list[dict[str, Any]]]) -> None:
+    """A name in one of the three languages stands for its code, in any case."""
+    expected = listed("--language", "ca")
+    for word in ("Catalan", "catal\u00e1n", "CA"):
+        assert listed("--language", word) == expected
 
 
 def test_the_short_list_says_why(call: Call, listed: Callable[..., list[dict[str, Any]]]) -> None:
@@ -120,20 +146,23 @@ def test_the_languages_of_the_data_count(
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "code", "told"),
     [
-        (("--hardware", "Foo 9000"), "there is no known GPU named `Foo 9000`"),
-        (("--hardware", "V100-16GB"), "the locked torch has no kernels for V100-SXM2-16GB"),
+        (("--hardware", "Foo 9000"), 2, "there is no known GPU named `Foo 9000`"),
+        (("--hardware", "V100-16GB"), 2, "the locked torch has no kernels for V100-SXM2-16GB"),
         (
             ("--hardware", "MI300X"),
+            2,
             "AMD GPUs are not supported: `MI300X` has no CUDA, which the locked torch needs",
         ),
-        (("--data", "nowhere.csv"), "there is no file `nowhere.csv`"),
+        (("--data", "nowhere.csv"), 3, "there is no file `nowhere.csv`"),
     ],
 )
 def test_what_cannot_be_known_is_one_sentence(
     call: Call,
     arguments: tuple[str, ...],
+    *,
+    code: int,
     told: str,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -141,7 +170,7 @@ def test_what_cannot_be_known_is_one_sentence(
     """An unknown GPU and a missing file: what is wrong, and what to write instead."""
     monkeypatch.chdir(tmp_path)
     result = call("models", *arguments)
-    assert result.code == 3
+    assert result.code == code
     assert result.out == ""
     first, second = result.err.splitlines()
     assert first == f"ftc: {told}"
@@ -175,5 +204,5 @@ def test_a_named_model_shows_each_method_and_the_longest_rows(
 def test_a_name_that_no_model_has(call: Call) -> None:
     """One sentence, and no table."""
     result = call("models", "no-such-model", "--hardware", "RTX 4090")
-    assert (result.code, result.out) == (3, "")
+    assert (result.code, result.out) == (2, "")
     assert "no model whose id contains no-such-model" in result.err

@@ -28,6 +28,8 @@ DAYS = [f"2026-01-{n % 28 + 1:02}T10:{n:02}" for n in range(COUNT)]
         ({"a": TEXTS, "b": REPLIES, "c": [f"{text}!" for text in TEXTS]}, None),
         ({"a": TEXTS, "b": ["", *["a reply of words"] * (COUNT // 2)] + [""] * COUNT}, None),
         ({"when": DAYS, "is_spam": SPAM}, None),
+        ({"context": TEXTS, "question": REPLIES}, None),
+        ({"response": TEXTS, "question": REPLIES}, ("question", "response")),
         ({}, None),
     ],
 )
@@ -233,6 +235,31 @@ def test_texts_inside_objects_are_named(make_spec: Any, tmp_path: Path, cell: ob
     assert "`translation` holds objects" in finding.help
     assert "`translation.en`, `translation.ca`" in finding.help
     assert not finding.fix
+
+
+def test_conversations_inside_objects_are_named(make_spec: Any, tmp_path: Path) -> None:
+    """The key that holds them is named, with or without answers, and not the keys of texts."""
+    for turns in (CHAT, CHAT[:1]):
+        body = {"model": "gpt", "messages": turns}
+        finding = find_of_rows(make_spec, tmp_path, [{"id": "a", "body": body}] * COUNT)
+        assert "`body.messages` holds the conversations" in finding.help
+        assert "body.model" not in finding.help
+
+
+def test_preferences_of_hosted_trainings(make_spec: Any, tmp_path: Path) -> None:
+    """OpenAI's rows: messages inside `input`, and an answer of each kind as a list."""
+    rows = [
+        {
+            "input": {"messages": [{"role": "user", "content": f"q {n}"}], "tools": []},
+            "preferred_output": [{"role": "assistant", "content": f"good {n}"}],
+            "non_preferred_output": [{"role": "assistant", "content": f"bad {n}"}],
+        }
+        for n in range(COUNT)
+    ]
+    (tmp_path / "rows.json").write_text(json.dumps(rows), encoding="utf-8")
+    found = known(make_spec(data="rows.json", objective="dpo"), tmp_path)
+    assert (found.form, found.usable_rows) == ("preference", COUNT)
+    assert (found.prompt, found.chosen) == ("input", "preferred_output")
 
 
 def test_objects_beside_texts_are_left_alone(make_spec: Any, tmp_path: Path) -> None:

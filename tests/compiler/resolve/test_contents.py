@@ -148,3 +148,25 @@ def test_a_text_with_a_whole_exchange(text: str, speakers: tuple[str, ...]) -> N
 def test_what_was_written_around_a_text(text: str, counts: dict[str, int]) -> None:
     """Tags and entities outside of code, and files; a text about markup may have some."""
     assert count_foreign(rows(text)) == counts
+
+
+@pytest.mark.parametrize(
+    ("answer", "listed"),
+    [
+        ("['spam']", 30),
+        ("['spam', 'ham']", 30),
+        ('["spam"]', 0),
+        ("spam", 0),
+        ("['spam'] is it", 0),
+        ("[1, 2]", 0),
+    ],
+)
+def test_answers_as_python_shows_lists(
+    make_spec: MakeSpec, tmp_path: Path, answer: str, listed: int
+) -> None:
+    """JSON is an answer that somebody may want; what Python prints is not."""
+    lines = [json.dumps({"prompt": f"what is {n}?", "completion": answer}) for n in range(30)]
+    (tmp_path / "a.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    found = known(make_spec(data="a.jsonl"), tmp_path).contents
+    assert found.listed_answers == listed
+    assert found.listed_example == (answer if listed else "")

@@ -115,6 +115,8 @@ def test_files_that_cannot_be_read(
         ('[\n  {"text": "a"}\n]', "json"),
         ("when;text\n1;a\n2;b\n3;c\n", "csv"),
         ("Once, there was a house.\nIt stood on a hill, alone.\n\nNobody came.\n", None),
+        ("".join(f"[12/03/24, 10:{n}:00] Ana: yes\n" for n in range(10, 30)), None),
+        ("".join(f"12.03.24, 10:{n} - Ana: yes\n" for n in range(10, 30)), None),
     ],
 )
 def test_the_format_that_the_first_lines_show(
@@ -141,6 +143,92 @@ def test_lists_that_are_not_read_are_a_fact(make_spec: Any, tmp_path: Path) -> N
     assert known(make_spec(data="rows.json"), tmp_path).left_lists == {}
 
 
+@pytest.mark.parametrize(
+    ("name", "content", "said", "advice"),
+    [
+        ("a.arrow", b"\xff\xff\xff\xff\x10\0\0\0", "is Arrow", "save the table"),
+        ("a.feather", b"ARROW1\0\0", "is Arrow", "save the table"),
+        ("a.pkl", b"\x80\x04\x95\x10", "is pickle", "save the table"),
+        ("a.npy", b"\x93NUMPY\1\0", "is NumPy", "save the table"),
+        ("a.db", b"SQLite format 3\0", "is SQLite", "save the table"),
+        ("a.pdf", b"%PDF-1.7", "is PDF", "write its texts"),
+        ("a.csv", b"prompt,completion\n" + 30 * b"one\0 two,three\n", "NUL bytes", "tr -d"),
+        ("a.csv", bytes(range(256)) * 9, "not a text file", "save the table"),
+    ],
+)
+def test_what_a_file_is_and_what_to_make_of_it(
+    make_spec: Any, tmp_path: Path, *, name: str, content: bytes, said: str, advice: str
+) -> None:
+    """No kind of file is advised to be named in `data.format`, which has no word for it."""
+    (tmp_path / name).write_bytes(content)
+    finding = unknown(make_spec(data=name), tmp_path)
+    assert (finding.code, said in finding.message) == ("FTC202", True), finding.message
+    assert advice in finding.help
+
+
+@pytest.mark.parametrize(
+    ("encoding", "text"),
+    [
+        ("cp1251", "где заказ номер {n},он в пути"),
+        ("koi8-r", "где заказ номер {n},он в пути"),
+        ("shift_jis", "注文{n}はどこですか,配送中です"),
+        ("gb18030", "我的订单{n}在哪里,正在配送"),
+        ("euc-kr", "주문 {n}은 어디에 있나요,배송 중입니다"),
+        ("cp1256", "أين الطلب رقم {n},في الطريق"),
+    ],
+)
+def test_other_scripts_are_not_read_as_accents(
+    make_spec: Any, tmp_path: Path, encoding: str, text: str
+) -> None:
+    """Nothing tells the encoding of such bytes, and no model should learn what they look like."""
+    lines = ["prompt,completion", *(text.format(n=n) for n in range(30))]
+    (tmp_path / "a.csv").write_bytes("\n".join(lines).encode(encoding))
+    finding = unknown(make_spec(data="a.csv"), tmp_path)
+    assert (finding.code, "not in UTF-8" in finding.message) == ("FTC202", True)
+    assert "iconv" in finding.help
+
+
+@pytest.mark.parametrize("encoding", ["cp1252", "latin-1"])
+def test_accents_of_western_europe_are_read(make_spec: Any, tmp_path: Path, encoding: str) -> None:
+    """The most accents that a language has there."""
+    texts = ("où est passée ma chère clé à reçu ?", "på én gång är öl för blå ägg", "¿dónde está?")
+    lines = [
+        "prompt,completion",
+        *(f"{texts[n % 3]} {n},það er á leiðinni til þín" for n in range(30)),
+    ]
+    (tmp_path / "a.csv").write_bytes("\n".join(lines).encode(encoding))
+    assert known(make_spec(data="a.csv"), tmp_path).usable_rows == 30
+
+
+@pytest.mark.parametrize(
+    ("address", "name"),
+    [
+        ("https://huggingface.co/datasets/tatsu-lab/alpaca", "tatsu-lab/alpaca"),
+        ("https://huggingface.co/datasets/tatsu-lab/alpaca/blob/main/a.json", "tatsu-lab/alpaca"),
+        ("hf://datasets/tatsu-lab/alpaca/train.parquet", "tatsu-lab/alpaca"),
+        ("https://example.com/datasets/tatsu-lab/alpaca", None),
+    ],
+)
+def test_the_page_of_a_data_set_is_its_id(
+    make_spec: Any, tmp_path: Path, address: str, name: str | None
+) -> None:
+    """What stands behind the id is no part of it."""
+    finding = unknown(make_spec(data=address), tmp_path)
+    assert (finding.code, [step["value"] for step in finding.fix]) == (
+        "FTC200",
+        [name] if name else [],
+    )
+
+
+def test_unknown_columns_of_parquet(make_spec: Any, tmp_path: Path) -> None:
+    """A file that is no text has no title to look for."""
+    pa = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    rows = [{"a": n, "b": {"text": ["x"]}} for n in range(30)]
+    parquet.write_table(pa.Table.from_pylist(rows), tmp_path / "a.parquet")
+    assert unknown(make_spec(data="a.parquet"), tmp_path).code == "FTC206"
+
+
 def test_a_spreadsheet_is_no_archive_to_unpack(make_spec: Any, tmp_path: Path) -> None:
     """Both are zip files: their contents tell them apart."""
     for name, inside in (("rows.xlsx", "xl/workbook.xml"), ("rows.zip", "rows.csv")):
@@ -148,7 +236,7 @@ def test_a_spreadsheet_is_no_archive_to_unpack(make_spec: Any, tmp_path: Path) -
             archive.writestr(inside, "a")
     finding = unknown(make_spec(data="rows.xlsx"), tmp_path)
     assert "`rows.xlsx` is xlsx, not a table" in finding.message
-    assert "export the table" in finding.help
+    assert "save the table as csv, jsonl or parquet" in finding.help
     finding = unknown(make_spec(data="rows.zip"), tmp_path)
     assert "unpack it" in finding.help
 
@@ -258,7 +346,7 @@ def test_a_quotation_mark_never_closed(make_spec: Any, tmp_path: Path) -> None:
         ("d.jsonl", "[1]\n[2]\n", "none of the 2 rows of `d.jsonl` is a JSON object"),
         ("d.jsonl", "a,b\n1,2\n", "none of the 2 rows"),
         ("d.json", "[1, 2, 3]", "none of the 3 rows"),
-        ("d.csv", "\nprompt,completion\na,b\n", "the first line of `d.csv` is blank"),
+        ("d.csv", "\n \n", "`d.csv` is empty"),
         ("d.jsonl", "", "`d.jsonl` is empty"),
     ],
 )

@@ -102,6 +102,13 @@ def test_a_machine_is_written_as_its_gpus(
     known(resolve_hardware(make_spec(hardware=written)))
 
 
+def test_a_count_beside_one_gpu_is_the_number_of_gpus(make_spec: Any) -> None:
+    """Two times "1x RTX-4090" are two GPUs, not two machines."""
+    facts = resolve_hardware(make_spec(hardware={"gpu": "1x RTX-4090", "count": 2}))
+    assert isinstance(facts, Unknown)
+    assert [step["value"] for step in facts.finding.fix] == ["2x RTX-4090"]
+
+
 @pytest.mark.parametrize(
     ("hardware", "says"),
     [
@@ -194,6 +201,7 @@ def test_an_accelerator_without_cuda_is_refused(make_spec: Any, name: str, said:
     assert isinstance(found, Unknown)
     assert found.finding.code == "FTC334"
     assert said in found.finding.message
+    assert ("do not run on macOS" in found.finding.help) is ("Apple" in said)
     assert found.finding.fix == ()
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from ftc.compiler.resolve.facts import DataFacts, Unknown
 from ftc.compiler.resolve.resolver import Resolver
+from ftc.runtime.read.csv_files import parse_csv
 from ftc.spec.finding import Finding
 from ftc.spec.validate import to_spec
 
@@ -97,3 +98,59 @@ def test_the_role_that_an_objective_does_not_read_is_named(tmp_path: Path) -> No
     assert isinstance(found, Finding)
     assert found.message == "`sft` does not read a column with the role `label`"
     assert found.pointer == "/data/columns/label"
+
+
+@pytest.mark.parametrize("before", ["\n", "\r\n\r\n", "  \n"])
+def test_blank_lines_above_the_names_are_skipped(tmp_path: Path, before: str) -> None:
+    """The first line with a text has the names."""
+    found = look(tmp_path, "a.csv", before + "\n".join(["prompt,completion", *ROWS]))
+    assert isinstance(found, DataFacts)
+    assert (found.columns, found.rows) == (("prompt", "completion"), 30)
+
+
+def test_single_quotes_are_no_part_of_the_texts(tmp_path: Path) -> None:
+    """Names in single quotes say how the cells are quoted, also those with a comma inside."""
+    rows = [f"'parcel {n}, how late?','it''s {n} days late'" for n in range(30)]
+    text = "\n".join(["'prompt','completion'", *rows])
+    found = look(tmp_path, "a.csv", text)
+    assert isinstance(found, DataFacts)
+    assert (found.columns, found.usable_rows) == (("prompt", "completion"), 30)
+    _, read = parse_csv(text.splitlines(keepends=True), ",")
+    assert list(read)[3] == {"prompt": "parcel 3, how late?", "completion": "it's 3 days late"}
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("a.csv", "\n".join(["prompt,completion", *(f"{row},more" for row in ROWS)]), "header"),
+        ("a.jsonl", "\n".join(['{"prompt": "a", "completion": "b"', *(30 * ["{"])]), "JSON object"),
+    ],
+)
+def test_broken_rows_are_described_in_the_words_of_their_format(
+    tmp_path: Path, name: str, text: str, said: str
+) -> None:
+    """A table has cells, and lines have objects; neither gets the other's advice."""
+    found = look(tmp_path, name, text)
+    assert isinstance(found, Finding)
+    assert said in found.message
+    assert ("JSON" in found.message + found.help) is (said == "JSON object")
+
+
+@pytest.mark.parametrize(("labels", "neutral"), [((1, 0, -1), 10), ((1, 0), 0), ((1, -1), 0)])
+def test_neutral_labels_are_counted(tmp_path: Path, labels: tuple[int, ...], neutral: int) -> None:
+    """A 0 is neutral only where -1 is the label of bad answers."""
+    rows = [
+        {"prompt": f"how late is {n}?", "completion": f"{n} days", "label": labels[n % len(labels)]}
+        for n in range(30)
+    ]
+    (tmp_path / "a.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    spec = {
+        "name": "x",
+        "model": "Qwen/Qwen2.5-0.5B-Instruct",
+        "data": "a.jsonl",
+        "objective": "kto",
+        "hardware": "1x A100-80GB",
+    }
+    found = Resolver().resolve(to_spec(spec), folder=tmp_path).data
+    assert isinstance(found, DataFacts)
+    assert found.contents.neutral_rows == neutral

@@ -1,7 +1,7 @@
 """Columns that training leaves out although the answers of their rows rest on them."""
 
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import pytest
 
@@ -234,3 +234,34 @@ def test_a_system_prompt_in_parts_is_needed() -> None:
         }
     )
     assert seen.find_systems() == {"system": ""}
+
+
+def _of_texts(make: Callable[[int, random.Random], Row]) -> tuple[str, ...]:
+    draw = random.Random(7)  # noqa: S311 - test data
+    rows = [make(number, draw) for number in range(ROWS)]
+    roles = assign_roles(tuple(rows[0]), named=Columns(), form="auto", forms=("text",))
+    assert isinstance(roles, Roles)
+    seen = UnreadColumns(columns=[name for name in rows[0] if name != "text"], roles=roles)
+    assert list(seen.watch(iter(rows))) == rows
+    return seen.find_speakers()
+
+
+@pytest.mark.parametrize(
+    ("name", "writers", "words", "found"),
+    [
+        ("kind", ("prompter", "assistant"), 90, ("kind",)),
+        ("user", ("U1", "U2", "U3"), 8, ("user",)),
+        ("author", ("Austen", "Verne"), 90, ()),
+        ("lang", ("en", "ca"), 8, ()),
+        ("user", ("U1",), 8, ()),
+    ],
+)
+def test_who_wrote_a_text(
+    name: str, writers: Sequence[str], words: int, found: tuple[str, ...]
+) -> None:
+    """Roles of a conversation, or a few writers of short messages; books have authors as well."""
+
+    def make(number: int, draw: random.Random) -> Row:
+        return {"text": say(draw, words), name: writers[number % len(writers)]}
+
+    assert _of_texts(make) == found
