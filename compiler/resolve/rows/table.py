@@ -162,8 +162,10 @@ def _sniff_delimiter(path: Path, encoding: str) -> str:
 
 def begins_with_title(file: TableFile) -> bool:
     """Tell whether the first line of a csv is a title, and the names of columns come after it."""
+    if file.format != "csv":
+        return False
     with file.path.open(encoding=file.encoding, errors="replace", newline="") as stream:
-        return file.format == "csv" and has_title(stream.read(_SNIFF_CHARS))
+        return has_title(stream.read(_SNIFF_CHARS))
 
 
 def has_title(text: str) -> bool:
