@@ -232,7 +232,7 @@ def _read_rows(path: Path) -> Mapping[tuple[str, ...], Mapping[str, Any]]:
     rows: dict[tuple[str, ...], Mapping[str, Any]] = {}
     seen: Counter[tuple[str, ...]] = Counter()
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        lines = path.read_text(encoding="utf-8").split("\n")
     except (OSError, UnicodeDecodeError):
         return rows
     for line in lines:

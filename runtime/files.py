@@ -3,7 +3,7 @@
 import json
 import os
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,12 @@ from typing import Any
 def read_json(path: Path) -> Any:
     """Return the JSON value in a file."""
     return json.loads(path.read_text(encoding="utf-8"))
+
+
+def read_rows(path: Path) -> Iterator[Any]:
+    """Yield the JSON value of each line; a text may contain U+2028, which ends none."""
+    with path.open(encoding="utf-8-sig") as file:
+        yield from map(json.loads, filter(str.strip, file))
 
 
 def write_json(path: Path, data: Any) -> None:

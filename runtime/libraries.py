@@ -8,13 +8,7 @@ from typing import Any
 
 #: Packages that determine a training's result.
 PACKAGES = (
-    "torch",
-    "transformers",
-    "trl",
-    "peft",
-    "accelerate",
-    "deepspeed",
-    "bitsandbytes",
+    *("torch", "transformers", "trl", "peft", "accelerate", "deepspeed", "bitsandbytes"),
     "llama-cpp-python",
 )
 

@@ -8,7 +8,6 @@ import atexit
 import errno
 import fcntl
 import itertools
-import json
 import os
 import secrets
 import shutil
@@ -228,5 +227,4 @@ class Run:
         if not path.is_file():
             name = path.relative_to(self.bundle)
             self.stop(f"{name} is missing: run the stages before this one (see run.sh)")
-        with path.open(encoding="utf-8") as file:
-            return [json.loads(line) for line in itertools.islice(file, most)]
+        return list(itertools.islice(files.read_rows(path), most))

@@ -28,9 +28,8 @@ def reduce_batch(path: Path, step: int, used_bytes: int, *, for_memory: bool) ->
         return 1, f"{sizes}; `train.py --row {row + 1}` trains the same batch in less memory"
     rows, passes = ladder[row + 1]
     change = {"step": step, "from": ladder[row], "to": ladder[row + 1]}
-    sizes_bytes = {"held_bytes": used_bytes, "planned_bytes": planned_bytes}
-    changes = [*noted["changes"], {**change, **sizes_bytes}]
-    write_json(path, {**noted, "row": row + 1, "changes": changes})
+    change |= {"held_bytes": used_bytes, "planned_bytes": planned_bytes}
+    write_json(path, {**noted, "row": row + 1, "changes": [*noted["changes"], change]})
     return OUT_OF_MEMORY, f"{sizes}; next with {rows} x {passes} passes, the same batch"
 
 

@@ -29,6 +29,7 @@ from ftc.compiler.rehearse.model import find_files, make_miniature
 from ftc.compiler.rehearse.second_spec import make_second_spec
 from ftc.compiler.rehearse.stage import Failure, Rehearsal, StageFailed, Tell
 from ftc.compiler.resolve.facts import ModelFacts, known
+from ftc.runtime.files import read_rows
 from ftc.spec.finding import EnvironmentFailure
 from ftc.spec.sections import Spec
 
@@ -237,8 +238,7 @@ def _qualities(bundle: Path) -> dict[str, Any]:
 
 def _ask(spec: Spec, course: Course) -> None:
     """Ask the result a question from the data; a reward model scores an answer."""
-    lines = _rows(course.bundle / "run").read_text(encoding="utf-8").splitlines()
-    words = _choose_words(spec, [json.loads(line) for line in lines])
+    words = _choose_words(spec, list(read_rows(_rows(course.bundle / "run"))))
     with course.stage("answer") as result:
         answered = subprocess.run(
             [sys.executable, "ask.py", "--", *words],

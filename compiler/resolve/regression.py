@@ -1,6 +1,7 @@
 """The files of regression checks: what each holds, or why it cannot be used."""
 
 import hashlib
+import io
 import json
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
@@ -107,7 +108,7 @@ def _is_learned(path: Path, digest: str, part: DataFacts, folder: Path) -> bool:
 def _count_prompts(text: str, name: str, *, numbers: bool) -> int:
     """Return how many questions JSON Lines hold; each has a prompt and an answer."""
     count = 0
-    for number, line in enumerate(text.splitlines(), 1):
+    for number, line in enumerate(io.StringIO(text, newline=None), 1):
         if not line.strip():
             continue
         try:

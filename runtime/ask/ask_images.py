@@ -1,12 +1,11 @@
 """Asks a GGUF file and its projector a question about images."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-import llama_cpp
 import numpy as np
-from llama_cpp.llama_chat_format import Jinja2ChatFormatter
 
 from ..llama_cpp import gguf_file
 from ..llama_cpp.gguf_images import Projector
@@ -35,8 +34,9 @@ def answer(
     parts = [{"type": "image", "width": each.width, "height": each.height} for each in seen]
     asked = [{**each, "content": [_text(each["content"])]} for each in messages]
     asked[-1]["content"] = [*parts, *asked[-1]["content"]]
-    text = _render(llm, asked)
-    ids = encode_placed(lambda t: _tokenize(llm, t), asked, text, rule=make_rule(rule))
+    text = gguf_file.render(llm, asked)
+    read = partial(llm.tokenize, add_bos=False, special=True)
+    ids = encode_placed(lambda t: list(read(t.encode())), asked, text, rule=make_rule(rule))
     if len(ids) + answer_tokens > context_tokens:
         run.stop(
             f"the question has {len(ids):,} tokens, and {context_tokens:,} fit with its answer"
@@ -50,18 +50,3 @@ def answer(
 
 def _text(text: str) -> dict[str, str]:
     return {"type": "text", "text": text}
-
-
-def _tokenize(llm: Any, text: str) -> list[int]:
-    return list(llm.tokenize(text.encode(), add_bos=False, special=True))
-
-
-def _render(llm: Any, messages: Sequence[Any]) -> str:
-    vocabulary = llama_cpp.llama_model_get_vocab(llm.model)
-    begin, end = (
-        llama_cpp.llama_vocab_get_text(vocabulary, token).decode() if token >= 0 else ""
-        for token in (llm.token_bos(), llm.token_eos())
-    )
-    template = llm.metadata["tokenizer.chat_template"]
-    formatter: Any = Jinja2ChatFormatter(template=template, eos_token=end, bos_token=begin)
-    return str(formatter(messages=messages).prompt)

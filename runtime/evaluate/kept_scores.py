@@ -1,13 +1,12 @@
 """What a model in memory gives on the files of regression checks."""
 
 import contextlib
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ..files import write_json
+from ..files import read_rows, write_json
 from ..metric import exact_match, metrics, numeric_match
 from ..run import Run
 from . import answers, judging, overlap, regression
@@ -42,8 +41,7 @@ def _answer(
     model: Any, tokenizer: Any, check: Check, path: Path, *, has_template: bool
 ) -> dict[str, Any]:
     """Return for each prompt whether the model's answer is right."""
-    read = path.read_text(encoding="utf-8-sig").splitlines()
-    rows = [json.loads(line) for line in read if line.strip()]
+    rows = list(read_rows(path))
     encode = partial(_encode_chat if has_template else _encode_text, tokenizer)
     prompts = [{"prompt_ids": encode(row["prompt"])} for row in rows]
     said = answers.write(model, tokenizer, prompts, check["answer_tokens"])
@@ -107,7 +105,9 @@ def _ask_task(run: Run, model: Any, tokenizer: Any, path: Path) -> dict[str, Any
             )
     except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
         run.stop(f"{path.name} cannot be asked: {type(error).__name__}: {error}")
-    samples = found["samples"][name]
+    samples = found["samples"].get(name)  # a group has none of its own
+    if not samples:
+        run.stop(f"{path.name} asks no question")
     metric = samples[0]["metrics"][0]
     kept = [one for one in samples if one["filter"] == samples[0]["filter"]]
     values = [one[metric] for one in kept]

@@ -7,10 +7,18 @@ row: `nats` and `tokens` for the chosen answer, `rejected_nats` and `rejected_to
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from ..metric.metrics import Measured, mean, share
+from ..metric.metrics import Measured, interval, mean, share
 from ..tokens.encoding import NOT_LEARNED
 
 Found = Mapping[str, Any]
+
+
+def beats(found: Measured, chance: float) -> str:
+    """Return by its interval whether a number is better than chance."""
+    ends = interval(found)
+    if ends is None or ends[0] <= chance <= ends[1]:
+        return "not distinguishable"
+    return "better" if (ends[0] > chance) == found.higher else "worse"
 
 
 def list_rejected(rows: Sequence[Mapping[str, Any]]) -> list[tuple[list[int], list[int]]]:

@@ -111,7 +111,7 @@ def find_fault(found: Mapping[str, Any]) -> str | None:
         if not each["answers"]:
             return f"{kind} writes nothing after any prompt"
         chance = ERRORS * math.sqrt(each.get("changed_answers", 0.0)) / found["rows"]
-        if each.get("metric_drop", 0.0) > max(chance, 1e-9):
+        if not each.get("metric_drop", 0.0) <= max(chance, 1e-9):
             now, before = each["metric"], each["trained_metric"]
             return f"the metric of {kind} is {now:.3f}, and that of the trained model {before:.3f}"
     return None

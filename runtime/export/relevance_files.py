@@ -97,10 +97,15 @@ def read_score(llm: Any, ids: Sequence[int]) -> float:
 def join(llm: Any, query: str, text: str, *, max_length: int) -> list[int]:
     """Return the tokens of a pair as XLM-R's tokenizer joins them: `<s> query </s></s> text </s>`.
 
-    A pair that is too long loses the last tokens of the longer of both.
+    A pair that is too long loses the last tokens of the longer of both, and then of both in turn:
+    the text that was longer, or else the second, keeps one more (`longest_first` of tokenizers).
     """
     first, *asked, last = llm.tokenize(query.encode(), special=True)
     said = llm.tokenize(text.encode(), special=True)[1:-1]
-    while len(asked) + len(said) > max_length - 4:
-        (asked if len(asked) > len(said) else said).pop()
+    room = max_length - 4
+    fewer = min(len(asked), len(said), room // 2)
+    if len(asked) + len(said) > room:
+        longer = room - fewer
+        sizes = (longer, fewer) if len(asked) > len(said) else (fewer, longer)
+        asked, said = asked[: sizes[0]], said[: sizes[1]]
     return [first, *asked, last, last, *said, last]

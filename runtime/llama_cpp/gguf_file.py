@@ -147,14 +147,17 @@ def answer(run: Run, llm: Any, ids: Sequence[int], most: int) -> str:
 
 def tokenize(llm: Any, prompt: str | list[Any]) -> list[int]:
     """Return the token ids of a text, or of messages for the chat template."""
-    if isinstance(prompt, str):
-        return list(llm.tokenize(prompt.encode(), add_bos=True, special=True))
+    text = prompt if isinstance(prompt, str) else render(llm, prompt)
+    return list(llm.tokenize(text.encode(), add_bos=text is prompt, special=True))
+
+
+def render(llm: Any, messages: list[Any]) -> str:
+    """Return messages as text, by the chat template of the file."""
     vocabulary = llama_cpp.llama_model_get_vocab(llm.model)
     begin, end = (
         llama_cpp.llama_vocab_get_text(vocabulary, token).decode() if token >= 0 else ""
         for token in (llm.token_bos(), llm.token_eos())
     )
     template = llm.metadata["tokenizer.chat_template"]
-    formatter = Jinja2ChatFormatter(template=template, eos_token=end, bos_token=begin)
-    text = formatter(messages=prompt).prompt
-    return list(llm.tokenize(text.encode(), add_bos=False, special=True))
+    formatter: Any = Jinja2ChatFormatter(template=template, eos_token=end, bos_token=begin)
+    return str(formatter(messages=messages).prompt)

@@ -5,7 +5,7 @@ modules.json, which alone tells the converter how tokens become one vector.
 """
 
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -44,23 +44,52 @@ class Job:
 
 def write_merged(job: Job) -> None:
     """Write run/merged; ends the stage if its vectors differ from those of the trained model."""
+    texts = [row[name] for row in read_first(job) for name in ("anchor", "positive")]
+
+    def compare(trained: Any, merged: Any) -> bool:
+        cosine = float((trained * merged).sum(1).min())
+        said = f"the vectors of the merged model have a cosine of {cosine:.6f} or more"
+        job.run.say(f"{said} to the trained")
+        return cosine >= LEAST_COSINE
+
+    write_compared(
+        job,
+        load=vectors.load,
+        compute=lambda model: vectors.encode(model, texts, vectors.DOCUMENT),
+        compare=compare,
+    )
+
+
+def read_first(job: Job) -> list[Any]:
+    """Return the rows of the training split on which both models are compared."""
+    return job.run.read_rows(job.run.folder / "data" / "train.jsonl", ROWS)
+
+
+def write_compared(
+    job: Job,
+    *,
+    load: Callable[..., Any],
+    compute: Callable[[Any], Any],
+    compare: Callable[[Any, Any], bool],
+) -> None:
+    """Write run/merged; `compare` says whether what both models `compute` agrees.
+
+    `load` is that of the kind of model, in `vectors` or `relevance`.
+    """
     run, out = job.run, job.run.folder / "merged"
-    rows = run.read_rows(run.folder / "data" / "train.jsonl", ROWS)
-    texts = [row[name] for row in rows for name in ("anchor", "positive")]
-    model = _load(job)
-    trained = vectors.encode(model, texts, vectors.DOCUMENT)
+    model = _load(job, load)
+    trained = compute(model)
     if job.is_adapter:
-        merge_adapter(run, model)
+        _merge_adapter(run, model)
     model = model.to(getattr(torch, job.dtype))
     is_finite = all(torch.isfinite(weight).all() for weight in model.state_dict().values())
     run.ensure(is_finite, f"every weight is a finite number in {job.dtype}")
-    cosine = float((trained * vectors.encode(model, texts, vectors.DOCUMENT)).sum(1).min())
-    run.say(f"the vectors of the merged model have a cosine of {cosine:.6f} or more to the trained")
-    run.ensure(cosine >= LEAST_COSINE, f"the merged model agrees with the trained in {job.dtype}")
+    is_near = compare(trained, compute(model))
+    run.ensure(is_near, f"the merged model agrees with the trained in {job.dtype}")
     new = out.with_name("merged.partial")
     shutil.rmtree(new, ignore_errors=True)
     save(model, Path(job.base), new, revision=job.loading.get("revision"))
-    run.ensure((new / "modules.json").is_file(), "the folder says how tokens become one vector")
+    run.ensure((new / "modules.json").is_file(), "the folder says how the model is put together")
     replace_folder(out, new)
 
 
@@ -102,18 +131,18 @@ def _older_names(config: Mapping[str, Any]) -> dict[str, Any]:
     return names
 
 
-def _load(job: Job) -> Any:
+def _load(job: Job, load: Callable[..., Any]) -> Any:
     """Return the trained model, with its adapter beside the weights if it has one."""
     if not job.is_adapter:
-        return vectors.load(job.trained, **job.loading)
+        return load(job.trained, **job.loading)
     from peft import PeftModel  # noqa: PLC0415 - slow, and a full fine-tune needs it not
 
-    model = vectors.load(job.base, **job.loading)
+    model = load(job.base, **job.loading)
     model[0].model = PeftModel.from_pretrained(model[0].model, str(job.trained))
     return model
 
 
-def merge_adapter(run: Run, model: Any) -> None:
+def _merge_adapter(run: Run, model: Any) -> None:
     """Merge the adapter into the weights of its base."""
     adapted = model[0].model
     layer: Any = next(module for module in adapted.modules() if hasattr(module, "lora_B"))

@@ -4,6 +4,7 @@ It has no row of the data: they may be private.
 """
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,16 @@ SENTENCE_CLASSES = {"text-ranking": "CrossEncoder", "sentence-similarity": "Sent
 
 def write_front_matter(card: Mapping[str, Any]) -> list[str]:
     """Return the metadata as YAML, of which JSON values are a part."""
-    return ["---", *(f"{name}: {json.dumps(value)}" for name, value in card.items()), "---", ""]
+    return ["---", *(f"{name}: {_to_yaml(value)}" for name, value in card.items()), "---", ""]
+
+
+def _to_yaml(value: Any) -> str:
+    r"""Return a value as JSON that YAML reads too.
+
+    YAML has no pairs of escapes such as `\ud83d\ude00`, and allows no DEL in a text.
+    """
+    text = json.dumps(value, ensure_ascii=False)
+    return re.sub(r"[\x7f-\uffff]", lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def write_card(job: Job, results: Results, files: Mapping[str, Path]) -> Parts:

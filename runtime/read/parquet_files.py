@@ -1,6 +1,7 @@
 """Reads rows from parquet files, for prepare.py."""
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +14,24 @@ from .rows import CHUNK_ROWS, DataError
 def read_parquet(paths: Sequence[Path]) -> Iterator[Any]:
     """Yield the batches of rows of files."""
     for path in paths:
-        try:
+        with raising_data_error(str(path)):
             yield from pa.parquet.ParquetFile(path).iter_batches(CHUNK_ROWS)
-        except pa.ArrowInvalid as error:
-            raise DataError(f"{path} is not a parquet file: {error}") from error
 
 
 def unpack_batch(batch: Any) -> list[dict[str, Any]]:
     """Return the rows of a batch."""
-    return list(batch.to_pylist())
+    with raising_data_error("a row of a parquet file"):
+        return list(batch.to_pylist())
+
+
+@contextmanager
+def raising_data_error(name: str) -> Iterator[None]:
+    """Raise DataError for a file that is damaged, and for a cell that Python has no value for.
+
+    Such a cell is a text that is not UTF-8, a date after the year 9999, or a time in an unknown
+    zone. For damage pyarrow raises errors of several classes of Python.
+    """
+    try:
+        yield
+    except (pa.ArrowException, OSError, ValueError, LookupError, OverflowError) as error:
+        raise DataError(f"{name} cannot be read: {error}") from error

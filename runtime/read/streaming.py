@@ -29,6 +29,7 @@ from huggingface_hub.errors import OfflineModeIsEnabled
 from huggingface_hub.utils import build_hf_headers  # type: ignore[attr-defined]
 
 from .csv_files import parse_csv
+from .parquet_files import raising_data_error
 from .rows import CHUNK_ROWS, DataError, cut
 
 TURN_CHUNKS: Final = 16  # that a file gives before the next one does
@@ -156,15 +157,13 @@ def _read_span(file: File, start: int, encoding: str) -> Iterator[str]:
 
 def read_parquet(file: File, draw: random.Random, *, columns: Sequence[str]) -> Iterator[Any]:
     """Yield the batches of a file; pages are fetched as they are needed."""
-    try:
+    with raising_data_error(file.name):
         table = pa.parquet.ParquetFile(file, buffer_size=READ_BYTES, pre_buffer=False)
         groups = list(range(table.num_row_groups))
         draw.shuffle(groups)
         held = [name for name in table.schema_arrow.names if name in columns]
         for group in groups:
             yield from table.iter_batches(CHUNK_ROWS, row_groups=[group], columns=held)
-    except pa.ArrowInvalid as error:
-        raise DataError(f"{file.name} is not a parquet file: {error}") from error
 
 
 # -----------------------------------------------------------------------------

@@ -11,7 +11,7 @@ def count_rows(sources: Sequence[Mapping[str, Any]]) -> Parts:
     """Return the table of how many rows of each source were read and used."""
     titles = ("source", "read", "used", "train", "validation", "test")
     counts = [
-        [str(value) if isinstance(value, str) else f"{value:,}" for value in source.values()]
+        [value if isinstance(value, str) else f"{value:,}" for value in source.values()]
         for source in sources
     ]
     return page.table(titles, counts)

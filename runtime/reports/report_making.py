@@ -2,6 +2,7 @@
 
 import ast
 import hashlib
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -31,8 +32,7 @@ def describe_data(results: Results) -> Parts:
     if sources := found.get("sources"):
         parts += load_part("sources").count_rows(sources)
     if found["changes"]:
-        said = "run/data/report.md lists these rows by their numbers."
-        parts.append(page.Paragraph(text=said))
+        parts.append(page.Paragraph(text="run/data/report.md lists these rows by their numbers."))
     return parts
 
 
@@ -95,11 +95,10 @@ def _read_constants(script: Path) -> dict[str, Any]:
     """Return the constants of a script as they are now: a user may have changed them."""
     found = {}
     for node in ast.parse(script.read_bytes()).body:
-        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
-            try:
-                found[node.targets[0].id] = ast.literal_eval(node.value)
-            except ValueError:
-                continue  # computed, so not a setting
+        if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
+            target = node.targets[0] if isinstance(node, ast.Assign) else node.target
+            with suppress(ValueError):  # computed, so not a setting
+                found[ast.unparse(target)] = ast.literal_eval(node.value)
     return found
 
 

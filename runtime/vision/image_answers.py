@@ -1,12 +1,13 @@
 """Answers about images, as evaluate.py writes them down, with small copies of some images."""
 
 import json
+import shutil
 from collections.abc import Mapping, Sequence
-from itertools import groupby
 from pathlib import Path
 from typing import Any, Final
 
-from ..files import write_rows
+from ..files import read_rows, write_rows
+from .image_tokens import count_repeats, unrepeat_tokens
 
 PICTURES: Final = 8  # rows whose images are kept for the report
 SIDE: Final = 256  # pixels of a kept image, at most
@@ -21,23 +22,25 @@ def add_pictures(folder: Path, rows: Sequence[Row], images: Any, *, token: str) 
     image_batches.ImageReader, and `rows` are those that the predictions are of.
     """
     path, tokenizer = folder / "predictions.jsonl", images.processor.tokenizer
-    lines = path.read_text(encoding="utf-8").splitlines()
+    answers = list(read_rows(path))
     names = _keep_pictures(images, rows, folder / "pictures")
     number = tokenizer.convert_tokens_to_ids(token)
     found = []
-    for line, row, pictures in zip(lines, rows, names, strict=True):
-        runs = ((one, list(run)) for one, run in groupby(row["prompt_ids"]))
-        ids = [each for one, run in runs for each in (run[:1] if one == number else run)]
+    for answer, row, pictures in zip(answers, rows, names, strict=True):
+        sizes = [(one["width"], one["height"]) for one in json.loads(row["images"])]
+        ids = unrepeat_tokens(row["prompt_ids"], number, count_repeats(images.rule, sizes))
         added = {"prompt": tokenizer.decode(ids), "images": row["images"], "pictures": pictures}
-        found.append(json.loads(line) | added)
+        found.append(answer | added)
     write_rows(path, found)
 
 
 def _keep_pictures(images: Any, rows: Sequence[Row], folder: Path) -> list[list[str]]:
     """Write small copies of the images of some rows, evenly spaced; return the names by row."""
-    folder.mkdir(parents=True, exist_ok=True)
+    shutil.rmtree(folder, ignore_errors=True)  # those of an earlier evaluation
+    folder.mkdir(parents=True)
     names: list[list[str]] = [[] for _ in rows]
-    for place in range(0, len(rows), max(1, len(rows) // PICTURES)):
+    kept = min(PICTURES, len(rows))
+    for place in (number * len(rows) // kept for number in range(kept)):
         for number, reference in enumerate(json.loads(rows[place]["images"])):
             small = images.open(reference)
             small.thumbnail((SIDE, SIDE))

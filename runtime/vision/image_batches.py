@@ -42,16 +42,16 @@ class ImageReader:
         names = self.processor.model_input_names
         self._type_names = [name for name in _TYPES if name in names]
         self._settings = processor_settings(self.rule)
+        tokenizer = self.processor.tokenizer
+        has_pad = tokenizer.pad_token_id is not None
+        self._pad = tokenizer.pad_token_id if has_pad else tokenizer.eos_token_id
 
     def collate(self, rows: Sequence[Record]) -> Inputs:
         """Return a batch to train on: tokens, labels, the attention mask and the images."""
-        tokenizer = self.processor.tokenizer
-        has_pad = tokenizer.pad_token_id is not None
-        pad = tokenizer.pad_token_id if has_pad else tokenizer.eos_token_id
         ids = [list(row["input_ids"]) for row in rows]
         width = max(map(len, ids))
         return {
-            "input_ids": fill(ids, pad, width),
+            "input_ids": fill(ids, self._pad, width),
             "labels": fill([list(row["labels"]) for row in rows], NOT_LEARNED, width),
             "attention_mask": fill([[1] * len(each) for each in ids], 0, width),
             **self.read(rows, ids, width),
@@ -63,9 +63,6 @@ class ImageReader:
         This is what TRL's collator makes of pairs. The tower sees the images of a row twice, once
         for each of its conversations; their files are read once.
         """
-        tokenizer = self.processor.tokenizer
-        has_pad = tokenizer.pad_token_id is not None
-        pad = tokenizer.pad_token_id if has_pad else tokenizer.eos_token_id
         pairs = [
             (list(row["prompt_ids"]), list(row[name]))
             for name in ("chosen_ids", "rejected_ids")
@@ -76,7 +73,7 @@ class ImageReader:
         width = max(map(len, ids))
         images = self.compute([row for row in self._open(rows) if row])
         return {
-            "input_ids": fill(ids, pad, width),
+            "input_ids": fill(ids, self._pad, width),
             "completion_mask": fill(learned, 0, width),
             "attention_mask": fill([[1] * len(each) for each in ids], 0, width),
             **self._mark(ids, width),

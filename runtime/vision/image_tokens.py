@@ -254,19 +254,39 @@ def place_images(
     before, *after = text.split(placeholder(rule))
     if len(after) != len(sizes) or (placeholder(rule) != rule.token and rule.token in text):
         return None
-    whole, repeats = [before], list[int]()
+    whole = [before]
     for (width, height), rest in zip(sizes, after, strict=True):
-        pieces = place_image(rule, width, height)
-        whole += [piece for piece, _ in pieces]
-        repeats += [count for piece, count in pieces if piece == rule.token]
-        whole.append(rest)
-    return "".join(whole), repeats
+        whole += [*(piece for piece, _ in place_image(rule, width, height)), rest]
+    return "".join(whole), count_repeats(rule, sizes)
 
 
 def repeat_tokens(ids: Sequence[int], token: int, repeats: Sequence[int]) -> list[int]:
     """Return the ids with each image token as often as the processor writes it."""
     counts = iter(repeats)
     return [each for one in ids for each in [one] * (next(counts) if one == token else 1)]
+
+
+def unrepeat_tokens(ids: Sequence[int], token: int, repeats: Sequence[int]) -> list[int]:
+    """Return the ids with each image token once, as `repeat_tokens` was given them."""
+    counts, left, found = iter(repeats), 0, list[int]()
+    for one in ids:
+        if one == token and left == 0:
+            left = next(counts)
+            found.append(one)
+        elif one != token:
+            found.append(one)
+        left -= one == token
+    return found
+
+
+def count_repeats(rule: Rule, sizes: Sequence[tuple[int, int]]) -> list[int]:
+    """Return how often each image token of a text is repeated; `sizes` are those of its images."""
+    return [
+        count
+        for width, height in sizes
+        for piece, count in place_image(rule, width, height)
+        if piece == rule.token
+    ]
 
 
 def _block(rule: Grid | Rows | Sheets) -> int:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+import numpy as np
 import torch
 from compressed_tensors.quantization import fake_quantize
 from compressed_tensors.quantization.utils import (
@@ -28,7 +29,7 @@ def find_extents(
     most = dict.fromkeys(modules, 0.0)
 
     def listen(name: str, inputs: Any) -> None:
-        most[name] = max(most[name], inputs.abs().max().item())
+        most[name] = float(np.maximum(most[name], inputs.abs().max().item()))  # also NaN
 
     with _hook(modules, listen):
         for row in rows:

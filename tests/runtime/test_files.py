@@ -5,10 +5,14 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from ftc.runtime import files
 
@@ -30,6 +34,22 @@ def test_json_and_rows_are_utf_8(tmp_path: Path) -> None:
     assert (tmp_path / "a/b.json").read_text("utf-8") == '{\n  "name": "però"\n}\n'
     assert (tmp_path / "a/c.jsonl").read_text("utf-8") == '{"x": "ç"}\n1\n'
     assert sorted(path.name for path in (tmp_path / "a").iterdir()) == ["b.json", "c.jsonl"]
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.recursive(st.text(st.characters(exclude_categories=["Cs"])), st.lists)))
+def test_rows_are_read_as_they_were_written(rows: list[Any]) -> None:
+    """Whatever characters a text has, such as U+2028, which ends a line for `str.splitlines`."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "rows.jsonl")
+        files.write_rows(path, rows)
+        assert list(files.read_rows(path)) == rows
+
+
+def test_rows_of_other_programs(tmp_path: Path) -> None:
+    """A byte order mark, line ends of Windows and blank lines are no rows."""
+    (tmp_path / "rows.jsonl").write_bytes(b'\xef\xbb\xbf{"a": 1}\r\n \r\n2')
+    assert list(files.read_rows(tmp_path / "rows.jsonl")) == [{"a": 1}, 2]
 
 
 def test_an_error_leaves_the_file_as_it_was(tmp_path: Path) -> None:

@@ -9,11 +9,19 @@ _BYTES, _EMBEDDING, _FORWARD, _HEADS = 256, 32, 64, 2
 _SEED = 7
 
 
-def write_tiny(path: Path, *, context_tokens: int, chat_template: str = "") -> Path:
+def write_tiny(
+    path: Path,
+    *,
+    context_tokens: int,
+    chat_template: str = "",
+    pooling: gguf.PoolingType | None = None,
+) -> Path:
     """Write a model with a token for each byte, and return its path."""
     writer = gguf.GGUFWriter(path, "llama")
     if chat_template:
         writer.add_chat_template(chat_template)
+    if pooling is not None:
+        writer.add_pooling_type(pooling)
     writer.add_context_length(context_tokens)
     writer.add_embedding_length(_EMBEDDING)
     writer.add_block_count(1)

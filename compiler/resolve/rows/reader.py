@@ -167,7 +167,8 @@ def _read_parquet(path: Path) -> Table:
         try:
             for batch in file.iter_batches():
                 yield from batch.to_pylist()
-        except (ArrowException, OSError, ValueError, OverflowError) as error:  # of a later page
+        # of a later page, or a cell that Python has no value for
+        except (ArrowException, OSError, ValueError, LookupError, OverflowError) as error:
             raise UnreadableError(_sentence(error)) from error
 
     return Table(columns=columns, rows=rows())

@@ -120,6 +120,16 @@ def test_other_rows_are_not_paired(call: Call, tmp_path: Path, runs: tuple[Path,
     assert (change["rows"], change["verdict"]) == (0, "better")
 
 
+def test_a_separator_inside_of_a_text_ends_no_row(call: Call, runs: tuple[Path, ...]) -> None:
+    """The same rows of both runs are paired, whatever letters they have."""
+    for folder in runs[:2]:
+        path = folder / "run/evaluate/predictions.jsonl"
+        path.write_text(path.read_text().replace("question", "a\u2028question"), encoding="utf-8")
+    data = json.loads(call("compare", *runs[:2], "--format", "json").out)
+    change = next(each for each in data["changes"] if each["measure"] == "exact_match")
+    assert change["rows"] == 200
+
+
 def test_a_run_that_was_not_evaluated(call: Call, runs: tuple[Path, ...]) -> None:
     """It is said, and nothing is claimed."""
     (runs[1] / "run/evaluate/report.json").unlink()

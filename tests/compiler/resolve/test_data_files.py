@@ -73,6 +73,11 @@ def test_parquet(make_spec: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     facts = known(make_spec(data="rows.parquet"), tmp_path)
     assert (facts.format, facts.encoding, facts.delimiter) == ("parquet", "binary", None)
     assert (facts.form, facts.rows, facts.usable_rows) == ("chat", 2, 1)
+    zone = pyarrow.array([1], pyarrow.timestamp("us", "Nowhere/Else"))
+    parquet.write_table(pyarrow.table({"sent": zone, "text": ["a"]}), tmp_path / "zone.parquet")
+    assert unknown(make_spec(data="zone.parquet"), tmp_path).code == "FTC203"
+    parquet.write_table(pyarrow.table({"left": ["a"], "top": ["b"]}), tmp_path / "other.parquet")
+    assert unknown(make_spec(data="other.parquet"), tmp_path).code == "FTC206"
     (tmp_path / "bad.parquet").write_bytes(b"PAR1 no")
     assert unknown(make_spec(data="bad.parquet"), tmp_path).code == "FTC203"
     monkeypatch.setitem(sys.modules, "pyarrow", None)

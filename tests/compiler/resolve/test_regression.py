@@ -42,6 +42,14 @@ def test_a_good_file_is_hashed(tmp_path: Path, data: DataFacts, kind: str, conte
     assert (found.path, len(found.sha256)) == ("kept", 64)
 
 
+def test_a_line_ends_where_a_text_file_has_an_end(tmp_path: Path, data: DataFacts) -> None:
+    """A question may contain the other separators of lines that Unicode has."""
+    rows = (f'{{"prompt": "a\u2028b\x85 {n}", "answer": "c"}}' for n in range(6))
+    (tmp_path / "kept").write_text("\r\n".join(rows), encoding="utf-8")
+
+    assert look(tmp_path, data, prompts="kept").fault is None
+
+
 @pytest.mark.parametrize(
     ("kind", "content", "why"),
     [

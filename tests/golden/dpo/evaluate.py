@@ -13,7 +13,7 @@ from pathlib import Path
 
 from runtime.evaluate import preferences
 from runtime.files import write_json, write_rows
-from runtime.metric import chance, metrics
+from runtime.metric import metrics
 from runtime.reports.report import write_report
 from runtime.run import Run
 
@@ -94,7 +94,7 @@ report = {
     "tokens": sum(after["tokens"]),
 }
 report["perplexity"] = metrics.perplexity(report["loss"])
-report |= {"chance": 0.5, "chance_verdict": chance.beats(measured["reward_accuracy"], 0.5)}
+report |= {"chance": 0.5, "chance_verdict": preferences.beats(measured["reward_accuracy"], 0.5)}
 
 # -----------------------------------------------------------------------------
 # Print and write

@@ -1,11 +1,13 @@
 """Preferences: margins per token, and the rewards of DPO, ORPO and KTO."""
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from ftc.runtime.evaluate import feedback, preferences
+from ftc.runtime.metric import metrics
 
 AFTER: dict[str, Any] = {
     "nats": [2.0, 9.0],
@@ -86,3 +88,22 @@ def test_predictions_show_both_margins() -> None:
         "margin": 1.0,
         "base_margin": -1.5 + 1.25,
     }
+
+
+@pytest.mark.parametrize(
+    ("hits", "rows", "higher", "verdict"),
+    [
+        (90, 100, True, "better"),
+        (90, 100, False, "worse"),
+        (10, 100, True, "worse"),
+        (55, 100, True, "not distinguishable"),
+        (3, 3, True, "not distinguishable"),
+    ],
+)
+def test_chance_is_beaten_by_an_interval(
+    hits: int, rows: int, verdict: str, *, higher: bool
+) -> None:
+    """Few rows, or a share near to one half, tell nothing."""
+    found = metrics.share([1.0] * hits + [0.0] * (rows - hits))
+
+    assert preferences.beats(replace(found, higher=higher), 0.5) == verdict

@@ -4,7 +4,9 @@ import json
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,11 +17,17 @@ from tests.tiny_tokenizers import sentencepiece_tokenizer
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
-from ftc.runtime.merge import (  # noqa: E402 - they need torch
+from ftc.runtime.language_models import find_class  # noqa: E402 - they need torch
+from ftc.runtime.merge import (  # noqa: E402
+    adapter_merging,
+    added_tokens,
     language_model,
     merging,
     plain_model,
+    quantized_base,
     scored_rows,
+    seen_rows,
+    trained_config,
     whole_merging,
 )
 
@@ -41,9 +49,14 @@ def read_json(path: Path) -> Any:
 @pytest.fixture
 def job(tmp_path: Path) -> merging.Job:
     """Return the merge of a tiny model that was trained as a whole."""
+    return make_job(tmp_path)
+
+
+def make_job(tmp_path: Path, width: int = 16) -> merging.Job:
+    """Return the merge of a model of so many dimensions."""
     run = Run(tmp_path / "bundle", stage="merge", script="export.py")
     torch.manual_seed(0)
-    sizes = {"hidden_size": 16, "intermediate_size": 16, "num_hidden_layers": 1}
+    sizes = {"hidden_size": width, "intermediate_size": width, "num_hidden_layers": 1}
     heads = {"num_attention_heads": 2, "num_key_value_heads": 2, "vocab_size": 32}
     model: Any = transformers.LlamaForCausalLM(transformers.LlamaConfig(**sizes, **heads))
     model.save_pretrained(run.folder / "train/model")
@@ -207,3 +220,170 @@ def test_the_converter_reads_that_no_token_begins_a_text(tmp_path: Path) -> None
 
     assert "bos" not in before
     assert gguf.SpecialVocab(folder).add_special_token["bos"] is False
+
+
+# -----------------------------------------------------------------------------
+# Adapters
+
+
+@pytest.fixture
+def _own_peft(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Undo afterwards what a merge replaces in PEFT, in a process that does nothing else."""
+    replaced = pytest.importorskip("peft.utils.transformers_weight_conversion")
+    name = "convert_peft_adapter_state_dict_for_transformers"
+    monkeypatch.setattr(replaced, name, getattr(replaced, name))
+
+
+def train_adapter(job: merging.Job, *, changed: bool = True) -> None:
+    """Save an adapter of the base in the place of the trained model."""
+    peft = pytest.importorskip("peft")
+    shutil.rmtree(job.trained)
+    base = Path(job.base)
+    config = read_json(base / "config.json")
+    del config["quantization_config"]
+    write_json(base / "config.json", config)
+    model = transformers.AutoModelForCausalLM.from_pretrained(base)
+    adapted = peft.get_peft_model(model, peft.LoraConfig(r=2, target_modules=["q_proj", "v_proj"]))
+    for name, weight in adapted.named_parameters():
+        if changed and "lora_B" in name:
+            weight.data.normal_()
+    adapted.save_pretrained(job.trained)
+
+
+@pytest.mark.usefixtures("_own_peft")
+@pytest.mark.filterwarnings("ignore:`is_gradient_checkpointing`:FutureWarning")
+def test_an_adapter_is_merged_into_its_base(job: merging.Job) -> None:
+    """The result computes what the adapter does, and only matrices that it changes are new."""
+    safetensors = pytest.importorskip("safetensors.torch")
+    train_adapter(job)
+    adapter_merging.merge_adapter(job)
+
+    merged, base = job.run.folder / "merged", Path(job.base)
+    before = safetensors.load_file(base / "model.safetensors")
+    after = safetensors.load_file(merged / "model.safetensors")
+    changed = {n for n in after if not torch.equal(after[n].float(), before[n].half().float())}
+    assert changed == {f"model.layers.0.self_attn.{end}_proj.weight" for end in "qv"}
+    assert not (merged / "adapter_config.json").exists()
+
+
+@pytest.mark.usefixtures("_own_peft")
+@pytest.mark.filterwarnings("ignore:`is_gradient_checkpointing`:FutureWarning")
+def test_an_adapter_without_an_effect_is_refused(job: merging.Job) -> None:
+    """As PEFT begins: its second matrix is zero."""
+    train_adapter(job, changed=False)
+
+    with pytest.raises(SystemExit, match="merging changed the weights of the base"):
+        adapter_merging.merge_adapter(job)
+
+
+@pytest.mark.usefixtures("_own_peft")
+@pytest.mark.filterwarnings("ignore:`is_gradient_checkpointing`:FutureWarning")
+def test_an_adapter_of_a_quantized_base_is_compared_with_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It is merged into the original weights; how far these are from the rounded ones is told."""
+    pytest.importorskip("bitsandbytes")
+    job = make_job(tmp_path, width=128)  # blocks of 4 bits are not smaller
+    train_adapter(job)
+    rounding = {"load_in_4bit": True, "bnb_4bit_quant_type": "nf4"}
+    rounded = partial(quantized_base.compute, quantization=rounding)
+    adapter_merging.merge_adapter(job, compute_rounded=rounded)
+
+    said = capsys.readouterr().out
+    assert "and from the adapter on the quantized base by " in said
+    apart = float(said.partition("on the quantized base by ")[2].split()[0])
+    assert 0 < apart < 1
+
+
+def test_a_row_with_images_is_read_whole() -> None:
+    """Its tokens belong to the pixels; everything else is as for a language model."""
+    row = {"input_ids": list(range(merging.ROW_TOKENS + 9)), "images": "[]"}
+    read: list[Any] = []
+
+    def read_for(model: Any, rows: Any, ids: Any) -> Any:
+        read.append((model, rows, ids))
+        return {"pixel_values": 1}
+
+    kind = seen_rows.see_with(SimpleNamespace(read_for=read_for))
+
+    assert kind.read("model", row) == (row["input_ids"], {"pixel_values": 1})
+    assert read == [("model", [row], [row["input_ids"]])]
+    assert kind.find_class("any") is transformers.AutoModelForImageTextToText
+    assert (kind.save, kind.unit) == (language_model.save, "nats per token")
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [
+        ("llama", "AutoModelForCausalLM"),
+        ("llava", "AutoModelForImageTextToText"),
+        ("gemma3", "AutoModelForCausalLM"),
+    ],
+)
+def test_a_wrapper_is_loaded_whole(tmp_path: Path, kind: str, name: str) -> None:
+    """By the class that keeps its tower, where the one of language models would lose it."""
+    transformers.AutoConfig.for_model(kind).save_pretrained(tmp_path)
+
+    assert find_class(tmp_path).__name__ == name
+
+
+@pytest.mark.parametrize(
+    ("base", "is_cast", "written"),
+    [
+        ({"vocab_size": 9, "x": 1}, False, {"vocab_size": 11, "x": 1}),
+        ({"vocab_size": 9}, True, {"vocab_size": 11, "dtype": "float16"}),
+        ({"torch_dtype": "float32"}, True, {"torch_dtype": "float16", "vocab_size": 11}),
+        (
+            {"text_config": {"dtype": "float32"}},
+            True,
+            {
+                "text_config": {"dtype": "float16", "eos_token_id": 3},
+                "vocab_size": 11,
+                "dtype": "float16",
+            },
+        ),
+    ],
+)
+def test_a_config_is_the_base_s_apart_from_what_training_changed(
+    tmp_path: Path, base: dict[str, Any], written: dict[str, Any], *, is_cast: bool
+) -> None:
+    """Sizes, markers and the type, at the place where the base has them."""
+    write_json(tmp_path / "base" / "config.json", base)
+    (tmp_path / "new").mkdir()
+    before = {"vocab_size": 9, "text_config": {"eos_token_id": 2}}
+    after = {"vocab_size": 11, "text_config": {"eos_token_id": 3}}
+    trained_config.write_config(
+        tmp_path / "base", tmp_path / "new", before, after, dtype="float16", is_cast=is_cast
+    )
+
+    assert read_json(tmp_path / "new" / "config.json") == written
+
+
+# -----------------------------------------------------------------------------
+# New tokens
+
+
+def test_new_tokens_are_in_every_file(tmp_path: Path) -> None:
+    """Each program reads another one; tokens that the base had added stay."""
+    for listed in (True, False):
+        folder = tmp_path / str(listed)
+        old = ("<old>",)
+        base = sentencepiece_tokenizer(folder / "base", added=old, listed=listed)
+        write_json(base / "added_tokens.json", {"<old>": 300})
+        tokenizer = transformers.AutoTokenizer.from_pretrained(base)
+        tokenizer.add_tokens(["<à>", "<b>"])
+        tokenizer.save_pretrained(folder / "trained")
+        ids = tokenizer.convert_tokens_to_ids(["<à>", "<b>"])
+        added_tokens.carry_tokens(base, trained=folder / "trained", tokens=["<à>", "<b>"])
+
+        read = transformers.AutoTokenizer.from_pretrained(base)
+        assert read.convert_tokens_to_ids(["<à>", "<b>"]) == ids
+        assert read("<b>the<à>").input_ids == tokenizer("<b>the<à>").input_ids
+        assert read_json(base / "added_tokens.json") == {"<old>": 300, "<à>": ids[0], "<b>": ids[1]}
+        settings = read_json(base / "tokenizer_config.json")
+        assert ("added_tokens_decoder" in settings) == listed
+        if listed:
+            entries = settings["added_tokens_decoder"]
+            assert entries[str(ids[0])]["content"] == "<à>"
+            assert entries[str(ids[1])]["special"] is False
+            assert {entry["content"] for entry in entries.values()} >= {"<old>", "<s>"}

@@ -4,7 +4,7 @@ import os
 import sys
 import time
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 
 import pytest
 
@@ -77,3 +77,23 @@ def test_a_flush_takes_a_bounded_time(monkeypatch: pytest.MonkeyPatch) -> None:
     flushing.wait_for(lambda: time.sleep(5))
 
     assert time.monotonic() - began < 4
+
+
+@pytest.mark.parametrize("is_open", [True, False])
+def test_a_run_of_trackio_is_finished_when_training_ends_early(
+    run: Run, monkeypatch: pytest.MonkeyPatch, *, is_open: bool
+) -> None:
+    """What is left is written, if the Trainer has begun a run."""
+    finished: list[bool] = []
+    held = SimpleNamespace(finish=lambda: finished.append(True)) if is_open else None
+    library = ModuleType("trackio")
+    library.context_vars = SimpleNamespace(  # type: ignore[attr-defined]
+        current_run=SimpleNamespace(get=lambda: held)
+    )
+    monkeypatch.setitem(sys.modules, "trackio", library)
+    tracker = tracking_trackio.Tracker("project", "name")
+    tracker.begin(run)
+    tracker.end(75)
+
+    assert finished == [True] * is_open
+    assert tracker.arguments()["project"] == "project"

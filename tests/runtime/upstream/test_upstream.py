@@ -21,7 +21,14 @@ import peft.utils.transformers_weight_conversion
 import trl.trainer.utils
 from peft import PeftModel
 from sacrebleu.metrics.chrf import CHRF
-from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForImageTextToText, Trainer
+from transformers import (
+    AutoConfig,
+    AutoModelForCausalLM,
+    AutoModelForImageTextToText,
+    LlamaConfig,
+    LlamaForCausalLM,
+    Trainer,
+)
 from trl.experimental.cpo import CPOTrainer
 from trl.experimental.orpo import ORPOTrainer
 from trl.trainer.distillation_trainer import DistillationTrainer
@@ -35,6 +42,9 @@ from ftc.runtime.upstream import (
     answer_pairs,
     chrf_counts,
     fused_head,
+    offloaded_states,
+    peft_parts,
+    preference_rows,
     sampled_answers,
     towers,
     trainer_parts,
@@ -345,3 +355,80 @@ def test_the_counts_of_a_sentence_give_its_score() -> None:
     assert [chrf_counts.total(row) for row in counts] == pytest.approx(each)
     sums = [sum(column) for column in zip(*counts, strict=True)]
     assert chrf_counts.total(sums) == pytest.approx(CHRF().corpus_score(said, [right]).score)
+
+
+# -----------------------------------------------------------------------------
+# What the replacements do
+
+
+@pytest.mark.filterwarnings("ignore:`is_gradient_checkpointing`:FutureWarning")
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32])
+def test_an_adapter_keeps_its_type(tmp_path: Path, dtype: torch.dtype) -> None:
+    """As the Trainer loads it, when a run is resumed and at its end."""
+    config = LlamaConfig(
+        vocab_size=32, hidden_size=16, intermediate_size=16, num_hidden_layers=1,
+        num_attention_heads=2, num_key_value_heads=2,
+    )  # fmt: skip
+    base: Any = LlamaForCausalLM(config)
+    adapted: Any = peft.get_peft_model(
+        base.to(torch.bfloat16), peft.LoraConfig(r=2), autocast_adapter_dtype=False
+    )
+    adapted.to(dtype).save_pretrained(tmp_path)
+    peft_parts.keep_adapter_dtype(adapted)
+    adapted.load_adapter(str(tmp_path), "default", is_trainable=True)
+
+    kinds = {weight.dtype for name, weight in adapted.named_parameters() if "lora" in name}
+    assert kinds == {dtype}
+
+
+@pytest.mark.filterwarnings("ignore:`is_gradient_checkpointing`:FutureWarning")
+def test_the_wrapped_head_of_new_tokens_has_a_bias() -> None:
+    """TRL's loss asks for it; the wrapper has no such name."""
+    config = LlamaConfig(
+        vocab_size=32, hidden_size=16, intermediate_size=16, num_hidden_layers=1,
+        num_attention_heads=2, num_key_value_heads=2, tie_word_embeddings=True,
+    )  # fmt: skip
+    settings = peft.LoraConfig(r=2, trainable_token_indices=[30, 31])
+    model: Any = peft.get_peft_model(LlamaForCausalLM(config), settings)
+    with pytest.raises(AttributeError):
+        _ = model.get_output_embeddings().bias
+    peft_parts.remove_head_bias(model)
+
+    assert model.get_output_embeddings().bias is None
+
+
+@pytest.mark.parametrize("parent", [DPOTrainer, KTOTrainer])
+def test_a_trainer_of_preferences_reads_tokens(parent: Any) -> None:
+    """Rows stay as they are, or as what is given turns them; other trainers are left alone."""
+    plain: Any = type("Plain", (parent,), {})
+    other: Any = type("Other", (parent,), {})
+    preference_rows.keep_tokens(plain)
+    preference_rows.keep_tokens(other, lambda rows: [*rows, "more"])
+
+    given = (["row"], None, SimpleNamespace(), "train")
+    assert plain._prepare_dataset(SimpleNamespace(), *given) == ["row"]
+    assert other._prepare_dataset(SimpleNamespace(), *given) == ["row", "more"]
+    assert parent._prepare_dataset is not plain._prepare_dataset
+
+
+@pytest.mark.parametrize("path", [None, "checkpoints/checkpoint-8/global_step8"])
+def test_states_on_a_disk_are_restored_when_a_checkpoint_is_loaded(
+    monkeypatch: pytest.MonkeyPatch, path: str | None
+) -> None:
+    """From the file of this process; nothing is restored where DeepSpeed found no checkpoint."""
+    monkeypatch.setattr(
+        deepspeed.DeepSpeedEngine, "load_checkpoint", lambda *_, **__: (path, {"step": 8})
+    )
+    restored: list[Any] = []
+    monkeypatch.setattr(offloaded_states, "restore", lambda *given: restored.append(given))
+    offloaded_states.restore_on_load()
+    engine: Any = SimpleNamespace(
+        optimizer="optimizer",
+        _get_zero_ckpt_name=lambda folder, tag: f"{folder}/{tag}/rank_0",
+        checkpoint_engine=SimpleNamespace(load=lambda file, map_location: (file, map_location)),
+    )
+    found = deepspeed.DeepSpeedEngine.load_checkpoint(engine, "checkpoints")
+
+    assert found == (path, {"step": 8})
+    read = ("checkpoints/checkpoint-8/rank_0", "cpu")
+    assert restored == ([] if path is None else [("optimizer", read)])
