@@ -19,6 +19,7 @@ from math import prod
 from typing import Final, cast
 
 from ftc.compiler.knowledge.derived_entry import Entry, EntryConfig, single
+from ftc.compiler.knowledge.layer_cache import find_cached
 from ftc.compiler.knowledge.layer_kinds import plain_kind, read_kinds
 from ftc.compiler.knowledge.shape import RECURRENT, LayerKind, LinearShape, Shape
 
@@ -211,6 +212,8 @@ def _shape(
     experts = _experts(read, layers, hidden)
     shapes = _linears(entry, layers, counts)
     plain = len(counts) == 1 and kinds[0][0] in _PLAIN
+    key_heads = read.size("num_key_value_heads") or heads
+    head_dim = read.size("head_dim") or max(1, hidden // heads)
     return Shape(
         architecture=name,
         model_type=entry["model_type"],
@@ -218,8 +221,8 @@ def _shape(
         hidden=hidden,
         intermediate=read.size(*_WIDTHS, "moe_intermediate_size") or 4 * hidden,
         heads=heads,
-        kv_heads=heads if _latent(read) else read.size("num_key_value_heads") or heads,
-        head_dim=_latent(read) or read.size("head_dim") or max(1, hidden // heads),
+        kv_heads=heads if _latent(read) else key_heads,
+        head_dim=_latent(read) or head_dim,
         vocab=vocab,
         context_tokens=read.size(*_CONTEXT) or UNLIMITED_TOKENS,
         tied=not head,
@@ -243,6 +246,10 @@ def _shape(
         linear_shapes=shapes,
         kinds=() if plain else _layer_kinds(entry, layers, counts, each),
         order=() if plain else tuple(list(layers).index(kind) for kind in kinds),
+        cached=find_cached(
+            [(plain_kind(kind[0]), tensors) for kind, tensors in layers.items()],
+            alike=2 * key_heads * head_dim,
+        ),
     )
 
 

@@ -439,9 +439,9 @@ def cache_bytes(job: Job) -> int:
     """
     shape = job.shape
     tokens = job.length_tokens + (job.answer_tokens if job.tool_rounds else 0)
-    layer = 2 * shape.kv_heads * shape.head_dim * job.load_bytes * tokens
-    layers = shape.attention_layers()
-    return generated_rows(job) * layer * (layers + 1 if layers else 0)
+    numbers = shape.cached_numbers()
+    numbers += shape.most_cached() if numbers else 0
+    return generated_rows(job) * numbers * job.load_bytes * tokens
 
 
 def engine_weights(job: Job) -> int:
@@ -456,8 +456,7 @@ def engine_cache_bytes(job: Job) -> int:
     """
     shape = job.shape
     rows = generated_rows(job) * (job.world if job.engine == "server" else 1)
-    layer = 2 * shape.kv_heads * shape.head_dim * _HALF * job.length_tokens
-    return rows * layer * shape.attention_layers()
+    return rows * shape.cached_numbers() * _HALF * job.length_tokens
 
 
 def engine_bytes(job: Job) -> int:
