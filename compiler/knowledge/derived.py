@@ -55,6 +55,7 @@ EXPERTS: Final = (
     *("num_moe_experts", "n_experts"),
 )
 _BIASES: Final = tuple(f"{n}.bias" for n in ("q_proj", "qkv_proj", "query_key_value", "c_attn"))
+_JOINT: Final = tuple(f"{n}.weight" for n in ("query_key_value", "qkv_proj", "c_attn", "Wqkv"))
 _EMBEDDINGS: Final = ("embed", "wpe", "position")
 _GATES: Final = ("gate_proj", "gate_up_proj", "w3", "input_linear")
 _MATRIX_SIDES: Final = 2
@@ -109,6 +110,8 @@ def read_entry(name: str, entry: Entry, config: Mapping[str, object]) -> Shape |
             return None
     kinds = _kinds(read)
     outside = _tensors(read, entry["model"])
+    if any(isinstance(read.value(key), str | bool) for key in _CONTEXT):
+        return None
     if kinds is None or outside is None or find_zero(entry, config) is not None:
         return None
     if any(not _is_seen(entry, kind) for kind in set(kinds)):
@@ -211,9 +214,9 @@ def _shape(
     heads = read.size("num_attention_heads") or 1
     experts = _experts(read, layers, hidden)
     shapes = _linears(entry, layers, counts)
-    plain = len(counts) == 1 and kinds[0][0] in _PLAIN
-    key_heads = read.size("num_key_value_heads") or heads
+    plain = len(counts) == 1 and plain_kind(kinds[0][0]) in _PLAIN
     head_dim = read.size("head_dim") or max(1, hidden // heads)
+    key_heads = read.size("num_key_value_heads") or _joint_key_heads(layers, heads, head_dim)
     return Shape(
         architecture=name,
         model_type=entry["model_type"],
@@ -251,6 +254,15 @@ def _shape(
             alike=2 * key_heads * head_dim,
         ),
     )
+
+
+def _joint_key_heads(layers: Mapping[_Kind, _Tensors], heads: int, head_dim: int) -> int:
+    """Return the number of key heads from the rows of a projection to queries, keys and values."""
+    for tensors in layers.values():
+        for name, sides in tensors.items():
+            if name.endswith(_JOINT) and max(sides) > heads * head_dim:
+                return (max(sides) // head_dim - heads) // 2 or heads
+    return heads
 
 
 def _is_embedding(entry: Entry, name: str, sides: Sequence[int]) -> bool:

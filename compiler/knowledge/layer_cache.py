@@ -9,7 +9,7 @@ __all__ = ["find_cached"]
 
 #: Latent attention keeps what this module gives: the latent vector and the rotated part of the
 #: keys (`DeepseekV3Attention.forward`; vLLM does the same).
-_LATENT: Final = "kv_a_proj_with_mqa.weight"
+_LATENT: Final = ".kv_a_proj_with_mqa.weight"
 _KEY: Final = ".k_proj.weight"
 _VALUE: Final = ".v_proj.weight"
 #: One vector of DeepSeek-V4 is a head's key and its value.
@@ -25,30 +25,44 @@ def find_cached(
     A kind is its mixer, and the sides of its tensors by name; `alike` is what the keys and values
     of the model's heads make up.
     """
-    shared = any(_named(tensors, _KEY) for mixer, tensors in kinds if mixer not in _WITHOUT)
-    found = tuple(_count(mixer, tensors, alike, shared=shared) for mixer, tensors in kinds)
+    own = [_count(mixer, tensors, alike) for mixer, tensors in kinds]
+    lent = max((n for (_, t), n in zip(kinds, own, strict=True) if _named(t, _KEY)), default=0)
+    found = tuple(
+        _borrow(mixer, lent) if n and lent and not _has_keys(tensors) else n
+        for (mixer, tensors), n in zip(kinds, own, strict=True)
+    )
     usual = tuple(0 if mixer in _WITHOUT else alike for mixer, _ in kinds)
     return () if found == usual else found
 
 
-def _count(mixer: str, tensors: Mapping[str, Sequence[int]], alike: int, *, shared: bool) -> int:
-    """Return the numbers of one kind of layer.
+def _borrow(mixer: str, lent: int) -> int:
+    """Return the numbers of a layer without projections of keys, of a model that has some.
 
-    Where others have projections of their own (`shared`), a layer of attention without them reads
-    the keys and values of an earlier layer. One beside a state space reads its own, by weights that
-    it shares (Zamba).
+    It reads the keys and values of an earlier layer. One beside a state space has its own, by
+    weights that it shares (Zamba).
     """
+    return lent if mixer == "parallel" else 0
+
+
+def _has_keys(tensors: Mapping[str, Sequence[int]]) -> bool:
+    return bool(_named(tensors, _KEY)) or _is_latent(tensors) or _JOINT in tensors
+
+
+def _is_latent(tensors: Mapping[str, Sequence[int]]) -> bool:
+    return bool(_named(tensors, _LATENT))
+
+
+def _count(mixer: str, tensors: Mapping[str, Sequence[int]], alike: int) -> int:
+    """Return the numbers of one kind of layer, by its own tensors."""
     if mixer in _WITHOUT:
         return 0
-    latent = [sides[0] for name, sides in tensors.items() if name.endswith(_LATENT)]
-    if latent:
-        return sum(latent)
+    if _is_latent(tensors):
+        return sum(tensors[name][0] for name in _named(tensors, _LATENT))
     if _JOINT in tensors:
         return 2 * tensors[_JOINT][0]
     key = _find(tensors, _KEY)
     if key is None:
-        has_none = shared and mixer != "parallel" and not _named(tensors, _KEY)
-        return 0 if has_none else alike
+        return alike
     value = _find(tensors, _VALUE) or key
     return tensors[key][0] + tensors[value][0]
 

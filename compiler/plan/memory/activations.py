@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 
-from ftc.compiler.knowledge.architecture import Shape, linear_sides, repeats_keys
+from ftc.compiler.knowledge.architecture import Shape, repeats_keys
 from ftc.compiler.plan.job import Job
 from ftc.compiler.plan.memory.adapters import adapter_bytes, adapter_casts
 from ftc.compiler.plan.memory.passes import head_of, whole_bytes
@@ -106,7 +106,7 @@ def layer_margins(shape: Shape) -> tuple[tuple[float, float], ...]:
     trace was made, or no table has the class.
     """
     kinds = [f"{kind.mixer}/{kind.mlp}" for kind in shape.kinds] or [""]
-    if linear_sides(shape.architecture):
+    if is_described(shape.architecture):
         return ((1, 1),) * len(kinds)
     wide = wide_margin(shape)
     traced = _margins().get(shape.architecture, {"": (wide, wide)})
@@ -121,8 +121,13 @@ def wide_margin(shape: Shape) -> float:
 
 
 def has_margin(architecture: str) -> bool:
-    """Tell whether a derived class's layers were traced."""
-    return architecture in _margins()
+    """Tell whether a class's layers were traced."""
+    return architecture in _margins() or is_described(architecture)
+
+
+def is_described(architecture: str) -> bool:
+    """Tell whether the formula has a class's own terms, so that its layers need no margin."""
+    return architecture in _table()
 
 
 def _autocast_bytes(job: Job) -> int:
@@ -211,7 +216,7 @@ def saves_attention(job: Job) -> bool:
     """
     if job.attention == "eager":
         return False
-    return job.attention != "sdpa" or repeats_keys(job.shape.architecture)
+    return job.attention != "sdpa" or repeats_keys(job.shape)
 
 
 def input_host_bytes(job: Job) -> int:
@@ -271,7 +276,7 @@ def mlp_width(job: Job) -> int:
 def _attention_bytes(job: Job) -> int:
     """Return the bytes of query, key, value, output and log-sum-exp, with copies for the kernel."""
     shape, width = job.shape, job.compute_bytes
-    if job.attention == "sdpa" and not repeats_keys(shape.architecture):
+    if job.attention == "sdpa" and not repeats_keys(shape):
         return _plain_attention_bytes(job)
     query, key = shape.heads * shape.head_dim, shape.kv_heads * shape.head_dim
     kept = width * (2 * query + 2 * key) + _FP32 * shape.heads

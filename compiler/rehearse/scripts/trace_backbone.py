@@ -167,7 +167,7 @@ def make_job(shape: Shape, weights: str) -> Job:
         trainable=0 if weights == "frozen" else shape.parameters,
         load_bytes=4 if weights == "mixed" else 2,
         compute_bytes=2,
-        attention=_attention(shape.architecture),
+        attention=_attention(shape),
         sharding="single",
         world=1,
         micro=2 if weights == "mixed" else 1,
@@ -178,10 +178,10 @@ def make_job(shape: Shape, weights: str) -> Job:
     )
 
 
-def _attention(name: str) -> Attention:
-    if not supports_sdpa(name):
+def _attention(shape: Shape) -> Attention:
+    if not supports_sdpa(shape.architecture):
         return "eager"
-    return "flash_attention_2" if repeats_keys(name) else "sdpa"
+    return "flash_attention_2" if repeats_keys(shape) else "sdpa"
 
 
 if __name__ == "__main__":
