@@ -216,7 +216,8 @@ def _shape(
     shapes = _linears(entry, layers, counts)
     plain = len(counts) == 1 and plain_kind(kinds[0][0]) in _PLAIN
     head_dim = read.size("head_dim") or max(1, hidden // heads)
-    key_heads = read.size("num_key_value_heads") or _joint_key_heads(layers, heads, head_dim)
+    joint = _joint_key_heads(entry, layers, heads, head_dim)
+    key_heads = joint or read.size("num_key_value_heads") or heads
     return Shape(
         architecture=name,
         model_type=entry["model_type"],
@@ -256,13 +257,19 @@ def _shape(
     )
 
 
-def _joint_key_heads(layers: Mapping[_Kind, _Tensors], heads: int, head_dim: int) -> int:
-    """Return the number of key heads from the rows of a projection to queries, keys and values."""
+def _joint_key_heads(
+    entry: Entry, layers: Mapping[_Kind, _Tensors], heads: int, head_dim: int
+) -> int | None:
+    """Return the number of key heads from the rows of a projection to queries, keys and values.
+
+    None where no layer has one. GPT-BigCode and Falcon do not read the key of the config.
+    """
     for tensors in layers.values():
         for name, sides in tensors.items():
-            if name.endswith(_JOINT) and max(sides) > heads * head_dim:
-                return (max(sides) // head_dim - heads) // 2 or heads
-    return heads
+            rest = sides[-1 if entry.get("transposed") else 0] - heads * head_dim
+            if name.endswith(_JOINT) and rest > 0 and not rest % (2 * head_dim):
+                return rest // (2 * head_dim)
+    return None
 
 
 def _is_embedding(entry: Entry, name: str, sides: Sequence[int]) -> bool:

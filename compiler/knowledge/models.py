@@ -47,9 +47,10 @@ class Model:
     they are not. `convertible`: llama.cpp's converter supports it.
     `published_parameters` is a published count, independent of `config`, or None, and
     `card_parameters` one as a model card rounds it, of a multimodal model with the tower. `source`
-    says where `config` was read, `pooling_source` where the pooling was. Of a multimodal model, `wrapper` is the class, and `shape` that of the
-    language model inside, with the tower's parameters as frozen ones; `vision` has the keys of its
-    `config` that describe the tower, and of the settings of its `processor` for images.
+    says where `config` was read, `pooling_source` where the pooling was. Of a multimodal model,
+    `wrapper` is the class, and `shape` that of the language model inside, with the tower's
+    parameters as frozen ones; `vision` has the keys of its `config` that describe the tower, and of
+    the settings of its `processor` for images.
     """
 
     id: str

@@ -223,6 +223,15 @@ def test_variants_of_a_class(config: dict[str, Any], parameters: int, key_heads:
     assert sum(linears.values()) == sum(each.count for each in shape.linear_shapes.values())
 
 
+def test_key_heads_are_those_of_the_projection() -> None:
+    """One matrix of queries, keys and values says how many; not a key that the class ignores."""
+    ignored = {"model_type": "gpt_bigcode", "num_key_value_heads": 4}
+    assert shape_of(ignored).kv_heads == 1
+    wide = {"model_type": "phi3", "hidden_size": 12288, "head_dim": 96}
+    assert (shape_of(wide).heads, shape_of(wide).kv_heads) == (32, 32)
+    assert shape_of({"model_type": "gpt2"}).kv_heads == 12
+
+
 @pytest.mark.parametrize("name", sorted(CASES))
 def test_real_classes(name: str) -> None:
     """The class of transformers, on the meta device, has these parameters and linear modules."""
