@@ -22,7 +22,18 @@ from typing import Any
 
 import transformers
 from absences import find_absences
-from builds import SKIPPED, Build, Combo, Family, Sides, family_of, kind_flags, layer_key, placed
+from builds import (
+    SKIPPED,
+    Build,
+    Combo,
+    Family,
+    Sides,
+    family_of,
+    kind_flags,
+    layer_key,
+    placed,
+    supports_sdpa,
+)
 from fitting import fit
 
 from ftc.compiler.knowledge.derived import read_entry
@@ -72,10 +83,13 @@ def study(name: str, said: Mapping[str, Any]) -> dict[str, Any]:
     entry["kinds"] = _seen(family)
     if family.positive:
         entry["positive"] = sorted(family.positive)
-    entry |= {key: said[key] for key in ("packs", "each", "copies") if key in said}
+    entry |= {key: said[key] for key in ("packs", "repeats_keys", "each", "copies") if key in said}
     if family.builds[0].transposed:
         entry["transposed"] = True
+    if not supports_sdpa(family):
+        entry["sdpa"] = False
     entry |= find_absences(family, keys)
+    entry["linears"] = [m for m in entry["linears"] if not _is_shared(said, entry, m)]
     if "rounded" in said:
         width = said["rounded"]["of"]
         for row in entry["layer"]:
@@ -83,6 +97,23 @@ def study(name: str, said: Mapping[str, Any]) -> dict[str, Any]:
         entry["rounded"] = said["rounded"]
         entry["requires"].pop(said["rounded"]["where"], None)
     return entry
+
+
+def _is_shared(said: Mapping[str, Any], entry: Mapping[str, Any], module: str) -> bool:
+    """Tell whether layers share a module's weight, so that none of them gets an adapter.
+
+    PEFT gives each layer's module one of its own, and a merge would add all of them to the weight.
+    """
+    rows = [when for name, _, when in entry["layer"] if name == f"{module}.weight"]
+    for rule in (form["earliest"] for form in said.get("mixer", ()) if "earliest" in form):
+        other = f"mixer={rule['of']}"
+        first = {when for when in rows if when.split()[:1] == [f"{other}{rule['word']}"]}
+        later = {when for when in rows if when.split()[:1] == [other]}
+        if first and {when.partition(" ")[2] for when in first} != {
+            when.partition(" ")[2] for when in later
+        }:
+            return True
+    return False
 
 
 def _seen(family: Family) -> dict[str, list[str]]:
@@ -179,13 +210,18 @@ def _singles(family: Family, given: Mapping[str, Any]) -> Iterator[Build]:
 def _conditions(
     family: Family, base: Build
 ) -> tuple[dict[tuple[str, Combo | None], list[str]], dict[str, Any]]:
-    """Flip each flag, and empty each number: which tensors come and go, and what must stay."""
+    """Flip each flag, and empty each number: which tensors come and go, and what must stay.
+
+    The file of bases names numbers without which a model is another variant (`kept`).
+    """
     conditions: dict[tuple[str, Combo | None], list[str]] = {k: [] for k in base.tensors()}
     requires: dict[str, Any] = {}
     here = base.tensors()
     layers = layer_key(family.aliases)
     for key, value in family.base.items():
-        if key == layers or _skips(family, key) or type(value) not in (bool, int):
+        if key in (layers, *family.said.get("kept", ())) or _skips(family, key):
+            continue
+        if type(value) not in (bool, int):
             continue
         others = [not value] if type(value) is bool else [None, 0]
         if value == 0 and type(value) is int:
@@ -254,9 +290,15 @@ def _replace(
 def _unset(family: Family) -> Iterator[str]:
     """Yield the keys that are null by default, and that the base leaves so."""
     cls = transformers.CONFIG_MAPPING[family.said["type"]]
+    counted = {form["if_many"] for form in family.said.get("mixer", ()) if "if_many" in form}
     for each in fields(cls):
         is_null = each.default is None and family.base.get(each.name) is None
-        if is_null and each.name not in UNRELATED and not SKIPPED.fullmatch(each.name):
+        if (
+            each.name not in counted
+            and is_null
+            and each.name not in UNRELATED
+            and not SKIPPED.fullmatch(each.name)
+        ):
             yield each.name
 
 
@@ -298,7 +340,7 @@ def _fitted(
             expressions.append(text)
         fits[name] = (" x ".join(expressions), " ".join(sorted(conditions[name])))
     combos = sorted({c for _, c in fits if c is not None})
-    linears = set().union(*(b.linears for b in family.builds))
+    linears = dict.fromkeys(itertools.chain(*(b.linears for b in family.builds)))
     layer: list[list[str]] = []
     for name in dict.fromkeys(n for n, c in fits if c is not None):
         layer += _joined(name, {c: fits[name, c] for c in combos if (name, c) in fits}, combos)
@@ -313,7 +355,7 @@ def _fitted(
         "embedding": base.embedding,
         "head": base.head,
         "norm": base.norm,
-        "linears": sorted(linears),
+        "linears": list(linears),
         "layer": layer,
         "model": [[n, *fits[n, c]] for n, c in fits if c is None],
     }

@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 import transformers
+from torch.nn.functional import linear
 from transformers.pytorch_utils import Conv1D
 
 from ftc.compiler.knowledge.layer_kinds import plain_kind, read_kinds
@@ -41,7 +42,7 @@ class Build:
     given: dict[str, Any]
     outside: dict[str, Sides]
     inside: dict[str, dict[Combo, Sides]]
-    linears: set[str]
+    linears: dict[str, None]
     stack: str
     embedding: str
     head: str
@@ -76,7 +77,7 @@ class Family:
         if model is None:
             return None
         inside = prefix_of(model) if "inside" in self.said else ""
-        return _sorted(dict(given), model, inside, self.kinds(given), self.said.get("spread", {}))
+        return _sorted(dict(given), model, inside, self.kinds(given), self.said)
 
     def count(self, given: Mapping[str, Any]) -> int | None:
         """Return the parameters of the class; None where transformers refuses these keys."""
@@ -156,10 +157,21 @@ def placed(said: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def is_linear(module: torch.nn.Module) -> bool:
-    """Tell whether an adapter fits: a class with its own product of the weight needs another."""
-    linear = torch.nn.Linear
-    plain = isinstance(module, linear) and type(module).forward is linear.forward
-    return plain or isinstance(module, Conv1D)
+    """Tell whether an adapter fits: a class with another product of the weight needs another."""
+    if not isinstance(module, torch.nn.Linear):
+        return isinstance(module, Conv1D)
+    cls = type(module)
+    return cls.forward is torch.nn.Linear.forward or _multiplies_alike(cls)
+
+
+@cache
+def _multiplies_alike(cls: Any) -> bool:
+    """Tell whether a class with a `forward` of its own computes what a linear module does."""
+    try:
+        module, rows = cls(3, 2), torch.rand(4, 3)
+        return torch.allclose(module(rows), linear(rows, module.weight, module.bias))
+    except Exception:  # noqa: BLE001 - each class asks for other arguments
+        return False
 
 
 def family_of(name: str, said: Mapping[str, Any]) -> Family:
@@ -168,6 +180,11 @@ def family_of(name: str, said: Mapping[str, Any]) -> Family:
     if "layers" in said:
         aliases["num_hidden_layers"] = said["layers"]
     return Family(name=name, said=said, aliases=aliases)
+
+
+def supports_sdpa(family: Family) -> bool:
+    """Tell whether the class has PyTorch's fused attention, or only plain products."""
+    return bool(getattr(transformers, family.name)._supports_sdpa)  # noqa: SLF001 - as it says it
 
 
 def kind_flags(said: Mapping[str, Any]) -> set[str]:
@@ -227,7 +244,7 @@ def _sorted(
     model: Any,
     inside: str,
     kinds: Sequence[Combo],
-    spread: Mapping[str, str],
+    said: Mapping[str, Any],
 ) -> Build:
     """Group a model's parameters by their place in a layer and the kind of that layer.
 
@@ -242,7 +259,7 @@ def _sorted(
     linears = {names[n] for n, m in model.named_modules() if n in names and is_linear(m)}
     outside: dict[str, Sides] = {}
     layers: dict[str, dict[Combo, Sides]] = {}
-    named: set[str] = set()
+    named: dict[str, None] = {}  # in the order of the model
     held: dict[int, set[str]] = {layer: set() for layer in range(len(kinds))}
     stacks = find_stacks(type(model).__name__, tensors, len(kinds))
     for name, tensor in tensors.items():
@@ -251,14 +268,16 @@ def _sorted(
             outside[name] = tuple(tensor.shape)
             continue
         layer = stacks.index(match["stack"]) * len(kinds) // len(stacks) + int(match["layer"])
-        layer, inner = _owner(layer, match["name"], kinds, spread)
-        kind = kinds[layer]
+        layer, inner = _owner(layer, match["name"], kinds, said.get("spread", {}))
+        kind, sides = kinds[layer], tuple(tensor.shape)
+        if (stack := _stacked(inner, said)) is not None:
+            inner, sides = stack, (_members(stack, tensors, match["stack"], match["layer"]), *sides)
         held[layer].add(inner)
-        known = layers.setdefault(inner, {}).setdefault(kind, tuple(tensor.shape))
-        if known != tuple(tensor.shape):
+        known = layers.setdefault(inner, {}).setdefault(kind, sides)
+        if known != sides:
             raise SystemExit(f"{type(model).__name__}: {name} differs within {kind}")
         if name.rpartition(".")[0] in linears and inner == match["name"]:
-            named.add(match["name"].rpartition(".")[0])
+            named[match["name"].rpartition(".")[0]] = None
     for kind, members in zip(kinds, held.values(), strict=True):
         if members != held[kinds.index(kind)]:
             some = min(members ^ held[kinds.index(kind)])
@@ -296,6 +315,20 @@ def _owner(
         return layer, name
     places = [n for n, (mixer, _) in enumerate(kinds) if plain_kind(mixer) == spread["of"]]
     return places[int(match[2])], f"{match[1]}.*.{match[3]}"
+
+
+def _stacked(name: str, said: Mapping[str, Any]) -> str | None:
+    """Return the name that the members of a list of equal modules share; None for any other."""
+    for place in said.get("stacked", ()):
+        if match := re.fullmatch(rf"{re.escape(place)}\.\d+\.(.*)", name):
+            return f"{place}.*.{match[1]}"
+    return None
+
+
+def _members(name: str, tensors: Iterable[str], stack: str, layer: str) -> int:
+    """Return how many tensors of a layer share this name."""
+    place, _, end = f"{stack}{layer}.{name}".partition(".*.")
+    return sum(each.startswith(f"{place}.") and each.endswith(f".{end}") for each in tensors)
 
 
 def _alone(path: str, inside: str) -> str:

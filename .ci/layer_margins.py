@@ -142,15 +142,28 @@ def measure(name: str, said: Any, given: Mapping[str, Any] | None = None) -> dic
         raise ValueError("the table does not read this miniature")
     order = shape.order or (0,) * shape.layers
     kinds = [f"{kind.mixer}/{kind.mlp}" for kind in shape.kinds] or [""]
-    found: dict[str, list[float]] = {kinds[kind]: [] for kind in order}
+    found: dict[str, list[float]] = {kind: [] for kind in kinds}
     for weights in ("full", "frozen"):
         plain = activations.formula_bytes(make_job(shape, weights), 1)
         saved = saved_bytes(name, config, weights)
-        for kind in dict.fromkeys(order):
-            alike = [each for each, other in zip(saved, order, strict=True) if other == kind]
-            most = max(alike[1:] if order[0] == kind and len(alike) > 1 else alike)
-            found[kinds[kind]].append(most / plain)
+        for kind, most in _most([kinds[each] for each in order], saved).items():
+            found[kind].append(most / plain)
     return found
+
+
+def _most(kinds: Sequence[str], saved: Sequence[float]) -> dict[str, float]:
+    """Return what the most expensive layer of each kind saves; kinds of one name are one.
+
+    The first layer of the model counts only where no other is of its kind.
+    """
+    found: dict[str, list[float]] = {}
+    for kind, each in zip(kinds, saved, strict=True):
+        found.setdefault(kind, []).append(each)
+    first = kinds[0]
+    return {
+        kind: max(alike[1:] if kind == first and len(alike) > 1 else alike)
+        for kind, alike in found.items()
+    }
 
 
 def saved_bytes(name: str, config: Any, weights: str) -> list[float]:
@@ -197,7 +210,7 @@ def main(names: Sequence[str]) -> None:
     warnings.simplefilter("ignore")
     bases = json.loads(BASES.read_text(encoding="utf-8"))
     margins = json.loads(MARGINS.read_text(encoding="utf-8"))
-    for name in names or derived_table():
+    for name in names or (n for n in derived_table() if not activations.is_described(n)):
         try:
             margins[name] = trace(name, bases[name])
         except Exception as problem:  # noqa: BLE001 - each class has its own

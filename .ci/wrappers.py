@@ -284,8 +284,7 @@ def text_classes(settings: Any, model: Any) -> list[str]:
 
 def known_classes() -> list[str]:
     """Return the classes that the tables have."""
-    plain = json.loads(TABLE.with_name("architectures.json").read_text(encoding="utf-8"))
-    return [*plain, *derived_table()]
+    return list(derived_table())
 
 
 def loaded_as(settings: Any, name: str) -> str:

@@ -1,14 +1,13 @@
 """The shape of a causal language model: its parameter counts, from its `config.json` alone."""
 
-import itertools
 import json
-import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from functools import cache
 from importlib.resources import files
-from typing import Any, Final, Literal, NotRequired, TypedDict, cast
+from typing import Final
 
 from ftc.compiler.knowledge.derived import derived_table, is_recurrent, read_entry
+from ftc.compiler.knowledge.derived_entry import EntryConfig
 from ftc.compiler.knowledge.shape import LayerKind, LinearShape, Shape
 
 __all__ = [
@@ -23,32 +22,15 @@ __all__ = [
     "is_convertible",
     "is_respelt",
     "keeps_packed_rows_apart",
-    "linear_sides",
-    "make_shape",
     "read_quantization",
     "read_shape",
+    "repeats_keys",
+    "side_keys",
     "spell_setting",
     "supports_sdpa",
 ]
 
 _DATA = files("ftc.compiler.knowledge")
-
-
-class _Entry(TypedDict):
-    """One entry of `architectures.json`; a tensor is a list of the names of its dimensions."""
-
-    model_type: str
-    norm: Literal["rms", "layer"]
-    defaults: dict[str, int | bool | None]
-    linears: dict[str, tuple[str, str, bool | str]]
-    layer_tensors: list[list[str]]
-    model_tensors: list[list[str]]
-    expert_tensors: NotRequired[list[list[str]]]
-    keys: NotRequired[dict[str, list[str]]]
-    requires: NotRequired[dict[str, list[object]]]
-    sdpa: NotRequired[bool]
-    packs: NotRequired[bool]
-    repeats_keys: NotRequired[bool]
 
 
 def read_quantization(config: Mapping[str, object]) -> str | None:
@@ -73,15 +55,7 @@ def read_shape(config: Mapping[str, object]) -> Shape | None:
     integer).
     """
     name = _name(config)
-    if name is None:
-        return None
-    if name in derived_table():
-        return read_entry(name, derived_table()[name], config)
-    entry = _table()[name]
-    for key, allowed in entry.get("requires", {}).items():
-        if config.get(key) not in allowed:
-            return None
-    return make_shape(name, entry, config)
+    return None if name is None else read_entry(name, derived_table()[name], config)
 
 
 def find_unfit_keys(config: Mapping[str, object]) -> tuple[str, ...]:
@@ -93,8 +67,7 @@ def find_unfit_keys(config: Mapping[str, object]) -> tuple[str, ...]:
     name = _name(config)
     if name is None or read_shape(config) is not None:
         return ()
-    entry: Mapping[str, Any] = derived_table().get(name) or _table()[name]
-    variants = {"architectures", "model_type", *entry.get("requires", {})}
+    variants = {"architectures", "model_type", *derived_table()[name]["requires"]}
     others = {key: {k: v for k, v in config.items() if k != key} for key in config}
     return tuple(
         key for key, rest in others.items() if key not in variants and read_shape(rest) is not None
@@ -102,35 +75,31 @@ def find_unfit_keys(config: Mapping[str, object]) -> tuple[str, ...]:
 
 
 def class_of_type(model_type: object) -> str | None:
-    """Return the class that the tables have for a `model_type`; None for one they lack."""
-    tables = itertools.chain(_table().items(), derived_table().items())
-    return next((name for name, entry in tables if entry["model_type"] == model_type), None)
+    """Return the class that the table has for a `model_type`; None for one that it lacks."""
+    table = derived_table().items()
+    return next((name for name, entry in table if entry["model_type"] == model_type), None)
 
 
-def make_shape(name: str, entry: Any, config: Mapping[str, object]) -> Shape | None:
-    """Apply an entry of a table to a `config.json`; None where a size is not a valid one."""
-    sizes = _sizes(entry, config)
-    return None if sizes is None else _shape(name, entry, config, sizes)
-
-
-def count_tensors(
-    entry: Any, config: Mapping[str, object], tensors: Sequence[Sequence[str]]
-) -> int:
-    """Return the weights of some tensors of a model that an entry describes."""
-    return _volume(tensors, _sizes(entry, config) or {})
-
-
-def linear_sides(architecture: str) -> Mapping[str, tuple[str, str]]:
-    """Return what each linear module's input and output are called in the table."""
-    entry = _table().get(architecture)
-    return {} if entry is None else {name: (i, o) for name, (i, o, _) in entry["linears"].items()}
+def side_keys(architecture: str, module: str) -> tuple[str, str]:
+    """Return the config keys that alone make up a linear module's input and output, or ""."""
+    entry = derived_table().get(architecture)
+    rows = () if entry is None else entry["layer"]
+    sides = [sides for name, sides, _ in rows if f".{name}".endswith(f".{module}.weight")]
+    if entry is None or not sides:
+        return "", ""
+    out, into = sides[0].split(" x ")[:2] if len(sides) == 1 else ("", "")
+    keys = (out, into) if entry.get("transposed") else (into, out)
+    return keys[0] if keys[0].isidentifier() else "", keys[1] if keys[1].isidentifier() else ""
 
 
 def spell_setting(architecture: str, setting: str, config: Mapping[str, object]) -> str:
-    """Return a setting as this class, and where it can this config, writes it; "" without one."""
-    entry = _table().get(architecture)
-    names = [setting] if entry is None else entry.get("keys", {}).get(setting, [setting])
-    return next((name for name in (*(n for n in names if n in config), *names)), "")
+    """Return a setting as this config writes it, or else as its class does."""
+    entry = derived_table().get(architecture)
+    if entry is None or setting in config:
+        return setting
+    read = EntryConfig(entry, config)
+    found = read.path(setting)[-1]
+    return found if found != setting else entry["aliases"].get(setting, setting)
 
 
 def count_adapter_parameters(shape: Shape, targets: Collection[str], rank: int) -> int:
@@ -170,19 +139,19 @@ def supports_sdpa(architecture: str) -> bool:
 
     An architecture that is not in the table is assumed to support it, as most do.
     """
-    entry = _table().get(architecture)
+    entry = derived_table().get(architecture)
     return entry is None or entry.get("sdpa", True)
 
 
-def repeats_keys(architecture: str) -> bool:
+def repeats_keys(shape: Shape) -> bool:
     """Return whether the class repeats shared keys and values for SDPA, or sets `enable_gqa`.
 
-    Falcon leaves one key head to be broadcast. Without `enable_gqa`, no fused kernel of torch 2.13
-    accepts different numbers of heads, on GPU or CPU (`check_batch_size_and_num_heads_dense`,
+    Falcon leaves a single key head to be broadcast. Without `enable_gqa`, no fused kernel of torch
+    2.13 accepts different numbers of heads, on GPU or CPU (`check_batch_size_and_num_heads_dense`,
     sdp_utils_cpp.h). SDPA then falls back to plain operations, which store the scores.
     """
-    entry = _table().get(architecture)
-    return entry is None or entry.get("repeats_keys", True)
+    entry = derived_table().get(shape.architecture)
+    return entry is None or shape.kv_heads > 1 or entry.get("repeats_keys", True)
 
 
 #: Multimodal classes that mix packed rows, although their language model alone keeps them apart:
@@ -203,8 +172,8 @@ _MIXING: Final = frozenset(
 
 
 def has_entry(architecture: str) -> bool:
-    """Return whether a table has the class, whatever a config says of its sizes."""
-    return architecture in _table() or architecture in derived_table()
+    """Return whether the table has the class, whatever a config says of its sizes."""
+    return architecture in derived_table()
 
 
 def keeps_packed_rows_apart(architecture: str, wrapper: str | None = None) -> bool | None:
@@ -216,14 +185,8 @@ def keeps_packed_rows_apart(architecture: str, wrapper: str | None = None) -> bo
     """
     if is_recurrent(architecture) or wrapper in _MIXING:
         return False
-    entry = _table().get(architecture) or derived_table().get(architecture)
+    entry = derived_table().get(architecture)
     return None if entry is None else entry.get("packs", True)
-
-
-@cache
-def _table() -> dict[str, _Entry]:
-    text = (_DATA / "architectures.json").read_text(encoding="utf-8")
-    return cast("dict[str, _Entry]", json.loads(text))
 
 
 @cache
@@ -237,105 +200,6 @@ def _name(config: Mapping[str, object]) -> str | None:
     architectures, own = config.get("architectures"), class_of_type(config.get("model_type"))
     if isinstance(architectures, list) and architectures:
         first = architectures[0]
-        known = isinstance(first, str) and (first in _table() or first in derived_table())
+        known = isinstance(first, str) and first in derived_table()
         return first if known else own if is_respelt(first, own) else None
     return own
-
-
-def _sizes(entry: _Entry, config: Mapping[str, object]) -> dict[str, int] | None:
-    """Return every named size of the table's tensors, or None if one is not a valid size."""
-
-    def read(key: str, fallback: int | None = None) -> int | None:
-        names = entry.get("keys", {}).get(key, [key])
-        where = next((m for m in (config, entry["defaults"]) for n in names if n in m), {})
-        value = next((where[n] for n in names if n in where), None)
-        value = fallback if value is None else value
-        return value if type(value) is int and value > 0 else None
-
-    hidden, heads = read("hidden_size"), read("num_attention_heads")
-    if hidden is None or heads is None:
-        return None
-    intermediate = read("intermediate_size", 4 * hidden)
-    moe, typed = "expert_tensors" in entry, "type_vocab_size" in entry["defaults"]
-    shares = "shared_expert_intermediate_size" in entry["defaults"]
-    values = {
-        "one": 1,
-        "hidden": hidden,
-        "heads": heads,
-        "kv_heads": read("num_key_value_heads", heads),
-        "head_dim": read("head_dim", hidden // heads),
-        "intermediate": intermediate,
-        "layers": read("num_hidden_layers"),
-        "vocab": read("vocab_size"),
-        "positions": read("max_position_embeddings"),
-        "types": read("type_vocab_size") if typed else 0,
-        "experts": read("num_experts") if moe else 0,
-        "experts_per_token": read("num_experts_per_tok") if moe else 0,
-        "expert_intermediate": read("moe_intermediate_size") if moe else 0,
-        "shared_intermediate": read("shared_expert_intermediate_size") if shares else 0,
-    }
-    sizes = {key: value for key, value in values.items() if value is not None}
-    if len(sizes) < len(values):
-        return None
-    sizes["query"] = sizes["heads"] * sizes["head_dim"]
-    sizes["key_value"] = sizes["kv_heads"] * sizes["head_dim"]
-    sizes["query_key_value"] = sizes["query"] + 2 * sizes["key_value"]
-    sizes["twice_intermediate"] = 2 * sizes["intermediate"]
-    return sizes
-
-
-def _shape(
-    name: str, entry: _Entry, config: Mapping[str, object], sizes: Mapping[str, int]
-) -> Shape:
-    """Add up the tensors: linears and vectors per layer, then tensors outside the layers."""
-    layers, tied = sizes["layers"], _flag(entry, config, "tie_word_embeddings")
-    linears = {
-        key: LinearShape(in_features=sizes[i], out_features=sizes[o], count=layers)
-        for key, (i, o, _) in entry["linears"].items()
-    }
-    weights = sum(linear.in_features * linear.out_features for linear in linears.values())
-    biased = [(i, o) for i, o, bias in entry["linears"].values() if _flag(entry, config, bias)]
-    experts = _volume(entry.get("expert_tensors", []), sizes)
-    layer = weights + sum(sizes[o] for _, o in biased)
-    layer += _volume(entry["layer_tensors"], sizes) + experts
-    positions = [side for side in entry["model_tensors"] if "positions" in side]
-    others = [side for side in entry["model_tensors"] if "positions" not in side]
-    embedding = sizes["vocab"] * sizes["hidden"] + _volume(positions, sizes)
-    head = 0 if tied else sizes["vocab"] * sizes["hidden"]
-    return Shape(
-        architecture=name,
-        model_type=entry["model_type"],
-        layers=layers,
-        hidden=sizes["hidden"],
-        intermediate=sizes["intermediate"],
-        heads=sizes["heads"],
-        kv_heads=sizes["kv_heads"],
-        head_dim=sizes["head_dim"],
-        vocab=sizes["vocab"],
-        context_tokens=sizes["positions"],
-        tied=tied,
-        attention_bias=any(i == "hidden" and o.startswith("query") for i, o in biased),
-        norm=entry["norm"],
-        gated_mlp=bool(experts) or any(key.startswith("gate_") for key in linears),
-        experts=sizes["experts"],
-        experts_per_token=sizes["experts_per_token"],
-        expert_intermediate=sizes["expert_intermediate"],
-        parameters=embedding + head + layers * layer + _volume(others, sizes),
-        embedding_parameters=embedding,
-        head_parameters=head,
-        expert_parameters=layers * experts,
-        linear_parameters=layers * weights,
-        largest_layer_parameters=layer,
-        linear_shapes=linears,
-    )
-
-
-def _flag(entry: _Entry, config: Mapping[str, object], flag: bool | str) -> bool:
-    """Return a bias or tie flag: fixed by the table, or the value of a key of the config."""
-    if isinstance(flag, bool):
-        return flag
-    return bool(config.get(flag, entry["defaults"].get(flag, False)))
-
-
-def _volume(tensors: Sequence[Sequence[str]], sizes: Mapping[str, int]) -> int:
-    return sum(math.prod(sizes[side] for side in tensor) for tensor in tensors)

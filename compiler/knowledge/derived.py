@@ -19,6 +19,7 @@ from math import prod
 from typing import Final, cast
 
 from ftc.compiler.knowledge.derived_entry import Entry, EntryConfig, single
+from ftc.compiler.knowledge.layer_cache import find_cached
 from ftc.compiler.knowledge.layer_kinds import plain_kind, read_kinds
 from ftc.compiler.knowledge.shape import RECURRENT, LayerKind, LinearShape, Shape
 
@@ -54,6 +55,7 @@ EXPERTS: Final = (
     *("num_moe_experts", "n_experts"),
 )
 _BIASES: Final = tuple(f"{n}.bias" for n in ("q_proj", "qkv_proj", "query_key_value", "c_attn"))
+_JOINT: Final = tuple(f"{n}.weight" for n in ("query_key_value", "qkv_proj", "c_attn", "Wqkv"))
 _EMBEDDINGS: Final = ("embed", "wpe", "position")
 _GATES: Final = ("gate_proj", "gate_up_proj", "w3", "input_linear")
 _MATRIX_SIDES: Final = 2
@@ -108,6 +110,8 @@ def read_entry(name: str, entry: Entry, config: Mapping[str, object]) -> Shape |
             return None
     kinds = _kinds(read)
     outside = _tensors(read, entry["model"])
+    if any(isinstance(read.value(key), str | bool) for key in _CONTEXT):
+        return None
     if kinds is None or outside is None or find_zero(entry, config) is not None:
         return None
     if any(not _is_seen(entry, kind) for kind in set(kinds)):
@@ -210,7 +214,10 @@ def _shape(
     heads = read.size("num_attention_heads") or 1
     experts = _experts(read, layers, hidden)
     shapes = _linears(entry, layers, counts)
-    plain = len(counts) == 1 and kinds[0][0] in _PLAIN
+    plain = len(counts) == 1 and plain_kind(kinds[0][0]) in _PLAIN
+    head_dim = read.size("head_dim") or max(1, hidden // heads)
+    joint = _joint_key_heads(entry, layers, heads, head_dim)
+    key_heads = joint or read.size("num_key_value_heads") or heads
     return Shape(
         architecture=name,
         model_type=entry["model_type"],
@@ -218,8 +225,8 @@ def _shape(
         hidden=hidden,
         intermediate=read.size(*_WIDTHS, "moe_intermediate_size") or 4 * hidden,
         heads=heads,
-        kv_heads=heads if _latent(read) else read.size("num_key_value_heads") or heads,
-        head_dim=_latent(read) or read.size("head_dim") or max(1, hidden // heads),
+        kv_heads=heads if _latent(read) else key_heads,
+        head_dim=_latent(read) or head_dim,
         vocab=vocab,
         context_tokens=read.size(*_CONTEXT) or UNLIMITED_TOKENS,
         tied=not head,
@@ -243,7 +250,26 @@ def _shape(
         linear_shapes=shapes,
         kinds=() if plain else _layer_kinds(entry, layers, counts, each),
         order=() if plain else tuple(list(layers).index(kind) for kind in kinds),
+        cached=find_cached(
+            [(plain_kind(kind[0]), tensors) for kind, tensors in layers.items()],
+            alike=2 * key_heads * head_dim,
+        ),
     )
+
+
+def _joint_key_heads(
+    entry: Entry, layers: Mapping[_Kind, _Tensors], heads: int, head_dim: int
+) -> int | None:
+    """Return the number of key heads from the rows of a projection to queries, keys and values.
+
+    None where no layer has one. GPT-BigCode and Falcon do not read the key of the config.
+    """
+    for tensors in layers.values():
+        for name, sides in tensors.items():
+            rest = sides[-1 if entry.get("transposed") else 0] - heads * head_dim
+            if name.endswith(_JOINT) and rest > 0 and not rest % (2 * head_dim):
+                return rest // (2 * head_dim)
+    return None
 
 
 def _is_embedding(entry: Entry, name: str, sides: Sequence[int]) -> bool:

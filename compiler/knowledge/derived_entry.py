@@ -33,6 +33,8 @@ class Entry(TypedDict):
     positive: NotRequired[Sequence[str]]
     rounded: NotRequired[Mapping[str, str]]
     packs: NotRequired[bool]
+    sdpa: NotRequired[bool]
+    repeats_keys: NotRequired[bool]
     each: NotRequired[Mapping[str, str]]
     copies: NotRequired[int]
     transposed: NotRequired[bool]

@@ -1,7 +1,7 @@
 """Encoders: models that read a text in both directions, and give a vector for each token.
 
-The table has the formula of each class as `architectures.json` has it, without an output head:
-only the vectors are used. `also` are classes of the same weights with a head, which is left out,
+The table has the formula of each class (`equal_layers.py`), without an output head: only the
+vectors are used. `also` are classes of the same weights with a head, which is left out,
 and `first_position` the number of the first token's position. `scoring` is the class that gives a
 score, with the tensors that it has in addition.
 """
@@ -13,7 +13,8 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, Final
 
-from ftc.compiler.knowledge.architecture import count_tensors, make_shape, read_shape
+from ftc.compiler.knowledge.architecture import read_shape
+from ftc.compiler.knowledge.equal_layers import count_tensors, make_shape
 from ftc.compiler.knowledge.objectives import Head
 from ftc.compiler.knowledge.shape import Shape
 

@@ -1,7 +1,7 @@
 """The models for which the pinned liger-kernel has Triton kernels, by `model_type`.
 
-These are the keys of its `MODEL_TYPE_TO_APPLY_LIGER_FN` that are in the table of architectures.
-For any other model, Liger does nothing.
+These are the keys of its `MODEL_TYPE_TO_APPLY_LIGER_FN` among the classes whose activations have a
+formula (`layer_activations.json`). For any other model, ftc does not use Liger.
 """
 
 from typing import Final

@@ -45,10 +45,12 @@ class Model:
     `tokenizer` is a family of `tokenizers.json`. `vocab_tokens` counts the tokenizer's tokens,
     or the embedding rows if that is unknown. `quantized` is how its weights are quantized, None if
     they are not. `convertible`: llama.cpp's converter supports it.
-    `published_parameters` is a published count, independent of `config`, or None. `source` says
-    where `config` was read. Of a multimodal model, `wrapper` is the class, and `shape` that of the
-    language model inside, with the tower's parameters as frozen ones; `vision` has the keys of its
-    `config` that describe the tower, and of the settings of its `processor` for images.
+    `published_parameters` is a published count, independent of `config`, or None, and
+    `card_parameters` one as a model card rounds it, of a multimodal model with the tower. `source`
+    says where `config` was read, `pooling_source` where the pooling was. Of a multimodal model,
+    `wrapper` is the class, and `shape` that of the language model inside, with the tower's
+    parameters as frozen ones; `vision` has the keys of its `config` that describe the tower, and of
+    the settings of its `processor` for images.
     """
 
     id: str
@@ -63,7 +65,9 @@ class Model:
     vocab_tokens: int
     convertible: bool
     published_parameters: int | None
+    card_parameters: int | None
     source: str
+    pooling_source: str | None
     config: Mapping[str, object]
     quantized: str | None
     shape: Shape
@@ -119,7 +123,9 @@ def _model(facts: dict[str, Any]) -> Model:
         vocab_tokens=facts.get("vocab_tokens", shape.vocab),
         convertible=facts["convertible"],
         published_parameters=facts.get("parameters"),
+        card_parameters=facts.get("card_parameters"),
         source=facts["source"],
+        pooling_source=facts.get("pooling_source"),
         config=config,
         quantized=read_quantization(config),
         shape=shape,

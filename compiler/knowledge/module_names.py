@@ -1,19 +1,15 @@
 """The module names of transformers' models: of the layers and of the modules in them.
 
-The test of this table writes it from the real classes (`--update-golden`).
+They come from the derived table, whose entries have the names of all tensors.
 """
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
-from importlib.resources import files
 from typing import Final
 
 from ftc.compiler.knowledge.derived import Entry, derived_table, linear_keys
 
 _MATRIX_SIDES: Final = 2
-_PATH: Final = files("ftc.compiler.knowledge") / "module_names.json"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +33,7 @@ class ModuleNames:
 def find_module_names(architecture: str) -> ModuleNames | None:
     """Return the names of an architecture, or None if it is not in the table."""
     entry = derived_table().get(architecture)
-    return _table().get(architecture) if entry is None else _derived_names(entry)
+    return None if entry is None else _derived_names(entry)
 
 
 def _derived_names(entry: Entry) -> ModuleNames:
@@ -53,12 +49,3 @@ def _derived_names(entry: Entry) -> ModuleNames:
         head=entry["head"].removesuffix(".weight"),
         experts=tuple(dict.fromkeys(experts)),
     )
-
-
-@cache
-def _table() -> Mapping[str, ModuleNames]:
-    entries = json.loads(_PATH.read_text(encoding="utf-8"))
-    return {
-        name: ModuleNames(**{**entry, "experts": tuple(entry["experts"])})
-        for name, entry in entries.items()
-    }

@@ -54,6 +54,8 @@ class Shape:
     `kinds` is empty where all layers are equal and have attention; `order` then is, too. Otherwise
     `order` has the place in `kinds` of each layer. `frozen_parameters` are those of a multimodal
     model's tower and projector, which are in memory, never trained, and not among `parameters`.
+    `cached` are the numbers that one layer of each kind, or each layer where all are equal, caches
+    of a token; it is empty where these are the keys and values of `kv_heads`.
     """
 
     architecture: str
@@ -83,6 +85,18 @@ class Shape:
     kinds: tuple[LayerKind, ...] = ()
     order: tuple[int, ...] = ()
     frozen_parameters: int = 0
+    cached: tuple[int, ...] = ()
+
+    def cached_numbers(self) -> int:
+        """Return how many numbers all layers cache of a token: keys, values, latent vectors."""
+        counts = [kind.count for kind in self.kinds] or [self.layers]
+        if self.cached:
+            return sum(n * count for n, count in zip(self.cached, counts, strict=True))
+        return self.attention_layers() * self.most_cached()
+
+    def most_cached(self) -> int:
+        """Return how many numbers the layer that caches the most keeps of a token."""
+        return max(self.cached, default=2 * self.kv_heads * self.head_dim)
 
     def attention_layers(self) -> int:
         """Return how many layers compare a token with those before it; windows count whole."""

@@ -7,6 +7,7 @@ from ftc.compiler.knowledge.architecture import Shape, read_shape
 from ftc.compiler.knowledge.derived import derived_table
 from ftc.compiler.knowledge.encoders import is_encoder, read_encoder
 from ftc.compiler.knowledge.wrappers import find_wrapper
+from ftc.compiler.plan.memory.activations import is_described
 from ftc.compiler.rehearse.derived_miniature import shrink_derived
 from ftc.compiler.rehearse.heads import (
     EXPERT,
@@ -55,7 +56,7 @@ def shrink(config: Mapping[str, Any]) -> dict[str, Any] | None:
     shape = read_shape(config) or read_encoder(config, scores=True)
     if shape is None:
         return None
-    if shape.architecture in derived_table():
+    if shape.architecture in derived_table() and not is_described(shape.architecture):
         return shrink_derived(config, derived_table()[shape.architecture], shape)
     heads, layers = choose_heads(shape, config), _layers(shape, config)
     small = dict(config)
@@ -120,6 +121,8 @@ def _named(shape: Shape, config: Mapping[str, Any], heads: Heads, layers: int) -
     }
     if shape.model_type not in _OWN_KEY_HEADS and not is_encoder(shape.architecture):
         sizes["num_key_value_heads"] = heads.kv_heads
+    if "num_kv_heads" in config:
+        sizes["num_kv_heads"] = heads.kv_heads
     if heads.explicit:
         sizes["head_dim"] = heads.head_dim
     inner = _name(config, "intermediate_size", "n_inner", "ffn_hidden_size")

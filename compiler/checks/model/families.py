@@ -121,7 +121,8 @@ def slow_recurrent_layers(case: Case) -> Iterator[Problem]:
     the locked requirements do not have. transformers then computes these layers with plain
     operations of PyTorch, which move and keep far more bytes. The plan's memory and time are those
     of the plain operations, and no run on a GPU has measured that time. A short convolution, as in
-    LFM2, needs no kernel.
+    LFM2, needs no kernel. Do not add flash-linear-attention by hand: the pinned transformers takes
+    its kernels wherever it is installed, also on a CPU, where they do not run.
 
     Example: {"model": "Qwen/Qwen3-Next-80B-A3B-Instruct", "hardware": "8x H100-80GB"}
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 
-from ftc.compiler.knowledge.architecture import Shape, linear_sides, repeats_keys
+from ftc.compiler.knowledge.architecture import Shape, repeats_keys
 from ftc.compiler.plan.job import Job
 from ftc.compiler.plan.memory.adapters import adapter_bytes, adapter_casts
 from ftc.compiler.plan.memory.passes import head_of, whole_bytes
@@ -106,7 +106,7 @@ def layer_margins(shape: Shape) -> tuple[tuple[float, float], ...]:
     trace was made, or no table has the class.
     """
     kinds = [f"{kind.mixer}/{kind.mlp}" for kind in shape.kinds] or [""]
-    if linear_sides(shape.architecture):
+    if is_described(shape.architecture):
         return ((1, 1),) * len(kinds)
     wide = wide_margin(shape)
     traced = _margins().get(shape.architecture, {"": (wide, wide)})
@@ -121,8 +121,13 @@ def wide_margin(shape: Shape) -> float:
 
 
 def has_margin(architecture: str) -> bool:
-    """Tell whether a derived class's layers were traced."""
-    return architecture in _margins()
+    """Tell whether a class's layers were traced."""
+    return architecture in _margins() or is_described(architecture)
+
+
+def is_described(architecture: str) -> bool:
+    """Tell whether the formula has a class's own terms, so that its layers need no margin."""
+    return architecture in _table()
 
 
 def _autocast_bytes(job: Job) -> int:
@@ -211,7 +216,7 @@ def saves_attention(job: Job) -> bool:
     """
     if job.attention == "eager":
         return False
-    return job.attention != "sdpa" or repeats_keys(job.shape.architecture)
+    return job.attention != "sdpa" or repeats_keys(job.shape)
 
 
 def input_host_bytes(job: Job) -> int:
@@ -271,7 +276,7 @@ def mlp_width(job: Job) -> int:
 def _attention_bytes(job: Job) -> int:
     """Return the bytes of query, key, value, output and log-sum-exp, with copies for the kernel."""
     shape, width = job.shape, job.compute_bytes
-    if job.attention == "sdpa" and not repeats_keys(shape.architecture):
+    if job.attention == "sdpa" and not repeats_keys(shape):
         return _plain_attention_bytes(job)
     query, key = shape.heads * shape.head_dim, shape.kv_heads * shape.head_dim
     kept = width * (2 * query + 2 * key) + _FP32 * shape.heads
@@ -439,9 +444,9 @@ def cache_bytes(job: Job) -> int:
     """
     shape = job.shape
     tokens = job.length_tokens + (job.answer_tokens if job.tool_rounds else 0)
-    layer = 2 * shape.kv_heads * shape.head_dim * job.load_bytes * tokens
-    layers = shape.attention_layers()
-    return generated_rows(job) * layer * (layers + 1 if layers else 0)
+    numbers = shape.cached_numbers()
+    numbers += shape.most_cached() if numbers else 0
+    return generated_rows(job) * numbers * job.load_bytes * tokens
 
 
 def engine_weights(job: Job) -> int:
@@ -456,8 +461,7 @@ def engine_cache_bytes(job: Job) -> int:
     """
     shape = job.shape
     rows = generated_rows(job) * (job.world if job.engine == "server" else 1)
-    layer = 2 * shape.kv_heads * shape.head_dim * _HALF * job.length_tokens
-    return rows * layer * shape.attention_layers()
+    return rows * shape.cached_numbers() * _HALF * job.length_tokens
 
 
 def engine_bytes(job: Job) -> int:

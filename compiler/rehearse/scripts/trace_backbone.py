@@ -25,13 +25,13 @@ from transformers import CONFIG_MAPPING, AutoModelForCausalLM
 
 from ftc.compiler.knowledge.architecture import (
     Shape,
-    _table,
     read_shape,
     repeats_keys,
     supports_sdpa,
 )
+from ftc.compiler.knowledge.derived import derived_table
 from ftc.compiler.plan.job import Job
-from ftc.compiler.plan.memory.activations import layer_bytes
+from ftc.compiler.plan.memory.activations import is_described, layer_bytes
 from ftc.spec.sections import Attention
 
 _BOUND: Final = 0.02
@@ -50,6 +50,16 @@ _SIZES: Final = {
     "moe_intermediate_size": 192,
     "shared_expert_intermediate_size": 192,
 }
+#: Other names that configurations give to these sizes.
+_NAMES: Final = {
+    "hidden_size": ("n_embd", "n_embed"),
+    "intermediate_size": ("n_inner", "ffn_hidden_size"),
+    "num_hidden_layers": ("n_layer", "num_layers"),
+    "num_attention_heads": ("n_head", "num_heads"),
+    "max_position_embeddings": ("n_positions", "seq_length"),
+    "num_experts": ("num_local_experts",),
+    "moe_intermediate_size": ("intermediate_size",),
+}
 _DROPOUTS: Final = (
     "attention_dropout", "attn_pdrop", "resid_pdrop", "embd_pdrop", "hidden_dropout",
     "residual_dropout", "embedding_dropout", "attn_dropout",
@@ -60,7 +70,8 @@ def main() -> None:
     """Trace the architectures that are named, or all of the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("architectures", nargs="*", metavar="ARCHITECTURE")
-    names = parser.parse_args().architectures or sorted(_table())
+    described = [name for name in derived_table() if is_described(name)]
+    names = parser.parse_args().architectures or described
     warnings.filterwarnings("ignore")
     off, traced = 0, 0
     print(f"{'architecture':28}{'weights':>9}{'traced':>10}{'plan':>9}{'error':>9}")
@@ -86,8 +97,8 @@ def trace(name: str) -> Iterator[tuple[str, float, int]]:
     "full": trained in bf16; "frozen": as under LoRA; "mixed": trained in fp32 under autocast, where
     the difference of three rows and two leaves out the 16-bit copies of the weights.
     """
-    if name not in _table():
-        raise ValueError("it is not in the table")
+    if not is_described(name):
+        raise ValueError("no formula describes its layers")
     config = make_config(name, layers=3)
     shape = read_shape({**config.to_dict(), "architectures": [name]})
     if shape is None:
@@ -104,16 +115,19 @@ def trace(name: str) -> Iterator[tuple[str, float, int]]:
 
 def make_config(name: str, *, layers: int) -> Any:
     """Return the miniature's configuration, by the names that its class gives to the sizes."""
-    entry = _table()[name]
-    keys = entry.get("keys", {})
+    entry = derived_table()[name]
     config_class = CONFIG_MAPPING[entry["model_type"]]
     known = config_class().to_dict()
     said: dict[str, Any] = {}
     sizes = {**_SIZES, "num_hidden_layers": layers}
-    if "expert_tensors" in entry:  # as in the real ones: dense or routed, a layer is as wide
+    if (
+        "sparse" in entry["kinds"]["mlp"]
+    ):  # as in the real ones: dense or routed, a layer is as wide
         sizes["intermediate_size"] = sizes["num_experts_per_tok"] * sizes["moe_intermediate_size"]
+    else:
+        del sizes["moe_intermediate_size"]
     for key, size in sizes.items():
-        said |= dict.fromkeys([own for own in keys.get(key, [key]) if own in known][:1], size)
+        said |= dict.fromkeys([o for o in (key, *_NAMES.get(key, ())) if o in known][:1], size)
     if "attention_types" in known:  # GPT-Neo counts its layers a second time
         said["attention_types"] = [[["global"], layers]]
     if known.get("rotary_dim"):  # GPT-J turns a part of each head
@@ -167,7 +181,7 @@ def make_job(shape: Shape, weights: str) -> Job:
         trainable=0 if weights == "frozen" else shape.parameters,
         load_bytes=4 if weights == "mixed" else 2,
         compute_bytes=2,
-        attention=_attention(shape.architecture),
+        attention=_attention(shape),
         sharding="single",
         world=1,
         micro=2 if weights == "mixed" else 1,
@@ -178,10 +192,10 @@ def make_job(shape: Shape, weights: str) -> Job:
     )
 
 
-def _attention(name: str) -> Attention:
-    if not supports_sdpa(name):
+def _attention(shape: Shape) -> Attention:
+    if not supports_sdpa(shape.architecture):
         return "eager"
-    return "flash_attention_2" if repeats_keys(name) else "sdpa"
+    return "flash_attention_2" if repeats_keys(shape) else "sdpa"
 
 
 if __name__ == "__main__":

@@ -169,6 +169,15 @@ def list_options(source: str, template: ChatTemplate) -> tuple[str, ...]:
 def _list_asked(
     tree: nodes.Template, kind: type[nodes.Test | nodes.Filter], names: tuple[str, ...]
 ) -> list[str]:
-    """Return the variables that a test or a filter of one of these names is applied to."""
+    """Return the variables that a test or a filter of one of these names is applied to.
+
+    The parameter of a macro is none of them.
+    """
+    parameters = {
+        id(node)
+        for macro in tree.find_all(nodes.Macro)
+        for node in macro.find_all(nodes.Name)
+        if node.name in {each.name for each in macro.args}
+    }
     found = (node.node for node in tree.find_all(kind) if node.name in names)
-    return [node.name for node in found if isinstance(node, nodes.Name)]
+    return [n.name for n in found if isinstance(n, nodes.Name) and id(n) not in parameters]

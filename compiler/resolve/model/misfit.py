@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from operator import eq
 from typing import Final
 
-from ftc.compiler.knowledge.architecture import Shape, linear_sides, spell_setting
+from ftc.compiler.knowledge.architecture import Shape, side_keys, spell_setting
 from ftc.compiler.resolve.facts import Misfit
 from ftc.compiler.resolve.model.config import Config
 
@@ -13,12 +13,6 @@ _Sides = Mapping[str, tuple[int, int]]
 
 _EMBEDDINGS: Final = ("embed_tokens", "wte", "word_embeddings", "embed_in")
 _IN_LAYER: Final = re.compile(r"(?P<stack>\D*?)(?P<layer>\d{1,6})\.(?P<module>\D+)\.weight")
-#: The settings that alone make up a side; the sides of attention come from several.
-_SETTINGS: Final[Mapping[str, str]] = {
-    "hidden": "hidden_size",
-    "intermediate": "intermediate_size",
-    "shared_intermediate": "shared_expert_intermediate_size",
-}
 _MATRIX: Final = 2
 #: Layers that predict more tokens come after the others, and transformers leaves them out.
 _MORE_LAYERS: Final = "num_nextn_predict_layers"
@@ -88,12 +82,12 @@ def _linear(
 ) -> Iterator[Misfit]:
     """Compare both sides of a linear module; Conv1D (GPT-2) stores the input first."""
     linear = shape.linear_shapes[module]
-    words = linear_sides(shape.architecture).get(module, ("", ""))
+    words = side_keys(shape.architecture, module)
     said = (linear.in_features, linear.out_features)
     best = max((held[::-1], held), key=lambda sides: sum(map(eq, sides, said)))
     for word, wanted, found in zip(words, said, best, strict=True):
         if wanted != found:
-            yield _misfit(config, _SETTINGS.get(word, ""), name, wanted, found)
+            yield _misfit(config, word, name, wanted, found)
 
 
 def _misfit(config: Config, setting: str, tensor: str, said: int, held: int) -> Misfit:

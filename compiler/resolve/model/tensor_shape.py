@@ -12,6 +12,7 @@ from math import prod
 from typing import Any, Final
 
 from ftc.compiler.knowledge.derived import CHOSEN_EXPERTS, EXPERTS, is_end_to_end
+from ftc.compiler.knowledge.layer_cache import find_cached
 from ftc.compiler.knowledge.shape import LayerKind, LinearShape, Shape
 from ftc.compiler.resolve.model.config import Config
 
@@ -117,6 +118,8 @@ def read_tensors(config: Config, tensors: Tensors) -> Shape | None:
     widest = max(first, key=lambda layer: layer.parameters)
     sparse = next((layer for layer in first if layer.experts), None)
     is_plain = len(kinds) == 1 and first[0].mixer == "full_attention"
+    wide = _number(config.data, _HEAD_DIMS) or max(1, hidden // heads)
+    alike = 2 * wide * min(_number(config.data, _KEY_HEADS) or heads, heads)
     return Shape(
         architecture=config.architecture,
         model_type=config.model_type,
@@ -125,7 +128,7 @@ def read_tensors(config: Config, tensors: Tensors) -> Shape | None:
         intermediate=_number(config.data, _WIDTHS) or _widest_side(widest, hidden),
         heads=heads,
         kv_heads=min(key_heads, heads),
-        head_dim=latent or _number(config.data, _HEAD_DIMS) or max(1, hidden // heads),
+        head_dim=latent or wide,
         vocab=rows,
         context_tokens=config.context_tokens or 0,
         tied=not head,
@@ -144,6 +147,7 @@ def read_tensors(config: Config, tensors: Tensors) -> Shape | None:
         linear_shapes=_linear_shapes(first, counts, ends),
         kinds=() if is_plain else _kinds(first, counts, ends),
         order=() if is_plain else order,
+        cached=find_cached([(layer.mixer, layer.plain) for layer in first], alike=alike),
     )
 
 

@@ -3,16 +3,16 @@
 import ast
 import importlib.util
 import json
-from importlib.resources import files
 from pathlib import Path
 
 import pytest
 
+from ftc.compiler.knowledge.derived import derived_table
 from ftc.compiler.knowledge.liger import has_liger_kernels
 
 
 def test_the_table_is_the_package_s() -> None:
-    """Of the architectures of the table, those that the package replaces layers of."""
+    """Of the architectures whose formulas are exact, those that the package replaces layers of."""
     found = importlib.util.find_spec("liger_kernel")
     if found is None or not found.submodule_search_locations:
         pytest.skip("liger-kernel is not installed")
@@ -26,8 +26,8 @@ def test_the_table_is_the_package_s() -> None:
     ]
     assert isinstance(tables[0], ast.Dict)
     real = {key.value for key in tables[0].keys if isinstance(key, ast.Constant)}
-    table = json.loads((files("ftc.compiler.knowledge") / "architectures.json").read_bytes())
-    types = {entry["model_type"] for entry in table.values()}
+    cases = json.loads((Path(__file__).parent / "architecture_cases.json").read_bytes())
+    types = {derived_table()[name]["model_type"] for name in cases}
 
     assert {kind for kind in types if has_liger_kernels(kind)} == types & real
     assert not has_liger_kernels("none_such")

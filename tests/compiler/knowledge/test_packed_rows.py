@@ -5,7 +5,6 @@ import re
 from contextlib import suppress
 from dataclasses import fields
 from importlib import import_module
-from importlib.resources import files
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
@@ -180,13 +179,6 @@ def compare(model: Any) -> float:
         packed = model(input_ids=torch.cat(rows, 1), position_ids=positions, use_cache=False)
     difference = torch.cat(alone, 1) - packed.logits
     return float(difference.abs().max() / packed.logits.std())
-
-
-@pytest.mark.prove
-def test_the_table_names_what_does_not() -> None:
-    """An entry says `packs` only where it is false, as most keep rows apart."""
-    table = json.loads((files("ftc.compiler.knowledge") / "architectures.json").read_bytes())
-    assert {entry["packs"] for entry in table.values() if "packs" in entry} == {False}
 
 
 @pytest.mark.parametrize(

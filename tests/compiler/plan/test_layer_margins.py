@@ -53,6 +53,22 @@ def test_the_table_is_what_a_trace_gives(name: str, traces: Any) -> None:
     assert traces.trace(name, bases[name]) == json.loads(MARGINS.read_bytes())[name]
 
 
+def test_kinds_of_one_name_have_one_margin(traces: Any) -> None:
+    """Layers of one mixer and MLP but of two sizes count together, however often it is run."""
+    saved = [9.0, 3.0, 5.0, 4.0]
+    assert traces._most(["a/dense", "a/dense", "b/dense", "b/dense"], saved) == {
+        "a/dense": 3.0,
+        "b/dense": 5.0,
+    }
+    name = "LagunaForCausalLM"
+    bases = json.loads((ROOT / ".ci/architecture_bases.json").read_text(encoding="utf-8"))
+    given = traces.miniature(bases[name])
+    heads = given["num_attention_heads"]
+    given["num_attention_heads_per_layer"] = [heads, 2 * heads] * 3
+    for _ in range(2):
+        assert {len(margins) for margins in traces.trace(name, bases[name], given).values()} == {2}
+
+
 @pytest.mark.parametrize("weights", ["full", "frozen"])
 def test_the_sum_fits_a_class_at_its_real_width(weights: str, traces: Any) -> None:
     """The layers of Qwen3.5-4B keep what is planned, within a twentieth."""

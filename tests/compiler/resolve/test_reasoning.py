@@ -45,7 +45,7 @@ MODES: Final[Mapping[str, tuple[str, Mapping[str, Any], ReasoningFacts]]] = {
         "Qwen3.5-4B.jinja",
         {},
         ReasoningFacts(
-            options=("add_vision_id", "content", "enable_thinking"),
+            options=("add_vision_id", "enable_thinking"),
             reads_keys=True,
             empty="<think>\n\n</think>",
             without_empty=OFF,
@@ -56,7 +56,7 @@ MODES: Final[Mapping[str, tuple[str, Mapping[str, Any], ReasoningFacts]]] = {
         "Qwen3.5-4B.jinja",
         OFF,
         ReasoningFacts(
-            options=("add_vision_id", "content", "enable_thinking"),
+            options=("add_vision_id", "enable_thinking"),
             reads_keys=True,
             misfits=("with",),
         ),
