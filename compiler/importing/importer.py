@@ -3,9 +3,11 @@
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
+from ftc.compiler.importing.data_form import find_form
 from ftc.compiler.importing.explanations import BROKEN, FOREIGN, INCOMPLETE, REFUSED, UNKNOWN
 from ftc.compiler.importing.source import (
     ForeignConfig,
@@ -111,6 +113,7 @@ def _translate(config: ForeignConfig, folder: Path, hardware: str | None) -> Imp
         registry=registry,
         find_unfit=find_unfit,
         find_targets=find_peft_targets,
+        find_form=partial(find_form, folder),
     )
 
 

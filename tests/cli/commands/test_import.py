@@ -74,6 +74,17 @@ def test_json_is_as_promised(call: Call, config: Path, more: str) -> None:
     assert {"base_model", "datasets[0].path", "datasets[0].type", "tf32"} <= written
 
 
+def test_the_tool_of_a_script_is_one_of_the_schema(call: Call, tmp_path: Path) -> None:
+    """A script of TRL is read with a table of its own, and is named as TRL."""
+    script = tmp_path / "train.py"
+    code = "t = SFTTrainer(model='a/b', train_dataset=load_dataset('c/d'))\n"
+    script.write_text(f"from trl import SFTTrainer\n{code}", encoding="utf-8")
+    data = json.loads(call("import", script, "--format", "json").out)
+    schema = json.loads((files("ftc") / "import.schema.json").read_text(encoding="utf-8"))
+    Draft202012Validator(schema).validate(data)
+    assert data["tool"] == "trl"
+
+
 @pytest.mark.parametrize("command", ["check", "plan", "compile"])
 def test_check_names_the_import(call: Call, config: Path, command: str) -> None:
     """One finding, in place of one for each key."""
