@@ -23,6 +23,7 @@ from typing import Any, Final
 
 from benchmarks.rehearsals import ROOT, describe_machine, find_sdist
 from benchmarks.vocabularies import finish_tokenizer, train_sentencepiece
+from ftc.runtime.read.json_lines import split_rows
 
 REPORT: Final = Path(__file__).with_name("gsm8k.md")
 DATA: Final = Path(os.environ.get("FTC_SHARED") or ROOT.parent / "shared") / "data"
@@ -79,7 +80,7 @@ def make_model(folder: Path, texts: list[str], *, tokens: int = _TOKENS, **sizes
 
 def run_whole(folder: Path, data: Path, *, rows: int | None = None) -> Run:
     """Make the model, compile the spec and run the bundle: a full epoch, or a few steps."""
-    lines = data.read_text(encoding="utf-8").splitlines()[:rows]
+    lines = split_rows(data.read_text(encoding="utf-8"))[:rows]
     read = [json.loads(line) for line in lines]
     make_model(folder / "model", [text for row in read for text in row.values()])
     (folder / data.name).write_text("\n".join(lines) + "\n", encoding="utf-8")

@@ -34,6 +34,7 @@ from benchmarks.gsm8k import DATA, make_model
 from benchmarks.learning_specs import CHOICES, SPECS, TRIAL_ROWS, TRIAL_SHARE
 from benchmarks.rehearsals import ROOT, describe_machine, find_sdist
 from ftc.compiler.knowledge.objectives import OBJECTIVES
+from ftc.runtime.read.json_lines import split_rows
 from ftc.spec.pointer import split
 from tests.end_to_end.bank_messages import label_pairs, pair_by_intent, prefer_intents
 
@@ -122,7 +123,7 @@ def write_table(path: Path, names: list[str], rows: list[list[str]]) -> None:
 
 def read_lines(path: Path) -> list[str]:
     """Return the lines of a file."""
-    return path.read_text(encoding="utf-8").splitlines()
+    return split_rows(path.read_text(encoding="utf-8"))
 
 
 def run_bundle(folder: Path, name: str, spec: Mapping[str, Any] | None = None) -> Path:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
+from ftc.runtime.read.json_lines import split_rows
 from ftc.spec.document import Document
 from ftc.spec.finding import EnvironmentFailure
 from ftc.spec.normal import normalise
@@ -232,7 +233,7 @@ def _read_rows(path: Path) -> Mapping[tuple[str, ...], Mapping[str, Any]]:
     rows: dict[tuple[str, ...], Mapping[str, Any]] = {}
     seen: Counter[tuple[str, ...]] = Counter()
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        lines = split_rows(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError):
         return rows
     for line in lines:

@@ -27,7 +27,8 @@ from ftc.compiler.shortlist import (
 )
 from ftc.report.json_output import VERSION, dump
 from ftc.spec.document import Document
-from ftc.spec.finding import EnvironmentFailure
+from ftc.spec.finding import EnvironmentFailure, Finding
+from ftc.spec.pointer import split
 from ftc.spec.sections import Spec
 from ftc.spec.validate import validate
 
@@ -130,14 +131,16 @@ def _named(names: tuple[str, ...]) -> tuple[Model, ...]:
     wanted = tuple(name.casefold() for name in names)
     found = tuple(each for each in all_models() if any(n in each.id.casefold() for n in wanted))
     if not found and (original := next(filter(None, map(find_original, names)), None)):
-        raise EnvironmentFailure(
-            message=f"the table has no copies such as {names[0]}",
-            help=f"`ftc models {original.id}` has what they were made from",
+        raise click.BadParameter(
+            f"the table has no copies such as {names[0]}; `ftc models {original.id}` has what they "
+            "were made from",
+            param_hint="NAME",
         )
     if not found:
-        raise EnvironmentFailure(
-            message=f"the table has no model whose id contains {' or '.join(names)}",
-            help="`ftc models --all` lists the table; `ftc plan` plans any model of the Hub",
+        raise click.BadParameter(
+            f"the table has no model whose id contains {' or '.join(names)}; `ftc models --all` "
+            "lists the table, and `ftc plan` plans any model of the Hub",
+            param_hint="NAME",
         )
     return found
 
@@ -166,13 +169,15 @@ def _wish(
 ) -> ModelRequirements:
     """Return what is asked for; `unsaid` are sections of the spec that only stand in."""
     facts = Resolver().resolve(spec, folder=Path(), unsaid={"model", "tokenizer", *unsaid})
-    for fact in (facts.data, facts.hardware):
-        if isinstance(fact, Unknown) and fact is not NOT_SAID:
-            raise EnvironmentFailure(message=fact.finding.problem, help=fact.finding.remedy)
+    if isinstance(facts.hardware, Unknown) and facts.hardware is not NOT_SAID:
+        raise _wrong(facts.hardware.finding)
+    if isinstance(facts.data, Unknown) and facts.data is not NOT_SAID:
+        raise EnvironmentFailure(message=facts.data.finding.problem, help=facts.data.finding.remedy)
     if not isinstance(facts.hardware, Unknown) and not has_kernels(facts.hardware):
-        raise EnvironmentFailure(
-            message=f"the locked torch has no kernels for {facts.hardware.name}",
-            help="`ftc explain FTC333` says which GPUs it has them for",
+        raise click.BadParameter(
+            f"the locked torch has no kernels for {facts.hardware.name}; `ftc explain FTC333` says "
+            "which GPUs it has them for",
+            param_hint="--hardware",
         )
     # lengths are estimated: no model's tokenizer is meant
     rows = nominal_data() if isinstance(facts.data, Unknown) else facts.data
@@ -206,8 +211,14 @@ def _spec(objective: str, hardware: str | None, data: str | None) -> Spec:
     document = Document(name="", folder=Path(), text="", data=said, positions={})
     spec = validate(document)
     if isinstance(spec, tuple):
-        raise EnvironmentFailure(message=spec[0].problem, help=spec[0].remedy)
+        raise _wrong(spec[0])
     return spec
+
+
+def _wrong(finding: Finding) -> click.BadParameter:
+    """Return the error of an option whose value a spec does not take."""
+    sentence = "; ".join(filter(None, (finding.message, finding.help)))
+    return click.BadParameter(sentence, param_hint=f"--{split(finding.pointer)[0]}")
 
 
 def _data(

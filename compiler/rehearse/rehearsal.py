@@ -29,6 +29,7 @@ from ftc.compiler.rehearse.model import find_files, make_miniature
 from ftc.compiler.rehearse.second_spec import make_second_spec
 from ftc.compiler.rehearse.stage import Failure, Rehearsal, StageFailed, Tell
 from ftc.compiler.resolve.facts import ModelFacts, known
+from ftc.runtime.read.json_lines import read_rows
 from ftc.spec.finding import EnvironmentFailure
 from ftc.spec.sections import Spec
 
@@ -237,9 +238,8 @@ def _qualities(bundle: Path) -> dict[str, Any]:
 
 def _ask(spec: Spec, course: Course) -> None:
     """Ask the result a question from the data; a reward model scores an answer."""
-    lines = _rows(course.bundle / "run").read_text(encoding="utf-8").splitlines()
-    words = _choose_words(spec, [json.loads(line) for line in lines])
     with course.stage("answer") as result:
+        words = _choose_words(spec, _read_rows(course.bundle / "run"))
         answered = subprocess.run(
             [sys.executable, "ask.py", "--", *words],
             cwd=course.bundle,
@@ -268,13 +268,19 @@ def _choose_words(spec: Spec, rows: list[Mapping[str, Any]]) -> list[str]:
     return [question, str(row["answer"])] if spec.objective.type == "reward" else [question]
 
 
-def _rows(run: Path) -> Path:
-    """Return the test split's rows, or the training split's if nothing is held out."""
+def _read_rows(run: Path) -> list[Any]:
+    """Return the test split's rows, or the training split's if nothing is held out.
+
+    Raises StageFailed where a file has no rows, or another program's.
+    """
     for name in ("test", "train"):
         path = run / "data" / f"{name}.jsonl"
         if path.is_file() and path.stat().st_size:
             break
-    return path
+    try:
+        return read_rows(path)
+    except (OSError, ValueError) as error:
+        raise StageFailed(f"{path.name} cannot be read: {error}") from error
 
 
 def _count_rows(bundle: Path) -> str:

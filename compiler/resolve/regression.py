@@ -107,7 +107,7 @@ def _is_learned(path: Path, digest: str, part: DataFacts, folder: Path) -> bool:
 def _count_prompts(text: str, name: str, *, numbers: bool) -> int:
     """Return how many questions JSON Lines hold; each has a prompt and an answer."""
     count = 0
-    for number, line in enumerate(text.splitlines(), 1):
+    for number, line in enumerate(text.split("\n"), 1):
         if not line.strip():
             continue
         try:

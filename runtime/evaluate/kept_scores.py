@@ -1,7 +1,6 @@
 """What a model in memory gives on the files of regression checks."""
 
 import contextlib
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -9,6 +8,7 @@ from typing import Any
 
 from ..files import write_json
 from ..metric import exact_match, metrics, numeric_match
+from ..read.json_lines import read_rows
 from ..run import Run
 from . import answers, judging, overlap, regression
 from .regression import Check, Scores
@@ -42,8 +42,7 @@ def _answer(
     model: Any, tokenizer: Any, check: Check, path: Path, *, has_template: bool
 ) -> dict[str, Any]:
     """Return for each prompt whether the model's answer is right."""
-    read = path.read_text(encoding="utf-8-sig").splitlines()
-    rows = [json.loads(line) for line in read if line.strip()]
+    rows = read_rows(path, encoding="utf-8-sig")
     encode = partial(_encode_chat if has_template else _encode_text, tokenizer)
     prompts = [{"prompt_ids": encode(row["prompt"])} for row in rows]
     said = answers.write(model, tokenizer, prompts, check["answer_tokens"])

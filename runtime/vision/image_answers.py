@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from ..files import write_rows
+from ..read.json_lines import read_rows
 
 PICTURES: Final = 8  # rows whose images are kept for the report
 SIDE: Final = 256  # pixels of a kept image, at most
@@ -21,15 +22,14 @@ def add_pictures(folder: Path, rows: Sequence[Row], images: Any, *, token: str) 
     image_batches.ImageReader, and `rows` are those that the predictions are of.
     """
     path, tokenizer = folder / "predictions.jsonl", images.processor.tokenizer
-    lines = path.read_text(encoding="utf-8").splitlines()
     names = _keep_pictures(images, rows, folder / "pictures")
     number = tokenizer.convert_tokens_to_ids(token)
     found = []
-    for line, row, pictures in zip(lines, rows, names, strict=True):
+    for answer, row, pictures in zip(read_rows(path), rows, names, strict=True):
         runs = ((one, list(run)) for one, run in groupby(row["prompt_ids"]))
         ids = [each for one, run in runs for each in (run[:1] if one == number else run)]
         added = {"prompt": tokenizer.decode(ids), "images": row["images"], "pictures": pictures}
-        found.append(json.loads(line) | added)
+        found.append(answer | added)
     write_rows(path, found)
 
 

@@ -42,6 +42,13 @@ def test_a_good_file_is_hashed(tmp_path: Path, data: DataFacts, kind: str, conte
     assert (found.path, len(found.sha256)) == ("kept", 64)
 
 
+def test_a_question_may_have_any_separator(tmp_path: Path, data: DataFacts) -> None:
+    """Only a line feed ends a row."""
+    row = '{"prompt": "1 +\u2028 1\x85", "answer": "2"}\n'
+    (tmp_path / "kept").write_text(row * 6, encoding="utf-8")
+    assert look(tmp_path, data, prompts="kept").fault is None
+
+
 @pytest.mark.parametrize(
     ("kind", "content", "why"),
     [
