@@ -166,7 +166,7 @@ def _data(
     folder: Path,
     points: Sequence[Point],
     written: Sequence[str],
-    conflicts: Sequence[Finding],
+    conflicts: tuple[Finding, ...],
 ) -> Mapping[str, Any]:
     """Return the points as plain data; `files` is null where nothing was written.
 

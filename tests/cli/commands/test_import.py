@@ -39,8 +39,10 @@ def test_the_spec_is_the_product(call: Call, config: Path) -> None:
 
 def test_a_file_is_written_once(call: Call, config: Path, tmp_path: Path) -> None:
     """A spec that is there stays."""
-    target = tmp_path / "spec.json"
-    assert call("import", config, "-o", target).code == 0
+    target = tmp_path / "my spec.json"
+    written = call("import", config, "-o", target)
+    assert written.code == 0
+    assert f"next: ftc check '{target}'" in written.out
     before = target.read_bytes()
     again = call("import", config, "-o", target, "--name", "other")
     assert again.code == 3
