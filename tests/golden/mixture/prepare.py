@@ -94,8 +94,7 @@ for path in local:
 run.need_model(args.model, MODEL)
 
 run.begin()
-inputs = [*local, args.model]
-identity = run.identify(*inputs)
+identity = run.identify(*local, args.model)
 if run.is_done(identity):
     raise SystemExit
 

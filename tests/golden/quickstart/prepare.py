@@ -62,8 +62,7 @@ if not args.data.is_file():
 run.need_model(args.model)
 
 run.begin()
-inputs = [args.data, args.model]
-identity = run.identify(*inputs)
+identity = run.identify(args.data, args.model)
 if run.is_done(identity):
     raise SystemExit
 
