@@ -25,7 +25,7 @@ from ftc.spec.document import Lines
 from ftc.spec.finding import Finding, Position
 from ftc.spec.load import MOST_BYTES, read_text
 from ftc.spec.normal import lengthen
-from ftc.spec.quote import shown
+from ftc.spec.quote import shell_word, shown
 from ftc.spec.schema import read_schema
 from ftc.spec.tools.entry import Imported
 from ftc.spec.tools.tables import read_table
@@ -94,7 +94,7 @@ def recognise_file(source: str, data: Any) -> Finding | None:
         config = read_foreign(text, source)
     except (UnknownConfigError, UnreadableConfigError, UnreadableScriptError):
         return None
-    return FOREIGN.finding(tool=read_table(config.tool).title, name=shown(source))
+    return FOREIGN.finding(tool=read_table(config.tool).title, name=shown(shell_word(source)))
 
 
 def _read(source: str) -> str | Finding:
@@ -141,7 +141,11 @@ def _refused(imported: Imported, text: str) -> tuple[Finding, ...]:
 
 
 def _find(key: str, text: str) -> Position | None:
-    """Return where a key stands in a text, by its last name."""
+    """Return where a key stands in a text, by its last name.
+
+    One of LLaMA-Factory's list of data sets stands in another file, which `dataset` leads to.
+    """
+    key = "dataset" if key.startswith("dataset_info.") else key
     last = re.escape(re.sub(r"\[\d+\]", "", key).rpartition(".")[2])
     match = re.search(rf"(?m)^[\s\"'-]*(?P<key>{last})\b", text) or re.search(rf"\b{last}\b", text)
     return (

@@ -53,6 +53,13 @@ def derive_loss(work: Work) -> None:
     ):
         if (entry := work.entry(name)) is not None:
             work.put(entry, pointer, entry.value, "carried")
+    if (entry := work.entry("@answer_weight")) is not None:
+        if work.fields.get(_TYPE) in ("cpo", "simpo"):
+            work.put(entry, "/objective/answer_weight", entry.value, "carried")
+        elif entry.value:
+            work.refuse(entry, "loss")
+        else:
+            work.leave(entry, "off")
     if (entry := work.entry("@precompute")) is not None:
         if entry.value:
             work.put(entry, "/objective/reference", "precomputed")

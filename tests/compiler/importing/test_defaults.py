@@ -168,6 +168,10 @@ AXOLOTL: Final = "base_model: a/b\nlearning_rate: 1e-5\ndatasets: [{path: c/d, t
             },
         ),
         (
+            f"{FACTORY}stage: dpo\npref_loss: simpo\npref_ftx: 0.2\n",
+            {"/objective/answer_weight": 0.2},
+        ),
+        (
             f"{FACTORY}stage: kto\n",
             {"/objective/desirable_weight": 1, "/objective/undesirable_weight": 1},
         ),
@@ -266,3 +270,10 @@ def test_the_defaults_of_unsloth(tmp_path: Path) -> None:
     )
     assert patched["/method/type"] == plain["/method/type"] == "qlora"
     assert patched["/data/max_length"] == 2048
+
+
+@pytest.mark.parametrize(("weight", "codes"), [("0.0", []), ("0.5", ["FTC091"])])
+def test_a_loss_on_answers_beside_another(tmp_path: Path, weight: str, codes: list[str]) -> None:
+    """DPO of ftc has none, so that LLaMA-Factory's is refused where it is switched on."""
+    result = read(tmp_path, f"{FACTORY}stage: dpo\npref_ftx: {weight}\n")
+    assert [each.code for each in result.findings] == codes
