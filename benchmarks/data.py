@@ -69,7 +69,7 @@ def measure(folder: Path, data: Path) -> list[float]:
     spec.write_text(json.dumps(written), encoding="utf-8")
     command = [sys.executable, __file__, "--resolve", str(spec)]
     done = subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True)
-    read: list[float] = json.loads(done.stdout.splitlines()[-1])
+    read: list[float] = json.loads(done.stdout.rstrip().rpartition("\n")[2])
     return read
 
 

@@ -79,7 +79,7 @@ def make_model(folder: Path, texts: list[str], *, tokens: int = _TOKENS, **sizes
 
 def run_whole(folder: Path, data: Path, *, rows: int | None = None) -> Run:
     """Make the model, compile the spec and run the bundle: a full epoch, or a few steps."""
-    lines = data.read_text(encoding="utf-8").splitlines()[:rows]
+    lines = data.read_text(encoding="utf-8").strip().split("\n")[:rows]
     read = [json.loads(line) for line in lines]
     make_model(folder / "model", [text for row in read for text in row.values()])
     (folder / data.name).write_text("\n".join(lines) + "\n", encoding="utf-8")

@@ -122,7 +122,7 @@ def write_table(path: Path, names: list[str], rows: list[list[str]]) -> None:
 
 def read_lines(path: Path) -> list[str]:
     """Return the lines of a file."""
-    return path.read_text(encoding="utf-8").splitlines()
+    return [line for line in path.read_text(encoding="utf-8").split("\n") if line.strip()]
 
 
 def run_bundle(folder: Path, name: str, spec: Mapping[str, Any] | None = None) -> Path:

@@ -33,6 +33,7 @@ from benchmarks.throughput import (
     write_model,
     write_rows,
 )
+from ftc.runtime.files import read_rows
 
 HERE: Final = Path(__file__).resolve().parent
 DRAWN: Final = "by hand, as drawn"
@@ -45,8 +46,8 @@ WAYS: Final[Mapping[str, tuple[str, bool]]] = {
 
 def read_problems() -> list[tuple[str, str]]:
     """Return GSM8K: a question, and its worked solution."""
-    lines = (DATA / "gsm8k_train.jsonl").read_text(encoding="utf-8").splitlines()
-    return [(row["question"], row["answer"]) for row in map(json.loads, lines)]
+    rows = list(read_rows(DATA / "gsm8k_train.jsonl"))
+    return [(row["question"], row["answer"]) for row in rows]
 
 
 #: The rows of each data set, and how many of them are used.

@@ -96,7 +96,7 @@ def main() -> None:
 
 def read_curves(log: Path | None) -> dict[str, Report]:
     """Return the whole runs from the output of an earlier call."""
-    lines = [] if log is None else log.read_text(encoding="utf-8").splitlines()
+    lines = [] if log is None else log.read_text(encoding="utf-8").split("\n")
     return next((json.loads(line) for line in lines if line.startswith("{")), {})
 
 

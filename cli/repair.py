@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ftc.spec.finding import Finding
+from ftc.spec.finding import EnvironmentFailure, Finding
+from ftc.spec.message import reason_of
 from ftc.spec.patch import PatchError, apply_patch, replaces_all
 from ftc.spec.pointer import split
 from ftc.splice import splice
@@ -24,11 +25,22 @@ class Repaired:
     faithful: bool
 
     def save(self, path: Path) -> None:
-        """Replace the file in one step; a reader never sees half of it."""
+        """Replace the file in one step; a reader never sees half of it.
+
+        A link stays one: the file that it leads to is replaced. Raises EnvironmentFailure where the
+        folder cannot be written to.
+        """
+        path = path.resolve()
         staged = path.with_name(f".{path.name}.ftc")
-        staged.write_bytes(self.text.encode("utf-8"))
-        staged.chmod(path.stat().st_mode)
-        staged.replace(path)
+        try:
+            staged.write_bytes(self.text.encode("utf-8"))
+            staged.chmod(path.stat().st_mode)
+            staged.replace(path)
+        except OSError as error:
+            raise EnvironmentFailure(
+                message=f"`{path}` cannot be replaced: {reason_of(error)}",
+                help="make its folder writable, or repair a copy of the spec",
+            ) from None
 
 
 def repair(text: str, findings: Sequence[Finding], edit: Edit | None = None) -> Repaired:

@@ -30,7 +30,7 @@ _SCRIPT: Final = """\
 #   ./run_all.sh --data OTHER-FILE
 set -uo pipefail
 
-cd -- "$(dirname -- "${BASH_SOURCE[0]}")"
+CDPATH="" cd -- "$(dirname -- "${BASH_SOURCE[0]}")"
 failed=0
 for point in point-*/; do
   echo "== $point"

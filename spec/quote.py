@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 from typing import Any, Final
 
 from ftc.spec.message import Message
@@ -25,6 +26,11 @@ def quote(value: Any) -> str | Message:
     else:
         text = json.dumps(value)
     return f"`{shown(text)}`"
+
+
+def shell_word(path: str) -> str:
+    """Return a path as one word of a shell command, which no program takes for an option."""
+    return shlex.quote(f"./{path}" if path.startswith("-") else path)
 
 
 def shown(text: str) -> str:

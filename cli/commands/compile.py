@@ -25,9 +25,10 @@ from ftc.compiler.write.bundle import Written
 from ftc.compiler.write.conflict import Conflict
 from ftc.compiler.write.disk import typed
 from ftc.compiler.write.drift import Drift
-from ftc.compiler.write.workflow import write_workflow
+from ftc.compiler.write.workflow import Workflow, is_address, make_workflow, write_workflow
 from ftc.fix_patches import write_fixes
 from ftc.report.json_output import VERSION, dump, list_findings
+from ftc.spec.quote import shell_word
 
 _READMES: Final[Mapping[Extra, str]] = {"readme_ca": "ca", "readme_es": "es"}
 _RUNTIME: Final = "runtime/"
@@ -103,6 +104,11 @@ def command(
         raise click.UsageError("--check is always locked and writes nothing: give it alone.")
     if workflow is not None and (source == "-" or stop_after not in {None, "write"}):
         raise click.UsageError("--workflow needs a spec in a file, and a bundle that is written.")
+    if workflow is not None and not is_address(workflow):
+        raise click.BadParameter(
+            f"{workflow!r} is no git address with a commit: write https://HOST/OWNER/ftc@COMMIT",
+            param_hint="--workflow",
+        )
     if "none" in readmes and len(readmes) > 1:
         raise click.UsageError("--readme none removes both: give it alone.")
     if locked and update:
@@ -124,9 +130,10 @@ def command(
         )
         _tell(source, outcome, report=report)
         if not outcome.failed and stop_after in {None, "write"}:
+            added = _plan_workflow(source, outcome, workflow)
             written = write(outcome, force=force)
-            if workflow is not None:
-                _add_workflow(source, outcome, workflow)
+            if added is not None:
+                click.echo(f"wrote {typed(write_workflow(added))}", err=True)
     except Conflict as conflict:
         if report != "json":
             tell_findings(conflict.findings, make_subject(_name(outcome), None))
@@ -136,14 +143,13 @@ def command(
         context.exit(FAILED)
 
 
-def _add_workflow(source: str, outcome: Outcome, address: str) -> None:
-    """Write the workflow, and say on stderr where."""
-    if outcome.spec is None or outcome.folder is None:
-        return
-    path = write_workflow(
+def _plan_workflow(source: str, outcome: Outcome, address: str | None) -> Workflow | None:
+    """Return the workflow that was asked for; nothing is written where one cannot be."""
+    if address is None or outcome.spec is None or outcome.folder is None:
+        return None
+    return make_workflow(
         name=outcome.spec.name, spec=Path(source), bundle=outcome.folder, source=address
     )
-    click.echo(f"wrote {typed(path)}", err=True)
 
 
 def _wanted(
@@ -219,13 +225,13 @@ def _next(folder: str, outcome: Outcome) -> tuple[str, ...]:
     launcher = outcome.spec.launch.type if outcome.spec else "local"
     match launcher:
         case "slurm":
-            return (install, f"cd {folder} && sbatch slurm.sh")
+            return (install, f"cd {shell_word(folder)} && sbatch slurm.sh")
         case "kubernetes":
-            return (f"kubectl create -f {folder}k8s.yaml",)
+            return (f"kubectl create -f {shell_word(f'{folder}k8s.yaml')}",)
         case "skypilot":
-            return (f"cd {folder} && sky jobs launch sky.yaml",)
+            return (f"cd {shell_word(folder)} && sky jobs launch sky.yaml",)
         case "local":
-            return (install, f"{folder}run.sh")
+            return (install, shell_word(f"{folder}run.sh"))
 
 
 def _data(outcome: Outcome, written: Written | None) -> Mapping[str, Any]:

@@ -14,6 +14,7 @@ from ftc.report.json_output import dump
 from ftc.report.subject import Subject
 from ftc.spec.finding import EnvironmentFailure
 from ftc.spec.message import reason_of
+from ftc.spec.quote import shell_word
 
 
 @click.command(name="import", short_help=COMMANDS["import"])
@@ -68,7 +69,7 @@ def command(
             click.echo(spec)
         tell_findings(result.findings, Subject(name=source, text=result.text))
         if output is not None and spec is not None:
-            click.echo(f"\nwrote {typed(output)}\nnext: ftc check {typed(output)}")
+            click.echo(f"\nwrote {typed(output)}\nnext: ftc check {shell_word(typed(output))}")
     if result.findings:
         context.exit(FAILED)
 

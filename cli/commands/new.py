@@ -14,6 +14,7 @@ from ftc.compiler.pipeline import check
 from ftc.compiler.plan.summary.headline import headline
 from ftc.report.json_output import dump
 from ftc.spec.finding import EnvironmentFailure
+from ftc.spec.quote import shell_word
 from ftc.spec.schema import read_schema
 
 _FILE: Final = "spec.json"
@@ -78,7 +79,7 @@ def command(
         _set_up_vscode(folder)
     if outcome.plan is not None:
         click.echo(headline(outcome.spec.name, outcome.plan))
-    click.echo(f"next: ftc compile {path.as_posix()}")
+    click.echo(f"next: ftc compile {shell_word(path.as_posix())}")
 
 
 def _set_up_vscode(folder: Path) -> None:

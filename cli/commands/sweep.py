@@ -13,6 +13,7 @@ from ftc.compiler.write.conflict import Conflict
 from ftc.compiler.write.disk import typed
 from ftc.report.json_output import VERSION, dump, list_findings
 from ftc.spec.finding import Finding
+from ftc.spec.quote import shell_word
 from ftc.sweeping import (
     ARRAY,
     RUN_ALL,
@@ -69,18 +70,20 @@ def command(
     points = compile_points(source, grid, folder)
     failed = [point for point in points if point.outcome.failed]
     written: tuple[str, ...] = ()
+    conflicts: tuple[Finding, ...] = ()
     if not failed:
         try:
             written = write_points(folder, points)
         except Conflict as conflict:
-            tell_findings(conflict.findings, make_subject(typed(folder), None))
-            context.exit(FAILED)
+            conflicts = conflict.findings
     if report == "json":
-        click.echo(dump(_data(folder, points, written)))
+        click.echo(dump(_data(folder, points, written, conflicts)))
+    elif conflicts:
+        tell_findings(conflicts, make_subject(typed(folder), None))
     else:
         _tell(source, points, failed)
         click.echo(_text(folder, points, written) if written else "nothing was written")
-    if failed:
+    if failed or conflicts:
         context.exit(FAILED)
 
 
@@ -132,7 +135,7 @@ def _next(name: str, points: Sequence[Point], written: Sequence[str]) -> Iterato
         for text, path in list_requirements(points).items():
             yield install_command(f"{name}/{path}", text)
     if launcher == "local":
-        yield f"{name}/{RUN_ALL}"
+        yield shell_word(f"{name}/{RUN_ALL}")
         return
     start = {
         "slurm": "sbatch slurm.sh",
@@ -140,10 +143,10 @@ def _next(name: str, points: Sequence[Point], written: Sequence[str]) -> Iterato
         "skypilot": "sky jobs launch sky.yaml",
     }[launcher]
     if ARRAY in written:
-        yield f"cd {name} && sbatch {ARRAY}"
+        yield f"cd {shell_word(name)} && sbatch {ARRAY}"
     else:
-        yield f'for point in {name}/point-*/; do (cd "$point" && {start}); done'
-    yield f"ftc compare {name}/point-*/"
+        yield f'for point in {shell_word(name)}/point-*/; do (cd "$point" && {start}); done'
+    yield f"ftc compare {shell_word(name)}/point-*/"
 
 
 def _takes(points: Sequence[Point]) -> list[str]:
@@ -159,8 +162,16 @@ def _takes(points: Sequence[Point]) -> list[str]:
     ]
 
 
-def _data(folder: Path, points: Sequence[Point], written: Sequence[str]) -> Mapping[str, Any]:
-    """Return the points as plain data; `files` is null where nothing was written."""
+def _data(
+    folder: Path,
+    points: Sequence[Point],
+    written: Sequence[str],
+    conflicts: tuple[Finding, ...],
+) -> Mapping[str, Any]:
+    """Return the points as plain data; `files` is null where nothing was written.
+
+    `findings` say why, where files of the folder are not those of a sweep.
+    """
     times, costs = [each.seconds for each in points], [each.cost for each in points]
     known = [each for each in times if each is not None]
     paid = [each for each in costs if each is not None]
@@ -168,6 +179,7 @@ def _data(folder: Path, points: Sequence[Point], written: Sequence[str]) -> Mapp
         "version": VERSION,
         "folder": folder.as_posix(),
         "files": list(written) or None,
+        "findings": list_findings(conflicts),
         "points": [
             {
                 "folder": point.folder,

@@ -16,7 +16,8 @@ REFUSED: Final = make_explanation(
     "FTC091",
     "foreign-training",
     "A key of the imported file asks for a training that `ftc import` does not carry over: on "
-    "images or audio, with an objective that ftc does not have, or of quantized weights.",
+    "images or audio, with an objective or an adapter that ftc does not have, of quantized "
+    "weights, or on a selection of tokens or a column that ftc does not read.",
     "Without this key, the spec would describe another training than the file does.",
     "rl: gdpo",
     "the tool that the file is for; or a copy of the file without the key",

@@ -3,9 +3,11 @@
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
+from ftc.compiler.importing.data_form import find_form
 from ftc.compiler.importing.explanations import BROKEN, FOREIGN, INCOMPLETE, REFUSED, UNKNOWN
 from ftc.compiler.importing.source import (
     ForeignConfig,
@@ -23,7 +25,7 @@ from ftc.spec.document import Lines
 from ftc.spec.finding import Finding, Position
 from ftc.spec.load import MOST_BYTES, read_text
 from ftc.spec.normal import lengthen
-from ftc.spec.quote import shown
+from ftc.spec.quote import shell_word, shown
 from ftc.spec.schema import read_schema
 from ftc.spec.tools.entry import Imported
 from ftc.spec.tools.tables import read_table
@@ -92,7 +94,7 @@ def recognise_file(source: str, data: Any) -> Finding | None:
         config = read_foreign(text, source)
     except (UnknownConfigError, UnreadableConfigError, UnreadableScriptError):
         return None
-    return FOREIGN.finding(tool=read_table(config.tool).title, name=shown(source))
+    return FOREIGN.finding(tool=read_table(config.tool).title, name=shown(shell_word(source)))
 
 
 def _read(source: str) -> str | Finding:
@@ -111,6 +113,7 @@ def _translate(config: ForeignConfig, folder: Path, hardware: str | None) -> Imp
         registry=registry,
         find_unfit=find_unfit,
         find_targets=find_peft_targets,
+        find_form=partial(find_form, folder),
     )
 
 
@@ -138,7 +141,11 @@ def _refused(imported: Imported, text: str) -> tuple[Finding, ...]:
 
 
 def _find(key: str, text: str) -> Position | None:
-    """Return where a key stands in a text, by its last name."""
+    """Return where a key stands in a text, by its last name.
+
+    One of LLaMA-Factory's list of data sets stands in another file, which `dataset` leads to.
+    """
+    key = "dataset" if key.startswith("dataset_info.") else key
     last = re.escape(re.sub(r"\[\d+\]", "", key).rpartition(".")[2])
     match = re.search(rf"(?m)^[\s\"'-]*(?P<key>{last})\b", text) or re.search(rf"\b{last}\b", text)
     return (

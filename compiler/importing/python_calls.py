@@ -15,7 +15,7 @@ from ftc.spec.tools.entry import COMPUTED, Entry
 #: Calls whose arguments are read; their positional arguments have these names.
 _CALLS: Final[Mapping[str, tuple[str, ...]]] = {
     "from_pretrained": ("model_name",),
-    "get_peft_model": (),
+    "get_peft_model": ("model", "peft_config"),
     "load_dataset": ("path", "name"),
     "get_chat_template": (),
     "train_on_responses_only": (),
@@ -25,6 +25,7 @@ _CALLS: Final[Mapping[str, tuple[str, ...]]] = {
 _CLASS: Final = re.compile(r"\w*(?:Config|Arguments|Trainer)")
 _TRAINER: Final = re.compile(r"\w*Trainer")
 _MODELS: Final = re.compile(r"Fast\w*(?:Model|Transformer)|AutoModel\w*")
+_ADAPTER: Final = "peft_config"
 _PLUMBING: Final = frozenset({"model", "tokenizer", "processing_class", "args", "data_collator"})
 _MAGIC: Final = re.compile(r"(\s*)[%!?]")
 _ASSIGNED_MAGIC: Final = re.compile(r"(\s*\w+ *= *)[%!].*")
@@ -97,6 +98,7 @@ class _Script:
 
     def __init__(self) -> None:
         self.names: dict[str, Any] = {}
+        self.classes: dict[str, str] = {}
         self.seen: set[str] = set()
 
     def read(self, body: Sequence[ast.stmt]) -> Iterator[Entry]:
@@ -126,6 +128,7 @@ class _Script:
         for target in targets:
             if isinstance(target, ast.Name):
                 self.names[target.id] = value
+                self.classes[target.id] = self.class_of(statement.value)
             elif isinstance(target, ast.Tuple):
                 self.names.update(
                     (each.id, COMPUTED) for each in target.elts if isinstance(each, ast.Name)
@@ -156,7 +159,7 @@ class _Script:
             return
         if name == "from_pretrained":
             yield Entry(path=_family(owner), value=owner)
-        if name == "get_peft_model":
+        if name in ("get_peft_model", "LoraConfig"):
             yield Entry(path=name, value=True)
         if _TRAINER.fullmatch(name):
             yield Entry(path="trainer", value=name)
@@ -168,7 +171,19 @@ class _Script:
         for key, node in (*positional, *named):
             if key in _PLUMBING and not isinstance(node, ast.Constant):
                 continue
-            yield Entry(path=f"{head}.{key}", value=self.value(node))
+            value = self.value(node)
+            if key == _ADAPTER and value is COMPUTED:
+                value = self.class_of(node) or value
+            yield Entry(path=f"{head}.{key}", value=value)
+
+    def class_of(self, node: ast.expr | None) -> str:
+        """Return the class that a value is made of, or "" if it is not seen."""
+        if isinstance(node, ast.Name):
+            return self.classes.get(node.id, "")
+        if isinstance(node, ast.IfExp):
+            return self.class_of(node.body) or self.class_of(node.orelse)
+        name = _dotted(node.func).rpartition(".")[2] if isinstance(node, ast.Call) else ""
+        return name if _CLASS.fullmatch(name) else ""
 
     def value(self, node: ast.expr, depth: int = 0) -> Any:
         """Return the value of a literal, or of what is made of literals and names alone."""

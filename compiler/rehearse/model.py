@@ -70,8 +70,8 @@ def make_miniature(
         "--encoder": read_encoder(config, scores=True) is not None,
     }
     options = [option for option, is_chosen in chosen.items() if is_chosen]
-    said = run_script("build_model.py", [folder, *options], log)
-    return f"{said.strip().splitlines()[-1]}, {_sizes(small)}"
+    said = run_script("build_model.py", [folder, *options], log).strip().rpartition("\n")[2]
+    return f"{said}, {_sizes(small)}"
 
 
 def run_script(name: str, arguments: list[Path | str], log: Path) -> str:

@@ -238,8 +238,8 @@ def _qualities(bundle: Path) -> dict[str, Any]:
 
 def _ask(spec: Spec, course: Course) -> None:
     """Ask the result a question from the data; a reward model scores an answer."""
-    words = _choose_words(spec, list(read_rows(_rows(course.bundle / "run"))))
     with course.stage("answer") as result:
+        words = _choose_words(spec, _read_rows(course.bundle / "run"))
         answered = subprocess.run(
             [sys.executable, "ask.py", "--", *words],
             cwd=course.bundle,
@@ -268,13 +268,19 @@ def _choose_words(spec: Spec, rows: list[Mapping[str, Any]]) -> list[str]:
     return [question, str(row["answer"])] if spec.objective.type == "reward" else [question]
 
 
-def _rows(run: Path) -> Path:
-    """Return the test split's rows, or the training split's if nothing is held out."""
+def _read_rows(run: Path) -> list[Any]:
+    """Return the test split's rows, or the training split's if nothing is held out.
+
+    Raises StageFailed where a file has no rows, or another program's.
+    """
     for name in ("test", "train"):
         path = run / "data" / f"{name}.jsonl"
         if path.is_file() and path.stat().st_size:
             break
-    return path
+    try:
+        return list(read_rows(path))
+    except (OSError, ValueError) as error:
+        raise StageFailed(f"{path.name} cannot be read: {error}") from error
 
 
 def _count_rows(bundle: Path) -> str:

@@ -82,6 +82,7 @@ def make_second_spec(
         or plan.decisions.distribution.sharding.value != "single"
     )
     second["hardware"] = {"gpu": "cpu", "count": PROCESSES if several else 1}
+    second["tracking"] = {"type": "none"}  # nothing of a rehearsal belongs in the user's tracker
     second.pop("distribution", None)
     second.pop("launch", None)
     if several:

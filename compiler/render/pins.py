@@ -6,6 +6,7 @@ from typing import Final
 from ftc.compiler.knowledge.locked_packages import CPU_BUILDS, PLATFORM, find_closure, list_pythons
 from ftc.compiler.render.source import reads_number_words
 from ftc.compiler.render.uses import Uses
+from ftc.spec.quote import shell_word
 
 PINS: Final[Mapping[str, str]] = {
     "torch": "2.13.0",
@@ -98,7 +99,7 @@ def llama_cpp_command() -> str:
 
 def install_command(path: str, text: str) -> str:
     """Return the command that installs a requirements file, from its path and its text."""
-    return f"{_BUILD if _LLAMA_CPP in text else ''}pip install -r {path}"
+    return f"{_BUILD if _LLAMA_CPP in text else ''}pip install -r {shell_word(path)}"
 
 
 def requirements(uses: Uses) -> str:

@@ -5,6 +5,7 @@ It belongs to the repository, not to the bundle: GitHub reads only `.github/work
 
 import os
 import re
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,34 +17,50 @@ _SOURCE: Final = re.compile(r"https://[\w.-]+(?:/[\w.~-]+)+@[0-9a-f]{7,40}")
 _PYTHON: Final = "3.12"
 
 
-def write_workflow(*, name: str, spec: Path, bundle: Path, source: str) -> Path:
-    """Write the workflow of a bundle into its git repository; return its path.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Workflow:
+    """The file of a workflow, and its text."""
 
-    `name` is that of the run, `source` the git address and commit that ftc is installed from. A
-    file with this content stays as it is. Raises EnvironmentFailure where there is no repository,
-    where the spec or the bundle is outside of it, or where another file has the name.
+    path: Path
+    text: str
+
+
+def is_address(source: str) -> bool:
+    """Return whether a text is a git address with a commit, from which ftc can be installed."""
+    return _SOURCE.fullmatch(source) is not None
+
+
+def make_workflow(*, name: str, spec: Path, bundle: Path, source: str) -> Workflow:
+    """Return the workflow of a bundle that is in a git repository, or will be written there.
+
+    `name` is that of the run, `source` the git address and commit that ftc is installed from.
+    Raises EnvironmentFailure where there is no repository, where the spec or the bundle is outside
+    of it, or where another file has the name.
     """
-    if not _SOURCE.fullmatch(source):
-        raise EnvironmentFailure(
-            message=f"{source!r} is no git address with a commit",
-            help="write it as https://HOST/OWNER/ftc@COMMIT",
-        )
     top = _find_top(bundle.resolve())
     path = top / ".github" / "workflows" / f"ftc-{name}.yml"
     text = yaml.safe_dump(
         _workflow(name, _inside(spec, top), _inside(bundle, top), source), sort_keys=False
     )
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        if path.exists() and path.read_text(encoding="utf-8") == text:
-            return path
-        with path.open("x", encoding="utf-8", newline="\n") as file:
-            file.write(text)
-    except FileExistsError:
+    if path.exists() and path.read_bytes() != text.encode("utf-8"):
         raise EnvironmentFailure(
             message=f"{path.relative_to(top).as_posix()} is there with another content",
             help="remove it, or edit it by hand",
-        ) from None
+        )
+    return Workflow(path=path, text=text)
+
+
+def write_workflow(workflow: Workflow) -> Path:
+    """Write a workflow and return its path; raises EnvironmentFailure where that is not possible.
+
+    A file with this content stays as it is.
+    """
+    path = workflow.path
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if not path.exists():
+            with path.open("x", encoding="utf-8", newline="\n") as file:
+                file.write(workflow.text)
     except OSError as error:
         raise EnvironmentFailure(
             message=f"{path} cannot be written: {(error.strerror or '').lower()}",

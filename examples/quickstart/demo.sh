@@ -2,7 +2,7 @@
 # Compiles, trains and quantizes a small model, and asks it three questions. When it is started again,
 # finished stages are skipped. Needs `ftc` and what bundles need on PATH.
 set -euo pipefail
-cd -- "$(dirname -- "${BASH_SOURCE[0]}")"
+CDPATH="" cd -- "$(dirname -- "${BASH_SOURCE[0]}")"
 
 if [[ ! -f model/config.json ]]; then
   echo "[1/4] building the small untrained model, a few seconds"

@@ -68,7 +68,7 @@ def write_report(
 
 def show_row(run: Run, tokenizer: Any, line: bytes) -> None:
     """Print the text of a record, divided into what is only read and what is learned."""
-    row = json.loads(line.splitlines()[0])
+    row = json.loads(line.partition(b"\n")[0])
     pairs = list(zip(row["input_ids"], row["labels"], strict=True))
     only_read = [token for token, label in pairs if label == NOT_LEARNED]
     learned = [label for _, label in pairs if label != NOT_LEARNED]

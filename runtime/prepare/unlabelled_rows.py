@@ -8,7 +8,7 @@ from ..run import Run
 
 def show_unlabelled(run: Run, tokenizer: Any, line: bytes) -> None:
     """Print the texts of a record, or what is read and its label."""
-    row = json.loads(line.splitlines()[0])
+    row = json.loads(line.partition(b"\n")[0])
     if "anchor" in row:
         for name in ("anchor", "positive", "negative", "score"):
             if name in row:

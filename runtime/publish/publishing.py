@@ -97,11 +97,12 @@ def _list_files(job: Job, results: Results, folder: Path) -> dict[str, Path]:
             run.folder / "train" / "model", "adapter/" if "merged" in job.what else ""
         )
     if "gguf" in job.what:
+        base = f"{job.name}-base-F16.gguf"  # what the adapter is applied to in ask.py
         for stage in ("quantize", "projector", "adapter"):
             if stage in results.records:
                 outputs = [run.bundle / name for name in results.records[stage].read["outputs"]]
                 weights = [path for path in outputs if path.suffix == ".gguf"]
-                files |= {path.name: path for path in weights if "-base-" not in path.name}
+                files |= {path.name: path for path in weights if path.name != base}
         if (run.bundle / "Modelfile").is_file():
             said = (run.bundle / "Modelfile").read_text(encoding="utf-8")
             write_lines(folder / "Modelfile", [PLACES.sub(r"\1 ./", said).encode()])

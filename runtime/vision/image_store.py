@@ -4,9 +4,10 @@ They are kept as they came, in a file named after a hash: a training opens one i
 which a whole group of rows of a parquet file would have to be read.
 """
 
+import json
 import os
 import tempfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from hashlib import sha256
 from http.client import HTTPException
 from pathlib import Path
@@ -33,16 +34,24 @@ def keep_bytes(data: bytes, *, store: Path) -> StoredImage:
 
 
 def keep_download(reference: Reference, *, store: Path) -> Reference | Fault:
-    """Keep the image at an address; return its reference, or what is wrong. It is asked once."""
+    """Keep the image at an address; return its reference, or what is wrong.
+
+    An address is asked once; one whose answer is no image is asked again by the next run.
+    """
     url = reference["url"]
     name = sha256(url.encode()).hexdigest()
-    try:
-        _write(store / name, lambda: _download(url))
-    except (OSError, ValueError, HTTPException):
-        return "image_missing"
-    size = measure(store / name)
+    place = store / name
+    size = measure(place) if place.is_file() else "image_missing"
     if isinstance(size, str):
-        return size
+        try:
+            data = _download(url)
+        except (OSError, ValueError, HTTPException):
+            return "image_missing"
+        size = measure(data)
+        if isinstance(size, str):
+            return size
+        place.unlink(missing_ok=True)
+        _write(place, lambda: data)
     return {"stored": name, "width": size[0], "height": size[1]}
 
 
@@ -56,10 +65,33 @@ def find_root(paths: Iterable[Path]) -> Path:
     return Path(os.path.commonpath([path.resolve().parent for path in paths]))
 
 
-def note_folder(data: Path, folder: Path) -> Path:
-    """Write where images that are files are, relative to run/data; return the file."""
-    write_json(data / NOTE, {"folder": os.path.relpath(folder, data)})
+def note_folder(data: Path, folder: Path, rows: Iterable[Path] = ()) -> Path:
+    """Write where images that are files are, relative to run/data, and which; return the file.
+
+    `rows` are the files of the splits, whose rows have the references.
+    """
+    names = sorted({name for path in rows for name in _list_names(path)})
+    write_json(data / NOTE, {"folder": os.path.relpath(folder, data), "files": names})
     return data / NOTE
+
+
+def _list_names(rows: Path) -> Iterator[str]:
+    """Yield the paths in the references of a split's rows."""
+    with rows.open(encoding="utf-8") as file:
+        for line in file:
+            references = json.loads(line).get("images") or "[]"
+            yield from (each["path"] for each in json.loads(references) if "path" in each)
+
+
+def list_pictures(data: Path) -> list[Path]:
+    """Return the files of the images that rows refer to; none before prepare.py noted them.
+
+    They are inputs of each stage that reads them: another picture of the same name is other data.
+    """
+    if not (data / NOTE).is_file():
+        return []
+    noted = read_json(data / NOTE)
+    return [Path(os.path.normpath(data / noted["folder"] / name)) for name in noted["files"]]
 
 
 def find_images(data: Path) -> Callable[[Reference], Any]:

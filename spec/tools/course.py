@@ -41,11 +41,20 @@ def derive_course(work: Work) -> None:
                 work.put(entry, "/model/attention", value)
             else:
                 work.leave(entry, "off")
-    if (entry := work.entry("@loaded_length")) is not None:
-        if "/data/max_length" in work.fields:
-            work.use(entry, {"/data/max_length": work.fields["/data/max_length"]})
-        else:
-            work.put(entry, "/data/max_length", entry.value, "carried")
+    _read_loaded_length(work)
+
+
+def _read_loaded_length(work: Work) -> None:
+    """Set the length that Unsloth loads a model for; only its trainer of texts cuts rows at it."""
+    pointer, entry = "/data/max_length", work.entry("@loaded_length")
+    if entry is None:
+        return
+    earlier = work.sources.get(pointer)
+    whole = work.fields.get("/objective/type") in ("sft", "cpt")
+    if earlier is None or (whole and earlier.path.startswith("(")):
+        work.put(entry, pointer, entry.value, "carried")
+    else:
+        work.use(entry, {pointer: work.fields[pointer]})
 
 
 def _read_best(work: Work) -> None:
@@ -194,20 +203,22 @@ def _read_machine(work: Work) -> None:
 
 
 def _read_batch(work: Work) -> None:
-    """Set the global batch: the micro-batch times its accumulation times the GPUs."""
-    pointer, micro = "/training/global_batch", work.fields.get("/training/micro_batch")
+    """Set the global batch: the micro-batch times its accumulation times the GPUs.
+
+    The tool's own micro-batch sets the global batch alone: how it is divided is planned.
+    """
+    pointer, usual = "/training/global_batch", work.entry("@micro")
+    micro = work.fields.get("/training/micro_batch", usual.value if usual is not None else None)
+    if "/training/micro_batch" in work.stated and "/training/micro_batch" not in work.fields:
+        micro = None  # it is stated, but not known
     steps, whole = work.entry("@accumulation"), work.entry("@batch_axolotl")
     count = work.fields.get("/hardware/count", 1) * work.fields.get("/hardware/nodes", 1)
     gpus = work.gpus if work.gpus is not None else count
     value = _number(steps)
     if steps is not None:
-        if (
-            value is not None
-            and isinstance(micro, int)
-            and value >= 1
-            and pointer not in work.fields
-        ):
-            work.put(steps, pointer, int(micro * value * gpus))
+        rows = micro * value if isinstance(micro, int) and value is not None else 0
+        if rows and value is not None and value >= 1 and pointer not in work.fields:
+            work.put(steps, pointer, int(rows * gpus))
         else:
             work.leave(steps, "value")
     if whole is not None:

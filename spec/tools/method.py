@@ -48,6 +48,17 @@ def derive_method(work: Work) -> None:
     _read_targets(work)
     _read_rest(work)
     _read_unfrozen(work)
+    _read_classes(work)
+
+
+def _read_classes(work: Work) -> None:
+    """Refuse an adapter that is no LoRA; one of LoRA may be set up by several calls."""
+    for entry in work.facts.get("@peft_class", []):
+        if entry.value != "LoraConfig":
+            work.refuse(entry, "method")
+    for entry in (*work.facts.get("@peft", []), *work.facts.get("@peft_class", [])):
+        if entry.value and _TYPE in work.fields:
+            work.use(entry, {_TYPE: work.fields[_TYPE]})
 
 
 def _read_component(work: Work) -> None:

@@ -53,6 +53,13 @@ def derive_loss(work: Work) -> None:
     ):
         if (entry := work.entry(name)) is not None:
             work.put(entry, pointer, entry.value, "carried")
+    if (entry := work.entry("@answer_weight")) is not None:
+        if work.fields.get(_TYPE) in ("cpo", "simpo"):
+            work.put(entry, "/objective/answer_weight", entry.value, "carried")
+        elif entry.value:
+            work.refuse(entry, "loss")
+        else:
+            work.leave(entry, "off")
     if (entry := work.entry("@precompute")) is not None:
         if entry.value:
             work.put(entry, "/objective/reference", "precomputed")
@@ -115,17 +122,24 @@ def _read_learned(work: Work) -> None:
     rules: tuple[tuple[str, dict[bool, str]], ...] = (
         ("@train_on_inputs", {True: "all", False: "completion"}),
         ("@completion_only", {True: "completion", False: "all"}),
+        ("@assistant_only", {True: "completion"}),
         ("@responses_only", {True: "completion", False: "completion"}),
-        ("@last_turn", {True: "last_turn", False: "completion"}),
+        ("@last_turn", {True: "last_turn"}),
     )
     for name, words in rules:
         entry = work.entry(name)
-        if entry is None or (name == "@last_turn" and not entry.value):
-            if entry is not None:
-                work.leave(entry, "off")
+        if entry is None:
             continue
-        earlier = work.sources.get(pointer)
-        if earlier is None or entry.path.startswith("(") is False:
-            work.put(entry, pointer, words[bool(entry.value)])
+        on = _completes(work) if entry.value is None else bool(entry.value)
+        if on not in words:
+            work.leave(entry, "off")
+        elif pointer not in work.sources or not entry.path.startswith("("):
+            work.put(entry, pointer, words[on])
     for entry in work.facts.get("@responses_only", []):
         work.use(entry, {pointer: "completion"})
+
+
+def _completes(work: Work) -> bool:
+    """Return whether all rows keep the prompt apart; then TRL learns their completions alone."""
+    named, shown = work.facts.get("@data.form", []), work.facts.get("@data.shown", [])
+    return {each.value for each in named or shown} == {"prompt_completion"}

@@ -1,18 +1,21 @@
 """What a foreign config trains on: its data sets, their form and columns, what is held out."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from ftc.spec.admission import admits
-from ftc.spec.tools.entry import Entry
-from ftc.spec.tools.tables import find_value
+from ftc.spec.tools.entry import Entry, flatten
+from ftc.spec.tools.tables import find_target, find_value, is_alike
 from ftc.spec.tools.work import Work
 
+FindForm = Callable[[str], str | None]
 _ROLES: Final = (
     "messages", "prompt", "completion", "instruction", "input", "output", "text", "tools",
     "chosen", "rejected", "label",
 )  # fmt: skip
+#: Facts that are not those of one data set.
+_ABOUT_ALL: Final = ("@data.form", "@data.shown", "@data.registered")
 _LOADERS: Final = frozenset({"json", "csv", "parquet", "text", "pandas"})
 _SLICE: Final = re.compile(
     r"(?P<split>[\w.-]+)\[:(?P<count>\d+)(?P<percent>%?)\]|(?P<other>[\w.-]+)[\[+].*"
@@ -27,12 +30,12 @@ _MOST_HELD_OUT: Final = 0.5
 PAIRED: Final = frozenset({"dpo", "orpo", "cpo", "simpo", "reward"})
 
 
-def derive_rows(work: Work, registry: Mapping[str, Any]) -> None:
-    """Set the data sets, and what is held out of them."""
+def derive_rows(work: Work, registry: Mapping[str, Any], find_form: FindForm | None = None) -> None:
+    """Set the data sets, and what is held out of them; `find_form` looks at the rows of a file."""
     _read_known(work)
     groups: dict[str, dict[str, list[Entry]]] = {}
     for name, entries in work.facts.items():
-        if name.startswith("@data.") and name not in ("@data.form", "@data.registered"):
+        if name.startswith("@data.") and name not in _ABOUT_ALL:
             for each in entries:
                 index = _GROUP.search(each.path)
                 group = groups.setdefault(index[1] if index else "", {})
@@ -42,8 +45,17 @@ def derive_rows(work: Work, registry: Mapping[str, Any]) -> None:
     ]
     _read_registered(work, sources, registry)
     sources = [each for each in sources if each.fields.get("source")]
+    if (most := work.entry("@rows_each")) is not None:
+        for source in sources:
+            source.limit(most)
+        if not sources:
+            work.put(most, "/data/max_rows", most.value, "carried")
     for source in sources:
         source.read_form()
+        place = source.fields["source"]
+        if find_form is not None and (form := find_form(str(place[0]))) is not None:
+            shown = Entry(path=place[1].path, value=form)
+            work.facts.setdefault("@data.shown", []).append(shown)
     if len(sources) == 1:
         only = sources[0]
         for key, (value, stated_by) in only.fields.items():
@@ -52,9 +64,9 @@ def derive_rows(work: Work, registry: Mapping[str, Any]) -> None:
         whole = [source.item() for source in sources]
         owner = sources[-1].fields["source"][1]
         if work.put(owner, "/data/sources", whole):
-            for place, source in enumerate(sources):
+            for number, source in enumerate(sources):
                 for key, (value, stated_by) in source.fields.items():
-                    work.use(stated_by, {f"/data/sources/{place}/{key}": value})
+                    work.use(stated_by, {f"/data/sources/{number}/{key}": value})
     _read_held_out(work)
     if (system := work.entry("@system")) is not None:
         work.put(system, "/data/system", system.value, "carried")
@@ -82,6 +94,8 @@ class _Source:
         self.fields: dict[str, tuple[Any, Entry]] = {}
         self.keys = keys
         self.read_place()
+        if (entry := self.last("max_rows")) is not None:
+            self.limit(entry)
         for role in _ROLES:
             if (entry := self.last(role)) is not None and entry.value:
                 self.fields[f"columns/{role}"] = (entry.value, entry)
@@ -128,6 +142,18 @@ class _Source:
         self.fields["split"] = (match["split"] or match["other"], entry)
         if match["count"] and not match["percent"]:
             self.fields["max_rows"] = (int(match["count"]), entry)
+
+    def limit(self, entry: Entry) -> None:
+        """Let a key limit the rows; of several limits the lowest holds."""
+        earlier = self.fields.get("max_rows", (entry.value, entry))
+        if not admits("/data/max_rows", entry.value):
+            self.work.leave(entry, "value")
+        elif earlier[0] < entry.value:
+            self.work.leave(entry, "limited")
+        else:
+            if earlier[1] is not entry:
+                self.work.leave(earlier[1], "limited")
+            self.fields["max_rows"] = (entry.value, entry)
 
     def read_form(self) -> None:
         """Set the form by the type that axolotl names, or by what a data set of torchtune is."""
@@ -221,34 +247,59 @@ def _read_registered(work: Work, sources: list[_Source], registry: Mapping[str, 
         return
     names = entry.value if isinstance(entry.value, list) else str(entry.value).split(",")
     for name in (str(each).strip() for each in names):
+        keys: dict[str, list[Entry]] = {}
         known = registry.get(name)
-        keys: dict[str, list[Entry]] = {"source": [Entry(path=entry.path, value=name)]}
         if isinstance(known, Mapping):
-            place = known.get("file_name") or known.get("hf_hub_url") or name
-            folder = registry.get("", "") if known.get("file_name") else ""
-            keys["source"] = [Entry(path=entry.path, value=f"{folder}{place}")]
-            columns = known.get("columns")
-            columns = columns if isinstance(columns, Mapping) else {}
-            if columns.keys() & {"images", "videos", "audios"}:
-                work.refuse(entry, "modality")
-            for role, column in columns.items():
-                ours = _column(str(role), work.fields.get("/objective/type"))
-                if ours in _ROLES:
-                    keys[ours] = [Entry(path=entry.path, value=column)]
-            if isinstance(known.get("subset"), str):
-                keys["subset"] = [Entry(path=entry.path, value=known["subset"])]
+            for listed in flatten(known):
+                _read_listed(work, name, listed, keys)
+        if (file := keys.pop("file_name", None)) is not None:
+            place = f"{registry.get('', '')}{file[-1].value}"
+            keys["source"] = [Entry(path=file[-1].path, value=place)]
+        if "source" not in keys:
+            keys["source"] = [Entry(path=entry.path, value=name)]
         sources.append(_Source(work, keys))
+    places = [source.fields["source"][0] for source in sources if "source" in source.fields]
+    if len(places) > 1:
+        work.use(entry, {"/data/sources": places})
+    elif places:
+        work.use(entry, {"/data/source": places[0]})
+
+
+def _read_listed(work: Work, name: str, listed: Entry, keys: dict[str, list[Entry]]) -> None:
+    """Sort a key of LLaMA-Factory's list of data sets."""
+    path = f"dataset_info[].{listed.path}"
+    target = find_target(work.table, path)
+    entry = Entry(path=f"dataset_info.{name}.{listed.path}", value=listed.value)
+    if target.startswith("="):
+        target = "-default_alike" if is_alike(work.table, path, entry.value) else target[1:]
+    if entry.value in (None, "", []):
+        work.leave(entry, "empty")
+    elif target.startswith("@data."):
+        role = target.removeprefix("@data.")
+        if ".columns." in path:
+            role = _column(path.rpartition(".")[2], work.fields.get("/objective/type"))
+        if role:
+            keys.setdefault(role, []).append(entry)
+        else:
+            work.leave(entry, "column_unread")
+    elif target.startswith("!"):
+        work.refuse(entry, target[1:])
+    else:
+        work.leave(entry, target.removeprefix("-"))
 
 
 def _column(role: str, objective: Any) -> str:
-    """Return ftc's role for a column of LLaMA-Factory's list."""
-    if objective == "cpt" and role == "prompt":
-        return "text"
+    """Return ftc's role for a column of LLaMA-Factory's list, or "" if the objective has none."""
+    kept = {"tools": "tools", "chosen": "chosen", "rejected": "rejected"}
+    if objective == "cpt":
+        return {"prompt": "text"}.get(role, "")
     if objective in PAIRED:
-        return {"messages": "prompt"}.get(role, role)
+        return {**kept, "messages": "prompt", "prompt": "prompt"}.get(role, "")
     if objective == "kto":
-        return {"messages": "completion", "kto_tag": "label"}.get(role, role)
-    return {"query": "input", "response": "output", "prompt": "instruction"}.get(role, role)
+        answers = {"messages": "completion", "response": "completion", "kto_tag": "label"}
+        return {**answers, "prompt": "prompt"}.get(role, "")
+    answers = {"query": "input", "response": "output", "prompt": "instruction"}
+    return {**answers, "messages": "messages", "tools": "tools"}.get(role, "")
 
 
 def _read_held_out(work: Work) -> None:

@@ -1,7 +1,9 @@
 """The tables of other tools' keys: which field a key means, and how a config is recognised.
 
 A target is a pointer ("/method/rank"), the name of a fact that `derive` reads ("@adapter"), the
-reason that a key is left ("-logging"), or the reason that its config is refused ("!modality").
+reason that a key is left ("-logging"), or the reason that its config is refused ("!modality"). "="
+before a target says that it holds for other values than those under `alike`, which are what ftc
+does by itself.
 """
 
 import json
@@ -27,27 +29,41 @@ _FEWEST_MARKS: Final = 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
-    """One tool's keys; `needs` are keys of which a config has at least one."""
+    """One tool's keys; `needs` are keys of which a config has at least one.
+
+    `absent` has what the tool does where its config leaves a key out: each case has patterns of
+    keys that must be there (`when`), and of those that must not (`unless`). `objectives` has the
+    same by objective.
+    """
 
     title: str
     marks: Collection[str]
     needs: Collection[str]
     keys: Mapping[str, str]
     values: Mapping[str, Mapping[str, Any]]
+    alike: Mapping[str, list[Any]]
     absent: tuple[Mapping[str, Any], ...]
+    objectives: Mapping[str, Mapping[str, Any]]
     otherwise: Mapping[str, str]
 
 
 def read_table(tool: str) -> Table:
     """Return the table of a tool; "" gives that of a snippet, which may be any tool's.
 
-    A script that sets up TRL's trainers itself has the keys of Unsloth's scripts, which do so too.
+    A script that sets up TRL's trainers itself has the keys of Unsloth's scripts, which do so too,
+    and the defaults of TRL.
     """
     if tool == TRL_SCRIPT:
-        return replace(_read("unsloth"), title=_read("trl").title)
+        trl, absent = _read("trl"), tuple(_json("trl")["script"])
+        return replace(_read("unsloth"), title=trl.title, absent=absent, objectives=trl.objectives)
     if tool == WRITTEN:
         return _written()
     return _snippets() if not tool else _read(tool)
+
+
+def name_tool(tool: str) -> str:
+    """Return the name of a tool whose table this is."""
+    return "trl" if tool == TRL_SCRIPT else tool
 
 
 def recognise(paths: Collection[str]) -> str:
@@ -91,6 +107,13 @@ def find_target(table: Table, path: str) -> str:
     if table.title:
         return str(found or _match(table.otherwise, bare) or "-unknown")
     return str(found or _aliases().get(last, "-unknown"))
+
+
+def is_alike(table: Table, path: str, value: Any) -> bool:
+    """Return whether a value of a key is what ftc does by itself."""
+    bare = _INDEX.sub("[]", path)
+    names = (bare, bare.rpartition(".")[2])
+    return any(value in table.alike[name] for name in names if name in table.alike)
 
 
 def groups(table: Table, name: str) -> bool:
@@ -139,9 +162,21 @@ def _read(tool: str) -> Table:
         needs=data["needs"],
         keys=data["keys"],
         values=data["values"],
+        alike={**_common()["alike"], **data.get("alike", {})},
         absent=tuple(data["absent"]),
+        objectives=_read_objectives(data),
         otherwise=data.get("otherwise", {}),
     )
+
+
+def _read_objectives(data: Mapping[str, Any]) -> Mapping[str, Mapping[str, Any]]:
+    """Return a tool's defaults by objective: its own come before those of the trainers of TRL."""
+    groups = [_json("trainers")[name] for name in data.get("trainers", ())]
+    merged: dict[str, dict[str, Any]] = {}
+    for group in (*groups, data.get("objectives", {})):
+        for objective, defaults in group.items():
+            merged[objective] = {**merged.get(objective, {}), **defaults}
+    return merged
 
 
 @cache
@@ -160,12 +195,24 @@ def _written() -> Table:
 def _stack(tools: Sequence[str]) -> Table:
     keys: dict[str, str] = {}
     values: dict[str, dict[str, Any]] = {}
+    alike: dict[str, list[Any]] = {}
     for tool in reversed(tools):
         table = _read(tool)
         keys = {**table.keys, **keys}
+        alike = {**table.alike, **alike}
         for target, meanings in table.values.items():
             values[target] = {**meanings, **values.get(target, {})}
-    return Table(title="", marks=(), needs=(), keys=keys, values=values, absent=(), otherwise={})
+    return Table(
+        title="",
+        marks=(),
+        needs=(),
+        keys=keys,
+        values=values,
+        alike=alike,
+        absent=(),
+        objectives={},
+        otherwise={},
+    )
 
 
 @cache

@@ -22,8 +22,8 @@ from ftc.spec.tools.objective import (
     derive_loss,
     derive_objective,
 )
-from ftc.spec.tools.rows import derive_rows
-from ftc.spec.tools.tables import find_target, find_value, read_table
+from ftc.spec.tools.rows import FindForm, derive_rows
+from ftc.spec.tools.tables import find_target, find_value, is_alike, name_tool, read_table
 from ftc.spec.tools.work import Work
 
 _PLACE: Final = re.compile(
@@ -46,6 +46,7 @@ def translate(
     beside: Mapping[str, Any] | None = None,
     find_unfit: FindUnfit | None = None,
     find_targets: FindTargets | None = None,
+    find_form: FindForm | None = None,
 ) -> Imported:
     """Return what each key of a config became; of a snippet (not `whole`) nothing is assumed.
 
@@ -53,6 +54,7 @@ def translate(
     fields, by pointer, that are set already, and says that unread fields are kept. `find_unfit`
     returns the fields that do not fit the others, each with its reason. `find_targets` returns the
     modules that PEFT adapts in a model where a config names none, or None if that is not known.
+    `find_form` returns the form of a file's rows, or None if it cannot be seen.
     """
     work = Work(table=read_table(tool), whole=whole, gpus=gpus, fields=dict(beside or {}))
     filled = _fill(entries)
@@ -61,9 +63,11 @@ def translate(
     if whole:
         _assume(work, filled)
     derive_objective(work)
-    derive_rows(work, registry or {})
+    derive_rows(work, registry or {}, find_form)
     derive_continuation(work)
     derive_loss(work)
+    if whole:
+        _assume_objective(work)
     derive_method(work)
     if find_targets is not None:
         _assume_targets(work, find_targets)
@@ -82,7 +86,7 @@ def translate(
     known = sorted(work.became.values(), key=lambda each: order.get(each.key, len(order)))
     keys = tuple(replace(each, value=_hide(own.get(each.key, each.value))) for each in known)
     found = {at: value for at, value in work.fields.items() if at in work.sources}
-    return Imported(tool=tool, fields=found, keys=keys)
+    return Imported(tool=name_tool(tool), fields=found, keys=keys)
 
 
 def build_spec(imported: Imported, name: str, *, hardware: str | None = None) -> dict[str, Any]:
@@ -147,12 +151,17 @@ def _sort(work: Work, entry: Entry) -> None:
     """Give a key to what reads it, or say at once why nothing does."""
     target = find_target(work.table, entry.path)
     value = entry.value
+    unlike = target.startswith("=") and not is_alike(work.table, entry.path, value)
+    if target.startswith("="):
+        target = target[1:] if unlike else "-default_alike"
     if entry.path.startswith("later."):
         return work.leave(entry, "repeated")
     if isinstance(value, str) and redact(value) != value:
         return work.leave(entry, "secret")
-    if value is None or value in ("", {}):
+    nothing = value == [] and target.startswith(("@", "!")) and target not in _LISTS
+    if value is None or value in ("", {}) or nothing:
         return work.leave(entry, "empty")
+    work.stated.add(target)
     if isinstance(value, float) and not isfinite(value):
         return work.leave(entry, "value")
     if isinstance(value, str) and _PLACE.search(value):
@@ -163,10 +172,12 @@ def _sort(work: Work, entry: Entry) -> None:
         work.facts.setdefault(target, []).append(entry)
         return None
     if target.startswith("-"):
-        unlike = target == "-default_alike" and value is False
-        return work.leave(entry, "fixed" if unlike else target[1:])
+        alike = is_alike(work.table, entry.path, value)
+        other = target == "-default_alike" and value is False and not alike
+        return work.leave(entry, "fixed" if other else target[1:])
     if target.startswith("!"):
-        return work.refuse(entry, target[1:]) if value else work.leave(entry, "off")
+        asked = unlike or value
+        return work.refuse(entry, target[1:]) if asked else work.leave(entry, "off")
     return _carry(work, entry, target)
 
 
@@ -193,22 +204,37 @@ def _carry(work: Work, entry: Entry, pointer: str) -> None:
 
 def _assume(work: Work, entries: Sequence[Entry]) -> None:
     """Add the tool's own values for what the file leaves out, where ftc's differ."""
-    paths = [entry.path for entry in entries]
+    asked = _asks_evaluation(entries)
     for case in work.table.absent:
-        if not any(fnmatchcase(path, case["when"]) for path in paths):
+        here = [_has(entries, pattern) for pattern in case.get("unless", ())]
+        if any(here) or not _has(entries, case.get("when", "*")):
             continue
         for target, value in case["set"].items():
-            stated = target in work.facts or target in work.fields
-            if not stated and not (target == "@objective" and _names_objective(work)):
-                name = f"({work.table.title}) {target.lstrip('@/')}"
-                asked = target == "@holdout" and _asks_evaluation(entries)
-                target = "@test_share" if asked else target  # noqa: PLW2901 - the rest is held out
-                entry = Entry(path=name, value=value)
-                if target.startswith("@"):
-                    work.facts[target] = [entry]
-                else:
-                    work.put(entry, target, value, "default")
+            if not (target == "@objective" and _names_objective(work)):
+                held = target == "@holdout" and asked  # the rest is held out
+                _default(work, target, "@test_share" if held else target, value)
+
+
+def _assume_objective(work: Work) -> None:
+    """Add the tool's own values for what the file leaves out that depend on the objective."""
+    objective = str(work.fields.get("/objective/type", "sft"))
+    for target, value in work.table.objectives.get(objective, {}).items():
+        _default(work, target, target, value)
+
+
+def _has(entries: Sequence[Entry], pattern: str) -> bool:
+    return any(fnmatchcase(entry.path, pattern) for entry in entries)
+
+
+def _default(work: Work, name: str, target: str, value: Any) -> None:
+    """Set a value of the tool's own, unless the file or an earlier case states one."""
+    if name in work.stated or target in work.facts or target in work.fields:
         return
+    entry = Entry(path=f"({work.table.title}) {name.lstrip('@/')}", value=value)
+    if target.startswith("@"):
+        work.facts[target] = [entry]
+    else:
+        work.put(entry, target, value, "default")
 
 
 def _assume_targets(work: Work, find_targets: FindTargets) -> None:
@@ -287,6 +313,8 @@ _OFF: Final = frozenset(
      "/training/label_smoothing", "/objective/label_smoothing", "/method/loraplus_ratio"}
 )  # fmt: skip
 _ADAPTERS: Final = ("lora", "qlora")
+#: Facts that an empty list states.
+_LISTS: Final = ("@tracker",)
 #: Keys that say when a run evaluates, and keys for the rows that it evaluates on.
 _EVALUATED: Final = ("eval_strategy", "evaluation_strategy")
 _EVALUATED_ON: Final = ("eval_dataset",)

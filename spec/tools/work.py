@@ -11,12 +11,16 @@ from ftc.spec.tools.tables import Table, find_value
 
 @dataclass(slots=True)
 class Work:
-    """Collects what became of the keys; `facts` holds the keys that mean no single field."""
+    """Collects what became of the keys; `facts` holds the keys that mean no single field.
+
+    `stated` holds the targets of keys that have a value, whether it could be read or not.
+    """
 
     table: Table
     whole: bool = True
     gpus: int | None = None
     facts: dict[str, list[Entry]] = field(default_factory=dict)
+    stated: set[str] = field(default_factory=set)
     fields: dict[str, Any] = field(default_factory=dict)
     sources: dict[str, Entry] = field(default_factory=dict)
     became: dict[str, Became] = field(default_factory=dict)

@@ -377,7 +377,13 @@ def test_images_of_several_data_sets(
         assert compiled.code == 0, compiled.said
         bundle = tmp_path / "mixed"
         start(bundle, {**vision, **online}, "prepare.py")
+        again = start(bundle, {**vision, **online}, "prepare.py")
+        shutil.copy(files / "pictures/0000.png", files / "pictures/0059.png")
+        replaced = start(bundle, {**vision, **online}, "prepare.py")
 
+    assert "runs again" not in again.said
+    assert "runs again, because" in replaced.said
+    assert "0059.png" in replaced.said
     data = bundle / "run/data"
     splits = ("train", "validation", "test")
     records = [row for name in splits for row in read_rows(data / f"{name}.jsonl")]

@@ -1,5 +1,6 @@
 """`ftc check`."""
 
+import errno
 import io
 import json
 import os
@@ -70,6 +71,32 @@ def test_fix(call: Call, spec_file: Path) -> None:
     assert result.code == 0, result.out
     assert "renamed /methdo to /method" in result.err
     assert spec_file.read_text() == before
+
+
+def test_fix_keeps_a_link(call: Call, spec_file: Path) -> None:
+    """The file that a link leads to is repaired, and the link stays one."""
+    before = spec_file.read_text()
+    break_it(spec_file)
+    real = spec_file.rename(spec_file.with_name("real.json"))
+    spec_file.symlink_to(real.name)
+    assert call("check", spec_file, "--fix").code == 0
+    assert spec_file.is_symlink()
+    assert real.read_text() == before
+
+
+def test_fix_where_nothing_can_be_written(
+    call: Call, spec_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The folder is what is wrong, in one sentence."""
+    break_it(spec_file)
+
+    def refuse(*_: object) -> int:
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr(Path, "write_bytes", refuse)
+    result = call("check", spec_file, "--fix")
+    assert result.code == 3
+    assert "cannot be replaced" in result.err
 
 
 def say(path: Path, **edits: Any) -> str:

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import re
+import shlex
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -30,6 +31,23 @@ def read_files(bundle: Path) -> dict[str, str]:
     """Return the text of every file of a bundle, by its name."""
     files = (path for path in bundle.rglob("*") if path.is_file())
     return {path.relative_to(bundle).as_posix(): path.read_text() for path in files}
+
+
+@pytest.mark.parametrize("launch", ["local", "slurm", "kubernetes", "skypilot"])
+def test_what_comes_next_can_be_pasted(
+    call: Call, spec_file: Path, monkeypatch: pytest.MonkeyPatch, launch: str
+) -> None:
+    """A folder of two words is one word of a shell, and one with a dash is no option."""
+    monkeypatch.chdir(spec_file.parent)
+    more: dict[str, object] = {"launch": launch}
+    if launch == "kubernetes":
+        more["launch"] = {"type": launch, "image": "train:1", "volume": "work"}
+    spec_file.write_text(json.dumps(json.loads(spec_file.read_text()) | more))
+    result = call("compile", "spec.json", "-o", "-two words")
+    assert result.code == 0, result.err
+    for line in result.out.partition("next:\n")[2].splitlines():
+        (path,) = (word for word in shlex.split(line) if "two words" in word)
+        assert path.startswith("./-two words/"), line
 
 
 def test_what_it_prints(call: Call, spec_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:

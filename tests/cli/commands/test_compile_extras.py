@@ -132,11 +132,13 @@ def test_the_workflow(call: Call, spec_file: Path) -> None:
 def test_a_source_that_is_no_address(call: Call, spec_file: Path, source: str) -> None:
     """What is no git address with a commit is refused with the form that it has."""
     result = call("compile", spec_file, "--workflow", source)
-    assert result.code == 3
+    assert result.code == 2
     assert "https://HOST/OWNER/ftc@COMMIT" in result.err
+    assert not (spec_file.parent / "triage").exists()
 
 
 def test_no_workflow_without_a_repository(call: Call, spec_file: Path) -> None:
-    """The sentence says how to make one."""
+    """The sentence says how to make one, and no bundle is written before."""
     result = call("compile", spec_file, "--workflow", SOURCE)
     assert (result.code, "git init" in result.err) == (3, True)
+    assert not (spec_file.parent / "triage").exists()

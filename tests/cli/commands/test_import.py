@@ -39,8 +39,10 @@ def test_the_spec_is_the_product(call: Call, config: Path) -> None:
 
 def test_a_file_is_written_once(call: Call, config: Path, tmp_path: Path) -> None:
     """A spec that is there stays."""
-    target = tmp_path / "spec.json"
-    assert call("import", config, "-o", target).code == 0
+    target = tmp_path / "my spec.json"
+    written = call("import", config, "-o", target)
+    assert written.code == 0
+    assert f"next: ftc check '{target}'" in written.out
     before = target.read_bytes()
     again = call("import", config, "-o", target, "--name", "other")
     assert again.code == 3
@@ -72,6 +74,17 @@ def test_json_is_as_promised(call: Call, config: Path, more: str) -> None:
     assert result.code == (1 if more else 0)
     written = {each["key"] for each in data["keys"] if not each["key"].startswith("(")}
     assert {"base_model", "datasets[0].path", "datasets[0].type", "tf32"} <= written
+
+
+def test_the_tool_of_a_script_is_one_of_the_schema(call: Call, tmp_path: Path) -> None:
+    """A script of TRL is read with a table of its own, and is named as TRL."""
+    script = tmp_path / "train.py"
+    code = "t = SFTTrainer(model='a/b', train_dataset=load_dataset('c/d'))\n"
+    script.write_text(f"from trl import SFTTrainer\n{code}", encoding="utf-8")
+    data = json.loads(call("import", script, "--format", "json").out)
+    schema = json.loads((files("ftc") / "import.schema.json").read_text(encoding="utf-8"))
+    Draft202012Validator(schema).validate(data)
+    assert data["tool"] == "trl"
 
 
 @pytest.mark.parametrize("command", ["check", "plan", "compile"])

@@ -25,6 +25,7 @@ def test_a_starter_spec(call: Call, spec_file: Path, tmp_path: Path) -> None:
     assert spec["method"] == "full"
     assert spec["export"] == ["Q8_0", "Q4_K_M"]
     assert result.out.splitlines()[0] == f"wrote {folder.as_posix()}/spec.json"
+    assert result.out.splitlines()[-1] == f"next: ftc compile '{folder.as_posix()}/spec.json'"
 
 
 def test_the_plan_is_printed(call: Call, spec_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
+from ftc.spec.quote import shell_word
 from ftc.sweeping import BadGridError, read_grid
 from tests.cli.conftest import read_schema
 
@@ -128,6 +130,32 @@ def test_a_slurm_array(call: Call, spec_file: Path) -> None:
         check=True,
     )
     assert done.stdout == f"{folder} {folder}/point-02 --pilot\n"
+
+
+def test_a_conflict_is_json_too(call: Call, spec_file: Path) -> None:
+    """A file of the user is in the way: the findings say so, and the points are listed."""
+    arguments = ("sweep", spec_file, "--set", "method.rank=8,16", "--format", "json")
+    schema = read_schema("sweep.schema.json")
+    first = json.loads(call(*arguments).out)
+    Draft202012Validator(schema).validate(first)
+    assert first["findings"] == []
+    (spec_file.parent / "sweep/point-01/train.py").write_text("mine\n")
+    result = call(*arguments)
+    data = json.loads(result.out)
+    Draft202012Validator(schema).validate(data)
+    assert result.code == 1
+    assert data["files"] is None
+    assert [each["severity"] for each in data["findings"]] == ["error"]
+
+
+def test_what_comes_next_can_be_pasted(call: Call, spec_file: Path) -> None:
+    """A path with a space is one word of a shell, and one with a dash is no option."""
+    folder = spec_file.parent / "two words"
+    result = call("sweep", spec_file, "--set", "method.rank=8,16", "-o", folder)
+    install, start = map(shlex.split, following(result.out))
+    assert install[-1] == f"{folder}/point-01/requirements.txt"
+    assert start == [f"{folder}/run_all.sh"]
+    assert shell_word("-o/run.sh") == "./-o/run.sh"
 
 
 def test_run_all_runs_every_point(call: Call, spec_file: Path) -> None:

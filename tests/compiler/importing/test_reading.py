@@ -144,12 +144,52 @@ def test_a_secret_is_not_shown(tmp_path: Path) -> None:
         (["model.layers.4.mlp.gate"], None),
         (["^lm_head.weight$"], None),
         (["model.layers.(."], None),
+        ([], "full"),
     ],
 )
 def test_patterns_of_weights(tmp_path: Path, patterns: list[str], expected: object) -> None:
     """Whole layers are a method of ftc; a selection inside of them is not."""
     result = read(tmp_path, AXOLOTL + f"unfrozen_parameters: {json.dumps(patterns)}\n")
     assert (result.spec["method"] if result.spec is not None else None) == expected
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("roles_to_train: [assistant]", "default_alike"),
+        ("roles_to_train: [assistant, user]", "masking"),
+        ("train_on_eos: turn", "default_alike"),
+        ("train_on_eos: last", "masking"),
+        ("train_on_eot: none", "masking"),
+        ("message_field_training: learn", "masking"),
+    ],
+)
+def test_which_tokens_of_a_chat_are_learned(tmp_path: Path, line: str, reason: str) -> None:
+    """A selection that ftc does not make is refused, and the usual one is what ftc does."""
+    key, _, value = line.partition(": ")
+    text = AXOLOTL.replace("type: chat_template", f"type: chat_template, {key}: {value}")
+    result = read(tmp_path, text)
+    assert result.imported is not None
+    became = next(each for each in result.imported.keys if each.key.endswith(key))
+    assert became.reason == reason
+    assert [each.code for each in result.findings] == ["FTC091"] * (reason == "masking")
+
+
+@pytest.mark.parametrize(
+    ("line", "kind"),
+    [
+        ("do_train: true", "left"),
+        ("do_train: false", "refused"),
+        ("shuffle_merged_datasets: false", "left"),
+    ],
+)
+def test_another_value_is_not_what_ftc_does(tmp_path: Path, line: str, kind: str) -> None:
+    """Only the value that ftc has itself is reported as such."""
+    result = read(tmp_path, f"{AXOLOTL}{line}\n")
+    assert result.imported is not None
+    became = next(each for each in result.imported.keys if each.key == line.partition(":")[0])
+    assert became.kind == kind
+    assert (became.reason == "default_alike") == (line == "do_train: true")
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ import pytest
 import ftc.compiler.rehearse.rehearsal as module
 from ftc.compiler.rehearse.rehearsal import rehearse
 from ftc.compiler.rehearse.stage import Stage, StageFailed
+from ftc.runtime.files import write_rows
 from ftc.spec.finding import EnvironmentFailure
 
 SpecMaker = Callable[..., Path]
@@ -92,6 +93,17 @@ def test_an_architecture_without_a_formula_stops_at_the_miniature(
 def _one_tensor() -> bytes:
     header = json.dumps({"w": {"dtype": "BF16", "shape": [2, 2], "data_offsets": [0, 8]}}).encode()
     return len(header).to_bytes(8, "little") + header + bytes(8)
+
+
+def test_rows_with_any_separator_are_read(tmp_path: Path) -> None:
+    """A text may have a separator of lines; a file of something else ends the stage."""
+    path = tmp_path / "data" / "test.jsonl"
+    rows = [{"prompt": "a\u2028b", "answer": "c"}]
+    write_rows(path, rows)
+    assert module._read_rows(tmp_path) == rows
+    path.write_text("{\n", encoding="utf-8")
+    with pytest.raises(StageFailed, match="cannot be read"):
+        module._read_rows(tmp_path)
 
 
 def test_the_tokens_stage_says_what_was_compared(tmp_path: Path) -> None:

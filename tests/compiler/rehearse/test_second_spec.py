@@ -4,6 +4,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from ftc.compiler.pipeline import check
 from ftc.compiler.rehearse.second_spec import ROWS, STEPS, make_second_spec
 from ftc.compiler.resolve.facts import known
@@ -146,3 +148,11 @@ def test_every_source_is_rehearsed(make_spec: SpecMaker) -> None:
         {"source": "../../more.csv", "weight": 1, "max_rows": 5},
     ]
     assert spec.data.max_rows is None
+
+
+@pytest.mark.parametrize("tracking", ["wandb", {"type": "mlflow", "project": "mine"}])
+def test_nothing_is_sent_to_the_tracker(make_spec: SpecMaker, tracking: Any) -> None:
+    """A run of a miniature does not belong among the user's own."""
+    data, spec = rehearsed(make_spec(tracking=tracking))
+    assert data["tracking"] == {"type": "none"}
+    assert spec.tracking.type == "none"

@@ -101,6 +101,31 @@ def test_shell_is_shell(build_known: BuildKnown, variant: str, tmp_path: Path) -
             assert done.returncode == 0, done.stdout
 
 
+@pytest.mark.parametrize("variant", ["local", "local on two nodes"])
+def test_a_script_starts_in_its_own_folder(
+    build_known: BuildKnown, variant: str, tmp_path: Path
+) -> None:
+    """CDPATH of the caller's shell does not lead to another bundle of the same name."""
+    for place in ("here", "elsewhere"):
+        (tmp_path / place / "bundle").mkdir(parents=True)
+    files = render(build_known, VARIANTS[variant]).values()
+    scripts = [file for file in files if "BASH_SOURCE" in file.text]
+    assert scripts
+    for file in scripts:
+        start = next(line for line in file.text.splitlines() if "BASH_SOURCE" in line)
+        script = tmp_path / "here/bundle" / file.name
+        script.write_text(f"{start}\npwd\n", encoding="utf-8")
+        done = subprocess.run(
+            ["bash", f"bundle/{file.name}"],
+            cwd=tmp_path / "here",
+            env={"PATH": "/usr/bin:/bin", "CDPATH": str(tmp_path / "elsewhere")},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert done.stdout == f"{tmp_path}/here/bundle\n"
+
+
 def options(text: str) -> dict[str, str]:
     """Return the #SBATCH options of a script."""
     return dict(re.findall(r"^#SBATCH --([a-z-]+)(?:=(.*))?$", text, re.MULTILINE))

@@ -9,7 +9,7 @@
 set -euo pipefail
 
 caller=$PWD
-cd -- "$(dirname -- "${BASH_SOURCE[0]}")"
+CDPATH="" cd -- "$(dirname -- "${BASH_SOURCE[0]}")"
 if [[ -d .venv ]]; then
   PATH="$PWD/.venv/bin:$PATH"
 fi

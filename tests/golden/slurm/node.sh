@@ -4,7 +4,7 @@
 # NODE_RANK is 0 on the first node, which listens on MASTER_PORT of MASTER_ADDR.
 # The output of each process is also written to run/logs/.
 set -euo pipefail
-cd -- "$(dirname -- "${BASH_SOURCE[0]}")"
+CDPATH="" cd -- "$(dirname -- "${BASH_SOURCE[0]}")"
 NODE_RANK=$SLURM_NODEID
 
 launch=(accelerate launch --config_file accelerate.yaml

@@ -27,6 +27,7 @@ from runtime.upstream.adapter_names import load_by_names_in_memory
 from runtime.upstream.towers import pass_gradients_to_text
 from runtime.upstream.validation_loss import average_loss
 from runtime.vision.image_batches import ImageReader
+from runtime.vision.image_store import list_pictures
 
 HERE = Path(__file__).resolve().parent
 DATA, OUT = HERE / "run/data", HERE / "run/train"
@@ -131,6 +132,7 @@ config = SFTConfig(
 
 inputs = [source, HERE / "accelerate.yaml", DATA / "train.jsonl", DATA / "train.arrow"]
 inputs += [DATA / "validation.jsonl", DATA / "validation.arrow"]
+inputs += list_pictures(DATA)
 if not session.begin(*inputs):  # trained already, with these inputs
     end_if_worse(run)  # exit code 79, as after training
     raise SystemExit

@@ -1,9 +1,11 @@
 """Publishing: refused unless all is done, listed without a network, uploaded as LFS does it."""
 
+import hashlib
 import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -43,6 +45,21 @@ def job_of(folder: Path) -> Job:
         data_licence=None,
         objective="sft",
     )
+
+
+def test_a_name_with_base_is_published(bundle: Path) -> None:
+    """Only the file that the adapter is applied to is left out."""
+    job = replace(job_of(bundle), name="tickets-base-v2")
+    note = bundle / "run/done/quantize.json"
+    record = json.loads(note.read_text(encoding="utf-8"))
+    for kind in ("tickets-base-v2-Q8_0.gguf", "tickets-base-v2-base-F16.gguf"):
+        path = bundle / "run/quantize" / kind
+        path.write_bytes(b"GGUF")
+        name = f"run/quantize/{kind}"
+        record["outputs"][name] = hashlib.sha256(b"GGUF").hexdigest()
+    note.write_text(json.dumps(record), encoding="utf-8")
+    assert "tickets-base-v2-Q8_0.gguf" in publishing.prepare(job)
+    assert "tickets-base-v2-base-F16.gguf" not in publishing.prepare(job)
 
 
 @pytest.fixture

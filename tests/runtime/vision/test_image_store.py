@@ -34,11 +34,14 @@ def draw(colour: str, side: int = 60) -> bytes:
 @pytest.fixture
 def address() -> Iterator[str]:
     """Return the address of a server that has one picture, and one text."""
+    asked: list[str] = []
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            found = self.path == "/red"
-            self.send_response(200 if found or self.path == "/text" else 404)
+            asked.append(self.path)
+            late = self.path.startswith("/late") and self.path in asked[:-1]
+            found = self.path == "/red" or late
+            self.send_response(200 if found or self.path in ("/text", "/late") else 404)
             self.end_headers()
             self.wfile.write(draw("red") if found else b"no picture")
 
@@ -102,6 +105,15 @@ def test_addresses_are_asked_only_if_allowed(tmp_path: Path, address: str) -> No
     assert find_images(tmp_path)(reference).getpixel((5, 5)) == (255, 0, 0)
     assert read({**SAID, "image": f"{address}/text"}) == "image_broken"
     assert read({**SAID, "image": f"{address}/nothing"}) == "image_missing"
+
+
+def test_an_answer_that_is_no_image_is_asked_again(tmp_path: Path, address: str) -> None:
+    """A server may be out of order for a while; nothing of its answer is kept."""
+    read, row = reader(tmp_path, download=True), {**SAID, "image": f"{address}/late"}
+    assert read(row) == "image_broken"
+    assert not find_store(tmp_path).exists()
+    (reference,) = list_images(read(row))
+    assert (reference["width"], reference["height"]) == (60, 40)
 
 
 def test_a_stored_name_stays_in_its_folder(tmp_path: Path) -> None:
