@@ -47,7 +47,8 @@ _PEOPLE: Final = re.compile(
     rf"(?<![\w'-])(?:{'|'.join(_SUBJECTS)}){_ASIDE}(?P<verb>{_DOES})(?![\w'])"
 )
 _TEXTS: Final = re.compile(
-    rf"(?<![\w'-])(?:(?:in|on|from|en|a|al|per|segons|segun)\s+)?(?:{_DET}(?:[\w-]+ )?)"
+    rf"(?<![\w'-])(?:(?:(?:in|on|from|en|a|al|per|segons|segun)\s+)?(?:{_DET}(?:[\w-]+ )?)"
+    r"|(?:al|als|del|dels)\s+)"
     rf"{any_of(_ELSEWHERE['document'])}{_ASIDE}(?:they |it |he |she |people )?"
     rf"(?!(?:has|have|had|te|tenen|tienen?|han?|van?|goes|gets?|got)\b)(?P<verb>{_DOES})(?![\w'])"
 )
