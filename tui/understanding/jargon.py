@@ -144,7 +144,7 @@ def _texts() -> tuple[tuple[str, re.Pattern[str]], ...]:
         (
             pointer,
             re.compile(
-                rf"{_OPEN}(?:{'|'.join(names)})(?:\s?[=:]\s?|\s+|(?<=\s))"
+                rf"{_OPEN}(?:{'|'.join(names)})(?:\s?[=:]\s?|\s+(?:(?:in|at|from|en|a|al|de|des de|desde)\s+)?|(?<=\s))"
                 r"(?P<value>[a-z0-9][\w./:@-]*\w)(?![\w/])"
             ),
         )

@@ -125,6 +125,8 @@ _ACCUMULATES: Final = re.compile(r"\b(?:grad\w*[ _-])?(?:accum|acumul)")
 _TAKEN_BACK: Final = re.compile(r",?\s+(?:no|not)\s*:")
 #: An option of a command, or a key of code: "-p long", "push_to_hub acme/bot".
 _OPTION: Final = re.compile(r"-|[a-z]+(?:_[a-z]+){2,}[ =:]")
+#: Articles that also stand in shorthand: "an int8 base", "5% del pico".
+_CONTRACTED: Final = frozenset({"a", "an", "al", "als", "del", "dels"})
 _OBJECTIVE: Final = "/objective/type"
 #: Bounds of the score (`requested.report_score`), chosen by cross-validation. Below the first, a
 #: value is set although the words around it are unknown. Above the second, ftc asks about a value
@@ -360,4 +362,4 @@ def _bare_forms(word: str) -> set[str]:
 def is_terse(text: str) -> bool:
     """Return whether a text has no article, as a line of shorthand has none."""
     words = set(_WORD.findall(_QUOTED.sub(" ", fold(text))))
-    return words.isdisjoint(read_words(("determiner",)) - {"a"})
+    return words.isdisjoint(read_words(("determiner",)) - _CONTRACTED)
