@@ -49,7 +49,7 @@ from ftc.tui.understanding.jargon import read_jargon
 from ftc.tui.understanding.judged import read_judged
 from ftc.tui.understanding.layers import read_layers, read_recomputed
 from ftc.tui.understanding.learned.linked import add_linked, read_linked
-from ftc.tui.understanding.learned.released import release
+from ftc.tui.understanding.learned.released import release, withhold
 from ftc.tui.understanding.learned.supplement import add_roles, add_worded
 from ftc.tui.understanding.lexicon import NUMBER, WORDS, any_of
 from ftc.tui.understanding.limits import read_limit, read_wall_time
@@ -181,7 +181,7 @@ def read(
         named = add_roles(text, told, said, draft, names.columns)
         told = add_worded(message, text, named, said, draft)
     told = doubt_stray(text, doubt_hearsay(text, told))
-    told = doubt_rivals(text, doubt_wavering(text, told, draft))
+    told = withhold(text, doubt_rivals(text, doubt_wavering(text, told, draft)))
     for settled in (adopt, settle_later):
         told = settled(text, told, lambda words: again(words).changes)
     told = imply_kinds(doubt_added(text, told), draft)
