@@ -43,6 +43,11 @@ _SUBJECTS: Final = (
     any_of(_ELSEWHERE["pronoun"]),
     _GROUP,
 )
+#: What a text does: any verb in the third person, such as "caps", "toca" or "marque".
+_VERB_FORMS: Final = (
+    r"[a-z]{3,}(?<![sui])s(?!\w)|(?!(?:para|sobre|entre|contra|sense|sota|hasta|fora|fuera|antes"
+    r"|desde|encara|llavors|donde|cada|esta|este)\b)[a-z]{3,}(?:[ae]|eix|uix)n?(?!\w)"
+)
 _PEOPLE: Final = re.compile(
     rf"(?<![\w'-])(?:{'|'.join(_SUBJECTS)}){_ASIDE}(?P<verb>{_DOES})(?![\w'])"
 )
@@ -50,7 +55,7 @@ _TEXTS: Final = re.compile(
     rf"(?<![\w'-])(?:(?:(?:in|on|from|en|a|al|per|segons|segun)\s+)?(?:{_DET}(?:[\w-]+ )?)"
     r"|(?:al|als|del|dels)\s+)"
     rf"{any_of(_ELSEWHERE['document'])}{_ASIDE}(?:they |it |he |she |people )?"
-    rf"(?!(?:has|have|had|te|tenen|tienen?|han?|van?|goes|gets?|got)\b)(?P<verb>{_DOES})(?![\w'])"
+    rf"(?!(?:has|have|had|te|tenen|tienen?|han?|van?|goes|gets?|got)\b)(?P<verb>{_DOES}|{_VERB_FORMS})(?![\w'])"
 )
 #: A person by name: "en Pep", "la Núria", "Priya lets hers", "Anna's spec has".
 _NAME: Final = (
