@@ -181,9 +181,10 @@ def read(
         named = add_roles(text, told, said, draft, names.columns)
         told = add_worded(message, text, named, said, draft)
     told = doubt_stray(text, doubt_hearsay(text, told))
-    told = withhold(text, doubt_rivals(text, doubt_wavering(text, told, draft)))
+    told = found = doubt_rivals(text, doubt_wavering(text, told, draft))
     for settled in (adopt, settle_later):
         told = settled(text, told, lambda words: again(words).changes)
+    told = withhold(text, told, found)
     told = imply_kinds(doubt_added(text, told), draft)
     return _conclude(told, about, message, draft)
 

@@ -49,8 +49,13 @@ def release(
     ]
 
 
-def withhold(text: str, told: Sequence[Change | Choice]) -> list[Change | Choice]:
-    """Return what was told, each value that is unlikely requested as a question."""
+def withhold(
+    text: str, told: Sequence[Change | Choice], found: Sequence[Change | Choice]
+) -> list[Change | Choice]:
+    """Return what was told, each value of those `found` that is unlikely requested as a question.
+
+    A value that a later clause has settled is none of them.
+    """
     return [
         Choice(
             pointer=each.pointer,
@@ -58,7 +63,9 @@ def withhold(text: str, told: Sequence[Change | Choice]) -> list[Change | Choice
             words=each.words,
             why=_UNSURE,
         )
-        if isinstance(each, Change) and not _is_requested(text, each, told, LIKELY_REQUESTED)
+        if isinstance(each, Change)
+        and each in found
+        and not _is_requested(text, each, told, LIKELY_REQUESTED)
         else each
         for each in told
     ]
