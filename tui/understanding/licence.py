@@ -164,6 +164,19 @@ def _evidence(bare: str, change: Change, text: str) -> frozenset[str]:
     return find_features(bare, places[0], change.pointer) if places else frozenset()
 
 
+def has_unknown(text: str, change: Change, spans: Sequence[Span]) -> bool:
+    """Return whether the clause of a change has a word that no request has, and no order leads.
+
+    Such a word may also stand in its own words, between a field's name and its value: "the dropout
+    of my online course was 40%".
+    """
+    if _has_foreign(hide_read(text, spans), change, text, jargon=False, lenient=False):
+        return True
+    named = fold(str(change.value))
+    between = (word for word in _WORD.findall(fold(change.words)) if word not in named)
+    return not all(_is_known(word, ("thing", "machine")) for word in between)
+
+
 def is_examined(pointer: str) -> bool:
     """Return whether the words around a field's value are looked at."""
     return pointer == _OBJECTIVE or not pointer.startswith((*DESCRIBED, *OWN_CONDITION))

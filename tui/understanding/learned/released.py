@@ -14,6 +14,7 @@ from ftc.tui.understanding.bare import hide_read
 from ftc.tui.understanding.learned.linear import read_model
 from ftc.tui.understanding.learned.linked import Number, find_numbers
 from ftc.tui.understanding.learned.requested import find_features
+from ftc.tui.understanding.licence import has_unknown
 from ftc.tui.understanding.message import Message, Span, find_places
 from ftc.tui.understanding.reading import Change, Choice
 
@@ -21,6 +22,7 @@ from ftc.tui.understanding.reading import Change, Choice
 SURELY_REQUESTED: Final = 0.5
 #: The least probability of a request for a value that no pattern withheld.
 LIKELY_REQUESTED: Final = 0.7
+LIKELY_COLUMN: Final = 0.25
 #: A number that is less likely linked to the field is no value of it.
 _NOT_LINKED: Final = 0.2
 REQUESTED: Final = "requested"
@@ -56,6 +58,7 @@ def withhold(
 
     A value that a later clause has settled is none of them.
     """
+    spans = [span for each in told for span in find_places(text, each.words)]
     return [
         Choice(
             pointer=each.pointer,
@@ -63,12 +66,24 @@ def withhold(
             words=each.words,
             why=_UNSURE,
         )
-        if isinstance(each, Change)
-        and each in found
-        and not _is_requested(text, each, told, LIKELY_REQUESTED)
+        if isinstance(each, Change) and each in found and _is_unlikely(text, each, told, spans)
         else each
         for each in told
     ]
+
+
+def _is_unlikely(
+    text: str, change: Change, told: Sequence[Change | Choice], spans: Sequence[Span]
+) -> bool:
+    """Return whether a value is no likely request; its clause must also have unknown words.
+
+    Those around a column tell what it holds, whether they are known or not.
+    """
+    if change.pointer.startswith(_COLUMNS):
+        return not _is_requested(text, change, told, LIKELY_COLUMN)
+    return not _is_requested(text, change, told, LIKELY_REQUESTED) and has_unknown(
+        text, change, spans
+    )
 
 
 def is_withheld(said: Change | Choice) -> bool:
