@@ -24,7 +24,27 @@ _OPEN: Final = r"(?<![\w.=@-])"
 _SHUT: Final = r"(?![\w=@-]|\.\w)"
 #: Words that may follow a field's name without being its value.
 _NO_VALUE: Final = frozenset(
-    {"a", "al", "and", "at", "de", "en", "es", "for", "from", "in", "is", "it", "name", "nom", "nombre", "off", "on", "son", "the"}
+    {
+        "a",
+        "al",
+        "and",
+        "at",
+        "de",
+        "en",
+        "es",
+        "for",
+        "from",
+        "in",
+        "is",
+        "it",
+        "name",
+        "nom",
+        "nombre",
+        "off",
+        "on",
+        "son",
+        "the",
+    }
 )
 _SUBSET: Final = "/data/subset"
 _HUB: Final = re.compile(r"(?<![\w./-])[a-z][\w.-]*/[a-z][\w.-]*")
@@ -144,7 +164,8 @@ def _texts() -> tuple[tuple[str, re.Pattern[str]], ...]:
         (
             pointer,
             re.compile(
-                rf"{_OPEN}(?:{'|'.join(names)})(?:\s?[=:]\s?|\s+(?:(?:in|at|from|en|a|al|de|des de|desde)\s+)?|(?<=\s))"
+                rf"{_OPEN}(?:{'|'.join(names)})(?:\s?[=:]\s?"
+                r"|\s+(?:(?:in|at|from|en|a|al|de|des de|desde)\s+)?|(?<=\s))"
                 r"(?P<value>[a-z0-9/~.][\w./:@-]*\w)(?![\w/])"
             ),
         )

@@ -37,7 +37,8 @@ _KINDS: Final[Mapping[str, str]] = {
     "licence": r"(?P<value>mit|apache[ -]?2(?:\.0)?|cc0(?:-1\.0)?|cc[ -]by(?:[ -](?:sa|nc|nd))*"
     r"(?:[ -]\d(?:\.\d)?)?"
     r"|[al]?gpl(?:[ -]?v?\d(?:\.\d)?)?|bsd[\w-]*|odc-by|odbl|openrail)(?![\w-]|\.\d)",
-    "modules": r"(?P<value>(?:(?:q|k|v|o|qkv|gate|up|down)\s*[,+/]\s*)*\w+_proj(?:\s*[,+/]\s*\w+_proj)*)",
+    "modules": r"(?P<value>(?:(?:q|k|v|o|qkv|gate|up|down)\s*[,+/]\s*)*"
+    r"\w+_proj(?:\s*[,+/]\s*\w+_proj)*)",
     "benchmarks": r"(?P<value>{benchmark}"
     r"(?:(?:\s*[,+]\s*(?:and |i |y )?|\s+(?:and|i|y)\s+){benchmark})*)",
 }

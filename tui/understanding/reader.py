@@ -49,7 +49,7 @@ from ftc.tui.understanding.jargon import read_jargon
 from ftc.tui.understanding.judged import read_judged
 from ftc.tui.understanding.layers import read_layers, read_recomputed
 from ftc.tui.understanding.learned.linked import add_linked, read_linked
-from ftc.tui.understanding.learned.released import release, withhold
+from ftc.tui.understanding.learned.released import release
 from ftc.tui.understanding.learned.supplement import add_roles, add_worded
 from ftc.tui.understanding.lexicon import NUMBER, WORDS, any_of
 from ftc.tui.understanding.limits import read_limit, read_wall_time
@@ -100,7 +100,7 @@ from ftc.tui.understanding.spoken import read_spoken
 from ftc.tui.understanding.stated import read_stated
 from ftc.tui.understanding.stray import doubt_stray
 from ftc.tui.understanding.tool_keys import read_tool_keys
-from ftc.tui.understanding.unlicensed import ask_unlicensed
+from ftc.tui.understanding.unlicensed import ask_unlicensed, withhold
 from ftc.tui.understanding.wavering import doubt_wavering
 from ftc.tui.understanding.weights import read_label_weights
 from ftc.tui.understanding.words import read_words

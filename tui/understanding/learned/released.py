@@ -1,9 +1,10 @@
 """Values that are set only if a linear model agrees with the patterns that a request is likely.
 
 The model looks at the words around a value, at what else the message sets, and at how much of it
-was read. A value that `certainty` or `licence` withheld by a single word is set if the model finds a
-request; a number that the model of numbers links to another field, or to none, is not. A value that
-no pattern withheld is asked about if the model finds none.
+was read. A value that `certainty` or `licence` withheld by a single word is set if the model finds
+a request; a number that the model of numbers links to another field, or to none, is not. A value
+that no pattern withheld is asked about if the model finds no request and its clause has words that
+no request has (`unlicensed.withhold`).
 """
 
 import re
@@ -14,7 +15,6 @@ from ftc.tui.understanding.bare import hide_read
 from ftc.tui.understanding.learned.linear import read_model
 from ftc.tui.understanding.learned.linked import Number, find_numbers
 from ftc.tui.understanding.learned.requested import find_features
-from ftc.tui.understanding.licence import has_unknown
 from ftc.tui.understanding.message import Message, Span, find_places
 from ftc.tui.understanding.reading import Change, Choice
 
@@ -51,39 +51,10 @@ def release(
     ]
 
 
-def withhold(
-    text: str, told: Sequence[Change | Choice], found: Sequence[Change | Choice]
-) -> list[Change | Choice]:
-    """Return what was told, each value of those `found` that is unlikely requested as a question.
-
-    A value that a later clause has settled is none of them.
-    """
-    spans = [span for each in told for span in find_places(text, each.words)]
-    return [
-        Choice(
-            pointer=each.pointer,
-            values=() if each.value is None else (each.value,),
-            words=each.words,
-            why=_UNSURE,
-        )
-        if isinstance(each, Change) and each in found and _is_unlikely(text, each, told, spans)
-        else each
-        for each in told
-    ]
-
-
-def _is_unlikely(
-    text: str, change: Change, told: Sequence[Change | Choice], spans: Sequence[Span]
-) -> bool:
-    """Return whether a value is no likely request; its clause must also have unknown words.
-
-    Those around a column tell what it holds, whether they are known or not.
-    """
-    if change.pointer.startswith(_COLUMNS):
-        return not _is_requested(text, change, told, LIKELY_COLUMN)
-    return not _is_requested(text, change, told, LIKELY_REQUESTED) and has_unknown(
-        text, change, spans
-    )
+def is_unlikely(text: str, change: Change, told: Sequence[Change | Choice]) -> bool:
+    """Return whether a value that no pattern withheld is no likely request."""
+    described = change.pointer.startswith(_COLUMNS)
+    return not _is_requested(text, change, told, LIKELY_COLUMN if described else LIKELY_REQUESTED)
 
 
 def is_withheld(said: Change | Choice) -> bool:
