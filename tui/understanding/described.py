@@ -27,6 +27,8 @@ _SENTENCE: Final = re.compile(r"(?:[^.;:!?\n]|\.(?=\S))+")
 _POINTER: Final = "/objective/type"
 _COLUMNS: Final = "/data/columns/"
 _TOOLS: Final = ("/hardware/", "/tracking/", "/launch/", "/distribution/")
+#: Between a machine and what is said of it: "the A100 node belongs to".
+_NEXT_WORDS: Final = re.compile(r"(?:\s+[^\W\d]+){0,2}\s+")
 _TEACHER: Final = "/objective/teacher/id"
 #: How much each part of a description tells.
 _WEIGHTS: Final[Mapping[str, int]] = {"goal": 2, "hint": 1, "data": 1}
@@ -76,7 +78,8 @@ def read_described(
     for objective, part, start, end in _find_parts(text):
         place = message.origin[start][0], message.origin[end - 1][1]
         about_tool = " " in text[start:end] and any(
-            place[0] <= first and last <= place[1] for first, last in others
+            place[0] <= first <= place[1] or _NEXT_WORDS.fullmatch(message.written, last, place[0])
+            for first, last in others
         )
         if not (about_tool or message.denied(start)):
             parts[objective, part] = _weigh(objective, part, text)

@@ -217,6 +217,12 @@ def find_people(text: str) -> Sequence[Span]:
 
 
 @lru_cache(maxsize=8)
+def find_reports(text: str) -> Sequence[Span]:
+    """Return the ranges of what people and texts say and do, their advice included."""
+    return list(_people(text, fold(text)))
+
+
+@lru_cache(maxsize=8)
 def find_heeded(text: str) -> Sequence[Span]:
     """Return the ranges of what people say whom the message follows: "I'll do what Pau says"."""
     folded = fold(text)

@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import Final
 
 from ftc.tui.understanding.learned.released import is_unlikely
-from ftc.tui.understanding.licence import find_unlicensed, has_unknown, is_examined
+from ftc.tui.understanding.licence import find_unlicensed, has_unknown, is_examined, is_terse
 from ftc.tui.understanding.message import find_places, fold
 from ftc.tui.understanding.reading import Change, Choice
 
@@ -42,11 +42,12 @@ def withhold(
     a later clause has settled is none of those found.
     """
     spans = [span for each in told for span in find_places(text, each.words)]
+    terse = is_terse(text)
     return [
         _asked(each)
         if isinstance(each, Change)
         and each in found
-        and is_unlikely(text, each, told)
+        and is_unlikely(text, each, told, terse=terse)
         and (each.pointer.startswith(_COLUMNS) or has_unknown(text, each, spans))
         else each
         for each in told
