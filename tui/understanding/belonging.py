@@ -54,6 +54,9 @@ _EMBEDDINGS: Final = re.compile(r"\bembedd?ings?\b")
 _THOSE: Final = re.compile(
     r"\b(?:those|them|these|es[oa]s|est[oa]s|ell[oa]s|aquests|aquestes|aquells|aquelles|ells|elles)\b"
 )
+#: "verify: top1 0.92, 16384 tokens": the section of what the line names.
+_LABEL: Final = re.compile(r"\s*(?P<section>[a-z_]+)\s*:\s")
+_WORD: Final = re.compile(r"[a-z_]+")
 _FAR: Final = 140
 #: Letters on a side of a number in which the answers may be mentioned.
 _NEAR: Final = 34
@@ -130,6 +133,8 @@ def _settled(
     place = find_words(folded, fold(each.words))
     if place < 0:
         return each
+    if (own := _labelled(each, folded)) is not None:
+        return replace(each, pointer=own)
     if each.pointer == _REVISION:
         return replace(each, pointer=_owner(place, each.words, said, folded))
     if each.pointer == _RATE and _is_of_embeddings(folded, place, place + len(each.words)):
@@ -149,6 +154,26 @@ def _settled(
         if objective in _GENERATES and _OF_ANSWERS.search(around):
             return replace(each, pointer=_ANSWER)
     return each
+
+
+def _labelled(each: Change | Choice, folded: str) -> str | None:
+    """Return the field of the section before the line's colon that the words name, if one does."""
+    label = _LABEL.match(folded)
+    if label is None or not isinstance(each, Change):
+        return None
+    words = _WORD.findall(fold(each.words))
+    own = [
+        at
+        for at in _fields_of(label["section"])
+        if at.rpartition("/")[2] in words and admits(at, each.value)
+    ]
+    return own[0] if own and each.pointer not in _fields_of(label["section"]) else None
+
+
+@cache
+def _fields_of(section: str) -> Sequence[str]:
+    """Return the fields of the section with a name, at any depth."""
+    return [at for at in fields_by_pointer() if at.split("/")[-2] == section]
 
 
 def _is_of_embeddings(folded: str, start: int, end: int) -> bool:

@@ -96,6 +96,10 @@ OWN_CONDITION: Final = (
     *("/training/early_stopping", "/training/evaluation/allow_worse", "/export/verify/"),
     *("/training/evaluation/regression", "/data/cleaning/overlong", "/data/columns/"),
 )
+#: "q6_k, fail if the mean KL is above 0.03": a check, and no condition of what stands before it.
+_CHECKS: Final = re.compile(
+    r"\b(?:fail|stop|abort|error(?: out)?|falli|falla|falle|peti|aborta\w*|atura\w*|para)\s+$"
+)
 _WHICH: Final = re.compile(r"\s*(?:which|that|que|el qual|la qual|el cual|la cual)\b")
 _TYPES: Final = "/export/types"
 _COLUMNS: Final = "/data/columns/"
@@ -288,6 +292,8 @@ def _depends(sentence: str, place: int) -> bool:
     reasons = [match.span() for match in _OTHERWISE.finditer(sentence, place)]
     for match in CONDITION.finditer(sentence):
         if any(start <= match.start() < end for start, end in reasons):
+            continue
+        if place < match.start() and _CHECKS.search(sentence[: match.start()]):
             continue
         if match.start() < place or not _APART.search(sentence[place : match.end()]):
             return True

@@ -270,7 +270,7 @@ def read_columns(message: Message, known: Sequence[str]) -> Iterator[Change]:
         for match in list(pattern.finditer(message.folded)):
             column = message.words(*match.span("column"))
             told = _TOLD_OF.search(message.folded, match.start())
-            if _NO_COLUMN.search(column) or _is_value(column):
+            if _NO_COLUMN.search(column) or is_coded_value(column):
                 continue
             if told and not spoken and column not in known:
                 continue  # "rslora is what I want"
@@ -280,7 +280,7 @@ def read_columns(message: Message, known: Sequence[str]) -> Iterator[Change]:
     yield from _read_loose(message, known)
 
 
-def _is_value(column: str) -> bool:
+def is_coded_value(column: str) -> bool:
     """Return whether a name is a value of a field: the "q8_0" of "output in q8_0" is no column."""
     name = fold(column)
     return _CODED.search(name) is not None and name in _values()
@@ -307,7 +307,7 @@ def _read_loose(message: Message, known: Sequence[str]) -> Iterator[Change]:
     for (role, match), is_certain in zip(found, certain, strict=True):
         column = message.words(*match.span("quoted" if match["quoted"] else "column"))
         taken = "\x00" in message.folded[slice(*match.span())]
-        if taken or _is_value(column) or not (is_certain or pair or column in known):
+        if taken or is_coded_value(column) or not (is_certain or pair or column in known):
             continue
         words = message.words(*match.span())
         message.cross_out(*match.span())

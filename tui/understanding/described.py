@@ -13,7 +13,7 @@ from importlib.resources import files
 from typing import Any, Final
 
 from ftc.tui.understanding.lexicon import any_of
-from ftc.tui.understanding.message import Message, Span, find_words, fold
+from ftc.tui.understanding.message import Message, Span, find_places, find_words, fold
 from ftc.tui.understanding.reading import Change, Choice, value_at
 
 _TABLE: Final[Mapping[str, Mapping[str, Any]]] = json.loads(
@@ -26,6 +26,9 @@ _QUESTION: Final = re.compile(r"(?<![^.;:!?\n])[^.;:!?\n]*\?")
 _SENTENCE: Final = re.compile(r"(?:[^.;:!?\n]|\.(?=\S))+")
 _POINTER: Final = "/objective/type"
 _COLUMNS: Final = "/data/columns/"
+_TOOLS: Final = ("/hardware/", "/tracking/", "/launch/", "/distribution/")
+#: Between a machine and what is said of it: "the A100 node belongs to".
+_NEXT_WORDS: Final = re.compile(r"(?:\s+[^\W\d]+){0,2}\s+")
 _TEACHER: Final = "/objective/teacher/id"
 #: How much each part of a description tells.
 _WEIGHTS: Final[Mapping[str, int]] = {"goal": 2, "hint": 1, "data": 1}
@@ -71,8 +74,14 @@ def read_described(
     spans: dict[str, Span] = {}
     asked = [match.span() for match in _QUESTION.finditer(message.plain)]
     text = _without(message.plain, [*asked, *columns, *_columns(message.plain, said)])
+    others = [*_of_tools(message.written, said)]
     for objective, part, start, end in _find_parts(text):
-        if not message.denied(start):
+        place = message.origin[start][0], message.origin[end - 1][1]
+        about_tool = " " in text[start:end] and any(
+            place[0] <= first <= place[1] or _NEXT_WORDS.fullmatch(message.written, last, place[0])
+            for first, last in others
+        )
+        if not (about_tool or message.denied(start)):
             parts[objective, part] = _weigh(objective, part, text)
             spans.setdefault(objective, (start, end))
     scores: dict[str, int] = {}
@@ -100,6 +109,13 @@ def with_described(message: Message, draft: Mapping[str, Any]) -> Mapping[str, A
     section = draft.get("objective")
     own = section if isinstance(section, Mapping) else {}
     return {**draft, "objective": {**own, "type": found[0].value}}
+
+
+def _of_tools(text: str, said: Sequence[Change | Choice]) -> Iterator[Span]:
+    """Yield the words of machines and trackers: who owns or likes one says nothing of the rows."""
+    for each in said:
+        if each.pointer.startswith(_TOOLS):
+            yield from find_places(text, each.words)
 
 
 def _columns(text: str, said: Sequence[Change | Choice]) -> Iterator[Span]:

@@ -43,13 +43,19 @@ _SUBJECTS: Final = (
     any_of(_ELSEWHERE["pronoun"]),
     _GROUP,
 )
+#: What a text does: any verb in the third person, such as "caps", "toca" or "marque".
+_VERB_FORMS: Final = (
+    r"[a-z]{3,}(?<![sui])s(?!\w)|(?!(?:para|sobre|entre|contra|sense|sota|hasta|fora|fuera|antes"
+    r"|desde|encara|llavors|donde|cada|esta|este)\b)[a-z]{3,}(?:[ae]|eix|uix)n?(?!\w)"
+)
 _PEOPLE: Final = re.compile(
     rf"(?<![\w'-])(?:{'|'.join(_SUBJECTS)}){_ASIDE}(?P<verb>{_DOES})(?![\w'])"
 )
 _TEXTS: Final = re.compile(
-    rf"(?<![\w'-])(?:(?:in|on|from|en|a|al|per|segons|segun)\s+)?(?:{_DET}(?:[\w-]+ )?)"
+    rf"(?<![\w'-])(?:(?:(?:in|on|from|en|a|al|per|segons|segun)\s+)?(?:{_DET}(?:[\w-]+ )?)"
+    r"|(?:al|als|del|dels)\s+)"
     rf"{any_of(_ELSEWHERE['document'])}{_ASIDE}(?:they |it |he |she |people )?"
-    rf"(?!(?:has|have|had|te|tenen|tienen?|han?|van?|goes|gets?|got)\b)(?P<verb>{_DOES})(?![\w'])"
+    rf"(?!(?:has|have|had|te|tenen|tienen?|han?|van?|goes|gets?|got)\b)(?P<verb>{_DOES}|{_VERB_FORMS})(?![\w'])"
 )
 #: A person by name: "en Pep", "la Núria", "Priya lets hers", "Anna's spec has".
 _NAME: Final = (
@@ -208,6 +214,12 @@ def find_people(text: str) -> Sequence[Span]:
     folded = fold(text)
     spans = dict.fromkeys(_people(text, folded))
     return [(start, end) for start, end in spans if not _ADVICE.search(folded, start, end)]
+
+
+@lru_cache(maxsize=8)
+def find_reports(text: str) -> Sequence[Span]:
+    """Return the ranges of what people and texts say and do, their advice included."""
+    return list(_people(text, fold(text)))
 
 
 @lru_cache(maxsize=8)

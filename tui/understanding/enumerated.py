@@ -68,8 +68,8 @@ _WORDS: Final[Mapping[str, Mapping[str, str]]] = {
 #: "chat_template_kwargs reasoning_effort=low, enable_thinking=false"; the names of known options.
 _OPTION: Final = re.compile(
     r"(?<![\w.-])(?P<lead>(?:chat[_ ])?template[_ ](?:kwargs|options|args)\s*[=:]?\s*[{(]?\s*)?"
-    r"(?P<name>[a-z]\w*)\s?(?P<sign>[=:]\s?| )\s?(?:(?:to|at|as|a|en|com|como) )?"
-    r"(?P<value>\w+)(?![\w./-])"
+    r"[\"'`]?(?P<name>[a-z]\w*)[\"'`]?\s?(?P<sign>[=:]\s?| )\s?(?:(?:to|at|as|a|en|com|como) )?"
+    r"[\"'`]?(?P<value>\w+)[\"'`]?(?![\w./-])"
 )
 _KNOWN: Final = frozenset({"enable_thinking", "reasoning_effort", "thinking_budget"})
 _SWITCH: Final = {"true": True, "on": True, "false": False, "off": False}

@@ -326,6 +326,8 @@ def read_texts(message: Message) -> Iterator[Change | Choice]:
         said, last = match["name"], match.end()
         if (again := _RENAMED.match(message.folded, last)) is not None:
             said, last = again["name"], again.end()
+        coded = said.split()[-1]  # "the whole thing pizza-test"
+        said = coded if re.fullmatch(r"[a-z]\w*(?:[-_]\w+)+", coded) else said
         name = re.sub(r"[^a-z0-9]+", "-", said)[:_LONGEST_NAME].strip("-")
         about = message.plain[max(0, match.start() - _BESIDE) : match.end() - len(said)]
         pointer = "/tracking/run" if tracked and _RUN.search(about) else "/name"

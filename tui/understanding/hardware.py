@@ -19,6 +19,7 @@ from ftc.tui.understanding.reading import Change, Choice, value_at
 _WORD: Final = re.compile(r"\d+(?=x[a-z]*\d)|(?<=\d)x(?=[a-z]*\d)|[a-z0-9]+(?:\.[0-9]+)?")
 _COUNT_BEFORE: Final = re.compile(
     rf"(?P<number>{NUMBER}|\d+)\s*(?:[x\u00d7]\s*)?(?:of |de |d')?"
+    r"(?:(?:th[eo]se|es[ao]s|est[ao]s|aquest[se]s?|aquell[se]s?|aquelles) )?"
     r"(?:nvidia |amd |geforce |tesla |instinct )?$"
 )
 _COUNT_AFTER: Final = re.compile(

@@ -24,11 +24,22 @@ from ftc.tui.understanding.message import (
     fold,
 )
 from ftc.tui.understanding.reading import Change, Choice
+from ftc.tui.understanding.sentences import split_sentences
 
 _HEARSAY: Final[Mapping[str, Any]] = json.loads(
     (files("ftc.tui.understanding") / "hearsay.json").read_text(encoding="utf-8")
 )
 _SOMEDAY: Final = re.compile(rf"(?<![\w-]){any_of(_HEARSAY['someday'])}(?!\w)")
+#: A reminder or a note about another spec.
+_ANOTHER_SPEC: Final = re.compile(rf"(?<![\w-]){any_of(_HEARSAY['another_spec'])}(?!\w)")
+#: What is conceded is not asked for: "even though the tutorial sets beta2 to 0.95".
+_CONCESSIVE: Final = re.compile(
+    rf"(?<![\w-]){any_of(_HEARSAY['concessive'])}"
+    r"(?! (?:with|without|preferably|better|con|sin|mejor|amb|sense|millor|only|solo|nomes)\b)"
+    r"(?=\s+\w)"
+)
+#: A question that refers to what was said before it: "is that so?".
+_ASKS_BACK: Final = re.compile(rf"(?<!\w){any_of(_HEARSAY['asks_back'])}(?!\w)")
 _ABOUT: Final = re.compile(rf"(?<![\w-]){any_of(_HEARSAY['about'])}(?!\w)")
 #: What somebody else did: "my boss trained hers", "el perito usó", "el professor va posar". Spanish
 #: marks the past with an accent, which folding removes.
@@ -86,10 +97,36 @@ def prefer_own(text: str, told: _Said) -> list[Change | Choice]:
 def doubt_hearsay(text: str, told: _Said) -> list[Change | Choice]:
     """Replace each value that is only hearsay by a question."""
     spans = find_hearsay(text)
+    if (asked := _find_back_question(text)) is not None:
+        return [_doubted_by(each, text, spans, asked) for each in told]
     return [
         _asked(each) if isinstance(each, Change) and _is_hearsay(text, each, spans) else each
         for each in told
     ]
+
+
+def _find_back_question(text: str) -> int | None:
+    """Return where a message ends in a question about what was said before: "is that so?"."""
+    last = [*split_sentences(text)][-1:]
+    if not last or not last[0].asks or text[last[0].end :].strip():
+        return None
+    start = max(last[0].start, text.rfind(",", last[0].start, last[0].end) + 1)
+    question = fold(text[start : last[0].end])
+    refers = not re.search(r"\d", question) and _ASKS_BACK.search(question)
+    return start if refers else None
+
+
+def _doubted_by(
+    said: Change | Choice, text: str, spans: Sequence[Span], end: int
+) -> Change | Choice:
+    """Return a question about a value of hearsay, of any field, that a question asks about."""
+    inside = any(
+        first <= start < last and start < end
+        for start, _ in find_places(text, said.words)[:1]
+        for first, last in spans
+    )
+    hearsay = inside or _is_hearsay(text, said, spans)
+    return _asked(said) if isinstance(said, Change) and hearsay else said
 
 
 def strike_names(message: Message) -> None:
@@ -109,7 +146,8 @@ def find_hearsay(text: str) -> Sequence[Span]:
         *find_elsewhere(text),
         *(
             (match.start(), find_around(_CLAUSE_END, folded, match.span())[1])
-            for match in _ABOUT.finditer(folded)
+            for pattern in (_ABOUT, _CONCESSIVE)
+            for match in pattern.finditer(folded)
         ),
         *(find_around(_REPORT_END, folded, match.span()) for match in _PAST.finditer(text)),
     ]
@@ -119,8 +157,9 @@ def _dreams(text: str) -> Iterator[Span]:
     """Yield quotations and sentences about the future, where not even an objective is requested."""
     folded = fold(text)
     yield from _quotations(text)
-    for match in _SOMEDAY.finditer(folded):
-        yield find_around(SENTENCE_END, folded, match.span())
+    for pattern in (_SOMEDAY, _ANOTHER_SPEC):
+        for match in pattern.finditer(folded):
+            yield find_around(SENTENCE_END, folded, match.span())
 
 
 def _conditions(folded: str) -> Iterator[Span]:
@@ -152,7 +191,7 @@ def _is_hearsay(text: str, said: Change | Choice, spans: Sequence[Span]) -> bool
     elif said.pointer.startswith(DESCRIBED):
         return False
     elif said.pointer.startswith(_OWN_CONDITION):
-        spans = [*_quotations(text)]
+        spans = [*_quotations(text), *find_elsewhere(text)]
     folded = fold(text)
     return any(
         _is_negative(folded, start, said)

@@ -24,7 +24,27 @@ _OPEN: Final = r"(?<![\w.=@-])"
 _SHUT: Final = r"(?![\w=@-]|\.\w)"
 #: Words that may follow a field's name without being its value.
 _NO_VALUE: Final = frozenset(
-    {"and", "es", "for", "is", "it", "name", "nom", "nombre", "off", "on", "son", "the"}
+    {
+        "a",
+        "al",
+        "and",
+        "at",
+        "de",
+        "en",
+        "es",
+        "for",
+        "from",
+        "in",
+        "is",
+        "it",
+        "name",
+        "nom",
+        "nombre",
+        "off",
+        "on",
+        "son",
+        "the",
+    }
 )
 _SUBSET: Final = "/data/subset"
 _HUB: Final = re.compile(r"(?<![\w./-])[a-z][\w.-]*/[a-z][\w.-]*")
@@ -77,7 +97,7 @@ def _read_texts(message: Message, draft: Mapping[str, Any]) -> Iterator[Change]:
             applied = applies(field, message, draft)
             if (
                 (not applied if needs else not _is_whole(message, pointer, match))
-                or match["value"] in _NO_VALUE
+                or (match["value"] in _NO_VALUE and pointer != _SUBSET)
                 or message.denied(match.start())
                 or not admits(pointer, value)
             ):
@@ -144,8 +164,9 @@ def _texts() -> tuple[tuple[str, re.Pattern[str]], ...]:
         (
             pointer,
             re.compile(
-                rf"{_OPEN}(?:{'|'.join(names)})(?:\s?[=:]\s?|\s+|(?<=\s))"
-                r"(?P<value>[a-z0-9][\w./:@-]*\w)(?![\w/])"
+                rf"{_OPEN}(?:{'|'.join(names)})(?:\s?[=:]\s?"
+                r"|\s+(?:(?:in|at|from|en|a|al|de|des de|desde)\s+)?|(?<=\s))"
+                r"(?P<value>[a-z0-9/~.][\w./:@-]*\w)(?![\w/])"
             ),
         )
         for pointer, names in _lexicon()["texts"].items()

@@ -125,6 +125,8 @@ _ACCUMULATES: Final = re.compile(r"\b(?:grad\w*[ _-])?(?:accum|acumul)")
 _TAKEN_BACK: Final = re.compile(r",?\s+(?:no|not)\s*:")
 #: An option of a command, or a key of code: "-p long", "push_to_hub acme/bot".
 _OPTION: Final = re.compile(r"-|[a-z]+(?:_[a-z]+){2,}[ =:]")
+#: Articles that also stand in shorthand: "an int8 base", "5% del pico".
+_CONTRACTED: Final = frozenset({"a", "an", "al", "als", "del", "dels"})
 _OBJECTIVE: Final = "/objective/type"
 #: Bounds of the score (`requested.report_score`), chosen by cross-validation. Below the first, a
 #: value is set although the words around it are unknown. Above the second, ftc asks about a value
@@ -160,6 +162,19 @@ def find_evidence(text: str, change: Change, spans: Sequence[Span]) -> frozenset
 def _evidence(bare: str, change: Change, text: str) -> frozenset[str]:
     places = find_places(text, change.words)
     return find_features(bare, places[0], change.pointer) if places else frozenset()
+
+
+def has_unknown(text: str, change: Change, spans: Sequence[Span]) -> bool:
+    """Return whether the clause of a change has a word that no request has, and no order leads.
+
+    Such a word may also stand in its own words, between a field's name and its value: "the dropout
+    of my online course was 40%".
+    """
+    if _has_foreign(hide_read(text, spans), change, text, jargon=False, lenient=False):
+        return True
+    named = fold(str(change.value))
+    between = (word for word in _WORD.findall(fold(change.words)) if word not in named)
+    return not all(_is_known(word, ("thing", "machine")) for word in between)
 
 
 def is_examined(pointer: str) -> bool:
@@ -360,4 +375,4 @@ def _bare_forms(word: str) -> set[str]:
 def is_terse(text: str) -> bool:
     """Return whether a text has no article, as a line of shorthand has none."""
     words = set(_WORD.findall(_QUOTED.sub(" ", fold(text))))
-    return words.isdisjoint(read_words(("determiner",)) - {"a"})
+    return words.isdisjoint(read_words(("determiner",)) - _CONTRACTED)

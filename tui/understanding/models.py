@@ -354,12 +354,13 @@ def _read_ids(message: Message, draft: Mapping[str, Any]) -> Iterator[Change | C
         denied = message.denied(match.start())
         on_data = _ON_DATA.match(message.folded, match.end()) is not None
         model_said = on_data or _MODEL_BEFORE.search(before) is not None
+        taught = _taught_by(message, *match.span())
         message.cross_out(*match.span())
         known = find_model(words)
         if denied:
             continue
         if known is not None:
-            yield Change(pointer=_POINTER, value=known.id, words=words)
+            yield Change(pointer=taught, value=known.id, words=words)
         elif (verb := _PUBLISHED.search(before)) is not None:
             said = message.words(verb.start(), match.end())
             message.cross_out(verb.start(), match.start())

@@ -113,6 +113,7 @@ def _resolve(text: str, message: Message, draft: Mapping[str, Any]) -> tuple[str
         each
         for each in _values()
         if len(bare) >= _SHORTEST
+        and text not in _COMMON  # "12 generations/prompt"
         and not is_ordinary(text)  # "at all" is not "all-linear"
         and _SEPARATORS.sub("", each[3]).startswith(bare)
     ]

@@ -35,7 +35,7 @@ _ARGUMENT: Final = re.compile(
     r"\b(?P<key>[a-z][a-z0-9_]*)\s*=\s*(?P<value>\"[^\"]*\"|'[^']*'|\[[^\]]*\]|[^\s,()]+)"
 )
 _CALL: Final = re.compile(r"(?:Config|Arguments|Trainer|from_pretrained|get_peft_model)\(")
-_SBATCH: Final = re.compile(r"(?i)\b(?:sbatch|srun|salloc)\b|^\W*slurm\b")
+_SBATCH: Final = re.compile(r"(?i)\b(?:sbatch|srun|salloc)\b|^[^-\n]*\bslurm\b\W*\s-")
 _FEWEST_LINES: Final = 2
 _BATCH: Final = "/training/global_batch"
 #: The reasons that a key has no field: no table has it, or the field does not admit the value.

@@ -37,13 +37,15 @@ _KINDS: Final[Mapping[str, str]] = {
     "licence": r"(?P<value>mit|apache[ -]?2(?:\.0)?|cc0(?:-1\.0)?|cc[ -]by(?:[ -](?:sa|nc|nd))*"
     r"(?:[ -]\d(?:\.\d)?)?"
     r"|[al]?gpl(?:[ -]?v?\d(?:\.\d)?)?|bsd[\w-]*|odc-by|odbl|openrail)(?![\w-]|\.\d)",
-    "modules": r"(?P<value>\w+_proj(?:\s*[,+/]\s*\w+_proj)*)",
+    "modules": r"(?P<value>(?:(?:q|k|v|o|qkv|gate|up|down)\s*[,+/]\s*)*"
+    r"\w+_proj(?:\s*[,+/]\s*\w+_proj)*)",
     "benchmarks": r"(?P<value>{benchmark}"
     r"(?:(?:\s*[,+]\s*(?:and |i |y )?|\s+(?:and|i|y)\s+){benchmark})*)",
 }
 _JOINED: Final = re.compile(r"\s*[,+/]\s*(?:(?:and|i|y)\s+)?|\s+(?:and|i|y)\s+")
 _PARTS, _TEXT = "/method/parts", "language_model"
 _ALSO: Final = re.compile(r"\b(?:also|too|as well|tambe|tambien|besides|addition\w*)\b")
+_SUFFIX: Final = "_proj"
 _LICENCES: Final[Mapping[str, str]] = {"apache-2": "apache-2.0", "apache2": "apache-2.0"}
 
 
@@ -71,7 +73,10 @@ def read_prose(message: Message, draft: Mapping[str, Any]) -> Iterator[Change]:
 def _read(kind: str, message: Message, match: re.Match[str]) -> Any:
     """Return the value in a match, read as its kind; None if it is not of that kind."""
     written = message.words(*match.span("value")) if "value" in match.groupdict() else match[0]
-    if kind in ("benchmarks", "modules"):
+    if kind == "modules":  # "q,k,v,o_proj"
+        names = (each.removesuffix(_SUFFIX) for each in _JOINED.split(written))
+        return [f"{each}{_SUFFIX}" for each in dict.fromkeys(names)]
+    if kind == "benchmarks":
         return list(dict.fromkeys(_JOINED.split(written)))
     if kind == "forgetting":
         path = message.words(*match.span("file"))

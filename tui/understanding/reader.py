@@ -100,7 +100,7 @@ from ftc.tui.understanding.spoken import read_spoken
 from ftc.tui.understanding.stated import read_stated
 from ftc.tui.understanding.stray import doubt_stray
 from ftc.tui.understanding.tool_keys import read_tool_keys
-from ftc.tui.understanding.unlicensed import ask_unlicensed
+from ftc.tui.understanding.unlicensed import ask_unlicensed, withhold
 from ftc.tui.understanding.wavering import doubt_wavering
 from ftc.tui.understanding.weights import read_label_weights
 from ftc.tui.understanding.words import read_words
@@ -181,9 +181,10 @@ def read(
         named = add_roles(text, told, said, draft, names.columns)
         told = add_worded(message, text, named, said, draft)
     told = doubt_stray(text, doubt_hearsay(text, told))
-    told = doubt_rivals(text, doubt_wavering(text, told, draft))
+    told = found = doubt_rivals(text, doubt_wavering(text, told, draft))
     for settled in (adopt, settle_later):
         told = settled(text, told, lambda words: again(words).changes)
+    told = withhold(text, told, found)
     told = imply_kinds(doubt_added(text, told), draft)
     return _conclude(told, about, message, draft)
 

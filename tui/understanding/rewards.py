@@ -39,7 +39,8 @@ _THE: Final = re.compile(r"(?:an?|the|un|una|el|la|els|les|los|las)\s+")
 _REGEX: Final = re.compile(
     r"(?:regexp?|pattern|patro|patron|format)\s*[=:]?\s*(?:\"(?P<a>[^\"\n]+)\"|'(?P<b>[^'\n]+)'"
     r"|`(?P<c>[^`\n]+)`|\u00ab(?P<d>[^\u00bb\n]+)\u00bb|(?<==)(?P<e>[^\s\"'`,;]+)"
-    r"|(?P<f>[^\s\"'`,;:](?=[^,;\n]*[\\\[\](){}^$*+?|])[^,;\n]*?)(?=\s*(?:$|[,;\n])))"
+    r"|(?P<f>[^\s\"'`,;:](?=[^,;\n]*[\\\[\](){}^$*+?|])[^,;\n]*?)(?=\s*(?:$|[,;\n]"
+    rf"|\((?:{_WEIGHT_WORD}\s*[=:]?\s*)?\d*\.?\d+\))))"
 )
 _FUNCTIONS: Final = re.compile(
     r"(?:functions?\s+(?:in|from|of)\s+)?(?P<path>[\w./~-]+\.py)(?!\w)"

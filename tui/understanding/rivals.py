@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from ftc.spec.admission import admits
 from ftc.tui.understanding.bare import DESCRIBED
+from ftc.tui.understanding.elsewhere import find_reports
 from ftc.tui.understanding.lexicon import NUMBER, WORDS, any_of
 from ftc.tui.understanding.message import Span, find_places, fold
 from ftc.tui.understanding.numbers import as_written, read_number
@@ -94,7 +95,8 @@ def _outnumbered(
     for match in (*_OTHER.finditer(folded), *_FACTOR.finditer(folded)):
         group = next((name for name, value in match.groupdict().items() if value), 0)
         place = match.span(group)
-        if any(start < place[1] and place[0] < end for start, end in used):
+        reported = find_reports(text)  # "my boss says that 1 is plenty"
+        if any(start < place[1] and place[0] < end for start, end in (*used, *reported)):
             continue
         number = read_number(match[group].strip()) if group else None
         behind = [

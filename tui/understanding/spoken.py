@@ -15,6 +15,7 @@ from ftc.spec.expectation import types_of
 from ftc.spec.schema import Field, branches, choices, find_field
 from ftc.tui.languages.voice import LANGUAGES
 from ftc.tui.understanding.applying import SPOKEN, applies
+from ftc.tui.understanding.columns import is_coded_value
 from ftc.tui.understanding.lexicon import NUMBER, WORDS, any_of
 from ftc.tui.understanding.message import Message, fold
 from ftc.tui.understanding.numbers import as_written, read_number
@@ -419,8 +420,8 @@ def _told(message: Message, start: int, end: int) -> tuple[list[str], int]:
         written = message.words(start + match.start(), start + match.end()).strip(f"{_QUOTES} ")
         if re.fullmatch(r"and|i|y", match[0]):
             continue
-        if written.isdigit() or _WEIGHT.search(written):
-            break
+        if written.isdigit() or _WEIGHT.search(written) or (items and is_coded_value(written)):
+            break  # "modules cuda/12.6 gcc/13.2, fp16"
         if not (
             _TELLING.search(written) or items or _PLUS.match(message.folded, start + match.end())
         ):

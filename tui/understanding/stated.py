@@ -31,7 +31,7 @@ _STARTS: Final = re.compile(r"(?:^|[,;.|(\n\x00]|\s/|--)\s*$")
 #: Words that make another name of the one behind them: "min lr", "emb lr".
 _QUALIFIED: Final = re.compile(
     r"\b(?:min(?:imum)?|floor|piso|suelo|terra|emb(?:ed(?:ding)?s?)?|router|second|first|test"
-    r"|val)[ _]$"
+    r"|val)(?:[ _]| (?:de|del|of) (?:the |la |l'|el )?)$"
 )
 _LINK: Final = re.compile(r"\s+(?:to |of |at |is |a |de |en |es )?")
 _LISTED: Final = re.compile(r"(?:^|[,;|/+(\x00\n])\s*$|(?:^|\s)(?:and|with|i|y|e|amb|con)\s+$")

@@ -5,12 +5,14 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Final
 
-from ftc.tui.understanding.licence import find_unlicensed, is_examined
+from ftc.tui.understanding.learned.released import is_unlikely
+from ftc.tui.understanding.licence import find_unlicensed, has_unknown, is_examined, is_terse
 from ftc.tui.understanding.message import find_places, fold
 from ftc.tui.understanding.reading import Change, Choice
 
 #: What joins two values of a list.
 _LIST_JOINS: Final = re.compile(r"\s+(?:and|i|y|amb|con|with)\s+")
+_COLUMNS: Final = "/data/columns/"
 _UNSURE: Final = "unsure"
 
 
@@ -26,16 +28,35 @@ def ask_unlicensed(
     unlicensed = find_unlicensed(text, changes, spans)
     unlicensed |= _joined_to(text, changes, unlicensed)
     return [
-        Choice(
-            pointer=each.pointer,
-            values=() if each.value is None else (each.value,),
-            words=each.words,
-            why=_UNSURE,
-        )
-        if isinstance(each, Change) and each.pointer in unlicensed
+        _asked(each) if isinstance(each, Change) and each.pointer in unlicensed else each
+        for each in told
+    ]
+
+
+def withhold(
+    text: str, told: Sequence[Change | Choice], found: Sequence[Change | Choice]
+) -> list[Change | Choice]:
+    """Return what was told, each value of those `found` that is unlikely requested as a question.
+
+    Its clause must also have unknown words; those around a column tell what it holds. A value that
+    a later clause has settled is none of those found.
+    """
+    spans = [span for each in told for span in find_places(text, each.words)]
+    terse = is_terse(text)
+    return [
+        _asked(each)
+        if isinstance(each, Change)
+        and each in found
+        and is_unlikely(text, each, told, terse=terse)
+        and (each.pointer.startswith(_COLUMNS) or has_unknown(text, each, spans))
         else each
         for each in told
     ]
+
+
+def _asked(change: Change) -> Choice:
+    values = () if change.value is None else (change.value,)
+    return Choice(pointer=change.pointer, values=values, words=change.words, why=_UNSURE)
 
 
 def _joined_to(text: str, changes: Sequence[Change], doubted: set[str]) -> set[str]:

@@ -1,8 +1,10 @@
-"""Values that a pattern withheld and that are set all the same, because a request is likely.
+"""Values that are set only if a linear model agrees with the patterns that a request is likely.
 
-`certainty` and `licence` withhold a value by single words. A linear model looks at the words around
-it, at what else the message sets, and at how much of it was read. A number that the model of
-numbers links to another field, or to none, is withheld all the same.
+The model looks at the words around a value, at what else the message sets, and at how much of it
+was read. A value that `certainty` or `licence` withheld by a single word is set if the model finds
+a request; a number that the model of numbers links to another field, or to none, is not. A value
+that no pattern withheld is asked about if the model finds no request and its clause has words that
+no request has (`unlicensed.withhold`).
 """
 
 import re
@@ -18,6 +20,11 @@ from ftc.tui.understanding.reading import Change, Choice
 
 #: The least probability of a request, chosen on messages held out.
 SURELY_REQUESTED: Final = 0.5
+#: The least probability of a request for a value that no pattern withheld: in prose, in a line of
+#: shorthand, and of a column. Chosen on messages held out.
+LIKELY_REQUESTED: Final = 0.9
+LIKELY_IN_LINE: Final = 0.7
+LIKELY_COLUMN: Final = 0.25
 #: A number that is less likely linked to the field is no value of it.
 _NOT_LINKED: Final = 0.2
 REQUESTED: Final = "requested"
@@ -46,6 +53,16 @@ def release(
     ]
 
 
+def is_unlikely(text: str, change: Change, told: Sequence[Change | Choice], *, terse: bool) -> bool:
+    """Return whether a value that no pattern withheld is no likely request.
+
+    `terse`: the message is a line of shorthand, which has few words that tell of a request.
+    """
+    least = LIKELY_IN_LINE if terse else LIKELY_REQUESTED
+    described = change.pointer.startswith(_COLUMNS)
+    return not _is_requested(text, change, told, LIKELY_COLUMN if described else least)
+
+
 def is_withheld(said: Change | Choice) -> bool:
     """Return whether a pattern found one value and another one was not sure of it."""
     single = isinstance(said, Choice) and said.why == _UNSURE and len(said.values) == 1
@@ -58,15 +75,19 @@ def _is_meant(
     at = choice.pointer
     same = [each for each in numbers if each.values.get(at) == choice.values[0]]
     linked = max((each.weigh()[at] for each in same), default=None)
-    return (linked is None or linked > _NOT_LINKED) and _is_requested(text, choice, told)
+    return (linked is None or linked > _NOT_LINKED) and _is_requested(
+        text, choice, told, SURELY_REQUESTED
+    )
 
 
-def _is_requested(text: str, choice: Choice, told: Sequence[Change | Choice]) -> bool:
-    features = find_signs(text, choice, told)
+def _is_requested(
+    text: str, said: Change | Choice, told: Sequence[Change | Choice], least: float
+) -> bool:
+    """Return whether a request is likelier than `least`; words that stand nowhere tell nothing."""
+    features = find_signs(text, said, told)
     if not features:
-        return False
-    shares = read_model("withheld").weigh(features, {REQUESTED: {}})
-    return shares[REQUESTED] > SURELY_REQUESTED
+        return isinstance(said, Change)
+    return read_model("withheld").weigh(features, {REQUESTED: {}})[REQUESTED] > least
 
 
 def find_signs(text: str, said: Change | Choice, told: Sequence[Change | Choice]) -> frozenset[str]:

@@ -52,6 +52,8 @@ _NUMBERED: Final = re.compile(r"[_-]\w*\d\w*$")
 #: A shorter word tells nothing by itself.
 _SHORTEST: Final = 3
 
+#: A name of more words that is no column of the data is a quotation.
+_MOST_WORDS: Final = 2
 _SHORT: Final = 3
 _SAID: Final = re.compile(r"[^\W_]+")
 _OBJECTIVE: Final = "/objective/type"
@@ -93,6 +95,7 @@ def add_roles(
         for each in find_names(text, columns)
         if each.text not in left
         and not _overlaps((each.start, each.end), taken)
+        and not (columns and _is_phrase(each.text) and each.text not in columns)
         and (each.is_marked or (spoken and not is_language(each.text)) or each.text in columns)
     ]
     plain = {_PROMPT: _TEXT} if _is_plain(told, draft) else {}
@@ -102,6 +105,11 @@ def add_roles(
         if share >= SURELY_NAMED and name.may_be(pointer) and not known:
             kept = _with_column(kept, name.text, pointer, share)
     return kept
+
+
+def _is_phrase(name: str) -> bool:
+    """Return whether a name has so many words that a quotation is likelier than a column."""
+    return len(name.split()) > _MOST_WORDS
 
 
 def _is_plain(told: _Said, draft: Mapping[str, Any]) -> bool:
