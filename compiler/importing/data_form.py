@@ -20,7 +20,7 @@ def find_form(folder: Path, source: str) -> str | None:
         return None
     try:
         file = inspect_file(path, FORMATS[suffix])
-        columns = () if file == "binary" else read_table(file).columns
+        columns = () if isinstance(file, str) else read_table(file).columns
     except (OSError, UnreadableError, ImportError):
         return None
     roles = assign_roles(columns, named=Columns(), form="auto")
