@@ -166,7 +166,7 @@ adapter = LoraConfig(
 # Trainer
 
 best = BestByReward(session)
-validation_rows = validation_rows.select(range(EVALUATED_ROWS))
+validation_rows = validation_rows.select(range(min(EVALUATED_ROWS, len(validation_rows))))
 sampled_answers.set_prompts_of_calls(GRPOTrainer, train_rows, validation_rows)
 trainer = GRPOTrainer(
     **tool_loop.offer(tool_functions, REWARDS, TOOL_SECONDS),

@@ -161,7 +161,7 @@ adapter = LoraConfig(
 # Trainer
 
 best = BestByReward(session)
-validation_rows = validation_rows.select(range(EVALUATED_ROWS))
+validation_rows = validation_rows.select(range(min(EVALUATED_ROWS, len(validation_rows))))
 sampled_answers.set_prompts(RLOOTrainer, train_rows, validation_rows)
 trainer = RLOOTrainer(
     reward_funcs=REWARDS,
