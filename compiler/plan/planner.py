@@ -296,6 +296,7 @@ def _costs(
         )
         + decisions.splits.validation_rows.value,
         judged=_judged(frame, decisions),
+        decomposed=frame.adapter is not None and frame.spec.method.init == "pissa",
         mined=read_for_mining(frame),
     )
     downloaded = download_bytes(frame.facts)

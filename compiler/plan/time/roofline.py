@@ -223,8 +223,13 @@ def active_parameters(job: Job) -> int:
 def _speed(job: Job, hardware: HardwareFacts) -> float:
     """Return the operations per second of a process on this hardware."""
     if hardware.kind == "cpu":
-        return (hardware.cores or 1) * _CPU_FLOPS_PER_CORE / max(1, hardware.count)
+        return cpu_rate(hardware) / max(1, hardware.count)
     return product_rate(job, hardware)
+
+
+def cpu_rate(hardware: HardwareFacts) -> float:
+    """Return the operations per second of all cores of a CPU."""
+    return (hardware.cores or 1) * _CPU_FLOPS_PER_CORE
 
 
 def product_rate(job: Job, hardware: HardwareFacts) -> float:

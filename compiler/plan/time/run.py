@@ -20,6 +20,7 @@ from ftc.compiler.plan.memory.passes import (
 from ftc.compiler.plan.plan import Cost, Evidence, Time
 from ftc.compiler.plan.time.roofline import (
     HOST_LINK,
+    cpu_rate,
     forward_seconds,
     generation_seconds,
     is_fitted,
@@ -33,6 +34,7 @@ _BATCH_TOKENS, _BATCH_ROWS = 4096, 16  # of evaluate.py and runtime/evaluate/ans
 _MINED_ROWS: Final = 32  # BATCH_TEXTS of runtime/models/vectors.py
 _WEIGHT_BYTES: Final = 2  # a merged model is saved in 16 bits
 _IMPORT_SECONDS: Final = 10.0
+_SVD_RATE: Final = 2e11  # operations per second of a GPU server's CPU in LAPACK: an assumption
 # Seconds measured over seconds predicted, least and most: on the rates that the roofline was fitted
 # to, which are all of A100s, 0.76 to 1.22.
 _LEAST, _MOST = 0.7, 1.5
@@ -91,7 +93,8 @@ class Work:
     `evaluations` include the one before the first step and the one of the best checkpoint.
     `referred_rows` are the rows whose reference is computed once before training. `trained` is how
     the rows of a step are arranged. `judged` is what is evaluated on the test split, None without
-    one. `mined` are the texts that the untrained model reads to find hard negatives.
+    one. `mined` are the texts that the untrained model reads to find hard negatives. `decomposed`
+    says that adapters begin with the singular values of the weights (PiSSA).
     """
 
     steps: int
@@ -103,6 +106,7 @@ class Work:
     referred_rows: int = 0
     judged: Judged | None = None
     mined: Mined | None = None
+    decomposed: bool = False
 
 
 def estimate_time(job: Job, hardware: HardwareFacts, work: Work) -> Time | None:
@@ -123,6 +127,7 @@ def estimate_time(job: Job, hardware: HardwareFacts, work: Work) -> Time | None:
         asking = asked * forward_seconds(job, hardware, job.sequences * tokens)
         loading += asking * time_factor(hardware)
     loading += mining_seconds(job, hardware, work.mined) or 0.0
+    loading += _decomposing_seconds(job, hardware) if work.decomposed else 0.0
     judging = judging_seconds(job, hardware, work.judged) if work.judged else 0.0
     total = work.steps * step + evaluation + saving + loading + judging
     evidence = _evidence(job, hardware)
@@ -205,6 +210,22 @@ def mining_seconds(job: Job, hardware: HardwareFacts, mined: Mined | None) -> fl
     tokens = _MINED_ROWS * mined.row_tokens
     batches = math.ceil(mined.texts / _MINED_ROWS)
     return batches * forward_seconds(alone, hardware, tokens) * time_factor(hardware)
+
+
+def _decomposing_seconds(job: Job, hardware: HardwareFacts) -> float:
+    """Return the seconds of the singular value decompositions of all weights with an adapter.
+
+    PEFT computes them on the CPU, in fp32 and in every process, before the model is on a GPU. An
+    m x n matrix takes 6 m n^2 + 20 n^3 operations, n being the smaller side (G. Golub and C. Van
+    Loan, "Matrix Computations", the R-SVD with both factors).
+    """
+    linears = [job.shape.linear_shapes[target] for target in job.targets]
+    sides = [
+        (sorted((linear.in_features, linear.out_features)), linear.count) for linear in linears
+    ]
+    work = sum(count * (6 * m * n**2 + 20 * n**3) for (n, m), count in sides)
+    processes = max(1, job.world // max(1, job.nodes))
+    return work * processes / (cpu_rate(hardware) if hardware.kind == "cpu" else _SVD_RATE)
 
 
 def saving_seconds(job: Job) -> float:

@@ -117,3 +117,14 @@ def test_no_named_gpu_lacks_what_the_spec_says(build_known: BuildKnown) -> None:
         match = find_accelerator(name)
         assert match is not None
         assert match.accelerator.bf16, name
+
+
+def test_pissa_decomposes_the_weights_before_training(build_known: BuildKnown) -> None:
+    """On the CPU and in each process: minutes for a model of 7B, in the time of loading."""
+    plans = [
+        make_plan(*build_known({"/spec/method/init": init, "/facts/hardware/count": count}))
+        for init, count in (("default", 1), ("pissa", 1), ("pissa", 4))
+    ]
+    plain, one, four = (plan.time.loading_seconds for plan in plans if plan.time is not None)
+    assert 300 < one - plain < 7200
+    assert four - plain == pytest.approx(4 * (one - plain), rel=0.01)
