@@ -23,7 +23,7 @@ from typing import Any, Final
 
 from benchmarks.rehearsals import ROOT, describe_machine, find_sdist
 from benchmarks.vocabularies import finish_tokenizer, train_sentencepiece
-from ftc.runtime.read.json_lines import split_rows
+from ftc.runtime.json_lines import split_rows
 
 REPORT: Final = Path(__file__).with_name("gsm8k.md")
 DATA: Final = Path(os.environ.get("FTC_SHARED") or ROOT.parent / "shared") / "data"

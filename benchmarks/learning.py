@@ -34,7 +34,7 @@ from benchmarks.gsm8k import DATA, make_model
 from benchmarks.learning_specs import CHOICES, SPECS, TRIAL_ROWS, TRIAL_SHARE
 from benchmarks.rehearsals import ROOT, describe_machine, find_sdist
 from ftc.compiler.knowledge.objectives import OBJECTIVES
-from ftc.runtime.read.json_lines import split_rows
+from ftc.runtime.json_lines import split_rows
 from ftc.spec.pointer import split
 from tests.end_to_end.bank_messages import label_pairs, pair_by_intent, prefer_intents
 

@@ -33,7 +33,7 @@ from benchmarks.throughput import (
     write_model,
     write_rows,
 )
-from ftc.runtime.read.json_lines import read_rows
+from ftc.runtime.json_lines import read_rows
 
 HERE: Final = Path(__file__).resolve().parent
 DRAWN: Final = "by hand, as drawn"

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from ftc.runtime.read.json_lines import split_rows
+from ftc.runtime.json_lines import split_rows
 from ftc.spec.document import Document
 from ftc.spec.finding import EnvironmentFailure
 from ftc.spec.normal import normalise

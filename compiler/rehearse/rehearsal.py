@@ -29,7 +29,7 @@ from ftc.compiler.rehearse.model import find_files, make_miniature
 from ftc.compiler.rehearse.second_spec import make_second_spec
 from ftc.compiler.rehearse.stage import Failure, Rehearsal, StageFailed, Tell
 from ftc.compiler.resolve.facts import ModelFacts, known
-from ftc.runtime.read.json_lines import read_rows
+from ftc.runtime.json_lines import read_rows
 from ftc.spec.finding import EnvironmentFailure
 from ftc.spec.sections import Spec
 

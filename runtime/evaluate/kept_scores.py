@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from ..files import write_json
+from ..json_lines import read_rows
 from ..metric import exact_match, metrics, numeric_match
-from ..read.json_lines import read_rows
 from ..run import Run
 from . import answers, judging, overlap, regression
 from .regression import Check, Scores

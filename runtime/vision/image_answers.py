@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from ..files import write_rows
-from ..read.json_lines import read_rows
+from ..json_lines import read_rows
 
 PICTURES: Final = 8  # rows whose images are kept for the report
 SIDE: Final = 256  # pixels of a kept image, at most

@@ -4,7 +4,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 from ftc.runtime.files import write_rows
-from ftc.runtime.read.json_lines import read_rows
+from ftc.runtime.json_lines import read_rows
 from ftc.runtime.vision.image_answers import add_pictures
 
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from ftc.runtime.files import write_rows
-from ftc.runtime.read.json_lines import read_rows, split_rows
+from ftc.runtime.json_lines import read_rows, split_rows
 
 
 def test_only_a_line_feed_ends_a_row(tmp_path: Path) -> None:
