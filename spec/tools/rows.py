@@ -166,6 +166,9 @@ class _Source:
                 word = find_value(self.work.table, f"@data.{name}", entry.value)
             except KeyError:
                 word = None
+            if isinstance(word, str) and word.startswith("!"):
+                self.work.refuse(entry, word[1:])
+                continue
             form = _FORMS.get(word) if isinstance(word, str) else None
             if form == "preference" or objective in PAIRED:
                 form = "feedback" if objective == "kto" else "preference"

@@ -249,6 +249,8 @@ def test_an_embedding_model_of_unsloth(tmp_path: Path) -> None:
         (AXOLOTL + "rl: gdpo\n", "c.yaml", "FTC091"),
         (AXOLOTL + "processor_type: AutoProcessor\n", "c.yaml", "FTC091"),
         (AXOLOTL + "adapter: oft\n", "c.yaml", "FTC091"),
+        (AXOLOTL.replace("chat_template", "alpaca_w_system.load"), "c.yaml", "FTC091"),
+        (AXOLOTL.replace("chat_template", "{field_system: s}"), "c.yaml", "FTC091"),
     ],
 )
 def test_bad_input_is_one_finding(tmp_path: Path, text: str, name: str, code: str) -> None:
