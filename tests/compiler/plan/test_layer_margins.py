@@ -54,7 +54,7 @@ def test_the_table_is_what_a_trace_gives(name: str, traces: Any) -> None:
 
 
 def test_kinds_of_one_name_have_one_margin(traces: Any) -> None:
-    """Layers of one mixer and MLP but of two sizes count together: there are two margins of each."""
+    """Layers of one mixer and MLP but of two sizes count together, as two margins."""
     saved = [9.0, 3.0, 5.0, 4.0]
     assert traces._most(["a/dense", "a/dense", "b/dense", "b/dense"], saved) == {
         "a/dense": 3.0,
