@@ -134,5 +134,10 @@ def run(config: dict[str, Any]) -> int | None:
             cache = model(input_ids=ids, use_cache=True).past_key_values
         except (AttributeError, RuntimeError, TypeError, ValueError):
             return None
-    pairs = ((getattr(each, "keys", None), getattr(each, "values", None)) for each in cache.layers)
-    return sum((keys.numel() + values.numel()) // 4 for keys, values in pairs if keys is not None)
+    kept = [(getattr(each, "keys", None), getattr(each, "values", None)) for each in cache.layers]
+    found: int = sum(
+        (keys.numel() + values.numel()) // 4
+        for keys, values in kept
+        if keys is not None and values is not None
+    )
+    return found

@@ -1,64 +1,60 @@
 """Why the locked requirements have no flash-linear-attention, and when they can."""
 
-import os
-import subprocess
 import sys
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from ftc.compiler.knowledge.locked_packages import find_closure
 
-#: Prints whether a linear attention is computed by the package, on a machine without a GPU.
-PROGRAM = """
-import sys
-if "--without" in sys.argv:
-    sys.modules["fla"] = None
-import torch
-from transformers.models.qwen3_next.modeling_qwen3_next import torch_chunk_gated_delta_rule as rule
-rows = torch.zeros(1, 8, 2, 4)
-gates = torch.zeros(1, 8, 2)
-try:
-    rule(rows, rows, rows, g=gates, beta=gates)
-except LookupError:
-    print("package")
-else:
-    print("torch")
+KERNEL = "chunk_gated_delta_rule"
+PACKAGE = f"""
+def {KERNEL}(query):
+    return "a kernel of a GPU"
 """
-PACKAGE = """
-def chunk_gated_delta_rule(q, k, v, g=None, beta=None, **more):
-    raise LookupError("a kernel of a GPU")
-def fused_recurrent_gated_delta_rule(q, k, v, g=None, beta=None, **more):
-    raise LookupError("a kernel of a GPU")
-"""
-pytestmark = pytest.mark.prove
 
 
-def computed_by(folder: Path, *arguments: str) -> str:
-    """Return what computes the layers in a process that finds this folder's packages first."""
-    ended = subprocess.run(
-        [sys.executable, "-c", PROGRAM, *arguments],
-        env={**os.environ, "PYTHONPATH": str(folder), "CUDA_VISIBLE_DEVICES": ""},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    return ended.stdout.strip()
+def plain(query: str) -> str:
+    """Stand for transformers' own operations."""
+    return query
 
 
-def test_kernels_are_taken_on_a_cpu_too(tmp_path: Path) -> None:
+@pytest.mark.prove
+def test_kernels_are_taken_on_a_cpu_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The pinned transformers takes the package's functions wherever it is installed.
 
     A bundle's `--cpu` stages, its rehearsal and its merge would then stop in Triton. What this test
     asserts must fail before the package can be pinned: either transformers asks for a GPU first, or
-    every stage that runs on a CPU hides the package, as `--without` does here. A run on a GPU must
+    every stage that runs on a CPU hides the package, as the second half does. A run on a GPU must
     then show the loss, the memory and the time with it (FTC335 says that none has).
     """
-    pytest.importorskip("transformers")
+    torch = pytest.importorskip("torch")
+    if torch.cuda.is_available():
+        pytest.skip("there is a GPU")
+    kernels: Any = import_module("transformers.integrations.hub_kernels")
+    take = kernels.use_kernel_func_from_hub_with_fallback
     (tmp_path / "fla").mkdir()
     (tmp_path / "fla/__init__.py").write_text(PACKAGE, encoding="utf-8")
-    assert computed_by(tmp_path) == "package"
-    assert computed_by(tmp_path, "--without") == "torch"
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(sys.modules, "fla", raising=False)
+    taken = take(KERNEL, "fla")(plain)
+
+    assert taken("plain") == "a kernel of a GPU"
+    monkeypatch.setitem(sys.modules, "fla", None)
+    assert take(KERNEL, "fla")(plain)("plain") == "plain"
+
+
+def test_where_the_classes_take_them() -> None:
+    """The functions of a linear attention are those that the decorator chooses."""
+    found = find_spec("transformers")
+    if found is None or found.origin is None:
+        pytest.skip("transformers is not installed")
+    path = Path(found.origin).parent / "models/qwen3_next/modeling_qwen3_next.py"
+    decorator = f'@use_kernel_func_from_hub_with_fallback("{KERNEL}", "fla")'
+    assert decorator in path.read_text(encoding="utf-8")
 
 
 def test_no_requirement_has_them() -> None:
