@@ -30,10 +30,6 @@ class Number(torch.nn.Module):
         return {"loss": (self.weight - x / ROWS).square().mean()}
 
 
-def leave_order(_trainer: Any) -> None:
-    """Leave the order of the Trainer's own sampler."""
-
-
 def repeat_rows(trainer: Any) -> None:
     """Take the order of TRL's trainers that sample answers."""
     set_sampler(trainer, RepeatSampler(range(ROWS), 1, batch_size=4, seed=trainer.args.seed))
@@ -68,5 +64,5 @@ def list_rows(order: Callable[[Any], None], step: int | None = None) -> list[lis
 
 def find() -> dict[str, list[list[list[int]]]]:
     """Return by sampler the rows of a whole run, and those of a run that is resumed."""
-    orders = (order_rows, repeat_rows, leave_order)
+    orders = (order_rows, repeat_rows)
     return {order.__name__: [list_rows(order), list_rows(order, STOP)] for order in orders}

@@ -78,6 +78,7 @@ def test_other_processes_resume_from_the_same_checkpoint(
     assert session.checkpoint == "run/train/checkpoints/checkpoint-3"
 
 
+@pytest.mark.filterwarnings("ignore:.is_gradient_checkpointing:FutureWarning")
 @pytest.mark.parametrize("adapted", [False, True])
 def test_each_generated_token_is_progress(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, model: Path, *, adapted: bool

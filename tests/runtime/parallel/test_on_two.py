@@ -9,8 +9,6 @@ import pytest
 
 from tests.end_to_end.process import read_json, run
 
-pytestmark = pytest.mark.prove
-
 
 def find(case: str, folder: Path) -> list[Any]:
     """Return what each process found."""
@@ -19,11 +17,12 @@ def find(case: str, folder: Path) -> list[Any]:
     return [read_json(folder / f"{rank}.json") for rank in (0, 1)]
 
 
+@pytest.mark.prove
 def test_a_run_resumed_in_its_second_epoch_takes_the_rows_that_are_left(tmp_path: Path) -> None:
-    """By the order of ftc, by TRL's sampler, which has no epoch, and by the Trainer's own."""
+    """By the order of ftc, and by TRL's sampler, which has no epoch."""
     first, second = find("resume_epochs", tmp_path)
 
-    assert set(first) == {"order_rows", "repeat_rows", "leave_order"}
+    assert set(first) == {"order_rows", "repeat_rows"}
     for order, (whole, resumed) in first.items():
         other, other_resumed = second[order]
         steps = [sorted(a + b) for a, b in zip(whole, other, strict=True)]
@@ -35,6 +34,7 @@ def test_a_run_resumed_in_its_second_epoch_takes_the_rows_that_are_left(tmp_path
         assert steps[:4] != steps[4:8]
 
 
+@pytest.mark.prove_all
 def test_no_text_is_right_and_wrong_in_a_step(tmp_path: Path) -> None:
     """The batches of both processes differ, and an evaluation of few rows has a loss."""
     first, second = find("tell_apart", tmp_path)
