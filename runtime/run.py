@@ -44,12 +44,13 @@ class Run:
         self.script = script or f"{stage}.py"
         self.rank = int(os.environ.get("RANK", "0"))  # of this process; 0 writes and prints
         self.processes = int(os.environ.get("WORLD_SIZE", "1"))
-        self.end: dict[str, Any] = {
-            "event": "done"
-        }  # how the stage ends, unless something changes it
+        self.end: dict[str, Any] = {"event": "done"}  # unless something changes it
         self.lock_file: IO[str] | None = None
         self._started = time.monotonic()
         self._is_finished = False
+        # On Hopper and Blackwell, PyTorch prefers attention kernels that cuDNN plans anew for every
+        # length of a batch, which takes about a second.
+        os.environ.setdefault("TORCH_CUDNN_SDPA_DEPRIORITIZED", "1")
 
     # -------------------------------------------------------------------------
     # Messages
@@ -80,14 +81,11 @@ class Run:
         if pinned is not None and model == pinned:
             return model
         if not (Path(model) / "config.json").is_file():
-            if pinned is None:
-                self.stop(
-                    f"the model folder {model} has no config.json: give its path with {option}"
-                )
-            self.stop(
-                f"{model} is not a model's folder: {option} takes a folder, as a model on the"
-                " Hub could change between two stages"
-            )
+            said = f"the model folder {model} has no config.json: give its path with {option}"
+            if pinned is not None:
+                said = f"{model} is not a model's folder: {option} takes a folder, as a model on"
+                said += " the Hub could change between two stages"
+            self.stop(said)
         return Path(model).resolve()
 
     def describe_disk_error(self, error: BaseException) -> str | None:
@@ -104,12 +102,7 @@ class Run:
     # Begin and end
 
     def begin(self) -> None:
-        """Lock the run folder until the process ends, and log how this stage begins and ends.
-
-        On Hopper and Blackwell, PyTorch prefers attention kernels that cuDNN plans anew for every
-        length of a batch, which takes about a second. The environment variable changes that.
-        """
-        os.environ.setdefault("TORCH_CUDNN_SDPA_DEPRIORITIZED", "1")
+        """Lock the run folder until the process ends, and log how this stage begins and ends."""
         sys.excepthook = self._report_error
         self.folder.mkdir(exist_ok=True)
         self.lock_file = (self.folder / ".lock").open("w")

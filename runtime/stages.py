@@ -197,12 +197,8 @@ def identify(bundle: Path, script: str, *inputs: Input) -> Identity:
     made = [record for record, place in places if record.list_outputs(place)]
     trainings = tuple(sorted({each for record in made for each in record.read["trainings"]}))
     whole = json.dumps([sorted(sources.items()), parts, trainings])
-    return Identity(
-        fingerprint=hashlib.sha256(whole.encode()).hexdigest(),
-        sources=sources,
-        inputs=read,
-        trainings=trainings,
-    )
+    fingerprint = hashlib.sha256(whole.encode()).hexdigest()
+    return Identity(fingerprint=fingerprint, sources=sources, inputs=read, trainings=trainings)
 
 
 def as_path(item: Input) -> Input:

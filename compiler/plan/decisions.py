@@ -5,7 +5,6 @@ from typing import Any
 
 from ftc.compiler.knowledge.objectives import gives_vectors
 from ftc.compiler.knowledge.router_losses import stops_at_router_loss
-from ftc.compiler.plan.batch.sizes import least_rows
 from ftc.compiler.plan.decision import Decision, derived, keep, pass_through
 from ftc.compiler.plan.gguf.verification import Verification as ExportBounds
 from ftc.compiler.plan.gguf.verification import decide_verification
@@ -209,11 +208,8 @@ def _evaluated(decided: Decided) -> Decision[int]:
     frame = decided.frame
     if not gives_vectors(frame.spec.objective.type):
         return decided.eval_batch
-    scored, world = decided.job.scored_pairs, frame.world.value
+    scored = decided.job.scored_pairs
     rows = decided.layout.micro.value if scored else frame.batch.rows_per_process
-    held = frame.splits.validation.value // world
-    if world > 1 and least_rows(frame.spec.objective) <= held < rows:
-        return derived(held, "eval_batch.contrasted.all", rows=held)
     return derived(rows, "eval_batch.pairs" if scored else "eval_batch.contrasted")
 
 

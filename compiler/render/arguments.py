@@ -156,10 +156,7 @@ _CALLED: Final[Mapping[str, tuple[str, Callable[[Uses], bool]]]] = {
     "append_sources": ("append", lambda uses: uses.decisions.splits.test_rows.value > 0),
     "attach": (
         "attach",
-        lambda uses: (
-            uses.decisions.splits.validation_rows.value > 0
-            and (uses.objective.rewards or uses.early_stopping)
-        ),
+        lambda uses: uses.decisions.splits.validation_rows.value > 0 and uses.objective.rewards,
     ),
     "average_loss": ("average_loss", _averages_loss),
     "check_lengths": ("check_lengths", lambda uses: not uses.objective.splits),

@@ -406,7 +406,8 @@ class Uses:
     @property
     def averages_loss(self) -> bool:
         """The validation loss is averaged here. For labels, the mean is a metric."""
-        by_trainer = self.objective.rewards or self.texts
+        alone = self.decisions.distribution.world.value == 1
+        by_trainer = self.objective.rewards or (self.texts and alone)
         labelled = self.spec.objective.type == "classification"
         return self.decisions.splits.validation_rows.value > 0 and not (labelled or by_trainer)
 

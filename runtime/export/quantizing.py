@@ -175,9 +175,7 @@ def draw(path: Path, files: Sequence[Entry]) -> None:
         axes.plot(measured, line, "o" if entry["fault"] is None else "x", color="black")
     names = [f"{entry['type']}, {entry['bytes'] / 2**20:,.1f} MiB" for entry in ordered]
     axes.set_yticks(range(len(names)), names)
-    axes.set(
-        title="How far each GGUF file is from the trained model",
-        xlabel="divergence, nats per token (o measured, x failed, | bound)",
-        xscale="log",
-    )
+    title = "How far each GGUF file is from the trained model"
+    label = "divergence, nats per token (o measured, x failed, | bound)"
+    axes.set(title=title, xlabel=label, xscale="log")
     figure.savefig(path, dpi=120)

@@ -26,11 +26,8 @@ class WeightProbe:
         frozen = [(name, weight) for name, weight in matrices if not weight.requires_grad][-1:]
         self.trained = {name for name, _ in trained}
         with gather([weight for _, weight in trained + frozen]):
-            self.before = {
-                name: weight.detach().cpu().clone()
-                for name, weight in trained + frozen
-                if not weight.is_meta
-            }
+            held = [(name, weight) for name, weight in trained + frozen if not weight.is_meta]
+            self.before = {name: weight.detach().cpu().clone() for name, weight in held}
 
     def find_fault(self, folder: Path) -> str | None:
         """Return what is wrong with the model saved in a folder, as a clause, or None."""

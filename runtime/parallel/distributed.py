@@ -76,9 +76,16 @@ class DistributedSession(TrainingSession):
 
     on_step_begin = on_substep_end = on_prediction_step = note_progress
 
+    def note_token(self, *_: Any) -> None:
+        """Note progress unless the model is being compiled, which would record it."""
+        if not torch.compiler.is_compiling():
+            self.note_progress()
+
     def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """Start the heartbeat of this process."""
         super().on_train_begin(args, state, control, **kwargs)
+        if hasattr(kwargs["model"], "get_input_embeddings"):  # it is used for each generated token
+            kwargs["model"].get_input_embeddings().register_forward_hook(self.note_token)
         self.hung_seconds = int(os.environ.get("HUNG_SECONDS", str(HUNG_SECONDS)))
         self.moves, self.moved, self.is_over = 0, time.monotonic(), False
         threading.Thread(target=self._watch, daemon=True).start()

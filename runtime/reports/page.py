@@ -164,10 +164,7 @@ def _table_to_markdown(table: Table) -> list[str]:
     sides = [str.ljust] * table.left + [str.rjust] * (len(widths) - table.left)
     rule = ["-" * width for width in widths[: table.left]]
     rule += ["-" * (width - 1) + ":" for width in widths[table.left :]]
-    padded = (
-        [pad(cell, width) for pad, cell, width in zip(sides, row, widths, strict=True)]
-        for row in rows
-    )
+    padded = ([pad(x, y) for pad, x, y in zip(sides, row, widths, strict=True)] for row in rows)
     titles, *others = (f"| {' | '.join(cells)} |" for cells in padded)
     return [titles, f"| {' | '.join(rule)} |", *others]
 

@@ -29,19 +29,16 @@ class BestCheckpoint(TrainerCallback):
         self.session, self.run, self.stopping = session, session.run, stopping
         self.is_over = False  # training; the kept weights are evaluated afterwards
 
-    def attach(self, trainer: Any) -> None:
-        """Take no step if a resumed run had already stopped early."""
-        if self.stopping is not None:
-            self.stopping.attach(trainer)
-
     # -------------------------------------------------------------------------
     # Choose
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-        """Forget the best checkpoint if it is missing."""
+        """Forget the best checkpoint if it is missing; take no step after an early stop."""
         if state.best_global_step and state.best_model_checkpoint is None:
             self.run.say(f"the best checkpoint, checkpoint-{state.best_global_step}, is missing")
             state.best_metric = state.best_global_step = None  # choose from the next evaluations
+        if self.stopping is not None and self.stopping.find_stop(args, state):
+            control.should_training_stop = True
 
     def on_train_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """Note that training is over."""
@@ -52,9 +49,8 @@ class BestCheckpoint(TrainerCallback):
         state.log_history[-1]["eval_batch_rows"] = args.per_device_eval_batch_size
         if self.is_over:
             return
-        if state.global_step and is_better(
-            kwargs["metrics"][name_metric(args)], state.best_metric, args
-        ):
+        value = kwargs["metrics"][name_metric(args)]
+        if state.global_step and is_better(value, state.best_metric, args):
             control.should_save = True
         elif self.stopping is not None and (stop := self.stopping.find_stop(args, state)):
             control.should_training_stop = True

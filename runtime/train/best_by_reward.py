@@ -18,7 +18,6 @@ class BestByReward(BestCheckpoint):
 
     def attach(self, trainer: Any) -> None:
         """Read the rewards of every batch of an evaluation."""
-        super().attach(trainer)
         self.metrics = find_evaluation_metrics(trainer)
 
     def on_log(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:

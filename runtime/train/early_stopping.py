@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from ..upstream.trainer_parts import skip_epochs
 from .best import describe_metric, name_metric
 
 
@@ -11,11 +10,6 @@ class EarlyStopping:
 
     def __init__(self, patience: int) -> None:
         self.patience = patience
-
-    def attach(self, trainer: Any) -> None:
-        """Take no step if a resumed run had already stopped early."""
-        args = trainer.args
-        skip_epochs(trainer, lambda: self.find_stop(args, trainer.state) is not None)
 
     def find_stop(self, args: Any, state: Any) -> str | None:
         """Return why training stops before its last step, or None."""

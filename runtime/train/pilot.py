@@ -81,11 +81,9 @@ class Pilot:
         args.eval_on_start, args.eval_strategy = False, IntervalStrategy.NO
         args.save_strategy, args.load_best_model_at_end = SaveStrategy.NO, False
         handler = trainer.callback_handler
-        handler.callbacks = [
-            each
-            for each in handler.callbacks
-            if not type(each).__module__.startswith("transformers.integrations")  # trackers
-        ]
+        trackers, found = "transformers.integrations", handler.callbacks
+        kept = (each for each in found if not type(each).__module__.startswith(trackers))
+        handler.callbacks = list(kept)
 
     def note_step(self, args: Any, state: Any) -> None:
         """Note the time, once the device has done everything up to here."""
@@ -240,10 +238,8 @@ def write_table(pilot: Mapping[str, Any]) -> list[str]:
         "tokens_per_second": ("tokens/s", lambda rate: f"{rate:,.0f}"),
         "training_seconds": ("whole training", format_seconds),
     }
-    lines = [
-        f"pilot: {measured['steps']} steps of {batch}, {where}",
-        f"  {'':<16}{'planned':>14}{'measured':>14}",
-    ]
+    title = f"pilot: {measured['steps']} steps of {batch}, {where}"
+    lines = [title, f"  {'':<16}{'planned':>14}{'measured':>14}"]
     for name, (label, show) in shown.items():
         if measured[name] is None:
             continue

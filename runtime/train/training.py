@@ -5,6 +5,7 @@ launchers do not pass it on.
 """
 
 import itertools
+import json
 import math
 import os
 import signal
@@ -23,13 +24,14 @@ from ..exit_codes import DIVERGED, OUT_OF_MEMORY, PREEMPTED
 from ..files import read_json, write_json, write_lines
 from ..libraries import list_versions
 from ..run import Run
-from ..upstream.trainer_parts import note_passes, skip_epochs
+from ..upstream.trainer_parts import begin_epochs, note_passes
 from . import checkpoints
 from .pilot import Pilot, count_tokens
 from .progress import Progress, peak_memory_bytes
 
 EXPLODED = 5  # times the first loss, or 5 if that is below 1
 LOG_SECONDS = 10  # at most between two lines of log.jsonl, or one step if that takes longer
+SEARCH_SECONDS = 5  # for the rows of a batch; after LOG_SECONDS the other processes leave
 
 #: Names of logged numbers in messages.
 SHOWN = {
@@ -161,7 +163,7 @@ class TrainingSession(TrainerCallback):
             self.pilot.attach(trainer)
         trainer.remove_callback(PrinterCallback)
         note_passes(trainer, self.note_pass)
-        skip_epochs(trainer, lambda: trainer.state.global_step >= trainer.state.max_steps)
+        begin_epochs(trainer)
         step = f"{self.micro_batch} rows x {self.accumulation} passes"
         self.run.say(f"a step is {step} x {trainer.args.world_size} processes")
         try:
@@ -238,6 +240,7 @@ class TrainingSession(TrainerCallback):
             noted |= by
         self.progress.begin(state.global_step)
         self.log(state, event="began", **noted)
+        control.should_training_stop = state.global_step >= state.max_steps  # resumed at its end
         if self.pilot is not None:
             self.pilot.note_step(args, state)
 
@@ -275,10 +278,8 @@ class TrainingSession(TrainerCallback):
         if not all(finite):
             wrong = finite.index(False)
             inputs, loss = passes[wrong]
-            self.leave_diverged(
-                f"step {state.global_step + 1:,}: the loss of pass {wrong + 1} of {len(passes)} is"
-                f" {loss.item()}{self.find_rows(inputs)}"
-            )
+            where = f"step {state.global_step + 1:,}: the loss of pass {wrong + 1}"
+            self.leave_diverged(f"{where} of {len(passes)} is {loss.item()}", inputs)
         if is_diverged:  # on another process, which reports it
             time.sleep(LOG_SECONDS)
             os._exit(DIVERGED)
@@ -336,11 +337,9 @@ class TrainingSession(TrainerCallback):
         sizes = f"{held_bytes / 2**30:.2f} GiB used, {self.planned_bytes / 2**30:.2f} GiB planned"
         said = f"out of memory at step {step + 1:,} with {rows} rows per pass: {sizes}"
         if self.row + 1 >= len(self.ladder):
-            self.leave(
-                1,
-                f"{said}; fewer rows are not possible: set a smaller data.max_length or a method"
-                f" that needs less memory in the spec, and compile again ({error})",
-            )
+            advice = "set a smaller data.max_length or a method that needs less memory in the spec"
+            less = f"fewer rows are not possible: {advice}, and compile again ({error})"
+            self.leave(1, f"{said}; {less}")
         noted = self._read_batch()
         change = {"step": step, "from": self.ladder[self.row], "to": self.ladder[self.row + 1]}
         sizes_bytes = {"held_bytes": held_bytes, "planned_bytes": self.planned_bytes}
@@ -350,18 +349,26 @@ class TrainingSession(TrainerCallback):
         batch = f"next with {rows} x {passes} passes, the same batch"
         self.leave(OUT_OF_MEMORY, f"{said}; {batch} ({error})")
 
-    def leave_diverged(self, sentence: str) -> NoReturn:
+    def leave_diverged(self, sentence: str, inputs: Any = ()) -> NoReturn:
         """Leave because a loss is not finite or has exploded; nothing more is saved."""
         advice = "check the rows, or set a lower training.learning_rate and compile again"
-        self.leave(DIVERGED, f"{sentence}; {advice}; {self.describe_saved()}")
+        self.leave(DIVERGED, f"{sentence}; {advice}; {self.describe_saved()}", inputs)
 
-    def leave(self, code: int, sentence: str) -> NoReturn:
-        """End the process at once, whatever other threads wait for, with an exit code."""
+    def leave(self, code: int, sentence: str, inputs: Any = ()) -> NoReturn:
+        """End the process at once, whatever other threads wait for, with an exit code.
+
+        `inputs` is the batch that is the cause. Its rows are searched for last: it takes time.
+        """
         print(f"train.py: {sentence}", file=sys.stderr, flush=True)
         event = "stopped" if code == PREEMPTED else "failed"
-        self.run.end.update(event=event, code=code, sentence=sentence)
-        with suppress(OSError):  # the disk may be full
+        with suppress(OSError, ValueError):  # the disk may be full
             write_lines(self.folder / "exit_code.json", [f"{code}\n".encode()])
+            if found := self.find_rows(inputs):
+                said = f"its batch has the lines {found} of run/data/train.jsonl"
+                print(f"train.py: {said}", file=sys.stderr, flush=True)
+                sentence += f"; {said}"
+        self.run.end.update(event=event, code=code, sentence=sentence)
+        with suppress(OSError):
             self.run.finish()
         if self.tracker is not None and self.pilot is None:
             self.tracker.end(code)
@@ -379,18 +386,22 @@ class TrainingSession(TrainerCallback):
         name = sealed[0].relative_to(self.run.bundle)
         return f"{name} is saved: ./run.sh resumes from it"
 
-    def find_rows(self, inputs: Any) -> str:
-        """Return which lines of train.jsonl a batch consists of, found by their tokens."""
+    def find_rows(self, inputs: Any) -> list[int]:
+        """Return lines of train.jsonl that are in a batch, of those read in SEARCH_SECONDS."""
         names = [name for name in inputs if str(name).endswith("input_ids")]  # of tensors
         batch = [row for name in names for row in inputs[name].tolist()]
         tokens = " ".join(f" {' '.join(map(str, ids))} " for ids in batch)
-        found = []
-        for number, row in enumerate(self.run.read_rows(self.run.folder / "data/train.jsonl"), 1):
-            columns = ("input_ids", "chosen_ids", "completion_ids")  # of vectors, the longest text
-            lists = (row[name] for name in columns if name in row)
-            if any(f" {' '.join(map(str, ids))} " in tokens for ids in lists):
-                found.append(number)
-        return f"; its batch has the lines {found[:16]} of run/data/train.jsonl" if found else ""
+        found, until = [], time.monotonic() + SEARCH_SECONDS
+        with (self.run.folder / "data/train.jsonl").open(encoding="utf-8") as file:
+            for number, line in enumerate(file if tokens else (), 1):
+                row = json.loads(line)
+                columns = ("input_ids", "chosen_ids", "completion_ids")  # of vectors, the longest
+                lists = (row[name] for name in columns if name in row)
+                if any(f" {' '.join(map(str, ids))} " in tokens for ids in lists):
+                    found.append(number)
+                if time.monotonic() > until:
+                    break
+        return found[:16]
 
     def _read_batch(self) -> dict[str, Any]:
         """Return the line of the ladder that memory has allowed so far, and why it was changed."""

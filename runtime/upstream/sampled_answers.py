@@ -56,16 +56,20 @@ def set_prompts_and_answers(
     each evaluation, so that equal weights have different losses.
     """
     set_prompts(trainer_class, rows, evaluated)
-    answers = {
-        tuple(row["prompt_ids"]): row["input_ids"][len(row["prompt_ids"]) :] for row in evaluated
-    }
     generate = trainer_class._generate_single_turn  # noqa: SLF001
+    predict = trainer_class.prediction_step
+    batch: list[Mapping[str, Any]] = []  # of an evaluation; two rows can have the same prompt
+
+    def prediction_step(trainer: Any, model: Any, inputs: Any, *given: Any, **more: Any) -> Any:
+        batch[:] = inputs
+        return predict(trainer, model, inputs, *given, **more)
 
     def choose(trainer: Any, prompt_ids: Any, *rest: Any, **more: Any) -> Any:
         if trainer.model.training:
             return generate(trainer, prompt_ids, *rest, **more)
-        return [answers[tuple(ids)] for ids in prompt_ids]
+        return [row["input_ids"][len(row["prompt_ids"]) :] for row in batch]
 
+    trainer_class.prediction_step = prediction_step
     trainer_class._generate_single_turn = choose  # noqa: SLF001
 
 

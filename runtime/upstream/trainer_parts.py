@@ -9,19 +9,32 @@ from collections.abc import Callable
 from typing import Any
 
 
-def skip_epochs(trainer: Any, is_over: Callable[[], bool]) -> None:
-    """Make the Trainer take no step in an epoch that begins when training is over.
+def begin_epochs(trainer: Any) -> None:
+    """Make each epoch take its own order of rows, and no epoch begin when training is over.
 
-    `Trainer._run_epoch` looks only after a step whether it was the last one: a run that is resumed
-    at its last step, or after it stopped early, would take one step more.
+    `Trainer._run_epoch` does not reach the sampler of several processes in the epoch in which a run
+    is resumed. It looks only after a step whether to stop: a run that is resumed at its last step,
+    or after it stopped early, would take one step more.
     """
     run_epoch = trainer._run_epoch  # noqa: SLF001
 
     def run_unless_over(**kwargs: Any) -> None:
-        if not is_over():
+        if not trainer.control.should_training_stop:
+            set_epoch(kwargs["train_dataloader"], kwargs["epoch"], trainer.args.seed)
             run_epoch(**kwargs)
 
     trainer._run_epoch = run_unless_over  # noqa: SLF001
+
+
+def set_epoch(loader: Any, epoch: int, seed: int) -> None:
+    """Set the epoch of a loader and of all samplers in it."""
+    part = loader
+    while part is not None:
+        if hasattr(part, "set_epoch"):
+            part.set_epoch(epoch)
+        elif (generator := getattr(part, "generator", None)) is not None:
+            generator.manual_seed(seed + epoch)  # of TRL's RepeatSampler, which has no epoch
+        part = getattr(part, "batch_sampler", getattr(part, "sampler", None))
 
 
 def set_sampler(trainer: Any, sampler: Any) -> None:

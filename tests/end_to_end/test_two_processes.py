@@ -5,6 +5,7 @@ A verdict is weighed against other verdicts of its pass, and an answer that is t
 those, what two processes reach is held against what they started from.
 """
 
+import csv
 import json
 import sys
 from collections.abc import Mapping
@@ -74,7 +75,7 @@ def folder(tmp_path: Path, model: Path) -> Path:
 def curve(folder: Path, told: Mapping[str, Any], count: int) -> Curve:
     """Prepare and train on so many processes; return the curve as (step, loss) pairs."""
     sharded = {"distribution": {"strategy": "zero2"}} if count > 1 else {}
-    spec = {"name": f"run-{count}", "hardware": f"{count}x cpu", **told, **sharded}
+    spec = {"name": f"run-{count}", "hardware": f"{count}x cpu", **sharded, **told}
     bundle = compile_spec(folder, spec, name=f"{spec['name']}.json")
     prepared = run(sys.executable, "prepare.py", cwd=bundle)
     assert prepared.code == 0, prepared.said
@@ -116,6 +117,36 @@ def test_verdicts_on_two_processes(folder: Path) -> None:
 
     assert losses["train"][-1][1] < 0.9 * losses["train"][0][1]
     assert losses["validation"][-1][1] < losses["validation"][0][1]
+
+
+@pytest.mark.prove_all
+@pytest.mark.parametrize("objective", ["embed", "scored", "rerank"])
+def test_texts_on_two_processes(tmp_path: Path, sdist: Path, objective: str) -> None:
+    """Few validation rows, which share their queries, are evaluated."""
+    made = ("-m", "tests.end_to_end.build_encoders", sdist, f"bert={tmp_path / 'model'}")
+    built = run(sys.executable, *made, cwd=Path.cwd())
+    assert built.code == 0, built.said
+    names = ["anchor", "positive"] if objective != "scored" else ["sentence1", "sentence2", "score"]
+    rows = [[f"what is {n // 3} plus {n}", f"it is {n + n // 3}", n % 2] for n in range(120)]
+    with (tmp_path / "texts.csv").open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows([names, *(row[: len(names)] for row in rows)])
+    spec = {
+        "model": "./model",
+        "data": {"source": "texts.csv", "splits": {"validation": 9, "test": 9}},
+        "objective": "rerank" if objective == "rerank" else "embed",
+        "method": "full",
+        "training": {
+            "max_steps": 4,
+            "global_batch": 16,
+            "learning_rate": 0.001,
+            "evaluation": {"every_steps": 2, "allow_worse": True},
+        },
+        "distribution": {"strategy": "ddp"},
+    }
+    losses = curve(tmp_path, spec, 2)
+
+    assert [step for step, _ in losses["validation"]] == [0, 2, 4]
+    assert all(loss > 0 for _, loss in losses["validation"])
 
 
 @pytest.mark.prove_all

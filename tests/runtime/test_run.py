@@ -141,6 +141,21 @@ def test_only_the_first_process_prints(tmp_path: Path) -> None:
     assert execute(tmp_path, code, RANK="1", WORLD_SIZE="2").out == ""
 
 
+def test_every_process_trains_with_the_same_attention_kernels(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only the first process begins the stage; the others get the variable as well."""
+    name = "TORCH_CUDNN_SDPA_DEPRIORITIZED"
+    monkeypatch.setattr(os, "environ", {"RANK": "1", "WORLD_SIZE": "2"})
+
+    Run(tmp_path, stage="train")
+
+    assert os.environ[name] == "1"
+    os.environ[name] = "0"
+    Run(tmp_path, stage="train")
+    assert os.environ[name] == "0"
+
+
 def test_two_stages_of_one_script(tmp_path: Path) -> None:
     """The second begins when the first has ended and has released the lock."""
     second = "other = Run(Path.cwd(), stage='adapter', script='export.py')\nother.begin()\n"

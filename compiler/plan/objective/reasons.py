@@ -75,8 +75,6 @@ SENTENCES: Final[Mapping[str, str]] = {
     "training",
     "metric.other_reward": "how often the most likely answer equals the answer in the data, "
     "besides the rewards",
-    "eval_batch.contrasted.all": "all validation rows of a process, {rows}: with several processes "
-    "only full batches are evaluated",
     "matryoshka": "{sizes} sizes with the full one: the loss compares the vectors of a step at "
     "each, which takes no further pass of the model and {extra_mib} MiB",
     "hard_negatives": "prepare.py reads all texts of the training split once, with the untrained "

@@ -157,7 +157,6 @@ trainer = SFTTrainer(
 )
 sort_rows(trainer)  # rows of a pass are about as long
 share_loss(trainer, by_token=True)  # in validation: no row counts twice
-best.attach(trainer)  # it evaluates, and takes no step after an early stop
 
 # -----------------------------------------------------------------------------
 # Train and save

@@ -178,7 +178,7 @@ trainer = GRPOTrainer(
     callbacks=[session, best, FlatRewards(session)],
     peft_config=adapter,
 )
-best.attach(trainer)  # it evaluates, and takes no step after an early stop
+best.attach(trainer)  # it reads the rewards of all batches
 
 # -----------------------------------------------------------------------------
 # Train and save

@@ -157,13 +157,13 @@ best = BestCheckpoint(session)
 
 
 def add_mismatched(rows):
-    """Give each row the answer to another prompt of its pass, for KTO's estimate of the KL."""
+    """Give each row the answer to another prompt, for KTO's estimate of the KL."""
     return rows.map(
         lambda batch: {
             "KL_completion_ids": batch["completion_ids"][-1:] + batch["completion_ids"][:-1]
         },
         batched=True,
-        batch_size=session.micro_batch,
+        batch_size=LADDER[0][0],  # as at first after a lack of memory: losses depend on it
     )
 
 

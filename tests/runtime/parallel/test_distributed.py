@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 import torch
+from peft import LoraConfig, get_peft_model
+from transformers import AutoModelForCausalLM
 
 from ftc.runtime.exit_codes import HUNG
 from ftc.runtime.files import write_json
@@ -74,6 +76,29 @@ def test_other_processes_resume_from_the_same_checkpoint(
     session.prepare()
 
     assert session.checkpoint == "run/train/checkpoints/checkpoint-3"
+
+
+@pytest.mark.filterwarnings("ignore:.is_gradient_checkpointing:FutureWarning")
+@pytest.mark.parametrize("adapted", [False, True])
+def test_each_generated_token_is_progress(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, model: Path, *, adapted: bool
+) -> None:
+    """A model that answers validation rows for a long time does not hang."""
+    session = make_session(tmp_path, monkeypatch, 1)
+    loaded: Any = AutoModelForCausalLM.from_pretrained(model)
+    if adapted:
+        loaded = get_peft_model(loaded, LoraConfig(target_modules=["q_proj"]))
+    args = SimpleNamespace(
+        per_device_train_batch_size=1, world_size=2, load_best_model_at_end=False
+    )
+    state = SimpleNamespace(global_step=0, max_steps=9, is_world_process_zero=False)
+    session.on_train_begin(args, state, SimpleNamespace(), model=loaded)
+    session.on_train_end(args, state, SimpleNamespace())  # which ends the watch
+
+    before = session.moves
+    loaded.generate(input_ids=torch.tensor([[5, 6]]), max_new_tokens=7, eos_token_id=[])
+
+    assert session.moves - before == 7
 
 
 def test_a_whole_weight_ends_the_stage(tmp_path: Path) -> None:

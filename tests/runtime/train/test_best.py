@@ -94,7 +94,6 @@ def make_trainer(
         eval_dataset=[{"x": [0.0], "labels": [0.0]}],
         callbacks=[session, best],
     )
-    best.attach(trainer)
     return trainer, best
 
 

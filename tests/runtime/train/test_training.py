@@ -53,17 +53,33 @@ def test_a_loss_that_is_not_finite_names_its_rows(tmp_path: Path) -> None:
     """The rows of a batch are found by their tokens, whatever columns they have."""
     rows = [{"input_ids": [1, 2, 3]}, {"input_ids": [4, 5]}, {"chosen_ids": [6, 7, 8]}]
     write_rows(tmp_path / "run/data/train.jsonl", rows)
-    (ended,) = run_cases(
+    batch = "{'input_ids': torch.tensor([[9, 6, 7, 8], [4, 5, 0, 0]])}"
+    ended, cut_short = run_cases(
         tmp_path,
-        "batch = {'input_ids': torch.tensor([[9, 6, 7, 8], [4, 5, 0, 0]])}\n"
-        "assert session.find_rows([{'prompt': 'a'}]) == ''\n"
-        "session.leave_diverged('the loss is nan' + session.find_rows(batch))\n",
+        "assert session.find_rows([{'prompt': 'a'}]) == []\n"
+        f"session.leave_diverged('the loss is nan', {batch})\n",
+        "(session.folder / 'exit_code.json').unlink()\n"
+        "session.find_rows = lambda _: os.kill(os.getpid(), 9)\n"
+        f"session.leave_diverged('the loss is nan', {batch})\n",
     )
 
     assert ended.code == 77
-    assert "its batch has the lines [2, 3] of run/data/train.jsonl" in ended.err
-    assert "no checkpoint is saved yet: ./run.sh starts again" in ended.err
+    assert "train.py: its batch has the lines [2, 3] of run/data/train.jsonl\n" in ended.err
+    assert cut_short.code == -9
+    for each in (ended, cut_short):  # the search comes last: the launcher may end it
+        assert "train.py: the loss is nan; check the rows" in each.err
+        assert "no checkpoint is saved yet: ./run.sh starts again" in each.err
     assert (tmp_path / "run/train/exit_code.json").read_text() == "77\n"
+
+
+def test_the_search_for_rows_has_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of large data, only the lines that are read in time are named."""
+    monkeypatch.setattr("ftc.runtime.train.training.SEARCH_SECONDS", -1)
+    write_rows(tmp_path / "run/data/train.jsonl", [{"input_ids": [1, 2]}] * 3)
+
+    found = make_session(tmp_path).find_rows({"input_ids": torch.tensor([[1, 2, 0]])})
+
+    assert found == [1]
 
 
 def test_the_line_of_the_ladder_is_that_of_the_same_ladder(tmp_path: Path) -> None:

@@ -111,7 +111,7 @@ def test_the_loss_is_a_mean_over_learned_tokens(
 @given(rows=st.integers(1, 70), most=st.integers(1, 9), processes=st.sampled_from([1, 2, 4, 8]))
 def test_batches_of_all_processes_hold_each_row_once(rows: int, most: int, processes: int) -> None:
     """As many batches for each process, about as full; what is repeated comes last."""
-    batches = split(rows, most, processes)
+    batches = split(range(rows), most, processes)
 
     assert len(batches) % processes == 0
     assert [row for batch in batches[:rows] for row in batch] == list(range(rows))

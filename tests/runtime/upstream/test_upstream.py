@@ -21,6 +21,7 @@ import peft.utils.transformers_weight_conversion
 import trl.trainer.utils
 from peft import PeftModel
 from sacrebleu.metrics.chrf import CHRF
+from torch.utils.data import DataLoader
 from transformers import (
     AutoConfig,
     AutoModelForCausalLM,
@@ -36,6 +37,7 @@ from trl.trainer.dpo_trainer import DPOTrainer
 from trl.trainer.grpo_trainer import GRPOTrainer
 from trl.trainer.kto_trainer import KTOTrainer
 from trl.trainer.rloo_trainer import RLOOTrainer
+from trl.trainer.utils import RepeatSampler
 
 from ftc.runtime.upstream import (
     adapter_names,
@@ -83,13 +85,34 @@ def test_an_epoch_is_one_method() -> None:
 
 def test_no_step_is_taken_once_training_is_over() -> None:
     """The epoch is skipped."""
-    taken: dict[str, int] = {}
-    trainer = SimpleNamespace(_run_epoch=taken.update)
-    trainer_parts.skip_epochs(trainer, lambda: "first" in taken)
-    trainer._run_epoch(first=1)
-    trainer._run_epoch(second=2)
+    taken: list[int] = []
+    trainer = SimpleNamespace(
+        args=SimpleNamespace(seed=0),
+        control=SimpleNamespace(should_training_stop=False),
+        _run_epoch=lambda epoch, **_: taken.append(epoch),
+    )
+    trainer_parts.begin_epochs(trainer)
+    trainer._run_epoch(epoch=1, train_dataloader=None)
+    trainer.control.should_training_stop = True
+    trainer._run_epoch(epoch=2, train_dataloader=None)
 
-    assert taken == {"first": 1}
+    assert taken == [1]
+
+
+def test_samplers_are_where_the_epoch_is_set() -> None:
+    """An epoch gets its loader; the sampler that has no epoch has a generator of its own."""
+    assert {"epoch", "train_dataloader"} <= set(names(Trainer._run_epoch))
+    sampler = RepeatSampler(range(8), 1, batch_size=2, seed=5)
+    assert not hasattr(sampler, "set_epoch")
+    first = list(sampler)
+    loader: Any = DataLoader(range(8), sampler=sampler, batch_size=2)  # type: ignore[arg-type]
+
+    trainer_parts.set_epoch(loader, 0, 5)
+    assert [row for batch in loader for row in batch] == first
+    trainer_parts.set_epoch(loader, 1, 5)
+    other = list(sampler)
+    trainer_parts.set_epoch(loader, 1, 5)
+    assert list(sampler) == other != first
 
 
 def test_training_rows_come_from_one_sampler() -> None:
@@ -134,16 +157,30 @@ def test_prompts_are_tokenized_by_one_method(trainer: Any) -> None:
 
 def test_a_distillation_generates_in_one_method() -> None:
     """It gets the tokens of prompts and returns those of answers; evaluations get the data's."""
+    text = source(DistillationTrainer)
     call = "completion_ids = self._generate_single_turn(prompt_ids, images, multimodal_fields)"
-    assert call in source(DistillationTrainer)
+    assert call in text
+    assert names(DistillationTrainer.prediction_step)[:3] == ["self", "model", "inputs"]
+    assert "inputs = self._prepare_inputs(inputs)" in text
+    assert 'prompts = [x["prompt"] for x in inputs]' in text
+
+    def predict(trainer: Any, _model: Any, inputs: Any) -> Any:
+        prompt_ids, _, _ = trainer._tokenize_prompts([row["prompt"] for row in inputs])
+        return trainer._generate_single_turn(prompt_ids, None, {})
+
     made = type("Made", (), {"_generate_single_turn": lambda *_: "sampled"})
-    row = {"prompt": "two?", "prompt_ids": [1, 2], "input_ids": [1, 2, 3, 4]}
-    sampled_answers.set_prompts_and_answers(made, [], [row])
-    trainer = made()
+    made.prediction_step = predict  # type: ignore[attr-defined]
+    rows = [
+        {"prompt": "two?", "prompt_ids": [1, 2], "input_ids": [1, 2, *answer]}
+        for answer in ([3, 4], [5])  # to one prompt
+    ]
+    sampled_answers.set_prompts_and_answers(made, [], rows)
+    trainer: Any = made()
     trainer.model = SimpleNamespace(training=True)
     assert trainer._generate_single_turn([[1, 2]], None, {}) == "sampled"
     trainer.model.training = False
-    assert trainer._generate_single_turn([[1, 2]], None, {}) == [[3, 4]]
+    assert trainer.prediction_step(None, rows) == [[3, 4], [5]]
+    assert trainer.prediction_step(None, rows[1:]) == [[5]]
     assert trainer._tokenize_prompts(["two?"]) == ([[1, 2]], None, {})
 
 
