@@ -129,16 +129,16 @@ def unknown_benchmark(case: Case) -> Iterator[Problem]:
 
     Use instead: {"training": {"evaluation": {"harness": ["arc_easy"]}}}
     """
-    for place, name in enumerate(case.spec.training.evaluation.harness):
+    asked = case.spec.training.evaluation.harness
+    for place, name in enumerate(asked):
         if name in list_tasks():
             continue
-        pointer = f"{_HARNESS}/{place}"
         near = nearest(name, list_tasks())
         near = near if near is not None and is_slip(name, near) else None
         yield problem(
-            pointer,
+            f"{_HARNESS}/{place}",
             help="near" if near else "",
-            fix=({"op": "replace", "path": pointer, "value": near},) if near else (),
+            fix=(put(_HARNESS, [*asked[:place], near, *asked[place + 1 :]]),) if near else (),
             name=name,
             near=near or "",
         )

@@ -214,9 +214,9 @@ def test_a_missing_file(call: Call, tmp_path: Path) -> None:
 def test_a_file_that_cannot_be_repaired(call: Call, tmp_path: Path) -> None:
     """A file that is no document is left as it is, and that is said."""
     path = tmp_path / "spec.json"
-    path.write_text('{"name": "x",}')
+    path.write_text('{"name": "x"')
     result = call("check", path, "--fix")
-    assert (result.code, path.read_text()) == (1, '{"name": "x",}')
+    assert (result.code, path.read_text()) == (1, '{"name": "x"')
     assert result.err == "nothing can be repaired for certain\n"
 
 
