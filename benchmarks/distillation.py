@@ -19,7 +19,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from benchmarks import learning
+from benchmarks import learning, learning_specs
 from benchmarks.gsm8k import DATA, make_model
 from benchmarks.rehearsals import describe_machine
 
@@ -37,7 +37,7 @@ _MORE: Final = {
 _SPECS: Final[Mapping[str, Mapping[str, Any]]] = {
     "teacher": {
         "model": "./large",
-        "data": learning.SPECS["results"]["data"],
+        "data": learning_specs.SPECS["results"]["data"],
         "method": "full",
         "training": {
             "max_steps": 900,
@@ -49,7 +49,7 @@ _SPECS: Final[Mapping[str, Mapping[str, Any]]] = {
     **{
         f"{name}-{seed}": {
             "model": "./results",
-            "data": learning.SPECS["results"]["data"],
+            "data": learning_specs.SPECS["results"]["data"],
             "objective": objective,
             "method": "full",
             "training": {**_MORE, "seed": seed},
@@ -78,7 +78,7 @@ def write_inputs(folder: Path) -> None:
 
 def compare(folder: Path) -> dict[str, dict[str, float]]:
     """Run all bundles; return what `evaluate.py` of a distillation says of each model."""
-    learning.run_bundle(folder, "results", learning.SPECS["results"])
+    learning.run_bundle(folder, "results", learning_specs.SPECS["results"])
     for name, spec in _SPECS.items():
         print(learning.run_bundle(folder, name, spec), flush=True)
     judge = folder / f"distill-{_SEEDS[0]}"

@@ -24,7 +24,7 @@ def test_less_memory_changes_no_mismatched_answer() -> None:
     made = []
     for micro, _ in ladder:
         names: dict[str, Any] = {"LADDER": ladder, "session": SimpleNamespace(micro_batch=micro)}
-        exec(ast.unparse(ast.Module(defined, [])), names)  # noqa: S102 - a golden's own function
+        exec(ast.unparse(ast.Module([*defined], [])), names)  # noqa: S102 - a golden's own function
         made.append(names["add_mismatched"](rows)["KL_completion_ids"])
 
     assert all(answers == made[0] for answers in made)

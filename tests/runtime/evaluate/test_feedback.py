@@ -4,7 +4,7 @@ import json
 import math
 
 from ftc.runtime.evaluate.feedback import gap, measure_likelier, measure_rewards, told_apart
-from ftc.runtime.metric.chance import beats
+from ftc.runtime.evaluate.preferences import beats
 from ftc.runtime.metric.metrics import describe, lines
 
 REWARDS = [0.4, 0.1, 0.3, -0.2, 0.0, 0.2, 0.5, -0.1]

@@ -51,14 +51,14 @@ def list_rows(order: Callable[[Any], None], step: int | None = None) -> list[lis
             disable_tqdm=True,
             report_to="none",
         ),
-        train_dataset=[{"x": float(row)} for row in range(ROWS)],  # type: ignore[arg-type]
+        train_dataset=[{"x": float(row)} for row in range(ROWS)],
         callbacks=[session],
     )
     order(trainer)
     found: list[list[int]] = []
     note_passes(trainer, lambda inputs, _: found.append(inputs["x"].int().tolist()))
     with session.resume(trainer):
-        trainer.train(resume_from_checkpoint=step and f"{checkpoints}/checkpoint-{step}")
+        trainer.train(resume_from_checkpoint=f"{checkpoints}/checkpoint-{step}" if step else None)
     return found
 
 
