@@ -125,6 +125,10 @@ _PASSED: Final[Mapping[str, tuple[str, Callable[[Uses], bool]]]] = {
             and uses.decisions.comparison.reference is None
         ),
     ),
+    "divide_apart": (
+        "divide_apart",
+        lambda uses: uses.spec.objective.type == "embed" and uses.facts.data.form != "scored",
+    ),
     "start_rank": ("LORA_RANK", lambda uses: uses.split_init),
     "talked": ("found", lambda uses: uses.callable_tools),
     "strip_reasoning": ("strip", lambda uses: uses.spec.data.reasoning == "strip"),
@@ -188,6 +192,8 @@ _CALLED: Final[Mapping[str, tuple[str, Callable[[Uses], bool]]]] = {
     ),
     "name_base": ("name_base", lambda uses: uses.pins_engine),
     "pin_model": ("pin_model", lambda uses: uses.pins_engine),
+    "list_pictures": ("list_pictures", lambda uses: uses.vision),
+    "extend_pictures": ("extend", lambda uses: uses.vision),
     "list_files": ("list_files", lambda uses: bool(uses.source.compared_paths)),
     "limit": ("limit", lambda uses: uses.spec.data.max_rows is not None),
     "limit_sources": ("limit_sources", lambda uses: uses.source_limits),

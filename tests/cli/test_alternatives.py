@@ -84,6 +84,7 @@ def write(path: Path, edits: Mapping[str, Any]) -> Path:
     elif "max_length" in data:  # memory is planned for the longest row
         with (path.parent / "tickets.csv").open("a", encoding="utf-8") as stream:
             stream.write("what is a refund?," + "money " * data["max_length"] + "\n")
+        said["data"] = data = {**data, "cleaning": {"overlong": "truncate"}}
     spec |= {**said, "model": model, "data": data if "source" in data else spec["data"] | data}
     path.write_text(json.dumps(spec), encoding="utf-8")
     return path

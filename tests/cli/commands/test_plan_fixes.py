@@ -61,6 +61,7 @@ def write_spec(path: Path, edits: Mapping[str, Any]) -> dict[str, Any]:
     if length := edits.get("data", {}).get("max_length"):  # memory is planned for the longest row
         with (path.parent / "tickets.csv").open("a", encoding="utf-8") as stream:
             stream.write("what is a refund?," + "money " * length + "\n")
+        spec["data"]["cleaning"] = {"overlong": "truncate"}
     path.write_text(json.dumps(spec), encoding="utf-8")
     return spec
 
