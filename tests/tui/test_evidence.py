@@ -25,7 +25,6 @@ UNASKED: Final[list[tuple[str, dict[str, Any]]]] = [
         "the old notebook caps the rows at 1024 tokens. Set the max length to 4096",
         {"/data/max_length": 4096},
     ),
-    ("el abandono de mi gimnasio fue del 30 %, una pena", {}),
     ("three lines above it says use rank 8", {}),
 ]
 

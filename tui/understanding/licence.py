@@ -167,11 +167,13 @@ def _evidence(bare: str, change: Change, text: str) -> frozenset[str]:
 def has_unknown(text: str, change: Change, spans: Sequence[Span]) -> bool:
     """Return whether the clause of a change has a word that no request has, and no order leads.
 
-    Such a word may also stand in its own words, between a field's name and its value: "the dropout
+    Such a word may also stand in its own words, between a field's name and its number: "the dropout
     of my online course was 40%".
     """
     if _has_foreign(hide_read(text, spans), change, text, jargon=False, lenient=False):
         return True
+    if isinstance(change.value, str | bool) or change.value is None:
+        return False  # its words may describe it
     named = fold(str(change.value))
     between = (word for word in _WORD.findall(fold(change.words)) if word not in named)
     return not all(_is_known(word, ("thing", "machine")) for word in between)

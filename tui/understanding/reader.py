@@ -175,13 +175,13 @@ def read(
     linked = _outside_questions(text, linked, draft)[0] if told or about is None else []
     if not (said or linked) and about is None:
         told += filter(None, [find_hinted(message, text)])
-    told = ask_unlicensed(text, without_chats(told, draft, message), said)
-    told = add_linked(release(message, text, told, draft), _unread(text, linked, told))
+    found = ask_unlicensed(text, without_chats(told, draft, message), said)
+    told = add_linked(release(message, text, found, draft), _unread(text, linked, found))
     if told or about is None:
         named = add_roles(text, told, said, draft, names.columns)
         told = add_worded(message, text, named, said, draft)
     told = doubt_stray(text, doubt_hearsay(text, told))
-    told = found = doubt_rivals(text, doubt_wavering(text, told, draft))
+    told = doubt_rivals(text, doubt_wavering(text, told, draft))
     for settled in (adopt, settle_later):
         told = settled(text, told, lambda words: again(words).changes)
     told = withhold(text, told, found)

@@ -6,13 +6,12 @@ from itertools import pairwise
 from typing import Final
 
 from ftc.tui.understanding.learned.released import is_unlikely
-from ftc.tui.understanding.licence import find_unlicensed, has_unknown, is_examined, is_terse
+from ftc.tui.understanding.licence import find_unlicensed, has_unknown, is_examined
 from ftc.tui.understanding.message import find_places, fold
 from ftc.tui.understanding.reading import Change, Choice
 
 #: What joins two values of a list.
 _LIST_JOINS: Final = re.compile(r"\s+(?:and|i|y|amb|con|with)\s+")
-_COLUMNS: Final = "/data/columns/"
 _UNSURE: Final = "unsure"
 
 
@@ -38,17 +37,16 @@ def withhold(
 ) -> list[Change | Choice]:
     """Return what was told, each value of those `found` that is unlikely requested as a question.
 
-    Its clause must also have unknown words; those around a column tell what it holds. A value that
-    a later clause has settled is none of those found.
+    Its clause must also have unknown words. A value that another step has settled is none of them.
     """
     spans = [span for each in told for span in find_places(text, each.words)]
-    terse = is_terse(text)
     return [
         _asked(each)
         if isinstance(each, Change)
         and each in found
-        and is_unlikely(text, each, told, terse=terse)
-        and (each.pointer.startswith(_COLUMNS) or has_unknown(text, each, spans))
+        and is_unlikely(text, each, told)
+        and is_examined(each.pointer)
+        and has_unknown(text, each, spans)
         else each
         for each in told
     ]

@@ -20,11 +20,8 @@ from ftc.tui.understanding.reading import Change, Choice
 
 #: The least probability of a request, chosen on messages held out.
 SURELY_REQUESTED: Final = 0.5
-#: The least probability of a request for a value that no pattern withheld: in prose, in a line of
-#: shorthand, and of a column. Chosen on messages held out.
-LIKELY_REQUESTED: Final = 0.9
-LIKELY_IN_LINE: Final = 0.7
-LIKELY_COLUMN: Final = 0.25
+#: The least probability of a request for a value that no pattern withheld.
+LIKELY_REQUESTED: Final = 0.7
 #: A number that is less likely linked to the field is no value of it.
 _NOT_LINKED: Final = 0.2
 REQUESTED: Final = "requested"
@@ -53,14 +50,9 @@ def release(
     ]
 
 
-def is_unlikely(text: str, change: Change, told: Sequence[Change | Choice], *, terse: bool) -> bool:
-    """Return whether a value that no pattern withheld is no likely request.
-
-    `terse`: the message is a line of shorthand, which has few words that tell of a request.
-    """
-    least = LIKELY_IN_LINE if terse else LIKELY_REQUESTED
-    described = change.pointer.startswith(_COLUMNS)
-    return not _is_requested(text, change, told, LIKELY_COLUMN if described else least)
+def is_unlikely(text: str, change: Change, told: Sequence[Change | Choice]) -> bool:
+    """Return whether a value that no pattern withheld is no likely request."""
+    return not _is_requested(text, change, told, LIKELY_REQUESTED)
 
 
 def is_withheld(said: Change | Choice) -> bool:
