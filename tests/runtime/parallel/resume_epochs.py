@@ -40,6 +40,7 @@ def list_rows(order: Callable[[Any], None], step: int | None = None) -> list[lis
     run = Run(Path(order.__name__).resolve(), stage="train")
     session = DistributedSession(run, ladder=[[2, 1]], row=None, planned_bytes=1, keep=9)
     checkpoints = f"{order.__name__}/run/train/checkpoints"
+    checkpoint = None if step is None else f"{checkpoints}/checkpoint-{step}"
     trainer = transformers.Trainer(
         model=Number(),
         args=transformers.TrainingArguments(
@@ -51,14 +52,14 @@ def list_rows(order: Callable[[Any], None], step: int | None = None) -> list[lis
             disable_tqdm=True,
             report_to="none",
         ),
-        train_dataset=[{"x": float(row)} for row in range(ROWS)],  # type: ignore[arg-type]
+        train_dataset=[{"x": float(row)} for row in range(ROWS)],
         callbacks=[session],
     )
     order(trainer)
     found: list[list[int]] = []
     note_passes(trainer, lambda inputs, _: found.append(inputs["x"].int().tolist()))
     with session.resume(trainer):
-        trainer.train(resume_from_checkpoint=step and f"{checkpoints}/checkpoint-{step}")
+        trainer.train(resume_from_checkpoint=checkpoint)
     return found
 
 
