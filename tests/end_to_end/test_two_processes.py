@@ -132,7 +132,7 @@ def test_texts_on_two_processes(tmp_path: Path, sdist: Path, objective: str) -> 
         csv.writer(file).writerows([names, *(row[: len(names)] for row in rows)])
     spec = {
         "model": "./model",
-        "data": {"source": "texts.csv", "splits": {"validation": 9, "test": 9}},
+        "data": {"source": "texts.csv", "splits": {"validation": 0.08, "test": 0.08}},
         "objective": "rerank" if objective == "rerank" else "embed",
         "method": "full",
         "training": {

@@ -12,10 +12,11 @@ from tests.golden_bundles import compile_golden
 def test_less_memory_changes_no_mismatched_answer() -> None:
     """The validation loss after a smaller micro-batch is that of the same rows."""
     (text,) = (file.text for file in compile_golden("kto").files if file.name == "train.py")
-    defined = [node for node in ast.parse(text).body if isinstance(node, ast.FunctionDef)]
+    lines = ast.parse(text).body
+    defined: list[ast.stmt] = [node for node in lines if isinstance(node, ast.FunctionDef)]
     (ladder,) = (
         ast.literal_eval(node.value)
-        for node in ast.parse(text).body
+        for node in lines
         if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "LADDER"
     )
     assert len(ladder) > 1

@@ -40,6 +40,7 @@ def list_rows(order: Callable[[Any], None], step: int | None = None) -> list[lis
     run = Run(Path(order.__name__).resolve(), stage="train")
     session = DistributedSession(run, ladder=[[2, 1]], row=None, planned_bytes=1, keep=9)
     checkpoints = f"{order.__name__}/run/train/checkpoints"
+    checkpoint = None if step is None else f"{checkpoints}/checkpoint-{step}"
     trainer = transformers.Trainer(
         model=Number(),
         args=transformers.TrainingArguments(
@@ -58,7 +59,7 @@ def list_rows(order: Callable[[Any], None], step: int | None = None) -> list[lis
     found: list[list[int]] = []
     note_passes(trainer, lambda inputs, _: found.append(inputs["x"].int().tolist()))
     with session.resume(trainer):
-        trainer.train(resume_from_checkpoint=f"{checkpoints}/checkpoint-{step}" if step else None)
+        trainer.train(resume_from_checkpoint=checkpoint)
     return found
 
 
