@@ -4,12 +4,14 @@ import itertools
 import json
 import math
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from importlib.resources import files
 from typing import Any, Final, Literal, NotRequired, TypedDict, cast
 
 from ftc.compiler.knowledge.derived import derived_table, is_recurrent, read_entry
 from ftc.compiler.knowledge.shape import LayerKind, LinearShape, Shape
+from ftc.compiler.knowledge.windows import read_windows
 
 __all__ = [
     "LayerKind",
@@ -72,6 +74,11 @@ def read_shape(config: Mapping[str, object]) -> Shape | None:
     None if the formula does not apply (a variant of the class, a size that is not a positive
     integer).
     """
+    shape = _read(config)
+    return None if shape is None else replace(shape, **read_windows(shape, config))
+
+
+def _read(config: Mapping[str, object]) -> Shape | None:
     name = _name(config)
     if name is None:
         return None

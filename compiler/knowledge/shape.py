@@ -54,6 +54,7 @@ class Shape:
     `kinds` is empty where all layers are equal and have attention; `order` then is, too. Otherwise
     `order` has the place in `kinds` of each layer. `frozen_parameters` are those of a multimodal
     model's tower and projector, which are in memory, never trained, and not among `parameters`.
+    In `window_layers` of the layers a token reads the `window_tokens` before it; 0 for none.
     """
 
     architecture: str
@@ -83,6 +84,8 @@ class Shape:
     kinds: tuple[LayerKind, ...] = ()
     order: tuple[int, ...] = ()
     frozen_parameters: int = 0
+    window_tokens: int = 0
+    window_layers: int = 0
 
     def attention_layers(self) -> int:
         """Return how many layers compare a token with those before it; windows count whole."""

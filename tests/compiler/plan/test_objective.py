@@ -189,7 +189,7 @@ def test_trained_modules_and_tokens_beside_an_adapter() -> None:
         job,
         trainable=job.trainable + embedding,
         saved_parameters=embedding,
-        saves_embedding=True,
+        trains_embedding=True,
     )
     static = parts_of_phases(saved)["loss"]["static"] - parts_of_phases(job)["loss"]["static"]
     assert static == 12 * embedding
