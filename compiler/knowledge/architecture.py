@@ -75,7 +75,10 @@ def read_shape(config: Mapping[str, object]) -> Shape | None:
     integer).
     """
     shape = _read(config)
-    return None if shape is None else replace(shape, **read_windows(shape, config))
+    if shape is None:
+        return None
+    tokens, layers = read_windows(shape, config)
+    return replace(shape, window_tokens=tokens, window_layers=layers)
 
 
 def _read(config: Mapping[str, object]) -> Shape | None:
