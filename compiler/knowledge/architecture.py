@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from functools import cache
 from importlib.resources import files
 from typing import Final
@@ -9,6 +10,7 @@ from typing import Final
 from ftc.compiler.knowledge.derived import derived_table, is_recurrent, read_entry
 from ftc.compiler.knowledge.derived_entry import EntryConfig
 from ftc.compiler.knowledge.shape import LayerKind, LinearShape, Shape
+from ftc.compiler.knowledge.windows import read_windows
 
 __all__ = [
     "LayerKind",
@@ -54,6 +56,14 @@ def read_shape(config: Mapping[str, object]) -> Shape | None:
     None if the formula does not apply (a variant of the class, a size that is not a positive
     integer).
     """
+    shape = _read(config)
+    if shape is None:
+        return None
+    tokens, layers = read_windows(shape, config)
+    return replace(shape, window_tokens=tokens, window_layers=layers)
+
+
+def _read(config: Mapping[str, object]) -> Shape | None:
     name = _name(config)
     return None if name is None else read_entry(name, derived_table()[name], config)
 

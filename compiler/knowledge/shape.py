@@ -56,6 +56,7 @@ class Shape:
     model's tower and projector, which are in memory, never trained, and not among `parameters`.
     `cached` are the numbers that one layer of each kind, or each layer where all are equal, caches
     of a token; it is empty where these are the keys and values of `kv_heads`.
+    In `window_layers` of the layers a token reads the `window_tokens` before it; 0 for none.
     """
 
     architecture: str
@@ -85,6 +86,8 @@ class Shape:
     kinds: tuple[LayerKind, ...] = ()
     order: tuple[int, ...] = ()
     frozen_parameters: int = 0
+    window_tokens: int = 0
+    window_layers: int = 0
     cached: tuple[int, ...] = ()
 
     def cached_numbers(self) -> int:

@@ -41,20 +41,22 @@ class Job:
     """A training process. `load_bytes` and `compute_bytes` are the bytes per number.
 
     `frozen_bytes` are those of frozen layers where they have another width than trained ones.
-    `trainable` counts the trained parameters of the whole model. `targets` are the linear modules
-    with an adapter, empty under a full fine-tune. `rank`, if known, adds the inner products of the
-    adapters. `frozen_layers` are the layers before the first trained weight, which have no backward
-    pass. `saved_parameters` of `trainable` are trained whole beside an adapter, as copies of the
-    base's (`modules_to_save`); `saves_embedding` says whether the embedding is one of them.
-    `trained_tokens` are the trained rows of an embedding that is otherwise frozen. `trains_head`
-    says whether the output head is trained; None means that it is if `full`.
+    `file_bytes` are those in the model's files. `trainable` counts the trained parameters of the
+    whole model. `targets` are the linear modules with an adapter, empty under a full fine-tune.
+    `rank`, if known, adds the inner products of the adapters. `adapts_experts` says whether fused
+    experts have adapters as well. `frozen_layers` are the layers before the first trained weight,
+    which have no backward pass. `saved_parameters` of `trainable` are trained whole beside an
+    adapter, as copies of the base's (`modules_to_save`). `trained_tokens` are the trained rows of
+    an embedding that is otherwise frozen. `trains_embedding` and `trains_head` say whether the
+    embedding and the output head are trained whole; None means that they are if `full`.
 
     `length_tokens` is the length of one sequence: prompt and answer, the longer of a pair, a packed
     row. `packed` says that rows are joined, `even` that all are equally long. `answer_tokens` of a
     sequence are generated, under GRPO, RLOO and distillation. `eval_micro` are the rows per pass of
     an evaluation, 0 for `micro`; `eval_length_tokens` is their length, 0 for `length_tokens`, as
     packed rows are longer. `attended_tokens` is the length of the row of a mean token, 0 for
-    `length_tokens`. `engine` generates the answers. `smoothed` says
+    `length_tokens`. `written_rows` are answered at once in an evaluation (0 for none), of at most
+    `written_length_tokens` with their answers. `engine` generates the answers. `smoothed` says
     whether the loss has label smoothing, `scored_pairs` whether it compares the vectors of one pass
     only. `texts` are those of a row that an embedding model reads, or the pairs of a reranker,
     `vector_numbers` the numbers of a text's vectors of all sizes, where several are trained.
@@ -72,6 +74,7 @@ class Job:
     rank: int = 0
     dropout: float = 0.0
     dora: bool = False
+    adapts_experts: bool = False
     load_bytes: int
     compute_bytes: int
     storage: Storage = "plain"
@@ -93,6 +96,8 @@ class Job:
     eval_micro: int = 0
     eval_length_tokens: int = 0
     attended_tokens: float = 0.0
+    written_rows: int = 0
+    written_length_tokens: int = 0
     objective: ObjectiveType = "sft"
     reference: Reference = "none"
     smoothed: bool = False
@@ -105,10 +110,11 @@ class Job:
     engine: Vllm = "off"
     frozen_layers: int = 0
     saved_parameters: int = 0
-    saves_embedding: bool = False
     trained_tokens: int = 0
+    trains_embedding: bool | None = None
     trains_head: bool | None = None
     frozen_bytes: int | None = None
+    file_bytes: int = 2
     sight: Sight | None = None
     stack: Stack = PINNED
 
@@ -136,6 +142,12 @@ class Job:
     def masked(self) -> bool:
         """Whether attention gets a mask: of packed rows, or of the padding of several rows."""
         return self.packed or (self.sequences > 1 and not self.even)
+
+    @property
+    def windowed(self) -> bool:
+        """Whether rows are as long as a window of attention, which then takes a mask by itself."""
+        window = self.shape.window_tokens
+        return bool(window) and self.length_tokens >= window
 
     @property
     def tokens(self) -> int:
@@ -191,6 +203,11 @@ class Job:
     def head_moves(self) -> bool:
         """Whether the output head is trained."""
         return self.full if self.trains_head is None else self.trains_head
+
+    @property
+    def embedding_moves(self) -> bool:
+        """Whether the embedding is trained whole."""
+        return self.full if self.trains_embedding is None else self.trains_embedding
 
     @property
     def fsdp(self) -> bool:

@@ -411,15 +411,14 @@ class Plan:
     """The best plan for known facts, whether or not it fits.
 
     `ladder` are the rows (micro-batch, accumulation) to fall back on when memory runs out: each
-    keeps the global batch; `rungs` are the same lines with their memory and time.
-    `trainable_parameters` counts weights that move. `export_bytes` maps each type of `export.types`
-    and `export.vllm` to its predicted size. `disk_bytes` are the most that `run/` has at any time
-    and `download_bytes`, the weights of the Hub in its cache, which stay there.
-    `tokens_per_step` is a mean, without padding, of both texts of a pair.
-    `fitting_gpus` names the accelerators that would take a plan which does not fit, with as many of
-    them, smallest first. `context_gpus` are the GPUs that would hold its rows
-    if they divided the tokens of each, which no bundle does; None where that is not what is
-    missing.
+    keeps the global batch and needs less than the one before; `rungs` are the same lines with their
+    memory and time. `trainable_parameters` counts weights that move. `export_bytes` maps each type
+    of `export.types` and `export.vllm` to its predicted size. `disk_bytes` are the most that `run/`
+    has at any time and `download_bytes`, the weights of the Hub in its cache, which stay there.
+    `tokens_per_step` is a mean, without padding, of both texts of a pair. `fitting_gpus` names the
+    accelerators that would take a plan which does not fit, with as many of them, smallest first.
+    `context_gpus` are the GPUs that would hold its rows if they divided the tokens of each, which
+    no bundle does; None where that is not what is missing.
     """
 
     decisions: Decisions

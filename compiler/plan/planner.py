@@ -302,11 +302,12 @@ def _costs(
     downloaded = download_bytes(frame.facts)
     time = estimate_time(job, frame.facts.hardware, work)
     lines = ladder(frame.batch.rows_per_process, job.micro, least=least_rows(frame.spec.objective))
+    rungs = measure_rungs(frame, job, lines)
     return Plan(
         decisions=decisions,
         memory=memory,
-        ladder=lines,
-        rungs=measure_rungs(frame, job, lines),
+        ladder=tuple((rung.micro, rung.accumulation) for rung in rungs),
+        rungs=rungs,
         trainable_parameters=job.trainable,
         tokens_per_step=max(
             1, round(decisions.batch.global_batch.value * job.row_sequences * row_tokens)

@@ -6,8 +6,9 @@ from typing import Any
 import torch
 
 from ..read.reasoning import CLOSING, split
+from .judging import make_batches
 
-BATCH_ROWS = 16
+BATCH_TOKENS = 8192  # of prompts and answers: each has keys and values in every layer
 LEARNED = ("labels", "chosen_ids", "completion_ids")  # by the objective
 
 Grade = Callable[[Sequence[str], Sequence[str]], list[float]]
@@ -70,10 +71,9 @@ def generate(
     `see` returns what the model reads of the prompts at some places beside their tokens.
     """
     pad = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else tokenizer.eos_token_id
-    by_length = sorted(range(len(prompts)), key=lambda place: len(prompts[place]))
     found: list[list[int]] = [[] for _ in prompts]
-    for start in range(0, len(prompts), BATCH_ROWS):
-        batch = by_length[start : start + BATCH_ROWS]
+    lengths = [len(prompt) + answer_tokens for prompt in prompts]
+    for batch in make_batches(lengths, most_tokens=BATCH_TOKENS):
         width = len(prompts[batch[-1]])
         ids = [[pad] * (width - len(prompts[place])) + prompts[place] for place in batch]
         reads = [[0] * (width - len(prompts[place])) + [1] * len(prompts[place]) for place in batch]

@@ -5,12 +5,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
+from torch.nn.functional import cross_entropy
 
 from ..language_models import find_class
 from ..tokens.encoding import NOT_LEARNED
 
 BATCH_ROWS = 16
 BATCH_TOKENS = 4096  # of a batch with its padding: each has a logit per word of the vocabulary
+CHUNK_TOKENS = 512  # whose logits are in fp32 at a time
 
 #: The ids of a row, and one label for each id.
 Labeled = tuple[list[int], list[int]]
@@ -74,7 +76,8 @@ def make_batches(
             yield batch
             batch = []
         batch.append(place)
-    yield batch
+    if batch:
+        yield batch
 
 
 def compute_logits(
@@ -113,8 +116,10 @@ def measure_loss(
         logits = compute_logits(model, ids, pad, see(model, batch, ids) if see else {})
         for place, row in zip(batch, logits, strict=True):
             labels = torch.tensor(sequences[place][1][1:], device=row.device)
-            nats[place] = torch.nn.functional.cross_entropy(
-                row[: len(labels)].float(), labels, ignore_index=NOT_LEARNED, reduction="sum"
-            ).item()
-            tokens[place] = int((labels != NOT_LEARNED).sum())
+            learned: Any = (labels != NOT_LEARNED).nonzero().flatten()
+            nats[place] = sum(
+                cross_entropy(row[some].float(), labels[some], reduction="sum").item()
+                for some in learned.split(CHUNK_TOKENS)
+            )
+            tokens[place] = len(learned)
     return nats, tokens

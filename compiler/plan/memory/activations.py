@@ -10,9 +10,15 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 
-from ftc.compiler.knowledge.architecture import Shape, repeats_keys
+from ftc.compiler.knowledge.architecture import Shape
 from ftc.compiler.plan.job import Job
 from ftc.compiler.plan.memory.adapters import adapter_bytes, adapter_casts
+from ftc.compiler.plan.memory.attention import (
+    attention_bytes,
+    layer_table,
+    saves_attention,
+    window_bytes,
+)
 from ftc.compiler.plan.memory.passes import head_of, whole_bytes
 
 # For layers of a class that was not traced, without and with a state space among them: they cover
@@ -34,7 +40,8 @@ _PASS_SECONDS, _LAYER_SECONDS = 0.0025, 0.0005  # Python's floor of a forward pa
 def layer_bytes(job: Job) -> int:
     """Return what the most expensive decoder layer saves per token without checkpointing."""
     side = 0 if job.full else 1
-    return formula_bytes(job, max(pair[side] for pair in layer_margins(job.shape)))
+    most = formula_bytes(job, max(pair[side] for pair in layer_margins(job.shape)))
+    return most + window_bytes(job)
 
 
 def stored_bytes(job: Job, layer: int) -> int:
@@ -43,18 +50,22 @@ def stored_bytes(job: Job, layer: int) -> int:
     `layer` is what the most expensive one keeps, and so each of them where all are equal.
     """
     every = job.every_layers
+    without = job.stored_layers * (job.shape.layers - job.shape.window_layers) // job.shape.layers
     if not job.stored_layers or not job.shape.order:
-        return job.stored_layers * layer
+        return job.stored_layers * layer - without * window_bytes(job)
     stored = range(job.frozen_layers, job.shape.layers)
     numbers = [n for n in stored if not job.recomputed_layers or n % every]
-    return _sum_layers(job, numbers)
+    return _sum_layers(job, numbers) + (job.stored_layers - without) * window_bytes(job)
 
 
 def mean_layer_bytes(job: Job) -> float:
     """Return what a decoder layer saves per token without checkpointing, on average."""
-    if not job.shape.order:
-        return layer_bytes(job)
-    return _sum_layers(job, range(job.shape.layers)) / job.shape.layers
+    shape = job.shape
+    if not shape.order:
+        without = shape.layers - shape.window_layers
+        return layer_bytes(job) - without * window_bytes(job) / shape.layers
+    whole = _sum_layers(job, range(shape.layers)) + shape.window_layers * window_bytes(job)
+    return whole / shape.layers
 
 
 def _sum_layers(job: Job, numbers: Sequence[int]) -> int:
@@ -91,7 +102,7 @@ def formula_bytes(job: Job, times: float) -> int:
         job.mixed and shape.experts
     ):  # fused experts are no linear modules: autocast leaves them fp32
         mlp, extra = 2 * mlp, 2 * extra
-    kept = norms + _attention_bytes(job) + mlp + extra + router
+    kept = norms + attention_bytes(job) + mlp + extra + router
     return round(times * kept) + adapter_bytes(job) + _input_bytes(job)
 
 
@@ -127,7 +138,7 @@ def has_margin(architecture: str) -> bool:
 
 def is_described(architecture: str) -> bool:
     """Tell whether the formula has a class's own terms, so that its layers need no margin."""
-    return architecture in _table()
+    return architecture in layer_table()
 
 
 def _autocast_bytes(job: Job) -> int:
@@ -209,16 +220,6 @@ def checkpoint_bytes(job: Job) -> int:
     return job.recomputed_layers * kept
 
 
-def saves_attention(job: Job) -> bool:
-    """Tell whether selective recomputing finds a fused kernel of attention, and keeps its result.
-
-    Eager attention is plain products, and so is SDPA where no fused kernel supports the heads.
-    """
-    if job.attention == "eager":
-        return False
-    return job.attention != "sdpa" or repeats_keys(job.shape)
-
-
 def input_host_bytes(job: Job) -> int:
     """Return the pinned host memory of a process for the inputs of its recomputed layers."""
     if not job.inputs_on_host:
@@ -229,7 +230,7 @@ def input_host_bytes(job: Job) -> int:
 def residual_bytes(job: Job) -> int:
     """Return one layer's input per token: as wide as the embedding, or as a norm that is fp32."""
     wide = job.stack.upcast_norms or (job.mixed and not job.halved)
-    wide |= job.saves_embedding and job.stack.adapter_bytes == _FP32
+    wide |= not job.full and job.embedding_moves and job.stack.adapter_bytes == _FP32
     return (_FP32 if wide else job.compute_bytes) * job.shape.hidden
 
 
@@ -273,45 +274,6 @@ def mlp_width(job: Job) -> int:
     return max(shape.intermediate, routed)
 
 
-def _attention_bytes(job: Job) -> int:
-    """Return the bytes of query, key, value, output and log-sum-exp, with copies for the kernel."""
-    shape, width = job.shape, job.compute_bytes
-    if job.attention == "sdpa" and not repeats_keys(shape):
-        return _plain_attention_bytes(job)
-    query, key = shape.heads * shape.head_dim, shape.kv_heads * shape.head_dim
-    kept = width * (2 * query + 2 * key) + _FP32 * shape.heads
-    if job.stack.joint_projections and query == key:  # the value is a view of all three
-        kept += width * (query + key)
-    repeated = width * 2 * (query - key)
-    if job.attention == "flash_attention_2":
-        return kept + (repeated if job.stack.repeated_keys else 0)
-    if job.attention == "eager":  # the matrix of scores
-        return kept + repeated + shape.heads * job.length_tokens * score_bytes(job)
-    if job.stack.joint_projections:  # LitGPT
-        return kept + repeated + width * query
-    kept += width * query if job.full else 0  # a trained projection reads the output reordered
-    if not job.masked:  # SDPA's flash kernel groups queries, as FlashAttention does
-        return kept
-    # A mask rules that out: keys and values are repeated per head, and each layer makes its own
-    # 16-bit number of every pair of tokens.
-    return kept + repeated + width * job.length_tokens
-
-
-def _plain_attention_bytes(job: Job) -> int:
-    """Return what SDPA keeps where no fused kernel supports its heads (`repeats_keys`).
-
-    PyTorch then computes in fp32 whatever the inputs are (`_scaled_dot_product_attention_math`):
-    query, key, value and the softmax of every score. From two rows on its products copy key and
-    value for every query head, where one row's are views. The output is kept for a trained
-    projection.
-    """
-    shape = job.shape
-    query, key = shape.heads * shape.head_dim, shape.kv_heads * shape.head_dim
-    shared = key if job.micro == 1 else query
-    kept = _FP32 * (query + 2 * shared + shape.heads * job.length_tokens)
-    return kept + (job.compute_bytes * query if job.full else 0)
-
-
 def extra_bytes(job: Job, inner: int) -> int:
     """Return the bytes of one layer beyond the Llama-like formula; `inner` is its MLP's width.
 
@@ -321,7 +283,7 @@ def extra_bytes(job: Job, inner: int) -> int:
     own classes in bf16 (`benchmarks/trace.py` holds it; what has no SDPA in its eager form). For a
     wider dtype the bytes are scaled; fp32 parts are then counted twice.
     """
-    entry = _table().get(job.shape.architecture)
+    entry = layer_table().get(job.shape.architecture)
     if entry is None:
         return 0
     shape = job.shape
@@ -343,22 +305,9 @@ def router_bytes(job: Job) -> int:
     shape = job.shape
     if not shape.experts:
         return 0
-    [per_expert] = _table().get(shape.architecture, {}).get("router", [_FP32])
+    [per_expert] = layer_table().get(shape.architecture, {}).get("router", [_FP32])
     chosen = 4 * _INDEX + 2 * _FP32
     return round(per_expert * shape.experts + chosen * shape.experts_per_token)
-
-
-def score_bytes(job: Job) -> int:
-    """Return what eager attention keeps of a head's score for each pair of tokens.
-
-    A softmax in fp32 and its result in the width of the values, unless the class does otherwise:
-    Gemma 2 caps its scores as well, GPT-OSS keeps one 16-bit matrix (traced). Autocast changes
-    nothing of it, as far as a CPU shows it.
-    """
-    entry = _table().get(job.shape.architecture, {})
-    if "scores" in entry:
-        return round(entry["scores"][0] * job.compute_bytes / _HALF)
-    return job.compute_bytes + _FP32
 
 
 @cache
@@ -368,14 +317,6 @@ def _margins() -> Mapping[str, Mapping[str, tuple[float, float]]]:
         name: {kind: (full, frozen) for kind, (full, frozen) in kinds.items()}
         for name, kinds in json.loads(path.read_text(encoding="utf-8")).items()
     }
-
-
-@cache
-def _table() -> Mapping[str, Mapping[str, list[float]]]:
-    path = files("ftc.compiler.plan.memory") / "layer_activations.json"
-    text = path.read_text(encoding="utf-8")
-    table: Mapping[str, Mapping[str, list[float]]] = json.loads(text)
-    return table
 
 
 def head_bytes(job: Job, *, training: bool) -> int:
@@ -442,11 +383,15 @@ def cache_bytes(job: Job) -> int:
     runs outside autocast, in the weights' own dtype. After the result of a tool TRL generates as
     many tokens again as a whole answer has, and cuts what is too long.
     """
-    shape = job.shape
     tokens = job.length_tokens + (job.answer_tokens if job.tool_rounds else 0)
-    numbers = shape.cached_numbers()
-    numbers += shape.most_cached() if numbers else 0
-    return generated_rows(job) * numbers * job.load_bytes * tokens
+    return generated_rows(job) * tokens * token_cache_bytes(job)
+
+
+def token_cache_bytes(job: Job) -> int:
+    """Return the bytes of what all layers cache of a token, the largest of them twice."""
+    numbers = job.shape.cached_numbers()
+    numbers += job.shape.most_cached() if numbers else 0
+    return numbers * job.load_bytes
 
 
 def engine_weights(job: Job) -> int:
@@ -475,7 +420,12 @@ def engine_bytes(job: Job) -> int:
 
 def sampling_bytes(job: Job) -> int:
     """Return the bytes of all rows' last logits, with an fp32 copy and probabilities."""
-    return generated_rows(job) * job.shape.vocab * (job.load_bytes + 2 * _FP32)
+    return generated_rows(job) * word_bytes(job)
+
+
+def word_bytes(job: Job) -> int:
+    """Return the bytes of one token's logits, with an fp32 copy and probabilities."""
+    return job.shape.vocab * (job.load_bytes + 2 * _FP32)
 
 
 def prefill_tokens(job: Job) -> int:

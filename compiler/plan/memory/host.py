@@ -9,7 +9,7 @@ from ftc.compiler.plan.job import Job
 from ftc.compiler.plan.memory.activations import input_host_bytes
 from ftc.compiler.plan.memory.states import moment_bytes, paged_bytes, state_bytes, trained_bytes
 from ftc.compiler.plan.software import GIB
-from ftc.compiler.resolve.facts import KnownFacts
+from ftc.compiler.resolve.facts import KnownFacts, ModelFacts
 from ftc.spec.sections import Spec
 
 _FP32: Final = 4
@@ -29,14 +29,25 @@ _SHARD_BYTES = 5 * GIB  # one file of weights in memory while it is saved
 
 
 def checkpoint_bytes(job: Job) -> int:
-    """Return the bytes of a checkpoint: trained weights and optimizer states of all processes.
+    """Return the bytes of a checkpoint: saved weights and optimizer states of all processes.
 
-    DeepSpeed saves an fp32 master and its states beside the 16-bit weights.
+    DeepSpeed saves an fp32 master and its states, and below ZeRO-3 its own file of the weights
+    (`_save_checkpoint` of `engine.py`) beside the Trainer's.
     """
-    width = trained_bytes(job)
+    saved, width = saved_bytes(job), trained_bytes(job)
     if job.deepspeed:
-        return round(job.trainable * (width + _FP32 + state_bytes(job, _FP32)))
-    return job.trainable * width + moment_bytes(job, width) + paged_bytes(job)
+        twice = 1 if job.sharding == "zero3" else 2
+        return twice * saved + round(job.trainable * (_FP32 + state_bytes(job, _FP32)))
+    return saved + moment_bytes(job, width) + paged_bytes(job)
+
+
+def saved_bytes(job: Job) -> int:
+    """Return the bytes of the weights that the Trainer saves: an adapter, or all of the model."""
+    frozen = 0
+    if job.full:
+        whole = job.shape.parameters + job.shape.frozen_parameters
+        frozen = (whole - job.trainable) * (job.frozen_bytes or job.load_bytes)
+    return job.trainable * trained_bytes(job) + frozen
 
 
 def download_bytes(facts: KnownFacts) -> int:
@@ -47,10 +58,16 @@ def download_bytes(facts: KnownFacts) -> int:
     teacher = facts.teacher
     models = [facts.model, *([] if teacher is None or teacher.is_student else [teacher.model])]
     return sum(
-        model.weights_bytes or model.parameters * (_FP32 if model.dtype == "float32" else 2)
+        model.weights_bytes or _count_all(model) * (_FP32 if model.dtype == "float32" else 2)
         for model in models
         if model.origin in {"hub", "table"}
     )
+
+
+def _count_all(model: ModelFacts) -> int:
+    """Return the weights of a model with its tower and projector."""
+    tower = model.vision.tower if model.vision is not None else None
+    return model.parameters + (tower.parameters + tower.projector_parameters if tower else 0)
 
 
 def disk_bytes(spec: Spec, job: Job, exports: Mapping[str, int], *, validated: bool) -> int:
@@ -64,8 +81,8 @@ def disk_bytes(spec: Spec, job: Job, exports: Mapping[str, int], *, validated: b
     """
     kept = max(spec.training.keep_checkpoints, 2 if validated else 1)  # the newest and the best
     checkpoints = (kept + 1) * checkpoint_bytes(job)
-    trained = job.trainable * trained_bytes(job)
-    merged = 2 * job.shape.parameters
+    trained = saved_bytes(job)
+    merged = 2 * (job.shape.parameters + job.shape.frozen_parameters)
     between = 2 * job.shape.parameters if spec.export.types else 0
     apart = 2 * job.shape.parameters + 4 * job.trainable if spec.export.adapter else 0
     judged = 2 * job.shape.vocab * spec.export.verify.tokens if exports or apart else 0
@@ -75,7 +92,7 @@ def disk_bytes(spec: Spec, job: Job, exports: Mapping[str, int], *, validated: b
 
 def merge_bytes(job: Job) -> int:
     """Return the host memory of a merge: the 16-bit model, and one of its files while saving."""
-    whole = 2 * job.shape.parameters
+    whole = 2 * (job.shape.parameters + job.shape.frozen_parameters)
     return whole + min(whole, _SHARD_BYTES) + GIB
 
 
@@ -85,14 +102,45 @@ def host_ram_bytes(job: Job, device_bytes: int) -> int:
     Training needs host memory on a CPU, for what is offloaded or kept there for the backward pass,
     and for the processes themselves.
     """
-    largest = max(job.shape.parameters, job.teacher.shape.parameters if job.teacher else 0)
-    whole = largest * job.load_bytes
     processes = job.node_processes
-    loading = processes * (min(whole, _SHARD_BYTES) + GIB)
+    loading = loading_bytes(job)
     held = swap_host_bytes(job) if job.swaps else offloaded_bytes(job)
     waiting = -(-held // job.nodes) + processes * (paged_bytes(job) + input_host_bytes(job))
     training = waiting + processes * GIB if job.gpu else processes * device_bytes
     return max(loading, training, merge_bytes(job))
+
+
+def loading_bytes(job: Job) -> int:
+    """Return the host memory of all processes of a node while the model is loaded.
+
+    Each process loads the whole model into the host's memory. Under FSDP only the first of a node
+    does (accelerate's `fsdp_cpu_ram_efficient_loading`); ZeRO-3 divides each weight as it is read,
+    and a quantized one is read to the device. The other weights need memory where they are not
+    the file's own pages (`copied_bytes`).
+    """
+    largest = max(job.shape.parameters, job.teacher.shape.parameters if job.teacher else 0)
+    each = min(largest * job.load_bytes, _SHARD_BYTES)
+    if job.storage != "plain" or job.sharding == "zero3":
+        return job.node_processes * (each + GIB)
+    copied = max(each, copied_bytes(job))
+    others = 0 if job.fsdp else copied
+    return copied + (job.node_processes - 1) * others + job.node_processes * GIB
+
+
+def copied_bytes(job: Job) -> int:
+    """Return the bytes of a loaded model that are not pages of its file.
+
+    safetensors maps the file into memory, where weights of its own type stay. Weights of another
+    type are copies, and so are fused experts, which transformers joins from a tensor for each. A
+    frozen copy of the model is loaded before the model has moved to the device.
+    """
+    shape = job.shape
+    copies = 2 if job.reference == "copy" else 1
+    if job.frozen_bytes is not None:  # only trained layers are widened
+        return job.trainable * job.load_bytes
+    if job.load_bytes != job.file_bytes:
+        return copies * (shape.parameters + shape.frozen_parameters) * job.load_bytes
+    return copies * shape.expert_parameters * job.load_bytes
 
 
 def offloaded_bytes(job: Job) -> int:

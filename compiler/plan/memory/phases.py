@@ -20,7 +20,10 @@ from ftc.compiler.plan.memory.activations import (
     residual_bytes,
     sampling_bytes,
     stored_bytes,
+    token_cache_bytes,
+    word_bytes,
 )
+from ftc.compiler.plan.memory.attention import mask_bytes
 from ftc.compiler.plan.memory.passes import (
     asks_beside,
     asks_reference,
@@ -31,6 +34,7 @@ from ftc.compiler.plan.memory.passes import (
 from ftc.compiler.plan.memory.states import (
     earlier_bytes,
     gradient_bytes,
+    reducer_bytes,
     static_bytes,
     step_copies,
     trained_bytes,
@@ -45,9 +49,11 @@ from ftc.compiler.plan.memory.tower import (
 from ftc.compiler.plan.memory.weights import (
     autocast_copies,
     base_weights,
+    expert_gradients,
     kept_matrices,
     largest_linear,
     layer_weights,
+    merged_experts,
     passing_matrices,
     root_weights,
     token_copies,
@@ -70,7 +76,7 @@ def parts_of_phases(job: Job) -> dict[str, dict[str, int]]:
     static, gradients, earlier = static_bytes(job), gradient_bytes(job), earlier_bytes(job)
     tokens = job.tokens
     batch = tokens * _BATCH_BYTES + pixel_bytes(job, rows=job.sequences * job.accumulation)
-    features = feature_bytes(job) + kept_bytes(job)
+    features = feature_bytes(job) + kept_bytes(job) + mask_bytes(job)
     layer = layer_bytes(job)
     kept = (
         checkpoint_bytes(job) + stored_bytes(job, layer) + job.stored_layers * own_input_bytes(job)
@@ -80,12 +86,12 @@ def parts_of_phases(job: Job) -> dict[str, dict[str, int]]:
     backward = _largest_backward(job, layer=layer, kept=kept, active=active)
     backward["activations"] += batch + features
     seen = _evaluated(job)
-    evaluated = max(seen.tokens * active, head_bytes(seen, training=False))
+    evaluated = mask_bytes(seen) + max(seen.tokens * active, head_bytes(seen, training=False))
     gathered = gathered_bytes(job, layers=2 if job.sharding == "fsdp" else 1)
     stored = job.stored_layers if job.checkpointing else job.shape.layers
-    layered = kept_matrices(job, layers=stored)
     recomputed = kept_matrices(job, layers=stored + 1)
-    copies = autocast_copies(job) + token_copies(job) + layered
+    passing = autocast_copies(job) + token_copies(job)
+    copies = passing + kept_matrices(job, layers=stored)
     waiting = tokens * kept + features if asks_beside(job) else 0
     return {
         "load": {"static": load_bytes(job)},
@@ -101,6 +107,7 @@ def parts_of_phases(job: Job) -> dict[str, dict[str, int]]:
             "static": static,
             **backward,
             "copies": passing_matrices(job)
+            + expert_gradients(job)
             + (token_copies(job) + recomputed if job.checkpointing else copies),
             "gathered": gathered,
         },
@@ -112,13 +119,15 @@ def parts_of_phases(job: Job) -> dict[str, dict[str, int]]:
         },
         "evaluation": {
             "static": static,
+            "gradients": reducer_bytes(job),
             "activations": seen.tokens * _BATCH_BYTES
             + pixel_bytes(seen, rows=seen.sequences)
             + evaluated,
-            "copies": copies,
+            "copies": passing + kept_matrices(job, layers=1),
             "gathered": gathered,
         },
         **_vision(job, seen, static, earlier, batch=batch),
+        **_answers(job, static, active=active),
         **_passes_without_gradients(job, static, earlier, batch + waiting, active=active),
     }
 
@@ -141,6 +150,27 @@ def _vision(
             "activations": batch + kept_bytes(job) + recomputed_bytes(job),
         }
     return found
+
+
+def _answers(job: Job, static: int, *, active: int) -> dict[str, dict[str, int]]:
+    """Return the phase in which an evaluation generates answers, where it does.
+
+    `active` are the bytes of one layer per token. All tokens of the prompts are read at once.
+    """
+    if not job.written_rows:
+        return {}
+    tokens = job.written_rows * job.written_length_tokens
+    reading = max(tokens * active, job.written_rows * word_bytes(job))
+    return {
+        "answers": {
+            "static": static,
+            "gradients": reducer_bytes(job),
+            "cache": tokens * token_cache_bytes(job),
+            "activations": reading,
+            "copies": merged_experts(job),
+            "gathered": gathered_bytes(job, layers=1),
+        }
+    }
 
 
 def _largest_backward(job: Job, *, layer: int, kept: int, active: int) -> dict[str, int]:
@@ -195,7 +225,7 @@ def _passes_without_gradients(
             "static": static,
             "gradients": earlier,
             "activations": waiting + passing,
-            "copies": autocast_copies(job) + second,
+            "copies": autocast_copies(job) + second + merged_experts(job),
             "gathered": gathered,
         }
     if (taught := teaching(job)) is not None:
@@ -211,6 +241,7 @@ def _passes_without_gradients(
         weights, cache = engine_weights(job), engine_cache_bytes(job)
         found["generation"] = {
             "static": static,
+            "gradients": reducer_bytes(job),
             "copies": weights,
             "cache": cache,
             "activations": engine_bytes(job) - weights - cache,
@@ -218,8 +249,10 @@ def _passes_without_gradients(
     elif generated_rows(job) and job.engine == "off":
         found["generation"] = {
             "static": static,
+            "gradients": reducer_bytes(job),
             "cache": cache_bytes(job),
             "activations": max(prefill_tokens(job) * active, sampling_bytes(job)),
+            "copies": merged_experts(job),
             "gathered": gathered,
         }
     return found

@@ -11,7 +11,6 @@ from ftc.compiler.plan.memory.weights import base_weights
 _BLOCK = 256  # bitsandbytes: values of a state per fp32 absmax
 _LEAST_PAGED = 100_000  # `Optimizer8bit.get_state_buffer`: smaller states are plain tensors
 _FACTORED_STEP_BYTES = 12  # the squared gradient and two products of it, of one matrix at a time
-_DDP_COPIES = 1  # DDP's buckets are a second copy of the gradients (torch DDP, default views)
 _SUB_GROUP = 10**9  # weights that ZeRO-3 steps at a time (`sub_group_size`)
 _FP32 = 4
 
@@ -107,7 +106,7 @@ def gradient_bytes(job: Job) -> int:
     """Return the bytes of all gradients of the trained weights, after a backward pass."""
     whole = job.trainable * trained_bytes(job)
     if job.sharding == "ddp":
-        return whole * (1 + _DDP_COPIES)
+        return whole + reducer_bytes(job)
     if job.fsdp and not job.full:
         # outside FSDP's shards fused adapters gather fp32 gradients of their own through a backward
         # pass: 4.0 bytes per weight in all 30 published runs, 7B and 70B, on 2 and 4 GPUs
@@ -118,6 +117,15 @@ def gradient_bytes(job: Job) -> int:
     if job.deepspeed:
         return _kept_gradients(job, whole) + 2 * bucket_bytes(job)
     return whole
+
+
+def reducer_bytes(job: Job) -> int:
+    """Return the bytes of DDP's buckets, a second copy of the gradients, which stays between steps.
+
+    Torch's `Reducer` allocates them when the model is wrapped. Gradients are no views of them by
+    default (`gradient_as_bucket_view`).
+    """
+    return job.trainable * trained_bytes(job) if job.sharding == "ddp" else 0
 
 
 def _kept_gradients(job: Job, whole: int) -> int:
@@ -137,14 +145,14 @@ def bucket_bytes(job: Job) -> int:
 
 
 def earlier_bytes(job: Job) -> int:
-    """Return the bytes of gradients of earlier micro-batches.
+    """Return the bytes of gradients of earlier micro-batches, and of DDP's buckets at any time.
 
     Published runs of FSDP accumulate without synchronising, so each process has whole gradients in
     the compute dtype (accelerate's `no_sync`; measured on 2, 4 and 8 GPUs). In a bundle they are
     reduced after every pass.
     """
     if job.accumulation == 1:
-        return 0
+        return reducer_bytes(job)
     if job.fsdp and job.full and job.stack.deferred_reduction:
         return job.trainable * job.compute_bytes
     return gradient_bytes(job)
@@ -221,11 +229,8 @@ def paged_bytes(job: Job) -> int:
         return 0
     if job.deepspeed:
         return round(job.trainable * state_bytes(job, _FP32)) // job.world
-    large = sum(
-        count * rows * columns
-        for count, rows, columns in _matrices(job)
-        if rows * columns >= _LEAST_PAGED
-    )
+    sizes = ((each.count, each.stacked * each.rows * each.columns) for each in _tensors(job))
+    large = sum(count * size for count, size in sizes if size >= _LEAST_PAGED)
     large = min(large, job.trainable)
     scale = _FP32 / _BLOCK * rule.states if rule.eight_bit else 0.0
     return round(large * (state_bytes(job, _FP32) - scale)) + _override(job)
@@ -235,8 +240,8 @@ def step_bytes(job: Job, trained_bytes: int) -> int:
     """Return the bytes that a step allocates in addition to gradients and states.
 
     A foreach AdamW copies the weights (a fused one works in place), plain SGD adds the weight decay
-    to a copy of the gradients, Adafactor makes fp32 tensors of one matrix at a time, and copies of
-    a narrow weight and its gradient.
+    to a copy of the gradients, Adafactor makes fp32 tensors as large as one weight at a time, which
+    all experts of a layer are, and copies of a narrow weight and its gradient.
     """
     whole = job.trainable * trained_bytes
     if job.optimizer == "adamw":
@@ -245,7 +250,7 @@ def step_bytes(job: Job, trained_bytes: int) -> int:
         return whole
     if not RULES[job.optimizer].factored:
         return 0
-    largest = max((rows * columns for _, rows, columns in _matrices(job)), default=0)
+    largest = max((each.stacked * each.rows * each.columns for each in _tensors(job)), default=0)
     narrow = 2 * _FP32 if trained_bytes < _FP32 else 0
     return largest * (_FACTORED_STEP_BYTES + narrow)
 
@@ -253,7 +258,7 @@ def step_bytes(job: Job, trained_bytes: int) -> int:
 def _override(job: Job) -> int:
     """Return how many more bytes the states of a trained embedding take than eight-bit ones."""
     rule, shape = RULES[job.optimizer], job.shape
-    if not (rule.eight_bit and job.full and not job.frozen_layers):
+    if not (rule.eight_bit and job.embedding_moves):
         return 0
     wide = rule.states * _FP32
     return round(shape.embedding_parameters * (wide - rule.states * (1 + _FP32 / _BLOCK)))
@@ -261,30 +266,45 @@ def _override(job: Job) -> int:
 
 def _factored(job: Job) -> int:
     """Return the number of values of factored states: per row and column, all of a vector."""
-    inside = sum(count * rows * columns for count, rows, columns in _matrices(job))
-    sides = sum(count * (rows + columns) for count, rows, columns in _matrices(job))
+    tensors = tuple(_tensors(job))
+    inside = sum(each.count * each.stacked * each.rows * each.columns for each in tensors)
+    sides = sum(each.count * each.stacked * (each.rows + each.columns) for each in tensors)
     return sides + max(0, job.trainable - inside)
 
 
-def _matrices(job: Job) -> Iterator[tuple[int, int, int]]:
-    """Yield (count, rows, columns) of the trained matrices; expert by expert as they are used."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Tensors:
+    """So many trained weights of one size, each of them `stacked` matrices."""
+
+    count: int
+    rows: int
+    columns: int
+    stacked: int = 1
+
+
+def _tensors(job: Job) -> Iterator[_Tensors]:
+    """Yield the trained matrices. Those of all experts of a layer are one weight."""
     shape = job.shape
     if not job.full:
         for name in job.targets:
             kind = shape.linear_shapes[name]
-            yield kind.count, job.rank, kind.in_features
-            yield kind.count, kind.out_features, job.rank
+            yield _Tensors(count=kind.count, rows=job.rank, columns=kind.in_features)
+            yield _Tensors(count=kind.count, rows=kind.out_features, columns=job.rank)
         if job.saved_parameters:
-            yield 1, job.saved_parameters // shape.hidden, shape.hidden
+            rows = job.saved_parameters // shape.hidden
+            yield _Tensors(count=1, rows=rows, columns=shape.hidden)
         return
     layers = job.backward_layers
     for kind in shape.linear_shapes.values():
-        yield kind.count * layers // shape.layers, kind.out_features, kind.in_features
+        count = kind.count * layers // shape.layers
+        yield _Tensors(count=count, rows=kind.out_features, columns=kind.in_features)
     if shape.experts:
-        count = shape.experts * shape.sparse_layers() * layers // shape.layers
-        yield count, 2 * shape.expert_intermediate, shape.hidden
-        yield count, shape.hidden, shape.expert_intermediate
-    if not job.frozen_layers:
-        yield 1, shape.embedding_parameters // shape.hidden, shape.hidden
+        count, inner = shape.sparse_layers() * layers // shape.layers, shape.expert_intermediate
+        experts = shape.experts
+        yield _Tensors(count=count, stacked=experts, rows=2 * inner, columns=shape.hidden)
+        yield _Tensors(count=count, stacked=experts, rows=shape.hidden, columns=inner)
+    if job.embedding_moves:
+        rows = shape.embedding_parameters // shape.hidden
+        yield _Tensors(count=1, rows=rows, columns=shape.hidden)
     if shape.head_parameters and job.head_moves:
-        yield 1, shape.head_parameters // shape.hidden, shape.hidden
+        yield _Tensors(count=1, rows=shape.head_parameters // shape.hidden, columns=shape.hidden)

@@ -141,13 +141,37 @@ def token_copies(job: Job) -> int:
 
 
 def kept_matrices(job: Job, *, layers: int) -> int:
-    """Return the bytes of weights that layers keep for their backward pass: DoRA's, with dropout.
+    """Return the bytes of weights that layers keep for their backward pass.
 
-    PEFT's `DoraLinearLayer.forward` then multiplies with a copy of the base's weight.
+    Fused experts with adapters are one: the sum of base and adapter (`merged_experts`). DoRA's are
+    others, with dropout: PEFT's `DoraLinearLayer.forward` then multiplies with a copy of the base's
+    weight.
     """
+    merged = merged_experts(job) * -(-layers * job.shape.sparse_layers() // job.shape.layers)
     if not (job.dora and job.dropout):
+        return merged
+    return merged + targeted_weights(job) * job.compute_bytes * layers // job.shape.layers
+
+
+def merged_experts(job: Job) -> int:
+    """Return the bytes of a layer's fused experts, to which PEFT adds their adapters in each pass.
+
+    `_LoraFactorsProxy` makes the sum for all experts at once, whichever a token is sent to, in the
+    type of the base. The products of the experts keep it.
+    """
+    if not job.adapts_experts:
         return 0
-    return targeted_weights(job) * job.compute_bytes * layers // job.shape.layers
+    shape = job.shape
+    return 3 * shape.experts * shape.expert_intermediate * shape.hidden * job.load_bytes
+
+
+def expert_gradients(job: Job) -> int:
+    """Return the bytes of the gradients of a layer's merged experts beside those experts.
+
+    That of the down projection comes first. It is used up, and what it belongs to is freed, before
+    that of the other two is there, which is twice as large.
+    """
+    return merged_experts(job) // 3
 
 
 def passing_matrices(job: Job) -> int:

@@ -49,6 +49,9 @@ from ftc.compiler.plan.time.run import Mined, attended_tokens, pass_tokens, step
 from ftc.compiler.resolve.facts import HardwareFacts, KnownFacts, Lengths
 from ftc.spec.sections import Attention, Metric, Objective, Offload, Precision, Spec
 
+#: Of `runtime/evaluate/answers.py`: so many rows, or tokens with answers, are generated at once.
+BATCH_ROWS: Final = 16
+BATCH_TOKENS: Final = 8192
 _EVERY: Final = (4, 2)  # of so many layers one is recomputed
 #: The objectives whose trainer recomputes selectively.
 SELECTIVE: Final = frozenset({"sft", "cpt"})
@@ -100,7 +103,7 @@ class Frame:
         """Return the process of this layout; an offload that the spec names takes precedence."""
         spec, shape, adapter = self.spec, self.shape, self.adapter
         precision, reference = self.precision.value, self.comparison.reference
-        objective = spec.objective
+        objective, partly = spec.objective, spec.method.type != "full"
         load = decide_load_dtype(spec, precision, sharding, self.facts.model).value
         halved = freezes_in_16_bits(spec, precision, sharding, self.facts.model)
         return Job(
@@ -111,12 +114,14 @@ class Frame:
             rank=adapter.rank.value if adapter else 0,
             dropout=adapter.dropout.value if adapter else 0.0,
             dora=adapter is not None and adapter.dora is not None,
+            adapts_experts=adapter is not None and adapter.experts is not None,
             frozen_layers=self.frozen_layers(checkpointing=checkpointing),
             saved_parameters=part_parameters(spec, shape) if adapter else 0,
-            saves_embedding=adapter is not None and trains_embedding(spec.method, shape),
             trained_tokens=len(spec.model.new_tokens) if adapter else 0,
-            trains_head=trains_head(spec, shape) if spec.method.type != "full" else None,
+            trains_embedding=trains_embedding(spec.method, shape) if partly else None,
+            trains_head=trains_head(spec, shape) if partly else None,
             load_bytes=4 if load == "fp32" or halved else 2,
+            file_bytes=4 if self.facts.model.dtype == "float32" else 2,
             frozen_bytes=2 if halved else None,
             compute_bytes=4 if precision == "fp32" else 2,
             storage=self.storage,
@@ -135,6 +140,8 @@ class Frame:
             even=self._is_even,
             eval_length_tokens=self.longest,
             attended_tokens=0 if self.sampled else attended_tokens(self.arrangement, micro=micro),
+            written_rows=self.written_rows,
+            written_length_tokens=self.written_length_tokens,
             checkpointing=checkpointing,
             gpu=self.facts.hardware.kind == "gpu",
             workspace_bytes=workspace_bytes(self.facts.hardware),
@@ -174,6 +181,22 @@ class Frame:
         if self.freezing is not None:
             return self.freezing.parameters
         return self.shape.parameters + seeing
+
+    @property
+    def written_rows(self) -> int:
+        """The rows that an evaluation answers at once, for its metric or as samples."""
+        asked = 0 if self.answered_rows is None else self.answered_rows.value
+        shown = min(self.spec.training.evaluation.samples, self.splits.validation.value)
+        if self.answer_tokens is None or not max(asked, shown):
+            return 0
+        fitting = BATCH_TOKENS // self.written_length_tokens
+        return max(1, min(BATCH_ROWS, fitting, max(asked, shown)))
+
+    @property
+    def written_length_tokens(self) -> int:
+        """The most tokens of a row's prompt and of the answer that an evaluation writes."""
+        prompt = min(self.facts.data.lengths.prompt_max, self.max_length.value)
+        return prompt + (0 if self.answer_tokens is None else self.answer_tokens.value)
 
     @property
     def sight(self) -> Sight | None:
@@ -379,11 +402,18 @@ def read_for_mining(frame: Frame) -> Mined | None:
 
 
 def measure_rungs(frame: Frame, job: Job, lines: Iterable[tuple[int, int]]) -> tuple[Rung, ...]:
-    """Return the memory and the time of a step for each line: rows of a pass, passes of a step."""
-    return tuple(
-        measure_rung(frame, replace(job, micro=micro, accumulation=passes, eval_micro=1))
-        for micro, passes in lines
-    )
+    """Return the memory and the time of a step for each line: rows of a pass, passes of a step.
+
+    A line that does not need less memory than those before it is left out: with several passes the
+    gradients of earlier ones stay.
+    """
+    found: list[Rung] = []
+    for micro, passes in lines:
+        job = replace(job, micro=micro, accumulation=passes, eval_micro=1)
+        rung = measure_rung(frame, job)
+        if not found or rung.memory_bytes < found[-1].memory_bytes:
+            found.append(rung)
+    return tuple(found)
 
 
 def measure_rung(frame: Frame, job: Job) -> Rung:

@@ -13,9 +13,9 @@ from ftc.compiler.plan.memory.activations import (
     input_host_bytes,
     mean_layer_bytes,
     prefill_tokens,
-    saves_attention,
     token_seconds,
 )
+from ftc.compiler.plan.memory.attention import saves_attention
 from ftc.compiler.plan.memory.host import swap_seconds
 from ftc.compiler.plan.memory.states import paged_bytes, state_bytes, trained_bytes
 from ftc.compiler.plan.memory.weights import base_weights, targeted_weights

@@ -115,7 +115,8 @@ def test_the_reference_is_asked_while_activations_wait() -> None:
         lora(objective="grpo", reference="adapter_off", micro=4, answer_tokens=256)
     )
     kept = dpo["reference"]["activations"] - scored["reference"]["activations"]
-    assert kept == 4 * 1024 * SHAPE.layers * 2 * SHAPE.hidden
+    mask = 4 * 1024 * 1024  # of the policy's pass, a byte for each pair of tokens
+    assert kept == 4 * 1024 * SHAPE.layers * 2 * SHAPE.hidden + mask
     assert "reference" not in parts_of_phases(lora(objective="dpo", reference="precomputed"))
 
 
@@ -189,7 +190,7 @@ def test_trained_modules_and_tokens_beside_an_adapter() -> None:
         job,
         trainable=job.trainable + embedding,
         saved_parameters=embedding,
-        saves_embedding=True,
+        trains_embedding=True,
     )
     static = parts_of_phases(saved)["loss"]["static"] - parts_of_phases(job)["loss"]["static"]
     assert static == 12 * embedding

@@ -98,6 +98,43 @@ def test_answers_are_those_of_each_prompt_alone(model: Any) -> None:
     assert together == alone
 
 
+def test_long_prompts_are_answered_in_small_batches() -> None:
+    """Keys and values of a batch are those of 8,192 tokens, or of one row."""
+    seen: list[tuple[int, int]] = []
+
+    def generate(*, input_ids: torch.Tensor, max_new_tokens: int, **_: object) -> torch.Tensor:
+        rows, width = input_ids.shape
+        seen.append((rows, width + max_new_tokens))
+        return torch.full((rows, width + 1), 2)
+
+    model: Any = SimpleNamespace(device="cpu", generate=generate)
+    tokenizer: Any = SimpleNamespace(pad_token_id=0)
+    prompts = [[1] * length for length in (*[100] * 20, *[3000] * 5, 9000)]
+
+    found = answers.generate(model, tokenizer, prompts, 100, [2])
+
+    assert found == [[2]] * len(prompts)
+    assert sorted(seen) == [(1, 3100), (1, 9100), (2, 3100), (2, 3100), (4, 200), (16, 200)]
+
+
+def test_the_loss_of_a_long_row_is_added_up(model: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two tokens at a time give the loss of all at once."""
+    rows = [(ids, [-100, *ids[1:]]) for ids in list_ids()]
+    whole = judging.measure_loss(model, rows, 0)
+    sizes: list[int] = []
+
+    def count(logits: torch.Tensor, *of: Any, **how: Any) -> torch.Tensor:
+        sizes.append(len(logits))
+        return torch.nn.functional.cross_entropy(logits, *of, **how)
+
+    monkeypatch.setattr(judging, "CHUNK_TOKENS", 2)
+    monkeypatch.setattr(judging, "cross_entropy", count)
+    nats, tokens = judging.measure_loss(model, rows, 0)
+    assert max(sizes) == 2
+    assert nats == pytest.approx(whole[0], rel=1e-4)
+    assert tokens == whole[1]
+
+
 def test_predictions_have_the_scores_of_both_models() -> None:
     """The base's answer stands beside that of the trained model."""
     tokenizer = SimpleNamespace(decode=lambda ids: f"{len(ids)} tokens")
