@@ -30,7 +30,13 @@ from ftc.compiler.resolve.content.scan import MARKED_ROWS, Scan, look_into, scan
 from ftc.compiler.resolve.content.tool_functions import find_tools
 from ftc.compiler.resolve.content_facts import Contents, NearDuplicates
 from ftc.compiler.resolve.data import findings as data_faults
-from ftc.compiler.resolve.data.files import DataFiles, find_data_files
+from ftc.compiler.resolve.data.files import (
+    DataFiles,
+    find_data_files,
+    inspect_files,
+    open_tables,
+    read_again,
+)
 from ftc.compiler.resolve.data.images import (
     Seeing,
     describe_pictures,
@@ -53,7 +59,6 @@ from ftc.compiler.resolve.data.lengths import (
 from ftc.compiler.resolve.data.mixture import find_mixed_forms, mix_facts
 from ftc.compiler.resolve.data.score_scale import find_other_scale
 from ftc.compiler.resolve.data.stream import count_rows
-from ftc.compiler.resolve.data.tables import inspect_files, open_tables, read_again
 from ftc.compiler.resolve.data.token_counts import choose_count
 from ftc.compiler.resolve.data.watches import Watches
 from ftc.compiler.resolve.detail_facts import Pictures

@@ -2,11 +2,11 @@
 
 import re
 import stat
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any, Final, Literal
 
@@ -17,6 +17,7 @@ from ftc.compiler.resolve.data.stream import (
     WideTextError,
     fetch_first_rows,
 )
+from ftc.compiler.resolve.facts import Unknown
 from ftc.compiler.resolve.hub.cache import (
     cached_commit,
     is_offline,
@@ -41,8 +42,8 @@ from ftc.compiler.resolve.local_paths import (
     relative,
 )
 from ftc.compiler.resolve.patches import patch_field
-from ftc.compiler.resolve.rows.reader import UnreadableError
-from ftc.compiler.resolve.rows.table import FORMATS
+from ftc.compiler.resolve.rows.reader import Row, UnreadableError, find_other_kind, read_table
+from ftc.compiler.resolve.rows.table import FORMATS, TableFile, find_json, inspect_file
 from ftc.spec.finding import Finding
 from ftc.spec.sections import FileFormat, Spec
 from ftc.spec.sources import WholeSource
@@ -405,3 +406,32 @@ def _explain(data: WholeSource, trouble: Trouble) -> Finding:
     return explanations.DATASET_UNREACHABLE.finding(
         pointer=data.at("source"), name=source, detail=trouble.detail
     )
+
+
+def inspect_files(source: WholeSource, found: DataFiles) -> list[TableFile] | Unknown:
+    """Return the files with what their bytes are, Unknown where one is no table."""
+    if found.format != "parquet":
+        for path in found.paths:
+            if kind := find_other_kind(path):
+                return Unknown(finding=data_faults.other_kind(source, kind))
+    if found.format == "csv" and (shown := find_json(found.paths[0])):
+        return Unknown(finding=data_faults.no_csv(source, shown))
+    files = [inspect_file(path, found.format) for path in found.paths]
+    for file in files:
+        if not isinstance(file, TableFile):
+            return Unknown(finding=data_faults.binary(source, file))
+    return [file for file in files if isinstance(file, TableFile)]
+
+
+def open_tables(
+    files: Sequence[TableFile],
+) -> tuple[tuple[str, ...], Iterator[Iterator[Row | None]]]:
+    """Return the rows of each file; the first one names the columns."""
+    first = read_table(files[0])
+    others = (read_table(file).rows for file in files[1:])
+    return first.columns, chain((first.rows,), others)
+
+
+def read_again(files: Sequence[TableFile]) -> Iterator[Row | None]:
+    """Return the rows from the first one, for a look before they are counted."""
+    return chain.from_iterable(open_tables(files)[1])

@@ -10,10 +10,10 @@ from typing import Final
 from ftc.compiler.knowledge.objectives import OBJECTIVES, compares_texts
 from ftc.compiler.resolve import explanations
 from ftc.compiler.resolve.content.scan import Scan
-from ftc.compiler.resolve.data.line_layout import find_layout, holds_python
 from ftc.compiler.resolve.data.score_scale import ScoreScale
 from ftc.compiler.resolve.local_paths import LfsPointer
 from ftc.compiler.resolve.rows.guess import can_read, guess_columns
+from ftc.compiler.resolve.rows.line_layout import find_layout, holds_python
 from ftc.compiler.resolve.rows.reader import PACKED, FileKind, Row, find_other_kind
 from ftc.compiler.resolve.rows.roles import (
     NEEDED,

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from ftc.compiler.resolve.content.unseen_clips import UnseenClips
 from ftc.compiler.resolve.content_facts import Contents
 from ftc.compiler.resolve.data.unread_columns import UnreadColumns
-from ftc.compiler.resolve.data.unseen_clips import UnseenClips
 from ftc.compiler.resolve.data.unseen_images import UnseenImages
 from ftc.compiler.resolve.rows.reader import Row
 from ftc.compiler.resolve.rows.roles import Roles

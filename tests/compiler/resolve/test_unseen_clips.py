@@ -6,7 +6,7 @@ import pytest
 
 from ftc.compiler.resolve.content.markup import count_foreign
 from ftc.compiler.resolve.content.scan import scan_rows
-from ftc.compiler.resolve.data.unseen_clips import UnseenClips
+from ftc.compiler.resolve.content.unseen_clips import UnseenClips
 from ftc.compiler.resolve.rows.example import read_example
 from ftc.compiler.resolve.rows.roles import Roles, make_reader
 from ftc.spec.sections import Cleaning
