@@ -102,13 +102,8 @@ def command(
     asked = (notebook, container, workflow, readmes) != (None, None, None, ())
     if checks and (locked or update or force or stop_after or calibrate or asked):
         raise click.UsageError("--check is always locked and writes nothing: give it alone.")
-    if workflow is not None and (source == "-" or stop_after not in {None, "write"}):
-        raise click.UsageError("--workflow needs a spec in a file, and a bundle that is written.")
-    if workflow is not None and not is_address(workflow):
-        raise click.BadParameter(
-            f"{workflow!r} is no git address with a commit: write https://HOST/OWNER/ftc@COMMIT",
-            param_hint="--workflow",
-        )
+    if workflow is not None:
+        _refuse_workflow(source, workflow, stop_after)
     if "none" in readmes and len(readmes) > 1:
         raise click.UsageError("--readme none removes both: give it alone.")
     if locked and update:
@@ -141,6 +136,17 @@ def command(
     click.echo(dump(_data(outcome, written)) if report == "json" else _text(outcome, written))
     if outcome.failed:
         context.exit(FAILED)
+
+
+def _refuse_workflow(source: str, address: str, stop_after: str | None) -> None:
+    """Raise UsageError where the options allow no workflow, or its address names no commit."""
+    if source == "-" or stop_after not in {None, "write"}:
+        raise click.UsageError("--workflow needs a spec in a file, and a bundle that is written.")
+    if not is_address(address):
+        raise click.BadParameter(
+            f"{address!r} is no git address with a commit: write https://HOST/OWNER/ftc@COMMIT",
+            param_hint="--workflow",
+        )
 
 
 def _plan_workflow(source: str, outcome: Outcome, address: str | None) -> Workflow | None:

@@ -7,7 +7,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from ftc.compiler.importing.data_form import find_form
 from ftc.compiler.importing.explanations import BROKEN, FOREIGN, INCOMPLETE, REFUSED, UNKNOWN
 from ftc.compiler.importing.source import (
     ForeignConfig,
@@ -103,6 +102,8 @@ def _read(source: str) -> str | Finding:
 
 
 def _translate(config: ForeignConfig, folder: Path, hardware: str | None) -> Imported:
+    from ftc.compiler.importing.data_form import find_form  # noqa: PLC0415 - only for imports
+
     long = lengthen("hardware", hardware) if hardware is not None else None
     gpus = int(long.get("count", 1)) if isinstance(long, Mapping) else None
     registry = read_registry(folder, config.entries) if config.tool == "llamafactory" else {}

@@ -17,6 +17,10 @@ _FORMATS: Final[Mapping[str, tuple[str, ...]]] = {
     ),
     "deepseek": ("<\uff5cUser\uff5c>", "<\uff5cAssistant\uff5c>"),
     "ernie": ("<|begin_of_sentence|>", "<|end_of_sentence|>"),
+    "apertus": (
+        *("<|system_start|>", "<|system_end|>", "<|developer_start|>", "<|developer_end|>"),
+        *("<|user_start|>", "<|user_end|>", "<|assistant_start|>", "<|assistant_end|>"),
+    ),
     "exaone": ("[|system|]", "[|user|]", "[|assistant|]", "[|endofturn|]"),
     "falcon3": _SPEAKERS,
     "gemma": ("<start_of_turn>", "<end_of_turn>"),

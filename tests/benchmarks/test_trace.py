@@ -52,4 +52,6 @@ def test_an_architecture_that_cannot_be_traced_is_named() -> None:
     pytest.importorskip("transformers")
     done = trace("NobodysForCausalLM")
     assert done.returncode == 1
-    assert "NobodysForCausalLM            not traced: it is not in the table" in done.stdout
+    assert (
+        "NobodysForCausalLM            not traced: no formula describes its layers" in done.stdout
+    )

@@ -75,14 +75,14 @@ def test_every_architecture_has_a_miniature(name: str) -> None:
     ids=lambda model: model.id,
 )
 def test_every_known_model_has_a_small_one(model: Any) -> None:
-    """Of equal layers: at most 40 M parameters without embeddings, as many queries per key head.
+    """Of equal layers: at most 41 M parameters without embeddings, as many queries per key head.
 
     A model that llama.cpp knows by the number of its layers keeps them all.
     """
     real, small = shapes(model.config)
     whole = small.layers == real.layers
     inside = small.parameters - small.embedding_parameters - small.head_parameters
-    assert inside < (80e6 if whole else 40e6)
+    assert inside < (80e6 if whole else 41e6)
     assert small.layers <= 8 or (whole and real.model_type == "exaone4")
     assert small.hidden <= 3 * BLOCK
     shared, meant = small.heads // small.kv_heads, real.heads // real.kv_heads
