@@ -88,7 +88,7 @@ report = {
 
 for line in metrics.lines(report):
     run.say(line)
-run.ensure(math.isfinite(report["loss"]), "the test loss is a finite number")
+run.ensure(math.isfinite(measured["loss"].value), "the test loss is a finite number")
 if is_result:
     write_json(OUT / "report.json", report)
     write_rows(OUT / "labels.jsonl", label_metrics.by_label(after["said"], right))

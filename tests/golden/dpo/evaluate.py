@@ -93,7 +93,7 @@ report = {
     **metrics.describe(measured, against, "the model before training"),
     "tokens": sum(after["tokens"]),
 }
-report["perplexity"] = metrics.perplexity(report["loss"])
+report["perplexity"] = metrics.perplexity(measured["loss"].value)
 report |= {"chance": 0.5, "chance_verdict": chance.beats(measured["reward_accuracy"], 0.5)}
 
 # -----------------------------------------------------------------------------
@@ -101,7 +101,7 @@ report |= {"chance": 0.5, "chance_verdict": chance.beats(measured["reward_accura
 
 for line in metrics.lines(report):
     run.say(line)
-run.ensure(math.isfinite(report["loss"]), "the test loss is a finite number")
+run.ensure(math.isfinite(measured["loss"].value), "the test loss is a finite number")
 if is_result:
     write_json(OUT / "report.json", report)
     predictions = preferences.list_predictions(rows, tokenizer, after, before)

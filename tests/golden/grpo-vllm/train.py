@@ -71,7 +71,7 @@ EVAL_STEPS = 24  # about ten evaluations in 240 steps
 SAVE_STEPS = 24  # a checkpoint at each evaluation, so that the best one is kept
 KEEP_CHECKPOINTS = 2  # the default of `training.keep_checkpoints`
 SEED = 42  # the default of `training.seed`
-PLANNED_BYTES = 33101876288  # the plan's peak of one process, in the phase: layer backward
+PLANNED_BYTES = 33104661680  # the plan's peak of one process, in the phase: layer backward
 
 # -----------------------------------------------------------------------------
 # Arguments and settings
@@ -166,7 +166,7 @@ adapter = LoraConfig(
 # Trainer
 
 best = BestByReward(session)
-validation_rows = validation_rows.select(range(EVALUATED_ROWS))
+validation_rows = validation_rows.select(range(min(EVALUATED_ROWS, len(validation_rows))))
 sampled_answers.set_prompts(GRPOTrainer, train_rows, validation_rows)
 trainer = GRPOTrainer(
     reward_funcs=REWARDS,

@@ -90,7 +90,7 @@ report = {
     **metrics.describe(measured, against, "the model before training"),
     "tokens": sum(after["tokens"]),
 }
-report["perplexity"] = metrics.perplexity(report["loss"])
+report["perplexity"] = metrics.perplexity(measured["loss"].value)
 losses = [found and (found["nats"], found["tokens"]) for found in (after, before)]
 report["sources"] = source_losses.by_source(sources, *losses)
 
@@ -99,7 +99,7 @@ report["sources"] = source_losses.by_source(sources, *losses)
 
 for line in metrics.lines(report):
     run.say(line)
-run.ensure(math.isfinite(report["loss"]), "the test loss is a finite number")
+run.ensure(math.isfinite(measured["loss"].value), "the test loss is a finite number")
 if is_result:
     write_json(OUT / "report.json", report)
     written = ("report.json",)

@@ -94,7 +94,7 @@ report = {
     **metrics.describe(measured, against, "the model before training"),
     "tokens": sum(after["tokens"]),
 }
-report["perplexity"] = metrics.perplexity(report["loss"])
+report["perplexity"] = metrics.perplexity(measured["loss"].value)
 known = Counter(row["answer"] for row in run.read_rows(HERE / "run/data/train.jsonl"))
 report |= label_metrics.describe_chance(after["said"], right, known)
 
@@ -103,7 +103,7 @@ report |= label_metrics.describe_chance(after["said"], right, known)
 
 for line in metrics.lines(report):
     run.say(line)
-run.ensure(math.isfinite(report["loss"]), "the test loss is a finite number")
+run.ensure(math.isfinite(measured["loss"].value), "the test loss is a finite number")
 if is_result:
     write_json(OUT / "report.json", report)
     write_rows(OUT / "labels.jsonl", label_metrics.by_label(after["said"], right))

@@ -86,14 +86,14 @@ report = {
     **metrics.describe(measured, against, "the model before training"),
     "tokens": sum(after["tokens"]),
 }
-report["perplexity"] = metrics.perplexity(report["loss"])
+report["perplexity"] = metrics.perplexity(measured["loss"].value)
 
 # -----------------------------------------------------------------------------
 # Print and write
 
 for line in metrics.lines(report):
     run.say(line)
-run.ensure(math.isfinite(report["loss"]), "the test loss is a finite number")
+run.ensure(math.isfinite(measured["loss"].value), "the test loss is a finite number")
 if is_result:
     write_json(OUT / "report.json", report)
     written = ("report.json",)
