@@ -73,20 +73,17 @@ def parts_of_phases(job: Job) -> dict[str, dict[str, int]]:
     `static` are weights and optimizer states, `activations` include the batch, `copies` are of
     weights (autocast's, the optimizer's), `gathered` are the whole weights of a sharded run.
     """
-    static, gradients, earlier = static_bytes(job), gradient_bytes(job), earlier_bytes(job)
-    tokens = job.tokens
+    static, earlier, tokens = static_bytes(job), earlier_bytes(job), job.tokens
     batch = tokens * _BATCH_BYTES + pixel_bytes(job, rows=job.sequences * job.accumulation)
     features = feature_bytes(job) + kept_bytes(job) + mask_bytes(job)
     layer = layer_bytes(job)
-    kept = (
-        checkpoint_bytes(job) + stored_bytes(job, layer) + job.stored_layers * own_input_bytes(job)
-    )
+    kept = checkpoint_bytes(job) + stored_bytes(job, layer)
+    kept += job.stored_layers * own_input_bytes(job)
     active = (layer if job.checkpointing else 0) + recompute_bytes(job)
     active -= product_bytes(job) if job.checkpointing else 0  # freed before the temporaries
     backward = _largest_backward(job, layer=layer, kept=kept, active=active)
     backward["activations"] += batch + features
     seen = _evaluated(job)
-    evaluated = mask_bytes(seen) + max(seen.tokens * active, head_bytes(seen, training=False))
     gathered = gathered_bytes(job, layers=2 if job.sharding == "fsdp" else 1)
     stored = job.stored_layers if job.checkpointing else job.shape.layers
     recomputed = kept_matrices(job, layers=stored + 1)
@@ -113,7 +110,7 @@ def parts_of_phases(job: Job) -> dict[str, dict[str, int]]:
         },
         "optimizer_step": {
             "static": static,
-            "gradients": gradients,
+            "gradients": gradient_bytes(job),
             "activations": batch,
             "copies": step_copies(job),
         },
@@ -122,7 +119,8 @@ def parts_of_phases(job: Job) -> dict[str, dict[str, int]]:
             "gradients": reducer_bytes(job),
             "activations": seen.tokens * _BATCH_BYTES
             + pixel_bytes(seen, rows=seen.sequences)
-            + evaluated,
+            + mask_bytes(seen)
+            + max(seen.tokens * active, head_bytes(seen, training=False)),
             "copies": passing + kept_matrices(job, layers=1),
             "gathered": gathered,
         },

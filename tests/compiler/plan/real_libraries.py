@@ -37,7 +37,7 @@ def read_own_bytes() -> int:
 def measure_buckets(sides: int) -> dict[str, int]:
     """Return the bytes of a linear module's weight, and those that stay after a pass under DDP."""
     os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT="0", RANK="0", WORLD_SIZE="1")
-    store = distributed.HashStore()
+    store = distributed.HashStore()  # type: ignore[attr-defined]
     distributed.init_process_group("gloo", store=store, rank=0, world_size=1)
     model = torch.nn.Linear(sides, sides, bias=False)
     before = read_own_bytes()
@@ -58,7 +58,8 @@ def measure_experts(config: dict[str, Any], rank: int) -> dict[str, int]:
     for targets in ([], ["mlp.experts.gate_up_proj", "mlp.experts.down_proj"]):
         for recomputes in (False, True):
             torch.manual_seed(0)
-            model = Qwen3MoeForCausalLM(Qwen3MoeConfig(**config)).to(torch.bfloat16)
+            model: Any = Qwen3MoeForCausalLM(Qwen3MoeConfig(**config))
+            model = model.to(torch.bfloat16)
             options = LoraConfig(
                 r=rank, target_modules=["q_proj"], target_parameters=targets, task_type="CAUSAL_LM"
             )
@@ -83,7 +84,7 @@ def find_masks(window: int, lengths: list[int]) -> list[list[bool]]:
     config._attn_implementation = "sdpa"
     found = []
     for length in lengths:
-        given = {
+        given: dict[str, Any] = {
             "config": config,
             "inputs_embeds": torch.zeros(1, length, 64),
             "attention_mask": torch.ones(1, length, dtype=torch.long),

@@ -55,7 +55,7 @@ EVAL_STEPS = 25
 SAVE_STEPS = 25  # a checkpoint at each evaluation, so that the best one is kept
 KEEP_CHECKPOINTS = 2  # the default of `training.keep_checkpoints`
 SEED = 42  # the default of `training.seed`
-PLANNED_BYTES = 11630257938  # the plan's peak of one process, in the phase: layer backward
+PLANNED_BYTES = 11630367301  # the plan's peak of one process, in the phase: layer backward
 
 # -----------------------------------------------------------------------------
 # Arguments and settings

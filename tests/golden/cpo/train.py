@@ -58,7 +58,7 @@ EVAL_STEPS = 7  # about ten evaluations in 64 steps
 SAVE_STEPS = 7  # a checkpoint at each evaluation, so that the best one is kept
 KEEP_CHECKPOINTS = 2  # the default of `training.keep_checkpoints`
 SEED = 42  # the default of `training.seed`
-PLANNED_BYTES = 5233042960  # the plan's peak of one process, in the phase: loss
+PLANNED_BYTES = 5233422926  # the plan's peak of one process, in the phase: loss
 
 # -----------------------------------------------------------------------------
 # Arguments and settings

@@ -65,7 +65,7 @@ EVAL_STEPS = 15  # about ten evaluations in 144 steps
 SAVE_STEPS = 15  # a checkpoint at each evaluation, so that the best one is kept
 KEEP_CHECKPOINTS = 2  # the default of `training.keep_checkpoints`
 SEED = 42  # the default of `training.seed`
-PLANNED_BYTES = 4774091187  # the plan's peak of one process, in the phase: layer backward
+PLANNED_BYTES = 4774174546  # the plan's peak of one process, in the phase: layer backward
 
 # -----------------------------------------------------------------------------
 # Arguments and settings

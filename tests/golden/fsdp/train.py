@@ -58,7 +58,7 @@ EVAL_STEPS = 5  # 8 evaluations in 36 steps: a few steps change the model little
 SAVE_STEPS = 5  # a checkpoint at each evaluation, so that the best one is kept
 KEEP_CHECKPOINTS = 2  # the default of `training.keep_checkpoints`
 SEED = 42  # the default of `training.seed`
-PLANNED_BYTES = 50487736338  # the plan's peak of one process, in the phase: layer backward
+PLANNED_BYTES = 50487880609  # the plan's peak of one process, in the phase: layer backward
 
 # -----------------------------------------------------------------------------
 # Arguments and settings

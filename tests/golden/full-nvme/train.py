@@ -56,7 +56,7 @@ EVAL_STEPS = 6
 SAVE_STEPS = 6  # a checkpoint at each evaluation, so that the best one is kept
 KEEP_CHECKPOINTS = 2  # the default of `training.keep_checkpoints`
 SEED = 42  # the default of `training.seed`
-PLANNED_BYTES = 11876049543  # the plan's peak of one process, in the phase: layer backward
+PLANNED_BYTES = 11878431473  # the plan's peak of one process, in the phase: layer backward
 # on each node's disk: the weights, and an fp32 master copy, the gradient and two moments of each
 # trained one; a step moves 239.3 GiB of states, at an assumed 3 GB/s
 NVME_BYTES = 144544702464

@@ -71,7 +71,7 @@ EVAL_STEPS = 24  # about ten evaluations in 240 steps
 SAVE_STEPS = 24  # a checkpoint at each evaluation, so that the best one is kept
 KEEP_CHECKPOINTS = 2  # the default of `training.keep_checkpoints`
 SEED = 42  # the default of `training.seed`
-PLANNED_BYTES = 33101876288  # the plan's peak of one process, in the phase: layer backward
+PLANNED_BYTES = 33104661680  # the plan's peak of one process, in the phase: layer backward
 
 # -----------------------------------------------------------------------------
 # Arguments and settings

@@ -66,7 +66,7 @@ EVAL_STEPS = 28  # about ten evaluations in 276 steps
 SAVE_STEPS = 28  # a checkpoint at each evaluation, so that the best one is kept
 KEEP_CHECKPOINTS = 2  # the default of `training.keep_checkpoints`
 SEED = 42  # the default of `training.seed`
-PLANNED_BYTES = 22304222658  # the plan's peak of one process, in the phase: loss
+PLANNED_BYTES = 22304430388  # the plan's peak of one process, in the phase: loss
 
 # -----------------------------------------------------------------------------
 # Arguments and settings

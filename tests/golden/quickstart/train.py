@@ -55,7 +55,7 @@ EVAL_STEPS = 42  # about ten evaluations in 420 steps
 SAVE_STEPS = 42  # a checkpoint at each evaluation, so that the best one is kept
 KEEP_CHECKPOINTS = 2  # the default of `training.keep_checkpoints`
 SEED = 42  # the default of `training.seed`
-PLANNED_BYTES = 1478304000  # the plan's peak of one process, in the phase: loss
+PLANNED_BYTES = 1478448000  # the plan's peak of one process, in the phase: loss
 
 # -----------------------------------------------------------------------------
 # Arguments and settings

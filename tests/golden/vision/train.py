@@ -74,7 +74,7 @@ EVAL_STEPS = 12  # about ten evaluations in 120 steps
 SAVE_STEPS = 12  # a checkpoint at each evaluation, so that the best one is kept
 KEEP_CHECKPOINTS = 2  # the default of `training.keep_checkpoints`
 SEED = 42  # the default of `training.seed`
-PLANNED_BYTES = 6497628431  # the plan's peak of one process, in the phase: loss
+PLANNED_BYTES = 6497665480  # the plan's peak of one process, in the phase: loss
 
 # -----------------------------------------------------------------------------
 # Arguments and settings
