@@ -1,7 +1,7 @@
 """The entry point of imports: from another trainer's file to a spec."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -16,9 +16,6 @@ from ftc.compiler.importing.source import (
     read_foreign,
     read_registry,
 )
-from ftc.compiler.knowledge.architecture import keeps_packed_rows_apart
-from ftc.compiler.knowledge.liger import has_liger_kernels
-from ftc.compiler.knowledge.models import find_model
 from ftc.compiler.knowledge.peft_defaults import find_peft_targets
 from ftc.spec.document import Lines
 from ftc.spec.finding import Finding, Position
@@ -103,6 +100,7 @@ def _read(source: str) -> str | Finding:
 
 def _translate(config: ForeignConfig, folder: Path, hardware: str | None) -> Imported:
     from ftc.compiler.importing.data_form import find_form  # noqa: PLC0415 - only for imports
+    from ftc.compiler.importing.unfit import find_unfit  # noqa: PLC0415 - only for imports
 
     long = lengthen("hardware", hardware) if hardware is not None else None
     gpus = int(long.get("count", 1)) if isinstance(long, Mapping) else None
@@ -116,20 +114,6 @@ def _translate(config: ForeignConfig, folder: Path, hardware: str | None) -> Imp
         find_targets=find_peft_targets,
         find_form=partial(find_form, folder),
     )
-
-
-def find_unfit(fields: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield what the model's class does not take, where only speed is at stake."""
-    model = find_model(str(fields.get("/model/id", "")))
-    if model is None:
-        return
-    liger, packing = "/training/liger", "/data/packing"
-    if fields.get(liger) is True and not has_liger_kernels(str(model.config.get("model_type"))):
-        yield liger, "kernels"
-    wrapper = None if model.wrapper is None else model.wrapper.architecture
-    leaks = keeps_packed_rows_apart(model.shape.architecture, wrapper) is False
-    if fields.get(packing) == "best-fit" and leaks:
-        yield packing, "leaks"
 
 
 def _refused(imported: Imported, text: str) -> tuple[Finding, ...]:

@@ -76,14 +76,13 @@ def parts_of_phases(job: Job) -> dict[str, dict[str, int]]:
     static, earlier, tokens = static_bytes(job), earlier_bytes(job), job.tokens
     batch = tokens * _BATCH_BYTES + pixel_bytes(job, rows=job.sequences * job.accumulation)
     features = feature_bytes(job) + kept_bytes(job) + mask_bytes(job)
-    layer = layer_bytes(job)
+    seen, layer = _evaluated(job), layer_bytes(job)
     kept = checkpoint_bytes(job) + stored_bytes(job, layer)
     kept += job.stored_layers * own_input_bytes(job)
     active = (layer if job.checkpointing else 0) + recompute_bytes(job)
     active -= product_bytes(job) if job.checkpointing else 0  # freed before the temporaries
     backward = _largest_backward(job, layer=layer, kept=kept, active=active)
     backward["activations"] += batch + features
-    seen = _evaluated(job)
     gathered = gathered_bytes(job, layers=2 if job.sharding == "fsdp" else 1)
     stored = job.stored_layers if job.checkpointing else job.shape.layers
     recomputed = kept_matrices(job, layers=stored + 1)

@@ -61,7 +61,8 @@ if not args.data.is_file():
 run.need_model(args.model, MODEL)
 
 run.begin()
-identity = run.identify(args.data, args.model)
+inputs = [args.data, args.model]
+identity = run.identify(*inputs)
 if run.is_done(identity):
     raise SystemExit
 

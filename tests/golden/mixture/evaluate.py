@@ -46,7 +46,8 @@ if is_result:
     run.begin()
     for stage in ("prepare", "train", "merge"):
         run.check_current(stage)
-    identity = run.identify(MERGED, test_file, args.base)
+    inputs = [MERGED, test_file, args.base]
+    identity = run.identify(*inputs)
     if run.is_done(identity):
         raise SystemExit
 

@@ -94,7 +94,8 @@ for path in local:
 run.need_model(args.model, MODEL)
 
 run.begin()
-identity = run.identify(*local, args.model)
+inputs = [*local, args.model]
+identity = run.identify(*inputs)
 if run.is_done(identity):
     raise SystemExit
 

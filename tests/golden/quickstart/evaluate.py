@@ -50,7 +50,9 @@ if is_result:
     run.begin()
     for stage in ("prepare", "train", "merge"):
         run.check_current(stage)
-    identity = run.identify(MERGED, test_file, HERE / "run/data/train.jsonl", args.base)
+    inputs = [MERGED, test_file, args.base]
+    inputs += [HERE / "run/data/train.jsonl"]
+    identity = run.identify(*inputs)
     if run.is_done(identity):
         raise SystemExit
 

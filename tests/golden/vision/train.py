@@ -132,7 +132,7 @@ config = SFTConfig(
 
 inputs = [source, HERE / "accelerate.yaml", DATA / "train.jsonl", DATA / "train.arrow"]
 inputs += [DATA / "validation.jsonl", DATA / "validation.arrow"]
-inputs += list_pictures(DATA)
+inputs.extend(list_pictures(DATA))
 if not session.begin(*inputs):  # trained already, with these inputs
     end_if_worse(run)  # exit code 79, as after training
     raise SystemExit

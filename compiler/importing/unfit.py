@@ -1,0 +1,22 @@
+"""What an imported config asks of a model whose class does not take it."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from ftc.compiler.knowledge.architecture import keeps_packed_rows_apart
+from ftc.compiler.knowledge.liger import has_liger_kernels
+from ftc.compiler.knowledge.models import find_model
+
+
+def find_unfit(fields: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield what the model's class does not take, where only speed is at stake."""
+    model = find_model(str(fields.get("/model/id", "")))
+    if model is None:
+        return
+    liger, packing = "/training/liger", "/data/packing"
+    if fields.get(liger) is True and not has_liger_kernels(str(model.config.get("model_type"))):
+        yield liger, "kernels"
+    wrapper = None if model.wrapper is None else model.wrapper.architecture
+    leaks = keeps_packed_rows_apart(model.shape.architecture, wrapper) is False
+    if fields.get(packing) == "best-fit" and leaks:
+        yield packing, "leaks"
