@@ -6,7 +6,6 @@ Runs on a CPU. Memory of the host is that of the process which is no page of a f
 """
 
 import json
-import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -34,11 +33,10 @@ def read_own_bytes() -> int:
     return int(line.split()[1]) * 1024
 
 
-def measure_buckets(sides: int) -> dict[str, int]:
+def measure_buckets(folder: Path, sides: int) -> dict[str, int]:
     """Return the bytes of a linear module's weight, and those that stay after a pass under DDP."""
-    os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT="0", RANK="0", WORLD_SIZE="1")
-    store = distributed.HashStore()
-    distributed.init_process_group("gloo", store=store, rank=0, world_size=1)
+    place = f"file://{folder}/store"
+    distributed.init_process_group("gloo", init_method=place, rank=0, world_size=1)
     model = torch.nn.Linear(sides, sides, bias=False)
     before = read_own_bytes()
     wrapped = DistributedDataParallel(model)
@@ -58,7 +56,8 @@ def measure_experts(config: dict[str, Any], rank: int) -> dict[str, int]:
     for targets in ([], ["mlp.experts.gate_up_proj", "mlp.experts.down_proj"]):
         for recomputes in (False, True):
             torch.manual_seed(0)
-            model = Qwen3MoeForCausalLM(Qwen3MoeConfig(**config)).to(torch.bfloat16)
+            model: Any = Qwen3MoeForCausalLM(Qwen3MoeConfig(**config))
+            model.to(torch.bfloat16)
             options = LoraConfig(
                 r=rank, target_modules=["q_proj"], target_parameters=targets, task_type="CAUSAL_LM"
             )
@@ -83,7 +82,7 @@ def find_masks(window: int, lengths: list[int]) -> list[list[bool]]:
     config._attn_implementation = "sdpa"
     found = []
     for length in lengths:
-        given = {
+        given: dict[str, Any] = {
             "config": config,
             "inputs_embeds": torch.zeros(1, length, 64),
             "attention_mask": torch.ones(1, length, dtype=torch.long),
@@ -115,7 +114,7 @@ def main() -> None:
     """Print everything that was measured."""
     folder, cases = Path(sys.argv[1]), json.loads(sys.argv[2])
     found = {
-        "buckets": measure_buckets(cases["sides"]),
+        "buckets": measure_buckets(folder, cases["sides"]),
         "experts": measure_experts(cases["sparse"], cases["rank"]),
         "masks": find_masks(cases["window"], cases["lengths"]),
         "loading": measure_loading(folder, cases["dense"], cases["sparse"]),

@@ -133,7 +133,7 @@ def test_masks_are_shared_by_layers(changes: dict[str, Any], masks: int) -> None
 
 def test_loading_takes_host_memory_for_copies() -> None:
     """Weights of the file's type are its pages; others are copies, and so are joined experts."""
-    eight = {"world": 8, "sharding": "ddp"}
+    eight: dict[str, Any] = {"world": 8, "sharding": "ddp"}
     whole = 4 * LLAMA.parameters
     assert loading_bytes(replace(FULL, **eight)) == 8 * (whole + GIB)
     assert loading_bytes(replace(FULL, world=8, sharding="fsdp")) == whole + 8 * GIB
