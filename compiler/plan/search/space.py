@@ -5,7 +5,7 @@ That includes how many processes there are, how they may share a model, and what
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Any, Final
 
 from ftc.compiler.knowledge.architecture import Shape
 from ftc.compiler.knowledge.liger import has_liger_kernels
@@ -101,23 +101,16 @@ class Frame:
         offload: Offload = "none",
     ) -> Job:
         """Return the process of this layout; an offload that the spec names takes precedence."""
-        spec, shape, adapter = self.spec, self.shape, self.adapter
+        spec, shape = self.spec, self.shape
         precision, reference = self.precision.value, self.comparison.reference
         objective, partly = spec.objective, spec.method.type != "full"
         load = decide_load_dtype(spec, precision, sharding, self.facts.model).value
         halved = freezes_in_16_bits(spec, precision, sharding, self.facts.model)
         return Job(
             shape=shape,
-            full=adapter is None,
+            full=self.adapter is None,
             trainable=self.trainable,
-            targets=hit(shape, adapter.targets.value) if adapter else (),
-            rank=adapter.rank.value if adapter else 0,
-            dropout=adapter.dropout.value if adapter else 0.0,
-            dora=adapter is not None and adapter.dora is not None,
-            adapts_experts=adapter is not None and adapter.experts is not None,
             frozen_layers=self.frozen_layers(checkpointing=checkpointing),
-            saved_parameters=part_parameters(spec, shape) if adapter else 0,
-            trained_tokens=len(spec.model.new_tokens) if adapter else 0,
             trains_embedding=trains_embedding(spec.method, shape) if partly else None,
             trains_head=trains_head(spec, shape) if partly else None,
             load_bytes=4 if load == "fp32" or halved else 2,
@@ -156,7 +149,23 @@ class Frame:
             teacher=self.teaching.teacher,
             sight=self.sight,
             stack=self.stack,
+            **self._describe_adapter(),
         )
+
+    def _describe_adapter(self) -> dict[str, Any]:
+        """Return what a job says of the adapter; nothing without one."""
+        spec, adapter = self.spec, self.adapter
+        if adapter is None:
+            return {}
+        return {
+            "targets": hit(self.shape, adapter.targets.value),
+            "rank": adapter.rank.value,
+            "dropout": adapter.dropout.value,
+            "dora": adapter.dora is not None,
+            "adapts_experts": adapter.experts is not None,
+            "saved_parameters": part_parameters(spec, self.shape),
+            "trained_tokens": len(spec.model.new_tokens),
+        }
 
     @property
     def _is_even(self) -> bool:
