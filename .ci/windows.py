@@ -23,12 +23,9 @@ _SWITCH = "use_sliding_window"
 
 def find_windows() -> dict[str, dict[str, Any]]:
     """Return what the table has, by class."""
-    found = {}
-    for table in ("architectures.json", "derived_architectures.json"):
-        for name in json.loads((_FOLDER / table).read_text(encoding="utf-8")):
-            if window := _find(name):
-                found[name] = window
-    return dict(sorted(found.items()))
+    names = json.loads((_FOLDER / "derived_architectures.json").read_text(encoding="utf-8"))
+    found = {name: _find(name) for name in sorted(names)}
+    return {name: window for name, window in found.items() if window is not None}
 
 
 def _find(name: str) -> dict[str, Any] | None:

@@ -145,7 +145,7 @@ def test_a_poisoned_weight(tmp_path: Path, model: Path, tickets: list[list[str]]
 
     said = next(line for line in ended.err.splitlines() if line.startswith("train.py: step "))
     step = int(said.split()[2].rstrip(":"))
-    lines = json.loads(said.partition("has the lines ")[2].partition(" of")[0])
+    lines = json.loads(ended.err.partition("has the lines ")[2].partition(" of")[0])
     assert ended.code == DIVERGED, ended.said
     assert "the loss of pass " in said
     assert number in lines
