@@ -205,7 +205,7 @@ def _read_machine(work: Work) -> None:
 def _read_batch(work: Work) -> None:
     """Set the global batch: the micro-batch times its accumulation times the GPUs.
 
-    The tool's own micro-batch sets the global batch alone: how it is divided is planned.
+    The tool's micro-batch only sets the global batch: the plan divides it anew.
     """
     pointer, usual = "/training/global_batch", work.entry("@micro")
     micro = work.fields.get("/training/micro_batch", usual.value if usual is not None else None)

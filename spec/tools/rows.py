@@ -31,7 +31,7 @@ PAIRED: Final = frozenset({"dpo", "orpo", "cpo", "simpo", "reward"})
 
 
 def derive_rows(work: Work, registry: Mapping[str, Any], find_form: FindForm | None = None) -> None:
-    """Set the data sets, and what is held out of them; `find_form` looks at the rows of a file."""
+    """Set the data sets and their held-out rows; `find_form` tells the form of a file's rows."""
     _read_known(work)
     groups: dict[str, dict[str, list[Entry]]] = {}
     for name, entries in work.facts.items():

@@ -43,7 +43,7 @@ LEARNED_FROM: Final[list[dict[str, Any]]] = json.loads(
 UNSEEN: Final[list[dict[str, Any]]] = json.loads(
     Path(__file__).with_name("unseen.json").read_text(encoding="utf-8")
 )
-MOST_WRONG_OF_UNSEEN: Final = 15
+MOST_WRONG_OF_UNSEEN: Final = 5
 SAMPLED: Final = 20
 LEAST_RIGHT_OF_SAMPLE: Final = 0.5
 MISSING: Final[Mapping[str, tuple[str, ...]]] = {
@@ -150,7 +150,7 @@ def test_most_utterances_are_understood(observer: Observer, half: str) -> None:
 
 
 def test_no_more_unseen_messages_are_wrong_than_were_measured(observer: Observer) -> None:
-    """The number is that of the last measurement; a change of the reader must not raise it."""
+    """A change of the reader must not raise the number that was measured last."""
     wrong = []
     for entry in UNSEEN:
         session = open_session(entry, observer)

@@ -229,7 +229,7 @@ def has_title(text: str) -> bool:
     is_title = bool(title.strip()) and not any(rest) and not _SEPARATOR.match(text)
     if not is_title or share < 1.0 or width == 1 or not all(names):
         return False
-    # each text may happen to have one comma, while another delimiter fits the first line, too
+    # every text may contain one comma by chance while another delimiter fits the first line
     fits = (_fit(text, each) for each in _DELIMITERS if each != delimiter)
     return not any(whole == 1.0 and columns > 1 for whole, columns in fits)
 

@@ -1,4 +1,4 @@
-"""Why the locked requirements have no flash-linear-attention, and when they can."""
+"""Why flash-linear-attention is not locked, and what must change before it can be."""
 
 import sys
 from importlib import import_module
@@ -48,7 +48,7 @@ def test_kernels_are_taken_on_a_cpu_too(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 def test_where_the_classes_take_them() -> None:
-    """The functions of a linear attention are those that the decorator chooses."""
+    """The decorator alone decides whether linear attention uses `fla`."""
     found = find_spec("transformers")
     if found is None or found.origin is None:
         pytest.skip("transformers is not installed")

@@ -35,7 +35,7 @@ def read_own_bytes() -> int:
 
 
 def measure_buckets(sides: int) -> dict[str, int]:
-    """Return the bytes of a linear module's weight, and those that stay after a pass under DDP."""
+    """Return the bytes of a linear module's weight, and the bytes that DDP keeps after a pass."""
     os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT="0", RANK="0", WORLD_SIZE="1")
     store = distributed.HashStore()  # type: ignore[attr-defined]
     distributed.init_process_group("gloo", store=store, rank=0, world_size=1)

@@ -85,7 +85,7 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 @pytest.mark.prove
 def test_the_classes_with_windows_are_transformers() -> None:
-    """The table is what its generator would write."""
+    """windows.json is what .ci/windows.py writes today."""
     command = [sys.executable, ".ci/windows.py", "--check"]
     run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stderr

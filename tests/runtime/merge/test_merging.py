@@ -53,7 +53,7 @@ def job(tmp_path: Path) -> merging.Job:
 
 
 def make_job(tmp_path: Path, width: int = 16) -> merging.Job:
-    """Return the merge of a model of so many dimensions."""
+    """Return the merge job of a model of the given width."""
     run = Run(tmp_path / "bundle", stage="merge", script="export.py")
     torch.manual_seed(0)
     sizes = {"hidden_size": width, "intermediate_size": width, "num_hidden_layers": 1}

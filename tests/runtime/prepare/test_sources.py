@@ -18,7 +18,7 @@ from ftc.runtime.read.rows import DataError
 from ftc.runtime.read.streaming import File
 from ftc.runtime.read.text_rows import read_texts
 
-# The file of what came goes away with the process.
+# The downloaded rows are in a temporary file, which is deleted when the process ends.
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 ROWS = [{"ask": f"què és {n}?\nara", "say": f"resposta, {n}", "id": str(n)} for n in range(600)]
 COLUMNS = {"prompt": "ask", "completion": "say"}

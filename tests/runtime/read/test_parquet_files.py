@@ -1,4 +1,4 @@
-"""Rows of parquet files, also of damaged ones: a sentence, and no error of a library."""
+"""Parquet files: their rows, and a clear message if a file is damaged."""
 
 import random
 from collections.abc import Sequence

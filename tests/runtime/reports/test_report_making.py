@@ -55,7 +55,7 @@ def test_sources_of_a_mixture_are_counted(bundle: Path, monkeypatch: pytest.Monk
 
 
 def test_the_plan_is_beside_what_was_measured(bundle: Path) -> None:
-    """Below one GiB a size is in MiB; a plan without a time has none."""
+    """Sizes below one GiB are shown in MiB; a plan without a time shows none."""
     results = read(bundle)
     rows = rows_of(report_making.compare_plan(results))
     assert rows == [

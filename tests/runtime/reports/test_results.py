@@ -41,7 +41,7 @@ def test_a_stage_that_has_not_run_has_no_record(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("change", ["source", "output", "training"])
 def test_a_later_stage_counts_while_it_is_up_to_date(bundle: Path, change: str) -> None:
-    """An edited script, an edited result and another training make it stale; none ends a stage."""
+    """A changed script, result or training makes a stage's result stale; no stage fails for it."""
     if change == "source":
         (bundle / "export.py").write_text("# edited", encoding="utf-8")
         finish(bundle, "evaluate")

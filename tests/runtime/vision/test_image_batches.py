@@ -135,7 +135,7 @@ def test_pixels_have_the_type_of_the_model(reader: ImageReader, rows: Rows, llav
 
 @given(st.lists(st.integers(1, 5), max_size=5), st.data())
 def test_placeholders_are_written_once_again(repeats: list[int], data: st.DataObject) -> None:
-    """Also those of images that stand side by side."""
+    """Each image keeps its placeholder, even without text between two images."""
     texts = st.lists(st.integers(0, 2), max_size=3)
     ids = data.draw(texts)
     for _ in repeats:
