@@ -13,8 +13,9 @@ It needs no GPU. Exits 1 if a planned peak is more than 1% too low or 5% too hig
 bytes are too low or more than 10% too high.
 
 They take at most 8, 8 and 5 minutes; `--minutes` gives them less, and `--only 0.5B` runs what has
-that in its name. `--at-once 3` runs cases of `memory` side by side, without their speed; `--models`
-keeps the models for another command. Models have random weights. What does not fit, fails or has no
+that in its name. `--at-once 3` runs cases of `memory` side by side, without their speed;
+`--in-turns` lets them only start side by side and have the GPU one after another, as those of
+`speed` always do. `--models` keeps the models for another command. Models have random weights. What does not fit, fails or has no
 time left is listed. Needs no network; what an offline machine must have is in README.md. Exits 3
 without a GPU.
 
@@ -22,10 +23,12 @@ without a GPU.
 """
 
 import argparse
+import os
 import sys
 import tempfile
 import time
 from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -37,7 +40,7 @@ from benchmarks.gpu.correctness import CHECKS, make_all
 from benchmarks.gpu.held import print_errors
 from benchmarks.gpu.ledger import LEDGER, append, table
 from benchmarks.gpu.processes import Clock, describe_machine
-from benchmarks.gpu.speed import ARMS, measure_arms, name_arm
+from benchmarks.gpu.speed import ARMS, measure_arm, name_arm
 from ftc.compiler.knowledge.accelerators import find_accelerator
 from ftc.compiler.resolve.hardware import Gpu, read_gpus
 
@@ -56,6 +59,7 @@ class Task:
     clock: Clock
     gpu: Gpu | None
     at_once: int
+    in_turns: bool
 
     def make(self, cases: Iterable[Case]) -> Iterator[Bundle]:
         """Yield the bundles of cases, with weights."""
@@ -78,7 +82,8 @@ def main() -> None:
     parser.add_argument("--only", default="", metavar="TEXT", help="of the name of a case or check")
     parser.add_argument("--bundles", type=Path, metavar="FOLDER", help="where bundles are kept")
     parser.add_argument("--card", default="auto", help="of command `bundles`: an accelerator")
-    parser.add_argument("--at-once", type=int, default=1, help="cases of memory, side by side")
+    parser.add_argument("--at-once", type=int, default=1, help="runs to start side by side")
+    parser.add_argument("--in-turns", action="store_true", help="one of them has the GPU")
     parser.add_argument("--models", type=Path, metavar="FOLDER", help="where models are kept")
     parser.add_argument("--ledger", type=Path, default=LEDGER, help="the file to append to")
     parser.add_argument("--tiny", action="store_true", help="miniatures on a CPU; no ledger")
@@ -102,7 +107,16 @@ def main() -> None:
             models=(arguments.models or Path(name) / "models").resolve(),
             hardware="cpu" if gpu is None else "auto",
         )
-        task = Task(shop=shop, only=arguments.only, clock=clock, gpu=gpu, at_once=arguments.at_once)
+        task = Task(
+            shop=shop,
+            only=arguments.only,
+            clock=clock,
+            gpu=gpu,
+            at_once=arguments.at_once,
+            in_turns=arguments.in_turns or arguments.command == "speed",
+        )
+        if task.in_turns:
+            os.environ["FTC_GPU_TURN"] = str(Path(name) / "turn")
         for entry in runs[arguments.command](task):
             entries.append({"command": arguments.command, **entry})
             print(f"{clock.left:5.0f} s left  {entry}", flush=True)
@@ -132,8 +146,10 @@ def run_memory(task: Task) -> Iterator[Mapping[str, Any]]:
     cases = TINY if task.gpu is None else CASES
     bundles = task.make(case for case in cases if task.only in case.name)
     if task.gpu is not None:
+        memory_bytes = None if task.in_turns else task.gpu.memory_bytes
+        made = list(bundles) if task.in_turns else bundles  # weights are made on the GPU too
         yield from run_pilots(
-            bundles, clock=task.clock, at_once=task.at_once, memory_bytes=task.gpu.memory_bytes
+            made, clock=task.clock, at_once=task.at_once, memory_bytes=memory_bytes
         )
         return
     for bundle in bundles:
@@ -146,14 +162,18 @@ def run_speed(task: Task) -> Iterator[Mapping[str, Any]]:
     arms = {case: [arm for arm in ARMS if task.only in name_arm(case, arm)] for case in cases}
     match = None if task.gpu is None else find_accelerator(task.gpu.name)
     peak = None if match is None else match.accelerator.bf16_tflops
-    for bundle in task.make(case for case in cases if arms[case]):
-        wanted = arms[bundle.case]
-        if task.clock.left < LEAST_SECONDS:
-            yield {"case": bundle.case.name, "failed": "no time was left"}
-        else:
-            yield from measure_arms(
-                bundle, wanted, clock=task.clock, gpu=task.gpu is not None, peak_tflops=peak
-            )
+    bundles = list(task.make(case for case in cases if arms[case]))
+
+    def measure(bundle: Bundle, arm: str) -> Mapping[str, Any]:
+        is_gpu = task.gpu is not None
+        return measure_arm(bundle, arm, clock=task.clock, gpu=is_gpu, peak_tflops=peak)
+
+    with ThreadPoolExecutor(task.at_once) as pool:
+        waiting = [
+            pool.submit(measure, bundle, arm) for bundle in bundles for arm in arms[bundle.case]
+        ]
+        for done in as_completed(waiting):
+            yield done.result()
 
 
 def run_correctness(task: Task) -> Iterator[Mapping[str, Any]]:

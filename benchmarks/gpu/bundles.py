@@ -19,7 +19,7 @@ from typing import Any, Final
 
 from benchmarks.gpu.cases import Case, make_spec
 from benchmarks.gpu.material import describe_model, make_model, write_rows
-from benchmarks.gpu.processes import LAUNCH, Clock, run
+from benchmarks.gpu.processes import LAUNCH, TURN, Clock, run
 from ftc.compiler.pipeline import Outcome, compile_bundle, write
 
 LEAST_SECONDS: Final = 20  # nothing is started with less left
@@ -153,7 +153,7 @@ def run_pilot(bundle: Bundle, *, clock: Clock, gpu: bool) -> Mapping[str, Any]:
     entry = {"case": bundle.case.name}
     if bundle.failure is not None:
         return {**entry, "failed": bundle.failure}
-    ended = run((*LAUNCH, "train.py", "--pilot"), bundle.folder, clock=clock, gpu=gpu)
+    ended = run((*LAUNCH, TURN, "train.py", "--pilot"), bundle.folder, clock=clock, gpu=gpu)
     if ended.failure is not None:
         return {**entry, "failed": ended.failure}
     path = bundle.folder / "run" / "pilot" / "pilot.json"
@@ -167,21 +167,22 @@ def run_pilot(bundle: Bundle, *, clock: Clock, gpu: bool) -> Mapping[str, Any]:
 
 
 def run_pilots(
-    bundles: Iterable[Bundle], *, clock: Clock, at_once: int, memory_bytes: int
+    bundles: Iterable[Bundle], *, clock: Clock, at_once: int, memory_bytes: int | None
 ) -> Iterator[Mapping[str, Any]]:
     """Yield the entries of bundles that run side by side on a GPU with so much memory.
 
     At most `at_once` run, and only those whose plans fit together. They slow each other down, so
-    their entries have no speed.
+    their entries have no speed. Without `memory_bytes` they take turns (`turn.py`), and have one.
     """
-    room = Room(int(_SHARED * memory_bytes))
+    room = Room(None if memory_bytes is None else int(_SHARED * memory_bytes))
 
     def run_one(bundle: Bundle) -> Mapping[str, Any]:
         with room.take(bundle.plan.get("device_bytes", 0)):
             if clock.left < LEAST_SECONDS:
                 return {"case": bundle.case.name, "failed": "no time was left"}
             entry = run_pilot(bundle, clock=clock, gpu=True)
-        return entry if at_once == 1 else dict(_drop_speed(entry))
+        is_alone = at_once == 1 or memory_bytes is None
+        return entry if is_alone else dict(_drop_speed(entry))
 
     with ThreadPoolExecutor(at_once) as pool:
         waiting = [pool.submit(run_one, bundle) for bundle in bundles]
@@ -198,8 +199,8 @@ def _drop_speed(found: Any) -> Any:
 class Room:
     """The memory of a GPU, shared by runs that say what they need."""
 
-    def __init__(self, memory_bytes: int) -> None:
-        """Start with all of it free."""
+    def __init__(self, memory_bytes: int | None) -> None:
+        """Start with all of it free; None is room for everything."""
         self._memory_bytes, self._taken = memory_bytes, 0
         self._changed = threading.Condition()
 
@@ -208,7 +209,11 @@ class Room:
         """Wait until so many bytes are free, or until nothing else runs, and hold them."""
         with self._changed:
             self._changed.wait_for(
-                lambda: not self._taken or self._taken + need <= self._memory_bytes
+                lambda: (
+                    not self._taken
+                    or self._memory_bytes is None
+                    or self._taken + need <= self._memory_bytes
+                )
             )
             self._taken += need
         try:

@@ -44,7 +44,7 @@ class Case:
     """One run: a shape of `SHAPES`, a method, and `micro` rows of `tokens` tokens per pass.
 
     `micro` counts pairs for DPO and answers for GRPO. `checkpointing` is the spec's value; None
-    leaves it to the plan.
+    leaves it to the plan. The rows of a `varied` case have many lengths.
     """
 
     shape: str
@@ -52,8 +52,9 @@ class Case:
     checkpointing: bool | int | str | None
     tokens: int
     micro: int
-    objective: Literal["sft", "dpo", "grpo"] = "sft"
+    objective: Literal["sft", "dpo", "kto", "reward", "grpo"] = "sft"
     packed: bool = False
+    varied: bool = False
 
     @property
     def name(self) -> str:
@@ -61,6 +62,7 @@ class Case:
         kept = self._kept
         how = "" if self.objective == "sft" else f"{self.objective}, "
         how += "packed, " if self.packed else ""
+        how += "varied, " if self.varied else ""
         rows = f"{self.micro} x {self.tokens}" if self.micro else f"up to {self.tokens}"
         return f"{self.shape} {self.method}, {how}{kept}{rows}"
 
@@ -91,6 +93,13 @@ CASES: Final = (
     Case(shape="8B", method="lora", checkpointing=True, tokens=LONG, micro=2),
     Case(shape="8B", method="qlora", checkpointing=False, tokens=SHORT, micro=4),
     Case(shape="8B", method="qlora", checkpointing=True, tokens=LONG, micro=2),
+    Case(shape="0.5B", method="lora", checkpointing=False, tokens=512, micro=4, objective="dpo", varied=True),
+    Case(shape="0.5B", method="lora", checkpointing=False, tokens=SHORT, micro=8, objective="grpo", varied=True),
+    Case(shape="0.5B", method="full", checkpointing=False, tokens=512, micro=4, objective="reward", varied=True),
+    Case(shape="3B", method="lora", checkpointing=True, tokens=1024, micro=4, objective="kto", varied=True),
+    Case(shape="3B", method="lora", checkpointing=True, tokens=2048, micro=4, varied=True),
+    Case(shape="3B", method="full", checkpointing=True, tokens=2048, micro=2, packed=True),
+    Case(shape="8B", method="lora", checkpointing=False, tokens=1024, micro=2),
 )
 #: Stand-ins for `CASES` on a CPU: the same code in seconds.
 TINY: Final = (
@@ -140,8 +149,8 @@ def make_spec(case: Case, *, hardware: str) -> dict[str, Any]:
         "method": case.method,
         "training": training,
     }
-    if case.objective == "dpo":
-        spec["objective"] = "dpo"
+    if case.objective in {"dpo", "kto", "reward"}:
+        spec["objective"] = case.objective
     if case.objective == "grpo":
         answer = min(ANSWER, case.tokens // 2)
         spec["objective"] = {"type": "grpo", "rewards": [_REWARD], "num_generations": case.micro}

@@ -73,7 +73,7 @@ def write_rows(path: Path, case: Case, *, rows: int) -> None:
 
     Where rows are packed, or the plan chooses how, their lengths are log-normal instead.
     """
-    varied = case.packed or not case.micro
+    varied = case.packed or case.varied or not case.micro
     drawn = random.Random(_SEED)  # noqa: S311 - lengths of rows
     median = case.tokens / (8 * _TOKENS_PER_WORD)
     with path.open("w", encoding="utf-8") as file:
@@ -85,12 +85,15 @@ def write_rows(path: Path, case: Case, *, rows: int) -> None:
 
 
 def _row(case: Case, number: int, words: int) -> Mapping[str, str]:
-    if case.objective == "dpo":
+    if case.objective in {"dpo", "reward"}:
         answers = _text(number, words), _text(number + 1, words)
         prompt = _text(number, 4)
         return {"prompt": prompt, "chosen": answers[0], "rejected": answers[1]}
+    if case.objective == "kto":
+        prompt, answer = _text(number, 4), _text(number, words)
+        return {"prompt": prompt, "completion": answer, "label": number % 2 == 0}
     if case.objective == "grpo":
-        short = max(2, case.tokens // 16)
+        short = max(2, words // 2 if case.varied else words // 16)
         return {"prompt": _text(number, short), "completion": _text(number, 2)}
     return {"text": _text(number, words)}
 

@@ -15,6 +15,7 @@ from typing import Final, Self
 LAUNCH: Final = (
     sys.executable, "-m", "accelerate.commands.launch", "--config_file", "accelerate.yaml",
 )  # fmt: skip
+TURN: Final = Path(__file__).with_name("turn.py")  # before a script: it waits for the GPU
 _SAMPLE_SECONDS: Final = 0.1
 _MESSAGE: Final = 300  # characters of an error message
 _SHOWN_LINES: Final = 25  # of what a failed process said

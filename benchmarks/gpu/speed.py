@@ -1,13 +1,14 @@
 """Tokens per second and MFU: a bundle as planned, beside a plain script with TRL."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+import shutil
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from benchmarks.gpu.bundles import Bundle, run_pilot
+from benchmarks.gpu.bundles import LEAST_SECONDS, Bundle, run_pilot
 from benchmarks.gpu.cases import Case
-from benchmarks.gpu.processes import LAUNCH, Clock, run
+from benchmarks.gpu.processes import LAUNCH, TURN, Clock, run
 from benchmarks.gpu.utilisation import read_lengths, share_of_peak, token_operations
 
 _PLAIN: Final = Path(__file__).with_name("plain.py")
@@ -22,21 +23,21 @@ _LAYOUT: Final = ("micro_batch", "global_batch", "gradient_checkpointing", "lige
 ARMS: Final = ("as planned", "plain, our settings", "plain, TRL's defaults")
 
 
-def measure_arms(
-    bundle: Bundle, arms: Sequence[str], *, clock: Clock, gpu: bool, peak_tflops: float | None
-) -> Iterator[Mapping[str, Any]]:
-    """Yield an entry for each of some ARMS: tokens per second, and MFU where the peak is known.
+def measure_arm(
+    bundle: Bundle, arm: str, *, clock: Clock, gpu: bool, peak_tflops: float | None
+) -> Mapping[str, Any]:
+    """Return the entry of one of ARMS: tokens per second, and MFU where the peak is known.
 
     Tokens are those of the rows, without padding. The plain script has the same rows, weights and
     adapter.
     """
-    for arm in arms:
-        if bundle.failure is None and arm != ARMS[0]:
-            entry = _run_plain(bundle, arm, clock=clock, gpu=gpu)
-        else:
-            entry = {**run_pilot(bundle, clock=clock, gpu=gpu), "chosen": _read_chosen(bundle)}
-        entry["case"] = name_arm(bundle.case, arm)
-        yield _rate(bundle, entry, peak_tflops)
+    if clock.left < LEAST_SECONDS:
+        entry: dict[str, Any] = {"failed": "no time was left"}
+    elif bundle.failure is None and arm != ARMS[0]:
+        entry = _run_plain(bundle, arm, clock=clock, gpu=gpu)
+    else:
+        entry = {**run_pilot(bundle, clock=clock, gpu=gpu), "chosen": _read_chosen(bundle)}
+    return _rate(bundle, {**entry, "case": name_arm(bundle.case, arm)}, peak_tflops)
 
 
 def name_arm(case: Case, arm: str) -> str:
@@ -68,12 +69,14 @@ def _rate(bundle: Bundle, entry: dict[str, Any], peak_tflops: float | None) -> d
 
 def _run_plain(bundle: Bundle, arm: str, *, clock: Clock, gpu: bool) -> dict[str, Any]:
     out = bundle.folder / "run" / "plain" / str(ARMS.index(arm))
+    shutil.rmtree(out, ignore_errors=True)
     out.mkdir(parents=True)
     (out / "told.json").write_text(json.dumps(_tell(bundle, arm, out, gpu=gpu)), encoding="utf-8")
     command: tuple[str | Path, ...] = (
         *LAUNCH[:3],
         *_ALONE,
         *([] if gpu else ["--cpu"]),
+        TURN,
         _PLAIN,
         out / "told.json",
     )

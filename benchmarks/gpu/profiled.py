@@ -1,0 +1,55 @@
+"""Runs a script of a bundle with one training step under PyTorch's profiler.
+
+    accelerate launch --config_file accelerate.yaml profiled.py OUT STEP train.py --pilot
+
+run in the folder of the bundle. OUT.txt gets the operations of that step by their time on the host
+and on the GPU, OUT.json.gz its timeline, which https://ui.perfetto.dev shows.
+"""
+
+import runpy
+import sys
+from pathlib import Path
+
+import torch
+import transformers
+from torch.profiler import ProfilerActivity, profile
+
+_SHOWN = 40  # operations of a table
+
+
+def main() -> None:
+    """Run the script, and profile its step."""
+    profile_step(sys.argv[1], int(sys.argv[2]))
+    sys.argv = sys.argv[3:]
+    sys.path[0] = str(Path.cwd())
+    runpy.run_path(sys.argv[0], run_name="__main__")
+
+
+def profile_step(out: str, step: int) -> None:
+    """Make the Trainer profile a pass, counted from 1, and write what it found."""
+    plain, taken = transformers.Trainer.training_step, []
+
+    def training_step(self, *arguments, **options):
+        taken.append(1)
+        if len(taken) != step:
+            return plain(self, *arguments, **options)
+        on_gpu = torch.cuda.is_available()
+        activities = [ProfilerActivity.CPU, *([ProfilerActivity.CUDA] if on_gpu else [])]
+        with profile(activities=activities, record_shapes=True) as found:
+            loss = plain(self, *arguments, **options)
+            if on_gpu:
+                torch.cuda.synchronize()
+        keys = ["self_cpu_time_total", *(["self_cuda_time_total"] if on_gpu else [])]
+        averages = found.key_averages()
+        tables = (
+            averages.table(sort_by=key, row_limit=_SHOWN, max_name_column_width=60) for key in keys
+        )
+        Path(f"{out}.txt").write_text("\n".join(tables), encoding="utf-8")
+        found.export_chrome_trace(f"{out}.json.gz")
+        return loss
+
+    transformers.Trainer.training_step = training_step
+
+
+if __name__ == "__main__":
+    main()
