@@ -26,15 +26,16 @@ _RESERVED: Final = 0.1
 class Held:
     """One case: the relative errors of its planned peaks, negative if they are too low.
 
-    `plain` is how many times as long as planned a step of the plain script took, None if it did not
-    run. The bundles' own steps were slowed down by what bundles now avoid (README.md). `padded` are
+    `steps` is how many times as long as planned a step of the bundle took, None if it was slowed
+    down (`ledger.py`); `plain` is that of the plain script, None if it did not run. `padded` are
     the errors, allocated and reserved, of the plan of pairs and answers that a user gets: it counts
-    padding, which the cases do not have. None for others, which are planned as they are.
+    padding, which these cases do not have. None for others, which are planned as they are.
     """
 
     case: str
     allocated: float
     reserved: float
+    steps: float | None
     plain: float | None
     padded: tuple[float, float] | None
 
@@ -52,8 +53,11 @@ def compare(ledger: Path, only: str = "") -> Iterator[Held]:
     cases = {case.name: case for case in CASES}
     cases |= {name_arm(case, ARMS[0]): case for case in SPEEDS}
     entries = read(ledger)
-    steps = {entry["case"]: entry.get("measured", {}).get("step_seconds") for entry in entries}
-    plain = {name_arm(case, ARMS[0]): steps.get(name_arm(case, ARMS[1])) for case in SPEEDS}
+    steps = {
+        (entry["commit"], entry["case"]): entry.get("measured", {}).get("step_seconds")
+        for entry in entries
+    }
+    others = {name_arm(case, ARMS[0]): name_arm(case, ARMS[1]) for case in SPEEDS}
     with tempfile.TemporaryDirectory(prefix="ftc-gpu-") as name:
         folder = Path(name)
         for number, entry in enumerate(entries):
@@ -67,13 +71,13 @@ def compare(ledger: Path, only: str = "") -> Iterator[Held]:
             spec = write_case(case, place, folder, card.accelerator.name, chosen)
             outcome = check(str(spec))
             assert outcome.plan is not None, entry["case"]
-            is_padded = case.objective != "sft"
+            is_padded = case.objective != "sft" and not case.varied
             memory = _plan_even(outcome) if is_padded else outcome.plan.memory
             yield _compare(
                 entry,
                 outcome.plan,
                 memory,
-                plain_seconds=plain.get(entry["case"]),
+                plain_seconds=steps.get((entry["commit"], others.get(entry["case"], ""))),
                 is_padded=is_padded,
             )
 
@@ -102,11 +106,13 @@ def _compare(
     entry: Any, plan: Plan, memory: Memory, *, plain_seconds: float | None, is_padded: bool
 ) -> Held:
     measured, seconds = entry["measured"], plan.rungs[0].step_seconds
+    own = None if entry.get("cudnn") else measured.get("step_seconds")
     allocated, reserved = _find_errors(memory, measured)
     return Held(
         case=entry["case"],
         allocated=allocated,
         reserved=reserved,
+        steps=own / seconds if own and seconds else None,
         plain=plain_seconds / seconds if plain_seconds and seconds else None,
         padded=_find_errors(plan.memory, measured) if is_padded else None,
     )
@@ -121,13 +127,13 @@ def _find_errors(memory: Memory, measured: Any) -> tuple[float, float]:
 
 def print_errors(ledger: Path, only: str) -> int:
     """Print the errors of all cases, and return the exit code."""
-    print(f"{'case':44}{'allocated':>12}{'reserved':>12}{'plain steps':>14}")
+    print(f"{'case':44}{'allocated':>12}{'reserved':>12}{'steps':>9}{'plain':>9}")
     missed = 0
     for held in compare(ledger, only):
         missed += not held.holds
-        plain = "" if held.plain is None else f"x {held.plain:.2f}"
         errors = f"{held.allocated:>+12.2%}{held.reserved:>+12.2%}"
-        print(f"{held.case:44}{errors}{plain:>14}".rstrip(), flush=True)
+        times = ("" if x is None else f"x {x:.2f}" for x in (held.steps, held.plain))
+        print(f"{held.case:44}{errors}" + "".join(f"{x:>9}" for x in times), flush=True)
         if held.padded is not None:
             both = "".join(f"{error:>+12.2%}" for error in held.padded)
             print(f"{'  planned with padding, as users get it':44}{both}", flush=True)

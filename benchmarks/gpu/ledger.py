@@ -1,7 +1,8 @@
 """The ledger: every measured run and its plan, kept in the repository, newest last.
 
-An entry has the command that measured it, the card, its driver, versions and commit. Runs of
-miniatures on a CPU have no place in it.
+An entry has the command that measured it, the card, its driver, versions and commit. `cudnn` says
+that PyTorch took cuDNN's attention, which planned anew for each length and slowed the steps down.
+Runs of miniatures on a CPU have no place in it.
 """
 
 import json

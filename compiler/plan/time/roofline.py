@@ -15,10 +15,15 @@ from ftc.compiler.plan.memory.activations import (
     prefill_tokens,
     token_seconds,
 )
-from ftc.compiler.plan.memory.attention import saves_attention
 from ftc.compiler.plan.memory.host import swap_seconds
 from ftc.compiler.plan.memory.states import paged_bytes, state_bytes, trained_bytes
 from ftc.compiler.plan.memory.weights import base_weights, targeted_weights
+from ftc.compiler.plan.time.kernels import (
+    adapter_traffic,
+    attention_operations,
+    attention_seconds,
+    launching_seconds,
+)
 from ftc.compiler.resolve.facts import HardwareFacts
 
 # Fitted together to 14 plain SFTTrainer runs on one A100-80GB (fms-acceleration,
@@ -34,8 +39,7 @@ _CPU_FLOPS_PER_CORE: Final = 30e9  # fp32 on a server core, a model of some mill
 _CPU_BYTES_PER_SECOND: Final = 20e9
 # Python's floor of a pass, forward and backward, measured on one core of a server with the pinned
 # Trainer (Llamas of 2 and 8 layers, hidden sizes 64 and 256, 1 to 32 rows of 40 tokens): 2.5 ms for
-# collator, hooks and engine, and 0.85 ms per layer, which is some 100 operations. A GPU's host does
-# the same work, launching kernels instead of computing them, while the GPU computes.
+# collator, hooks and engine, and 0.85 ms per layer, which is some 100 operations.
 _PASS_SECONDS, _LAYER_SECONDS = 0.0025, 0.001
 _ADAPTED_SECONDS: Final = 0.00015  # some 15 operations more for each adapted module: an assumption
 # DoRA's norm, per adapted weight and forward pass: an fp32 copy of it, the adapter's product, that
@@ -73,17 +77,18 @@ def micro_seconds(job: Job, hardware: HardwareFacts, tokens: float) -> float:
     reading of the weights per pass, which dominates with few tokens. A device of unknown rate has
     a nominal rate, which only serves to rank layouts (see `rate`).
     """
-    adapted = sum(job.shape.linear_shapes[target].count for target in job.targets)
-    launching = job.shape.layers * _LAYER_SECONDS + _ADAPTED_SECONDS * adapted
-    launching *= 1 + job.recomputed_share / 3
-    launching += _PASS_SECONDS
-    computing = (operations(job) * tokens + seeing_operations(job)) / _speed(job, hardware)
+    speed = _speed(job, hardware)
+    computing = (product_operations(job) * tokens + seeing_operations(job)) / speed
     computing += _expert_seconds(job, hardware, tokens)
     if hardware.kind == "cpu":
-        return computing + weight_traffic_bytes(job) / _CPU_BYTES_PER_SECOND + launching
+        attending = attention_operations(job) * tokens / speed
+        moving = weight_traffic_bytes(job) / _CPU_BYTES_PER_SECOND
+        return computing + attending + moving + _python_seconds(job)
+    peak = (rate(job, hardware) or _NOMINAL_TFLOPS) * 1e12
+    computing += attention_seconds(job, hardware, tokens, peak=peak, products=speed)
     bandwidth = (hardware.bandwidth_gb_s or 10 * _NOMINAL_TFLOPS) * 1e9
     weights = job.shape.linear_parameters + job.shape.expert_parameters
-    moving = _TRAFFIC * job.shape.layers * _moved_bytes(job) * tokens
+    moving = (_TRAFFIC * job.shape.layers * _moved_bytes(job) + adapter_traffic(job)) * tokens
     if job.storage != "plain":
         moving += _DEQUANTIZED_BYTES * passes(job) * weights
     if job.mixed:
@@ -91,7 +96,14 @@ def micro_seconds(job: Job, hardware: HardwareFacts, tokens: float) -> float:
     if job.dora:
         moving += _NORM_BYTES * (1 + job.recomputed_share) * targeted_weights(job)
     moving += passes(job) * job.shape.parameters * job.compute_bytes
-    return max(computing + moving / bandwidth, launching)
+    return max(computing + moving / bandwidth, _PASS_SECONDS + launching_seconds(job))
+
+
+def _python_seconds(job: Job) -> float:
+    """Return the seconds of a pass on a CPU beside its arithmetic: Python's floor."""
+    adapted = sum(job.shape.linear_shapes[target].count for target in job.targets)
+    layers = job.shape.layers * _LAYER_SECONDS + _ADAPTED_SECONDS * adapted
+    return _PASS_SECONDS + layers * (1 + job.recomputed_share / 3)
 
 
 def weight_traffic_bytes(job: Job) -> float:
@@ -156,28 +168,26 @@ def _moved_bytes(job: Job) -> float:
     of the layer anyway, and its gradient is one more product. Autocast's copies from fp32 count
     too.
     """
-    frozen = replace(job, full=False, targets=()) if job.full and not job.mixed else job
+    frozen = replace(job, full=False, targets=()) if not job.mixed else job
     return _count_passes(job, backward=1) * mean_layer_bytes(frozen)
 
 
 def operations(job: Job) -> float:
-    """Return the floating-point operations per token of a micro-batch.
+    """Return the floating-point operations per token of a micro-batch."""
+    return product_operations(job) + attention_operations(job)
+
+
+def product_operations(job: Job) -> float:
+    """Return the operations per token of the products with weights.
 
     2 per weight and pass (arXiv 2001.08361, section 2.1), without embeddings, which are looked up.
-    Attention is added: scores and values of half the row on average, 2.5 times that backward.
     """
-    shape = job.shape
-    looked_up = 0 if shape.tied else shape.embedding_parameters
+    looked_up = 0 if job.shape.tied else job.shape.embedding_parameters
     weights = 2 * (active_parameters(job) - looked_up)
-    attended = job.attended_tokens or job.length_tokens
-    attention = 2 * attended * shape.heads * shape.head_dim * shape.attention_layers()
-    reached = job.backward_layers / shape.layers
-    selective = job.checkpointing == "selective" and saves_attention(job)
-    recomputed = 0 if selective else reached * job.recomputed_share
     adapter: float = 0 if job.full else 6 * job.trainable
     if job.dora and job.dropout:  # which multiplies with the base's weights once more
         adapter += 2 * passes(job) * targeted_weights(job)
-    return weights * passes(job) + attention * (1 + 2.5 * reached + recomputed) + adapter
+    return weights * passes(job) + adapter
 
 
 def _expert_seconds(job: Job, hardware: HardwareFacts, tokens: float) -> float:

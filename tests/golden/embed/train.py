@@ -50,10 +50,10 @@ DOCUMENT_PROMPT = None  # the default of `objective.document_prompt`
 MAX_LENGTH = 72  # the longest row has about 69 tokens, estimated from characters
 # Rows per process and pass, and passes per step: each line is the same batch in less memory.
 # all rows of a process in a step at once: 5.4 GiB of 23.5 GiB; with 4 rows at a time a step takes
-# 81% longer
+# 94% longer
 LADDER = [[8, 1], [4, 2], [2, 4]]
 EVAL_BATCH = 8  # the rows of a training step, so that both losses tell as many apart
-# activations fit in memory; with any recomputed, a step takes 14% longer
+# activations fit in memory; with any recomputed, a step takes 17% longer
 GRADIENT_CHECKPOINTING = False
 EPOCHS = 3.0  # 384 rows are few, so they are read three times
 LEARNING_RATE = 0.0002  # the rate of QLoRA's experiments up to 13B parameters, for any batch size

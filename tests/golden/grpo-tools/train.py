@@ -60,7 +60,7 @@ ANSWER_TOKENS = 384  # set by `objective.answer_tokens` in the spec
 # 0% longer
 LADDER = [[32, 1], [16, 2], [8, 4], [4, 8], [2, 16], [1, 32]]
 EVAL_BATCH = 32  # as many rows at a time as in training
-# activations fit in memory; with any recomputed, a step takes 1.7% longer
+# activations fit in memory; with any recomputed, a step takes 1% longer
 GRADIENT_CHECKPOINTING = False
 EPOCHS = 3.0  # 320 prompts are few; every epoch samples new answers to them
 LEARNING_RATE = 1e-05  # set by `training.learning_rate` in the spec

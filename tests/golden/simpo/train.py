@@ -41,12 +41,12 @@ MARGIN = 1.0  # half of beta, where SimPO's recipes begin: 2
 ANSWER_WEIGHT = 0.1  # set by `objective.answer_weight` in the spec
 # Rows per process and pass, and passes per step: each line is the same batch in less memory.
 # all rows of a process in a step at once: 5.8 GiB of 23.5 GiB; with 2 rows at a time a step takes
-# 57% longer
+# 80% longer
 LADDER = [[4, 1], [2, 2], [1, 4]]
 # evaluation has no backward pass, so 8 rows at a time need no more memory than training, and are
 # faster
 EVAL_BATCH = 8
-# activations fit in memory; with any recomputed, a step takes 23% longer
+# activations fit in memory; with any recomputed, a step takes 26% longer
 GRADIENT_CHECKPOINTING = False
 EPOCHS = 2.0  # 128 rows are few, so two epochs; more would overfit
 # 5e-7 at 7B, falling with size^0.4: a fortieth of the rate for answers, because pairs change a

@@ -56,12 +56,12 @@ IMAGE_RULE = {
 }
 # Rows per process and pass, and passes per step: each line is the same batch in less memory.
 # all rows of a process in a step at once: 7.0 GiB of 23.5 GiB; with 2 rows at a time a step takes
-# 75% longer
+# 91% longer
 LADDER = [[4, 1], [2, 2], [1, 4]]
 # evaluation has no backward pass, so 16 rows at a time need no more memory than training, and are
 # faster
 EVAL_BATCH = 16
-# activations fit in memory; with any recomputed, a step takes 24% longer
+# activations fit in memory; with any recomputed, a step takes 30% longer
 GRADIENT_CHECKPOINTING = False
 EPOCHS = 3.0  # 160 rows are few, so they are read three times
 LEARNING_RATE = 0.0002  # the rate of QLoRA's experiments up to 13B parameters, for any batch size
