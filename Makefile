@@ -70,7 +70,7 @@ check: install  ## format, lint, types, import contracts
 	$(RUN)/ruff format --check .
 	$(RUN)/ruff check .
 	$(RUN)/mypy --num-workers 2
-	$(RUN)/mypy --num-workers 2 tests docs
+	$(RUN)/mypy --num-workers 2 tests docs benchmarks
 	$(RUN)/lint-imports
 
 clean:  ## remove generated files, except .venv

@@ -7,6 +7,7 @@ each type it quantizes the model twice: as it is, and from weights to which nois
 the divergence should be so many times as large. Appends a table to benchmarks/gguf_bounds.md.
 """
 
+import argparse
 import ctypes
 import json
 import math
@@ -32,11 +33,16 @@ OUT = Path(__file__).with_name("gguf_bounds.md")
 
 def main() -> None:
     """Measure one bundle in this process, or several bundles in one process each."""
-    if len(sys.argv) > 2:  # noqa: PLR2004 - the script and one bundle
-        for bundle in sys.argv[1:]:
-            subprocess.run([sys.executable, __file__, bundle], check=True)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("bundles", nargs="+", type=Path, metavar="BUNDLE")
+    bundles: list[Path] = parser.parse_args().bundles
+    if len(bundles) > 1:
+        for one in bundles:
+            subprocess.run([sys.executable, __file__, str(one)], check=True)
         return
-    bundle = Path(sys.argv[1]).resolve()
+    bundle = bundles[0].resolve()
     os.chdir(bundle)
     sys.path.insert(0, str(bundle))
     os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})

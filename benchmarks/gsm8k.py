@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from benchmarks.rehearsals import ROOT, describe_machine, find_sdist
-from benchmarks.vocabularies import finish_tokenizer, train_sentencepiece
+from benchmarks.sentencepiece_models import finish_tokenizer, train_sentencepiece
 
 REPORT: Final = Path(__file__).with_name("gsm8k.md")
 DATA: Final = Path(os.environ.get("FTC_SHARED") or ROOT.parent / "shared") / "data"

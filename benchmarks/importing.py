@@ -2,50 +2,96 @@
 
     python -m benchmarks.importing CORPORA > benchmarks/import.md
 
-CORPORA is a folder with axolotl-0.21.0/ and llamafactory-0.9.5/ (unpacked sdists), torchtune/
-(the unpacked wheel) and unsloth/ (the notebooks' repository). Nothing of them is committed: the
-table has the names, hashes and results.
+CORPORA has a folder for each repository of `CORPORA` below, filled from a clone of it by
+`git archive REVISION FOLDER ... | tar -x -C CORPORA/NAME`. Nothing of them is committed: the table
+has the names, hashes and results.
 """
 
+import argparse
 import hashlib
 import json
-import sys
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Final
 
-from ftc.compiler.importing.importer import find_unfit
+from benchmarks.families import tell_when
+from ftc.compiler.importing.importer import translate_config
 from ftc.compiler.importing.source import (
     UnknownConfigError,
     UnreadableConfigError,
     UnreadableScriptError,
     read_foreign,
-    read_registry,
 )
-from ftc.compiler.knowledge.peft_defaults import find_peft_targets
 from ftc.compiler.pipeline import check
 from ftc.compiler.resolve.resolver import Resolver
 from ftc.spec.tools.entry import Imported
-from ftc.spec.tools.translation import build_spec, translate
+from ftc.spec.tools.translation import build_spec
 
-CORPORA = {
-    "axolotl": ("axolotl-0.21.0", "examples/**/*.y*ml"),
-    "LLaMA-Factory": ("llamafactory-0.9.5", "examples/**/*.y*ml"),
-    "torchtune": ("torchtune", "recipes/configs/**/*.yaml"),
-    "Unsloth": ("unsloth", "nb/*.ipynb"),
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Corpus:
+    """The configs of a repository: `pattern` finds them in the `folders` of a `revision`."""
+
+    repository: str
+    revision: str
+    folders: tuple[str, ...]
+    pattern: str
+
+
+CORPORA: Final = {
+    "axolotl": Corpus(
+        repository="axolotl-ai-cloud/axolotl",
+        revision="067b021c",
+        folders=("examples",),
+        pattern="examples/**/*.y*ml",
+    ),
+    "LLaMA-Factory": Corpus(
+        repository="hiyouga/LLaMA-Factory",
+        revision="v0.9.5",
+        folders=("examples", "data"),
+        pattern="examples/**/*.y*ml",
+    ),
+    "torchtune": Corpus(
+        repository="meta-pytorch/torchtune",
+        revision="v0.6.1",
+        folders=("recipes",),
+        pattern="recipes/configs/**/*.yaml",
+    ),
+    "Unsloth": Corpus(
+        repository="unslothai/notebooks",
+        revision="bdda2efc",
+        folders=("nb",),
+        pattern="nb/*.ipynb",
+    ),
 }
 #: A model or data that is not on this machine, or that the file computes: that says nothing about
 #: the spec.
 OUT_OF_REACH = {"FTC100", "FTC109", "FTC200", "FTC210"}
 #: These files do not say what they run on.
-HARDWARE, GPUS = "8x H100-80GB", 8
+HARDWARE: Final = "8x H100-80GB"
 
 
-def main(root: Path) -> None:
+def main() -> None:
     """Print the table of all corpora, then one line per file."""
-    rows = [row for corpus in CORPORA for row in _read(root, corpus)]
-    print("# Imported configs\n\nWritten by `python -m benchmarks.importing CORPORA`.\n")
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.importing",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("corpora", type=Path, help="the folder with the unpacked repositories")
+    root: Path = parser.parse_args().corpora
+    if missing := [name for name in CORPORA if not (root / name).is_dir()]:
+        parser.error(f"{root} has no folder {', '.join(missing)}")
+    rows = [row for name in CORPORA for row in _read(root, name)]
+    print("# Imported configs\n")
+    print(f"`python -m benchmarks.importing CORPORA`, {tell_when()}.\n")
+    for name, each in CORPORA.items():
+        folders = ", ".join(f"`{folder}/`" for folder in each.folders)
+        print(f"* {name}: {folders} of {each.repository} at {each.revision}")
+    print()
     print("| corpus | files | trainings of ftc | without errors | share | keys | unknown keys |")
     print("| --- | ---: | ---: | ---: | ---: | ---: | ---: |")
     for corpus in CORPORA:
@@ -66,11 +112,10 @@ def main(root: Path) -> None:
 
 
 def _read(root: Path, corpus: str) -> Iterator[tuple[str, str, str, str, str, int, int]]:
-    folder, pattern = CORPORA[corpus]
     resolver = Resolver()
-    for path in sorted((root / folder).glob(pattern)):
+    for path in sorted((root / corpus).glob(CORPORA[corpus].pattern)):
         raw = path.read_bytes()
-        name, digest = path.relative_to(root / folder).as_posix(), hashlib.sha256(raw).hexdigest()
+        name, digest = path.relative_to(root / corpus).as_posix(), hashlib.sha256(raw).hexdigest()
         row = (corpus, name, digest[:16])
         try:
             config = read_foreign(raw.decode("utf-8"), path.name)
@@ -80,16 +125,9 @@ def _read(root: Path, corpus: str) -> Iterator[tuple[str, str, str, str, str, in
         except (UnreadableConfigError, UnreadableScriptError) as error:
             yield (*row, "unreadable", str(error), 0, 0)
             continue
-        imported = translate(
-            config.tool,
-            config.entries,
-            gpus=GPUS,
-            registry=read_registry(root / folder, config.entries),
-            find_unfit=find_unfit,
-            find_targets=find_peft_targets,
-        )
-        keys = [each for each in imported.keys if not each.key.startswith("(")]
+        imported = translate_config(config, root / corpus, HARDWARE)
         paths = {each.path for each in config.entries}
+        keys = [each for each in imported.keys if each.key in paths]
         assert {each.key for each in keys} == paths, f"{name}: a key is lost"
         unknown = sum(each.reason == "unknown" for each in keys)
         refused = sorted({each.reason for each in imported.refused})
@@ -115,4 +153,4 @@ def _check(imported: Imported, name: str, resolver: Resolver) -> list[str]:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main()

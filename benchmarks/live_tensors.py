@@ -9,6 +9,7 @@ both beside the plan's. Exits 1 if the plan is more than 5% off. What cannot be 
 masks of several rows, and kernels that only a GPU has.
 """
 
+import argparse
 import sys
 import warnings
 from collections.abc import Iterator
@@ -106,11 +107,18 @@ def use_fused_dropout() -> None:
     def drop(self: torch.nn.Dropout, given: torch.Tensor) -> torch.Tensor:
         return torch.native_dropout(given, self.p, True)[0]
 
-    torch.nn.Dropout.forward = drop  # type: ignore[method-assign]
+    replaced: Any = torch.nn.Dropout
+    replaced.forward = drop
 
 
 def main() -> None:
     """Trace all kinds, and print them beside the plan."""
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.live_tensors",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.parse_args()
     warnings.filterwarnings("ignore")
     use_fused_dropout()
     off = 0

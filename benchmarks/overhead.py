@@ -75,7 +75,7 @@ def measure(bundle: Path, arm: str) -> Mapping[str, Any]:
     """Return the report of one run, from the beginning."""
     report = bundle.parent / "report.json"
     shutil.rmtree(bundle / "run" / "train", ignore_errors=True)
-    command = [sys.executable, HERE / "steps.py", report, arm, bundle / "train.py"]
+    command = [sys.executable, str(HERE / "steps.py"), str(report), arm, str(bundle / "train.py")]
     fixed = {"OMP_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"}
     subprocess.run(
         command, cwd=bundle, env={**os.environ, **fixed}, check=True, capture_output=True

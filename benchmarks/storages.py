@@ -9,7 +9,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 
-class Storages(TorchDispatchMode):  # type: ignore[no-untyped-call]
+class Storages(TorchDispatchMode):
     """Notes every storage that an operation returns, without holding it.
 
     `peak_bytes` is the most that was alive at once. Storages of `own` tensors do not count.
@@ -17,18 +17,14 @@ class Storages(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
     def __init__(self, own: Iterable[torch.Tensor] = ()) -> None:
         """Begin with none."""
-        super().__init__()  # type: ignore[no-untyped-call]
+        super().__init__()
         self._own = {each.untyped_storage().data_ptr() for each in own}
         self._live: dict[int, tuple[StorageWeakRef, int]] = {}
         self.peak_bytes = 0
 
     def count_bytes(self) -> int:
         """Return the bytes that are alive now."""
-        self._live = {
-            key: item
-            for key, item in self._live.items()
-            if not item[0].expired()  # type: ignore[no-untyped-call]
-        }
+        self._live = {key: item for key, item in self._live.items() if not item[0].expired()}
         return sum(size for _, size in self._live.values())
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -37,7 +33,7 @@ class Storages(TorchDispatchMode):  # type: ignore[no-untyped-call]
         for each in tree_leaves(found):
             if isinstance(each, torch.Tensor):
                 storage = each.untyped_storage()
-                reference = StorageWeakRef(storage)  # type: ignore[no-untyped-call]
+                reference = StorageWeakRef(storage)
                 if storage.data_ptr() not in self._own:
                     self._live[storage._cdata] = (reference, storage.nbytes())  # noqa: SLF001
         self.peak_bytes = max(self.peak_bytes, self.count_bytes())

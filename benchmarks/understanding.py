@@ -6,6 +6,7 @@ Reading the data file is not counted: it depends on the file. Writes the table t
 `benchmarks/understanding.md`.
 """
 
+import argparse
 import os
 import shutil
 import subprocess
@@ -66,6 +67,12 @@ def measure(folder: Path) -> tuple[dict[str, Counter[str]], list[float]]:
 
 def main() -> None:
     """Measure, print and write the page."""
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.understanding",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.parse_args()
     os.environ["HF_HUB_OFFLINE"] = "1"
     with tempfile.TemporaryDirectory() as folder:
         shutil.copy(QUICKSTART / "tickets.csv", folder)

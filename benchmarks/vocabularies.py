@@ -4,17 +4,17 @@ Real: Llama 2 and 3, Qwen 2, GPT-2, StarCoder and Phi-3 from the vocabularies in
 sources, Mistral from the wheel of mistral-common. Stand-ins are always marked as such.
 """
 
-import io
 import json
 import subprocess
 import sys
 import zipfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
 from tokenizers import Tokenizer
 
+from benchmarks.sentencepiece_models import finish_tokenizer, train_sentencepiece
 from tests.real_tokenizers import KINDS, read_members, real_tokenizer
 
 #: The stand-in for a tokenizer that no package contains, and its name in the report.
@@ -108,57 +108,3 @@ def _read_mistral(name: str, cache: Path) -> bytes:
             raise RuntimeError("the wheel of mistral-common could not be downloaded")
     with zipfile.ZipFile(max(cache.glob("mistral_common-*.whl"))) as wheel:
         return wheel.read(f"mistral_common/data/{name}")
-
-
-def train_sentencepiece(
-    texts: Iterable[str], *, tokens: int, named: Sequence[str], markers: Sequence[str] = ()
-) -> bytes:
-    """Return a `tokenizer.model` with this many tokens: BPE with byte fallback, no dummy prefix.
-
-    `named` are padding, end, begin and unknown; they get the ids 0 to 3, as in Gemma.
-    """
-    import sentencepiece  # noqa: PLC0415 - real tokenizers need no training
-
-    model = io.BytesIO()
-    pad, end, begin, unknown = named
-    sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=iter(texts),
-        model_writer=model,
-        model_type="bpe",
-        vocab_size=tokens,
-        byte_fallback=True,
-        character_coverage=0.9995,
-        normalization_rule_name="identity",
-        remove_extra_whitespaces=False,
-        add_dummy_prefix=False,
-        split_digits=True,
-        control_symbols=list(markers),
-        pad_id=0,
-        pad_piece=pad,
-        eos_id=1,
-        eos_piece=end,
-        bos_id=2,
-        bos_piece=begin,
-        unk_id=3,
-        unk_piece=unknown,
-        num_threads=1,
-        minloglevel=2,
-    )
-    return model.getvalue()
-
-
-def finish_tokenizer(folder: Path, named: Mapping[str, object]) -> None:
-    """Write the files beside a `tokenizer.model`: its settings, and tokenizer.json."""
-    from transformers import AutoTokenizer  # noqa: PLC0415 - takes seconds
-
-    settings = {
-        "tokenizer_class": "LlamaTokenizer",
-        "add_bos_token": True,
-        "add_eos_token": False,
-        "model_max_length": 8192,
-        **named,
-    }
-    written = json.dumps(settings, indent=1) + "\n"
-    (folder / "tokenizer_config.json").write_text(written, encoding="utf-8")
-    AutoTokenizer.from_pretrained(folder).save_pretrained(folder)
-    (folder / "tokenizer_config.json").write_text(written, encoding="utf-8")

@@ -7,9 +7,9 @@ class cannot do without and its default lacks is in `_NEEDED`. A class that llam
 does not have stops at `convert`, after the merge. The figures are kept in wrapped_results.json.
 """
 
+import argparse
 import json
 import os
-import sys
 from collections.abc import Mapping
 from dataclasses import asdict
 from importlib import import_module
@@ -206,7 +206,13 @@ def _is_beyond(key: str, value: object, rows: int) -> bool:
 
 def main() -> None:
     """Run the cases, and print how far each came."""
-    for name in sys.argv[1:] or list_wrappers():
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.wrapped",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("classes", nargs="*", metavar="CLASS", help="all, if none is given")
+    for name in parser.parse_args().classes or list_wrappers():
         found = run_case(make_case(name), Path(os.environ["FTC_LLAMA_CPP_SDIST"]))
         _keep(name, found)
         print(name, found, flush=True)

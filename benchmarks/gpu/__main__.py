@@ -15,9 +15,9 @@ bytes are too low or more than 10% too high.
 They take at most 8, 8 and 5 minutes; `--minutes` gives them less, and `--only 0.5B` runs what has
 that in its name. `--at-once 3` runs cases of `memory` side by side, without their speed;
 `--in-turns` lets them only start side by side and have the GPU one after another, as those of
-`speed` always do. `--models` keeps the models for another command. Models have random weights. What does not fit, fails or has no
-time left is listed. Needs no network; what an offline machine must have is in README.md. Exits 3
-without a GPU.
+`speed` always do. `--models` keeps the models for another command. Models have random weights.
+What does not fit, fails or has no time left is listed. Needs no network; what an offline machine
+must have is in README.md. Exits 3 without a GPU.
 
 `--tiny` runs the same code with miniatures on a CPU, which is no measurement: it writes no ledger.
 """

@@ -6,7 +6,9 @@ Per kernel and shape: milliseconds of the forward and backward pass in the first
 fastest of three more, and in the first call with a length that is 8 tokens shorter.
 """
 
+import argparse
 import time
+from typing import Any
 
 import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
@@ -32,7 +34,7 @@ KERNELS = (
 def run_once(shape: tuple[int, int, int, int, bool], kernel: SDPBackend) -> float:
     """Return the milliseconds of one forward and backward pass."""
     rows, heads, tokens, width, masked = shape
-    options = {"device": "cuda", "dtype": torch.bfloat16, "requires_grad": True}
+    options: dict[str, Any] = {"device": "cuda", "dtype": torch.bfloat16, "requires_grad": True}
     query, key, value = (torch.randn(rows, heads, tokens, width, **options) for _ in range(3))
     mask = None
     if masked:
@@ -50,6 +52,12 @@ def run_once(shape: tuple[int, int, int, int, bool], kernel: SDPBackend) -> floa
 
 def main() -> None:
     """Print the table."""
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.gpu.attention",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.parse_args()
     for shape in SHAPES:
         rows, heads, tokens, width, masked = shape
         for kernel in KERNELS:

@@ -93,14 +93,26 @@ CASES: Final = (
     Case(shape="8B", method="lora", checkpointing=True, tokens=LONG, micro=2),
     Case(shape="8B", method="qlora", checkpointing=False, tokens=SHORT, micro=4),
     Case(shape="8B", method="qlora", checkpointing=True, tokens=LONG, micro=2),
-    Case(shape="0.5B", method="lora", checkpointing=False, tokens=512, micro=4, objective="dpo", varied=True),
-    Case(shape="0.5B", method="lora", checkpointing=False, tokens=SHORT, micro=8, objective="grpo", varied=True),
-    Case(shape="0.5B", method="full", checkpointing=False, tokens=512, micro=4, objective="reward", varied=True),
-    Case(shape="3B", method="lora", checkpointing=True, tokens=1024, micro=4, objective="kto", varied=True),
+    Case(
+        shape="0.5B", method="lora", checkpointing=False, tokens=512,
+        micro=4, objective="dpo", varied=True,
+    ),
+    Case(
+        shape="0.5B", method="lora", checkpointing=False, tokens=SHORT,
+        micro=8, objective="grpo", varied=True,
+    ),
+    Case(
+        shape="0.5B", method="full", checkpointing=False, tokens=512,
+        micro=4, objective="reward", varied=True,
+    ),
+    Case(
+        shape="3B", method="lora", checkpointing=True, tokens=1024,
+        micro=4, objective="kto", varied=True,
+    ),
     Case(shape="3B", method="lora", checkpointing=True, tokens=2048, micro=4, varied=True),
     Case(shape="3B", method="full", checkpointing=True, tokens=2048, micro=2, packed=True),
     Case(shape="8B", method="lora", checkpointing=False, tokens=1024, micro=2),
-)
+)  # fmt: skip
 #: Stand-ins for `CASES` on a CPU: the same code in seconds.
 TINY: Final = (
     Case(shape="tiny", method="full", checkpointing=False, tokens=64, micro=4),

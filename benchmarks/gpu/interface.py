@@ -9,6 +9,7 @@ arguments, they are held against its signature. Needs no GPU: what only a GPU ru
 well. Prints what is missing, and exits 1 if anything is.
 """
 
+import argparse
 import ast
 import importlib
 import inspect
@@ -122,7 +123,13 @@ def check(files: Iterable[Path]) -> tuple[int, list[str]]:
 
 def main() -> None:
     """Print the versions, and what is missing."""
-    files = [Path(word) for word in sys.argv[1:]] or [
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.gpu.interface",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("files", nargs="*", type=Path, metavar="FILE.py")
+    files: list[Path] = parser.parse_args().files or [
         path for pattern in _READ for path in sorted(_ROOT.glob(pattern))
     ]
     count, missing = check(files)

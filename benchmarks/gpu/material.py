@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from benchmarks.gpu.cases import SHAPES, Case
-from benchmarks.vocabularies import finish_tokenizer, train_sentencepiece
+from benchmarks.sentencepiece_models import finish_tokenizer, train_sentencepiece
 
 _SEED: Final = 4
 _TOKENS: Final = 320  # of the tokenizer; the model has its real vocabulary
@@ -84,7 +84,7 @@ def write_rows(path: Path, case: Case, *, rows: int) -> None:
             file.write(json.dumps(_row(case, number, words)) + "\n")
 
 
-def _row(case: Case, number: int, words: int) -> Mapping[str, str]:
+def _row(case: Case, number: int, words: int) -> Mapping[str, str | bool]:
     if case.objective in {"dpo", "reward"}:
         answers = _text(number, words), _text(number + 1, words)
         prompt = _text(number, 4)

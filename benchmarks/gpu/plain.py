@@ -12,6 +12,7 @@ import json
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import torch
 from datasets import load_dataset
@@ -31,10 +32,10 @@ WARM = 3
 class Stopwatch(TrainerCallback):
     """Notes the time and the tokens so far after each step, once the device has done it."""
 
-    def __init__(self):
-        self.noted = []
+    def __init__(self) -> None:
+        self.noted: list[tuple[float, float]] = []
 
-    def on_log(self, args, state, control, logs=None, **kwargs):
+    def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **kwargs: Any) -> None:
         """Note what TRL has counted."""
         if "num_tokens" not in (logs or {}):
             return
@@ -44,7 +45,7 @@ class Stopwatch(TrainerCallback):
 
 
 told = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
-options = {}
+options: dict[str, Any] = {}
 if told["quantized"]:
     options["quantization_config"] = BitsAndBytesConfig(
         load_in_4bit=True,

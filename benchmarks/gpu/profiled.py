@@ -8,7 +8,10 @@ and on the GPU, OUT.json.gz its timeline, which https://ui.perfetto.dev shows.
 
 import runpy
 import sys
+from collections.abc import Callable
+from itertools import count
 from pathlib import Path
+from typing import Any
 
 import torch
 import transformers
@@ -27,11 +30,12 @@ def main() -> None:
 
 def profile_step(out: str, step: int) -> None:
     """Make the Trainer profile a pass, counted from 1, and write what it found."""
-    plain, taken = transformers.Trainer.training_step, []
+    trainer: Any = transformers.Trainer
+    plain: Callable[..., torch.Tensor] = trainer.training_step
+    passes = count(1)
 
-    def training_step(self, *arguments, **options):
-        taken.append(1)
-        if len(taken) != step:
+    def training_step(self: Any, *arguments: Any, **options: Any) -> torch.Tensor:
+        if next(passes) != step:
             return plain(self, *arguments, **options)
         on_gpu = torch.cuda.is_available()
         activities = [ProfilerActivity.CPU, *([ProfilerActivity.CUDA] if on_gpu else [])]
@@ -48,7 +52,7 @@ def profile_step(out: str, step: int) -> None:
         found.export_chrome_trace(f"{out}.json.gz")
         return loss
 
-    transformers.Trainer.training_step = training_step
+    trainer.training_step = training_step
 
 
 if __name__ == "__main__":

@@ -62,7 +62,7 @@ def import_file(
         found = BROKEN.finding(name=shown(source), reason=shown(str(error)))
         return Import(text=text, findings=(found.at(Position(line=error.line, column=1)),))
     folder = Path() if source == "-" else Path(source).parent
-    imported = _translate(config, folder, hardware)
+    imported = translate_config(config, folder, hardware)
     result = Import(text=text, tool=read_table(config.tool).title, imported=imported)
     chosen = {"/model/id": model, "/data/source": data}
     given = {pointer: value for pointer, value in chosen.items() if value is not None}
@@ -93,12 +93,8 @@ def recognise_file(source: str, data: Any) -> Finding | None:
     return FOREIGN.finding(tool=read_table(config.tool).title, name=shown(shell_word(source)))
 
 
-def _read(source: str) -> str | Finding:
-    notebook = source.lower().endswith(".ipynb")
-    return read_text(source, most_bytes=_MOST_NOTEBOOK_BYTES if notebook else MOST_BYTES)
-
-
-def _translate(config: ForeignConfig, folder: Path, hardware: str | None) -> Imported:
+def translate_config(config: ForeignConfig, folder: Path, hardware: str | None) -> Imported:
+    """Translate a config whose relative paths start at a folder, for this hardware of a spec."""
     from ftc.compiler.importing.data_form import find_form  # noqa: PLC0415 - only for imports
     from ftc.compiler.importing.unfit import find_unfit  # noqa: PLC0415 - only for imports
 
@@ -114,6 +110,11 @@ def _translate(config: ForeignConfig, folder: Path, hardware: str | None) -> Imp
         find_targets=find_peft_targets,
         find_form=partial(find_form, folder),
     )
+
+
+def _read(source: str) -> str | Finding:
+    notebook = source.lower().endswith(".ipynb")
+    return read_text(source, most_bytes=_MOST_NOTEBOOK_BYTES if notebook else MOST_BYTES)
 
 
 def _refused(imported: Imported, text: str) -> tuple[Finding, ...]:
