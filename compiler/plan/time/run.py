@@ -30,7 +30,8 @@ from ftc.compiler.plan.time.roofline import (
 )
 from ftc.compiler.resolve.facts import HardwareFacts, Lengths
 
-_BATCH_TOKENS, _BATCH_ROWS = 4096, 16  # of evaluate.py and runtime/evaluate/answers.py
+_BATCH_TOKENS, _BATCH_ROWS = 4096, 16  # of runtime/evaluate/judging.py
+_ANSWERED_TOKENS: Final = 8192  # of prompts and answers at once: runtime/evaluate/answers.py
 _MINED_ROWS: Final = 32  # BATCH_TEXTS of runtime/models/vectors.py
 _WEIGHT_BYTES: Final = 2  # a merged model is saved in 16 bits
 _IMPORT_SECONDS: Final = 10.0
@@ -190,14 +191,15 @@ def evaluation_seconds(job: Job, hardware: HardwareFacts, evaluated: Evaluated) 
     batch += teacher_seconds(job, hardware, tokens)
     # TRL 1.16 generates the answers to each batch of an evaluation by themselves
     batch += generation_seconds(replace(job, micro=seen, accumulation=1), hardware)
+    at_once = _answered_at_once(evaluated.lengths.mean, evaluated.answer_tokens)
     writing = replace(
         job,
-        micro=_BATCH_ROWS,
+        micro=at_once,
         accumulation=1,
         answer_tokens=evaluated.answer_tokens,
         length_tokens=max(job.length_tokens, evaluated.answer_tokens + 1),
     )
-    written = math.ceil(evaluated.written_rows / _BATCH_ROWS)
+    written = math.ceil(evaluated.written_rows / at_once)
     seconds = batches * batch + written * generation_seconds(writing, hardware)
     return seconds * time_factor(hardware)
 
@@ -226,6 +228,11 @@ def _decomposing_seconds(job: Job, hardware: HardwareFacts) -> float:
     work = sum(count * (6 * m * n**2 + 20 * n**3) for (n, m), count in sides)
     processes = max(1, job.world // max(1, job.nodes))
     return work * processes / (cpu_rate(hardware) if hardware.kind == "cpu" else _SVD_RATE)
+
+
+def _answered_at_once(row_tokens: float, answer_tokens: int) -> int:
+    """Return how many prompts are answered in a batch, where prompts are nearly whole rows."""
+    return max(1, min(_BATCH_ROWS, int(_ANSWERED_TOKENS // (row_tokens + answer_tokens or 1))))
 
 
 def saving_seconds(job: Job) -> float:
@@ -368,6 +375,7 @@ def judging_seconds(job: Job, hardware: HardwareFacts, judged: Judged) -> float:
     if not judged.rows:
         return 0.0
     alone = replace(hardware, count=1, nodes=1)
+    at_once = _answered_at_once(judged.row_tokens, judged.answer_tokens)
     asked = replace(
         job,
         full=True,
@@ -381,7 +389,7 @@ def judging_seconds(job: Job, hardware: HardwareFacts, judged: Judged) -> float:
         offload="none",
         world=1,
         nodes=1,
-        micro=_BATCH_ROWS,
+        micro=at_once,
         accumulation=1,
         checkpointing=False,
         frozen_layers=0,
@@ -392,7 +400,7 @@ def judging_seconds(job: Job, hardware: HardwareFacts, judged: Judged) -> float:
     batch = min(_BATCH_TOKENS, _BATCH_ROWS * judged.row_tokens)
     reading = math.ceil(tokens / batch) * forward_seconds(asked, alone, batch)
     reading += math.ceil(tokens / batch) * teacher_seconds(asked, alone, batch)
-    batches = math.ceil(judged.answered_rows / _BATCH_ROWS)
+    batches = math.ceil(judged.answered_rows / at_once)
     writing = batches * generation_seconds(asked, alone)
     loading = job.shape.parameters * asked.load_bytes / _DISK_BYTES_PER_SECOND
     streamed = _streamed_seconds(asked, hardware)

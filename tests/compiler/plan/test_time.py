@@ -8,10 +8,19 @@ import pytest
 
 from ftc.compiler.knowledge.accelerators import find_accelerator
 from ftc.compiler.plan.planner import make_frame, make_plan
+from ftc.compiler.plan.software import PINNED_QLORA
 from ftc.compiler.plan.summary.alternatives import on_device
+from ftc.compiler.plan.time.kernels import adapter_traffic, attention_seconds, launching_seconds
 from ftc.compiler.plan.time.roofline import micro_seconds, operations
-from ftc.compiler.plan.time.run import attended_tokens
+from ftc.compiler.plan.time.run import (
+    _ANSWERED_TOKENS,
+    _BATCH_ROWS,
+    _BATCH_TOKENS,
+    _answered_at_once,
+    attended_tokens,
+)
 from ftc.compiler.resolve.facts import KnownFacts
+from ftc.runtime.evaluate import answers, judging
 from ftc.spec.sections import Spec
 
 BuildKnown = Callable[[Mapping[str, Any]], tuple[Spec, KnownFacts]]
@@ -128,3 +137,51 @@ def test_pissa_decomposes_the_weights_before_training(build_known: BuildKnown) -
     plain, one, four = (plan.time.loading_seconds for plan in plans if plan.time is not None)
     assert 300 < one - plain < 7200
     assert four - plain == pytest.approx(4 * (one - plain), rel=0.01)
+
+
+def test_a_mask_slows_attention_down(build_known: BuildKnown) -> None:
+    """On an H200 a pass of two long rows took 16.0 ms a layer with a mask, and 3.7 ms without."""
+    hopper = {"/facts/hardware/name": "H200-SXM-141GB", "/facts/hardware/compute_capability": 9.0}
+    frame = make_frame(*build_known(hopper))
+    job = replace(frame.job("single", checkpointing=False, micro=2), length_tokens=4096)
+    job = replace(job, attended_tokens=0.0, packed=False)
+    masked, even = (
+        attention_seconds(
+            replace(job, even=even), frame.facts.hardware, 8192, peak=989e12, products=6e14
+        )
+        for even in (False, True)
+    )
+    assert masked == pytest.approx(16.0 / 3.65 * even, rel=0.05)
+    other = replace(frame.facts.hardware, compute_capability=8.0)
+    older = attention_seconds(job, other, 8192, peak=312e12, products=2e14)
+    assert older > masked
+
+
+def test_a_short_pass_takes_as_long_as_its_launches(build_known: BuildKnown) -> None:
+    """Each adapted module adds to the host's time; a long pass has the device's time."""
+    frame = make_frame(*build_known({}))
+    job, hardware = frame.job("single", checkpointing=False, micro=1), frame.facts.hardware
+    assert job.targets
+    assert micro_seconds(job, hardware, 1) == micro_seconds(job, hardware, 64)
+    assert launching_seconds(job) > launching_seconds(replace(job, targets=job.targets[:1]))
+    assert micro_seconds(job, hardware, 1e5) > 2 * launching_seconds(job)
+
+
+def test_adapters_in_fp32_move_more(build_known: BuildKnown) -> None:
+    """Their inputs are cast and dropped; without adapters nothing is moved."""
+    frame = make_frame(*build_known({}))
+    job = frame.job("single", checkpointing=False, micro=1)
+    narrow = replace(job, stack=PINNED_QLORA)
+    assert adapter_traffic(job) > 1.5 * adapter_traffic(narrow) > 0
+    assert adapter_traffic(replace(job, dropout=0.0)) < adapter_traffic(replace(job, dropout=0.1))
+    assert adapter_traffic(replace(job, targets=())) == 0
+
+
+def test_long_answers_are_written_a_few_at_a_time() -> None:
+    """As many prompts as runtime/evaluate/answers.py has in a batch, all equally long."""
+    assert answers.BATCH_TOKENS == _ANSWERED_TOKENS
+    assert (judging.BATCH_ROWS, judging.BATCH_TOKENS) == (_BATCH_ROWS, _BATCH_TOKENS)
+    for prompt, answer in ((20, 10), (500, 100), (3000, 1024), (9000, 200)):
+        lengths = [prompt + answer] * 64
+        first = next(iter(judging.make_batches(lengths, most_tokens=answers.BATCH_TOKENS)))
+        assert len(first) == _answered_at_once(prompt, answer)
