@@ -129,11 +129,10 @@ def labels_of_one_source(case: Case) -> Iterator[Problem]:
 
 @rule("FTC257", "files-beyond-one-on-skypilot", "error", reads=("data",))
 def files_beyond_one_on_skypilot(case: Case) -> Iterator[Problem]:
-    """What it is: The run is for SkyPilot, and its data are more than one local file: a mixture of
-    files, or a file whose rows name images in other files.
+    """What it is: The run is for SkyPilot, and its data are more than one local file.
 
     Why it matters: The task uploads one file under a name of its own. A mixture would not find its
-    files, and rows would not find their images.
+    files, and rows that name images in files would not find those.
 
     Example: {"launch": "skypilot", "data": {"sources": ["tickets.csv", "chats.jsonl"]}}
 
