@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from ftc.compiler.knowledge.skypilot import find_skypilot_name
 from ftc.compiler.render.pins import install_command, requirements
-from ftc.compiler.render.source import BundleSource
+from ftc.compiler.render.source import BundleSource, list_outside
 from ftc.compiler.render.uses import Uses
 from ftc.compiler.render.values import Word
 from ftc.runtime.exit_codes import PREEMPTED
@@ -48,6 +48,16 @@ def job_options(source: BundleSource) -> list[tuple[Word, Word]]:
         "qos": launch.qos,
     }
     return [(Word(name), Word(str(said))) for name, said in given.items() if said is not None]
+
+
+def container_lines(source: BundleSource) -> str:
+    """Return the image of an Apptainer container, and the paths that it needs, one a line.
+
+    By itself a container sees the bundle and the user's home only.
+    """
+    disk = source.spec.distribution.nvme_path
+    paths = [*list_outside(source), *([] if disk is None else [disk])]
+    return "".join(f"{line}\n" for line in (source.spec.launch.container, *paths))
 
 
 def trainjob(source: BundleSource) -> dict[str, Any]:

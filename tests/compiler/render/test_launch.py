@@ -162,7 +162,7 @@ def test_modules_and_the_image_are_read_not_printed(build_known: BuildKnown) -> 
     files = render(build_known, EVERYTHING)
 
     assert files["modules.txt"].text == "cuda/12.4\ngcc\n"
-    assert files["container.txt"].text == "docker://registry.example/train:1\n"
+    assert files["container.txt"].text == "docker://registry.example/train:1\n../rows.csv\n"
     for file in files.values():
         if file.language == "shell":
             assert "cuda/12.4" not in file.text
