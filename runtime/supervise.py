@@ -30,7 +30,7 @@ from . import kills
 from .exit_codes import OUT_OF_MEMORY, PREEMPTED
 
 NO_COMMAND = 127  # as a shell exits
-CONTAINER = "container.txt"  # the image that commands run in, then the paths that they need
+CONTAINER = "container.txt"  # names the image that commands run in, then the paths they need
 TRAINING = {"train.py", "./node.sh"}  # a command with one of these words trains
 PILOT = "--pilot"  # makes it measure a few steps only; the commands after it are not run
 
@@ -145,25 +145,8 @@ def make_command(line: str, given: Mapping[str, str | bool | None], bundle: Path
         command.insert(0, "python")
     image = bundle / CONTAINER
     if command[0] in ("python", "accelerate") and image.is_file():
-        name = image.read_text(encoding="utf-8").splitlines()[0]
-        command[:0] = ["apptainer", "exec", "--nv", name]
+        command[:0] = ["apptainer", "exec", "--nv", image.read_text("utf-8").splitlines()[0]]
     return command
-
-
-def find_binds(bundle: Path, given: Mapping[str, str | bool | None]) -> str:
-    """Return APPTAINER_BIND: folders that a container must see, beside the bundle and the home.
-
-    They hold what the bundle and the arguments of run.sh name, also where that is a link.
-    """
-    named = (bundle / CONTAINER).read_text(encoding="utf-8").splitlines()[1:]
-    named += [value for value in given.values() if isinstance(value, str)]
-    folders: list[str] = []
-    for path in (Path(os.path.normpath(bundle / name)) for name in named):
-        target = path.resolve()
-        folders += [str(path.parent), str(target if target.is_dir() else target.parent)]
-    found = [os.environ.get("APPTAINER_BIND", "")]
-    found += (folder for folder in folders if folder != "/" and Path(folder).is_dir())
-    return ",".join(dict.fromkeys(filter(None, found)))
 
 
 def _parse_options(words: Sequence[str]) -> argparse.Namespace:
@@ -249,8 +232,6 @@ def prepare(
     lines = [line for line in map(str.strip, sys.stdin) if line and line[0] != "#"]
     given = _parse_given(arguments[split + 1 :], lines, options.caller)
     supervisor = Supervisor(Path.cwd())
-    if (supervisor.bundle / CONTAINER).is_file():
-        os.environ["APPTAINER_BIND"] = find_binds(supervisor.bundle, given)
     return supervisor, options, [make_command(line, given, supervisor.bundle) for line in lines]
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from ftc.runtime.supervise import find_binds, make_command
+from ftc.runtime.supervise import make_command
 from tests.end_to_end.process import Ended, environment
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -222,26 +222,6 @@ def test_commands_run_in_the_container(tmp_path: Path) -> None:
         *("srun", "./node.sh", "--model", "/m"),
     ]
     assert make_command("merge.py", given, tmp_path / "elsewhere") == ["python", "merge.py"]
-
-
-def test_a_container_sees_what_is_outside_of_the_bundle(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The folders of data and models, also behind a link; the user's own binds stay."""
-    bundle, far = tmp_path / "bundle", tmp_path / "far"
-    for folder in (bundle, far / "model", far / "rows"):
-        folder.mkdir(parents=True)
-    (tmp_path / "rows.csv").touch()
-    (far / "rows" / "others.csv").touch()
-    (tmp_path / "model").symlink_to(far / "model")
-    (bundle / "container.txt").write_text("train.sif\n../rows.csv\n../model\n/none/there\n")
-    given = {"data": str(far / "rows/others.csv"), "model": "org/name", "pilot": True}
-    monkeypatch.setenv("APPTAINER_BIND", "/opt:/opt:ro")
-
-    found = find_binds(bundle, given)
-
-    wanted = ["/opt:/opt:ro", tmp_path, far / "model", far / "rows"]
-    assert found == ",".join(map(str, wanted))
 
 
 # -----------------------------------------------------------------------------
