@@ -30,14 +30,15 @@ _SCRIPT: Final = """\
 #   ./run_all.sh --data OTHER-FILE
 set -uo pipefail
 
-CDPATH="" cd -- "$(dirname -- "${BASH_SOURCE[0]}")"
+# The folder stays the caller's: run.sh resolves paths in its arguments from there.
+folder=$(CDPATH="" cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
 failed=0
-for point in point-*/; do
-  echo "== $point"
-  "./${point}run.sh" "$@" || failed=1
+for point in "$folder"/point-*/; do
+  echo "== $(basename -- "$point")"
+  "${point}run.sh" "$@" || failed=1
 done
 if command -v ftc >/dev/null; then
-  ftc compare point-*/
+  ftc compare "$folder"/point-*/
 fi
 exit "$failed"
 """
@@ -46,8 +47,15 @@ set -euo pipefail
 
 cd -- "${SLURM_SUBMIT_DIR:?submit this with sbatch}"
 point=$(printf 'point-%02d' "${SLURM_ARRAY_TASK_ID:?submit this with sbatch}")
+given=()
+for word in "$@"; do  # slurm.sh starts in the point's folder: paths are made absolute before
+  if [[ -e "$word" ]]; then
+    word=$(realpath -- "$word")
+  fi
+  given+=("$word")
+done
 export SLURM_SUBMIT_DIR="$SLURM_SUBMIT_DIR/$point"
-exec bash "$point/slurm.sh" "$@"
+exec bash "$point/slurm.sh" "${given[@]}"
 """
 
 

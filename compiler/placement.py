@@ -19,6 +19,7 @@ from ftc.compiler.relocation import (
     TOOLS_NAME,
     first_file,
     from_folder,
+    place_image,
     read_template,
 )
 from ftc.compiler.resolve.content.rewards import RewardFileError, read_functions, read_schema
@@ -49,7 +50,9 @@ class Placement:
         if isinstance(teacher, TeacherFacts) and _is_local(teacher.model):
             named = objective.teacher.id or ""
             objective = replace(objective, teacher=replace(objective.teacher, id=move(named)))
-        placed = replace(spec, model=model, objective=objective)
+        image = place_image(spec.launch.container, self.folder, self.bundle)
+        launch = replace(spec.launch, container=image)
+        placed = replace(spec, model=model, objective=objective, launch=launch)
         data = facts.get("data")
         return self._place_data(placed, data) if isinstance(data, DataFacts) else placed
 

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path, PurePath
 from typing import Any
 
@@ -69,11 +70,13 @@ def bundle_source(
         None if teacher is None else from_folder(teacher.model.path, document.folder, folder)
     )
     template = read_template(document.folder, spec.model.chat_template, folder)
+    image = place_image(spec.launch.container, document.folder, folder)
     written: dict[str, Any] = dict(document.data)
     for section, key, value in (
         ("model", "id", _named_model(spec.model.id, model_path)),
         ("data", "source", data_path),
         ("model", "chat_template", TEMPLATE_NAME if template is not None else None),
+        ("launch", "container", image),
     ):
         if value is not None:
             written[section] = _replaced(section, written[section], key, value)
@@ -94,7 +97,7 @@ def bundle_source(
     if compared:
         written["training"] = relocate_checks(written["training"], compared)
     return BundleSource(
-        spec=spec,
+        spec=replace(spec, launch=replace(spec.launch, container=image)),
         written=written,
         facts=facts,
         plan=plan,
@@ -226,6 +229,12 @@ def from_folder(path: str | None, start: Path, end: Path) -> str | None:
         return PurePath(os.path.relpath(target, end.resolve())).as_posix()
     except ValueError:  # another drive on Windows
         return target.resolve().as_posix()
+
+
+def place_image(image: str | None, start: Path, end: Path) -> str | None:
+    """Return an Apptainer image; of an address or an absolute path nothing changes."""
+    is_relative = image is not None and not image.startswith("/") and ":" not in image
+    return from_folder(image, start, end) if is_relative else image
 
 
 def read_template(spec_folder: Path, path: str | None, bundle: Path) -> str | None:

@@ -30,7 +30,7 @@ from . import kills
 from .exit_codes import OUT_OF_MEMORY, PREEMPTED
 
 NO_COMMAND = 127  # as a shell exits
-CONTAINER = "container.txt"  # names the image that commands run in
+CONTAINER = "container.txt"  # names the image that commands run in, then the paths they need
 TRAINING = {"train.py", "./node.sh"}  # a command with one of these words trains
 PILOT = "--pilot"  # makes it measure a few steps only; the commands after it are not run
 
@@ -145,7 +145,7 @@ def make_command(line: str, given: Mapping[str, str | bool | None], bundle: Path
         command.insert(0, "python")
     image = bundle / CONTAINER
     if command[0] in ("python", "accelerate") and image.is_file():
-        command[:0] = ["apptainer", "exec", "--nv", image.read_text(encoding="utf-8").strip()]
+        command[:0] = ["apptainer", "exec", "--nv", image.read_text("utf-8").splitlines()[0]]
     return command
 
 

@@ -932,8 +932,8 @@ class Launch:
     modules: tuple[str, ...] = ()
     """The modules that `module load` loads before anything else."""
     container: str | None = None
-    """An Apptainer image that all scripts run in: a file, or an address such as `docker://...`;
-    null uses no container.
+    """An Apptainer image that all scripts run in: a file (relative to the spec), or an address such
+    as `docker://...`; null uses no container.
     """
     image: str | None = None
     """The container image, with Python and the packages of requirements.txt. Kubernetes requires

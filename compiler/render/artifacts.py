@@ -10,7 +10,7 @@ from ftc.compiler.render.deepspeed import deepspeed_config
 from ftc.compiler.render.engine import engine_config
 from ftc.compiler.render.file import Language
 from ftc.compiler.render.image import devcontainer, dockerignore, write_dockerfile
-from ftc.compiler.render.launch import sky_task, trainjob
+from ftc.compiler.render.launch import container_lines, sky_task, trainjob
 from ftc.compiler.render.modelfile import (
     adapter_modelfile_data,
     modelfile_data,
@@ -257,8 +257,8 @@ ARTIFACTS: Final = (
     Artifact(
         name="container.txt",
         language="text",
-        about="the Apptainer image that the scripts run in",
-        text=lambda source, _: f"{source.spec.launch.container}\n",
+        about="the Apptainer image that the scripts run in, and the paths that it needs",
+        text=lambda source, _: container_lines(source),
         when=lambda uses: uses.container,
     ),
     Artifact(

@@ -4,7 +4,7 @@ from typing import Any, Final
 
 from ftc.compiler.knowledge.locked_packages import find_closure, list_pythons
 from ftc.compiler.render.pins import PINS
-from ftc.compiler.render.source import BundleSource
+from ftc.compiler.render.source import BundleSource, list_outside
 from ftc.compiler.render.uses import Uses
 
 #: The image of each CUDA release, with its compiler: DeepSpeed builds its kernels when it starts.
@@ -84,7 +84,5 @@ def _base_image(uses: Uses) -> str:
 
 
 def _find_levels(source: BundleSource) -> int:
-    """Return how many folders above the bundle its data and model begin, at least one."""
-    paths = (source.data_path, source.model_path, *source.data_paths, *source.compared_paths)
-    ups = [path.split("/").count("..") for path in paths if path is not None]
-    return max([1, *ups])
+    """Return how many folders above the bundle its data and models begin, at least one."""
+    return max([1, *(path.split("/").count("..") for path in list_outside(source))])

@@ -5,7 +5,9 @@ from pathlib import PurePosixPath
 from typing import Any, Final
 
 from ftc.compiler.knowledge.skypilot import find_skypilot_name
-from ftc.compiler.render.source import BundleSource
+from ftc.compiler.render.pins import install_command, requirements
+from ftc.compiler.render.source import BundleSource, list_outside
+from ftc.compiler.render.uses import Uses
 from ftc.compiler.render.values import Word
 from ftc.runtime.exit_codes import PREEMPTED
 
@@ -48,11 +50,21 @@ def job_options(source: BundleSource) -> list[tuple[Word, Word]]:
     return [(Word(name), Word(str(said))) for name, said in given.items() if said is not None]
 
 
+def container_lines(source: BundleSource) -> str:
+    """Return the image of an Apptainer container, and the paths that it needs, one a line.
+
+    By itself a container sees the bundle and the user's home only.
+    """
+    disk = source.spec.distribution.nvme_path
+    paths = [*list_outside(source), *([] if disk is None else [disk])]
+    return "".join(f"{line}\n" for line in (source.spec.launch.container, *paths))
+
+
 def trainjob(source: BundleSource) -> dict[str, Any]:
     """Return the TrainJob of Kubeflow Trainer 2 (`trainer.kubeflow.org/v1alpha1`).
 
     The volume is mounted at /workspace. It contains the bundle in a folder with the run's name;
-    local data and a local model are in /workspace/inputs under their own names.
+    local data, a local model and a local teacher are in /workspace/inputs under their own names.
     """
     spec, hardware = source.spec, source.facts.hardware
     launch = spec.launch
@@ -66,7 +78,11 @@ def trainjob(source: BundleSource) -> dict[str, Any]:
     trainer: dict[str, Any] = {
         "image": launch.image,
         "command": ["bash", f"{_WORKSPACE}/{spec.name}/run.sh"],
-        "args": [*_moved_data(source), *_moved("--model", source.model_path)],
+        "args": [
+            *_moved_data(source),
+            *_moved("--model", source.model_path),
+            *_moved("--teacher", source.teacher_path),
+        ],
         "numNodes": hardware.nodes,
         "numProcPerNode": max(1, hardware.count),
         "resourcesPerNode": {"requests": {**requests, **limits}, "limits": limits},
@@ -145,8 +161,8 @@ def _moved(option: str, path: str | None) -> list[str]:
 def sky_task(source: BundleSource) -> dict[str, Any]:
     """Return the task for SkyPilot, tested with the loader of 0.14.
 
-    Local data and a local model are copied to fixed names, which are passed to the run. The shell
-    commands in the task contain no text of the spec.
+    Local data, a local model and a local teacher are copied to fixed names, which are passed to the
+    run. The shell commands in the task contain no text of the spec.
     """
     launch, hardware, plan = source.spec.launch, source.facts.hardware, source.plan
     swapped = (
@@ -176,9 +192,10 @@ def sky_task(source: BundleSource) -> dict[str, Any]:
         name = f"~/ftc-data.{source.facts.data.format}"
         mounts[name] = source.data_path
         run += f" --data {name}"
-    if source.model_path is not None:
-        mounts["~/ftc-model"] = source.model_path
-        run += " --model ~/ftc-model"
+    for option, path in (("model", source.model_path), ("teacher", source.teacher_path)):
+        if path is not None:
+            mounts[f"~/ftc-{option}"] = path
+            run += f" --{option} ~/ftc-{option}"
     if launch.bucket is not None:
         mounts["~/sky_workdir/run"] = {"source": launch.bucket, "mode": "MOUNT_CACHED"}
     return {
@@ -189,19 +206,24 @@ def sky_task(source: BundleSource) -> dict[str, Any]:
         **({"file_mounts": mounts} if mounts else {}),
         # passed on the command line for gated models: --secret HF_TOKEN
         "envs": {"HF_TOKEN": ""},
-        "setup": _SETUP,
+        "setup": _setup(source),
         "run": f"{run}\n",
     }
 
 
 _SYSTEM_GIB: Final = 50  # disk space for the system, Python and its packages
-_SETUP: Final = (
-    "python3 -m venv --system-site-packages .venv\n"
-    ".venv/bin/python -m pip install -r requirements.txt\n"
-)
+
+
+def _setup(source: BundleSource) -> str:
+    """Return the commands that install the packages into the folder that run.sh looks for."""
+    install = install_command("requirements.txt", requirements(Uses(source)))
+    return f"python3 -m venv --system-site-packages .venv\n. .venv/bin/activate\n{install}\n"
 
 
 def _copied_bytes(source: BundleSource) -> int:
-    """Return the bytes of a model's folder, which the plan's download does not count."""
-    model = source.facts.model
-    return 0 if source.model_path is None else model.weights_bytes or 0
+    """Return the bytes of the models' folders, which the plan's download does not count."""
+    teacher = source.facts.teacher
+    copied = [source.facts.model] if source.model_path is not None else []
+    if teacher is not None and source.teacher_path is not None:
+        copied.append(teacher.model)
+    return sum(model.weights_bytes or 0 for model in copied)

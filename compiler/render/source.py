@@ -40,6 +40,13 @@ class BundleSource:
     compared_paths: tuple[str | None, ...] = ()
 
 
+def list_outside(source: BundleSource) -> tuple[str, ...]:
+    """Return the local files and folders that a bundle reads and does not contain."""
+    named = (source.data_path, *source.data_paths, *source.compared_paths)
+    paths = (*named, source.model_path, source.teacher_path)
+    return tuple(path for path in paths if path is not None)
+
+
 def sees(source: BundleSource) -> bool:
     """Return whether the model is trained on images."""
     return source.facts.data.pictures is not None and source.facts.model.vision is not None

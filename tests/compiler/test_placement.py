@@ -41,6 +41,7 @@ SPECS: Mapping[str, Mapping[str, Any]] = {
         "model": "./model",
         "objective": {"type": "distill", "teacher": "./elder"},
     },
+    "container": {"launch": {"type": "slurm", "container": "parts/train.sif"}},
     "regression": {
         "training": {"evaluation": {"regression": [{"text": "parts/other.txt", "max_drop": 0.5}]}}
     },
@@ -99,6 +100,23 @@ def test_both_specs_compile_to_the_same_bundle(folder: Path, name: str) -> None:
         assert [one.name for one in found] == []
     assert compile_whole(its) == 0
     assert drift(str(ours))[1] == ()
+
+
+@pytest.mark.parametrize(
+    ("image", "placed"),
+    [
+        ("parts/train.sif", "../parts/train.sif"),
+        ("/images/train.sif", "/images/train.sif"),
+        ("docker://train:1", "docker://train:1"),
+    ],
+)
+def test_a_relative_image_is_relative_to_the_spec(folder: Path, image: str, placed: str) -> None:
+    """The bundle and its own spec name it from the bundle's folder; no other image is a path."""
+    compile_whole(write_spec(folder, {"launch": {"type": "slurm", "container": image}}))
+
+    assert (folder / "x" / "container.txt").read_text().splitlines()[0] == placed
+    carried = json.loads((folder / "x" / "spec.json").read_text())
+    assert carried["launch"]["container"] == placed
 
 
 def test_other_data_are_not_those_of_the_lock(folder: Path) -> None:

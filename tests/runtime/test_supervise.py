@@ -206,7 +206,7 @@ def test_threads_of_training_share_the_cores(tmp_path: Path) -> None:
 
 def test_commands_run_in_the_container(tmp_path: Path) -> None:
     """Scripts and launchers do; what enters the container by itself does not."""
-    (tmp_path / "container.txt").write_text("docker://train:1\n")
+    (tmp_path / "container.txt").write_text("docker://train:1\n../rows.csv\n")
     inside = ["apptainer", "exec", "--nv", "docker://train:1"]
     given = {"model": "/m", "data": None, "changed_data": True}
 

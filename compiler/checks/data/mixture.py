@@ -129,18 +129,25 @@ def labels_of_one_source(case: Case) -> Iterator[Problem]:
 
 @rule("FTC257", "files-beyond-one-on-skypilot", "error", reads=("data",))
 def files_beyond_one_on_skypilot(case: Case) -> Iterator[Problem]:
-    """What it is: The run is for SkyPilot, and its mixture has local files.
+    """What it is: The run is for SkyPilot, and its data are more than one local file.
 
     Why it matters: The task uploads one file under a name of its own. A mixture would not find its
-    files.
+    files, and rows that name images in files would not find those.
 
     Example: {"launch": "skypilot", "data": {"sources": ["tickets.csv", "chats.jsonl"]}}
 
     Use instead: {"launch": "skypilot", "data": {"sources": ["owner/tickets", "owner/chats"]}}
     """
+    if case.spec.launch.type != "skypilot":
+        return
     local = [part for part in case.data.sources if part.path is not None]
-    if local and case.spec.launch.type == "skypilot":
+    if local:
         yield problem("/data/sources", count=len(local))
+    pictures = case.data.pictures
+    if pictures is not None and case.data.path is not None:
+        count = pictures.images - pictures.urls - pictures.stored
+        if count > 0:
+            yield problem("/data/source", message="images", help="images", count=count)
 
 
 def _needed_repeats(case: Case, rows: Sequence[int], place: int) -> int:

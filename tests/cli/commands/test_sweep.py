@@ -177,6 +177,34 @@ def test_run_all_runs_every_point(call: Call, spec_file: Path) -> None:
     assert (folder / "log").read_text() == "ran 1 --pilot\nran 2 --pilot\n"
 
 
+@pytest.mark.parametrize("script", ["run_all.sh", "slurm_array.sh"])
+def test_paths_are_those_of_the_caller(
+    script: str, call: Call, spec_file: Path, tmp_path: Path
+) -> None:
+    """A file that is named beside the caller reaches every point."""
+    spec = json.loads(spec_file.read_text()) | {"launch": "slurm"}
+    spec_file.write_text(json.dumps(spec))
+    assert call("sweep", spec_file, "--set", "method.rank=8,16").code == 0
+    folder = spec_file.parent / "sweep"
+    caller = folder if script == "slurm_array.sh" else tmp_path / "else where"
+    caller.mkdir(exist_ok=True)
+    (caller / "other rows.csv").write_text("")
+    report = f'#!/bin/bash\nrealpath -e -- "$2" >>"{tmp_path}/log"\n'
+    (folder / "point-01/run.sh").write_text(report)
+    (folder / "point-02/run.sh").write_text(report)
+    environment = {
+        "PATH": "/usr/bin:/bin",
+        "SLURM_SUBMIT_DIR": str(folder),
+        "SLURM_ARRAY_TASK_ID": "2",
+    }
+    done = subprocess.run(
+        [folder / script, "--data", "other rows.csv"],
+        cwd=caller, env=environment, check=False, capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert set((tmp_path / "log").read_text().splitlines()) == {f"{caller}/other rows.csv"}
+
+
 @pytest.mark.parametrize(
     ("setting", "values"),
     [

@@ -64,7 +64,10 @@ VARIANTS: Mapping[str, Mapping[str, Any]] = {
 
 
 def render(
-    build_known: BuildKnown, edits: Mapping[str, Any], data_path: str = "../rows.csv"
+    build_known: BuildKnown,
+    edits: Mapping[str, Any],
+    data_path: str = "../rows.csv",
+    teacher_path: str | None = None,
 ) -> dict[str, RenderedFile]:
     """Return the files of a bundle by name, verified."""
     spec, facts = build_known(edits)
@@ -76,6 +79,7 @@ def render(
         data_path=data_path,
         model_path=None,
         chat_template=None,
+        teacher_path=teacher_path,
     )
     files = render_bundle(source)
     assert verify_files(files) == ()
@@ -158,7 +162,7 @@ def test_modules_and_the_image_are_read_not_printed(build_known: BuildKnown) -> 
     files = render(build_known, EVERYTHING)
 
     assert files["modules.txt"].text == "cuda/12.4\ngcc\n"
-    assert files["container.txt"].text == "docker://registry.example/train:1\n"
+    assert files["container.txt"].text == "docker://registry.example/train:1\n../rows.csv\n"
     for file in files.values():
         if file.language == "shell":
             assert "cuda/12.4" not in file.text
@@ -221,6 +225,44 @@ def test_nothing_of_a_spec_is_shell_inside_yaml(build_known: BuildKnown) -> None
     trainer = pod["spec"]["trainer"]
     assert trainer["command"] == ["bash", "/workspace/case/run.sh"]
     assert trainer["args"] == ["--data", "/workspace/inputs/$$(touch canary); 'x'.csv"]
+
+
+def test_a_local_teacher_goes_where_the_run_goes(build_known: BuildKnown) -> None:
+    """SkyPilot copies the teacher's folder, and both launchers pass its new path to run.sh."""
+    edits = {
+        "/spec/objective/type": "distill",
+        "/facts/teacher": {"vocabulary": "same", "model": {"weights_bytes": 40 * 2**30}},
+    }
+
+    def render_sky(teacher_path: str | None) -> Any:
+        task = render(build_known, {**VARIANTS["skypilot"], **edits}, teacher_path=teacher_path)
+        return yaml.safe_load(task["sky.yaml"].text)
+
+    here, on_hub = render_sky("../teacher"), render_sky(None)
+    pod = render(
+        build_known, {**VARIANTS["kubernetes on two nodes"], **edits}, teacher_path="../big"
+    )["k8s.yaml"]
+
+    assert here["file_mounts"]["~/ftc-teacher"] == "../teacher"
+    assert here["run"] == "./run.sh --data ~/ftc-data.csv --teacher ~/ftc-teacher\n"
+    assert here["resources"]["disk_size"] - on_hub["resources"]["disk_size"] == 40
+    assert "teacher" not in on_hub["run"]
+    arguments = yaml.safe_load(pod.text)["spec"]["trainer"]["args"]
+    assert arguments[-2:] == ["--teacher", "/workspace/inputs/big"]
+
+
+@pytest.mark.parametrize(
+    ("types", "flag"), [(["Q8_0"], 'CMAKE_ARGS="-DGGML_NATIVE=OFF" '), ([], "")]
+)
+def test_skypilot_builds_llama_cpp_for_any_processor(
+    build_known: BuildKnown, types: list[str], flag: str
+) -> None:
+    """A native build crashes on some processors; the flag is there if llama.cpp is built."""
+    files = render(build_known, {**VARIANTS["skypilot"], "/spec/export/types": types})
+    lines = yaml.safe_load(files["sky.yaml"].text)["setup"].splitlines()
+
+    assert ("llama-cpp-python" in files["requirements.txt"].text) == bool(flag)
+    assert lines[-1] == f"{flag}pip install -r requirements.txt"
 
 
 def test_pods_have_few_rights_and_see_the_disk(build_known: BuildKnown) -> None:

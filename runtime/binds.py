@@ -1,0 +1,34 @@
+"""Prints APPTAINER_BIND: the folders that a container must see, beside the bundle and the home.
+
+    python -m runtime.binds CALLER ARGUMENTS-OF-RUN.SH
+
+They hold what container.txt and the arguments name, also where that is a link. Arguments are paths
+from the folder CALLER. What APPTAINER_BIND has already comes first.
+
+Standard library only. This runs outside of the container, so it supports Python 3.9.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+CONTAINER = "container.txt"  # its first line names the image, the others paths
+
+
+def find_binds(bundle: Path, caller: Path, arguments: Sequence[str]) -> str:
+    """Return the value of APPTAINER_BIND, without folders that are not there."""
+    lines = (bundle / CONTAINER).read_text(encoding="utf-8").splitlines()
+    named = [*(bundle / line for line in lines[1:]), *(caller / word for word in arguments)]
+    folders: list[str] = []
+    for path in (Path(os.path.normpath(each)) for each in named if each.exists()):
+        target = path.resolve()
+        folders += [str(path.parent), str(target if target.is_dir() else target.parent)]
+    found = [os.environ.get("APPTAINER_BIND", ""), *(each for each in folders if each != "/")]
+    return ",".join(dict.fromkeys(filter(None, found)))
+
+
+if __name__ == "__main__":
+    print(find_binds(Path.cwd(), Path(sys.argv[1]), sys.argv[2:]))
