@@ -61,12 +61,17 @@ def cut(rows: Iterable[Any]) -> Iterator[list[Any]]:
 
 
 def clean_turns(turns: Turns, *, repair: bool) -> Turns | Fault:
-    """Return the turns as they are trained on; `repair` says whether encodings are repaired."""
+    """Return the turns as they are trained on; `repair` says whether encodings are repaired.
+
+    A system message without text is left out. A tool may return nothing; of every other turn the
+    text is needed.
+    """
     for _, text in turns:
         if not is_whole(text):
             return "not_whole"
-    cleaned = tuple([(role, clean_text(text, repair=repair)) for role, text in turns])
-    return cleaned if all(text for _, text in cleaned) else "blank"
+    cleaned = [(role, clean_text(text, repair=repair)) for role, text in turns]
+    kept = tuple([turn for turn in cleaned if turn[1] or turn[0] != "system"])
+    return kept if all(text or role == "tool" for role, text in kept) else "blank"
 
 
 def is_repaired(turns: Turns) -> bool:

@@ -6,7 +6,7 @@ from typing import Any, Final
 import pytest
 
 from ftc.runtime.read.chat_rows import find_disorder, read_chat
-from ftc.runtime.read.rows import add_system
+from ftc.runtime.read.rows import add_system, clean_turns
 from ftc.runtime.read.tool_rows import (
     read_calling_chat,
     read_calling_messages,
@@ -159,3 +159,16 @@ def test_the_system_message_stands_behind_the_tools() -> None:
     tools, asked = ("tools", "[]"), ("user", "hi")
     assert add_system([tools, asked], "be brief") == (tools, ("system", "be brief"), asked)
     assert add_system([("system", "own"), asked], "be brief") == (("system", "own"), asked)
+
+
+def test_a_result_and_a_system_message_may_be_blank() -> None:
+    """A tool may return nothing, and many data sets have an empty system message in each row."""
+    said = {"role": "assistant", "content": "Done."}
+    chat = [{"role": "system", "content": " "}, ASKED, {"role": "assistant", "tool_calls": [WHOLE]}]
+    turns = read_calling_chat({"chat": [*chat, FOUND | {"content": ""}, said]}, messages="chat")
+    assert not isinstance(turns, str)
+    cleaned = clean_turns(turns, repair=True)
+
+    assert cleaned == (("user", ASKED["content"]), CALLED, ("tool", ""), ("assistant", "Done."))
+    assert add_system(cleaned, "Be brief.")[0] == ("system", "Be brief.")
+    assert clean_turns((("user", " "), ("assistant", "Done.")), repair=True) == "blank"
