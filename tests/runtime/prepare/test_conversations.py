@@ -28,7 +28,10 @@ def group(rows: Sequence[Turns]) -> list[int]:
     ("rows", "groups"),
     [
         # a row for each answer, in any order, with other white space
-        ([talk("a", "b", "c", "d", "e", "f"), talk("a", "b "), talk("a", "b", "c", "d")], [0, 0, 0]),
+        (
+            [talk("a", "b", "c", "d", "e", "f"), talk("a", "b "), talk("a", "b", "c", "d")],
+            [0, 0, 0],
+        ),
         # the row between two others is missing; another answer to the same prompt
         ([talk("a", "b"), talk("a", "z"), talk("a", "b", "c", "d", "e", "f")], [0, 0, 0]),
         # the same beginning, which is no row
