@@ -31,10 +31,15 @@ def list_rows(batch: Any) -> list[dict[str, Any]]:
     arguments of a call have those of the other tools.
     """
     rows: list[dict[str, Any]] = batch.to_pylist()
-    nested = [field.name for field in batch.schema if pa.types.is_nested(field.type)]
+    names = [field.name for field in batch.schema if _has_objects(field.type)]
     for row in rows:
-        row.update({name: _drop_absent(row[name]) for name in nested})
+        row.update({name: _drop_absent(row[name]) for name in names})
     return rows
+
+
+def _has_objects(kind: Any) -> bool:
+    inner = (kind.field(place).type for place in range(kind.num_fields))
+    return pa.types.is_struct(kind) or any(map(_has_objects, inner))
 
 
 def _drop_absent(value: Any) -> Any:
