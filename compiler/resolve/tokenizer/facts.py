@@ -177,8 +177,16 @@ def find_form(template: ChatTemplate) -> ChatTemplate:
     The templates of many image-text models loop over the parts, and write nothing of a text.
     """
     in_parts = replace(template, in_parts=True)
-    is_so = _leaves_out(template, "question") and not _leaves_out(in_parts, "question")
+    is_so = not _writes_question(template) and _writes_question(in_parts)
     return in_parts if is_so else template
+
+
+def _writes_question(template: ChatTemplate) -> bool:
+    """Tell whether a template accepts a short conversation, and writes what the user says."""
+    try:
+        return _SAID["question"] in template.render([_USER, _ANSWER])
+    except ChatTemplateError:
+        return False
 
 
 def _leaves_out(template: ChatTemplate, part: Unwritten) -> bool:

@@ -445,6 +445,10 @@ def test_templates_that_read_parts_are_probed_with_parts() -> None:
     assert set(found.unwritten) == {"plain", "tools", "calls"}
     assert not probe_reasoning(SEEING, seeing).drops
 
+    strict = "{% if messages[0].content is string %}{{ raise_exception('a text') }}{% endif %}"
+    found = probe_template(find_form(compile_chat_template(strict + SEEING, TOKENS)), "</s>")
+    assert (found.closes_answer, found.accepts_system) == (True, True)
+
     chatml = compile_chat_template(CHATML, TOKENS)
     assert find_form(chatml) is chatml
     assert "plain" not in probe_template(chatml, "<|im_end|>").unwritten
