@@ -20,9 +20,9 @@ import pyarrow as pa
 import pyarrow.json
 
 from ..files import write_lines
+from ..read.conversations import Conversations
 from ..read.rows import DataError
 from ..run import Run
-from .conversations import Conversations
 from .records import Chunk, RowWork, Source
 from .workers import Workers
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from ftc.runtime.prepare.conversations import Conversations
+from ftc.runtime.read.conversations import Conversations
 from ftc.runtime.read.rows import Turns, answer_keys, prompt_key
 
 
