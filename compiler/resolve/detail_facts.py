@@ -8,7 +8,7 @@ from ftc.compiler.knowledge.towers import Tower
 
 #: What a chat template may leave out: a turn that others follow, the last question, a system
 #: message's tools, calls, results, and what a generation prompt would open an answer with.
-Unwritten = Literal["question", "earlier_turn", "tools", "calls", "results", "opening"]
+Unwritten = Literal["question", "earlier_turn", "tools", "calls", "results", "opening", "plain"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,7 +12,16 @@ from typing import Any, Final, NamedTuple
 from jinja2 import TemplateError
 
 from ..read.reasoning import has_reasoning
-from ..read.rows import DataError, Fault, Turns, clean_turns, is_repaired, prompt_key, row_key
+from ..read.rows import (
+    DataError,
+    Fault,
+    Turns,
+    answer_keys,
+    clean_turns,
+    is_repaired,
+    prompt_key,
+    row_key,
+)
 from ..tokens.encoding import NOT_LEARNED
 
 Record = dict[str, Any]
@@ -26,7 +35,7 @@ class Made(NamedTuple):
     """What became of a row; `line` is empty if it is left out, `change` if nothing happened.
 
     `tokens` is 0 for a row without tokens. `answer` is the text of the last turn, if it is kept.
-    `reasons` says whether an answer has reasoning before it.
+    `reasons` says whether an answer has reasoning before it. `answer_keys` are those of rows.
     """
 
     change: str
@@ -36,6 +45,7 @@ class Made(NamedTuple):
     answer: str
     line: bytes
     reasons: bool = False
+    answer_keys: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,8 +165,16 @@ class RowWork:
         is_learned = labels is None or has_learned(labels)
         line = b"".join([_to_json(piece).encode() + b"\n" for piece in pieces])
         answer = turns[-1][1] if self.keep_answers else ""
-        reasons = has_reasoning(turns)
-        return Made(change, tokens, is_learned, prompt_key(turns), answer, line, reasons)
+        return Made(
+            change,
+            tokens,
+            is_learned,
+            prompt_key(turns),
+            answer,
+            line,
+            has_reasoning(turns),
+            answer_keys(turns),
+        )
 
 
 def has_learned(labels: Sequence[int]) -> bool:

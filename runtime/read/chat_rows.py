@@ -40,7 +40,10 @@ def read_chat(row: Row, *, messages: str) -> Turns | Fault:
 
 
 def load_messages(cell: Any) -> list[Any] | Fault:
-    """Return the list of messages in a cell, which may be a text of JSON or Python."""
+    """Return the list of messages in a cell, which may be a text of JSON or Python.
+
+    A key that is null is none: tables give every message the keys of all messages.
+    """
     if isinstance(cell, str):
         if is_blank(cell):
             return "blank"
@@ -50,7 +53,13 @@ def load_messages(cell: Any) -> list[Any] | Fault:
             return "no_list"
     if cell is None or cell == []:
         return "blank"
-    return cell if isinstance(cell, list) else "no_list"
+    return list(map(_drop_nulls, cell)) if isinstance(cell, list) else "no_list"
+
+
+def _drop_nulls(message: Any) -> Any:
+    if not isinstance(message, dict) or None not in message.values():
+        return message
+    return {key: value for key, value in message.items() if value is not None}
 
 
 def read_messages(cell: Any, read: Callable[[Any], Turn | None] | None = None) -> Turns | Fault:

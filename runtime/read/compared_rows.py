@@ -99,7 +99,9 @@ def _read_cell(cell: Any, *, role: str) -> Turns | Fault:
     if isinstance(cell, list):
         texts = bool(cell) and all(isinstance(each, str) for each in cell)
         return "not_text" if texts else read_messages(cell)
-    text = "" if cell is None else str(cell)
+    text = read_cell(cell)
+    if text is None:
+        return "not_text"
     if is_blank(text):
         return "blank"
     if text.lstrip().startswith("[{"):

@@ -21,7 +21,32 @@ def read_parquet(paths: Sequence[Path]) -> Iterator[Any]:
 def unpack_batch(batch: Any) -> list[dict[str, Any]]:
     """Return the rows of a batch."""
     with raising_data_error("a row of a parquet file"):
-        return list(batch.to_pylist())
+        return list_rows(batch)
+
+
+def list_rows(batch: Any) -> list[dict[str, Any]]:
+    """Return the rows of a batch, whose objects have only the keys that they have a value for.
+
+    Arrow gives all objects of a column the same keys: one without a key has None there, as the
+    arguments of a call have those of the other tools.
+    """
+    rows: list[dict[str, Any]] = batch.to_pylist()
+    names = [field.name for field in batch.schema if _has_objects(field.type)]
+    for row in rows:
+        row.update({name: _drop_absent(row[name]) for name in names})
+    return rows
+
+
+def _has_objects(kind: Any) -> bool:
+    inner = (kind.field(place).type for place in range(kind.num_fields))
+    return pa.types.is_struct(kind) or any(map(_has_objects, inner))
+
+
+def _drop_absent(value: Any) -> Any:
+    """Return a value without the keys of objects that have None."""
+    if isinstance(value, dict):
+        return {key: _drop_absent(each) for key, each in value.items() if each is not None}
+    return [_drop_absent(each) for each in value] if isinstance(value, list) else value
 
 
 @contextmanager

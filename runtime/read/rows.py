@@ -61,12 +61,17 @@ def cut(rows: Iterable[Any]) -> Iterator[list[Any]]:
 
 
 def clean_turns(turns: Turns, *, repair: bool) -> Turns | Fault:
-    """Return the turns as they are trained on; `repair` says whether encodings are repaired."""
+    """Return the turns as they are trained on; `repair` says whether encodings are repaired.
+
+    A system message without text is left out. A tool may return nothing; of every other turn the
+    text is needed.
+    """
     for _, text in turns:
         if not is_whole(text):
             return "not_whole"
-    cleaned = tuple([(role, clean_text(text, repair=repair)) for role, text in turns])
-    return cleaned if all(text for _, text in cleaned) else "blank"
+    cleaned = [(role, clean_text(text, repair=repair)) for role, text in turns]
+    kept = tuple([turn for turn in cleaned if turn[1] or turn[0] != "system"])
+    return kept if all(text or role == "tool" for role, text in kept) else "blank"
 
 
 def is_repaired(turns: Turns) -> bool:
@@ -99,6 +104,20 @@ def row_key(turns: Turns) -> int:
 def prompt_key(turns: Turns) -> int:
     """Return the key of a row's prompt; rows that share it stay in the same split."""
     return key_of(fold("\x1f".join([text for _, text in prompt_of(turns)])))
+
+
+def answer_keys(turns: Turns) -> tuple[int, ...]:
+    """Return a key of a row's texts up to each of its answers; the last one is of the whole row.
+
+    A row that another one goes on with has the same key as one of its beginnings. A prompt alone
+    has no keys.
+    """
+    keys, key = [], 0
+    for role, text in turns:
+        key = key_of(f"{key}\x1f{fold(text)}")
+        if role in ("assistant", "calls", "chosen"):
+            keys.append(key)
+    return () if is_prompt(turns) else tuple(keys)
 
 
 def add_system(turns: Sequence[Turn], system: str | None) -> Turns:

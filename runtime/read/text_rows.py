@@ -21,12 +21,21 @@ def read_text(row: Row, *, text: str) -> Turns | Fault:
 
 
 def read_cell(cell: Any) -> str | None:
-    """Return a cell as text: an empty one is "", a number its digits, a list or object None."""
+    """Return a cell as text: an empty one or NaN is "", a number its digits, a list or object None.
+
+    Bytes are the text that they encode in UTF-8, or None.
+    """
     if isinstance(cell, str):
         return cell
     if isinstance(cell, list | dict):
         return None
-    return "" if cell is None else str(cell)
+    if isinstance(cell, bytes):
+        try:
+            return cell.decode()
+        except UnicodeDecodeError:
+            return None
+    is_missing = cell is None or cell != cell  # noqa: PLR0124 - NaN alone differs from itself
+    return "" if is_missing else str(cell)
 
 
 def join_texts(question: str | None, answer: str | None) -> Turns | Fault:

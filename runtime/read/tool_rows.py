@@ -39,7 +39,7 @@ def read_calling_chat(row: Row, *, messages: str, tools: str | None = None) -> T
     if isinstance(turns, str) or isinstance(offered, str):
         return turns if isinstance(turns, str) else "no_tools"
     whole = end_chat(turns)
-    return whole if isinstance(whole, str) else (*offered, *whole)
+    return whole if isinstance(whole, str) else (*offered, *_fit_calls(whole, offered))
 
 
 def read_calling_messages(cell: Any) -> Turns | Fault:
@@ -59,7 +59,8 @@ def read_calling_messages(cell: Any) -> Turns | Fault:
 def read_tools(cell: Any) -> Turns | Fault:
     """Read a row's list of tools, or its JSON text; return one turn, or none for an empty cell.
 
-    A function by itself, as in the older form of OpenAI's, becomes a tool.
+    A function by itself, as in the older form of OpenAI's, becomes a tool. A key of a schema that
+    is null is none: see `_fit_calls`.
     """
     if isinstance(cell, str):
         try:
@@ -71,7 +72,41 @@ def read_tools(cell: Any) -> Turns | Fault:
     if not isinstance(cell, list) or not all(isinstance(tool, dict) for tool in cell):
         return "no_tools"
     tools = [{"type": "function", "function": t} if t.keys() >= _FUNCTION else t for t in cell]
-    return (("tools", json.dumps(tools, ensure_ascii=False)),)
+    return (("tools", json.dumps(_drop_nulls(tools), ensure_ascii=False)),)
+
+
+def _drop_nulls(value: Any) -> Any:
+    """Return a schema without keys that are null; a default and a constant may be null."""
+    if isinstance(value, list):
+        return list(map(_drop_nulls, value))
+    if not isinstance(value, dict):
+        return value
+    kept = {k: v for k, v in value.items() if v is not None or k in ("default", "const")}
+    return {key: _drop_nulls(each) for key, each in kept.items()}
+
+
+def _fit_calls(turns: Turns, offered: Turns) -> Turns:
+    """Return turns without arguments that are null and that the called tool does not have.
+
+    Programs that write a table as JSON give every object the keys of all objects of its column.
+    """
+    has: dict[str, Mapping[str, Any]] = {}
+    for tool in json.loads(offered[0][1]) if offered else ():
+        function = tool.get("function", tool)
+        function = function if isinstance(function, dict) else {}
+        name, schema = function.get("name"), function.get("parameters")
+        properties = schema.get("properties") if isinstance(schema, dict) else None
+        if isinstance(name, str) and isinstance(properties, dict):
+            has[name] = properties
+
+    def fit(text: str) -> str:
+        calls = json.loads(text)
+        for function in (call["function"] for call in calls if call["function"]["name"] in has):
+            known, given = has[function["name"]], function["arguments"]
+            function["arguments"] = {k: v for k, v in given.items() if v is not None or k in known}
+        return json.dumps(calls, ensure_ascii=False)
+
+    return tuple([(role, fit(text) if has and role == "calls" else text) for role, text in turns])
 
 
 def read_calls(message: Mapping[str, Any]) -> Turns | None:

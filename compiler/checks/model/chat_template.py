@@ -74,7 +74,8 @@ def turns_dropped_by_template(case: Case) -> Iterator[Problem]:
     unwritten = case.tokenizer.unwritten
     if not _renders(case):
         return
-    if "question" in unwritten:
+    is_plain = case.data.pictures is None  # contents are texts, not parts beside images
+    if "question" in unwritten or ("plain" in unwritten and is_plain):
         yield problem(_at(case))
     elif "earlier_turn" in unwritten and case.data.multi_turn:
         yield problem(_at(case), message="earlier")

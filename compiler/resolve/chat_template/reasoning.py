@@ -1,6 +1,7 @@
 """A chat template's options and how it treats reasoning, found by rendering conversations."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Final, Literal
 
 from jinja2 import meta, nodes
@@ -83,7 +84,7 @@ def _thinks(source: str, template: ChatTemplate, options: Sequence[str]) -> bool
     if asked.rstrip().endswith(tuple(opening for opening, _ in _TAGS)):
         return True
     for name in set(_SWITCHES).intersection(options):
-        other = compile_chat_template(source, {**template.variables, name: False})
+        other = _set_off(source, template, name)
         try:
             without = other.render([_QUESTION], add_generation_prompt=True)
         except ChatTemplateError:
@@ -91,6 +92,12 @@ def _thinks(source: str, template: ChatTemplate, options: Sequence[str]) -> bool
         if any(closing in without and closing not in asked for _, closing in _TAGS):
             return True
     return False
+
+
+def _set_off(source: str, template: ChatTemplate, name: str) -> ChatTemplate:
+    """Return a template with the text `source` that has an option set to false."""
+    other = compile_chat_template(source, {**template.variables, name: False})
+    return replace(other, in_parts=template.in_parts)
 
 
 def find_empty(template: ChatTemplate) -> str:
@@ -112,7 +119,7 @@ def _find_switch(source: str, template: ChatTemplate, options: Sequence[str]) ->
     """Return an option with which the template writes no empty reasoning that is learned."""
     for name in _SWITCHES:
         if name in options:
-            other = compile_chat_template(source, {**template.variables, name: False})
+            other = _set_off(source, template, name)
             try:
                 if not find_empty(other) and not any(_find_misfits(other, has_keys=None)):
                     return {name: False}

@@ -31,6 +31,7 @@ from ftc.compiler.resolve.chat_template.bounds import (
     limit_method,
     limit_operation,
 )
+from ftc.runtime.read.image_rows import to_parts
 from ftc.spec.message import Message as Sentence
 
 Message = Mapping[str, Any]
@@ -66,11 +67,15 @@ class ChatTemplateError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChatTemplate:
-    """A compiled template with the special tokens it may name (`bos_token`, `eos_token`, ...)."""
+    """A compiled template with the special tokens it may name (`bos_token`, `eos_token`, ...).
+
+    `in_parts`: it is given contents as lists of parts, as rows with images have them.
+    """
 
     compiled: jinja2.Template
     environment: "_Environment"
     variables: Mapping[str, Any]
+    in_parts: bool = False
 
     def render(
         self,
@@ -98,6 +103,8 @@ class ChatTemplate:
         """
         self.environment.start()
         began = time.monotonic()
+        if self.in_parts:
+            messages = to_parts(list(map(dict, messages)))
         try:
             context = self.compiled.new_context(
                 {

@@ -84,14 +84,13 @@ def read_example(
     turns = raw if isinstance(raw, str) else clean_turns(raw, repair=repair)
     if isinstance(raw, str) or isinstance(turns, str):
         return turns  # type: ignore[return-value]  # a fault
-    damage: dict[Damage, None] = {}
-    for (_, text), (_, kept) in zip(raw, turns, strict=True):
-        if is_misencoded(text):
-            damage["misencoded"] = None
-            damage |= {"lost": None} if "\ufffd" in kept else {}
-        if has_control(kept):
-            damage["control"] = None
-    return Example(turns=turns, damage=tuple(damage), reasons=reasons)
+    found: dict[Damage, bool] = {
+        "misencoded": any(is_misencoded(text) for _, text in raw),
+        "lost": any("\ufffd" in text for _, text in turns),
+        "control": any(has_control(text) for _, text in turns),
+    }
+    damage = tuple(kind for kind, is_there in found.items() if is_there)
+    return Example(turns=turns, damage=damage, reasons=reasons)
 
 
 def has_control(text: str) -> bool:

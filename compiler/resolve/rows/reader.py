@@ -157,6 +157,8 @@ def _read_parquet(path: Path) -> Table:
     from pyarrow import ArrowException  # noqa: PLC0415 - an extra, and slow to import
     from pyarrow import parquet as reader  # noqa: PLC0415
 
+    from ftc.runtime.read.parquet_files import list_rows  # noqa: PLC0415
+
     try:
         file = reader.ParquetFile(path)
         columns = tuple(file.schema_arrow.names)
@@ -166,7 +168,7 @@ def _read_parquet(path: Path) -> Table:
     def rows() -> Iterator[Row | None]:
         try:
             for batch in file.iter_batches():
-                yield from batch.to_pylist()
+                yield from list_rows(batch)
         # of a later page, or a cell that Python has no value for
         except (ArrowException, OSError, ValueError, LookupError, OverflowError) as error:
             raise UnreadableError(_sentence(error)) from error

@@ -171,6 +171,24 @@ def probe_template(template: ChatTemplate, eos: str | None) -> Probes:
     )
 
 
+def find_form(template: ChatTemplate) -> ChatTemplate:
+    """Return a template that is given contents as it reads them: texts, or else lists of parts.
+
+    The templates of many image-text models loop over the parts, and write nothing of a text.
+    """
+    in_parts = replace(template, in_parts=True)
+    is_so = not _writes_question(template) and _writes_question(in_parts)
+    return in_parts if is_so else template
+
+
+def _writes_question(template: ChatTemplate) -> bool:
+    """Tell whether a template accepts a short conversation, and writes what the user says."""
+    try:
+        return _SAID["question"] in template.render([_USER, _ANSWER])
+    except ChatTemplateError:
+        return False
+
+
 def _leaves_out(template: ChatTemplate, part: Unwritten) -> bool:
     """Tell whether a template does not write a part of a conversation that it accepts.
 
@@ -179,6 +197,8 @@ def _leaves_out(template: ChatTemplate, part: Unwritten) -> bool:
     try:
         if part == "opening":
             return _opens_nothing(template)
+        if part == "plain":
+            return template.in_parts
         messages, tools = to_messages(_PARTS[part])
         return _SAID[part] not in template.render(messages, tools=tools)
     except ChatTemplateError:
@@ -205,8 +225,9 @@ def _exact(spec: Spec, model: ModelFacts, place: Path, own: str | None) -> Token
     probes, ollama = Probes(), None
     split: tuple[str, ...] = ()
     if loaded.template is not None and source is not None:
-        probes = probe_template(loaded.template, special.get("eos_token"))
-        split = find_split_markers(loaded.template, loaded.tokenizer, [_USER, _ANSWER])
+        template = find_form(loaded.template)
+        probes = probe_template(template, special.get("eos_token"))
+        split = find_split_markers(template, loaded.tokenizer, [_USER, _ANSWER])
         ollama = recognise(source, loaded.template, adds_bos=loaded.adds_bos)
     return TokenizerFacts(
         exact=True,
@@ -254,7 +275,9 @@ def _options(spec: Spec) -> Mapping[str, Any]:
 
 def _probe_reasoning(source: str | None, template: ChatTemplate | None) -> ReasoningFacts | None:
     """Return how a template treats reasoning; None without a template."""
-    return None if source is None or template is None else probe_reasoning(source, template)
+    if source is None or template is None:
+        return None
+    return probe_reasoning(source, find_form(template))
 
 
 def _with_template(spec: Spec, facts: TokenizerFacts, template: str | None) -> TokenizerFacts:
@@ -279,7 +302,7 @@ def _estimated(
     if source is not None:
         template = compile_chat_template(source, {**special, **options})
         filled = compile_chat_template(source, {**_STAND_INS, **special, **options})
-        probes = probe_template(filled, special.get("eos_token"))
+        probes = probe_template(find_form(filled), special.get("eos_token"))
         reasoning = _probe_reasoning(source, filled)
         adds_bos = config.add_bos if config is not None else None
         ollama = recognise(source, template, adds_bos=adds_bos is not False)

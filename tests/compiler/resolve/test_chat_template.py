@@ -14,12 +14,13 @@ from typing import Any
 
 import pytest
 
+from ftc.compiler.resolve.chat_template.reasoning import probe_reasoning
 from ftc.compiler.resolve.chat_template.rendering import (
     ChatTemplate,
     ChatTemplateError,
     compile_chat_template,
 )
-from ftc.compiler.resolve.tokenizer.facts import mask_generated, probe_template
+from ftc.compiler.resolve.tokenizer.facts import find_form, mask_generated, probe_template
 from tests.tiny_tokenizers import sentencepiece_tokenizer
 
 TOKENS = {"bos_token": "<s>", "eos_token": "</s>", "pad_token": "<pad>", "unk_token": "<unk>"}
@@ -426,3 +427,30 @@ def test_probes_read_how_a_template_behaves() -> None:
     assert probes(drops) == (True, False, True)
     assert probes(strips)[2] is False
     assert probes("{{ raise_exception('never') }}") == (False, False, False)
+
+
+#: As LLaVA and SmolVLM write them: of a text, each letter is a part that is none.
+SEEING = (
+    "{% for m in messages %}{{ m.role }}: {% for part in m.content %}{% if part.type == 'text' %}"
+    "{{ part.text }}{% elif part.type == 'image' %}<image>{% endif %}{% endfor %}{{ eos_token }}\n"
+    "{% endfor %}{% if add_generation_prompt %}assistant: {% endif %}"
+)
+
+
+def test_templates_that_read_parts_are_probed_with_parts() -> None:
+    """Texts show nothing about them; the others are probed as they are."""
+    seeing = find_form(compile_chat_template(SEEING, TOKENS))
+    found = probe_template(seeing, "</s>")
+    assert (found.closes_answer, found.accepts_system, found.prefix_stable) == (True, True, True)
+    assert set(found.unwritten) == {"plain", "tools", "calls"}
+    assert not probe_reasoning(SEEING, seeing).drops
+
+    strict = "{% if messages[0].content is string %}{{ raise_exception('a text') }}{% endif %}"
+    found = probe_template(find_form(compile_chat_template(strict + SEEING, TOKENS)), "</s>")
+    assert (found.closes_answer, found.accepts_system) == (True, True)
+
+    chatml = compile_chat_template(CHATML, TOKENS)
+    assert find_form(chatml) is chatml
+    assert "plain" not in probe_template(chatml, "<|im_end|>").unwritten
+    neither = compile_chat_template("{{ messages | length }}", TOKENS)
+    assert find_form(neither) is neither

@@ -48,3 +48,15 @@ def test_stripped_rows_are_those_of_the_bundle(said: str) -> None:
     turns, _ = source.read_row(row, repair=True, strip=strip)
     assert isinstance(example, Example)
     assert example.turns == turns == (("user", "How much?"), ("assistant", "It is 4."))
+
+
+def test_an_empty_system_message_is_none() -> None:
+    """The row is used without it, and its damage is found in the texts that stay."""
+    said = {"role": "assistant", "content": "caf\ufffd"}
+    chat = [{"role": "system", "content": ""}, {"role": "user", "content": "\x00Who?"}, said]
+    example = read_example(
+        {"messages": chat}, make_reader(Roles(form="chat", messages="messages")), repair=True
+    )
+    assert isinstance(example, Example)
+    assert example.turns == (("user", "\x00Who?"), ("assistant", "caf\ufffd"))
+    assert example.damage == ("misencoded", "lost", "control")

@@ -101,7 +101,7 @@ records = make_records(run, workers, work, rows, folder=OUT)
 check_lengths(run, records.lengths, max_length=MAX_LENGTH, planned_share=OVERLONG_SHARE)
 
 # -----------------------------------------------------------------------------
-# Split: rows with the same prompt stay together
+# Split: rows with the same prompt, and those of one conversation, stay together
 
 splits = divide(records, SHARES, seed=SEED, stratify=False, by_source=False)
 

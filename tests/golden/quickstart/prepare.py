@@ -100,7 +100,7 @@ check_lengths(run, records.lengths, max_length=MAX_LENGTH, planned_share=OVERLON
 check_planned_lengths(plan, records.lengths, planned_p95=PLANNED_P95)
 
 # -----------------------------------------------------------------------------
-# Split: rows with the same prompt stay together
+# Split: rows with the same prompt, and those of one conversation, stay together
 
 splits = divide(records, SHARES, seed=SEED, stratify=True, by_source=False)
 

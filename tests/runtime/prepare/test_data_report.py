@@ -136,12 +136,20 @@ def test_a_row_is_shown_as_what_is_read_and_what_is_learned(
             {"input_ids": [], "answer": "late"},
             ["one row, what is read: ''", "one row, its label:    'late'"],
         ),
+        (
+            {"input_ids": [], "completion_ids": [], "label": False, "answer": "late"},
+            ["one row, what is read: ''", "one row, its label:    bad"],
+        ),
+        (
+            {"prompt_ids": [], "chosen_ids": [], "rejected_ids": [], "answer": "late"},
+            [f"one row, its {name}: ''" for name in ("prompt", "chosen", "rejected")],
+        ),
     ],
 )
 def test_a_row_without_labels_of_tokens_is_shown(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], row: dict[str, Any], lines: list[str]
 ) -> None:
-    """Texts that are compared, and the label of a classification."""
+    """Texts and answers that are compared, and the label of a classification and of feedback."""
     tokenizer = AutoTokenizer.from_pretrained(write_model(tmp_path / "model"))
     show_unlabelled(Run(tmp_path, stage="prepare"), tokenizer, json.dumps(row).encode())
     assert capsys.readouterr().out.splitlines() == lines

@@ -9,6 +9,8 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
+from ftc.compiler.resolve.rows.reader import read_table
+from ftc.compiler.resolve.rows.table import TableFile, inspect_file
 from ftc.runtime.read.parquet_files import read_parquet, unpack_batch
 from ftc.runtime.read.rows import CHUNK_ROWS, DataError
 
@@ -99,3 +101,17 @@ def test_a_cell_that_python_has_no_value_for(tmp_path: Path, cells: Any) -> None
     path = write(tmp_path / "x", pa.table({"a": cells}))
     with pytest.raises(DataError, match="a row of a parquet file cannot be read: "):
         read(path)
+
+
+def test_objects_have_only_the_keys_that_they_have_a_value_for(tmp_path: Path) -> None:
+    """Arrow gives each object the keys of all: a call would get the arguments of another tool."""
+    rows: list[dict[str, Any]] = [
+        {"id": None, "turns": [{"role": "user", "content": "hi"}, {"call": {"name": "a", "x": n}}]}
+        for n in range(2)
+    ]
+    rows.append({"id": 1, "turns": [{"role": "user", "call": {"name": "b", "y": [None, "z"]}}]})
+
+    assert read(write(tmp_path / "x", rows)) == rows
+    file = inspect_file(tmp_path / "x", "parquet")
+    assert isinstance(file, TableFile)
+    assert list(read_table(file).rows) == rows

@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 
 from ftc.runtime.read.chat_rows import read_chat
+from ftc.runtime.read.compared_rows import read_pair
 from ftc.runtime.read.message_cells import read_answer
-from ftc.runtime.read.text_rows import read_texts
+from ftc.runtime.read.text_rows import read_cell, read_texts
 from ftc.runtime.tokens.class_records import text_of
 
 
@@ -75,3 +76,25 @@ def test_roles_of_data_sets(asks: str, answers: str) -> None:
     assert read_chat(row, messages="messages") == TURNS[1:]
     other = {"messages": [message("buyer", "Who?"), message("seller", "Ada")]}
     assert read_chat(other, messages="messages") == "unknown_role"
+
+
+@pytest.mark.parametrize(
+    ("cell", "text"),
+    [
+        (None, ""),
+        (float("nan"), ""),
+        (b"caf\xc3\xa9", "café"),
+        (b"\xff\xd8", None),
+        (["a"], None),
+        ({}, None),
+        (0, "0"),
+        (False, "False"),
+    ],
+)
+def test_cells_that_are_no_text(cell: object, text: str | None) -> None:
+    """What is missing is blank and bytes are text: neither is what Python prints for it."""
+    assert read_cell(cell) == text
+    pair = {"prompt": "Who?", "chosen": cell, "rejected": "Bob"}
+    turns = read_pair(pair, prompt="prompt", chosen="chosen", rejected="rejected")
+    blank = "not_text" if text is None or isinstance(cell, list) else "blank"
+    assert turns == ((("user", "Who?"), ("chosen", text), ("rejected", "Bob")) if text else blank)

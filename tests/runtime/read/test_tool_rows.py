@@ -6,7 +6,7 @@ from typing import Any, Final
 import pytest
 
 from ftc.runtime.read.chat_rows import find_disorder, read_chat
-from ftc.runtime.read.rows import add_system
+from ftc.runtime.read.rows import add_system, clean_turns
 from ftc.runtime.read.tool_rows import (
     read_calling_chat,
     read_calling_messages,
@@ -159,3 +159,58 @@ def test_the_system_message_stands_behind_the_tools() -> None:
     tools, asked = ("tools", "[]"), ("user", "hi")
     assert add_system([tools, asked], "be brief") == (tools, ("system", "be brief"), asked)
     assert add_system([("system", "own"), asked], "be brief") == (("system", "own"), asked)
+
+
+def test_a_result_and_a_system_message_may_be_blank() -> None:
+    """A tool may return nothing, and many data sets have an empty system message in each row."""
+    said = {"role": "assistant", "content": "Done."}
+    chat = [{"role": "system", "content": " "}, ASKED, {"role": "assistant", "tool_calls": [WHOLE]}]
+    turns = read_calling_chat({"chat": [*chat, FOUND | {"content": ""}, said]}, messages="chat")
+    assert not isinstance(turns, str)
+    cleaned = clean_turns(turns, repair=True)
+
+    assert cleaned == (("user", ASKED["content"]), CALLED, ("tool", ""), ("assistant", "Done."))
+    assert add_system(cleaned, "Be brief.")[0] == ("system", "Be brief.")
+    assert clean_turns((("user", " "), ("assistant", "Done.")), repair=True) == "blank"
+
+
+def test_keys_of_other_objects_are_null() -> None:
+    """Programs that write a table as JSON give each object all keys; a null may be meant."""
+    schema = {"type": "object", "properties": {"parcel": {"type": "string", "default": None}}}
+    city = {"city": {"type": "string"}}
+    other = {"type": "object", "properties": city}
+    empty: dict[str, Any] = dict.fromkeys(("role", "content", "from", "value", "tool_calls"))
+    filled = {"type": "object", "properties": {"parcel": None, **city}, "enum": None}
+    row: dict[str, Any] = {
+        "chat": [
+            empty | {"from": "human", "value": "where is it?"},
+            empty | {"role": "assistant", "tool_calls": [{"function": CALL}]},
+            empty | {"role": "tool", "content": "depot"},
+            empty | {"role": "assistant", "tool_calls": [{"function": {"name": "find"}}]},
+        ],
+        "tools": [
+            {"type": "function", "function": {"name": "track", "parameters": schema}},
+            {"type": "function", "function": {"name": "find", "parameters": filled}},
+        ],
+    }
+    calls = row["chat"]
+    calls[1]["tool_calls"][0]["function"] = CALL | {"arguments": {"parcel": None, "city": None}}
+    calls[3]["tool_calls"][0]["function"]["arguments"] = {"parcel": None, "city": "Vic"}
+    turns = read_calling_chat(row, messages="chat", tools="tools")
+
+    assert not isinstance(turns, str)
+    assert [role for role, _ in turns] == ["tools", "user", "calls", "tool", "calls"]
+    tools = json.loads(turns[0][1])
+    assert [tool["function"]["parameters"] for tool in tools] == [schema, other]
+    given = [
+        json.loads(text)[0]["function"]["arguments"] for role, text in turns if role == "calls"
+    ]
+    assert given == [{"parcel": None}, {"city": "Vic"}]
+    names: tuple[Any, ...] = ({"name": []}, "track", None)
+    odd = [{"type": "function", "function": each} for each in names]
+    assert isinstance(
+        read_calling_chat(row | {"tools": odd}, messages="chat", tools="tools"), tuple
+    )
+    alone = read_calling_chat({"chat": calls}, messages="chat")
+    assert not isinstance(alone, str)
+    assert json.loads(alone[1][1])[0]["function"]["arguments"] == {"parcel": None, "city": None}

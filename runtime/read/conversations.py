@@ -1,0 +1,47 @@
+"""Finds rows that another row goes on with: they are of one conversation, and stay in one split.
+
+Data sets have a row for each answer of a conversation. The later rows hold the answers of the
+earlier ones, so a test on these would measure answers that were learned.
+"""
+
+from array import array
+from collections.abc import Sequence
+
+import numpy as np
+
+
+class Conversations:
+    """The keys of records up to each of their answers: see `rows.answer_keys`."""
+
+    def __init__(self) -> None:
+        self._wholes = array("Q")  # of each record; 0 for one without an answer
+        self._begun = array("Q")  # of the answers before the last one, and their records
+        self._records = array("Q")
+
+    def add(self, keys: Sequence[int]) -> None:
+        """Add the keys of the next record."""
+        self._begun.extend(keys[:-1])
+        self._records.extend([len(self._wholes)] * len(keys[:-1]))
+        self._wholes.append(keys[-1] if keys else 0)
+
+    def join(self, prompts: "array[int]") -> None:
+        """Give the records of one conversation the same key of a prompt."""
+        wholes = np.asarray(self._wholes)
+        order = np.argsort(wholes)
+        places = np.searchsorted(wholes[order], self._begun)
+        places = order[np.minimum(places, len(order) - 1)] if len(order) else places
+        found = np.flatnonzero(wholes[places] == np.asarray(self._begun))
+        firsts: dict[int, int] = {}  # of joined keys, another one of the same conversation
+
+        def find_first(key: int) -> int:
+            while key in firsts:
+                key = firsts[key]
+            return key
+
+        for number in found.tolist():
+            pair = prompts[self._records[number]], prompts[int(places[number])]
+            first, other = sorted(map(find_first, pair))
+            if first != other:
+                firsts[other] = first
+        if firsts:
+            prompts[:] = array("Q", map(find_first, prompts))
