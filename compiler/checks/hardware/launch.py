@@ -1,4 +1,4 @@
-"""The rules about several nodes and what starts a run on them (FTC345 to FTC351, 450, 451)."""
+"""The rules about several nodes and what starts a run on them (FTC345 to FTC351, 354, 450, 451)."""
 # ruff: noqa: D401 - the docstring of a rule is its explanation, not a description of the function
 
 from collections.abc import Iterator
@@ -12,6 +12,7 @@ from ftc.compiler.plan.planner import plan_once
 from ftc.compiler.resolve.facts import known
 
 _HOUR: Final = 3600.0
+_LABEL_CHARACTERS: Final = 63  # of a pod's name: `NAME-node-0-INDEX` (Kubeflow Trainer, JobSet)
 _SIGNAL_SECONDS: Final = 120.0  # before its limit, slurm.sh has the checkpoint saved
 _SURELY: Final = 0.5  # of the planned time to start: disks may be faster than the plan assumes
 _MOSTLY: Final = 0.75  # of a job's time
@@ -148,6 +149,25 @@ def nodes_that_do_not_help(case: Case) -> Iterator[Problem]:
             ratio=ratio,
             gbit=gbit or 0,
         )
+
+
+@rule("FTC354", "name-refused-by-kubernetes", "error", reads=("hardware",))
+def name_refused_by_kubernetes(case: Case) -> Iterator[Problem]:
+    """What it is: Kubernetes does not accept the name of the run.
+
+    Why it matters: The TrainJob has that name, which must begin with a letter (RFC 1035). Its pods
+    have it too, with the number of their node, and a name there has at most 63 characters.
+
+    Example: {"name": "7b-triage", "launch": {"type": "kubernetes", "image": "i:1", "volume": "v"}}
+
+    Use instead: {"name": "triage", "launch": {"type": "kubernetes", "image": "i:1", "volume": "v"}}
+    """
+    name = case.spec.name
+    if case.spec.launch.type != "kubernetes":
+        return
+    most = _LABEL_CHARACTERS - len(f"-node-0-{case.hardware.nodes - 1}")
+    if not name[0].isalpha() or len(name) > most:
+        yield problem("/name", name=name, most=most)
 
 
 @rule("FTC450", "job-ends-before-training", "error", reads=("plan",))
