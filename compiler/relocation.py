@@ -71,15 +71,13 @@ def bundle_source(
     )
     template = read_template(document.folder, spec.model.chat_template, folder)
     image = place_image(spec.launch.container, document.folder, folder)
-    written: dict[str, Any] = dict(document.data)
-    for section, key, value in (
+    written = _relocate(
+        document.data,
         ("model", "id", _named_model(spec.model.id, model_path)),
         ("data", "source", data_path),
         ("model", "chat_template", TEMPLATE_NAME if template is not None else None),
         ("launch", "container", image),
-    ):
-        if value is not None:
-            written[section] = _replaced(section, written[section], key, value)
+    )
     if data_paths:
         written["data"] = {**written["data"], "sources": relocate_sources(written, data_paths)}
     functions, schema = _read_rewards(document.folder, spec, facts, folder)
@@ -112,6 +110,15 @@ def bundle_source(
         teacher_path=teacher_path,
         compared_paths=compared,
     )
+
+
+def _relocate(written: Mapping[str, Any], *places: tuple[str, str, str | None]) -> dict[str, Any]:
+    """Return a document with the path of each section's key; one that is None stays as it is."""
+    moved = dict(written)
+    for section, key, path in places:
+        if path is not None:
+            moved[section] = _replaced(section, moved[section], key, path)
+    return moved
 
 
 def relocate_checks(training: Mapping[str, Any], paths: Sequence[str | None]) -> dict[str, Any]:

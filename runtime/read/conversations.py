@@ -1,7 +1,6 @@
 """Finds rows that another row goes on with: they are of one conversation, and stay in one split.
 
-Data sets have a row for each answer of a conversation. The later rows hold the answers of the
-earlier ones, so a test on these would measure answers that were learned.
+With a row for each answer, later rows hold earlier answers: a test must not have those.
 """
 
 from array import array

@@ -24,13 +24,13 @@ def ask(session: Session, question: str) -> list[str]:
 @pytest.mark.parametrize(
     ("question", "answer"),
     [
-        ("should I use QLoRA?", "It is not needed. With method.type = qlora: fits with "),
+        ("should I use QLoRA?", "Either works. With method.type = qlora: fits with "),
         ("do I need two GPUs?", "It is not needed. With hardware.count = 2: fits with "),
         ("is a 3060 enough?", "No. With hardware.gpu = RTX-3060: does not fit: "),
         ("should I use full fine-tuning?", "No. With method.type = full: does not fit: "),
         ("should I use bf16?", "It already is: fits with "),
         ("do I need a GPU?", "Without a GPU: "),
-        ("is a 3090 enough?", "It is enough, but slower. With hardware.gpu = RTX-3090: fits "),
+        ("is an L4 enough?", "It is enough, but slower. With hardware.gpu = L4: fits "),
         ("would an H100 be better?", "Either works. With hardware.gpu = H100-SXM5-80GB: fits "),
     ],
 )
@@ -48,8 +48,9 @@ def test_the_planner_answers(
 
 def test_what_is_quicker_is_said_to_be(session: Session) -> None:
     """Training must take long enough to compare."""
-    session.reply(f"{EVERYTHING}, qlora, 90 epochs")
-    assert ask(session, "is lora better?")[0].startswith("That would be faster. With ")
+    session.reply("llama 3.1 8b on an L4, tickets.csv, q4, 90 epochs")
+    faster = ask(session, "would an H100 be better?")[0]
+    assert faster.startswith("That would be faster. With ")
 
 
 @pytest.mark.parametrize(
@@ -170,9 +171,9 @@ def test_what_is_said_beside_a_question_is_noted(session: Session) -> None:
     [
         ("en", "do I need two GPUs?", "It is not needed. With "),
         ("ca", "necessito dues GPU?", "No cal. Amb "),
-        ("ca", "hauria de fer servir QLoRA?", "No cal. Amb "),
+        ("ca", "hauria de fer servir QLoRA?", "Totes dues opcions serveixen. Amb "),
         ("es", "¿necesito dos GPU?", "No hace falta. Con "),
-        ("es", "¿debería usar QLoRA?", "No hace falta. Con "),
+        ("es", "¿debería usar QLoRA?", "Las dos opciones sirven. Con "),
     ],
 )
 def test_questions_are_answered_in_three_languages(

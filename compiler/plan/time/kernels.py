@@ -20,12 +20,12 @@ _MASKED: Final = 0.26
 _UNFUSED: Final = 3.0  # times as long as with a mask, where no fused kernel supports the heads
 _WIDE_HEAD: Final = 128
 _NARROW_RATE: Final = 0.2  # of the rate is reached by very narrow heads: 0.6 of it at 64
-# Bytes per feature and token that PEFT moves for an adapter, forward and backward, where its
-# weights are fp32 and those of the base are not: the input is cast to fp32, dropped, and cast to
-# 16 bits by autocast, and so are its gradients; the product is scaled and added. In an 8B LoRA on
-# 4,096 tokens all that is no matrix product and no attention took 121 of 360 ms, 92 of them by
-# these numbers.
-_INPUT_BYTES, _NARROW_INPUT_BYTES, _OUTPUT_BYTES = 60, 20, 24
+# Bytes per feature and token that PEFT moves for an adapter, forward and backward: the input is
+# cast to fp32, dropped, and cast to 16 bits by autocast, and so are its gradients; the product is
+# scaled and added. In an 8B LoRA on 4,096 tokens all that is no matrix product and no attention
+# took 120 of 360 ms, 92 of them by these numbers. QLoRA's adapters, which are in 16 bits, need
+# fewer casts: nobody measured them, so they count alike.
+_INPUT_BYTES, _OUTPUT_BYTES = 60, 24
 _UNDROPPED: Final = 0.5  # of the input's bytes without dropout
 # The host's time of a pass, forward and backward, per layer and adapted module: 0.107 to 0.118 s
 # of a step for 24 layers, 0.27 s of a pass for 32 layers with 224 adapters. A pass takes as long if
@@ -72,8 +72,7 @@ def adapter_traffic(job: Job) -> float:
     """Return the bytes that all adapters move per token, forward and backward."""
     if not job.targets or job.stack.fused_adapters or job.stack.joint_projections:
         return 0.0
-    casts = job.stack.adapter_bytes > job.compute_bytes
-    each = (_INPUT_BYTES if casts else _NARROW_INPUT_BYTES) * (1 if job.dropout else _UNDROPPED)
+    each = _INPUT_BYTES * (1 if job.dropout else _UNDROPPED)
     linears = [job.shape.linear_shapes[name] for name in job.targets]
     moved = sum(x.count * (each * x.in_features + _OUTPUT_BYTES * x.out_features) for x in linears)
     return moved * (1 + job.recomputed_share / 3)

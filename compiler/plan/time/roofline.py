@@ -15,6 +15,7 @@ from ftc.compiler.plan.memory.activations import (
     prefill_tokens,
     token_seconds,
 )
+from ftc.compiler.plan.memory.adapters import adapter_bytes
 from ftc.compiler.plan.memory.host import swap_seconds
 from ftc.compiler.plan.memory.states import paged_bytes, state_bytes, trained_bytes
 from ftc.compiler.plan.memory.weights import base_weights, targeted_weights
@@ -168,8 +169,9 @@ def _moved_bytes(job: Job) -> float:
     of the layer anyway, and its gradient is one more product. Autocast's copies from fp32 count
     too.
     """
-    frozen = replace(job, full=False, targets=()) if not job.mixed else job
-    return _count_passes(job, backward=1) * mean_layer_bytes(frozen)
+    frozen = replace(job, full=False, targets=()) if job.full and not job.mixed else job
+    kept = mean_layer_bytes(frozen) - (adapter_bytes(frozen) if frozen.targets else 0)
+    return _count_passes(job, backward=1) * kept
 
 
 def operations(job: Job) -> float:

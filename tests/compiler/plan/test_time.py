@@ -8,7 +8,6 @@ import pytest
 
 from ftc.compiler.knowledge.accelerators import find_accelerator
 from ftc.compiler.plan.planner import make_frame, make_plan
-from ftc.compiler.plan.software import PINNED_QLORA
 from ftc.compiler.plan.summary.alternatives import on_device
 from ftc.compiler.plan.time.kernels import adapter_traffic, attention_seconds, launching_seconds
 from ftc.compiler.plan.time.roofline import micro_seconds, operations
@@ -167,12 +166,10 @@ def test_a_short_pass_takes_as_long_as_its_launches(build_known: BuildKnown) -> 
     assert micro_seconds(job, hardware, 1e5) > 2 * launching_seconds(job)
 
 
-def test_adapters_in_fp32_move_more(build_known: BuildKnown) -> None:
-    """Their inputs are cast and dropped; without adapters nothing is moved."""
+def test_adapters_move_their_inputs(build_known: BuildKnown) -> None:
+    """Their inputs are cast, and dropped too with dropout; without adapters nothing is moved."""
     frame = make_frame(*build_known({}))
     job = frame.job("single", checkpointing=False, micro=1)
-    narrow = replace(job, stack=PINNED_QLORA)
-    assert adapter_traffic(job) > 1.5 * adapter_traffic(narrow) > 0
     assert adapter_traffic(replace(job, dropout=0.0)) < adapter_traffic(replace(job, dropout=0.1))
     assert adapter_traffic(replace(job, targets=())) == 0
 

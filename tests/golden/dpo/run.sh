@@ -18,6 +18,7 @@ export PYTORCH_ALLOC_CONF=expandable_segments:True  # loses less memory to fragm
 
 # runtime/supervise.py runs these commands. `[...]` is an argument of this script, if it is given.
 supervise=(python -m runtime.supervise --caller "$caller")
+
 supervise+=(--restarts 20)  # of training, after a signal or out of memory
 exec "${supervise[@]}" -- "$@" <<STAGES
 prepare.py [--data DATA] [--changed-data] [--model MODEL]

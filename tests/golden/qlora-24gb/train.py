@@ -54,7 +54,7 @@ LADDER = [[4, 2], [2, 4], [1, 8]]
 # evaluation has no backward pass, so 64 rows at a time need no more memory than training, and are
 # faster
 EVAL_BATCH = 64
-# activations fit in memory; with any recomputed, a step takes 3.6% longer
+# activations fit in memory; with any recomputed, a step takes 4.7% longer
 GRADIENT_CHECKPOINTING = False
 EPOCHS = 3.0  # 2,400 rows are few, so they are read three times
 LEARNING_RATE = 0.0002  # the rate of QLoRA's experiments up to 13B parameters, for any batch size

@@ -21,6 +21,7 @@ export MALLOC_TRIM_THRESHOLD_=17179869184 MALLOC_MMAP_THRESHOLD_=17179869184
 
 # runtime/supervise.py runs these commands. `[...]` is an argument of this script, if it is given.
 supervise=(python -m runtime.supervise --caller "$caller")
+
 supervise+=(--restarts 20)  # of training, after a signal or out of memory
 supervise+=(--cpu-processes 1)
 exec "${supervise[@]}" -- "$@" <<STAGES

@@ -10,7 +10,7 @@ from tests.compiler.resolve.local_hub import COMMIT, serve
 
 FETCH = """
 import json, sys
-from ftc.runtime.read.hub_files import fetch
+from ftc.runtime.hub_files import fetch
 print(json.dumps([str(path) for path in fetch("acme/tickets", sys.argv[1], sys.argv[2:])]))
 """
 
