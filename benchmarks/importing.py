@@ -2,9 +2,9 @@
 
     python -m benchmarks.importing CORPORA > benchmarks/import.md
 
-CORPORA has a folder for each repository of `CORPORA` below, filled from a clone of it by
-`git archive REVISION FOLDER ... | tar -x -C CORPORA/NAME`. Nothing of them is committed: the table
-has the names, hashes and results.
+CORPORA has a folder for each repository that the table `CORPORA` below names. In a clone of it,
+`git archive REVISION FOLDER ... | tar -x -C CORPORA/NAME` fills the folder. No config is committed:
+the page has their names, hashes and results.
 """
 
 import argparse

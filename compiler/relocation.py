@@ -113,7 +113,7 @@ def bundle_source(
 
 
 def _relocate(written: Mapping[str, Any], *places: tuple[str, str, str | None]) -> dict[str, Any]:
-    """Return a document with the path of each section's key; one that is None stays as it is."""
+    """Return a document with a new path at each section's key, unless the path is None."""
     moved = dict(written)
     for section, key, path in places:
         if path is not None:
@@ -239,7 +239,7 @@ def from_folder(path: str | None, start: Path, end: Path) -> str | None:
 
 
 def place_image(image: str | None, start: Path, end: Path) -> str | None:
-    """Return an Apptainer image; of an address or an absolute path nothing changes."""
+    """Return an Apptainer image seen from `end`; only a relative path changes."""
     is_relative = image is not None and not image.startswith("/") and ":" not in image
     return from_folder(image, start, end) if is_relative else image
 

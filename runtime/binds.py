@@ -2,8 +2,9 @@
 
     python -m runtime.binds CALLER ARGUMENTS-OF-RUN.SH
 
-They hold what container.txt and the arguments name, also where that is a link. Arguments are paths
-from the folder CALLER. What APPTAINER_BIND has already comes first.
+They are the folders of everything that container.txt and the arguments name, and of what a link
+among these points to. Arguments are relative to the folder CALLER. An APPTAINER_BIND that is set
+already comes first.
 
 Standard library only. This runs outside of the container, so it supports Python 3.9.
 """

@@ -13,9 +13,9 @@ It needs no GPU. Exits 1 if a planned peak is more than 1% too low or 5% too hig
 bytes are too low or more than 10% too high.
 
 They take at most 8, 8 and 5 minutes; `--minutes` gives them less, and `--only 0.5B` runs what has
-that in its name. `--at-once 3` runs cases of `memory` side by side, without their speed;
-`--in-turns` lets them only start side by side and have the GPU one after another, as those of
-`speed` always do. `--models` keeps the models for another command. Models have random weights.
+that in its name. `--at-once 3` runs three cases of `memory` side by side, without their speed. With
+`--in-turns` they only start side by side and use the GPU one after another, as those of `speed`
+always do. `--models` keeps the models for another command. Models have random weights.
 What does not fit, fails or has no time left is listed. Needs no network; what an offline machine
 must have is in README.md. Exits 3 without a GPU.
 
@@ -83,7 +83,7 @@ def main() -> None:
     parser.add_argument("--bundles", type=Path, metavar="FOLDER", help="where bundles are kept")
     parser.add_argument("--card", default="auto", help="of command `bundles`: an accelerator")
     parser.add_argument("--at-once", type=int, default=1, help="runs to start side by side")
-    parser.add_argument("--in-turns", action="store_true", help="one of them has the GPU")
+    parser.add_argument("--in-turns", action="store_true", help="one at a time uses the GPU")
     parser.add_argument("--models", type=Path, metavar="FOLDER", help="where models are kept")
     parser.add_argument("--ledger", type=Path, default=LEDGER, help="the file to append to")
     parser.add_argument("--tiny", action="store_true", help="miniatures on a CPU; no ledger")

@@ -2,11 +2,13 @@
 
     python -m benchmarks.gpu.attention
 
-Per kernel and shape: milliseconds of the forward and backward pass in the first call, in the
-fastest of three more, and in the first call with a length that is 8 tokens shorter.
+Prints the milliseconds of a forward and backward pass for each kernel and shape: of the first call,
+of the fastest of three more, and of the first call with rows that are 8 tokens shorter. Exits 3
+without a GPU.
 """
 
 import argparse
+import sys
 import time
 from typing import Any
 
@@ -14,7 +16,7 @@ import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.functional import scaled_dot_product_attention
 
-# rows, heads, tokens, width of a head, whether a mask keeps packed rows apart
+# Rows, heads, tokens, features per head, and whether there is a mask, as packed rows have.
 SHAPES = (
     (4, 14, 1024, 64, True),
     (1, 14, 4096, 64, True),
@@ -58,6 +60,9 @@ def main() -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.parse_args()
+    if not torch.cuda.is_available():
+        print("no GPU: PyTorch finds none on this machine", file=sys.stderr)
+        sys.exit(3)
     for shape in SHAPES:
         rows, heads, tokens, width, masked = shape
         for kernel in KERNELS:

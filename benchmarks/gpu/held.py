@@ -26,10 +26,10 @@ _RESERVED: Final = 0.1
 class Held:
     """One case: the relative errors of its planned peaks, negative if they are too low.
 
-    `steps` is how many times as long as planned a step of the bundle took, None if it was slowed
-    down (`ledger.py`); `plain` is that of the plain script, None if it did not run. `padded` are
-    the errors, allocated and reserved, of the plan of pairs and answers that a user gets: it counts
-    padding, which these cases do not have. None for others, which are planned as they are.
+    `steps` and `plain` are the measured over the planned seconds of a step, of the bundle and the
+    plain script: None where it did not run, and `steps` also where `cudnn` slowed the bundle down
+    (`ledger.py`). `padded` are the errors, allocated and reserved, of the plan that a user gets for
+    pairs and answers, which counts padding that these cases do not have; None for other cases.
     """
 
     case: str

@@ -1,9 +1,9 @@
-"""Runs a script of a bundle with one training step under PyTorch's profiler.
+"""Runs a script of a bundle with one pass of training under PyTorch's profiler.
 
     accelerate launch --config_file accelerate.yaml profiled.py OUT STEP train.py --pilot
 
-run in the folder of the bundle. OUT.txt gets the operations of that step by their time on the host
-and on the GPU, OUT.json.gz its timeline, which https://ui.perfetto.dev shows.
+is started in the folder of a bundle. Writes OUT.txt, the operations of pass STEP by their time on
+the host and on the GPU, and OUT.json.gz, its timeline, which https://ui.perfetto.dev shows.
 """
 
 import runpy

@@ -2,9 +2,9 @@
 
     accelerate launch ... turn.py SCRIPT [ARGUMENT ...]
 
-Imports what every script imports, then waits for the lock of the file that FTC_GPU_TURN names, if
-it is set, and holds it until the script ends. So several runs can start at the same time and have
-the GPU one after another. Imports take longer than the steps of a pilot.
+Several runs start at the same time, since imports take longer than the steps of a pilot, and then
+use the GPU one after another. Each imports what all scripts import, waits for the lock of the file
+that FTC_GPU_TURN names, and holds it until its script ends. Without FTC_GPU_TURN it does not wait.
 """
 
 import fcntl

@@ -53,7 +53,7 @@ def job_options(source: BundleSource) -> list[tuple[Word, Word]]:
 def container_lines(source: BundleSource) -> str:
     """Return the image of an Apptainer container, and the paths that it needs, one a line.
 
-    By itself a container sees the bundle and the user's home only.
+    Without binds a container sees only the bundle and the user's home.
     """
     disk = source.spec.distribution.nvme_path
     paths = [*list_outside(source), *([] if disk is None else [disk])]
@@ -215,13 +215,13 @@ _SYSTEM_GIB: Final = 50  # disk space for the system, Python and its packages
 
 
 def _setup(source: BundleSource) -> str:
-    """Return the commands that install the packages into the folder that run.sh looks for."""
+    """Return the commands that install the packages into `.venv`, where run.sh looks for them."""
     install = install_command("requirements.txt", requirements(Uses(source)))
     return f"python3 -m venv --system-site-packages .venv\n. .venv/bin/activate\n{install}\n"
 
 
 def _copied_bytes(source: BundleSource) -> int:
-    """Return the bytes of the models' folders, which the plan's download does not count."""
+    """Return the bytes of local models that are copied, which the plan's download leaves out."""
     teacher = source.facts.teacher
     copied = [source.facts.model] if source.model_path is not None else []
     if teacher is not None and source.teacher_path is not None:

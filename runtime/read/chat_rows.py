@@ -42,7 +42,7 @@ def read_chat(row: Row, *, messages: str) -> Turns | Fault:
 def load_messages(cell: Any) -> list[Any] | Fault:
     """Return the list of messages in a cell, which may be a text of JSON or Python.
 
-    A key that is null is none: tables give every message the keys of all messages.
+    Null keys are dropped: tables give every message the keys of all the others.
     """
     if isinstance(cell, str):
         if is_blank(cell):

@@ -1,6 +1,6 @@
-"""Finds rows that another row goes on with: they are of one conversation, and stay in one split.
+"""Keeps the rows of one conversation in one split.
 
-With a row for each answer, later rows hold earlier answers: a test must not have those.
+Some data sets have a row for each answer, and each row repeats the answers before it.
 """
 
 from array import array
@@ -10,12 +10,12 @@ import numpy as np
 
 
 class Conversations:
-    """The keys of records up to each of their answers: see `rows.answer_keys`."""
+    """Collects the `rows.answer_keys` of records, and finds those of the same conversation."""
 
     def __init__(self) -> None:
         self._wholes = array("Q")  # of each record; 0 for one without an answer
-        self._begun = array("Q")  # of the answers before the last one, and their records
-        self._records = array("Q")
+        self._begun = array("Q")  # of the answers before the last one
+        self._records = array("Q")  # their records
 
     def add(self, keys: Sequence[int]) -> None:
         """Add the keys of the next record."""
@@ -24,13 +24,13 @@ class Conversations:
         self._wholes.append(keys[-1] if keys else 0)
 
     def join(self, prompts: "array[int]") -> None:
-        """Give the records of one conversation the same key of a prompt."""
+        """Give all records of a conversation the same prompt key."""
         wholes = np.asarray(self._wholes)
         order = np.argsort(wholes)
         places = np.searchsorted(wholes[order], self._begun)
         places = order[np.minimum(places, len(order) - 1)] if len(order) else places
         found = np.flatnonzero(wholes[places] == np.asarray(self._begun))
-        firsts: dict[int, int] = {}  # of joined keys, another one of the same conversation
+        firsts: dict[int, int] = {}  # for a joined key, a smaller one of its conversation
 
         def find_first(key: int) -> int:
             while key in firsts:

@@ -25,10 +25,10 @@ def unpack_batch(batch: Any) -> list[dict[str, Any]]:
 
 
 def list_rows(batch: Any) -> list[dict[str, Any]]:
-    """Return the rows of a batch, whose objects have only the keys that they have a value for.
+    """Return the rows of a batch, without the keys of nested objects that have no value.
 
-    Arrow gives all objects of a column the same keys: one without a key has None there, as the
-    arguments of a call have those of the other tools.
+    Arrow gives all objects in a column the same keys. The arguments of a tool call, for example,
+    have those of all other tools too, with None as their value.
     """
     rows: list[dict[str, Any]] = batch.to_pylist()
     names = [field.name for field in batch.schema if _has_objects(field.type)]

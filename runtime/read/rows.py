@@ -63,8 +63,8 @@ def cut(rows: Iterable[Any]) -> Iterator[list[Any]]:
 def clean_turns(turns: Turns, *, repair: bool) -> Turns | Fault:
     """Return the turns as they are trained on; `repair` says whether encodings are repaired.
 
-    A system message without text is left out. A tool may return nothing; of every other turn the
-    text is needed.
+    A system message without text is left out. A tool may return nothing; any other turn without
+    text makes the row unusable.
     """
     for _, text in turns:
         if not is_whole(text):
@@ -107,10 +107,10 @@ def prompt_key(turns: Turns) -> int:
 
 
 def answer_keys(turns: Turns) -> tuple[int, ...]:
-    """Return a key of a row's texts up to each of its answers; the last one is of the whole row.
+    """Return a key for each answer of a row: of all texts up to it. The last is of the whole row.
 
-    A row that another one goes on with has the same key as one of its beginnings. A prompt alone
-    has no keys.
+    If a longer row begins with this row, the last key is also among the longer row's keys. A prompt
+    alone has no keys.
     """
     keys, key = [], 0
     for role, text in turns:

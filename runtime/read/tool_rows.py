@@ -59,8 +59,8 @@ def read_calling_messages(cell: Any) -> Turns | Fault:
 def read_tools(cell: Any) -> Turns | Fault:
     """Read a row's list of tools, or its JSON text; return one turn, or none for an empty cell.
 
-    A function by itself, as in the older form of OpenAI's, becomes a tool. A key of a schema that
-    is null is none: see `_fit_calls`.
+    A function by itself, as in the older form of OpenAI's, becomes a tool. Null keys of a schema
+    are dropped: see `_fit_calls`.
     """
     if isinstance(cell, str):
         try:
@@ -76,7 +76,7 @@ def read_tools(cell: Any) -> Turns | Fault:
 
 
 def _drop_nulls(value: Any) -> Any:
-    """Return a schema without keys that are null; a default and a constant may be null."""
+    """Return a schema without its null keys, except a default or a constant, which may be null."""
     if isinstance(value, list):
         return list(map(_drop_nulls, value))
     if not isinstance(value, dict):
@@ -86,9 +86,9 @@ def _drop_nulls(value: Any) -> Any:
 
 
 def _fit_calls(turns: Turns, offered: Turns) -> Turns:
-    """Return turns without arguments that are null and that the called tool does not have.
+    """Drop null arguments that the called tool does not declare.
 
-    Programs that write a table as JSON give every object the keys of all objects of its column.
+    Programs that write a table as JSON give every object in a column the keys of all the others.
     """
     has: dict[str, Mapping[str, Any]] = {}
     for tool in json.loads(offered[0][1]) if offered else ():

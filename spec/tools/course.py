@@ -205,7 +205,7 @@ def _read_machine(work: Work) -> None:
 def _read_batch(work: Work) -> None:
     """Set the global batch: the micro-batch times its accumulation times the GPUs.
 
-    The tool's micro-batch only sets the global batch: the plan divides it anew.
+    The tool's micro-batch counts only as a part of the global batch, which the plan divides anew.
     """
     pointer, usual = "/training/global_batch", work.entry("@micro")
     micro = work.fields.get("/training/micro_batch", usual.value if usual is not None else None)

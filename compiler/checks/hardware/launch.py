@@ -155,8 +155,8 @@ def nodes_that_do_not_help(case: Case) -> Iterator[Problem]:
 def name_refused_by_kubernetes(case: Case) -> Iterator[Problem]:
     """What it is: Kubernetes does not accept the name of the run.
 
-    Why it matters: The TrainJob has that name, which must begin with a letter (RFC 1035). Its pods
-    have it too, with the number of their node, and a name there has at most 63 characters.
+    Why it matters: The TrainJob is named after the run, and its name must begin with a letter (RFC
+    1035). Its pods add `-node-0-` and a number to it, and get at most 63 characters in all.
 
     Example: {"name": "7b-triage", "launch": {"type": "kubernetes", "image": "i:1", "volume": "v"}}
 

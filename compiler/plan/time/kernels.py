@@ -1,6 +1,6 @@
-"""What a pass costs beside its matrix products: attention, adapters, and the host's work.
+"""What a pass costs beside its matrix products: attention, adapters, and launching kernels.
 
-Rates and times are from an H200 (`benchmarks/gpu/ledger.json`, `benchmarks/gpu/attention.py`).
+The rates and times were measured on an H200 (`benchmarks/README.md`).
 """
 
 from typing import Final
@@ -11,27 +11,27 @@ from ftc.compiler.plan.memory.attention import saves_attention
 from ftc.compiler.resolve.facts import HardwareFacts
 
 _HOPPER: Final = 9.0
-# Shares of the data sheet's rate that PyTorch's kernels reach with heads of 128. FlashAttention-2
-# computes half of the scores. With a mask (of packed rows, or of padding) it cannot be used, and a
-# slower kernel computes all of them. Both use instructions of the generation before Hopper's; what
-# that generation reaches is assumed to be as much in operations per second, for its size.
+# The share of the data sheet's rate that PyTorch's attention kernels reach with heads of 128.
+# FlashAttention-2 computes only the half of the scores that a causal model uses. It takes no mask,
+# so packed or padded rows get a slower kernel, which computes all scores. Neither kernel uses
+# Hopper's own instructions. The share on older cards is an assumption, scaled from these.
 _HOPPER_FLASH, _HOPPER_MASKED = 0.27, 0.12
 _MASKED: Final = 0.26
-_UNFUSED: Final = 3.0  # times as long as with a mask, where no fused kernel supports the heads
+_UNFUSED: Final = 3.0  # without a fused kernel attention takes 3 times as long as with a mask
 _WIDE_HEAD: Final = 128
-_NARROW_RATE: Final = 0.2  # of the rate is reached by very narrow heads: 0.6 of it at 64
-# Bytes per feature and token that PEFT moves for an adapter, forward and backward: the input is
-# cast to fp32, dropped, and cast to 16 bits by autocast, and so are its gradients; the product is
-# scaled and added. In an 8B LoRA on 4,096 tokens all that is no matrix product and no attention
-# took 120 of 360 ms, 92 of them by these numbers. QLoRA's adapters, which are in 16 bits, need
-# fewer casts: nobody measured them, so they count alike.
+_NARROW_RATE: Final = 0.2  # the limit for very narrow heads; heads of 64 reach 0.6 of the rate
+# Bytes that an adapter moves per input and output feature and token, forward and backward. PEFT
+# casts the input to fp32, applies dropout, and autocast casts the result to 16 bits; the gradients
+# take the same way back. The product is scaled and added. In an 8B LoRA on 4,096 tokens, everything
+# except matrix products and attention took 120 of 360 ms; these bytes explain 92 of them. QLoRA's
+# adapters are in 16 bits and need fewer casts, but were never measured, so they count the same.
 _INPUT_BYTES, _OUTPUT_BYTES = 60, 24
-_UNDROPPED: Final = 0.5  # of the input's bytes without dropout
-# The host's time of a pass, forward and backward, per layer and adapted module: 0.107 to 0.118 s
-# of a step for 24 layers, 0.27 s of a pass for 32 layers with 224 adapters. A pass takes as long if
-# its kernels are faster.
+_UNDROPPED: Final = 0.5  # the share of the input's bytes that is left without dropout
+# Seconds in which the host launches the kernels of a pass, forward and backward, per layer and per
+# adapted module. Short steps took 0.107 to 0.118 s with 24 layers, and short passes 0.27 s with 32
+# layers and 224 adapters. However fast its kernels are, a pass takes no less.
 _LAYER_SECONDS, _ADAPTED_SECONDS = 0.003, 0.0006
-_QUANTIZED_SECONDS: Final = 0.00015  # for each module in 4 or 8 bits besides: an assumption
+_QUANTIZED_SECONDS: Final = 0.00015  # more for each module in 4 or 8 bits: an assumption
 
 
 def attention_operations(job: Job) -> float:
@@ -57,15 +57,23 @@ def attention_seconds(
     """
     is_hopper = (hardware.compute_capability or 0.0) >= _HOPPER
     operations = attention_operations(job) * tokens
-    narrow = min(1.0, job.shape.head_dim / _WIDE_HEAD)
-    narrow = _NARROW_RATE + (1 - _NARROW_RATE) * narrow
-    masked = 2 * operations / (peak * narrow * (_HOPPER_MASKED if is_hopper else _MASKED))
+    width = min(1.0, job.shape.head_dim / _WIDE_HEAD)
+    reached = peak * (_NARROW_RATE + (1 - _NARROW_RATE) * width)
+    masked = 2 * operations / (reached * (_HOPPER_MASKED if is_hopper else _MASKED))
     if job.attention == "eager" or (job.attention == "sdpa" and not repeats_keys(job.shape)):
         return _UNFUSED * masked
-    if job.attention == "sdpa" and (job.masked or job.windowed):
-        return masked
-    flash = peak * narrow * _HOPPER_FLASH if is_hopper else products
-    return operations / min(flash, products)
+    flash = operations / min(reached * _HOPPER_FLASH if is_hopper else products, products)
+    share = _masked_share(job)
+    return share * masked + (1 - share) * flash
+
+
+def _masked_share(job: Job) -> float:
+    """Return the share of the layers with attention that get a mask."""
+    if job.attention != "sdpa":
+        return 0.0
+    if job.masked:
+        return 1.0
+    return job.shape.window_layers / job.shape.attention_layers() if job.windowed else 0.0
 
 
 def adapter_traffic(job: Job) -> float:
@@ -79,7 +87,7 @@ def adapter_traffic(job: Job) -> float:
 
 
 def launching_seconds(job: Job) -> float:
-    """Return the seconds in which the host launches the kernels of a pass."""
+    """Return the seconds that the host needs to launch the kernels of a pass."""
     adapted = sum(job.shape.linear_shapes[target].count for target in job.targets)
     seconds = job.shape.layers * _LAYER_SECONDS + _ADAPTED_SECONDS * adapted
     if job.storage != "plain":

@@ -101,7 +101,7 @@ def micro_seconds(job: Job, hardware: HardwareFacts, tokens: float) -> float:
 
 
 def _python_seconds(job: Job) -> float:
-    """Return the seconds of a pass on a CPU beside its arithmetic: Python's floor."""
+    """Return the seconds that Python itself takes for a pass on a CPU, whatever is computed."""
     adapted = sum(job.shape.linear_shapes[target].count for target in job.targets)
     layers = job.shape.layers * _LAYER_SECONDS + _ADAPTED_SECONDS * adapted
     return _PASS_SECONDS + layers * (1 + job.recomputed_share / 3)

@@ -39,7 +39,7 @@ _SVD_RATE: Final = 2e11  # operations per second of a GPU server's CPU in LAPACK
 # Seconds measured over seconds predicted, least and most: on the rates that the roofline was fitted
 # to, which are all of A100s, 0.76 to 1.22.
 _LEAST, _MOST = 0.7, 1.5
-# ... on another card: bundles on an H200 took 0.9 to 1.6 times as long as is planned today, a plain
+# ... on another card. On an H200 bundles took 0.9 to 1.6 times the planned seconds, and a plain
 # script with TRL up to 2.1 times (`python -m benchmarks.gpu check`).
 MOST_ELSEWHERE: Final = 2.2
 _CPU_SPREAD: Final = 2.0  # ... by this factor either way
@@ -231,7 +231,7 @@ def _decomposing_seconds(job: Job, hardware: HardwareFacts) -> float:
 
 
 def _answered_at_once(row_tokens: float, answer_tokens: int) -> int:
-    """Return how many prompts are answered in a batch, where prompts are nearly whole rows."""
+    """Return how many prompts are answered in a batch, if prompts are as long as their rows."""
     return max(1, min(_BATCH_ROWS, int(_ANSWERED_TOKENS // (row_tokens + answer_tokens or 1))))
 
 

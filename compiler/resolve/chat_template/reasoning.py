@@ -95,7 +95,7 @@ def _thinks(source: str, template: ChatTemplate, options: Sequence[str]) -> bool
 
 
 def _set_off(source: str, template: ChatTemplate, name: str) -> ChatTemplate:
-    """Return a template with the text `source` that has an option set to false."""
+    """Return the template `source` compiled with one option set to false."""
     other = compile_chat_template(source, {**template.variables, name: False})
     return replace(other, in_parts=template.in_parts)
 

@@ -69,7 +69,7 @@ class ChatTemplateError(Exception):
 class ChatTemplate:
     """A compiled template with the special tokens it may name (`bos_token`, `eos_token`, ...).
 
-    `in_parts`: it is given contents as lists of parts, as rows with images have them.
+    `in_parts` says that contents are given to it as lists of parts, as rows with images have them.
     """
 
     compiled: jinja2.Template

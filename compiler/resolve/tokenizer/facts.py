@@ -172,9 +172,9 @@ def probe_template(template: ChatTemplate, eos: str | None) -> Probes:
 
 
 def find_form(template: ChatTemplate) -> ChatTemplate:
-    """Return a template that is given contents as it reads them: texts, or else lists of parts.
+    """Return a template that gets contents in the form that it reads: texts or lists of parts.
 
-    The templates of many image-text models loop over the parts, and write nothing of a text.
+    The templates of many image-text models loop over parts, and ignore a content that is a text.
     """
     in_parts = replace(template, in_parts=True)
     is_so = not _writes_question(template) and _writes_question(in_parts)

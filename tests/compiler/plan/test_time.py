@@ -151,13 +151,22 @@ def test_a_mask_slows_attention_down(build_known: BuildKnown) -> None:
         for even in (False, True)
     )
     assert masked == pytest.approx(16.0 / 3.65 * even, rel=0.05)
+    sliding = replace(job.shape, window_tokens=512, window_layers=job.shape.layers // 2)
+    half = attention_seconds(
+        replace(job, even=True, shape=sliding),
+        frame.facts.hardware,
+        8192,
+        peak=989e12,
+        products=6e14,
+    )
+    assert half == pytest.approx((masked + even) / 2)
     other = replace(frame.facts.hardware, compute_capability=8.0)
     older = attention_seconds(job, other, 8192, peak=312e12, products=2e14)
     assert older > masked
 
 
 def test_a_short_pass_takes_as_long_as_its_launches(build_known: BuildKnown) -> None:
-    """Each adapted module adds to the host's time; a long pass has the device's time."""
+    """The host's time grows with the adapted modules; a long pass takes the device's time."""
     frame = make_frame(*build_known({}))
     job, hardware = frame.job("single", checkpointing=False, micro=1), frame.facts.hardware
     assert job.targets
@@ -175,7 +184,7 @@ def test_adapters_move_their_inputs(build_known: BuildKnown) -> None:
 
 
 def test_long_answers_are_written_a_few_at_a_time() -> None:
-    """As many prompts as runtime/evaluate/answers.py has in a batch, all equally long."""
+    """A batch has as many prompts as runtime/evaluate/answers.py puts into one."""
     assert answers.BATCH_TOKENS == _ANSWERED_TOKENS
     assert (judging.BATCH_ROWS, judging.BATCH_TOKENS) == (_BATCH_ROWS, _BATCH_TOKENS)
     for prompt, answer in ((20, 10), (500, 100), (3000, 1024), (9000, 200)):

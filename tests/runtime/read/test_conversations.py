@@ -1,4 +1,4 @@
-"""Conversations: rows of which one goes on with another have one key."""
+"""Conversations: rows that continue one another get the same key."""
 
 from array import array
 from collections.abc import Sequence

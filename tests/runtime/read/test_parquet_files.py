@@ -104,7 +104,7 @@ def test_a_cell_that_python_has_no_value_for(tmp_path: Path, cells: Any) -> None
 
 
 def test_objects_have_only_the_keys_that_they_have_a_value_for(tmp_path: Path) -> None:
-    """Arrow gives each object the keys of all: a call would get the arguments of another tool."""
+    """Arrow gives all objects the same keys, so a call would get the arguments of other tools."""
     rows: list[dict[str, Any]] = [
         {"id": None, "turns": [{"role": "user", "content": "hi"}, {"call": {"name": "a", "x": n}}]}
         for n in range(2)
