@@ -129,9 +129,9 @@ class Job:
 
         An embedding model reads one column of texts after the other, whatever their number.
         """
-        if gives_vectors(self.objective):
+        if not self.texts or gives_vectors(self.objective):
             return OBJECTIVES[self.objective].sequences
-        return self.row_sequences
+        return self.texts
 
     @property
     def sequences(self) -> int:

@@ -29,8 +29,9 @@ from ftc.compiler.plan.objective.vectors import count_mined
 from ftc.compiler.plan.plan import Decisions, Plan
 from ftc.compiler.plan.schedule.steps import Pace, count_saves, decide_timetable
 from ftc.compiler.plan.search.evaluation_rows import decide_eval_batch
-from ftc.compiler.plan.search.layout import Layout, decide_layout, least_device_bytes
+from ftc.compiler.plan.search.layout import Layout, Search, decide_layout, least_device_bytes
 from ftc.compiler.plan.search.padding import (
+    Padding,
     choose_padding,
     find_pieces,
     first_arrangement,
@@ -73,7 +74,7 @@ def make_plan(spec: Spec, facts: KnownFacts) -> Plan:
     facts, plan = choose_limit(spec, facts, plan_once)
     if plan.memory.fits is not False:
         return plan
-    again = partial(plan_once, exports=plan.export_bytes)  # which no change to a layout changes
+    again = partial(plan_fitting, exports=plan.export_bytes)  # no change to a layout changes them
     return replace(
         plan,
         alternatives=find_alternatives(spec, facts, plan, again),
@@ -188,10 +189,27 @@ def _decide_sampled(spec: Spec, facts: KnownFacts) -> Decision[int] | None:
     return decide_sampled_tokens(spec, facts.model, facts.data, thinking=thinking)
 
 
-def plan_once(spec: Spec, facts: KnownFacts, *, exports: Mapping[str, int] | None = None) -> Plan:
-    """Return the plan without its alternatives; `exports` are the files' bytes if known."""
+def plan_once(spec: Spec, facts: KnownFacts) -> Plan:
+    """Return the plan without its alternatives, whether or not it fits."""
+    return _plan_found(*choose_padding(make_frame(spec, facts)))
+
+
+def plan_fitting(spec: Spec, facts: KnownFacts, *, exports: Mapping[str, int]) -> Plan | None:
+    """Return the plan without its alternatives, or None as soon as no layout is found that fits.
+
+    `exports` are the bytes of the exported files.
+    """
     frame, found, padding = choose_padding(make_frame(spec, facts))
-    frame = replace(frame, liger=found.liger)
+    if found.chosen.memory.fits is False:
+        return None
+    return _plan_found(frame, found, padding, exports)
+
+
+def _plan_found(
+    frame: Frame, found: Search, padding: Padding, exports: Mapping[str, int] | None = None
+) -> Plan:
+    """Return the plan of the layout that was found; `exports` are the files' bytes if known."""
+    spec, facts, frame = frame.spec, frame.facts, replace(frame, liger=found.liger)
     layout, splits = decide_layout(frame, found), frame.splits
     micro = layout.micro.value
     job = frame.job(

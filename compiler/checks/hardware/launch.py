@@ -8,7 +8,7 @@ from typing import Final
 from ftc.compiler.checks.rule import Problem, problem, rule
 from ftc.compiler.checks.rule_input import Case
 from ftc.compiler.knowledge.skypilot import find_skypilot_name
-from ftc.compiler.plan.planner import plan_once
+from ftc.compiler.plan.planner import plan_fitting
 from ftc.compiler.resolve.facts import known
 
 _HOUR: Final = 3600.0
@@ -136,8 +136,8 @@ def nodes_that_do_not_help(case: Case) -> Iterator[Problem]:
     if case.hardware.nodes == 1 or facts is None or case.plan.time_seconds is None:
         return
     alone = replace(facts, hardware=replace(facts.hardware, nodes=1))
-    one = plan_once(case.spec, alone, exports=case.plan.export_bytes)
-    if one.memory.fits is False or one.time_seconds is None:
+    one = plan_fitting(case.spec, alone, exports=case.plan.export_bytes)
+    if one is None or one.time_seconds is None:
         return
     if one.time_seconds * _HELPS <= case.plan.time_seconds:
         ratio = case.plan.time_seconds / one.time_seconds

@@ -29,11 +29,13 @@ def measure(job: Job, hardware: HardwareFacts) -> Memory:
     If a pilot has measured it, everything is scaled by what it found, except for the margin and, on
     a GPU, for what is outside torch's allocator.
     """
-    factor = 1.0 if hardware.calibration is None else hardware.calibration.memory
-    parts = {
-        phase: {part: round(size * factor) for part, size in of_phase.items()}
-        for phase, of_phase in parts_of_phases(job).items()
-    }
+    factor, parts = 1.0, parts_of_phases(job)
+    if hardware.calibration is not None:
+        factor = hardware.calibration.memory
+        parts = {
+            phase: {part: round(size * factor) for part, size in of_phase.items()}
+            for phase, of_phase in parts.items()
+        }
     by_phase = {phase: sum(of_phase.values()) for phase, of_phase in parts.items()}
     largest = max(by_phase, key=lambda phase: by_phase[phase])
     allocated = by_phase[largest]

@@ -44,7 +44,8 @@ class Freezing:
 class Adapter:
     """The decided adapter, the parameters it trains, and how QLoRA quantizes the base.
 
-    A field that is None is not used. `first_layer` is the first layer with an adapter, counted from
+    A field that is None is not used. `modules` are the linear modules of the shape that the
+    targets name. `first_layer` is the first layer with an adapter, counted from
     0.
     """
 
@@ -61,6 +62,7 @@ class Adapter:
     quantization: Decision[Quantization] | None
     double_quantization: Decision[bool] | None
     parameters: int
+    modules: tuple[str, ...]
     first_layer: int
 
 
@@ -110,6 +112,7 @@ def decide_adapter(spec: Spec, shape: Shape) -> Adapter | None:
         if method.type == "qlora" and method.quantization == "nf4"
         else None,
         parameters=_count(spec, shape, targets.value, rank.value),
+        modules=hit(shape, targets.value),
         first_layer=_first_layer(spec, shape),
     )
 

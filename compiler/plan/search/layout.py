@@ -4,6 +4,7 @@ A layout is a sharding, an offload, gradient checkpointing and a micro-batch. Th
 the reason of the choice and the cost of the runner-up.
 """
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
@@ -45,7 +46,10 @@ class Way:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidate:
-    """One layout, the seconds of its optimizer step, and one process's memory."""
+    """One layout, the seconds of its optimizer step, and one process's memory.
+
+    The seconds of a layout that does not fit are infinite: nothing needs them.
+    """
 
     way: Way
     micro: int
@@ -437,6 +441,8 @@ def _measure(frame: Frame, way: Way, micro: int) -> Candidate:
     memory = measure(job, hardware)
     if not is_held(frame, job, memory):
         memory = without_room(memory)
+    if memory.fits is False:
+        return Candidate(way=way, micro=micro, seconds=math.inf, memory=memory)
     step = frame.batch.decision.value
     tokens = pass_tokens(frame.arrangement, micro=micro, world=frame.world.value, step=step)
     seconds = step_seconds(job, hardware, tokens)

@@ -19,7 +19,6 @@ from ftc.compiler.plan.memory.peak import measure, workspace_bytes
 from ftc.compiler.plan.method.adapter import (
     Adapter,
     Freezing,
-    hit,
     part_parameters,
     trains_embedding,
     trains_head,
@@ -158,7 +157,7 @@ class Frame:
         if adapter is None:
             return {}
         return {
-            "targets": hit(self.shape, adapter.targets.value),
+            "targets": adapter.modules,
             "rank": adapter.rank.value,
             "dropout": adapter.dropout.value,
             "dora": adapter.dora is not None,

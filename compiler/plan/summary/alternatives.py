@@ -25,7 +25,7 @@ from ftc.compiler.resolve.hardware import describe_device, link_of
 from ftc.spec.message import Message
 from ftc.spec.sections import Spec, Strategy
 
-PlanAgain = Callable[[Spec, KnownFacts], Plan]
+PlanAgain = Callable[[Spec, KnownFacts], Plan | None]
 LeastBytes = Callable[[Spec, KnownFacts], int | None]
 _COUNTS: Final = (2, 4, 8)  # GPUs of one host
 _STRATEGIES: Final[tuple[Strategy, ...]] = ("zero1", "zero2", "zero3")
@@ -58,7 +58,7 @@ def find_alternatives(
 
     First come changes that give the same training, then another method, then less data, then more
     hardware; of each kind the fastest first. `plan_again` plans a spec without alternatives of its
-    own.
+    own, and returns None for one that does not fit.
     """
     # a batch that cannot be divided has a finding of its own, and says nothing about memory
     divides = spec.training.global_batch in ("auto", plan.decisions.batch.global_batch.value)
@@ -66,7 +66,7 @@ def find_alternatives(
     for edit in _EDITS:
         for change in edit(spec, facts, plan):
             tried = plan_again(change.spec, change.facts)
-            if works(change.spec, change.facts, tried, divides=divides):
+            if tried is not None and works(change.spec, change.facts, tried, divides=divides):
                 found.append(_alternative((change,), tried, plan))
                 break
     if all(alternative.kind == "hardware" for alternative in found):
@@ -83,7 +83,7 @@ def _together(
     spec: Spec, facts: KnownFacts, plan: Plan, plan_again: PlanAgain, *, divides: bool
 ) -> tuple[Alternative, ...]:
     """Return changes that fit together, as few and as small as possible, more hardware last."""
-    plans: dict[str, Plan] = {}  # edits that change nothing lead to the same spec again
+    plans: dict[str, Plan | None] = {}  # edits that change nothing lead to the same spec again
 
     def attempt(chosen: Sequence[tuple[Edit, int]]) -> tuple[tuple[Change, ...], Plan] | None:
         """Make the changes one after the other; None where the plan with them does not fit."""
@@ -94,8 +94,12 @@ def _together(
                 change = changes[min(place, len(changes) - 1) if place >= 0 else -1]
                 now, known, made = change.spec, change.facts, (*made, change)
         key = str([change.fix for change in made])
-        tried = plans[key] = plans.get(key) or plan_again(now, known)
-        return (made, tried) if works(now, known, tried, divides=divides) else None
+        if key not in plans:
+            plans[key] = plan_again(now, known)
+        tried = plans[key]
+        if tried is None or not works(now, known, tried, divides=divides):
+            return None
+        return made, tried
 
     # the last of each is the strongest of its kind: the shortest rows, the most GPUs
     chosen = [(edit, -1) for edit in _EDITS]
