@@ -27,8 +27,8 @@ from ftc.tui.understanding import reader
 from ftc.tui.understanding.learned import likely, released, roles, worded
 from ftc.tui.understanding.learned.linear import NONE, Fit, Model
 from ftc.tui.understanding.learned.linked import find_numbers
-from ftc.tui.understanding.message import Message
 from ftc.tui.understanding.reading import Change, Choice
+from ftc.tui.understanding.text.message import Message
 
 ROOT = Path(__file__).parents[1]
 TABLES = ROOT / "tests/tui"

@@ -23,7 +23,8 @@ from annotated import read_entry
 from scipy.optimize import minimize
 
 from ftc.tui.questions.answers import understand
-from ftc.tui.understanding import licence, reader, unlicensed
+from ftc.tui.understanding import reader
+from ftc.tui.understanding.doubts import licence, unlicensed
 from ftc.tui.understanding.reading import Change
 
 ROOT = Path(__file__).parents[1]

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from ftc.tui.understanding.hinted import find_wished
+from ftc.tui.understanding.fields.hinted import find_wished
 from ftc.tui.understanding.reader import read
 
 DRAFT = {"model": {"id": "Qwen/Qwen2.5-7B-Instruct"}, "data": {"source": "tickets.csv"}}

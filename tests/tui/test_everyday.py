@@ -12,9 +12,9 @@ from typing import Any, Final
 import pytest
 
 from ftc.tui.state.draft import read_draft
-from ftc.tui.understanding.column_clauses import find_column_clauses
-from ftc.tui.understanding.message import fold
+from ftc.tui.understanding.columns.column_clauses import find_column_clauses
 from ftc.tui.understanding.reader import read
+from ftc.tui.understanding.text.message import fold
 from tests.tui.test_annotated import BASE
 
 TABLE: Final[list[dict[str, Any]]] = json.loads(

@@ -11,8 +11,8 @@ from ftc.tui.front_ends.plain import converse_in_json, read_messages
 from ftc.tui.languages.voice import Voice
 from ftc.tui.session.session import Session
 from ftc.tui.state.situation import Observer
-from ftc.tui.understanding.message import Message
 from ftc.tui.understanding.reader import read
+from ftc.tui.understanding.text.message import Message
 
 
 def talk(folder: Path, *messages: str) -> list[dict[str, Any]]:

@@ -7,8 +7,8 @@ from ftc.tui.understanding.learned.linear import NONE
 from ftc.tui.understanding.learned.options import list_options
 from ftc.tui.understanding.learned.roles import SECTION, assign, find_names
 from ftc.tui.understanding.learned.worded import find_clauses
-from ftc.tui.understanding.message import Message
 from ftc.tui.understanding.reader import read
+from ftc.tui.understanding.text.message import Message
 from tests.tui.test_licence import DRAFT
 
 

@@ -16,8 +16,8 @@ from ftc.tui.understanding import reader
 from ftc.tui.understanding.learned.likely import find_likely
 from ftc.tui.understanding.learned.linear import NONE, Model, read_model
 from ftc.tui.understanding.learned.linked import find_numbers
-from ftc.tui.understanding.message import Message
 from ftc.tui.understanding.reader import read
+from ftc.tui.understanding.text.message import Message
 from tests.tui.test_licence import DRAFT
 
 ROOT = Path(__file__).parents[2]

@@ -2,8 +2,8 @@
 
 import pytest
 
-from ftc.tui.understanding.message import Message
 from ftc.tui.understanding.reader import read
+from ftc.tui.understanding.text.message import Message
 from ftc.tui.understanding.vague import find_vague
 
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 import pytest
 
 from ftc.spec.schema import Field, choices, fields, fields_by_pointer
-from ftc.tui.understanding.field_index import field_index, kinds_of, normalise
+from ftc.tui.understanding.fields.field_index import field_index, kinds_of, normalise
 from ftc.tui.understanding.reader import read
 from tests.tui.test_certainty import DRAFT
 

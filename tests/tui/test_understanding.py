@@ -15,11 +15,11 @@ from ftc.spec.violations import find_violations
 from ftc.tui.languages.voice import LANGUAGES
 from ftc.tui.questions.answers import understand
 from ftc.tui.state.draft import Draft, completed
-from ftc.tui.understanding.lexicon import WORDS
-from ftc.tui.understanding.message import fold
+from ftc.tui.understanding.fields.spoken import spoken_names, vague_names
 from ftc.tui.understanding.reader import read
 from ftc.tui.understanding.reading import Reading
-from ftc.tui.understanding.spoken import spoken_names, vague_names
+from ftc.tui.understanding.text.lexicon import WORDS
+from ftc.tui.understanding.text.message import fold
 from tests.quiet_seconds import quiet_seconds
 
 TABLE: Final[list[dict[str, Any]]] = json.loads(

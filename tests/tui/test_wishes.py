@@ -1,6 +1,5 @@
 """What a message says beside values: limits, wishes about the model, goals, its language."""
 
-import json
 from pathlib import Path
 
 import pytest
@@ -13,11 +12,12 @@ from ftc.tui.session.exchange import describe
 from ftc.tui.session.session import Session
 from ftc.tui.state.draft import read_draft
 from ftc.tui.state.situation import Observer
-from ftc.tui.understanding.instances import read_instances
-from ftc.tui.understanding.message import Message
-from ftc.tui.understanding.model_wishes import meets
+from ftc.tui.understanding.machines.instances import read_instances
+from ftc.tui.understanding.models.model_wishes import meets
 from ftc.tui.understanding.reader import read
 from ftc.tui.understanding.reading import ModelWish
+from ftc.tui.understanding.text.message import Message
+from ftc.tui.understanding.text.word_tables import word_table
 
 SPEC = {
     "name": "triage",
@@ -202,8 +202,7 @@ def test_names_with_spaces_are_read_whole(folder: Path) -> None:
 
 def test_every_instance_has_a_known_gpu() -> None:
     """Each pattern names a GPU of the table; an unknown instance is asked about."""
-    path = Path(read_instances.__code__.co_filename).with_name("instances.json")
-    for entry in json.loads(path.read_text(encoding="utf-8")):
+    for entry in word_table("instances"):
         match = find_accelerator(entry["gpu"])
         assert match is not None
         assert match.accelerator.name == entry["gpu"]

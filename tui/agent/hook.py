@@ -14,8 +14,8 @@ from ftc.tui.conversation.conversation import Conversation
 from ftc.tui.languages.voice import LANGUAGES, read_catalogue
 from ftc.tui.state.line import Line
 from ftc.tui.state.served_model import Agent, LocalModel, ModelError, Server
-from ftc.tui.understanding.message import fold
 from ftc.tui.understanding.reading import Change
+from ftc.tui.understanding.text.message import fold
 
 #: A message that begins with this goes to the model at once.
 _DIRECT: Final = "@"

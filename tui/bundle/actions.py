@@ -1,6 +1,6 @@
 """The tables of actions: footer, help screen and command palette, and a bundle's buttons.
 
-Each can be typed as a message too; `understanding/words.json` has its words in three languages.
+Each can be typed as a message too; `words.json` has its words in three languages.
 """
 
 from dataclasses import dataclass

@@ -12,14 +12,14 @@ from ftc.tui.questions.choices import offer
 from ftc.tui.questions.dialogue import Option, Question
 from ftc.tui.state.limits import is_over, tell_limit
 from ftc.tui.state.line import Line
-from ftc.tui.understanding.hardware import read_hardware
-from ftc.tui.understanding.lexicon import NEGATORS
-from ftc.tui.understanding.limits import read_limit
-from ftc.tui.understanding.message import Message, fold
-from ftc.tui.understanding.model_wishes import read_model_wishes
-from ftc.tui.understanding.numbers import read_number
+from ftc.tui.understanding.machines.hardware import read_hardware
+from ftc.tui.understanding.machines.limits import read_limit
+from ftc.tui.understanding.models.model_wishes import read_model_wishes
 from ftc.tui.understanding.reader import read
 from ftc.tui.understanding.reading import Change, Choice, ModelWish
+from ftc.tui.understanding.text.lexicon import NEGATORS
+from ftc.tui.understanding.text.message import Message, fold
+from ftc.tui.understanding.text.numbers import read_number
 
 AMOUNT: Final = re.compile(r"(\d+(?:[.,]\d+)?)\s*(?:gi?b|g|gigas?)\b")
 _GIBI: Final = 1024**3

@@ -16,10 +16,10 @@ from ftc.tui.conversation.explaining import tell_meaning, tell_page, tell_reason
 from ftc.tui.conversation.field_advice import compare_amounts
 from ftc.tui.conversation.topics import Topic
 from ftc.tui.state.line import Line
-from ftc.tui.understanding.message import Message, fold
+from ftc.tui.understanding.fields.spoken import find_mentions
 from ftc.tui.understanding.reader import read
 from ftc.tui.understanding.reading import Request
-from ftc.tui.understanding.spoken import find_mentions
+from ftc.tui.understanding.text.message import Message, fold
 
 #: Requests that are answered elsewhere.
 _OTHERS: Final = frozenset({"cheaper", "fit", "later", "models", "plan"})

@@ -20,8 +20,8 @@ from ftc.tui.conversation.topics import Topic
 from ftc.tui.languages.spoken import find_spoken, function_words
 from ftc.tui.languages.voice import LANGUAGES, Language
 from ftc.tui.understanding.learned.stems import stem
-from ftc.tui.understanding.message import fold
-from ftc.tui.understanding.sentences import split_sentences
+from ftc.tui.understanding.text.message import fold
+from ftc.tui.understanding.text.sentences import split_sentences
 
 #: The least similarity for an answer instead of "I cannot answer that", and for one that is
 #: preferred to the planner's or the glossary's. They were chosen by leaving out one example at a

@@ -13,8 +13,8 @@ from ftc.spec.explanations import EXPLANATIONS as SPEC
 from ftc.spec.schema import Field, fields
 from ftc.tui.conversation.conversation import Conversation
 from ftc.tui.state.line import Line
-from ftc.tui.understanding.message import fold
 from ftc.tui.understanding.reader import read
+from ftc.tui.understanding.text.message import fold
 
 _BETWEEN: Final = re.compile(r"^.*\b(?:between|entre) ")
 _AND: Final = re.compile(r"\s+(?:and|or|vs\.?|versus|i|o|y|e)\s+|,\s*")

@@ -8,12 +8,12 @@ from ftc.spec.schema import fields
 from ftc.tui.conversation.conversation import Conversation
 from ftc.tui.conversation.explaining import tell_meaning, tell_reason
 from ftc.tui.state.line import Line
+from ftc.tui.understanding.fields.spoken import find_mentions
 from ftc.tui.understanding.learned.likely import find_likely
-from ftc.tui.understanding.lexicon import WORDS, any_of
-from ftc.tui.understanding.message import Message, fold
 from ftc.tui.understanding.reader import read
 from ftc.tui.understanding.reading import Change
-from ftc.tui.understanding.spoken import find_mentions
+from ftc.tui.understanding.text.lexicon import WORDS, any_of
+from ftc.tui.understanding.text.message import Message, fold
 
 #: What stands in for a comparison without an amount; "less" first: "mes petit" has "mes".
 _TRIED: Final = tuple(

@@ -13,9 +13,9 @@ from ftc.tui.conversation.field_advice import compare_amounts, tell_field
 from ftc.tui.questions.dialogue import Option, Question
 from ftc.tui.state.line import Line
 from ftc.tui.state.situation import Situation
-from ftc.tui.understanding.message import fold
 from ftc.tui.understanding.reader import read
 from ftc.tui.understanding.reading import Change, Request
+from ftc.tui.understanding.text.message import fold
 
 _ANY_GPU: Final = re.compile(
     r"(?:an? |una? )?(?:gpus?|graphics card|targeta grafica|tarjeta grafica)"

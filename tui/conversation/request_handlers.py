@@ -20,10 +20,10 @@ from ftc.tui.questions.dialogue import GOAL, Done, Question, next_step
 from ftc.tui.state.chain import chain, free_path
 from ftc.tui.state.draft import Draft, find_differences, read_draft
 from ftc.tui.state.line import Line
-from ftc.tui.understanding.message import fold
-from ftc.tui.understanding.numbers import read_number
 from ftc.tui.understanding.reader import read
 from ftc.tui.understanding.reading import Request
+from ftc.tui.understanding.text.message import fold
+from ftc.tui.understanding.text.numbers import read_number
 
 Handler = Callable[[Conversation, str], list[Line]]
 

@@ -16,11 +16,11 @@ from ftc.tui.conversation.topics import Topic, find_topic
 from ftc.tui.questions.dialogue import Question
 from ftc.tui.state.goals import Goal
 from ftc.tui.state.line import Line
-from ftc.tui.understanding.message import Message, fold
-from ftc.tui.understanding.numbers import as_written, read_number
-from ftc.tui.understanding.quantities import read_prices
 from ftc.tui.understanding.reader import read
 from ftc.tui.understanding.reading import Change, Request
+from ftc.tui.understanding.text.message import Message, fold
+from ftc.tui.understanding.text.numbers import as_written, read_number
+from ftc.tui.understanding.values.quantities import read_prices
 
 #: What a licence allows, by the beginning of its identifier; the first that matches counts.
 _LICENCES: Final[Mapping[str, str]] = {

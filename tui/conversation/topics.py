@@ -7,8 +7,8 @@ from functools import cache
 from importlib.resources import files
 from typing import Final, Literal, get_args
 
-from ftc.tui.understanding.lexicon import any_of
-from ftc.tui.understanding.message import fold
+from ftc.tui.understanding.text.lexicon import any_of
+from ftc.tui.understanding.text.message import fold
 
 Topic = Literal[
     "no_data", "licence", "privacy", "slow", "overfitting", "resume", "next", "dropped", "rows",

@@ -4,9 +4,9 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from ftc.tui.understanding.lexicon import WORDS, any_of
-from ftc.tui.understanding.message import Span, find_around, find_places, fold
 from ftc.tui.understanding.reading import Change, Reading
+from ftc.tui.understanding.text.lexicon import WORDS, any_of
+from ftc.tui.understanding.text.message import Span, find_around, find_places, fold
 
 _WORD: Final = re.compile(r"[^\s,;:!?()\"\u00bf\u00a1\u00ab\u00bb]+")
 _MUTE: Final = frozenset(word for words in WORDS["mute"].values() for word in words)

@@ -12,14 +12,14 @@ from ftc.spec.expectation import types_of
 from ftc.spec.schema import branches, fields
 from ftc.tui.questions.choices import slug
 from ftc.tui.understanding.certainty import strip_welcome
-from ftc.tui.understanding.exports import read_bits
-from ftc.tui.understanding.lexicon import WORDS, any_of
-from ftc.tui.understanding.message import Message, fold
-from ftc.tui.understanding.numbers import as_written, read_number
+from ftc.tui.understanding.exports.exports import read_bits
+from ftc.tui.understanding.fields.relative import numeric_fields
 from ftc.tui.understanding.reader import read, strip_correction
 from ftc.tui.understanding.reading import Change, Names, Reading
-from ftc.tui.understanding.relative import numeric_fields
-from ftc.tui.understanding.sentences import is_question
+from ftc.tui.understanding.text.lexicon import WORDS, any_of
+from ftc.tui.understanding.text.message import Message, fold
+from ftc.tui.understanding.text.numbers import as_written, read_number
+from ftc.tui.understanding.text.sentences import is_question
 
 _LONGEST: Final = 200
 #: Words before an answer: "pues bot de quejas".

@@ -19,9 +19,9 @@ from ftc.tui.state.goals import Goal, free_name
 from ftc.tui.state.likely_files import list_likely
 from ftc.tui.state.situation import Observer, Situation
 from ftc.tui.state.unknown_gpu import find_near
-from ftc.tui.understanding.message import fold
-from ftc.tui.understanding.model_wishes import list_wished
+from ftc.tui.understanding.models.model_wishes import list_wished
 from ftc.tui.understanding.reading import Change, ModelWish
+from ftc.tui.understanding.text.message import fold
 
 _MOST_FILES: Final = 4
 _MOST_COLUMNS: Final = 8

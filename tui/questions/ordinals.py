@@ -6,8 +6,8 @@ from typing import Final
 
 from ftc.compiler.knowledge.models import find_model
 from ftc.tui.questions.dialogue import Option
-from ftc.tui.understanding.lexicon import WORDS, any_of
-from ftc.tui.understanding.message import fold
+from ftc.tui.understanding.text.lexicon import WORDS, any_of
+from ftc.tui.understanding.text.message import fold
 
 _ARTICLE: Final = (
     r"(?:(?:take|use|i(?:'ll)? take|vull|agafa|quiero|usa|dame) )?(?:the |el |la |l')?"

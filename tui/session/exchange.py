@@ -12,7 +12,7 @@ from ftc.tui.questions.dialogue import Question
 from ftc.tui.session.session import Session
 from ftc.tui.state.draft import Draft, find_differences
 from ftc.tui.state.line import Line
-from ftc.tui.understanding.message import find_places
+from ftc.tui.understanding.text.message import find_places
 
 
 def describe(session: Session, text: str, before: Draft, lines: Sequence[Line]) -> dict[str, Any]:

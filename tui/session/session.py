@@ -39,11 +39,10 @@ from ftc.tui.state.goals import find_goal
 from ftc.tui.state.likely_files import list_spaced, read_columns
 from ftc.tui.state.line import Line, lay_out
 from ftc.tui.state.unknown_gpu import ask_near, ask_suggested
+from ftc.tui.understanding.fields.hinted import find_wished
 from ftc.tui.understanding.followup import last_number, read_followup
-from ftc.tui.understanding.hinted import find_wished
 from ftc.tui.understanding.learned.likely import find_likely
-from ftc.tui.understanding.model_wishes import meets
-from ftc.tui.understanding.quantities import takes_by_order
+from ftc.tui.understanding.models.model_wishes import meets
 from ftc.tui.understanding.reader import read
 from ftc.tui.understanding.reading import (
     Change,
@@ -53,8 +52,9 @@ from ftc.tui.understanding.reading import (
     Paste,
     Reading,
 )
-from ftc.tui.understanding.sentences import is_question
+from ftc.tui.understanding.text.sentences import is_question
 from ftc.tui.understanding.vague import find_vague
+from ftc.tui.understanding.values.quantities import takes_by_order
 
 _MOST_KEYS: Final = 40
 _COLUMNS: Final = "/data/columns/"

@@ -11,8 +11,8 @@ from typing import Any, Final, Literal, get_args
 from ftc.spec.finding import EnvironmentFailure
 from ftc.spec.message import Message, reason_of
 from ftc.tui.languages.voice import Language
-from ftc.tui.understanding.lexicon import any_of
-from ftc.tui.understanding.message import fold
+from ftc.tui.understanding.text.lexicon import any_of
+from ftc.tui.understanding.text.message import fold
 
 Goal = Literal["classify", "style", "tools", "preferences", "retrieval"]
 GOALS: Final[tuple[Goal, ...]] = get_args(Goal)

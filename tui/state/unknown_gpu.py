@@ -10,8 +10,8 @@ from ftc.compiler.knowledge.accelerators import (
     find_other_maker,
     suggest,
 )
-from ftc.tui.understanding.message import fold
 from ftc.tui.understanding.reading import Choice
+from ftc.tui.understanding.text.message import fold
 
 #: A GPU's name as people write it: a maker's word and a number, or a letter and a number.
 _NAME: Final = re.compile(

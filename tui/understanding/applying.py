@@ -1,21 +1,18 @@
 """Whether a field applies (`x-when`), judged by the draft and the message."""
 
-import json
 import re
 from collections.abc import Mapping
 from functools import cache
-from importlib.resources import files
 from typing import Any, Final
 
 from ftc.spec.schema import Field, choices, find_field
-from ftc.tui.understanding.lexicon import WORDS, any_of
-from ftc.tui.understanding.message import Message
 from ftc.tui.understanding.reading import value_at
+from ftc.tui.understanding.text.lexicon import WORDS, any_of
+from ftc.tui.understanding.text.message import Message
+from ftc.tui.understanding.text.word_tables import word_table
 
 #: The names of each field in three languages, and the words for its values.
-SPOKEN: Final[Mapping[str, Any]] = json.loads(
-    (files("ftc.tui.understanding") / "names.json").read_text(encoding="utf-8")
-)
+SPOKEN: Final[Mapping[str, Any]] = word_table("names")
 
 
 def applies(field: Field, message: Message, draft: Mapping[str, Any]) -> bool | None:

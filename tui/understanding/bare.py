@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from ftc.tui.understanding.message import Span, fold
-from ftc.tui.understanding.named import field_names
+from ftc.tui.understanding.fields.named import field_names
+from ftc.tui.understanding.text.message import Span, fold
 
 #: "the tutorial says: set lr to 5e-3" quotes.
 _REPORTED: Final = re.compile(

@@ -13,10 +13,10 @@ from typing import Any, Final
 from ftc.spec.admission import admits
 from ftc.spec.schema import fields_by_pointer
 from ftc.tui.understanding.applying import applies
-from ftc.tui.understanding.message import Message, find_around, find_words, fold
-from ftc.tui.understanding.rates import as_scale
+from ftc.tui.understanding.models.teaching import settle_teacher
 from ftc.tui.understanding.reading import Change, Choice, value_at
-from ftc.tui.understanding.teaching import settle_teacher
+from ftc.tui.understanding.text.message import Message, find_around, find_words, fold
+from ftc.tui.understanding.values.rates import as_scale
 
 _REVISION: Final = "/model/revision"
 _LENGTH, _ANSWER = "/data/max_length", "/objective/answer_tokens"

@@ -6,21 +6,18 @@ its clause reports what somebody did or said, if it is a bound, an increment or 
 machine that will use the model, or if the message gives a field two values.
 """
 
-import json
 import re
 from collections.abc import Mapping, Sequence
-from importlib.resources import files
 from typing import Any, Final
 
 from ftc.spec.schema import choices, fields_by_pointer
-from ftc.tui.understanding.lexicon import NEGATORS, NUMBER, any_of
-from ftc.tui.understanding.message import SENTENCE_END, Message, find_around, find_words, fold
-from ftc.tui.understanding.numbers import read_number
 from ftc.tui.understanding.reading import Change, Choice
+from ftc.tui.understanding.text.lexicon import NEGATORS, NUMBER, any_of
+from ftc.tui.understanding.text.message import SENTENCE_END, Message, find_around, find_words, fold
+from ftc.tui.understanding.text.numbers import read_number
+from ftc.tui.understanding.text.word_tables import word_table
 
-_HEDGES: Final[Mapping[str, Any]] = json.loads(
-    (files("ftc.tui.understanding") / "hedges.json").read_text(encoding="utf-8")
-)
+_HEDGES: Final[Mapping[str, Any]] = word_table("hedges")
 _CLAUSE_END: Final = re.compile(r"[!?;:,\n]|\.(?=\s|$)|\b(?:but|pero|so|now)\b")
 CONDITION: Final = re.compile(rf"\b{any_of(_HEDGES['condition'])}(?!\w)")
 _TOLD: Final = re.compile(rf"\b{any_of(_HEDGES['told'])}\b")

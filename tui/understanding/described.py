@@ -5,20 +5,17 @@ A goal is enough; a hint of it counts only with rows that agree. Where two objec
 or a hint stands alone, ftc asks.
 """
 
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
-from importlib.resources import files
 from typing import Any, Final
 
-from ftc.tui.understanding.lexicon import any_of
-from ftc.tui.understanding.message import Message, Span, find_places, find_words, fold
 from ftc.tui.understanding.reading import Change, Choice, value_at
+from ftc.tui.understanding.text.lexicon import any_of
+from ftc.tui.understanding.text.message import Message, Span, find_places, find_words, fold
+from ftc.tui.understanding.text.word_tables import word_table
 
-_TABLE: Final[Mapping[str, Mapping[str, Any]]] = json.loads(
-    (files("ftc.tui.understanding") / "described.json").read_text(encoding="utf-8")
-)
+_TABLE: Final[Mapping[str, Mapping[str, Any]]] = word_table("described")
 #: Classes of words, of which two in one sentence are a goal: "which department it belongs to".
 _CLASSES: Final = "classes"
 _PAIRS: Final = "pairs"

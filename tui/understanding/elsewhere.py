@@ -5,22 +5,19 @@ I had an H100". Such a part goes on to the end of its sentence, or to words that
 settings ("but", "this time", "I'm going with"). "I'll do what Pau says" adopts what Pau says.
 """
 
-import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from importlib.resources import files
 from typing import Any, Final
 
-from ftc.tui.understanding.lexicon import WORDS, any_of
-from ftc.tui.understanding.message import SENTENCE_END, Span, find_around, find_places, fold
-from ftc.tui.understanding.ordinary import read_words
 from ftc.tui.understanding.reading import Change, Choice
-from ftc.tui.understanding.verbs import asking_forms
+from ftc.tui.understanding.text.lexicon import WORDS, any_of
+from ftc.tui.understanding.text.message import SENTENCE_END, Span, find_around, find_places, fold
+from ftc.tui.understanding.text.ordinary import read_words
+from ftc.tui.understanding.text.verbs import asking_forms
+from ftc.tui.understanding.text.word_tables import word_table
 
-_ELSEWHERE: Final[Mapping[str, Any]] = json.loads(
-    (files("ftc.tui.understanding") / "elsewhere.json").read_text(encoding="utf-8")
-)
+_ELSEWHERE: Final[Mapping[str, Any]] = word_table("elsewhere")
 _DET: Final = (
     r"(?:(?:my|our|his|her|their|the|this|that|those|an?|some|another|old|mis?|sus?|nuestr[oa]s?|ese"
     r"|esa|un[oa]?s?|el|la|els|les|los|las|aquell?|aquella)\s+|l'|(?:el|la|els|les)\s+"

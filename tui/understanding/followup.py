@@ -4,11 +4,11 @@ import re
 from collections.abc import Sequence
 from typing import Any, Final
 
-from ftc.tui.understanding.lexicon import NUMBER
-from ftc.tui.understanding.message import Message
-from ftc.tui.understanding.numbers import as_written, read_number
+from ftc.tui.understanding.fields.relative import read_factor, read_part, scale
 from ftc.tui.understanding.reading import Change
-from ftc.tui.understanding.relative import read_factor, read_part, scale
+from ftc.tui.understanding.text.lexicon import NUMBER
+from ftc.tui.understanding.text.message import Message
+from ftc.tui.understanding.text.numbers import as_written, read_number
 
 _OPENING: Final = (
     r"(?:(?:no|ok|okay|vale|val|and|i|y|but|pero|then|well|hm+|actually|rather|better|mejor|millor"

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from ftc.spec.schema import fields_by_pointer
-from ftc.tui.understanding.message import fold
 from ftc.tui.understanding.reading import Change, Choice, value_at
+from ftc.tui.understanding.text.message import fold
 
 #: Fields whose every value removes other fields, and a word for that value.
 KIND: Final = {"/training/epochs": "any", "/training/max_steps": "any"}

@@ -3,8 +3,8 @@
 import re
 from typing import Final
 
-from ftc.tui.understanding.lexicon import WORDS, any_of
-from ftc.tui.understanding.message import Message
+from ftc.tui.understanding.text.lexicon import WORDS, any_of
+from ftc.tui.understanding.text.message import Message
 
 _QUESTION: Final = WORDS["questions"]
 _BEGIN: Final = (

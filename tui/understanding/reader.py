@@ -5,36 +5,55 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from ftc.spec.admission import admits
-from ftc.tui.understanding.abbreviated import read_abbreviated
-from ftc.tui.understanding.aside import set_aside
 from ftc.tui.understanding.belonging import move_to_owners, settle_owners
-from ftc.tui.understanding.carried import read_carried
 from ftc.tui.understanding.certainty import Said, is_endorsed, settle
-from ftc.tui.understanding.column_pairs import read_column_pairs
-from ftc.tui.understanding.columns import (
+from ftc.tui.understanding.columns.column_pairs import read_column_pairs
+from ftc.tui.understanding.columns.columns import (
     read_columns,
     read_known_columns,
     settle_roles,
     settle_text,
 )
-from ftc.tui.understanding.covering import read_covered
-from ftc.tui.understanding.described import read_described, with_described
-from ftc.tui.understanding.doubt import is_doubtful
-from ftc.tui.understanding.elsewhere import adopt
-from ftc.tui.understanding.enumerated import read_enumerated
-from ftc.tui.understanding.exports import read_exports
-from ftc.tui.understanding.files import (
+from ftc.tui.understanding.columns.mentioned import Mention, hide_mentioned, read_mentioned
+from ftc.tui.understanding.data.files import (
     read_files,
     read_texts,
     take_known_files,
     with_described_file,
     without_chats,
 )
-from ftc.tui.understanding.flags import read_config
-from ftc.tui.understanding.hardware import read_hardware
-from ftc.tui.understanding.hearsay import doubt_hearsay, prefer_own, strike_names
-from ftc.tui.understanding.hinted import find_hinted
-from ftc.tui.understanding.hub_data import take_hub_data
+from ftc.tui.understanding.data.hub_data import take_hub_data
+from ftc.tui.understanding.data.weights import read_label_weights
+from ftc.tui.understanding.described import read_described, with_described
+from ftc.tui.understanding.doubts.aside import set_aside
+from ftc.tui.understanding.doubts.hearsay import doubt_hearsay, prefer_own, strike_names
+from ftc.tui.understanding.doubts.retracted import drop_retracted, revise
+from ftc.tui.understanding.doubts.rivals import doubt_added, doubt_rivals
+from ftc.tui.understanding.doubts.settled import settle_later
+from ftc.tui.understanding.doubts.stray import doubt_stray
+from ftc.tui.understanding.doubts.unlicensed import ask_unlicensed, withhold
+from ftc.tui.understanding.doubts.wavering import doubt_wavering
+from ftc.tui.understanding.elsewhere import adopt
+from ftc.tui.understanding.experts.abbreviated import read_abbreviated
+from ftc.tui.understanding.experts.jargon import read_jargon
+from ftc.tui.understanding.experts.parts import read_parts
+from ftc.tui.understanding.exports.exports import read_exports
+from ftc.tui.understanding.exports.publishing import read_licence, settle_privacy
+from ftc.tui.understanding.exports.run_names import read_run_names
+from ftc.tui.understanding.exports.served_exports import read_served
+from ftc.tui.understanding.fields.carried import read_carried
+from ftc.tui.understanding.fields.covering import read_covered
+from ftc.tui.understanding.fields.enumerated import read_enumerated
+from ftc.tui.understanding.fields.hinted import find_hinted
+from ftc.tui.understanding.fields.marked import read_marked
+from ftc.tui.understanding.fields.named import read_named
+from ftc.tui.understanding.fields.prose import read_prose
+from ftc.tui.understanding.fields.relative import read_relative, scale_fractions
+from ftc.tui.understanding.fields.rewards import read_rewards
+from ftc.tui.understanding.fields.shorthand import read_shorthand, settle_batches
+from ftc.tui.understanding.fields.spoken import read_spoken
+from ftc.tui.understanding.fields.stated import read_stated
+from ftc.tui.understanding.fields.words import read_words
 from ftc.tui.understanding.implied import (
     KIND,
     drop_denied_methods,
@@ -44,28 +63,17 @@ from ftc.tui.understanding.implied import (
     imply_kinds,
     settle_method,
 )
-from ftc.tui.understanding.instances import read_instances
-from ftc.tui.understanding.jargon import read_jargon
-from ftc.tui.understanding.judged import read_judged
-from ftc.tui.understanding.layers import read_layers, read_recomputed
 from ftc.tui.understanding.learned.linked import add_linked, read_linked
 from ftc.tui.understanding.learned.released import release
 from ftc.tui.understanding.learned.supplement import add_roles, add_worded
-from ftc.tui.understanding.lexicon import NUMBER, WORDS, any_of
-from ftc.tui.understanding.limits import read_limit, read_wall_time
-from ftc.tui.understanding.marked import read_marked
-from ftc.tui.understanding.mentioned import Mention, hide_mentioned, read_mentioned
-from ftc.tui.understanding.message import Message, find_places, find_words, fold
-from ftc.tui.understanding.model_wishes import read_model_wishes
-from ftc.tui.understanding.models import read_models
-from ftc.tui.understanding.named import read_named
-from ftc.tui.understanding.parts import read_parts
-from ftc.tui.understanding.prices import share_price
-from ftc.tui.understanding.prose import read_prose
-from ftc.tui.understanding.publishing import read_licence, settle_privacy
-from ftc.tui.understanding.quantities import read_quantities
+from ftc.tui.understanding.machines.hardware import read_hardware
+from ftc.tui.understanding.machines.instances import read_instances
+from ftc.tui.understanding.machines.limits import read_limit, read_wall_time
+from ftc.tui.understanding.machines.prices import share_price
+from ftc.tui.understanding.models.model_wishes import read_model_wishes
+from ftc.tui.understanding.models.models import read_models
+from ftc.tui.understanding.models.revisions import read_revisions
 from ftc.tui.understanding.questions import take_question
-from ftc.tui.understanding.rates import read_rates
 from ftc.tui.understanding.reading import (
     Change,
     Choice,
@@ -76,34 +84,26 @@ from ftc.tui.understanding.reading import (
     Request,
     value_at,
 )
-from ftc.tui.understanding.regression import read_regression
-from ftc.tui.understanding.relative import read_relative, scale_fractions
 from ftc.tui.understanding.requests import read_request
-from ftc.tui.understanding.retracted import drop_retracted, revise
-from ftc.tui.understanding.revisions import read_revisions
-from ftc.tui.understanding.rewards import read_rewards
-from ftc.tui.understanding.rivals import doubt_added, doubt_rivals
-from ftc.tui.understanding.row_limits import read_row_limits
-from ftc.tui.understanding.run_names import read_run_names
-from ftc.tui.understanding.sentences import (
+from ftc.tui.understanding.text.lexicon import NUMBER, WORDS, any_of
+from ftc.tui.understanding.text.message import Message, find_places, find_words, fold
+from ftc.tui.understanding.text.sentences import (
     is_about_later,
     is_question,
     outside_openings,
     proposes,
     split_sentences,
 )
-from ftc.tui.understanding.served_exports import read_served
-from ftc.tui.understanding.settled import settle_later
-from ftc.tui.understanding.shares import divide_by_whole
-from ftc.tui.understanding.shorthand import read_shorthand, settle_batches
-from ftc.tui.understanding.spoken import read_spoken
-from ftc.tui.understanding.stated import read_stated
-from ftc.tui.understanding.stray import doubt_stray
-from ftc.tui.understanding.tool_keys import read_tool_keys
-from ftc.tui.understanding.unlicensed import ask_unlicensed, withhold
-from ftc.tui.understanding.wavering import doubt_wavering
-from ftc.tui.understanding.weights import read_label_weights
-from ftc.tui.understanding.words import read_words
+from ftc.tui.understanding.tools.flags import read_config
+from ftc.tui.understanding.tools.tool_keys import read_tool_keys
+from ftc.tui.understanding.values.doubt import is_doubtful
+from ftc.tui.understanding.values.judged import read_judged
+from ftc.tui.understanding.values.layers import read_layers, read_recomputed
+from ftc.tui.understanding.values.quantities import read_quantities
+from ftc.tui.understanding.values.rates import read_rates
+from ftc.tui.understanding.values.regression import read_regression
+from ftc.tui.understanding.values.row_limits import read_row_limits
+from ftc.tui.understanding.values.shares import divide_by_whole
 
 _CORRECTION: Final = re.compile(rf"^\s*{any_of(WORDS['correct'])}\b[,:]?\s+(?=\S)")
 #: The longest text that is read; a quoted system message may be longer.

@@ -4,9 +4,9 @@ import re
 from typing import Final, cast
 
 from ftc.tui.languages.voice import LANGUAGES
-from ftc.tui.understanding.lexicon import WORDS, any_of
-from ftc.tui.understanding.message import Message
 from ftc.tui.understanding.reading import Request, RequestKind
+from ftc.tui.understanding.text.lexicon import WORDS, any_of
+from ftc.tui.understanding.text.message import Message
 
 #: Requests that are the whole message.
 _WHOLE: Final = tuple(

@@ -7,10 +7,10 @@ import re
 from typing import Final
 
 from ftc.spec.admission import admits
-from ftc.tui.understanding.lexicon import NUMBER
-from ftc.tui.understanding.message import Message
-from ftc.tui.understanding.numbers import as_written, read_number
 from ftc.tui.understanding.reading import Choice
+from ftc.tui.understanding.text.lexicon import NUMBER
+from ftc.tui.understanding.text.message import Message
+from ftc.tui.understanding.text.numbers import as_written, read_number
 
 _RANK: Final = "/method/rank"
 _RATE: Final = "/training/learning_rate"

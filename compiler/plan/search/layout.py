@@ -440,7 +440,7 @@ def _measure(frame: Frame, way: Way, micro: int) -> Candidate:
     job = frame.job(way.sharding, checkpointing=way.checkpointing, micro=micro, offload=way.offload)
     memory = measure(job, hardware)
     if not is_held(frame, job, memory):
-        memory = without_room(memory)
+        memory = replace(memory, fits=False)  # the device would hold it, the host would not
     if memory.fits is False:
         return Candidate(way=way, micro=micro, seconds=math.inf, memory=memory)
     step = frame.batch.decision.value
@@ -466,11 +466,6 @@ def _weigh(frame: Frame, way: Way, micro: int) -> tuple[Memory, bool]:
     job = frame.job(way.sharding, checkpointing=way.checkpointing, micro=micro, offload=way.offload)
     memory = measure(job, frame.facts.hardware)
     return memory, is_held(frame, job, memory)
-
-
-def without_room(memory: Memory) -> Memory:
-    """Return the same peak, marked as not fitting: the device would hold it, the host would not."""
-    return replace(memory, fits=False)
 
 
 def _compare(chosen: Candidate, fitting: list[Candidate], leanest: list[Candidate]) -> Search:

@@ -10,7 +10,7 @@ from typing import Final
 
 from ftc.compiler.knowledge.accelerators import find_accelerator
 from ftc.spec.schema import choices, fields
-from ftc.tui.understanding.message import Span, fold
+from ftc.tui.understanding.text.message import Span, fold
 
 _LETTER: Final = r"[^\W\d_]"
 _BIG: Final = r"[A-Z\u00c0-\u00d6\u00d8-\u00de]"

@@ -9,8 +9,8 @@ from typing import Final
 from ftc.spec.schema import fields
 from ftc.tui.understanding.learned.linear import NONE, Fit, read_model
 from ftc.tui.understanding.learned.stems import find_fit, stem
-from ftc.tui.understanding.message import Message
 from ftc.tui.understanding.reading import Choice
+from ftc.tui.understanding.text.message import Message
 
 #: The least probability of a field for ftc to ask for its value, chosen on messages held out.
 LIKELY: Final = 0.16

@@ -18,9 +18,9 @@ from ftc.spec.schema import Field, branches, fields
 from ftc.tui.understanding.applying import applies
 from ftc.tui.understanding.learned.linear import NONE, Fit, read_model
 from ftc.tui.understanding.learned.stems import find_fit, stem
-from ftc.tui.understanding.message import Message, Span, find_places
-from ftc.tui.understanding.numbers import as_written, read_number
 from ftc.tui.understanding.reading import Change, Choice
+from ftc.tui.understanding.text.message import Message, Span, find_places
+from ftc.tui.understanding.text.numbers import as_written, read_number
 
 #: The least probability of a field for a number to be set, chosen on messages held out.
 SURELY_LINKED: Final = 0.8

@@ -12,9 +12,9 @@ from ftc.compiler.knowledge.glossary import find_entry
 from ftc.spec.expectation import types_of
 from ftc.spec.schema import Field, branches, choices, fields
 from ftc.tui.languages.voice import LANGUAGES, Voice
+from ftc.tui.understanding.fields.spoken import value_words
 from ftc.tui.understanding.learned.stems import find_stems
-from ftc.tui.understanding.lexicon import WORDS
-from ftc.tui.understanding.spoken import value_words
+from ftc.tui.understanding.text.lexicon import WORDS
 
 #: Fields with readers of their own, whose values are no ordinary words or follow from the data.
 _OWN: Final = ("/data/format", "/export/types", "/export/vllm", "/model/pickled_weights")

@@ -15,8 +15,8 @@ from ftc.tui.understanding.bare import hide_read
 from ftc.tui.understanding.learned.linear import read_model
 from ftc.tui.understanding.learned.linked import Number, find_numbers
 from ftc.tui.understanding.learned.requested import find_features
-from ftc.tui.understanding.message import Message, Span, find_places
 from ftc.tui.understanding.reading import Change, Choice
+from ftc.tui.understanding.text.message import Message, Span, find_places
 
 #: The least probability of a request, chosen on messages held out.
 SURELY_REQUESTED: Final = 0.5

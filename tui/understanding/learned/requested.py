@@ -12,7 +12,7 @@ from importlib.resources import files
 from itertools import pairwise
 from typing import Final
 
-from ftc.tui.understanding.message import SENTENCE_END, Span, find_around
+from ftc.tui.understanding.text.message import SENTENCE_END, Span, find_around
 
 #: Words are compared by their first letters, because endings of verbs and nouns tell little.
 _STEM: Final = 6

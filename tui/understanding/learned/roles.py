@@ -12,11 +12,11 @@ from math import log
 from typing import Final
 
 from ftc.spec.schema import fields
-from ftc.tui.understanding.column_roles import find_roles, role_of_name
+from ftc.tui.understanding.columns.column_roles import find_roles, role_of_name
 from ftc.tui.understanding.learned.column_names import FILE, find_shapes
 from ftc.tui.understanding.learned.linear import NONE, Fit, read_model
 from ftc.tui.understanding.learned.stems import field_stems, stem
-from ftc.tui.understanding.message import Span, fold
+from ftc.tui.understanding.text.message import Span, fold
 
 SECTION: Final = "/data/columns/"
 _TOKEN: Final = re.compile(r"@+|\x02+|[a-z]+|\d+|->|=>|[^\sa-z\d]")

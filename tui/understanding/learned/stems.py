@@ -10,9 +10,9 @@ from typing import Final
 from ftc.spec.schema import Field, fields
 from ftc.tui.languages.field_names import name_field
 from ftc.tui.languages.voice import LANGUAGES
-from ftc.tui.understanding.lexicon import WORDS
-from ftc.tui.understanding.message import fold
-from ftc.tui.understanding.spoken import spoken_words
+from ftc.tui.understanding.fields.spoken import spoken_words
+from ftc.tui.understanding.text.lexicon import WORDS
+from ftc.tui.understanding.text.message import fold
 
 #: Endings of words tell little.
 _LONGEST: Final = 6

@@ -10,19 +10,19 @@ from typing import Any, Final
 
 from ftc.spec.schema import Field, choices
 from ftc.tui.understanding.certainty import is_endorsed
-from ftc.tui.understanding.column_clauses import find_column_clauses
-from ftc.tui.understanding.column_roles import is_language
-from ftc.tui.understanding.columns import speaks_of_columns
+from ftc.tui.understanding.columns.column_clauses import find_column_clauses
+from ftc.tui.understanding.columns.column_roles import is_language
+from ftc.tui.understanding.columns.columns import speaks_of_columns
 from ftc.tui.understanding.elsewhere import find_elsewhere
 from ftc.tui.understanding.learned.linear import NONE
 from ftc.tui.understanding.learned.roles import SECTION, assign, find_names, may_stand_beside
 from ftc.tui.understanding.learned.worded import Clause, find_clauses, find_option, tell
-from ftc.tui.understanding.lexicon import NEGATORS, WORDS, any_of
-from ftc.tui.understanding.message import Message, Span, find_places, fold
-from ftc.tui.understanding.ordinary import is_ordinary, read_words
-from ftc.tui.understanding.overlong import says_what_happens
 from ftc.tui.understanding.reading import Change, Choice, value_at
-from ftc.tui.understanding.sentences import split_sentences
+from ftc.tui.understanding.text.lexicon import NEGATORS, WORDS, any_of
+from ftc.tui.understanding.text.message import Message, Span, find_places, fold
+from ftc.tui.understanding.text.ordinary import is_ordinary, read_words
+from ftc.tui.understanding.text.sentences import split_sentences
+from ftc.tui.understanding.values.overlong import says_what_happens
 
 #: The least probabilities of a column's role and of a value, chosen on messages held out.
 SURELY_NAMED: Final = 0.85

@@ -18,9 +18,9 @@ from ftc.tui.understanding.applying import applies
 from ftc.tui.understanding.learned.linear import Fit, read_model
 from ftc.tui.understanding.learned.options import Option, list_options
 from ftc.tui.understanding.learned.stems import field_stems, stem
-from ftc.tui.understanding.lexicon import NEGATORS
-from ftc.tui.understanding.message import Message
 from ftc.tui.understanding.reading import value_at
+from ftc.tui.understanding.text.lexicon import NEGATORS
+from ftc.tui.understanding.text.message import Message
 
 _CLAUSE: Final = re.compile(
     r"(?:(?!\.(?=\s|$)|\s[-\u2013\u2014/|+]+\s|\b(?:and|i|y|e|but|pero)\b)[^,;:!?\n()])+"

@@ -1,0 +1,1 @@
+"""Which column of the data holds what."""

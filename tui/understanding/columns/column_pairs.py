@@ -1,0 +1,96 @@
+"""Reads pairs of columns: "question -> answer", "best=chosen", "a/b as chosen/rejected".
+
+The column before an arrow is the prompt, and the column after it is the completion. If the name of
+a role follows the sign, the column before the sign gets that role.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from functools import cache
+from typing import Final
+
+from ftc.compiler.knowledge.accelerators import all_accelerators
+from ftc.spec.schema import choices, fields
+from ftc.tui.understanding.reading import Change
+from ftc.tui.understanding.text.lexicon import QUOTES, WORDS, any_of
+from ftc.tui.understanding.text.message import Message, fold
+
+_SECTION: Final = "/data/columns/"
+_ROLES: Final = tuple(
+    field.name.rpartition(".")[2] for field in fields() if field.pointer.startswith(_SECTION)
+)
+_NAME: Final = rf"{QUOTES}?[a-z_]\w*(?:-\w+)*{QUOTES}?"
+_NAMES: Final = rf"{_NAME}(?:/{_NAME})*"
+_PAIR: Final = re.compile(
+    rf"(?<![\w/.-])(?P<left>{_NAMES})"
+    r"(?P<sign>\s?(?:->|=>|\u2192)\s?|\s?=\s?|\s(?:as|com(?: a)?|como)\s)"
+    rf"(?P<right>{_NAMES})(?![\w/]|[.-]\w)"
+)
+#: Words that show that a message is about data.
+_OF_DATA: Final = re.compile(
+    r"\.(?:csv|tsv|jsonl?|parquet)\b|\b(?:col(?:s|umn|umns|umna|umnes|umnas)?|fields?|camps?|campos?)\b"
+)
+_ARROWS: Final = frozenset({"->", "=>", "\u2192"})
+_SIZE: Final = re.compile(r"\d")
+_ASKED, _ANSWERED = f"{_SECTION}prompt", f"{_SECTION}completion"
+
+
+def read_column_pairs(message: Message, known: Sequence[str]) -> Iterator[Change]:
+    """Yield the roles of the columns on both sides of a sign; `known` are the data's columns."""
+    columns = {fold(each) for each in known}
+    about_data = _OF_DATA.search(message.plain) is not None
+    for match in list(_PAIR.finditer(message.folded)):
+        left, right = (_split(match[side]) for side in ("left", "right"))
+        before, behind = (_split(message.words(*match.span(side))) for side in ("left", "right"))
+        if _gives_roles(left, right) and (len(left) > 1 or about_data or left[0] in columns):
+            roles = {f"{_SECTION}{role}": name for role, name in zip(right, before, strict=True)}
+        elif _leads(match, left, right) and (about_data or {*left, *right} <= columns):
+            roles = {_ASKED: before[0], _ANSWERED: behind[0]}
+        else:
+            continue
+        words = message.words(*match.span())
+        message.cross_out(*match.span())
+        for pointer, name in roles.items():
+            yield Change(pointer=pointer, value=name, words=words)
+
+
+def _gives_roles(left: Sequence[str], right: Sequence[str]) -> bool:
+    """Return whether each column on the left has its role on the right: "good/bad as a/b"."""
+    return len(left) == len(right) and left[0] not in _ROLES and {*right} <= {*_ROLES}
+
+
+def _leads(match: re.Match[str], left: Sequence[str], right: Sequence[str]) -> bool:
+    """Return whether an arrow leads from one column to another: "question -> answer"."""
+    return (
+        match["sign"].strip() in _ARROWS
+        and len(left) == len(right) == 1
+        and not (_is_value(left[0]) or _is_value(right[0]))
+        and not _is_role_of(left[0], right[0])
+    )
+
+
+def _split(names: str) -> list[str]:
+    return [re.sub(rf"^{QUOTES}|{QUOTES}$", "", name) for name in names.split("/")]
+
+
+def _is_role_of(left: str, right: str) -> bool:
+    """Return whether the left side names the role of the right one: "prompt -> question"."""
+    if right in _ROLES:
+        return False
+    return left in _ROLES or (_ROLE.fullmatch(left) is not None and not _ROLE.fullmatch(right))
+
+
+def _is_value(name: str) -> bool:
+    """Return whether a name is a value of a field, a GPU or a model's size: "cosine -> linear"."""
+    return name in _values() or _SIZE.search(name) is not None
+
+
+@cache
+def _values() -> frozenset[str]:
+    said = {str(choice).lower() for field in fields() for choice in choices(field.schema)}
+    return frozenset(said | {each.name.lower() for each in all_accelerators()}) - {*_ROLES}
+
+
+_ROLE: Final = re.compile(
+    "|".join((*_ROLES, *(any_of(words) for words in WORDS["columns"].values())))
+)

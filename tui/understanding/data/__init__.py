@@ -1,0 +1,1 @@
+"""The data set: files, data sets of the Hub, mixtures."""

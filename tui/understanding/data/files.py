@@ -1,0 +1,374 @@
+"""Files and texts: the data set, a system message, a name."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import PurePath
+from typing import Any, Final
+
+from ftc.tui.understanding.data.hub_data import HubData, read_hub_data
+from ftc.tui.understanding.data.weights import find_weights, weighted
+from ftc.tui.understanding.doubts.licence import is_request_word
+from ftc.tui.understanding.fields.spoken import find_mentions
+from ftc.tui.understanding.reading import Change, Choice, value_at
+from ftc.tui.understanding.text.lexicon import CORRECTING, QUOTES, WORDS, any_of
+from ftc.tui.understanding.text.message import Message, fold
+
+_QUOTED_FILE: Final = re.compile(
+    rf"{QUOTES}(?P<path>[^\"\u201c\u201d\u00ab\u00bb`]+?\.(?:csv|jsonl|json|parquet)){QUOTES}"
+)
+_FILE: Final = re.compile(
+    r"(?:\b[a-z_]+=)?"
+    r"(?P<path>(?:(?<!\S)(?:\.{0,2}|~|[a-z]:)/(?=[^\s/])[^\s\"'`,;:!?()\x00]+ )?(?:(?<!\w)[a-z]:)?"
+    r"[^\s\"'`,;:!?()\x00]+\.(?:csv|jsonl|json|parquet|xlsx?|ods|tsv|txt|docx?|pdf|arrow))(?![\w/\\])"
+)
+#: "acme/chats weight 0.3", "acme/chats (30%)".
+_WEIGHTED: Final = re.compile(
+    r"(?<![\w./-])(?P<path>[a-z0-9][\w.-]*/[\w.-]*\w)"
+    r"(?=\s*[(,:]?\s*(?:(?:at|with|amb|con)\s+)?"
+    r"(?:(?:a )?(?:weight|weighted|peso|pes)\b|\d+(?:[.,]\d+)?\s*%|x\d|\d+x\b))"
+)
+#: A file with another suffix, where the message says that it is one: "the data are in log.data".
+_PLACED_FILE: Final = re.compile(
+    r"\b(?:data ?set|data|dades|datos|file|fitxer|arxiu|fichero|archivo)\s"
+    r"(?:is|are|es|son|estan?)\s(?:(?:in|a|en|at)\s)?(?P<path>[\w./-]*[a-z]\w*\.[a-z]{2,8})(?=\s*(?:$|[,;:!?)]|\.(?:\s|$)|\s))"
+)
+_SUFFIX: Final = r"\.(?:csv|jsonl|json|parquet|tsv)(?![\w/\\])"
+_PIECE: Final = r"\w[^\s\"'`,;:!?()\x00/]+"
+#: Words that part a name from what stands before it.
+_NO_PIECE: Final = (
+    r"(?!(?:is|are|on|in|at|from|it|its|the|my|our|a|an|with|use|and|for|to|has|have|called|named|es|son|en"
+    r"|el|la|els|les|los|las|un|una|con|amb|per|para|i|y|e|que|te|tiene|diu|llama|anomenat|llamado|now"
+    r"|ara|ahora|not|no)\s)"
+)
+#: A name with spaces behind words that name a file: "file called Visites CAP 2023.csv".
+_CALLED_FILE: Final = re.compile(
+    r"\b(?:called|named|titled|es diu|se llama|anomenat|llamado|titulado|titulat"
+    r"|(?:file|fitxer|fichero|archivo|arxiu|dataset|data)(?: (?:is|es|son))?:?)\s"
+    rf"(?P<path>(?:{_NO_PIECE}{_PIECE}\s){{1,4}}(?:\([\w.-]+\)|[\w.-]+){_SUFFIX})"
+)
+#: A name whose last part is a number or stands in parentheses: "partes 2016.csv", "v (2).csv".
+_NUMBERED_FILE: Final = re.compile(
+    rf"(?<![^\s\"'(])(?P<path>(?:{_NO_PIECE}{_PIECE}\s)?{_NO_PIECE}{_PIECE}\s?(?:\([\w-]+\)|(?<=\s)\d[\w-]*){_SUFFIX})"
+)
+#: Before a name: "on repair orders.csv", "data: faq v3.csv".
+_BEFORE_FILE: Final = re.compile(
+    r"(?:\b(?:on|from|with|in|using|amb|con|de|en|a|file|fitxer|fichero|archivo|arxiu"
+    r"|data|datos|dades|dataset)(?:\s*[:=]\s*|\s+)"
+    r"(?:(?:the|my|our|this|el|la|els|les|los|las|mi|mis|meu|meva)\s+)*(?P<more>(?:[a-z]{2,}\s){1,2})"
+    r"|[,:(]\s*(?P<word>[a-z]{2,}\s))$"
+)
+#: A version is no whole name: "faq v3.csv".
+_VERSION: Final = re.compile(
+    r"(?:v?\d[\w.]*|final\w*|new|old|copy|nou|nova|nuevo|nueva|copia)\.\w+"
+)
+_APART: Final = re.compile(
+    r"\b(?:valid\w*|test(?:ing)?|eval\w*|avalua\w*|held[ -]?out|prova|proves|prueba|pruebas)\b"
+)
+_APART_NAME: Final = re.compile(r"(?i)(?:val|valid|validation|test|eval|dev)\b")
+#: What is said of a file that is not used: "the old file was called ...", "ja no existeix".
+_GONE: Final = re.compile(
+    r"\b(?:no longer|not any ?more|ja no|ya no) (?:exist\w*|here|there|hi es|esta|el tinc|lo tengo)"
+    r"|\b(?:doesn'?t|does not|no) exist\w* (?:any ?more|ja|ya)\b"
+)
+_REPLACING: Final = re.compile(
+    r"\b(?:replace|swap|change|instead|canvia|cambia|substitueix|sustituye|en vez|en lugar"
+    r"|en comptes)\b"
+)
+_ADDING: Final = re.compile(
+    r"\b(?:add|also|too|as well|besides|on top of|along with|together with|both|afegeix\w*|tambe"
+    r"|a mes|juntament amb|junts|juntes|anad\w+|tambien|ademas|junto con|junt[oa]s)\b"
+)
+_SYSTEM: Final = re.compile(
+    r"(?:system|sistema)(?: (?:prompt|message))?|missatge de sistema|mensaje (?:de|del) sistema"
+)
+_QUOTED: Final = re.compile(
+    r"(?:\s*(?:=|:|is|of|to|a|es|de|sera|ha de ser|debe ser|tiene que ser|should be|must be|saying"
+    r"|que (?:digui|diga|diu|dice)))*\s*"
+    rf"(?P<quote>{QUOTES})"
+)
+_AFTER_COLON: Final = re.compile(
+    r"(?: (?:should say|must say|ha de dir|debe decir|tiene que decir))?\s*:\s*(?P<text>\S[^\n]*)"
+)
+_TRACKER: Final = re.compile(
+    r"\b(?:wandb|w&b|weights (?:and|&) biases|ml ?flow|trackio|tensor ?board)\b"
+)
+#: A tracker shows runs by a name of their own.
+_RUN: Final = re.compile(r"\b(?:run|execucio|ejecucion)\b")
+_PROJECT: Final = re.compile(
+    r"\b(?:proj(?:ect(?:e|o)?)?|proy(?:ecto)?|experiment(?:o)?)"
+    r"(?: (?:of|in|de|en|del|a) (?:wandb|w&b|ml ?flow|trackio))?"
+    r"(?: (?:there|in it|alla|alli|hi))?"
+    r"(?: (?:called|named|name|is|anomenat|llamado|es diu|se llama|es digui|se llame"
+    r"|(?:should |to )?be|sea|sigui))*(?:\s?[:=]\s?| )"
+    rf"{QUOTES}?(?P<name>[a-z0-9][\w-]*(?:\.\w[\w-]*)*){QUOTES}?"
+    r"(?=\s*(?:$|[.,;!\x00]|(?:run|run name|and|i|y|in|on|en|al?|del?|of)\b))"
+)
+#: The end of a quotation; an apostrophe inside a word does not end it.
+_CLOSING: Final = {"\u201c": "\u201d", "\u00ab": "\u00bb", "'": r"'(?!\w)"}
+_AND: Final = r"(?=\s+(?:and|then|i|y)\s"
+#: A name ends with its sentence, or before "and use ..."; one with a hyphen before any "and".
+_NAME: Final = re.compile(
+    rf"\b{any_of(WORDS['called'])}\s*:?\s*{QUOTES}?(?P<name>"
+    rf"(?<={QUOTES})[a-z0-9][\w -]{{0,62}}(?={QUOTES})|"
+    r"[a-z0-9]+(?:[_-][a-z0-9]+)+(?=\s+(?:and|then|i|y|on|in|for|at|en|del?|per|para|please)\s)"
+    rf"|[a-z0-9][\w -]{{0,60}}?{_AND}+(?:{any_of(WORDS['put'])}|{any_of(WORDS['acts'])})\b)"
+    rf"|(?:[a-z0-9][\w -]*\w|[a-z0-9])(?={QUOTES}?\s*(?:$|[.,;!]))){QUOTES}?"
+)
+#: The name first: "parrot should be the name", "lloro com a nom".
+_NAMED_SO: Final = re.compile(
+    rf"(?:^|(?<=[,.;:\n] )|(?<=use )|(?<=usa )|(?<=with )|(?<=amb )|(?<=con ))"
+    rf"{QUOTES}?(?P<name>[a-z0-9][a-z0-9-]*){QUOTES}? (?:(?:should|must|will|shall|has to) be "
+    r"(?:the|its|my|our)|as (?:the|its|a)|(?:ha de ser|sera|sigui|sea|debe ser|tiene que ser) el"
+    r"|com a|como) (?:run'?s? |model'?s? |project'?s? )?(?:name|nom|nombre)(?![\w-])"
+    r"(?! (?:of|del?) (?!(?:(?:the|my|our|la|el) )?(?:run|model|project|experiment|training))\w)"
+)
+_NO_LABEL: Final = re.compile(
+    r"(?:(?:after|as|like|what|whatever|something|com|como|algo)\b|(?:\S+ ){3})"
+)
+_LONGEST_NAME: Final = 63
+#: The words of a numbered name without one before it.
+_PIECES: Final = 2
+#: The letters before a name in which the run may stand: "and the run, call it n3".
+_BESIDE: Final = 14
+#: A verb that gives a field its value as well as a run its name.
+_PUT: Final = re.compile(r"(?:ponle|posa-li)(?! (?:de|por|como|per|com|nom|nombre)\b)")
+
+
+_CORRECTED: Final = re.compile(CORRECTING)
+#: "in mails.xlsx -- sorry, I exported that, it's mails.csv now".
+_SORRY: Final = re.compile(rf"[\s,.;(\u2013\u2014-]{any_of(WORDS['corrects'])}(?!\w)")
+_IS_NOW: Final = re.compile(
+    r"(?:\b(?:it'?s|it is|that'?s|i meant?|now|ara es|es ara|ahora es|es|era|seria|digo)"
+    r"|\b(?:converted|exported|moved|renamed|saved|turned|he (?:passat|convertit|exportat|canviat)"
+    r"|(?:he |lo )+(?:pasado|convertido|exportado|cambiado))\b[^.;!?\n]{0,20}[:,]?)"
+    r"(?: (?:now|called|named|the|el|la|ara|ahora))*\s*$"
+)
+_RENAMED: Final = re.compile(CORRECTING + r"(?P<name>[a-z0-9][\w-]*)(?=\s*(?:$|[.,;!)]))")
+_FORM: Final = "/data/form"
+_OF_ROWS: Final = re.compile(
+    r"\b(?:rows?|data|formats?|forms?|files?|messages?|columns?|fil(?:a|es)|dades|fitxers?|arxius?"
+    r"|missatges?|column(?:a|es|as)|filas|datos|formatos?|ficheros?|archivos?|mensajes?)\b"
+)
+
+
+def take_known_files(message: Message, files: Sequence[str]) -> Mapping[int, str]:
+    """Return the existing files that the message names, by their place; cross them out.
+
+    The longest name comes first: "tickets 2024.csv" is not "2024.csv".
+    """
+    named: dict[int, str] = {}
+    for name in sorted(files, key=len, reverse=True):
+        pattern = re.compile(rf"(?<![\w./\\-]){re.escape(fold(name))}(?![\w/\\])")
+        for match in message.take(pattern):
+            if not message.denied(match.start()):
+                named[match.start()] = name
+    return named
+
+
+def read_files(
+    message: Message,
+    draft: Mapping[str, Any],
+    known: Mapping[int, str],
+    hub: Mapping[int, HubData],
+) -> Iterator[Change | Choice]:
+    """Yield the data file that the message names, or the files of a mixture in their order.
+
+    `known` are the existing files and `hub` the data sets that were taken before, by their places.
+    A file for validation or test alone is asked about: a spec divides one source into splits.
+    """
+    named = {**known, **{place: data.id for place, data in hub.items()}}
+    apart = []
+    for pattern in (_QUOTED_FILE, _CALLED_FILE, _NUMBERED_FILE, _FILE, _PLACED_FILE):
+        for match in message.take(pattern):
+            path = message.words(*match.span("path"))
+            if pattern is _NUMBERED_FILE:
+                path = _spaced(path)
+            if message.denied(match.start()) or _GONE.search(message.folded, match.end()):
+                continue
+            if pattern is _FILE and not match["path"].startswith((".", "/", "~")):
+                path = _with_words_before(message, match.start("path"), path)
+            named[match.start("path")] = path
+            around = message.clause(*match.span()).replace(match["path"], " ")
+            if _APART.search(around) or _APART_NAME.match(PurePath(path).name):
+                apart.append(path)
+    if set(named) - set(hub):
+        named |= _take_weighted(message)
+    paths = list(dict.fromkeys(_uncorrected(message, named)))
+    now = value_at(draft, "/data/source")
+    if now in paths and len(paths) > 1 and _REPLACING.search(message.folded):
+        paths.remove(now)
+    if apart:
+        yield Choice(pointer="/data/source", values=(), words=", ".join(paths))
+    elif (
+        len(paths) == 1
+        and isinstance(now, str)
+        and now not in paths
+        and _ADDING.search(message.folded)
+    ):
+        yield Change(pointer="/data/sources", value=[now, *paths], words=paths[0])
+    elif len(paths) > 1:
+        yield _mixture(message, named, paths, hub)
+    elif hub and paths:
+        yield from read_hub_data(next(iter(hub.values())))
+    elif paths:
+        yield Change(pointer="/data/source", value=paths[0], words=paths[0])
+
+
+def _take_weighted(message: Message) -> dict[int, str]:
+    """Return the Hub data sets that have a weight, as the files beside them, by their places."""
+    found = {}
+    for match in list(_WEIGHTED.finditer(message.folded)):
+        if not message.denied(match.start()):
+            found[match.start()] = message.words(*match.span("path"))
+            message.cross_out(*match.span("path"))
+    return found
+
+
+def _with_words_before(message: Message, start: int, path: str) -> str:
+    """Return a file name with the words before it that belong to it: "on repair orders.csv"."""
+    before = _BEFORE_FILE.search(message.folded[:start])
+    if before is None or (before["word"] and not _VERSION.fullmatch(fold(path))):
+        return path
+    group = "word" if before["word"] else "more"
+    pieces = re.fullmatch(rf"(?:{_NO_PIECE}\S+\s)+", before[group])
+    if pieces is None or any(map(is_request_word, before[group].split())):
+        return path
+    first = before.start(group)
+    words = message.words(first, start)
+    message.cross_out(first, start)
+    return f"{words} {path}"
+
+
+def _spaced(path: str) -> str:
+    """Return a file name with spaces, without a leading word that belongs to the request.
+
+    "Consultas Web 2021.csv" is a name; of "rows Web 2021.csv" it is the part after "rows".
+    """
+    pieces = path.split()
+    if len(pieces) > _PIECES and not pieces[0][0].isupper() and is_request_word(fold(pieces[0])):
+        return " ".join(pieces[1:])
+    return path
+
+
+def _mixture(
+    message: Message,
+    named: Mapping[int, str],
+    paths: Sequence[str],
+    hub: Mapping[int, HubData],
+) -> Change:
+    """Return the sources of a mixture, with their weights where the message has one for each."""
+    places = {path: place for place, path in sorted(named.items(), reverse=True)}
+    starts = [places[path] for path in paths if path in places]
+    ends = [start + len(named[start]) for start in starts]
+    weights = find_weights(message, starts, ends) if len(starts) == len(paths) else ()
+    told = {data.id: data.options["weight"] for data in hub.values() if "weight" in data.options}
+    if told and len(starts) == len(paths):  # those of the files stand behind them
+        left = [place for place in starts if named[place] not in told]
+        found = find_weights(message, left, [place + len(named[place]) for place in left])
+        rest = dict(zip((named[place] for place in left), found, strict=False))
+        weights = [{**told, **rest}[path] for path in paths] if len(found) == len(left) else weights
+    sources: list[Any] = weighted(paths, weights) if weights else list(paths)
+    for data in hub.values():
+        at = paths.index(data.id)
+        whole = sources[at] if isinstance(sources[at], Mapping) else {"source": data.id}
+        if data.options:
+            sources[at] = {**whole, **data.options}
+    said = {data.id: data.words for data in hub.values()}
+    words = ", ".join(said.get(path, path) for path in paths)
+    return Change(pointer="/data/sources", value=sources, words=words)
+
+
+def _uncorrected(message: Message, named: Mapping[int, str]) -> Iterator[str]:
+    """Yield the files in their order, without those that "no wait" before the next takes back."""
+    places = sorted(named)
+    for place, following in zip(places, (*places[1:], None), strict=False):
+        end = place + len(named[place])
+        if following is None or not _is_corrected(message.folded, end, following):
+            yield named[place]
+
+
+def _is_corrected(text: str, end: int, following: int) -> bool:
+    """Return whether the words between two files take the first one back."""
+    said = text[end:following]
+    return bool(_CORRECTED.fullmatch(said)) or (
+        _SORRY.search(said) is not None and _IS_NOW.search(said) is not None
+    )
+
+
+def read_texts(message: Message) -> Iterator[Change | Choice]:
+    """Yield the system message and the run's name, if quoted or at the end of the sentence."""
+    for match in list(_SYSTEM.finditer(message.folded)):
+        opening = _QUOTED.match(message.folded, match.end())
+        if opening is None:
+            yield from _read_unquoted(message, match)
+            continue
+        closing = _CLOSING.get(opening["quote"], opening["quote"])
+        end = re.compile(closing).search(message.folded, opening.end())
+        stop = end.start() if end else len(message.folded)
+        text = message.words(opening.end(), stop)
+        message.cross_out(match.start(), end.end() if end else stop)
+        if text:
+            yield Change(pointer="/data/system", value=text, words=text)
+    tracked = _TRACKER.search(message.folded)
+    for match in message.take(_PROJECT) if tracked else ():
+        name, words = message.words(*match.span("name")), message.words(*match.span())
+        yield Change(pointer="/tracking/project", value=name, words=words)
+    for match in message.take(_NAMED_SO):
+        name, words = message.words(*match.span("name")), message.words(*match.span())
+        yield Change(pointer="/name", value=fold(name), words=words)
+    for match in list(_NAME.finditer(message.folded)):
+        if _PUT.match(match[0]) and find_mentions(Message(match["name"])):
+            continue  # "ponle semilla 42"
+        if _NO_LABEL.match(match["name"]):
+            yield Choice(pointer="/name", values=(), words=message.words(*match.span()))
+            message.cross_out(*match.span())
+            continue
+        said, last = match["name"], match.end()
+        if (again := _RENAMED.match(message.folded, last)) is not None:
+            said, last = again["name"], again.end()
+        coded = said.split()[-1]  # "the whole thing pizza-test"
+        said = coded if re.fullmatch(r"[a-z]\w*(?:[-_]\w+)+", coded) else said
+        name = re.sub(r"[^a-z0-9]+", "-", said)[:_LONGEST_NAME].strip("-")
+        about = message.plain[max(0, match.start() - _BESIDE) : match.end() - len(said)]
+        pointer = "/tracking/run" if tracked and _RUN.search(about) else "/name"
+        yield Change(pointer=pointer, value=name, words=message.words(match.start(), last))
+        message.cross_out(match.start(), last)
+
+
+def _read_unquoted(message: Message, match: re.Match[str]) -> Iterator[Change]:
+    """Yield the system message after a colon: the rest of its line."""
+    found = _AFTER_COLON.match(message.folded, match.end())
+    if found is not None:
+        text = message.words(*found.span("text"))
+        message.cross_out(match.start(), found.end())
+        yield Change(pointer="/data/system", value=text, words=text)
+
+
+def with_described_file(told: Sequence[Change | Choice]) -> list[Change | Choice]:
+    """Return what was told; a file of which the message tells the columns is the data.
+
+    "faq.csv has the question in 'q'" looks like a report, and no report goes into columns.
+    """
+    if not any(each.pointer.startswith("/data/columns/") for each in told):
+        return list(told)
+    return [
+        Change(pointer=each.pointer, value=each.values[0], words=each.words)
+        if isinstance(each, Choice) and each.pointer == "/data/source" and len(each.values) == 1
+        else each
+        for each in told
+    ]
+
+
+def without_chats(
+    told: Sequence[Change | Choice], draft: Mapping[str, Any], message: Message
+) -> Sequence[Change | Choice]:
+    """Return what was told without the rows' form, where a chat is mentioned and no rows are.
+
+    "In a long chat only the last reply should count" says nothing of the form of known data.
+    """
+    about_rows = value_at(draft, "/data/source") is None or _OF_ROWS.search(message.plain)
+    if about_rows or any(
+        each.pointer.startswith("/data/") and each.pointer != _FORM for each in told
+    ):
+        return told
+    return [each for each in told if each.pointer != _FORM]

@@ -1,0 +1,1 @@
+"""What a message mentions without requesting it."""

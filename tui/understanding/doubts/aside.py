@@ -1,0 +1,237 @@
+"""Parts of a message that set nothing: logs and settings that are only shown, and what is undone.
+
+"{'loss': 0.4, 'epoch': 2.0} ... why does it stop?", "the wiki says: ... is that right?", "rank 8.
+Hm, no, forget I said anything". Such parts are blanked before the message is read, so that every
+other word keeps its place.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import Any, Final
+
+from ftc.tui.understanding.text.lexicon import any_of
+from ftc.tui.understanding.text.message import SENTENCE_END, Span, find_around, fold
+from ftc.tui.understanding.text.sentences import is_question, split_sentences
+from ftc.tui.understanding.text.word_tables import word_table
+
+_ASIDE: Final[Mapping[str, Any]] = word_table("aside")
+_GAP: Final = r"[\s,.;:!\u2026()\u2013\u2014-]*"
+#: A few words at most, since "no no no" can be divided in as many ways as a power of its length.
+_WORDS: Final = rf"(?:(?:{any_of(_ASIDE['opening'])})\b{_GAP}){{0,6}}"
+_OPENING: Final = rf"{_GAP}{_WORDS}"
+_ONLY_OPENING: Final = re.compile(_OPENING)
+_ALL: Final = any_of(_ASIDE["all"])
+_IT: Final = any_of(_ASIDE["it"])
+_COURTESY: Final = (
+    r"(?:thanks?(?: you)?|please|sorry|gracies|gracias|perdo|perdon|perdona|sisplau|si us plau"
+    r"|por favor|then|anyway|after all|for now|al final|de moment|de momento|doncs|pues|ok|okay)"
+)
+#: Words at the end of a message that undo what comes before them. They begin a clause: in "the
+#: name, tant se val", and not in "the duplicates drop them".
+_UNDONE: Final = re.compile(
+    rf"(?:^|[.,;:!?\u2026\n(\u2013\u2014-]\s*|\b{any_of(_ASIDE['break'])}\s+){_WORDS}"
+    rf"(?P<said>(?:{_ALL}|{_IT})\b(?:{_OPENING}(?:{_ALL}|{_IT}|{any_of(_ASIDE['so'])})\b)*){_GAP}"
+    rf"(?:{_COURTESY}{_GAP})*$"
+)
+#: Words that undo all before them, and after which the message begins anew.
+_ANEW: Final = re.compile(
+    rf"(?:^|[.,;:!?\u2026\n(\u2013\u2014-]\s*|\b{any_of(_ASIDE['break'])}\s+)"
+    rf"{_WORDS}{_ALL}(?=\s*[.,;:!\u2026\n\u2013\u2014-])"
+)
+_OF_ALL: Final = re.compile(rf"(?<![\w-]){_ALL}\b")
+#: Alternatives between which the words leave the choice: "lora or qlora, never mind which".
+_EITHER: Final = re.compile(r"\b(?:or|o|u|whichever|qualsevol|cualquiera)\b|\?")
+_PERSON: Final = re.compile(rf"(?<![\w-]){any_of(_ASIDE['person'])}(?![\w-])")
+#: A line that a program printed.
+_PRINTED: Final = re.compile(
+    r"^[ \t]*(?:"
+    r"\{[^{}\n]*['\"](?:loss|eval_\w+|grad_norm|train_\w+)['\"]\s*:[^{}\n]*\}"
+    r"|(?:[\w.]+\.)?\w*(?:Error|Exception|Warning|Interrupt)\b:.*"
+    r"|(?:\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d[^\n]*|\[\d\d:\d\d:\d\d\][^\n]*)"
+    r"|\[?(?:WARNING|WARN|ERROR|INFO|DEBUG|CRITICAL|FATAL|rank\d+)\]?(?:\s*[:|-]|\s+\[)[^\n]*"
+    r"|Traceback \(most recent call last\):?.*|File \"[^\"\n]+\", line \d+.*"
+    r"|(?:srun|slurmstepd|sbatch|nvcc|pip|bash|zsh): (?:error|warning|fatal)[^\n]*"
+    r"|[^\n]*\b\d+%\|[^|\n]*\|[^\n]*"
+    r"|\|[^\n]*\|"
+    r")[ \t]*$",
+    re.MULTILINE,
+)
+#: A dictionary of a log, and what a card without memory says, inside a sentence.
+_OF_MEMORY: Final = re.compile(
+    r"(?i)\{[^{}\n]*['\"](?:loss|eval_\w+|grad_norm|train_\w+)['\"]\s*:[^{}\n]*\}"
+    r"|(?:torch\.(?:cuda\.)?)?OutOfMemoryError\b:?|CUDA out of memory\.?"
+    r"|Tried to allocate [\d.]+ ?[GMK]i?B\.?"
+    r"|GPU \d+ has a total capacity of [\d.]+ ?[GMK]i?B(?: of which [\d.]+ ?[GMK]i?B is free)?\.?"
+    r"|(?:Of the allocated memory )?[\d.]+ ?[GMK]i?B (?:is allocated by PyTorch|is free"
+    r"|is reserved by PyTorch[^.\n]*|memory in use)\b\.?"
+)
+_DENIED_AT_ONCE: Final = re.compile(
+    r"(?P<sign>[,;|]\s*|\s[/-]\s)?(?<=\S\s)(?P<asked>(?:[^\s,;|?!\n]+ ){0,3}[^\s,;|?!\n]+)\?\s*"
+    r"(?:no|nope|nah|naa|whatever|tampoco|da igual|tant se val|que va)\s*(?:[,.;/-]\s*|$)"
+)
+_SETTING: Final = re.compile(
+    r"^[ \t]*(?:[-*] )?[\"']?-{0,2}[A-Za-z_][\w.-]*[\"']?\s*(?:[:=]\s*|\s(?=[\d\"'])"
+    r"|:$)\S*[^\n?]{0,60}$",
+    re.MULTILINE,
+)
+_KEY: Final = re.compile(r"[\"']?-{0,2}\w+[_-]\w+[\"']?\s*[:=]|[\"']?\w+[\"']?\s*[:=]\s*[\d\"'\[]")
+_SHOWN: Final = re.compile(rf"\b{any_of(_ASIDE['shown'])}\b")
+_COPIED: Final = re.compile(rf"\b{any_of(_ASIDE['copied'])}(?!\w)")
+_PRONOUN: Final = re.compile(
+    r"[\s\u00bf]*(?:(?:is|does|would|will|can|what'?s|what is) )?(?:it|that|this|eso|esto|ese|esa"
+    r"|aixo|allo"
+    r"|aquest|aquesta)\b"
+)
+_BLANK: Final = re.compile(r"[^\n]")
+#: A time of the day: "on Friday at 19:45", "8:30 pm". A duration has seconds.
+_CLOCK: Final = re.compile(
+    r"(?<![\w:.,])(?:(?:at|by|until|till|since|around|before|after|from|las?|les?|nits?|noches?)\s+"
+    r"(?:[01]?\d|2[0-3])(?::[0-5]\d(?![\d:])(?:\s?[ap]m\b)?|\s?[ap]m\b)"
+    r"|(?:[01]?\d|2[0-3])(?::[0-5]\d)?\s?[ap]m\b)"
+)
+#: Nothing changes: "no, don't change anything yet, I have found the error".
+_UNCHANGED: Final = re.compile(
+    rf"(?:^|[.,;:!?\u2026\n(\u2013\u2014-]\s*|\b{any_of(_ASIDE['break'])}\s+)"
+    rf"(?P<opening>{_WORDS}){any_of(_ASIDE['unchanged'])}(?![\w'-])(?!\s+{any_of(_ASIDE['beside'])}\b)"
+)
+_YET: Final = re.compile(rf"\s+{any_of(_ASIDE['yet'])}\b")
+_ORDERS: Final = re.compile(rf"\b{any_of(_ASIDE['order'])}\b")
+
+
+def set_aside(text: str) -> str:
+    """Return a message of the same length, with spaces for the parts that set nothing."""
+    kept = text
+    parts = (_printed, _shown, _topics, _times, _answered)
+    for start, end in [span for find in parts for span in find(text)]:
+        kept = _blanked(kept, start, end)
+    for start, end in _undone(kept):
+        kept = _blanked(kept, start, end)
+    return kept
+
+
+def find_ignored(text: str) -> Sequence[Span]:
+    """Return what people say who are not to be listened to: "ignore him".
+
+    That is the sentence with these words up to them, and the one before.
+    """
+    found = []
+    for match in _PERSON.finditer(fold(text)):
+        before = [each for each in split_sentences(text) if each.start < match.start()]
+        own = text[before[-1].start : match.start()] if before else ""
+        alone = len(re.findall(r"\w+", own)) < _FEW
+        first = before[-2 if alone and len(before) > 1 else -1].start if before else match.start()
+        found.append((first, match.start()))
+    return found
+
+
+#: The fewest words that are a part of their own before words that undo.
+_FEW: Final = 3
+
+
+def _blanked(text: str, start: int, end: int) -> str:
+    return text[:start] + _BLANK.sub(" ", text[start:end]) + text[end:]
+
+
+def _printed(text: str) -> Iterator[Span]:
+    """Yield the lines that a program printed, and its words about memory inside a sentence."""
+    for match in _PRINTED.finditer(text):
+        yield match.span()
+    for match in _OF_MEMORY.finditer(text):
+        yield match.span()
+
+
+def _times(text: str) -> Iterator[Span]:
+    """Yield the times of the day, whose numbers set nothing."""
+    for match in _CLOCK.finditer(fold(text)):
+        yield match.span()
+
+
+def _shown(text: str) -> Iterator[Span]:
+    """Yield lines of settings that are only shown: somebody else's, or those of a question.
+
+    Lines that the message asks to use are settings.
+    """
+    lines = [match.span() for match in re.finditer(r"[^\n]+", text)]
+    given = [
+        span
+        for span in lines
+        if _SETTING.fullmatch(text, *span) and _KEY.search(text, *span) is not None
+    ]
+    if not given or len(given) == len(lines):
+        return
+    before = text[: given[0][0]]
+    after = text[given[-1][1] :]
+    asked = after.strip() != "" and all(map(is_question, _sentences(after)))
+    if _COPIED.search(fold(before)) or (_COPIED.search(fold(after)) and not asked):
+        return
+    told = _SHOWN.search(fold(before.strip().rpartition("\n")[2])) is not None
+    if asked or (told and after.strip() != ""):
+        yield from given
+
+
+def _topics(text: str) -> Iterator[Span]:
+    """Yield names that stand alone before the question about them: "Qwen3-4B-Base... what's Base?".
+
+    The question repeats a part of the name, or begins with a pronoun for it.
+    """
+    for topic, question in pairwise(split_sentences(text)):
+        named = text[topic.start : topic.end].rstrip()
+        if topic.asks or not question.asks or not named.endswith(("...", "\u2026", ":")):
+            continue
+        words = re.findall(r"[\w.]+", fold(named))
+        asked = fold(text[question.start : question.end])
+        parts = {part.strip(".") for part in words if len(part.strip(".")) > 1}
+        repeats = parts & {each.strip(".") for each in re.findall(r"[\w.]+", asked)}
+        if len(named.split()) <= _FEW and (repeats or _PRONOUN.match(asked)):
+            yield topic.start, topic.end
+
+
+def _answered(text: str) -> Iterator[Span]:
+    """Yield what a line asks of itself and denies at once: "ipo? no", "corpus.txt? no, b.csv".
+
+    It is what stands since the last sign, or its last word if that is a sentence.
+    """
+    for match in _DENIED_AT_ONCE.finditer(folded := fold(text)):
+        if _ANEW.match(folded, match.end("asked")):  # "too? no, forget all that" undoes more
+            continue
+        asked = match["asked"]
+        short = len(asked.split()) <= _FEW and match["sign"]
+        start = match.start("asked") if short else match.end("asked") - len(asked.split()[-1])
+        yield start, match.end()
+
+
+def _sentences(text: str) -> Sequence[str]:
+    return [text[each.start : each.end] for each in split_sentences(text)]
+
+
+def _undone(text: str) -> Iterator[Span]:
+    """Yield what the last words of a message undo.
+
+    They undo the sentence in which they stand, if it says something before them; else all before.
+    """
+    folded = fold(text)
+    begins = [each.end() for each in _ANEW.finditer(folded)]
+    begins += [each.end() for each in _UNCHANGED.finditer(folded) if _undoes(folded, each)]
+    if begins:
+        yield 0, max(begins)
+    match = _UNDONE.search(folded)
+    if match is None:
+        return
+    said = match.start("said")
+    first = find_around(SENTENCE_END, folded, (said, said))[0]
+    alone = _ONLY_OPENING.fullmatch(folded, first, said) is not None
+    whole = _OF_ALL.search(match["said"]) is not None
+    if not whole and _EITHER.search(folded, first, said):
+        return
+    yield (0 if whole or alone else first), len(text)
+
+
+def _undoes(folded: str, unchanged: re.Match[str]) -> bool:
+    """Return whether words that change nothing undo what comes before them.
+
+    Behind an order they only protect the rest, unless a hesitation introduces them.
+    """
+    hesitates = unchanged["opening"].strip(" ,.;:!\u2026") != ""
+    waits = _YET.match(folded, unchanged.end()) is not None
+    return hesitates or waits or _ORDERS.search(folded, 0, unchanged.start()) is None

@@ -1,0 +1,229 @@
+"""Parts of a message that request nothing now: quotations, and plans for some day.
+
+"The blog said: 'rank 16 and dropout 0.1 will do'", "once the second card arrives I'll try ZeRO-3".
+The assistant asks about a value in such a part instead of setting it.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
+from typing import Any, Final
+
+from ftc.tui.understanding.bare import DESCRIBED
+from ftc.tui.understanding.certainty import CONDITION, OWN_CONDITION, USING, is_endorsed
+from ftc.tui.understanding.elsewhere import drop_unheeded, find_elsewhere, find_people
+from ftc.tui.understanding.reading import Change, Choice
+from ftc.tui.understanding.text.lexicon import WORDS, any_of
+from ftc.tui.understanding.text.message import (
+    SENTENCE_END,
+    Message,
+    Span,
+    find_around,
+    find_places,
+    fold,
+)
+from ftc.tui.understanding.text.sentences import split_sentences
+from ftc.tui.understanding.text.word_tables import word_table
+
+_HEARSAY: Final[Mapping[str, Any]] = word_table("hearsay")
+_SOMEDAY: Final = re.compile(rf"(?<![\w-]){any_of(_HEARSAY['someday'])}(?!\w)")
+#: A reminder or a note about another spec.
+_ANOTHER_SPEC: Final = re.compile(rf"(?<![\w-]){any_of(_HEARSAY['another_spec'])}(?!\w)")
+#: What is conceded is not asked for: "even though the tutorial sets beta2 to 0.95".
+_CONCESSIVE: Final = re.compile(
+    rf"(?<![\w-]){any_of(_HEARSAY['concessive'])}"
+    r"(?! (?:with|without|preferably|better|con|sin|mejor|amb|sense|millor|only|solo|nomes)\b)"
+    r"(?=\s+\w)"
+)
+#: A question that refers to what was said before it: "is that so?".
+_ASKS_BACK: Final = re.compile(rf"(?<!\w){any_of(_HEARSAY['asks_back'])}(?!\w)")
+_ABOUT: Final = re.compile(rf"(?<![\w-]){any_of(_HEARSAY['about'])}(?!\w)")
+#: What somebody else did: "my boss trained hers", "el perito usó", "el professor va posar". Spanish
+#: marks the past with an accent, which folding removes.
+_PAST: Final = re.compile(
+    r"(?i)\b\w{2,}(?:(?<!ci)(?<!si)\u00f3|aron|ieron)\b"
+    r"|\b(?:va|van)\s+(?!a\b|b\u00e9\b)\w{2,}(?:ar|er|ir|re)\b|\b\w{3,}(?:ava|aven|aban)\b"
+    r"|\b(?!(?:it|them|model|run|thing|weights?|i|we|is|are|was|were|be|been|get|got|the|a|an|to|and"
+    r"|or|not|already|just|lm|llm|projector|tower|encoder|vit|backbone|heads?|layers?|blocks?"
+    r"|embeddings|adapters?|experts)\b)[a-z]{2,}(?:'s)? (?:once |always |just |also )?"
+    r"(?:trained|used|ran|tried|recommended|suggested|swears? by|swore by|went with"
+    r"|got away with|preferred)\b"
+)
+_CLAUSE_END: Final = re.compile(r"[!?;:,\n]|\.(?=\s|$)|\b(?:but|pero)\b")
+#: "and" goes on with a report, unless a new demand follows.
+_REPORT_END: Final = re.compile(
+    rf"[!?;:,\n]|\.(?=\s|$)|\b(?:but|pero|so|and (?:{any_of(WORDS['put'])}))\b"
+)
+#: Quoted words, at least three of them: a sentence, and no name.
+_QUOTED: Final = re.compile(
+    r"[\u201c\u00ab](?P<marked>[^\u201d\u00bb\n]*)[\u201d\u00bb]|(?<!\w)\"(?P<plain>[^\"\n]*)\"(?!\w)"
+    r"|(?<!\w)'(?P<single>[^'\n]*)'(?!\w)"
+)
+_CONDITION_END: Final = re.compile(
+    r"[!?;:,\n]|\.(?=\s|$)|\b(?:then|but|and|llavors|aleshores|pero|entonces|i|y)\b"
+)
+#: Fields whose own words are conditions: "stop if it does not improve", "cut what is too long".
+_OWN_CONDITION: Final = (*OWN_CONDITION, "/data/max_length", "/data/cleaning")
+_FEWEST_WORDS: Final = 3
+#: "rank -8"
+_SIGNED: Final = re.compile(r"[\s:=]-\d[^-]*$")
+_MINUS: Final = re.compile(r"(?:^|(?<=[\s:=]))(?:(?:minus|menos|menys|negative)\s+|-)$")
+
+_BUT: Final = re.compile(r"\b(?:but|except|menys|menos|excepte|excepto|salvo)\s+\S+$")
+_ALL_BUT: Final = re.compile(
+    r"\b(?:all|everything|tot|todo|todos|tots) (?:but|except|menys|menos|excepte|excepto|salvo)\s+$"
+)
+_OBJECTIVE: Final = "/objective/type"
+_INTRODUCED: Final = re.compile(
+    r"\b(?:i'?m|i am|my name is|this is|soy|me llamo|mi nombre es|soc|som|em dic|el meu nom es)"
+    r"\s+(?:(?:en|na|la|el)\s+)?(?P<name>[a-z]+)\b"
+)
+_NAME: Final = re.compile(r"[A-Z\u00c0-\u00de][a-z\u00df-\u00ff]+")
+
+_Said = Sequence[Change | Choice]
+
+
+def prefer_own(text: str, told: _Said) -> list[Change | Choice]:
+    """Drop hearsay about a field that the message itself sets elsewhere."""
+    told = drop_unheeded(text, told)
+    spans = find_hearsay(text)
+    own = {each.pointer for each in told if not _is_hearsay(text, each, spans)}
+    return [each for each in told if each.pointer not in own or not _is_hearsay(text, each, spans)]
+
+
+def doubt_hearsay(text: str, told: _Said) -> list[Change | Choice]:
+    """Replace each value that is only hearsay by a question."""
+    spans = find_hearsay(text)
+    if (asked := _find_back_question(text)) is not None:
+        return [_doubted_by(each, text, spans, asked) for each in told]
+    return [
+        _asked(each) if isinstance(each, Change) and _is_hearsay(text, each, spans) else each
+        for each in told
+    ]
+
+
+def _find_back_question(text: str) -> int | None:
+    """Return where a message ends in a question about what was said before: "is that so?"."""
+    last = [*split_sentences(text)][-1:]
+    if not last or not last[0].asks or text[last[0].end :].strip():
+        return None
+    start = max(last[0].start, text.rfind(",", last[0].start, last[0].end) + 1)
+    question = fold(text[start : last[0].end])
+    refers = not re.search(r"\d", question) and _ASKS_BACK.search(question)
+    return start if refers else None
+
+
+def _doubted_by(
+    said: Change | Choice, text: str, spans: Sequence[Span], end: int
+) -> Change | Choice:
+    """Return a question about a value of hearsay, of any field, that a question asks about."""
+    inside = any(
+        first <= start < last and start < end
+        for start, _ in find_places(text, said.words)[:1]
+        for first, last in spans
+    )
+    hearsay = inside or _is_hearsay(text, said, spans)
+    return _asked(said) if isinstance(said, Change) and hearsay else said
+
+
+def strike_names(message: Message) -> None:
+    """Cross out the names of people who introduce themselves: "soy Lora", "I'm Adam"."""
+    for match in list(_INTRODUCED.finditer(message.folded)):
+        if _NAME.fullmatch(message.words(*match.span("name"))):
+            message.cross_out(*match.span("name"))
+
+
+@lru_cache(maxsize=8)
+def find_hearsay(text: str) -> Sequence[Span]:
+    """Return the ranges of a text that request nothing now."""
+    folded = fold(text)
+    return [
+        *_dreams(text),
+        *_conditions(folded),
+        *find_elsewhere(text),
+        *(
+            (match.start(), find_around(_CLAUSE_END, folded, match.span())[1])
+            for pattern in (_ABOUT, _CONCESSIVE)
+            for match in pattern.finditer(folded)
+        ),
+        *(find_around(_REPORT_END, folded, match.span()) for match in _PAST.finditer(text)),
+    ]
+
+
+def _dreams(text: str) -> Iterator[Span]:
+    """Yield quotations and sentences about the future, where not even an objective is requested."""
+    folded = fold(text)
+    yield from _quotations(text)
+    for pattern in (_SOMEDAY, _ANOTHER_SPEC):
+        for match in pattern.finditer(folded):
+            yield find_around(SENTENCE_END, folded, match.span())
+
+
+def _conditions(folded: str) -> Iterator[Span]:
+    """Yield the span of each condition, or of its whole sentence if the condition begins it.
+
+    "if the 14B turns out too large", "if the loss does not fall, raise the rate to 5e-4".
+    """
+    for match in CONDITION.finditer(folded):
+        first, last = find_around(SENTENCE_END, folded, match.span())
+        leads = not folded[first : match.start()].strip()
+        end = find_around(_CONDITION_END, folded, match.span())[1]
+        yield match.start(), last if leads and folded[end : end + 1] == "," else end
+
+
+def _quotations(text: str) -> Iterator[Span]:
+    for match in _QUOTED.finditer(text):
+        if (
+            len((match["marked"] or match["plain"] or match["single"] or "").split())
+            >= _FEWEST_WORDS
+        ):
+            yield match.span()
+
+
+def _is_hearsay(text: str, said: Change | Choice, spans: Sequence[Span]) -> bool:
+    if said.pointer == _OBJECTIVE:
+        spans = [*_dreams(text)]
+    elif said.pointer.startswith("/hardware/"):  # others own and lend machines
+        spans = [span for span in spans if span not in find_people(text)]
+    elif said.pointer.startswith(DESCRIBED):
+        return False
+    elif said.pointer.startswith(_OWN_CONDITION):
+        spans = [*_quotations(text), *find_elsewhere(text)]
+    folded = fold(text)
+    return any(
+        _is_negative(folded, start, said)
+        or _is_excepted(folded, (start, end), said)
+        or _only_runs(folded, (start, end), said)
+        or (
+            any(first <= start and end <= last for first, last in spans)
+            and not is_endorsed(folded, end)
+        )
+        for start, end in find_places(text, said.words)[:1]
+    )
+
+
+def _only_runs(folded: str, place: Span, said: Change | Choice) -> bool:
+    """Return whether a machine only runs the result: "I want to run it on a laptop later"."""
+    clause = folded[slice(*find_around(_CLAUSE_END, folded, place))]
+    return said.pointer.startswith("/hardware/") and USING.search(clause) is not None
+
+
+def _is_excepted(folded: str, place: Span, said: Change | Choice) -> bool:
+    """Return whether a value is the exception: "any optimizer but SGD"."""
+    start, end = place
+    named = isinstance(said, Change) and isinstance(said.value, str)
+    return (named and not said.pointer.startswith("/hardware/")) and (
+        _BUT.search(folded[start:end]) is not None or _ALL_BUT.search(folded[:start]) is not None
+    )
+
+
+def _is_negative(folded: str, start: int, said: Change | Choice) -> bool:
+    """Return whether a minus stands before a number: "minus three epochs", "-3 epochs"."""
+    number = isinstance(said, Change) and type(said.value) in (int, float)
+    signed = _SIGNED.search(said.words) is not None
+    return number and (signed or _MINUS.search(folded[:start]) is not None)
+
+
+def _asked(said: Change) -> Choice:
+    values = () if said.value is None else (said.value,)
+    return Choice(pointer=said.pointer, values=values, words=said.words, why="unsure")

@@ -1,0 +1,380 @@
+"""Licence: whether the words around a value make it a request.
+
+People also report ("my friend uses QLoRA", "it crashed at epoch 2"), quote, hope and complain, in
+more ways than a list has. A value is therefore set only if its clause begins with a verb that asks
+("classify my emails on a 4090"), if every other word of it belongs to a request (grammar, a verb of
+wanting or setting, a thing of the trade, or, for hardware, words of owning), or if its sentence is
+unlike any report (`requested`). A value beside other words is asked about.
+"""
+
+import re
+from bisect import bisect_right
+from collections.abc import Sequence
+from functools import cache, lru_cache
+from string import ascii_lowercase
+from typing import Final
+
+from ftc.tui.understanding.bare import DESCRIBED, hide_read
+from ftc.tui.understanding.certainty import OWN_CONDITION, is_endorsed
+from ftc.tui.understanding.learned.requested import find_features, report_score
+from ftc.tui.understanding.reading import Change
+from ftc.tui.understanding.text.lexicon import QUOTES
+from ftc.tui.understanding.text.message import Span, find_places, fold
+from ftc.tui.understanding.text.ordinary import read_words
+from ftc.tui.understanding.text.verbs import asking_forms, english_verbs, quiet_forms
+
+#: Not the English "I", which people also write small.
+_CATALAN_AND: Final = (
+    r"i(?!'|\s+(?:am|can|could|don't|got|had|have|like|need|think|tried|used|wanna|want|was"
+    rf"|will|would|{'|'.join(sorted(english_verbs() - {'set', 'cap', 'export', 'train'}))})\b)"
+)
+_CLAUSE_END: Final = re.compile(
+    r"[!?;,\n()|]|:(?=\s)|\.(?=\s|$)|\s[-\u2013\u2014/\u00b7]\s|->|\u2192"
+    r"|\b(?:but|pero|sino|because|since|porque|pues|perque|ja que|ya que|puesto que)\b"
+    rf"|\b(?:and|then|so|{_CATALAN_AND}|y|e|luego|llavors|asi que|aixi que|o sea que)\b"
+)
+_LONGEST: Final = 400  # characters of a clause before or after what is set
+_AND: Final = re.compile(rf"\b(?:and|{_CATALAN_AND}|y|e)$")
+#: A name with a digit, a slash or an underscore in it is code, and tells nothing: "bge-m3".
+_WORD: Final = re.compile(r"(?<![\w/])(?<!\w[-.])[a-z]+(?:['-][a-z]+)*(?![\w/]|[-.]\w)")
+#: Elided articles and pronouns before a word, and pronouns and plurals behind it.
+_SUBJECTS: Final = frozenset({"i", "we", "they", "he", "she", "who", "people", "you"})
+_MODALS: Final = frozenset(
+    {"can", "could", "shall", "should", "may", "must", "will", "would", "do", "let"}
+)
+_ELIDED: Final = re.compile(
+    r"^(?:d|l|s|m|n|t)'|(?:-(?:ho|hi|ne|la|lo|les|los|me|li)|'(?:l|n|ls|m))$"
+)
+_ENDING: Final = re.compile(r"(?<=[a-z]{3})(?:l[aeo]s?|me)$")
+_PLURAL: Final = re.compile(r"(?<=[a-z]{3})(?:es|s)$")
+_QUOTE: Final = re.compile(r"[\"\u201c\u201d\u00ab\u00bb]|(?<!\w)'")
+#: Quoted words, more than one: somebody else's sentence.
+_QUOTED: Final = re.compile(
+    rf"(?<!\w){QUOTES}[^\"\n]{{0,200}}?\S\s+\S[^\"\n]{{0,200}}?{QUOTES}(?!\w)"
+)
+#: What a value is for tells nothing against it.
+_PURPOSE: Final = re.compile(
+    r"\b(?:for|per(?: al?s?)?|para) (?:the|my|our|his|her|their|el|la|els|les|los|las|l'|una?"
+    r"|mis?|nuestr\w+|al|que)\b"
+)
+_REPORTS: Final = re.compile(
+    r"\b(?:say|says|said|tells?|told|uses|used|tried|heard|read|dicen?|dijo|dijeron|diu|diuen|dit"
+    r"|usan?|usaba|probe|vaig|vam|he|va|was|were|had|has|is|are|es|son|era)\b"
+)
+#: The fewest fields of an expert's line, and how many fields are read for each word that is not.
+_FEWEST_OF_JARGON: Final = 3
+_LEAST_READ: Final = 2
+#: Forms that only ask: "mídelo", "guárdate", "comprova-ho", "fes-la".
+_COMMANDS: Final = re.compile(
+    r"(?i)\s*(?:(?:y|i|e|luego|llavors|pues|doncs|si us plau|por favor|ara|ahora|tambi[e\u00e9]n"
+    r"|tamb[e\u00e9])\s+)?(?:\w*[\u00e1\u00e9\u00ed\u00f3\u00fa]\w*(?:l[oae]s?|te|me|nos|sel[oa])"
+    r"|\w{2,}(?:-(?:ho|lo|la|los|les|hi|li|ne|me|te)|(?:'(?:l|ls|n|m)|(?<!n)'t)))(?![\w'-])"
+)
+#: Repeats a demand: "I said 3 epochs".
+_REPEATS: Final = re.compile(
+    r"\s*(?:(?:hey|ei|eh|no|ya|ja|but|pero),? )*(?:i (?:said|meant)|(?:t'|et )?(?:he|havia) dit"
+    r"|vaig dir|volia dir|(?:te )?(?:he|habia) dicho|(?:te )?dije|queria decir)\b"
+)
+#: An English verb first, with its object: "squash the duplicates", "smooth labels by 0.1".
+_ORDERS: Final = re.compile(
+    r"\s*(?:(?:please|pls|now|then|also|just|and|ok|okay)\s+)?(?!(?:the|with|like|than|from|since|because|when|if"
+    r"|while|what|why|how|who|is|are|was|were|does|did|has|had|have|not|but|unlike|about|after|before"
+    r"|until|though|only|even|all|both|some|using|sold|bought|got|made|took|gave|went|saw|said|told"
+    r"|lost|ran|left|found|broke|heard|thought|built|sent|spent|know|hate|love|think|believe|guess|i|we|he|she|they|you|it)\b)"
+    r"[a-z]{3,}(?<!s)(?<!ed)(?<!ing)(?<!ly)\s+(?:the|it|them|my|this|that|these|those|everything|all)\b"
+)
+#: A wish about what the training does: "que recalcule ...", "let it ...", "you may run ...".
+_WISHES: Final = re.compile(
+    r"\s*(?:(?:y|i|e|o|pero|and|but|so|also|please|pls|tambe|tambien|ademas|a mes)\s+)*"
+    r"(?:(?:(?:els?|l[ao]s?|les) |l')[a-z]+(?: (?:del?|de la|dels|de les|de los|de las|en) ?[a-z]+"
+    r"| (?:de l'|d'|de l |l')[a-z]+)?,? (?=que ))?"
+    r"(?:que (?:(?:[a-z']+ ){0,5}?[a-z]{2,}(?<!\bs)(?<!\ba[qg]u)(?<!\bm)(?:i|in)(?=\s|$|[^\w'])"
+    r"|(?:(?:no|lo|la|los|las|se|me|nos|tambien|cada \w+(?: de \w+)?|el \w+|la \w+) )*"
+    r"(?!(?:tiene|cabe|puede|hace|quiere|viene|sale|debe|sirve|suele|sabe|vale|pone|dice|parece"
+    r"|conviene|ocupe|entre|este|ese|sobre)n?\b|[a-z]*(?:aven|[tdnlr]ien|eien)\b)(?:[a-z]{2,}en?|sean?|[a-z]*(?:ga|zca|ya)n?|lean?"
+    r"|quepan?|aprendan?|corran?|escriban?|cojan?|vean?|reciban?|respondan?|metan?)\b)"
+    r"|let (?:it|the|them|its)\b|(?:have|make) (?:it|the model|them) [a-z]+"
+    r"|(?:it|the (?:model|run|training)) (?:should|must|has to|needs to|ought to|can|may)\b"
+    r"|you (?:can|may|could|should|must)\b|feel free to\b|(?:do not|don'?t|dont|never) [a-z]{3,}\b"
+    r"|(?:no|tampoco?|ni) (?:(?:me|nos|l[aeo]s?|li|em|ho|els|les) |l')?[a-z]{3,}(?:[ea]s|is)\b"
+    r"|(?:i|we)(?:'ve| have)? decided\b|(?:he|hem|hemos) decidi[dt]o?\b)"
+)
+#: What has to be so: "a row of 6000 tokens has to fit".
+_OBLIGES: Final = re.compile(
+    r"\b(?:(?:has|have|needs?) to|must|should(?! have)|(?:hi )?(?:ha|han) de|tienen? que"
+    r"|deben?|hay que|cal que)\b"
+    r"(?! (?:say|admit|be (?:kidding|joking)|dir|decir)\b)"
+)
+#: A check of the files: "if it gets worse by 2 points, fail".
+_FAILS: Final = re.compile(
+    r"\b(?:if|when|whenever|si|quan|cuando)\b[^;!?\n]*\b(?:fail\w*|fall\w+|stop|atur\w+|par[ei]n?|error)\b"
+    r"|\b(?:fail|falli|falle|falla|stop|que peti)\b[^;!?\n]*\b(?:if|when|si|quan|cuando)\b"
+)
+#: A statement that names something sets it: "the project there is called churn-replies".
+_CALLED: Final = re.compile(
+    r"\b(?:is called|is named|called|se llam[ae]|es diu|es digui|s'anomen\w+)\b"
+)
+_CHECKED: Final = "/export/verify/"
+#: "q5 > q4" compares.
+_COMPARES: Final = re.compile(r"\s(?:[<>\u2264\u2265]|[<>]=)\s(?!\d)")
+#: Beside a number of passes, a batch is that of one pass.
+_BATCH: Final = "/training/global_batch"
+_WHOLE_BATCH: Final = re.compile(r"\b(?:global|total|effective|efectiu|efectivo)\b")
+_ACCUMULATES: Final = re.compile(r"\b(?:grad\w*[ _-])?(?:accum|acumul)")
+#: "rank 8 no: 16".
+_TAKEN_BACK: Final = re.compile(r",?\s+(?:no|not)\s*:")
+#: An option of a command, or a key of code: "-p long", "push_to_hub acme/bot".
+_OPTION: Final = re.compile(r"-|[a-z]+(?:_[a-z]+){2,}[ =:]")
+#: Articles that also stand in shorthand: "an int8 base", "5% del pico".
+_CONTRACTED: Final = frozenset({"a", "an", "al", "als", "del", "dels"})
+_OBJECTIVE: Final = "/objective/type"
+#: Bounds of the score (`requested.report_score`), chosen by cross-validation. Below the first, a
+#: value is set although the words around it are unknown. Above the second, ftc asks about a value
+#: instead of setting it.
+SURELY_ASKED: Final = -3.0
+SURELY_TOLD: Final = 0.5
+#: A model is named beside anything that it should learn: only the words before it are looked at.
+_MODEL: Final = "/model/id"
+#: A price counts only if it is the machine's, which the words after it tell.
+_PRICE: Final = "/hardware/price_per_hour"
+
+
+def find_unlicensed(text: str, changes: Sequence[Change], spans: Sequence[Span]) -> set[str]:
+    """Return the pointers of changes whose clauses hold words that no request has.
+
+    `spans` are the ranges of all words of the message that had an effect, whose own words tell
+    nothing against a value.
+    """
+    if not changes:
+        return set()
+    bare = hide_read(text, spans)
+    jargon = _is_jargon(text, bare, changes)
+    return {
+        change.pointer for change in changes if _is_unlicensed(bare, change, text, jargon=jargon)
+    }
+
+
+def find_evidence(text: str, change: Change, spans: Sequence[Span]) -> frozenset[str]:
+    """Return the features of a change of a message, from which its score is computed."""
+    return _evidence(hide_read(text, spans), change, text)
+
+
+def _evidence(bare: str, change: Change, text: str) -> frozenset[str]:
+    places = find_places(text, change.words)
+    return find_features(bare, places[0], change.pointer) if places else frozenset()
+
+
+def has_unknown(text: str, change: Change, spans: Sequence[Span]) -> bool:
+    """Return whether the clause of a change has a word that no request has, and no order leads.
+
+    Such a word may also stand in its own words, between a field's name and its number: "the dropout
+    of my online course was 40%".
+    """
+    if _has_foreign(hide_read(text, spans), change, text, jargon=False, lenient=False):
+        return True
+    if isinstance(change.value, str | bool) or change.value is None:
+        return False  # its words may describe it
+    named = fold(str(change.value))
+    between = (word for word in _WORD.findall(fold(change.words)) if word not in named)
+    return not all(_is_known(word, ("thing", "machine")) for word in between)
+
+
+def is_examined(pointer: str) -> bool:
+    """Return whether the words around a field's value are looked at."""
+    return pointer == _OBJECTIVE or not pointer.startswith((*DESCRIBED, *OWN_CONDITION))
+
+
+def _is_unlicensed(bare: str, change: Change, text: str, *, jargon: bool) -> bool:
+    if not is_examined(change.pointer) or _OPTION.match(change.words):
+        return False
+    score = report_score(_evidence(bare, change, text))
+    if change.pointer == _OBJECTIVE:
+        return score > SURELY_TOLD
+    if score > SURELY_TOLD and not change.pointer.endswith("/id"):  # a name is itself a wish
+        return not _is_wished(bare, change, text)
+    return _has_foreign(bare, change, text, jargon=jargon, lenient=score < SURELY_ASKED)
+
+
+def _is_wished(bare: str, change: Change, text: str) -> bool:
+    """Return whether the clause of a change begins as a wish: "que recalcule ...", "let it"."""
+    places = find_places(text, change.words)
+    if not places:
+        return False
+    start, end = places[0]
+    first = max(_begin(bare, start), start - _LONGEST)
+    order = f"{bare[first:start]}{fold(text)[start:end]}"
+    quoted = _find_quoted(text)  # words of a quotation before it tell nothing of an order
+    apart = bool(quoted) and all(stop <= first for _, stop in quoted)
+    return _WISHES.match(order) is not None or (apart and _begins_as_request(order))
+
+
+def _is_jargon(text: str, bare: str, changes: Sequence[Change]) -> bool:
+    """Return whether a message is an expert's line: no article, and most of it was read.
+
+    The few words that were not read are names and abbreviations, not a report.
+    """
+    fields = {change.pointer for change in changes}
+    if len(fields) < _FEWEST_OF_JARGON or not is_terse(text):
+        return False
+    words = [word for word in _WORD.findall(bare) if "_" not in word]
+    if _SUBJECTS.intersection(words) - {"i"} or _REPORTS.search(bare):
+        return False
+    foreign = [word for word in words if not _is_near(word, ("thing", "machine"))]
+    return len(foreign) * _LEAST_READ <= len(fields)
+
+
+def _has_foreign(bare: str, change: Change, text: str, *, jargon: bool, lenient: bool) -> bool:
+    places = find_places(text, change.words)
+    again = [each.span() for each in re.finditer(re.escape(change.words), text)]
+    places = again if len(again) > 1 else places[:1]
+    foreign = [_is_foreign(bare, change, text, place, known=jargon or lenient) for place in places]
+    return bool(foreign) and all(foreign)
+
+
+def _is_foreign(bare: str, change: Change, text: str, place: Span, *, known: bool) -> bool:
+    """Return whether the clause around a place of a change has a word that no request has."""
+    start, end = place
+    if any(begin < start and end < stop for begin, stop in _find_quoted(text)):
+        return True
+    if _TAKEN_BACK.match(bare, end):
+        return True
+    told = fold(text)
+    if (
+        change.pointer == _BATCH
+        and _ACCUMULATES.search(told)
+        and not _ACCUMULATES.search(fold(change.words))
+        and not _WHOLE_BATCH.search(fold(change.words))
+    ):
+        return True
+    if is_endorsed(fold(text), end):
+        return False
+    first = max(_begin(bare, start), start - _LONGEST)
+    whole, bare = bare, f"{bare[:start]}{'_' * (end - start)}{bare[end:]}"
+    last = _CLAUSE_END.search(bare, end, end + _LONGEST)
+    stop = last.start() if last else min(len(bare), end + _LONGEST)
+    stop = start if change.pointer == _MODEL else stop
+    purpose = None if change.pointer == _PRICE else _PURPOSE.search(bare, end, stop)
+    if purpose is not None:  # what it is for does not matter
+        stop = purpose.start()
+    if _COMPARES.search(fold(text)[first:stop]):
+        return True
+    if known:
+        return False
+    words = _WORD.findall(bare[first:stop])
+    if not words and (joined := _AND.search(bare[:first])):  # "and zero2" ends another clause
+        words = _WORD.findall(bare[_begin(whole, joined.start()) : first])
+    order = f"{bare[first:start]}{fold(text)[start:end]}"
+    if _begins_as_request(order):
+        return False
+    if _COMMANDS.match(text[first:end]) or _is_ordered(bare, first, change) or _ORDERS.match(order):
+        return False
+    if _REPEATS.match(order) or _WISHES.match(order) or _OBLIGES.search(bare, first, stop):
+        return False
+    if isinstance(change.value, str) and _CALLED.search(fold(change.words)):
+        return False
+    if change.pointer.startswith(_CHECKED) and _FAILS.search(told):
+        return False
+    owning = ("machine",) if change.pointer.startswith("/hardware/") else ()
+    return not all(_is_known(word, ("thing", *owning)) for word in words)
+
+
+def _begins_as_request(before: str) -> bool:
+    """Return whether the first word beside grammar is a verb that asks: "classify my emails".
+
+    A verb after an article is a noun ("the run died"), and a quoted one is somebody else's.
+    """
+    if _QUOTE.search(before):
+        return False
+    grammar, leading = read_words(("grammar",)), read_words(("lead",)) | asking_forms()
+    determiners = read_words(("determiner",))
+    passed: list[str] = []
+    for word in _WORD.findall(before):
+        forms = _bare_forms(word)
+        if grammar.isdisjoint(forms):
+            asks = determiners.isdisjoint(passed[-2:]) and _tells_nothing(passed)
+            return asks and not leading.isdisjoint(forms)
+        passed.append(word)
+    return False
+
+
+def _tells_nothing(passed: Sequence[str]) -> bool:
+    """Return whether the words before a verb do not make it a statement: "we use", "they set"."""
+    return not passed or passed[-1] not in _SUBJECTS or bool(_MODALS & set(passed[:-1]))
+
+
+def _is_known(word: str, things: tuple[str, ...]) -> bool:
+    """Return whether a word belongs to a request; a verb with an ending of others does not.
+
+    Every part of a compound must be known: "fine-tuned" is a past form, so it is not.
+    """
+    verbs = _verbs()
+    nouns = read_words(things)
+    forms = _bare_forms(word)
+    if not nouns.isdisjoint({*forms, *(_PLURAL.sub("", form) for form in forms)}):
+        return True
+    parts = word.split("-")
+    return not verbs.isdisjoint(forms) or (
+        len(parts) > 1 and all(_is_known(part, things) for part in parts)
+    )
+
+
+def is_request_word(word: str) -> bool:
+    """Return whether a word of a request may stand before a noun: grammar, a thing, a machine."""
+    forms = _bare_forms(word)
+    words = read_words(("grammar", "request", "thing", "machine", "lead", "determiner"))
+    return not words.isdisjoint({*forms, *(_PLURAL.sub("", form) for form in forms)})
+
+
+@cache
+def _verbs() -> frozenset[str]:
+    return frozenset(read_words(("grammar", "request")) | asking_forms() | quiet_forms())
+
+
+def _is_ordered(bare: str, first: int, change: Change) -> bool:
+    """Return whether a sentence begins with a verb and its object, as only an order does.
+
+    People also tell of machines so: "sold my 3090".
+    """
+    before = bare[:first].rstrip()
+    begins = not before or before[-1] in ".,;:!?"
+    owned = change.pointer.startswith("/hardware/")
+    return begins and not owned and _ORDERS.match(bare, first) is not None
+
+
+@cache
+def _is_near(word: str, things: tuple[str, ...]) -> bool:
+    """Return whether a word is known, or is one letter away from such a word: "kep"."""
+    parts = [(word[:at], word[at:]) for at in range(1, len(word) + 1)]
+    swapped = (f"{a}{b[1]}{b[0]}{b[2:]}" for a, b in parts if len(b) > 1)
+    shorter = (f"{a}{b[1:]}" for a, b in parts if b)
+    longer = (f"{a}{letter}{b}" for a, b in parts for letter in ascii_lowercase)
+    return any(_is_known(each, things) for each in (word, *swapped, *shorter, *longer))
+
+
+def _begin(bare: str, place: int) -> int:
+    ends = _find_ends(bare)
+    before = bisect_right(ends, place)
+    return ends[before - 1] if before else 0
+
+
+@lru_cache(maxsize=8)
+def _find_ends(bare: str) -> Sequence[int]:
+    return [match.end() for match in _CLAUSE_END.finditer(bare)]
+
+
+@lru_cache(maxsize=8)
+def _find_quoted(text: str) -> Sequence[Span]:
+    return [match.span() for match in _QUOTED.finditer(text)]
+
+
+def _bare_forms(word: str) -> set[str]:
+    """Return a word with and without what is joined to it: `l'entrena`, `entrenalo`."""
+    whole = _ELIDED.sub("", word)
+    spoken = f"{word[:-2]}ado" if word.endswith("ao") else word  # "montao" for "montado"
+    return {word, spoken, whole, _ENDING.sub("", whole)}
+
+
+def is_terse(text: str) -> bool:
+    """Return whether a text has no article, as a line of shorthand has none."""
+    words = set(_WORD.findall(_QUOTED.sub(" ", fold(text))))
+    return words.isdisjoint(read_words(("determiner",)) - _CONTRACTED)

@@ -1,0 +1,164 @@
+"""Settles a field in doubt by a later clause: "rank 32 earlier, but scrap that, 16 is plenty".
+
+The clause has only a value and words of settling. The value is a number if the field is numeric,
+and otherwise words that the reader understands as a value of the field.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from ftc.spec.admission import admits
+from ftc.tui.understanding.certainty import REVISED
+from ftc.tui.understanding.doubts.hearsay import find_hearsay
+from ftc.tui.understanding.fields.relative import read_factor, scale
+from ftc.tui.understanding.learned.linked import numeric
+from ftc.tui.understanding.reading import Change, Choice
+from ftc.tui.understanding.text.lexicon import NUMBER, any_of
+from ftc.tui.understanding.text.message import Message, Span, find_places, fold
+from ftc.tui.understanding.text.numbers import as_written, read_number
+from ftc.tui.understanding.text.word_tables import word_table
+
+_SAID: Final[Mapping[str, Any]] = word_table("settled")
+_THE: Final = r"(?:(?:the|a|an|el|la|els|les|los|las|un|una)\s+)?"
+_OPEN: Final = rf"(?P<open>(?:{any_of(_SAID['open'])}[\s,]+)*)"
+_CLOSE: Final = rf"(?P<close>(?:\s+{any_of(_SAID['close'])})*)"
+_NUMBERED: Final = re.compile(
+    rf"\s*{_OPEN}{_THE}(?P<value>{NUMBER})(?P<share>\s?%)?(?P<unit>\s+[a-z]+)??{_CLOSE}\s*(?:of"
+    rf" them)?\s*"
+)
+#: "I'll take double that", "with one more".
+_RELATED: Final = re.compile(
+    rf"\s*{_OPEN}(?:(?P<number>{NUMBER})\s+(?:[a-z]+\s+)?(?:(?P<more>more|mes|mas)|less|fewer|menys|menos)"
+    r"|(?P<factor>\S+(?: \S+){0,3}?)(?: (?:as (?:much|many|long|high|often|big)|that|of (?:that|it"
+    rf"|those)|d'aixo|de eso))?){_CLOSE}\s*"
+)
+_WORDED: Final = re.compile(rf"\s*{_OPEN}(?P<value>{_THE}\S+(?: \S+)?){_CLOSE}\s*")
+_CLAUSE_END: Final = re.compile(
+    r"\s[-\u2013\u2014]\s|\b(?:and|but|so|pero|i|y|asi que|aixi que)\b|[!?;:\n\u2026]|[.,](?!\d)"
+)
+_DENIES: Final = re.compile(r"\b(?:no|not|ni)[\s,]+(?:(?:cada|every|each|after|with|amb|con)\s+)?$")
+_UNSURE: Final = "unsure"
+_COLUMNS: Final = "/data/columns/"
+
+Said = Change | Choice
+Reader = Callable[[str], Sequence[Change]]
+
+
+def settle_later(text: str, told: Sequence[Said], read: Reader) -> list[Said]:
+    """Return what was told, with the value of a later clause for the one field in doubt.
+
+    Nothing changes if several fields are in doubt, or if no clause settles the field. `read`
+    returns the changes that a text means by itself.
+    """
+    doubted = [each for each in told if _is_doubted(text, each)]
+    if withheld := [each for each in doubted if isinstance(each, Choice) and each.values]:
+        doubted = [*withheld]
+    if len({each.pointer for each in doubted}) != 1:
+        return list(told)
+    target = doubted[0]
+    settled = None
+    for start, end in _clauses(text, target):
+        last = isinstance(target, Choice) and not text[end:].strip(" .!\n")
+        settled = _settled(text[start:end], target, read, last=last) or settled
+    if settled is None:
+        return list(told)
+    inside = find_places(text, settled.words)[:1]
+    others = (each for each in told if each.pointer != target.pointer)
+    return [*(each for each in others if not _is_in(text, each, inside)), settled]
+
+
+def _is_in(text: str, said: Said, spans: Sequence[Span]) -> bool:
+    """Return whether all words of a change lie in one of the ranges."""
+    places = find_places(text, said.words)
+    return bool(places) and any(
+        all(start <= first and last <= end for first, last in places) for start, end in spans
+    )
+
+
+def _is_doubted(text: str, said: Said) -> bool:
+    """Return whether a field was left open, or was set before words that revise it."""
+    if said.pointer.startswith(_COLUMNS):
+        return False
+    if isinstance(said, Choice):
+        return said.why in (_UNSURE, "") and bool(find_places(text, said.words))
+    if isinstance(said.value, list):
+        return False  # lists have corrections of their own
+    places = find_places(text, said.words)
+    return bool(places) and REVISED.search(fold(text), places[0][1]) is not None
+
+
+def _clauses(text: str, target: Said) -> Iterator[Span]:
+    """Yield the spans of the clauses after a field's words, without hearsay and questions."""
+    begin = min((start for start, _ in find_places(text, target.words)), default=0)
+    hearsay = find_hearsay(text)
+    ends = [match.span() for match in _CLAUSE_END.finditer(text)]
+    starts = [0, *(end for _, end in ends)]
+    for first, end in zip(starts, [*(start for start, _ in ends), len(text)], strict=True):
+        clause = text[first:end]
+        start = first + len(clause) - len(clause.lstrip())
+        told = any(one < end and start < other for one, other in hearsay)
+        asked = text[end : end + 1] == "?"
+        if start > begin and not told and not asked and clause.strip():
+            yield start, end
+
+
+def _settled(clause: str, target: Said, read: Reader, *, last: bool) -> Change | None:
+    """Return the value that a clause gives to a field; the last one may hold nothing but it."""
+    message = Message(clause)
+    number = _NUMBERED.fullmatch(message.folded)
+    if any(field.pointer == target.pointer for field in numeric()):
+        if number is None:
+            return _related(message, target, clause)
+        said = read(clause) if number["unit"] else ()
+        others = {each.pointer for each in said} - {target.pointer}
+        return None if others else _numbered(number, target, clause, last=last)
+    if number is not None and not re.search(r"\d{4}", clause):
+        return None
+    worded = _WORDED.fullmatch(message.folded)
+    if worded is None or _DENIES.search(worded["open"]):
+        return None
+    if not (worded["open"] or worded["close"] or _begins(worded["value"])):
+        return None
+    changes = read(message.words(*worded.span("value")))
+    same = [each for each in changes if each.pointer == target.pointer]
+    return same[0] if len(same) == 1 else None
+
+
+def _begins(value: str) -> bool:
+    """Return whether words begin with a definite article: "la 4080"."""
+    return re.match(r"(?:the|el|la|els|les|los|las)\s", value) is not None
+
+
+def _numbered(match: re.Match[str], target: Said, clause: str, *, last: bool) -> Change | None:
+    pointer = target.pointer
+    if not (match["open"] or match["close"] or last) or _DENIES.search(match["open"]):
+        return None
+    if match["unit"] and match["unit"].strip() not in Message(target.words).folded:
+        return None
+    number = read_number(match["value"].strip(), kilo=1024 if pointer.endswith("length") else 1000)
+    if number is None:
+        return None
+    value = as_written(round(number / 100, 6) if match["share"] else number)
+    if not admits(pointer, value):
+        return None
+    return Change(pointer=pointer, value=value, words=clause.strip())
+
+
+def _related(message: Message, target: Said, clause: str) -> Change | None:
+    """Return a change relative to the value in doubt: "double that", "with one more"."""
+    match = _RELATED.fullmatch(message.folded)
+    said = target.values[:1] if isinstance(target, Choice) else (target.value,)
+    now = said[0] if said else None
+    if match is None or not match["open"] or isinstance(now, bool | str | list) or now is None:
+        return None
+    if match["number"] is not None:
+        number = read_number(match["number"].strip()) or 0.0
+        value = as_written(now + number if match["more"] else now - number)
+    elif (factor := read_factor(match["factor"].strip())) is not None:
+        value = scale(now, factor)
+    else:
+        return None
+    if not admits(target.pointer, value):
+        return None
+    return Change(pointer=target.pointer, value=value, words=clause.strip())

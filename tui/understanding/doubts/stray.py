@@ -1,0 +1,114 @@
+"""Doubts about a value by words around it that nothing else has explained.
+
+"Apparently", "imagine", "I was kidding", "it was a disaster", "not yet": such words turn a sentence
+into a report, a supposition, a joke or a plan. A value in the sentence of such words, or in the one
+before words that comment on it, is asked about instead of being set.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
+from typing import Any, Final
+
+from ftc.tui.understanding.bare import DESCRIBED
+from ftc.tui.understanding.certainty import OWN_CONDITION, is_endorsed
+from ftc.tui.understanding.elsewhere import find_own, is_advice
+from ftc.tui.understanding.reading import Change, Choice
+from ftc.tui.understanding.text.lexicon import any_of
+from ftc.tui.understanding.text.message import SENTENCE_END, Span, find_around, find_places, fold
+from ftc.tui.understanding.text.word_tables import word_table
+
+_STRAY: Final[Mapping[str, Any]] = word_table("stray")
+_MARKS: Final[Mapping[str, re.Pattern[str]]] = {
+    kind: re.compile(rf"(?<![\w'/-]){any_of(words)}(?![\w'-])") for kind, words in _STRAY.items()
+}
+#: A request to explain, of which the mark is a part: "and tell me why people use all".
+_EXPLAINS: Final = re.compile(
+    r"\b(?:(?:i|y|and|,) )?(?:explain|tell me|explica\S*|digue?s-?me|dime|dim|cuentame)\b"
+)
+#: Comments on what stands before them.
+_ON_BEFORE: Final = frozenset({"jokes", "mistakes", "later", "dismissed"})
+#: Marks that also concern what the training is for.
+_OF_ANY: Final = frozenset({"ironic", "unasked", "supposes"})
+_OBJECTIVE: Final = "/objective/type"
+_PAUSE: Final = re.compile(r"[,.;:!?\n]")
+
+#: The most words between the beginning of a sentence and a comment on the one before.
+_FEW: Final = 3
+
+Said = Change | Choice
+
+
+def doubt_stray(text: str, told: Sequence[Said]) -> list[Said]:
+    """Return what was told, with a question for each value beside words that speak against it."""
+    folded = fold(text)
+    read = [(each, place) for each in told for place in find_places(text, each.words)]
+    spans = [
+        (first, last, kind)
+        for first, last, kind, mark in _find_spans(text)
+        if not any(_is_own(folded, mark, each, place) for each, place in read)
+    ]
+    if not spans:
+        return list(told)
+    return [_asked(each) if _is_doubted(folded, text, each, spans) else each for each in told]
+
+
+@lru_cache(maxsize=8)
+def _find_spans(text: str) -> Sequence[tuple[int, int, str, Span]]:
+    return list(_spans(fold(text)))
+
+
+def _spans(folded: str) -> Iterator[tuple[int, int, str, Span]]:
+    """Yield the kind and place of each mark behind its part of the sentence.
+
+    That part ends at one's own settings.
+    """
+    for kind, pattern in _MARKS.items():
+        for match in pattern.finditer(folded):
+            first, last = find_around(SENTENCE_END, folded, match.span())
+            begins = len(folded[first : match.start()].split()) <= _FEW
+            if kind in _ON_BEFORE and begins:
+                before = len(folded[:first].rstrip(" .!?;\n"))
+                first = find_around(SENTENCE_END, folded, (before, before))[0]
+            cuts = find_own(folded, first, last)
+            start = max((end for _, end in cuts if end <= match.start()), default=first)
+            stop = min((begin for begin, _ in cuts if begin >= match.end()), default=last)
+            asked = _EXPLAINS.search(folded, start, match.start())
+            start = asked.start() if asked else start
+            colon = folded.find(":", match.end(), stop)
+            stop = stop if colon < 0 else colon
+            if kind != "reports" or not is_advice(folded, start, stop):
+                yield start, stop, kind, match.span()
+
+
+def _is_doubted(folded: str, text: str, said: Said, spans: Sequence[tuple[int, int, str]]) -> bool:
+    if not isinstance(said, Change):
+        return False
+    any_kind = not said.pointer.startswith(DESCRIBED)
+    return any(
+        first <= start
+        and end <= last
+        and (any_kind or (kind in _OF_ANY and said.pointer == _OBJECTIVE))
+        and not is_endorsed(folded, end)
+        for start, end in find_places(text, said.words)[:1]
+        for first, last, kind in spans
+    )
+
+
+def _is_own(folded: str, mark: Span, said: Said, place: Span) -> bool:
+    """Return whether a mark is a part of a value: "if it comes out worse than the base, keep it".
+
+    It stands in the words of the value, or before them in their clause if they are a condition.
+    """
+    start, end = place
+    if start <= mark[0] and mark[1] <= end:
+        return True
+    leads = mark[1] <= start and _PAUSE.search(folded, mark[1], start) is None
+    return leads and said.pointer.startswith(OWN_CONDITION)
+
+
+def _asked(said: Said) -> Said:
+    if not isinstance(said, Change):
+        return said
+    values = () if said.value is None else (said.value,)
+    return Choice(pointer=said.pointer, values=values, words=said.words, why="unsure")

@@ -1,0 +1,69 @@
+"""Questions in place of the values that no request sets, as `licence` finds them."""
+
+import re
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Final
+
+from ftc.tui.understanding.doubts.licence import find_unlicensed, has_unknown, is_examined
+from ftc.tui.understanding.learned.released import is_unlikely
+from ftc.tui.understanding.reading import Change, Choice
+from ftc.tui.understanding.text.message import find_places, fold
+
+#: What joins two values of a list.
+_LIST_JOINS: Final = re.compile(r"\s+(?:and|i|y|amb|con|with)\s+")
+_UNSURE: Final = "unsure"
+
+
+def ask_unlicensed(
+    text: str, told: Sequence[Change | Choice], said: Sequence[Change | Choice]
+) -> list[Change | Choice]:
+    """Return what was told, with a question in place of each value that no request sets.
+
+    `said` is what was read: the words of a value that another one replaced tell nothing either.
+    """
+    spans = [span for each in (*told, *said) for span in find_places(text, each.words)]
+    changes = [each for each in told if isinstance(each, Change)]
+    unlicensed = find_unlicensed(text, changes, spans)
+    unlicensed |= _joined_to(text, changes, unlicensed)
+    return [
+        _asked(each) if isinstance(each, Change) and each.pointer in unlicensed else each
+        for each in told
+    ]
+
+
+def withhold(
+    text: str, told: Sequence[Change | Choice], found: Sequence[Change | Choice]
+) -> list[Change | Choice]:
+    """Return what was told, each value of those `found` that is unlikely requested as a question.
+
+    Its clause must also have unknown words. A value that another step has settled is none of them.
+    """
+    spans = [span for each in told for span in find_places(text, each.words)]
+    return [
+        _asked(each)
+        if isinstance(each, Change)
+        and each in found
+        and is_unlikely(text, each, told)
+        and is_examined(each.pointer)
+        and has_unknown(text, each, spans)
+        else each
+        for each in told
+    ]
+
+
+def _asked(change: Change) -> Choice:
+    values = () if change.value is None else (change.value,)
+    return Choice(pointer=change.pointer, values=values, words=change.words, why=_UNSURE)
+
+
+def _joined_to(text: str, changes: Sequence[Change], doubted: set[str]) -> set[str]:
+    """Return the fields listed together with a doubted one: "with lr 1e-5 and 10 epochs"."""
+    places = sorted(
+        (span, each.pointer) for each in changes for span in find_places(text, each.words)[:1]
+    )
+    joined: set[str] = set()
+    for ((_, end), before), ((start, _), pointer) in pairwise(places):
+        if before in doubted | joined and _LIST_JOINS.fullmatch(fold(text[end:start])):
+            joined.add(pointer)
+    return {pointer for pointer in joined if is_examined(pointer)}

@@ -1,0 +1,1 @@
+"""Lines of experts, whose abbreviations nobody explains."""

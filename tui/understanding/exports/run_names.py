@@ -1,0 +1,66 @@
+"""The name of a run: "new run called rag-v2", "run: prova-1".
+
+It is the tracker's name of the run if the draft or the message has a tracker with such names, and
+the spec's own name otherwise. A model behind the word is no name: "MoE run: qwen3-30b-a3b".
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from ftc.compiler.knowledge.model_names import PART, find_said, names_a_family
+from ftc.spec.schema import find_field
+from ftc.tui.understanding.applying import applies
+from ftc.tui.understanding.reading import Change
+from ftc.tui.understanding.text.lexicon import QUOTES
+from ftc.tui.understanding.text.message import Message, fold
+
+_RUN: Final = "/tracking/run"
+_NOUN: Final = (
+    r"(?<![\w./-])(?:(?:run|execucio|ejecucion|corrida)(?:[ _-]?(?:name|nom|nombre))?"
+    r"|nom (?:de l'execucio|del run)|nombre (?:de la ejecucion|del run))(?![\w-])"
+)
+_CALLED: Final = (
+    r"(?:called|named|titled|anomenad[ao]|nombrad[ao]|llamad[ao]|titulad[ao]|(?:que )?es diu"
+    r"|(?:que )?es dira|(?:que )?se (?:llama|llame|llamara)|(?:que )?es digui|name|nom|nombre)"
+)
+_NAME: Final = rf"{QUOTES}?(?P<name>[a-z0-9][\w.-]*\w){QUOTES}?"
+_ENDS: Final = (
+    r"(?=\s*(?:$|[,;!)\n\x00]|\.(?:\s|$)|\b(?:and|i|y|with|amb|con|on|in|en|a|for|per|para)\b))"
+)
+_NAMED: Final = re.compile(
+    rf"{_NOUN}(?:\s*[:=]\s*(?![:=])|\s+(?:is |to be |es )?{_CALLED}\s*:?\s*"
+    r"|(?P<bare>\s+)(?=[\w.]*[\d_-]))"
+    rf"{_NAME}{_ENDS}"
+)
+#: "MoE run: ...": what kind of run it is belongs to the label.
+_LED: Final = re.compile(rf"(?:(?<![\w./-])[a-z][\w-]*\s)?{_NOUN}\s*:\s*")
+#: What tells that a word behind the bare "run" is a name: "run prova-1", but not "run q4_k_m".
+_TELLING: Final = re.compile(r"[a-z]{2,}\w*(?:-\w+)*[-_]?v?\d+")
+_MODEL: Final = re.compile(r"[\w./-]*\w")
+_LONGEST: Final = 63
+
+
+def read_run_names(message: Message, draft: Mapping[str, Any]) -> Iterator[Change]:
+    """Yield the name of the run, and hide the word where a model stands behind it."""
+    tracked = applies(find_field(_RUN), message, draft) is True
+    for match in list(_NAMED.finditer(message.folded)):
+        name = message.words(*match.span("name"))
+        if message.denied(match.start()) or (match["bare"] and not (tracked or _is_name(name))):
+            continue
+        if find_said(name):
+            continue
+        value = name if tracked else re.sub(r"[^a-z0-9]+", "-", fold(name)).strip("-")[:_LONGEST]
+        words = message.words(*match.span())
+        message.cross_out(*match.span())
+        yield Change(pointer=_RUN if tracked else "/name", value=value, words=words)
+    for match in list(_LED.finditer(message.folded)):
+        first = PART.match(message.folded, match.end())
+        named = _MODEL.match(message.folded, match.end())
+        family = first is not None and names_a_family(first[0])  # "run: mistral 7b, lora"
+        if family or (named is not None and find_said(named[0])):
+            message.cross_out(*match.span())
+
+
+def _is_name(name: str) -> bool:
+    return _TELLING.fullmatch(fold(name)) is not None and "-" in name

@@ -1,0 +1,73 @@
+"""Quantized folders for vLLM and SGLang: which types are wanted, and which are removed."""
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Final, get_args
+
+from ftc.spec.sections import ServedType
+from ftc.tui.understanding.exports.exports import Found, choose_types
+from ftc.tui.understanding.reading import Change
+from ftc.tui.understanding.text.lexicon import WORDS, any_of
+from ftc.tui.understanding.text.message import Message
+
+
+def _spelt(kind: str) -> str:
+    """Return the pattern of a type's name: "FP8_DYNAMIC" is also "fp8 dinamico"."""
+    plain = kind.lower().replace("_", "[ _-]?")
+    return plain.replace("dynamic", "d[yi]n(?:amic[ao]?)?")
+
+
+#: Every type by its name with any separators, the longest first.
+_TYPES: Final = tuple(
+    (re.compile(rf"(?<![\w-]){_spelt(kind)}(?!\w)"), kind)
+    for kind in sorted(get_args(ServedType), key=len, reverse=True)
+)
+_ENGINE: Final = re.compile(rf"\b{any_of(WORDS['served_engine'])}\b")
+_ROUNDED: Final = re.compile(rf"\b{any_of(WORDS['served_rounded'])}\b")
+_MORE: Final = re.compile(rf"\b{any_of(WORDS['more'])}\b")
+#: FP8 alone is also a precision of training, which ftc does not have.
+_AMBIGUOUS: Final = "FP8"
+_USUAL: Final = "FP8_DYNAMIC"
+
+
+def read_served(message: Message, have: Sequence[str]) -> Iterator[Change]:
+    """Yield the new list of types; `have` is the draft's list.
+
+    The words about quantizing beside a type or beside "for vLLM" are not about GGUF files.
+    """
+    found = sorted(_find(message))
+    if not found and not _is_asked(message):
+        return
+    more = _MORE.search(message.folded) is not None
+    places = [each[:2] for each in found]
+    denied = []
+    for pattern in (_ROUNDED, _ENGINE):
+        for match in message.take(pattern):
+            places.append(match.span())
+            denied.append(message.denied(match.start()))
+    start, end = min(place[0] for place in places), max(place[1] for place in places)
+    types = choose_types(found, have, more=more)
+    if not found:
+        types = [] if any(denied) else list(have) or [_USUAL]
+    yield Change(pointer="/export/vllm", value=types, words=message.words(start, end))
+
+
+def _find(message: Message) -> Iterator[Found]:
+    """Yield each named type with its position, and whether it is denied."""
+    for pattern, kind in _TYPES:
+        for match in message.take(pattern) if _may_mean(message, kind) else ():
+            yield *match.span(), kind, message.denied(match.start())
+
+
+def _may_mean(message: Message, kind: str) -> bool:
+    """Return whether a name means a folder: FP8 alone only beside an engine or quantizing."""
+    if kind != _AMBIGUOUS:
+        return True
+    folded = message.folded
+    return bool(_ENGINE.search(folded) or _ROUNDED.search(folded))
+
+
+def _is_asked(message: Message) -> bool:
+    """Return whether a message without a type wants something quantized for an engine."""
+    engine = _ENGINE.search(message.folded)
+    return engine is not None and _ROUNDED.search(message.clause(*engine.span())) is not None

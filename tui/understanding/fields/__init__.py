@@ -1,0 +1,1 @@
+"""Fields by their names, in whatever form people give them."""

@@ -1,0 +1,43 @@
+"""Memory and disk of the machine: "96 gb of system memory", "al disc hi ha mig tera lliure"."""
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from ftc.tui.understanding.reading import Change
+from ftc.tui.understanding.text.lexicon import NUMBER
+from ftc.tui.understanding.text.message import Message
+from ftc.tui.understanding.text.numbers import as_written, read_number
+
+_AMOUNT: Final = (
+    rf"(?P<number>half an?|mi[gt]j?a?|medio|{NUMBER}) ?(?:de )?"
+    r"(?P<unit>[gt]i?b|[gt]|gigas?|gigues|gigs?|gigabytes?|teras?|terabytes?|gigaoctets?)\b"
+)
+_MEMORY: Final = (
+    r"(?:(?:system|host|main|cpu|normal|computer) memory|(?:memoria )?ram"
+    r"|memoria (?:del sistema|principal|de sistema|del ordenador|de l'ordinador))"
+)
+_DISK: Final = (
+    r"(?:disks?|discs?|discos?|ssd|hard drive|drive|hdd|storage|nvme|disco duro|disc dur"
+    r"|emmagatzematge|almacenamiento|scratch)"
+)
+_NOUNS: Final = (("/hardware/ram_gib", _MEMORY), ("/hardware/disk_gib", _DISK))
+#: Few words may stand between an amount and its noun, none of which begins another part.
+_GAP: Final = r"(?:(?: (?!and\b|i\b|y\b|with\b|amb\b|con\b)[\w']+){0,4}? | ?[:=] ?)"
+_FREE: Final = r"(?: (?:free|left|spare|available|lliures?|libres?|disponibles?))?"
+_HALVES: Final = re.compile(r"half|mi[gt]|medio")
+_TERA: Final = 1024
+
+
+def read_storage(message: Message) -> Iterator[Change]:
+    """Yield the main memory and the free disk, in GiB."""
+    for pointer, noun in _NOUNS:
+        for pattern in (rf"\b{_AMOUNT}{_GAP}{noun}\b", rf"\b{noun}{_GAP}{_AMOUNT}{_FREE}"):
+            for match in message.take(re.compile(pattern)):
+                halved = _HALVES.match(match["number"]) is not None
+                number = 0.5 if halved else read_number(match["number"])
+                if number is None or message.denied(match.start()):
+                    continue
+                value = number * (_TERA if match["unit"].startswith("t") else 1)
+                words = message.words(*match.span())
+                yield Change(pointer=pointer, value=as_written(round(value, 2)), words=words)

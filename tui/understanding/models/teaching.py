@@ -1,0 +1,47 @@
+"""The teacher of a distillation: what is said beside it is its own."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from ftc.tui.understanding.implied import ROUNDED
+from ftc.tui.understanding.models.models import complete_name
+from ftc.tui.understanding.reading import Change, Choice
+from ftc.tui.understanding.text.message import Message, find_words
+
+_QLORA: Final = ("/method/type", "qlora")
+_TEACHER, _TEACHER_WIDTH = "/objective/teacher/id", "/objective/teacher/quantization"
+#: "the teacher is X, and load it in 4 bits".
+_LOADED: Final = (
+    r"(?:,?\s*(?:(?:which|que)\s+(?:is|es|va|ve)\s+)?(?:(?:and|i|y|but|pero)\s+)?"
+    r"(?:load(?:ed)?(?: it)?|quanti[sz]ed?(?: it)?"
+    r"|(?i:c[a\u00e1]rga)(?:lo|la|do|da)"
+    r"|carrega(?:'l|-lo|-la|nt-lo|t|da)))?"
+)
+
+
+def settle_teacher(found: Sequence[Change | Choice], message: Message) -> Iterator[Change | Choice]:
+    """Yield what was found; a width in bits right behind the teacher's name is the teacher's."""
+    taught = [each for each in found if each.pointer == _TEACHER]
+    for each in found:
+        between = [
+            message.written[find_words(message.written, one.words) + len(one.words) :]
+            for one in taught
+        ]
+        behind = re.compile(
+            rf"(?:@[\w.-]+)?\s*[,(\[]?{_LOADED}\s*(?:[,(@]|in|en|a|at)?\s*{re.escape(each.words)}"
+        )
+        wide = each.pointer == ROUNDED or (each.pointer, _value(each)) == _QLORA
+        own = wide and any(behind.match(rest) for rest in between)
+        if own and each.pointer != ROUNDED:
+            yield Change(pointer=_TEACHER_WIDTH, value="nf4", words=each.words)
+            continue
+        if each.pointer == _TEACHER and isinstance(each, Change):
+            yield replace(each, value=complete_name(str(each.value)))
+        else:
+            yield replace(each, pointer=_TEACHER_WIDTH) if own else each
+
+
+def _value(said: Change | Choice) -> Any:
+    return said.value if isinstance(said, Change) else None

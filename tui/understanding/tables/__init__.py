@@ -1,0 +1,1 @@
+"""Words and phrases in English, Catalan and Spanish, as JSON."""

@@ -1,0 +1,109 @@
+"""Sentences of a message: which of them ask something, and which speak of a later training."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from ftc.tui.understanding.text.lexicon import WORDS, any_of
+from ftc.tui.understanding.text.message import IN_PATTERN, fold
+
+_SENTENCE: Final = re.compile(rf"(?:[^.?!;\n]|[.](?=\S)|\?(?={IN_PATTERN}))+[.?!;]*")
+_ASKING: Final = WORDS["asking"]
+_LEAD: Final = re.compile(
+    rf"^(?:[\s,\u00bf\u00a1]*\b{any_of(WORDS['questions']['lead'])}\b[\s,]+)+"
+)
+_REQUEST: Final = re.compile(rf"^[\s\u00bf]*{any_of(_ASKING['please'])}\b")
+#: "I have a 4080 and a file, could you set up a training with Qwen?".
+_REQUEST_BEHIND: Final = re.compile(
+    rf"[,;:]\s*(?:(?:so|then|and|i|y|doncs|pues|aixi que|asi que)\s+)?{any_of(_ASKING['please'])}\b"
+)
+_OPENING: Final = re.compile(rf"^[\s\u00bf]*{any_of(_ASKING['opening'])}\b")
+#: A word before a colon is a label, and opens no question: "quants: q6_k, q8_0".
+_LABEL: Final = re.compile(r"[\s\u00bf]*\w+\s?:")
+#: What asks for a fact, a comparison or advice.
+_SEEKS: Final = re.compile(
+    r"^(?:how|what|which|why|when|where|who|is|are|was|does|do|did|should|must|has|have"
+    r"|quin(?:a|s|es)?|quant(?:a|s|es)?|com|per que|on|qui|es|son|cal|hauria|hi ha"
+    r"|cual(?:es)?|cuant[oa]s?|que|como|por que|donde|quien|debo|deberia|hay)\b"
+    r"|\b(?:or|o|vs|versus|better|worse|best|enough|fits?|faster|slower|cheaper|worth|difference"
+    r"|instead|millor|pitjor|prou|hi cap|mejor|peor|suficiente?|cabe|cabria|diferenci\w+"
+    r"|val[ae]? la pena)\b"
+)
+#: "how much quality do I lose with int8, more or less?": what follows the comma is no tag.
+_ASKS_WHAT: Final = re.compile(
+    r"(?:(?:how|what)(?! about)|which|why|when|where|who|quin\w*|quant\w*|cual\w*|cuant\w*|por que"
+    r"|per que|donde|quien)\b"
+)
+#: "q4 vs q8, which one answers better"
+_BETWEEN_TWO: Final = re.compile(
+    r",\s*(?:which (?:one|is)|what(?:'s| is) (?:better|best)|quin (?:es|va|respon|dels)|quina es"
+    r"|cual (?:es|va|responde|de))\b"
+)
+#: Words with which a sentence is a question from its beginning.
+_OPENS: Final = re.compile(
+    r"(?:(?:can|could|may|should|would|will|must) (?:i|we|one|you|it|this|that)|is it|is there"
+    r"|are there"
+    r"|does|do (?:i|we|you)|es pot|es podria|puc|podem|podria|puedo|podemos|podria|se puede|se"
+    r" podria"
+    r"|cal que|hi ha|hay|es possible|es posible)\b"
+)
+_TAG: Final = re.compile(rf"[,\s]+{any_of(_ASKING['tag'])}\s*\?+$")
+_TRAINING: Final = re.compile(rf"\b{any_of(_ASKING['training'])}\b")
+_LATER: Final = re.compile(rf"\b{any_of(_ASKING['later'])}\b")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sentence:
+    """A range of a message as it was written; `asks` if it is a question."""
+
+    start: int
+    end: int
+    asks: bool
+
+
+def split_sentences(text: str) -> Iterator[Sentence]:
+    """Yield the sentences of a text, from left to right."""
+    for match in _SENTENCE.finditer(text):
+        if match[0].strip():
+            yield Sentence(start=match.start(), end=match.end(), asks=is_question(match[0]))
+
+
+def is_question(sentence: str) -> bool:
+    """Return whether a sentence asks; "can you use LoRA?" and "LoRA, ok?" are requests."""
+    folded = fold(sentence).strip()
+    folded = _LEAD.sub("", folded)
+    if folded.endswith("?") and _ASKS_WHAT.match(folded.lstrip(" \u00bf")):
+        return True
+    if _BETWEEN_TWO.search(folded):
+        return True
+    if _REQUEST.match(folded) or _REQUEST_BEHIND.search(folded) or _TAG.search(folded):
+        return False
+    opens = _OPENING.match(folded) is not None and _LABEL.match(folded) is None
+    return folded.endswith("?") or "\u00bf" in sentence or opens
+
+
+def proposes(question: str) -> bool:
+    """Return whether a question proposes what it names: "Could Gemma 2B learn that?".
+
+    One that asks for a fact, a comparison or advice proposes nothing.
+    """
+    folded = fold(question).strip(" \u00bf\u00a1")
+    return _SEEKS.search(_LEAD.sub("", folded)) is None
+
+
+def outside_openings(text: str) -> Iterator[tuple[int, int]]:
+    """Yield the ranges of the sentences that do not begin with words of a question.
+
+    "I have a 4090, is that enough?" begins with a statement, "can one do DPO, or not?" asks.
+    """
+    for match in _SENTENCE.finditer(text):
+        folded = fold(match[0]).strip(" \u00bf\u00a1\n")
+        opens = _OPENS.match(_LEAD.sub("", folded)) is not None and folded.endswith("?")
+        if not (opens and is_question(match[0])):
+            yield match.span()
+
+
+def is_about_later(folded: str) -> bool:
+    """Return whether a folded text speaks of another training after this one."""
+    return _LATER.search(folded) is not None and _TRAINING.search(folded) is not None

@@ -1,0 +1,1 @@
+"""Configs, flags and keys of other tools."""

@@ -1,0 +1,1 @@
+"""Numbers with their words: epochs, batches, rates, lengths, layers, shares."""

@@ -1,0 +1,144 @@
+"""Rows that are too long: "chop anything over 1024 tokens", "las que pasen de 2k, fuera"."""
+
+import re
+from collections.abc import Iterator
+from typing import Any, Final
+
+from ftc.tui.understanding.reading import Change
+from ftc.tui.understanding.text.lexicon import NUMBER, WORDS, any_of
+from ftc.tui.understanding.text.message import Message, fold
+from ftc.tui.understanding.text.numbers import as_written, read_number
+
+_LONG: Final[Any] = WORDS["overlong"]
+#: A unit of another field after a number: "cut at 1000 steps" is no length.
+_OTHER_UNIT: Final = (
+    r"(?!\s*(?:steps?|pass(?:os|es)|pas(?:os)?|epochs?|ep|epoques|epoca|epocas|rows?|files?|filas?|examples?"
+    r"|exemples?|ejemplos?|hours?|hor[ae]s?|minut\w*|gpus?|gi?b|%)\b)"
+)
+_NUMBER: Final = rf"(?P<number>{NUMBER})(?P<unit>[ -]tokens?)?\b{_OTHER_UNIT}"
+_ROWS: Final = any_of(_LONG["rows"])
+_EXCEEDING: Final = any_of(_LONG["exceeding"])
+_OVER: Final = any_of(_LONG["over"])
+_TO: Final = re.compile(rf"\b{any_of(_LONG['cut'])}(?: {_ROWS})? (?:to|at|a|en|als?) {_NUMBER}")
+_BEYOND: Final = re.compile(
+    rf"(?:\b(?P<rows>{_ROWS}) [^.;,!?\n\x00]{{0,24}}?)?\b{_OVER}\s+{_NUMBER}"
+)
+_ACTS: Final = tuple(
+    (value, re.compile(rf"(?<![\w-]){any_of(_LONG[said])}(?!\w)"))
+    for value, said in (("truncate", "cut"), ("drop", "dropped"))
+)
+#: "nothing longer than 600 tokens" is a limit.
+_NONE: Final = re.compile(
+    r"\b(?:nothing|none|no(?: single)?|cap|res|que no|ningun\w*|nada|never|mai|nunca)\b"
+    r"(?=[^.;,!?\n]*$|[^.;,!?\n]*\d)"
+)
+#: "discard what exceeds", without a number: that of the field's own limit.
+_WHOLE: Final = tuple(
+    (
+        value,
+        re.compile(
+            rf"(?<![\w-]){any_of(_LONG[said])} {_EXCEEDING}"
+            r"(?:(?: (?:the|that|el|del|al?|ese))* (?:limit\w*|max\w*|length|context))?(?=\W|$)"
+        ),
+    )
+    for value, said in (("truncate", "cut"), ("drop", "dropped"))
+)
+#: A row that is too long: "if one is even longer", "las que sean demasiado largas".
+_LONGER: Final = re.compile(
+    r"\b(?:(?:if|when|whenever|any|the ones?|those|rows?|texts?|what(?:ever)?)\b[^.;!?\n]{0,24}?"
+    r"(?:(?:too|even|still) long(?:er)?|longer|does(?:n't| not) fit|do(?:n't| not) fit|goes over"
+    r"|is over|exceeds?)"
+    r"|(?:si|quan|cuando|les|els|las|los|lo|el)\b[^.;!?\n]{0,24}?(?:massa llar\w+|mes llar\w+"
+    r"|demasiad[oa] larg[oa]s?|muy larg[oa]s?|mas larg[oa]s?|no (?:hi )?(?:cap|cabe|quep|capig)\w*"
+    r"|se'n pass\w*|se pas[ae]\w*|sobrepass\w*|sobrepas\w*))\b"
+)
+#: Acts in everyday words: "just cut off the end", "leave it out".
+_LONGER_ACTS: Final = tuple(
+    (value, re.compile(rf"(?<![\w-])(?:{words})(?!\w)"))
+    for value, words in (
+        ("truncate", any_of(_LONG["cut"])),
+        ("truncate", r"cut (?:off )?(?:the )?(?:end|rest)|shorten (?:it|them)"),
+        ("drop", any_of(_LONG["dropped"])),
+        ("drop", r"leave (?:it|them|that one) out|get rid of (?:it|them)"),
+        ("drop", r"(?:l[ao]s?|les|l') ?(?:quit[ae]s|tiras|treus|descart[ae]s|elimin[ae]s)"),
+    )
+)
+_POINTER: Final = "/data/cleaning/overlong"
+_SENTENCE_END: Final = re.compile(r"[.;!?\n](?=\s|$)|$")
+_NUMBERED: Final = re.compile(r"\s*(?:de |than |of |the )?\d")
+_LEAST: Final = 16
+
+
+def read_overlong(message: Message) -> Iterator[Change]:
+    """Yield the greatest length of a row, and whether longer rows are cut or dropped."""
+    for match in list(_TO.finditer(message.folded)):
+        if not message.denied(match.start()):
+            yield from _take(message, match.start(), match.end(), match["number"], "truncate")
+    for match in list(_BEYOND.finditer(message.folded)):
+        if match["rows"] is None and match["unit"] is None:
+            continue
+        start = max(
+            (at.end() for at in _SENTENCE_END.finditer(message.folded, 0, match.start()) if at[0]),
+            default=0,
+        )
+        stop = _SENTENCE_END.search(message.folded, match.end())
+        end = stop.start() if stop else len(message.folded)
+        found = [
+            (abs(act.start() - match.start()), value, act)
+            for value, pattern in _ACTS
+            for act in pattern.finditer(message.folded, start, end)
+            if not message.denied(act.start())
+        ]
+        bounded = match["unit"] and _NONE.search(message.folded, start, match.end())
+        if not found and bounded:
+            yield from _take(message, bounded.start(), match.end(), match["number"], None)
+        if found:
+            _, value, act = min(found, key=lambda each: each[0])
+            first, last = min(match.start(), act.start()), max(match.end(), act.end())
+            yield from _take(message, first, last, match["number"], value)
+    yield from _read_longer(message)
+    for value, pattern in _WHOLE:
+        for match in list(pattern.finditer(message.folded)):
+            if not (message.denied(match.start()) or _NUMBERED.match(message.folded, match.end())):
+                words = message.words(*match.span())
+                message.cross_out(*match.span())
+                yield Change(pointer="/data/cleaning/overlong", value=value, words=words)
+
+
+def _read_longer(message: Message) -> Iterator[Change]:
+    """Yield what happens to a row that is too long: the one wanted act of its sentence."""
+    for match in list(_LONGER.finditer(message.folded)):
+        stop = _SENTENCE_END.search(message.folded, match.end())
+        end = stop.start() if stop else len(message.folded)
+        found = [
+            (value, act)
+            for value, pattern in _LONGER_ACTS
+            for act in pattern.finditer(message.folded, match.end(), end)
+            if not message.denied(act.start())
+        ]
+        if len({value for value, _ in found}) != 1:
+            continue
+        value, act = max(found, key=lambda each: each[1].end())
+        words = message.words(match.start(), act.end())
+        message.cross_out(match.start(), act.end())
+        yield Change(pointer=_POINTER, value=value, words=words)
+
+
+def says_what_happens(text: str) -> bool:
+    """Return whether a text says that rows are cut or dropped, and not only that they are long."""
+    folded = fold(text)
+    return any(pattern.search(folded) for _, pattern in _LONGER_ACTS)
+
+
+def _take(
+    message: Message, start: int, end: int, number: str, overlong: str | None
+) -> Iterator[Change]:
+    """Yield the length, and what happens to longer rows if it is said; cross out their words."""
+    length = read_number(number)
+    if length is None or length < _LEAST:
+        return
+    words = message.words(start, end)
+    message.cross_out(start, end)
+    yield Change(pointer="/data/max_length", value=as_written(length), words=words)
+    if overlong is not None:
+        yield Change(pointer="/data/cleaning/overlong", value=overlong, words=words)

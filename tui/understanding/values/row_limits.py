@@ -1,0 +1,96 @@
+"""How many rows of the data are used: "don't use more than 3000 of the tickets".
+
+The rows go by the name of their file too: those of "tickets.csv" are tickets.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
+from pathlib import PurePath
+from typing import Any, Final
+
+from ftc.tui.understanding.reading import Change, value_at
+from ftc.tui.understanding.text.lexicon import NUMBER
+from ftc.tui.understanding.text.message import Message, fold
+from ftc.tui.understanding.text.numbers import as_written, read_number
+
+_POINTER: Final = "/data/max_rows"
+_FILE: Final = re.compile(r"(?<![\w./-])(?P<stem>[\w./-]+)\.(?:csv|tsv|jsonl?|parquet)\b")
+_WORD: Final = re.compile(r"[a-z]{4,}")
+_ROWS: Final = (
+    r"(?:random |first )?(?:rows|examples|samples|lines|records|files|filas|exemples|ejemplos"
+    r"|mostres|muestras|registres|registros|linies|lineas)"
+)
+_OF: Final = r"(?:(?:of|de|d')\s?)?(?:(?:the|my|our|those|els|les|los|las|mis|nuestr\w+)\s)?"
+#: What limits a number: "at most", "don't use more than", "only".
+_LIMIT: Final = (
+    r"(?:(?:more than|over|above|mes de|mes d'|mas de|at most|up to|no passis de|no pases de|only"
+    r"|just|nomes|solo|com a molt|como mucho|como maximo|com a maxim|fins a|hasta"
+    r"|limit\w* (?:it |yourself )?to|limita\S* a)\s?)"
+)
+#: What says that a number is enough: "5000 rows are plenty", "n'hi ha prou amb 300 files".
+_ENOUGH: Final = (
+    r"(?:plenty|enough|sufficient|will do|would do|de sobra|sobran?|bast(?:a|en|an|ara|aran)"
+    r"|suficients?|suficientes?|n'hi ha prou|en tinc prou|ja va be|ja en tinc prou|me vale|me llega"
+    r"|tengo bastante|va be|va bien)"
+)
+#: A number for a part of the run: "at most 300 rows per step", "only 500 rows for validation".
+_PARTIAL: Final = re.compile(
+    r"\s(?:per|each|every|at|por|cada|for|para|of|as|com a|como|in|en|a|al|alhora)\b"
+)
+#: What is no row: "don't use more than 100 tokens".
+_NO_UNIT: Final = (
+    r"(?!(?:tokens|steps|epochs|hours|euros|gigas|gigues|words|pixels|passos|pasos|hores|horas|paraules"
+    r"|palabras|caracters|caracteres|characters|layers|capes|capas|gpus|nodes|cards|times|veces"
+    r"|vegades|seconds|segons|segundos|minutes|minuts|minutos|dies|days|dias|points|punts|puntos"
+    r"|epoques|epocas|targetes|tarjetas|checkpoints|generations|workers|threads|bits)\b)"
+)
+_LEAST: Final = 16
+
+
+def read_row_limits(message: Message, draft: Mapping[str, Any]) -> Iterator[Change]:
+    """Yield the most rows to use; the number may stand beside the name of the file's rows."""
+    for pattern in _patterns(tuple(sorted(_names(message, draft)))):
+        for match in list(pattern.finditer(message.folded)):
+            number = read_number(match["number"])
+            if number is None or number < _LEAST or number != int(number):
+                continue
+            if _PARTIAL.match(message.folded, match.end()) and not match.groupdict().get("enough"):
+                continue
+            words = message.words(*match.span())
+            message.cross_out(*match.span())
+            yield Change(pointer=_POINTER, value=as_written(number), words=words)
+            return
+
+
+def _names(message: Message, draft: Mapping[str, Any]) -> set[str]:
+    """Return the words of the data's name, which name its rows."""
+    sources = [str(value_at(draft, "/data/source") or "")]
+    sources += [match["stem"] for match in _FILE.finditer(message.plain)]
+    return {word for name in sources for word in _WORD.findall(PurePath(fold(name)).stem)}
+
+
+@lru_cache(maxsize=8)
+def _patterns(names: Sequence[str]) -> tuple[re.Pattern[str], ...]:
+    noun = f"(?:{'|'.join((_ROWS, *map(re.escape, names)))})"
+    counted = rf"(?P<number>{NUMBER})\s{_OF}{noun}(?!\w)"
+    used = (
+        r"(?:use|take|train on|learn from|facis servir|agafis|usis|entrenis amb|uses|cojas|tomes"
+        r"|entrenes con)\s(?:more than|over|mes de|mas de|at most|up to|com a molt|como mucho)\s"
+    )
+    negated = r"(?:(?:no|not|don'?t|dont|do not|never|nunca|mai)\s(?:[a-z']+\s){0,2}?)?"
+    return (
+        re.compile(rf"(?<!\w){negated}{_LIMIT}{counted}"),
+        re.compile(
+            rf"(?<!\w){negated}{used}(?P<number>{NUMBER})\s{_OF}{_NO_UNIT}[a-z]{{4,}}s(?!\w)"
+        ),
+        re.compile(
+            rf"(?<![\w.,]){counted}\s(?:(?:is|are|will be|would be|more than|son|es|seran|ja|ya|me"
+            rf"|em|nos|ens|en|n')\s?){{0,3}}(?P<enough>{_ENOUGH})"
+        ),
+        re.compile(rf"(?<!\w)(?P<enough>{_ENOUGH})\s(?:with|amb|con)\s{counted}"),
+        re.compile(
+            rf"(?<!\w)(?:with|amb|con)\s{counted},?\s(?:(?:is|there is|ja|ya|me|em|nos|ens|en|n'"
+            rf"|hi)\s?){{0,3}}(?P<enough>{_ENOUGH})"
+        ),
+    )
