@@ -23,14 +23,17 @@ from ftc.tui.understanding.data.files import (
     without_chats,
 )
 from ftc.tui.understanding.data.hub_data import take_hub_data
+from ftc.tui.understanding.data.source_limits import limit_sources
 from ftc.tui.understanding.data.weights import read_label_weights
 from ftc.tui.understanding.described import read_described, with_described
 from ftc.tui.understanding.doubts.aside import set_aside
+from ftc.tui.understanding.doubts.belongings import doubt_belongings, doubt_company
 from ftc.tui.understanding.doubts.hearsay import doubt_hearsay, prefer_own, strike_names
 from ftc.tui.understanding.doubts.retracted import drop_retracted, revise
 from ftc.tui.understanding.doubts.rivals import doubt_added, doubt_rivals
 from ftc.tui.understanding.doubts.settled import settle_later
 from ftc.tui.understanding.doubts.stray import doubt_stray
+from ftc.tui.understanding.doubts.units import doubt_units
 from ftc.tui.understanding.doubts.unlicensed import ask_unlicensed, withhold
 from ftc.tui.understanding.doubts.wavering import doubt_wavering
 from ftc.tui.understanding.elsewhere import adopt
@@ -184,7 +187,8 @@ def read(
     told = doubt_rivals(text, doubt_wavering(text, told, draft))
     for settled in (adopt, settle_later):
         told = settled(text, told, lambda words: again(words).changes)
-    told = withhold(text, told, found)
+    told = doubt_company(text, doubt_units(text, withhold(text, told, found)))
+    told = doubt_belongings(text, told)
     told = imply_kinds(doubt_added(text, told), draft)
     return _conclude(told, about, message, draft)
 
@@ -251,6 +255,7 @@ def _completed(
 ) -> list[Change | Choice]:
     """Return what the readers found, each value in its field's unit, and what it implies."""
     found = settle_owners(settle_privacy(settle_roles(found), text), text, draft)
+    found = limit_sources(found, text)
     said = share_price(settle_batches(settle_text(found), draft), text, draft)
     said = divide_by_whole(scale_fractions(said, draft, planned), draft, planned)
     said = settle_method(drop_denied_methods(said))

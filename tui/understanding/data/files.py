@@ -125,6 +125,11 @@ _NAMED_SO: Final = re.compile(
 _NO_LABEL: Final = re.compile(
     r"(?:(?:after|as|like|what|whatever|something|com|como|algo)\b|(?:\S+ ){3})"
 )
+#: "call it garden-helper please".
+_COURTESY: Final = re.compile(
+    r"(?:[\s,]+(?:please|pls|plz|thanks?(?: you)?|porfa|por favor|si us plau|sisplau|gracies"
+    r"|gracias))+$"
+)
 _LONGEST_NAME: Final = 63
 #: The words of a numbered name without one before it.
 _PIECES: Final = 2
@@ -319,11 +324,11 @@ def read_texts(message: Message) -> Iterator[Change | Choice]:
     for match in list(_NAME.finditer(message.folded)):
         if _PUT.match(match[0]) and find_mentions(Message(match["name"])):
             continue  # "ponle semilla 42"
-        if _NO_LABEL.match(match["name"]):
+        said, last = _COURTESY.sub("", match["name"]), match.end()
+        if _NO_LABEL.match(said):
             yield Choice(pointer="/name", values=(), words=message.words(*match.span()))
             message.cross_out(*match.span())
             continue
-        said, last = match["name"], match.end()
         if (again := _RENAMED.match(message.folded, last)) is not None:
             said, last = again["name"], again.end()
         coded = said.split()[-1]  # "the whole thing pizza-test"

@@ -13,7 +13,7 @@ _UNIT: Final = r"(?:\s*(?P<unit>%|parts?\b|partes?\b|x\b|times\b|veces\b|vegades
 _AMOUNT: Final = rf"(?P<number>{NUMBER}|\d+(?=x\b))"
 #: "tickets.csv three parts", "a.jsonl (70%)", "a.jsonl at 3x", "a.jsonl with weight 2".
 _AFTER: Final = re.compile(
-    r"[\s:=(,]*(?:(?:at|with|by|for|to|is|gets?|counts?|a|amb|con|de|per|por|es|un|una|the|el|la"
+    r"(?:\s?[\x00(][^()\d\n]*[\x00)])?[\s:=(,]*(?:(?:at|with|by|for|to|is|gets?|counts?|a|amb|con|de|per|por|es|un|una|the|el|la"
     r"|weigh\w*|pes(?:o|a|i)?) )*(?P<sign>(?:w|weight|peso?)\s?=\s?)?"
     rf"{_AMOUNT}{_UNIT}?(?!\w)"
 )
@@ -62,12 +62,24 @@ _LABEL: Final = re.compile(
 )
 
 
+#: "urgent 8", "doubt = 3", "spam: x2".
+_LABELLED_PARTS: Final = re.compile(
+    rf"{QUOTES}?(?P<label>(?!(?:and|i|y)\b)[a-z][\w-]*){QUOTES}?\s*(?:=|:|->)?\s*(?:x\s?)?"
+    r"(?P<number>\d+(?:[.,]\d+)?)x?(?![\w%])"
+)
+_LABELLED: Final = re.sub(r"\?P<\w+>", "?:", _LABELLED_PARTS.pattern)
 #: "weight 5 for label urgent", "pes 5 a l'etiqueta urgent", "peso 3 para la clase fraude".
 _WEIGHT_OF_LABEL: Final = re.compile(
     rf"(?<![\w-])(?:weight|peso?|pes)\s*(?:of|de|=|:)?\s*{_AMOUNT}\s*(?:x\s*)?"
     r"(?:for|on|to|al?|en|para|per(?: al?)?|de)\s*(?:the |la |l'|el )?"
     r"(?:class|label|etiqueta|clase|classe)"
     rf"\s+{QUOTES}?(?P<label>[\w-]+){QUOTES}?"
+)
+#: "class weights: urgent 8, doubt 3", "pesos per classe urgent=8 dubte=3".
+_LABELS: Final = re.compile(
+    r"(?<!\w)(?:(?:class|label) weights?|weights? (?:per|by|for each) (?:class|label)"
+    r"|pes(?:os)? (?:per|de cada|de les|por|de las|de) (?:class?es?|clases?|etiquet(?:a|as|es)))"
+    rf"\s*(?::|=|->)?\s*(?P<items>{_LABELLED}(?:\s*[,;/+]?\s*(?:(?:and|i|y)\s+)?{_LABELLED})*)"
 )
 
 
@@ -127,8 +139,16 @@ def weighted(paths: Sequence[str], weights: Sequence[float]) -> list[Mapping[str
 
 
 def read_label_weights(message: Message) -> Iterator[Change]:
-    """Yield how much rows of a label count: labels in quotes, or behind the word "label"."""
+    """Yield how much rows of a label count: listed, in quotes, or behind the word "label"."""
     found, words = [], []
+    for match in message.take(_LABELS):
+        if message.denied(match.start()):
+            continue
+        for part in _LABELLED_PARTS.finditer(message.folded, *match.span("items")):
+            number = read_number(part["number"])
+            label = message.words(*part.span("label"))
+            found.append({"label": label, "weight": as_written(number or 0)})
+        words.append(message.words(*match.span()))
     patterns = (_LABEL, _WEIGHT_OF_LABEL, _ROWS_OF_LABEL)
     for match in (match for pattern in patterns for match in message.take(pattern)):
         number = read_number(match["number"])

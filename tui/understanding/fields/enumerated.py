@@ -1,7 +1,8 @@
 """Lists of a field's own words behind a verb: "train the projector along with the LM".
 
 The verb tells the field: what is trained of a model of images, what is published, what the
-template is told. "upload only the adapter" needs "only", or more than one item.
+template is told, what is trained beside adapters. "upload only the adapter" needs "only", or more
+than one item.
 """
 
 import re
@@ -16,6 +17,7 @@ from ftc.tui.understanding.text.lexicon import WORDS, any_of
 from ftc.tui.understanding.text.message import Message
 
 _PARTS, _WHAT, _OPTIONS = "/method/parts", "/publish/what", "/data/template_options"
+_ALSO: Final = "/method/also_train"
 _ONLY: Final = r"(?P<only>(?:only|just|nomes|solo|solamente|unicamente)\s+)?"
 _THE: Final = r"(?:(?:the|both|el|la|els|les|los|las|al?|als)\s+|l'\s*)?"
 _JOIN: Final = re.compile(
@@ -27,6 +29,10 @@ _LEADS: Final[Mapping[str, re.Pattern[str]]] = {
     _PARTS: re.compile(
         rf"(?<![\w-])(?:train(?:ing)?|tun(?:e|ing)|unfreez(?:e|ing)|entren(?:a|ant|ando|ar|em|amos)(?:'n|-ne|-li)?|part(?:e?s)?"
         rf"|descongela(?:r|nt|ndo)?)\s*[=:]?\s*{_ONLY}{_THE}"
+    ),
+    _ALSO: re.compile(
+        r"(?<![\w-])(?:(?P<only>also (?:train|tune)|(?:train|tune) also|(?:tambe|tambien) entren\w*"
+        rf"|entren\w* (?:tambe|tambien))|train(?:ing)?|tun(?:e|ing)|entren\w*)\s+{_THE}"
     ),
     _WHAT: re.compile(
         r"(?<![\w-])(?:(?:(?:push_to_)?hub|repo)[ =:]+[\w.-]+/[\w.-]+\w(?: \(\w+\))?\s*[:,]\s*"
@@ -59,6 +65,7 @@ _WORDS: Final[Mapping[str, Mapping[str, str]]] = {
         "projector": "pro[jy](?:ector)?",
         "vision_tower": "(?:vision|vit|tower)(?:[ _]tower)?",
     },
+    _ALSO: {},
     _WHAT: {
         "adapter": "(?:lora )?adapt(?:er|ador|adors|adores)",
         "merged": "merged(?: (?:model|weights))?|(?:model[o]? )?fusiona[td][oa]?",
@@ -88,7 +95,8 @@ def read_enumerated(message: Message) -> Iterator[Change]:
             yield Change(pointer=pointer, value=values, words=words)
             break
         else:
-            yield from _read_trailed(pointer, message)
+            if pointer in _TRAILS:
+                yield from _read_trailed(pointer, message)
     yield from _read_options(message)
 
 

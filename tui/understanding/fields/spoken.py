@@ -58,7 +58,10 @@ _ENDS: Final = re.compile(rf"\s*(?:$|[.;|)\n\x00]|{_AND})")
 _WEIGHT: Final = re.compile(r"_proj\b")
 _ITEMS: Final = re.compile(rf"{_SAID}(?P<value>{_ITEM}(?:(?:{_AND})+{_ITEM})*)")
 _ITEMS_BEFORE: Final = re.compile(rf"(?P<value>{_ITEM}(?:(?:{_AND})+{_ITEM})*){_LINK}$")
-_NUMBERS: Final = re.compile(rf"{_SAID}(?P<value>\d+(?:(?:(?:{_AND})+|\s*/\s*)\d+)*)(?![\w.%])")
+#: Joined in one way throughout: "256/512, 4 negatives" is a list of two.
+_NUMBERS: Final = re.compile(
+    rf"{_SAID}(?P<value>\d+(?:(?:\s*/\s*\d+)+(?![\w.%])|(?:(?:{_AND})+\d+)*))(?![\w.%])"
+)
 _WORDS_BETWEEN: Final = r"(?:\s+(?!and\b|i\b|y\b|but\b|pero\b)[\w']+){0,6}?"
 #: "hellaswag + arc_easy": what a plus joins is a list.
 _PLUS: Final = re.compile(r"\s?[+]\s?[a-z]+[_\d]|,\s?[a-z]{3,}\w*[_\d]\w*(?=\s*(?:$|[,;]))")

@@ -11,6 +11,7 @@ from ftc.tui.understanding.text.message import Message, fold
 from ftc.tui.understanding.text.numbers import as_written, read_number
 from ftc.tui.understanding.values.overlong import read_overlong
 from ftc.tui.understanding.values.passes import read_counts, read_passes
+from ftc.tui.understanding.values.row_limits import is_possession
 
 _QUANTITIES: Final = {pointer: any_of(words) for pointer, words in WORDS["quantities"].items()}
 _OF: Final = (
@@ -300,7 +301,6 @@ def read_quantities(message: Message) -> Iterator[Change | Choice]:
             value = None if denied else _PATIENCE
             words = message.words(*match.span())
             yield Change(pointer=_STOPPING, value=value, words=words)
-
     yield from _read_glued(message)
     yield from _read_stopping(message)
     yield from _read_deniable(message)
@@ -351,7 +351,8 @@ def takes_by_order(change: Change) -> bool:
 def _is_limit(message: Message, match: re.Match[str]) -> bool:
     """Return whether a number of rows limits them: the clause says so, or it is the message."""
     clause = message.clause(*match.span())
-    if _HELD.match(message.folded, match.end()) and not _ONLY.search(clause):
+    held = _HELD.match(message.folded, match.end()) and not _ONLY.search(clause)
+    if held or is_possession(message.folded[: match.start()]):
         return False
     part = message.folded[match.end() :].lstrip()[:1] in ("", ",", ";", "|", "/", "+", "\x00")
     if part and _HUB_DATA.search(message.plain):

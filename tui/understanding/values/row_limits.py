@@ -45,6 +45,11 @@ _NO_UNIT: Final = (
     r"|vegades|seconds|segons|segundos|minutes|minuts|minutos|dies|days|dias|points|punts|puntos"
     r"|epoques|epocas|targetes|tarjetas|checkpoints|generations|workers|threads|bits)\b)"
 )
+#: "we've only got 300 rows": how many there are, and not how many to use.
+_HAVING: Final = re.compile(
+    r"(?:\b(?:ha(?:ve|s)|got|there (?:are|is)|tinc|tenim|te|tenen|tengo|tenemos|tiene|tienen|hay"
+    r"|hi ha)|'ve)(?:\s(?:only|just|got|solo|nomes|unicament|unicamente|sols))*\s*$"
+)
 _LEAST: Final = 16
 
 
@@ -57,10 +62,17 @@ def read_row_limits(message: Message, draft: Mapping[str, Any]) -> Iterator[Chan
                 continue
             if _PARTIAL.match(message.folded, match.end()) and not match.groupdict().get("enough"):
                 continue
+            if is_possession(message.folded[: match.start()]):
+                continue
             words = message.words(*match.span())
             message.cross_out(*match.span())
             yield Change(pointer=_POINTER, value=as_written(number), words=words)
             return
+
+
+def is_possession(before: str) -> bool:
+    """Return whether folded words before a number of rows say that there are so many."""
+    return _HAVING.search(before) is not None
 
 
 def _names(message: Message, draft: Mapping[str, Any]) -> set[str]:
