@@ -40,6 +40,12 @@ CASES: dict[str, tuple[dict[str, Any], str, str, str]] = {
         "no formula",
         "safetensors",
     ),
+    "a causal model saved without its head": (
+        {"architectures": ["MistralModel"], "model_type": "mistral", **SIZES},
+        "FTC103",
+        "without the output head that predicts tokens",
+        "with the objective `embed`",
+    ),
     "speech with a language model": (
         {
             "architectures": ["VoxtralForConditionalGeneration"],
