@@ -34,7 +34,7 @@ WHOLE = ("quickstart", "slurm", "dpo", "classification", "grpo", "mixture")
 DERIVED = ("requirements.lock", "plan.svg", ".gitignore")
 PLAN = "plan.txt"
 #: Bundles without a special wish, and the most lines of all their scripts and modules.
-PLAIN = {"quickstart": 7950, "text": 7590, "pissa": 7940}
+PLAIN = {"quickstart": 7990, "text": 7630, "pissa": 7980}
 
 
 def list_golden(name: str, outcome: Outcome) -> Mapping[str, str]:

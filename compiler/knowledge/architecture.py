@@ -38,11 +38,14 @@ _DATA = files("ftc.compiler.knowledge")
 def read_quantization(config: Mapping[str, object]) -> str | None:
     """Return the method by which a `config.json` says that the weights are quantized, or None.
 
-    MLX writes no method, only the numbers, under the key `quantization`.
+    MLX writes no method, only the numbers, under the key `quantization`. bitsandbytes wrote none at
+    first.
     """
     said = config.get("quantization_config") or config.get("compression_config")
     if isinstance(said, dict) and "quant_method" in said:
         return str(said["quant_method"])
+    if isinstance(said, dict) and (said.get("load_in_4bit") or said.get("load_in_8bit")):
+        return "bitsandbytes"
     own = config.get("quantization")
     if isinstance(own, dict) and "bits" in own:
         return "mlx"

@@ -4,7 +4,7 @@ import json
 from functools import cache
 from importlib.resources import files
 
-__all__ = ["has_causal_class", "reads_tokens"]
+__all__ = ["has_causal_class", "has_renamed_tensors", "reads_tokens"]
 
 
 def has_causal_class(model_type: str) -> bool:
@@ -15,6 +15,11 @@ def has_causal_class(model_type: str) -> bool:
 def reads_tokens(model_type: object) -> bool:
     """Tell whether a type's class reads tokens; a draft model reads another model's states."""
     return model_type not in _types("tokenless")
+
+
+def has_renamed_tensors(model_type: str) -> bool:
+    """Tell whether transformers reads weights of this type under other names than its class has."""
+    return model_type in _types("renamed")
 
 
 @cache

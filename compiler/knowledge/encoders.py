@@ -13,7 +13,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, Final
 
-from ftc.compiler.knowledge.architecture import read_shape
+from ftc.compiler.knowledge.architecture import class_of_type, read_shape
 from ftc.compiler.knowledge.equal_layers import count_tensors, make_shape
 from ftc.compiler.knowledge.objectives import Head
 from ftc.compiler.knowledge.shape import Shape
@@ -24,13 +24,29 @@ _PATH: Final = files("ftc.compiler.knowledge") / "encoders.json"
 def read_headed(config: Mapping[str, object], head: Head) -> Shape | None:
     """Return the shape of what is loaded for an objective's output; None if no table has the class.
 
-    For `vectors` an encoder will do, and a causal model is loaded without its head. `relevance` is
-    the one score of an encoder.
+    For `vectors` an encoder will do, and a causal model is loaded without its head,
+    whether its weights have it or not. `relevance` is the one score of an encoder.
     """
     shape = read_shape(config)
+    if shape is None and head == "vectors":
+        shape = read_bare(config)
     if shape is None and head in ("vectors", "relevance"):
         return read_encoder(config, scores=head == "relevance")
     return headless(shape) if shape is not None and head == "vectors" else shape
+
+
+def read_bare(config: Mapping[str, object]) -> Shape | None:
+    """Apply the formula of a causal class to the config of a model that was saved without its head.
+
+    It names the class inside: `MistralModel`, `Gemma3TextModel`. The shape is that of the class
+    with the head. None for all other models.
+    """
+    names, own = config.get("architectures"), class_of_type(config.get("model_type"))
+    if own is None or not isinstance(names, list) or not names:
+        return None
+    stem = own.removesuffix("ForCausalLM").removesuffix("LMHeadModel")
+    bare = names[0] in (f"{stem}Model", f"{stem}TextModel")
+    return read_shape({**config, "architectures": [own]}) if bare else None
 
 
 def read_encoder(config: Mapping[str, object], *, scores: bool = False) -> Shape | None:

@@ -67,12 +67,20 @@ def choose_heads(shape: Shape, config: Mapping[str, Any]) -> Heads:
 
 
 def _free(shape: Shape, hidden: int) -> Heads:
-    """Return heads of the real width, independent of the hidden width."""
+    """Return heads of the real width, and a hidden width that they divide if the real ones do.
+
+    Several classes refuse a config whose hidden width is no multiple of the number of heads.
+    """
     part = math.gcd(shape.heads * shape.head_dim, BLOCK)
     whole = (shape.heads, shape.kv_heads)
     counts = _counts(shape, shape.heads // shape.kv_heads)
     fitting = (n for n in counts if math.gcd(n[0] * shape.head_dim, BLOCK) == part)
     heads, kv_heads = next(fitting, whole)
+    if shape.hidden % shape.heads == 0:
+        step = math.gcd(shape.hidden, BLOCK)
+        widths = range(hidden, min(shape.hidden, _WIDEST) + 1, step)
+        even = (width for width in widths if width % heads == 0)
+        hidden = next((width for width in even if math.gcd(width, BLOCK) == step), hidden)
     return Heads(
         hidden=hidden, heads=heads, kv_heads=kv_heads, head_dim=shape.head_dim, explicit=True
     )

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from ftc.compiler.knowledge.architecture import Shape, read_shape
 from ftc.compiler.knowledge.derived import derived_table
-from ftc.compiler.knowledge.encoders import is_encoder, read_encoder
+from ftc.compiler.knowledge.encoders import is_encoder, read_bare, read_encoder
 from ftc.compiler.knowledge.wrappers import find_wrapper
 from ftc.compiler.plan.memory.activations import is_described
 from ftc.compiler.rehearse.derived_miniature import shrink_derived
@@ -53,7 +53,7 @@ def shrink(config: Mapping[str, Any]) -> dict[str, Any] | None:
     wrapper = find_wrapper(config)
     if wrapper is not None:
         return shrink_wrapper(config, wrapper, shrink)
-    shape = read_shape(config) or read_encoder(config, scores=True)
+    shape = read_shape(config) or read_bare(config) or read_encoder(config, scores=True)
     if shape is None:
         return None
     if shape.architecture in derived_table() and not is_described(shape.architecture):
@@ -64,7 +64,7 @@ def shrink(config: Mapping[str, Any]) -> dict[str, Any] | None:
     small.update(_named(shape, config, heads, layers))
     small.update(_experts(shape, config))
     small.update(_lists(config, layers))
-    read = read_shape(small)
+    read = read_shape(small) or read_bare(small)
     if read is not None and read.head_dim != heads.head_dim:  # a class with its own width
         small["head_dim"] = heads.head_dim
     if "query_pre_attn_scalar" in config:  # llama.cpp divides by the head's width

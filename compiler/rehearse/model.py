@@ -9,7 +9,7 @@ from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any, Final
 
-from ftc.compiler.knowledge.encoders import read_encoder
+from ftc.compiler.knowledge.encoders import read_bare, read_encoder
 from ftc.compiler.rehearse.miniature import shrink
 from ftc.compiler.rehearse.stage import StageFailed
 from ftc.compiler.rehearse.text_modules import copy_modules
@@ -67,7 +67,7 @@ def make_miniature(
     chosen = {
         "--trust": trusted,
         "--teacher": teaches,
-        "--encoder": read_encoder(config, scores=True) is not None,
+        "--encoder": (read_bare(config) or read_encoder(config, scores=True)) is not None,
     }
     options = [option for option, is_chosen in chosen.items() if is_chosen]
     said = run_script("build_model.py", [folder, *options], log).strip().rpartition("\n")[2]

@@ -43,6 +43,18 @@ class Misfit:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AbsentTensor:
+    """A tensor that the class needs and the weights lack.
+
+    `held` is a tensor of theirs where the layers have other names, and empty where only the output
+    head is absent.
+    """
+
+    tensor: str
+    held: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TextModules:
     """What `modules.json` lists after an embedding model.
 
@@ -68,7 +80,8 @@ class ModelFacts:
     `modules` are those that have weights, where no `shape` lists them, with `*` for the number of
     a layer; None where neither headers nor an index name them. `missing_weights` are the files of
     its index that a folder lacks, empty where it has none of them. `misfit` is the first size of a
-    folder's weights that does not fit its config.json. `wrapper` is the multimodal class that it
+    folder's weights that does not fit its config.json, `absent` the first tensor of the class that
+    they lack. `wrapper` is the multimodal class that it
     names; other fields then describe the language model, at `text_prefix` of what is loaded.
     `vision` is the tower of an image-text model, None for any other. `tensor_shape`, from names and
     sides of tensors, stands in for `shape` in the plan of a model that no table describes.
@@ -97,6 +110,7 @@ class ModelFacts:
     modules: tuple[str, ...] | None = None
     missing_weights: tuple[str, ...] = ()
     misfit: Misfit | None = None
+    absent: AbsentTensor | None = None
     wrapper: str | None = None
     text_prefix: str = ""
     tensor_shape: Shape | None = None

@@ -14,6 +14,7 @@ import torch
 from transformers import AutoModelForCausalLM
 from transformers.utils.quantization_config import BitsAndBytesConfig
 
+from ..models.loaded_weights import require_weights
 from ..tokens.encoding import NOT_LEARNED
 from .answers import find_ends, generate
 from .judging import (
@@ -49,14 +50,17 @@ def load_teacher(
             bnb_4bit_quant_type="nf4",
             bnb_4bit_use_double_quant=True,
         )
-    model: Any = AutoModelForCausalLM.from_pretrained(
+    loading: Any = AutoModelForCausalLM
+    model, loaded = loading.from_pretrained(
         source,
         dtype=dtype,
         attn_implementation=attention,
         quantization_config=quantization,
         use_safetensors=True,
+        output_loading_info=True,
         **options,
     )
+    require_weights(model, loaded)
     if rows is not None and rows < model.get_input_embeddings().num_embeddings:
         model.resize_token_embeddings(rows)
     return model.requires_grad_(False).eval()

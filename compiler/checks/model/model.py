@@ -30,7 +30,7 @@ _RESTORED: Final = ("fp8", "mxfp4")
 
 @rule("FTC120", "quantized-base", "error", reads=("model",))
 def quantized_base(case: Case) -> Iterator[Problem]:
-    """What it is: The base's `config.json` says that its weights are already quantized.
+    """What it is: The base's weights are already quantized, by its `config.json` or by their types.
 
     Why it matters: Quantized weights take no gradients, and an adapter trained on them does not fit
     the original 16-bit weights. A model that was published in MXFP4 or FP8 only, such as gpt-oss or
@@ -195,6 +195,31 @@ def config_of_other_weights(case: Case) -> Iterator[Problem]:
             tensor=misfit.tensor,
             said=misfit.said,
             held=misfit.held,
+        )
+
+
+@rule("FTC117", "weights-of-other-names", "error", reads=("model",), of_teacher=True)
+def weights_of_other_names(case: Case) -> Iterator[Problem]:
+    """What it is: The weights lack the layers of the model's class, or its output head.
+
+    Why it matters: transformers gives random values to tensors that it does not find, and only logs
+    a table of them: training starts from nothing. `torch.compile` and DDP put a prefix before all
+    names, and so do PEFT and a multimodal class. An embedding model is often saved without a head.
+
+    Example: {"model": "./saved-while-compiled"}
+
+    Use instead: {"model": "./saved-by-save-pretrained"}
+    """
+    absent = case.model.absent
+    if absent is not None:
+        kind = "" if absent.held else "head"
+        yield problem(
+            "/model/id",
+            message=kind,
+            help=kind,
+            name=case.model.id,
+            tensor=absent.tensor,
+            held=absent.held,
         )
 
 

@@ -81,10 +81,9 @@ def read_config(folder: Path, name: str, *, head: Head = "tokens") -> Config | F
     causal model is loaded without its head. `relevance` is the one score of an encoder.
     """
     config = _read_config(folder, name, head)
-    if isinstance(config, Finding) or config.quantized is not None:
+    if isinstance(config, Finding) or not (folder / QUANTIZED_FILE).is_file():
         return config
-    quantized = "modelopt" if (folder / QUANTIZED_FILE).is_file() else None
-    return replace(config, quantized=quantized)
+    return replace(config, quantized="modelopt")  # whatever method the original had
 
 
 def dtype_named(name: object) -> Dtype | None:

@@ -21,6 +21,7 @@ from ftc.compiler.resolve.hub.client import Repository, Trouble, fetch_sides
 from ftc.compiler.resolve.licence import read_licence
 from ftc.compiler.resolve.local_paths import relative
 from ftc.compiler.resolve.model import findings as model_faults
+from ftc.compiler.resolve.model.absent import find_absent
 from ftc.compiler.resolve.model.chain import find_first_run, promised_model
 from ftc.compiler.resolve.model.config import (
     Config,
@@ -77,14 +78,15 @@ def _resolve(spec: Spec, folder: Path) -> ModelFacts | Unknown:
     pointers = find_pointers(found.path) if found.origin == "folder" else ()
     if pointers:
         return Unknown(finding=model_faults.pointed(name, pointers))
-    config = read_config(found.path, name, head=OBJECTIVES[spec.objective.type].head)
+    head = OBJECTIVES[spec.objective.type].head
+    config = read_config(found.path, name, head=head)
     if isinstance(config, Finding):
         return Unknown(finding=config)
-    return _from_files(name, found, config, folder)
+    return _from_files(name, found, config, folder, head)
 
 
 def _from_files(
-    name: str, found: ModelFolder, config: Config, folder: Path
+    name: str, found: ModelFolder, config: Config, folder: Path, head: Head
 ) -> ModelFacts | Unknown:
     """Return the facts from config, weights and the Hub's description.
 
@@ -97,6 +99,7 @@ def _from_files(
         return Unknown(finding=model_faults.truncated(name, weights.truncated))
     if weights.broken is not None:
         return Unknown(finding=model_faults.uncounted(name, config, weights))
+    config = replace(config, quantized=config.quantized or weights.packed)
     dtype = config.dtype or dtype_named(weights.dtype) or "float32"
     sides = weights.sides
     if config.shape is None and config.quantized is None and said is not None:
@@ -134,6 +137,7 @@ def _from_files(
         modules=weights.modules if config.shape is None else None,
         missing_weights=weights.missing,
         misfit=None if config.wrapper else find_misfit(config, weights.sides),
+        absent=find_absent(config, weights.names, head),
         wrapper=config.wrapper,
         text_prefix=config.text_prefix,
         vision=_vision(found.path, config),

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from ftc.compiler.knowledge.architecture import find_unfit_keys
+from ftc.compiler.knowledge.causal_types import has_causal_class
 from ftc.compiler.knowledge.model_names import is_closed
 from ftc.compiler.resolve import explanations
 from ftc.compiler.resolve.hub.cache import has_repository
@@ -147,6 +148,8 @@ def uncounted(name: str, config: Config, weights: Weights) -> Finding:
         why = "code"
     elif is_unknown(config.data):
         why = "type"
+    elif config.model_type and not has_causal_class(config.model_type) and not config.custom_code:
+        why = "class"  # with weights it would still not be loaded
     return explanations.UNCOUNTED.finding(
         message=why,
         help=why,

@@ -6,7 +6,7 @@ from typing import Any, Final
 from ftc.compiler.knowledge.architecture import class_of_type
 from ftc.compiler.knowledge.causal_types import reads_tokens
 from ftc.compiler.knowledge.config_types import find_section, is_known_type
-from ftc.compiler.knowledge.encoders import list_encoders, read_headed
+from ftc.compiler.knowledge.encoders import list_encoders, read_bare, read_headed
 from ftc.compiler.knowledge.objectives import Head
 from ftc.compiler.knowledge.wrappers import find_wrapper, text_config
 from ftc.compiler.resolve import explanations
@@ -49,6 +49,8 @@ def not_causal(data: Mapping[str, Any], name: str, head: Head) -> Finding:
         message, advice = head, head
     elif head == "scores":
         advice = "scores"
+    elif head == "tokens" and read_bare(data) is not None:
+        message = advice = "bare"
     elif head == "tokens" and encoder is not None:
         advice = "encoder"
     size = encoder.parameters if encoder is not None else _USUAL if seeing else _SMALL

@@ -15,9 +15,14 @@ INDEX_FILE: Final = "model.safetensors.index.json"
 #: The format allows 100 MiB; the longest headers that are published take some 10 MiB.
 _HEADER_BYTES: Final = 32 * 1024 * 1024
 _WEIGHT: Final = ".weight"
+_METADATA: Final = "__metadata__"
 _LONGEST_SIDE: Final = 2**40
 _MOST_SIDES: Final = 8
 _FLOATS: Final = ("F64", "F32", "F16", "BF16")
+#: Sides of the matrix of a linear module, and of one with all experts of a layer.
+_MATRIX_SIDES: Final = (2, 3)
+#: More of the bytes than the numbers of positions and the like, which are not quantized.
+_PACKED_SHARE: Final = 0.05
 PICKLES: Final = ("pytorch_model*.bin", "*.pth", "*.pt")
 
 
@@ -38,7 +43,9 @@ class Weights:
     names a file whose header cannot be read, `truncated` a file that ends too soon, `missing` the
     files of the index that are not beside the others. `indexed` says that `bytes` is the total of
     all tensors in an index; `pickled` that there are pickles and nothing else. `sides` are those of
-    each tensor of floats, where all headers were read.
+    each tensor of floats, where all headers were read. `names` are those of all tensors, where the
+    headers or the index say them. `packed` is the type of matrices that hold no floats, or floats
+    of 8 bits, in the headers.
     """
 
     bytes: int | None
@@ -51,6 +58,8 @@ class Weights:
     indexed: bool = False
     pickled: bool = False
     sides: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    names: tuple[str, ...] = ()
+    packed: str | None = None
 
 
 def read_weights(folder: Path) -> Weights:
@@ -67,6 +76,8 @@ def read_weights(folder: Path) -> Weights:
         size = sum(sizes) or None
         return Weights(bytes=size, parameters=None, dtype=None, pickled=bool(sizes))
     counts: Counter[str] = Counter()
+    packed: Counter[str] = Counter()
+    tensors: list[str] = []
     matrices: list[str] = []
     sides: dict[str, tuple[int, ...]] = {}
     for path in paths:
@@ -76,6 +87,8 @@ def read_weights(folder: Path) -> Weights:
         if header is None:
             return Weights(bytes=None, parameters=None, dtype=None, broken=path.name)
         counts.update(_count(header))
+        packed.update(_count_packed(header))
+        tensors += [name for name in header if name != _METADATA]
         matrices += [name for name, tensor in header.items() if _is_matrix(tensor)]
         sides.update(_sides(header))
     if len(paths) < len(listed):
@@ -87,13 +100,17 @@ def read_weights(folder: Path) -> Weights:
             modules=_modules(_mapping(index, "weight_map")),
             missing=tuple(path.name for path in listed if path not in paths) if paths else (),
             indexed=total is not None,
+            names=tuple(_mapping(index, "weight_map")),
         )
+    size = sum(path.stat().st_size for path in paths)
     return Weights(
-        bytes=sum(path.stat().st_size for path in paths),
+        bytes=size,
         parameters=counts.total() or None,
         dtype=counts.most_common(1)[0][0] if counts else None,
         modules=_modules(matrices),
         sides=sides,
+        names=tuple(tensors),
+        packed=packed.most_common(1)[0][0] if packed.total() > _PACKED_SHARE * size else None,
     )
 
 
@@ -107,6 +124,7 @@ def listed_weights(folder: Path, said: Repository) -> Weights:
         parameters=said.parameters,
         dtype=said.dtype,
         modules=_modules(_mapping(index, "weight_map")),
+        names=tuple(_mapping(index, "weight_map")),
         indexed=bool(total),
         pickled=pickles and not any(name.endswith(".safetensors") for name in said.files),
     )
@@ -150,7 +168,7 @@ def find_truncation(path: Path, header: Mapping[str, Any] | None) -> Truncated |
     if header is None:
         expected = 8 + length
     else:
-        ends = (_end(tensor) for name, tensor in header.items() if name != "__metadata__")
+        ends = (_end(tensor) for name, tensor in header.items() if name != _METADATA)
         expected = 8 + length + max(ends, default=0)
     if actual >= expected:
         return None
@@ -198,11 +216,24 @@ def _count(header: Mapping[str, Any]) -> Counter[str]:
     """Count parameters by dtype."""
     counts: Counter[str] = Counter()
     for name, tensor in header.items():
-        if name != "__metadata__" and isinstance(tensor, dict):
+        if name != _METADATA and isinstance(tensor, dict):
             shape = tensor.get("shape")
             sides = shape if isinstance(shape, list) else ()
             if all(map(_is_side, sides)):
                 counts[str(tensor.get("dtype"))] += math.prod(sides[:_MOST_SIDES])
+    return counts
+
+
+def _count_packed(header: Mapping[str, Any]) -> Counter[str]:
+    """Count the bytes of matrices by dtype, of those that hold no floats of 16 bits or more."""
+    counts: Counter[str] = Counter()
+    for tensor in header.values():
+        shape = tensor.get("shape") if isinstance(tensor, dict) else None
+        if isinstance(shape, list) and len(shape) in _MATRIX_SIDES and "dtype" in tensor:
+            offsets = tensor.get("data_offsets")
+            start = offsets[0] if isinstance(offsets, list) and offsets else 0
+            if tensor["dtype"] not in _FLOATS and type(start) is int:
+                counts[str(tensor["dtype"])] += max(0, _end(tensor) - start)
     return counts
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from ftc.compiler.knowledge.causal_types import has_causal_class, reads_tokens
+from ftc.compiler.knowledge.causal_types import has_causal_class, has_renamed_tensors, reads_tokens
 
 TABLE = Path(__file__).parents[3] / "compiler" / "knowledge" / "causal_types.json"
 
@@ -23,10 +23,22 @@ def test_the_table_is_the_real_registry(*, update_golden: bool) -> None:
         "source": "transformers 5.23.0, models/auto/modeling_auto.py and configuration_auto.py",
         "types": sorted(set(causal) & set(configs)),
         "tokenless": sorted(kind for kind, name in causal.items() if not names_tokens(name)),
+        "renamed": sorted(kind for kind, name in causal.items() if has_renames(kind, name)),
     }
     if update_golden:
         TABLE.write_text(json.dumps(real, indent=1) + "\n", encoding="utf-8")
     assert json.loads(TABLE.read_text(encoding="utf-8")) == real
+
+
+def has_renames(kind: str, name: str) -> bool:
+    """Tell whether transformers renames tensors of a class as it loads them, beyond their layers.
+
+    A `WeightConverter` joins or splits tensors of the layers and leaves the names around them.
+    """
+    mapping = import_module("transformers.conversion_mapping").get_checkpoint_conversion_mapping
+    joins = import_module("transformers.core_model_loading").WeightConverter
+    found = [*(mapping(kind) or ()), *(mapping(name) or ())]
+    return any(not isinstance(each, joins) for each in found)
 
 
 def names_tokens(name: str) -> bool:
@@ -40,6 +52,12 @@ def test_a_drafting_model_reads_no_tokens() -> None:
     """Its class ignores `input_ids`; all others of the registry read them."""
     assert not reads_tokens("gemma4_assistant")
     assert all(map(reads_tokens, ("gemma4", "qwen2", "novel", None)))
+
+
+def test_some_types_have_weights_of_other_names() -> None:
+    """Nemotron-H is published with `backbone.` in the place of `model.`."""
+    assert has_renamed_tensors("nemotron_h")
+    assert not any(map(has_renamed_tensors, ("qwen3", "llama", "novel")))
 
 
 def test_types_of_other_classes_are_none() -> None:

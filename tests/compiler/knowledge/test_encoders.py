@@ -8,7 +8,15 @@ from typing import Any
 import pytest
 
 from ftc.compiler.knowledge.architecture import count_adapter_parameters, read_shape
-from ftc.compiler.knowledge.encoders import headless, is_encoder, read_encoder, scoring_class
+from ftc.compiler.knowledge.derived import derived_table
+from ftc.compiler.knowledge.encoders import (
+    headless,
+    is_encoder,
+    read_bare,
+    read_encoder,
+    read_headed,
+    scoring_class,
+)
 
 TABLE: dict[str, Any] = json.loads(
     (files("ftc.compiler.knowledge") / "encoders.json").read_text(encoding="utf-8")
@@ -119,3 +127,74 @@ def test_a_causal_model_loses_its_head() -> None:
     assert untied is not None
     assert headless(tied).parameters == tied.parameters
     assert headless(untied).parameters == untied.parameters - untied.head_parameters
+
+
+_CAUSAL = ("ForCausalLM", "LMHeadModel")
+
+#: As published: google/embeddinggemma-300m and intfloat/e5-mistral-7b-instruct.
+BARE = {
+    "embeddinggemma": {
+        "architectures": ["Gemma3TextModel"],
+        "model_type": "gemma3_text",
+        "head_dim": 256,
+        "hidden_size": 768,
+        "intermediate_size": 1152,
+        "layer_types": (["sliding_attention"] * 5 + ["full_attention"]) * 4,
+        "max_position_embeddings": 2048,
+        "num_attention_heads": 3,
+        "num_hidden_layers": 24,
+        "num_key_value_heads": 1,
+        "query_pre_attn_scalar": 256,
+        "sliding_window": 257,
+        "use_bidirectional_attention": True,
+        "vocab_size": 262144,
+    },
+    "e5-mistral": {
+        "architectures": ["MistralModel"],
+        "model_type": "mistral",
+        "hidden_size": 4096,
+        "intermediate_size": 14336,
+        "max_position_embeddings": 32768,
+        "num_attention_heads": 32,
+        "num_hidden_layers": 32,
+        "num_key_value_heads": 8,
+        "sliding_window": 4096,
+        "vocab_size": 32000,
+    },
+}
+
+
+@pytest.mark.parametrize("name", BARE)
+def test_a_causal_model_without_its_head_gives_vectors(name: str) -> None:
+    """It is saved as the class inside, and has the parameters of that class."""
+    torch = pytest.importorskip("torch")
+    transformers = pytest.importorskip("transformers")
+    config = BARE[name]
+    shape = read_headed(config, "vectors")
+    keys = {k: v for k, v in config.items() if k not in ("architectures", "model_type")}
+    with torch.device("meta"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        settings = transformers.AutoConfig.for_model(config["model_type"], **keys)
+        model = transformers.AutoModel.from_config(settings)
+    assert shape is not None
+    assert [type(model).__name__] == config["architectures"]
+    assert shape.parameters == sum(weight.numel() for weight in model.parameters())
+    assert read_headed(config, "tokens") is None
+
+
+def test_the_class_inside_is_that_of_transformers() -> None:
+    """Of every causal class that has one."""
+    auto = pytest.importorskip("transformers.models.auto.modeling_auto")
+    inside = auto.MODEL_MAPPING_NAMES
+    for entry in derived_table().values():
+        kind = entry["model_type"]
+        config = {**entry["defaults"], "model_type": kind}
+        whole = read_headed(config, "tokens")
+        if whole is not None and whole.architecture.endswith(_CAUSAL) and kind in inside:
+            assert read_bare({**config, "architectures": [inside[kind]]}) == whole, kind
+
+
+def test_other_classes_of_a_type_are_not_bare() -> None:
+    """A classifier has a head, and a class of another type other layers."""
+    for names in (["MistralForSequenceClassification"], ["LlamaModel"], [], [1], None):
+        assert read_bare({**BARE["e5-mistral"], "architectures": names}) is None

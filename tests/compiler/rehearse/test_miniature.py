@@ -181,6 +181,25 @@ def test_a_pattern_of_layers_stays_whole() -> None:
     assert small["layer_types"] == kinds
 
 
+def test_heads_of_their_own_width_divide_the_model() -> None:
+    """EmbeddingGemma has 3 heads of 256 in 768, and its class refuses 3 in 256."""
+    small = shrink(
+        {
+            "architectures": ["Gemma3TextModel"],
+            "model_type": "gemma3_text",
+            "head_dim": 256,
+            "hidden_size": 768,
+            "intermediate_size": 1152,
+            "num_attention_heads": 3,
+            "num_hidden_layers": 24,
+            "num_key_value_heads": 1,
+        }
+    )
+    assert small is not None
+    assert small["hidden_size"] % small["num_attention_heads"] == 0
+    assert small["architectures"] == ["Gemma3TextModel"]
+
+
 def test_an_unknown_architecture_has_none() -> None:
     """Without a formula there are no sizes to shrink."""
     assert shrink({"architectures": ["UnheardOfForCausalLM"], "model_type": "unheard"}) is None

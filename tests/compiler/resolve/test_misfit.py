@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from ftc.compiler.resolve.facts import ModelFacts
+from ftc.compiler.resolve.model.absent import find_absent
 from ftc.compiler.resolve.model.config import Config, read_config
 from ftc.compiler.resolve.model.facts import resolve_model
 from ftc.compiler.resolve.model.misfit import find_misfit
@@ -93,6 +94,7 @@ def test_real_classes_fit_their_configs(tmp_path: Path, name: str) -> None:
             state = transformers.AutoModelForCausalLM.from_config(settings).state_dict()
         sides = {n: (t.shape[0], t.shape[1]) for n, t in state.items() if t.dim() == 2}
         assert find_misfit(config, sides) is None
+        assert find_absent(config, state, "tokens") is None
         assert config.shape is not None
         last = f".{config.shape.layers - 1}."
         fewer = {n: pair for n, pair in sides.items() if last not in n}

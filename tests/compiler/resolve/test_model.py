@@ -301,8 +301,18 @@ def test_how_weights_are_quantized(
     assert known_model(make_spec(), model_folder.parent).quantized == method
 
 
-def test_weights_that_modelopt_quantized(make_spec: Any, model_folder: Path) -> None:
-    """Their config.json often says nothing of it, but a file beside it does."""
+def test_the_first_bitsandbytes_wrote_no_method(make_spec: Any, model_folder: Path) -> None:
+    """A config that loads in 4 or 8 bits is one of its."""
+    edit_config(model_folder, quantization_config={"load_in_8bit": False, "load_in_4bit": True})
+    assert known_model(make_spec(), model_folder.parent).quantized == "bitsandbytes"
+
+
+@pytest.mark.parametrize("said", [None, {"config_groups": {}}, {"quant_method": "fp8"}])
+def test_weights_that_modelopt_quantized(
+    make_spec: Any, model_folder: Path, said: dict[str, Any] | None
+) -> None:
+    """Their config.json says nothing, or the method of the original, but a file beside it does."""
+    edit_config(model_folder, quantization_config=said)
     (model_folder / "hf_quant_config.json").write_text('{"quantization": {"quant_algo": "FP8"}}')
     assert known_model(make_spec(), model_folder.parent).quantized == "modelopt"
 

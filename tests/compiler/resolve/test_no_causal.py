@@ -28,6 +28,12 @@ CASES: dict[str, tuple[dict[str, Any], str, str, str]] = {
         "of the type `llava_qwen2`, which the pinned transformers does not have",
         "`...-hf`",
     ),
+    "a type without a causal class": (
+        {"architectures": ["LlavaLlamaForCausalLM"], "model_type": "llava", **SIZES},
+        "FTC111",
+        "of the type `llava`, for which the pinned transformers has no causal model",
+        "`...-hf`",
+    ),
     "code of the repository": (
         {"architectures": ["Phi4MMForCausalLM"], "model_type": "phi4mm", **SIZES, **REMOTE},
         "FTC111",
@@ -39,6 +45,12 @@ CASES: dict[str, tuple[dict[str, Any], str, str, str]] = {
         "FTC111",
         "no formula",
         "safetensors",
+    ),
+    "a causal model saved without its head": (
+        {"architectures": ["MistralModel"], "model_type": "mistral", **SIZES},
+        "FTC103",
+        "without the output head that predicts tokens",
+        "with the objective `embed`",
     ),
     "speech with a language model": (
         {

@@ -16,6 +16,7 @@ from transformers import AutoModelForSequenceClassification, AutoTokenizer
 from transformers.trainer import Trainer, TrainingArguments
 
 from runtime.models import labels
+from runtime.models.loaded_weights import require_weights
 from runtime.models.weight_probe import WeightProbe
 from runtime.run import Run
 from runtime.track.tracking import open_tracker
@@ -124,13 +125,15 @@ tokenizer = AutoTokenizer.from_pretrained(source, **options)
 found = run.read_rows(DATA / "labels.jsonl")
 names = [label["name"] for label in found]
 settings = labels.head_settings(tokenizer, names, SEED) | options
-model = AutoModelForSequenceClassification.from_pretrained(
+model, loaded = AutoModelForSequenceClassification.from_pretrained(
     source,
     dtype=LOAD_DTYPE,
     attn_implementation=ATTENTION,
     use_safetensors=True,
+    output_loading_info=True,
     **settings,
 )
+require_weights(model, loaded, head=False)  # its head is a new one
 
 # -----------------------------------------------------------------------------
 # Trainer

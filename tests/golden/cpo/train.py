@@ -15,6 +15,7 @@ from datasets import Dataset
 from transformers import AutoModelForCausalLM, AutoTokenizer
 from trl.experimental.cpo import CPOConfig, CPOTrainer
 
+from runtime.models.loaded_weights import require_weights
 from runtime.models.weight_probe import WeightProbe
 from runtime.run import Run
 from runtime.track.tracking import open_tracker
@@ -125,13 +126,15 @@ train_rows = Dataset.from_file("run/data/train.arrow")  # read from the disk, st
 validation_rows = Dataset.from_file("run/data/validation.arrow")
 options = {"revision": MODEL_REVISION} if args.model == MODEL else {}
 tokenizer = AutoTokenizer.from_pretrained(source, **options)
-model = AutoModelForCausalLM.from_pretrained(
+model, loaded = AutoModelForCausalLM.from_pretrained(
     source,
     dtype=LOAD_DTYPE,
     attn_implementation=ATTENTION,
     use_safetensors=True,
+    output_loading_info=True,
     **options,
 )
+require_weights(model, loaded)
 
 # -----------------------------------------------------------------------------
 # Trainer

@@ -15,6 +15,7 @@ from datasets import Dataset
 from transformers import AutoModelForCausalLM, AutoTokenizer
 from trl import SFTConfig, SFTTrainer
 
+from runtime.models.loaded_weights import require_weights
 from runtime.models.trained_dtype import train_in_fp32
 from runtime.models.weight_probe import WeightProbe
 from runtime.run import Run
@@ -135,13 +136,15 @@ train_rows = Dataset.from_file("run/data/train.arrow")  # read from the disk, st
 validation_rows = Dataset.from_file("run/data/validation.arrow")
 options = {"revision": MODEL_REVISION} if args.model == MODEL else {}
 tokenizer = AutoTokenizer.from_pretrained(source, **options)
-model = AutoModelForCausalLM.from_pretrained(
+model, loaded = AutoModelForCausalLM.from_pretrained(
     source,
     dtype=LOAD_DTYPE,
     attn_implementation=ATTENTION,
     use_safetensors=True,
+    output_loading_info=True,
     **options,
 )
+require_weights(model, loaded)
 for name, weight in model.named_parameters():
     weight.requires_grad = name.startswith(tuple(TRAINED))
 train_in_fp32(model)  # small steps would round to nothing in 16 bits

@@ -18,6 +18,7 @@ from trl import GRPOConfig, GRPOTrainer
 
 import tool_functions
 from runtime.models.adapters import find_fault
+from runtime.models.loaded_weights import require_weights
 from runtime.reward import rewards, tool_loop
 from runtime.reward.flat_rewards import REWARD_CURVES, FlatRewards
 from runtime.run import Run
@@ -147,13 +148,15 @@ train_rows = Dataset.from_file("run/data/train.arrow")  # read from the disk, st
 validation_rows = Dataset.from_file("run/data/validation.arrow")
 options = {"revision": MODEL_REVISION} if args.model == MODEL else {}
 tokenizer = AutoTokenizer.from_pretrained(source, **options)
-model = AutoModelForCausalLM.from_pretrained(
+model, loaded = AutoModelForCausalLM.from_pretrained(
     source,
     dtype=LOAD_DTYPE,
     attn_implementation=ATTENTION,
     use_safetensors=True,
+    output_loading_info=True,
     **options,
 )
+require_weights(model, loaded)
 adapter = LoraConfig(
     task_type="CAUSAL_LM",
     target_modules=LORA_TARGETS,

@@ -17,6 +17,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 from trl import SFTConfig, SFTTrainer
 
 from runtime.models.adapters import find_fault
+from runtime.models.loaded_weights import require_weights
 from runtime.run import Run
 from runtime.track.tracking import open_tracker
 from runtime.train.best import BestCheckpoint
@@ -132,13 +133,15 @@ train_rows = Dataset.from_file("run/data/train.arrow")  # read from the disk, st
 validation_rows = Dataset.from_file("run/data/validation.arrow")
 options = {"revision": MODEL_REVISION} if args.model == MODEL else {}
 tokenizer = AutoTokenizer.from_pretrained(source, **options)
-model = AutoModelForCausalLM.from_pretrained(
+model, loaded = AutoModelForCausalLM.from_pretrained(
     source,
     dtype=LOAD_DTYPE,
     attn_implementation=ATTENTION,
     use_safetensors=True,
+    output_loading_info=True,
     **options,
 )
+require_weights(model, loaded)
 adapter = LoraConfig(
     task_type="CAUSAL_LM",
     target_modules=LORA_TARGETS,

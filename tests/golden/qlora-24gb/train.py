@@ -18,6 +18,7 @@ from transformers.utils.quantization_config import BitsAndBytesConfig
 from trl import SFTConfig, SFTTrainer
 
 from runtime.models.adapters import find_fault
+from runtime.models.loaded_weights import require_weights
 from runtime.run import Run
 from runtime.tokens.packed_rows import keep_apart, pack
 from runtime.track.tracking import open_tracker
@@ -140,14 +141,16 @@ quantization = BitsAndBytesConfig(
     bnb_4bit_quant_type=QUANTIZATION,
     bnb_4bit_use_double_quant=DOUBLE_QUANTIZATION,
 )
-model = AutoModelForCausalLM.from_pretrained(
+model, loaded = AutoModelForCausalLM.from_pretrained(
     source,
     dtype=LOAD_DTYPE,
     attn_implementation=ATTENTION,
     quantization_config=quantization,
     use_safetensors=True,
+    output_loading_info=True,
     **options,
 )
+require_weights(model, loaded)
 adapter = LoraConfig(
     task_type="CAUSAL_LM",
     target_modules=LORA_TARGETS,

@@ -17,6 +17,7 @@ from datasets import Dataset
 from transformers import AutoModelForCausalLM, AutoTokenizer
 from trl import SFTConfig, SFTTrainer
 
+from runtime.models.loaded_weights import require_weights
 from runtime.models.weight_probe import WeightProbe
 from runtime.run import Run
 from runtime.tokens.packed_rows import keep_apart, pack
@@ -125,12 +126,14 @@ config.eval_on_start = session.checkpoint is None  # the best checkpoint is comp
 train_rows = Dataset.from_file("run/data/train.arrow")  # read from the disk, step by step
 validation_rows = Dataset.from_file("run/data/validation.arrow")
 tokenizer = AutoTokenizer.from_pretrained(source)
-model = AutoModelForCausalLM.from_pretrained(
+model, loaded = AutoModelForCausalLM.from_pretrained(
     source,
     dtype=LOAD_DTYPE,
     attn_implementation=ATTENTION,
     use_safetensors=True,
+    output_loading_info=True,
 )
+require_weights(model, loaded)
 
 # -----------------------------------------------------------------------------
 # Trainer

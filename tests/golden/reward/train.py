@@ -17,6 +17,7 @@ from transformers import AutoModelForSequenceClassification, AutoTokenizer
 from trl import RewardConfig, RewardTrainer
 
 from runtime.models.adapters import find_fault
+from runtime.models.loaded_weights import require_weights
 from runtime.models.reward_head import reward_settings
 from runtime.models.trained_dtype import train_in_fp32
 from runtime.run import Run
@@ -129,13 +130,15 @@ validation_rows = Dataset.from_file("run/data/validation.arrow")
 options = {"revision": MODEL_REVISION} if args.model == MODEL else {}
 tokenizer = AutoTokenizer.from_pretrained(source, **options)
 settings = reward_settings(tokenizer, SEED) | options
-model = AutoModelForSequenceClassification.from_pretrained(
+model, loaded = AutoModelForSequenceClassification.from_pretrained(
     source,
     dtype=LOAD_DTYPE,
     attn_implementation=ATTENTION,
     use_safetensors=True,
+    output_loading_info=True,
     **settings,
 )
+require_weights(model, loaded, head=False)  # its head is a new one
 adapter = LoraConfig(
     task_type="SEQ_CLS",  # the head is trained and saved as well
     target_modules=LORA_TARGETS,

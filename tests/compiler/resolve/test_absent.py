@@ -1,0 +1,111 @@
+"""Weights whose names are not those of the class are told, and packed ones."""
+
+import json
+import shutil
+import struct
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ftc.compiler.resolve.facts import AbsentTensor, ModelFacts
+from ftc.compiler.resolve.model.facts import resolve_model
+from ftc.compiler.resolve.model.weights import read_header
+
+HEAD = "lm_head.weight"
+LAYER = "model.layers.0.self_attn.q_proj.weight"
+
+Edit = Callable[[dict[str, Any]], dict[str, Any]]
+
+
+def write_header(path: Path, header: dict[str, Any]) -> None:
+    """Write a safetensors file of this header, whose tensors are zeros."""
+    text = json.dumps(header).encode()
+    end = max(tensor["data_offsets"][1] for tensor in header.values())
+    with path.open("wb") as stream:
+        stream.write(struct.pack("<Q", len(text)) + text)
+        stream.truncate(8 + len(text) + end)
+
+
+def resolve_edited(
+    make_spec: Any, model: Path, folder: Path, edit: Edit, spec: Any = None, **changes: Any
+) -> ModelFacts:
+    """Return the facts of a copy of the quickstart's model with other tensors."""
+    copy = folder / "model"
+    shutil.copytree(model, copy)
+    path = copy / "config.json"
+    path.write_text(json.dumps(json.loads(path.read_bytes()) | changes), encoding="utf-8")
+    weights = copy / "model.safetensors"
+    header = dict(read_header(weights) or {})
+    header.pop("__metadata__", None)
+    write_header(weights, edit(header))
+    found = resolve_model(make_spec(**(spec or {})), folder=folder)
+    assert isinstance(found, ModelFacts), found
+    return found
+
+
+def prefixed(prefix: str) -> Edit:
+    """Return an edit that puts a prefix before all names."""
+    return lambda header: {prefix + name: tensor for name, tensor in header.items()}
+
+
+def without_head(header: dict[str, Any]) -> dict[str, Any]:
+    """Return the tensors but the output head."""
+    return {name: tensor for name, tensor in header.items() if name != HEAD}
+
+
+@pytest.mark.parametrize(
+    "prefix", ["_orig_mod.", "module.", "base_model.model.", "language_model."]
+)
+def test_other_names_of_the_layers_are_told(
+    make_spec: Any, model: Path, tmp_path: Path, prefix: str
+) -> None:
+    """Transformers finds none of these tensors, and fills the layers with random values."""
+    absent = resolve_edited(make_spec, model, tmp_path, prefixed(prefix)).absent
+    assert absent is not None
+    assert absent.tensor == LAYER
+    assert absent.held.startswith(prefix)
+
+
+def test_a_base_model_has_no_prefix(make_spec: Any, model: Path, tmp_path: Path) -> None:
+    """`AutoModel` saves `layers.0...`, which a causal class reads too."""
+
+    def unprefixed(header: dict[str, Any]) -> dict[str, Any]:
+        return {name.removeprefix("model."): tensor for name, tensor in header.items()}
+
+    assert resolve_edited(make_spec, model, tmp_path, unprefixed).absent is None
+
+
+def test_an_absent_head_is_told(make_spec: Any, model: Path, tmp_path: Path) -> None:
+    """Where the embeddings do not take its place, it would be random."""
+    found = resolve_edited(make_spec, model, tmp_path, without_head, tie_word_embeddings=False)
+    assert found.absent == AbsentTensor(tensor=HEAD, held="")
+
+
+@pytest.mark.parametrize(
+    ("spec", "tied"),
+    [({}, True), ({"objective": "embed"}, False), ({"objective": "classification"}, False)],
+)
+def test_a_head_that_nobody_reads_may_be_absent(
+    make_spec: Any, model: Path, tmp_path: Path, spec: dict[str, Any], *, tied: bool
+) -> None:
+    """Vectors need no head, scores have one of their own, and tied embeddings are the head."""
+    found = resolve_edited(make_spec, model, tmp_path, without_head, spec, tie_word_embeddings=tied)
+    assert found.absent is None
+
+
+@pytest.mark.parametrize(("dtype", "packed"), [("F8_E4M3", True), ("I32", True), ("BF16", False)])
+def test_packed_weights_are_quantized_without_a_word_of_it(
+    make_spec: Any, model: Path, tmp_path: Path, dtype: str, *, packed: bool
+) -> None:
+    """A matrix of integers, or of floats of 8 bits, is no plain weight."""
+
+    def pack(header: dict[str, Any]) -> dict[str, Any]:
+        return {
+            name: {**tensor, "dtype": dtype} if "proj" in name else tensor
+            for name, tensor in header.items()
+        }
+
+    found = resolve_edited(make_spec, model, tmp_path, pack)
+    assert found.quantized == (dtype if packed else None)
