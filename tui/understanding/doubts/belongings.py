@@ -21,12 +21,12 @@ _OWNERS: Final[Mapping[str, str]] = {
 }
 _UNSURE: Final = "unsure"
 _NEAR: Final = 16
-_HARDWARE, _GPU = "/hardware/", "/hardware/gpu"
+_HARDWARE: Final = "/hardware/"
 _TWO: Final = 2
 
 
 def doubt_company(text: str, told: Sequence[Change | Choice]) -> list[Change | Choice]:
-    """Return what was told, with a question for a GPU in a sentence whose other values are doubted.
+    """Return what was told, with a question for hardware beside values that are all doubted.
 
     People state what hardware they have without requesting it, so no pattern looks at the words
     around it. "She trained hers for 6 epochs, full, on three H100s" is a report as a whole.
@@ -44,7 +44,7 @@ def doubt_company(text: str, told: Sequence[Change | Choice]) -> list[Change | C
     doubted = [each for each, sentence in sentences if sentence in reports]
     return [
         Choice(pointer=each.pointer, values=(each.value,), words=each.words, why=_UNSURE)
-        if isinstance(each, Change) and each.pointer == _GPU and each in doubted
+        if isinstance(each, Change) and each.pointer.startswith(_HARDWARE) and each in doubted
         else each
         for each in told
     ]
@@ -60,12 +60,13 @@ def _is_report(said: Sequence[Change | Choice]) -> bool:
 def doubt_belongings(text: str, told: Sequence[Change | Choice]) -> list[Change | Choice]:
     """Return what was told, without the changes that say something of a doubted value beside them.
 
-    They are dropped and not asked about: the answer about the owner comes first.
+    They are dropped and not asked about: the answer about the owner comes first. A name with
+    several meanings is not doubted.
     """
     doubted = {
         each.pointer: find_places(text, each.words)
         for each in told
-        if isinstance(each, Choice) and each.why == _UNSURE
+        if isinstance(each, Choice) and each.why == _UNSURE and len(each.values) == 1
     }
     return [each for each in told if not _is_dropped(text, each, doubted)]
 
