@@ -60,6 +60,7 @@ from ftc.compiler.plan.memory.weights import (
 )
 
 _BATCH_BYTES = 24  # int64 ids, labels and attention mask, per token
+_REUSED = 10**9  # weights until the next use within which ZeRO-3 keeps one whole (its default)
 
 
 def phases(job: Job) -> dict[str, int]:
@@ -84,6 +85,7 @@ def parts_of_phases(job: Job) -> dict[str, dict[str, int]]:
     backward = _largest_backward(job, layer=layer, kept=kept, active=active)
     backward["activations"] += batch + features
     gathered = gathered_bytes(job, layers=2 if job.sharding == "fsdp" else 1)
+    held = reused_bytes(job)
     stored = job.stored_layers if job.checkpointing else job.shape.layers
     recomputed = kept_matrices(job, layers=stored + 1)
     passing = autocast_copies(job) + token_copies(job)
@@ -97,7 +99,7 @@ def parts_of_phases(job: Job) -> dict[str, dict[str, int]]:
             "activations": batch + features + tokens * kept,
             "loss": head_bytes(job, training=True),
             "copies": copies,
-            "gathered": gathered_bytes(job, layers=0),
+            "gathered": gathered_bytes(job, layers=0) + held,
         },
         "layer_backward": {
             "static": static,
@@ -105,7 +107,7 @@ def parts_of_phases(job: Job) -> dict[str, dict[str, int]]:
             "copies": passing_matrices(job)
             + expert_gradients(job)
             + (token_copies(job) + recomputed if job.checkpointing else copies),
-            "gathered": gathered,
+            "gathered": gathered + held,
         },
         "optimizer_step": {
             "static": static,
@@ -305,3 +307,19 @@ def gathered_bytes(job: Job, *, layers: int) -> int:
     if job.fsdp:
         return layers * layer_weights(job) + root_weights(job)
     return 0
+
+
+def reused_bytes(job: Job) -> int:
+    """Return the bytes of last layers, beyond two, that ZeRO-3 does not release until they go back.
+
+    It keeps a weight whose next use is near, counted in the weights of all modules that run until
+    then (`__params_to_release` of DeepSpeed 0.19): the head, once if its loss is fused, and each
+    later layer forward, backward and where it is recomputed. A miniature under DeepSpeed on a CPU
+    kept as many. A bundle turns this off for weights on a disk.
+    """
+    if job.sharding != "zero3" or (job.swaps and job.weights_on_host):
+        return 0
+    head = (1 if job.stack.loss == "fused" else 2) * job.shape.vocab * job.shape.hidden
+    passed = (2 + job.recomputed_share) * max(1, job.shape.largest_layer_parameters)
+    layers = min(job.shape.layers, round((_REUSED - head) / passed))
+    return max(0, layers - 2) * layer_weights(job)

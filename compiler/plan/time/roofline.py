@@ -65,7 +65,7 @@ _CPU_ADAMW: Final = 1.5e9
 _WEIGHT_TRAFFIC_BYTES: Final = 12  # an fp32 weight read and written, its gradient read
 _STEP_SECONDS: Final = 0.02  # per optimizer step: data loader, logging
 _DEEPSPEED_SECONDS: Final = 0.02  # per step: its engine's bookkeeping; an assumption
-_FETCH_SECONDS: Final = 0.0005  # per layer and pass: hooks of ZeRO-3 and FSDP; an assumption
+_FETCH_SECONDS: Final = 0.0005  # per layer and pass: hooks of FSDP; an assumption
 _HIDDEN: Final = 0.5  # share of a micro-batch's time that overlaps with communication
 
 
@@ -280,7 +280,7 @@ def step_overhead_seconds(job: Job, hardware: HardwareFacts, micro: float) -> fl
     step += host_seconds(job, micro) + swap_seconds(job)
     if job.deepspeed:
         step += _DEEPSPEED_SECONDS
-    if job.gathers:
+    if job.fsdp:
         step += 3 * _FETCH_SECONDS * job.shape.layers * job.accumulation
     return step
 

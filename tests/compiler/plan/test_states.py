@@ -1,15 +1,20 @@
 """What stays on the device between steps, and what waits on the host instead."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from ftc.compiler.plan.memory import phases
 from ftc.compiler.plan.memory.host import pinned_bytes
+from ftc.compiler.plan.memory.weights import layer_weights
 from ftc.compiler.plan.plan import Plan
 from ftc.compiler.plan.planner import make_plan
+from ftc.compiler.plan.software import PLAIN_4_48
 from ftc.compiler.resolve.facts import KnownFacts
 from ftc.spec.sections import Spec
+from tests.compiler.plan.test_libraries import make_job, read
 
 BuildKnown = Callable[[Mapping[str, Any]], tuple[Spec, KnownFacts]]
 METHOD, STRATEGY = "/spec/method/type", "/spec/distribution/strategy"
@@ -102,6 +107,37 @@ def test_offloaded_weights_leave_the_device_too(build_known: BuildKnown) -> None
     assert static(weights) < 100 * 2**20
     assert weights.memory.parts["layer_backward"]["gathered"] > 0
     assert weights.host_ram_bytes - states.host_ram_bytes > 2 * PARAMETERS
+
+
+@pytest.mark.parametrize(
+    ("checkpointing", "fused", "vocab", "layers"),
+    [
+        (True, False, 128, 3),
+        (False, False, 128, 4),
+        (True, True, 2048, 2),
+        (False, True, 2048, 3),
+        (True, False, 2048, 1),
+    ],
+)
+def test_zero_keeps_the_last_layers_whole(
+    monkeypatch: pytest.MonkeyPatch, *, checkpointing: bool, fused: bool, vocab: int, layers: int
+) -> None:
+    """As many as DeepSpeed 0.19.8 kept of twelve layers, within nine layers' weights, on a CPU."""
+    config = {"hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 12}
+    config |= {"num_attention_heads": 2, "num_key_value_heads": 2, "vocab_size": vocab}
+    shape = read("LlamaForCausalLM", config)
+    job = make_job(shape, full=True, trainable=shape.parameters, sharding="zero3", world=2)
+    job = replace(job, checkpointing=checkpointing)
+    job = job if fused else replace(job, stack=PLAIN_4_48)
+    monkeypatch.setattr(phases, "_REUSED", 9 * shape.largest_layer_parameters)
+    assert phases.reused_bytes(job) == max(0, layers - 2) * layer_weights(job)
+    assert phases.reused_bytes(replace(job, sharding="zero2")) == 0
+    on_disk = replace(job, offload="parameters", nvme=True)
+    assert phases.reused_bytes(on_disk) == 0
+    monkeypatch.undo()
+    parts = phases.parts_of_phases(job)
+    assert phases.reused_bytes(job) == 10 * layer_weights(job)  # of a model this small, all
+    assert parts["loss"]["gathered"] == parts["evaluation"]["gathered"] + 10 * layer_weights(job)
 
 
 def test_offload_leaves_one_process_to_zero(build_known: BuildKnown) -> None:

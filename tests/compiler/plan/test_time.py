@@ -175,6 +175,24 @@ def test_a_short_pass_takes_as_long_as_its_launches(build_known: BuildKnown) -> 
     assert micro_seconds(job, hardware, 1e5) > 2 * launching_seconds(job)
 
 
+def test_hooks_of_zero_3_slow_short_passes_down(build_known: BuildKnown) -> None:
+    """They are on every module, also on those of adapters, and are hidden by long passes."""
+    frame = make_frame(*build_known({}))
+    job = frame.job("ddp", checkpointing=True, micro=1)
+    hooked = replace(job, sharding="zero3")
+    modules = [job.shape.layers * (6 + 7), 4 * job.shape.layers * len(job.targets)]
+    assert len(job.targets) == 7
+    assert launching_seconds(hooked) - launching_seconds(job) == pytest.approx(
+        0.0006 * sum(modules)
+    )
+    kept = replace(hooked, checkpointing=False, targets=())
+    plain = replace(kept, sharding="ddp")
+    assert launching_seconds(kept) - launching_seconds(plain) == pytest.approx(0.0004 * modules[0])
+    hardware = frame.facts.hardware
+    assert micro_seconds(hooked, hardware, 1) > 1.5 * micro_seconds(job, hardware, 1)
+    assert micro_seconds(hooked, hardware, 1e5) == micro_seconds(job, hardware, 1e5)
+
+
 def test_adapters_move_their_inputs(build_known: BuildKnown) -> None:
     """Their inputs are cast, and dropped too with dropout; without adapters nothing is moved."""
     frame = make_frame(*build_known({}))

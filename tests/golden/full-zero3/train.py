@@ -38,10 +38,10 @@ LOAD_DTYPE = "bfloat16"  # DeepSpeed keeps its own fp32 master copy of the bf16 
 ATTENTION = "sdpa"  # PyTorch's own attention kernel, which needs no other package
 # Rows per process and pass, and passes per step: each line is the same batch in less memory.
 # all rows of a process in a step at once: 25.1 GiB of 79.1 GiB; with 1 row at a time a step takes
-# 82% longer
+# 85% longer
 LADDER = [[2, 1]]
 EVAL_BATCH = 2  # as many rows at a time as in training
-# activations fit in memory; with any recomputed, a step takes 6% longer
+# activations fit in memory; with any recomputed, a step takes 37% longer
 GRADIENT_CHECKPOINTING = False
 EPOCHS = 5.0  # set by `training.epochs` in the spec
 # 2e-5 at 7B, falling with size^0.4 and not scaled with the batch; this model has 8.03B
