@@ -4,7 +4,7 @@
 
 `other_stacks.json` has 70 runs that no formula was written for. Each is planned with the losses,
 dtypes and optimizers of its own code. A figure is of allocated bytes, of reserved ones, or of those
-in use on the device, which is assumed where a source does not say. None of these runs used
+in use on the device, which is assumed where a source does not say. None is known to have used
 expandable segments, so reserved and device bytes include free ones that were cached. What the plan
 expects of them is compared, without its margin. Prints the errors of the memory and of the tokens
 per second by family; `memory.md` discusses them.

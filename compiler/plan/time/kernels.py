@@ -38,12 +38,10 @@ _QUANTIZED_SECONDS: Final = 0.00015  # more for each module in 4 or 8 bits: an a
 # (Llamas of 4 and 12 layers, hidden size 64, in processor time, ZeRO-1 deducted): 2.9 ms per layer
 # of 13 modules and pass, 7.6 ms with adapters on all linears, which makes 41.
 _HOOKED_SECONDS: Final = 0.0002
-_PLAIN_MODULES: Final = (
-    6  # of a layer beside its linears: itself, attention, MLP, activation, norms
-)
-_ADAPTER_MODULES: Final = (
-    4  # of an adapted linear beside itself: its base, dropout and two matrices
-)
+# A layer's modules beside its linears: itself, attention, MLP, activation and two norms.
+_PLAIN_MODULES: Final = 6
+# Those of an adapted linear beside itself: its base, the dropout and two matrices.
+_ADAPTER_MODULES: Final = 4
 
 
 def attention_operations(job: Job) -> float:
