@@ -54,6 +54,8 @@ def load(
     # Else plain texts are wrapped in the chat template that the tokenizer of a causal model has:
     # other vectors than those of its GGUF file.
     reader.modality_config.pop("message", None)
+    tokenizer = model.tokenizer
+    tokenizer.pad_token = tokenizer.pad_token or tokenizer.eos_token  # padding is masked by length
     if max_length is not None:
         reader.max_seq_length = max_length
     for name, weight in model.named_parameters():
