@@ -93,10 +93,7 @@ def inverse_sqrt_without_warmup(case: Case) -> Iterator[Problem]:
     Use instead: {"training": {"schedule": "inverse_sqrt", "warmup": 0.05}}
     """
     decided = case.plan.decisions
-    if (
-        decided.training.schedule.value == "inverse_sqrt"
-        and decided.training.warmup_steps.value == 0
-    ):
+    if decided.training.schedule.value == "inverse_sqrt" and case.spec.training.warmup == 0:
         yield problem(
             "/training/schedule",
             fix=(put("/training/warmup", 0.05),),
