@@ -46,9 +46,18 @@ class Repaired:
 def repair(text: str, findings: Sequence[Finding], edit: Edit | None = None) -> Repaired:
     """Apply each finding's fix, in order; one that meets an earlier one is left to the next run.
 
-    `edit` knows the text's format; without one it is JSON.
+    So is one that changes another place than the one that is wrong, beside one that changes the
+    place itself: a run may be too large because of a rank that has a fix of its own. `edit` knows
+    the text's format; without one it is JSON.
     """
     edit = edit or edit_json
+    in_place = [finding for finding in findings if _is_in_place(finding)]
+    elsewhere = [finding for finding in findings if finding not in in_place]
+    first = _apply(text, in_place, edit)
+    return first if first.fixed else _apply(text, elsewhere, edit)
+
+
+def _apply(text: str, findings: Sequence[Finding], edit: Edit) -> Repaired:
     touched: set[tuple[str, ...]] = set()
     fixed: list[Finding] = []
     faithful = True
@@ -92,6 +101,12 @@ def _places(operation: Mapping[str, Any]) -> set[tuple[str, ...]]:
     places = (split(pointer) for pointer in pointers)
     stays = operation["op"] == "replace"
     return {keys[:-1] if keys and _is_index(keys[-1]) and not stays else keys for keys in places}
+
+
+def _is_in_place(finding: Finding) -> bool:
+    """Tell whether a fix changes the place that the finding is about, or something in it."""
+    place = split(finding.pointer)
+    return any(_meet(place, other) for each in finding.fix for other in _places(each))
 
 
 def _is_index(key: str) -> bool:

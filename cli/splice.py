@@ -95,7 +95,9 @@ def _remove(text: str, spans: Mapping[str, Span], operation: Mapping[str, Any]) 
     if text[after : after + 1] == ",":
         return text[: span.member] + text[_skip(text, after + 1) :]
     before = text[: span.member].rstrip()
-    return (before[:-1] if before.endswith(",") else text[: span.member]) + text[span.end :]
+    if before.endswith(","):
+        return before[:-1] + text[span.end :]
+    return before + text[after:]  # the only member, which leaves `{}` or `[]`
 
 
 def _add(text: str, spans: Mapping[str, Span], operation: Mapping[str, Any]) -> str:

@@ -43,9 +43,14 @@ class BestByReward(BestCheckpoint):
 
 
 def find_standard_error(one: Mapping[str, Any], other: Mapping[str, Any], rows: int) -> float:
-    """Return the standard error of the difference of two mean rewards."""
-    variances = one["eval_reward_variance"] + other["eval_reward_variance"]
-    return math.sqrt(variances / rows)
+    """Return the standard error of the difference of two mean rewards, if the model is the same.
+
+    Then both are samples of one distribution, whose variance is that of all of their rewards, with
+    the difference of the means. Few answers may all have one reward, which is no certainty.
+    """
+    within = (one["eval_reward_variance"] + other["eval_reward_variance"]) / 2
+    between = ((one["eval_reward"] - other["eval_reward"]) / 2) ** 2
+    return math.sqrt(2 * (within + between) / rows)
 
 
 def find_variance(metrics: Mapping[str, list[float]]) -> float:

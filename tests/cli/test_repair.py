@@ -3,6 +3,7 @@
 import json
 import os
 import stat
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +38,19 @@ def test_fixes_that_meet_are_not_both_applied() -> None:
     repaired = repair(TEXT, [REPLACE, other])
     assert repaired.fixed == (REPLACE,)
     assert json.loads(repaired.text)["method"] == "lora"
+
+
+def test_a_fix_of_another_place_waits() -> None:
+    """The run may fit once its rank is repaired; alone, the fix of the result is made."""
+    rank = replace(REPLACE, pointer="/method")
+    offload = {"op": "add", "path": "/distribution", "value": {"offload": "optimizer"}}
+    size = replace(finding("FTC420", offload), pointer="/hardware")
+    repaired = repair(TEXT, [size, rank])
+    assert repaired.fixed == (rank,)
+    assert "distribution" not in repaired.text
+    assert repair(TEXT, [size]).fixed == (size,)
+    broken = replace(finding("FTC040", {"op": "remove", "path": "/absent"}), pointer="/absent")
+    assert repair(TEXT, [size, broken]).fixed == (size,)
 
 
 def test_fixes_in_one_list_are_not_both_applied() -> None:

@@ -43,6 +43,10 @@ TEXT = """{
             TEXT.replace(', "export": [ "Q8_0" ]', ""),
         ),
         (
+            {"op": "remove", "path": "/export/0"},
+            TEXT.replace('[ "Q8_0" ]', "[]"),
+        ),
+        (
             {"op": "add", "path": "/method", "value": "lora"},
             TEXT.replace(" ]\n", ' ],\n  "method": "lora"\n'),
         ),
@@ -55,6 +59,13 @@ TEXT = """{
 def test_the_layout_stays(operation: dict[str, Any], expected: str) -> None:
     """Spaces, blank lines and order are the user's."""
     assert splice(TEXT, operation) == expected
+
+
+def test_a_section_without_members_is_one_line() -> None:
+    """A blank line in braces looks like something that was lost."""
+    text = '{\n  "training": {\n    "warmup_steps": 10\n  }\n}\n'
+    told = splice(text, {"op": "remove", "path": "/training/warmup_steps"})
+    assert told == '{\n  "training": {}\n}\n'
 
 
 @pytest.mark.parametrize(

@@ -115,7 +115,7 @@ def longest_prompt_fills_length(case: Case) -> Iterator[Problem]:
         )
 
 
-@rule("FTC223", "rows-cut", "warning", reads=("data", "plan"))
+@rule("FTC223", "rows-cut", "warning", reads=("model", "data", "plan"))
 def rows_cut(case: Case) -> Iterator[Problem]:
     """What it is: More than one row in a hundred is longer than `max_length`.
 
@@ -132,14 +132,17 @@ def rows_cut(case: Case) -> Iterator[Problem]:
         return  # FTC221 and FTC222 say what becomes of the rows
     if share > _CUT_SHARE and not _splits(case):
         estimated = Message("phrase.about_share", {"share": share})
+        context = case.model.context_tokens
         yield problem(
             "/data/max_length",
             message=_loss(case),
+            help="" if lengths.max <= context else "context",
             share=estimated if lengths.estimate else share,
             length=length,
             longest=_tokens(case, lengths.max),
             most=lengths.p99,
-            enough=round_up(lengths.max),
+            enough=min(round_up(lengths.max), context),
+            context=context,
         )
 
 

@@ -155,7 +155,7 @@ def e5_without_prompts(case: Case) -> Iterator[Problem]:
 
 @rule("FTC575", "step-of-equal-documents", "warning", reads=("data", "plan"))
 def step_of_equal_documents(case: Case) -> Iterator[Problem]:
-    """What it is: A step has more rows than the data have different documents.
+    """What it is: A step needs more different documents than the data have.
 
     Why it matters: A document may be in a step only once, because a right answer would otherwise
     count as a wrong one. Steps are then smaller than planned, and there are more of them.
@@ -167,10 +167,21 @@ def step_of_equal_documents(case: Case) -> Iterator[Problem]:
     rows = (
         case.plan.decisions.batch.global_batch.value // case.plan.decisions.distribution.world.value
     )
-    documents = case.data.documents // (1 + count_mined(case.spec, case.data))
+    documents, mined = case.data.documents, count_mined(case.spec, case.data)
     is_told_apart = gives_vectors(case.spec.objective.type) and case.data.form != "scored"
-    if is_told_apart and 0 < documents < rows and not _has_no_wrong_text(case):
-        yield problem("/training/global_batch", rows=rows, documents=documents)
+    is_short = mined < documents < rows * (1 + mined)  # FTC516 says where a row alone needs more
+    if not is_told_apart or not is_short or _has_no_wrong_text(case):
+        return
+    fewer = max(0, documents // rows - 1)
+    yield problem(
+        "/objective/hard_negatives" if mined else "/training/global_batch",
+        message="mined" if mined else "",
+        help=("fewer" if fewer else "none") if mined else "",
+        rows=rows,
+        documents=documents,
+        mined=mined,
+        fewer=fewer,
+    )
 
 
 @rule("FTC547", "one-row-to-compare", "error", reads=("data", "plan"))

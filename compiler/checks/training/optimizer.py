@@ -1,4 +1,4 @@
-"""The rules about optimisers, schedules and what is added to the loss (FTC440 to 449 and 452)."""
+"""The rules about optimisers, schedules and what is added to the loss (FTC440 to 449, 452, 453)."""
 # ruff: noqa: D401 - the docstring of a rule is its explanation, not a description of the function
 
 from collections.abc import Iterator, Mapping
@@ -18,6 +18,7 @@ _IN_USE: Final[Mapping[str, tuple[float, float]]] = {
     "/training/max_grad_norm": (0.001, 100),
     "/training/label_smoothing": (0, 0.3),
 }
+_CYCLE_STEPS: Final = 5  # the fewest whose rates still look like a decay
 _ZERO_IS_OFF: Final = ("/training/max_grad_norm",)
 
 
@@ -64,6 +65,32 @@ def decay_inside_warmup(case: Case) -> Iterator[Problem]:
         )
 
 
+@rule("FTC453", "cycles-beyond-steps", "warning", reads=("plan",), fix_safety="unsafe")
+def cycles_beyond_steps(case: Case) -> Iterator[Problem]:
+    """What it is: `cosine_with_restarts` has so many cycles that each has only a few steps.
+
+    Why it matters: The rate is read from the curve once a step. With few steps in a cycle it jumps
+    up and down instead of decaying, and with one step in a cycle it stays at its peak.
+
+    Example: {"training": {"schedule": "cosine_with_restarts", "cycles": 50, "max_steps": 60}}
+
+    Use instead: {"training": {"schedule": "cosine_with_restarts", "cycles": 3, "max_steps": 60}}
+    """
+    decided = case.plan.decisions.training
+    if decided.cycles is None:
+        return
+    cycles, steps = decided.cycles.value, decided.total_steps.value - decided.warmup_steps.value
+    if steps < cycles * _CYCLE_STEPS:
+        most = steps // _CYCLE_STEPS
+        yield problem(
+            "/training/cycles" if decided.cycles.source == "spec" else "/training/schedule",
+            fix=(put("/training/cycles", most),) if most > 1 else (),
+            cycles=cycles,
+            steps=steps,
+            least=_CYCLE_STEPS,
+        )
+
+
 @rule("FTC442", "smoothed-labels", "warning", fix_safety="unsafe")
 def smoothed_labels(case: Case) -> Iterator[Problem]:
     """What it is: `training.label_smoothing` is above 0.
@@ -93,10 +120,7 @@ def inverse_sqrt_without_warmup(case: Case) -> Iterator[Problem]:
     Use instead: {"training": {"schedule": "inverse_sqrt", "warmup": 0.05}}
     """
     decided = case.plan.decisions
-    if (
-        decided.training.schedule.value == "inverse_sqrt"
-        and decided.training.warmup_steps.value == 0
-    ):
+    if decided.training.schedule.value == "inverse_sqrt" and case.spec.training.warmup == 0:
         yield problem(
             "/training/schedule",
             fix=(put("/training/warmup", 0.05),),

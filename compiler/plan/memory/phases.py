@@ -84,8 +84,7 @@ def parts_of_phases(job: Job) -> dict[str, dict[str, int]]:
     active -= product_bytes(job) if job.checkpointing else 0  # freed before the temporaries
     backward = _largest_backward(job, layer=layer, kept=kept, active=active)
     backward["activations"] += batch + features
-    gathered = gathered_bytes(job, layers=2 if job.sharding == "fsdp" else 1)
-    held = reused_bytes(job)
+    gathered, held = gathered_bytes(job, layers=1 + (job.sharding == "fsdp")), reused_bytes(job)
     stored = job.stored_layers if job.checkpointing else job.shape.layers
     recomputed = kept_matrices(job, layers=stored + 1)
     passing = autocast_copies(job) + token_copies(job)

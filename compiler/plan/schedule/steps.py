@@ -63,19 +63,25 @@ def decide_timetable(
         steps = max(1, math.ceil(epochs.value * per_epoch))
         total = derived(steps, "steps.epochs", epochs=epochs.value, per_epoch=per_epoch)
     evaluation = _eval_steps(spec, total.value, per_epoch, pace)
-    share = spec.training.warmup
-    warmup = derived(
-        math.ceil(total.value * share),
-        "warmup_steps.least" if 0 < total.value * share < 1 else "warmup_steps",
-        share=share,
-        steps=total.value,
-    )
     return Timetable(
         epochs=epochs,
         total_steps=total,
         eval_steps=evaluation,
         save_steps=_save_steps(total.value, evaluation.value, validated=validated),
-        warmup_steps=warmup,
+        warmup_steps=_warmup_steps(spec.training.warmup, total.value),
+    )
+
+
+def _warmup_steps(share: float, total: int) -> Decision[int]:
+    """Return the steps of the warm-up, whose first step has a rate of zero."""
+    if total == 1 and share > 0:
+        return derived(0, "warmup_steps.single")
+    least = 0 < total * share < 1
+    return derived(
+        math.ceil(total * share),
+        "warmup_steps.least" if least else "warmup_steps",
+        share=share,
+        steps=total,
     )
 
 

@@ -170,8 +170,9 @@ def _say(made: tuple[Change, ...], tried: Plan) -> Message:
         words = Message("offer.with_host", {"change": words, "host": tried.host_ram_bytes})
     name = _NAMES.get(tried.decisions.distribution.sharding.value)
     steps = [step for change in made for step in change.fix if step["path"] == _STRATEGY]
-    left = bool(steps) and steps[-1]["value"] == "auto"
-    if name is None or not (left or any(change.kind == "hardware" for change in made)):
+    if steps and steps[-1]["value"] != "auto":
+        return words  # which name it
+    if name is None or not (steps or any(change.kind == "hardware" for change in made)):
         return words
     return Message("offer.with_strategy", {"change": words, "strategy": name})
 

@@ -56,7 +56,7 @@ from ftc.compiler.resolve.data.lengths import (
     list_longer,
     summarise,
 )
-from ftc.compiler.resolve.data.mixture import find_mixed_forms, mix_facts
+from ftc.compiler.resolve.data.mixture import find_mixed_forms, mix_facts, withhold_objective
 from ftc.compiler.resolve.data.score_scale import find_other_scale
 from ftc.compiler.resolve.data.stream import count_rows
 from ftc.compiler.resolve.data.token_counts import choose_count
@@ -190,7 +190,8 @@ def _resolve_sources(
         else:
             reports.append(report)
     if faults:
-        return Unknown(finding=faults[0], others=tuple(faults[1:]))
+        first, *others = withhold_objective(faults, others_read=bool(reports))
+        return Unknown(finding=first, others=tuple(others))
     facts = _join(spec, reports, folder=folder)
     if key is not None and isinstance(facts, DataFacts) and not any(r.seeks for r in reports):
         keep(key, facts)

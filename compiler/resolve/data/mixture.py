@@ -25,6 +25,7 @@ from ftc.compiler.resolve.detail_facts import ImageSizes, Pictures
 from ftc.compiler.resolve.facts import DataFacts, Feedback, Lengths, Preferences
 from ftc.compiler.resolve.rows.roles import Roles
 from ftc.spec.finding import Finding
+from ftc.spec.message import Message
 from ftc.spec.sections import Form, Spec
 from ftc.spec.sources import WholeSource, list_sources
 
@@ -70,6 +71,29 @@ def find_mixed_forms(sources: Sequence[tuple[WholeSource, Form]]) -> Finding | N
                 wanted=wanted,
             )
     return None
+
+
+def withhold_objective(faults: Sequence[Finding], *, others_read: bool) -> tuple[Finding, ...]:
+    """Return the faults of the sources, without a proposed objective that not all of them need.
+
+    `others_read` says whether the spec's own objective reads another source: with the proposed one
+    the fault would be that source's, and its fix would lead back.
+    """
+    proposed = {_find_proposal(fault) for fault in faults}
+    if not others_read and len(proposed) == 1:
+        return tuple(faults)
+    return tuple(
+        replace(fault, fix=(), remedy=Message("FTC206.help.apart", fault.remedy.values))
+        if _find_proposal(fault)
+        else fault
+        for fault in faults
+    )
+
+
+def _find_proposal(fault: Finding) -> str | None:
+    """Return the objective that a fault proposes."""
+    is_proposed = fault.remedy.key == "FTC206.help.meant"
+    return str(fault.remedy.values["meant"]) if is_proposed else None
 
 
 def mix_facts(

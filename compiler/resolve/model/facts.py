@@ -21,7 +21,6 @@ from ftc.compiler.resolve.hub.client import Repository, Trouble, fetch_sides
 from ftc.compiler.resolve.licence import read_licence
 from ftc.compiler.resolve.local_paths import relative
 from ftc.compiler.resolve.model import findings as model_faults
-from ftc.compiler.resolve.model.absent import find_absent
 from ftc.compiler.resolve.model.chain import find_first_run, promised_model
 from ftc.compiler.resolve.model.config import (
     Config,
@@ -31,7 +30,7 @@ from ftc.compiler.resolve.model.config import (
     read_config,
 )
 from ftc.compiler.resolve.model.folder import ModelFolder, find_model_folder, find_pointers
-from ftc.compiler.resolve.model.misfit import find_misfit
+from ftc.compiler.resolve.model.misfit import find_absent, find_misfit
 from ftc.compiler.resolve.model.no_causal import not_causal
 from ftc.compiler.resolve.model.tensor_shape import read_tensors
 from ftc.compiler.resolve.model.text_modules import read_text_modules

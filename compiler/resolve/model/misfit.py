@@ -1,12 +1,15 @@
-"""Sizes of the weights, from safetensors headers, that contradict `config.json`."""
+"""Names and sizes of the weights, from safetensors headers, that contradict `config.json`."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from operator import eq
 from typing import Final
 
 from ftc.compiler.knowledge.architecture import Shape, side_keys, spell_setting
-from ftc.compiler.resolve.facts import Misfit
+from ftc.compiler.knowledge.causal_types import has_renamed_tensors
+from ftc.compiler.knowledge.module_names import find_module_names
+from ftc.compiler.knowledge.objectives import Head
+from ftc.compiler.resolve.facts import AbsentTensor, Misfit
 from ftc.compiler.resolve.model.config import Config
 
 _Sides = Mapping[str, tuple[int, int]]
@@ -14,6 +17,7 @@ _Sides = Mapping[str, tuple[int, int]]
 _EMBEDDINGS: Final = ("embed_tokens", "wte", "word_embeddings", "embed_in")
 _IN_LAYER: Final = re.compile(r"(?P<stack>\D*?)(?P<layer>\d{1,6})\.(?P<module>\D+)\.weight")
 _MATRIX: Final = 2
+_WEIGHT: Final = ".weight"
 #: Layers that predict more tokens come after the others, and transformers leaves them out.
 _MORE_LAYERS: Final = "num_nextn_predict_layers"
 
@@ -31,6 +35,28 @@ def find_misfit(config: Config, tensors: Mapping[str, tuple[int, ...]]) -> Misfi
     if not shape.kinds:  # the modules of unequal layers have no sizes that hold for all
         found += _layers(config, shape, sides)
     return next((misfit for misfit in found if misfit.setting), next(iter(found), None))
+
+
+def find_absent(config: Config, names: Collection[str], head: Head) -> AbsentTensor | None:
+    """Return the first tensor that the weights lack: one of the layers, or the output head.
+
+    transformers reads the layers under the name that they have in the class, with or without that
+    of the model around them (`model.layers`, `layers`). It knows other names for some types only,
+    and those are not compared. None too where no names are known, where the table does not describe
+    the model, and where the weights are packed.
+    """
+    shape, known = config.shape, find_module_names(config.architecture)
+    if shape is None or known is None or config.wrapper is not None or config.custom_code:
+        return None
+    if not names or config.quantized is not None or has_renamed_tensors(config.model_type):
+        return None
+    spelled = (f"{known.layers}.", f"{known.layers.partition('.')[2] or known.layers}.")
+    if not any(name.startswith(spelled) for name in names):
+        kind = next(iter(known.linears))
+        return AbsentTensor(tensor=known.linear(kind, 0) + _WEIGHT, held=min(names))
+    if head == "tokens" and not shape.tied and known.head + _WEIGHT not in names:
+        return AbsentTensor(tensor=known.head + _WEIGHT, held="")
+    return None
 
 
 def _embedding(config: Config, shape: Shape, sides: _Sides) -> Iterator[Misfit]:

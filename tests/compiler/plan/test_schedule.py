@@ -53,6 +53,25 @@ def test_the_trainer_counts_the_same_steps(tmp_path: Path) -> None:
         assert arguments.get_warmup_steps(total) == math.ceil(0.03 * total)
 
 
+@pytest.mark.prove
+@pytest.mark.parametrize("steps", [1, 2, 3])
+def test_a_short_run_trains(build_known: BuildKnown, steps: int) -> None:
+    """The schedulers of transformers begin a warm-up at zero: a later step has a rate."""
+    torch = pytest.importorskip("torch")
+    transformers = pytest.importorskip("transformers")
+    plan = make_plan(*build_known({"/spec/training/max_steps": steps}))
+    warmup = plan.decisions.training.warmup_steps.value
+    for schedule in ("linear", "cosine", "inverse_sqrt"):
+        optimizer = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=1.0)
+        scheduler = transformers.get_scheduler(schedule, optimizer, warmup, steps)
+        rates = []
+        for _ in range(steps):
+            rates += scheduler.get_last_lr()
+            optimizer.step()
+            scheduler.step()
+        assert max(rates) > 0, (schedule, steps, warmup)
+
+
 def test_what_is_saved_is_counted_and_said(build_known: BuildKnown) -> None:
     """With rows held out every evaluation may be the best one; without, one resumes only."""
     edits = {"/spec/training/max_steps": 300, "/spec/training/evaluation/every_steps": 5}

@@ -29,6 +29,11 @@ BuildKnown = Callable[[Mapping[str, Any]], tuple[Spec, KnownFacts]]
             "0% of 2 steps",
         ),
         (
+            {"/spec/training/max_steps": 1},
+            "training.warmup_steps",
+            "a warm-up begins at a rate of zero, and the run has only one step",
+        ),
+        (
             {
                 "/spec/training/max_steps": 4,
                 "/spec/training/schedule": "warmup_stable_decay",

@@ -45,6 +45,19 @@ def test_sources_have_facts_of_their_own(folder: Path) -> None:
     assert sum(rows for _, rows in facts.lengths.histogram) == pytest.approx(90, abs=2)
 
 
+def test_an_objective_for_some_of_the_sources_is_not_proposed(folder: Path) -> None:
+    """A fix to it would leave the other source unread, whose fix would lead back."""
+    header = "prompt,chosen,rejected\n"
+    for name in ("ranked", "more"):
+        (folder / f"{name}.csv").write_text(header + f"why {name}?,because of it,no idea\n" * 3)
+    alone = unknown(mixture("ranked.csv", "more.csv"), folder)
+    assert alone.fix == ({"op": "add", "path": "/objective/type", "value": "dpo"},)
+
+    beside = unknown(mixture("chats.jsonl", "ranked.csv"), folder)
+    assert (beside.code, beside.fix) == ("FTC206", ())
+    assert "in a run of its own with the objective `dpo`" in beside.help
+
+
 def test_new_tokens_that_no_row_holds(folder: Path) -> None:
     """Each source is searched, and a token in one of them is there; so is one that is always said.
 

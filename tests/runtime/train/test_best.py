@@ -5,8 +5,10 @@ a real Trainer, with whatever losses a test wants.
 """
 
 import json
+import math
 from collections.abc import Sequence
 from pathlib import Path
+from statistics import NormalDist
 from types import SimpleNamespace
 from typing import Any
 
@@ -17,7 +19,7 @@ import transformers
 from ftc.runtime.reward.flat_rewards import FlatRewards
 from ftc.runtime.train.best import BestCheckpoint
 from ftc.runtime.train.best_by_metric import BestByMetric
-from ftc.runtime.train.best_by_reward import find_variance
+from ftc.runtime.train.best_by_reward import BAD_LUCK, find_standard_error, find_variance
 from ftc.runtime.train.early_stopping import EarlyStopping
 from tests.runtime.sessions import make_session
 
@@ -251,3 +253,30 @@ def test_the_variance_of_rewards_is_that_of_all_of_them() -> None:
     assert find_variance(metrics) == pytest.approx(batches.var(correction=0).item())
     alone = {"reward": [0.0, 1.0], "reward_std": [float("nan")] * 2}
     assert find_variance(alone) == 0.25
+
+
+@pytest.mark.parametrize("answers", [1, 2, 4, 8, 16, 64])
+@pytest.mark.parametrize("share", [0.02, 0.2, 0.5])
+def test_few_rewards_of_the_same_weights_may_differ(answers: int, share: float) -> None:
+    """All answers may have the same reward by chance, and the next ones another."""
+
+    def evaluate(good: int) -> dict[str, float]:
+        mean = good / answers
+        return {"eval_reward": mean, "eval_reward_variance": mean * (1 - mean)}
+
+    def chance(good: int) -> float:
+        return math.comb(answers, good) * share**good * (1 - share) ** (answers - good)
+
+    bound = NormalDist().inv_cdf(1 - BAD_LUCK / 4)  # of two evaluations
+    counts = range(answers + 1)
+    refused = sum(
+        chance(one) * chance(other)
+        for one in counts
+        for other in counts
+        if abs(one - other) / answers
+        > bound * find_standard_error(evaluate(one), evaluate(other), answers)
+    )
+    assert refused < 10 * BAD_LUCK
+    none, all_ = evaluate(0), evaluate(answers)
+    is_told = bound * find_standard_error(none, all_, answers) < 1
+    assert is_told is (answers >= 16)  # other weights still have another mean
