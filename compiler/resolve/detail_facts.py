@@ -1,4 +1,4 @@
-"""Facts about what a spec names beside its data: tools, rewards, files to compare on, templates."""
+"""Details of facts: weights, tools, rewards, files to compare on, templates."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -9,6 +9,28 @@ from ftc.compiler.knowledge.towers import Tower
 #: What a chat template may leave out: a turn that others follow, the last question, a system
 #: message's tools, calls, results, and what a generation prompt would open an answer with.
 Unwritten = Literal["question", "earlier_turn", "tools", "calls", "results", "opening", "plain"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Misfit:
+    """A size that `setting` of config.json (empty: several keys) says; `tensor` has `held`."""
+
+    setting: str
+    tensor: str
+    said: int
+    held: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AbsentTensor:
+    """A tensor that the class needs and the weights lack.
+
+    `held` is a tensor of theirs where the layers have other names, and empty where only the output
+    head is absent.
+    """
+
+    tensor: str
+    held: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

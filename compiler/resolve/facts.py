@@ -11,6 +11,8 @@ from typing import Literal
 from ftc.compiler.knowledge.architecture import Shape, converted_class, keeps_packed_rows_apart
 from ftc.compiler.resolve.content_facts import Contents, NearDuplicates, OpenAnswers
 from ftc.compiler.resolve.detail_facts import (
+    AbsentTensor,
+    Misfit,
     OllamaFacts,
     Pictures,
     ReasoningFacts,
@@ -30,28 +32,6 @@ class Unknown:
 
     finding: Finding
     others: tuple[Finding, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Misfit:
-    """A size that `setting` of config.json (empty: several keys) says; `tensor` has `held`."""
-
-    setting: str
-    tensor: str
-    said: int
-    held: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AbsentTensor:
-    """A tensor that the class needs and the weights lack.
-
-    `held` is a tensor of theirs where the layers have other names, and empty where only the output
-    head is absent.
-    """
-
-    tensor: str
-    held: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,7 +9,7 @@ from ftc.compiler.knowledge.architecture import Shape, side_keys, spell_setting
 from ftc.compiler.knowledge.causal_types import has_renamed_tensors
 from ftc.compiler.knowledge.module_names import find_module_names
 from ftc.compiler.knowledge.objectives import Head
-from ftc.compiler.resolve.facts import AbsentTensor, Misfit
+from ftc.compiler.resolve.detail_facts import AbsentTensor, Misfit
 from ftc.compiler.resolve.model.config import Config
 
 _Sides = Mapping[str, tuple[int, int]]

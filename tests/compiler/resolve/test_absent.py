@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from ftc.compiler.resolve.facts import AbsentTensor, ModelFacts
+from ftc.compiler.resolve.detail_facts import AbsentTensor
+from ftc.compiler.resolve.facts import ModelFacts
 from ftc.compiler.resolve.model.facts import resolve_model
 from ftc.compiler.resolve.model.weights import read_header
 

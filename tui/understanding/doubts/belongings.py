@@ -74,7 +74,7 @@ def doubt_belongings(text: str, told: Sequence[Change | Choice]) -> list[Change 
 def _is_dropped(
     text: str, said: Change | Choice, doubted: Mapping[str, Sequence[tuple[int, int]]]
 ) -> bool:
-    owner = _OWNERS.get(said.pointer)
+    owner = _OWNERS.get(said.pointer, "")
     if not isinstance(said, Change) or owner not in doubted:
         return False
     return any(

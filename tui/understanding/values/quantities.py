@@ -298,8 +298,7 @@ def read_quantities(message: Message) -> Iterator[Change | Choice]:
     for match in message.take(_EARLY):
         denied = message.denied(match.start(), match.end())
         if denied or not patience:
-            value = None if denied else _PATIENCE
-            words = message.words(*match.span())
+            value, words = None if denied else _PATIENCE, message.words(*match.span())
             yield Change(pointer=_STOPPING, value=value, words=words)
     yield from _read_glued(message)
     yield from _read_stopping(message)
