@@ -18,6 +18,8 @@ _EMBEDDINGS: Final = ("embed_tokens", "wte", "word_embeddings", "embed_in")
 _IN_LAYER: Final = re.compile(r"(?P<stack>\D*?)(?P<layer>\d{1,6})\.(?P<module>\D+)\.weight")
 _MATRIX: Final = 2
 _WEIGHT: Final = ".weight"
+#: A tensor of a layer, whatever the layers are called.
+_NUMBERED: Final = re.compile(r"(?:^|\.)\d+\.")
 #: Layers that predict more tokens come after the others, and transformers leaves them out.
 _MORE_LAYERS: Final = "num_nextn_predict_layers"
 
@@ -42,8 +44,8 @@ def find_absent(config: Config, names: Collection[str], head: Head) -> AbsentTen
 
     transformers reads the layers under the name that they have in the class, with or without that
     of the model around them (`model.layers`, `layers`). It knows other names for some types only,
-    and those are not compared. None too where no names are known, where the table does not describe
-    the model, and where the weights are packed.
+    and those are not compared. None too where no layers are among the names, where the table does
+    not describe the model, and where the weights are packed.
     """
     shape, known = config.shape, find_module_names(config.architecture)
     if shape is None or known is None or config.wrapper is not None or config.custom_code:
@@ -51,6 +53,8 @@ def find_absent(config: Config, names: Collection[str], head: Head) -> AbsentTen
     if not names or config.quantized is not None or has_renamed_tensors(config.model_type):
         return None
     spelled = (f"{known.layers}.", f"{known.layers.partition('.')[2] or known.layers}.")
+    if not any(map(_NUMBERED.search, names)):
+        return None
     if not any(name.startswith(spelled) for name in names):
         kind = next(iter(known.linears))
         return AbsentTensor(tensor=known.linear(kind, 0) + _WEIGHT, held=min(names))
