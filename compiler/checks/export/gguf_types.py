@@ -108,7 +108,9 @@ def too_few_bits_for_a_small_model(case: Case) -> Iterator[Problem]:
     low = [k for k in case.spec.export.types if file_type(k).bits_per_weight < _SPARED_BITS]
     parameters = case.model.parameters
     if low and parameters < _SMALL_PARAMETERS:
-        yield problem("/export/types", kinds=low, parameters=parameters)
+        # Q4_K_M of narrow rows would lead to FTC621
+        advice = "narrow" if _narrow_share(case.model.shape, "Q4_K_M") > 0 else ""
+        yield problem("/export/types", help=advice, kinds=low, parameters=parameters)
         return
     ratios = {kind: published(kind).perplexity_ratio for kind in low}
     lossy = [kind for kind in low if ratios[kind] > _LOSSY]
