@@ -30,6 +30,7 @@ from .pilot import Pilot, count_tokens
 from .progress import Progress, peak_memory_bytes
 
 EXPLODED = 5  # times the first loss, or 5 if that is below 1
+EXPLODED_LOGS = 2  # in a row with such a loss, since one batch may be odd
 LOG_SECONDS = 10  # at most between two lines of log.jsonl, or one step if that takes longer
 SEARCH_SECONDS = 5  # for the rows of a batch; after LOG_SECONDS the other processes leave
 
@@ -258,7 +259,7 @@ class TrainingSession(TrainerCallback):
             if name in logs and name not in hidden:
                 self.run.say(f"{where}: {words} {logs[name]:.4f}")
         losses = [log["loss"] for log in state.log_history if "loss" in log]
-        if losses and losses[-1] > EXPLODED * max(losses[0], 1.0):
+        if losses and min(losses[-EXPLODED_LOGS:]) > EXPLODED * max(losses[0], 1.0):
             said = f"the loss has exploded, from {losses[0]:.4f} to {losses[-1]:.4f}"
             self.leave_diverged(f"{where}: {said}")
         if not math.isfinite(logs.get("eval_loss", 0.0)):

@@ -155,7 +155,7 @@ def test_a_step_costs_less_than_two_percent_of_a_fast_one(
 
 
 def test_an_explosion_of_the_loss(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """More than five times the first loss, or than 5 if that was small."""
+    """More than five times the first loss, or than 5 if that was small, twice in a row."""
     session = make_session(tmp_path)
     left: list[str] = []
     monkeypatch.setattr(session, "leave_diverged", left.append)
@@ -169,10 +169,12 @@ def test_an_explosion_of_the_loss(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         session.on_log(args, state, None, logs=logs or history[-1])
         return len(left)
 
-    assert log(2.0, 9.9) == 0
-    assert log(0.1, 4.9) == 0
-    assert log(2.0, 10.1) == 1
-    assert log(0.1, 5.1) == 2
+    assert log(2.0, 9.9, 9.9) == 0
+    assert log(0.1, 4.9, 4.9) == 0
+    assert log(2.0, 40.0) == 0
+    assert log(2.0, 40.0, 1.9) == 0
+    assert log(2.0, 10.1, 10.2) == 1
+    assert log(0.1, 5.1, 5.2) == 2
     assert log(0.1, eval_loss=float("nan")) == 3
 
 
