@@ -2,9 +2,9 @@
 
     python -m benchmarks.gpu.attention
 
-Prints the milliseconds of a forward and backward pass for each kernel and shape: of the first call,
-of the fastest of three more, and of the first call with rows that are 8 tokens shorter. Exits 3
-without a GPU.
+For each kernel and shape it prints three times of a forward and backward pass, in milliseconds: the
+first call, the fastest of three further calls, and the first call with rows that are 8 tokens
+shorter. Exits 3 without a GPU.
 """
 
 import argparse

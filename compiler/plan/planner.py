@@ -74,7 +74,7 @@ def make_plan(spec: Spec, facts: KnownFacts) -> Plan:
     facts, plan = choose_limit(spec, facts, plan_once)
     if plan.memory.fits is not False:
         return plan
-    again = partial(plan_fitting, exports=plan.export_bytes)  # no change to a layout changes them
+    again = partial(plan_fitting, exports=plan.export_bytes)  # the same for every layout
     return replace(
         plan,
         alternatives=find_alternatives(spec, facts, plan, again),
@@ -195,9 +195,9 @@ def plan_once(spec: Spec, facts: KnownFacts) -> Plan:
 
 
 def plan_fitting(spec: Spec, facts: KnownFacts, *, exports: Mapping[str, int]) -> Plan | None:
-    """Return the plan without its alternatives, or None as soon as no layout is found that fits.
+    """Return the plan without its alternatives, or None if no layout fits.
 
-    `exports` are the bytes of the exported files.
+    Most of a plan is then not computed. `exports` are the bytes of the exported files.
     """
     frame, found, padding = choose_padding(make_frame(spec, facts))
     if found.chosen.memory.fits is False:

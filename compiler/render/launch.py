@@ -221,7 +221,7 @@ def _setup(source: BundleSource) -> str:
 
 
 def _copied_bytes(source: BundleSource) -> int:
-    """Return the bytes of local models that are copied, which the plan's download leaves out."""
+    """Return the bytes of the local models that are copied; the plan's download omits them."""
     teacher = source.facts.teacher
     copied = [source.facts.model] if source.model_path is not None else []
     if teacher is not None and source.teacher_path is not None:

@@ -13,7 +13,11 @@ Unwritten = Literal["question", "earlier_turn", "tools", "calls", "results", "op
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Misfit:
-    """A size that `setting` of config.json (empty: several keys) says; `tensor` has `held`."""
+    """A size in config.json that the weights contradict.
+
+    `setting` of config.json gives `said`, and `tensor` has `held`. It is empty if the size follows
+    from several keys.
+    """
 
     setting: str
     tensor: str

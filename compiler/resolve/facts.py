@@ -61,10 +61,10 @@ class ModelFacts:
     a layer; None where neither headers nor an index name them. `missing_weights` are the files of
     its index that a folder lacks, empty where it has none of them. `misfit` is the first size of a
     folder's weights that does not fit its config.json, `absent` the first tensor of the class that
-    they lack. `wrapper` is the multimodal class that it
-    names; other fields then describe the language model, at `text_prefix` of what is loaded.
-    `vision` is the tower of an image-text model, None for any other. `tensor_shape`, from names and
-    sides of tensors, stands in for `shape` in the plan of a model that no table describes.
+    they lack. `wrapper` is the multimodal class that it names; other fields then describe the
+    language model, at `text_prefix` of what is loaded. `vision` is the tower of an image-text
+    model, None for any other. `tensor_shape`, from names and sides of tensors, stands in for
+    `shape` in the plan of a model that no table describes.
     `is_lifted`: config.json has the keys without which the rehearsals of the class stop.
     """
 

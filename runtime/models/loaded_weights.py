@@ -1,4 +1,4 @@
-"""Stops where the weights of a base model were not found, which would otherwise be random."""
+"""Stops training if weights of the base model are missing: transformers would randomize them."""
 
 import os
 from collections.abc import Mapping
@@ -6,12 +6,12 @@ from typing import Any
 
 
 def require_weights(model: Any, loaded: Mapping[str, Any], *, head: bool = True) -> None:
-    """Check what `from_pretrained` says of a model with `output_loading_info`.
+    """Raise SystemExit if `from_pretrained` did not find a matrix of the model.
 
-    It fills each tensor that it does not find with new values and goes on. Norms and biases begin
-    as ones and zeros, as they do in a new model; a matrix is random. Without `head` only the layers
-    and the embedding are checked, since the head is a new one. Of several processes only the first
-    of each machine is known to read the weights. Raises SystemExit with the names.
+    `loaded` is what it returns with `output_loading_info`. It initializes missing tensors and goes
+    on: norms and biases get the ones and zeros of a new model, but a matrix is random. Without
+    `head` only the embedding and the layers are checked, since the head is a new one. Only the
+    first process of each machine checks, as the others may read no weights.
     """
     if os.environ.get("LOCAL_RANK", "0") != "0":
         return

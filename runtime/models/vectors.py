@@ -54,7 +54,7 @@ def load(
     # Else plain texts are wrapped in the chat template that the tokenizer of a causal model has:
     # other vectors than those of its GGUF file.
     reader.modality_config.pop("message", None)
-    tokenizer = reader.tokenizer  # what it pads with is masked by length
+    tokenizer = reader.tokenizer  # any token will do for padding, as it is masked by length
     tokenizer.pad_token = tokenizer.pad_token or tokenizer.eos_token
     if max_length is not None:
         reader.max_seq_length = max_length

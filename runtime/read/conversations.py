@@ -10,7 +10,7 @@ import numpy as np
 
 
 class Conversations:
-    """Collects the `rows.answer_keys` of records, and finds those of the same conversation."""
+    """Collects the `rows.answer_keys` of records and groups the records of one conversation."""
 
     def __init__(self) -> None:
         self._wholes = array("Q")  # of each record; 0 for one without an answer

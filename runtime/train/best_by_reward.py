@@ -43,10 +43,11 @@ class BestByReward(BestCheckpoint):
 
 
 def find_standard_error(one: Mapping[str, Any], other: Mapping[str, Any], rows: int) -> float:
-    """Return the standard error of the difference of two mean rewards, if the model is the same.
+    """Return the standard error of the difference of two mean rewards of the same model.
 
-    Then both are samples of one distribution, whose variance is that of all of their rewards, with
-    the difference of the means. Few answers may all have one reward, which is no certainty.
+    Both are samples of one distribution, so its variance is that of all rewards together, which
+    includes the difference of the means. Otherwise it would be 0 where the few answers of each
+    evaluation happen to have the same reward.
     """
     within = (one["eval_reward_variance"] + other["eval_reward_variance"]) / 2
     between = ((one["eval_reward"] - other["eval_reward"]) / 2) ** 2

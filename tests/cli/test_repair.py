@@ -41,7 +41,7 @@ def test_fixes_that_meet_are_not_both_applied() -> None:
 
 
 def test_a_fix_of_another_place_waits() -> None:
-    """The run may fit once its rank is repaired; alone, the fix of the result is made."""
+    """A wrong rank is repaired first, since the run may then fit; otherwise the memory is."""
     rank = replace(REPLACE, pointer="/method")
     offload = {"op": "add", "path": "/distribution", "value": {"offload": "optimizer"}}
     size = replace(finding("FTC420", offload), pointer="/hardware")

@@ -62,7 +62,7 @@ def test_the_layout_stays(operation: dict[str, Any], expected: str) -> None:
 
 
 def test_a_section_without_members_is_one_line() -> None:
-    """A blank line in braces looks like something that was lost."""
+    """Empty braces stay on one line."""
     text = '{\n  "training": {\n    "warmup_steps": 10\n  }\n}\n'
     told = splice(text, {"op": "remove", "path": "/training/warmup_steps"})
     assert told == '{\n  "training": {}\n}\n'

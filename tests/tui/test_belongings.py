@@ -1,4 +1,4 @@
-"""Values that belong to something else: a doubted GPU, another unit, one file, another list."""
+"""Values that belong to something else: a report, another unit, one file, another list."""
 
 from typing import Any
 
@@ -23,12 +23,12 @@ def changes(text: str) -> dict[str, Any]:
     "text",
     [
         "My boss at the shop trained his for 6 epochs, full fine-tuning, on three H100s. Too much.",
-        "we own six V100s down in the cellar but they've been broken since spring, long story",
+        "Mi vecina entrenó el suyo con 6 épocas, rango 64, en dos H100. Una pasada.",
     ],
 )
-def test_a_count_goes_with_its_gpu(text: str) -> None:
-    """If nobody requests the GPU, nobody requests so many of them."""
-    assert "/hardware/count" not in changes(text)
+def test_hardware_of_a_report_is_not_set(text: str) -> None:
+    """Neither the GPU nor their number, if all else in the sentence is doubted."""
+    assert changes(text) == {}
 
 
 @pytest.mark.parametrize(
@@ -41,8 +41,9 @@ def test_a_number_with_another_unit_is_asked_about(text: str) -> None:
 
 
 def test_a_number_with_the_unit_of_its_field_is_set() -> None:
-    """The schema says which unit that is."""
+    """The schema says which unit that is, and a rate is not an amount of memory."""
     assert changes("max length 4096 tokens")["/data/max_length"] == 4096
+    assert changes("network 400 Gb/s")["/hardware/network_gbit"] == 400
 
 
 @pytest.mark.parametrize(
@@ -54,12 +55,12 @@ def test_a_number_with_the_unit_of_its_field_is_set() -> None:
     ],
 )
 def test_a_limit_of_one_file_stays_with_it(text: str) -> None:
-    """Rows of one source are no limit of all of them."""
+    """A limit on one source does not apply to the others."""
     assert changes(text) == {"/data/sources": ["a.csv", {"source": "b.jsonl", "max_rows": 700}]}
 
 
 def test_a_limit_of_all_files_is_that_of_the_data() -> None:
-    """Nothing says that it is of one of them."""
+    """Without a word about one file, the limit applies to all rows."""
     assert changes("mix a.csv and b.jsonl, at most 700 rows")["/data/max_rows"] == 700
 
 
@@ -72,7 +73,7 @@ def test_rows_that_exist_are_no_limit(text: str) -> None:
 
 
 def test_a_list_is_joined_in_one_way() -> None:
-    """A number behind another sign belongs to what follows it."""
+    """Numbers joined by slashes end at the comma."""
     said = changes("embedding model, matryoshka 128/64, 3 hard negs")
     assert said["/objective/matryoshka_dimensions"] == [128, 64]
     assert said["/objective/hard_negatives"] == 3
@@ -107,5 +108,5 @@ def test_what_is_trained_beside_adapters(text: str, also: list[str] | None) -> N
 
 @pytest.mark.parametrize("text", ["call it bee-keeper please", "nom: bee-keeper, si us plau"])
 def test_courtesy_is_no_part_of_a_name(text: str) -> None:
-    """Whoever asks politely gets the name without it."""
+    """A word such as "please" is dropped."""
     assert changes(text) == {"/name": "bee-keeper"}

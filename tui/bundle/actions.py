@@ -1,6 +1,6 @@
 """The tables of actions: footer, help screen and command palette, and a bundle's buttons.
 
-Each can be typed as a message too; `words.json` has its words in three languages.
+Each action can also be typed as a message: `words.json` has the words in three languages.
 """
 
 from dataclasses import dataclass

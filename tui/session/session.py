@@ -54,7 +54,7 @@ from ftc.tui.understanding.reading import (
 )
 from ftc.tui.understanding.text.sentences import is_question
 from ftc.tui.understanding.vague import find_vague
-from ftc.tui.understanding.values.quantities import takes_by_order
+from ftc.tui.understanding.values.row_limits import takes_by_order
 
 _MOST_KEYS: Final = 40
 _COLUMNS: Final = "/data/columns/"

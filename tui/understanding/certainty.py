@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from ftc.spec.schema import choices, fields_by_pointer
-from ftc.tui.understanding.reading import Change, Choice
+from ftc.tui.understanding.reading import UNSURE, Change, Choice, ask_about
 from ftc.tui.understanding.text.lexicon import NEGATORS, NUMBER, any_of
 from ftc.tui.understanding.text.message import SENTENCE_END, Message, find_around, find_words, fold
 from ftc.tui.understanding.text.numbers import read_number
@@ -185,8 +185,7 @@ def _doubted(folded: str, bare: str, change: Change, start: int) -> Said:
         words = words.split(", ")[0]
     if start < 0 or not _is_doubtful(folded, bare, change, start, start + len(words)):
         return change
-    values = () if change.value is None else (change.value,)
-    return Choice(pointer=change.pointer, values=values, words=change.words, why="unsure")
+    return ask_about(change)
 
 
 def find_hedge(folded: str) -> bool:
@@ -323,7 +322,7 @@ def _one_of(folded: str, text: str, first: Said, second: Said) -> Said:
         return second
     values = [*_values(first), *(each for each in _values(second) if each not in _values(first))]
     words = first.words if first.words == second.words else f"{first.words}, {second.words}"
-    return Choice(pointer=first.pointer, values=tuple(values), words=words, why="unsure")
+    return Choice(pointer=first.pointer, values=tuple(values), words=words, why=UNSURE)
 
 
 def _only_denies(first: Said, second: Change) -> bool:

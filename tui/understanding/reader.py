@@ -27,8 +27,8 @@ from ftc.tui.understanding.data.source_limits import limit_sources
 from ftc.tui.understanding.data.weights import read_label_weights
 from ftc.tui.understanding.described import read_described, with_described
 from ftc.tui.understanding.doubts.aside import set_aside
-from ftc.tui.understanding.doubts.belongings import doubt_belongings, doubt_company
 from ftc.tui.understanding.doubts.hearsay import doubt_hearsay, prefer_own, strike_names
+from ftc.tui.understanding.doubts.reported import doubt_reported_hardware
 from ftc.tui.understanding.doubts.retracted import drop_retracted, revise
 from ftc.tui.understanding.doubts.rivals import doubt_added, doubt_rivals
 from ftc.tui.understanding.doubts.settled import settle_later
@@ -78,6 +78,7 @@ from ftc.tui.understanding.models.models import read_models
 from ftc.tui.understanding.models.revisions import read_revisions
 from ftc.tui.understanding.questions import take_question
 from ftc.tui.understanding.reading import (
+    UNSURE,
     Change,
     Choice,
     Limit,
@@ -126,7 +127,6 @@ _NOT_NUMBER: Final = re.compile(
 _PROPOSED: Final = frozenset(
     {"/model/id", "/objective/type", "/method/type", "/hardware/gpu", "/hardware/count"}
 )
-_UNSURE: Final = "unsure"
 _ORDER: Final = rf"\b(?:{any_of(WORDS['put'])}|{any_of(WORDS['acts'])})\b"
 _NOTHING: Final[Mapping[str, Any]] = {}
 _NO_NAMES: Final = Names()
@@ -187,8 +187,7 @@ def read(
     told = doubt_rivals(text, doubt_wavering(text, told, draft))
     for settled in (adopt, settle_later):
         told = settled(text, told, lambda words: again(words).changes)
-    told = doubt_company(text, doubt_units(text, withhold(text, told, found)))
-    told = doubt_belongings(text, told)
+    told = doubt_reported_hardware(text, doubt_units(text, withhold(text, told, found)))
     told = imply_kinds(doubt_added(text, told), draft)
     return _conclude(told, about, message, draft)
 
@@ -359,7 +358,7 @@ def _read_first(
 
 def _is_set(choice: Choice, draft: Mapping[str, Any]) -> bool:
     """Return whether the draft has the only value that the words may mean."""
-    return choice.why == _UNSURE and choice.values == (value_at(draft, choice.pointer),)
+    return choice.why == UNSURE and choice.values == (value_at(draft, choice.pointer),)
 
 
 def _is_within(text: str, said: Change | Choice, spans: Sequence[tuple[int, int]]) -> bool:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from ftc.spec.pointer import split
 
@@ -12,6 +12,9 @@ RequestKind = Literal[
     "restart", "retry", "run", "save", "show", "thanks", "undo", "unsure", "watch", "what_if",
     "why", "yes",
 ]  # fmt: skip
+
+#: Why a question is asked about a value that was read and may not be meant.
+UNSURE: Final = "unsure"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,6 +147,14 @@ class Reading:
     def empty(self) -> bool:
         """Return whether nothing was understood."""
         return not (self.changes or self.request or self.choices or self.refused or self.paste)
+
+
+def ask_about(said: Change | Choice) -> Choice:
+    """Return the question whether a value is meant; a question stays as it is."""
+    if isinstance(said, Choice):
+        return said
+    values = () if said.value is None else (said.value,)
+    return Choice(pointer=said.pointer, values=values, words=said.words, why=UNSURE)
 
 
 def value_at(data: Mapping[str, Any], pointer: str) -> Any:

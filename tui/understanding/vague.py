@@ -7,7 +7,7 @@ import re
 from typing import Final
 
 from ftc.spec.admission import admits
-from ftc.tui.understanding.reading import Choice
+from ftc.tui.understanding.reading import UNSURE, Choice
 from ftc.tui.understanding.text.lexicon import NUMBER
 from ftc.tui.understanding.text.message import Message
 from ftc.tui.understanding.text.numbers import as_written, read_number
@@ -75,7 +75,7 @@ def find_vague(text: str) -> Choice | None:
         value = None if number is None else as_written(number)
         if value is None or not admits(pointer, value):
             return None
-        return Choice(pointer=pointer, values=(value,), words=written, why="unsure")
+        return Choice(pointer=pointer, values=(value,), words=written, why=UNSURE)
     for pointer, pattern in _WISHES:
         if pattern.fullmatch(folded):
             return Choice(pointer=pointer, values=(), words=written)

@@ -60,7 +60,7 @@ from ftc.compiler.plan.memory.weights import (
 )
 
 _BATCH_BYTES = 24  # int64 ids, labels and attention mask, per token
-_REUSED = 10**9  # weights until the next use within which ZeRO-3 keeps one whole (its default)
+_REUSED = 10**9  # DeepSpeed's default of `stage3_max_reuse_distance`, in weights
 
 
 def phases(job: Job) -> dict[str, int]:
@@ -84,7 +84,8 @@ def parts_of_phases(job: Job) -> dict[str, dict[str, int]]:
     active -= product_bytes(job) if job.checkpointing else 0  # freed before the temporaries
     backward = _largest_backward(job, layer=layer, kept=kept, active=active)
     backward["activations"] += batch + features
-    gathered, held = gathered_bytes(job, layers=1 + (job.sharding == "fsdp")), reused_bytes(job)
+    gathered = gathered_bytes(job, layers=2 if job.sharding == "fsdp" else 1)
+    held = reused_bytes(job)
     stored = job.stored_layers if job.checkpointing else job.shape.layers
     recomputed = kept_matrices(job, layers=stored + 1)
     passing = autocast_copies(job) + token_copies(job)
@@ -117,10 +118,7 @@ def parts_of_phases(job: Job) -> dict[str, dict[str, int]]:
         "evaluation": {
             "static": static,
             "gradients": reducer_bytes(job),
-            "activations": seen.tokens * _BATCH_BYTES
-            + pixel_bytes(seen, rows=seen.sequences)
-            + mask_bytes(seen)
-            + max(seen.tokens * active, head_bytes(seen, training=False)),
+            "activations": _evaluation_bytes(seen, active=active),
             "copies": passing + kept_matrices(job, layers=1),
             "gathered": gathered,
         },
@@ -128,6 +126,13 @@ def parts_of_phases(job: Job) -> dict[str, dict[str, int]]:
         **_answers(job, static, active=active),
         **_passes_without_gradients(job, static, earlier, batch + waiting, active=active),
     }
+
+
+def _evaluation_bytes(seen: Job, *, active: int) -> int:
+    """Return the activations of an evaluation's pass; `active` are one layer's bytes per token."""
+    batch = seen.tokens * _BATCH_BYTES + pixel_bytes(seen, rows=seen.sequences)
+    passing = max(seen.tokens * active, head_bytes(seen, training=False))
+    return batch + mask_bytes(seen) + passing
 
 
 def _vision(
@@ -309,12 +314,12 @@ def gathered_bytes(job: Job, *, layers: int) -> int:
 
 
 def reused_bytes(job: Job) -> int:
-    """Return the bytes of last layers, beyond two, that ZeRO-3 does not release until they go back.
+    """Return the bytes of the last layers, beyond two, that ZeRO-3 keeps for their backward pass.
 
-    It keeps a weight whose next use is near, counted in the weights of all modules that run until
-    then (`__params_to_release` of DeepSpeed 0.19): the head, once if its loss is fused, and each
-    later layer forward, backward and where it is recomputed. A miniature under DeepSpeed on a CPU
-    kept as many. A bundle turns this off for weights on a disk.
+    It keeps a weight if fewer than `_REUSED` weights are used before it is used again
+    (`__params_to_release` of DeepSpeed 0.19). Those are the weights of the head (once if its loss
+    is fused, else twice) and of each later layer: forward, backward, and again if it is recomputed.
+    A miniature under DeepSpeed on a CPU kept as many layers. Weights on a disk are never kept.
     """
     if job.sharding != "zero3" or (job.swaps and job.weights_on_host):
         return 0

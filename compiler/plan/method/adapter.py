@@ -45,8 +45,7 @@ class Adapter:
     """The decided adapter, the parameters it trains, and how QLoRA quantizes the base.
 
     A field that is None is not used. `modules` are the linear modules of the shape that the
-    targets name. `first_layer` is the first layer with an adapter, counted from
-    0.
+    targets name. `first_layer` is the first layer with an adapter, counted from 0.
     """
 
     rank: Decision[int]

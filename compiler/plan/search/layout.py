@@ -48,7 +48,7 @@ class Way:
 class Candidate:
     """One layout, the seconds of its optimizer step, and one process's memory.
 
-    The seconds of a layout that does not fit are infinite: nothing needs them.
+    A layout that does not fit has infinite seconds, since its time is not computed.
     """
 
     way: Way

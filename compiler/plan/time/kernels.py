@@ -27,16 +27,16 @@ _NARROW_RATE: Final = 0.2  # the limit for very narrow heads; heads of 64 reach 
 # adapters are in 16 bits and need fewer casts, but were never measured, so they count the same.
 _INPUT_BYTES, _OUTPUT_BYTES = 60, 24
 _UNDROPPED: Final = 0.5  # the share of the input's bytes that is left without dropout
-# Seconds in which the host launches the kernels of a pass, forward and backward, per layer and per
-# adapted module. Short steps took 0.107 to 0.118 s with 24 layers, and short passes 0.27 s with 32
-# layers and 224 adapters. However fast its kernels are, a pass takes no less.
+# Seconds that the host needs to launch the kernels of a forward and backward pass: per layer, and
+# per adapted module. A pass never takes less. Short steps took 0.107 to 0.118 s (24 layers), short
+# passes of a LoRA 0.27 s (32 layers, 224 adapters).
 _LAYER_SECONDS, _ADAPTED_SECONDS = 0.003, 0.0006
-_QUANTIZED_SECONDS: Final = 0.00015  # more for each module in 4 or 8 bits: an assumption
-# Seconds that ZeRO-3's hooks take for a module in each pass. DeepSpeed puts them on all modules
-# (`parameter_offload.py`: `_register_deepspeed_module`), and their Python finds, gathers and
-# releases the module's weights. Measured with DeepSpeed 0.19.8 in one process on a server's CPU
-# (Llamas of 4 and 12 layers, hidden size 64, in processor time, ZeRO-1 deducted): 2.9 ms per layer
-# of 13 modules and pass, 7.6 ms with adapters on all linears, which makes 41.
+_QUANTIZED_SECONDS: Final = 0.00015  # added for each module in 4 or 8 bits; an assumption
+# Seconds per module and pass of ZeRO-3's hooks, Python code that gathers and releases the module's
+# weights. DeepSpeed puts them on all modules (`_register_deepspeed_module` in
+# `parameter_offload.py`). Measured with DeepSpeed 0.19.8 in one process on a server's CPU: Llamas
+# of 4 and 12 layers and hidden size 64, processor time beyond that of ZeRO-1. A layer of 13 modules
+# took 2.9 ms per pass; with adapters on all linears, which makes 41 modules, it took 7.6 ms.
 _HOOKED_SECONDS: Final = 0.0002
 # A layer's modules beside its linears: itself, attention, MLP, activation and two norms.
 _PLAIN_MODULES: Final = 6
@@ -78,7 +78,7 @@ def attention_seconds(
 
 
 def _masked_share(job: Job) -> float:
-    """Return the share of the layers with attention that get a mask."""
+    """Return the share of the attention layers that get a mask."""
     if job.attention != "sdpa":
         return 0.0
     if job.masked:
@@ -107,7 +107,7 @@ def launching_seconds(job: Job) -> float:
 
 
 def _hook_seconds(job: Job) -> float:
-    """Return the seconds of ZeRO-3's hooks: forward, backward, and where layers are recomputed."""
+    """Return the seconds of ZeRO-3's hooks in a forward, a backward and a recomputing pass."""
     linears = job.shape.linear_shapes
     modules = job.shape.layers * _PLAIN_MODULES + sum(x.count for x in linears.values())
     modules += _ADAPTER_MODULES * sum(linears[target].count for target in job.targets)

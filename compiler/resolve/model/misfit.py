@@ -52,12 +52,13 @@ def find_absent(config: Config, names: Collection[str], head: Head) -> AbsentTen
         return None
     if not names or config.quantized is not None or has_renamed_tensors(config.model_type):
         return None
-    spelled = (f"{known.layers}.", f"{known.layers.partition('.')[2] or known.layers}.")
-    if not any(map(_NUMBERED.search, names)):
+    layers = [name for name in names if _NUMBERED.search(name)]
+    if not layers:
         return None
-    if not any(name.startswith(spelled) for name in names):
+    spelled = (f"{known.layers}.", f"{known.layers.partition('.')[2] or known.layers}.")
+    if not any(name.startswith(spelled) for name in layers):
         kind = next(iter(known.linears))
-        return AbsentTensor(tensor=known.linear(kind, 0) + _WEIGHT, held=min(names))
+        return AbsentTensor(tensor=known.linear(kind, 0) + _WEIGHT, held=min(layers))
     if head == "tokens" and not shape.tied and known.head + _WEIGHT not in names:
         return AbsentTensor(tensor=known.head + _WEIGHT, held="")
     return None

@@ -122,7 +122,7 @@ def test_offloaded_weights_leave_the_device_too(build_known: BuildKnown) -> None
 def test_zero_keeps_the_last_layers_whole(
     monkeypatch: pytest.MonkeyPatch, *, checkpointing: bool, fused: bool, vocab: int, layers: int
 ) -> None:
-    """As many as DeepSpeed 0.19.8 kept of twelve layers, within nine layers' weights, on a CPU."""
+    """DeepSpeed 0.19.8 kept as many of twelve layers on a CPU."""
     config = {"hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 12}
     config |= {"num_attention_heads": 2, "num_key_value_heads": 2, "vocab_size": vocab}
     shape = read("LlamaForCausalLM", config)

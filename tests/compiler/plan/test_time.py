@@ -176,7 +176,7 @@ def test_a_short_pass_takes_as_long_as_its_launches(build_known: BuildKnown) -> 
 
 
 def test_hooks_of_zero_3_slow_short_passes_down(build_known: BuildKnown) -> None:
-    """They are on every module, also on those of adapters, and are hidden by long passes."""
+    """Every module has hooks, also those of adapters; in a long pass they take no extra time."""
     frame = make_frame(*build_known({}))
     job = frame.job("ddp", checkpointing=True, micro=1)
     hooked = replace(job, sharding="zero3")

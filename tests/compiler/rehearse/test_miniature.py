@@ -182,7 +182,7 @@ def test_a_pattern_of_layers_stays_whole() -> None:
 
 
 def test_heads_of_their_own_width_divide_the_model() -> None:
-    """EmbeddingGemma has 3 heads of 256 in 768, and its class refuses 3 in 256."""
+    """EmbeddingGemma has 3 heads, and its class refuses a hidden size that 3 does not divide."""
     small = shrink(
         {
             "architectures": ["Gemma3TextModel"],

@@ -1,4 +1,4 @@
-"""Weights whose names are not those of the class are told, and packed ones."""
+"""Weights with names that the class does not read are reported, and so are packed weights."""
 
 import json
 import shutil
@@ -21,7 +21,7 @@ Edit = Callable[[dict[str, Any]], dict[str, Any]]
 
 
 def write_header(path: Path, header: dict[str, Any]) -> None:
-    """Write a safetensors file of this header, whose tensors are zeros."""
+    """Write a safetensors file with this header and tensors of zeros."""
     text = json.dumps(header).encode()
     end = max(tensor["data_offsets"][1] for tensor in header.values())
     with path.open("wb") as stream:
@@ -52,7 +52,7 @@ def prefixed(prefix: str) -> Edit:
 
 
 def without_head(header: dict[str, Any]) -> dict[str, Any]:
-    """Return the tensors but the output head."""
+    """Return all tensors except the output head."""
     return {name: tensor for name, tensor in header.items() if name != HEAD}
 
 
@@ -79,7 +79,7 @@ def test_a_base_model_has_no_prefix(make_spec: Any, model: Path, tmp_path: Path)
 
 
 def test_an_absent_head_is_told(make_spec: Any, model: Path, tmp_path: Path) -> None:
-    """Where the embeddings do not take its place, it would be random."""
+    """Unless it is tied to the embeddings, transformers fills it with random values."""
     found = resolve_edited(make_spec, model, tmp_path, without_head, tie_word_embeddings=False)
     assert found.absent == AbsentTensor(tensor=HEAD, held="")
 
@@ -100,7 +100,7 @@ def test_a_head_that_nobody_reads_may_be_absent(
 def test_packed_weights_are_quantized_without_a_word_of_it(
     make_spec: Any, model: Path, tmp_path: Path, dtype: str, *, packed: bool
 ) -> None:
-    """A matrix of integers, or of floats of 8 bits, is no plain weight."""
+    """A matrix of integers or of 8-bit floats is quantized."""
 
     def pack(header: dict[str, Any]) -> dict[str, Any]:
         return {

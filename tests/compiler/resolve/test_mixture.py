@@ -46,7 +46,7 @@ def test_sources_have_facts_of_their_own(folder: Path) -> None:
 
 
 def test_an_objective_for_some_of_the_sources_is_not_proposed(folder: Path) -> None:
-    """A fix to it would leave the other source unread, whose fix would lead back."""
+    """No objective reads both sources, so a fix for one would break the other, and back again."""
     header = "prompt,chosen,rejected\n"
     for name in ("ranked", "more"):
         (folder / f"{name}.csv").write_text(header + f"why {name}?,because of it,no idea\n" * 3)
@@ -55,7 +55,7 @@ def test_an_objective_for_some_of_the_sources_is_not_proposed(folder: Path) -> N
 
     beside = unknown(mixture("chats.jsonl", "ranked.csv"), folder)
     assert (beside.code, beside.fix) == ("FTC206", ())
-    assert "in a run of its own with the objective `dpo`" in beside.help
+    assert "in a separate run with the objective `dpo`" in beside.help
 
 
 def test_new_tokens_that_no_row_holds(folder: Path) -> None:

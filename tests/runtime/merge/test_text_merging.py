@@ -5,7 +5,6 @@ from typing import Any
 
 import peft
 import pytest
-from tokenizers import Tokenizer, models, pre_tokenizers
 
 from ftc.runtime.ask import ask_relevance, ask_vectors
 from ftc.runtime.files import read_json, write_rows
@@ -40,33 +39,6 @@ def write_base(folder: Path) -> Path:
     transformers.BertTokenizer(vocab=vocabulary, model_max_length=64).save_pretrained(folder)
     (folder / "vocab.txt").write_text("\n".join(WORDS), encoding="utf-8")
     return folder
-
-
-def write_unpadded(folder: Path) -> Path:
-    """Write a Llama of 16 dimensions, without a head, whose tokenizer has no padding token."""
-    torch.manual_seed(0)
-    config = transformers.LlamaConfig(
-        vocab_size=len(WORDS), hidden_size=16, num_hidden_layers=1, num_attention_heads=2,
-        num_key_value_heads=1, intermediate_size=32, max_position_embeddings=64,
-    )  # fmt: skip
-    transformers.LlamaModel(config).save_pretrained(folder)
-    places = {word: place for place, word in enumerate(WORDS)}
-    words = Tokenizer(models.WordLevel(places, unk_token="[UNK]"))
-    words.pre_tokenizer = pre_tokenizers.Whitespace()
-    transformers.PreTrainedTokenizerFast(
-        tokenizer_object=words, unk_token="[UNK]", eos_token="[SEP]"
-    ).save_pretrained(folder)
-    return folder
-
-
-def test_texts_are_padded_without_a_token_for_it(tmp_path: Path) -> None:
-    """A text has the same vector beside a longer one: what it is padded with is masked."""
-    model = vectors.load(write_unpadded(tmp_path), pooling="lasttoken", dtype="float32")
-    texts = ["late", "a b c d card lost"]
-    together = vectors.encode(model, texts, vectors.DOCUMENT)
-    for text, vector in zip(texts, together, strict=True):
-        alone = vectors.encode(model, [text], vectors.DOCUMENT)
-        assert alone[0] == pytest.approx(vector, abs=1e-5)
 
 
 @pytest.fixture(name="base", scope="module")

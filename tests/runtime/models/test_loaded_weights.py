@@ -1,4 +1,4 @@
-"""Weights that transformers does not find end the stage; a new head does not."""
+"""A stage stops if weights of the base model are missing; a newly added head may be missing."""
 
 import json
 from pathlib import Path
@@ -18,7 +18,7 @@ HEAD = "lm_head.weight"
 
 @pytest.fixture(name="saved")
 def _saved(tmp_path: Path) -> Path:
-    """Return a folder with a small Llama that has a head of its own."""
+    """Return a folder with a small Llama whose head is not tied to the embeddings."""
     torch.manual_seed(0)
     config = transformers.LlamaConfig(
         vocab_size=32, hidden_size=16, num_hidden_layers=1, num_attention_heads=2,
@@ -29,14 +29,14 @@ def _saved(tmp_path: Path) -> Path:
 
 
 def rename(folder: Path, *, prefix: str = "", without: str = "-") -> None:
-    """Write the weights again, with a prefix before all names or without some."""
+    """Rewrite the weights with a prefix before each name, or without some of them."""
     path = folder / "model.safetensors"
     tensors = {prefix + k: v for k, v in load_file(path).items() if not k.endswith(without)}
     save_file(tensors, path, metadata={"format": "pt"})
 
 
 def load(folder: Path, kind: str = "AutoModelForCausalLM") -> tuple[Any, Any]:
-    """Return a model, and what transformers says of its loading."""
+    """Return a model and the loading report of transformers."""
     found: tuple[Any, Any] = getattr(transformers, kind).from_pretrained(
         folder, output_loading_info=True
     )
@@ -44,7 +44,7 @@ def load(folder: Path, kind: str = "AutoModelForCausalLM") -> tuple[Any, Any]:
 
 
 def test_whole_weights_pass(saved: Path) -> None:
-    """As saved, and as the model inside is saved where the head is the embedding."""
+    """Both as saved whole, and as the inner model is saved if the head is tied."""
     require_weights(*load(saved))
     rename(saved, without=HEAD)
     config = saved / "config.json"
@@ -53,7 +53,7 @@ def test_whole_weights_pass(saved: Path) -> None:
 
 
 def test_other_names_end_the_stage(saved: Path) -> None:
-    """The message has a name that is wanted, and one that is there."""
+    """The message names a missing tensor and one that the file has."""
     rename(saved, prefix="_orig_mod.")
     with pytest.raises(SystemExit, match=r"no `model\..*names such as `_orig_mod\."):
         require_weights(*load(saved))
@@ -67,13 +67,13 @@ def test_an_absent_head_ends_the_stage(saved: Path) -> None:
 
 
 def test_a_norm_begins_as_ones(saved: Path) -> None:
-    """It has the values that it has in a new model."""
+    """A norm that is missing has the same values as in a new model."""
     rename(saved, without="norm.weight")
     require_weights(*load(saved))
 
 
 def test_a_head_for_labels_is_new(saved: Path) -> None:
-    """The layers are checked, whatever the head."""
+    """With a new head, the layers are still checked."""
     kind = "AutoModelForSequenceClassification"
     require_weights(*load(saved, kind), head=False)
     rename(saved, without="q_proj.weight")
@@ -82,7 +82,7 @@ def test_a_head_for_labels_is_new(saved: Path) -> None:
 
 
 def test_other_processes_leave_it_to_the_first(saved: Path, monkeypatch: Any) -> None:
-    """Under FSDP they get the weights from the first and read no file."""
+    """Under FSDP the other processes receive the weights from the first and read no file."""
     rename(saved, prefix="module.")
     monkeypatch.setenv("LOCAL_RANK", "1")
     require_weights(*load(saved))

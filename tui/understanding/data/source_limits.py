@@ -1,4 +1,4 @@
-"""Limits of rows of one file of a mixture: "a.csv + b.jsonl (at most 5,000 rows of it)"."""
+"""Row limits of one file of a mixture: "a.csv + b.jsonl (at most 5,000 rows of it)"."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -8,7 +8,7 @@ from ftc.tui.understanding.reading import Change, Choice
 from ftc.tui.understanding.text.message import find_places, fold
 
 _SOURCES, _ROWS = "/data/sources", "/data/max_rows"
-#: Behind the number: which file is meant, the last one named or one by its order.
+#: Words behind the number that mean the file named last.
 _THIS: Final = re.compile(
     r"\s*(?:of|from|de|d'|del|dels)\s?(?:that one|this one|it\b|aquesta?\b|aquell\w*"
     r"|est[ae]\b|es[ae]\b|aquella\b)"
@@ -25,9 +25,9 @@ _BY_ORDER: Final = tuple(
 
 
 def limit_sources(found: Sequence[Change | Choice], text: str) -> list[Change | Choice]:
-    """Return what was found, with a limit of rows inside the source that it speaks of.
+    """Return what was found, with a row limit moved into the source that it applies to.
 
-    That is the file in whose parentheses it stands, or the one that the words behind it name.
+    That is the file whose parentheses contain the limit, or the one that the words behind it name.
     """
     changes = {each.pointer: each for each in found if isinstance(each, Change)}
     mixture, rows = changes.get(_SOURCES), changes.get(_ROWS)
@@ -44,7 +44,7 @@ def limit_sources(found: Sequence[Change | Choice], text: str) -> list[Change | 
 
 
 def _find_source(text: str, sources: Sequence[Any], rows: Change) -> int | None:
-    """Return the place of the source that a limit is of; None if it is that of all rows."""
+    """Return the index of the source that a limit applies to; None if it applies to all rows."""
     ends = [max((end for _, end in find_places(text, _name(each))), default=-1) for each in sources]
     folded = fold(text)
     for start, end in find_places(text, rows.words)[:1]:

@@ -12,7 +12,7 @@ from typing import Any, Final
 from ftc.tui.understanding.bare import DESCRIBED
 from ftc.tui.understanding.certainty import CONDITION, OWN_CONDITION, USING, is_endorsed
 from ftc.tui.understanding.elsewhere import drop_unheeded, find_elsewhere, find_people
-from ftc.tui.understanding.reading import Change, Choice
+from ftc.tui.understanding.reading import Change, Choice, ask_about
 from ftc.tui.understanding.text.lexicon import WORDS, any_of
 from ftc.tui.understanding.text.message import (
     SENTENCE_END,
@@ -97,7 +97,7 @@ def doubt_hearsay(text: str, told: _Said) -> list[Change | Choice]:
     if (asked := _find_back_question(text)) is not None:
         return [_doubted_by(each, text, spans, asked) for each in told]
     return [
-        _asked(each) if isinstance(each, Change) and _is_hearsay(text, each, spans) else each
+        ask_about(each) if isinstance(each, Change) and _is_hearsay(text, each, spans) else each
         for each in told
     ]
 
@@ -123,7 +123,7 @@ def _doubted_by(
         for first, last in spans
     )
     hearsay = inside or _is_hearsay(text, said, spans)
-    return _asked(said) if isinstance(said, Change) and hearsay else said
+    return ask_about(said) if isinstance(said, Change) and hearsay else said
 
 
 def strike_names(message: Message) -> None:
@@ -222,8 +222,3 @@ def _is_negative(folded: str, start: int, said: Change | Choice) -> bool:
     number = isinstance(said, Change) and type(said.value) in (int, float)
     signed = _SIGNED.search(said.words) is not None
     return number and (signed or _MINUS.search(folded[:start]) is not None)
-
-
-def _asked(said: Change) -> Choice:
-    values = () if said.value is None else (said.value,)
-    return Choice(pointer=said.pointer, values=values, words=said.words, why="unsure")

@@ -10,7 +10,7 @@ from ftc.spec.schema import choices, fields_by_pointer
 from ftc.tui.understanding.certainty import REVISED
 from ftc.tui.understanding.fields.relative import read_factor, scale
 from ftc.tui.understanding.fields.spoken import find_mentions
-from ftc.tui.understanding.reading import Change, Choice
+from ftc.tui.understanding.reading import Change, Choice, ask_about
 from ftc.tui.understanding.text.lexicon import CORRECTING, NUMBER, QUOTES, WORDS, any_of
 from ftc.tui.understanding.text.message import Message, find_words, fold
 from ftc.tui.understanding.text.numbers import as_written, read_number
@@ -214,7 +214,7 @@ def _revised(text: str, change: Change) -> Change | Choice:
     match = _INSTEAD.match(after.folded) or _ORDERED.match(after.folded)
     unit = match["unit"].strip() if match and match["unit"] else None
     if match is None or (unit and unit not in Message(change.words).folded):
-        return _ask(change) if _TAKEN_BACK.match(after.folded) else change
+        return ask_about(change) if _TAKEN_BACK.match(after.folded) else change
     kilo = 1024 if change.pointer == "/data/max_length" else 1000
     number = read_number(match["number"].strip(), kilo=kilo)
     if number is None:
@@ -232,10 +232,6 @@ def _factor_of(after: str) -> tuple[float, int] | None:
     match = _CORRECTED_BY.match(after)
     factor = read_factor(match["rest"].strip()) if match else None
     return None if match is None or factor is None else (factor, match.end())
-
-
-def _ask(change: Change) -> Choice:
-    return Choice(pointer=change.pointer, values=(change.value,), words=change.words, why="unsure")
 
 
 def drop_retracted(text: str, said: _Said) -> list[Change | Choice]:

@@ -13,7 +13,7 @@ from typing import Any, Final
 from ftc.spec.admission import admits
 from ftc.tui.understanding.bare import DESCRIBED
 from ftc.tui.understanding.elsewhere import find_reports
-from ftc.tui.understanding.reading import Change, Choice
+from ftc.tui.understanding.reading import Change, Choice, ask_about
 from ftc.tui.understanding.text.lexicon import NUMBER, WORDS, any_of
 from ftc.tui.understanding.text.message import Span, find_places, fold
 from ftc.tui.understanding.text.numbers import as_written, read_number
@@ -59,7 +59,7 @@ def doubt_rivals(text: str, told: Sequence[Said]) -> list[Said]:
     used = [span for each in kept for span in find_places(text, each.words)]
     used += [(each.start, each.end) for each in split_sentences(text) if each.asks]
     doubted = {*_outnumbered(folded, text, kept, used), *_asked_about(folded, text, kept)}
-    return [_asked(each) if each.pointer in doubted else each for each in kept]
+    return [ask_about(each) if each.pointer in doubted else each for each in kept]
 
 
 def doubt_added(text: str, told: Sequence[Said]) -> list[Said]:
@@ -68,7 +68,7 @@ def doubt_added(text: str, told: Sequence[Said]) -> list[Said]:
     "Besides that, a Q6_K", "... and the head too": what the words refer to has not been read.
     """
     folded = fold(text)
-    return [_asked(each) if _is_added(folded, each) else each for each in told]
+    return [ask_about(each) if _is_added(folded, each) else each for each in told]
 
 
 def _is_added(folded: str, said: Said) -> bool:
@@ -181,10 +181,3 @@ def _shared(folded: str, said: Said, told: Sequence[Said]) -> Said:
         return said
     each, rest = divmod(said.value, nodes[0])
     return replace(said, value=each) if each and not rest else said
-
-
-def _asked(said: Said) -> Said:
-    if not isinstance(said, Change):
-        return said
-    values = () if said.value is None else (said.value,)
-    return Choice(pointer=said.pointer, values=values, words=said.words, why="unsure")

@@ -13,7 +13,7 @@ from ftc.tui.understanding.certainty import REVISED
 from ftc.tui.understanding.doubts.hearsay import find_hearsay
 from ftc.tui.understanding.fields.relative import read_factor, scale
 from ftc.tui.understanding.learned.linked import numeric
-from ftc.tui.understanding.reading import Change, Choice
+from ftc.tui.understanding.reading import UNSURE, Change, Choice
 from ftc.tui.understanding.text.lexicon import NUMBER, any_of
 from ftc.tui.understanding.text.message import Message, Span, find_places, fold
 from ftc.tui.understanding.text.numbers import as_written, read_number
@@ -38,7 +38,6 @@ _CLAUSE_END: Final = re.compile(
     r"\s[-\u2013\u2014]\s|\b(?:and|but|so|pero|i|y|asi que|aixi que)\b|[!?;:\n\u2026]|[.,](?!\d)"
 )
 _DENIES: Final = re.compile(r"\b(?:no|not|ni)[\s,]+(?:(?:cada|every|each|after|with|amb|con)\s+)?$")
-_UNSURE: Final = "unsure"
 _COLUMNS: Final = "/data/columns/"
 
 Said = Change | Choice
@@ -81,7 +80,7 @@ def _is_doubted(text: str, said: Said) -> bool:
     if said.pointer.startswith(_COLUMNS):
         return False
     if isinstance(said, Choice):
-        return said.why in (_UNSURE, "") and bool(find_places(text, said.words))
+        return said.why in (UNSURE, "") and bool(find_places(text, said.words))
     if isinstance(said.value, list):
         return False  # lists have corrections of their own
     places = find_places(text, said.words)

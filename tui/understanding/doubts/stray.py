@@ -13,7 +13,7 @@ from typing import Any, Final
 from ftc.tui.understanding.bare import DESCRIBED
 from ftc.tui.understanding.certainty import OWN_CONDITION, is_endorsed
 from ftc.tui.understanding.elsewhere import find_own, is_advice
-from ftc.tui.understanding.reading import Change, Choice
+from ftc.tui.understanding.reading import Change, Choice, ask_about
 from ftc.tui.understanding.text.lexicon import any_of
 from ftc.tui.understanding.text.message import SENTENCE_END, Span, find_around, find_places, fold
 from ftc.tui.understanding.text.word_tables import word_table
@@ -50,7 +50,7 @@ def doubt_stray(text: str, told: Sequence[Said]) -> list[Said]:
     ]
     if not spans:
         return list(told)
-    return [_asked(each) if _is_doubted(folded, text, each, spans) else each for each in told]
+    return [ask_about(each) if _is_doubted(folded, text, each, spans) else each for each in told]
 
 
 @lru_cache(maxsize=8)
@@ -105,10 +105,3 @@ def _is_own(folded: str, mark: Span, said: Said, place: Span) -> bool:
         return True
     leads = mark[1] <= start and _PAUSE.search(folded, mark[1], start) is None
     return leads and said.pointer.startswith(OWN_CONDITION)
-
-
-def _asked(said: Said) -> Said:
-    if not isinstance(said, Change):
-        return said
-    values = () if said.value is None else (said.value,)
-    return Choice(pointer=said.pointer, values=values, words=said.words, why="unsure")

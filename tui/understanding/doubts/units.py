@@ -9,29 +9,26 @@ from functools import cache
 from typing import Final
 
 from ftc.spec.schema import find_field
-from ftc.tui.understanding.reading import Change, Choice
+from ftc.tui.understanding.reading import UNSURE, Change, Choice
 from ftc.tui.understanding.text.message import find_places, fold
 
-#: Words for a unit behind a number in three languages, and what the schema of its fields says.
+#: For each unit, the words behind a number in three languages, and how the schema mentions it.
 _UNITS: Final[Mapping[str, tuple[str, str]]] = {
     "tokens": (r"tok(?:en)?s?", r"token|\blengths?\b"),
     "hours": (r"h|hrs?|hours?|hores?|horas?", r"hour"),
     "memory": (r"gi?b|gigas?|gigues", r"\bGi?B\b|\bgb\b|byte|memory"),
 }
 _NUMBER: Final = re.compile(r"\d[\d.,]*k?")
-_UNIT: Final = re.compile(
-    r"\s?(?:"
-    + "|".join(rf"(?P<{kind}>{words})" for kind, (words, _) in _UNITS.items())
-    + r")(?!\w)"
-)
-_UNSURE: Final = "unsure"
+_ANY: Final = "|".join(rf"(?P<{kind}>{words})" for kind, (words, _) in _UNITS.items())
+#: Not that of a rate: "400 Gb/s".
+_UNIT: Final = re.compile(rf"\s?(?:{_ANY})(?![\w/])")
 
 
 def doubt_units(text: str, told: Sequence[Change | Choice]) -> list[Change | Choice]:
     """Return what was told, with a question for each number that has the unit of another field."""
     folded = fold(text)
     return [
-        Choice(pointer=each.pointer, values=(), words=each.words, why=_UNSURE)
+        Choice(pointer=each.pointer, values=(), words=each.words, why=UNSURE)
         if isinstance(each, Change) and _has_other_unit(text, folded, each)
         else each
         for each in told

@@ -7,12 +7,11 @@ from typing import Final
 
 from ftc.tui.understanding.doubts.licence import find_unlicensed, has_unknown, is_examined
 from ftc.tui.understanding.learned.released import is_unlikely
-from ftc.tui.understanding.reading import Change, Choice
+from ftc.tui.understanding.reading import Change, Choice, ask_about
 from ftc.tui.understanding.text.message import find_places, fold
 
 #: What joins two values of a list.
 _LIST_JOINS: Final = re.compile(r"\s+(?:and|i|y|amb|con|with)\s+")
-_UNSURE: Final = "unsure"
 
 
 def ask_unlicensed(
@@ -27,7 +26,7 @@ def ask_unlicensed(
     unlicensed = find_unlicensed(text, changes, spans)
     unlicensed |= _joined_to(text, changes, unlicensed)
     return [
-        _asked(each) if isinstance(each, Change) and each.pointer in unlicensed else each
+        ask_about(each) if isinstance(each, Change) and each.pointer in unlicensed else each
         for each in told
     ]
 
@@ -41,7 +40,7 @@ def withhold(
     """
     spans = [span for each in told for span in find_places(text, each.words)]
     return [
-        _asked(each)
+        ask_about(each)
         if isinstance(each, Change)
         and each in found
         and is_unlikely(text, each, told)
@@ -50,11 +49,6 @@ def withhold(
         else each
         for each in told
     ]
-
-
-def _asked(change: Change) -> Choice:
-    values = () if change.value is None else (change.value,)
-    return Choice(pointer=change.pointer, values=values, words=change.words, why=_UNSURE)
 
 
 def _joined_to(text: str, changes: Sequence[Change], doubted: set[str]) -> set[str]:

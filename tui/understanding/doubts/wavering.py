@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from ftc.spec.schema import find_field
-from ftc.tui.understanding.reading import Change, Choice, value_at
+from ftc.tui.understanding.reading import UNSURE, Change, Choice, ask_about, value_at
 from ftc.tui.understanding.text.lexicon import any_of
 from ftc.tui.understanding.text.message import SENTENCE_END, Span, find_around, find_places, fold
 from ftc.tui.understanding.text.word_tables import word_table
@@ -135,9 +135,6 @@ def _is_open(text: str, said: Said, spans: Sequence[Span]) -> bool:
 
 def _asked(said: Said) -> Said:
     """Return the question about a value; of several files, which one is the data."""
-    if not isinstance(said, Change):
-        return said
-    if said.pointer == _SOURCES and isinstance(said.value, list):
-        return Choice(pointer=_SOURCE, values=tuple(said.value), words=said.words, why="unsure")
-    values = () if said.value is None else (said.value,)
-    return Choice(pointer=said.pointer, values=values, words=said.words, why="unsure")
+    if isinstance(said, Change) and said.pointer == _SOURCES and isinstance(said.value, list):
+        return Choice(pointer=_SOURCE, values=tuple(said.value), words=said.words, why=UNSURE)
+    return ask_about(said)

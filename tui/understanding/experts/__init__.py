@@ -1,1 +1,1 @@
-"""Lines of experts, whose abbreviations nobody explains."""
+"""Abbreviations in experts' lines."""

@@ -10,7 +10,7 @@ from ftc.spec.schema import choices, fields
 from ftc.tui.understanding.certainty import find_hedge
 from ftc.tui.understanding.fields.relative import numeric_fields
 from ftc.tui.understanding.fields.spoken import spoken_names
-from ftc.tui.understanding.reading import Change, Choice, value_at
+from ftc.tui.understanding.reading import UNSURE, Change, Choice, value_at
 from ftc.tui.understanding.text.lexicon import NEGATORS, NUMBER, WORDS, any_of
 from ftc.tui.understanding.text.message import Message, Span
 from ftc.tui.understanding.text.numbers import as_written, read_number
@@ -153,7 +153,7 @@ def _placed(message: Message, pointer: str, match: re.Match[str]) -> Change | Ch
         part = as_written(round(number / 100, 6))
         if "%" not in message.written or number > _MOST_PERCENT:
             message.cross_out(match.start(), found.end())
-            return Choice(pointer=pointer, values=(part,), words=words, why="unsure")
+            return Choice(pointer=pointer, values=(part,), words=words, why=UNSURE)
         value = part
     if not admits(pointer, value):
         return None

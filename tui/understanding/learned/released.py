@@ -15,7 +15,7 @@ from ftc.tui.understanding.bare import hide_read
 from ftc.tui.understanding.learned.linear import read_model
 from ftc.tui.understanding.learned.linked import Number, find_numbers
 from ftc.tui.understanding.learned.requested import find_features
-from ftc.tui.understanding.reading import Change, Choice
+from ftc.tui.understanding.reading import UNSURE, Change, Choice
 from ftc.tui.understanding.text.message import Message, Span, find_places
 
 #: The least probability of a request, chosen on messages held out.
@@ -25,7 +25,6 @@ LIKELY_REQUESTED: Final = 0.7
 #: A number that is less likely linked to the field is no value of it.
 _NOT_LINKED: Final = 0.2
 REQUESTED: Final = "requested"
-_UNSURE: Final = "unsure"
 #: Column fields are never released: saying what a column holds is not a request.
 _COLUMNS: Final = "/data/columns/"
 _WORD: Final = re.compile(r"[a-z]+")
@@ -57,7 +56,7 @@ def is_unlikely(text: str, change: Change, told: Sequence[Change | Choice]) -> b
 
 def is_withheld(said: Change | Choice) -> bool:
     """Return whether a pattern found one value and another one was not sure of it."""
-    single = isinstance(said, Choice) and said.why == _UNSURE and len(said.values) == 1
+    single = isinstance(said, Choice) and said.why == UNSURE and len(said.values) == 1
     return single and not said.pointer.startswith(_COLUMNS)
 
 

@@ -10,7 +10,7 @@ from ftc.compiler.knowledge.accelerators import (
     find_accelerator,
     find_other_maker,
 )
-from ftc.tui.understanding.reading import Change, Choice, value_at
+from ftc.tui.understanding.reading import UNSURE, Change, Choice, value_at
 from ftc.tui.understanding.text.lexicon import NUMBER, NUMBER_WORDS
 from ftc.tui.understanding.text.message import Message, fold
 from ftc.tui.understanding.text.numbers import read_number
@@ -181,16 +181,16 @@ def read_hardware(message: Message, draft: Mapping[str, Any]) -> Iterator[Change
                 continue
             name = own
         if _is_another(name, message.folded[end:]):
-            yield Choice(pointer=_GPU, values=(name,), words=words, why="unsure")
+            yield Choice(pointer=_GPU, values=(name,), words=words, why=UNSURE)
             continue
         sizes = _in_two_sizes(name, written[start:end], written)
         if len(sizes) > 1:
-            yield Choice(pointer=_GPU, values=sizes, words=words, why="unsure")
+            yield Choice(pointer=_GPU, values=sizes, words=words, why=UNSURE)
         else:
             yield Change(pointer=_GPU, value=sizes[0] if sizes else name, words=words)
         count = None if said is None else _count(said)
         if count is not None and _OVER_NODES.match(written[stop:]):
-            yield Choice(pointer="/hardware/count", values=(count,), words=words, why="unsure")
+            yield Choice(pointer="/hardware/count", values=(count,), words=words, why=UNSURE)
         elif count is not None:
             yield Change(pointer="/hardware/count", value=count, words=words)
     if not named:

@@ -21,7 +21,7 @@ from ftc.compiler.knowledge.model_names import (
 from ftc.compiler.knowledge.models import Model, all_models, find_model
 from ftc.spec.schema import choices, find_field
 from ftc.tui.understanding.machines.hardware import is_chip
-from ftc.tui.understanding.reading import Change, Choice, value_at
+from ftc.tui.understanding.reading import UNSURE, Change, Choice, value_at
 from ftc.tui.understanding.text.lexicon import CORRECTING, WORDS, any_of
 from ftc.tui.understanding.text.message import SENTENCE_END, Message, find_around, fold
 
@@ -380,7 +380,7 @@ def _read_ids(message: Message, draft: Mapping[str, Any]) -> Iterator[Change | C
                 yield Change(pointer="/data/source", value=words, words=words)
                 continue
             pointer = "/data/source" if has_model and draft.get("data") is None else _POINTER
-            yield Choice(pointer=pointer, values=(words,), words=words, why="unsure")
+            yield Choice(pointer=pointer, values=(words,), words=words, why=UNSURE)
 
 
 def _are_values(words: str) -> bool:

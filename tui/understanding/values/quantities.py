@@ -5,13 +5,13 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from ftc.tui.understanding.machines.storage import read_storage
-from ftc.tui.understanding.reading import Change, Choice
+from ftc.tui.understanding.reading import UNSURE, Change, Choice
 from ftc.tui.understanding.text.lexicon import NUMBER, WORDS, any_of
-from ftc.tui.understanding.text.message import Message, fold
+from ftc.tui.understanding.text.message import Message
 from ftc.tui.understanding.text.numbers import as_written, read_number
 from ftc.tui.understanding.values.overlong import read_overlong
 from ftc.tui.understanding.values.passes import read_counts, read_passes
-from ftc.tui.understanding.values.row_limits import is_possession
+from ftc.tui.understanding.values.row_limits import find_start, is_possession
 
 _QUANTITIES: Final = {pointer: any_of(words) for pointer, words in WORDS["quantities"].items()}
 _OF: Final = (
@@ -166,10 +166,6 @@ _PRICE: Final = re.compile(
 _ROWS: Final = "/data/max_rows"
 #: "I have 300 examples" states a number; it sets no limit.
 _LIMITING: Final = re.compile(rf"\b{any_of(WORDS['limiting'])}\b")
-#: "the first 300 rows": ftc draws a sample, and takes no rows by their order.
-_ORDER: Final = r"\b(?:first|last|top|primer(?:es|s|as|os)|ultim(?:es|s|as|os)|darrer(?:es|s))"
-_FIRST: Final = re.compile(rf"{_ORDER} $")
-_ORDERED: Final = re.compile(rf"{_ORDER} \w")
 _CHANGES: Final = re.compile(
     r"\b(?:set|change|make|raise|lower|increase|decrease|reduce|bump|drop|cut|higher|smaller|bigger"
     r"|posa\S*|canvia\S*|puja\S*|baixa\S*|redueix|augmenta|pon\S*|cambia\S*|sube\S*|baja\S*"
@@ -291,14 +287,15 @@ def read_quantities(message: Message) -> Iterator[Change | Choice]:
                     yield _corrected(pointer, match, message)
                 elif value is not None:
                     patience = patience or pointer == _STOPPING
-                    start = _start(message, match) if pointer == _ROWS else match.start()
+                    start = find_start(message, match) if pointer == _ROWS else match.start()
                     words = message.words(start, match.end())
                     yield Change(pointer=pointer, value=value, words=words)
     yield from _read_unjudged(message)
     for match in message.take(_EARLY):
         denied = message.denied(match.start(), match.end())
         if denied or not patience:
-            value, words = None if denied else _PATIENCE, message.words(*match.span())
+            value = None if denied else _PATIENCE
+            words = message.words(*match.span())
             yield Change(pointer=_STOPPING, value=value, words=words)
     yield from _read_glued(message)
     yield from _read_stopping(message)
@@ -334,17 +331,6 @@ def _read_deniable(message: Message) -> Iterator[Change | Choice]:
             elif _CHANGES.search(message.folded) and not _NEAR.match(message.folded, match.end()):
                 message.cross_out(*match.span())
                 yield Choice(pointer=pointer, values=(), words=words)
-
-
-def _start(message: Message, match: re.Match[str]) -> int:
-    """Return where a number of rows begins, with "first" before it."""
-    first = _FIRST.search(message.folded[: match.start()])
-    return match.start() if first is None else first.start()
-
-
-def takes_by_order(change: Change) -> bool:
-    """Return whether the words ask for rows by their order: "the first 300 rows"."""
-    return change.pointer == _ROWS and _ORDERED.search(fold(change.words)) is not None
 
 
 def _is_limit(message: Message, match: re.Match[str]) -> bool:
@@ -454,7 +440,7 @@ def _read_unjudged(message: Message) -> Iterator[Choice]:
         if message.denied(match.start()) and not (read or repeated):
             words = message.words(*match.span())
             message.cross_out(*match.span())
-            yield Choice(pointer="/data/splits/validation", values=(0,), words=words, why="unsure")
+            yield Choice(pointer="/data/splits/validation", values=(0,), words=words, why=UNSURE)
 
 
 def _read_ratio(match: re.Match[str], message: Message) -> Iterator[Change | Choice]:
@@ -465,7 +451,7 @@ def _read_ratio(match: re.Match[str], message: Message) -> Iterator[Change | Cho
         return
     if third is None:
         share = (second or 0) / _WHOLE
-        yield Choice(pointer="/data/splits/validation", values=(share,), words=words, why="unsure")
+        yield Choice(pointer="/data/splits/validation", values=(share,), words=words, why=UNSURE)
         return
     yield Change(pointer="/data/splits/validation", value=(second or 0) / _WHOLE, words=words)
     yield Change(pointer="/data/splits/test", value=third / _WHOLE, words=words)

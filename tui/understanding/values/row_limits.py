@@ -45,11 +45,15 @@ _NO_UNIT: Final = (
     r"|vegades|seconds|segons|segundos|minutes|minuts|minutos|dies|days|dias|points|punts|puntos"
     r"|epoques|epocas|targetes|tarjetas|checkpoints|generations|workers|threads|bits)\b)"
 )
-#: "we've only got 300 rows": how many there are, and not how many to use.
+#: "we've only got 300 rows" tells how many exist, and not how many to use.
 _HAVING: Final = re.compile(
     r"(?:\b(?:ha(?:ve|s)|got|there (?:are|is)|tinc|tenim|te|tenen|tengo|tenemos|tiene|tienen|hay"
     r"|hi ha)|'ve)(?:\s(?:only|just|got|solo|nomes|unicament|unicamente|sols))*\s*$"
 )
+#: "the first 300 rows": ftc draws a sample, and takes no rows by their order.
+_ORDER: Final = r"\b(?:first|last|top|primer(?:es|s|as|os)|ultim(?:es|s|as|os)|darrer(?:es|s))"
+_FIRST: Final = re.compile(rf"{_ORDER} $")
+_ORDERED: Final = re.compile(rf"{_ORDER} \w")
 _LEAST: Final = 16
 
 
@@ -70,8 +74,19 @@ def read_row_limits(message: Message, draft: Mapping[str, Any]) -> Iterator[Chan
             return
 
 
+def find_start(message: Message, match: re.Match[str]) -> int:
+    """Return where a number of rows begins, with "first" before it."""
+    first = _FIRST.search(message.folded[: match.start()])
+    return match.start() if first is None else first.start()
+
+
+def takes_by_order(change: Change) -> bool:
+    """Return whether the words ask for rows by their order: "the first 300 rows"."""
+    return change.pointer == _POINTER and _ORDERED.search(fold(change.words)) is not None
+
+
 def is_possession(before: str) -> bool:
-    """Return whether folded words before a number of rows say that there are so many."""
+    """Return whether the folded words before a number of rows say that so many exist."""
     return _HAVING.search(before) is not None
 
 
