@@ -94,6 +94,11 @@ def all_models() -> tuple[Model, ...]:
     return tuple(map(_model, _by_id().values()))
 
 
+def model_ids() -> tuple[str, ...]:
+    """Return the id of every model of the table, sorted, without deriving their shapes."""
+    return tuple(facts["id"] for facts in _by_id().values())
+
+
 @cache
 def _by_id() -> Mapping[str, dict[str, Any]]:
     text = (files("ftc.compiler.knowledge") / "models.json").read_text(encoding="utf-8")

@@ -1,9 +1,12 @@
 """Completion of names, and the history of messages."""
 
+import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from ftc.compiler.knowledge import models
 from ftc.tui.terminal.completion import complete
 from ftc.tui.terminal.history import History
 
@@ -37,6 +40,32 @@ def test_only_a_beginning_has_a_rest(folder: Path) -> None:
     first = complete("tick", folder)[0]
     assert (first.name, first.rest) == ("tickets.csv", "ets.csv")
     assert complete("TICK", folder)[0].rest == ""
+
+
+def test_a_folder_is_listed_once_until_it_changes(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each entry that is listed while a file is read in the background costs a wait."""
+    listed: list[Path] = []
+    real = os.scandir
+
+    def scan(place: Path) -> Any:
+        listed.append(place)
+        return real(place)
+
+    monkeypatch.setattr("os.scandir", scan)
+    complete("ne", folder)
+    complete("new", folder)
+    assert listed == [folder]
+    (folder / "newer.csv").write_text("a,b\n", encoding="utf-8")
+    assert [each.name for each in complete("new", folder)] == ["newer.csv"]
+
+
+def test_names_of_models_need_no_shapes(folder: Path) -> None:
+    """Deriving the shapes of all models takes seconds beside a busy thread."""
+    models.all_models.cache_clear()
+    assert complete("Qwen/Qwen3-4", folder)
+    assert models.all_models.cache_info().currsize == 0
 
 
 def test_the_history_goes_both_ways() -> None:

@@ -1,9 +1,14 @@
 """Slow calls in daemon threads, so that quitting is immediate."""
 
 import asyncio
+import sys
 from collections.abc import Callable
 from threading import Thread
-from typing import TypeVar
+from typing import Final, TypeVar
+
+#: Each wait for the interpreter lock of the busy thread takes this long; Python's default is 5 ms,
+#: and one key needs several.
+_SWITCH_SECONDS: Final = 0.0005
 
 T = TypeVar("T")
 
@@ -34,5 +39,6 @@ async def run_in_background(call: Callable[[], T]) -> T:
         if not loop.is_closed():
             loop.call_soon_threadsafe(deliver, result, error)
 
+    sys.setswitchinterval(_SWITCH_SECONDS)
     Thread(target=work, daemon=True).start()
     return await future

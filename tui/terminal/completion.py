@@ -1,15 +1,16 @@
 """Completion of the word being typed: files of the folder, well-known models and GPUs."""
 
+import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from itertools import islice
 from pathlib import Path
 from typing import Final, Literal
 
 from ftc.compiler.knowledge.accelerators import all_accelerators
-from ftc.compiler.knowledge.models import all_models
+from ftc.compiler.knowledge.models import model_ids
 
 Kind = Literal["file", "model", "gpu"]
 
@@ -69,7 +70,7 @@ def _names(word: str, folder: Path) -> Iterator[tuple[Kind, str]]:
 
 @cache
 def _known() -> tuple[tuple[Kind, str], ...]:
-    models: tuple[tuple[Kind, str], ...] = tuple(("model", each.id) for each in all_models())
+    models: tuple[tuple[Kind, str], ...] = tuple(("model", each) for each in model_ids())
     return (*models, *(("gpu", each.name) for each in all_accelerators()))
 
 
@@ -78,14 +79,22 @@ def _files(word: str, folder: Path) -> Iterator[str]:
     inside = word.rpartition("/")[0]
     place = folder / inside if inside else folder
     try:
-        paths = sorted(islice(place.iterdir(), _MOST_LISTED))
-        for path in paths:
-            if path.name.startswith("."):
-                continue
-            name = f"{inside}/{path.name}" if inside else path.name
-            if path.suffix.lower() in _ENDINGS:
-                yield name
-            elif path.is_dir():
-                yield f"{name}/"
+        names = _listed(place, place.stat().st_mtime_ns)
     except (OSError, ValueError):
         return
+    yield from (f"{inside}/{name}" if inside else name for name in names)
+
+
+@lru_cache(maxsize=1)
+def _listed(place: Path, _changed_ns: int) -> tuple[str, ...]:
+    """Return what is offered of a folder; it is listed again once it has changed, not per key."""
+    names = []
+    with os.scandir(place) as entries:
+        for entry in islice(entries, _MOST_LISTED):
+            if entry.name.startswith("."):
+                continue
+            if Path(entry.name).suffix.lower() in _ENDINGS:
+                names.append(entry.name)
+            elif entry.is_dir():
+                names.append(f"{entry.name}/")
+    return tuple(sorted(names))
