@@ -7,7 +7,7 @@ from typing import Any
 import transformers
 from builds import SKIPPED, Build, Family, layer_key
 
-from ftc.compiler.knowledge.expression import evaluate
+from ftc.compiler.knowledge.architectures.expression import evaluate
 
 __all__ = ["find_absences"]
 

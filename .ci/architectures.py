@@ -1,4 +1,4 @@
-"""Derive `compiler/knowledge/derived_architectures.json` from the classes of transformers.
+"""Derive `derived_architectures.json` from the classes of transformers.
 
     .ci/architectures.py [CLASS ...]
 
@@ -36,11 +36,11 @@ from builds import (
 )
 from fitting import fit
 
-from ftc.compiler.knowledge.derived import read_entry
+from ftc.compiler.knowledge.architectures.derived import read_entry
 
 ROOT = Path(__file__).parents[1]
 BASES = Path(__file__).with_name("architecture_bases.json")
-TABLE = ROOT / "compiler/knowledge/derived_architectures.json"
+TABLE = ROOT / "compiler/knowledge/architectures/derived_architectures.json"
 CASES = ROOT / "tests/compiler/knowledge/derived_cases.json"
 LAYERS = 6
 CASES_EACH = 5

@@ -13,7 +13,7 @@ import transformers
 from torch.nn.functional import linear
 from transformers.pytorch_utils import Conv1D
 
-from ftc.compiler.knowledge.layer_kinds import plain_kind, read_kinds
+from ftc.compiler.knowledge.architectures.layer_kinds import plain_kind, read_kinds
 
 IN_LAYER = re.compile(r"(?P<stack>.*?\.)(?P<layer>\d+)\.(?P<name>.*)")
 

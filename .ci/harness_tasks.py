@@ -1,4 +1,4 @@
-"""Write the tasks of the evaluation harness to `compiler/knowledge/harness_tasks.json`.
+"""Write the tasks of the evaluation harness to `compiler/knowledge/training/harness_tasks.json`.
 
     python .ci/harness_tasks.py
 
@@ -16,7 +16,7 @@ from lm_eval.tasks import TaskManager
 
 from ftc.spec.schema import find_field
 
-TABLE = Path(__file__).parents[1] / "compiler/knowledge/harness_tasks.json"
+TABLE = Path(__file__).parents[1] / "compiler/knowledge/training/harness_tasks.json"
 
 
 def main() -> None:

@@ -24,7 +24,7 @@ import torch
 import transformers
 from builds import placed
 
-from ftc.compiler.knowledge.derived import derived_table, read_entry
+from ftc.compiler.knowledge.architectures.derived import derived_table, read_entry
 from ftc.compiler.plan.memory import activations
 from ftc.compiler.rehearse.scripts.trace_backbone import make_job
 

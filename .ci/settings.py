@@ -1,4 +1,4 @@
-"""Write templates/parts/settings.j2 from the table compiler/knowledge/settings.py.
+"""Write templates/parts/settings.j2 from the table compiler/knowledge/training/settings.py.
 
     make sections
 
@@ -9,10 +9,12 @@ an argument of the Trainer. Rendering removes arguments without a value, and unu
 from pathlib import Path
 from typing import Final
 
-from ftc.compiler.knowledge.settings import SETTINGS, Setting
+from ftc.compiler.knowledge.training.settings import SETTINGS, Setting
 
 TARGET: Final = Path(__file__).parents[1] / "templates" / "parts" / "settings.j2"
-_HEAD: Final = "{# Generated from compiler/knowledge/settings.py by make sections; change that. #}"
+_HEAD: Final = (
+    "{# Generated from compiler/knowledge/training/settings.py by make sections; change that. #}"
+)
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""Measure tokens per character of each script, for `compiler/knowledge/token_rates.json`.
+"""Measure tokens per character of each script, for `compiler/knowledge/text/token_rates.json`.
 
     FTC_LLAMA_CPP_SDIST=... .ci/token_rates.py
 
@@ -21,9 +21,9 @@ from pathlib import Path
 
 import llama_cpp
 
-from ftc.compiler.knowledge.tokenizers import SCRIPTS, chars_per_token, find_scripts
+from ftc.compiler.knowledge.text.tokenizers import SCRIPTS, chars_per_token, find_scripts
 
-TABLE = Path(__file__).parents[1] / "compiler/knowledge/token_rates.json"
+TABLE = Path(__file__).parents[1] / "compiler/knowledge/text/token_rates.json"
 VOCABULARIES = {
     "baichuan": "baichuan", "bert": "bert-bge", "cohere": "command-r",
     "deepseek-coder": "deepseek-coder", "deepseek-llm": "deepseek-llm", "falcon": "falcon",

@@ -1,4 +1,4 @@
-"""Derive `compiler/knowledge/derived_towers.json` from the image-text classes of transformers.
+"""Derive `derived_towers.json` from the image-text classes of transformers.
 
     .ci/towers.py [MODEL_TYPE ...]
 
@@ -23,7 +23,7 @@ import torch
 import transformers
 from fitting import fit
 
-TABLE = Path(__file__).parents[1] / "compiler/knowledge/derived_towers.json"
+TABLE = Path(__file__).parents[1] / "compiler/knowledge/multimodal/derived_towers.json"
 #: How a class says how many patches become one token: a key, or a key whose inverse it is.
 MERGES = {"internvl": "1/downsample_ratio", "lfm2_vl": "downsample_factor"}
 #: Keys of a tower's config that are read, beside those of the class's default that are numbers.

@@ -1,4 +1,4 @@
-"""Derive entries of `compiler/knowledge/wrappers.json` from the image-text classes of transformers.
+"""Derive entries of `wrappers.json` from the image-text classes of transformers.
 
     .ci/wrappers.py [MODEL_TYPE ...]
 
@@ -25,13 +25,13 @@ from transformers import PreTrainedModel
 from transformers.models.auto import modeling_auto
 from transformers.models.timm_wrapper.modeling_timm_wrapper import TimmWrapperModel
 
-from ftc.compiler.knowledge.architecture import class_of_type, read_shape
-from ftc.compiler.knowledge.derived import derived_table
-from ftc.compiler.knowledge.wrappers import Wrapper, text_config
+from ftc.compiler.knowledge.architectures.architecture import class_of_type, read_shape
+from ftc.compiler.knowledge.architectures.derived import derived_table
+from ftc.compiler.knowledge.multimodal.wrappers import Wrapper, text_config
 from ftc.runtime.upstream.towers import TYPE_ENDING
 
 ROOT = Path(__file__).parents[1]
-TABLE = ROOT / "compiler/knowledge/wrappers.json"
+TABLE = ROOT / "compiler/knowledge/multimodal/wrappers.json"
 #: What must agree with an entry that is there already.
 CERTAIN = ("model_type", "loads", "text", "prefix", "text_types")
 SMALL = {"tie_word_embeddings": False, "pad_token_id": 0}

@@ -21,8 +21,12 @@ from typing import Any, Final
 from benchmarks.published import Case, Row, find_shape
 from benchmarks.rates import planned_rate, read_hardware
 from benchmarks.reserved import reserve, weigh
-from ftc.compiler.knowledge.accelerators import Accelerator, find_accelerator
-from ftc.compiler.knowledge.architecture import Shape, count_adapter_parameters, read_shape
+from ftc.compiler.knowledge.architectures.architecture import (
+    Shape,
+    count_adapter_parameters,
+    read_shape,
+)
+from ftc.compiler.knowledge.hardware.accelerators import Accelerator, find_accelerator
 from ftc.compiler.plan.job import Job
 from ftc.compiler.plan.memory.peak import overhead_bytes, scattered_bytes, workspace_bytes
 from ftc.compiler.plan.memory.phases import phases

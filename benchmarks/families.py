@@ -9,7 +9,7 @@ tokenizer of the same kind, and the rehearsal's own code makes the miniature. It
 two steps by LoRA with the bundle's targets, merged and converted by the bundle's modules, held
 against transformers at 16 bits, quantized to Q4_K_M, and asked to write. Each case runs in a fork
 of a server that has only imported the libraries, which is several times faster than `ftc rehearse`.
-Exits 1 if a result differs from compiler/knowledge/rehearsed.json.
+Exits 1 if a result differs from compiler/knowledge/exports/rehearsed.json.
 """
 
 import argparse
@@ -35,9 +35,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from benchmarks.rehearsals import TICKETS, Family, write_family
-from ftc.compiler.knowledge.converter import expects_drafts, reads_published
-from ftc.compiler.knowledge.rehearsed import find_rehearsed
-from ftc.compiler.knowledge.wrappers import find_wrapper
+from ftc.compiler.knowledge.exports.converter import expects_drafts, reads_published
+from ftc.compiler.knowledge.exports.rehearsed import find_rehearsed
+from ftc.compiler.knowledge.multimodal.wrappers import find_wrapper
 from ftc.compiler.pipeline import compile_bundle
 from ftc.compiler.rehearse.miniature import shrink
 from ftc.compiler.rehearse.model import copy_small_files

@@ -22,8 +22,8 @@ from itertools import product
 from typing import Final, Literal
 
 from benchmarks.tape import replay
-from ftc.compiler.knowledge.architecture import Shape, count_adapter_parameters
-from ftc.compiler.knowledge.models import KINDS, all_models
+from ftc.compiler.knowledge.architectures.architecture import Shape, count_adapter_parameters
+from ftc.compiler.knowledge.well_known.models import KINDS, all_models
 from ftc.compiler.plan.job import Job
 from ftc.compiler.plan.memory.peak import bound_bytes, scattered_bytes
 from ftc.compiler.plan.memory.phases import phases

@@ -20,7 +20,7 @@ from peft import LoraConfig, get_peft_model
 from transformers import AutoModelForCausalLM, LlamaConfig
 
 from benchmarks.storages import Storages
-from ftc.compiler.knowledge.architecture import read_shape
+from ftc.compiler.knowledge.architectures.architecture import read_shape
 from ftc.compiler.plan.job import Job
 from ftc.compiler.plan.memory.activations import layer_bytes, recompute_bytes, residual_bytes
 from ftc.compiler.plan.software import PINNED, PINNED_QLORA

@@ -9,9 +9,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
-from ftc.compiler.knowledge.accelerators import find_accelerator
-from ftc.compiler.knowledge.architecture import Shape, count_adapter_parameters, read_shape
-from ftc.compiler.knowledge.models import all_models
+from ftc.compiler.knowledge.architectures.architecture import (
+    Shape,
+    count_adapter_parameters,
+    read_shape,
+)
+from ftc.compiler.knowledge.hardware.accelerators import find_accelerator
+from ftc.compiler.knowledge.well_known.models import all_models
 from ftc.compiler.plan.job import Job, Sharing, Storage
 from ftc.compiler.plan.software import LITGPT, LITGPT_2023, PLAIN_4_48, Stack
 

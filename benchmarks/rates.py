@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.published import Case, Row, read_case
-from ftc.compiler.knowledge.accelerators import Accelerator, find_accelerator
+from ftc.compiler.knowledge.hardware.accelerators import Accelerator, find_accelerator
 from ftc.compiler.plan.time.roofline import micro_seconds, step_overhead_seconds
 from ftc.compiler.resolve.facts import HardwareFacts
 

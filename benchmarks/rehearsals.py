@@ -5,7 +5,7 @@
 
 A family is a case of families.json: a model's published config.json and a spec, without weights.
 Its tokenizer is the real one if it can be rebuilt, or else a stand-in of the same kind, which the
-report names. Exits 1 if a result differs from compiler/knowledge/rehearsed.json.
+report names. Exits 1 if a result differs from compiler/knowledge/exports/rehearsed.json.
 """
 
 import argparse
@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from benchmarks.vocabularies import describe_tokenizer, make_tokenizer
-from ftc.compiler.knowledge.rehearsed import find_rehearsed
+from ftc.compiler.knowledge.exports.rehearsed import find_rehearsed
 
 ROOT: Final = Path(__file__).parents[1]
 REPORT: Final = Path(__file__).with_name("rehearsals.md")

@@ -24,7 +24,7 @@ from typing import Any, Final
 import torch
 import transformers
 
-from ftc.compiler.knowledge.architecture import Shape, read_shape
+from ftc.compiler.knowledge.architectures.architecture import Shape, read_shape
 from ftc.compiler.plan.memory.activations import layer_bytes, wide_margin
 from ftc.compiler.rehearse.scripts.trace_backbone import make_job
 from ftc.compiler.resolve.model.config import Config

@@ -19,8 +19,8 @@ from typing import Any, Final
 
 from benchmarks.families import Result, run_case, tell_when
 from benchmarks.rehearsals import Family
-from ftc.compiler.knowledge.architecture import converted_class, is_convertible
-from ftc.compiler.knowledge.converter import find_converter
+from ftc.compiler.knowledge.architectures.architecture import converted_class, is_convertible
+from ftc.compiler.knowledge.exports.converter import find_converter
 
 __all__ = ["RESULTS", "list_wrappers", "make_case"]
 
@@ -149,7 +149,9 @@ _TOKEN_IDS: Final = ("token_id", "token_index")
 
 def list_wrappers() -> Mapping[str, Any]:
     """Return the table of multimodal classes."""
-    text = (files("ftc.compiler.knowledge") / "wrappers.json").read_text(encoding="utf-8")
+    text = (files("ftc.compiler.knowledge.multimodal") / "wrappers.json").read_text(
+        encoding="utf-8"
+    )
     table: Mapping[str, Any] = json.loads(text)
     return table
 

@@ -12,7 +12,7 @@ import click
 
 from ftc import __version__
 from ftc.commands import Commands
-from ftc.spec.finding import EnvironmentFailure
+from ftc.spec.findings.finding import EnvironmentFailure
 
 INTERRUPTED: Final = 130
 DEFECT: Final = 70

@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from ftc.spec.document import Document
-from ftc.spec.finding import EnvironmentFailure
+from ftc.spec.findings.finding import EnvironmentFailure
 from ftc.spec.normal import normalise
 from ftc.spec.pointer import join
 from ftc.spec.sections import Spec
+from ftc.spec.text.document import Document
 from ftc.spec.validate import validate
 from ftc.tui.watch.records import read_object
 from ftc.tui.watch.run import Run, Watched

@@ -7,8 +7,8 @@ from ftc.compiler.importing.explanations import EXPLANATIONS as IMPORTING
 from ftc.compiler.resolve.explanations import EXPLANATIONS as RESOLVE
 from ftc.compiler.verify.explanations import EXPLANATIONS as VERIFY
 from ftc.compiler.write.explanations import EXPLANATIONS as WRITE
-from ftc.spec.explanation import Explanation
-from ftc.spec.explanations import EXPLANATIONS as SPEC
+from ftc.spec.findings.explanation import Explanation
+from ftc.spec.findings.explanations import EXPLANATIONS as SPEC
 
 EXPLANATIONS: Final[tuple[Explanation, ...]] = tuple(
     sorted((*SPEC, *IMPORTING, *RESOLVE, *CHECKS, *VERIFY, *WRITE), key=lambda each: each.code)

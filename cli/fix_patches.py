@@ -4,11 +4,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from ftc.spec.document import Document
-from ftc.spec.finding import Finding
+from ftc.spec.findings.finding import Finding
 from ftc.spec.normal import lengthen, written_pointer
 from ftc.spec.patch import PatchError, apply_patch
 from ftc.spec.pointer import join, split
+from ftc.spec.text.document import Document
 
 Patch = Sequence[Mapping[str, Any]]
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import psutil
 
-from ftc.compiler.knowledge.accelerators import LEAST_CAPABILITY, find_accelerator
+from ftc.compiler.knowledge.hardware.accelerators import LEAST_CAPABILITY, find_accelerator
 
 _GIB: Final = 2**30
 # what the driver itself and an idle desktop hold; above it somebody is computing

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from ftc.compiler.pipeline import Outcome, check
 from ftc.compiler.resolve.resolver import Resolver
-from ftc.spec.finding import EnvironmentFailure, Finding
+from ftc.spec.findings.finding import EnvironmentFailure, Finding
 from ftc.spec.load import load_document
 from ftc.spec.normal import lengthen
 from ftc.spec.pointer import dotted, join

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ftc.spec.finding import EnvironmentFailure, Finding
+from ftc.spec.findings.finding import EnvironmentFailure, Finding
 from ftc.spec.message import reason_of
 from ftc.spec.patch import PatchError, apply_patch, replaces_all
 from ftc.spec.pointer import split

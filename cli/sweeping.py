@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from ftc.compiler.pipeline import Outcome, compile_bundle, write
 from ftc.compiler.resolve.resolver import Resolver
-from ftc.spec.finding import EnvironmentFailure
+from ftc.spec.findings.finding import EnvironmentFailure
 from ftc.spec.message import reason_of
 
 INDEX: Final = "sweep.json"

@@ -11,7 +11,7 @@ from ruamel.yaml.error import YAMLError
 
 from ftc.spec.patch import PatchError, apply_patch
 from ftc.spec.pointer import split
-from ftc.spec.yaml_reader import read_yaml
+from ftc.spec.text.yaml_reader import read_yaml
 
 _WIDEST: Final = 10_000  # no line is broken that was not
 _NESTED: Final = re.compile(r"^( +)[^\s#-]", re.MULTILINE)

@@ -38,14 +38,14 @@ from ftc.compiler.write.lock import (
     read_lock,
     stored_facts,
 )
-from ftc.spec.document import Document
-from ftc.spec.finding import EnvironmentFailure, Finding
+from ftc.spec.findings.finding import EnvironmentFailure, Finding
 from ftc.spec.salvage import known_or_none, salvage
 from ftc.spec.sections import Spec
+from ftc.spec.text.document import Document
 from ftc.spec.validate import locate
 
 if TYPE_CHECKING:
-    from ftc.compiler.render.file import RenderedFile
+    from ftc.compiler.render.output.file import RenderedFile
 
 
 _NO_EXTRAS: Final[Mapping[Extra, bool]] = {}

@@ -9,17 +9,17 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Optional
 
-from ftc.spec.document import Document
-from ftc.spec.finding import EnvironmentFailure, Finding
+from ftc.spec.findings.finding import EnvironmentFailure, Finding
 from ftc.spec.load import load_document
 from ftc.spec.sections import Spec
+from ftc.spec.text.document import Document
 from ftc.spec.validate import validate
 
 if TYPE_CHECKING:
     from ftc.compiler.compilation import Compilation
     from ftc.compiler.plan.plan import Plan
     from ftc.compiler.render.extras import Extra
-    from ftc.compiler.render.file import RenderedFile
+    from ftc.compiler.render.output.file import RenderedFile
     from ftc.compiler.resolve.data.mask import MaskedRow
     from ftc.compiler.resolve.facts import Facts
     from ftc.compiler.resolve.resolver import Resolver
@@ -196,7 +196,7 @@ def mask_rows(outcome: Outcome, rows: int) -> tuple["MaskedRow", ...] | None:
 def _read(source: str, overrides: Mapping[str, str]) -> Outcome:
     """Load and validate; the outcome holds a spec, or the findings that prevent one."""
     from ftc.spec.override import apply_overrides
-    from ftc.spec.secrets import find_secrets
+    from ftc.spec.text.secrets import find_secrets
 
     document = load_document(source)
     if isinstance(document, tuple):

@@ -26,7 +26,7 @@ from ftc.compiler.resolve.content.rewards import RewardFileError, read_functions
 from ftc.compiler.resolve.facts import DataFacts, ModelFacts, TeacherFacts
 from ftc.compiler.resolve.regression import KINDS
 from ftc.compiler.resolve.resolver import Fact, canonical_hash
-from ftc.spec.finding import EnvironmentFailure
+from ftc.spec.findings.finding import EnvironmentFailure
 from ftc.spec.sections import Match, Objective, RegressionCheck, Reward, Source, Spec
 
 _Move = Callable[[str], str]

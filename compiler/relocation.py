@@ -15,11 +15,11 @@ from ftc.compiler.resolve.facts import KnownFacts
 from ftc.compiler.resolve.model.chain import RESULT
 from ftc.compiler.resolve.regression import KINDS
 from ftc.compiler.write.lock import LOCK_NAME
-from ftc.spec.document import Document
-from ftc.spec.finding import EnvironmentFailure
+from ftc.spec.findings.finding import EnvironmentFailure
 from ftc.spec.message import Message
 from ftc.spec.normal import lengthen
 from ftc.spec.sections import Spec
+from ftc.spec.text.document import Document
 
 SPEC_NAME = "spec.json"
 TEMPLATE_NAME = "chat_template.jinja"

@@ -9,8 +9,8 @@ from typing import Final, Literal
 from msgspec import convert
 
 from ftc.compiler.checks.registry import run_checks
-from ftc.compiler.knowledge.models import KINDS, Model, all_models, shape_for
 from ftc.compiler.knowledge.objectives import OBJECTIVES, Head, compares_texts
+from ftc.compiler.knowledge.well_known.models import KINDS, Model, all_models, shape_for
 from ftc.compiler.plan.batch.sizes import least_rows
 from ftc.compiler.plan.plan import Plan
 from ftc.compiler.plan.planner import plan_once

@@ -6,7 +6,7 @@ from functools import reduce
 from operator import getitem
 from typing import Any, Final
 
-from ftc.spec.explanations import (
+from ftc.spec.findings.explanations import (
     FOREIGN_COLUMN,
     MISSING_KEY,
     NOTHING_TO_MEASURE,
@@ -17,7 +17,7 @@ from ftc.spec.explanations import (
     UNWEIGHTED_REPEATS,
     WEIGHTS_OF_SOME,
 )
-from ftc.spec.finding import Finding
+from ftc.spec.findings.finding import Finding
 from ftc.spec.left_out import LeftOut, leave_out
 from ftc.spec.normal import normalise, said
 from ftc.spec.pointer import dotted, split

@@ -10,8 +10,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Final
 
-from ftc.spec.document import Document, Lines
-from ftc.spec.file_explanations import (
+from ftc.spec.findings.file_explanations import (
     BOM,
     BUNDLE_FILE,
     COMMENT,
@@ -24,11 +23,12 @@ from ftc.spec.file_explanations import (
     TRAILING_COMMA,
     UNREADABLE,
 )
-from ftc.spec.finding import Finding, Safety
+from ftc.spec.findings.finding import Finding, Safety
+from ftc.spec.findings.quote import shown
 from ftc.spec.message import reason_of
-from ftc.spec.problems import Reading
-from ftc.spec.quote import shown
-from ftc.spec.secrets import find_secrets
+from ftc.spec.text.document import Document, Lines
+from ftc.spec.text.problems import Reading
+from ftc.spec.text.secrets import find_secrets
 
 MOST_BYTES: Final = 1 << 20
 _MARK = b"\xef\xbb\xbf"
@@ -95,7 +95,7 @@ def _read_bytes(source: str, most_bytes: int) -> bytes | Finding:
             with Path(source).open("rb") as file:
                 raw = file.read(most_bytes + 1)
     except FileNotFoundError:
-        from ftc.spec.nearest import nearest  # noqa: PLC0415 - not needed for a spec that is there
+        from ftc.spec.values.nearest import nearest  # noqa: PLC0415 - not needed for a spec that is there
 
         path = Path(source)
         others = (name for name in _list_specs(path.parent) if name != path.name)
@@ -192,16 +192,16 @@ def _decode(raw: bytes, source: str, most_bytes: int) -> str | Finding:
 def _read(text: str, source: str) -> Reading:
     piped_yaml = source == "-" and not text.lstrip().startswith(("{", "//", "/*"))
     if piped_yaml or source.lower().endswith((".yaml", ".yml")):
-        from ftc.spec.yaml_reader import read_yaml  # noqa: PLC0415 - not needed for a JSON spec
+        from ftc.spec.text.yaml_reader import read_yaml  # noqa: PLC0415 - not needed for a JSON spec
 
         return read_yaml(text)
-    from ftc.spec.json_reader import read_json  # noqa: PLC0415 - not needed for a YAML spec
+    from ftc.spec.text.json_reader import read_json  # noqa: PLC0415 - not needed for a YAML spec
 
     reading = read_json(text)
     if not reading.findings:
         return reading
-    from ftc.spec.python_literal import as_python  # noqa: PLC0415 - for a wrong spec only
-    from ftc.spec.toml_text import as_toml  # noqa: PLC0415 - for a wrong spec only
+    from ftc.spec.text.python_literal import as_python  # noqa: PLC0415 - for a wrong spec only
+    from ftc.spec.text.toml_text import as_toml  # noqa: PLC0415 - for a wrong spec only
 
     return as_toml(text, as_python(text, _rewrite(reading)))
 

@@ -6,10 +6,10 @@ from functools import reduce
 from operator import getitem
 from typing import Any, Final
 
-from ftc.spec.expectation import types_of
 from ftc.spec.pointer import join, split
-from ftc.spec.quantity import read_word
 from ftc.spec.schema import Schema, branches, fields, find_unmet, object_form, read_schema
+from ftc.spec.values.expectation import types_of
+from ftc.spec.values.quantity import read_word
 
 _COUNTED: Final = re.compile(r"\s*([1-9][0-9]{0,3})\s*[xX\u00d7*]\s*(.+)", re.DOTALL)
 _COUNTED_LAST: Final = re.compile(r"(.+?)\s+[xX\u00d7*]\s*([1-9][0-9]{0,3})\s*", re.DOTALL)

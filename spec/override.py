@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from ftc.spec.document import Document
 from ftc.spec.normal import lengthen
+from ftc.spec.text.document import Document
 
 
 def apply_overrides(document: Document, overrides: Mapping[str, str]) -> Document:

@@ -10,8 +10,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, is_dataclass
 from typing import Any, Final, TypeVar
 
-from ftc.spec.document import Document
-from ftc.spec.explanations import (
+from ftc.spec.findings.explanations import (
     FOREIGN_COLUMN,
     MALFORMED_LIST,
     MALFORMED_TEXT,
@@ -23,13 +22,14 @@ from ftc.spec.explanations import (
     WEIGHTS_OF_SOME,
     WRONG_TYPE,
 )
-from ftc.spec.finding import Finding
-from ftc.spec.moving import ABSENT, read
+from ftc.spec.findings.finding import Finding
+from ftc.spec.keys.moving import ABSENT, read
 from ftc.spec.normal import lengthen
 from ftc.spec.patch import PatchError, apply_patch
 from ftc.spec.pointer import join, split
 from ftc.spec.schema import Field, find_field, read_schema
 from ftc.spec.sections import Spec
+from ftc.spec.text.document import Document
 from ftc.spec.validate import judge, to_spec
 
 T = TypeVar("T")

@@ -4,14 +4,19 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from ftc.spec.document import Document
-from ftc.spec.expectation import json_type
-from ftc.spec.explanations import NOT_AN_OBJECT, OTHER_VERSION, UNKNOWN_KEY, UNSUPPORTED_FIELD
-from ftc.spec.finding import Finding
+from ftc.spec.findings.explanations import (
+    NOT_AN_OBJECT,
+    OTHER_VERSION,
+    UNKNOWN_KEY,
+    UNSUPPORTED_FIELD,
+)
+from ftc.spec.findings.finding import Finding
+from ftc.spec.findings.quote import quote
 from ftc.spec.normal import leave_unread, normalise, said, written_pointer
 from ftc.spec.pointer import split
-from ftc.spec.quote import quote
 from ftc.spec.sections import Spec
+from ftc.spec.text.document import Document
+from ftc.spec.values.expectation import json_type
 
 VERSION: Final = 1
 _MOST_FINDINGS: Final = 100
@@ -64,7 +69,7 @@ def judge(
     `left_out` and `wrong` are fields whose values are not known, as `find_conflicts` reads them.
     """
     from ftc.spec.consistency import find_conflicts  # noqa: PLC0415
-    from ftc.spec.moved import find_inside  # noqa: PLC0415
+    from ftc.spec.keys.moved import find_inside  # noqa: PLC0415
     from ftc.spec.violations import find_violations  # noqa: PLC0415 - jsonschema is slow to import
 
     found: dict[tuple[str, str], Finding] = {}

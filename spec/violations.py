@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from ftc.spec.expectation import accepts_type, expectation, words_of
-from ftc.spec.explanations import (
+from ftc.spec.findings.explanations import (
     MALFORMED_LIST,
     MALFORMED_TEXT,
     OUT_OF_RANGE,
@@ -15,13 +14,11 @@ from ftc.spec.explanations import (
     UNSUPPORTED_VALUE,
     WRONG_TYPE,
 )
-from ftc.spec.finding import Finding
-from ftc.spec.keys import is_completed, missing_keys, unknown_keys
+from ftc.spec.findings.finding import Finding
+from ftc.spec.findings.quote import quote
+from ftc.spec.keys.keys import is_completed, missing_keys, unknown_keys
 from ftc.spec.message import Message
-from ftc.spec.nearest import is_certain, is_likely, nearest
 from ftc.spec.pointer import dotted, join, parent
-from ftc.spec.quote import quote
-from ftc.spec.repair import Repair, find_repair, switches_off
 from ftc.spec.schema import (
     Schema,
     branches,
@@ -30,8 +27,11 @@ from ftc.spec.schema import (
     read_schema,
     read_unsupported,
 )
-from ftc.spec.synonyms import find_candidates, find_sibling, find_synonym
-from ftc.spec.verdict import Violation, find_verdict, is_valid
+from ftc.spec.values.expectation import accepts_type, expectation, words_of
+from ftc.spec.values.nearest import is_certain, is_likely, nearest
+from ftc.spec.values.repair import Repair, find_repair, switches_off
+from ftc.spec.values.synonyms import find_candidates, find_sibling, find_synonym
+from ftc.spec.values.verdict import Violation, find_verdict, is_valid
 
 _MOST_WORDS: Final = 12
 

@@ -13,8 +13,8 @@ import huggingface_hub.constants  # noqa: F401 - reads HF_HUB_OFFLINE once, befo
 import pytest
 
 import ftc
-from ftc.compiler.knowledge import rehearsed
-from ftc.compiler.knowledge.rehearsed import Rehearsed
+from ftc.compiler.knowledge.exports import rehearsed
+from ftc.compiler.knowledge.exports.rehearsed import Rehearsed
 from tests.end_to_end.process import QUICKSTART, run
 
 # Read when torch is first imported: threads that wait sleep, so that two trainings share cores.

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from ftc.compiler.pipeline import check, compile_bundle, write
-from ftc.spec.finding import EnvironmentFailure
+from ftc.spec.findings.finding import EnvironmentFailure
 from ftc.spec.schema import fields
 from tests.test_properties import BASE, outcome_of, put, write_folder
 

@@ -9,7 +9,7 @@ import pytest
 
 from ftc.compiler.pipeline import check, compile_bundle
 from ftc.compiler.resolve.resolver import Resolver
-from ftc.spec.finding import Finding
+from ftc.spec.findings.finding import Finding
 from tests.test_properties import BASE, FLIPS, put, write_folder
 
 #: Two mistakes that rules find, in two sections.

@@ -17,9 +17,9 @@ from ftc.compiler.plan.planner import make_plan
 from ftc.compiler.resolve.facts import Facts, known
 from ftc.fix_patches import write_fixes
 from ftc.repair import repair
-from ftc.spec.document import Document
-from ftc.spec.finding import Finding
+from ftc.spec.findings.finding import Finding
 from ftc.spec.load import load_document
+from ftc.spec.text.document import Document
 from ftc.spec.validate import validate
 from ftc.yaml_text import edit_yaml
 from tests.compiler.checks.test_rules import _written

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from ftc.compiler.plan.planner import make_plan
 from ftc.compiler.render.bundle import BundleSource, render_bundle
-from ftc.compiler.render.file import RenderedFile
+from ftc.compiler.render.output.file import RenderedFile
 from ftc.compiler.resolve.facts import (
     DataFacts,
     HardwareFacts,

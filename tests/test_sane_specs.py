@@ -8,7 +8,7 @@ from typing import Final
 import pytest
 
 from ftc.compiler.pipeline import check
-from ftc.spec.finding import Finding
+from ftc.spec.findings.finding import Finding
 
 FOLDER: Final = Path(__file__).resolve().parent / "sane_specs"
 MANIFEST: Final = FOLDER / "manifest.json"

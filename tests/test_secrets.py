@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from ftc.spec.excerpt import excerpt
-from ftc.spec.finding import Position
+from ftc.spec.findings.finding import Position
 from ftc.spec.load import load_document
-from ftc.spec.secrets import find_secrets
+from ftc.spec.text.excerpt import excerpt
+from ftc.spec.text.secrets import find_secrets
 from tests.compiler.resolve.local_hub import LocalHub, serve
 
 PLANTED = "hf_PLANTEDPLANTEDPLANTEDPLANTEDPLANTED"

@@ -12,14 +12,14 @@ import pytest
 from ftc.compiler.compilation import Compilation
 from ftc.compiler.knowledge.objectives import OBJECTIVES
 from ftc.compiler.resolve.resolver import Resolver
-from ftc.spec.document import Document
-from ftc.spec.expectation import words_of
 from ftc.spec.load import load_document
 from ftc.spec.normal import normalise
 from ftc.spec.pointer import dotted, split
 from ftc.spec.schema import Field, fields, find_field, find_unmet
+from ftc.spec.text.document import Document
 from ftc.spec.validate import to_spec, validate
-from ftc.spec.verdict import is_valid
+from ftc.spec.values.expectation import words_of
+from ftc.spec.values.verdict import is_valid
 from tests.test_properties import BASE, FLIPS, READ_AT_RUN, TOLD, put, write_folder
 
 FORMS: Final = {

@@ -19,11 +19,11 @@ from ftc.compiler.resolve.facts import TokenizerFacts, Unknown
 from ftc.compiler.resolve.model.facts import resolve_model
 from ftc.compiler.resolve.tokenizer.facts import resolve_tokenizer
 from ftc.compiler.write.lock import LockFailure, parse_lock
-from ftc.spec.admission import admits
-from ftc.spec.document import Document
 from ftc.spec.load import load_document
 from ftc.spec.sections import Spec
+from ftc.spec.text.document import Document
 from ftc.spec.validate import validate
+from ftc.spec.values.admission import admits
 from ftc.tui.front_ends.plain import read_messages
 from ftc.tui.languages.voice import Voice
 from ftc.tui.session.exchange import describe

@@ -41,7 +41,7 @@ from benchmarks.gpu.held import print_errors
 from benchmarks.gpu.ledger import LEDGER, append, table
 from benchmarks.gpu.processes import Clock, describe_machine
 from benchmarks.gpu.speed import ARMS, measure_arm, name_arm
-from ftc.compiler.knowledge.accelerators import find_accelerator
+from ftc.compiler.knowledge.hardware.accelerators import find_accelerator
 from ftc.compiler.resolve.hardware import Gpu, read_gpus
 
 _ENVIRONMENT: Final = 3

@@ -10,7 +10,7 @@ from benchmarks.gpu.bundles import write_case
 from benchmarks.gpu.cases import CASES, SPEEDS
 from benchmarks.gpu.ledger import read
 from benchmarks.gpu.speed import ARMS, name_arm
-from ftc.compiler.knowledge.accelerators import find_accelerator
+from ftc.compiler.knowledge.hardware.accelerators import find_accelerator
 from ftc.compiler.pipeline import Outcome, check
 from ftc.compiler.plan.memory.peak import measure
 from ftc.compiler.plan.plan import Memory, Plan

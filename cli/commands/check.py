@@ -15,7 +15,7 @@ from ftc.compiler.pipeline import Outcome, check, mask_rows
 from ftc.fix_patches import write_fixes
 from ftc.repair import Edit
 from ftc.report import REPORTERS
-from ftc.spec.finding import Finding
+from ftc.spec.findings.finding import Finding
 from ftc.spec.patch import replaces_all
 
 _MOST_ROUNDS: Final = 20

@@ -28,7 +28,7 @@ from ftc.compiler.write.drift import Drift
 from ftc.compiler.write.workflow import Workflow, is_address, make_workflow, write_workflow
 from ftc.fix_patches import write_fixes
 from ftc.report.json_output import VERSION, dump, list_findings
-from ftc.spec.quote import shell_word
+from ftc.spec.findings.quote import shell_word
 
 _READMES: Final[Mapping[Extra, str]] = {"readme_ca": "ca", "readme_es": "es"}
 _RUNTIME: Final = "runtime/"

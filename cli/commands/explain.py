@@ -14,9 +14,9 @@ from ftc.commands.options import format_option
 from ftc.compiler.knowledge.glossary import Entry, all_entries, find_entry
 from ftc.explanations import EXPLANATIONS
 from ftc.report.json_output import VERSION, dump
-from ftc.spec.expectation import words_of
-from ftc.spec.explanation import Explanation
+from ftc.spec.findings.explanation import Explanation
 from ftc.spec.schema import Field, branches, fields
+from ftc.spec.values.expectation import words_of
 
 #: A code without its leading zeros, or its number alone.
 _SHORT_CODE: Final = re.compile(r"^(?:ftc)?(\d{1,3})$")

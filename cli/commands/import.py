@@ -12,9 +12,9 @@ from ftc.compiler.write.disk import typed
 from ftc.report.imported import import_data, report_import
 from ftc.report.json_output import dump
 from ftc.report.subject import Subject
-from ftc.spec.finding import EnvironmentFailure
+from ftc.spec.findings.finding import EnvironmentFailure
+from ftc.spec.findings.quote import shell_word
 from ftc.spec.message import reason_of
-from ftc.spec.quote import shell_word
 
 
 @click.command(name="import", short_help=COMMANDS["import"])

@@ -16,7 +16,7 @@ import click
 
 from ftc import __version__
 from ftc.commands import COMMANDS
-from ftc.spec.finding import EnvironmentFailure
+from ftc.spec.findings.finding import EnvironmentFailure
 from ftc.spec.schema import read_schema
 
 _INSTRUCTIONS: Final = (

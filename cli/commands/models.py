@@ -8,8 +8,8 @@ import click
 
 from ftc.commands import COMMANDS
 from ftc.commands.options import format_option
-from ftc.compiler.knowledge.models import KINDS, Model, all_models
 from ftc.compiler.knowledge.objectives import OBJECTIVES
+from ftc.compiler.knowledge.well_known.models import KINDS, Model, all_models
 from ftc.compiler.plan.batch.lengths import usual_mean
 from ftc.compiler.plan.plan import Plan
 from ftc.compiler.resolve.facts import Lengths, Unknown
@@ -26,12 +26,12 @@ from ftc.compiler.shortlist import (
     shortlist,
 )
 from ftc.report.json_output import VERSION, dump
-from ftc.spec.document import Document
-from ftc.spec.finding import EnvironmentFailure, UsageFailure
+from ftc.spec.findings.finding import EnvironmentFailure, UsageFailure
 from ftc.spec.message import Language, name_language, show
-from ftc.spec.nearest import nearest
 from ftc.spec.sections import Spec
+from ftc.spec.text.document import Document
 from ftc.spec.validate import validate
+from ftc.spec.values.nearest import nearest
 
 _GIBI = 1024**3
 _BILLION = 1e9

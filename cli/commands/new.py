@@ -13,8 +13,8 @@ from ftc.commands.options import FAILED, make_subject, tell_findings
 from ftc.compiler.pipeline import check
 from ftc.compiler.plan.summary.headline import headline
 from ftc.report.json_output import dump
-from ftc.spec.finding import EnvironmentFailure
-from ftc.spec.quote import shell_word
+from ftc.spec.findings.finding import EnvironmentFailure
+from ftc.spec.findings.quote import shell_word
 from ftc.spec.schema import read_schema
 
 _FILE: Final = "spec.json"

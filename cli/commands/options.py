@@ -10,8 +10,8 @@ import click
 
 from ftc.report.subject import Subject
 from ftc.report.text import report_text
-from ftc.spec.document import Document
-from ftc.spec.finding import Finding
+from ftc.spec.findings.finding import Finding
+from ftc.spec.text.document import Document
 
 FAILED: Final = 1
 Callback = TypeVar("Callback", bound=Callable[..., Any])

@@ -16,7 +16,7 @@ from ftc.commands.options import (
 )
 from ftc.compiler.pipeline import Outcome, check
 from ftc.compiler.plan.summary.headline import PARTS
-from ftc.compiler.render.picture import draw_plan
+from ftc.compiler.render.files.picture import draw_plan
 from ftc.compiler.resolve.facts import known
 from ftc.report.json_output import dump
 from ftc.report.plan import plan_data, report_plan

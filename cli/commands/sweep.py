@@ -12,8 +12,8 @@ from ftc.compiler.render.pins import install_command
 from ftc.compiler.write.conflict import Conflict
 from ftc.compiler.write.disk import typed
 from ftc.report.json_output import VERSION, dump, list_findings
-from ftc.spec.finding import Finding
-from ftc.spec.quote import shell_word
+from ftc.spec.findings.finding import Finding
+from ftc.spec.findings.quote import shell_word
 from ftc.sweeping import (
     ARRAY,
     RUN_ALL,

@@ -8,7 +8,7 @@ from ftc.report.json_output import report_json
 from ftc.report.sarif import report_sarif
 from ftc.report.subject import Subject
 from ftc.report.text import report_text
-from ftc.spec.finding import Finding
+from ftc.spec.findings.finding import Finding
 
 
 class Reporter(Protocol):

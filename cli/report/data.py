@@ -26,7 +26,7 @@ from ftc.runtime.reports.page import (
     to_html,
     to_markdown,
 )
-from ftc.spec.finding import Finding
+from ftc.spec.findings.finding import Finding
 from ftc.spec.message import Message, name_language, read_messages, show
 from ftc.spec.sections import Spec
 

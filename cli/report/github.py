@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from ftc.report.subject import Subject
-from ftc.spec.finding import Finding
+from ftc.spec.findings.finding import Finding
 
 _COMMANDS: Final[Mapping[str, str]] = {"error": "error", "warning": "warning", "info": "notice"}
 # github.com/actions/toolkit, packages/core/src/command.ts: what ends a message, what a property

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from ftc.report.subject import Subject
-from ftc.spec.finding import Finding
+from ftc.spec.findings.finding import Finding
 
 VERSION: Final = 1
 

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from ftc.offers import Quote, find_mistakes, rank_by_time
 from ftc.report.json_output import VERSION, list_findings
-from ftc.spec.finding import Finding
+from ftc.spec.findings.finding import Finding
 
 _HOUR: Final = 3600
 

@@ -6,7 +6,7 @@ from typing import Any, Final
 from ftc import __version__
 from ftc.report.json_output import dump
 from ftc.report.subject import Subject
-from ftc.spec.finding import Finding
+from ftc.spec.findings.finding import Finding
 
 _LEVELS: Final[Mapping[str, str]] = {"error": "error", "warning": "warning", "info": "note"}
 

@@ -5,9 +5,9 @@ from itertools import groupby
 from typing import Final
 
 from ftc.report.subject import Subject
-from ftc.spec.excerpt import excerpt
-from ftc.spec.finding import Finding, Position
+from ftc.spec.findings.finding import Finding, Position
 from ftc.spec.schema import read_schema
+from ftc.spec.text.excerpt import excerpt
 
 # SGR codes; the words `error` and `warning` stand there in any case
 _COLOURS: Final[Mapping[str, str]] = {"error": "1;31", "warning": "1;33", "info": "1;36"}

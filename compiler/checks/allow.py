@@ -5,8 +5,8 @@ from difflib import get_close_matches
 from typing import Final
 
 from ftc.compiler.checks.explanations import ERROR_ALLOWED, IDLE_ALLOWED, UNKNOWN_ALLOWED
-from ftc.spec.explanation import Explanation
-from ftc.spec.finding import Finding
+from ftc.spec.findings.explanation import Explanation
+from ftc.spec.findings.finding import Finding
 
 #: Warnings that come and go with what is within reach: the Hub, the machine, earlier rehearsals.
 _OF_THE_WORLD: Final = frozenset(

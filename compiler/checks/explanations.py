@@ -3,7 +3,7 @@
 from typing import Final
 
 from ftc.compiler.checks.rule import explanation_text
-from ftc.spec.explanation import Explanation
+from ftc.spec.findings.explanation import Explanation
 
 UNKNOWN_ALLOWED: Final = Explanation(
     code="FTC070",

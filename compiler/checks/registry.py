@@ -68,9 +68,9 @@ from ftc.compiler.checks.training import (
 from ftc.compiler.plan.plan import Plan
 from ftc.compiler.resolve.explanations import EXPLANATIONS as RESOLVE_EXPLANATIONS
 from ftc.compiler.resolve.facts import Facts
-from ftc.spec.explanation import Explanation
-from ftc.spec.explanations import EXPLANATIONS as SPEC_EXPLANATIONS
-from ftc.spec.finding import Finding
+from ftc.spec.findings.explanation import Explanation
+from ftc.spec.findings.explanations import EXPLANATIONS as SPEC_EXPLANATIONS
+from ftc.spec.findings.finding import Finding
 from ftc.spec.sections import Spec
 
 RULES: Final[tuple[Rule, ...]] = tuple(

@@ -7,8 +7,8 @@ from typing import Any, Final
 
 from ftc.compiler.checks.rule_input import Case, Read
 from ftc.compiler.resolve.teacher import of_teacher
-from ftc.spec.explanation import Explanation
-from ftc.spec.finding import Finding, Safety, Severity
+from ftc.spec.findings.explanation import Explanation
+from ftc.spec.findings.finding import Finding, Safety, Severity
 from ftc.spec.message import Value, Values
 from ftc.spec.salvage import known_or_none
 

@@ -10,7 +10,7 @@ from ftc.compiler.checks.registry import run_checks
 from ftc.compiler.plan.planner import plan_once
 from ftc.compiler.resolve.facts import Facts, known
 from ftc.compiler.resolve.resolver import section_hashes
-from ftc.spec.finding import Finding
+from ftc.spec.findings.finding import Finding
 from ftc.spec.patch import PatchError, apply_patch
 from ftc.spec.pointer import join, split
 from ftc.spec.sections import Spec

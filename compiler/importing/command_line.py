@@ -5,8 +5,8 @@ import shlex
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
+from ftc.spec.text.yaml_reader import as_number, kind_of
 from ftc.spec.tools.entry import Entry
-from ftc.spec.yaml_reader import as_number, kind_of
 
 _FLAG: Final = re.compile(r"--?([A-Za-z][\w.-]*)(?:=(.*))?", re.DOTALL)
 _PAIR: Final = re.compile(r"([A-Za-z_][\w.]*)=(.*)", re.DOTALL)

@@ -10,8 +10,8 @@ from typing import Any, Final
 
 import yaml
 
-from ftc.spec.problems import DEEPEST, LONGEST_NUMBER, MOST_VALUES
-from ftc.spec.yaml_reader import as_number, kind_of
+from ftc.spec.text.problems import DEEPEST, LONGEST_NUMBER, MOST_VALUES
+from ftc.spec.text.yaml_reader import as_number, kind_of
 
 _PLACE: Final = re.compile(r"(?<![\"'\w])\{\{[^{}\n]*\}\}|\{%[^\n]{0,200}?%\}")
 

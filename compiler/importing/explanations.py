@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from ftc.spec.file_explanations import make_explanation
+from ftc.spec.findings.file_explanations import make_explanation
 
 FOREIGN: Final = make_explanation(
     "FTC090",

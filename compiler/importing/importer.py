@@ -16,13 +16,13 @@ from ftc.compiler.importing.source import (
     read_foreign,
     read_registry,
 )
-from ftc.compiler.knowledge.peft_defaults import find_peft_targets
-from ftc.spec.document import Lines
-from ftc.spec.finding import Finding, Position
+from ftc.compiler.knowledge.training.peft_defaults import find_peft_targets
+from ftc.spec.findings.finding import Finding, Position
+from ftc.spec.findings.quote import shell_word, shown
 from ftc.spec.load import MOST_BYTES, read_text
 from ftc.spec.normal import lengthen
-from ftc.spec.quote import shell_word, shown
 from ftc.spec.schema import read_schema
+from ftc.spec.text.document import Lines
 from ftc.spec.tools.entry import Imported
 from ftc.spec.tools.tables import read_table
 from ftc.spec.tools.translation import build_spec, translate

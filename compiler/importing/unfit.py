@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ftc.compiler.knowledge.architecture import keeps_packed_rows_apart
-from ftc.compiler.knowledge.liger import has_liger_kernels
-from ftc.compiler.knowledge.models import find_model
+from ftc.compiler.knowledge.architectures.architecture import keeps_packed_rows_apart
+from ftc.compiler.knowledge.training.liger import has_liger_kernels
+from ftc.compiler.knowledge.well_known.models import find_model
 
 
 def find_unfit(fields: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

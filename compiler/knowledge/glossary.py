@@ -1,11 +1,11 @@
 """The glossary: the terms of the field, each explained in three languages."""
 
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
+
+from ftc.compiler.knowledge.tables import read_table
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,14 +20,13 @@ class Entry:
 @cache
 def all_entries() -> tuple[Entry, ...]:
     """Return every entry, in the order of the file."""
-    text = (files("ftc.compiler.knowledge") / "glossary.json").read_text(encoding="utf-8")
     return tuple(
         Entry(
             term=entry["term"],
             also=tuple(entry["also"]),
             text={language: entry[language] for language in ("en", "ca", "es")},
         )
-        for entry in json.loads(text)
+        for entry in read_table(__name__, "glossary.json")
     )
 
 

@@ -1,14 +1,16 @@
 """The locked packages: the hashes of the files that a bundle may install, and dependencies.
 
+from ftc.compiler.knowledge.tables import read_table
+
 The table reflects the package index on the day it was made (`.ci/lock.py`), for one platform.
 """
 
 import functools
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from importlib.resources import files
 from typing import Any, Final
+
+from ftc.compiler.knowledge.tables import read_table
 
 PLATFORM: Final = "linux x86_64"
 #: Packages whose CPU build is on another index than the build that is locked.
@@ -71,6 +73,5 @@ def hash_source(name: str) -> str:
 
 @functools.cache
 def _table() -> Mapping[str, Any]:
-    text = (files("ftc.compiler.knowledge") / "locked_packages.json").read_text(encoding="utf-8")
-    table: Mapping[str, Any] = json.loads(text)
+    table: Mapping[str, Any] = read_table(__name__, "locked_packages.json")
     return table

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from functools import reduce
 from typing import Any, Generic, Literal, TypeVar
 
-from ftc.compiler.knowledge.settings import SETTINGS
+from ftc.compiler.knowledge.training.settings import SETTINGS
 from ftc.spec.pointer import split
 from ftc.spec.schema import find_field, find_unmet
 from ftc.spec.sections import Spec

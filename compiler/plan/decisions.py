@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ftc.compiler.knowledge.objectives import gives_vectors
-from ftc.compiler.knowledge.router_losses import stops_at_router_loss
+from ftc.compiler.knowledge.training.router_losses import stops_at_router_loss
 from ftc.compiler.plan.decision import Decision, derived, keep, pass_through
 from ftc.compiler.plan.gguf.verification import Verification as ExportBounds
 from ftc.compiler.plan.gguf.verification import decide_verification

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from ftc.compiler.knowledge.architecture import Shape
+from ftc.compiler.knowledge.architectures.architecture import Shape
 from ftc.compiler.knowledge.objectives import OBJECTIVES, gives_vectors
 from ftc.compiler.plan.plan import Recomputing, Sharding
 from ftc.compiler.plan.sight import Sight

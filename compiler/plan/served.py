@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from typing import Final, Literal
 
-from ftc.compiler.knowledge.architecture import Shape
-from ftc.compiler.knowledge.served_types import SERVED, Served
+from ftc.compiler.knowledge.architectures.architecture import Shape
+from ftc.compiler.knowledge.exports.served_types import SERVED, Served
 from ftc.compiler.plan.decision import Because
 from ftc.spec.sections import ServedType
 

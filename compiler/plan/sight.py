@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass, replace
 
-from ftc.compiler.knowledge.shape import Shape
-from ftc.compiler.knowledge.towers import Tower
+from ftc.compiler.knowledge.architectures.shape import Shape
+from ftc.compiler.knowledge.multimodal.towers import Tower
 from ftc.compiler.resolve.facts import KnownFacts
 from ftc.spec.sections import Method, ModelPart
 

@@ -11,7 +11,7 @@ from textwrap import shorten
 from typing import Final
 
 from ftc.compiler.rehearse.stage import Stage, StageFailed, Status, Tell
-from ftc.spec.finding import EnvironmentFailure
+from ftc.spec.findings.finding import EnvironmentFailure
 
 _WIDTH: Final = 96
 

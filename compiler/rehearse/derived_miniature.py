@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from ftc.compiler.knowledge.derived import Entry, Named, named_sizes
-from ftc.compiler.knowledge.shape import Shape
+from ftc.compiler.knowledge.architectures.derived import Entry, Named, named_sizes
+from ftc.compiler.knowledge.architectures.shape import Shape
 from ftc.compiler.rehearse.heads import (
     EXPERT,
     INTERMEDIATE,

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from ftc.compiler.knowledge.architecture import Shape
+from ftc.compiler.knowledge.architectures.architecture import Shape
 
 __all__ = ["BLOCK", "EXPERT", "INTERMEDIATE", "LAYERS", "Heads", "choose_heads", "shrink_width"]
 

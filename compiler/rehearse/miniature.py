@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from ftc.compiler.knowledge.architecture import Shape, read_shape
-from ftc.compiler.knowledge.derived import derived_table
-from ftc.compiler.knowledge.encoders import is_encoder, read_bare, read_encoder
-from ftc.compiler.knowledge.wrappers import find_wrapper
+from ftc.compiler.knowledge.architectures.architecture import Shape, read_shape
+from ftc.compiler.knowledge.architectures.derived import derived_table
+from ftc.compiler.knowledge.architectures.encoders import is_encoder, read_bare, read_encoder
+from ftc.compiler.knowledge.multimodal.wrappers import find_wrapper
 from ftc.compiler.plan.memory.activations import is_described
 from ftc.compiler.rehearse.derived_miniature import shrink_derived
 from ftc.compiler.rehearse.heads import (

@@ -9,14 +9,14 @@ from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any, Final
 
-from ftc.compiler.knowledge.encoders import read_bare, read_encoder
+from ftc.compiler.knowledge.architectures.encoders import read_bare, read_encoder
 from ftc.compiler.rehearse.miniature import shrink
 from ftc.compiler.rehearse.stage import StageFailed
 from ftc.compiler.rehearse.text_modules import copy_modules
 from ftc.compiler.resolve.facts import ModelFacts
 from ftc.compiler.resolve.model.folder import located_folder
 from ftc.compiler.resolve.model.tokenizer_files import SENTENCEPIECE_FILE, TOKENIZER_FILE
-from ftc.spec.finding import EnvironmentFailure
+from ftc.spec.findings.finding import EnvironmentFailure
 
 CONFIG_FILE: Final = "config.json"
 _WEIGHTS: Final = (".safetensors", ".bin", ".gguf", ".pt", ".pth", ".h5", ".msgpack", ".onnx")

@@ -9,8 +9,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
 
+from ftc.compiler.knowledge.multimodal.wrappers import wrapper_named
 from ftc.compiler.knowledge.objectives import OBJECTIVES, compares_texts
-from ftc.compiler.knowledge.wrappers import wrapper_named
 from ftc.compiler.pipeline import Outcome, compile_bundle, write
 from ftc.compiler.rehearse.bundle_run import (
     BundleRun,
@@ -30,7 +30,7 @@ from ftc.compiler.rehearse.second_spec import make_second_spec
 from ftc.compiler.rehearse.stage import Failure, Rehearsal, StageFailed, Tell
 from ftc.compiler.resolve.facts import ModelFacts, known
 from ftc.runtime.files import read_rows
-from ftc.spec.finding import EnvironmentFailure
+from ftc.spec.findings.finding import EnvironmentFailure
 from ftc.spec.sections import Spec
 
 #: How far the 16-bit GGUF may differ from the merged model: mean nats per token.

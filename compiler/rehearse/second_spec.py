@@ -11,10 +11,10 @@ from ftc.compiler.plan.objective.sampling import find_rewards, rewarded
 from ftc.compiler.plan.plan import Plan
 from ftc.compiler.relocation import relocate_checks, relocate_sources
 from ftc.compiler.resolve.facts import DataFacts
-from ftc.spec.document import Document
 from ftc.spec.normal import lengthen
 from ftc.spec.sections import Spec
 from ftc.spec.sources import list_sources
+from ftc.spec.text.document import Document
 
 ROWS: Final = 48
 STEPS: Final = 4

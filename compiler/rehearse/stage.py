@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from ftc.spec.finding import Finding
+from ftc.spec.findings.finding import Finding
 
 Status = Literal["ok", "failed", "not rehearsed"]
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from ftc.compiler.knowledge.wrappers import Wrapper, text_config
+from ftc.compiler.knowledge.multimodal.wrappers import Wrapper, text_config
 
 __all__ = ["shrink_wrapper"]
 

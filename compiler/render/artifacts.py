@@ -5,23 +5,23 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from ftc.compiler.knowledge.objectives import OBJECTIVES, compares_texts
-from ftc.compiler.render.accelerate import accelerate_config
-from ftc.compiler.render.deepspeed import deepspeed_config
-from ftc.compiler.render.engine import engine_config
-from ftc.compiler.render.file import Language
-from ftc.compiler.render.image import devcontainer, dockerignore, write_dockerfile
-from ftc.compiler.render.launch import container_lines, sky_task, trainjob
-from ftc.compiler.render.modelfile import (
+from ftc.compiler.render.files.accelerate import accelerate_config
+from ftc.compiler.render.files.deepspeed import deepspeed_config
+from ftc.compiler.render.files.engine import engine_config
+from ftc.compiler.render.files.image import devcontainer, dockerignore, write_dockerfile
+from ftc.compiler.render.files.launch import container_lines, sky_task, trainjob
+from ftc.compiler.render.files.modelfile import (
     adapter_modelfile_data,
     modelfile_data,
     write_adapter_modelfile,
     write_modelfile,
 )
-from ftc.compiler.render.notebook import notebook_data
-from ftc.compiler.render.passages import list_absent
-from ftc.compiler.render.picture import draw_plan
+from ftc.compiler.render.files.notebook import notebook_data
+from ftc.compiler.render.files.passages import list_absent
+from ftc.compiler.render.files.picture import draw_plan
+from ftc.compiler.render.files.plan_file import plan_data
+from ftc.compiler.render.output.file import Language
 from ftc.compiler.render.pins import requirements, requirements_lock
-from ftc.compiler.render.plan_file import plan_data
 from ftc.compiler.render.source import BundleSource
 from ftc.compiler.render.uses import Uses
 

@@ -6,21 +6,21 @@ from typing import Any, Final
 import yaml
 
 from ftc.compiler.render.artifacts import ARTIFACTS, Artifact
-from ftc.compiler.render.comment_wrapping import wrap_comments
-from ftc.compiler.render.context import make_context, neutralize
-from ftc.compiler.render.environment import (
+from ftc.compiler.render.context.context import make_context, neutralize
+from ftc.compiler.render.localized_readme import localized_context
+from ftc.compiler.render.output.comment_wrapping import wrap_comments
+from ftc.compiler.render.output.environment import (
     leave_out,
     make_environment,
     make_script_environment,
 )
-from ftc.compiler.render.file import RenderedFile
-from ftc.compiler.render.joining import join_short
-from ftc.compiler.render.json_layout import lay_out
-from ftc.compiler.render.localized_readme import localized_context
+from ftc.compiler.render.output.file import RenderedFile
+from ftc.compiler.render.output.joining import join_short
+from ftc.compiler.render.output.json_layout import lay_out
+from ftc.compiler.render.output.unused import remove_unused
 from ftc.compiler.render.readme import readme_context
 from ftc.compiler.render.runtime_modules import carry_modules
 from ftc.compiler.render.source import BundleSource
-from ftc.compiler.render.unused import remove_unused
 from ftc.compiler.render.uses import Uses
 
 __all__ = ["BundleSource", "render_bundle"]

@@ -5,8 +5,8 @@ from typing import Any, Final
 
 from ftc.compiler.knowledge.locked_packages import list_pythons
 from ftc.compiler.plan.translated_reasons import respell, sentence_in
+from ftc.compiler.render.output.values import Markdown
 from ftc.compiler.render.source import BundleSource
-from ftc.compiler.render.values import Markdown
 from ftc.spec.message import Language
 
 _GIB: Final = 2**30

@@ -9,13 +9,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from ftc.compiler.knowledge.converter import expects_drafts
-from ftc.compiler.knowledge.module_names import ModuleNames, find_module_names
+from ftc.compiler.knowledge.architectures.module_names import ModuleNames, find_module_names
+from ftc.compiler.knowledge.exports.converter import expects_drafts
+from ftc.compiler.knowledge.exports.score_heads import SCORE_HEAD
+from ftc.compiler.knowledge.multimodal.towers import adapted_modules, name_patterns
+from ftc.compiler.knowledge.multimodal.wrappers import wrapper_named
 from ftc.compiler.knowledge.objectives import OBJECTIVES
-from ftc.compiler.knowledge.peft_targets import is_redirected
-from ftc.compiler.knowledge.score_heads import SCORE_HEAD
-from ftc.compiler.knowledge.towers import adapted_modules, name_patterns
-from ftc.compiler.knowledge.wrappers import wrapper_named
+from ftc.compiler.knowledge.training.peft_targets import is_redirected
 from ftc.compiler.plan.memory.peak import shape_of
 from ftc.compiler.plan.method.adapter import (
     ALL_LINEAR,

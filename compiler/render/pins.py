@@ -6,7 +6,7 @@ from typing import Final
 from ftc.compiler.knowledge.locked_packages import CPU_BUILDS, PLATFORM, find_closure, list_pythons
 from ftc.compiler.render.source import reads_number_words
 from ftc.compiler.render.uses import Uses
-from ftc.spec.quote import shell_word
+from ftc.spec.findings.quote import shell_word
 
 PINS: Final[Mapping[str, str]] = {
     "torch": "2.13.0",

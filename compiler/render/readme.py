@@ -9,11 +9,11 @@ from ftc.compiler.knowledge.locked_packages import list_pythons
 from ftc.compiler.plan.reasons import sentence, show_value
 from ftc.compiler.plan.summary.headline import say_cost
 from ftc.compiler.render.artifacts import Artifact
-from ftc.compiler.render.file import RenderedFile
+from ftc.compiler.render.output.file import RenderedFile
+from ftc.compiler.render.output.values import Markdown
 from ftc.compiler.render.pins import SDIST_MB
 from ftc.compiler.render.runtime_modules import FOLDER
 from ftc.compiler.render.source import BundleSource
-from ftc.compiler.render.values import Markdown
 from ftc.compiler.resolve.facts import DataFacts
 from ftc.spec.message import show
 

@@ -7,9 +7,9 @@ directly, and everything else as a property of `Uses`.
 from dataclasses import dataclass
 from typing import Final
 
-from ftc.compiler.knowledge.gguf_types import wants_matrix
+from ftc.compiler.knowledge.exports.gguf_types import wants_matrix
+from ftc.compiler.knowledge.multimodal.wrappers import wrapper_named
 from ftc.compiler.knowledge.objectives import OBJECTIVES, Objective, compares_texts
-from ftc.compiler.knowledge.wrappers import wrapper_named
 from ftc.compiler.plan.objective.comparison import PAIRING
 from ftc.compiler.plan.objective.sampling import calls_tools, find_rewards, sampling_reference
 from ftc.compiler.plan.plan import Decisions

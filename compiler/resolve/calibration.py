@@ -6,10 +6,10 @@ from typing import Annotated, Any, Final, Literal
 
 import msgspec
 
-from ftc.compiler.knowledge.accelerators import find_accelerator
+from ftc.compiler.knowledge.hardware.accelerators import find_accelerator
 from ftc.compiler.resolve import explanations
 from ftc.compiler.resolve.facts import Calibration, HardwareFacts
-from ftc.spec.finding import Finding
+from ftc.spec.findings.finding import Finding
 from ftc.spec.message import Message, Value, reason_of
 
 _VERSION: Final = 1

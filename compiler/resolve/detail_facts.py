@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from ftc.compiler.knowledge.towers import Tower
+from ftc.compiler.knowledge.multimodal.towers import Tower
 
 #: What a chat template may leave out: a turn that others follow, the last question, a system
 #: message's tools, calls, results, and what a generation prompt would open an answer with.

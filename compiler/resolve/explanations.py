@@ -2,8 +2,8 @@
 
 from typing import Final
 
-from ftc.spec.explanation import Explanation
-from ftc.spec.finding import Safety
+from ftc.spec.findings.explanation import Explanation
+from ftc.spec.findings.finding import Safety
 
 
 def _page(

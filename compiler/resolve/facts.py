@@ -8,7 +8,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from ftc.compiler.knowledge.architecture import Shape, converted_class, keeps_packed_rows_apart
+from ftc.compiler.knowledge.architectures.architecture import (
+    Shape,
+    converted_class,
+    keeps_packed_rows_apart,
+)
 from ftc.compiler.resolve.content_facts import Contents, NearDuplicates, OpenAnswers
 from ftc.compiler.resolve.detail_facts import (
     AbsentTensor,
@@ -22,7 +26,7 @@ from ftc.compiler.resolve.detail_facts import (
     VisionFacts,
 )
 from ftc.runtime.tokenizer.round_trip import RoundTrip
-from ftc.spec.finding import Finding
+from ftc.spec.findings.finding import Finding
 from ftc.spec.sections import FileFormat, Form
 
 

@@ -9,7 +9,7 @@ from typing import Any, Final, Literal
 
 import psutil
 
-from ftc.compiler.knowledge.accelerators import (
+from ftc.compiler.knowledge.hardware.accelerators import (
     LEAST_CAPABILITY,
     Accelerator,
     find_accelerator,
@@ -17,12 +17,12 @@ from ftc.compiler.knowledge.accelerators import (
     find_unified,
     suggest,
 )
-from ftc.compiler.knowledge.cloud_instances import Instance, find_instance
+from ftc.compiler.knowledge.hardware.cloud_instances import Instance, find_instance
 from ftc.compiler.resolve import explanations
 from ftc.compiler.resolve.facts import HardwareFacts, Unknown
 from ftc.compiler.resolve.machines import Machines, read_machines
 from ftc.compiler.resolve.patches import patch_field
-from ftc.spec.finding import Finding
+from ftc.spec.findings.finding import Finding
 from ftc.spec.sections import Hardware, Spec
 
 _GIB: Final = 1024**3

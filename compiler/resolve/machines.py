@@ -4,8 +4,8 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from ftc.compiler.knowledge.accelerators import find_accelerator
-from ftc.spec.quantity import read_word
+from ftc.compiler.knowledge.hardware.accelerators import find_accelerator
+from ftc.spec.values.quantity import read_word
 
 _NODE: Final = (
     r"(?:nodes?|machines?|servers?|hosts?|box(?:es)?|instances?|vms?|workers?"

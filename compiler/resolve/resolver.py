@@ -26,7 +26,7 @@ from ftc.compiler.resolve.hardware import resolve_hardware
 from ftc.compiler.resolve.model.facts import resolve_model
 from ftc.compiler.resolve.teacher import has_teacher, resolve_teacher
 from ftc.compiler.resolve.tokenizer.facts import resolve_tokenizer
-from ftc.spec.finding import Finding
+from ftc.spec.findings.finding import Finding
 from ftc.spec.message import Message
 from ftc.spec.salvage import known_or_none
 from ftc.spec.sections import Spec

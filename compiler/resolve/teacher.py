@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from ftc.compiler.knowledge.tokenizers import tokenizer_families
+from ftc.compiler.knowledge.text.tokenizers import tokenizer_families
 from ftc.compiler.resolve.facts import OtherToken, TeacherFacts, TokenizerFacts, Unknown
 from ftc.compiler.resolve.local_paths import at, is_path
 from ftc.compiler.resolve.model.facts import resolve_model
@@ -16,7 +16,7 @@ from ftc.compiler.resolve.model.tokenizer_files import (
     load_tokenizer,
 )
 from ftc.compiler.resolve.tokenizer.facts import resolve_tokenizer
-from ftc.spec.finding import Finding
+from ftc.spec.findings.finding import Finding
 from ftc.spec.message import Message
 from ftc.spec.sections import Model, Objective, Spec
 

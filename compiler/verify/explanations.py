@@ -1,6 +1,6 @@
 """The explanations of findings about rendered files; each such finding is a defect of ftc."""
 
-from ftc.spec.explanation import Explanation
+from ftc.spec.findings.explanation import Explanation
 
 _REPORT = """\
 **Use instead.** Nothing in the spec is wrong: this is a defect of ftc. Nothing was written. Report

@@ -6,11 +6,11 @@ import warnings
 from collections.abc import Iterator
 from itertools import zip_longest
 
-from ftc.compiler.render.file import RenderedFile
+from ftc.compiler.render.output.file import RenderedFile
 from ftc.compiler.verify.explanations import LOOSE_VALUE, UNDEFINED_NAME, UNKNOWN_KEY, UNPARSABLE
 from ftc.compiler.verify.keys import read_keys
-from ftc.spec.explanation import Explanation
-from ftc.spec.finding import Finding
+from ftc.spec.findings.explanation import Explanation
+from ftc.spec.findings.finding import Finding
 
 _UNDEFINED = frozenset({"UndefinedName", "UndefinedLocal", "UndefinedExport"})
 # PEP 263: a comment in the first two lines that sets the encoding of the file.

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from ftc.compiler.render.file import RenderedFile
+from ftc.compiler.render.output.file import RenderedFile
 from ftc.compiler.verify.explanations import (
     CHANGED_DATA,
     CONTROL_CHARACTER,
@@ -16,7 +16,7 @@ from ftc.compiler.verify.explanations import (
 from ftc.compiler.verify.keys import find_unknown
 from ftc.compiler.verify.modelfile import ModelfileError, read_modelfile
 from ftc.compiler.verify.python import verify_python
-from ftc.spec.finding import Finding
+from ftc.spec.findings.finding import Finding
 
 _UNPRINTABLE = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029\ufeff\ud800-\udfff]")
 _SETTINGS = {"accelerate.yaml": "accelerate", "deepspeed.json": "deepspeed"}

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import msgspec
 
-from ftc.compiler.render.file import RenderedFile
+from ftc.compiler.render.output.file import RenderedFile
 from ftc.compiler.write.conflict import Conflict, find_conflict
 from ftc.compiler.write.disk import DiskFailure, exclusive_access, explained, state, title
 from ftc.compiler.write.lock import (
@@ -26,7 +26,7 @@ from ftc.compiler.write.lock import (
     is_inside,
     read_lock,
 )
-from ftc.spec.finding import EnvironmentFailure
+from ftc.spec.findings.finding import EnvironmentFailure
 from ftc.spec.message import Message, reason_of
 
 RECORD_NAME = ".ftc-unfinished.json"

@@ -7,7 +7,7 @@ from shlex import quote
 
 from ftc.compiler.write.disk import FOLDER, LINK, state, typed
 from ftc.compiler.write.explanations import EDITED, IN_THE_WAY, LINKED
-from ftc.spec.finding import EnvironmentFailure, Finding
+from ftc.spec.findings.finding import EnvironmentFailure, Finding
 from ftc.spec.message import Message
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from ftc.compiler.render.file import RenderedFile
+from ftc.compiler.render.output.file import RenderedFile
 from ftc.compiler.write.disk import FOLDER, LINK, DiskFailure, state
 from ftc.compiler.write.explanations import (
     EDITED,
@@ -18,7 +18,7 @@ from ftc.compiler.write.explanations import (
     STALE,
 )
 from ftc.compiler.write.lock import LOCK_NAME, Lock, dump_lock, hash_text, read_lock
-from ftc.spec.finding import Finding
+from ftc.spec.findings.finding import Finding
 from ftc.spec.message import Message, reason_of
 
 Kind = Literal["missing", "edited", "outdated", "stale", "other_ftc", "linked", "folder"]

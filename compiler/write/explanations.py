@@ -1,6 +1,6 @@
 """The explanations of findings about writing a bundle and comparing it with its spec."""
 
-from ftc.spec.explanation import Explanation
+from ftc.spec.findings.explanation import Explanation
 
 EDITED = Explanation(
     code="FTC910",

@@ -13,8 +13,8 @@ from typing import Any
 import msgspec
 
 from ftc.compiler.plan.decision import Decision
-from ftc.compiler.render.file import RenderedFile
-from ftc.compiler.render.json_layout import lay_out
+from ftc.compiler.render.output.file import RenderedFile
+from ftc.compiler.render.output.json_layout import lay_out
 from ftc.compiler.resolve.facts import (
     DataFacts,
     Facts,
@@ -32,7 +32,7 @@ from ftc.compiler.resolve.resolver import (
 )
 from ftc.compiler.resolve.stored_facts import has_default, restore_fact
 from ftc.compiler.write.explanations import CHANGED_SINCE
-from ftc.spec.finding import EnvironmentFailure, Finding
+from ftc.spec.findings.finding import EnvironmentFailure, Finding
 from ftc.spec.message import Message, Value, reason_of
 from ftc.spec.sections import Spec
 

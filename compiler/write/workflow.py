@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import yaml
 
-from ftc.spec.finding import EnvironmentFailure
+from ftc.spec.findings.finding import EnvironmentFailure
 
 _SOURCE: Final = re.compile(r"https://[\w.-]+(?:/[\w.~-]+)+@[0-9a-f]{7,40}")
 _PYTHON: Final = "3.12"

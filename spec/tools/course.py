@@ -3,9 +3,9 @@
 import re
 from typing import Any, Final
 
-from ftc.spec.admission import admits
 from ftc.spec.tools.entry import Entry
 from ftc.spec.tools.work import Work
+from ftc.spec.values.admission import admits
 
 _ZERO: Final = re.compile(r"(?i)(?:zero|z)[_-]?(?:stage)?[_-]?([0-3])")
 _SHARDED: Final = re.compile(r"(?i)full_shard|fsdp|true|auto_wrap|hybrid_shard")

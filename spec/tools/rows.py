@@ -4,10 +4,10 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from ftc.spec.admission import admits
 from ftc.spec.tools.entry import Entry, flatten
 from ftc.spec.tools.tables import find_target, find_value, is_alike
 from ftc.spec.tools.work import Work
+from ftc.spec.values.admission import admits
 
 FindForm = Callable[[str], str | None]
 _ROLES: Final = (

@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from ftc.spec.message import Message
 from ftc.spec.schema import fields, fields_by_pointer
-from ftc.spec.synonyms import find_synonym
+from ftc.spec.values.synonyms import find_synonym
 
 TOOLS: Final = ("torchtune", "unsloth", "axolotl", "llamafactory", "trl")
 TRL_SCRIPT: Final = "trl script"

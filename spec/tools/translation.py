@@ -9,11 +9,10 @@ from math import isfinite
 from operator import getitem
 from typing import Any, Final
 
-from ftc.spec.admission import admits
 from ftc.spec.normal import normalise
 from ftc.spec.pointer import split
 from ftc.spec.schema import asks_nothing, fields, find_unmet, read_schema
-from ftc.spec.secrets import redact
+from ftc.spec.text.secrets import redact
 from ftc.spec.tools.course import derive_course
 from ftc.spec.tools.entry import Became, Entry, Imported, is_computed
 from ftc.spec.tools.method import derive_method
@@ -25,6 +24,7 @@ from ftc.spec.tools.objective import (
 from ftc.spec.tools.rows import FindForm, derive_rows
 from ftc.spec.tools.tables import find_target, find_value, is_alike, name_tool, read_table
 from ftc.spec.tools.work import Work
+from ftc.spec.values.admission import admits
 
 _PLACE: Final = re.compile(
     r"\{\{.*\}\}|\$\{[^}]*\}|\$\([^)]*\)|<[a-z-]*your[a-z-]*>", re.IGNORECASE

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ftc.spec.admission import admits
 from ftc.spec.tools.entry import Became, Entry, Kind
 from ftc.spec.tools.tables import Table, find_value
+from ftc.spec.values.admission import admits
 
 
 @dataclass(slots=True)

@@ -18,7 +18,7 @@ from benchmarks.gpu.interface import check
 from benchmarks.gpu.ledger import LEDGER, append, read, table
 from benchmarks.gpu.pack import find_lacking, slim_wheel
 from benchmarks.gpu.utilisation import count_matrices, share_of_peak, token_operations
-from ftc.compiler.knowledge.models import find_model
+from ftc.compiler.knowledge.well_known.models import find_model
 from ftc.compiler.plan.time.run import MOST_ELSEWHERE
 from ftc.compiler.resolve.hardware import read_gpus
 from tests.end_to_end.process import run

@@ -16,8 +16,8 @@ from benchmarks.rehearsals import (
     write_family,
 )
 from benchmarks.vocabularies import STAND_INS, describe_tokenizer
-from ftc.compiler.knowledge.architecture import read_shape
-from ftc.compiler.knowledge.models import find_model
+from ftc.compiler.knowledge.architectures.architecture import read_shape
+from ftc.compiler.knowledge.well_known.models import find_model
 from tests.real_tokenizers import KINDS
 
 FAMILIES = {family.name: family for family in read_families()}

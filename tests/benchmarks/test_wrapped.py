@@ -7,7 +7,7 @@ import pytest
 
 from benchmarks.families import run_case
 from benchmarks.wrapped import RESULTS, list_wrappers, make_case
-from ftc.compiler.knowledge.rehearsed import find_rehearsed
+from ftc.compiler.knowledge.exports.rehearsed import find_rehearsed
 from ftc.compiler.rehearse.rehearsal import MOST_DIVERGENCE
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from ftc.fix_patches import write_fixes, write_patch
-from ftc.spec.finding import Finding
+from ftc.spec.findings.finding import Finding
 from ftc.spec.patch import apply_patch
 from tests.messages import say
 

@@ -12,7 +12,7 @@ import pytest
 
 from ftc import __version__
 from ftc.commands import COMMANDS, Commands
-from ftc.spec.finding import EnvironmentFailure
+from ftc.spec.findings.finding import EnvironmentFailure
 
 Call = Callable[..., Any]
 Failing = Callable[[BaseException], None]

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ftc.repair import repair
-from ftc.spec.finding import Finding
+from ftc.spec.findings.finding import Finding
 from tests.messages import say
 
 TEXT = '{\n  "nmae": "a",\n  "export": ["Q8_0", "Q8_0"],\n  "method": "lroa"\n}\n'

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from ftc.spec.patch import PatchError
-from ftc.spec.yaml_reader import read_yaml
+from ftc.spec.text.yaml_reader import read_yaml
 from ftc.yaml_text import edit_yaml
 
 SPEC = """\

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from ftc.compiler.knowledge.architecture import read_shape
+from ftc.compiler.knowledge.architectures.architecture import read_shape
 from ftc.compiler.resolve.facts import (
     DataFacts,
     Facts,
@@ -22,7 +22,7 @@ from ftc.compiler.resolve.facts import (
     Unknown,
     known,
 )
-from ftc.spec.finding import Finding
+from ftc.spec.findings.finding import Finding
 from ftc.spec.message import Message
 from ftc.spec.normal import normalise
 from ftc.spec.sections import Spec

@@ -13,7 +13,7 @@ from ftc.compiler.compilation import Compilation
 from ftc.compiler.resolve import resolver as facts_of
 from ftc.compiler.resolve.facts import Unknown
 from ftc.compiler.resolve.resolver import NOT_SAID, Resolver
-from ftc.spec.finding import EnvironmentFailure
+from ftc.spec.findings.finding import EnvironmentFailure
 from ftc.spec.load import load_document
 from ftc.spec.validate import validate
 

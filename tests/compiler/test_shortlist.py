@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from ftc.compiler.knowledge.models import find_model
+from ftc.compiler.knowledge.well_known.models import find_model
 from ftc.compiler.resolve.facts import HardwareFacts
 from ftc.compiler.resolve.hardware import resolve_hardware
 from ftc.compiler.shortlist import ModelRequirements, list_models, nominal_data, shortlist

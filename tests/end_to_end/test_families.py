@@ -11,7 +11,7 @@ import pytest
 
 from benchmarks.families import read_cases, run_case
 from benchmarks.rehearsals import Family
-from ftc.compiler.knowledge.rehearsed import find_rehearsed
+from ftc.compiler.knowledge.exports.rehearsed import find_rehearsed
 from ftc.compiler.rehearse.rehearsal import MOST_DIVERGENCE
 
 pytestmark = pytest.mark.prove_all

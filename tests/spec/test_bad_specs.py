@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from ftc.spec.explanations import EXPLANATIONS
-from ftc.spec.finding import Finding
+from ftc.spec.findings.explanations import EXPLANATIONS
+from ftc.spec.findings.finding import Finding
 from ftc.spec.load import load_document
 from ftc.spec.validate import validate
 

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ftc.spec.document import Lines
-from ftc.spec.excerpt import excerpt
-from ftc.spec.finding import Position
+from ftc.spec.findings.finding import Position
+from ftc.spec.text.document import Lines
+from ftc.spec.text.excerpt import excerpt
 
 
 @pytest.mark.parametrize(

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from ftc.spec.document import Document
-from ftc.spec.explanation import Explanation
-from ftc.spec.explanations import EXPLANATIONS
+from ftc.spec.findings.explanation import Explanation
+from ftc.spec.findings.explanations import EXPLANATIONS
 from ftc.spec.load import load_document
+from ftc.spec.text.document import Document
 from ftc.spec.validate import validate
 
 

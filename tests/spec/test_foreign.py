@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import pytest
 
-from ftc.spec.finding import Finding
+from ftc.spec.findings.finding import Finding
 from ftc.spec.patch import apply_patch
 from ftc.spec.tools.tables import WRITTEN, read_table
 from ftc.spec.validate import judge

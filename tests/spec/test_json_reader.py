@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ftc.spec.document import Lines
-from ftc.spec.finding import Position
-from ftc.spec.json_reader import read_json
+from ftc.spec.findings.finding import Position
 from ftc.spec.pointer import join
+from ftc.spec.text.document import Lines
+from ftc.spec.text.json_reader import read_json
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 SCALARS = (

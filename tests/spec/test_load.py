@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from ftc.spec.document import Document
-from ftc.spec.finding import Finding, Position
+from ftc.spec.findings.finding import Finding, Position
 from ftc.spec.load import MOST_BYTES, load_document
+from ftc.spec.text.document import Document
 
 
 def only(source: str) -> Finding:

@@ -11,7 +11,7 @@ from typing import Any, Final
 import pytest
 
 from ftc.explanations import EXPLANATIONS
-from ftc.spec.explanation import Explanation
+from ftc.spec.findings.explanation import Explanation
 from ftc.spec.message import Language, Message, read_messages, reason_of, show
 
 ROOT: Final = Path(__file__).resolve().parents[2]

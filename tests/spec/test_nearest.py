@@ -2,8 +2,8 @@
 
 import pytest
 
-from ftc.spec.nearest import is_certain, nearest
-from ftc.spec.quote import quote
+from ftc.spec.findings.quote import quote
+from ftc.spec.values.nearest import is_certain, nearest
 
 KNOWN = ("learning_rate", "weight_decay", "zero2", "zero3", "Q4_K_M", "Q4_K_S")
 

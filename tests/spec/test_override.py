@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from ftc.spec.document import Document
 from ftc.spec.override import apply_overrides
+from ftc.spec.text.document import Document
 
 
 def overridden(data: Any, **overrides: str) -> Any:

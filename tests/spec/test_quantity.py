@@ -2,7 +2,7 @@
 
 import pytest
 
-from ftc.spec.quantity import read_gbit, read_quantity, read_resource, read_seconds
+from ftc.spec.values.quantity import read_gbit, read_quantity, read_resource, read_seconds
 
 MEANT = {
     "16": 16,

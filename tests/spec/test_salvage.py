@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from ftc.spec.document import Document
 from ftc.spec.salvage import is_left_out, salvage
+from ftc.spec.text.document import Document
 from ftc.spec.validate import judge
 
 WHOLE = {"label": "spam", "weight": 2.0}

@@ -8,7 +8,6 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 import pytest
 from jsonschema import Draft202012Validator
 
-from ftc.spec.expectation import expectation, types_of, words_of
 from ftc.spec.message import Message
 from ftc.spec.normal import normalise
 from ftc.spec.schema import (
@@ -22,7 +21,8 @@ from ftc.spec.schema import (
 )
 from ftc.spec.sections import Spec
 from ftc.spec.validate import to_spec
-from ftc.spec.verdict import is_valid
+from ftc.spec.values.expectation import expectation, types_of, words_of
+from ftc.spec.values.verdict import is_valid
 
 FIELDS = tuple(fields())
 NAMES = {field.name for field in FIELDS}

@@ -12,18 +12,18 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from ftc.spec.consistency import find_conflicts
-from ftc.spec.document import Document
-from ftc.spec.expectation import words_of
-from ftc.spec.finding import Finding
-from ftc.spec.json_reader import read_json
+from ftc.spec.findings.finding import Finding
+from ftc.spec.findings.quote import quote
 from ftc.spec.message import Message
 from ftc.spec.normal import normalise, said
 from ftc.spec.patch import apply_patch
 from ftc.spec.pointer import split
-from ftc.spec.quote import quote
 from ftc.spec.schema import Field, fields, find_field, read_schema, read_unsupported
 from ftc.spec.sections import Spec
+from ftc.spec.text.document import Document
+from ftc.spec.text.json_reader import read_json
 from ftc.spec.validate import locate, validate
+from ftc.spec.values.expectation import words_of
 from ftc.spec.violations import _TRANSLATIONS, find_violations
 from tests.messages import say
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ftc.spec.finding import Position
-from ftc.spec.yaml_reader import read_yaml
+from ftc.spec.findings.finding import Position
+from ftc.spec.text.yaml_reader import read_yaml
 
 WORDS = ["a", ": ", "- ", "? ", "\n", "  ", "[", "]", "{", "}", "&x ", "*x", "!t ", "|", ">", "'"]
 MARKS = [

@@ -12,7 +12,7 @@ import pytest
 from ftc.compiler.knowledge.objectives import OBJECTIVES, Objective
 from ftc.compiler.plan.plan import Decisions
 from ftc.compiler.render.artifacts import ARTIFACTS
-from ftc.compiler.render.passages import PASSAGES
+from ftc.compiler.render.files.passages import PASSAGES
 from ftc.compiler.render.source import BundleSource
 from ftc.compiler.render.uses import Uses
 from ftc.compiler.resolve.facts import KnownFacts

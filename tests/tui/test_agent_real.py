@@ -12,7 +12,7 @@ from typing import Final
 
 import pytest
 
-from ftc.spec.finding import EnvironmentFailure
+from ftc.spec.findings.finding import EnvironmentFailure
 from ftc.tui.agent import turn
 from ftc.tui.agent.address import Wanted, open_agent
 from ftc.tui.agent.tools import action_schema

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from ftc.__main__ import run
-from ftc.spec.finding import EnvironmentFailure
+from ftc.spec.findings.finding import EnvironmentFailure
 from ftc.tui.agent.address import Wanted, open_agent, read_server
 from ftc.tui.agent.finder import Finder
 from ftc.tui.front_ends.plain import converse, converse_in_json

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from ftc.__main__ import run
-from ftc.spec.finding import EnvironmentFailure
+from ftc.spec.findings.finding import EnvironmentFailure
 from ftc.tui.front_ends.app import Assistant
 from ftc.tui.questions.dialogue import Done
 from ftc.tui.session.session import Session

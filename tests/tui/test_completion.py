@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ftc.compiler.knowledge import models
+from ftc.compiler.knowledge.well_known import models
 from ftc.tui.terminal.completion import complete
 from ftc.tui.terminal.history import History
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from ftc.spec.finding import Finding, Severity
+from ftc.spec.findings.finding import Finding, Severity
 from ftc.spec.schema import fields
 from ftc.tui.questions.dialogue import Done, Question, asked_pointers, next_step
 from ftc.tui.session.session import Session

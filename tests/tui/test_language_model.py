@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from ftc.__main__ import run
-from ftc.spec.finding import EnvironmentFailure
+from ftc.spec.findings.finding import EnvironmentFailure
 from ftc.spec.validate import to_spec
 from ftc.tui.agent import local, proposal, turn
 from ftc.tui.agent.local import complete, open_file

@@ -10,7 +10,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from ftc.spec.finding import EnvironmentFailure
+from ftc.spec.findings.finding import EnvironmentFailure
 from ftc.tui.bundle.launching import find_missing, start_run
 from ftc.tui.bundle.next_steps import find_next_steps
 from tests.golden_bundles import GOLDEN

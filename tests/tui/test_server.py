@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from ftc.__main__ import run
-from ftc.spec.finding import EnvironmentFailure
+from ftc.spec.findings.finding import EnvironmentFailure
 
 pytest.importorskip("textual_serve", reason="needs the extra `serve`")
 server = importlib.import_module("ftc.tui.front_ends.server")

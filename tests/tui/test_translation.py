@@ -15,7 +15,7 @@ from ftc.compiler.plan.planner import make_plan
 from ftc.compiler.plan.reasons import CATALOGUE
 from ftc.compiler.plan.translated_reasons import read_reasons, sentence_in
 from ftc.compiler.resolve.facts import known
-from ftc.spec.finding import EnvironmentFailure, Finding
+from ftc.spec.findings.finding import EnvironmentFailure, Finding
 from ftc.spec.load import load_document
 from ftc.spec.message import Message, Value
 from ftc.spec.schema import fields

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from ftc.spec.admission import admits
 from ftc.spec.schema import fields
+from ftc.spec.values.admission import admits
 from ftc.spec.violations import find_violations
 from ftc.tui.languages.voice import LANGUAGES
 from ftc.tui.questions.answers import understand

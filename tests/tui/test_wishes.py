@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from ftc.compiler.knowledge.accelerators import find_accelerator
-from ftc.compiler.knowledge.models import find_model
+from ftc.compiler.knowledge.hardware.accelerators import find_accelerator
+from ftc.compiler.knowledge.well_known.models import find_model
 from ftc.tui.languages.spoken import find_spoken
 from ftc.tui.languages.voice import Voice, read_catalogue
 from ftc.tui.session.exchange import describe

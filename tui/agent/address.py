@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import SplitResult, urlsplit, urlunsplit
 
-from ftc.spec.finding import EnvironmentFailure
+from ftc.spec.findings.finding import EnvironmentFailure
 from ftc.tui.agent.wire import list_models
 from ftc.tui.languages.voice import Voice
 from ftc.tui.state.served_model import Agent, ModelError, Server

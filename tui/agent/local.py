@@ -13,7 +13,7 @@ from threading import Event, Thread
 from typing import Any, Final
 
 from ftc.compiler.render.pins import llama_cpp_command
-from ftc.spec.finding import EnvironmentFailure
+from ftc.spec.findings.finding import EnvironmentFailure
 from ftc.tui.agent.flow import Stopped, follow
 from ftc.tui.state.served_model import Agent, Limits, LocalModel, ModelError
 

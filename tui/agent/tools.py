@@ -14,13 +14,13 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-from ftc.compiler.knowledge.accelerators import find_accelerator
-from ftc.compiler.knowledge.models import Model, all_models, find_model
+from ftc.compiler.knowledge.hardware.accelerators import find_accelerator
+from ftc.compiler.knowledge.well_known.models import Model, all_models, find_model
 from ftc.compiler.plan.batch.lengths import usual_mean
 from ftc.compiler.plan.plan import Plan
-from ftc.spec.document import Document
-from ftc.spec.finding import Finding
+from ftc.spec.findings.finding import Finding
 from ftc.spec.schema import Field, branches, fields
+from ftc.spec.text.document import Document
 from ftc.spec.validate import validate
 from ftc.tui.agent.proposal import proposal_schema
 from ftc.tui.conversation.conversation import Conversation

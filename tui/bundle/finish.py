@@ -9,7 +9,7 @@ from typing import Final
 
 from ftc.compiler.pipeline import compile_bundle, write
 from ftc.compiler.render.extras import Extra
-from ftc.spec.finding import EnvironmentFailure, Finding
+from ftc.spec.findings.finding import EnvironmentFailure, Finding
 from ftc.spec.message import Message, reason_of
 from ftc.tui.bundle.next_steps import NextSteps, find_next_steps
 from ftc.tui.languages.voice import Language, Voice

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from ftc.spec.finding import EnvironmentFailure
+from ftc.spec.findings.finding import EnvironmentFailure
 from ftc.spec.message import Message, reason_of
 from ftc.tui.bundle.actions import Act
 from ftc.tui.bundle.finish import Finished

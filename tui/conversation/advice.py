@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import reduce
 from typing import Any, Final
 
-from ftc.compiler.knowledge.models import find_model
+from ftc.compiler.knowledge.well_known.models import find_model
 from ftc.compiler.plan.plan import Plan
 from ftc.tui.conversation.conversation import Conversation
 from ftc.tui.questions.choices import offer

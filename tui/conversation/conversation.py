@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from ftc.compiler.plan.plan import Plan
 from ftc.compiler.shortlist import with_usual_rows
-from ftc.spec.finding import Finding
+from ftc.spec.findings.finding import Finding
 from ftc.tui.bundle.finish import Finished
 from ftc.tui.bundle.launching import Launched
 from ftc.tui.languages.translation import tell_with_help

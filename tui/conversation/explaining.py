@@ -8,8 +8,8 @@ from ftc.compiler.checks.registry import EXPLANATIONS as CHECKS
 from ftc.compiler.knowledge.glossary import find_entry
 from ftc.compiler.plan.translated_reasons import sentence_in
 from ftc.compiler.resolve.explanations import EXPLANATIONS as RESOLVE
-from ftc.spec.explanation import Explanation
-from ftc.spec.explanations import EXPLANATIONS as SPEC
+from ftc.spec.findings.explanation import Explanation
+from ftc.spec.findings.explanations import EXPLANATIONS as SPEC
 from ftc.spec.schema import Field, fields
 from ftc.tui.conversation.conversation import Conversation
 from ftc.tui.state.line import Line

@@ -4,7 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from ftc.spec.finding import EnvironmentFailure
+from ftc.spec.findings.finding import EnvironmentFailure
 from ftc.tui.conversation.conversation import Conversation
 from ftc.tui.languages.translation import tell_failure
 from ftc.tui.questions.dialogue import GOAL, Option, ask_goal

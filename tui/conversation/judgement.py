@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from ftc.compiler.plan.plan import Plan
-from ftc.spec.finding import Finding
+from ftc.spec.findings.finding import Finding
 from ftc.tui.conversation.advice import AMOUNT, fit
 from ftc.tui.conversation.conversation import Conversation
 from ftc.tui.conversation.explaining import tell_meaning, tell_page, tell_reason, topics

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Final
 
-from ftc.spec.finding import Finding, Severity
+from ftc.spec.findings.finding import Finding, Severity
 from ftc.tui.conversation.card import make_card
 from ftc.tui.conversation.conversation import Conversation
 from ftc.tui.questions.dialogue import find_repair

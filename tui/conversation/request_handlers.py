@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
 
-from ftc.spec.finding import EnvironmentFailure, Finding
+from ftc.spec.findings.finding import EnvironmentFailure, Finding
 from ftc.spec.load import load_document
 from ftc.tui.bundle.actions import Act
 from ftc.tui.bundle.finish import finish, is_written, save, say_next, spec_path

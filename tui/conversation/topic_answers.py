@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
-from ftc.compiler.knowledge.models import find_model
+from ftc.compiler.knowledge.well_known.models import find_model
 from ftc.compiler.plan.plan import Plan
 from ftc.compiler.resolve.facts import DataFacts
 from ftc.tui.conversation.advice import recommend_models, slow

@@ -16,7 +16,7 @@ from textual.screen import Screen
 from textual.theme import Theme
 from textual.widgets import Footer, Header, Tab, Tabs, TextArea
 
-from ftc.spec.finding import EnvironmentFailure
+from ftc.spec.findings.finding import EnvironmentFailure
 from ftc.tui.bundle.actions import ACTIONS, Action
 from ftc.tui.languages.translation import tell_failure
 from ftc.tui.questions.dialogue import Question

@@ -13,7 +13,7 @@ from secrets import compare_digest, token_urlsafe
 from string import Template
 from typing import TYPE_CHECKING, Any, Final
 
-from ftc.spec.finding import EnvironmentFailure
+from ftc.spec.findings.finding import EnvironmentFailure
 
 if TYPE_CHECKING:
     from aiohttp.web import Application, Request, StreamResponse

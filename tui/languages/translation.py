@@ -1,6 +1,6 @@
 """Translation: findings and failures in the assistant's language."""
 
-from ftc.spec.finding import EnvironmentFailure, Finding
+from ftc.spec.findings.finding import EnvironmentFailure, Finding
 from ftc.spec.message import Message
 from ftc.tui.languages.voice import Voice
 

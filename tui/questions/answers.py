@@ -5,11 +5,11 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from ftc.compiler.knowledge.accelerators import find_accelerator, find_other_maker
-from ftc.compiler.knowledge.models import find_model
-from ftc.spec.admission import admits
-from ftc.spec.expectation import types_of
+from ftc.compiler.knowledge.hardware.accelerators import find_accelerator, find_other_maker
+from ftc.compiler.knowledge.well_known.models import find_model
 from ftc.spec.schema import branches, fields
+from ftc.spec.values.admission import admits
+from ftc.spec.values.expectation import types_of
 from ftc.tui.questions.choices import slug
 from ftc.tui.understanding.certainty import strip_welcome
 from ftc.tui.understanding.exports.exports import read_bits

@@ -11,7 +11,7 @@ from ftc.compiler.resolve.data.files import find_data_files
 from ftc.compiler.resolve.rows.reader import UnreadableError, read_table
 from ftc.compiler.resolve.rows.table import TableFile, inspect_file
 from ftc.compiler.shortlist import METHODS, ModelRequirements, Pick, nominal_data, with_usual_rows
-from ftc.spec.finding import Finding
+from ftc.spec.findings.finding import Finding
 from ftc.spec.sources import list_sources
 from ftc.tui.questions.dialogue import Option, Question
 from ftc.tui.state.draft import Draft

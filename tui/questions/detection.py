@@ -6,7 +6,7 @@ from typing import Final
 
 import psutil
 
-from ftc.compiler.knowledge.accelerators import find_accelerator
+from ftc.compiler.knowledge.hardware.accelerators import find_accelerator
 from ftc.compiler.resolve import hardware
 from ftc.compiler.resolve.hardware import Gpu
 from ftc.tui.languages.voice import Voice

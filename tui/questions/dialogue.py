@@ -9,7 +9,7 @@ from functools import cache
 from typing import Any, Final
 
 from ftc.compiler.plan.plan import Alternative, Kind, Plan
-from ftc.spec.finding import Finding
+from ftc.spec.findings.finding import Finding
 from ftc.spec.normal import lengthen
 from ftc.spec.schema import fields
 from ftc.tui.state.draft import Draft, show_value

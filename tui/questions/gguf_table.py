@@ -2,8 +2,8 @@
 
 from typing import Final
 
-from ftc.compiler.knowledge.gguf_quality import published
-from ftc.compiler.knowledge.gguf_types import file_type
+from ftc.compiler.knowledge.exports.gguf_quality import published
+from ftc.compiler.knowledge.exports.gguf_types import file_type
 from ftc.compiler.plan.gguf.size import weight_bytes
 from ftc.compiler.plan.memory.peak import shape_of
 from ftc.compiler.resolve.facts import ModelFacts

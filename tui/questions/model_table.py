@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
-from ftc.compiler.knowledge.models import Model, find_model
+from ftc.compiler.knowledge.well_known.models import Model, find_model
 from ftc.tui.languages.voice import Voice
 from ftc.tui.questions.dialogue import Option
 from ftc.tui.state.line import Cells

@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from ftc.compiler.knowledge.models import find_model
+from ftc.compiler.knowledge.well_known.models import find_model
 from ftc.tui.questions.dialogue import Option
 from ftc.tui.understanding.text.lexicon import WORDS, any_of
 from ftc.tui.understanding.text.message import fold

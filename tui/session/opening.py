@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from ftc.spec.finding import EnvironmentFailure
+from ftc.spec.findings.finding import EnvironmentFailure
 from ftc.spec.load import load_document
 from ftc.spec.message import Message
 from ftc.tui.agent.address import Wanted, open_agent

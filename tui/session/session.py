@@ -8,7 +8,7 @@ from functools import cache
 from textwrap import indent
 from typing import Any, Final
 
-from ftc.compiler.knowledge.models import find_model
+from ftc.compiler.knowledge.well_known.models import find_model
 from ftc.spec.schema import choices, fields
 from ftc.tui.agent.finder import Finder
 from ftc.tui.agent.hook import consult, disclose, hear, offer_server

@@ -6,7 +6,7 @@ from typing import Final, Literal
 
 from ftc.compiler.plan.plan import Plan
 from ftc.compiler.plan.translated_reasons import sentence_in
-from ftc.spec.finding import Finding, Severity
+from ftc.spec.findings.finding import Finding, Severity
 from ftc.tui.conversation.repair import ORDER
 from ftc.tui.languages.field_names import find_asked, name_decision, name_field
 from ftc.tui.languages.translation import tell

@@ -8,7 +8,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, Final, Literal, get_args
 
-from ftc.spec.finding import EnvironmentFailure
+from ftc.spec.findings.finding import EnvironmentFailure
 from ftc.spec.message import Message, reason_of
 from ftc.tui.languages.voice import Language
 from ftc.tui.understanding.text.lexicon import any_of

@@ -19,10 +19,10 @@ from ftc.compiler.resolve.facts import (
 )
 from ftc.compiler.resolve.resolver import Resolver
 from ftc.compiler.shortlist import ModelRequirements, Pick, shortlist
-from ftc.spec.document import Document
-from ftc.spec.finding import Finding
+from ftc.spec.findings.finding import Finding
 from ftc.spec.schema import fields
 from ftc.spec.sections import Spec
+from ftc.spec.text.document import Document
 from ftc.spec.validate import validate
 from ftc.tui.state.draft import Draft, completed, written
 

@@ -4,7 +4,7 @@ import re
 from difflib import get_close_matches
 from typing import Final
 
-from ftc.compiler.knowledge.accelerators import (
+from ftc.compiler.knowledge.hardware.accelerators import (
     all_accelerators,
     find_accelerator,
     find_other_maker,

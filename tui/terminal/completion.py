@@ -9,8 +9,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Final, Literal
 
-from ftc.compiler.knowledge.accelerators import all_accelerators
-from ftc.compiler.knowledge.models import model_ids
+from ftc.compiler.knowledge.hardware.accelerators import all_accelerators
+from ftc.compiler.knowledge.well_known.models import model_ids
 
 Kind = Literal["file", "model", "gpu"]
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from ftc.spec.admission import admits
+from ftc.spec.values.admission import admits
 from ftc.tui.understanding.belonging import move_to_owners, settle_owners
 from ftc.tui.understanding.certainty import Said, is_endorsed, settle
 from ftc.tui.understanding.columns.column_pairs import read_column_pairs

@@ -6,7 +6,7 @@ ftc asks about the field that is most likely meant, and sets nothing.
 import re
 from typing import Final
 
-from ftc.spec.admission import admits
+from ftc.spec.values.admission import admits
 from ftc.tui.understanding.reading import UNSURE, Choice
 from ftc.tui.understanding.text.lexicon import NUMBER
 from ftc.tui.understanding.text.message import Message

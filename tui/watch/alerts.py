@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
-from ftc.spec.finding import Severity
+from ftc.spec.findings.finding import Severity
 from ftc.tui.languages.voice import Voice
 from ftc.tui.watch.run import Run
 from ftc.tui.watch.training import Curve

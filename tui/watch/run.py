@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final, Literal
 
-from ftc.spec.finding import EnvironmentFailure
+from ftc.spec.findings.finding import EnvironmentFailure
 from ftc.tui.watch.expectation import PLAN_NAME, Expectation, read_expectation
 from ftc.tui.watch.gpus import GpuLoad, read_loads
 from ftc.tui.watch.records import Mark, Record, read_object, read_records, thin

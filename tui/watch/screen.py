@@ -18,7 +18,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Footer, OptionList, Static
 from textual.widgets.option_list import Option as Row
 
-from ftc.spec.finding import EnvironmentFailure, Severity
+from ftc.spec.findings.finding import EnvironmentFailure, Severity
 from ftc.tui.languages.voice import Voice
 from ftc.tui.terminal.background import run_in_background
 from ftc.tui.watch.alerts import Alert, find_alerts

@@ -12,7 +12,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Button, OptionList, Static, TextArea
 from textual.widgets.option_list import Option as Row
 
-from ftc.spec.finding import EnvironmentFailure
+from ftc.spec.findings.finding import EnvironmentFailure
 from ftc.tui.bundle.actions import ACT_KEYS, Act
 from ftc.tui.bundle.finish import Finished, add_readme, say_next
 from ftc.tui.bundle.launching import REHEARSAL_NAME, Launched, launch

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from ftc.compiler.checks.model.chat_template import RENDERED
 from ftc.compiler.checks.rule import Problem, problem, rule
 from ftc.compiler.checks.rule_input import Case
-from ftc.compiler.knowledge.models import find_model
 from ftc.compiler.knowledge.objectives import OBJECTIVES
+from ftc.compiler.knowledge.well_known.models import find_model
 from ftc.compiler.resolve.facts import Label
 from ftc.spec.message import Message
 

@@ -6,14 +6,14 @@ from typing import Final
 
 from ftc.compiler.checks.rule import Problem, problem, put, rule
 from ftc.compiler.checks.rule_input import Case
-from ftc.compiler.knowledge.models import find_model
 from ftc.compiler.knowledge.objectives import OBJECTIVES
+from ftc.compiler.knowledge.well_known.models import find_model
 from ftc.compiler.resolve.facts import DataFacts, ModelFacts
 from ftc.compiler.resolve.rows.roles import FORMS_OF_IMAGES
 from ftc.runtime.vision.image_tokens import limit_pixels, make_rule
 from ftc.spec.sources import WholeSource, list_sources
 
-#: Classes whose towers `knowledge/towers.json` does not describe.
+#: Classes whose towers `knowledge/multimodal/towers.json` does not describe.
 _UNTRAINED: Final = frozenset(
     {
         "Exaone4_5_ForConditionalGeneration",

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from ftc.compiler.checks.data.images import loses_images
 from ftc.compiler.checks.rule import Problem, problem, put, rule
 from ftc.compiler.checks.rule_input import Case
-from ftc.compiler.knowledge.metrics import METRICS
 from ftc.compiler.knowledge.objectives import compares_texts
+from ftc.compiler.knowledge.training.metrics import METRICS
 from ftc.compiler.resolve.facts import Label
 from ftc.spec.message import Message
 

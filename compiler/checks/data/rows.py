@@ -8,8 +8,8 @@ from ftc.compiler.checks.data.images import loses_images
 from ftc.compiler.checks.objective.rewards import needs_answers
 from ftc.compiler.checks.rule import Problem, problem, rule
 from ftc.compiler.checks.rule_input import Case
-from ftc.compiler.knowledge.models import find_model
 from ftc.compiler.knowledge.objectives import OBJECTIVES
+from ftc.compiler.knowledge.well_known.models import find_model
 from ftc.compiler.resolve.data.findings import name_fault
 from ftc.compiler.resolve.rows.roles import Unassigned, assign_roles, columns_of_text
 from ftc.spec.message import Message, Value, name_language

@@ -9,8 +9,8 @@ from ftc.compiler.checks.data.answers import swap_columns
 from ftc.compiler.checks.data.images import loses_images
 from ftc.compiler.checks.rule import Problem, problem, put, rule
 from ftc.compiler.checks.rule_input import Case
+from ftc.compiler.knowledge.exports.score_heads import find_score_class, has_gguf_head
 from ftc.compiler.knowledge.objectives import OBJECTIVES
-from ftc.compiler.knowledge.score_heads import find_score_class, has_gguf_head
 from ftc.compiler.resolve.content.answer_kinds import FEWEST_ROWS_EACH
 from ftc.compiler.resolve.facts import Label
 

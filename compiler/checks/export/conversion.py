@@ -7,10 +7,10 @@ from typing import Final
 from ftc.compiler.checks.model.converter_reading import find_reading
 from ftc.compiler.checks.rule import Problem, problem, put, rule
 from ftc.compiler.checks.rule_input import Case
-from ftc.compiler.knowledge.converter import find_converter, pre_tokenizer_name
+from ftc.compiler.knowledge.exports.converter import find_converter, pre_tokenizer_name
+from ftc.compiler.knowledge.multimodal.wrappers import TEXT_CLASS_KEY
 from ftc.compiler.knowledge.objectives import OBJECTIVES
-from ftc.compiler.knowledge.tokenizer_classes import LEGACY_CLASSES
-from ftc.compiler.knowledge.wrappers import TEXT_CLASS_KEY
+from ftc.compiler.knowledge.text.tokenizer_classes import LEGACY_CLASSES
 from ftc.spec.message import Message
 
 _NAMED = 3  # markers that a message names

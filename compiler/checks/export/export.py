@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from ftc.compiler.checks.rule import Problem, problem, put, rule
 from ftc.compiler.checks.rule_input import Case
-from ftc.compiler.knowledge.architecture import is_convertible
+from ftc.compiler.knowledge.architectures.architecture import is_convertible
 
 
 @rule("FTC620", "unconvertible-architecture", "error", reads=("model",), fix_safety="unsafe")

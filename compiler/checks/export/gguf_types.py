@@ -7,9 +7,9 @@ from typing import Final
 
 from ftc.compiler.checks.rule import Problem, problem, rule
 from ftc.compiler.checks.rule_input import Case
-from ftc.compiler.knowledge.architecture import Shape
-from ftc.compiler.knowledge.gguf_quality import published
-from ftc.compiler.knowledge.gguf_types import block_weights, file_type
+from ftc.compiler.knowledge.architectures.architecture import Shape
+from ftc.compiler.knowledge.exports.gguf_quality import published
+from ftc.compiler.knowledge.exports.gguf_types import block_weights, file_type
 from ftc.compiler.knowledge.objectives import OBJECTIVES
 from ftc.compiler.plan.batch.lengths import usual_mean
 from ftc.compiler.plan.gguf.size import choose_types, falls_back, weight_bytes

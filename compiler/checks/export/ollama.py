@@ -5,9 +5,9 @@ from collections.abc import Iterator
 
 from ftc.compiler.checks.rule import Problem, problem, put, rule
 from ftc.compiler.checks.rule_input import Case
-from ftc.compiler.knowledge.architecture import is_convertible
+from ftc.compiler.knowledge.architectures.architecture import is_convertible
 from ftc.compiler.knowledge.objectives import OBJECTIVES
-from ftc.compiler.knowledge.ollama_templates import is_sayable
+from ftc.compiler.knowledge.text.ollama_templates import is_sayable
 
 
 @rule("FTC670", "template-unknown-to-ollama", "info", reads=("tokenizer", "data"))

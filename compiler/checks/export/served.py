@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 from ftc.compiler.checks.rule import Problem, problem, put, rule
 from ftc.compiler.checks.rule_input import Case
+from ftc.compiler.knowledge.exports.served_types import SERVED
 from ftc.compiler.knowledge.objectives import OBJECTIVES, compares_texts
-from ftc.compiler.knowledge.served_types import SERVED
 from ftc.compiler.plan.served import find_obstacle
 
 _FIELD = "/export/vllm"

@@ -6,7 +6,7 @@ from typing import Any
 
 from ftc.compiler.checks.rule import Problem, problem, rule
 from ftc.compiler.checks.rule_input import Case
-from ftc.compiler.knowledge.gguf_quality import published
+from ftc.compiler.knowledge.exports.gguf_quality import published
 from ftc.spec.schema import fields
 
 _SECTION = "/export/verify/"

@@ -6,7 +6,7 @@ from typing import Final
 
 from ftc.compiler.checks.rule import Problem, problem, put, rule
 from ftc.compiler.checks.rule_input import Case
-from ftc.compiler.knowledge.vllm_classes import vllm_classes
+from ftc.compiler.knowledge.exports.vllm_classes import vllm_classes
 from ftc.compiler.plan.objective.engine import MOST_SHARE
 from ftc.compiler.plan.objective.sampling import rewarded
 

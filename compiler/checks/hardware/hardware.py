@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 from ftc.compiler.checks.rule import Problem, problem, put, rule
 from ftc.compiler.checks.rule_input import Case
-from ftc.compiler.knowledge.accelerators import LEAST_CAPABILITY, find_accelerator
-from ftc.compiler.knowledge.architecture import supports_sdpa
+from ftc.compiler.knowledge.architectures.architecture import supports_sdpa
+from ftc.compiler.knowledge.hardware.accelerators import LEAST_CAPABILITY, find_accelerator
 from ftc.compiler.resolve.hardware import has_kernels
 
 _SAME_SIZE = 0.03

@@ -7,7 +7,7 @@ from typing import Final
 
 from ftc.compiler.checks.rule import Problem, problem, rule
 from ftc.compiler.checks.rule_input import Case
-from ftc.compiler.knowledge.skypilot import find_skypilot_name
+from ftc.compiler.knowledge.hardware.skypilot import find_skypilot_name
 from ftc.compiler.plan.planner import plan_fitting
 from ftc.compiler.resolve.facts import known
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from ftc.compiler.checks.rule import Problem, problem, put, rule
 from ftc.compiler.checks.rule_input import Case
-from ftc.compiler.knowledge.architecture import count_adapter_parameters
+from ftc.compiler.knowledge.architectures.architecture import count_adapter_parameters
 from ftc.compiler.plan.method.adapter import hit
 
 _STRONG = 8.0

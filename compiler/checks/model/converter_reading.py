@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from ftc.compiler.checks.rule_input import Case
-from ftc.compiler.knowledge.converter import Converter, Path, find_converter
+from ftc.compiler.knowledge.exports.converter import Converter, Path, find_converter
 from ftc.compiler.resolve.facts import ConversionFacts
 
 

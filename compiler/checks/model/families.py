@@ -6,11 +6,11 @@ from typing import Final
 
 from ftc.compiler.checks.rule import Problem, problem, put, rule
 from ftc.compiler.checks.rule_input import Case
-from ftc.compiler.knowledge.derived import derived_table
+from ftc.compiler.knowledge.architectures.derived import derived_table
+from ftc.compiler.knowledge.exports.rehearsed import find_rehearsed
 from ftc.compiler.knowledge.objectives import OBJECTIVES
-from ftc.compiler.knowledge.peft_targets import is_bypassed, is_redirected
-from ftc.compiler.knowledge.rehearsed import find_rehearsed
-from ftc.compiler.knowledge.router_losses import has_router_loss, has_unread_loss
+from ftc.compiler.knowledge.training.peft_targets import is_bypassed, is_redirected
+from ftc.compiler.knowledge.training.router_losses import has_router_loss, has_unread_loss
 from ftc.compiler.plan.memory.activations import has_margin, wide_margin
 from ftc.compiler.plan.method.adapter import hit
 

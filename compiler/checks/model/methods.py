@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from ftc.compiler.checks.rule import Problem, problem, put, rule
 from ftc.compiler.checks.rule_input import Case
-from ftc.compiler.knowledge.module_names import ModuleNames, find_module_names
+from ftc.compiler.knowledge.architectures.module_names import ModuleNames, find_module_names
 from ftc.compiler.knowledge.objectives import OBJECTIVES, compares_texts
 from ftc.compiler.plan.method.adapter import matched
 from ftc.compiler.resolve.patterns import SlowPatternError, match_texts

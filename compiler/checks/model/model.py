@@ -8,8 +8,8 @@ from typing import Any, Final
 
 from ftc.compiler.checks.rule import Problem, problem, put, rule
 from ftc.compiler.checks.rule_input import Case
-from ftc.compiler.knowledge.architecture import has_entry
-from ftc.compiler.knowledge.causal_types import has_causal_class
+from ftc.compiler.knowledge.architectures.architecture import has_entry
+from ftc.compiler.knowledge.architectures.causal_types import has_causal_class
 from ftc.compiler.plan.memory.activations import wide_margin
 from ftc.compiler.plan.memory.peak import shape_of
 from ftc.compiler.plan.method.adapter import ALL_LINEAR, attention_modules, hit

@@ -10,7 +10,7 @@ from ftc.compiler.checks.rule_input import Case
 from ftc.compiler.knowledge.objectives import OBJECTIVES
 from ftc.compiler.resolve.chat_template.reasoning import is_reserved
 from ftc.compiler.resolve.detail_facts import ReasoningFacts
-from ftc.spec.nearest import is_certain, nearest
+from ftc.spec.values.nearest import is_certain, nearest
 
 _OPTIONS = "/data/template_options"
 

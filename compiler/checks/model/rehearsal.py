@@ -5,9 +5,9 @@ from collections.abc import Iterator
 
 from ftc.compiler.checks.rule import Problem, problem, put, rule
 from ftc.compiler.checks.rule_input import Case
-from ftc.compiler.knowledge.architecture import is_convertible
+from ftc.compiler.knowledge.architectures.architecture import is_convertible
+from ftc.compiler.knowledge.exports.rehearsed import find_rehearsed
 from ftc.compiler.knowledge.objectives import compares_texts
-from ftc.compiler.knowledge.rehearsed import find_rehearsed
 
 
 @rule("FTC690", "family-stopped-in-rehearsal", "error", reads=("model",), fix_safety="unsafe")

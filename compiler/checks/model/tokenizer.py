@@ -6,9 +6,9 @@ from typing import Final
 
 from ftc.compiler.checks.rule import Problem, problem, rule
 from ftc.compiler.checks.rule_input import Case
-from ftc.compiler.knowledge.models import find_model
 from ftc.compiler.knowledge.objectives import OBJECTIVES, compares_texts
-from ftc.compiler.knowledge.tokenizer_classes import find_class_steps, find_loaded_class
+from ftc.compiler.knowledge.text.tokenizer_classes import find_class_steps, find_loaded_class
+from ftc.compiler.knowledge.well_known.models import find_model
 from ftc.runtime.tokenizer.round_trip import SEPARATORS
 
 _ANY_CLASS: Final = "PreTrainedTokenizerFast"  # takes `tokenizer.json` as it is saved

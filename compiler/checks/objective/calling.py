@@ -6,7 +6,7 @@ from typing import Final
 
 from ftc.compiler.checks.rule import Problem, problem, put, rule
 from ftc.compiler.checks.rule_input import Case
-from ftc.compiler.knowledge.tool_templates import is_readable
+from ftc.compiler.knowledge.text.tool_templates import is_readable
 from ftc.compiler.plan.objective.sampling import CALL_TOKENS, calls_tools
 from ftc.spec.message import Message
 

@@ -5,10 +5,10 @@ from collections.abc import Iterator
 
 from ftc.compiler.checks.rule import Problem, problem, put, rule
 from ftc.compiler.checks.rule_input import Case
-from ftc.compiler.knowledge.harness_tasks import list_tasks
-from ftc.compiler.knowledge.metrics import METRICS
+from ftc.compiler.knowledge.training.harness_tasks import list_tasks
+from ftc.compiler.knowledge.training.metrics import METRICS
 from ftc.compiler.plan.objective.comparison import COMPARING
-from ftc.spec.nearest import is_slip, nearest
+from ftc.spec.values.nearest import is_slip, nearest
 
 _POINTER = "/training/evaluation/metric"
 _HARNESS = "/training/evaluation/harness"

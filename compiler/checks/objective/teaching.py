@@ -6,7 +6,7 @@ from typing import Final
 
 from ftc.compiler.checks.rule import Problem, problem, put, rule
 from ftc.compiler.checks.rule_input import Case
-from ftc.compiler.knowledge.thinking import is_base
+from ftc.compiler.knowledge.well_known.thinking import is_base
 from ftc.compiler.plan.objective.sampling import thinks
 from ftc.compiler.resolve.rows.roles import is_answer_name, usual_name
 from ftc.compiler.resolve.teacher import as_model

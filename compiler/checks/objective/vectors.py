@@ -10,7 +10,7 @@ from typing import Any, Final, get_args
 
 from ftc.compiler.checks.rule import Problem, problem, put, rule
 from ftc.compiler.checks.rule_input import Case
-from ftc.compiler.knowledge.encoders import is_encoder, scoring_class
+from ftc.compiler.knowledge.architectures.encoders import is_encoder, scoring_class
 from ftc.compiler.knowledge.objectives import compares_texts, gives_relevance, gives_vectors
 from ftc.compiler.plan.batch.sizes import least_rows
 from ftc.compiler.plan.objective.vectors import count_mined

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from ftc.compiler.checks.rule import Problem, problem, put, rule
 from ftc.compiler.checks.rule_input import Case
-from ftc.compiler.knowledge.liger import has_liger_kernels
+from ftc.compiler.knowledge.training.liger import has_liger_kernels
 
 
 @rule("FTC535", "liger-without-gpu", "error", reads=("hardware",))

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from ftc.compiler.checks.rule import Problem, problem, put, rule
 from ftc.compiler.checks.rule_input import Case
-from ftc.compiler.knowledge.architecture import supports_sdpa
+from ftc.compiler.knowledge.architectures.architecture import supports_sdpa
 
 _LONG_TOKENS = 1024
 

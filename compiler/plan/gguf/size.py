@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
-from ftc.compiler.knowledge.architecture import Shape
-from ftc.compiler.knowledge.gguf_types import (
+from ftc.compiler.knowledge.architectures.architecture import Shape
+from ftc.compiler.knowledge.exports.gguf_types import (
     block_weights,
     file_type,
     header_bytes_per_token,

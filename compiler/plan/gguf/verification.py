@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Final
 
-from ftc.compiler.knowledge.architecture import Shape
+from ftc.compiler.knowledge.architectures.architecture import Shape
 from ftc.compiler.knowledge.objectives import compares_texts
 from ftc.compiler.plan.decision import Because, Decision, decide, keep
 from ftc.compiler.plan.plan import Bound

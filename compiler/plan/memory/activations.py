@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 
-from ftc.compiler.knowledge.architecture import Shape
+from ftc.compiler.knowledge.architectures.architecture import Shape
 from ftc.compiler.plan.job import Job
 from ftc.compiler.plan.memory.adapters import adapter_bytes, adapter_casts
 from ftc.compiler.plan.memory.attention import (

@@ -6,7 +6,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Final
 
-from ftc.compiler.knowledge.architecture import repeats_keys
+from ftc.compiler.knowledge.architectures.architecture import repeats_keys
 from ftc.compiler.plan.job import Job
 
 _FP32: Final = 4  # of PyTorch's log-sum-exp of a head, per token

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
-from ftc.compiler.knowledge.architecture import Shape
+from ftc.compiler.knowledge.architectures.architecture import Shape
 from ftc.compiler.plan.decision import Decision, derived
 from ftc.compiler.plan.job import Job
 from ftc.compiler.plan.memory.activations import input_host_bytes

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
-from ftc.compiler.knowledge.architecture import Shape
+from ftc.compiler.knowledge.architectures.architecture import Shape
 from ftc.compiler.knowledge.objectives import OBJECTIVES
 from ftc.compiler.plan.job import Job
 from ftc.compiler.resolve.facts import DataFacts

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from ftc.compiler.knowledge.architecture import Shape
+from ftc.compiler.knowledge.architectures.architecture import Shape
 from ftc.compiler.plan.job import Job
 from ftc.compiler.plan.memory.phases import parts_of_phases
 from ftc.compiler.plan.memory.states import optimizer_bytes

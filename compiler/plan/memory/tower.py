@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from ftc.compiler.knowledge.towers import Kind, Linear, Tower
+from ftc.compiler.knowledge.multimodal.towers import Kind, Linear, Tower
 from ftc.compiler.plan.job import Job
 from ftc.compiler.plan.sight import Sight
 

@@ -4,11 +4,11 @@ import math
 import re
 from dataclasses import dataclass
 
-from ftc.compiler.knowledge.architecture import Shape, count_adapter_parameters
-from ftc.compiler.knowledge.encoders import is_encoder
-from ftc.compiler.knowledge.module_names import find_module_names
+from ftc.compiler.knowledge.architectures.architecture import Shape, count_adapter_parameters
+from ftc.compiler.knowledge.architectures.encoders import is_encoder
+from ftc.compiler.knowledge.architectures.module_names import find_module_names
 from ftc.compiler.knowledge.objectives import OBJECTIVES
-from ftc.compiler.knowledge.peft_targets import is_bypassed, is_redirected
+from ftc.compiler.knowledge.training.peft_targets import is_bypassed, is_redirected
 from ftc.compiler.plan.decision import Because, Decision, decide, derived, keep
 from ftc.compiler.plan.objective.comparison import PAIRING
 from ftc.compiler.plan.objective.sampling import samples

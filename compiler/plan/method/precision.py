@@ -1,6 +1,6 @@
 """The number formats of a run: the training precision and what weights are loaded as."""
 
-from ftc.compiler.knowledge.architecture import supports_sdpa
+from ftc.compiler.knowledge.architectures.architecture import supports_sdpa
 from ftc.compiler.plan.decision import Because, Decision, decide, derived
 from ftc.compiler.plan.plan import Sharding
 from ftc.compiler.resolve.facts import HardwareFacts, ModelFacts

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from ftc.compiler.knowledge.objectives import OBJECTIVES
-from ftc.compiler.knowledge.thinking import is_base, thinks_by_name
+from ftc.compiler.knowledge.well_known.thinking import is_base, thinks_by_name
 from ftc.compiler.plan.batch.sizes import Arrangement, Batch, divisors
 from ftc.compiler.plan.decision import Because, Decision, decide, derived, keep
 from ftc.compiler.plan.job import Reference

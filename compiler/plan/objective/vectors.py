@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 from typing import Final
 
-from ftc.compiler.knowledge.encoders import is_encoder
+from ftc.compiler.knowledge.architectures.encoders import is_encoder
 from ftc.compiler.knowledge.objectives import gives_relevance, gives_vectors
 from ftc.compiler.plan.decision import Because, Decision, decide, keep
 from ftc.compiler.plan.job import Job

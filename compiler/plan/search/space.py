@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from ftc.compiler.knowledge.architecture import Shape
-from ftc.compiler.knowledge.liger import has_liger_kernels
+from ftc.compiler.knowledge.architectures.architecture import Shape
 from ftc.compiler.knowledge.objectives import OBJECTIVES, compares_texts
+from ftc.compiler.knowledge.training.liger import has_liger_kernels
 from ftc.compiler.plan.batch.lengths import are_all_cut
 from ftc.compiler.plan.batch.sizes import Arrangement, Batch
 from ftc.compiler.plan.decision import Because, Decision, derived

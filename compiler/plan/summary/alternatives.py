@@ -7,14 +7,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Final, Literal
 
-from ftc.compiler.knowledge.accelerators import (
+from ftc.compiler.knowledge.hardware.accelerators import (
     LEAST_CAPABILITY,
     Accelerator,
     all_accelerators,
     find_accelerator,
 )
-from ftc.compiler.knowledge.liger import has_liger_kernels
 from ftc.compiler.knowledge.objectives import compares_texts
+from ftc.compiler.knowledge.training.liger import has_liger_kernels
 from ftc.compiler.plan.batch.lengths import round_up, share_above
 from ftc.compiler.plan.objective.comparison import REFERRING
 from ftc.compiler.plan.objective.sampling import samples

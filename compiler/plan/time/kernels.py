@@ -5,7 +5,7 @@ The rates and times were measured on an H200 (`benchmarks/README.md`).
 
 from typing import Final
 
-from ftc.compiler.knowledge.architecture import repeats_keys
+from ftc.compiler.knowledge.architectures.architecture import repeats_keys
 from ftc.compiler.plan.job import Job
 from ftc.compiler.plan.memory.attention import saves_attention
 from ftc.compiler.resolve.facts import HardwareFacts

@@ -7,7 +7,7 @@ optimizer and offloaded states.
 from dataclasses import replace
 from typing import Final
 
-from ftc.compiler.knowledge.accelerators import find_accelerator
+from ftc.compiler.knowledge.hardware.accelerators import find_accelerator
 from ftc.compiler.plan.job import Job
 from ftc.compiler.plan.memory.activations import (
     input_host_bytes,

@@ -23,13 +23,13 @@ import torch
 from huggingface_hub.errors import StrictDataclassError
 from transformers import CONFIG_MAPPING, AutoModelForCausalLM
 
-from ftc.compiler.knowledge.architecture import (
+from ftc.compiler.knowledge.architectures.architecture import (
     Shape,
     read_shape,
     repeats_keys,
     supports_sdpa,
 )
-from ftc.compiler.knowledge.derived import derived_table
+from ftc.compiler.knowledge.architectures.derived import derived_table
 from ftc.compiler.plan.job import Job
 from ftc.compiler.plan.memory.activations import is_described, layer_bytes
 from ftc.spec.sections import Attention

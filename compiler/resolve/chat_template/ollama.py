@@ -10,7 +10,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any, Final
 
-from ftc.compiler.knowledge.ollama_templates import (
+from ftc.compiler.knowledge.text.ollama_templates import (
     OPENING,
     Family,
     find_ollama_family,

@@ -64,6 +64,6 @@ def _words() -> Mapping[str, frozenset[str]]:
 
 @cache
 def _table() -> _Table:
-    text = (files("ftc.compiler.knowledge") / "languages.json").read_text(encoding="utf-8")
+    text = (files("ftc.compiler.knowledge.text") / "languages.json").read_text(encoding="utf-8")
     table: _Table = json.loads(text)
     return table

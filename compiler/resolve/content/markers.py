@@ -7,8 +7,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
-from ftc.compiler.knowledge.models import find_model
-from ftc.compiler.knowledge.turn_markers import known_markers, written_markers
+from ftc.compiler.knowledge.text.turn_markers import known_markers, written_markers
+from ftc.compiler.knowledge.well_known.models import find_model
 from ftc.compiler.resolve.chat_template.rendering import ChatTemplateError
 from ftc.compiler.resolve.content_facts import Markers
 from ftc.compiler.resolve.model.tokenizer_files import LoadedTokenizer

@@ -7,7 +7,7 @@ Only the text is compared: export.py compares the tokens of both tokenizers on e
 from collections.abc import Sequence
 from typing import Final
 
-from ftc.compiler.knowledge.ollama_templates import find_ollama_family
+from ftc.compiler.knowledge.text.ollama_templates import find_ollama_family
 from ftc.compiler.resolve.chat_template.ollama import writes_same
 from ftc.compiler.resolve.content_facts import OllamaRows
 from ftc.compiler.resolve.detail_facts import OllamaFacts

@@ -15,7 +15,7 @@ from ftc.compiler.resolve.model.chain import FirstRun, find_first_run, read_fact
 from ftc.compiler.resolve.rows.example import Example
 from ftc.runtime.read.cleaning import fold
 from ftc.runtime.read.rows import before_answer
-from ftc.spec.finding import Finding
+from ftc.spec.findings.finding import Finding
 from ftc.spec.load import load_document
 from ftc.spec.sections import Spec
 from ftc.spec.validate import validate

@@ -95,7 +95,7 @@ from ftc.compiler.resolve.rows.table import (
 )
 from ftc.compiler.resolve.tokenizer.facts import reload_tokenizer
 from ftc.runtime.tokenizer.round_trip import RoundTrip
-from ftc.spec.finding import Finding
+from ftc.spec.findings.finding import Finding
 from ftc.spec.salvage import known_or_none
 from ftc.spec.sections import Objective, Spec
 from ftc.spec.sources import WholeSource, is_mixture, limit_rows, list_sources

@@ -44,7 +44,7 @@ from ftc.compiler.resolve.local_paths import (
 from ftc.compiler.resolve.patches import patch_field
 from ftc.compiler.resolve.rows.reader import Row, UnreadableError, find_other_kind, read_table
 from ftc.compiler.resolve.rows.table import FORMATS, TableFile, find_json, inspect_file
-from ftc.spec.finding import Finding
+from ftc.spec.findings.finding import Finding
 from ftc.spec.sections import FileFormat, Spec
 from ftc.spec.sources import WholeSource
 

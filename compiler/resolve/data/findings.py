@@ -27,7 +27,7 @@ from ftc.compiler.resolve.rows.roles import (
 )
 from ftc.compiler.resolve.rows.shape import Shape, find_shape
 from ftc.compiler.resolve.rows.table import NoTable, TableFile, inspect_file, sniff_format
-from ftc.spec.finding import Finding
+from ftc.spec.findings.finding import Finding
 from ftc.spec.message import Message, reason_of
 from ftc.spec.sections import Columns, FileFormat, Form, ObjectiveType
 from ftc.spec.sources import WholeSource

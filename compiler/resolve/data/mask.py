@@ -31,7 +31,7 @@ from ftc.runtime.tokens.earlier_answers import find_learned, find_varied
 from ftc.runtime.tokens.encoding import count_shared
 from ftc.runtime.tokens.plain_records import join_prompt
 from ftc.runtime.vision.image_tokens import Rule
-from ftc.spec.finding import Finding
+from ftc.spec.findings.finding import Finding
 from ftc.spec.sections import Spec
 from ftc.spec.sources import list_sources
 

@@ -24,7 +24,7 @@ from ftc.compiler.resolve.data.images import add_sizes, leave_out_images
 from ftc.compiler.resolve.detail_facts import ImageSizes, Pictures
 from ftc.compiler.resolve.facts import DataFacts, Feedback, Lengths, Preferences
 from ftc.compiler.resolve.rows.roles import Roles
-from ftc.spec.finding import Finding
+from ftc.spec.findings.finding import Finding
 from ftc.spec.message import Message
 from ftc.spec.sections import Form, Spec
 from ftc.spec.sources import WholeSource, list_sources

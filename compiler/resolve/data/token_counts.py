@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Final
 
-from ftc.compiler.knowledge.default_systems import default_system
-from ftc.compiler.knowledge.models import find_model
 from ftc.compiler.knowledge.objectives import compares_texts, gives_relevance
-from ftc.compiler.knowledge.tokenizers import chars_per_token, count_tokens, find_scripts
+from ftc.compiler.knowledge.text.default_systems import default_system
+from ftc.compiler.knowledge.text.tokenizers import chars_per_token, count_tokens, find_scripts
+from ftc.compiler.knowledge.well_known.models import find_model
 from ftc.compiler.resolve.content.scan import Scan
 from ftc.compiler.resolve.data.images import ImageCount
 from ftc.compiler.resolve.data.lengths import (

@@ -7,19 +7,24 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from ftc.compiler.knowledge.architecture import Shape, read_quantization
-from ftc.compiler.knowledge.causal_types import has_causal_class, reads_tokens
-from ftc.compiler.knowledge.derived import derived_table, find_zero
-from ftc.compiler.knowledge.encoders import read_headed
+from ftc.compiler.knowledge.architectures.architecture import Shape, read_quantization
+from ftc.compiler.knowledge.architectures.causal_types import has_causal_class, reads_tokens
+from ftc.compiler.knowledge.architectures.derived import derived_table, find_zero
+from ftc.compiler.knowledge.architectures.encoders import read_headed
+from ftc.compiler.knowledge.multimodal.wrappers import (
+    Wrapper,
+    find_wrapper,
+    text_config,
+    wrapper_named,
+)
 from ftc.compiler.knowledge.objectives import Head
-from ftc.compiler.knowledge.wrappers import Wrapper, find_wrapper, text_config, wrapper_named
 from ftc.compiler.resolve import explanations
 from ftc.compiler.resolve.model.no_causal import not_causal
 from ftc.compiler.resolve.model.rope import find_rope_fault
 from ftc.compiler.resolve.model.sections import find_section_fault, find_type_fault, list_parts
 from ftc.compiler.resolve.model.similar import find_converted, find_original
-from ftc.spec.finding import Finding
-from ftc.spec.quote import quote
+from ftc.spec.findings.finding import Finding
+from ftc.spec.findings.quote import quote
 
 Dtype = Literal["float32", "float16", "bfloat16"]
 

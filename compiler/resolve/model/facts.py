@@ -8,13 +8,13 @@ from math import prod
 from pathlib import Path
 from typing import Final
 
-from ftc.compiler.knowledge.architecture import Shape
-from ftc.compiler.knowledge.converter import layer_pattern, wanted_keys
-from ftc.compiler.knowledge.derived import UNLIMITED_TOKENS
-from ftc.compiler.knowledge.models import Model, find_model, shape_for
+from ftc.compiler.knowledge.architectures.architecture import Shape
+from ftc.compiler.knowledge.architectures.derived import UNLIMITED_TOKENS
+from ftc.compiler.knowledge.exports.converter import layer_pattern, wanted_keys
+from ftc.compiler.knowledge.exports.rehearsed import find_rehearsed
+from ftc.compiler.knowledge.multimodal.wrappers import TEXT_CLASS_KEY, lacks_text_class
 from ftc.compiler.knowledge.objectives import OBJECTIVES, Head
-from ftc.compiler.knowledge.rehearsed import find_rehearsed
-from ftc.compiler.knowledge.wrappers import TEXT_CLASS_KEY, lacks_text_class
+from ftc.compiler.knowledge.well_known.models import Model, find_model, shape_for
 from ftc.compiler.resolve.detail_facts import VisionFacts
 from ftc.compiler.resolve.facts import ModelFacts, TextModules, Unknown
 from ftc.compiler.resolve.hub.client import Repository, Trouble, fetch_sides
@@ -37,7 +37,7 @@ from ftc.compiler.resolve.model.text_modules import read_text_modules
 from ftc.compiler.resolve.model.tokenizer_files import TokenizerFileError, read_tokenizer_config
 from ftc.compiler.resolve.model.vision import make_vision, read_vision
 from ftc.compiler.resolve.model.weights import Weights, listed_weights, read_weights
-from ftc.spec.finding import Finding
+from ftc.spec.findings.finding import Finding
 from ftc.spec.sections import Spec
 
 _DTYPE_BYTES: Final[Mapping[Dtype, int]] = {"float32": 4, "float16": 2, "bfloat16": 2}

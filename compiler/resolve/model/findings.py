@@ -7,9 +7,9 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Final
 
-from ftc.compiler.knowledge.architecture import find_unfit_keys
-from ftc.compiler.knowledge.causal_types import has_causal_class
-from ftc.compiler.knowledge.model_names import is_closed
+from ftc.compiler.knowledge.architectures.architecture import find_unfit_keys
+from ftc.compiler.knowledge.architectures.causal_types import has_causal_class
+from ftc.compiler.knowledge.well_known.model_names import is_closed
 from ftc.compiler.resolve import explanations
 from ftc.compiler.resolve.hub.cache import has_repository
 from ftc.compiler.resolve.hub.client import Trouble
@@ -32,7 +32,7 @@ from ftc.compiler.resolve.model.similar import (
 )
 from ftc.compiler.resolve.model.weights import Truncated, Weights
 from ftc.compiler.resolve.patches import patch_field
-from ftc.spec.finding import Finding
+from ftc.spec.findings.finding import Finding
 from ftc.spec.message import reason_of
 from ftc.spec.sections import Spec
 

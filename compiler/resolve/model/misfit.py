@@ -5,9 +5,9 @@ from collections.abc import Collection, Iterator, Mapping
 from operator import eq
 from typing import Final
 
-from ftc.compiler.knowledge.architecture import Shape, side_keys, spell_setting
-from ftc.compiler.knowledge.causal_types import has_renamed_tensors
-from ftc.compiler.knowledge.module_names import find_module_names
+from ftc.compiler.knowledge.architectures.architecture import Shape, side_keys, spell_setting
+from ftc.compiler.knowledge.architectures.causal_types import has_renamed_tensors
+from ftc.compiler.knowledge.architectures.module_names import find_module_names
 from ftc.compiler.knowledge.objectives import Head
 from ftc.compiler.resolve.detail_facts import AbsentTensor, Misfit
 from ftc.compiler.resolve.model.config import Config

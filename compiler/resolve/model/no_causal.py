@@ -3,15 +3,15 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from ftc.compiler.knowledge.architecture import class_of_type
-from ftc.compiler.knowledge.causal_types import reads_tokens
-from ftc.compiler.knowledge.config_types import find_section, is_known_type
-from ftc.compiler.knowledge.encoders import list_encoders, read_bare, read_headed
+from ftc.compiler.knowledge.architectures.architecture import class_of_type
+from ftc.compiler.knowledge.architectures.causal_types import reads_tokens
+from ftc.compiler.knowledge.architectures.config_types import find_section, is_known_type
+from ftc.compiler.knowledge.architectures.encoders import list_encoders, read_bare, read_headed
+from ftc.compiler.knowledge.multimodal.wrappers import find_wrapper, text_config
 from ftc.compiler.knowledge.objectives import Head
-from ftc.compiler.knowledge.wrappers import find_wrapper, text_config
 from ftc.compiler.resolve import explanations
 from ftc.compiler.resolve.model.similar import list_alike
-from ftc.spec.finding import Finding
+from ftc.spec.findings.finding import Finding
 
 __all__ = ["is_only_code", "is_unknown", "not_causal"]
 

@@ -3,12 +3,12 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from ftc.compiler.knowledge.rope_types import reads_rope, rope_types
+from ftc.compiler.knowledge.architectures.rope_types import reads_rope, rope_types
 from ftc.compiler.resolve import explanations
 from ftc.compiler.resolve.model.sections import Part, value_fault
-from ftc.spec.finding import Finding
+from ftc.spec.findings.finding import Finding
+from ftc.spec.findings.quote import quote
 from ftc.spec.message import Message
-from ftc.spec.quote import quote
 
 #: The names of the section in files of old and of new versions; the first that says something.
 _SECTIONS: Final = ("rope_scaling", "rope_parameters")

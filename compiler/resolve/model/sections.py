@@ -4,11 +4,17 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from ftc.compiler.knowledge.config_types import KINDS, Section, find_refused, find_section, kind_of
+from ftc.compiler.knowledge.architectures.config_types import (
+    KINDS,
+    Section,
+    find_refused,
+    find_section,
+    kind_of,
+)
 from ftc.compiler.resolve import explanations
-from ftc.spec.finding import Finding
+from ftc.spec.findings.finding import Finding
+from ftc.spec.findings.quote import quote
 from ftc.spec.message import Message
-from ftc.spec.quote import quote
 
 _TYPE: Final = "model_type"
 _TEXT: Final = "text_config"

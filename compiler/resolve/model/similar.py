@@ -7,9 +7,9 @@ from difflib import SequenceMatcher, get_close_matches
 from math import log
 from typing import Final
 
-from ftc.compiler.knowledge.model_names import find_said
-from ftc.compiler.knowledge.models import all_models
-from ftc.compiler.knowledge.score_heads import find_score_class
+from ftc.compiler.knowledge.exports.score_heads import find_score_class
+from ftc.compiler.knowledge.well_known.model_names import find_said
+from ftc.compiler.knowledge.well_known.models import all_models
 
 _ALIKE: Final = 0.8
 _WORD_ALIKE: Final = 0.7

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any, Final
 
-from ftc.compiler.knowledge.derived import CHOSEN_EXPERTS, EXPERTS, is_end_to_end
-from ftc.compiler.knowledge.layer_cache import find_cached
-from ftc.compiler.knowledge.shape import LayerKind, LinearShape, Shape
+from ftc.compiler.knowledge.architectures.derived import CHOSEN_EXPERTS, EXPERTS, is_end_to_end
+from ftc.compiler.knowledge.architectures.layer_cache import find_cached
+from ftc.compiler.knowledge.architectures.shape import LayerKind, LinearShape, Shape
 from ftc.compiler.resolve.model.config import Config
 
 __all__ = ["read_tensors"]

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from ftc.compiler.knowledge.towers import Tower, read_tower
+from ftc.compiler.knowledge.multimodal.towers import Tower, read_tower
 from ftc.compiler.resolve.detail_facts import VisionFacts
 from ftc.runtime.vision.image_tokens import (
     Crops,

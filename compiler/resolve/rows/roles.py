@@ -49,7 +49,7 @@ _VERDICTS: Final = (*("label", "desirable", "feedback", "rating", "thumbs_up", "
 #: The usual names of a column of images.
 IMAGE_NAMES: Final = ("images", "image", "image_path", "img", "picture")
 #: Names that public data sets use, in lower case; several rows of a form are tried in order.
-#: Names in other languages are in `knowledge/column_names.json`.
+#: Names in other languages are in `knowledge/text/column_names.json`.
 _USUAL: Final[tuple[tuple[Form, Mapping[str, tuple[str, ...]]], ...]] = (
     (
         "chat",
@@ -362,7 +362,7 @@ def usual_name(column: str) -> str:
 @cache
 def _translations() -> Mapping[str, str]:
     """Return the English name of each name in another language."""
-    text = (files("ftc.compiler.knowledge") / "column_names.json").read_text(encoding="utf-8")
+    text = (files("ftc.compiler.knowledge.text") / "column_names.json").read_text(encoding="utf-8")
     return {
         other: english
         for languages in json.loads(text).values()

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from ftc.compiler.knowledge.converter import check_text
-from ftc.compiler.knowledge.tokenizer_classes import find_class_steps, find_loaded_class
+from ftc.compiler.knowledge.exports.converter import check_text
+from ftc.compiler.knowledge.text.tokenizer_classes import find_class_steps, find_loaded_class
 from ftc.compiler.resolve.chat_template.rendering import ChatTemplateError
 from ftc.compiler.resolve.facts import ConversionFacts
 from ftc.compiler.resolve.model.tokenizer_files import (

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, get_args
 
-from ftc.compiler.knowledge.models import find_model
-from ftc.compiler.knowledge.tokenizers import chars_per_token
+from ftc.compiler.knowledge.text.tokenizers import chars_per_token
+from ftc.compiler.knowledge.well_known.models import find_model
 from ftc.compiler.resolve import explanations
 from ftc.compiler.resolve.chat_template.ollama import recognise
 from ftc.compiler.resolve.chat_template.reasoning import probe_reasoning
@@ -37,7 +37,7 @@ from ftc.compiler.resolve.model.tokenizer_files import (
 from ftc.compiler.resolve.tokenizer.conversion import count_gguf_bytes, find_class, read_conversion
 from ftc.runtime.read.rows import Turns
 from ftc.runtime.read.tool_rows import to_messages
-from ftc.spec.finding import Finding
+from ftc.spec.findings.finding import Finding
 from ftc.spec.sections import Spec
 
 if TYPE_CHECKING:  # slow to import, needed only where a tokenizer is there

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
-from ftc.compiler.knowledge.tokenizer_classes import LEGACY_CLASSES, uses_file
+from ftc.compiler.knowledge.text.tokenizer_classes import LEGACY_CLASSES, uses_file
 from ftc.compiler.resolve.model.tokenizer_files import TokenizerConfig
 
 if TYPE_CHECKING:  # slow to import, and always loaded where this is called

@@ -11,9 +11,9 @@ import pytest
 
 from ftc.compiler.knowledge.glossary import all_entries, find_entry
 from ftc.explanations import EXPLANATIONS
-from ftc.spec.expectation import words_of
-from ftc.spec.explanation import Explanation
+from ftc.spec.findings.explanation import Explanation
 from ftc.spec.schema import fields, find_field
+from ftc.spec.values.expectation import words_of
 
 Call = Callable[..., Any]
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from ftc.spec.quote import shell_word
+from ftc.spec.findings.quote import shell_word
 from ftc.sweeping import BadGridError, read_grid
 from tests.cli.conftest import read_schema
 

@@ -9,7 +9,7 @@ import pytest
 
 from ftc.report import REPORTERS
 from ftc.report.subject import Subject
-from ftc.spec.finding import Finding, Position
+from ftc.spec.findings.finding import Finding, Position
 from tests.messages import say
 
 TEXT = '{\n  "nmae": "a"\n}\n'

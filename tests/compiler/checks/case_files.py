@@ -11,7 +11,7 @@ import pytest
 from ftc.compiler.checks.registry import run_checks
 from ftc.compiler.plan.planner import make_plan
 from ftc.compiler.resolve.facts import Facts, known
-from ftc.spec.finding import Finding
+from ftc.spec.findings.finding import Finding
 from ftc.spec.sections import Spec
 
 Build = Callable[[Mapping[str, Any]], tuple[Spec, Facts]]

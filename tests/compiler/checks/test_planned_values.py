@@ -9,9 +9,9 @@ from ftc.compiler.checks.registry import run_checks
 from ftc.compiler.knowledge.objectives import OBJECTIVES, compares_texts
 from ftc.compiler.plan.planner import make_plan
 from ftc.compiler.resolve.facts import known
-from ftc.spec.expectation import words_of
 from ftc.spec.schema import fields
 from ftc.spec.sections import ObjectiveType
+from ftc.spec.values.expectation import words_of
 from tests.compiler.checks.case_files import Build
 
 GIB = 2**30

@@ -11,7 +11,7 @@ from ftc.compiler.checks.registry import EXPLANATIONS, RULES, run_checks
 from ftc.compiler.checks.rule import HEADINGS, Rule
 from ftc.compiler.plan.planner import make_plan
 from ftc.compiler.resolve.facts import Facts, known
-from ftc.spec.finding import Finding
+from ftc.spec.findings.finding import Finding
 from ftc.spec.load import load_document
 from ftc.spec.sections import Spec
 from ftc.spec.validate import validate

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from ftc.compiler.checks.registry import run_checks
-from ftc.compiler.knowledge.shape import Shape
+from ftc.compiler.knowledge.architectures.shape import Shape
 from ftc.compiler.plan.planner import make_plan
 from ftc.compiler.render.method import method_values
 from ftc.compiler.render.source import BundleSource

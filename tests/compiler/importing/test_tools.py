@@ -10,13 +10,13 @@ import pytest
 from ftc.compiler.importing.importer import import_file
 from ftc.compiler.importing.source import read_foreign
 from ftc.compiler.knowledge.objectives import OBJECTIVES
-from ftc.spec.admission import admits
-from ftc.spec.document import Document
 from ftc.spec.sections import Spec
+from ftc.spec.text.document import Document
 from ftc.spec.tools.entry import Entry
 from ftc.spec.tools.rows import PAIRED
 from ftc.spec.tools.translation import translate
 from ftc.spec.validate import validate
+from ftc.spec.values.admission import admits
 
 CASES = sorted(Path(__file__).parent.joinpath("cases").glob("*.*"))
 SPECS: Mapping[str, Mapping[str, Any]] = json.loads(

@@ -5,7 +5,7 @@ from importlib.resources import files
 
 import pytest
 
-from ftc.compiler.knowledge.accelerators import (
+from ftc.compiler.knowledge.hardware.accelerators import (
     LEAST_CAPABILITY,
     Accelerator,
     Guess,
@@ -20,7 +20,9 @@ DEVICES = all_accelerators()
 
 def test_entries_are_closed() -> None:
     """Every line has the same keys."""
-    text = (files("ftc.compiler.knowledge") / "accelerators.json").read_text(encoding="utf-8")
+    text = (files("ftc.compiler.knowledge.hardware") / "accelerators.json").read_text(
+        encoding="utf-8"
+    )
     entries = json.loads(text)["accelerators"]
     assert len(entries) >= 60
     assert len({entry["name"].casefold() for entry in entries}) == len(entries)

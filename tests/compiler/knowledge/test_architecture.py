@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from ftc.compiler.knowledge.architecture import (
+from ftc.compiler.knowledge.architectures.architecture import (
     Shape,
     count_adapter_parameters,
     find_unfit_keys,
@@ -19,7 +19,7 @@ from ftc.compiler.knowledge.architecture import (
     read_shape,
     supports_sdpa,
 )
-from ftc.compiler.knowledge.derived import derived_table
+from ftc.compiler.knowledge.architectures.derived import derived_table
 
 CASES: dict[str, list[dict[str, Any]]] = json.loads(
     (Path(__file__).parent / "architecture_cases.json").read_text(encoding="utf-8")
@@ -270,9 +270,8 @@ def real_model(config: dict[str, Any]) -> tuple[int, Counter[tuple[str, int, int
 
 def test_convertible_architectures_are_the_real_registry(sdist: Path) -> None:
     """The list of names is the text registry of the pinned llama.cpp's converter."""
-    recorded = json.loads(
-        (files("ftc.compiler.knowledge") / "gguf_architectures.json").read_text(encoding="utf-8")
-    )["architectures"]
+    table = files("ftc.compiler.knowledge.architectures") / "gguf_architectures.json"
+    recorded = json.loads(table.read_text(encoding="utf-8"))["architectures"]
     assert recorded == sorted(set(recorded))
     assert recorded == sorted(registered_names(sdist))
 

@@ -9,9 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from ftc.compiler.knowledge.causal_types import has_causal_class, has_renamed_tensors, reads_tokens
+from ftc.compiler.knowledge.architectures.causal_types import (
+    has_causal_class,
+    has_renamed_tensors,
+    reads_tokens,
+)
 
-TABLE = Path(__file__).parents[3] / "compiler" / "knowledge" / "causal_types.json"
+TABLE = Path(__file__).parents[3] / "compiler/knowledge/architectures/causal_types.json"
 
 
 def test_the_table_is_the_real_registry(*, update_golden: bool) -> None:

@@ -6,10 +6,10 @@ from importlib.resources import files
 
 import pytest
 
-from ftc.compiler.knowledge.accelerators import find_accelerator
-from ftc.compiler.knowledge.cloud_instances import find_instance
+from ftc.compiler.knowledge.hardware.accelerators import find_accelerator
+from ftc.compiler.knowledge.hardware.cloud_instances import find_instance
 
-TABLE = json.loads((files("ftc.compiler.knowledge") / "cloud_instances.json").read_text())
+TABLE = json.loads((files("ftc.compiler.knowledge.hardware") / "cloud_instances.json").read_text())
 
 
 @pytest.mark.parametrize("entry", TABLE["instances"], ids=lambda entry: entry["pattern"])

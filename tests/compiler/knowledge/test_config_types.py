@@ -12,9 +12,9 @@ from typing import Any, Final
 
 import pytest
 
-from ftc.compiler.knowledge.config_types import find_refused, kind_of
+from ftc.compiler.knowledge.architectures.config_types import find_refused, kind_of
 
-TABLE = Path(__file__).parents[3] / "compiler" / "knowledge" / "config_types.json"
+TABLE = Path(__file__).parents[3] / "compiler/knowledge/architectures/config_types.json"
 #: Values of each kind: a key refuses the kind if it refuses all of them.
 VALUES: Final[dict[str, tuple[Any, ...]]] = {
     "i": (3, 16),

@@ -12,23 +12,23 @@ from typing import Any
 
 import pytest
 
-from ftc.compiler.knowledge.converter import (
+from ftc.compiler.knowledge.exports.converter import (
     check_text,
     find_converter,
     pre_tokenizer_name,
     reads_published,
     wanted_keys,
 )
-from ftc.compiler.knowledge.wrappers import wrapper_named
+from ftc.compiler.knowledge.multimodal.wrappers import wrapper_named
 
 ROOT = Path(__file__).parents[3]
-FOLDER = ROOT / "compiler" / "knowledge"
+FOLDER = ROOT / "compiler/knowledge/exports"
 VERSION = "the llama-cpp-python 0.3.36 source distribution"
 
 
-def table(name: str) -> dict[str, Any]:
+def table(name: str, folder: str = "exports") -> dict[str, Any]:
     """Read a table as it is installed."""
-    text = (files("ftc.compiler.knowledge") / name).read_text(encoding="utf-8")
+    text = (files(f"ftc.compiler.knowledge.{folder}") / name).read_text(encoding="utf-8")
     found: dict[str, Any] = json.loads(text)
     return found
 
@@ -116,7 +116,7 @@ def test_every_registered_architecture_has_a_path() -> None:
     """Both tables about architectures name the same ones."""
     kinds = table("converter_vocabularies.json")["kinds"]
     names = sorted(name for kind in kinds for name in kind["architectures"])
-    assert names == table("gguf_architectures.json")["architectures"]
+    assert names == table("gguf_architectures.json", "architectures")["architectures"]
 
 
 @pytest.mark.parametrize(

@@ -5,12 +5,12 @@ import re
 from importlib.resources import files
 from pathlib import Path
 
-from ftc.compiler.knowledge.default_systems import default_system
-from ftc.compiler.knowledge.models import all_models
+from ftc.compiler.knowledge.text.default_systems import default_system
+from ftc.compiler.knowledge.well_known.models import all_models
 from ftc.compiler.resolve.chat_template.rendering import compile_chat_template
 
 TABLE = json.loads(
-    (files("ftc.compiler.knowledge") / "default_systems.json").read_text(encoding="utf-8")
+    (files("ftc.compiler.knowledge.text") / "default_systems.json").read_text(encoding="utf-8")
 )
 _DATES = re.compile(r"\d{1,2} [A-Z][a-z]{2} \d{4}|[A-Z][a-z]+ \d{1,2}, \d{4}")
 

@@ -11,16 +11,22 @@ from typing import Any
 
 import pytest
 
-from ftc.compiler.knowledge.architecture import (
+from ftc.compiler.knowledge.architectures.architecture import (
     count_adapter_parameters,
     keeps_packed_rows_apart,
     read_shape,
 )
-from ftc.compiler.knowledge.derived import Entry, derived_table, find_zero, linear_keys, read_entry
-from ftc.compiler.knowledge.module_names import find_module_names
-from ftc.compiler.knowledge.peft_targets import is_bypassed
-from ftc.compiler.knowledge.shape import Shape
-from ftc.compiler.knowledge.wrappers import wrapper_named
+from ftc.compiler.knowledge.architectures.derived import (
+    Entry,
+    derived_table,
+    find_zero,
+    linear_keys,
+    read_entry,
+)
+from ftc.compiler.knowledge.architectures.module_names import find_module_names
+from ftc.compiler.knowledge.architectures.shape import Shape
+from ftc.compiler.knowledge.multimodal.wrappers import wrapper_named
+from ftc.compiler.knowledge.training.peft_targets import is_bypassed
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[2]

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from ftc.compiler.knowledge.architecture import count_adapter_parameters, read_shape
-from ftc.compiler.knowledge.derived import derived_table
-from ftc.compiler.knowledge.encoders import (
+from ftc.compiler.knowledge.architectures.architecture import count_adapter_parameters, read_shape
+from ftc.compiler.knowledge.architectures.derived import derived_table
+from ftc.compiler.knowledge.architectures.encoders import (
     headless,
     is_encoder,
     read_bare,
@@ -19,7 +19,7 @@ from ftc.compiler.knowledge.encoders import (
 )
 
 TABLE: dict[str, Any] = json.loads(
-    (files("ftc.compiler.knowledge") / "encoders.json").read_text(encoding="utf-8")
+    (files("ftc.compiler.knowledge.architectures") / "encoders.json").read_text(encoding="utf-8")
 )
 SMALL = {
     "hidden_size": 64,

@@ -4,7 +4,7 @@ from typing import get_args
 
 import pytest
 
-from ftc.compiler.knowledge.gguf_quality import published
+from ftc.compiler.knowledge.exports.gguf_quality import published
 from ftc.spec.sections import GgufType
 
 KINDS: tuple[GgufType, ...] = get_args(GgufType)

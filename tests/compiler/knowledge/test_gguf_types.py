@@ -9,20 +9,20 @@ from typing import Any, get_args
 
 import pytest
 
-from ftc.compiler.knowledge.gguf_types import (
+from ftc.compiler.knowledge.exports.gguf_types import (
     block_weights,
     file_type,
     header_bytes_per_token,
     tensor_bytes,
     wants_matrix,
 )
-from ftc.compiler.knowledge.tokenizers import tokenizer_families
+from ftc.compiler.knowledge.text.tokenizers import tokenizer_families
 from ftc.spec.schema import read_schema
 from ftc.spec.sections import GgufType
 
 KINDS: tuple[GgufType, ...] = get_args(GgufType)
 TABLE: dict[str, Any] = json.loads(
-    (files("ftc.compiler.knowledge") / "gguf_types.json").read_text(encoding="utf-8")
+    (files("ftc.compiler.knowledge.exports") / "gguf_types.json").read_text(encoding="utf-8")
 )
 
 

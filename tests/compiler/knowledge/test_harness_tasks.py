@@ -9,13 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from ftc.compiler.knowledge.harness_tasks import list_tasks
+from ftc.compiler.knowledge.training.harness_tasks import list_tasks
 from ftc.compiler.render.pins import PINS
 
 
 def test_the_table_is_of_the_pinned_version() -> None:
     """A new pin needs `.ci/harness_tasks.py`."""
-    text = (files("ftc.compiler.knowledge") / "harness_tasks.json").read_text(encoding="utf-8")
+    text = (files("ftc.compiler.knowledge.training") / "harness_tasks.json").read_text(
+        encoding="utf-8"
+    )
     assert json.loads(text)["version"] == PINS["lm-eval"]
 
 

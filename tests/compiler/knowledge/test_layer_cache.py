@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from ftc.compiler.knowledge.architecture import read_shape
-from ftc.compiler.knowledge.layer_cache import find_cached
-from ftc.compiler.knowledge.shape import Shape
+from ftc.compiler.knowledge.architectures.architecture import read_shape
+from ftc.compiler.knowledge.architectures.layer_cache import find_cached
+from ftc.compiler.knowledge.architectures.shape import Shape
 
 CASES: dict[str, list[dict[str, Any]]] = json.loads(
     (Path(__file__).parent / "derived_cases.json").read_text(encoding="utf-8")

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from ftc.compiler.knowledge.derived import derived_table
-from ftc.compiler.knowledge.liger import has_liger_kernels
+from ftc.compiler.knowledge.architectures.derived import derived_table
+from ftc.compiler.knowledge.training.liger import has_liger_kernels
 
 
 def test_the_table_is_the_package_s() -> None:

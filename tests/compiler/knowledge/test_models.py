@@ -9,16 +9,23 @@ from typing import Any, get_args
 
 import pytest
 
-from ftc.compiler.knowledge.architecture import is_convertible
-from ftc.compiler.knowledge.models import KINDS, Kind, Model, all_models, find_model, shape_for
+from ftc.compiler.knowledge.architectures.architecture import is_convertible
 from ftc.compiler.knowledge.objectives import Head
-from ftc.compiler.knowledge.tokenizers import tokenizer_families
+from ftc.compiler.knowledge.text.tokenizers import tokenizer_families
+from ftc.compiler.knowledge.well_known.models import (
+    KINDS,
+    Kind,
+    Model,
+    all_models,
+    find_model,
+    shape_for,
+)
 from ftc.compiler.resolve.model.facts import facts_from_table
 from ftc.spec.message import name_language
 from ftc.spec.sections import Pooling
 
 ENTRIES: list[dict[str, Any]] = json.loads(
-    (files("ftc.compiler.knowledge") / "models.json").read_text(encoding="utf-8")
+    (files("ftc.compiler.knowledge.well_known") / "models.json").read_text(encoding="utf-8")
 )
 REQUIRED = {
     "id": str,
@@ -236,6 +243,6 @@ def test_find_model() -> None:
 
 def test_every_language_has_a_name() -> None:
     """Those that models list, and those that are recognised in data."""
-    table = json.loads((files("ftc.compiler.knowledge") / "languages.json").read_text("utf-8"))
+    table = json.loads((files("ftc.compiler.knowledge.text") / "languages.json").read_text("utf-8"))
     codes = {*table["words"], *table["scripts"]}.union(*(m.languages for m in all_models()))
     assert [code for code in sorted(codes) if name_language(code) == code] == []

@@ -9,8 +9,8 @@ from typing import Any, Final
 
 import pytest
 
-from ftc.compiler.knowledge.architecture import read_shape
-from ftc.compiler.knowledge.module_names import find_module_names
+from ftc.compiler.knowledge.architectures.architecture import read_shape
+from ftc.compiler.knowledge.architectures.module_names import find_module_names
 
 HERE: Final = Path(__file__).parent
 CASES: Final[dict[str, list[dict[str, Any]]]] = json.loads(

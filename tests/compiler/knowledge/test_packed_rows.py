@@ -13,8 +13,8 @@ from typing import Any, Final
 import pytest
 
 from benchmarks.wrapped import list_wrappers, make_case
-from ftc.compiler.knowledge.architecture import keeps_packed_rows_apart, supports_sdpa
-from ftc.compiler.knowledge.derived import is_recurrent
+from ftc.compiler.knowledge.architectures.architecture import keeps_packed_rows_apart, supports_sdpa
+from ftc.compiler.knowledge.architectures.derived import is_recurrent
 from ftc.compiler.rehearse.miniature import shrink
 
 CASES: Final[dict[str, Any]] = json.loads(

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ftc.compiler.knowledge.peft_defaults import find_peft_targets
+from ftc.compiler.knowledge.training.peft_defaults import find_peft_targets
 
 _NAME = "TRANSFORMERS_MODELS_TO_LORA_TARGET_MODULES_MAPPING"
 
@@ -24,7 +24,7 @@ def test_the_table_is_that_of_the_pinned_peft(update_golden: bool) -> None:
         for node in ast.parse(source.read_text(encoding="utf-8")).body
         if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == _NAME
     ]
-    path = files("ftc.compiler.knowledge") / "peft_defaults.json"
+    path = files("ftc.compiler.knowledge.training") / "peft_defaults.json"
     if update_golden:
         Path(str(path)).resolve().write_text(
             json.dumps(dict(sorted(table.items())), indent=2) + "\n", encoding="utf-8"

@@ -6,11 +6,11 @@ from importlib.resources import files
 from benchmarks.families import read_cases
 from benchmarks.rehearsals import read_families
 from benchmarks.wrapped import list_wrappers
-from ftc.compiler.knowledge.architecture import is_convertible
-from ftc.compiler.knowledge.rehearsed import Rehearsed, find_rehearsed
+from ftc.compiler.knowledge.architectures.architecture import is_convertible
+from ftc.compiler.knowledge.exports.rehearsed import Rehearsed, find_rehearsed
 from ftc.compiler.rehearse.meaning import MEANINGS
 
-TABLE = json.loads((files("ftc.compiler.knowledge") / "rehearsed.json").read_text())
+TABLE = json.loads((files("ftc.compiler.knowledge.exports") / "rehearsed.json").read_text())
 
 
 def test_every_entry_has_its_case() -> None:

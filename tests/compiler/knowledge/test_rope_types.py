@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from ftc.compiler.knowledge.rope_types import reads_rope, rope_types
+from ftc.compiler.knowledge.architectures.rope_types import reads_rope, rope_types
 from tests.compiler.knowledge.test_config_types import list_types, reach
 
-TABLE = Path(__file__).parents[3] / "compiler" / "knowledge" / "rope_types.json"
+TABLE = Path(__file__).parents[3] / "compiler/knowledge/architectures/rope_types.json"
 METHODS = ("validate_rope", "convert_rope_params_to_dict", "standardize_rope_params")
 
 

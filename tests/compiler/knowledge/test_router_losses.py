@@ -4,9 +4,9 @@ import inspect
 
 import pytest
 
-from ftc.compiler.knowledge.architecture import read_shape
-from ftc.compiler.knowledge.peft_targets import is_redirected
-from ftc.compiler.knowledge.router_losses import (
+from ftc.compiler.knowledge.architectures.architecture import read_shape
+from ftc.compiler.knowledge.training.peft_targets import is_redirected
+from ftc.compiler.knowledge.training.router_losses import (
     has_router_loss,
     has_unread_loss,
     stops_at_router_loss,

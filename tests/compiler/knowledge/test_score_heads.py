@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from ftc.compiler.knowledge.score_heads import find_score_class, has_gguf_head
+from ftc.compiler.knowledge.exports.score_heads import find_score_class, has_gguf_head
 
-FOLDER = Path(__file__).parents[3] / "compiler" / "knowledge"
+FOLDER = Path(__file__).parents[3] / "compiler/knowledge/exports"
 NAME = "score_heads.json"
 
 

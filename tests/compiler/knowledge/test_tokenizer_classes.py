@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from ftc.compiler.knowledge.tokenizer_classes import find_class_steps, find_loaded_class
+from ftc.compiler.knowledge.text.tokenizer_classes import find_class_steps, find_loaded_class
 from tests.tiny_tokenizers import byte_level_tokenizer
 
-FOLDER = Path(__file__).parents[3] / "compiler" / "knowledge"
+FOLDER = Path(__file__).parents[3] / "compiler/knowledge/text"
 NAME = "tokenizer_classes.json"
 #: Classes of byte-level tokenizers that generating models have.
 CLASSES = (
@@ -47,7 +47,7 @@ def test_the_table_is_the_real_registry(auto: Any, *, update_golden: bool) -> No
     if update_golden:
         text = json.dumps(real, indent=1, ensure_ascii=True)
         (FOLDER / NAME).write_text(text + "\n", encoding="utf-8")
-    found = (files("ftc.compiler.knowledge") / NAME).read_text(encoding="utf-8")
+    found = (files("ftc.compiler.knowledge.text") / NAME).read_text(encoding="utf-8")
     assert json.loads(found) == real
 
 

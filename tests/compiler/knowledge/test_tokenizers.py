@@ -5,7 +5,7 @@ from importlib.resources import files
 
 import pytest
 
-from ftc.compiler.knowledge.tokenizers import (
+from ftc.compiler.knowledge.text.tokenizers import (
     SCRIPTS,
     chars_per_token,
     count_tokens,
@@ -13,10 +13,10 @@ from ftc.compiler.knowledge.tokenizers import (
 )
 
 ENTRIES = json.loads(
-    (files("ftc.compiler.knowledge") / "tokenizers.json").read_text(encoding="utf-8")
+    (files("ftc.compiler.knowledge.text") / "tokenizers.json").read_text(encoding="utf-8")
 )["families"]
 RATES = json.loads(
-    (files("ftc.compiler.knowledge") / "token_rates.json").read_text(encoding="utf-8")
+    (files("ftc.compiler.knowledge.text") / "token_rates.json").read_text(encoding="utf-8")
 )
 
 

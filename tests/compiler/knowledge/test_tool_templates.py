@@ -9,7 +9,7 @@ from tokenizers import Tokenizer, models
 from tokenizers.pre_tokenizers import ByteLevel
 from transformers import PreTrainedTokenizerFast
 
-from ftc.compiler.knowledge.tool_templates import _names
+from ftc.compiler.knowledge.text.tool_templates import _names
 from ftc.runtime.reward.offered_tools import find_fault
 
 FOLDER = Path(known.__file__).parent / "chat_templates"

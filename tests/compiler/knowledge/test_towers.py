@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import pytest
 
-from ftc.compiler.knowledge.towers import Tower, read_tower
+from ftc.compiler.knowledge.multimodal.towers import Tower, read_tower
 
 SIGLIP: Final = {
     "model_type": "siglip_vision_model", "hidden_size": 1152, "image_size": 896, "patch_size": 14,

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from ftc.compiler.knowledge.architecture import converted_class, read_shape
-from ftc.compiler.knowledge.towers import read_tower
-from ftc.compiler.knowledge.wrappers import find_wrapper, lacks_text_class, text_config
+from ftc.compiler.knowledge.architectures.architecture import converted_class, read_shape
+from ftc.compiler.knowledge.multimodal.towers import read_tower
+from ftc.compiler.knowledge.multimodal.wrappers import find_wrapper, lacks_text_class, text_config
 
 TABLE: dict[str, dict[str, Any]] = json.loads(
-    (files("ftc.compiler.knowledge") / "wrappers.json").read_text(encoding="utf-8")
+    (files("ftc.compiler.knowledge.multimodal") / "wrappers.json").read_text(encoding="utf-8")
 )
 #: Text models small enough to build beside their towers in a second.
 TEXT = {"num_hidden_layers": 6, "vocab_size": 1000, "pad_token_id": 0}

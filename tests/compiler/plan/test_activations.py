@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from ftc.compiler.knowledge.architecture import read_shape
+from ftc.compiler.knowledge.architectures.architecture import read_shape
 from ftc.compiler.plan.job import Job
 from ftc.compiler.plan.memory.activations import layer_bytes, recompute_bytes, router_bytes
 from ftc.compiler.plan.memory.phases import parts_of_phases

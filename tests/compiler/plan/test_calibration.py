@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ftc.compiler.knowledge.accelerators import all_accelerators
+from ftc.compiler.knowledge.hardware.accelerators import all_accelerators
 from ftc.compiler.plan.plan import Plan
 from ftc.compiler.plan.planner import make_plan, plan_once
 from ftc.compiler.plan.reasons import sentence

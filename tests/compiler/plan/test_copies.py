@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ftc.compiler.knowledge.architecture import read_shape
+from ftc.compiler.knowledge.architectures.architecture import read_shape
 from ftc.compiler.plan.job import Job
 from ftc.compiler.plan.memory.activations import layer_bytes, mean_layer_bytes
 from ftc.compiler.plan.memory.attention import mask_bytes

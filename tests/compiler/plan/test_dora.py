@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from ftc.compiler.knowledge.architecture import Shape, read_shape
+from ftc.compiler.knowledge.architectures.architecture import Shape, read_shape
 from ftc.compiler.plan.job import Job
 from ftc.compiler.plan.memory.phases import parts_of_phases
 from ftc.compiler.plan.method.adapter import adapter_parameters

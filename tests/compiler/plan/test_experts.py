@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from ftc.compiler.knowledge.models import all_models
+from ftc.compiler.knowledge.well_known.models import all_models
 from ftc.compiler.plan.job import Job
 from ftc.compiler.plan.memory.phases import phases
 from ftc.compiler.plan.software import PLAIN_4_48

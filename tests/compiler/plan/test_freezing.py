@@ -2,7 +2,7 @@
 
 import pytest
 
-from ftc.compiler.knowledge.architecture import Shape
+from ftc.compiler.knowledge.architectures.architecture import Shape
 from ftc.compiler.plan.memory.peak import shape_of
 from ftc.compiler.plan.memory.phases import parts_of_phases
 from ftc.compiler.plan.method.adapter import decide_adapter, decide_freezing, matched

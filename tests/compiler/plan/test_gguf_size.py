@@ -11,9 +11,9 @@ from typing import Any, get_args
 
 import pytest
 
-from ftc.compiler.knowledge.architecture import Shape, is_convertible, read_shape
-from ftc.compiler.knowledge.gguf_types import file_type
-from ftc.compiler.knowledge.models import find_model
+from ftc.compiler.knowledge.architectures.architecture import Shape, is_convertible, read_shape
+from ftc.compiler.knowledge.exports.gguf_types import file_type
+from ftc.compiler.knowledge.well_known.models import find_model
 from ftc.compiler.plan.gguf.size import choose_types, predict_bytes
 from ftc.compiler.plan.gguf.tensors import list_tensors
 from ftc.compiler.resolve.facts import TokenizerFacts

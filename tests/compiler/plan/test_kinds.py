@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from ftc.compiler.knowledge.architecture import read_shape
-from ftc.compiler.knowledge.shape import Shape
+from ftc.compiler.knowledge.architectures.architecture import read_shape
+from ftc.compiler.knowledge.architectures.shape import Shape
 from ftc.compiler.plan.memory.activations import (
     cache_bytes,
     formula_bytes,

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ftc.compiler.knowledge.derived import derived_table, read_entry
+from ftc.compiler.knowledge.architectures.derived import derived_table, read_entry
 from ftc.compiler.plan.memory.activations import mean_layer_bytes
 
 ROOT = Path(__file__).parents[3]

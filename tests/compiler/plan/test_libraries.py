@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from ftc.compiler.knowledge.architecture import Shape, read_shape
+from ftc.compiler.knowledge.architectures.architecture import Shape, read_shape
 from ftc.compiler.plan.job import Job
 from ftc.compiler.plan.memory.host import copied_bytes
 from ftc.compiler.plan.memory.states import reducer_bytes

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from ftc.compiler.knowledge.accelerators import find_accelerator
-from ftc.compiler.knowledge.architecture import count_adapter_parameters
-from ftc.compiler.knowledge.models import all_models
+from ftc.compiler.knowledge.architectures.architecture import count_adapter_parameters
+from ftc.compiler.knowledge.hardware.accelerators import find_accelerator
 from ftc.compiler.knowledge.objectives import OBJECTIVES
+from ftc.compiler.knowledge.well_known.models import all_models
 from ftc.compiler.plan.job import Job
 from ftc.compiler.plan.memory.activations import cache_bytes
 from ftc.compiler.plan.memory.passes import NEEDS, passes_without_gradient, scored_shape

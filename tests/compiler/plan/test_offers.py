@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from ftc.compiler.knowledge.accelerators import all_accelerators
+from ftc.compiler.knowledge.hardware.accelerators import all_accelerators
 from ftc.compiler.plan.planner import make_plan, plan_once
 from ftc.compiler.plan.summary.alternatives import on_device
 from ftc.compiler.resolve.facts import KnownFacts

@@ -5,7 +5,7 @@ from typing import Any, get_args
 
 import pytest
 
-from ftc.compiler.knowledge.architecture import Shape, read_shape
+from ftc.compiler.knowledge.architectures.architecture import Shape, read_shape
 from ftc.compiler.plan.job import Job, Optimizer
 from ftc.compiler.plan.memory.host import checkpoint_bytes, host_ram_bytes
 from ftc.compiler.plan.memory.phases import phases

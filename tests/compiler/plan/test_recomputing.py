@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from ftc.compiler.knowledge.architecture import read_shape
+from ftc.compiler.knowledge.architectures.architecture import read_shape
 from ftc.compiler.plan.job import Job
 from ftc.compiler.plan.memory.activations import checkpoint_bytes, input_host_bytes, layer_bytes
 from ftc.compiler.plan.memory.peak import measure

@@ -5,8 +5,8 @@ from typing import Any, get_args
 
 import pytest
 
-from ftc.compiler.knowledge.architecture import read_shape
-from ftc.compiler.knowledge.served_types import SERVED
+from ftc.compiler.knowledge.architectures.architecture import read_shape
+from ftc.compiler.knowledge.exports.served_types import SERVED
 from ftc.compiler.plan.served import find_obstacle, predict_served_bytes
 from ftc.spec.sections import ServedType
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ftc.compiler.knowledge.architecture import Shape
+from ftc.compiler.knowledge.architectures.architecture import Shape
 from ftc.compiler.plan.memory.host import largest_shard
 from ftc.compiler.plan.plan import Plan
 from ftc.compiler.plan.planner import plan_once

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ftc.compiler.knowledge.accelerators import find_accelerator
+from ftc.compiler.knowledge.hardware.accelerators import find_accelerator
 from ftc.compiler.plan.planner import make_frame, make_plan
 from ftc.compiler.plan.summary.alternatives import on_device
 from ftc.compiler.plan.time.kernels import adapter_traffic, attention_seconds, launching_seconds

@@ -5,7 +5,7 @@ from typing import Final
 
 import pytest
 
-from ftc.compiler.knowledge.towers import read_tower
+from ftc.compiler.knowledge.multimodal.towers import read_tower
 from ftc.compiler.plan.job import Job
 from ftc.compiler.plan.memory.tower import forward_bytes, kept_bytes, pixel_bytes
 from ftc.compiler.plan.sight import Sight

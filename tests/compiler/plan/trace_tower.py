@@ -10,7 +10,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_flatten
 from transformers import AutoConfig, AutoModelForImageTextToText
 
-from ftc.compiler.knowledge.towers import adapted_modules, name_patterns, read_tower
+from ftc.compiler.knowledge.multimodal.towers import adapted_modules, name_patterns, read_tower
 
 WIDE, HEADS, OUT, PATCH, SIDE = 128, 4, 96, 14, 112
 DROPOUT: Final = 0.05

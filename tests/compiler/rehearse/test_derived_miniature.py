@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from benchmarks.families import read_cases
-from ftc.compiler.knowledge.architecture import read_shape
-from ftc.compiler.knowledge.shape import Shape
-from ftc.compiler.knowledge.wrappers import find_wrapper, text_config
+from ftc.compiler.knowledge.architectures.architecture import read_shape
+from ftc.compiler.knowledge.architectures.shape import Shape
+from ftc.compiler.knowledge.multimodal.wrappers import find_wrapper, text_config
 from ftc.compiler.rehearse.miniature import shrink
 
 CONFIGS = {family.name: family.config for family in read_cases()}

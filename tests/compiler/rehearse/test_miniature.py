@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from ftc.compiler.knowledge.architecture import Shape, read_shape
-from ftc.compiler.knowledge.models import KINDS, all_models
+from ftc.compiler.knowledge.architectures.architecture import Shape, read_shape
+from ftc.compiler.knowledge.well_known.models import KINDS, all_models
 from ftc.compiler.plan.memory.activations import is_described
 from ftc.compiler.rehearse.heads import BLOCK, shrink_width
 from ftc.compiler.rehearse.miniature import shrink

@@ -11,7 +11,7 @@ import ftc.compiler.rehearse.rehearsal as module
 from ftc.compiler.rehearse.rehearsal import rehearse
 from ftc.compiler.rehearse.stage import Stage, StageFailed
 from ftc.runtime.files import write_rows
-from ftc.spec.finding import EnvironmentFailure
+from ftc.spec.findings.finding import EnvironmentFailure
 
 SpecMaker = Callable[..., Path]
 

@@ -9,8 +9,8 @@ import pytest
 from ftc.compiler.pipeline import check
 from ftc.compiler.rehearse.second_spec import ROWS, STEPS, make_second_spec
 from ftc.compiler.resolve.facts import known
-from ftc.spec.document import Document
 from ftc.spec.sections import Spec
+from ftc.spec.text.document import Document
 from ftc.spec.validate import validate
 
 SpecMaker = Callable[..., Path]

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import ftc.compiler.rehearse.rehearsal as module
-from ftc.compiler.knowledge.encoders import read_encoder
+from ftc.compiler.knowledge.architectures.encoders import read_encoder
 from ftc.compiler.rehearse.miniature import shrink
 from ftc.compiler.rehearse.stage import StageFailed
 from ftc.compiler.rehearse.text_modules import copy_modules

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from ftc.compiler.render.file import RenderedFile
+from ftc.compiler.render.output.file import RenderedFile
 from tests.end_to_end.process import Ended, run
 
 #: The modules that every stage of a bundle shares.

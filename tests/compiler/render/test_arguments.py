@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ftc.compiler.knowledge.objectives import OBJECTIVES
-from ftc.compiler.render.context import make_context
+from ftc.compiler.render.context.context import make_context
 from ftc.compiler.render.source import BundleSource
 from ftc.compiler.render.uses import Uses
 from ftc.spec.sections import ObjectiveType, Source

@@ -14,7 +14,7 @@ import yaml
 
 from ftc.compiler.plan.planner import make_plan
 from ftc.compiler.render.bundle import BundleSource, render_bundle
-from ftc.compiler.render.file import RenderedFile
+from ftc.compiler.render.output.file import RenderedFile
 from ftc.compiler.resolve.facts import KnownFacts
 from ftc.compiler.verify.verifier import verify_files
 from ftc.spec.sections import Spec

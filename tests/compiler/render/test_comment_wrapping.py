@@ -8,8 +8,8 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ftc.compiler.render.comment_wrapping import wrap_comments
-from ftc.compiler.render.values import Comment, Literal
+from ftc.compiler.render.output.comment_wrapping import wrap_comments
+from ftc.compiler.render.output.values import Comment, Literal
 
 REASON = "the longest row has many tokens and this sentence goes on about it for quite a while"
 

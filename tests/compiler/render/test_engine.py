@@ -16,7 +16,7 @@ from trl.trainer.grpo_config import GRPOConfig
 from trl.trainer.rloo_config import RLOOConfig
 
 from ftc.compiler.knowledge.locked_packages import find_closure, list_pythons
-from ftc.compiler.render.notebook import list_stages, notebook_data
+from ftc.compiler.render.files.notebook import list_stages, notebook_data
 from ftc.compiler.render.pins import PINS
 from ftc.compiler.render.uses import Uses
 from ftc.runtime.vllm_engine import PORTS, make_command, read_arguments

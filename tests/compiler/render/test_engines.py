@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from ftc.compiler.knowledge.skypilot import skypilot_names
+from ftc.compiler.knowledge.hardware.skypilot import skypilot_names
 from ftc.compiler.resolve.facts import KnownFacts
 from ftc.spec.sections import Spec
 from tests.compiler.render.test_launch import NODES, render

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from jinja2 import Environment
 
-from ftc.compiler.render import environment
+from ftc.compiler.render.output import environment
 
 
 def _make(folder: Path, monkeypatch: pytest.MonkeyPatch, *, keep: bool = True) -> Environment:

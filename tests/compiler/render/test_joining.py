@@ -2,7 +2,7 @@
 
 import pytest
 
-from ftc.compiler.render.joining import join_short
+from ftc.compiler.render.output.joining import join_short
 
 
 def test_a_call_that_fits_is_one_line() -> None:

@@ -11,16 +11,16 @@ from typing import Any
 import pytest
 import yaml
 
-from ftc.compiler.knowledge.accelerators import all_accelerators
-from ftc.compiler.knowledge.skypilot import skypilot_names
+from ftc.compiler.knowledge.hardware.accelerators import all_accelerators
+from ftc.compiler.knowledge.hardware.skypilot import skypilot_names
 from ftc.compiler.plan.planner import make_plan
 from ftc.compiler.render.bundle import BundleSource, render_bundle
-from ftc.compiler.render.file import RenderedFile
+from ftc.compiler.render.output.file import RenderedFile
 from ftc.compiler.resolve.facts import KnownFacts
 from ftc.compiler.verify.verifier import verify_files
-from ftc.spec.document import Document
 from ftc.spec.load import load_document
 from ftc.spec.sections import Spec
+from ftc.spec.text.document import Document
 from ftc.spec.validate import validate
 
 BuildKnown = Callable[[Mapping[str, Any]], tuple[Spec, KnownFacts]]

@@ -8,7 +8,7 @@ import pytest
 
 from ftc.compiler.plan.planner import make_plan
 from ftc.compiler.render.bundle import BundleSource, render_bundle
-from ftc.compiler.render.file import RenderedFile
+from ftc.compiler.render.output.file import RenderedFile
 from ftc.compiler.resolve.chat_template.go_template import render_go
 from ftc.compiler.resolve.chat_template.ollama import collate
 from ftc.compiler.resolve.facts import KnownFacts

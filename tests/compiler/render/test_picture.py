@@ -5,7 +5,7 @@ from typing import Any
 from xml.etree import ElementTree as ET
 
 from ftc.compiler.plan.planner import make_plan
-from ftc.compiler.render.picture import draw_plan
+from ftc.compiler.render.files.picture import draw_plan
 from ftc.compiler.resolve.facts import KnownFacts
 from ftc.spec.sections import Spec
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from ftc.compiler.render.bundle import PARTS
-from ftc.compiler.render.file import RenderedFile
+from ftc.compiler.render.output.file import RenderedFile
 from ftc.compiler.render.runtime_modules import carry_modules, read_module
 from tests.compiler.conftest import BuildKnown
 from tests.compiler.render.test_bundle import render

@@ -7,17 +7,17 @@ from typing import Any, get_args
 
 import pytest
 
-from ftc.compiler.knowledge.settings import SETTINGS, Setting
+from ftc.compiler.knowledge.training.settings import SETTINGS, Setting
 from ftc.compiler.plan.decision import pass_through
 from ftc.compiler.plan.memory.states import RULES
 from ftc.compiler.plan.planner import make_plan
 from ftc.compiler.plan.schedule.learning_rate import job_word
 from ftc.compiler.render.bundle import BundleSource, render_bundle
-from ftc.compiler.render.context import NEEDED_BY, make_context
+from ftc.compiler.render.context.context import NEEDED_BY, make_context
 from ftc.compiler.render.uses import Uses
-from ftc.spec.expectation import words_of
 from ftc.spec.schema import find_field
 from ftc.spec.sections import Optimizer
+from ftc.spec.values.expectation import words_of
 from tests.compiler.conftest import BuildKnown
 from tests.generators import load_generator
 

@@ -12,7 +12,7 @@ import pytest
 
 from ftc.compiler.knowledge.objectives import OBJECTIVES, compares_texts
 from ftc.compiler.render.bundle import BundleSource, render_bundle
-from ftc.compiler.render.trainer import trainer_settings
+from ftc.compiler.render.context.trainer import trainer_settings
 from ftc.spec.sections import Form, ObjectiveType
 from tests.compiler.conftest import BuildKnown
 from tests.compiler.render.test_bundle import CPU

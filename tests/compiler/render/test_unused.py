@@ -2,7 +2,7 @@
 
 import pytest
 
-from ftc.compiler.render.unused import remove_unused
+from ftc.compiler.render.output.unused import remove_unused
 
 
 @pytest.mark.parametrize(

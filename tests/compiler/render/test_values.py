@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jinja2 import UndefinedError
 
-from ftc.compiler.render.environment import BareValueError, make_environment
-from ftc.compiler.render.values import Comment, Literal, Markdown, Word
+from ftc.compiler.render.output.environment import BareValueError, make_environment
+from ftc.compiler.render.output.values import Comment, Literal, Markdown, Word
 
 PLAIN = st.recursive(
     st.none()

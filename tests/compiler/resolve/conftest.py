@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
-from ftc.spec.document import Document
 from ftc.spec.load import load_document
 from ftc.spec.sections import Spec
+from ftc.spec.text.document import Document
 from ftc.spec.validate import validate
 
 TEMPLATE = (

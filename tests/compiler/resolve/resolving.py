@@ -8,7 +8,7 @@ from ftc.compiler.resolve.data.facts import resolve_data
 from ftc.compiler.resolve.facts import DataFacts, ModelFacts, TokenizerFacts, Unknown
 from ftc.compiler.resolve.model.facts import resolve_model
 from ftc.compiler.resolve.tokenizer.facts import resolve_tokenizer
-from ftc.spec.finding import Finding
+from ftc.spec.findings.finding import Finding
 from ftc.spec.sections import Spec
 from tests.messages import say
 

@@ -11,7 +11,7 @@ import pytest
 from ftc.compiler.resolve.calibration import read_calibration
 from ftc.compiler.resolve.facts import Calibration, HardwareFacts
 from ftc.compiler.resolve.hardware import resolve_hardware
-from ftc.spec.finding import Finding
+from ftc.spec.findings.finding import Finding
 
 GIB = 2**30
 PILOT: dict[str, Any] = {

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from ftc.compiler.resolve.rows.guess import guess_columns
-from ftc.spec.finding import Finding
+from ftc.spec.findings.finding import Finding
 from tests.compiler.resolve.resolving import known, unknown
 
 COUNT = 40

@@ -10,7 +10,7 @@ import pytest
 from tokenizers import Tokenizer
 from tokenizers.processors import TemplateProcessing
 
-from ftc.compiler.knowledge.converter import check_text, pre_tokenizer_name
+from ftc.compiler.knowledge.exports.converter import check_text, pre_tokenizer_name
 from ftc.compiler.resolve.facts import ConversionFacts
 from ftc.compiler.resolve.model.tokenizer_files import load_tokenizer, read_tokenizer_config
 from ftc.compiler.resolve.tokenizer.conversion import read_conversion

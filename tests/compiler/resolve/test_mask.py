@@ -9,7 +9,7 @@ import pytest
 
 from ftc.compiler.pipeline import check, mask_rows
 from ftc.report.mask import report_masks
-from ftc.spec.finding import EnvironmentFailure
+from ftc.spec.findings.finding import EnvironmentFailure
 from tests.tiny_models import write_model
 
 CHAT: Final = [

@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from ftc.compiler.knowledge.models import find_model
-from ftc.compiler.knowledge.score_heads import find_score_class
+from ftc.compiler.knowledge.exports.score_heads import find_score_class
+from ftc.compiler.knowledge.well_known.models import find_model
 from ftc.compiler.resolve.data.facts import resolve_data
 from ftc.compiler.resolve.facts import Unknown
 from ftc.compiler.resolve.model.config import read_config
 from ftc.compiler.resolve.model.facts import facts_from_table, resolve_model
 from ftc.compiler.resolve.resolver import NOT_SAID
-from ftc.spec.finding import Finding
+from ftc.spec.findings.finding import Finding
 from tests.compiler.resolve.resolving import code, known_model
 from tests.tiny_models import write_model
 

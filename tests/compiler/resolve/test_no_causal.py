@@ -8,7 +8,7 @@ import pytest
 
 from ftc.compiler.resolve.facts import Unknown
 from ftc.compiler.resolve.model.facts import resolve_model
-from ftc.spec.finding import Finding
+from ftc.spec.findings.finding import Finding
 from tests.compiler.resolve.resolving import known_model
 
 SIZES: dict[str, Any] = {

@@ -10,7 +10,7 @@ import pytest
 from ftc.compiler.resolve.facts import DataFacts, Unknown
 from ftc.compiler.resolve.resolver import Resolver
 from ftc.runtime.read.csv_files import parse_csv
-from ftc.spec.finding import Finding
+from ftc.spec.findings.finding import Finding
 from ftc.spec.validate import to_spec
 
 ROWS = [f"how late is parcel {n},it is {n} days late" for n in range(30)]

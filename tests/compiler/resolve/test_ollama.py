@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from tokenizers import Tokenizer
 
-from ftc.compiler.knowledge.ollama_templates import find_ollama_family, ollama_families
+from ftc.compiler.knowledge.text.ollama_templates import find_ollama_family, ollama_families
 from ftc.compiler.resolve.chat_template.go_template import render_go
 from ftc.compiler.resolve.chat_template.ollama import PROBES, collate, recognise, write_template
 from ftc.compiler.resolve.chat_template.rendering import ChatTemplate, compile_chat_template

@@ -9,7 +9,7 @@ import pytest
 from ftc.compiler.resolve.model.config import Config, read_config
 from ftc.compiler.resolve.model.rope import find_rope_fault
 from ftc.compiler.resolve.model.sections import list_parts
-from ftc.spec.finding import Finding
+from ftc.spec.findings.finding import Finding
 from tests.tiny_models import write_model
 
 LLAMA3 = {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ftc.compiler.knowledge.model_names import is_closed
+from ftc.compiler.knowledge.well_known.model_names import is_closed
 from ftc.compiler.resolve.model.similar import (
     Original,
     find_converted,

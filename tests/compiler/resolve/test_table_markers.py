@@ -2,8 +2,8 @@
 
 import pytest
 
-from ftc.compiler.knowledge.models import all_models
-from ftc.compiler.knowledge.turn_markers import known_markers, written_markers
+from ftc.compiler.knowledge.text.turn_markers import known_markers, written_markers
+from ftc.compiler.knowledge.well_known.models import all_models
 from ftc.compiler.resolve.content.markers import find_markers, look_up_markers
 from ftc.compiler.resolve.rows.example import Example
 

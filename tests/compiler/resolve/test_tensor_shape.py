@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from ftc.compiler.knowledge.derived import UNLIMITED_TOKENS
+from ftc.compiler.knowledge.architectures.derived import UNLIMITED_TOKENS
 from ftc.compiler.plan.memory.peak import shape_of
 from ftc.compiler.plan.method.adapter import attention_modules
 from ftc.compiler.resolve.facts import ModelFacts, Unknown

@@ -10,7 +10,7 @@ import pytest
 from ftc.compiler.resolve.model.config import Config, read_config
 from ftc.compiler.resolve.model.rope import find_rope_fault
 from ftc.compiler.resolve.model.sections import find_section_fault, find_type_fault, list_parts
-from ftc.spec.finding import Finding
+from ftc.spec.findings.finding import Finding
 from tests.compiler.knowledge.test_config_types import list_types, reach
 from tests.tiny_models import write_model
 

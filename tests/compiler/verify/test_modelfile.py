@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ftc.compiler.knowledge.ollama_templates import is_sayable
-from ftc.compiler.render.file import RenderedFile
-from ftc.compiler.render.values import ModelfileText
+from ftc.compiler.knowledge.text.ollama_templates import is_sayable
+from ftc.compiler.render.output.file import RenderedFile
+from ftc.compiler.render.output.values import ModelfileText
 from ftc.compiler.verify.modelfile import ModelfileError, read_modelfile
 from ftc.compiler.verify.verifier import verify_files
 

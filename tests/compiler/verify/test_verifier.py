@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 import yaml
 
-from ftc.compiler.render.file import Language, RenderedFile
-from ftc.compiler.render.values import Literal
+from ftc.compiler.render.output.file import Language, RenderedFile
+from ftc.compiler.render.output.values import Literal
 from ftc.compiler.verify.explanations import EXPLANATIONS
 from ftc.compiler.verify.keys import find_unknown
 from ftc.compiler.verify.verifier import verify_files

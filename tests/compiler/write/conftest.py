@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from ftc.compiler.plan.decision import Because, Decision
-from ftc.compiler.render.file import RenderedFile
+from ftc.compiler.render.output.file import RenderedFile
 from ftc.compiler.resolve.facts import DataFacts, Facts, HardwareFacts, ModelFacts, TokenizerFacts
 from ftc.compiler.write.lock import Lock, make_lock
 from ftc.spec.normal import normalise

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from ftc.compiler.render.file import RenderedFile
+from ftc.compiler.render.output.file import RenderedFile
 from ftc.compiler.write.bundle import (
     RECORD_NAME,
     STAGING_NAME,

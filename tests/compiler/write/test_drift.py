@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ftc.compiler.render.file import RenderedFile
+from ftc.compiler.render.output.file import RenderedFile
 from ftc.compiler.write.bundle import write_bundle
 from ftc.compiler.write.drift import find_drift
 from ftc.compiler.write.explanations import EXPLANATIONS

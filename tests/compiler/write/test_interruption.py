@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from ftc.compiler.render.file import RenderedFile
+from ftc.compiler.render.output.file import RenderedFile
 from ftc.compiler.write.bundle import (
     RECORD_NAME,
     STAGING_NAME,

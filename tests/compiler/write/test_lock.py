@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ftc.compiler.render.file import RenderedFile
+from ftc.compiler.render.output.file import RenderedFile
 from ftc.compiler.resolve.facts import Facts, Unknown
 from ftc.compiler.resolve.resolver import section_hashes
 from ftc.compiler.write.explanations import OUTDATED

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ftc.spec.finding import EnvironmentFailure
+from ftc.spec.findings.finding import EnvironmentFailure
 from ftc.tui.watch.alerts import find_alerts
 from ftc.tui.watch.plain import tell_news
 from ftc.tui.watch.run import Run, Watched

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Final
 
-from ftc.compiler.knowledge.accelerators import all_accelerators
+from ftc.compiler.knowledge.hardware.accelerators import all_accelerators
 from ftc.spec.schema import choices, fields
 from ftc.tui.understanding.reading import Change
 from ftc.tui.understanding.text.lexicon import QUOTES, WORDS, any_of

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from ftc.compiler.knowledge.model_names import names_a_family
-from ftc.compiler.knowledge.models import find_model
+from ftc.compiler.knowledge.well_known.model_names import names_a_family
+from ftc.compiler.knowledge.well_known.models import find_model
 from ftc.tui.understanding.reading import Change
 from ftc.tui.understanding.text.lexicon import NUMBER
 from ftc.tui.understanding.text.message import Message

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
-from ftc.spec.admission import admits
 from ftc.spec.schema import choices, fields_by_pointer
+from ftc.spec.values.admission import admits
 from ftc.tui.understanding.certainty import REVISED
 from ftc.tui.understanding.fields.relative import read_factor, scale
 from ftc.tui.understanding.fields.spoken import find_mentions

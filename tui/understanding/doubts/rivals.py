@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from ftc.spec.admission import admits
+from ftc.spec.values.admission import admits
 from ftc.tui.understanding.bare import DESCRIBED
 from ftc.tui.understanding.elsewhere import find_reports
 from ftc.tui.understanding.reading import Change, Choice, ask_about

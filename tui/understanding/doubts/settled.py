@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from ftc.spec.admission import admits
+from ftc.spec.values.admission import admits
 from ftc.tui.understanding.certainty import REVISED
 from ftc.tui.understanding.doubts.hearsay import find_hearsay
 from ftc.tui.understanding.fields.relative import read_factor, scale

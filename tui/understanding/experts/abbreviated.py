@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Any, Final
 
-from ftc.spec.admission import admits
-from ftc.spec.expectation import types_of
 from ftc.spec.schema import Field, branches, choices, fields, fields_by_pointer
+from ftc.spec.values.admission import admits
+from ftc.spec.values.expectation import types_of
 from ftc.tui.understanding.applying import applies
 from ftc.tui.understanding.doubts.licence import is_terse
 from ftc.tui.understanding.reading import Change

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any, Final
 
-from ftc.spec.admission import admits
 from ftc.spec.schema import fields_by_pointer
+from ftc.spec.values.admission import admits
 from ftc.tui.understanding.applying import applies
 from ftc.tui.understanding.doubts.licence import is_terse
 from ftc.tui.understanding.reading import Change

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from ftc.compiler.knowledge.model_names import PART, find_said, names_a_family
+from ftc.compiler.knowledge.well_known.model_names import PART, find_said, names_a_family
 from ftc.spec.schema import find_field
 from ftc.tui.understanding.applying import applies
 from ftc.tui.understanding.reading import Change

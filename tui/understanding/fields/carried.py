@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from ftc.spec.admission import admits
+from ftc.spec.values.admission import admits
 from ftc.tui.understanding.fields.relative import numeric_fields
 from ftc.tui.understanding.fields.spoken import Mention, find_all_mentions
 from ftc.tui.understanding.reading import Change, Choice, value_at

@@ -12,9 +12,9 @@ from functools import cache, lru_cache
 from math import log
 from typing import Any, Final
 
-from ftc.spec.admission import admits
-from ftc.spec.expectation import types_of
 from ftc.spec.schema import Field, branches, fields
+from ftc.spec.values.admission import admits
+from ftc.spec.values.expectation import types_of
 from ftc.tui.languages.field_names import name_field
 from ftc.tui.languages.voice import LANGUAGES
 from ftc.tui.understanding.applying import applies

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any, Final
 
-from ftc.spec.admission import admits
+from ftc.spec.values.admission import admits
 from ftc.tui.understanding.fields.spoken import value_words
 from ftc.tui.understanding.reading import Change
 from ftc.tui.understanding.text.lexicon import WORDS, any_of

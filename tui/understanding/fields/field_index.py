@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Final
 
-from ftc.spec.expectation import types_of
 from ftc.spec.schema import Field, branches, fields
 from ftc.spec.tools.tables import find_target, read_table
+from ftc.spec.values.expectation import types_of
 from ftc.tui.languages.field_names import name_field
 from ftc.tui.languages.voice import LANGUAGES
 from ftc.tui.understanding.fields.shorthand import ACCUMULATION, read_shorthand

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from ftc.spec.admission import admits
+from ftc.spec.values.admission import admits
 from ftc.tui.understanding.reading import Change, value_at
 from ftc.tui.understanding.text.lexicon import QUOTES
 from ftc.tui.understanding.text.message import SENTENCE_END, Message

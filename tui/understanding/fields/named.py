@@ -5,8 +5,8 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any, Final
 
-from ftc.spec.admission import admits
 from ftc.spec.schema import choices, fields
+from ftc.spec.values.admission import admits
 from ftc.tui.understanding.certainty import find_hedge
 from ftc.tui.understanding.fields.relative import numeric_fields
 from ftc.tui.understanding.fields.spoken import spoken_names

@@ -6,8 +6,8 @@ from fractions import Fraction
 from functools import cache
 from typing import Any, Final
 
-from ftc.spec.expectation import types_of
 from ftc.spec.schema import branches, fields
+from ftc.spec.values.expectation import types_of
 from ftc.tui.understanding.fields.shorthand import read_shorthand
 from ftc.tui.understanding.fields.spoken import Mention, find_mentions, spoken_names
 from ftc.tui.understanding.reading import Change, Choice, value_at

@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import cache
 from typing import Any, Final
 
-from ftc.spec.admission import admits
+from ftc.spec.values.admission import admits
 from ftc.tui.understanding.reading import Change, Choice, value_at
 from ftc.tui.understanding.text.lexicon import WORDS, any_of
 from ftc.tui.understanding.text.message import Message

@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from typing import Any, Final
 
-from ftc.spec.admission import admits
-from ftc.spec.expectation import types_of
 from ftc.spec.schema import Field, branches, choices, find_field
+from ftc.spec.values.admission import admits
+from ftc.spec.values.expectation import types_of
 from ftc.tui.languages.voice import LANGUAGES
 from ftc.tui.understanding.applying import SPOKEN, applies
 from ftc.tui.understanding.columns.columns import is_coded_value

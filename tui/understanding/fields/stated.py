@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final
 
-from ftc.spec.admission import admits
 from ftc.spec.schema import Field, branches
+from ftc.spec.values.admission import admits
 from ftc.tui.understanding.applying import applies
 from ftc.tui.understanding.fields.field_index import DOTTED, Name, field_index, kinds_of, normalise
 from ftc.tui.understanding.fields.spoken import names_another, value_words

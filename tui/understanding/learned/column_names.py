@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Final
 
-from ftc.compiler.knowledge.accelerators import find_accelerator
+from ftc.compiler.knowledge.hardware.accelerators import find_accelerator
 from ftc.spec.schema import choices, fields
 from ftc.tui.understanding.text.message import Span, fold
 

@@ -12,9 +12,9 @@ from itertools import islice
 from math import floor, log10
 from typing import Any, Final
 
-from ftc.spec.admission import admits
-from ftc.spec.expectation import types_of
 from ftc.spec.schema import Field, branches, fields
+from ftc.spec.values.admission import admits
+from ftc.spec.values.expectation import types_of
 from ftc.tui.understanding.applying import applies
 from ftc.tui.understanding.learned.linear import NONE, Fit, read_model
 from ftc.tui.understanding.learned.stems import find_fit, stem

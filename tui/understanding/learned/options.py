@@ -9,8 +9,8 @@ from math import log
 from typing import Any, Final
 
 from ftc.compiler.knowledge.glossary import find_entry
-from ftc.spec.expectation import types_of
 from ftc.spec.schema import Field, branches, choices, fields
+from ftc.spec.values.expectation import types_of
 from ftc.tui.languages.voice import LANGUAGES, Voice
 from ftc.tui.understanding.fields.spoken import value_words
 from ftc.tui.understanding.learned.stems import find_stems

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any, Final
 
-from ftc.compiler.knowledge.accelerators import (
+from ftc.compiler.knowledge.hardware.accelerators import (
     all_accelerators,
     find_accelerator,
     find_other_maker,

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any, Final
 
-from ftc.compiler.knowledge.model_names import names_a_family
-from ftc.compiler.knowledge.models import Model, all_models, find_model
+from ftc.compiler.knowledge.well_known.model_names import names_a_family
+from ftc.compiler.knowledge.well_known.models import Model, all_models, find_model
 from ftc.tui.understanding.reading import Change, Choice, ModelWish, value_at
 from ftc.tui.understanding.text.lexicon import any_of
 from ftc.tui.understanding.text.message import Message

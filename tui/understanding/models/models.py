@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import cache
 from typing import Any, Final
 
-from ftc.compiler.knowledge.model_names import (
+from ftc.compiler.knowledge.well_known.model_names import (
     BASE,
     CLOSED,
     FAMILIES,
@@ -18,7 +18,7 @@ from ftc.compiler.knowledge.model_names import (
     names_a_family,
     words_of,
 )
-from ftc.compiler.knowledge.models import Model, all_models, find_model
+from ftc.compiler.knowledge.well_known.models import Model, all_models, find_model
 from ftc.spec.schema import choices, find_field
 from ftc.tui.understanding.machines.hardware import is_chip
 from ftc.tui.understanding.reading import UNSURE, Change, Choice, value_at

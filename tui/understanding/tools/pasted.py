@@ -13,13 +13,13 @@ from typing import Any, Final
 from ftc.compiler.importing.command_line import is_arguments, read_command, read_value
 from ftc.compiler.importing.config_text import UnreadableConfigError, read_documents
 from ftc.compiler.importing.python_calls import UnreadableScriptError, read_script
-from ftc.spec.admission import admits
-from ftc.spec.json_reader import read_json
 from ftc.spec.normal import lengthen
 from ftc.spec.schema import fields, read_schema
+from ftc.spec.text.json_reader import read_json
 from ftc.spec.tools.entry import Became, Entry, Imported, flatten
 from ftc.spec.tools.tables import count_unknown, read_table, recognise
 from ftc.spec.tools.translation import translate
+from ftc.spec.values.admission import admits
 from ftc.tui.understanding.fields.field_index import field_index, normalise
 from ftc.tui.understanding.fields.shorthand import ACCUMULATION, read_shorthand, settle_batches
 from ftc.tui.understanding.fields.stated import read_stated

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from typing import Final
 
 from ftc.compiler.importing.command_line import read_value
-from ftc.spec.admission import admits
 from ftc.spec.tools.entry import Entry
 from ftc.spec.tools.tables import find_target, read_table
 from ftc.spec.tools.translation import translate
+from ftc.spec.values.admission import admits
 from ftc.tui.understanding.fields.shorthand import ACCUMULATION
 from ftc.tui.understanding.reading import Change
 from ftc.tui.understanding.text.message import Message

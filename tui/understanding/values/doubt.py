@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
-from ftc.spec.admission import admits
+from ftc.spec.values.admission import admits
 from ftc.tui.understanding.reading import Change
 
 #: The smallest and the largest value that is applied without a question.

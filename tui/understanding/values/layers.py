@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from ftc.compiler.knowledge.models import find_model
+from ftc.compiler.knowledge.well_known.models import find_model
 from ftc.tui.understanding.reading import Change, Choice, value_at
 from ftc.tui.understanding.text.lexicon import NUMBER, WORDS, any_of
 from ftc.tui.understanding.text.message import Message

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from ftc.spec.admission import admits
 from ftc.spec.schema import fields_by_pointer
+from ftc.spec.values.admission import admits
 from ftc.tui.understanding.applying import applies
 from ftc.tui.understanding.reading import Change, Choice
 from ftc.tui.understanding.text.lexicon import NUMBER, WORDS, any_of

@@ -8,8 +8,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from ftc.spec.admission import admits
 from ftc.spec.schema import find_field
+from ftc.spec.values.admission import admits
 from ftc.tui.understanding.applying import applies
 from ftc.tui.understanding.reading import Change
 from ftc.tui.understanding.text.lexicon import NUMBER

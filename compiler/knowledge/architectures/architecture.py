@@ -1,0 +1,214 @@
+"""The shape of a causal language model: its parameter counts, from its `config.json` alone."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from functools import cache
+from typing import Final
+
+from ftc.compiler.knowledge.architectures.derived import derived_table, is_recurrent, read_entry
+from ftc.compiler.knowledge.architectures.derived_entry import EntryConfig
+from ftc.compiler.knowledge.architectures.shape import LayerKind, LinearShape, Shape
+from ftc.compiler.knowledge.architectures.windows import read_windows
+from ftc.compiler.knowledge.tables import read_table
+
+__all__ = [
+    "LayerKind",
+    "LinearShape",
+    "Shape",
+    "class_of_type",
+    "converted_class",
+    "count_adapter_parameters",
+    "find_unfit_keys",
+    "has_entry",
+    "is_convertible",
+    "is_respelt",
+    "keeps_packed_rows_apart",
+    "read_quantization",
+    "read_shape",
+    "repeats_keys",
+    "side_keys",
+    "spell_setting",
+    "supports_sdpa",
+]
+
+
+def read_quantization(config: Mapping[str, object]) -> str | None:
+    """Return the method by which a `config.json` says that the weights are quantized, or None.
+
+    MLX writes no method, only the numbers, under the key `quantization`. bitsandbytes wrote none at
+    first.
+    """
+    said = config.get("quantization_config") or config.get("compression_config")
+    if isinstance(said, dict) and "quant_method" in said:
+        return str(said["quant_method"])
+    if isinstance(said, dict) and (said.get("load_in_4bit") or said.get("load_in_8bit")):
+        return "bitsandbytes"
+    own = config.get("quantization")
+    if isinstance(own, dict) and "bits" in own:
+        return "mlx"
+    return "unknown" if isinstance(said, dict) else None
+
+
+def read_shape(config: Mapping[str, object]) -> Shape | None:
+    """Apply the table's formula to a `config.json`; None if no entry describes this model.
+
+    A missing key takes the default of that class's configuration in transformers. The result is
+    None if the formula does not apply (a variant of the class, a size that is not a positive
+    integer).
+    """
+    shape = _read(config)
+    if shape is None:
+        return None
+    tokens, layers = read_windows(shape, config)
+    return replace(shape, window_tokens=tokens, window_layers=layers)
+
+
+def _read(config: Mapping[str, object]) -> Shape | None:
+    name = _name(config)
+    return None if name is None else read_entry(name, derived_table()[name], config)
+
+
+def find_unfit_keys(config: Mapping[str, object]) -> tuple[str, ...]:
+    """Return the keys of a config of a known class any of which stands in the way of its shape.
+
+    Without such a key the default of the class takes its place, and the sizes fit each other. A key
+    that makes another variant of the class is right as it is.
+    """
+    name = _name(config)
+    if name is None or read_shape(config) is not None:
+        return ()
+    variants = {"architectures", "model_type", *derived_table()[name]["requires"]}
+    others = {key: {k: v for k, v in config.items() if k != key} for key in config}
+    return tuple(
+        key for key, rest in others.items() if key not in variants and read_shape(rest) is not None
+    )
+
+
+def class_of_type(model_type: object) -> str | None:
+    """Return the class that the table has for a `model_type`; None for one that it lacks."""
+    table = derived_table().items()
+    return next((name for name, entry in table if entry["model_type"] == model_type), None)
+
+
+def side_keys(architecture: str, module: str) -> tuple[str, str]:
+    """Return the config keys that alone make up a linear module's input and output, or ""."""
+    entry = derived_table().get(architecture)
+    rows = () if entry is None else entry["layer"]
+    sides = [sides for name, sides, _ in rows if f".{name}".endswith(f".{module}.weight")]
+    if entry is None or not sides:
+        return "", ""
+    out, into = sides[0].split(" x ")[:2] if len(sides) == 1 else ("", "")
+    keys = (out, into) if entry.get("transposed") else (into, out)
+    return keys[0] if keys[0].isidentifier() else "", keys[1] if keys[1].isidentifier() else ""
+
+
+def spell_setting(architecture: str, setting: str, config: Mapping[str, object]) -> str:
+    """Return a setting as this config writes it, or else as its class does."""
+    entry = derived_table().get(architecture)
+    if entry is None or setting in config:
+        return setting
+    read = EntryConfig(entry, config)
+    found = read.path(setting)[-1]
+    return found if found != setting else entry["aliases"].get(setting, setting)
+
+
+def count_adapter_parameters(shape: Shape, targets: Collection[str], rank: int) -> int:
+    """Count the parameters of a LoRA adapter: rank x (in + out) per module (arXiv 2106.09685)."""
+    return sum(
+        rank * (linear.sides or linear.count * (linear.in_features + linear.out_features))
+        for name, linear in shape.linear_shapes.items()
+        if any(name == target or name.endswith(f".{target}") for target in targets)
+    )
+
+
+def is_convertible(architecture: str) -> bool:
+    """Return whether the converter of the pinned llama.cpp supports this architecture."""
+    return architecture in _convertible()
+
+
+def is_respelt(written: object, own: str | None) -> bool:
+    """Return whether a config.json names the class of its `model_type` by an older spelling.
+
+    Code in a repository is often older than the class in transformers, which loads the model by its
+    `model_type`: `Ernie4_5_ForCausalLM`, `PhiMoEForCausalLM`. The converter must know it too.
+    """
+    if not isinstance(written, str) or own is None:
+        return False
+    alike = written.replace("_", "").casefold() == own.replace("_", "").casefold()
+    return alike and (is_convertible(written) or not is_convertible(own))
+
+
+def converted_class(architecture: str, wrapper: str | None) -> str:
+    """Return the class that the converter reads a model as: that of its text, or the wrapper's."""
+    names = (architecture, wrapper or architecture)
+    return next((name for name in names if is_convertible(name)), architecture)
+
+
+def supports_sdpa(architecture: str) -> bool:
+    """Return whether the pinned transformers supports PyTorch's SDPA for this class.
+
+    An architecture that is not in the table is assumed to support it, as most do.
+    """
+    entry = derived_table().get(architecture)
+    return entry is None or entry.get("sdpa", True)
+
+
+def repeats_keys(shape: Shape) -> bool:
+    """Return whether the class repeats shared keys and values for SDPA, or sets `enable_gqa`.
+
+    Falcon leaves a single key head to be broadcast. Without `enable_gqa`, no fused kernel of torch
+    2.13 accepts different numbers of heads, on GPU or CPU (`check_batch_size_and_num_heads_dense`,
+    sdp_utils_cpp.h). SDPA then falls back to plain operations, which store the scores.
+    """
+    entry = derived_table().get(shape.architecture)
+    return entry is None or shape.kv_heads > 1 or entry.get("repeats_keys", True)
+
+
+#: Multimodal classes that mix packed rows, although their language model alone keeps them apart:
+#: measured on miniatures. Those of three positions a token take the position ids of text for these.
+_MIXING: Final = frozenset(
+    {
+        "Glm46VForConditionalGeneration",
+        "Glm4vForConditionalGeneration",
+        "Glm4vMoeForConditionalGeneration",
+        "HunYuanVLForConditionalGeneration",
+        "PaddleOCRVLForConditionalGeneration",
+        "PaliGemmaForConditionalGeneration",
+        "Qwen2VLForConditionalGeneration",
+        "Qwen2_5OmniThinkerForConditionalGeneration",
+        "Qwen2_5_VLForConditionalGeneration",
+    }
+)
+
+
+def has_entry(architecture: str) -> bool:
+    """Return whether the table has the class, whatever a config says of its sizes."""
+    return architecture in derived_table()
+
+
+def keeps_packed_rows_apart(architecture: str, wrapper: str | None = None) -> bool | None:
+    """Return whether packed rows do not attend to each other, given only their position ids.
+
+    For most classes the pinned transformers makes a block mask from the position ids. Some classes
+    do not pass them on, and a layer that carries a state from token to token cannot read them. None
+    for an architecture that is in no table. `wrapper` is the multimodal class around it.
+    """
+    if is_recurrent(architecture) or wrapper in _MIXING:
+        return False
+    entry = derived_table().get(architecture)
+    return None if entry is None else entry.get("packs", True)
+
+
+@cache
+def _convertible() -> frozenset[str]:
+    return frozenset(read_table(__name__, "gguf_architectures.json")["architectures"])
+
+
+def _name(config: Mapping[str, object]) -> str | None:
+    """Return the name of the entry: the first of `architectures`, or the class of `model_type`."""
+    architectures, own = config.get("architectures"), class_of_type(config.get("model_type"))
+    if isinstance(architectures, list) and architectures:
+        first = architectures[0]
+        known = isinstance(first, str) and first in derived_table()
+        return first if known else own if is_respelt(first, own) else None
+    return own

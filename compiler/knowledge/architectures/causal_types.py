@@ -1,0 +1,27 @@
+"""The `model_type`s that the pinned transformers has a causal language model for."""
+
+from functools import cache
+
+from ftc.compiler.knowledge.tables import read_table
+
+__all__ = ["has_causal_class", "has_renamed_tensors", "reads_tokens"]
+
+
+def has_causal_class(model_type: str) -> bool:
+    """Tell whether `AutoModelForCausalLM` has a class for a config of this type."""
+    return model_type in _types("types")
+
+
+def reads_tokens(model_type: object) -> bool:
+    """Tell whether a type's class reads tokens; a draft model reads another model's states."""
+    return model_type not in _types("tokenless")
+
+
+def has_renamed_tensors(model_type: str) -> bool:
+    """Tell whether transformers reads weights of this type under other names than its class has."""
+    return model_type in _types("renamed")
+
+
+@cache
+def _types(which: str) -> frozenset[str]:
+    return frozenset(read_table(__name__, "causal_types.json")[which])

@@ -1,0 +1,93 @@
+"""The kinds of values that the configs of transformers refuse, and the sections they have."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Final
+
+from ftc.compiler.knowledge.tables import read_table
+
+__all__ = ["KINDS", "Section", "find_refused", "find_section", "is_known_type", "kind_of"]
+
+#: The letter of each kind of a JSON value: whole and other numbers, truth values, texts, lists,
+#: objects and null.
+KINDS: Final[Mapping[type, str]] = {
+    int: "i",
+    float: "f",
+    bool: "b",
+    str: "s",
+    list: "l",
+    dict: "d",
+    type(None): "n",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Section:
+    """A config inside another one, such as `text_config`.
+
+    `model_type` is its type if it names none. `may_name`: a type that it names takes its place;
+    `must_name`: it has to name one; `must_be_known`: transformers refuses types it does not know.
+    `renamed` are the types that only the outer class knows, each with the one it is read as.
+    """
+
+    model_type: str
+    renamed: Mapping[str, str]
+    may_name: bool
+    must_name: bool
+    must_be_known: bool
+
+    def read_type(self, named: object) -> str | None:
+        """Return the model type as which a section is read, or None if transformers rejects it."""
+        if named is None or not self.may_name:
+            return self.model_type
+        name = named if isinstance(named, str) else ""
+        name = self.renamed.get(name, name)
+        return name if name in _types() or not self.must_be_known else None
+
+
+def is_known_type(model_type: object) -> bool:
+    """Tell whether the pinned transformers has a configuration of this type."""
+    return model_type in _types()
+
+
+def kind_of(value: object) -> str:
+    """Return the letter of a JSON value's kind."""
+    return KINDS[type(value)]
+
+
+def find_refused(model_type: str, key: str) -> str:
+    """Return the letters of the kinds that a class refuses for a key; none if it is not known."""
+    table = _table()
+    model = table["models"].get(model_type, {"keys": (), "other": {}})
+    if key not in model["keys"]:
+        return ""
+    refused: str = model["other"].get(key, table["common"][key])
+    return refused
+
+
+def find_section(model_type: str, key: str) -> Section | None:
+    """Return what a class reads under a key as a config of its own; None for all other keys."""
+    model = _table()["models"].get(model_type, {})
+    kind = model.get("sections", {}).get(key)
+    if kind is None:
+        return None
+    named = model["named"]
+    return Section(
+        model_type=kind,
+        renamed=model.get("renamed", {}),
+        may_name=key in named["may"],
+        must_name=key in named["must"],
+        must_be_known=key in named["known"],
+    )
+
+
+@cache
+def _types() -> frozenset[str]:
+    return frozenset(_table()["types"])
+
+
+@cache
+def _table() -> Mapping[str, Any]:
+    table: Mapping[str, Any] = read_table(__name__, "config_types.json")
+    return table

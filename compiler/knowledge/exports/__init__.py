@@ -1,0 +1,1 @@
+"""What llama.cpp, vLLM and quantized folders can hold."""

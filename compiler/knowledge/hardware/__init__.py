@@ -1,0 +1,1 @@
+"""Accelerators, and where they can be rented."""

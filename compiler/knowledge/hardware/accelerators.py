@@ -1,0 +1,232 @@
+"""The table of accelerators, and the names that people use for them."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Final, Literal
+
+from ftc.compiler.knowledge.tables import read_table
+
+__all__ = [
+    "LEAST_CAPABILITY",
+    "Accelerator",
+    "Guess",
+    "Match",
+    "OtherMaker",
+    "all_accelerators",
+    "find_accelerator",
+    "find_other_maker",
+    "find_unified",
+    "suggest",
+]
+
+#: The first compute capability (Turing) that the CUDA 13 builds of torch have kernels for, and so
+#: those of the locked torch (PyTorch's CUDA support matrix; its issues 172352 and 190385).
+LEAST_CAPABILITY: Final = (7, 5)
+
+# Names of makers and product lines, which never distinguish two entries.
+_NOISE = frozenset(
+    {"nvidia", "geforce", "tesla", "rtx", "gtx", "gpu", "graphics", "card", "generation"}
+    | {"edition", "workstation", "server", "tensor", "core"}
+)
+_LONGEST = 200
+_NVIDIA = re.compile(r"\b(?:nvidia|geforce|tesla|quadro|titan|rtx|gtx)")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Accelerator:
+    """One device as its data sheet gives it; rates are dense, in 10^12 operations per second.
+
+    All are made by NVIDIA. `memory_gib` is the advertised size. `memory_bytes` is the total that
+    PyTorch reports (`memory_basis` says whether it was reported or estimated). `bf16_tflops` is
+    None if the device has no bf16. `link` connects the devices of one node: NVLink or PCIe.
+    """
+
+    name: str
+    memory_gib: int
+    memory_bytes: int
+    memory_basis: Literal["reported", "estimated"]
+    compute_capability: tuple[int, int]
+    bf16: bool
+    flash_attention_2: bool
+    bf16_tflops: float | None
+    fp16_tflops: float
+    fp32_tflops: float
+    bandwidth_gb_s: float
+    link: Literal["nvlink", "pcie"]
+    source: str
+
+    @property
+    def is_laptop(self) -> bool:
+        """Whether it is soldered into a laptop, so that nobody rents or adds one."""
+        return "-Laptop" in self.name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Match:
+    """The device that a name means; `ambiguous` holds the other possible names."""
+
+    accelerator: Accelerator
+    ambiguous: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Guess:
+    """The names that an unknown one may mean; `same_chip`: all are of the chip that it names."""
+
+    names: tuple[str, ...]
+    same_chip: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OtherMaker:
+    """A maker of accelerators without CUDA; `kind` is "gpu" where they are GPUs, else empty."""
+
+    maker: str
+    kind: Literal["gpu", ""]
+
+
+@cache
+def find_accelerator(text: str) -> Match | None:
+    """Read a name as people write it ("4090", "A100-80GB", "NVIDIA H100 80GB HBM3"), or None.
+
+    If several devices match, the one with the least memory is taken, because a plan for it fits on
+    the others. Among devices of one size, the one with the fastest link is the usual one.
+    """
+    words = _words(text)
+    found = [device for device, entry in _table().items() if words and _fits(words, device, entry)]
+    if not found:
+        return None
+    found.sort(key=_order)
+    return Match(accelerator=found[0], ambiguous=tuple(device.name for device in found[1:]))
+
+
+@cache
+def find_other_maker(text: str, *, whole: bool = False) -> OtherMaker | None:
+    """Return who makes an accelerator that is not NVIDIA's, by its name; None if it may be.
+
+    Some word of the name must be that of a maker or product; with `whole`, all of it.
+    """
+    name = " ".join(re.findall(r"[a-z0-9]+", text[:_LONGEST].lower()))
+    if _NVIDIA.search(name):
+        return None
+    for maker, pattern in _other_makers():
+        if pattern.fullmatch(name) if whole else pattern.search(name):
+            return maker
+    return None
+
+
+@cache
+def find_unified(text: str) -> str | None:
+    """Return the NVIDIA chip of this name whose GPU shares the host's memory, or None."""
+    name = " ".join(re.findall(r"[a-z0-9]+", text[:_LONGEST].lower()))
+    for entry in _read()["unified"]:
+        if re.search(rf"\b(?:{entry['pattern']})\b", name):
+            return str(entry["name"])
+    return None
+
+
+def suggest(text: str) -> Guess:
+    """Return at most three names that share the model number of an unknown name.
+
+    None of them is older than the locked torch supports.
+    """
+    words = _words(_join_number(text))
+    numbers = _digits(words)
+    table = {d: e for d, e in _table().items() if d.compute_capability >= LEAST_CAPABILITY}
+    chips = {device: frozenset(entry["words"].split()) for device, entry in table.items()}
+    near = {device: chip for device, chip in chips.items() if _digits(chip) & numbers}
+    same = {device: chip for device, chip in near.items() if chip <= words}
+    found = sorted(same or near, key=lambda device: (-len(near[device]), *_order(device)))
+    return Guess(names=tuple(device.name for device in found[:3]), same_chip=bool(same))
+
+
+def all_accelerators() -> tuple[Accelerator, ...]:
+    """Return every device of the table, sorted by name."""
+    return tuple(_table())
+
+
+def _fits(words: frozenset[str], device: Accelerator, entry: Mapping[str, Any]) -> bool:
+    """Return whether the words contain all words of the chip, and none that the entry lacks."""
+    chip = frozenset(entry["words"].split())
+    size = str(device.memory_gib)
+    return chip <= words <= chip | {size, f"{size}gb"} | frozenset(entry["qualifiers"].split())
+
+
+def _order(device: Accelerator) -> tuple[int, bool, str]:
+    """Return the key by which the usual device of the least memory is the first."""
+    return device.memory_bytes, device.link == "pcie", device.name
+
+
+def _join_number(text: str) -> str:
+    """Return a name in small letters whose model number is one word: "a-1o0" is "a100"."""
+    text = re.sub(r"(?<=\d)o(?=\d)", "0", text[:_LONGEST].lower())
+    return re.sub(r"\b([a-z])[\s_-]+(?=\d+\b)", r"\1", text)
+
+
+def _digits(words: frozenset[str]) -> frozenset[str]:
+    """Return the digits of the words that have some, sizes of memory apart."""
+    sized = re.compile(r"\d+gb")
+    return frozenset(
+        re.sub(r"\D", "", word)
+        for word in words
+        if re.search(r"\d", word) and not sized.fullmatch(word)
+    )
+
+
+def _words(text: str) -> frozenset[str]:
+    """Return lowercase words, with "RTX4090Ti", "80 GiB" and "SXM4" normalised."""
+    text = re.sub(r"(?<![a-z0-9])(\d+)\s*(?:gib|gb|g)\b", r" \1gb ", text.lower())
+    text = re.sub(r"\b(rtx|gtx)(?=a?\d)", r"\1 ", text)
+    text = re.sub(r"(?<=\d{4})(ti|super)\b", r" \1", text)
+    text = re.sub(r"\bsxm\d\b", "sxm", text)
+    text = re.sub(r"\b(?:mobile|notebook)\b", "laptop", text)
+    words = frozenset(re.findall(r"[a-z0-9]+", text))
+    return words - _NOISE or words
+
+
+@cache
+def _read() -> Mapping[str, Any]:
+    data: Mapping[str, Any] = read_table(__name__, "accelerators.json")
+    return data
+
+
+@cache
+def _table() -> Mapping[Accelerator, Mapping[str, Any]]:
+    return {_device(entry): entry for entry in _read()["accelerators"]}
+
+
+@cache
+def _other_makers() -> tuple[tuple[OtherMaker, re.Pattern[str]], ...]:
+    return tuple(
+        (
+            OtherMaker(maker=entry["maker"], kind=entry["kind"]),
+            re.compile(rf"\b(?:{entry['pattern']})(?!\S)"),
+        )
+        for entry in _read()["other_makers"]
+    )
+
+
+def _number(value: float | None) -> Any:
+    """Return a float, so that a figure does not change when it is stored as JSON."""
+    return None if value is None else float(value)
+
+
+def _device(entry: Mapping[str, Any]) -> Accelerator:
+    major, minor = entry["compute_capability"]
+    return Accelerator(
+        name=entry["name"],
+        memory_gib=entry["memory_gib"],
+        memory_bytes=entry["memory_bytes"],
+        memory_basis=entry["memory_basis"],
+        compute_capability=(major, minor),
+        bf16=entry["bf16"],
+        flash_attention_2=entry["flash_attention_2"],
+        bf16_tflops=_number(entry["bf16_tflops"]),
+        fp16_tflops=_number(entry["fp16_tflops"]),
+        fp32_tflops=_number(entry["fp32_tflops"]),
+        bandwidth_gb_s=_number(entry["bandwidth_gb_s"]),
+        link=entry["link"],
+        source=entry["source"],
+    )

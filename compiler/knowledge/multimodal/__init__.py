@@ -1,0 +1,1 @@
+"""Classes with a language model and towers inside."""

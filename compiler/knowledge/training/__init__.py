@@ -1,0 +1,1 @@
+"""What the pinned training libraries know: arguments, targets, metrics, tasks."""

@@ -1,0 +1,46 @@
+"""Which LoRA targets PEFT turns into others, and which have no effect on a state space."""
+
+from typing import Final
+
+from ftc.compiler.knowledge.architectures.derived import derived_table
+
+__all__ = ["is_bypassed", "is_redirected"]
+
+_STATE_SPACES: Final = frozenset(
+    {
+        *("bamba", "falcon_h1", "falcon_mamba", "granitemoehybrid", "jamba"),
+        *("mamba", "mamba2", "nemotron_h"),
+    }
+)
+#: Model types whose targets PEFT rewrites, because their experts were linear modules before
+#: transformers 5 (peft's transformers_weight_conversion.py, `_convert_peft_config_moe`).
+_REWRITTEN: Final = frozenset(
+    {
+        *("afmoe", "cohere2_moe", "deepseek_v2", "deepseek_v3", "deepseek_v32", "dots1"),
+        *("ernie4_5_moe", "exaone_moe", "glm4_moe", "glm4_moe_lite", "glm_moe_dsa"),
+        *("hunyuan_v1_moe", "mellum", "minimax_m2", "mixtral", "olmoe", "qwen3_moe"),
+        *("qwen3_next", "solar_open", "beam", "flex_olmo", "longcat_flash", "minimax"),
+    }
+)
+_OF_EXPERTS: Final = frozenset({"gate", "gate_proj", "up_proj", "down_proj"})
+
+
+def is_bypassed(architecture: str, linear: str) -> bool:
+    """Return whether an adapter on this module of a state space would not take part.
+
+    The fast kernels, and Jamba's code, read these weights without a call of the module. For five of
+    the model types PEFT refuses an adapter on `out_proj` (`_check_lora_target_modules_mamba`).
+    """
+    entry = derived_table().get(architecture)
+    mamba = entry is not None and entry["model_type"] in _STATE_SPACES
+    return mamba and linear.rpartition(".")[2] in ("out_proj", "x_proj", "dt_proj")
+
+
+def is_redirected(model_type: str, linear: str | None = None) -> bool:
+    """Return whether PEFT turns a target of this name into one of the experts' tensors.
+
+    Dense layers and shared experts have modules of the same names, which then get no adapter.
+    Without a name: whether PEFT rewrites a pattern into the last parts of the names it matches.
+    """
+    last = None if linear is None else linear.rpartition(".")[2]
+    return model_type in _REWRITTEN and (last is None or last in _OF_EXPERTS)

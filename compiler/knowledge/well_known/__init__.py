@@ -1,0 +1,1 @@
+"""The table of well-known models, their names and licences."""

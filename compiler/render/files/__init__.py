@@ -1,0 +1,1 @@
+"""The files of a bundle that are built as data."""

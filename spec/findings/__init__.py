@@ -1,0 +1,1 @@
+"""Findings, and the explanations of their codes."""

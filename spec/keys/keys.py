@@ -1,0 +1,424 @@
+"""Unknown keys, missing keys, and the field that an unknown key most likely means."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any, Final
+
+from ftc.spec.findings.explanations import MISSING_KEY, UNKNOWN_KEY, UNSUPPORTED_FIELD
+from ftc.spec.findings.finding import Finding, Safety
+from ftc.spec.findings.quote import quote, shown
+from ftc.spec.keys.foreign import Foreign, find_foreign
+from ftc.spec.keys.known_keys import report_factor, report_foreign, report_remainder
+from ftc.spec.keys.moving import ABSENT, Meant, gives_way, move, read
+from ftc.spec.keys.products import find_product
+from ftc.spec.keys.remainder import find_remainder
+from ftc.spec.message import Message
+from ftc.spec.normal import lengthen
+from ftc.spec.pointer import dotted, join, parent, split
+from ftc.spec.schema import (
+    Field,
+    Schema,
+    branches,
+    fields,
+    fields_by_pointer,
+    object_form,
+    read_schema,
+    read_unsupported,
+)
+from ftc.spec.values.expectation import accepts_type, expectation, words_of
+from ftc.spec.values.nearest import is_certain, is_likely, is_slip, nearest
+from ftc.spec.values.repair import Repair, find_repair
+from ftc.spec.values.synonyms import find_owners, find_section, find_word, flags, switches_on
+from ftc.spec.values.verdict import is_valid
+
+_MOST_KEYS: Final = 50
+#: The kinds of rewards: each reward has one of these keys.
+_KINDS: Final = ("match", "regex", "json_schema", "functions")
+_COLUMNS: Final = "/data/columns"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unfit:
+    """The field that an unknown key relates to, and the variant of the help text about it."""
+
+    help: str
+    field: str
+    near: str
+    schema: Schema
+
+
+def unknown_keys(
+    data: Mapping[str, Any], pointer: str, section: Mapping[str, Any], schema: Schema
+) -> Iterator[Finding]:
+    """Yield a finding for each key of the section that is not in its schema."""
+    for key in _unknown(section, schema):
+        yield _explain(data, pointer, section, schema, key)
+
+
+def _explain(
+    data: Mapping[str, Any], pointer: str, section: Mapping[str, Any], schema: Schema, key: str
+) -> Finding:
+    here = pointer + join([key])
+    named = _by_name(key, section, pointer, schema)
+    meant = named or _by_likeness(key, section, pointer, schema)
+    if (product := find_product(key, data, meant.pointer if meant else "")) is not None:
+        return report_factor(product, here, data, schema, pointer)
+    if (remainder := find_remainder(key, section, pointer, schema)) is not None:
+        return report_remainder(remainder, here, data)
+    unfit = _implied(key, section, pointer, schema)
+    other = None if unfit is not None else _elsewhere(key, section, pointer, data, named)
+    if other is not None and not other.pointer:
+        return report_foreign(other, here, data)
+    place = meant.pointer if meant is not None else here
+    if other is None and (advice := _unsupported(place)) is not None:
+        help_ = "" if place == here else "meant"
+        return UNSUPPORTED_FIELD.finding(
+            pointer=here,
+            message=help_,
+            help=help_,
+            name=shown(dotted(here)),
+            meant=dotted(place),
+            advice=advice,
+        )
+    fix = () if unfit is not None else move(data, here, meant)
+    if other is not None:
+        unfit, fix = _not_fitting(fields_by_pointer()[other.pointer]), ()
+    if unfit is None:
+        unfit = _misfit(key, pointer) if meant is None else _refused(section[key], meant, fix)
+    if unfit is not None:
+        return UNKNOWN_KEY.finding(
+            message="" if pointer else "spec",
+            help=unfit.help,
+            pointer=here,
+            section=dotted(pointer),
+            key=shown(key),
+            field=unfit.field,
+            near=unfit.near,
+            expected=expectation(unfit.schema),
+            example=_show(unfit.schema["examples"][0]),
+        )
+    return _lead(data, here, section, schema, meant, fix=fix)
+
+
+def _lead(
+    data: Mapping[str, Any],
+    here: str,
+    section: Mapping[str, Any],
+    schema: Schema,
+    meant: Meant | None,
+    *,
+    fix: tuple[Mapping[str, Any], ...],
+) -> Finding:
+    """Report a key with the field that it means, or with the keys of its section."""
+    pointer = parent(here)
+    near = "" if meant is None else dotted(meant.pointer)
+    beside = meant is not None and parent(meant.pointer) == pointer
+    is_reward = schema.get("x-type") == "Reward"
+    has_kind = any(kind in section or near.endswith(f".{kind}") for kind in _KINDS)
+    finding = UNKNOWN_KEY.finding(
+        message="reward" if is_reward else "" if pointer else "spec",
+        help="reward" if is_reward and not has_kind else _advice(data, meant, merges=len(fix) > 1),
+        pointer=here,
+        fix=fix,
+        section=dotted(pointer),
+        key=shown(split(here)[-1]),
+        near=near.rpartition(".")[2] if beside else near,
+        meant=meant.repair.shown if meant is not None and meant.repair is not None else "",
+        keys=tuple(schema["properties"]),
+        kinds=_KINDS,
+    )
+    is_guess = meant is not None and meant.safety == "unsafe"
+    return replace(finding, fix_safety="unsafe") if is_guess else finding
+
+
+def _elsewhere(
+    key: str, section: Mapping[str, Any], pointer: str, data: Mapping[str, Any], named: Meant | None
+) -> Foreign | None:
+    """Return what the key means in another tool, unless it is a name of a field and its value fits.
+
+    A name whose value the tools write differently, such as `train_on_inputs`, is translated.
+    """
+    if named is not None and _unsupported(named.pointer) is not None:
+        return None
+    certain = named is not None and (named.safety is not None or _is_settled(named.pointer))
+    other = find_foreign(key, section, pointer, data)
+    if other is None or not (certain and named is not None):
+        return other
+    value = named.repair.value if named.repair is not None else section[key]
+    same = other.fields == {named.pointer: value}
+    return other if other.is_translated and other.fields and not same else None
+
+
+def _is_settled(pointer: str) -> bool:
+    """Return whether a field is not supported, or its name means another quantity elsewhere."""
+    field = fields_by_pointer().get(pointer)
+    return field is None or bool(field.schema.get("x-aliases-differ"))
+
+
+def _show(example: Any) -> str | Message:
+    """Return an example in backticks; objects and lists are shown in full."""
+    is_whole = isinstance(example, Mapping | list)
+    return f"`{json.dumps(example)}`" if is_whole else quote(example)
+
+
+def _advice(data: Mapping[str, Any], meant: Meant | None, *, merges: bool) -> str:
+    """Return the variant of the help: it names the field or its value, or says that it is set.
+
+    `merges` is true if the fix adds the keys of a section to those that are already there.
+    """
+    if meant is None:
+        return ""
+    present = read(data, meant.pointer)
+    if present is not ABSENT and not gives_way(present, meant) and not merges:
+        return "twice"
+    return "near" if meant.repair is None else "value"
+
+
+def _refused(value: Any, meant: Meant, fix: Sequence[Mapping[str, Any]]) -> Unfit | None:
+    """Return the meant field if it does not accept the value and there is no fix, else None."""
+    field = fields_by_pointer().get(meant.pointer)
+    if fix or field is None or "examples" not in field.schema or is_valid(value, field.schema):
+        return None
+    if meant.repair is not None:
+        return None
+    return _not_fitting(field)
+
+
+def _not_fitting(field: Field) -> Unfit:
+    return Unfit(help="misfit", field="", near=field.name, schema=field.schema)
+
+
+def _implied(key: str, section: Mapping[str, Any], pointer: str, schema: Schema) -> Unfit | None:
+    """Find the field of the section whose value implies what the key says (`x-implies`).
+
+    `unless` lists the values that imply nothing. With one of them, a key that is an alias of the
+    other field means that field.
+    """
+    for name, field in schema["properties"].items():
+        implies = field.get("x-implies", {"keys": ()})
+        if key.casefold() not in implies["keys"]:
+            continue
+        other = schema["properties"][implies["beside"]]
+        is_other = section.get(name, field["default"]) in implies["unless"]
+        if is_other and key.casefold() in other["x-aliases"]:
+            return None
+        field_name = dotted(f"{pointer}/{name}")
+        return Unfit(help="follows", field=field_name, near=implies["beside"], schema=field)
+    return None
+
+
+def _misfit(key: str, pointer: str) -> Unfit | None:
+    """Find the only field inside the section with this name; it does not accept the value."""
+    names = _everywhere().get(key.casefold().replace("-", "_"), ())
+    inside = [name for name in names if pointer and name.startswith(f"{pointer}/")]
+    field = fields_by_pointer().get(inside[0]) if len(inside) == 1 else None
+    if field is None or field.pointer.startswith(_COLUMNS) or "examples" not in field.schema:
+        return None
+    return _not_fitting(field)
+
+
+def missing_keys(pointer: str, section: Mapping[str, Any], schema: Schema) -> Iterator[Finding]:
+    """Yield a finding for each missing required key, unless a misspelt one is present."""
+    misspelt = {
+        meant.pointer
+        for key in _unknown(section, schema)
+        if (meant := _meant(key, section, pointer, schema)) is not None
+    }
+    for key in schema["required"]:
+        here = f"{pointer}/{key}"
+        if key in section or here in misspelt:
+            continue
+        example = json.dumps(schema["properties"][key]["examples"][0], ensure_ascii=False)
+        yield MISSING_KEY.finding(pointer=here, key=dotted(here), last=key, example=shown(example))
+
+
+def _unknown(section: Mapping[str, Any], schema: Schema) -> list[str]:
+    return [key for key in section if key not in schema["properties"]][:_MOST_KEYS]
+
+
+def _by_name(key: str, section: Mapping[str, Any], pointer: str, schema: Schema) -> Meant | None:
+    """Find the field by alias, or by its name in other sections.
+
+    An alias is certain if the field takes the value, unless other programs mean another quantity by
+    it (`x-aliases-differ`). A field of another section counts only if it may take the value.
+    """
+    value = section[key]
+    here = pointer + join([key])
+    if _unsupported(here) is not None:
+        return Meant(pointer=here, safety=None)
+    for name, field in schema["properties"].items():
+        if key.casefold() in field.get("x-aliases", ()):
+            if switches_on(value, field) and (word := find_word(key, field)):
+                return _switched(f"{pointer}/{name}", word)
+            differs = bool(field.get("x-aliases-differ"))
+            renamed = _renamed(f"{pointer}/{name}", value, field, None if differs else "safe")
+            if renamed.safety is None and not is_valid(value, field):
+                return _by_word(key, section, pointer, schema, safety="safe") or renamed
+            return renamed
+    elsewhere = [
+        found
+        for found in _everywhere().get(key.casefold().replace("-", "_"), ())
+        if _may_hold(found, value, pointer)
+    ]
+    if pointer and pointer in elsewhere and "x-short" in fields_by_pointer()[pointer].schema:
+        short = f"{pointer}/{fields_by_pointer()[pointer].schema['x-short']}"
+        return _renamed(short, value, fields_by_pointer()[short].schema, "safe")
+    is_named = any(found.endswith(f"/{key}") for found in elsewhere)
+    if value is True and not is_named and (flag := flags().get(key.casefold())):
+        return _switched(*flag)
+    if len(elsewhere) == 1 and not _is_plain_match(key, schema):
+        other = fields_by_pointer().get(elsewhere[0])
+        if elsewhere[0].endswith(f"/{key}"):
+            repair = None if other is None else find_repair(value, other.schema)
+            fits = other is None or repair is None or is_valid(value, other.schema)
+            return Meant(pointer=elsewhere[0], safety="safe", repair=None if fits else repair)
+        if other is None:
+            return Meant(pointer=elsewhere[0], safety=None)
+        if switches_on(value, other.schema) and (word := find_word(key, other.schema)):
+            return _switched(other.pointer, word)
+        differs = bool(other.schema.get("x-aliases-differ"))
+        # a name of several words is no everyday word, so it means no other field
+        sure: Safety = "safe" if "_" in key else "unsafe"
+        return _renamed(other.pointer, value, other.schema, None if differs else sure)
+    return None
+
+
+def _by_likeness(
+    key: str, section: Mapping[str, Any], pointer: str, schema: Schema
+) -> Meant | None:
+    """Find the field of the section with a similar name, or one that has the key as a word."""
+    value = section[key]
+    if isinstance(value, Mapping) and (group := find_section(key)) is not None:
+        return Meant(pointer=group, safety="safe")
+    known = [*schema["properties"], *_unsupported_beside(pointer)]
+    found = nearest(key, known)
+    if found is None:
+        return _by_word(key, section, pointer, schema)
+    field = schema["properties"].get(found)
+    if is_certain(key, found, known):
+        if field is None or (isinstance(value, Mapping) and object_form(field) is not None):
+            return Meant(pointer=f"{pointer}/{found}", safety="safe")
+        return _renamed(f"{pointer}/{found}", value, field, "safe")
+    fits = field is not None and is_valid(value, field)
+    if field is not None and not fits and not is_slip(key, found):
+        return _by_word(key, section, pointer, schema)  # neither the name nor the value fits
+    guess = fits and is_likely(key, found, known)
+    return Meant(pointer=f"{pointer}/{found}", safety="unsafe" if guess else None)
+
+
+def _meant(key: str, section: Mapping[str, Any], pointer: str, schema: Schema) -> Meant | None:
+    """Find the field by its name or, failing that, by likeness."""
+    named = _by_name(key, section, pointer, schema)
+    return named or _by_likeness(key, section, pointer, schema)
+
+
+def _switched(pointer: str, word: str) -> Meant:
+    """Return the field that has the key as a word, for a value that only turns it on."""
+    return Meant(pointer=pointer, safety="safe", repair=Repair(value=word, help="near"))
+
+
+def _renamed(pointer: str, value: Any, field: Schema, safety: Safety | None) -> Meant:
+    """Return the field of an alias, with the value for it; without a value, nothing is moved."""
+    if is_valid(value, field) or (safety and _is_section(value, field)):
+        return Meant(pointer=pointer, safety=safety)
+    repair = find_repair(value, field)
+    if repair is None or (safety is None and not repair.exact):
+        return Meant(pointer=pointer, safety=None)
+    is_guess = "unsafe" in {safety, repair.safety} and not repair.exact
+    return Meant(pointer=pointer, safety="unsafe" if is_guess else "safe", repair=repair)
+
+
+def _is_section(value: Any, field: Schema) -> bool:
+    """Return whether a value is a section in its long form; its own keys are checked later."""
+    return isinstance(value, Mapping) and object_form(field) is not None
+
+
+def _may_hold(found: str, value: Any, pointer: str) -> bool:
+    """Return whether a field of another section may be meant by a key of this section.
+
+    At the top of a spec the value does not matter, because a flat spec has all fields there. In a
+    section the value must be of a type that the field takes. The roles of columns are everyday
+    words, so they count only in the section of the data.
+    """
+    if found.startswith(_COLUMNS) and not pointer.startswith(parent(_COLUMNS)):
+        return False
+    field = fields_by_pointer().get(found)
+    if field is None or not pointer or is_valid(value, field.schema):
+        return True
+    if find_repair(value, field.schema) is not None:
+        return True
+    if not isinstance(value, str):
+        return any(accepts_type(branch, value) for branch in branches(field.schema))
+    return nearest(value, words_of(field.schema)) is not None
+
+
+def _by_word(
+    key: str,
+    section: Mapping[str, Any],
+    pointer: str,
+    schema: Schema,
+    *,
+    safety: Safety = "unsafe",
+) -> Meant | None:
+    """Find the only field of the section that has the value, or else the key, as a word."""
+    value = section[key]
+    said: tuple[tuple[Any, Safety | None], ...] = ((value, safety), (key.casefold(), None))
+    for word, how in said:
+        owners = find_owners(word, section, schema)
+        if len(owners) != 1:
+            continue
+        ((name, meant),) = owners.items()
+        if value is True:
+            return _switched(f"{pointer}/{name}", meant)
+        repair = Repair(value=meant, help="near") if how is not None and meant != value else None
+        return Meant(pointer=f"{pointer}/{name}", safety=how, repair=repair)
+    return None
+
+
+def is_completed(pointer: str, data: Mapping[str, Any]) -> bool:
+    """Return whether an unknown key completes the wrong value of a field.
+
+    An example is `stage` in `{"strategy": "deepspeed", "stage": 3}`. `pointer` is the field's
+    pointer in the long form of the spec.
+    """
+    schema = read_schema()
+    above = parent(pointer)
+    inner = lengthen(above[1:], data.get(above[1:])) if above.count("/") == 1 else None
+    holders = [("", data, schema)]
+    if isinstance(inner, Mapping) and (form := object_form(schema["properties"][above[1:]])):
+        holders.append((above, inner, form))
+    for place, section, form in holders:
+        for key in _unknown(section, form):
+            meant = _meant(key, section, place, form)
+            if meant is None or meant.pointer != pointer:
+                continue
+            if gives_way(read(data, pointer), meant):
+                return True
+    return False
+
+
+def _is_plain_match(key: str, schema: Schema) -> bool:
+    plain = key.casefold().replace("-", "_")
+    return plain in schema["properties"]
+
+
+@cache
+def _everywhere() -> Mapping[str, tuple[str, ...]]:
+    """Return the fields that each name, alias or unsupported name may mean."""
+    found: dict[str, list[str]] = {}
+    for field in fields():
+        for name in (field.name.rpartition(".")[2], *field.schema.get("x-aliases", ())):
+            found.setdefault(name, []).append(field.pointer)
+    for pointer in read_unsupported()["keys"]:
+        found.setdefault(split(pointer)[-1], []).append(pointer)
+    return {name: tuple(dict.fromkeys(pointers)) for name, pointers in found.items()}
+
+
+def _unsupported(pointer: str) -> Message | None:
+    return Message(f"unsupported.{pointer}") if pointer in read_unsupported()["keys"] else None
+
+
+def _unsupported_beside(pointer: str) -> list[str]:
+    return [split(key)[-1] for key in read_unsupported()["keys"] if parent(key) == pointer]

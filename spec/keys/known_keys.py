@@ -1,0 +1,101 @@
+"""Findings about unknown keys whose meaning is known: another tool's key, a factor, a remainder."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+from ftc.spec.findings.explanations import UNKNOWN_KEY
+from ftc.spec.findings.finding import Finding
+from ftc.spec.findings.quote import shown
+from ftc.spec.keys.foreign import Foreign, replace_key
+from ftc.spec.keys.moving import Meant, move, read
+from ftc.spec.keys.products import Product
+from ftc.spec.keys.remainder import Remainder
+from ftc.spec.message import Message
+from ftc.spec.pointer import dotted, parent, split
+from ftc.spec.schema import Schema
+from ftc.spec.values.repair import Repair
+
+#: Reasons that say themselves what to write.
+_ADVISED: Final = frozenset({"warmup", "rows", "registered", "adapter"})
+
+
+def report_foreign(other: Foreign, here: str, data: Mapping[str, Any]) -> Finding:
+    """Report a key of another tool."""
+    section, key = parent(here), split(here)[-1]
+    pairs = tuple(f"{dotted(at)}: {_brief(value)}" for at, value in other.fields.items())
+    steps = replace_key(data, here, other.fields)
+    ((at, value),) = other.fields.items() if len(other.fields) == 1 else (("", None),)
+    same = at != "" and value == read(data, here)
+    help_ = "left" if other.reason else "near" if same else "value" if at else "fields"
+    help_ = "why" if other.reason in _ADVISED else help_ if steps else "twice"
+    return replace(
+        UNKNOWN_KEY.finding(
+            message="" if section else "spec",
+            help=help_,
+            pointer=here,
+            fix=steps,
+            section=dotted(section),
+            key=shown(key),
+            near=_short(at, section) if at else "`, `".join(map(dotted, other.fields)),
+            meant=_brief(value),
+            pairs=pairs,
+            why=Message(f"left.{other.reason}") if other.reason else "",
+        ),
+        fix_safety=other.safety,
+    )
+
+
+def _brief(value: Any) -> str:
+    """Return a value as JSON, but a plain word without quotes."""
+    return value if isinstance(value, str) else shown(json.dumps(value, ensure_ascii=False))
+
+
+def _short(pointer: str, section: str) -> str:
+    """Return the name of a field, without its section in that section."""
+    return split(pointer)[-1] if parent(pointer) == section else dotted(pointer)
+
+
+def report_factor(
+    product: Product, here: str, data: Mapping[str, Any], schema: Schema, pointer: str
+) -> Finding:
+    """Report a key that is a factor of a field: `gradient_accumulation_steps`."""
+    steps: tuple[dict[str, Any], ...] = ()
+    if product.value is not None:
+        meant = Meant(
+            pointer=product.pointer, safety="safe", repair=Repair(value=product.value, help="")
+        )
+        steps = move(data, here, meant)
+    return UNKNOWN_KEY.finding(
+        message="" if pointer else "spec",
+        help=product.help,
+        pointer=here,
+        fix=steps,
+        section=dotted(pointer),
+        key=shown(split(here)[-1]),
+        field=dotted(product.pointer),
+        other=dotted(product.other),
+        micro=product.micro,
+        steps=product.steps,
+        gpus=product.gpus,
+        value=product.value or 0,
+        keys=tuple(schema["properties"]),
+    )
+
+
+def report_remainder(remainder: Remainder, here: str, data: Mapping[str, Any]) -> Finding:
+    """Report a key for what the other fields leave: `train` among the splits."""
+    section = parent(here)
+    led = {f"{section}/{remainder.field}": remainder.value} if remainder.field else {}
+    finding = UNKNOWN_KEY.finding(
+        help="remainder_of" if led else "remainder",
+        pointer=here,
+        fix=replace_key(data, here, led),
+        section=dotted(section),
+        key=shown(split(here)[-1]),
+        field=dotted(f"{section}/{remainder.field}"),
+        value=remainder.value,
+        fields=tuple(dotted(f"{section}/{name}") for name in remainder.of),
+    )
+    return replace(finding, fix_safety=remainder.safety)

@@ -1,0 +1,123 @@
+"""Moving the value of a key to another field: the patch, and what prevents it."""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from ftc.spec.findings.finding import Safety
+from ftc.spec.normal import lengthen
+from ftc.spec.pointer import join, parent, split
+from ftc.spec.schema import fields_by_pointer
+from ftc.spec.values.repair import Repair, find_repair
+from ftc.spec.values.verdict import is_valid
+
+#: There is no value at a pointer.
+ABSENT: Final = object()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Meant:
+    """The field that an unknown key most likely means.
+
+    `safety` is that of renaming the key: `unsafe` for the most similar of several names, None if
+    another program means another quantity by it. `repair` has the value for the field, if the field
+    does not accept the written one.
+    """
+
+    pointer: str
+    safety: Safety | None
+    repair: Repair | None = None
+
+
+def move(data: Mapping[str, Any], here: str, meant: Meant | None) -> tuple[dict[str, Any], ...]:
+    """Return the patch that renames or moves the key; empty if that is not possible.
+
+    If the target already has the same value, the patch removes the key. A section in its short
+    form is written in its long form first.
+    """
+    if meant is None or meant.safety is None or meant.pointer == here:
+        return ()
+    present = read(data, meant.pointer)
+    if present is not ABSENT and not gives_way(present, meant):
+        value = meant.repair.value if meant.repair else read(data, here)
+        if isinstance(value, Mapping) and isinstance(present, Mapping):
+            return _merge(data, here, meant.pointer)
+        same = json.dumps(present) == json.dumps(value)
+        return ({"op": "remove", "path": here},) if same else ()
+    *sections, _ = split(meant.pointer)
+    target: Any = data
+    steps: list[dict[str, Any]] = []
+    for depth, name in enumerate(sections, 1):
+        place = join(sections[:depth])
+        if name not in target:
+            steps.append({"op": "add", "path": place, "value": {}})
+        target = target.get(name, {})
+        if isinstance(target, str) and isinstance(long := lengthen(name, target), Mapping):
+            steps.append({"op": "replace", "path": place, "value": long})
+            target = long
+        if not isinstance(target, Mapping):
+            return ()
+    steps.append({"op": "move", "from": here, "path": meant.pointer})
+    if meant.repair is not None:
+        steps.append({"op": "replace", "path": meant.pointer, "value": meant.repair.value})
+    return (*steps, *_set_beside(data, meant))
+
+
+def _merge(data: Mapping[str, Any], here: str, there: str) -> tuple[dict[str, Any], ...]:
+    """Return the patch that moves all keys of a section into another; empty if they share one."""
+    moved, present = read(data, here), data.get(split(there)[0])
+    if not isinstance(present, Mapping) or not moved or moved.keys() & present.keys():
+        return ()
+    steps = [
+        {"op": "move", "from": here + join([key]), "path": there + join([key])} for key in moved
+    ]
+    return (*steps, {"op": "remove", "path": here})
+
+
+def _set_beside(data: Mapping[str, Any], meant: Meant) -> Iterator[dict[str, Any]]:
+    """Yield the steps that set the other fields that the value gives or that its field requires."""
+    above = parent(meant.pointer)
+    beside = dict(meant.repair.beside) if meant.repair is not None else {}
+    for name, value in beside.items():
+        if read(data, f"{above}/{name}") is ABSENT:
+            yield {"op": "add", "path": f"{above}/{name}", "value": value}
+    field = fields_by_pointer().get(meant.pointer)
+    for pointer, values in (field.schema.get("x-when", {}) if field else {}).items():
+        other = fields_by_pointer()[pointer]
+        if len(values) != 1 or parent(pointer) != above:
+            continue
+        present = read(data, pointer)
+        value = other.schema["default"] if present is ABSENT else present
+        if value in other.schema.get("x-refines", {}).get(values[0], ()):
+            yield {"op": "add", "path": pointer, "value": values[0]}
+
+
+def gives_way(present: Any, meant: Meant) -> bool:
+    """Return whether the meant value may replace the present one.
+
+    It may if it is more exact, as `qlora` is for `lora`, or if the field does not accept the
+    present value and that has no repair.
+    """
+    field = fields_by_pointer().get(meant.pointer)
+    if field is None or meant.safety is None or meant.repair is None:
+        return False
+    if not is_valid(present, field.schema):
+        return find_repair(present, field.schema) is None
+    return present in field.schema.get("x-refines", {}).get(meant.repair.value, ())
+
+
+def read(data: Mapping[str, Any], pointer: str) -> Any:
+    """Return the value at a pointer of the long form, or ABSENT."""
+    section, *inside = split(pointer)
+    if section not in data:
+        return ABSENT
+    found = lengthen(section, data[section]) if inside else data[section]
+    for key in inside:
+        if isinstance(found, Mapping) and key in found:
+            found = found[key]
+        elif isinstance(found, list) and key.isdecimal() and int(key) < len(found):
+            found = found[int(key)]
+        else:
+            return ABSENT
+    return found

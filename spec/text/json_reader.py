@@ -1,0 +1,304 @@
+"""JSON with positions: reads valid text as `json.loads` does, and continues after mistakes."""
+
+import json
+import math
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from json import decoder
+from typing import Any, cast
+
+from ftc.spec.findings.file_explanations import (
+    BROKEN_JSON,
+    COMMENT,
+    DUPLICATE_KEY,
+    FOREIGN_WORD,
+    LONG_NUMBER,
+    MISSING_COMMA,
+    NOT_FINITE,
+    QUOTES,
+    SURROGATE,
+    TRAILING_COMMA,
+)
+from ftc.spec.findings.quote import shown
+from ftc.spec.text.document import Lines, Place
+from ftc.spec.text.problems import LONGEST_NUMBER, Problems, Reading, StopReading
+from ftc.spec.values.quantity import is_grouped, read_quantity, with_point
+
+# the standard library's string reader, which is missing from its type stubs
+scanstring = cast(Callable[[str, int], tuple[str, int]], vars(decoder)["scanstring"])
+
+_SPACE = re.compile(r"[ \t\n\r]*")
+_COMMENT = re.compile(r"//[^\n]*|#[^\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
+_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
+_WORD = re.compile(r"(?:(?!//|/\*)[^\s,:\[\]{}\"'#])+")
+_SINGLE = re.compile(r"'((?:[^'\\\n]|\\.)*)'")
+_DOUBLE = re.compile(r'"((?:[^"\\\n]|\\.)*)"')
+# a drive, a share, a folder, or names with an extension and nothing that a pattern has
+_PATH = re.compile(r"[A-Za-z]:\\|\\\\|\.{1,2}\\|[^^$*+?()\[\]{}|<>:/]+\.\w+\Z")
+# what may follow a number of an object and is neither a comma and a key nor its end
+_DECIMALS = re.compile(r"(?:,\d+)+(?=\s*(?:[,}]|\Z))")
+_UNIT = re.compile(r"[ \t]*(?:%|[^\W\d_]+)(?=\s*(?:[,}\]]|\Z))")
+_YAML = re.compile(r"(?:\s|#[^\n]*\n)*(?:---\s|[\w$.-]+[ \t]*:(?:\s|\Z))")
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_WORDS = {"true": True, "false": False, "null": None}
+_INFINITE = {"nan", "inf", "infinity"}
+_MEANT = {"none": "null", "undefined": "null", "nil": "null", "yes": "true", "no": "false"}
+
+
+def read_json(text: str) -> Reading:
+    """Read one JSON text; stops at a mistake after which the rest cannot be understood."""
+    reader = _Reader(text, Problems(Lines.of(text)))
+    data, stopped = None, False
+    try:
+        data = reader.document()
+    except StopReading:
+        stopped = True
+    findings = tuple(reader.problems.found)
+    return Reading(data=data, positions=reader.places, findings=findings, stopped=stopped)
+
+
+@dataclass(slots=True)
+class _Reader:
+    """A position in the text; every method moves it to the end of what it read."""
+
+    text: str
+    problems: Problems
+    at: int = 0
+    places: dict[str, Place] = field(default_factory=dict)
+
+    def document(self) -> Any:
+        if _YAML.match(self.text):
+            raise self.broken("yaml")
+        self.skip()
+        word = self.text[self.at : self.end(_WORD)]
+        if word and not word.startswith(tuple("-0123456789")) and not self.is_word(word):
+            raise self.broken("neither")
+        value = self.value("", 0, None)
+        self.skip()
+        if self.at < len(self.text):
+            raise self.broken("after")
+        return value
+
+    def skip(self) -> None:
+        """Skip white space and comments."""
+        while True:
+            self.at = self.end(_SPACE)
+            start, self.at = self.at, self.end(_COMMENT)
+            if self.at == start:
+                return
+            self.problems.add(COMMENT, start)
+
+    def end(self, pattern: re.Pattern[str]) -> int:
+        match = pattern.match(self.text, self.at)
+        return match.end() if match else self.at
+
+    def peek(self) -> str:
+        return self.text[self.at : self.at + 1]
+
+    def value(self, pointer: str, depth: int, key: int | None) -> Any:
+        """Read the value at the position; `depth` is the number of containers around it."""
+        where = self.problems.position
+        self.places[pointer] = Place(value=where(self.at), key=None if key is None else where(key))
+        letter = self.peek()
+        container = bool(letter) and letter in "{["
+        self.problems.check_size(len(self.places), depth + container, self.at)
+        if container:
+            return self.object(pointer, depth) if letter == "{" else self.list(pointer, depth)
+        if letter and letter in "\"'":
+            return self.string(pointer)
+        match = _NUMBER.match(self.text, self.at)
+        if match and depth and (foreign := self.foreign_number(match, pointer, key)) is not None:
+            return foreign
+        if match and not _WORD.match(self.text, match.end()):
+            self.at = match.end()
+            return self.number(match, pointer)
+        return self.word(pointer)
+
+    def foreign_number(
+        self, match: re.Match[str], pointer: str, key: int | None
+    ) -> int | float | None:
+        """Report a number with a decimal comma or a unit, and return what it means."""
+        start = match.start()
+        decimals = _DECIMALS.match(self.text, match.end()) if key is not None else None
+        rest = decimals or _UNIT.match(self.text, match.end())
+        if rest is None:
+            return None
+        written = self.text[start : rest.end()]
+        if (meant := read_quantity(written)) is None:
+            return None
+        self.at = rest.end()
+        kind = "unit" if not decimals else "grouped" if is_grouped(written) else "comma"
+        self.problems.add(
+            FOREIGN_WORD,
+            start,
+            help=kind,
+            pointer=pointer,
+            word=shown(written),
+            meant=json.dumps(meant) if kind == "unit" else shown(with_point(written)),
+            decimal=shown(written.replace(",", ".")),
+        )
+        return meant
+
+    def object(self, pointer: str, depth: int) -> dict[str, Any]:
+        start, members = self.at, dict[str, Any]()
+        self.at += 1
+        while self.more("}", start, first=not members):
+            key_at = self.at
+            key = self.key(pointer)
+            inner = f"{pointer}/{key.replace('~', '~0').replace('/', '~1')}"
+            if key in members:
+                self.problems.add(DUPLICATE_KEY, key_at, pointer=inner, key=shown(key))
+            self.skip()
+            if self.peek() != ":":
+                raise self.broken("colon", key=shown(key))
+            self.at += 1
+            self.skip()
+            members[key] = self.value(inner, depth + 1, key_at)
+        return members
+
+    def list(self, pointer: str, depth: int) -> list[Any]:
+        start, items = self.at, list[Any]()
+        self.at += 1
+        while self.more("]", start, first=not items):
+            items.append(self.value(f"{pointer}/{len(items)}", depth + 1, None))
+        return items
+
+    def more(self, close: str, start: int, *, first: bool) -> bool:
+        """Skip the separator of members; returns false after the closing bracket."""
+        before = self.at
+        self.skip()
+        comma = self.at
+        if not first and self.peek() == ",":
+            self.at += 1
+            self.skip()
+            if self.peek() == close:
+                self.problems.add(TRAILING_COMMA, comma, close=close)
+        elif not first and self.peek() not in {close, ""}:
+            self.missing_comma(before)
+        if self.peek() == close:
+            self.at += 1
+            return False
+        if not self.peek():
+            raise self.problems.stop(
+                BROKEN_JSON,
+                start,
+                message="bracket",
+                help="bracket",
+                bracket=self.text[start],
+                close=close,
+            )
+        return True
+
+    def missing_comma(self, before: int) -> None:
+        """Continue as if there were a comma if another member starts here; otherwise stop."""
+        if self.peek() in set("]}:"):
+            raise self.broken("stray", letter=self.peek())
+        self.problems.add(MISSING_COMMA, before)
+
+    def key(self, pointer: str) -> str:
+        if self.peek() in set("\"'"):
+            return self.string(pointer)
+        start, self.at = self.at, self.end(_WORD)
+        word = self.text[start : self.at]
+        if not word:
+            raise self.broken("key", letter=self.peek())
+        self.problems.add(FOREIGN_WORD, start, message="key", help="key", word=shown(word))
+        return word
+
+    def string(self, pointer: str) -> str:
+        start = self.at
+        if self.peek() == "'":
+            return self.single_quoted(pointer)
+        try:
+            value, self.at = scanstring(self.text, start + 1)
+        except json.JSONDecodeError as error:
+            if "escape" in error.msg and (match := _DOUBLE.match(self.text, start)):
+                self.at = match.end()
+                return self.backslashes(match[1], error.pos, pointer)
+            raise self.broken_string(error, start) from None
+        if _SURROGATE.search(value):
+            self.problems.add(SURROGATE, start, pointer=pointer)
+            return _SURROGATE.sub("\ufffd", value)
+        return value
+
+    def backslashes(self, written: str, at: int, pointer: str) -> str:
+        """Report a string with backslashes that are no escapes, and return what it means."""
+        plain = written.replace("\\\\", "\\")
+        is_path = _PATH.match(plain) is not None
+        better = plain.replace("\\", "/" if is_path else "\\\\")
+        self.problems.add(
+            BROKEN_JSON,
+            at,
+            message="escape",
+            help="path" if is_path else "escape",
+            pointer=pointer,
+            better=shown(better),
+        )
+        return _SURROGATE.sub("\ufffd", better if is_path else plain)
+
+    def single_quoted(self, pointer: str) -> str:
+        start, match = self.at, _SINGLE.match(self.text, self.at)
+        if not match:
+            raise self.broken("single")
+        self.at = match.end()
+        self.problems.add(QUOTES, start, pointer=pointer)
+        return _SURROGATE.sub("\ufffd", match[1])
+
+    def broken_string(self, error: json.JSONDecodeError, start: int) -> StopReading:
+        if error.msg.startswith("Unterminated"):
+            return self.problems.stop(BROKEN_JSON, start, message="string", help="string")
+        if error.msg.startswith("Invalid control character"):
+            broken = self.text[error.pos : error.pos + 1] in "\r\n"
+            kind = "line" if broken else "control"
+            return self.problems.stop(BROKEN_JSON, error.pos, message=kind, help=kind)
+        return self.problems.stop(BROKEN_JSON, error.pos, message="escape", help="backslash")
+
+    def number(self, match: re.Match[str], pointer: str) -> int | float | None:
+        written = match[0]
+        if len(written) > LONGEST_NUMBER:
+            self.problems.add(LONG_NUMBER, match.start(), pointer=pointer, count=len(written))
+            return None
+        if match[1] is None and match[2] is None:
+            return int(written)
+        value = float(written)
+        if not math.isfinite(value):
+            self.not_finite(match.start(), written, pointer)
+            return None
+        return value
+
+    def not_finite(self, start: int, written: str, pointer: str) -> None:
+        self.problems.add(NOT_FINITE, start, pointer=pointer, number=shown(written))
+
+    def word(self, pointer: str) -> Any:
+        """Read true, false or null; report any other word and read it as the likely meaning."""
+        start, self.at = self.at, self.end(_WORD)
+        written = self.text[start : self.at]
+        if written in _WORDS:
+            return _WORDS[written]
+        if not written:
+            letter = self.peek()
+            raise self.broken("value" if letter else "end", letter=letter)
+        if written.lstrip("+-").lower() in _INFINITE:
+            self.not_finite(start, written, pointer)
+            return None
+        meant = _MEANT.get(written.lower(), written.lower())
+        known = self.is_word(written)
+        self.problems.add(
+            FOREIGN_WORD,
+            start,
+            help="" if known else "text",
+            pointer=pointer,
+            word=shown(written),
+            meant=meant,
+        )
+        return _WORDS[meant] if known else written
+
+    @staticmethod
+    def is_word(written: str) -> bool:
+        """Return whether JSON, or a language like it, has this word for a value."""
+        word = written.lower()
+        return _MEANT.get(word, word) in _WORDS or word in _INFINITE
+
+    def broken(self, kind: str, **values: str) -> StopReading:
+        return self.problems.stop(BROKEN_JSON, self.at, message=kind, help=kind, **values)

@@ -1,0 +1,209 @@
+"""YAML with positions: the part of YAML 1.2 that corresponds to JSON."""
+
+import math
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import yaml
+
+from ftc.spec.findings.file_explanations import (
+    ALIAS,
+    BROKEN_YAML,
+    COMPLEX_KEY,
+    DUPLICATE_KEY,
+    EMPTY,
+    LONG_NUMBER,
+    NOT_FINITE,
+    SEVERAL_DOCUMENTS,
+    SURROGATE,
+    TAG,
+)
+from ftc.spec.findings.quote import shown
+from ftc.spec.message import Message
+from ftc.spec.text.document import Lines, Place
+from ftc.spec.text.problems import LONGEST_NUMBER, Problems, Reading, StopReading
+
+# The core schema of YAML 1.2, section 10.3.2: `no` is text and `2e-4` a number.
+_NULL = re.compile(r"null|Null|NULL|~|")
+_TRUE = re.compile(r"true|True|TRUE")
+_FALSE = re.compile(r"false|False|FALSE")
+_INTEGER = re.compile(r"[-+]?[0-9]+")
+_BASED = re.compile(r"0o[0-7]+|0x[0-9a-fA-F]+")
+_FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
+_NOT_FINITE = re.compile(r"[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)")
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_MERGE = "<<"  # of YAML 1.1
+_MISSING = "could not find expected "  # as PyYAML says it
+
+
+def read_yaml(text: str) -> Reading:
+    """Read one YAML document; stops at a mistake after which the rest cannot be understood."""
+    reader = _Reader(Problems(Lines.of(text)))
+    data, stopped = None, False
+    try:
+        data = reader.document(text)
+    except StopReading:
+        stopped = True
+    findings = tuple(reader.problems.found)
+    return Reading(data=data, positions=reader.places, findings=findings, stopped=stopped)
+
+
+def kind_of(written: str) -> Literal["null", "boolean", "not finite", "number", "text"]:
+    """Return what a plain scalar is under the core schema."""
+    if _NULL.fullmatch(written):
+        return "null"
+    if _TRUE.fullmatch(written) or _FALSE.fullmatch(written):
+        return "boolean"
+    if _NOT_FINITE.fullmatch(written):
+        return "not finite"
+    if _BASED.fullmatch(written) or _FLOAT.fullmatch(written):
+        return "number"
+    return "text"
+
+
+def as_number(written: str) -> int | float:
+    """Return the number that a plain scalar of this kind writes; a large one may be infinite."""
+    if _BASED.fullmatch(written):
+        return int(written, 0)
+    return int(written) if _INTEGER.fullmatch(written) else float(written)
+
+
+@dataclass(slots=True)
+class _Reader:
+    """Builds values from PyYAML's events one by one, so that the depth is bounded."""
+
+    problems: Problems
+    places: dict[str, Place] = field(default_factory=dict)
+
+    def document(self, text: str) -> Any:
+        events = self.events(text)
+        next(events)
+        first = next(events)
+        if isinstance(first, yaml.StreamEndEvent):
+            raise self.problems.stop(EMPTY, 0, message="yaml")
+        value = self.value(next(events), events, "", 0, None)
+        next(events)
+        after = next(events)
+        if not isinstance(after, yaml.StreamEndEvent):
+            raise self.problems.stop(SEVERAL_DOCUMENTS, after.start_mark.index)
+        return value
+
+    def events(self, text: str) -> Iterator[Any]:
+        """Yield PyYAML's events; a text that it cannot read becomes a finding."""
+        loader = None
+        try:
+            loader = yaml.SafeLoader(text)
+            while loader.check_event():
+                yield loader.get_event()  # type: ignore[no-untyped-call]
+        except yaml.MarkedYAMLError as error:
+            mark = error.problem_mark or error.context_mark
+            raise self.broken(mark.index if mark else 0, error.problem or "") from None
+        except yaml.reader.ReaderError as error:
+            raise self.stop(error.position, Message("yaml.character")) from None
+        except ValueError:
+            # an escape beyond Unicode, or a version of thousands of digits
+            raise self.stop(loader.index if loader else 0, Message("yaml.range")) from None
+
+    def broken(self, offset: int, problem: str) -> StopReading:
+        if "'\\t'" in problem:
+            return self.problems.stop(BROKEN_YAML, offset, message="tab", help="tab")
+        text = shown(problem.removeprefix(_MISSING).strip())
+        if not text:
+            return self.stop(offset, Message("yaml.end"))
+        if problem.startswith(_MISSING):
+            return self.stop(offset, Message("yaml.missing", {"what": text}))
+        return self.stop(offset, text)
+
+    def stop(self, offset: int, reason: Message | str) -> StopReading:
+        return self.problems.stop(BROKEN_YAML, offset, reason=reason)
+
+    def value(
+        self, event: Any, events: Iterator[Any], pointer: str, depth: int, key: int | None
+    ) -> Any:
+        """Build the value that this event starts; `depth` is the number of enclosing containers."""
+        start = event.start_mark.index
+        where = self.problems.position
+        self.places[pointer] = Place(value=where(start), key=None if key is None else where(key))
+        container = not isinstance(event, yaml.AliasEvent | yaml.ScalarEvent)
+        self.problems.check_size(len(self.places), depth + container, start)
+        self.refuse(event, start, pointer)
+        if isinstance(event, yaml.AliasEvent):
+            return None
+        if isinstance(event, yaml.ScalarEvent):
+            return self.scalar(event, pointer)
+        if isinstance(event, yaml.MappingStartEvent):
+            return self.mapping(events, pointer, depth)
+        items = list[Any]()
+        while not isinstance(event := next(events), yaml.SequenceEndEvent):
+            items.append(self.value(event, events, f"{pointer}/{len(items)}", depth + 1, None))
+        return items
+
+    def mapping(self, events: Iterator[Any], pointer: str, depth: int) -> dict[str, Any]:
+        members, merged = dict[str, Any](), dict[str, Any]()
+        while not isinstance(event := next(events), yaml.MappingEndEvent):
+            start = event.start_mark.index
+            if not isinstance(event, yaml.ScalarEvent):
+                raise self.problems.stop(COMPLEX_KEY, start)
+            key = self.clean(event.value, start, pointer)
+            inner = f"{pointer}/{key.replace('~', '~0').replace('/', '~1')}"
+            self.refuse(event, start, inner)
+            if key in members:
+                self.problems.add(DUPLICATE_KEY, start, pointer=inner, key=shown(key))
+            found = self.value(next(events), events, inner, depth + 1, start)
+            if key == _MERGE and event.style is None:
+                self.problems.add(ALIAS, start, message="merge", pointer=inner, name=key)
+                merged = {**merged, **(found if isinstance(found, dict) else {})}
+            else:
+                members[key] = found
+        return {**merged, **members}
+
+    def refuse(self, event: Any, start: int, pointer: str) -> None:
+        """Report anchors, aliases and tags; the value is read as if they were absent."""
+        if event.anchor is not None:
+            self.problems.add(
+                ALIAS,
+                start,
+                message="" if isinstance(event, yaml.AliasEvent) else "anchor",
+                pointer=pointer,
+                name=shown(event.anchor),
+            )
+        if getattr(event, "tag", None) is not None:
+            self.problems.add(TAG, start, pointer=pointer, tag=shown(event.tag))
+
+    def scalar(self, event: Any, pointer: str) -> Any:
+        """Return the value of a plain scalar under the core schema; any other scalar is text."""
+        written, start = event.value, event.start_mark.index
+        if event.style is not None or not event.implicit[0]:
+            return self.clean(written, start, pointer)
+        match kind_of(written):
+            case "null":
+                return None
+            case "boolean":
+                return bool(_TRUE.fullmatch(written))
+            case "not finite":
+                self.not_finite(start, written, pointer)
+                return None
+            case "number":
+                return self.number(written, start, pointer)
+            case "text":
+                return self.clean(written, start, pointer)
+
+    def number(self, written: str, start: int, pointer: str) -> int | float | None:
+        if len(written) > LONGEST_NUMBER:
+            self.problems.add(LONG_NUMBER, start, pointer=pointer, count=len(written))
+            return None
+        value = as_number(written)
+        if not math.isfinite(value):
+            self.not_finite(start, written, pointer)
+            return None
+        return value
+
+    def not_finite(self, start: int, written: str, pointer: str) -> None:
+        self.problems.add(NOT_FINITE, start, pointer=pointer, number=shown(written))
+
+    def clean(self, written: str, start: int, pointer: str) -> str:
+        if _SURROGATE.search(written):
+            self.problems.add(SURROGATE, start, message="yaml", help="yaml", pointer=pointer)
+        return _SURROGATE.sub("\ufffd", written)

@@ -1,0 +1,184 @@
+"""Finds the value that a user meant when the field does not accept the one in the spec."""
+
+import json
+import re
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from dataclasses import field as dataclass_field
+from typing import Any, Final
+
+from ftc.spec.findings.finding import Safety
+from ftc.spec.findings.quote import shown
+from ftc.spec.schema import Schema, branches, object_form
+from ftc.spec.values.expectation import words_of
+from ftc.spec.values.nearest import is_certain, nearest
+from ftc.spec.values.quantity import read_gbit, read_quantity, read_resource, read_seconds
+from ftc.spec.values.synonyms import find_synonym, find_word
+from ftc.spec.values.verdict import is_valid
+
+_LONGEST: Final = 100
+_BETWEEN: Final = re.compile(r"\s*[,;]\s*|\s+")
+#: Words that are booleans in YAML 1.1 and text in the core schema of YAML 1.2.
+_SWITCHES: Final = {"yes": True, "on": True, "y": True, "no": False, "off": False, "n": False}
+#: Further words that turn off a field that takes no boolean.
+_OFF: Final = frozenset({"none", "null", "false", "disabled", "disable", "never"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Repair:
+    """The value that was meant, and the variant of the help text that names it.
+
+    `safety` is that of the fix. `exact` is true if the text names its quantity, for example by a
+    unit, so that the field is certain too. `beside` has values of the same text for other fields.
+    """
+
+    value: Any
+    help: str
+    safety: Safety = "safe"
+    exact: bool = False
+    beside: Mapping[str, Any] = dataclass_field(default_factory=dict)
+
+    @property
+    def shown(self) -> str:
+        """Return the value as JSON, but a plain word without quotes."""
+        value = self.value
+        return value if isinstance(value, str) else shown(json.dumps(value, ensure_ascii=False))
+
+
+def find_repair(value: Any, field: Schema, named: Schema | None = None) -> Repair | None:
+    """Return the repair of a value that the field does not accept, or None if there is none.
+
+    A certain repair is `safe`, and a guess is `unsafe`. `named` is the schema with the field's
+    synonyms, if `field` is the short form of a section.
+    """
+    word = find_synonym(value, named or field)
+    if word is not None and is_valid(word, field):
+        return Repair(value=word, help="near")
+    if "x-off" in field and switches_off(value):
+        return Repair(value=field["x-off"], help="near")
+    return (
+        _named_columns(value, field)
+        or _each(value, field)
+        or _certain(value, field)
+        or _number(value, field)
+        or _quoted(value, field)
+        or _contained(value, named or field, field)
+    )
+
+
+def _each(value: Any, field: Schema) -> Repair | None:
+    """Return the repair of a list of words, if the meaning of each item is certain."""
+    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+        return None
+    meant = _meant_items(value, field)
+    return Repair(value=meant, help="near") if meant and meant != value else None
+
+
+def _contained(value: Any, named: Schema, field: Schema) -> Repair | None:
+    """Return the repair of a text with exactly one word of the field: `ds_config_zero3.json`."""
+    if not isinstance(value, str) or len(value) > _LONGEST or "items" in field:
+        return None
+    parts = {*value.split(), *re.split(r"[^A-Za-z0-9]+", value)}
+    found = {find_word(part, named) for part in parts if part and part != "auto"} - {None}
+    meant = next(iter(found), None)
+    if len(found) != 1 or meant == value or not is_valid(meant, field):
+        return None
+    return Repair(value=meant, help="near", safety="unsafe")
+
+
+def switches_off(value: Any) -> bool:
+    """Return whether a value turns a field off: false, `off`, `none`."""
+    if not isinstance(value, str):
+        return value is False
+    word = value.strip().casefold()
+    return word in _OFF or _SWITCHES.get(word) is False
+
+
+def _named_columns(value: Any, field: Schema) -> Repair | None:
+    """Return the object for a list of property names, in which each name is its own value."""
+    form = object_form(field)
+    names = [value] if isinstance(value, str) else value
+    if form is None or not isinstance(names, list) or not names:
+        return None
+    if not all(isinstance(name, str) and name in form["properties"] for name in names):
+        return None
+    meant = {name: name for name in names}
+    return Repair(value=meant, help="near") if is_valid(meant, field) else None
+
+
+def _certain(value: Any, field: Schema) -> Repair | None:
+    """Return a quoted number or boolean without quotes, or one or several items as a list."""
+    if isinstance(value, str) and (items := _split(value, field)):
+        return Repair(value=items, help="list")
+    if is_valid([value], field):
+        return Repair(value=[value], help="list")
+    if isinstance(value, list) and len(value) == 1 and is_valid(value[0], field):
+        return Repair(value=value[0], help="near")
+    if isinstance(value, str):
+        with suppress(ValueError):
+            bare = json.loads(value[:_LONGEST].lower())
+            if bare is not None and is_valid(bare, field):
+                return Repair(value=bare, help="bare")
+        switch = _SWITCHES.get(value.casefold())
+        if switch is not None and is_valid(switch, field):
+            return Repair(value=switch, help="near")
+    return None
+
+
+def _split(text: str, field: Schema) -> list[str] | None:
+    """Return the items of a list that is written as one text: `q4_k_m, q8_0`."""
+    if len(text) > _LONGEST:
+        return None
+    return _meant_items([part for part in _BETWEEN.split(text.strip()) if part], field)
+
+
+def _meant_items(parts: list[str], field: Schema) -> list[str] | None:
+    """Return the values that the items of a list mean, or None if that is not certain."""
+    items = next((it["items"] for it in branches(field) if "items" in it), None)
+    if items is None:
+        return None
+    words = words_of(items)
+    meant = [nearest(part, words) or part for part in parts] if words else parts
+    is_sure = all(
+        is_certain(part, each, words) for part, each in zip(parts, meant, strict=True) if words
+    )
+    return meant if is_sure and len(parts) > (not words) and is_valid(meant, field) else None
+
+
+def _number(value: Any, field: Schema) -> Repair | None:
+    """Return the number that a text stands for: 64 for `64 GB`. A time is in the field's unit."""
+    if not isinstance(value, str):
+        return None
+    name = field.get("x-resource", "")
+    if name and (resource := read_resource(value)) and is_valid(resource.count, field):
+        beside = {name: resource.kind} if resource.kind else {}
+        return Repair(value=resource.count, help="near", exact=True, beside=beside)
+    if "x-rate" in field:
+        named = {find_synonym(word, field) for word in value.split()} - {None}
+        rate = min(named) if len(named) == 1 else read_gbit(value)
+        if rate is not None and is_valid(rate, field):
+            return Repair(value=rate, help="near", exact=True)
+    number = read_quantity(value)
+    if (seconds := field.get("x-seconds")) and (time := read_seconds(value)) is not None:
+        number = _whole(time / seconds)
+    if number is None or not is_valid(number, field):
+        return None
+    return Repair(value=number, help="near", safety="unsafe")
+
+
+def _quoted(value: Any, field: Schema) -> Repair | None:
+    """Return the text of a whole number that may be a name or a GPU: 4090 is `"4090"`.
+
+    A field that takes a path is no name: no file and no model is called 5.
+    """
+    is_name = field.get("x-short") == "gpu" or not is_valid("a/b", field)
+    if not is_name or not isinstance(value, int) or isinstance(value, bool):
+        return None
+    if not is_valid(str(value), field):
+        return None
+    return Repair(value=str(value), help="quoted")
+
+
+def _whole(number: float) -> int | float:
+    return int(number) if number.is_integer() else round(number, 4)
