@@ -23,6 +23,8 @@ ROOT = Path(__file__).parents[1]
 TABLE = ROOT / "compiler" / "knowledge" / "locked_packages.json"
 RESOLVER = "uv==0.13.9"
 PLATFORM = "x86_64-manylinux_2_28"
+# What has wheels for newer systems alone, and would be built from its source elsewhere.
+NEWER = {"vllm": "x86_64-manylinux_2_31"}
 PYTHONS = ("3.11", "3.12", "3.13")
 # What the tested set has by way of torch's CPU build; the build of the index brings its own.
 LEFT_OPEN = ("triton", "setuptools")
@@ -37,10 +39,16 @@ def main() -> None:
         folder = Path(name)
         venv.create(folder / "venv", with_pip=True)
         start(folder / "venv/bin/python", "-m", "pip", "install", "--quiet", RESOLVER)
-        packages = lock(folder, without=tuple(APART), open_to=())
+        packages = lock(folder, PLATFORM, without=tuple(APART), open_to=())
         instead = {
             name: difference(
-                lock(folder, without=tuple({*APART} - {name}), open_to=others), packages
+                lock(
+                    folder,
+                    NEWER.get(name, PLATFORM),
+                    without=tuple({*APART} - {name}),
+                    open_to=others,
+                ),
+                packages,
             )
             for name, others in APART.items()
         }
@@ -54,7 +62,9 @@ def main() -> None:
     print(f"{len(packages)} packages, {sum(len(p['hashes']) for p in packages.values())} files")
 
 
-def lock(folder: Path, *, without: tuple[str, ...], open_to: tuple[str, ...]) -> dict[str, Any]:
+def lock(
+    folder: Path, platform: str, *, without: tuple[str, ...], open_to: tuple[str, ...]
+) -> dict[str, Any]:
     """Return what the pins come to, but for some of them, with the constraints of others open."""
     pins = (f"{name}=={version}\n" for name, version in PINS.items() if name not in without)
     (folder / "pins.txt").write_text("".join(pins), encoding="utf-8")
@@ -63,7 +73,7 @@ def lock(folder: Path, *, without: tuple[str, ...], open_to: tuple[str, ...]) ->
     left_open = (*LEFT_OPEN, *(f"{name}==" for name in names))
     kept = [line for line in text.splitlines() if not line.startswith(left_open)]
     (folder / "constraints.txt").write_text("\n".join([*kept, *open_to]), encoding="utf-8")
-    return merge([resolve(folder, python) for python in PYTHONS])
+    return merge([resolve(folder, platform, python) for python in PYTHONS])
 
 
 def difference(packages: dict[str, Any], usual: dict[str, Any]) -> dict[str, Any]:
@@ -78,10 +88,11 @@ def start(*command: str | Path) -> None:
         sys.exit(done.stderr)
 
 
-def resolve(folder: Path, python: str) -> dict[str, Any]:
+def resolve(folder: Path, platform: str, python: str) -> dict[str, Any]:
     """Return version, hashes and needs of every package, as one Python gets them."""
-    command = [folder / "venv/bin/uv", "pip", "compile", "--no-config", "--quiet"]
-    command += ["--python-version", python, "--python-platform", PLATFORM]
+    command: list[str | Path] = [folder / "venv/bin/uv", "pip", "compile"]
+    command += ["--no-config", "--quiet"]
+    command += ["--python-version", python, "--python-platform", platform]
     command += ["-c", folder / "constraints.txt", folder / "pins.txt"]
     listed, locked = folder / "listed.txt", folder / "pylock.toml"
     listed.unlink(missing_ok=True)

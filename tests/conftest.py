@@ -11,6 +11,7 @@ from pathlib import Path
 
 import huggingface_hub.constants  # noqa: F401 - reads HF_HUB_OFFLINE once, before a test sets it
 import pytest
+from hypothesis import settings
 
 import ftc
 from ftc.compiler.knowledge.exports import rehearsed
@@ -19,6 +20,9 @@ from tests.end_to_end.process import QUICKSTART, run
 
 # Read when torch is first imported: threads that wait sleep, so that two trainings share cores.
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+# An example of a property may take long on a machine that is busy; pytest limits the whole test.
+settings.register_profile("ftc", deadline=None)
+settings.load_profile("ftc")
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDERS = {

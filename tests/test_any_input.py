@@ -49,7 +49,7 @@ def hold_total(folder: Path, text: str) -> None:
 @example(text="\ufeff{}")
 @example(text='{"name": "\ud800"}')
 @example(text="[" * 5_000)
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=150, suppress_health_check=list(HealthCheck))
 def test_any_text_gives_findings(folder: Path, text: str) -> None:
     """Whatever the file holds, it is told what is wrong with it."""
     hold_total(folder, text)
@@ -62,7 +62,7 @@ def test_any_text_gives_findings(folder: Path, text: str) -> None:
         max_size=4,
     )
 )
-@settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=80, suppress_health_check=list(HealthCheck))
 def test_anything_near_the_schema_gives_findings_or_a_bundle(
     folder: Path, monkeypatch: pytest.MonkeyPatch, changes: list[tuple[str, Any]]
 ) -> None:

@@ -164,9 +164,7 @@ def harmless(place: str) -> str:
     ],
 )
 @given(words=st.lists(st.sampled_from(PAYLOADS) | st.text(max_size=40), min_size=8, max_size=8))
-@settings(
-    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_hostile_strings_change_constants_only(
     facts: KnownFacts, variant: str, words: list[str]
 ) -> None:

@@ -36,7 +36,7 @@ def test_json_and_rows_are_utf_8(tmp_path: Path) -> None:
     assert sorted(path.name for path in (tmp_path / "a").iterdir()) == ["b.json", "c.jsonl"]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.lists(st.recursive(st.text(st.characters(exclude_categories=["Cs"])), st.lists)))
 def test_rows_are_read_as_they_were_written(rows: list[Any]) -> None:
     """Whatever characters a text has, such as U+2028, which ends a line for `str.splitlines`."""

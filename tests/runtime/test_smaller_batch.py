@@ -66,7 +66,7 @@ def test_a_note_that_cannot_be_read_has_no_smaller_row(note: Path, text: str | N
     assert said.startswith("0.00 GiB were used, 0.00 GiB were planned; ")
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.integers(1, 6).flatmap(lambda rows: st.tuples(st.just(rows), st.integers(0, rows))))
 def test_the_batch_is_the_same_on_every_row(
     tmp_path_factory: pytest.TempPathFactory, given_row: tuple[int, int]

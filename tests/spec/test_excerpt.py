@@ -3,7 +3,7 @@
 import unicodedata
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ftc.spec.findings.finding import Position
@@ -50,7 +50,6 @@ def test_start_of_a_long_line() -> None:
     assert caret == "  | ^"
 
 
-@settings(deadline=None)
 @given(st.text(max_size=200), st.integers(0, 200), st.integers(1, 40))
 def test_any_text(text: str, offset: int, width: int) -> None:
     """Any text gives two lines without control characters."""

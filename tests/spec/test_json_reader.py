@@ -5,7 +5,7 @@ import math
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ftc.spec.findings.finding import Position
@@ -32,7 +32,6 @@ PIECES = st.lists(
 ).map("".join)
 
 
-@settings(deadline=None)
 @given(VALUES, st.sampled_from([None, 0, 2]), st.booleans())
 def test_agrees_with_the_standard_library(value: Any, indent: int | None, ascii_only: bool) -> None:
     """Every valid text is read as `json.loads` reads it, type by type."""
@@ -42,7 +41,6 @@ def test_agrees_with_the_standard_library(value: Any, indent: int | None, ascii_
     assert json.dumps(reading.data) == json.dumps(json.loads(text))
 
 
-@settings(deadline=None)
 @given(PIECES | st.text(max_size=30))
 def test_any_text(text: str) -> None:
     """A text is read without findings exactly when the standard library reads it."""
@@ -58,7 +56,6 @@ def test_any_text(text: str) -> None:
         assert json.dumps(reading.data) == json.dumps(value)
 
 
-@settings(deadline=None)
 @given(VALUES)
 def test_every_value_has_its_place(value: Any) -> None:
     """The text at a value's position is the value."""

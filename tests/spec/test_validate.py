@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
@@ -120,21 +120,18 @@ def valid_by_schema(data: Any) -> bool:
     )
 
 
-@settings(deadline=None)
 @given(VALUES.filter(lambda value: "\\n" not in json.dumps(value)))
 def test_any_json(value: Any) -> None:
     """Any JSON value gives findings or a spec, never an exception."""
     judge(value)
 
 
-@settings(deadline=None)
 @given(CHANGES.filter(lambda changes: "\\n" not in json.dumps(changes)))
 def test_any_change_of_a_spec(changes: list[tuple[list[str], Any]]) -> None:
     """A spec with some of its fields changed gives findings or a spec, as the schema says."""
     judge(changed(changes))
 
 
-@settings(deadline=None)
 @given(CHANGES)
 def test_fixes_apply(changes: list[tuple[list[str], Any]]) -> None:
     """A fix is a patch that applies, and its finding is gone afterwards."""

@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ftc.spec.findings.finding import Position
@@ -141,7 +141,6 @@ def test_lone_surrogate() -> None:
     assert [it.code for it in read_yaml('a: "\\ud83d"').findings] == ["FTC016"]
 
 
-@settings(deadline=None)
 @given(st.lists(st.sampled_from([*WORDS, *MARKS]), max_size=25).map("".join) | st.text(max_size=30))
 def test_any_text(text: str) -> None:
     """Any text gives JSON-compatible data, or findings with positions."""
@@ -151,7 +150,6 @@ def test_any_text(text: str) -> None:
     assert reading.findings or "" in reading.positions
 
 
-@settings(deadline=None)
 @given(
     st.recursive(
         st.none()

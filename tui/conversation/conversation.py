@@ -142,19 +142,37 @@ class Conversation:
         )
 
     def ask(self) -> list[Line]:
-        """Return the current question, preceded by the problem with its last answer."""
+        """Return the current question, preceded by the problem with its last answer.
+
+        A question with one answer, because the plan with any other would not work, is not asked.
+        """
+        lines = self._take_only_answer()
         if isinstance(self.step, Done):
-            return [self.line("done")]
-        lines = []
+            return [*lines, self.line("done")]
         if self.step.trouble is not None:
             text = self.told(self.step.trouble)
             lines.append(Line(who="ftc", text=text, kind="trouble"))
         if self.step.optional:
-            return []
+            return lines
         question = f"{self.voice.ask(self.step.pointer)}\n{self.voice.why(self.step.pointer)}"
         if len(self.step.options) > 1 and self.step.options[1].key == "option.repair":
             question = self.voice.say("which_repair")
         return [*lines, *self.table(), Line(who="ftc", text=question, kind="question")]
+
+    def _take_only_answer(self) -> list[Line]:
+        """Take the answer of a question that has no other; return the lines about it.
+
+        It is part of the change that led to the question, so that undoing takes both back.
+        """
+        step = self.step
+        if isinstance(step, Done) or step.trouble or not step.withheld or len(step.options) != 1:
+            return []
+        option = step.options[0]
+        why = self.line("withheld", what=self._withheld(step.withheld))
+        what = f"{step.pointer[1:].replace('/', '.')} = {self.label(option)}"
+        self.draft = self.draft.changed(option.changes, chosen=True)
+        self.look()
+        return [why, self.line("chosen", "noted", what=what), *self._take_only_answer()]
 
     def table(self) -> list[Line]:
         """Return the models on offer side by side, and the answers that are not offered.
@@ -180,8 +198,11 @@ class Conversation:
         return [] if before == self.tabled else told
 
     def _withheld(self, options: tuple[Option, ...]) -> str:
-        """Return the answers that are not offered, each with its error, or a plan without room."""
-        return "".join(f"\n  {self.label(option)}: {self._why_not(option)}" for option in options)
+        """Return the answers that are not offered, by their errors, or by a plan without room."""
+        labels: dict[str, list[str]] = {}
+        for option in options:
+            labels.setdefault(self._why_not(option), []).append(self.label(option))
+        return "".join(f"\n  {'; '.join(names)}: {why}" for why, names in labels.items())
 
     def _why_not(self, option: Option) -> str:
         plan, error = option.plan, option.refused

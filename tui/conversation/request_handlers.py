@@ -16,7 +16,7 @@ from ftc.tui.conversation.goal_dialogue import take_option
 from ftc.tui.conversation.judgement import judge
 from ftc.tui.conversation.repair import repair
 from ftc.tui.languages.translation import tell, tell_failure
-from ftc.tui.questions.dialogue import GOAL, Done, Question, next_step
+from ftc.tui.questions.dialogue import GOAL, Done, Option, Question, next_step
 from ftc.tui.state.chain import chain, free_path
 from ftc.tui.state.draft import Draft, find_differences, read_draft
 from ftc.tui.state.line import Line
@@ -71,6 +71,26 @@ def _unsure(conversation: Conversation, about: str) -> list[Line]:
         told.append(conversation.line("because", why=because))
     lines = take_option(conversation, option, chosen=True)
     return [lines[0], *told, *lines[1:]]
+
+
+def _delegate(conversation: Conversation, about: str) -> list[Line]:
+    """Take the suggested answers up to a question without one; undoing takes all of them back."""
+    past, start = [*conversation.past], conversation.draft
+    told: list[Line] = []
+    while (option := _suggestion(conversation.step)) is not None:
+        told.append(take_option(conversation, option, chosen=True)[0])
+    if not told:
+        return _unsure(conversation, about)
+    conversation.past, conversation.tabled = [*past, start], ()
+    return [*told, *conversation.ask()]
+
+
+def _suggestion(step: Question | Done) -> Option | None:
+    """Return the suggested answer of a question; None if it writes a file or repairs something."""
+    if isinstance(step, Done) or step.optional or step.trouble or step.suggested is None:
+        return None
+    option = step.options[step.suggested] if step.options else None
+    return None if option is None or option.writes else option
 
 
 def _why(conversation: Conversation, about: str) -> list[Line]:
@@ -309,6 +329,7 @@ _HANDLERS: Final[Mapping[str, Handler]] = {
     "leave": _leave,
     "no": _no,
     "unsure": _unsure,
+    "delegate": _delegate,
     "why": _why,
     "undo": _undo,
     "redo": _redo,

@@ -7,8 +7,8 @@ from typing import Any, Final, Literal
 from ftc.spec.pointer import split
 
 RequestKind = Literal[
-    "changes", "cheaper", "compile", "explain", "faster", "fit", "fix", "hello", "help", "judge",
-    "later", "leave", "limit", "load", "models", "no", "plan", "quit", "redo", "rehearse",
+    "changes", "cheaper", "compile", "delegate", "explain", "faster", "fit", "fix", "hello", "help",
+    "judge", "later", "leave", "limit", "load", "models", "no", "plan", "quit", "redo", "rehearse",
     "restart", "retry", "run", "save", "show", "thanks", "undo", "unsure", "watch", "what_if",
     "why", "yes",
 ]  # fmt: skip

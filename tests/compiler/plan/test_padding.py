@@ -130,7 +130,7 @@ def arrangement(build: BuildKnown, edits: Mapping[str, Any], machine: Machine) -
     return d.batch.global_batch.value, d.rows.packing.value, d.rows.group_by_length.value, length
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     rows=st.integers(400, 200_000),
     data=st.tuples(st.integers(1, 400), st.floats(0, 1)),
@@ -172,7 +172,7 @@ def test_more_processes_form_the_same_steps(
     assert arrangement(build_known, edits, ("cpu", 141, 2))[1:] == first[1:]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     rows=st.integers(0, 200_000),
     data=st.tuples(st.integers(1, 400), st.floats(0, 1)),

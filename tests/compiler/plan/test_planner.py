@@ -94,7 +94,7 @@ def test_who_decided_is_told_apart(build_known: BuildKnown) -> None:
     assert make_plan(said_auto, facts).decisions.batch.micro_batch.source == "derived"
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(edits=EDITS)
 def test_any_plan_agrees_with_itself(build_known: BuildKnown, edits: dict[str, Any]) -> None:
     """Batch, ladder, steps and phases hold together whatever the spec and the facts."""

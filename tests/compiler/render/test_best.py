@@ -15,7 +15,7 @@ from tests.compiler.conftest import BuildKnown
 from tests.runtime.sessions import make_session
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(data=st.data())
 def test_the_best_evaluation_of_any_plan_has_a_checkpoint(
     build_known: BuildKnown, data: st.DataObject

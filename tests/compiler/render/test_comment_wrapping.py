@@ -47,7 +47,7 @@ JSON_VALUES = st.recursive(
 )
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(st.lists(st.tuples(JSON_VALUES, st.text("w ", max_size=150)), min_size=1, max_size=40))
 def test_the_formatter_changes_nothing(constants: list[tuple[Any, str]]) -> None:
     """Constants of any length, and their reasons, are laid out as `ruff format` does it."""

@@ -33,7 +33,7 @@ def tokenize(text: bytes, *, special: bool) -> list[int]:
     return found
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(TEXTS, TEXTS, st.integers(4, 24))
 def test_a_pair_is_cut_as_the_tokenizer_cuts_it(query: str, text: str, max_length: int) -> None:
     """The tokens are those that the model was trained on, however long the texts are."""

@@ -64,7 +64,7 @@ def test_llama_cpp_quantizes_with_the_matrix(run: Run, path: Path) -> None:
     assert not entries[len(matrix)].name
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(st.integers(0, 9), max_size=12), st.integers(0, 60))
 def test_rows_are_drawn_up_to_the_tokens(lengths: list[int], tokens: int) -> None:
     """No row twice, all in the same order every time, and the last one cut."""

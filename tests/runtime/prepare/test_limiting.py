@@ -26,7 +26,7 @@ def make_rows(wanted: list[bool], origins: list[int], most: list[int | None]) ->
     )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     st.lists(st.tuples(st.booleans(), st.integers(0, 2)), max_size=40),
     st.lists(st.none() | st.integers(0, 20), min_size=3, max_size=3),

@@ -19,7 +19,7 @@ from tests.runtime.reports.test_report import STAGES, cells_of, finish, make_run
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     st.dictionaries(
         st.sampled_from(["license_name", "tags", "language"]), TEXTS | st.lists(TEXTS, max_size=3)

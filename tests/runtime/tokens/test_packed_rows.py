@@ -28,7 +28,7 @@ def split(row: dict[str, Any], name: str) -> list[list[int]]:
     return [[next(values) for _ in range(size)] for size in row["seq_lengths"]]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(SIZES)
 def test_every_row_is_in_one_packed_row(sizes: list[int]) -> None:
     """With its labels, and no packed row is too long."""

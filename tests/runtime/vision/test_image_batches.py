@@ -60,7 +60,7 @@ def _rows(references: tuple[Path, Rows]) -> Rows:
     return [make_row(references[1], places, text) for places, text in parts]
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(
     st.lists(st.lists(st.integers(0, 9), max_size=5), min_size=1), st.sampled_from([True, False])
 )

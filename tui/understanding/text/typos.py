@@ -42,7 +42,7 @@ _WORD: Final = re.compile(r"(?<![\w./\\-])[a-z]{4,14}(?![\w./\\-])")
 #: Words and endings that are right although a name resembles them.
 _RIGHT: Final = re.compile(
     r"earnings?|token|gradients|sequences|optimi[sz]e|schedule[sd]?|epochal|attentions?|tensions?"
-    r"|ever|even|emery|epic\w*|validat\w+|warmups?|learnings?|leaning"
+    r"|experts?|sevilla|ever|even|emery|epic\w*|validat\w+|warmups?|learnings?|leaning"
     r"|weigh(?:s|ts|ed|ty)?|lengths|lengthy|baths?|botch|bitch|bach|projects|protect(?:ed)?|proyect[oa]s?"
     r"|projectes|pro[jy]ector(?:s|es)?|temperatura|temperatures|checkpoint"
 )

@@ -1,0 +1,86 @@
+"""Answers that are left to ftc: one question, all that are left, and a question with one answer."""
+
+import pytest
+
+from ftc.tui.questions.dialogue import Done, Question
+from ftc.tui.session.session import Session
+from ftc.tui.understanding.requests import read_request
+from ftc.tui.understanding.text.message import Message
+
+ONE = (
+    *("whatever you recommend", "the one you like most", "up to you", "it's your call"),
+    *("you're the expert, you choose", "I have no idea, you decide", "pick something sensible"),
+    *("lo que tú recomiendes", "la que te parezca mejor", "a tu criterio", "confío en ti"),
+    *("el que creguis millor", "tria'l tu", "com vegis", "ho deixo a les teves mans"),
+)
+ALL = (
+    *("choose the rest yourself", "use your recommendations for everything", "accept all defaults"),
+    *("I leave the rest to you", "the rest is up to you", "just pick everything for me"),
+    *("elige todo tú", "lo demás como veas", "usa los valores por defecto para el resto"),
+    *("tria tu la resta", "la resta com vulguis", "accepta les teves propostes"),
+)
+OTHER = (
+    *("whatever qwen has at 3b", "choose the best model by f1", "what works best?", "3 epochs"),
+    *("what the paper recommends", "lo que tengo en datos.csv", "el que diu el paper"),
+    *("choose the other gpu", "pick all linear layers", "the rest for validation"),
+    *("pon el resto en test", "posa la resta a validació", "set everything in float32"),
+)
+
+
+def told(session: Session, text: str) -> str:
+    """Send a message and return the reply."""
+    return "\n".join(line.text for line in session.reply(text))
+
+
+def kind(text: str) -> str | None:
+    """Return the kind of request that a message is."""
+    request = read_request(Message(text))
+    return None if request is None else request.kind
+
+
+@pytest.mark.parametrize("text", ONE)
+def test_a_question_is_left_to_ftc(text: str) -> None:
+    """In the words that people have for it."""
+    assert kind(text) == "unsure"
+
+
+@pytest.mark.parametrize("text", ALL)
+def test_all_questions_are_left_to_ftc(text: str) -> None:
+    """The rest, or everything."""
+    assert kind(text) == "delegate"
+
+
+@pytest.mark.parametrize("text", OTHER)
+def test_similar_words_leave_nothing_to_ftc(text: str) -> None:
+    """What somebody else recommends, questions, and values of fields."""
+    assert kind(text) not in {"unsure", "delegate"}
+
+
+def test_the_rest_is_chosen_and_undone_at_once(session: Session) -> None:
+    """Each choice is named; `undo` takes all of them back."""
+    session.reply("sort texts into labels with tickets.csv on a 4090, qwen3 0.6b")
+    before = session.draft
+    said = told(session, "choose the rest")
+    assert isinstance(session.step, Done)
+    assert said.count("I chose") >= 1
+    session.reply("undo")
+    assert session.draft == before
+
+
+def test_the_rest_ends_at_a_question_without_a_suggestion(session: Session) -> None:
+    """Only the user knows what the model should learn."""
+    said = told(session, "choose everything")
+    assert isinstance(session.step, Question)
+    assert "I chose" not in said
+
+
+def test_a_question_with_one_answer_is_not_asked(session: Session) -> None:
+    """No GGUF file has a head for scores: ftc says so once and goes on."""
+    session.reply("sort texts into labels with tickets.csv, rtx 4090")
+    said = told(session, "qwen3 0.6b, lora")
+    assert session.draft.get("/export/types") == []
+    assert said.count("llama.cpp has no head for them") == 1
+    assert "export.types = none" in said
+    session.reply("undo")
+    assert session.draft.get("/model/id") is None
+    assert session.draft.get("/export/types") is None
