@@ -221,6 +221,16 @@ def test_repairs_are_ranked_by_hours(session: Session) -> None:
         ("my loss is nan", "try 0.0001 if the loss jumps"),
         ("the loss isn't going down, why?", "one that does not fall has one that is too low"),
         ("what happens if training crashes?", "run.sh goes on from the last checkpoint"),
+        ("which labels are rare?", "There are 3 labels: "),
+        ("¿cuántas filas hay por etiqueta?", "There are 3 labels: "),
+        ("show me some rows", "row 1: my parcel number 0"),
+        ("ensenya'm uns quants exemples", "row 1: my parcel number 0"),
+        ("what's the longest row?", "the longest has "),
+        ("quants tokens tenen les files de mitjana?", "the longest has "),
+        ("are there duplicates in my data?", "No row is left out"),
+        ("how much VRAM does it need at inference?", "(16 bit 15 GiB, Q4_K_M 4.6 GiB)"),
+        ("¿cuánta memoria necesita para usar el modelo?", "(16 bit 15 GiB, Q4_K_M 4.6 GiB)"),
+        ("why not a bigger batch?", "The plan uses micro_batch = "),
         ("who won the league?", "I only know fine-tuning"),
         ("què tal la privacitat?", "Your data stays where you train"),
         ("¿puedo venderlo?", "This is not legal advice"),
@@ -235,6 +245,30 @@ def test_questions_are_answered_from_facts(session: Session, question: str, answ
     assert answer in said
     assert OPEN in said
     assert session.draft == before
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["compare lora and full fine-tuning for me", "compara lora y full", "compara lora i full"],
+)
+def test_a_comparison_sets_nothing(session: Session, question: str) -> None:
+    """Both are explained and planned; `compare answers with rouge` is a metric."""
+    session.reply("qwen3 0.6b on a 4090, tickets.csv")
+    before = session.draft
+    session.reply(question)
+    assert session.draft == before
+    assert [option.label for option in session.options] == [
+        "method.type = lora",
+        "method.type = full",
+    ]
+
+
+def test_what_would_change_is_planned(session: Session) -> None:
+    """A size alone is of the same family."""
+    session.reply("qwen3 0.6b on a 4090, tickets.csv")
+    said = told(session, "what would change if I used the 1.7B instead?")
+    assert "With model.id = Qwen/Qwen3-1.7B" in said
+    assert session.draft.get("/model/id") == "Qwen/Qwen3-0.6B"
 
 
 def test_a_price_gives_a_cost(session: Session) -> None:

@@ -41,6 +41,9 @@ ASKED: Final[dict[Language, dict[str, str]]] = {
         "may I modify the scripts by hand after compiling?": "edit_scripts",
         "is RAG better than fine-tuning for our documents?": "tune_or_prompt",
         "which cloud can I rent a GPU from?": "rent",
+        "so how good do you think the model will be?": "how_good",
+        "why did you pick such a small batch size?": "batch_size",
+        "would a larger model give much better answers?": "model_size",
     },
     "ca": {
         "en quina carpeta trobo els resultats?": "results",
@@ -158,13 +161,13 @@ def told(session: Session, text: str, language: Language) -> str:
 
 
 def test_the_table_is_whole() -> None:
-    """Each entry has examples in three languages, and an answer or a topic that has one."""
+    """Each entry has examples in three languages, and an answer, a topic of facts, or both."""
     ids = [entry.id for entry in all_questions()]
     assert len(set(ids)) == len(ids) >= 45
     for entry in all_questions():
         assert all(len(entry.asks[language]) >= 4 for language in LANGUAGES), entry.id
         assert set(entry.asks) == set(LANGUAGES)
-        assert bool(entry.answer) != (entry.topic in TOPICS), entry.id
+        assert entry.answer or entry.topic in TOPICS, entry.id
         assert not entry.answer or set(entry.answer) == set(LANGUAGES)
 
 

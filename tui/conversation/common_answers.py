@@ -63,7 +63,8 @@ def _is_answered(conversation: Conversation, request: Request) -> bool:
 
 
 def tell_common(conversation: Conversation, question: CommonQuestion) -> Iterator[Line]:
-    """Yield the answer of the table, and the values of the plan that it is about."""
-    yield Line(who="ftc", text=question.answer[conversation.voice.language])
+    """Yield the answer of the table, if it has one, and the values of the plan in question."""
+    if question.answer:
+        yield Line(who="ftc", text=question.answer[conversation.voice.language])
     for name in question.decisions:
         yield from tell_reason(conversation, name)

@@ -49,9 +49,9 @@ Weights = Mapping[str, float]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommonQuestion:
-    """A question with ways to ask it and its answer, by language; a topic may answer instead.
+    """A question with ways to ask it and its answer, by language.
 
-    `decisions` are values of the plan that are told after the answer.
+    A topic tells its facts after the answer, if any; `decisions` are values of the plan that are told.
     """
 
     id: str

@@ -159,6 +159,12 @@ class Conversation:
             question = self.voice.say("which_repair")
         return [*lines, *self.table(), Line(who="ftc", text=question, kind="question")]
 
+    def answer(self, *lines: Line) -> list[Line]:
+        """Return the answer to a question of the user's, and the open question after it."""
+        if isinstance(self.step, Question) and self.step.optional:
+            return [*lines, *self.go_to(self.draft)]
+        return [*lines, *self.ask()]
+
     def _take_only_answer(self) -> list[Line]:
         """Take the answer of a question that has no other; return the lines about it.
 

@@ -1,25 +1,28 @@
 """Answers to questions about licence, privacy, cost, time, rows and more, from facts."""
 
-import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from ftc.compiler.knowledge.well_known.models import find_model
 from ftc.compiler.plan.plan import Plan
-from ftc.compiler.resolve.facts import DataFacts
 from ftc.tui.conversation.advice import recommend_models, slow
 from ftc.tui.conversation.common_answers import find_common, tell_common
 from ftc.tui.conversation.common_questions import CommonQuestion
 from ftc.tui.conversation.conversation import Conversation
+from ftc.tui.conversation.data_answers import (
+    judge_rows,
+    tell_data,
+    tell_dropped,
+    tell_labels,
+    tell_lengths,
+)
 from ftc.tui.conversation.goal_dialogue import answer_without_data
 from ftc.tui.conversation.topics import Topic, find_topic
-from ftc.tui.questions.dialogue import Question
-from ftc.tui.state.goals import Goal
 from ftc.tui.state.line import Line
 from ftc.tui.understanding.reader import read
 from ftc.tui.understanding.reading import Change, Request
 from ftc.tui.understanding.text.message import Message, fold
-from ftc.tui.understanding.text.numbers import as_written, read_number
+from ftc.tui.understanding.text.numbers import as_written
 from ftc.tui.understanding.values.quantities import read_prices
 
 #: What a licence allows, by the beginning of its identifier; the first that matches counts.
@@ -28,20 +31,9 @@ _LICENCES: Final[Mapping[str, str]] = {
     "cc-by-nc": "research", "qwen-research": "research", "mrl": "research",
     "cc-by-sa": "share_alike", "cc-by": "free",
 }  # fmt: skip
-#: Rows with which a goal is usually reached, and below which it usually is not.
-_ENOUGH_ROWS: Final[Mapping[Goal, tuple[int, int]]] = {
-    "classify": (1000, 200),
-    "style": (500, 100),
-    "tools": (1000, 300),
-    "preferences": (2000, 500),
-    "retrieval": (1000, 300),
-}
-_ROWS_PER_LABEL: Final = 50
 _MOST_PARTS: Final = 3
-_COUNTED: Final = re.compile(
-    r"(\d+(?:[.,]\d+)*)\s*(?:\w+ )?"
-    r"(?:rows?|examples?|samples?|files|exemples|mostres|filas|ejemplos|muestras)\b"
-)
+#: The length of a conversation whose keys and values are told.
+_CACHED_TOKENS: Final = 4096
 #: Topics that a question only has if it names no value that the planner can compare.
 _WITHOUT_VALUES: Final = frozenset({"cost", "memory", "models", "slow", "time"})
 #: Requests that a question about a topic may be read as.
@@ -73,17 +65,10 @@ def answer_question(
 
 
 def _answer_common(conversation: Conversation, text: str, question: CommonQuestion) -> list[Line]:
-    if question.topic is not None:
-        return _ANSWERS[question.topic](conversation, text)
-    return _told(conversation, *tell_common(conversation, question))
-
-
-def _told(conversation: Conversation, *lines: Line) -> list[Line]:
-    """Return the lines, and the open question after them."""
-    step = conversation.step
-    if isinstance(step, Question) and step.optional:
-        return [*lines, *conversation.go_to(conversation.draft)]
-    return [*lines, *conversation.ask()]
+    told = tell_common(conversation, question)
+    if question.topic is None:
+        return conversation.answer(*told)
+    return [*told, *_ANSWERS[question.topic](conversation, text)]
 
 
 def _licence(conversation: Conversation, text: str) -> list[Line]:
@@ -93,14 +78,13 @@ def _licence(conversation: Conversation, text: str) -> list[Line]:
     facts = conversation.situation.model
     licence = facts.licence if facts is not None else known.licence if known else None
     if name is None:
-        return _told(conversation, conversation.line("topic.licence.any"))
+        return conversation.answer(conversation.line("topic.licence.any"))
     if licence is None:
-        return _told(conversation, conversation.line("topic.licence.unknown", model=name))
+        return conversation.answer(conversation.line("topic.licence.unknown", model=name))
     kinds = (kind for start, kind in _LICENCES.items() if licence.casefold().startswith(start))
     kind = next(kinds, "other")
     allowed = conversation.voice.say(f"licence.{kind}")
-    return _told(
-        conversation,
+    return conversation.answer(
         conversation.line("topic.licence", model=name, licence=licence, allowed=allowed),
     )
 
@@ -111,7 +95,7 @@ def _privacy(conversation: Conversation, text: str) -> list[Line]:
     lines = [conversation.line("topic.privacy")]
     if tracking not in (None, "none", "tensorboard"):
         lines.append(conversation.line("topic.privacy.tracking", service=tracking))
-    return _told(conversation, *lines)
+    return conversation.answer(*lines)
 
 
 def _cost(conversation: Conversation, text: str) -> list[Line]:
@@ -120,22 +104,22 @@ def _cost(conversation: Conversation, text: str) -> list[Line]:
         tried = conversation.draft.changed(asked)
         plan = conversation.observer.look(tried, offers=False).plan
     if plan is None or plan.time is None:
-        return _told(conversation, conversation.line("topic.cost.any"))
+        return conversation.answer(conversation.line("topic.cost.any"))
     if plan.cost is None:
         time = voice.duration(plan.time.total_seconds)
         count = plan.decisions.distribution.world.value
         line = conversation.line("topic.cost.no_price", time=time, count=count)
-        return [*_time_told(conversation, plan), *_told(conversation, line)]
+        return [*_time_told(conversation, plan), *conversation.answer(line)]
     money = {key: round(getattr(plan.cost, key), 2) for key in ("total", "low", "high")}
-    return _told(conversation, conversation.line("topic.cost", **money))
+    return conversation.answer(conversation.line("topic.cost", **money))
 
 
 def _time(conversation: Conversation, text: str) -> list[Line]:
     del text
     plan = conversation.situation.plan
     if plan is None or plan.time is None:
-        return _told(conversation, conversation.line("no_plan"))
-    return _told(conversation, *_time_told(conversation, plan))
+        return conversation.answer(conversation.line("no_plan"))
+    return conversation.answer(*_time_told(conversation, plan))
 
 
 def _time_told(conversation: Conversation, plan: Plan) -> list[Line]:
@@ -158,7 +142,7 @@ def _memory(conversation: Conversation, text: str) -> list[Line]:
     del text
     plan = conversation.situation.plan
     if plan is None:
-        return _told(conversation, conversation.line("no_plan"))
+        return conversation.answer(conversation.line("no_plan"))
     size = conversation.voice.size
     parts = plan.memory.parts.get(plan.memory.largest_phase, {})
     largest = sorted(parts.items(), key=lambda part: -part[1])[:_MOST_PARTS]
@@ -167,84 +151,8 @@ def _memory(conversation: Conversation, text: str) -> list[Line]:
     )
     peak = size(plan.memory.device_bytes)
     outlook = conversation.outlook(plan)
-    return _told(
-        conversation, conversation.line("topic.memory", peak=peak, parts=named, plan=outlook)
-    )
-
-
-def _dropped(conversation: Conversation, text: str) -> list[Line]:
-    """Say how many rows are left out, and why."""
-    del text
-    facts = conversation.situation.data
-    if facts is None:
-        return _told(conversation, conversation.line("topic.dropped.any"))
-    kinds = {
-        "blank": facts.blank_rows,
-        "duplicate": facts.duplicate_rows,
-        "malformed": facts.malformed_rows,
-        "limit": max(0, _clean_rows(facts) - facts.usable_rows),
-    }
-    reasons = [
-        conversation.voice.say(f"topic.dropped.{kind}", rows=rows)
-        for kind, rows in kinds.items()
-        if rows
-    ]
-    told = [
-        conversation.line(
-            "topic.dropped" if reasons else "topic.dropped.none",
-            rows=facts.rows,
-            used=facts.usable_rows,
-            reasons=", ".join(reasons),
-        )
-    ]
-    plan = conversation.situation.plan
-    if plan is not None:
-        held = plan.decisions.splits.validation_rows.value + plan.decisions.splits.test_rows.value
-        told.append(conversation.line("topic.dropped.held", held=held))
-    return _told(conversation, *told)
-
-
-def _clean_rows(facts: DataFacts) -> int:
-    return facts.rows - facts.blank_rows - facts.duplicate_rows - facts.malformed_rows
-
-
-def _rows(conversation: Conversation, text: str) -> list[Line]:
-    """Judge the number of rows that the message names, or that the data has."""
-    facts = conversation.situation.data
-    match = _COUNTED.search(fold(text))
-    rows = read_number(match[1]) if match else None
-    if rows is None and facts is not None:
-        rows = facts.usable_rows
-    goal: Goal = conversation.goal or ("classify" if facts and facts.labels else "style")
-    enough, few = _ENOUGH_ROWS[goal]
-    rule = conversation.line("topic.rows.rule", enough=enough, few=few, goal=_named(conversation))
-    if rows is None:
-        return _told(conversation, rule)
-    verdict = "enough" if rows >= enough else "some" if rows >= few else "few"
-    lines = [conversation.line(f"topic.rows.{verdict}", rows=int(rows)), rule]
-    lines += _scarce_labels(conversation)
-    plan = conversation.situation.plan
-    if plan is not None:
-        held = plan.decisions.splits.validation_rows.value + plan.decisions.splits.test_rows.value
-        lines.append(conversation.line("topic.rows.measured", held=held))
-    return _told(conversation, *lines)
-
-
-def _named(conversation: Conversation) -> str:
-    facts = conversation.situation.data
-    goal = conversation.goal or ("classify" if facts is not None and facts.labels else "style")
-    return conversation.voice.say(f"goal.{goal}")
-
-
-def _scarce_labels(conversation: Conversation) -> Iterator[Line]:
-    """Yield a line about the label with the fewest rows, if they are few."""
-    facts = conversation.situation.data
-    if facts is None or not facts.labels or conversation.goal not in (None, "classify"):
-        return
-    rarest = min(facts.labels, key=lambda label: label.rows)
-    key = "scarce" if rarest.rows < _ROWS_PER_LABEL else "spread"
-    yield conversation.line(
-        f"topic.rows.{key}", label=rarest.name, rows=rarest.rows, least=_ROWS_PER_LABEL
+    return conversation.answer(
+        conversation.line("topic.memory", peak=peak, parts=named, plan=outlook)
     )
 
 
@@ -264,7 +172,7 @@ def _overfitting(conversation: Conversation, text: str) -> list[Line]:
                 patience=decided.training.patience.value or 0,
             )
         )
-    return _told(conversation, *lines)
+    return conversation.answer(*lines)
 
 
 def _resume(conversation: Conversation, text: str) -> list[Line]:
@@ -276,12 +184,12 @@ def _resume(conversation: Conversation, text: str) -> list[Line]:
         lines.append(
             conversation.line("topic.resume.steps", steps=plan.decisions.training.save_steps.value)
         )
-    return _told(conversation, *lines)
+    return conversation.answer(*lines)
 
 
 def _next(conversation: Conversation, text: str) -> list[Line]:
     del text
-    return _told(conversation, conversation.line("topic.next"))
+    return conversation.answer(conversation.line("topic.next"))
 
 
 def _small_device(conversation: Conversation, text: str) -> list[Line]:
@@ -294,7 +202,26 @@ def _small_device(conversation: Conversation, text: str) -> list[Line]:
         smallest = min(known, key=lambda kind: known[kind])
         size = conversation.voice.size(known[smallest])
         lines.append(conversation.line("topic.small_device.size", type=smallest, size=size))
-    return _told(conversation, *lines)
+    return conversation.answer(*lines)
+
+
+def _inference(conversation: Conversation, text: str) -> list[Line]:
+    """Say how much memory the result needs once it answers, which is far less than training."""
+    del text
+    model, plan = conversation.situation.model, conversation.situation.plan
+    if model is None or model.shape is None:
+        return conversation.answer(conversation.line("topic.inference.any"))
+    shown = {"16 bit": 2 * model.parameters, **(plan.export_bytes if plan is not None else {})}
+    sizes = ", ".join(f"{kind} {conversation.voice.size(value)}" for kind, value in shown.items())
+    cache = 2 * model.shape.cached_numbers() * _CACHED_TOKENS
+    return conversation.answer(
+        conversation.line(
+            "topic.inference",
+            sizes=sizes,
+            cache=conversation.voice.size(cache),
+            tokens=_CACHED_TOKENS,
+        )
+    )
 
 
 def _diverged(conversation: Conversation, text: str) -> list[Line]:
@@ -314,7 +241,7 @@ def _diverged(conversation: Conversation, text: str) -> list[Line]:
                 lower=conversation.voice.show(as_written(rate / 2)),
             )
         )
-    return _told(conversation, *lines)
+    return conversation.answer(*lines)
 
 
 def _ollama(conversation: Conversation, text: str) -> list[Line]:
@@ -322,13 +249,13 @@ def _ollama(conversation: Conversation, text: str) -> list[Line]:
     name = conversation.draft.get("/model/id")
     model = find_model(str(name)) if name else None
     if model is not None and not model.convertible:
-        return _told(conversation, conversation.line("topic.ollama.never", model=name))
+        return conversation.answer(conversation.line("topic.ollama.never", model=name))
     types = conversation.draft.get("/export/types")
     if types:
         run = conversation.draft.get("/name") or "my-model"
         key = "topic.ollama" if "ollama" in fold(text) else "topic.gguf_program"
         line = conversation.line(key, types=", ".join(types), type=types[0], name=run)
-        return _told(conversation, line)
+        return conversation.answer(line)
     change = Change(pointer="/export/types", value=["Q4_K_M"], words="Q4_K_M")
     conversation.proposal = (change,)
     what = conversation.compared(conversation.proposal)
@@ -362,8 +289,12 @@ _ANSWERS: Final[Mapping[Topic, Answer]] = {
     "overfitting": _overfitting,
     "resume": _resume,
     "next": _next,
-    "dropped": _dropped,
-    "rows": _rows,
+    "dropped": tell_dropped,
+    "rows": judge_rows,
+    "labels": tell_labels,
+    "lengths": tell_lengths,
+    "data": tell_data,
+    "inference": _inference,
     "small_device": _small_device,
     "diverged": _diverged,
     "ollama": _ollama,

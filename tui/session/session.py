@@ -59,7 +59,7 @@ from ftc.tui.understanding.values.row_limits import takes_by_order
 _MOST_KEYS: Final = 40
 _COLUMNS: Final = "/data/columns/"
 #: Topics that are answered even if the message is no question.
-_UNASKED: Final = frozenset({"no_data", "diverged", "small_device"})
+_UNASKED: Final = frozenset({"data", "diverged", "labels", "no_data", "small_device"})
 #: What the first messages are about.
 _OPENING: Final = ("/model/id", "/data/source", "/hardware/gpu", "/hardware/count")
 #: Requests after which a saved draft is no longer on offer.
