@@ -211,6 +211,10 @@ def test_repairs_are_ranked_by_hours(session: Session) -> None:
         ("is my data sent anywhere?", "sends no row of it anywhere"),
         ("how much will it cost?", "Say `hardware.price_per_hour = 2` with your price"),
         ("how long will it take?", "min), of which "),
+        ("¿cuánto va a tardar?", "min), of which "),
+        ("quant pot trigar?", "min), of which "),
+        ("¿qué puedo hacer para que tarde menos?", "These changes would be quicker"),
+        ("¿por qué ese learning rate?", "The plan uses learning_rate = "),
         ("how much memory does it need?", "per device at the peak: weights and optimiser states"),
         ("are 2,400 rows enough?", "2,400 rows are enough."),
         ("is 50 rows enough", "50 rows are too few: the model would memorise them."),
@@ -261,6 +265,19 @@ def test_a_comparison_sets_nothing(session: Session, question: str) -> None:
         "method.type = lora",
         "method.type = full",
     ]
+
+
+def test_a_question_about_a_proposal_is_answered_for_it(session: Session) -> None:
+    """Its time and cost are told, and it is proposed again."""
+    session.reply("qwen3 0.6b on cpu, tickets.csv, lora, 4 $ per hour")
+    slow = told(session, "how long will it take?")
+    session.reply("what if I had an H100?")
+    quick = told(session, "how long would it take?")
+    assert "About 17 min" in slow
+    assert "About 17 min" not in quick
+    assert "Apply it? (yes or no)" in quick
+    session.reply("yes")
+    assert session.draft.get("/hardware/gpu") == "H100-SXM5-80GB"
 
 
 def test_what_would_change_is_planned(session: Session) -> None:

@@ -84,3 +84,24 @@ def test_a_question_with_one_answer_is_not_asked(session: Session) -> None:
     session.reply("undo")
     assert session.draft.get("/model/id") is None
     assert session.draft.get("/export/types") is None
+
+
+@pytest.mark.parametrize("text", ["what is left?", "¿qué falta?", "què falta encara?"])
+def test_what_is_left_is_told(session: Session, text: str) -> None:
+    """The fields without an answer, and how to leave them to ftc."""
+    session.reply("qwen3 0.6b on a 4090")
+    said = told(session, text)
+    assert "data.source, method.type, export.types, name" in said
+
+
+@pytest.mark.parametrize(
+    "text", ["remove the last change", "quita lo último", "esborra l'últim canvi"]
+)
+def test_the_last_change_is_removed(session: Session, text: str) -> None:
+    """A message that changes nothing is not the last change."""
+    session.reply("qwen3 0.6b on a 4090")
+    session.reply("3 epochs")
+    session.reply("3 epochs")
+    session.reply(text)
+    assert session.draft.get("/training/epochs") is None
+    assert session.draft.get("/hardware/gpu") == "RTX-4090"

@@ -51,7 +51,8 @@ Weights = Mapping[str, float]
 class CommonQuestion:
     """A question with ways to ask it and its answer, by language.
 
-    A topic tells its facts after the answer, if any; `decisions` are values of the plan that are told.
+    A topic tells its facts after the answer, if there is one, and `decisions` are values of the
+    plan that are told.
     """
 
     id: str

@@ -40,8 +40,9 @@ _LOOKED_UP: Final = frozenset({"/model/id", "/data/source", "/data/sources", "/h
 class Conversation:
     """The draft, its history and the current step; methods return the lines to show.
 
-    `proposal` waits for a yes; `writes` is the goal whose example file is written with it. `saves`
-    is the file that waits for a yes to be written although the draft has errors. `goal` is None
+    `proposal` waits for a yes; `writes` is the goal whose example file is written with it.
+    `supposed` is the proposal before this message, which a question may be about. `saves` is the
+    file that waits for a yes to be written although the draft has errors. `goal` is None
     while nobody has said it; then the data shows what the model learns. `lacks_data`: the user said
     that there are no data yet. `model_wish` limits the models on offer, `limit` the time and the
     money of the run. `tabled` is the table that was shown last. `agent` is the language model, None
@@ -58,6 +59,7 @@ class Conversation:
     future: list[Draft] = field(default_factory=list)
     proposal: tuple[Change, ...] = ()
     writes: Goal | None = None
+    supposed: tuple[Change, ...] = ()
     saves: Path | None = None
     goal: Goal | None = None
     lacks_data: bool = False
@@ -77,11 +79,12 @@ class Conversation:
 
     def change(self, changes: tuple[Change, ...], *, chosen: bool = False) -> list[Line]:
         """Make changes; return the lines about them."""
-        self.past.append(self.draft)
-        self.future.clear()
         if any(self._is_repeated(change) for change in changes):
             self.observer.forget()
         before, self.draft = self.draft, self.draft.changed(changes, chosen=chosen)
+        if self.draft != before:
+            self.past.append(before)
+            self.future.clear()
         earlier = self.situation.plan
         self.look()
         key = "chosen" if chosen else "noted"
@@ -161,9 +164,19 @@ class Conversation:
 
     def answer(self, *lines: Line) -> list[Line]:
         """Return the answer to a question of the user's, and the open question after it."""
+        if self.supposed:
+            self.proposal = self.supposed
+            what = self.compared(self.proposal)
+            return [*lines, self.line("proposal", "proposal", what=what)]
         if isinstance(self.step, Question) and self.step.optional:
             return [*lines, *self.go_to(self.draft)]
         return [*lines, *self.ask()]
+
+    def supposed_plan(self) -> Plan | None:
+        """Return the plan with what was proposed before this message, or else the current one."""
+        if not self.supposed:
+            return self.situation.plan
+        return self.observer.look(self.draft.changed(self.supposed), offers=False).plan
 
     def _take_only_answer(self) -> list[Line]:
         """Take the answer of a question that has no other; return the lines about it.

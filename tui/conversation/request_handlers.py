@@ -16,7 +16,7 @@ from ftc.tui.conversation.goal_dialogue import take_option
 from ftc.tui.conversation.judgement import judge
 from ftc.tui.conversation.repair import repair
 from ftc.tui.languages.translation import tell, tell_failure
-from ftc.tui.questions.dialogue import GOAL, Done, Option, Question, next_step
+from ftc.tui.questions.dialogue import GOAL, Done, Option, Question, asked_pointers, next_step
 from ftc.tui.state.chain import chain, free_path
 from ftc.tui.state.draft import Draft, find_differences, read_draft
 from ftc.tui.state.line import Line
@@ -91,6 +91,16 @@ def _suggestion(step: Question | Done) -> Option | None:
         return None
     option = step.options[step.suggested] if step.options else None
     return None if option is None or option.writes else option
+
+
+def _left(conversation: Conversation, about: str) -> list[Line]:
+    """Name the fields that have no answer yet, and ask the next question."""
+    del about
+    fields = [each for each in asked_pointers() if not conversation.draft.has(each)]
+    if isinstance(conversation.step, Done) or not fields:
+        return conversation.ask()
+    named = ", ".join(each[1:].replace("/", ".") for each in fields)
+    return [conversation.line("left", fields=named), *conversation.ask()]
 
 
 def _why(conversation: Conversation, about: str) -> list[Line]:
@@ -330,6 +340,7 @@ _HANDLERS: Final[Mapping[str, Handler]] = {
     "no": _no,
     "unsure": _unsure,
     "delegate": _delegate,
+    "left": _left,
     "why": _why,
     "undo": _undo,
     "redo": _redo,

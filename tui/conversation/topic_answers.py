@@ -99,9 +99,9 @@ def _privacy(conversation: Conversation, text: str) -> list[Line]:
 
 
 def _cost(conversation: Conversation, text: str) -> list[Line]:
-    plan, voice = conversation.situation.plan, conversation.voice
+    plan, voice = conversation.supposed_plan(), conversation.voice
     if asked := tuple(read_prices(Message(text))):  # "at $2 an hour": tried, not set
-        tried = conversation.draft.changed(asked)
+        tried = conversation.draft.changed((*conversation.supposed, *asked))
         plan = conversation.observer.look(tried, offers=False).plan
     if plan is None or plan.time is None:
         return conversation.answer(conversation.line("topic.cost.any"))
@@ -116,7 +116,7 @@ def _cost(conversation: Conversation, text: str) -> list[Line]:
 
 def _time(conversation: Conversation, text: str) -> list[Line]:
     del text
-    plan = conversation.situation.plan
+    plan = conversation.supposed_plan()
     if plan is None or plan.time is None:
         return conversation.answer(conversation.line("no_plan"))
     return conversation.answer(*_time_told(conversation, plan))
@@ -140,7 +140,7 @@ def _time_told(conversation: Conversation, plan: Plan) -> list[Line]:
 
 def _memory(conversation: Conversation, text: str) -> list[Line]:
     del text
-    plan = conversation.situation.plan
+    plan = conversation.supposed_plan()
     if plan is None:
         return conversation.answer(conversation.line("no_plan"))
     size = conversation.voice.size

@@ -194,6 +194,7 @@ class Session(Conversation):
             return decided
         if self.proposal and (decided := self._decide(text)) is not None:
             return decided
+        self.supposed = () if self.writes else self.proposal
         self.proposal, self.writes = (), None
         if (heard := hear(self, text, self.finder)) is not None:
             return heard

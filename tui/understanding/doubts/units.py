@@ -16,6 +16,10 @@ from ftc.tui.understanding.text.message import find_places, fold
 _UNITS: Final[Mapping[str, tuple[str, str]]] = {
     "tokens": (r"tok(?:en)?s?", r"token|\blengths?\b"),
     "hours": (r"h|hrs?|hours?|hores?|horas?", r"hour"),
+    "cores": (
+        r"-?(?:cpu )?cores?|v?cpus?|threads?|nucle(?:os?|us)|nuclis?|hilos?|fils?",
+        r"\bcores?\b|worker|\bthreads?\b",
+    ),
     "memory": (r"gi?b|gigas?|gigues", r"\bGi?B\b|\bgb\b|byte|memory"),
 }
 _NUMBER: Final = re.compile(r"\d[\d.,]*k?")

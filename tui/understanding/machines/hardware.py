@@ -10,6 +10,7 @@ from ftc.compiler.knowledge.hardware.accelerators import (
     find_accelerator,
     find_other_maker,
 )
+from ftc.tui.understanding.machines.storage import read_memory_without_gpu
 from ftc.tui.understanding.reading import UNSURE, Change, Choice, value_at
 from ftc.tui.understanding.text.lexicon import NUMBER, NUMBER_WORDS
 from ftc.tui.understanding.text.message import Message, fold
@@ -252,6 +253,7 @@ def _read_unnamed(message: Message) -> Iterator[Change | Choice]:
         if _YET.match(after) or _STILL.search(before):
             continue
         yield Change(pointer="/hardware/gpu", value="cpu", words=message.words(*match.span()))
+        yield from read_memory_without_gpu(message)
     for match in message.take(_APPLE):
         words = message.words(*match.span())
         yield Choice(pointer="/hardware/gpu", values=("cpu",), words=words, why="no_cuda")

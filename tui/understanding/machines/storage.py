@@ -25,6 +25,16 @@ _NOUNS: Final = (("/hardware/ram_gib", _MEMORY), ("/hardware/disk_gib", _DISK))
 #: Few words may stand between an amount and its noun, none of which begins another part.
 _GAP: Final = r"(?:(?: (?!and\b|i\b|y\b|with\b|amb\b|con\b)[\w']+){0,4}? | ?[:=] ?)"
 _FREE: Final = r"(?: (?:free|left|spare|available|lliures?|libres?|disponibles?))?"
+#: A computer, or its processor, and its memory: "a laptop with 16 GB", "cpu only, 32 GB".
+_COMPUTER: Final = (
+    r"(?:laptop|notebook|computer|machine|server|desktop|workstation|pc|box|cpu(?: only)?"
+    r"|portatil|ordinador|servidor|maquina|ordenador|computador[ae]?|equipo|equip|sobretaula)"
+)
+_COMPUTERS: Final = re.compile(
+    rf"\b{_COMPUTER},? (?:(?:with|has|of|that has|de|amb|con|que te|que tiene) )?{_AMOUNT}"
+    rf"|(?P<amount>{_AMOUNT.replace('?P<number>', '').replace('?P<unit>', '')})"
+    rf" (?:{_COMPUTER}|(?:of |de )?(?:memory|memoria))\b"
+)
 _HALVES: Final = re.compile(r"half|mi[gt]|medio")
 _TERA: Final = 1024
 
@@ -41,3 +51,15 @@ def read_storage(message: Message) -> Iterator[Change]:
                 value = number * (_TERA if match["unit"].startswith("t") else 1)
                 words = message.words(*match.span())
                 yield Change(pointer=pointer, value=as_written(round(value, 2)), words=words)
+
+
+def read_memory_without_gpu(message: Message) -> Iterator[Change]:
+    """Yield the memory of a computer that has no GPU, in GiB: what is not said to be of one."""
+    for match in message.take(_COMPUTERS):
+        amount = re.match(_AMOUNT, match["amount"]) if match["amount"] else match
+        number = read_number(amount["number"]) if amount is not None else None
+        if amount is None or number is None:
+            continue
+        value = number * (_TERA if amount["unit"].startswith("t") else 1)
+        words = message.words(*match.span())
+        yield Change(pointer="/hardware/ram_gib", value=as_written(round(value, 2)), words=words)

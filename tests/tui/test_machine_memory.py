@@ -1,0 +1,37 @@
+"""The memory and the cores of a computer, beside those of its GPU."""
+
+import pytest
+
+from ftc.tui.understanding.reader import read
+
+
+@pytest.mark.parametrize(
+    ("text", "gib"),
+    [
+        ("no GPU, just a laptop with 16 GB", 16),
+        ("no tengo gráfica, solo el portátil con 16 GB", 16),
+        ("sense GPU, un portàtil de 32 GB", 32),
+        ("no gpu, i have a 16gb laptop", 16),
+        ("I have no GPU and 24 GB of memory", 24),
+        ("cpu only, 32gb", 32),
+    ],
+)
+def test_a_computer_without_a_gpu_has_main_memory(text: str, gib: int) -> None:
+    """No other memory can be meant."""
+    values = {each.pointer: each.value for each in read(text, {}).changes}
+    assert values == {"/hardware/gpu": "cpu", "/hardware/ram_gib": gib}
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["no GPU, the model is 16 GB", "sin gpu, el dataset ocupa 3 GB", "sense GPU, 3 GB de dades"],
+)
+def test_other_sizes_are_no_memory(text: str) -> None:
+    """Those of files."""
+    assert {each.pointer for each in read(text, {}).changes} == {"/hardware/gpu"}
+
+
+@pytest.mark.parametrize("text", ["a machine with 8 cores", "máquina de 8 núcleos", "8 cpus"])
+def test_cores_are_no_gpus(text: str) -> None:
+    """No field has their number."""
+    assert not read(text, {}).changes
