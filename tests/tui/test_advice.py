@@ -71,6 +71,9 @@ def test_the_goal_comes_first(folder: Path) -> None:
         ("it should write like our editor", "style"),
         ("vull un assistent que respongui els clients", "style"),
         ("it must call our functions", "tools"),
+        ("an agent that books meetings", "tools"),
+        ("answer like our best agents", "style"),
+        ("que responda como nuestros agentes de soporte", "style"),
         ("que llame a herramientas", "tools"),
         ("people prefer one of two answers", "preferences"),
         ("respondre sobre els meus documents", "retrieval"),
@@ -213,7 +216,6 @@ def test_repairs_are_ranked_by_hours(session: Session) -> None:
         ("how long will it take?", "min), of which "),
         ("¿cuánto va a tardar?", "min), of which "),
         ("quant pot trigar?", "min), of which "),
-        ("¿qué puedo hacer para que tarde menos?", "These changes would be quicker"),
         ("¿por qué ese learning rate?", "The plan uses learning_rate = "),
         ("how much memory does it need?", "per device at the peak: weights and optimiser states"),
         ("are 2,400 rows enough?", "2,400 rows are enough."),
@@ -265,6 +267,43 @@ def test_a_comparison_sets_nothing(session: Session, question: str) -> None:
         "method.type = lora",
         "method.type = full",
     ]
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "¿qué puedo hacer para que tarde menos?",
+        "què puc fer perquè trigui menys?",
+        "can it take less time?",
+    ],
+)
+def test_what_takes_less_time_is_offered(session: Session, question: str) -> None:
+    """The quickest change first."""
+    session.reply(EVERYTHING)
+    assert "These changes would be quicker" in told(session, question)
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("which one do you recommend?", "I suggest lora: "),
+        ("¿cuál elegirías tú?", "I suggest lora: "),
+        ("quin em recomanes?", "I suggest lora: "),
+    ],
+)
+def test_an_answer_is_suggested_on_request(session: Session, question: str, answer: str) -> None:
+    """It is not taken: that is `you choose`."""
+    session.reply("qwen3 0.6b on a 4090, tickets.csv")
+    before = session.draft
+    assert answer in told(session, question)
+    assert session.draft == before
+
+
+def test_a_model_is_suggested_for_a_language(session: Session) -> None:
+    """The question about the model is asked with the models for it."""
+    session.reply("tickets.csv on a 4090")
+    assert "These models in the table" in told(session, "which one would you pick for Catalan?")
+    assert not session.draft.has("/model/id")
 
 
 def test_a_question_about_a_proposal_is_answered_for_it(session: Session) -> None:

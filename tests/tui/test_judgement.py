@@ -25,6 +25,7 @@ def ask(session: Session, question: str) -> list[str]:
     ("question", "answer"),
     [
         ("should I use QLoRA?", "Either works. With method.type = qlora: fits with "),
+        ("hmm, is qlora worse?", "Either works. With method.type = qlora: fits with "),
         ("do I need two GPUs?", "It is not needed. With hardware.count = 2: fits with "),
         ("is a 3060 enough?", "No. With hardware.gpu = RTX-3060: does not fit: "),
         ("should I use full fine-tuning?", "No. With method.type = full: does not fit: "),
@@ -173,6 +174,7 @@ def test_what_is_said_beside_a_question_is_noted(session: Session) -> None:
         ("ca", "necessito dues GPU?", "No cal. Amb "),
         ("ca", "hauria de fer servir QLoRA?", "Totes dues opcions serveixen. Amb "),
         ("es", "¿necesito dos GPU?", "No hace falta. Con "),
+        ("es", "¿QLoRA es peor?", "Las dos opciones sirven. Con "),
         ("es", "¿debería usar QLoRA?", "Las dos opciones sirven. Con "),
     ],
 )

@@ -93,6 +93,20 @@ def _suggestion(step: Question | Done) -> Option | None:
     return None if option is None or option.writes else option
 
 
+def _advise(conversation: Conversation, about: str) -> list[Line]:
+    """Name the suggested answer and its reason; of models, those that suit what is said."""
+    step = conversation.step
+    if isinstance(step, Done):
+        return conversation.ask()
+    if step.pointer == "/model/id":
+        return recommend_models(conversation, about)
+    option = _suggestion(step)
+    if option is None:
+        return [conversation.line("only_you_know"), *conversation.ask()]
+    label, why = conversation.label(option), conversation.consequence(option)
+    return [conversation.line("advise", label=label, why=why), *conversation.ask()]
+
+
 def _left(conversation: Conversation, about: str) -> list[Line]:
     """Name the fields that have no answer yet, and ask the next question."""
     del about
@@ -341,6 +355,7 @@ _HANDLERS: Final[Mapping[str, Handler]] = {
     "unsure": _unsure,
     "delegate": _delegate,
     "left": _left,
+    "advise": _advise,
     "why": _why,
     "undo": _undo,
     "redo": _redo,

@@ -7,10 +7,10 @@ from typing import Any, Final, Literal
 from ftc.spec.pointer import split
 
 RequestKind = Literal[
-    "changes", "cheaper", "compile", "delegate", "explain", "faster", "fit", "fix", "hello",
-    "help", "judge", "later", "leave", "left", "limit", "load", "models", "no", "plan", "quit",
-    "redo", "rehearse", "restart", "retry", "run", "save", "show", "thanks", "undo", "unsure",
-    "watch", "what_if", "why", "yes",
+    "advise", "changes", "cheaper", "compile", "delegate", "explain", "faster", "fit", "fix",
+    "hello", "help", "judge", "later", "leave", "left", "limit", "load", "models", "no", "plan",
+    "quit", "redo", "rehearse", "restart", "retry", "run", "save", "show", "thanks", "undo",
+    "unsure", "watch", "what_if", "why", "yes",
 ]  # fmt: skip
 
 #: Why a question is asked about a value that was read and may not be meant.
