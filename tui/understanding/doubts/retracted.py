@@ -104,7 +104,7 @@ _EXCHANGED: Final = re.compile(
     r"|(?:es |son )?(?:justo |just )?al reves|a l'inreves|al contrario|al contrari)(?!\w)"
 )
 
-_NUMBER: Final = re.compile(rf"(?<![\w.]){NUMBER}")
+_NUMBER: Final = re.compile(rf"\d|(?<!\w){NUMBER}")
 _PAIR: Final = 2
 _BROKEN_OFF: Final = re.compile(
     r"\s*(?:\.{3}|\u2026)\s*(?:(?:oh|ah|ai|ay|uy|ui)\s+)?(?:no|nah|nope|wait|espera)\s*[,.:;!]"

@@ -16,7 +16,14 @@ from ftc.tui.understanding.fields.relative import read_factor, scale
 from ftc.tui.understanding.learned.linked import numeric
 from ftc.tui.understanding.reading import UNSURE, Change, Choice
 from ftc.tui.understanding.text.lexicon import CORRECTING, NUMBER, any_of
-from ftc.tui.understanding.text.message import Message, Span, find_places, fold
+from ftc.tui.understanding.text.message import (
+    SENTENCE_END,
+    Message,
+    Span,
+    find_around,
+    find_places,
+    fold,
+)
 from ftc.tui.understanding.text.numbers import as_written, read_number
 from ftc.tui.understanding.text.word_tables import word_table
 
@@ -75,14 +82,25 @@ def settle_later(text: str, told: Sequence[Said], read: Reader) -> list[Said]:
 
 
 def _find_target(text: str, told: Sequence[Said]) -> Said | None:
-    """Return the value in doubt: the one that is broken off, or the only one."""
+    """Return the value in doubt: the one that is broken off, or the only one.
+
+    Of several that are asked about in one sentence, it is the only number.
+    """
     doubted = [each for each in told if _is_doubted(text, each)]
     broken = [each for each in doubted if _is_broken_off(text, each)]
     withheld = [each for each in doubted if isinstance(each, Choice) and each.values]
-    for found in (broken, withheld or doubted):
+    for found in (broken, withheld or doubted, _numbers_of_one(text, withheld)):
         if len({each.pointer for each in found}) == 1:
             return found[0]
     return None
+
+
+def _numbers_of_one(text: str, withheld: Sequence[Choice]) -> Sequence[Choice]:
+    """Return the numbers among values that stand in one sentence, or nothing."""
+    folded, known = fold(text), {field.pointer for field in numeric()}
+    places = [find_places(text, each.words)[0] for each in withheld]
+    sentences = {find_around(SENTENCE_END, folded, place) for place in places}
+    return [each for each in withheld if each.pointer in known] if len(sentences) == 1 else ()
 
 
 def _is_broken_off(text: str, said: Said) -> bool:
@@ -144,8 +162,7 @@ def _settled(clause: str, target: Said, read: Reader, *, last: bool) -> Change |
     if any(field.pointer == target.pointer for field in numeric()):
         if number is None:
             return _related(message, target, clause)
-        said = read(clause) if number["unit"] else ()
-        others = {each.pointer for each in said} - {target.pointer}
+        others = {each.pointer for each in read(clause)} - {target.pointer}
         return None if others else _numbered(number, target, clause, last=last)
     if number is not None and not re.search(r"\d{4}", clause):
         return None

@@ -9,12 +9,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from ftc.spec.schema import Field, choices
-from ftc.tui.understanding.certainty import is_endorsed
+from ftc.tui.understanding.certainty import find_doubt, is_endorsed
 from ftc.tui.understanding.columns.column_clauses import find_column_clauses
 from ftc.tui.understanding.columns.column_roles import is_language
 from ftc.tui.understanding.columns.columns import speaks_of_columns
 from ftc.tui.understanding.elsewhere import find_elsewhere
 from ftc.tui.understanding.learned.linear import NONE
+from ftc.tui.understanding.learned.released import is_withheld
 from ftc.tui.understanding.learned.roles import SECTION, assign, find_names, may_stand_beside
 from ftc.tui.understanding.learned.worded import Clause, find_clauses, find_option, tell
 from ftc.tui.understanding.reading import Change, Choice, value_at
@@ -60,9 +61,13 @@ _OBJECTIVE: Final = "/objective/type"
 _PROMPT, _TEXT = f"{SECTION}prompt", f"{SECTION}text"
 _OVERLONG: Final = "/data/cleaning/overlong"
 _PUBLISH: Final = "/publish/"
-#: Words without which a message does not speak of these: "MoE" alone trains no expert, and
-#: "publish it" tells nobody who may see it.
+#: Words without which a message does not speak of these: "MoE" alone trains no expert, "4 bits"
+#: are those of a teacher only beside one, and "publish it" tells nobody who may see it.
 _NEEDED: Final[Mapping[str, re.Pattern[str]]] = {
+    "/objective/teacher/quantization": re.compile(
+        r"\b(?:teach\w*|tutor\w*|profe\w*|m(?:a)?estr[aeo]\w*|distil\w*|destil\w*|imit\w*|mentor\w*"
+        r"|bigger|larger|brother|gran|gros|grande?)\b"
+    ),
     "/method/experts": re.compile(r"\bexpert"),
     "/publish/private": re.compile(
         r"\b(?:priva|publi[ck]\b|public[oa]?\b|publicly|open|obert|abiert|hidden|ocult|amag|visible"
@@ -163,6 +168,9 @@ def add_worded(
             continue
         if any(each.pointer == pointer and _denies(each, option.value) for each in kept):
             continue
+        withheld = _spans(text, (e for e in kept if e.pointer == pointer and is_withheld(e)))
+        if _overlaps(place, withheld) and find_doubt(message.plain[clause.start : clause.end]):
+            continue  # "I always had packing on"
         others = [each for each in kept if each.pointer != pointer]
         words = _words(message, clause, key, _spans(text, others))
         if words is None or not _tells(words) or not _is_topic(pointer, message, draft):
