@@ -13,7 +13,7 @@ from ftc.spec.values.admission import admits
 from ftc.tui.understanding.fields.spoken import value_words
 from ftc.tui.understanding.reading import Change, value_at
 from ftc.tui.understanding.text.lexicon import NUMBER
-from ftc.tui.understanding.text.message import Message
+from ftc.tui.understanding.text.message import SENTENCE_END, Message, find_around
 from ftc.tui.understanding.text.numbers import as_written, read_number
 
 _POINTER: Final = "/objective/rewards"
@@ -39,8 +39,9 @@ _THE: Final = re.compile(r"(?:an?|the|un|una|el|la|els|les|los|las)\s+")
 _REGEX: Final = re.compile(
     r"(?:regexp?|pattern|patro|patron|format)\s*[=:]?\s*(?:\"(?P<a>[^\"\n]+)\"|'(?P<b>[^'\n]+)'"
     r"|`(?P<c>[^`\n]+)`|\u00ab(?P<d>[^\u00bb\n]+)\u00bb|(?<==)(?P<e>[^\s\"'`,;]+)"
-    r"|(?P<f>[^\s\"'`,;:](?=[^,;\n]*[\\\[\](){}^$*+?|])[^,;\n]*?)(?=\s*(?:$|[,;\n]"
-    rf"|\((?:{_WEIGHT_WORD}\s*[=:]?\s*)?\d*\.?\d+\))))"
+    # without quotes it ends before a space
+    r"|(?P<f>(?=[^\s,;]*[\\\[\](){}^$*+?|])[^\s\"'`,;:](?:[^\s,;]|,(?=\d*\}))*?)(?=\s|$|[,;](?!\d*\})"
+    rf"|\((?:{_WEIGHT_WORD}\s*[=:]?\s*)?\d*\.?\d+\)))"
 )
 _FUNCTIONS: Final = re.compile(
     r"(?:functions?\s+(?:in|from|of)\s+)?(?P<path>[\w./~-]+\.py)(?!\w)"
@@ -51,6 +52,8 @@ _OF_FILE: Final = re.compile(r"(?P<path>[\w./~-]+\.py)\s*(?::|->|\u2192|\s-\s|(?
 _FUNCTION: Final = re.compile(r"(?P<name>[a-z_]\w*)(?![\w./])")
 _ONLINE: Final = ("grpo", "rloo")
 _REWARDS: Final = re.compile(r"rewa?r?d|recompens|premi")
+_SCRIPT: Final = re.compile(r"(?<![\w/.])[\w./~-]+\.py(?![\w/])")
+_TOOLS: Final = re.compile(r"\b(?:tools?|eines?|herramient\w+)")
 _SCHEMA: Final = re.compile(
     r"(?:json[ _-]?)?schema\s*[=:]?\s*(?P<path>[\w./~-]+\.json)(?!\w)"
     r"|(?P<other>[\w./~-]*schema\.json)(?!\w)"
@@ -81,6 +84,8 @@ def read_rewards(message: Message, draft: Mapping[str, Any]) -> Iterator[Change]
         yield Change(pointer=_POINTER, value=rewards, words=words)
         return
     if functions := _of_file(message, draft):
+        yield functions
+    elif functions := _in_files(message):
         yield functions
 
 
@@ -118,6 +123,31 @@ def _of_file(message: Message, draft: Mapping[str, Any]) -> Change | None:
         message.cross_out(match.start(), end)
         return Change(pointer=_POINTER, value=rewards, words=words)
     return None
+
+
+def _in_files(message: Message) -> Change | None:
+    """Return the functions of the files in sentences about rewards: "my own rewards, in acc.py".
+
+    If a sentence speaks of tools too, the last word before the file counts.
+    """
+    found = []
+    for match in _SCRIPT.finditer(message.folded):
+        first, last = find_around(SENTENCE_END, message.folded, match.span())
+        said = [
+            (place.start() <= match.start(), place.start(), kind is _REWARDS)
+            for kind in (_REWARDS, _TOOLS)
+            for place in kind.finditer(message.folded, first, last)
+        ]
+        item = _item(message, match.start())
+        if said and item is not None and max(said)[2] and not message.denied(match.start()):
+            found.append((match.start(), *item))
+    rewards = [reward for _, reward, _ in found]
+    if not found or not admits(_POINTER, rewards):
+        return None
+    words = ", ".join(message.words(start, end) for start, _, end in found)
+    for start, _, end in found:
+        message.cross_out(start, end)
+    return Change(pointer=_POINTER, value=rewards, words=words)
 
 
 def _entries(path: str, found: list[tuple[str, float | None]]) -> list[dict[str, Any]]:

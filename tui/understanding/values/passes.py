@@ -46,6 +46,10 @@ _AT_ONCE: Final = re.compile(
     rf"(?<![\w.,/-])(?P<number>{NUMBER})\s+(?:{_ROWS}\s+)?{any_of(_PASSES['at_once'])}(?!\w)"
     rf"(?P<each>\s+(?:{any_of(_PASSES['each'])}))?"
 )
+#: "answering 100 rows each time": for an evaluation, and not for a step.
+_ANSWERING: Final = re.compile(
+    r"\b(?:answer|repl[yi]|respon|respost|respuest|contest)\w*\s+(?:to |for |on |a |only |just |solo |nomes )?$"
+)
 #: "three evaluations without improvement".
 _FRUITLESS: Final = re.compile(
     r"(?:\b(?:stop|pari|para|pare|atur\w+|detent?e?(?:rse|te)?)\b[^.;,!?\n\d]{0,16}?"
@@ -119,6 +123,8 @@ def read_counts(message: Message) -> Iterator[Change]:
     for match in message.take(_AT_ONCE):
         small = whole or match["each"]
         pointer = "/training/micro_batch" if small else "/training/global_batch"
+        if _ANSWERING.search(message.folded[: match.start()]):
+            pointer = "/training/evaluation/answered_rows"
         yield from _count(message, match, pointer)
     for match in message.take(_GROUPED):
         before, after = message.folded[: match.start()], message.folded[match.end() :]
