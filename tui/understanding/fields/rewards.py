@@ -83,9 +83,7 @@ def read_rewards(message: Message, draft: Mapping[str, Any]) -> Iterator[Change]
         message.cross_out(start, end)
         yield Change(pointer=_POINTER, value=rewards, words=words)
         return
-    if functions := _of_file(message, draft):
-        yield functions
-    elif functions := _in_files(message):
+    if (functions := _of_file(message, draft)) or (functions := _in_files(message)):
         yield functions
 
 

@@ -48,7 +48,8 @@ _AT_ONCE: Final = re.compile(
 )
 #: "answering 100 rows each time": for an evaluation, and not for a step.
 _ANSWERING: Final = re.compile(
-    r"\b(?:answer|repl[yi]|respon|respost|respuest|contest)\w*\s+(?:to |for |on |a |only |just |solo |nomes )?$"
+    r"\b(?:answer|repl[yi]|respon|respost|respuest|contest)\w*\s+"
+    r"(?:to |for |on |a |only |just |solo |nomes )?$"
 )
 #: "three evaluations without improvement".
 _FRUITLESS: Final = re.compile(
