@@ -9,13 +9,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from ftc.spec.schema import Field, choices
-from ftc.tui.understanding.certainty import find_doubt, is_endorsed
+from ftc.tui.understanding.certainty import is_endorsed
 from ftc.tui.understanding.columns.column_clauses import find_column_clauses
 from ftc.tui.understanding.columns.column_roles import is_language
 from ftc.tui.understanding.columns.columns import speaks_of_columns
 from ftc.tui.understanding.elsewhere import find_elsewhere
 from ftc.tui.understanding.learned.linear import NONE
-from ftc.tui.understanding.learned.released import is_withheld
 from ftc.tui.understanding.learned.roles import SECTION, assign, find_names, may_stand_beside
 from ftc.tui.understanding.learned.worded import Clause, find_clauses, find_option, tell
 from ftc.tui.understanding.reading import Change, Choice, value_at
@@ -143,11 +142,17 @@ def _with_column(told: _Said, name: str, pointer: str, share: float) -> list[Cha
 
 
 def add_worded(
-    message: Message, text: str, told: _Said, said: _Said, draft: Mapping[str, Any]
+    message: Message,
+    text: str,
+    told: _Said,
+    said: _Said,
+    draft: Mapping[str, Any],
+    doubted: Sequence[Choice] = (),
 ) -> list[Change | Choice]:
     """Return what was told, with the values that the model of words finds in unread words.
 
-    A field that is in `said` but not in `told` was retracted, and is not set again.
+    A field that is in `said` but not in `told` was retracted, and is not set again. Nor is one in
+    the words of a value that was `doubted`.
     """
     kept = list(told)
     gone = {each.pointer for each in said} - {each.pointer for each in told}
@@ -168,8 +173,8 @@ def add_worded(
             continue
         if any(each.pointer == pointer and _denies(each, option.value) for each in kept):
             continue
-        withheld = _spans(text, (e for e in kept if e.pointer == pointer and is_withheld(e)))
-        if _overlaps(place, withheld) and find_doubt(message.plain[clause.start : clause.end]):
+        doubts = _spans(text, (each for each in doubted if each.pointer == pointer))
+        if _overlaps(place, doubts):
             continue  # "I always had packing on"
         others = [each for each in kept if each.pointer != pointer]
         words = _words(message, clause, key, _spans(text, others))
