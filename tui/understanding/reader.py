@@ -183,7 +183,7 @@ def read(
     told = add_linked(release(message, text, found, draft), _unread(text, linked, found))
     if told or about is None:
         named = add_roles(text, told, said, draft, names.columns)
-        told = add_worded(message, text, named, said, draft, doubted)
+        told = add_worded(message, text, named, said, draft, doubted=doubted)
     told = doubt_stray(text, doubt_hearsay(text, told))
     told = doubt_rivals(text, doubt_wavering(text, told, draft))
     for settled in (adopt, settle_later):

@@ -99,7 +99,9 @@ _FOUND_IN: Final = re.compile(
     rf"\s*(?:(?:the|la|el)\s)?(?:{_COLUMN}{_CALLED}\s*)?{QUOTES}?$"
 )
 #: Between what a column holds and its name: "what we answer is 'reply'".
-_IS: Final = re.compile(rf"\s*(?:(?:is|are|es|son)\s*)?{QUOTES}?")
+_IS: Final = re.compile(rf"\s+(?:is|are|es|son)\s+{QUOTES}?")
+#: Roles that an adjective tells, which may also judge: "whether it was good is 'useful'".
+_VERDICTS: Final = frozenset({"chosen", "rejected", "label", "score", "other"})
 _NEAR: Final = 48
 _COMMANDS: Final = re.compile(r"(?i)\w*[\u00e1\u00e9\u00ed\u00f3\u00fa]\w*(?:l[oae]s?|nos|sel[oa])")
 _STOP: Final = re.compile(r"[;!?\n]|\.(?=\s|$)")
@@ -206,10 +208,12 @@ def read_mentioned(
         for each in said
         if isinstance(each, Change) and each.pointer.startswith(_SECTION)
     }
+    told = {each.role for each in mentions if each.told}
     roles = [
         "label"
         if objective == "kto" and _is_vote(message, each)
-        else _settled(each.role, objective, message)
+        # words tell more than a name: of two answers, "title" is none
+        else _settled(each.role if each.told or each.role not in told else None, objective, message)
         for each in mentions
     ]
     roles = _opposed(roles, [*taken], objective)
@@ -442,7 +446,8 @@ def _role(
     before = _STOP.split(text[max(first, start - _NEAR) : start])[-1]
     told = find_roles(before, languages)
     rest = before[told[-1][1] :] if told else ""
-    if told and (_IS.fullmatch(rest) or _FOUND_IN.search(before)):
+    stated = not rest.strip() or (_IS.fullmatch(rest) and told[-1][2] not in _VERDICTS)
+    if told and (stated or _FOUND_IN.search(before)):
         return told[-1][2], end, True
     if (holds := _HOLDS.match(text, end, stop)) is not None:
         after = text[holds.end() : min(stop, holds.end() + _NEAR)]

@@ -82,8 +82,8 @@ _ADDING: Final = re.compile(
 _NO_LONGER: Final = re.compile(
     r"\b(?:no longer|not any ?more|ja no|ya no|no (?:es|son|era)|isn'?t|aren'?t|instead)\b"
 )
-#: The most words of a part of a sentence that only adds: "as well", "y ademas".
-_FEW: Final = 3
+#: A name of letters and numbers: "q8_0".
+_VALUE: Final = re.compile(r"\b[a-z]+\d")
 _SYSTEM: Final = re.compile(
     r"(?:system|sistema)(?: (?:prompt|message))?|missatge de sistema|mensaje (?:de|del) sistema"
 )
@@ -225,8 +225,8 @@ def read_files(
 def _is_added(message: Message, named: Mapping[int, str]) -> bool:
     """Return whether a sentence adds the file that it names to the data, and does not replace them.
 
-    Words that add belong to the file in the same part of the sentence, in a part with nothing else,
-    and in one that speaks of data: "add the new rows, too: extra.csv".
+    Words that add something else, in another part of the sentence, do not add the file: "train on
+    pairs.csv, and also set rank 16".
     """
     place = min(named)
     file = (place, place + len(named[place]))
@@ -236,8 +236,8 @@ def _is_added(message: Message, named: Mapping[int, str]) -> bool:
     for adding in _ADDING.finditer(message.plain, first, last):
         part = message.clause(*adding.span())
         own = find_around(PART_END, message.plain, adding.span())
-        alone = "\0" not in part and len(part.split()) <= _FEW
-        if own[0] <= file[0] < own[1] or alone or _OF_ROWS.search(part):
+        other = "\0" in part or _VALUE.search(part) or find_mentions(Message(part))
+        if own[0] <= file[0] < own[1] or not other or _OF_ROWS.search(part):
             return True
     return False
 

@@ -43,7 +43,7 @@ _RELATED: Final = re.compile(
 )
 _WORDED: Final = re.compile(rf"\s*{_OPEN}(?P<value>{_THE}\S+(?: \S+)?){_CLOSE}\s*")
 _CLAUSE_END: Final = re.compile(
-    r"\s[-\u2013\u2014]\s|\b(?:and|but|so|pero|i|y|asi que|aixi que)\b|[!?;:\n\u2026]|[.,](?!\d)"
+    r"\s[-\u2013\u2014]\s|\b(?:and|but|so|pero|i|y|asi que|aixi que)\b|[!?;:()\n\u2026]|[.,](?!\d)"
 )
 _DENIES: Final = re.compile(
     r"\b(?:no|not|ni)[\s,]+(?:(?:cada|every|each|after|with|amb|con|al?|als|en"

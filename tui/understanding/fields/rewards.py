@@ -39,7 +39,8 @@ _THE: Final = re.compile(r"(?:an?|the|un|una|el|la|els|les|los|las)\s+")
 _REGEX: Final = re.compile(
     r"(?:regexp?|pattern|patro|patron|format)\s*[=:]?\s*(?:\"(?P<a>[^\"\n]+)\"|'(?P<b>[^'\n]+)'"
     r"|`(?P<c>[^`\n]+)`|\u00ab(?P<d>[^\u00bb\n]+)\u00bb|(?<==)(?P<e>[^\s\"'`,;]+)"
-    # without quotes it ends before a space
+    # without quotes it ends at "$", or before a space
+    rf"|(?P<g>[^\s\"'`,;:](?:(?!\s(?:and|i|y|plus|regexp?|{_WEIGHT_WORD})\b)[^,;\n])*?\$)(?=\s|[,;]|$)"
     r"|(?P<f>(?=[^\s,;]*[\\\[\](){}^$*+?|])[^\s\"'`,;:](?:[^\s,;]|,(?=\d*\}))*?)(?=\s|$|[,;](?!\d*\})"
     rf"|\((?:{_WEIGHT_WORD}\s*[=:]?\s*)?\d*\.?\d+\)))"
 )
@@ -53,6 +54,12 @@ _FUNCTION: Final = re.compile(r"(?P<name>[a-z_]\w*)(?![\w./])")
 _ONLINE: Final = ("grpo", "rloo")
 _REWARDS: Final = re.compile(r"rewa?r?d|recompens|premi")
 _SCRIPT: Final = re.compile(r"(?<![\w/.])[\w./~-]+\.py(?![\w/])")
+#: A function by its name: "the function is_short of rewards.py".
+_NAMES_ONE: Final = re.compile(
+    r"\bfun(?:c|k)\w*\s+(?!(?:of|in|from|for|to|are|is|live|del?|d'|a|en|que|estan?|son|i|y|and|per"
+    r"|para|amb|con|with|we|my|our|recompensa|propi\w*)\b)\w+|\b[a-z]+_[a-z_]+\b(?!\.py)"
+)
+_CODED: Final = re.compile(r"\b[a-z]+_[a-z_]+\b(?!\.py)")
 _TOOLS: Final = re.compile(r"\b(?:tools?|eines?|herramient\w+)")
 _SCHEMA: Final = re.compile(
     r"(?:json[ _-]?)?schema\s*[=:]?\s*(?P<path>[\w./~-]+\.json)(?!\w)"
@@ -137,7 +144,12 @@ def _in_files(message: Message) -> Change | None:
             for place in kind.finditer(message.folded, first, last)
         ]
         item = _item(message, match.start())
-        if said and item is not None and max(said)[2] and not message.denied(match.start()):
+        named = _NAMES_ONE.search(message.folded, first, match.start()) or _CODED.search(
+            message.folded, match.end(), last
+        )
+        if named or item is None or message.denied(match.start()):
+            continue  # functions of the file, which other patterns read
+        if said and max(said)[2]:
             found.append((match.start(), *item))
     rewards = [reward for _, reward, _ in found]
     if not found or not admits(_POINTER, rewards):
@@ -183,7 +195,7 @@ def _item(message: Message, place: int) -> tuple[Any, int] | None:
 
 def _kind(message: Message, begin: int) -> tuple[dict[str, Any], int] | None:
     if (found := _REGEX.match(message.folded, begin)) is not None:
-        group = next(name for name in "abcdef" if found[name] is not None)
+        group = next(name for name in "abcdefg" if found[name] is not None)
         start, end = found.span(group)
         written = message.written[message.origin[start][0] : message.origin[end - 1][1]]
         return {"regex": written}, found.end()

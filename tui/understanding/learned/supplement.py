@@ -147,6 +147,7 @@ def add_worded(
     told: _Said,
     said: _Said,
     draft: Mapping[str, Any],
+    *,
     doubted: Sequence[Choice] = (),
 ) -> list[Change | Choice]:
     """Return what was told, with the values that the model of words finds in unread words.
@@ -209,13 +210,13 @@ def _is_topic(pointer: str, message: Message, draft: Mapping[str, Any]) -> bool:
 
 
 def _adds_digits(field: Field, value: Any, said: str) -> bool:
-    """Return whether a value has a number that the words lack, and a value without it exists.
+    """Return whether a value has a number that the words lack, and they may mean another value.
 
-    "adamw" is not `adamw_8bit`.
+    "adamw" is not `adamw_8bit`, and "not in 4 bits" asks for no `int8`.
     """
     text = str(value)
     plain = _NUMBERED.sub("", text)
-    shared = plain != text and plain in choices(field.schema)
+    shared = (plain != text and plain in choices(field.schema)) or NEGATORS.search(said) is not None
     return shared and not all(number in said for number in re.findall(r"\d+", text))
 
 

@@ -30,7 +30,8 @@ _SENTENCES: Final = (
     re.compile(
         rf"(?<![\w.,/-])(?P<number>{NUMBER})(?P<once>(?!))?(?P<twice>(?!))?"
         r" (?:full |complete |whole )?(?:passes|passades|pasadas)"
-        r"(?=\s*(?:$|[.,;!]|(?:and|i|y|e|please|pls|with|amb|con|per favor|por favor)\b))"
+        r"(?=\s*(?:$|[.,;!]|(?:and|i|y|e|please|pls|with|amb|con|per favor|por favor|instead"
+        r"|rather)\b))"
     ),
     re.compile(rf"\b{_SEEN}\b{_GAP}\b{_DATA}\b{_GAP}\b{_TIMES}"),
     re.compile(
