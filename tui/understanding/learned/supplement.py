@@ -183,7 +183,7 @@ def add_worded(
             continue
         if option.value in _OFF and not _turns_off(message, clause, key):
             continue
-        if _adds_digits(option.field, option.value, message.plain[clause.start : clause.end]):
+        if _adds_digits(option.field, option.value, message, clause):
             continue
         if pointer == _OVERLONG and not says_what_happens(message.plain[clause.start : clause.end]):
             continue  # "these are long texts"
@@ -209,15 +209,18 @@ def _is_topic(pointer: str, message: Message, draft: Mapping[str, Any]) -> bool:
     return published or not pointer.startswith(_PUBLISH)
 
 
-def _adds_digits(field: Field, value: Any, said: str) -> bool:
+def _adds_digits(field: Field, value: Any, message: Message, clause: Clause) -> bool:
     """Return whether a value has a number that the words lack, and they may mean another value.
 
     "adamw" is not `adamw_8bit`, and "not in 4 bits" asks for no `int8`.
     """
-    text = str(value)
+    said, text = message.plain[clause.start : clause.end], str(value)
+    numbers = re.findall(r"\d+", text)
+    if NEGATORS.search(said) is not None and not all(each in message.plain for each in numbers):
+        return True
     plain = _NUMBERED.sub("", text)
-    shared = (plain != text and plain in choices(field.schema)) or NEGATORS.search(said) is not None
-    return shared and not all(number in said for number in re.findall(r"\d+", text))
+    shared = plain != text and plain in choices(field.schema)
+    return shared and not all(each in said for each in numbers)
 
 
 def _turns_off(message: Message, clause: Clause, key: str) -> bool:
