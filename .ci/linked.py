@@ -230,7 +230,7 @@ def of_withheld(said: Annotated) -> Iterator[Example]:
         mock.patch.object(reader, "read_linked", return_value=()),
         mock.patch.object(reader, "release", observe),
         mock.patch.object(reader, "add_roles", lambda _, told, *__: told),
-        mock.patch.object(reader, "add_worded", lambda _, __, told, *___: told),
+        mock.patch.object(reader, "add_worded", lambda _, __, told, *___, **____: told),
     ):
         read_entry(said.entry)
     for text, told in found[-1:]:

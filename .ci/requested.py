@@ -68,7 +68,7 @@ def collect(
     with (
         mock.patch.object(unlicensed, "find_unlicensed", observe),
         mock.patch.object(reader, "add_roles", lambda _, told, *__: told),
-        mock.patch.object(reader, "add_worded", lambda _, __, told, *___: told),
+        mock.patch.object(reader, "add_worded", lambda _, __, told, *___, **____: told),
     ):
         act()
     return found

@@ -388,6 +388,8 @@ class Session(Conversation):
         own = self.draft.get("/model/id")
         known = find_model(str(own)) if own is not None else None
         if known is not None and meets(self.model_wish, known):
+            left = tuple(each for each in self.reading.choices if each != choice)
+            self.reading = replace(self.reading, choices=left)
             return [self.line("wish.met", model=own), *self.ask()]
         question = self.offer(Question(pointer=choice.pointer))
         if not question.options:

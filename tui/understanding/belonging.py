@@ -54,8 +54,10 @@ _EMBEDDINGS: Final = re.compile(r"\bembedd?ings?\b")
 _THOSE: Final = re.compile(
     r"\b(?:those|them|these|es[oa]s|est[oa]s|ell[oa]s|aquests|aquestes|aquells|aquelles|ells|elles)\b"
 )
-#: "verify: top1 0.92, 16384 tokens": the section of what the line names.
+#: "verify: top1 0.92, 16384 tokens": the section of what the sentence names.
 _LABEL: Final = re.compile(r"\s*(?P<section>[a-z_]+)\s*:\s")
+#: How people shorten the word for what a field counts.
+_SHORT: Final[Mapping[str, str]] = {"tok": "tokens", "toks": "tokens", "token": "tokens"}
 _WORD: Final = re.compile(r"[a-z_]+")
 _FAR: Final = 140
 #: Letters on a side of a number in which the answers may be mentioned.
@@ -133,7 +135,7 @@ def _settled(
     place = find_words(folded, fold(each.words))
     if place < 0:
         return each
-    if (own := _labelled(each, folded)) is not None:
+    if (own := _labelled(each, folded[:place])) is not None:
         return replace(each, pointer=own)
     if each.pointer == _REVISION:
         return replace(each, pointer=_owner(place, each.words, said, folded))
@@ -156,12 +158,13 @@ def _settled(
     return each
 
 
-def _labelled(each: Change | Choice, folded: str) -> str | None:
-    """Return the field of the section before the line's colon that the words name, if one does."""
-    label = _LABEL.match(folded)
+def _labelled(each: Change | Choice, before: str) -> str | None:
+    """Return the field of the section before the sentence's colon that the words name, if any."""
+    first = find_around(_PART_END, before, (len(before), len(before)))[0]
+    label = _LABEL.match(before[first:])
     if label is None or not isinstance(each, Change):
         return None
-    words = _WORD.findall(fold(each.words))
+    words = [_SHORT.get(word, word) for word in _WORD.findall(fold(each.words))]
     own = [
         at
         for at in _fields_of(label["section"])

@@ -67,7 +67,7 @@ from ftc.tui.understanding.implied import (
     settle_method,
 )
 from ftc.tui.understanding.learned.linked import add_linked, read_linked
-from ftc.tui.understanding.learned.released import release
+from ftc.tui.understanding.learned.released import is_withheld, release
 from ftc.tui.understanding.learned.supplement import add_roles, add_worded
 from ftc.tui.understanding.machines.hardware import read_hardware
 from ftc.tui.understanding.machines.instances import read_instances
@@ -175,6 +175,7 @@ def read(
     told, about = _answer(text, said, about, draft, planned)
     told = prefer_own(text, revise(text, told))
     told = with_described_file(settle(text, drop_retracted(text, told)))
+    doubted = [each for each in told if isinstance(each, Choice) and is_withheld(each)]
     linked = _outside_questions(text, linked, draft)[0] if told or about is None else []
     if not (said or linked) and about is None:
         told += filter(None, [find_hinted(message, text)])
@@ -182,7 +183,7 @@ def read(
     told = add_linked(release(message, text, found, draft), _unread(text, linked, found))
     if told or about is None:
         named = add_roles(text, told, said, draft, names.columns)
-        told = add_worded(message, text, named, said, draft)
+        told = add_worded(message, text, named, said, draft, doubted=doubted)
     told = doubt_stray(text, doubt_hearsay(text, told))
     told = doubt_rivals(text, doubt_wavering(text, told, draft))
     for settled in (adopt, settle_later):

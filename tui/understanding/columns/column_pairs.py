@@ -1,7 +1,8 @@
 """Reads pairs of columns: "question -> answer", "best=chosen", "a/b as chosen/rejected".
 
 The column before an arrow is the prompt, and the column after it is the completion. If the name of
-a role follows the sign, the column before the sign gets that role.
+a role follows the sign, the column before the sign gets that role. In a list each column may stand
+behind its role without a sign: "prompt q, chosen good, rejected bad".
 """
 
 import re
@@ -11,6 +12,7 @@ from typing import Final
 
 from ftc.compiler.knowledge.hardware.accelerators import all_accelerators
 from ftc.spec.schema import choices, fields
+from ftc.tui.understanding.columns.column_roles import ADJECTIVES, NO_COLUMN
 from ftc.tui.understanding.reading import Change
 from ftc.tui.understanding.text.lexicon import QUOTES, WORDS, any_of
 from ftc.tui.understanding.text.message import Message, fold
@@ -26,6 +28,13 @@ _PAIR: Final = re.compile(
     r"(?P<sign>\s?(?:->|=>|\u2192)\s?|\s?=\s?|\s(?:as|com(?: a)?|como)\s)"
     rf"(?P<right>{_NAMES})(?![\w/]|[.-]\w)"
 )
+_SAID: Final = rf"(?:{'|'.join(_ROLES)})(?:\s*:\s*|\s+){_NAME}"
+_LIST: Final = re.compile(
+    rf"(?<![\w/.-]){_SAID}(?:(?:\s*[,;/]\s*|\s+)(?:(?:and|i|y)\s+)?{_SAID})+(?![\w/]|[.-]\w)"
+)
+_EACH: Final = re.compile(
+    rf"(?P<role>{'|'.join(_ROLES)})(?:\s*:\s*|\s+){QUOTES}?(?P<name>[a-z_]\w*(?:-\w+)*)"
+)
 #: Words that show that a message is about data.
 _OF_DATA: Final = re.compile(
     r"\.(?:csv|tsv|jsonl?|parquet)\b|\b(?:col(?:s|umn|umns|umna|umnes|umnas)?|fields?|camps?|campos?)\b"
@@ -39,6 +48,8 @@ def read_column_pairs(message: Message, known: Sequence[str]) -> Iterator[Change
     """Yield the roles of the columns on both sides of a sign; `known` are the data's columns."""
     columns = {fold(each) for each in known}
     about_data = _OF_DATA.search(message.plain) is not None
+    if about_data:
+        yield from _read_listed(message)
     for match in list(_PAIR.finditer(message.folded)):
         left, right = (_split(match[side]) for side in ("left", "right"))
         before, behind = (_split(message.words(*match.span(side))) for side in ("left", "right"))
@@ -52,6 +63,20 @@ def read_column_pairs(message: Message, known: Sequence[str]) -> Iterator[Change
         message.cross_out(*match.span())
         for pointer, name in roles.items():
             yield Change(pointer=pointer, value=name, words=words)
+
+
+def _read_listed(message: Message) -> Iterator[Change]:
+    """Yield the columns of a list in which each stands behind its role."""
+    for match in list(_LIST.finditer(message.folded)):
+        found = [*_EACH.finditer(message.folded, *match.span())]
+        no_names = {*(NO_COLUMN - ADJECTIVES), *_ROLES}
+        if any(each["name"] in no_names or _is_value(each["name"]) for each in found):
+            continue
+        words = [message.words(*each.span()) for each in found]
+        message.cross_out(*match.span())
+        for each, said in zip(found, words, strict=True):
+            name = said[len(said) - len(each["name"]) :]
+            yield Change(pointer=f"{_SECTION}{each['role']}", value=name, words=said)
 
 
 def _gives_roles(left: Sequence[str], right: Sequence[str]) -> bool:

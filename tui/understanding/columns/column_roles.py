@@ -25,9 +25,9 @@ NO_COMMON: Final = (
     r"|(?:\S*\.)?(?:csv|tsv|jsonl?|parquet|txt|xlsx)\b|files?\b)"
 )
 #: Words that may name a column beside another one: "the one they liked is in good".
-_ADJECTIVES: Final = frozenset(_TABLE["none"]["adjectives"]["any"])
+ADJECTIVES: Final = frozenset(_TABLE["none"]["adjectives"]["any"])
 NO_CLAUSE_NAME: Final = NO_COMMON.replace(
-    "|".join(sorted(NO_COLUMN)), "|".join(sorted(NO_COLUMN - _ADJECTIVES))
+    "|".join(sorted(NO_COLUMN)), "|".join(sorted(NO_COLUMN - ADJECTIVES))
 )
 _LANGUAGE: Final = re.compile(any_of(_TABLE["none"]["languages"]))
 NO_LANGUAGES: Final[Mapping[str, str]] = {}

@@ -72,6 +72,8 @@ _FILE_HAS: Final = re.compile(
     rf"\.(?:csv|tsv|jsonl?|parquet|xlsx),?\s*(?:(?:hi ha|hay|has|have|with|amb|con|te|tiene"
     rf"|contains?|conte|contiene|{_COLUMN})\s+|[(:]\s*)(?P<names>(?:{_NAME}{_LINK})+{_NAME})(?![\w/])"
 )
+#: Names in brackets, of which one is no word: "pairs with a mark (text_a, text_b, mark)".
+_IN_BRACKETS: Final = re.compile(rf"\((?P<names>(?:{_NAME}\s*,\s*)+{_NAME})\)")
 _TOGETHER: Final = re.compile(rf"{_LINK}(?:an? |the |una? |l[ao]s? |els? |les )?")
 #: Two or more names in quotes, one behind the other.
 _QUOTED_LIST: Final = re.compile(
@@ -96,6 +98,10 @@ _FOUND_IN: Final = re.compile(
     rf"(?:\b(?:in|under|inside|from|a|en|dins(?: de)?|sota|bajo|dentro de)|\()"
     rf"\s*(?:(?:the|la|el)\s)?(?:{_COLUMN}{_CALLED}\s*)?{QUOTES}?$"
 )
+#: Between what a column holds and its name: "what we answer is 'reply'".
+_IS: Final = re.compile(rf"\s+(?:is|are|es|son)\s+{QUOTES}?")
+#: Roles that an adjective tells, which may also judge: "whether it was good is 'useful'".
+_VERDICTS: Final = frozenset({"chosen", "rejected", "label", "score", "other"})
 _NEAR: Final = 48
 _COMMANDS: Final = re.compile(r"(?i)\w*[\u00e1\u00e9\u00ed\u00f3\u00fa]\w*(?:l[oae]s?|nos|sel[oa])")
 _STOP: Final = re.compile(r"[;!?\n]|\.(?=\s|$)")
@@ -202,14 +208,17 @@ def read_mentioned(
         for each in said
         if isinstance(each, Change) and each.pointer.startswith(_SECTION)
     }
+    told = {each.role for each in mentions if each.told}
     roles = [
         "label"
         if objective == "kto" and _is_vote(message, each)
-        else _settled(each.role, objective, message)
+        # words tell more than a name: of two answers, "title" is none
+        else _settled(each.role if each.told or each.role not in told else None, objective, message)
         for each in mentions
     ]
     roles = _opposed(roles, [*taken], objective)
-    _complete(roles, [each.name for each in mentions], set(taken), objective, message)
+    if not _has_others(message):
+        _complete(roles, [each.name for each in mentions], set(taken), objective, message)
     if "rejected" in roles and "chosen" not in {*roles, *taken}:  # the answer that is better
         roles = ["chosen" if role == "completion" else role for role in roles]
     given: set[str] = set(taken)
@@ -220,6 +229,14 @@ def read_mentioned(
         given.add(role)
         words = message.words(mention.start, mention.end)
         yield Change(pointer=f"{_SECTION}{role}", value=mention.name, words=words)
+
+
+def _has_others(message: Message) -> bool:
+    """Return whether another quoted name stands where columns do, of which nothing is known."""
+    return any(
+        _BEFORE_NAME.search(message.folded, max(0, match.start() - _NEAR), match.start())
+        for match in _QUOTED.finditer(message.folded)
+    )
 
 
 def _opposed(
@@ -308,7 +325,12 @@ def _find_mentions(message: Message, *, known: bool) -> list[Mention]:
             before = max(0, match.start() - _NEAR)
             sure = _FOUND_IN.search(text, before, match.start()) is not None
             found.setdefault(match.start(), _Place(*match.span(), first=0, sure=sure))
-    of_file = (each for each in _FILE_HAS.finditer(text) if _CODED.search(each["names"]))
+    of_file = [
+        each
+        for pattern in (_FILE_HAS, _IN_BRACKETS)
+        for each in pattern.finditer(text)
+        if any(name[0] not in _values() for name in _CODED.finditer(each["names"]))
+    ]
     listed = (*_LISTED.finditer(text), *_file_lists(text), *of_file, *_quoted_lists(text))
     for match in listed:
         names = list(_names(match))
@@ -423,7 +445,9 @@ def _role(
     first, stop = around
     before = _STOP.split(text[max(first, start - _NEAR) : start])[-1]
     told = find_roles(before, languages)
-    if told and (told[-1][1] == len(before.rstrip()) or _FOUND_IN.search(before)):
+    rest = before[told[-1][1] :] if told else ""
+    stated = not rest.strip() or (_IS.fullmatch(rest) and told[-1][2] not in _VERDICTS)
+    if told and (stated or _FOUND_IN.search(before)):
         return told[-1][2], end, True
     if (holds := _HOLDS.match(text, end, stop)) is not None:
         after = text[holds.end() : min(stop, holds.end() + _NEAR)]

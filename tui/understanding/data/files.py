@@ -11,7 +11,7 @@ from ftc.tui.understanding.doubts.licence import is_request_word
 from ftc.tui.understanding.fields.spoken import find_mentions
 from ftc.tui.understanding.reading import Change, Choice, value_at
 from ftc.tui.understanding.text.lexicon import CORRECTING, QUOTES, WORDS, any_of
-from ftc.tui.understanding.text.message import Message, fold
+from ftc.tui.understanding.text.message import PART_END, SENTENCE_END, Message, find_around, fold
 
 _QUOTED_FILE: Final = re.compile(
     rf"{QUOTES}(?P<path>[^\"\u201c\u201d\u00ab\u00bb`]+?\.(?:csv|jsonl|json|parquet)){QUOTES}"
@@ -78,6 +78,12 @@ _ADDING: Final = re.compile(
     r"\b(?:add|also|too|as well|besides|on top of|along with|together with|both|afegeix\w*|tambe"
     r"|a mes|juntament amb|junts|juntes|anad\w+|tambien|ademas|junto con|junt[oa]s)\b"
 )
+#: "the data are no longer a csv but chats.json".
+_NO_LONGER: Final = re.compile(
+    r"\b(?:no longer|not any ?more|ja no|ya no|no (?:es|son|era)|isn'?t|aren'?t|instead)\b"
+)
+#: A name of letters and numbers: "q8_0".
+_VALUE: Final = re.compile(r"\b[a-z]+\d")
 _SYSTEM: Final = re.compile(
     r"(?:system|sistema)(?: (?:prompt|message))?|missatge de sistema|mensaje (?:de|del) sistema"
 )
@@ -205,10 +211,7 @@ def read_files(
     if apart:
         yield Choice(pointer="/data/source", values=(), words=", ".join(paths))
     elif (
-        len(paths) == 1
-        and isinstance(now, str)
-        and now not in paths
-        and _ADDING.search(message.folded)
+        len(paths) == 1 and isinstance(now, str) and now not in paths and _is_added(message, named)
     ):
         yield Change(pointer="/data/sources", value=[now, *paths], words=paths[0])
     elif len(paths) > 1:
@@ -217,6 +220,26 @@ def read_files(
         yield from read_hub_data(next(iter(hub.values())))
     elif paths:
         yield Change(pointer="/data/source", value=paths[0], words=paths[0])
+
+
+def _is_added(message: Message, named: Mapping[int, str]) -> bool:
+    """Return whether a sentence adds the file that it names to the data, and does not replace them.
+
+    Words that add something else, in another part of the sentence, do not add the file: "train on
+    pairs.csv, and also set rank 16".
+    """
+    place = min(named)
+    file = (place, place + len(named[place]))
+    first, last = find_around(SENTENCE_END, message.plain, file)
+    if _NO_LONGER.search(message.plain, first, file[0]):
+        return False
+    for adding in _ADDING.finditer(message.plain, first, last):
+        part = message.clause(*adding.span())
+        own = find_around(PART_END, message.plain, adding.span())
+        other = "\0" in part or _VALUE.search(part) or find_mentions(Message(part))
+        if own[0] <= file[0] < own[1] or not other or _OF_ROWS.search(part):
+            return True
+    return False
 
 
 def _take_weighted(message: Message) -> dict[int, str]:

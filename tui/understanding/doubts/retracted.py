@@ -12,7 +12,13 @@ from ftc.tui.understanding.fields.relative import read_factor, scale
 from ftc.tui.understanding.fields.spoken import find_mentions
 from ftc.tui.understanding.reading import Change, Choice, ask_about
 from ftc.tui.understanding.text.lexicon import CORRECTING, NUMBER, QUOTES, WORDS, any_of
-from ftc.tui.understanding.text.message import Message, find_words, fold
+from ftc.tui.understanding.text.message import (
+    SENTENCE_END,
+    Message,
+    find_around,
+    find_words,
+    fold,
+)
 from ftc.tui.understanding.text.numbers import as_written, read_number
 from ftc.tui.understanding.text.ordinary import is_ordinary
 
@@ -98,6 +104,7 @@ _EXCHANGED: Final = re.compile(
     r"|(?:es |son )?(?:justo |just )?al reves|a l'inreves|al contrario|al contrari)(?!\w)"
 )
 
+_NUMBER: Final = re.compile(rf"\d|(?<!\w){NUMBER}")
 _PAIR: Final = 2
 _BROKEN_OFF: Final = re.compile(
     r"\s*(?:\.{3}|\u2026)\s*(?:(?:oh|ah|ai|ay|uy|ui)\s+)?(?:no|nah|nope|wait|espera)\s*[,.:;!]"
@@ -237,8 +244,9 @@ def _factor_of(after: str) -> tuple[float, int] | None:
 def drop_retracted(text: str, said: _Said) -> list[Change | Choice]:
     """Return what was said without what the message takes back further on.
 
-    That is a field that it then leaves as it is, a column that it then gives another role, a value
-    that it then denies, and one where it breaks off: "half of the rows... no, that is too many".
+    That is a field that it then leaves as it is, a column that it then gives another role, and a
+    value that it then denies. That is also one where it breaks off ("half of the rows... no,
+    that is too many"); if a number follows, the field is left open.
     """
     folded, message = fold(text), Message(text)
     left = [*_left_fields(text)] if _KEPT.search(folded) or _KEPT_IT.search(folded) else []
@@ -254,12 +262,14 @@ def drop_retracted(text: str, said: _Said) -> list[Change | Choice]:
         ):
             continue
         if isinstance(each, Change) and (
-            _has_other_role(folded, each, end)
-            or _BROKEN_OFF.match(folded, end)
-            or _is_denied_later(message, each, end)
+            _has_other_role(folded, each, end) or _is_denied_later(message, each, end)
         ):
             continue
-        kept.append(each)
+        broken = _BROKEN_OFF.match(folded, end) if isinstance(each, Change) else None
+        if broken is None:
+            kept.append(each)
+        elif _NUMBER.search(folded, *find_around(SENTENCE_END, folded, (broken.end(),) * 2)):
+            kept.append(Choice(pointer=each.pointer, values=(), words=each.words))
     return kept
 
 

@@ -1,7 +1,8 @@
 """Settles a field in doubt by a later clause: "rank 32 earlier, but scrap that, 16 is plenty".
 
 The clause has only a value and words of settling. The value is a number if the field is numeric,
-and otherwise words that the reader understands as a value of the field.
+words that the reader understands as a value of the field, or a part of a name that takes the place
+of a part of the same form: "Mistral 7B v0.2... well, the v0.3".
 """
 
 import re
@@ -14,8 +15,15 @@ from ftc.tui.understanding.doubts.hearsay import find_hearsay
 from ftc.tui.understanding.fields.relative import read_factor, scale
 from ftc.tui.understanding.learned.linked import numeric
 from ftc.tui.understanding.reading import UNSURE, Change, Choice
-from ftc.tui.understanding.text.lexicon import NUMBER, any_of
-from ftc.tui.understanding.text.message import Message, Span, find_places, fold
+from ftc.tui.understanding.text.lexicon import CORRECTING, NUMBER, any_of
+from ftc.tui.understanding.text.message import (
+    SENTENCE_END,
+    Message,
+    Span,
+    find_around,
+    find_places,
+    fold,
+)
 from ftc.tui.understanding.text.numbers import as_written, read_number
 from ftc.tui.understanding.text.word_tables import word_table
 
@@ -35,10 +43,17 @@ _RELATED: Final = re.compile(
 )
 _WORDED: Final = re.compile(rf"\s*{_OPEN}(?P<value>{_THE}\S+(?: \S+)?){_CLOSE}\s*")
 _CLAUSE_END: Final = re.compile(
-    r"\s[-\u2013\u2014]\s|\b(?:and|but|so|pero|i|y|asi que|aixi que)\b|[!?;:\n\u2026]|[.,](?!\d)"
+    r"\s[-\u2013\u2014]\s|\b(?:and|but|so|pero|i|y|asi que|aixi que)\b|[!?;:()\n\u2026]|[.,](?!\d)"
 )
-_DENIES: Final = re.compile(r"\b(?:no|not|ni)[\s,]+(?:(?:cada|every|each|after|with|amb|con)\s+)?$")
+_DENIES: Final = re.compile(
+    r"\b(?:no|not|ni)[\s,]+(?:(?:cada|every|each|after|with|amb|con|al?|als|en"
+    r"|at|to)\s+)?$"
+)
 _COLUMNS: Final = "/data/columns/"
+#: What breaks a value off as soon as it is said: "16 ... oh wait".
+BROKEN_OFF: Final = re.compile(rf"\s*(?:\.{{2,}}|\u2026)|{CORRECTING}")
+#: A part of a name with a number in it: "7B", "v0.2".
+_PART: Final = re.compile(r"[A-Za-z]*\d+(?:\.\d+)*[A-Za-z]*")
 
 Said = Change | Choice
 Reader = Callable[[str], Sequence[Change]]
@@ -47,29 +62,65 @@ Reader = Callable[[str], Sequence[Change]]
 def settle_later(text: str, told: Sequence[Said], read: Reader) -> list[Said]:
     """Return what was told, with the value of a later clause for the one field in doubt.
 
-    Nothing changes if several fields are in doubt, or if no clause settles the field. `read`
-    returns the changes that a text means by itself.
+    Nothing changes if several fields are in doubt and none is broken off, or if no clause settles
+    the field. `read` returns the changes that a text means by itself.
     """
-    doubted = [each for each in told if _is_doubted(text, each)]
-    if withheld := [each for each in doubted if isinstance(each, Choice) and each.values]:
-        doubted = [*withheld]
-    if len({each.pointer for each in doubted}) != 1:
+    target = _find_target(text, told)
+    if target is None:
         return list(told)
-    target = doubted[0]
     settled = None
+    others = [each for each in told if each.pointer != target.pointer]
     for start, end in _clauses(text, target):
+        if any(_is_part(text, (start, end), each) for each in others):
+            continue
         last = isinstance(target, Choice) and not text[end:].strip(" .!\n")
         settled = _settled(text[start:end], target, read, last=last) or settled
     if settled is None:
         return list(told)
     inside = find_places(text, settled.words)[:1]
-    others = (each for each in told if each.pointer != target.pointer)
     return [*(each for each in others if not _is_in(text, each, inside)), settled]
 
 
+def _find_target(text: str, told: Sequence[Said]) -> Said | None:
+    """Return the value in doubt: the one that is broken off, or the only one.
+
+    Of several that are asked about in one sentence, it is the only number.
+    """
+    doubted = [each for each in told if _is_doubted(text, each)]
+    broken = [each for each in doubted if _is_broken_off(text, each)]
+    withheld = [each for each in doubted if isinstance(each, Choice) and each.values]
+    for found in (broken, withheld or doubted, _numbers_of_one(text, withheld)):
+        if len({each.pointer for each in found}) == 1:
+            return found[0]
+    return None
+
+
+def _numbers_of_one(text: str, withheld: Sequence[Choice]) -> Sequence[Choice]:
+    """Return the numbers among values that stand in one sentence, or nothing."""
+    folded, known = fold(text), {field.pointer for field in numeric()}
+    places = [find_places(text, each.words)[0] for each in withheld]
+    sentences = {find_around(SENTENCE_END, folded, place) for place in places}
+    return [each for each in withheld if each.pointer in known] if len(sentences) == 1 else ()
+
+
+def _is_broken_off(text: str, said: Said) -> bool:
+    """Return whether words that correct, or three dots, stand right behind a value."""
+    folded = fold(text)
+    return any(BROKEN_OFF.match(folded, end) for _, end in find_places(text, said.words)[:1])
+
+
+def _is_part(text: str, clause: Span, said: Said) -> bool:
+    """Return whether a clause belongs to the words of another value, which begin before it."""
+    return isinstance(said, Change) and any(
+        start < clause[0] and clause[1] <= end for start, end in find_places(text, said.words)
+    )
+
+
 def _is_in(text: str, said: Said, spans: Sequence[Span]) -> bool:
-    """Return whether all words of a change lie in one of the ranges."""
+    """Return whether the words of a change lie in one of the ranges, or those of a question end."""
     places = find_places(text, said.words)
+    if isinstance(said, Choice):
+        return any(start < last <= end for _, last in places for start, end in spans)
     return bool(places) and any(
         all(start <= first and last <= end for first, last in places) for start, end in spans
     )
@@ -84,7 +135,9 @@ def _is_doubted(text: str, said: Said) -> bool:
     if isinstance(said.value, list):
         return False  # lists have corrections of their own
     places = find_places(text, said.words)
-    return bool(places) and REVISED.search(fold(text), places[0][1]) is not None
+    if not places:
+        return False
+    return _is_broken_off(text, said) or REVISED.search(fold(text), places[0][1]) is not None
 
 
 def _clauses(text: str, target: Said) -> Iterator[Span]:
@@ -109,8 +162,7 @@ def _settled(clause: str, target: Said, read: Reader, *, last: bool) -> Change |
     if any(field.pointer == target.pointer for field in numeric()):
         if number is None:
             return _related(message, target, clause)
-        said = read(clause) if number["unit"] else ()
-        others = {each.pointer for each in said} - {target.pointer}
+        others = {each.pointer for each in read(clause)} - {target.pointer}
         return None if others else _numbered(number, target, clause, last=last)
     if number is not None and not re.search(r"\d{4}", clause):
         return None
@@ -119,9 +171,25 @@ def _settled(clause: str, target: Said, read: Reader, *, last: bool) -> Change |
         return None
     if not (worded["open"] or worded["close"] or _begins(worded["value"])):
         return None
-    changes = read(message.words(*worded.span("value")))
+    value = message.words(*worded.span("value"))
+    changes = read(_with_part(target.words, value) or value)
     same = [each for each in changes if each.pointer == target.pointer]
     return same[0] if len(same) == 1 else None
+
+
+def _with_part(words: str, value: str) -> str | None:
+    """Return the words of a name with its part of the form that a value has: "v0.3" for "v0.2"."""
+    part = _PART.search(value)
+    if part is None:
+        return None
+    alike = [each for each in _PART.finditer(words) if _form_of(each[0]) == _form_of(part[0])]
+    if len(alike) != 1 or alike[0][0].lower() == part[0].lower():
+        return None
+    return f"{words[: alike[0].start()]}{part[0]}{words[alike[0].end() :]}"
+
+
+def _form_of(part: str) -> str:
+    return re.sub(r"\d+", "0", part.lower())
 
 
 def _begins(value: str) -> bool:
@@ -138,7 +206,8 @@ def _numbered(match: re.Match[str], target: Said, clause: str, *, last: bool) ->
     number = read_number(match["value"].strip(), kilo=1024 if pointer.endswith("length") else 1000)
     if number is None:
         return None
-    value = as_written(round(number / 100, 6) if match["share"] else number)
+    shared = match["share"] or "%" in target.words
+    value = as_written(round(number / 100, 6) if shared else number)
     if not admits(pointer, value):
         return None
     return Change(pointer=pointer, value=value, words=clause.strip())

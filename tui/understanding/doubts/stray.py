@@ -30,6 +30,9 @@ _EXPLAINS: Final = re.compile(
 _ON_BEFORE: Final = frozenset({"jokes", "mistakes", "later", "dismissed"})
 #: Marks that also concern what the training is for.
 _OF_ANY: Final = frozenset({"ironic", "unasked", "supposes"})
+#: "... but that was with GPT-2", "... but that is the other one": of all in the sentence.
+_DISOWNED: Final = "disowned"
+_MODEL: Final = "/model/"
 _OBJECTIVE: Final = "/objective/type"
 _PAUSE: Final = re.compile(r"[,.;:!?\n]")
 
@@ -70,6 +73,9 @@ def _spans(folded: str) -> Iterator[tuple[int, int, str, Span]]:
             if kind in _ON_BEFORE and begins:
                 before = len(folded[:first].rstrip(" .!?;\n"))
                 first = find_around(SENTENCE_END, folded, (before, before))[0]
+            if kind == _DISOWNED:
+                yield first, last, kind, match.span()
+                continue
             cuts = find_own(folded, first, last)
             start = max((end for _, end in cuts if end <= match.start()), default=first)
             stop = min((begin for begin, _ in cuts if begin >= match.end()), default=last)
@@ -88,7 +94,11 @@ def _is_doubted(folded: str, text: str, said: Said, spans: Sequence[tuple[int, i
     return any(
         first <= start
         and end <= last
-        and (any_kind or (kind in _OF_ANY and said.pointer == _OBJECTIVE))
+        and (
+            any_kind
+            or (kind in _OF_ANY and said.pointer == _OBJECTIVE)
+            or (kind == _DISOWNED and said.pointer.startswith(_MODEL))
+        )
         and not is_endorsed(folded, end)
         for start, end in find_places(text, said.words)[:1]
         for first, last, kind in spans

@@ -160,8 +160,12 @@ def _resolve(
         each
         for each in fits
         if each[1] is not False
-        or (each[0][1] < _ALIAS and not (each[3] is True and each[2].startswith(_LAUNCH)))
-    ]  # "spot on" praises where nothing is launched
+        or (
+            each[0][1] < _ALIAS
+            and not isinstance(each[3], str)
+            and not (each[3] is True and each[2].startswith(_LAUNCH))
+        )
+    ]  # "spot on" praises where nothing is launched, and "doc=passage" is no text of "rerank"
     is_partial = bool(fits) and min(each[0][0] for each in fits) not in (0, 1, _INITIALS)
     if is_partial and len({each[2] for each in fits}) > 1:
         return None  # "weight 0.5"

@@ -13,7 +13,7 @@ from ftc.spec.values.admission import admits
 from ftc.tui.understanding.fields.spoken import value_words
 from ftc.tui.understanding.reading import Change, value_at
 from ftc.tui.understanding.text.lexicon import NUMBER
-from ftc.tui.understanding.text.message import Message
+from ftc.tui.understanding.text.message import SENTENCE_END, Message, find_around
 from ftc.tui.understanding.text.numbers import as_written, read_number
 
 _POINTER: Final = "/objective/rewards"
@@ -39,8 +39,10 @@ _THE: Final = re.compile(r"(?:an?|the|un|una|el|la|els|les|los|las)\s+")
 _REGEX: Final = re.compile(
     r"(?:regexp?|pattern|patro|patron|format)\s*[=:]?\s*(?:\"(?P<a>[^\"\n]+)\"|'(?P<b>[^'\n]+)'"
     r"|`(?P<c>[^`\n]+)`|\u00ab(?P<d>[^\u00bb\n]+)\u00bb|(?<==)(?P<e>[^\s\"'`,;]+)"
-    r"|(?P<f>[^\s\"'`,;:](?=[^,;\n]*[\\\[\](){}^$*+?|])[^,;\n]*?)(?=\s*(?:$|[,;\n]"
-    rf"|\((?:{_WEIGHT_WORD}\s*[=:]?\s*)?\d*\.?\d+\))))"
+    # without quotes it ends at "$", or before a space
+    rf"|(?P<g>[^\s\"'`,;:](?:(?!\s(?:and|i|y|plus|regexp?|{_WEIGHT_WORD})\b)[^,;\n])*?\$)(?=\s|[,;]|$)"
+    r"|(?P<f>(?=[^\s,;]*[\\\[\](){}^$*+?|])[^\s\"'`,;:](?:[^\s,;]|,(?=\d*\}))*?)(?=\s|$|[,;](?!\d*\})"
+    rf"|\((?:{_WEIGHT_WORD}\s*[=:]?\s*)?\d*\.?\d+\)))"
 )
 _FUNCTIONS: Final = re.compile(
     r"(?:functions?\s+(?:in|from|of)\s+)?(?P<path>[\w./~-]+\.py)(?!\w)"
@@ -51,6 +53,14 @@ _OF_FILE: Final = re.compile(r"(?P<path>[\w./~-]+\.py)\s*(?::|->|\u2192|\s-\s|(?
 _FUNCTION: Final = re.compile(r"(?P<name>[a-z_]\w*)(?![\w./])")
 _ONLINE: Final = ("grpo", "rloo")
 _REWARDS: Final = re.compile(r"rewa?r?d|recompens|premi")
+_SCRIPT: Final = re.compile(r"(?<![\w/.])[\w./~-]+\.py(?![\w/])")
+#: A function by its name: "the function is_short of rewards.py".
+_NAMES_ONE: Final = re.compile(
+    r"\bfun(?:c|k)\w*\s+(?!(?:of|in|from|for|to|are|is|live|del?|d'|a|en|que|estan?|son|i|y|and|per"
+    r"|para|amb|con|with|we|my|our|recompensa|propi\w*)\b)\w+|\b[a-z]+_[a-z_]+\b(?!\.py)"
+)
+_CODED: Final = re.compile(r"\b[a-z]+_[a-z_]+\b(?!\.py)")
+_TOOLS: Final = re.compile(r"\b(?:tools?|eines?|herramient\w+)")
 _SCHEMA: Final = re.compile(
     r"(?:json[ _-]?)?schema\s*[=:]?\s*(?P<path>[\w./~-]+\.json)(?!\w)"
     r"|(?P<other>[\w./~-]*schema\.json)(?!\w)"
@@ -80,7 +90,7 @@ def read_rewards(message: Message, draft: Mapping[str, Any]) -> Iterator[Change]
         message.cross_out(start, end)
         yield Change(pointer=_POINTER, value=rewards, words=words)
         return
-    if functions := _of_file(message, draft):
+    if (functions := _of_file(message, draft)) or (functions := _in_files(message)):
         yield functions
 
 
@@ -120,6 +130,36 @@ def _of_file(message: Message, draft: Mapping[str, Any]) -> Change | None:
     return None
 
 
+def _in_files(message: Message) -> Change | None:
+    """Return the functions of the files in sentences about rewards: "my own rewards, in acc.py".
+
+    If a sentence speaks of tools too, the last word before the file counts.
+    """
+    found = []
+    for match in _SCRIPT.finditer(message.folded):
+        first, last = find_around(SENTENCE_END, message.folded, match.span())
+        said = [
+            (place.start() <= match.start(), place.start(), kind is _REWARDS)
+            for kind in (_REWARDS, _TOOLS)
+            for place in kind.finditer(message.folded, first, last)
+        ]
+        item = _item(message, match.start())
+        named = _NAMES_ONE.search(message.folded, first, match.start()) or _CODED.search(
+            message.folded, match.end(), last
+        )
+        if named or item is None or message.denied(match.start()):
+            continue  # functions of the file, which other patterns read
+        if said and max(said)[2]:
+            found.append((match.start(), *item))
+    rewards = [reward for _, reward, _ in found]
+    if not found or not admits(_POINTER, rewards):
+        return None
+    words = ", ".join(message.words(start, end) for start, _, end in found)
+    for start, _, end in found:
+        message.cross_out(start, end)
+    return Change(pointer=_POINTER, value=rewards, words=words)
+
+
 def _entries(path: str, found: list[tuple[str, float | None]]) -> list[dict[str, Any]]:
     """Return a reward for each function; a weight of one is the default."""
     return [
@@ -155,7 +195,7 @@ def _item(message: Message, place: int) -> tuple[Any, int] | None:
 
 def _kind(message: Message, begin: int) -> tuple[dict[str, Any], int] | None:
     if (found := _REGEX.match(message.folded, begin)) is not None:
-        group = next(name for name in "abcdef" if found[name] is not None)
+        group = next(name for name in "abcdefg" if found[name] is not None)
         start, end = found.span(group)
         written = message.written[message.origin[start][0] : message.origin[end - 1][1]]
         return {"regex": written}, found.end()

@@ -66,7 +66,7 @@ _OWN_READERS: Final = frozenset(
     {"/model/id", "/hardware/gpu", "/name", "/export/types", "/export/vllm"}
 )
 #: Names of these are Hub ids or paths, and nothing else.
-_REFERENCES: Final = frozenset({"/data/source", "/objective/teacher/id"})
+_REFERENCES: Final = frozenset({"/data/source", "/objective/teacher/id", "/objective/tools"})
 _SOURCES: Final = "/data/sources"
 _REFERENCE: Final = re.compile(r"\S+/\S+|\S+\.\w{2,8}")
 _OF_OTHER: Final = re.compile(r"(?:data(?:set)?|model|hub|hf|git|the|my|our|el|la|mi)[ _-]$")

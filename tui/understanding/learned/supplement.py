@@ -60,9 +60,13 @@ _OBJECTIVE: Final = "/objective/type"
 _PROMPT, _TEXT = f"{SECTION}prompt", f"{SECTION}text"
 _OVERLONG: Final = "/data/cleaning/overlong"
 _PUBLISH: Final = "/publish/"
-#: Words without which a message does not speak of these: "MoE" alone trains no expert, and
-#: "publish it" tells nobody who may see it.
+#: Words without which a message does not speak of these: "MoE" alone trains no expert, "4 bits"
+#: are those of a teacher only beside one, and "publish it" tells nobody who may see it.
 _NEEDED: Final[Mapping[str, re.Pattern[str]]] = {
+    "/objective/teacher/quantization": re.compile(
+        r"\b(?:teach\w*|tutor\w*|profe\w*|m(?:a)?estr[aeo]\w*|distil\w*|destil\w*|imit\w*|mentor\w*"
+        r"|bigger|larger|brother|gran|gros|grande?)\b"
+    ),
     "/method/experts": re.compile(r"\bexpert"),
     "/publish/private": re.compile(
         r"\b(?:priva|publi[ck]\b|public[oa]?\b|publicly|open|obert|abiert|hidden|ocult|amag|visible"
@@ -138,11 +142,18 @@ def _with_column(told: _Said, name: str, pointer: str, share: float) -> list[Cha
 
 
 def add_worded(
-    message: Message, text: str, told: _Said, said: _Said, draft: Mapping[str, Any]
+    message: Message,
+    text: str,
+    told: _Said,
+    said: _Said,
+    draft: Mapping[str, Any],
+    *,
+    doubted: Sequence[Choice] = (),
 ) -> list[Change | Choice]:
     """Return what was told, with the values that the model of words finds in unread words.
 
-    A field that is in `said` but not in `told` was retracted, and is not set again.
+    A field that is in `said` but not in `told` was retracted, and is not set again. Nor is one in
+    the words of a value that was `doubted`.
     """
     kept = list(told)
     gone = {each.pointer for each in said} - {each.pointer for each in told}
@@ -163,13 +174,16 @@ def add_worded(
             continue
         if any(each.pointer == pointer and _denies(each, option.value) for each in kept):
             continue
+        doubts = _spans(text, (each for each in doubted if each.pointer == pointer))
+        if _overlaps(place, doubts):
+            continue  # "I always had packing on"
         others = [each for each in kept if each.pointer != pointer]
         words = _words(message, clause, key, _spans(text, others))
         if words is None or not _tells(words) or not _is_topic(pointer, message, draft):
             continue
         if option.value in _OFF and not _turns_off(message, clause, key):
             continue
-        if _adds_digits(option.field, option.value, message.plain[clause.start : clause.end]):
+        if _adds_digits(option.field, option.value, message, clause):
             continue
         if pointer == _OVERLONG and not says_what_happens(message.plain[clause.start : clause.end]):
             continue  # "these are long texts"
@@ -195,15 +209,18 @@ def _is_topic(pointer: str, message: Message, draft: Mapping[str, Any]) -> bool:
     return published or not pointer.startswith(_PUBLISH)
 
 
-def _adds_digits(field: Field, value: Any, said: str) -> bool:
-    """Return whether a value has a number that the words lack, and a value without it exists.
+def _adds_digits(field: Field, value: Any, message: Message, clause: Clause) -> bool:
+    """Return whether a value has a number that the words lack, and they may mean another value.
 
-    "adamw" is not `adamw_8bit`.
+    "adamw" is not `adamw_8bit`, and "not in 4 bits" asks for no `int8`.
     """
-    text = str(value)
+    said, text = message.plain[clause.start : clause.end], str(value)
+    numbers = re.findall(r"\d+", text)
+    if NEGATORS.search(said) is not None and not all(each in message.plain for each in numbers):
+        return True
     plain = _NUMBERED.sub("", text)
     shared = plain != text and plain in choices(field.schema)
-    return shared and not all(number in said for number in re.findall(r"\d+", text))
+    return shared and not all(each in said for each in numbers)
 
 
 def _turns_off(message: Message, clause: Clause, key: str) -> bool:

@@ -42,6 +42,8 @@ _SMALLER: Final = re.compile(rf"\b{any_of(_TABLE['smaller'])}\b")
 _BIGGER: Final = re.compile(rf"\b{any_of(_TABLE['bigger'])}\b")
 _MOST_OF_A_SMALL_ONE: Final = 4_500_000_000
 _FEW_WORDS: Final = 7
+#: Before a place: "push it to Google Drive".
+_TO: Final = re.compile(r"\b(?:to|onto|into|on|at|al?|en)\s+\Z")
 _POINTER: Final = "/model/id"
 _MANY: Final = 1_000_000_000
 _SMALL_UNIT: Final = 1_000_000
@@ -154,9 +156,14 @@ def _parameters(match: re.Match[str]) -> int:
 
 
 def _find_makers(message: Message) -> Iterator[tuple[ModelWish, int, int]]:
-    """Yield makers that are wanted ("a model from Mistral") and those that are not ("no qwen")."""
+    """Yield makers that are wanted ("a model from Mistral") and those that are not ("no qwen").
+
+    Nothing is denied where a company is only a place: "do not upload it to Hugging Face".
+    """
     for owner, alone, wanted in _makers():
         for match in alone.finditer(message.folded):
+            if not names_a_family(match["name"]) and _TO.search(message.folded, 0, match.start()):
+                continue
             if message.denied(*match.span()) or _NOTHING.search(message.folded[: match.start()]):
                 named = re.sub(r"[^a-z0-9]", "", match["name"])
                 yield ModelWish(without=(owner, named)), *match.span()

@@ -46,7 +46,10 @@ _PUBLISHED: Final = re.compile(
     rf"\b(?:{any_of(WORDS['publish'])}|private(?:ly)?|privat|privado)\b(?:[^.;,!?\n]{{0,48}}"
     r"(?:, (?:under|as|at|com a?|como|a|en|sota|bajo) )?"
     r"|[^.;!?\n]{0,90}[\s,](?:to|under|as|at|com a?|como|al?|en|sota|bajo)"
-    r" (?:(?:the|my|our|el|la|mi|nuestro) )?(?:repo\w* )?)$"
+    r" (?:(?:the|my|our|el|la|mi|nuestro) )?(?:repo\w* )?"
+    # "we publish it. On the hub, as"
+    r"|[^;!?\n]{0,60}[.:] [^.;!?\n]{0,12}\b(?:hub|hugging ?face|hf)\b,?"
+    r" (?:under|as|at|com a?|como|al?|en|sota|bajo) )$"
 )
 _REPOSITORY: Final = "/publish/repo"
 _MODEL_BEFORE: Final = re.compile(

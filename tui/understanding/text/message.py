@@ -12,6 +12,7 @@ from ftc.tui.understanding.text.numerals import find_numerals, replace_percent
 from ftc.tui.understanding.text.signs import find_signs
 from ftc.tui.understanding.text.typos import find_typos
 
+_MARKS: Final = "\"'\u201c\u201d\u00ab\u00bb`"
 _CROSSED: Final = "\x00"
 _LONGEST_CLAUSE: Final = 160
 _CLAUSE_END: Final = re.compile(
@@ -20,7 +21,7 @@ _CLAUSE_END: Final = re.compile(
     r"|sino|i|y|(?<!no )amb|(?<!no )con)\b"
 )
 
-_PART_END: Final = re.compile(r"[;:!?,\n]|\.(?=\s|$)|\b(?:but|and|per[oò]|sino|i|y)\b")
+PART_END: Final = re.compile(r"[;:!?,\n]|\.(?=\s|$)|\b(?:but|and|per[oò]|sino|i|y)\b")
 
 #: "drop duplicates no, keep them".
 _NO_AFTER: Final = re.compile(
@@ -203,14 +204,19 @@ class Message:
             return True
         return _REPLACED.search(before) is not None
 
+    def quoted(self, start: int, end: int) -> bool:
+        """Return whether a range alone stands in quotation marks."""
+        around = self.plain[max(0, start - 1) : start], self.plain[end : end + 1]
+        return all(mark and mark in _MARKS for mark in around)
+
     def is_read_around(self, start: int, end: int) -> bool:
         """Return whether the clause around a range has a part that a reader took."""
         return _CROSSED in self.clause(start, end)
 
     def clause(self, start: int, end: int) -> str:
         """Return the clause around a range of the folded text."""
-        ends = [each.end() for each in _PART_END.finditer(self.folded, 0, start)]
-        after = _PART_END.search(self.folded, end)
+        ends = [each.end() for each in PART_END.finditer(self.folded, 0, start)]
+        after = PART_END.search(self.folded, end)
         stop = after.start() if after else len(self.folded)
         return self.folded[ends[-1] if ends else 0 : stop]
 

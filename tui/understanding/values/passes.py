@@ -30,7 +30,8 @@ _SENTENCES: Final = (
     re.compile(
         rf"(?<![\w.,/-])(?P<number>{NUMBER})(?P<once>(?!))?(?P<twice>(?!))?"
         r" (?:full |complete |whole )?(?:passes|passades|pasadas)"
-        r"(?=\s*(?:$|[.,;!]|(?:and|i|y|e|please|pls|with|amb|con|per favor|por favor)\b))"
+        r"(?=\s*(?:$|[.,;!]|(?:and|i|y|e|please|pls|with|amb|con|per favor|por favor|instead"
+        r"|rather)\b))"
     ),
     re.compile(rf"\b{_SEEN}\b{_GAP}\b{_DATA}\b{_GAP}\b{_TIMES}"),
     re.compile(
@@ -45,6 +46,11 @@ _ROWS: Final = any_of(_PASSES["rows"])
 _AT_ONCE: Final = re.compile(
     rf"(?<![\w.,/-])(?P<number>{NUMBER})\s+(?:{_ROWS}\s+)?{any_of(_PASSES['at_once'])}(?!\w)"
     rf"(?P<each>\s+(?:{any_of(_PASSES['each'])}))?"
+)
+#: "answering 100 rows each time": for an evaluation, and not for a step.
+_ANSWERING: Final = re.compile(
+    r"\b(?:answer|repl[yi]|respon|respost|respuest|contest)\w*\s+"
+    r"(?:to |for |on |a |only |just |solo |nomes )?$"
 )
 #: "three evaluations without improvement".
 _FRUITLESS: Final = re.compile(
@@ -119,6 +125,8 @@ def read_counts(message: Message) -> Iterator[Change]:
     for match in message.take(_AT_ONCE):
         small = whole or match["each"]
         pointer = "/training/micro_batch" if small else "/training/global_batch"
+        if _ANSWERING.search(message.folded[: match.start()]):
+            pointer = "/training/evaluation/answered_rows"
         yield from _count(message, match, pointer)
     for match in message.take(_GROUPED):
         before, after = message.folded[: match.start()], message.folded[match.end() :]

@@ -5,13 +5,14 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from ftc.tui.understanding.machines.storage import read_storage
-from ftc.tui.understanding.reading import UNSURE, Change, Choice
+from ftc.tui.understanding.reading import Change, Choice
 from ftc.tui.understanding.text.lexicon import NUMBER, WORDS, any_of
 from ftc.tui.understanding.text.message import Message
 from ftc.tui.understanding.text.numbers import as_written, read_number
 from ftc.tui.understanding.values.overlong import read_overlong
 from ftc.tui.understanding.values.passes import read_counts, read_passes
 from ftc.tui.understanding.values.row_limits import find_start, is_possession
+from ftc.tui.understanding.values.splits import read_shares, read_unjudged
 
 _QUANTITIES: Final = {pointer: any_of(words) for pointer, words in WORDS["quantities"].items()}
 _OF: Final = (
@@ -45,65 +46,6 @@ _AFTER: Final[Mapping[str, re.Pattern[str]]] = {
     )
     for pointer, words in _QUANTITIES.items()
 }
-#: A number after these words is a count; before other words it means something else.
-_SHARE: Final = re.compile(
-    r"\b(?P<number>\d+(?:[.,]\d+)?)\s*%\s*(?:(?:of |de )?(?:the |les |las |los )?"
-    r"(?:data|rows|steps|dades|files|passos|datos|filas|pasos)?\s*"
-    r"(?:aside|apart|away|back|out|out of it|a part|a banda|aparte|a un lado)?\s*"
-    r"(?:for|as|of|en|del?|d'|com a|como|per(?: al?)?|para(?: el| la)?)?\s*"
-    r"(?:(?:the|my|our|a|el|la|un|una) (?:\w+ )?|l')?)?"
-    r"(?P<what>test(?:ing)?|validat\w+|validacio(?:n)?|validar|eval(?:uat\w+)?|evalua\w+|avalua\w+"
-    r"|prova|proves|prueba|pruebas|exam(?:en)?"
-    r"|warm[ -]?up|escalfament|calentamiento|held out|hold[ -]?out|reservat|reservado)"
-)
-_MEASURED: Final = re.compile(
-    r"\b(?P<what>eval\w*|avalua\w*|valid\w*|test\w*|prova\w*|prueba\w*)"
-    r"(?: (?:on|with|amb|con|en|=))?(?: (?:the|el|un|otro|un altre|another))?"
-    r"\s*(?P<number>\d+(?:[.,]\d+)?)\s*%"
-)
-_UNJUDGED: Final = re.compile(
-    r"\b(?:eval(?:uat(?:e|ion|ing))?|avalua(?:cio|r)|evalua(?:cion|r))\b(?! metri\w+)"
-)
-_SPLIT: Final = re.compile(
-    r"\b(?P<what>validation|validacion?|test|proves|pruebas)(?: (?:split|set|data|rows))?\b"
-    r"(?![^.;!?\n,]*\b(?:smaller|bigger|larger|shorter|m[ea]s (?:petit|gran|pequen|llarg|curt)))"
-)
-#: "20% is for validation, not for test": the share is for the other, and nothing is said of this.
-_NOT_FOR: Final = re.compile(
-    r"[^.;!?\n]*\b(?:no|not|no pas)\s+(?:for|as|per(?: al?)?|para)\s+(?:the |el |la |l')?\Z"
-)
-_AIMED: Final = re.compile(r"\x00|\b(?:valid|test|eval|avalua|prova|prueba)")
-_HELD_OUT: Final = re.compile(
-    r"\b(?:hold out|keep|reserve|set aside|put aside|leave(?: out)?|reserva"
-    r"|guarda(?:te|'t)?|aparta|deixa|deja)"
-    r" (?:back |aside |un |the |a )?(?P<number>\d+(?:[.,]\d+)?)\s*%"
-)
-#: "another ten for test", after a share in per cent.
-_ANOTHER: Final = re.compile(
-    rf"\b(?:another |(?:un )?altre |otro )?(?P<number>{NUMBER}|nothing|none|res|cap|nada)\s+"
-    r"(?:more |at all |de res |de nada )?"
-    r"(?:for|as|per(?: al?)?|para)\s+(?:the |el |la |l')?"
-    r"(?P<what>test(?:ing)?|validation|validacio(?:n)?|validar|eval(?:uation)?|prova|provar|proves"
-    r"|prueba|pruebas|probar)\b"
-)
-#: "half of that for validation", after a share in per cent.
-_AS_MUCH: Final = re.compile(
-    r"\b(?:(?P<half>half (?:of )?(?:that|it|as much)|la meitat(?: d'aixo)?|la mitad(?: de eso)?)"
-    r"|the same(?: again| amount)?|as much(?: again)?|otro tanto|lo mismo|el mateix"
-    r"|un altre tant|igual)"
-    r"\s+(?:goes? )?(?:for|as|to|per(?: al?)?|para|com a?|como|al?)\s+(?:the |el |la |l'|a )?"
-    r"(?P<what>test(?:ing)?|validation|validacio(?:n)?|validar|eval(?:uation)?|prova|provar|proves"
-    r"|prueba|pruebas|probar)\b"
-)
-#: "80/10/10", beside a word that says what is divided.
-_RATIO: Final = re.compile(
-    r"(?:\b(?:split|division|particio|reparteix|divideix|divide|parteix|parte)\b[\w ]{0,20}?)?"
-    r"(?<!\d)(?P<a>[5-9]\d)\s?[/:-]\s?(?P<b>\d{1,2})(?:\s?[/:-]\s?(?P<c>\d{1,2}))?(?![\d/:-])"
-    r"(?:\s+(?:split|train)\b)?"
-)
-_WHOLE: Final = 100
-_VALIDATION: Final = ("val", "eval", "avalua")
-_WARMUP: Final = ("warm", "escalf", "calent")
 _KILO_TOKENS: Final = 1024
 _KILO: Final = 1000
 _PATIENCE: Final = 3
@@ -260,7 +202,7 @@ def read_quantities(message: Message) -> Iterator[Change | Choice]:
     A field that is denied is set to zero where that turns it off. One that is only named, in a
     message that changes it to nothing readable, is asked about.
     """
-    yield from _read_shares(message)
+    yield from read_shares(message)
     yield from read_prices(message)
     yield from read_storage(message)
     yield from read_overlong(message)
@@ -290,7 +232,7 @@ def read_quantities(message: Message) -> Iterator[Change | Choice]:
                     start = find_start(message, match) if pointer == _ROWS else match.start()
                     words = message.words(start, match.end())
                     yield Change(pointer=pointer, value=value, words=words)
-    yield from _read_unjudged(message)
+    yield from read_unjudged(message)
     for match in message.take(_EARLY):
         denied = message.denied(match.start(), match.end())
         if denied or not patience:
@@ -405,70 +347,6 @@ def _read_stopping(message: Message) -> Iterator[Change]:
         patience = read_number(said) if said else _PATIENCE
         words = message.words(*match.span())
         yield Change(pointer=_STOPPING, value=as_written(patience or _PATIENCE), words=words)
-
-
-def _read_shares(message: Message) -> Iterator[Change | Choice]:
-    """Yield the shares of the splits and of the warm-up, in per cent or as "80/10/10"."""
-    shares = [
-        _share(_shared(match["what"]), match, message)
-        for pattern in (_SHARE, _MEASURED)
-        for match in message.take(pattern)
-    ]
-    further = message.take(_ANOTHER) if shares else ()
-    shares += [_share(_shared(match["what"]), match, message) for match in further]
-    shares += [_share("/data/splits/test", match, message) for match in message.take(_HELD_OUT)]
-    yield from shares
-    for match in message.take(_AS_MUCH) if shares else ():
-        value = shares[0].value / 2 if match["half"] else shares[0].value
-        words = message.words(*match.span())
-        yield Change(pointer=_shared(match["what"]), value=as_written(value), words=words)
-    for match in message.take(_RATIO):
-        yield from _read_ratio(match, message)
-    for match in _SPLIT.finditer(message.folded):
-        aimed = _NOT_FOR.search(message.folded, 0, match.start())
-        if message.denied(*match.span()) and not (aimed and _AIMED.search(aimed[0])):
-            words = message.words(*match.span())
-            message.cross_out(*match.span())
-            yield Change(pointer=_shared(match["what"]), value=0, words=words)
-
-
-def _read_unjudged(message: Message) -> Iterator[Choice]:
-    """Yield a question about "no evaluation": without validation rows there is none."""
-    for match in list(_UNJUDGED.finditer(message.folded)):
-        repeated = _REPEATED.search(message.folded[: match.start()])
-        read = message.is_read_around(*match.span())
-        if message.denied(match.start()) and not (read or repeated):
-            words = message.words(*match.span())
-            message.cross_out(*match.span())
-            yield Choice(pointer="/data/splits/validation", values=(0,), words=words, why=UNSURE)
-
-
-def _read_ratio(match: re.Match[str], message: Message) -> Iterator[Change | Choice]:
-    """Yield the shares of "80/10/10"; of two numbers, the smaller is the test or validation."""
-    _, second, third = (int(part) if part else None for part in match.group("a", "b", "c"))
-    words = message.words(*match.span())
-    if sum(int(part) for part in match.group("a", "b", "c") if part) != _WHOLE:
-        return
-    if third is None:
-        share = (second or 0) / _WHOLE
-        yield Choice(pointer="/data/splits/validation", values=(share,), words=words, why=UNSURE)
-        return
-    yield Change(pointer="/data/splits/validation", value=(second or 0) / _WHOLE, words=words)
-    yield Change(pointer="/data/splits/test", value=third / _WHOLE, words=words)
-
-
-def _shared(what: str) -> str:
-    """Return the field of a fraction for `what`."""
-    if what.startswith(_WARMUP):
-        return "/training/warmup"
-    return "/data/splits/validation" if what.startswith(_VALIDATION) else "/data/splits/test"
-
-
-def _share(pointer: str, match: re.Match[str], message: Message) -> Change:
-    percent = read_number(match["number"]) or 0.0  # "nothing for testing"
-    return Change(
-        pointer=pointer, value=round(percent / 100, 6), words=message.words(*match.span())
-    )
 
 
 def _value(pointer: str, text: str, around: str) -> int | float | None:

@@ -1,0 +1,159 @@
+"""The shares of rows for validation and test, and of the steps that warm up: "10% for test"."""
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from ftc.tui.understanding.reading import UNSURE, Change, Choice
+from ftc.tui.understanding.text.lexicon import NUMBER
+from ftc.tui.understanding.text.message import Message
+from ftc.tui.understanding.text.numbers import as_written, read_number
+
+#: A number after these words is a count; before other words it means something else.
+_SHARE: Final = re.compile(
+    r"\b(?P<number>\d+(?:[.,]\d+)?)\s*%\s*(?:(?:of |de )?(?:the |les |las |los )?"
+    r"(?:data|rows|steps|dades|files|passos|datos|filas|pasos)?\s*"
+    r"(?:aside|apart|away|back|out|out of it|a part|a banda|aparte|a un lado)?\s*"
+    r"(?:for|as|of|en|del?|d'|com a|como|per(?: al?)?|para(?: el| la)?)?\s*"
+    r"(?:(?:the|my|our|a|el|la|un|una) (?:\w+ )?|l')?)?"
+    r"(?P<what>test(?:ing)?|validat\w+|validacio(?:n)?|validar|eval(?:uat\w+)?|evalua\w+|avalua\w+"
+    r"|prova|proves|prueba|pruebas|exam(?:en)?"
+    r"|warm[ -]?up|escalfament|calentamiento|held out|hold[ -]?out|reservat|reservado)"
+)
+_MEASURED: Final = re.compile(
+    r"\b(?P<what>eval\w*|avalua\w*|valid\w*|test\w*|prova\w*|prueba\w*)"
+    r"(?: (?:on|with|amb|con|en|=))?(?: (?:the|el|un|otro|un altre|another))?"
+    r"\s*(?P<number>\d+(?:[.,]\d+)?)\s*%"
+)
+_UNJUDGED: Final = re.compile(
+    r"\b(?:eval(?:uat(?:e|ion|ing))?|avalua(?:cio|r)|evalua(?:cion|r))\b(?! metri\w+)"
+)
+_SPLIT: Final = re.compile(
+    r"\b(?P<what>validation|validacion?|test|proves|pruebas)(?: (?:split|set|data|rows))?\b"
+    r"(?![^.;!?\n,]*\b(?:smaller|bigger|larger|shorter|m[ea]s (?:petit|gran|pequen|llarg|curt)))"
+)
+#: "20% is for validation, not for test": the share is for the other, and nothing is said of this.
+_NOT_FOR: Final = re.compile(
+    r"[^.;!?\n]*\b(?:no|not|no pas)\s+(?:for|as|per(?: al?)?|para)\s+(?:the |el |la |l')?\Z"
+)
+_AIMED: Final = re.compile(r"\x00|\b(?:valid|test|eval|avalua|prova|prueba)")
+_HELD_OUT: Final = re.compile(
+    r"\b(?:hold out|keep|reserve|set aside|put aside|leave(?: out)?|reserva"
+    r"|guarda(?:te|'t)?|aparta|deixa|deja)"
+    r" (?:back |aside |un |the |a )?(?P<number>\d+(?:[.,]\d+)?)\s*%"
+)
+#: Rows held out to see how the training goes: "to keep an eye on it", "per veure com va".
+_WATCHED: Final = re.compile(
+    r"\b(?:watch\w*|monitor\w*|follow\w*|track\w*|keep an eye|see how (?:it|the|training)"
+    r"|(?:during|while|as it) train\w*|vigil\w*|segui\w*|controla\w*"
+    r"|(?:veure|ver|mirar) (?:com|como|si) (?:va|aprende?n?|evoluciona|entrena|marcha|millora"
+    r"|mejora))\b"
+)
+#: "another ten for test", after a share in per cent.
+_ANOTHER: Final = re.compile(
+    rf"\b(?:another |(?:un )?altre |otro )?(?P<number>{NUMBER}|nothing|none|res|cap|nada)\s+"
+    r"(?:more |at all |de res |de nada )?"
+    r"(?:for|as|per(?: al?)?|para)\s+(?:the |el |la |l')?"
+    r"(?P<what>test(?:ing)?|validation|validacio(?:n)?|validar|eval(?:uation)?|prova|provar|proves"
+    r"|prueba|pruebas|probar)\b"
+)
+#: "half of that for validation", after a share in per cent.
+_AS_MUCH: Final = re.compile(
+    r"\b(?:(?P<half>half (?:of )?(?:that|it|as much)|la meitat(?: d'aixo)?|la mitad(?: de eso)?)"
+    r"|the same(?: again| amount)?|as much(?: again)?|otro tanto|lo mismo|el mateix"
+    r"|un altre tant|igual)"
+    r"\s+(?:goes? )?(?:for|as|to|per(?: al?)?|para|com a?|como|al?)\s+(?:the |el |la |l'|a )?"
+    r"(?P<what>test(?:ing)?|validation|validacio(?:n)?|validar|eval(?:uation)?|prova|provar|proves"
+    r"|prueba|pruebas|probar)\b"
+)
+#: "80/10/10", beside a word that says what is divided.
+_RATIO: Final = re.compile(
+    r"(?:\b(?:split|division|particio|reparteix|divideix|divide|parteix|parte)\b[\w ]{0,20}?)?"
+    r"(?<!\d)(?P<a>[5-9]\d)\s?[/:-]\s?(?P<b>\d{1,2})(?:\s?[/:-]\s?(?P<c>\d{1,2}))?(?![\d/:-])"
+    r"(?:\s+(?:split|train)\b)?"
+)
+_TEST: Final = "/data/splits/test"
+_WHOLE: Final = 100
+_VALIDATION: Final = ("val", "eval", "avalua")
+_WARMUP: Final = ("warm", "escalf", "calent")
+#: "8 answers per eval": an event, and no field.
+_REPEATED: Final = re.compile(r"\b(?:per|each|every|por|cada|a cada|en cada)\s$")
+
+
+def read_shares(message: Message) -> Iterator[Change | Choice]:
+    """Yield the shares of the splits and of the warm-up, in per cent or as "80/10/10"."""
+    shares = [
+        _share(_shared(match["what"]), match, message)
+        for pattern in (_SHARE, _MEASURED)
+        for match in message.take(pattern)
+    ]
+    further = message.take(_ANOTHER) if shares else ()
+    shares += [_share(_shared(match["what"]), match, message) for match in further]
+    shares += [
+        _share(_kept_for(match, message), match, message) for match in message.take(_HELD_OUT)
+    ]
+    yield from shares
+    for match in message.take(_AS_MUCH) if shares else ():
+        value = shares[0].value / 2 if match["half"] else shares[0].value
+        words = message.words(*match.span())
+        yield Change(pointer=_shared(match["what"]), value=as_written(value), words=words)
+    for match in message.take(_RATIO):
+        yield from _read_ratio(match, message)
+    for match in _SPLIT.finditer(message.folded):
+        aimed = _NOT_FOR.search(message.folded, 0, match.start())
+        if message.quoted(*match.span()):
+            continue  # "don't call it 'test'"
+        if message.denied(*match.span()) and not (aimed and _AIMED.search(aimed[0])):
+            words = message.words(*match.span())
+            message.cross_out(*match.span())
+            yield Change(pointer=_shared(match["what"]), value=0, words=words)
+
+
+def _kept_for(match: re.Match[str], message: Message) -> str:
+    """Return the split of rows that are held out: to watch the training, or else for a test."""
+    no_test = any(
+        _shared(each["what"]) == _TEST and message.denied(*each.span())
+        for each in _SPLIT.finditer(message.folded)
+    )
+    if no_test or _WATCHED.search(message.clause(*match.span())):
+        return "/data/splits/validation"
+    return _TEST
+
+
+def read_unjudged(message: Message) -> Iterator[Choice]:
+    """Yield a question about "no evaluation": without validation rows there is none."""
+    for match in list(_UNJUDGED.finditer(message.folded)):
+        repeated = _REPEATED.search(message.folded[: match.start()])
+        read = message.is_read_around(*match.span())
+        if message.denied(match.start()) and not (read or repeated):
+            words = message.words(*match.span())
+            message.cross_out(*match.span())
+            yield Choice(pointer="/data/splits/validation", values=(0,), words=words, why=UNSURE)
+
+
+def _read_ratio(match: re.Match[str], message: Message) -> Iterator[Change | Choice]:
+    """Yield the shares of "80/10/10"; of two numbers, the smaller is the test or validation."""
+    _, second, third = (int(part) if part else None for part in match.group("a", "b", "c"))
+    words = message.words(*match.span())
+    if sum(int(part) for part in match.group("a", "b", "c") if part) != _WHOLE:
+        return
+    if third is None:
+        share = (second or 0) / _WHOLE
+        yield Choice(pointer="/data/splits/validation", values=(share,), words=words, why=UNSURE)
+        return
+    yield Change(pointer="/data/splits/validation", value=(second or 0) / _WHOLE, words=words)
+    yield Change(pointer="/data/splits/test", value=third / _WHOLE, words=words)
+
+
+def _shared(what: str) -> str:
+    """Return the field of a fraction for `what`."""
+    if what.startswith(_WARMUP):
+        return "/training/warmup"
+    return "/data/splits/validation" if what.startswith(_VALIDATION) else _TEST
+
+
+def _share(pointer: str, match: re.Match[str], message: Message) -> Change:
+    percent = read_number(match["number"]) or 0.0  # "nothing for testing"
+    return Change(
+        pointer=pointer, value=round(percent / 100, 6), words=message.words(*match.span())
+    )
