@@ -18,6 +18,7 @@ from ftc.tui.understanding.text.numbers import read_number
 _ENOUGH_ROWS: Final[Mapping[Goal, tuple[int, int]]] = {
     "classify": (1000, 200),
     "style": (500, 100),
+    "transform": (1000, 200),
     "tools": (1000, 300),
     "preferences": (2000, 500),
     "retrieval": (1000, 300),

@@ -14,7 +14,7 @@ from ftc.tui.languages.voice import Language
 from ftc.tui.understanding.text.lexicon import any_of
 from ftc.tui.understanding.text.message import fold
 
-Goal = Literal["classify", "style", "tools", "preferences", "retrieval"]
+Goal = Literal["classify", "style", "transform", "tools", "preferences", "retrieval"]
 GOALS: Final[tuple[Goal, ...]] = get_args(Goal)
 
 

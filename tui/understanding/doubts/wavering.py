@@ -44,6 +44,11 @@ _ANY_NAME: Final = re.compile(r"\b(?:anything|whatever|qualsevol|cualquier\w*|el
 _DISREGARDED: Final = re.compile(
     r"\b(?:disregard|ignore|ignora|obvia|passa de|pasa de)\b[^.;:,!?\n]*$"
 )
+#: At the end of a value's words: "the best by that instead of the loss".
+_REPLACED: Final = re.compile(
+    r"\b(?:instead of|rather than|en (?:lugar|vez) de|en comptes de|(?:en lloc|enlloc) de)\s+"
+    r"(?:(?:the|an?|la|el|los|las|els|les|una?)\s+|l')?[\w-]+$"
+)
 _KEEPS: Final = ("/allow", "/data/", "/objective/")
 _THAT: Final = re.compile(r"\b(?:que|si|para que|porque)\s+$")
 _NAME: Final = "/name"
@@ -55,7 +60,8 @@ Said = Change | Choice
 def doubt_wavering(text: str, told: Sequence[Said], draft: Mapping[str, Any]) -> list[Said]:
     """Return what was told without what the message rejects; what it leaves open is asked."""
     folded = fold(text)
-    kept = [each for each in told if not _is_unwanted(folded, text, each, draft)]
+    wanted = [ask_about(each) if _REPLACED.search(fold(each.words)) else each for each in told]
+    kept = [each for each in wanted if not _is_unwanted(folded, text, each, draft)]
     spans = list(_undecided(text, folded))
     if not spans:
         return kept

@@ -1,4 +1,4 @@
-"""The memory and the cores of a computer, beside those of its GPU."""
+"""The computer of the user: its memory and its cores, and what shall stay on it."""
 
 import pytest
 
@@ -35,3 +35,29 @@ def test_other_sizes_are_no_memory(text: str) -> None:
 def test_cores_are_no_gpus(text: str) -> None:
     """No field has their number."""
     assert not read(text, {}).changes
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "nothing should leave this machine",
+        "que no salga nada de este ordenador",
+        "no vull que res surti d'aquesta màquina",
+    ],
+)
+def test_data_that_stay_choose_no_machine(text: str) -> None:
+    """Only what trains there does: "train on this machine"."""
+    assert not read(text, {}).changes
+    assert read("train on this machine", {}).changes[0].value == "auto"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "keep the one that is best by that instead of the loss",
+        "el mejor según eso en vez de la pérdida",
+    ],
+)
+def test_what_is_replaced_is_not_set(text: str) -> None:
+    """The words of a value may end with the one that it replaces."""
+    assert "loss" not in [each.value for each in read(text, {}).changes]
