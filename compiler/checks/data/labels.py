@@ -18,13 +18,17 @@ _CONFLICT_ROWS = 3
 _DOMINATING = 0.90
 _SHOWN = 3
 _JOINTS = re.compile(r"(?<=[^\W\d_])[\s_-]+(?=[^\W\d_])")  # between two letters
+_WHOLE = re.compile(r"([+-]?\d+)\.0+")  # pandas writes 1 as 1.0 where a cell of the column is empty
 
 
 def _spelling(name: str) -> str:
     """Return what spellings of one label share: lower case, its words joined, no full stop.
 
-    Signs that tell labels apart stay: `C` and `C++`, `A` and `A-`, `1-0` and `10`.
+    Signs that tell labels apart stay: `C` and `C++`, `A` and `A-`, `1-0` and `10`. A whole number
+    has no decimals.
     """
+    if whole := _WHOLE.fullmatch(name):
+        return whole[1]
     return _JOINTS.sub("", name.casefold()).rstrip(".!")
 
 
@@ -140,7 +144,8 @@ def several_answers_to_a_prompt(case: Case) -> Iterator[Problem]:
 
 @rule("FTC243", "labels-spelt-two-ways", "warning", reads=("data",))
 def labels_spelt_two_ways(case: Case) -> Iterator[Problem]:
-    """What it is: Two labels differ only in capital letters or in what separates their words.
+    """What it is: Two labels differ only in capital letters, in what separates their words, or as
+    `1` and `1.0` do.
 
     Why it matters: The model and the test treat them as two classes: a right answer in the other
     spelling counts as wrong.
@@ -195,7 +200,7 @@ def numbered_labels(case: Case) -> Iterator[Problem]:
     Use instead: {"data": {"source": "banking77.csv", "columns": {"prompt": "text",
      "completion": "label_name"}}}
     """
-    names = {label.name for label in _labels(case)}
+    names = {_spelling(label.name) for label in _labels(case)}
     if len(names) > 1 and names == {str(number) for number in range(len(names))}:
         yield problem(
             "/data/columns/completion"

@@ -13,7 +13,7 @@ from ftc.compiler.resolve.content.scan import Scan
 from ftc.compiler.resolve.data.score_scale import ScoreScale
 from ftc.compiler.resolve.local_paths import LfsPointer
 from ftc.compiler.resolve.rows.guess import can_read, guess_columns
-from ftc.compiler.resolve.rows.line_layout import find_layout, holds_python
+from ftc.compiler.resolve.rows.line_layout import OtherLayout, find_layout, holds_python
 from ftc.compiler.resolve.rows.reader import PACKED, FileKind, Row, find_other_kind
 from ftc.compiler.resolve.rows.roles import (
     NEEDED,
@@ -410,10 +410,30 @@ def empty(source: WholeSource, kind: FileFormat, rows: int, path: Path) -> Findi
         message="objects" if rows else "empty",
         help=help_,
         pointer=source.at("source"),
-        fix=_set_format(source, "json") if help_ == "json" else (),
+        fix=_set_shown(source, help_),
         name=source.source,
         rows=rows,
     )
+
+
+def other_layout(source: WholeSource, other: OtherLayout) -> Finding:
+    """Say that most lines of a file of JSON Lines are no objects, and what it holds instead."""
+    return explanations.NO_ROWS.finding(
+        message="most",
+        help=other.layout,
+        pointer=source.at("source"),
+        fix=_set_shown(source, other.layout),
+        name=source.source,
+        count=other.broken,
+        rows=other.lines,
+    )
+
+
+def _set_shown(source: WholeSource, layout: str) -> tuple[Mapping[str, object], ...]:
+    """Return the patch that sets the format that the lines of a file show."""
+    if layout == "json":
+        return _set_format(source, "json")
+    return _set_format(source, "csv") if layout == "csv" else ()
 
 
 def name_fault(fault: str, kind: FileFormat | None) -> str:

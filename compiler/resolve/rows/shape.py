@@ -1,5 +1,6 @@
 """What the rows hold if no column has a usual name: conversations, objects, or no header."""
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
@@ -13,6 +14,8 @@ _ROWS: Final = 200
 _SHARE: Final = 0.9  # of the rows, for a column to count as one of a kind
 _FEWEST_REPEATS: Final = 2
 _FEWEST_CHARS: Final = 80  # of a text that names no column
+_PHRASE: Final = re.compile(r"(?:\S+\s+){3,}\S.*")
+_SENTENCE: Final = re.compile(r".*[.!]")  # a question may be the name of a survey's column
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +43,7 @@ def find_shape(columns: Sequence[str], rows: Iterable[Row | None]) -> Shape:
         conversation=chats[0] if len(chats) == 1 else None,
         inner=inner[0] if len(inner) == 1 else None,
         objects={name: keys for name, each in cells.items() if (keys := _find_keys(each))},
-        is_headless=any(map(_is_of_row, cells, cells.values())),
+        is_headless=any(map(_is_of_row, cells, cells.values())) or _are_sentences(columns),
     )
 
 
@@ -80,3 +83,9 @@ def _find_keys(cells: Sequence[object]) -> tuple[str, ...]:
 def _is_of_row(name: str, cells: Sequence[object]) -> bool:
     """Return whether a name was a value of the first row: its column repeats it, or it is long."""
     return len(name) >= _FEWEST_CHARS or cells.count(name) >= _FEWEST_REPEATS
+
+
+def _are_sentences(names: Sequence[str]) -> bool:
+    """Return whether no name is short, and one is a whole sentence."""
+    texts = [name.strip() for name in names]
+    return all(map(_PHRASE.fullmatch, texts)) and any(map(_SENTENCE.fullmatch, texts))
