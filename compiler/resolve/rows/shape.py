@@ -77,7 +77,12 @@ def _find_keys(cells: Sequence[object]) -> tuple[str, ...]:
         return ()
     objects = [cell for cell in first if isinstance(cell, dict)]
     keys = dict.fromkeys(key for each in objects for key in each)
-    return tuple(key for key in keys if _are_most(isinstance(o.get(key), str) for o in objects))
+    return tuple(key for key in keys if _are_most(_holds_text(each.get(key)) for each in objects))
+
+
+def _holds_text(value: object) -> bool:
+    """Return whether a value is a text or a list that begins with one."""
+    return isinstance(value[0] if isinstance(value, list) and value else value, str)
 
 
 def _is_of_row(name: str, cells: Sequence[object]) -> bool:

@@ -38,7 +38,7 @@ def test_text_after_a_closing_mark_makes_a_row_broken(row: str) -> None:
     assert list(rows) == [None, {"a": 'x, "y"', "b": "z"}]
 
 
-@pytest.mark.parametrize("row", ['"x, y" ,"z"', '"x, y","z"  ', '"x, y"  , z', "40\" tv,z"])
+@pytest.mark.parametrize("row", ['"x, y" ,"z"', '"x, y","z"  ', '"x, y"  , z', '40" tv,z'])
 def test_spaces_around_cells_and_marks_inside_them_are_no_fault(row: str) -> None:
     """Only a cell that begins with a mark is quoted."""
     _, rows = parse_csv(["a,b\n", f"{row}\n", "1,2\n"], ",")
