@@ -144,8 +144,7 @@ def several_answers_to_a_prompt(case: Case) -> Iterator[Problem]:
 
 @rule("FTC243", "labels-spelt-two-ways", "warning", reads=("data",))
 def labels_spelt_two_ways(case: Case) -> Iterator[Problem]:
-    """What it is: Two labels differ only in capital letters, in what separates their words, or as
-    `1` and `1.0` do.
+    """What it is: Two labels differ only in capitals or word separators, or are `1` and `1.0`.
 
     Why it matters: The model and the test treat them as two classes: a right answer in the other
     spelling counts as wrong.
