@@ -3,6 +3,7 @@
 
 import re
 from collections.abc import Iterator
+from unicodedata import category, normalize
 
 from ftc.compiler.checks.data.images import loses_images
 from ftc.compiler.checks.rule import Problem, problem, put, rule
@@ -25,11 +26,18 @@ def _spelling(name: str) -> str:
     """Return what spellings of one label share: lower case, its words joined, no full stop.
 
     Signs that tell labels apart stay: `C` and `C++`, `A` and `A-`, `1-0` and `10`. A whole number
-    has no decimals.
+    has no decimals. Characters that nobody sees, and how an accent is encoded, make no difference.
     """
+    name = "".join(each for each in normalize("NFC", name) if category(each) != "Cf")
     if whole := _WHOLE.fullmatch(name):
         return whole[1]
     return _JOINTS.sub("", name.casefold()).rstrip(".!")
+
+
+def _mark(name: str) -> str:
+    """Return a label with its unseen characters and separate accents by their code points."""
+    hidden = {each for each in name if category(each) in ("Cf", "Mn")}
+    return "".join(f"\\u{ord(each):04x}" if each in hidden else each for each in name)
 
 
 def _labels(case: Case) -> tuple[Label, ...]:
@@ -161,7 +169,10 @@ def labels_spelt_two_ways(case: Case) -> Iterator[Problem]:
         yield problem(
             "/data/source",
             message="more" if len(alike) > _SHOWN else "",
-            labels=[Message("phrase.labels", {"names": names}) for names in alike[:_SHOWN]],
+            labels=[
+                Message("phrase.labels", {"names": [*map(_mark, names)]})
+                for names in alike[:_SHOWN]
+            ],
             more=len(alike) - _SHOWN,
         )
 
