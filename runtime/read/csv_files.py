@@ -1,16 +1,16 @@
 """Reads rows from csv files, in chunks for prepare.py. Standard library only."""
 
 import csv
-import io
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from itertools import chain, tee
 from pathlib import Path
 from typing import Any, Final
 
 from .rows import DataError, cut
 
+_MakeReader = Callable[..., Iterator[list[str]]]
 _FIELD_CHARS: Final = 2**31 - 1
 #: Added after the last line of a csv file: it becomes part of a quotation that is never closed.
 _END: Final = "\x04"
@@ -40,7 +40,9 @@ def parse_csv(
     named = next((it for it in map(str.strip, first) if it[:4].lower() not in ("", "sep=")), "")
     quote = "'" if _SINGLE_QUOTED.fullmatch(named) else '"'
     spaced = 0 < named.count(delimiter) == named.count(f"{delimiter} ")
-    rows = _split_rows(lines, _Form(delimiter=delimiter, quote=quote, spaced=spaced))
+    read = partial(csv.reader, delimiter=delimiter, quotechar=quote, skipinitialspace=spaced)
+    after = re.compile(rf"(?<={quote}) +(?={re.escape(delimiter)}|[\r\n]|$)")
+    rows = _split_rows(lines, read, after)
     heads = (cells for cells, _ in rows if "".join(cells).strip().lower() not in ("", "sep="))
     header = next(heads, [])
     width = len(header)
@@ -51,29 +53,12 @@ def parse_csv(
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Form:
-    """How the cells of a table are written; `spaced`: a space before a cell is no part of it."""
+def _split_rows(
+    lines: Iterable[str], read: _MakeReader, after: re.Pattern[str]
+) -> Iterator[tuple[list[str], bool]]:
+    """Yield the cells of each row, and whether nothing but spaces follows closed quotations.
 
-    delimiter: str
-    quote: str
-    spaced: bool
-
-    def read(self, lines: Iterable[str], *, strict: bool) -> Iterator[list[str]]:
-        """Yield the cells of each row; a strict reader refuses text behind a quoted cell."""
-        return csv.reader(
-            lines,
-            delimiter=self.delimiter,
-            quotechar=self.quote,
-            skipinitialspace=self.spaced,
-            strict=strict,
-        )
-
-
-def _split_rows(lines: Iterable[str], form: _Form) -> Iterator[tuple[list[str], bool]]:
-    """Yield the cells of each row, and whether no text follows a closing quotation mark.
-
-    Raises DataError for a quotation mark that is never closed.
+    `after` finds such spaces. Raises DataError for a quotation mark that is never closed.
     """
     taken: list[str] = []  # the lines of the row that is being read
     number, is_over = 0, False
@@ -88,38 +73,36 @@ def _split_rows(lines: Iterable[str], form: _Form) -> Iterator[tuple[list[str], 
         yield _END
 
     source = take()
-    strict = form.read(source, strict=True)
+    strict = read(source, strict=True)
     while True:
         begins = number + 1
         taken.clear()
         try:
             cells, is_sound = next(strict), True
-        except StopIteration:
-            return
         except csv.Error:
-            cells, is_sound = _read_loosely(taken, source, form, begins)
-        if is_over and cells != [_END]:
+            cells, is_sound = _read_loosely(taken, source, read, after, begins)
+        if is_over and cells == [_END]:
+            return
+        if is_over:
             text = f"line {begins}: a quotation mark is never closed"
             raise DataError(text, key="quotation", line=begins)
-        if is_over:
-            return
         yield cells, is_sound
 
 
 def _read_loosely(
-    taken: Sequence[str], source: Iterator[str], form: _Form, begins: int
+    taken: Sequence[str],
+    source: Iterator[str],
+    read: _MakeReader,
+    after: re.Pattern[str],
+    begins: int,
 ) -> tuple[list[str], bool]:
-    """Read a row that a strict reader refuses; it is sound if only spaces follow the quotations."""
-    start = list(taken)
+    """Read a row that a strict reader refuses: without spaces after quotations it may be sound."""
     try:
-        cells = next(form.read(chain(start, source), strict=False))
+        cells = next(read(chain(tuple(taken), source)))
     except csv.Error as error:
-        why = str(error)
-        line = begins + len(start) - 1
+        line, why = begins + len(taken) - 1, str(error)
         raise DataError(f"line {line}: {why}", key="line", line=line, reason=why) from error
-    quote, delimiter = re.escape(form.quote), re.escape(form.delimiter)
-    trimmed = re.sub(rf"{quote} +(?={delimiter}|[\r\n]|$)", form.quote, "".join(taken))
     try:
-        return next(form.read(io.StringIO(trimmed, newline=""), strict=True)), True
-    except (csv.Error, StopIteration):
+        return next(read([after.sub("", line) for line in taken], strict=True), cells), True
+    except csv.Error:
         return cells, False

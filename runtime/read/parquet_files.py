@@ -67,7 +67,11 @@ def _name_class(value: int | None, names: Sequence[str]) -> int | None:
     """Return the number of a class with its name, and None for the number of no class."""
     if value is None or value == _NO_CLASS:
         return None
-    return NamedClass(value, names[value]) if 0 <= value < len(names) else value
+    if not 0 <= value < len(names):
+        return value
+    named = NamedClass(value)
+    named.name = names[value]
+    return named
 
 
 def _has_objects(kind: Any) -> bool:

@@ -7,7 +7,7 @@ functions. Standard library only.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import Any, Final, Literal, Self
+from typing import Any, Final, Literal
 
 from .cleaning import clean_text, fold, is_whole, key_of, repair_encoding
 
@@ -30,18 +30,9 @@ class Unlearned(str):
 
 
 class NamedClass(int):
-    """The number of a class in a cell, with the name that the file gives it.
-
-    A text has the name; a verdict or a score has the number.
-    """
+    """The number of a class in a cell. A text has its `name`; a verdict or a score the number."""
 
     name: str
-
-    def __new__(cls, number: int, name: str = "") -> Self:
-        """Make the number of a class; a copy gets its name afterwards."""
-        made = super().__new__(cls, number)
-        made.name = name
-        return made
 
 
 Row = Mapping[str, Any]

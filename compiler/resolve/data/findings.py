@@ -158,9 +158,9 @@ def _name_shape(
     *,
     is_known: bool,
 ) -> Finding | None:
-    """Report what the rows hold: a column of conversations, texts inside objects, or no header.
+    """Report what the rows hold: a column of conversations, texts inside others, or no header.
 
-    Objects count only where nothing else is known of the columns.
+    Objects and lists count only where nothing else is known of the columns.
     """
     help_, fix = "", tuple[Mapping[str, object], ...]()
     if shape.is_headless:
@@ -171,10 +171,11 @@ def _name_shape(
         fix = ({"op": "add", "path": source.at("columns"), "value": value},)
     elif shape.inner is not None and "chat" in OBJECTIVES[objective].forms and not is_known:
         help_ = "inner"
-    elif shape.objects and not is_known:
-        help_ = "objects"
+    elif (shape.objects or shape.lists) and not is_known:
+        help_ = "objects" if shape.objects else "lists"
     if not help_ or source.form not in ("auto", "chat"):
         return None
+    holders = tuple(shape.objects) or shape.lists
     keys = [f"{name}.{key}" for name, inside in shape.objects.items() for key in inside]
     return explanations.NO_ROLES.finding(
         message="headless" if help_ == "headless" else "",
@@ -185,8 +186,8 @@ def _name_shape(
         columns=tuple(map(_shorten, columns[:_MOST_CELLS])),
         conversation=shape.conversation or "",
         inner=shape.inner or "",
-        holders=tuple(shape.objects),
-        count=len(shape.objects),
+        holders=holders,
+        count=len(holders),
         keys=keys[:_MOST_KEYS],
     )
 

@@ -7,6 +7,7 @@ from itertools import islice
 from typing import Final
 
 from ftc.compiler.resolve.rows.reader import Row
+from ftc.compiler.resolve.rows.roles import is_answer_name, usual_name
 from ftc.runtime.read.chat_rows import read_messages
 from ftc.runtime.read.tool_rows import read_calling_messages
 
@@ -24,12 +25,14 @@ class Shape:
 
     `conversation` is the only column of conversations, `inner` the only key of a column of objects
     that holds them, as `body.messages`. `objects` are the columns of objects, each
-    with the keys of their texts. `is_headless` says that the names are those of a row.
+    with the keys of their texts, and `lists` the answers that are lists of texts. `is_headless` says that the
+    names are those of a row.
     """
 
     conversation: str | None = None
     inner: str | None = None
     objects: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    lists: tuple[str, ...] = ()
     is_headless: bool = False
 
 
@@ -43,6 +46,11 @@ def find_shape(columns: Sequence[str], rows: Iterable[Row | None]) -> Shape:
         conversation=chats[0] if len(chats) == 1 else None,
         inner=inner[0] if len(inner) == 1 else None,
         objects={name: keys for name, each in cells.items() if (keys := _find_keys(each))},
+        lists=tuple(
+            name
+            for name, each in cells.items()
+            if is_answer_name(usual_name(name)) and _are_most(map(_is_list, each))
+        ),
         is_headless=any(map(_is_of_row, cells, cells.values())) or _are_sentences(columns),
     )
 
@@ -78,6 +86,10 @@ def _find_keys(cells: Sequence[object]) -> tuple[str, ...]:
     objects = [cell for cell in first if isinstance(cell, dict)]
     keys = dict.fromkeys(key for each in objects for key in each)
     return tuple(key for key in keys if _are_most(_holds_text(each.get(key)) for each in objects))
+
+
+def _is_list(cell: object) -> bool:
+    return isinstance(cell, list) and _holds_text(cell)
 
 
 def _holds_text(value: object) -> bool:

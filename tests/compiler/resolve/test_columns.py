@@ -238,6 +238,16 @@ def test_texts_inside_objects_are_named(make_spec: Any, tmp_path: Path, cell: ob
     assert not finding.fix
 
 
+def test_lists_of_texts_are_named(make_spec: Any, tmp_path: Path) -> None:
+    """Naming their column would only lead to the next finding."""
+    rows = [{"question": text, "answers": [text, "no"]} for text in TEXTS]
+    finding = find_of_rows(make_spec, tmp_path, rows)
+    assert "`answers` holds lists of texts: write one text in each row" in finding.help
+    assert not finding.fix
+    tagged = [{"a": text, "b": f"{text}!", "c": f"{text}?", "tags": ["x", "y"]} for text in TEXTS]
+    assert "lists of texts" not in find_of_rows(make_spec, tmp_path, tagged).help
+
+
 def test_answers_inside_an_object_are_no_other_column(make_spec: Any, tmp_path: Path) -> None:
     """As in SQuAD: its passages are texts, and would be proposed as the answers."""
     rows = [
