@@ -24,9 +24,9 @@ class Shape:
     """What the first rows hold.
 
     `conversation` is the only column of conversations, `inner` the only key of a column of objects
-    that holds them, as `body.messages`. `objects` are the columns of objects, each
-    with the keys of their texts, and `lists` the answers that are lists of texts. `is_headless` says that the
-    names are those of a row.
+    that holds them, as `body.messages`. `objects` are the columns of objects, each with the keys of
+    their texts, and `lists` the answers that are lists of texts. `is_headless` says that the names
+    are those of a row.
     """
 
     conversation: str | None = None
