@@ -4,9 +4,9 @@ import csv
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from itertools import chain, tee
+from itertools import chain, islice
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from .rows import DataError, cut
 
@@ -14,6 +14,8 @@ _MakeReader = Callable[..., Iterator[list[str]]]
 _FIELD_CHARS: Final = 2**31 - 1
 #: Added after the last line of a csv file: it becomes part of a quotation that is never closed.
 _END: Final = "\x04"
+_FIRST_LINES: Final = 1000
+_QUOTED: Final = re.compile(r'"(?:[^"]|"")*"')
 _SINGLE_QUOTED: Final = re.compile(r"'[^']*'(?:\s*[,;\t|]\s*'[^']*')*")
 
 
@@ -36,11 +38,19 @@ def parse_csv(
     Where a space follows each delimiter of the header, it is no part of the cells.
     """
     csv.field_size_limit(_FIELD_CHARS)
-    first, lines = tee(lines)
+    lines = iter(lines)
+    first = list(islice(lines, _FIRST_LINES))
+    lines = chain(first, lines)
     named = next((it for it in map(str.strip, first) if it[:4].lower() not in ("", "sep=")), "")
     quote = "'" if _SINGLE_QUOTED.fullmatch(named) else '"'
     spaced = 0 < named.count(delimiter) == named.count(f"{delimiter} ")
-    read = partial(csv.reader, delimiter=delimiter, quotechar=quote, skipinitialspace=spaced)
+    read = partial(
+        csv.reader,
+        delimiter=delimiter,
+        quotechar=quote,
+        quoting=find_quoting(first, delimiter),
+        skipinitialspace=spaced,
+    )
     after = re.compile(rf"(?<={quote}) +(?={re.escape(delimiter)}|[\r\n]|$)")
     rows = _split_rows(lines, read, after)
     heads = (cells for cells, _ in rows if "".join(cells).strip().lower() not in ("", "sep="))
@@ -51,6 +61,19 @@ def parse_csv(
         for cells, is_sound in rows
         if cells
     )
+
+
+def find_quoting(lines: Sequence[str], delimiter: str) -> Literal[0, 3]:
+    """Return csv.QUOTE_NONE if the quotation marks of a table belong to its texts.
+
+    So they do in many tables with tabs: all lines have as many cells, and a cell that begins with a
+    mark goes on after the next one, or has no other.
+    """
+    rows = [line.rstrip("\r\n").split("\t") for line in lines if line.strip()]
+    quoted = (cell.strip() for row in rows for cell in row if cell.startswith('"'))
+    is_table = delimiter == "\t" and len(set(map(len, rows))) == 1
+    is_text = is_table and not all(map(_QUOTED.fullmatch, quoted))
+    return csv.QUOTE_NONE if is_text else csv.QUOTE_MINIMAL
 
 
 def _split_rows(

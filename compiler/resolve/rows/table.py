@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
 
+from ftc.runtime.read.csv_files import find_quoting
 from ftc.spec.sections import FileFormat
 
 #: What an extension says about the format.
@@ -247,8 +248,10 @@ def _fit(text: str, delimiter: str) -> tuple[float, int]:
     """Rate a delimiter: the share of rows as wide as the header, then the header's width."""
     csv.field_size_limit(_SNIFF_CHARS)
     stream = io.StringIO(text, newline="")
+    lines = _LINE_END.split(text)[:_SNIFF_LINES]
+    quoting = find_quoting(lines, delimiter)
     try:
-        reader = csv.reader(stream, delimiter=delimiter, skipinitialspace=True)
+        reader = csv.reader(stream, delimiter=delimiter, skipinitialspace=True, quoting=quoting)
         rows = [row for row, _ in zip(reader, range(_SNIFF_LINES), strict=False) if row]
     except csv.Error:
         return (0.0, 0)

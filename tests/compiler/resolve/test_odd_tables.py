@@ -145,6 +145,14 @@ def test_lines_may_end_as_on_an_old_macintosh(tmp_path: Path, quote: str) -> Non
     assert (found.columns, found.usable_rows) == (("prompt", "completion"), 30)
 
 
+def test_marks_between_tabs_do_not_hide_the_delimiter(tmp_path: Path) -> None:
+    """An open quotation would hold the following lines."""
+    rows = [f'"late", they say, number {n},\tyes, {n}, "days' for n in range(30)]
+    found = look(tmp_path, "a.tsv", "\n".join(["prompt\tcompletion", *rows]))
+    assert isinstance(found, DataFacts)
+    assert (found.columns, found.usable_rows) == (("prompt", "completion"), 30)
+
+
 def test_a_title_above_empty_cells_is_named(tmp_path: Path) -> None:
     """Without it the title would be proposed as the column of the prompts."""
     text = "\n".join(["Export of tickets,", ",", "prompt,completion", *ROWS])

@@ -48,6 +48,15 @@ def test_spaces_around_cells_and_marks_inside_them_are_no_fault(row: str) -> Non
     assert last == {"a": "1", "b": "2"}
 
 
+@pytest.mark.parametrize("cell", ['"Hi" he said', '"Hi, he said', '"Hi" and "bye"'])
+def test_marks_between_tabs_are_letters(cell: str) -> None:
+    """Tables with tabs are often written without quotations; whole quotations stay such."""
+    _, rows = parse_csv(["a\tb\n", f"{cell}\tsalut\n", '"x"\ty\n'], "\t")
+    assert list(rows) == [{"a": cell, "b": "salut"}, {"a": '"x"', "b": "y"}]
+    _, rows = parse_csv(["a\tb\n", '"x\ty"\tz\n', '"q"\tr\n'], "\t")
+    assert list(rows) == [{"a": "x\ty", "b": "z"}, {"a": "q", "b": "r"}]
+
+
 def test_a_space_after_each_delimiter_is_no_part_of_the_cells() -> None:
     """A quotation that begins after it may hold delimiters."""
     header, rows = parse_csv(['"a", "b"\n', '"1, 2", "3, 4"\n', "5, 6\n"], ",")
