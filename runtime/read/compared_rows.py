@@ -17,7 +17,15 @@ _TRANSCRIPT: Final = re.compile(r"(?:^|\n\n)(Human|Assistant):")
 VERDICTS: Final[Mapping[str, str]] = {
     **dict.fromkeys(("true", "1", "1.0", "yes", "good", "up", "desirable", "+1"), "true"),
     **dict.fromkeys(("false", "0", "0.0", "no", "bad", "down", "undesirable", "-1"), "false"),
+    **dict.fromkeys(
+        ("thumbs up", "thumbs_up", "thumbs-up", "thumbsup", "\N{THUMBS UP SIGN}"), "true"
+    ),
+    **dict.fromkeys(
+        ("thumbs down", "thumbs_down", "thumbs-down", "thumbsdown", "\N{THUMBS DOWN SIGN}"), "false"
+    ),
 }
+#: What may follow a picture of a hand: its form as a picture, and the colour of its skin.
+_SHADES: Final = "\ufe0f" + "".join(map(chr, range(0x1F3FB, 0x1F400)))
 _SPEAKERS: Final = {"Human": "user", "Assistant": "assistant"}
 
 
@@ -50,7 +58,7 @@ def read_verdict(
     turns = _read_answered(row, completion, prompt)
     if isinstance(turns, str):
         return turns
-    verdict = VERDICTS.get(str(row.get(label)).strip().lower())
+    verdict = VERDICTS.get(str(row.get(label)).strip().rstrip(_SHADES).lower())
     return "no_label" if verdict is None else (*turns, ("label", verdict))
 
 

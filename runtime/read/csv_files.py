@@ -2,16 +2,20 @@
 
 import csv
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain, tee
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from itertools import chain, islice
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from .rows import DataError, cut
 
+_MakeReader = Callable[..., Iterator[list[str]]]
 _FIELD_CHARS: Final = 2**31 - 1
 #: Added after the last line of a csv file: it becomes part of a quotation that is never closed.
 _END: Final = "\x04"
+_FIRST_LINES: Final = 1000
+_QUOTED: Final = re.compile(r'"(?:[^"]|"")*"')
 _SINGLE_QUOTED: Final = re.compile(r"'[^']*'(?:\s*[,;\t|]\s*'[^']*')*")
 
 
@@ -28,31 +32,100 @@ def read_csv(paths: Sequence[Path], *, encoding: str, delimiter: str) -> Iterato
 def parse_csv(
     lines: Iterable[str], delimiter: str
 ) -> tuple[list[str], Iterator[dict[str, str] | None]]:
-    """Return the header, after blank lines or a `sep=;`, and the rows; a wider one is None."""
+    """Return the header, after blank lines or a `sep=;`, and the rows.
+
+    A row is None if it is wider than the header, or has text after a closing quotation mark.
+    Where a space follows each delimiter of the header, it is no part of the cells.
+    """
     csv.field_size_limit(_FIELD_CHARS)
-    first, lines = tee(lines)
+    lines = iter(lines)
+    first = list(islice(lines, _FIRST_LINES))
+    lines = chain(first, lines)
     named = next((it for it in map(str.strip, first) if it[:4].lower() not in ("", "sep=")), "")
-    cells = _split_cells(lines, delimiter, "'" if _SINGLE_QUOTED.fullmatch(named) else '"')
-    header = next((row for row in cells if "".join(row).strip().lower() not in ("", "sep=")), [])
-    width = len(header)
-    rows = (
-        dict(zip(header, row, strict=False)) if len(row) <= width else None for row in cells if row
+    quote = "'" if _SINGLE_QUOTED.fullmatch(named) else '"'
+    spaced = 0 < named.count(delimiter) == named.count(f"{delimiter} ")
+    read = partial(
+        csv.reader,
+        delimiter=delimiter,
+        quotechar=quote,
+        quoting=find_quoting(first, delimiter),
+        skipinitialspace=spaced,
     )
-    return header, rows
+    after = re.compile(rf"(?<={quote}) +(?={re.escape(delimiter)}|[\r\n]|$)")
+    rows = _split_rows(lines, read, after)
+    heads = (cells for cells, _ in rows if "".join(cells).strip().lower() not in ("", "sep="))
+    header = next(heads, [])
+    width = len(header)
+    return header, (
+        dict(zip(header, cells, strict=False)) if is_sound and len(cells) <= width else None
+        for cells, is_sound in rows
+        if cells
+    )
 
 
-def _split_cells(lines: Iterable[str], delimiter: str, quote: str) -> Iterator[list[str]]:
-    """Yield the cells of each row; raises DataError for a quotation mark that is never closed."""
-    reader = csv.reader(chain(lines, [_END]), delimiter=delimiter, quotechar=quote)
-    last, begins, ends = [_END], 1, 0
+def find_quoting(lines: Sequence[str], delimiter: str) -> Literal[0, 3]:
+    """Return csv.QUOTE_NONE if the quotation marks of a table belong to its texts.
+
+    So they do in many tables with tabs: all lines have as many cells, and a cell that begins with a
+    mark goes on after the next one, or has no other.
+    """
+    rows = [line.rstrip("\r\n").split("\t") for line in lines if line.strip()]
+    quoted = (cell.strip() for row in rows for cell in row if cell.startswith('"'))
+    is_table = delimiter == "\t" and len(set(map(len, rows))) == 1
+    is_text = is_table and not all(map(_QUOTED.fullmatch, quoted))
+    return csv.QUOTE_NONE if is_text else csv.QUOTE_MINIMAL
+
+
+def _split_rows(
+    lines: Iterable[str], read: _MakeReader, after: re.Pattern[str]
+) -> Iterator[tuple[list[str], bool]]:
+    """Yield the cells of each row, and whether nothing but spaces follows closed quotations.
+
+    `after` finds such spaces. Raises DataError for a quotation mark that is never closed.
+    """
+    taken: list[str] = []  # the lines of the row that is being read
+    number, is_over = 0, False
+
+    def take() -> Iterator[str]:
+        nonlocal number, is_over
+        for line in lines:
+            number += 1
+            taken.append(line)
+            yield line
+        is_over = True
+        yield _END
+
+    source = take()
+    strict = read(source, strict=True)
+    while True:
+        begins = number + 1
+        taken.clear()
+        try:
+            cells, is_sound = next(strict), True
+        except csv.Error:
+            cells, is_sound = _read_loosely(taken, source, read, after, begins)
+        if is_over and cells == [_END]:
+            return
+        if is_over:
+            text = f"line {begins}: a quotation mark is never closed"
+            raise DataError(text, key="quotation", line=begins)
+        yield cells, is_sound
+
+
+def _read_loosely(
+    taken: Sequence[str],
+    source: Iterator[str],
+    read: _MakeReader,
+    after: re.Pattern[str],
+    begins: int,
+) -> tuple[list[str], bool]:
+    """Read a row that a strict reader refuses: without spaces after quotations it may be sound."""
     try:
-        for cells in reader:
-            if ends:
-                yield last
-            last, begins, ends = cells, ends + 1, reader.line_num
+        cells = next(read(chain(tuple(taken), source)))
     except csv.Error as error:
-        line, why = reader.line_num, str(error)
+        line, why = begins + len(taken) - 1, str(error)
         raise DataError(f"line {line}: {why}", key="line", line=line, reason=why) from error
-    if last != [_END]:
-        text = f"line {begins}: a quotation mark is never closed"
-        raise DataError(text, key="quotation", line=begins)
+    try:
+        return next(read([after.sub("", line) for line in taken], strict=True), cells), True
+    except csv.Error:
+        return cells, False

@@ -1,14 +1,19 @@
 """Reads rows from parquet files, for prepare.py."""
 
-from collections.abc import Iterator, Sequence
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.parquet
 
-from .rows import CHUNK_ROWS, DataError
+from .rows import CHUNK_ROWS, DataError, NamedClass
+
+#: Where the library datasets describes the columns, in the metadata of a file.
+_DESCRIPTION: Final = b"huggingface"
+_NO_CLASS: Final = -1  # of a row without a label
 
 
 def read_parquet(paths: Sequence[Path]) -> Iterator[Any]:
@@ -28,13 +33,45 @@ def list_rows(batch: Any) -> list[dict[str, Any]]:
     """Return the rows of a batch, without the keys of nested objects that have no value.
 
     Arrow gives all objects in a column the same keys. The arguments of a tool call, for example,
-    have those of all other tools too, with None as their value.
+    have those of all other tools too, with None as their value. The numbers of classes have the
+    names that the file gives them.
     """
     rows: list[dict[str, Any]] = batch.to_pylist()
     names = [field.name for field in batch.schema if _has_objects(field.type)]
+    classes = _find_classes(batch.schema)
     for row in rows:
         row.update({name: _drop_absent(row[name]) for name in names})
+        row.update({name: _name_class(row[name], each) for name, each in classes.items()})
     return rows
+
+
+def _find_classes(schema: Any) -> Mapping[str, Sequence[str]]:
+    """Return the names of the classes in each column of numbers of classes."""
+    try:
+        described = json.loads((schema.metadata or {})[_DESCRIPTION])["info"]["features"]
+        named = {name: column.get("names") for name, column in described.items()}
+    except (LookupError, ValueError, TypeError, AttributeError, RecursionError):
+        return {}
+    return {
+        field.name: named[field.name]
+        for field in schema
+        if pa.types.is_integer(field.type) and _are_names(named.get(field.name))
+    }
+
+
+def _are_names(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(name, str) for name in value)
+
+
+def _name_class(value: int | None, names: Sequence[str]) -> int | None:
+    """Return the number of a class with its name, and None for the number of no class."""
+    if value is None or value == _NO_CLASS:
+        return None
+    if not 0 <= value < len(names):
+        return value
+    named = NamedClass(value)
+    named.name = names[value]
+    return named
 
 
 def _has_objects(kind: Any) -> bool:

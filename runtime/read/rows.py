@@ -29,6 +29,12 @@ class Unlearned(str):
     __slots__ = ()
 
 
+class NamedClass(int):
+    """The number of a class in a cell. A text has its `name`; a verdict or a score the number."""
+
+    name: str
+
+
 Row = Mapping[str, Any]
 #: Why a row cannot be used: it is blank, or malformed in one of the other ways.
 Fault = Literal[

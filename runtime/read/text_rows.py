@@ -6,7 +6,7 @@ The forms are prompt and completion, and plain text.
 from typing import Any
 
 from .cleaning import is_blank
-from .rows import Fault, Row, Turns
+from .rows import Fault, NamedClass, Row, Turns
 
 
 def read_texts(row: Row, *, prompt: str, completion: str) -> Turns | Fault:
@@ -23,10 +23,12 @@ def read_text(row: Row, *, text: str) -> Turns | Fault:
 def read_cell(cell: Any) -> str | None:
     """Return a cell as text: an empty one or NaN is "", a number its digits, a list or object None.
 
-    Bytes are the text that they encode in UTF-8, or None.
+    Bytes are the text that they encode in UTF-8, or None. A class of the file is its name.
     """
     if isinstance(cell, str):
         return cell
+    if isinstance(cell, NamedClass):
+        return cell.name
     if isinstance(cell, list | dict):
         return None
     if isinstance(cell, bytes):

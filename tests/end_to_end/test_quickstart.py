@@ -194,7 +194,10 @@ def test_a_bundle_without_results_runs_elsewhere(whole_run: WholeRun, moved: Pat
 
 
 def test_a_changed_constant_repeats_what_depends_on_it(whole_run: WholeRun, moved: Path) -> None:
-    """With fewer steps training runs again, the data stay, and nothing later counts as done."""
+    """With fewer steps training runs again, the data stay, and nothing later counts as done.
+
+    Until then the old training is not merged.
+    """
     folder = whole_run.bundle.parent
     script = moved / "train.py"
     text = script.read_text(encoding="utf-8")
@@ -206,10 +209,13 @@ def test_a_changed_constant_repeats_what_depends_on_it(whole_run: WholeRun, move
     prepared = run(
         sys.executable, "prepare.py", "--data", folder / "tickets.csv", *model, cwd=moved
     )
+    early = run(sys.executable, "export.py", "--merge", *model, cwd=moved)
     trained = train(moved, *model)
     merged = run(sys.executable, "export.py", "--merge", *model, cwd=moved)
 
     assert "prepare: already done" in prepared.out, prepared.said
+    assert early.code == 1, early.said
+    assert "train.py has changed since stage `train` ran" in early.err
     assert "is in train-1" in trained.out, trained.said
     assert read_json(moved / "run/train/curve.json")["train"][-1][0] == 5
     assert "merge: done in" in merged.out, merged.said

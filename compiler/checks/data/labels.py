@@ -3,6 +3,7 @@
 
 import re
 from collections.abc import Iterator
+from unicodedata import category, normalize
 
 from ftc.compiler.checks.data.images import loses_images
 from ftc.compiler.checks.rule import Problem, problem, put, rule
@@ -18,14 +19,25 @@ _CONFLICT_ROWS = 3
 _DOMINATING = 0.90
 _SHOWN = 3
 _JOINTS = re.compile(r"(?<=[^\W\d_])[\s_-]+(?=[^\W\d_])")  # between two letters
+_WHOLE = re.compile(r"([+-]?\d+)\.0+")  # pandas writes 1 as 1.0 where a cell of the column is empty
 
 
 def _spelling(name: str) -> str:
     """Return what spellings of one label share: lower case, its words joined, no full stop.
 
-    Signs that tell labels apart stay: `C` and `C++`, `A` and `A-`, `1-0` and `10`.
+    Signs that tell labels apart stay: `C` and `C++`, `A` and `A-`, `1-0` and `10`. A whole number
+    has no decimals. Characters that nobody sees, and how an accent is encoded, make no difference.
     """
+    name = "".join(each for each in normalize("NFC", name) if category(each) != "Cf")
+    if whole := _WHOLE.fullmatch(name):
+        return whole[1]
     return _JOINTS.sub("", name.casefold()).rstrip(".!")
+
+
+def _mark(name: str) -> str:
+    """Return a label with its unseen characters and separate accents by their code points."""
+    hidden = {each for each in name if category(each) in ("Cf", "Mn")}
+    return "".join(f"\\u{ord(each):04x}" if each in hidden else each for each in name)
 
 
 def _labels(case: Case) -> tuple[Label, ...]:
@@ -140,7 +152,7 @@ def several_answers_to_a_prompt(case: Case) -> Iterator[Problem]:
 
 @rule("FTC243", "labels-spelt-two-ways", "warning", reads=("data",))
 def labels_spelt_two_ways(case: Case) -> Iterator[Problem]:
-    """What it is: Two labels differ only in capital letters or in what separates their words.
+    """What it is: Two labels differ only in capitals or word separators, or are `1` and `1.0`.
 
     Why it matters: The model and the test treat them as two classes: a right answer in the other
     spelling counts as wrong.
@@ -157,7 +169,10 @@ def labels_spelt_two_ways(case: Case) -> Iterator[Problem]:
         yield problem(
             "/data/source",
             message="more" if len(alike) > _SHOWN else "",
-            labels=[Message("phrase.labels", {"names": names}) for names in alike[:_SHOWN]],
+            labels=[
+                Message("phrase.labels", {"names": [*map(_mark, names)]})
+                for names in alike[:_SHOWN]
+            ],
             more=len(alike) - _SHOWN,
         )
 
@@ -195,7 +210,7 @@ def numbered_labels(case: Case) -> Iterator[Problem]:
     Use instead: {"data": {"source": "banking77.csv", "columns": {"prompt": "text",
      "completion": "label_name"}}}
     """
-    names = {label.name for label in _labels(case)}
+    names = {_spelling(label.name) for label in _labels(case)}
     if len(names) > 1 and names == {str(number) for number in range(len(names))}:
         yield problem(
             "/data/columns/completion"

@@ -10,6 +10,7 @@ from ftc.compiler.resolve.regression import KINDS, list_kinds
 from ftc.spec.message import Message
 
 _POINTER: Final = "/training/evaluation/regression"
+_OF_LINES: Final = frozenset({"regression.not_json", "regression.no_answer"})
 
 
 @rule("FTC598", "unusable-regression-check", "error", reads=("data",))
@@ -41,7 +42,8 @@ def unusable_regression_check(case: Case) -> Iterator[Problem]:
     for place, found in enumerate(case.data.regression):
         if found is not None and found.fault is not None:
             what = Message(found.fault.key, found.fault.values)
-            yield problem(f"{_POINTER}/{place}", place=place + 1, what=what)
+            help_ = "lines" if found.fault.key in _OF_LINES else ""
+            yield problem(f"{_POINTER}/{place}", help=help_, place=place + 1, what=what)
 
 
 @rule("FTC599", "regression-not-compared", "error", reads=("data", "plan"))

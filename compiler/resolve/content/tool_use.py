@@ -1,6 +1,7 @@
 """Tools: what conversations call, what they declare, and where the two do not fit."""
 
 import json
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
@@ -105,7 +106,8 @@ def _read_required(function: Mapping[str, Any]) -> Iterator[str]:
 
 def _is_said(name: str, turns: Turns) -> bool:
     """Tell whether a message names the function, as system messages that list tools do."""
-    return any(name in text for role, text in turns if role in ("system", "user"))
+    whole = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)")
+    return any(whole.search(text) for role, text in turns if role in ("system", "user"))
 
 
 def _are_described(turns: Turns) -> bool:

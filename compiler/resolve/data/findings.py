@@ -13,7 +13,7 @@ from ftc.compiler.resolve.content.scan import Scan
 from ftc.compiler.resolve.data.score_scale import ScoreScale
 from ftc.compiler.resolve.local_paths import LfsPointer
 from ftc.compiler.resolve.rows.guess import can_read, guess_columns
-from ftc.compiler.resolve.rows.line_layout import find_layout, holds_python
+from ftc.compiler.resolve.rows.line_layout import OtherLayout, find_layout, holds_python
 from ftc.compiler.resolve.rows.reader import PACKED, FileKind, Row, find_other_kind
 from ftc.compiler.resolve.rows.roles import (
     NEEDED,
@@ -158,9 +158,9 @@ def _name_shape(
     *,
     is_known: bool,
 ) -> Finding | None:
-    """Report what the rows hold: a column of conversations, texts inside objects, or no header.
+    """Report what the rows hold: a column of conversations, texts inside others, or no header.
 
-    Objects count only where nothing else is known of the columns.
+    Objects and lists count only where nothing else is known of the columns.
     """
     help_, fix = "", tuple[Mapping[str, object], ...]()
     if shape.is_headless:
@@ -171,10 +171,11 @@ def _name_shape(
         fix = ({"op": "add", "path": source.at("columns"), "value": value},)
     elif shape.inner is not None and "chat" in OBJECTIVES[objective].forms and not is_known:
         help_ = "inner"
-    elif shape.objects and not is_known:
-        help_ = "objects"
+    elif (shape.objects or shape.lists) and not is_known:
+        help_ = "objects" if shape.objects else "lists"
     if not help_ or source.form not in ("auto", "chat"):
         return None
+    holders = tuple(shape.objects) or shape.lists
     keys = [f"{name}.{key}" for name, inside in shape.objects.items() for key in inside]
     return explanations.NO_ROLES.finding(
         message="headless" if help_ == "headless" else "",
@@ -185,8 +186,8 @@ def _name_shape(
         columns=tuple(map(_shorten, columns[:_MOST_CELLS])),
         conversation=shape.conversation or "",
         inner=shape.inner or "",
-        holders=tuple(shape.objects),
-        count=len(shape.objects),
+        holders=holders,
+        count=len(holders),
         keys=keys[:_MOST_KEYS],
     )
 
@@ -410,10 +411,30 @@ def empty(source: WholeSource, kind: FileFormat, rows: int, path: Path) -> Findi
         message="objects" if rows else "empty",
         help=help_,
         pointer=source.at("source"),
-        fix=_set_format(source, "json") if help_ == "json" else (),
+        fix=_set_shown(source, help_),
         name=source.source,
         rows=rows,
     )
+
+
+def other_layout(source: WholeSource, other: OtherLayout) -> Finding:
+    """Say that most lines of a file of JSON Lines are no objects, and what it holds instead."""
+    return explanations.NO_ROWS.finding(
+        message="most",
+        help=other.layout,
+        pointer=source.at("source"),
+        fix=_set_shown(source, other.layout),
+        name=source.source,
+        count=other.broken,
+        rows=other.lines,
+    )
+
+
+def _set_shown(source: WholeSource, layout: str) -> tuple[Mapping[str, object], ...]:
+    """Return the patch that sets the format that the lines of a file show."""
+    if layout == "json":
+        return _set_format(source, "json")
+    return _set_format(source, "csv") if layout == "csv" else ()
 
 
 def name_fault(fault: str, kind: FileFormat | None) -> str:

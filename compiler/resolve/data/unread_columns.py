@@ -69,6 +69,8 @@ _WRITERS: Final = frozenset(
         *("sender_id", "author_id", "from_id", "participant", "name"),
     }
 )
+#: Keys of a writer that is an object, as in exports of chats; the first one that has a text counts.
+_NAMES_OF_WRITERS: Final = ("role", "username", "name", "displayname", "id")
 _LEAST_SPOKEN: Final = 0.9  # share of rows that name a writer
 _FEWEST_WRITERS: Final = 2
 _ROWS_OF_ONE: Final = 5  # of a writer, on average
@@ -94,7 +96,7 @@ class UnreadColumns:
         kept = (*self.columns, *self.roles.columns())
         for row in rows:
             if row and self.columns and len(self._rows) < _ROWS:
-                self._rows.append({name: _read_text(row.get(name)) for name in kept})
+                self._rows.append({name: _read_column(name, row.get(name)) for name in kept})
             yield row
 
     def found(self) -> dict[str, Any]:
@@ -211,6 +213,14 @@ class UnreadColumns:
     @property
     def _answer(self) -> str | None:
         return self.roles.completion or self.roles.output
+
+
+def _read_column(name: str, cell: Any) -> str:
+    """Return the text of a cell; of a writer with several properties, the name."""
+    if isinstance(cell, dict) and usual_name(name) in _WRITERS:
+        named = {usual_name(str(key)): value for key, value in cell.items()}
+        return next(filter(None, (_read_text(named.get(key)) for key in _NAMES_OF_WRITERS)), "")
+    return _read_text(cell)
 
 
 def _read_text(cell: Any) -> str:

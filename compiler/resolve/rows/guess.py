@@ -34,9 +34,13 @@ def guess_columns(
 
     Two text columns are prompt and answer, in their order, unless the second is named as prompts.
     One text column with one label column is the prompt. One text column alone is a prompt without
-    answers, unless some rows have a text in another column.
+    answers, unless some rows have a text in another column. Where a column named as answers holds
+    lists or objects, no other column is the answer.
     """
     seen = [row for row in islice(rows, _ROWS) if row]
+    answers = [name for name in columns if is_answer_name(usual_name(name))]
+    if any(isinstance(row.get(name), list | dict) for row in seen for name in answers):
+        return None
     cells = {name: [(read_cell(row.get(name)) or "").strip() for row in seen] for name in columns}
     filled = {
         name: texts

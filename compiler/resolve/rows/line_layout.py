@@ -3,24 +3,58 @@
 import ast
 import json
 import warnings
+from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
-from ftc.compiler.resolve.rows.table import sniff_format
+from ftc.compiler.resolve.rows.table import TableFile, sniff_format
+from ftc.runtime.read.json_files import parse_line
 
+Layout = Literal["json", "csv", "comma", "lines", "objects", "list"]
 _LONGEST_LINE: Final = 100_000
+_LINES: Final = 200
+_MOST: Final = 0.5
 
 
-def find_layout(path: Path) -> str:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OtherLayout:
+    """What the file holds instead; `broken` of its first `lines` are no objects."""
+
+    layout: Layout
+    broken: int
+    lines: int
+
+
+def find_layout(path: Path) -> Layout:
     """Return the variant of help for a file that does not have one object in each line."""
-    if sniff_format(path) == "json":
-        return "json"
+    shown = sniff_format(path)
+    if shown in ("json", "csv"):
+        return "json" if shown == "json" else "csv"
     with path.open(encoding="utf-8", errors="replace") as file:
         text = file.read(_LONGEST_LINE).lstrip()
-    first = text.partition("\n")[0].strip()
+    first, _, others = (part.strip() for part in text.partition("\n"))
+    if others and isinstance(parse_line(first), list):
+        return "objects"
     if first.endswith(",") and isinstance(_decode(first), dict):
         return "comma"
     return "lines" if isinstance(_decode(text), dict) else "list"
+
+
+def find_other_layout(file: TableFile) -> OtherLayout | None:
+    """Return what a file holds whose lines are objects in part; None for a few broken lines.
+
+    The last object of a list is a line of its own, and so are the short ones inside a long one.
+    """
+    with file.path.open(encoding=file.encoding, errors="replace") as stream:
+        lines = list(islice(filter(str.strip, stream), _LINES))
+    sound = sum(isinstance(parse_line(line), dict) for line in lines)
+    if not 0 < sound < _MOST * len(lines):
+        return None
+    layout = find_layout(file.path)
+    if layout in ("objects", "list"):
+        return None
+    return OtherLayout(layout=layout, broken=len(lines) - sound, lines=len(lines))
 
 
 def _decode(text: str) -> object:

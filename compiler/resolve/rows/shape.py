@@ -1,11 +1,13 @@
 """What the rows hold if no column has a usual name: conversations, objects, or no header."""
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Final
 
 from ftc.compiler.resolve.rows.reader import Row
+from ftc.compiler.resolve.rows.roles import is_answer_name, usual_name
 from ftc.runtime.read.chat_rows import read_messages
 from ftc.runtime.read.tool_rows import read_calling_messages
 
@@ -13,6 +15,8 @@ _ROWS: Final = 200
 _SHARE: Final = 0.9  # of the rows, for a column to count as one of a kind
 _FEWEST_REPEATS: Final = 2
 _FEWEST_CHARS: Final = 80  # of a text that names no column
+_PHRASE: Final = re.compile(r"(?:\S+\s+){3,}\S.*")
+_SENTENCE: Final = re.compile(r".*[.!]")  # a question may be the name of a survey's column
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,13 +24,15 @@ class Shape:
     """What the first rows hold.
 
     `conversation` is the only column of conversations, `inner` the only key of a column of objects
-    that holds them, as `body.messages`. `objects` are the columns of objects, each
-    with the keys of their texts. `is_headless` says that the names are those of a row.
+    that holds them, as `body.messages`. `objects` are the columns of objects, each with the keys of
+    their texts, and `lists` the answers that are lists of texts. `is_headless` says that the names
+    are those of a row.
     """
 
     conversation: str | None = None
     inner: str | None = None
     objects: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    lists: tuple[str, ...] = ()
     is_headless: bool = False
 
 
@@ -40,7 +46,12 @@ def find_shape(columns: Sequence[str], rows: Iterable[Row | None]) -> Shape:
         conversation=chats[0] if len(chats) == 1 else None,
         inner=inner[0] if len(inner) == 1 else None,
         objects={name: keys for name, each in cells.items() if (keys := _find_keys(each))},
-        is_headless=any(map(_is_of_row, cells, cells.values())),
+        lists=tuple(
+            name
+            for name, each in cells.items()
+            if is_answer_name(usual_name(name)) and _are_most(map(_is_list, each))
+        ),
+        is_headless=any(map(_is_of_row, cells, cells.values())) or _are_sentences(columns),
     )
 
 
@@ -74,9 +85,24 @@ def _find_keys(cells: Sequence[object]) -> tuple[str, ...]:
         return ()
     objects = [cell for cell in first if isinstance(cell, dict)]
     keys = dict.fromkeys(key for each in objects for key in each)
-    return tuple(key for key in keys if _are_most(isinstance(o.get(key), str) for o in objects))
+    return tuple(key for key in keys if _are_most(_holds_text(each.get(key)) for each in objects))
+
+
+def _is_list(cell: object) -> bool:
+    return isinstance(cell, list) and _holds_text(cell)
+
+
+def _holds_text(value: object) -> bool:
+    """Return whether a value is a text or a list that begins with one."""
+    return isinstance(value[0] if isinstance(value, list) and value else value, str)
 
 
 def _is_of_row(name: str, cells: Sequence[object]) -> bool:
     """Return whether a name was a value of the first row: its column repeats it, or it is long."""
     return len(name) >= _FEWEST_CHARS or cells.count(name) >= _FEWEST_REPEATS
+
+
+def _are_sentences(names: Sequence[str]) -> bool:
+    """Return whether no name is short, and one is a whole sentence."""
+    texts = [name.strip() for name in names]
+    return all(map(_PHRASE.fullmatch, texts)) and any(map(_SENTENCE.fullmatch, texts))

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
 
+from ftc.runtime.read.csv_files import find_quoting
 from ftc.spec.sections import FileFormat
 
 #: What an extension says about the format.
@@ -39,6 +40,7 @@ _LOOKED_AT: Final = 256  # bytes
 _SNIFF_LINES: Final = 50
 _FEWEST_LINES: Final = 3  # of a table that no extension tells
 _NAME: Final = re.compile(r"(?=.*[^\W\d_])[\w .#/()%-]{1,60}")
+_LINE_END: Final = re.compile(r"\r\n|\r|\n")
 _BROKEN: Final = re.compile("[\udc80-\udcff]")  # what surrogateescape makes of a wrong byte
 
 
@@ -173,21 +175,22 @@ def sniff_format(path: Path) -> FileFormat | None:
         return None
     with path.open(encoding=encoding, errors="replace", newline="") as stream:
         text = stream.read(_SNIFF_CHARS)
-    first, _, others = text.lstrip().partition("\n")
+    first, others = _part_line(text.lstrip())
     with suppress(ValueError, RecursionError):
-        if others.strip() and isinstance(json.loads(first), dict):
-            return "jsonl"
+        value = json.loads(first) if others.strip() else None
+        if value is not None:
+            return "jsonl" if isinstance(value, dict) else None
     if re.match(r"\[\s*\{", text.lstrip()):
         return "json"
     delimiter = max(_DELIMITERS, key=lambda each: _fit(text, each))
     share, width = _fit(text, delimiter)
-    is_table = share == 1.0 and width > 1 and text.count("\n") >= _FEWEST_LINES
+    is_table = share == 1.0 and width > 1 and len(_LINE_END.findall(text)) >= _FEWEST_LINES
     return "csv" if is_table and _has_names(text, delimiter) else None
 
 
 def _has_names(text: str, delimiter: str) -> bool:
     """Tell whether the first line may hold names of columns: short, all different, no sentences."""
-    first = text.lstrip("\ufeff \r\n").partition("\n")[0]
+    first = _part_line(text.lstrip("\ufeff \r\n"))[0]
     names = [name.strip().strip("\"'") for name in first.split(delimiter)]
     return len(set(names)) == len(names) and all(map(_NAME.fullmatch, names))
 
@@ -200,6 +203,12 @@ def find_json(path: Path) -> FileFormat | None:
     return shown if shown in ("json", "jsonl") else None
 
 
+def _part_line(text: str) -> tuple[str, str]:
+    """Return the first line of a text without its end, and what comes after it."""
+    first, *others = _LINE_END.split(text, maxsplit=1)
+    return first, others[0] if others else ""
+
+
 def _sniff_delimiter(path: Path, encoding: str) -> str:
     """Return the delimiter that gives the first rows the same number of cells, and the most."""
     with path.open(encoding=encoding, errors="replace", newline="") as stream:
@@ -207,7 +216,7 @@ def _sniff_delimiter(path: Path, encoding: str) -> str:
     if said := _SEPARATOR.match(text):
         return said[1]
     if has_title(text):
-        text = text.partition("\n")[2]
+        text = _part_line(text)[1]
     return max(_DELIMITERS, key=lambda delimiter: _fit(text, delimiter))
 
 
@@ -221,10 +230,11 @@ def begins_with_title(file: TableFile) -> bool:
 
 def has_title(text: str) -> bool:
     """Tell whether a table has one text in its first line, and whole rows of cells after it."""
-    first, _, others = text.partition("\n")
+    first, others = _part_line(text)
     delimiter = max(_DELIMITERS, key=lambda each: _fit(others, each))
     share, width = _fit(others, delimiter)
-    names = next(csv.reader(io.StringIO(others, newline=""), delimiter=delimiter), [])
+    lines = csv.reader(io.StringIO(others, newline=""), delimiter=delimiter)
+    names = next(filter("".join, lines), [])  # spreadsheets write empty cells below a title
     title, *rest = next(csv.reader([first], delimiter=delimiter), []) or [""]  # [] is a blank line
     is_title = bool(title.strip()) and not any(rest) and not _SEPARATOR.match(text)
     if not is_title or share < 1.0 or width == 1 or not all(names):
@@ -237,8 +247,11 @@ def has_title(text: str) -> bool:
 def _fit(text: str, delimiter: str) -> tuple[float, int]:
     """Rate a delimiter: the share of rows as wide as the header, then the header's width."""
     csv.field_size_limit(_SNIFF_CHARS)
+    stream = io.StringIO(text, newline="")
+    lines = _LINE_END.split(text)[:_SNIFF_LINES]
+    quoting = find_quoting(lines, delimiter)
     try:
-        reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+        reader = csv.reader(stream, delimiter=delimiter, skipinitialspace=True, quoting=quoting)
         rows = [row for row, _ in zip(reader, range(_SNIFF_LINES), strict=False) if row]
     except csv.Error:
         return (0.0, 0)

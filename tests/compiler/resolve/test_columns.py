@@ -30,11 +30,12 @@ DAYS = [f"2026-01-{n % 28 + 1:02}T10:{n:02}" for n in range(COUNT)]
         ({"when": DAYS, "is_spam": SPAM}, None),
         ({"context": TEXTS, "question": REPLIES}, None),
         ({"response": TEXTS, "question": REPLIES}, ("question", "response")),
+        ({"question": TEXTS, "answers": [[text] for text in TEXTS], "context": REPLIES}, None),
         ({}, None),
     ],
 )
 def test_columns_are_guessed_from_what_they_hold(
-    columns: dict[str, list[str]], guess: tuple[str, str | None] | None
+    columns: dict[str, list[Any]], guess: tuple[str, str | None] | None
 ) -> None:
     """A guess needs two columns of texts, or one and one of labels, or one alone."""
     rows = [
@@ -234,6 +235,27 @@ def test_texts_inside_objects_are_named(make_spec: Any, tmp_path: Path, cell: ob
     finding = find_of_rows(make_spec, tmp_path, [{"translation": cell}] * COUNT)
     assert "`translation` holds objects" in finding.help
     assert "`translation.en`, `translation.ca`" in finding.help
+    assert not finding.fix
+
+
+def test_lists_of_texts_are_named(make_spec: Any, tmp_path: Path) -> None:
+    """Naming their column would only lead to the next finding."""
+    rows = [{"question": text, "answers": [text, "no"]} for text in TEXTS]
+    finding = find_of_rows(make_spec, tmp_path, rows)
+    assert "`answers` holds lists of texts: write one text in each row" in finding.help
+    assert not finding.fix
+    tagged = [{"a": text, "b": f"{text}!", "c": f"{text}?", "tags": ["x", "y"]} for text in TEXTS]
+    assert "lists of texts" not in find_of_rows(make_spec, tmp_path, tagged).help
+
+
+def test_answers_inside_an_object_are_no_other_column(make_spec: Any, tmp_path: Path) -> None:
+    """As in SQuAD: its passages are texts, and would be proposed as the answers."""
+    rows = [
+        {"question": text, "context": reply, "answers": {"text": [reply], "answer_start": [0]}}
+        for text, reply in zip(TEXTS, REPLIES, strict=True)
+    ]
+    finding = find_of_rows(make_spec, tmp_path, rows)
+    assert "`answers` holds objects: write their texts (`answers.text`)" in finding.help
     assert not finding.fix
 
 

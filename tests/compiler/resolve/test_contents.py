@@ -10,6 +10,7 @@ from ftc.compiler.resolve.content.leaks import find_leak
 from ftc.compiler.resolve.content.markers import KnownMarkers, find_markers
 from ftc.compiler.resolve.content.markup import count_foreign
 from ftc.compiler.resolve.content.private import find_personal, find_secrets
+from ftc.compiler.resolve.content.tool_use import find_tool_use
 from ftc.compiler.resolve.facts import Label
 from ftc.compiler.resolve.rows.example import Example
 from tests.compiler.resolve.conftest import MakeSpec
@@ -170,3 +171,16 @@ def test_answers_as_python_shows_lists(
     found = known(make_spec(data="a.jsonl"), tmp_path).contents
     assert found.listed_answers == listed
     assert found.listed_example == (answer if listed else "")
+
+
+@pytest.mark.parametrize(
+    ("text", "described"),
+    [("call `search` for facts", 1), ("researchers searched", 0), ("search: finds facts", 1)],
+)
+def test_a_tool_is_described_by_its_whole_name(text: str, described: int) -> None:
+    """A name inside another word describes nothing."""
+    tools = json.dumps([{"type": "function", "function": {"name": "search"}}])
+    turns = (("tools", tools), ("system", text), ("user", "who?"), ("assistant", "Ada"))
+    use = find_tool_use([Example(turns=turns)], unmatched_rows=0)
+    assert use is not None
+    assert (use.declaring_rows, use.described_rows) == (1, described)

@@ -419,7 +419,7 @@ PAIRS = [{"prompt": f"what is {n}?", "completion": f"it is {n}"} for n in range(
         ("a.jsonl", json.dumps(PAIRS), "one JSON list", "json"),
         ("b.jsonl", json.dumps(PAIRS, indent=2), "one JSON list", "json"),
         ("c.jsonl", "".join(json.dumps(row) + ",\n" for row in PAIRS), "ends with a comma", None),
-        ("d.jsonl", "\n".join(json.dumps(row, indent=2) for row in PAIRS), "several lines", None),
+        ("d.jsonl", "\n".join(json.dumps(row, indent=2) for row in PAIRS), "a part of one", None),
         ("e.json", "\n".join(map(json.dumps, PAIRS)), "one JSON object per line", "jsonl"),
     ],
 )

@@ -136,6 +136,80 @@ def test_broken_rows_are_described_in_the_words_of_their_format(
     assert ("JSON" in found.message + found.help) is (said == "JSON object")
 
 
+@pytest.mark.parametrize("quote", ["", '"'])
+def test_lines_may_end_as_on_an_old_macintosh(tmp_path: Path, quote: str) -> None:
+    """Spreadsheets still write such files."""
+    rows = [quote + row.replace(",", f"{quote},{quote}") + quote for row in ROWS]
+    found = look(tmp_path, "a.csv", "\r".join(["prompt,completion", *rows]))
+    assert isinstance(found, DataFacts)
+    assert (found.columns, found.usable_rows) == (("prompt", "completion"), 30)
+
+
+def test_marks_between_tabs_do_not_hide_the_delimiter(tmp_path: Path) -> None:
+    """An open quotation would hold the following lines."""
+    rows = [f'"late", they say, number {n},\tyes, {n}, "days' for n in range(30)]
+    found = look(tmp_path, "a.tsv", "\n".join(["prompt\tcompletion", *rows]))
+    assert isinstance(found, DataFacts)
+    assert (found.columns, found.usable_rows) == (("prompt", "completion"), 30)
+
+
+def test_a_title_above_empty_cells_is_named(tmp_path: Path) -> None:
+    """Without it the title would be proposed as the column of the prompts."""
+    text = "\n".join(["Export of tickets,", ",", "prompt,completion", *ROWS])
+    found = look(tmp_path, "a.csv", text)
+    assert isinstance(found, Finding)
+    assert "begins with a title (`Export of tickets`)" in found.message
+
+
+def test_a_first_row_of_sentences_names_no_columns(tmp_path: Path) -> None:
+    """Naming them as columns would lose the row."""
+    rows = [f"I lost parcel number {n} today,Please send us parcel {n} back." for n in range(30)]
+    found = look(tmp_path, "a.csv", "\n".join(rows))
+    assert isinstance(found, Finding)
+    assert "has no line with the names of its columns" in found.message
+    assert found.fix == ()
+
+
+def test_questions_of_a_survey_are_names(tmp_path: Path) -> None:
+    """They are sentences, too."""
+    first = "What did the customer ask you?,What did you answer the customer?"
+    found = look(tmp_path, "a.csv", "\n".join([first, *ROWS]))
+    assert isinstance(found, Finding)
+    assert "are not recognised" in found.message
+
+
+OBJECTS = [{"prompt": prompt, "completion": answer} for prompt, answer in PAIRS.items()]
+LINES = [json.dumps(row) for row in OBJECTS]
+MESSAGE = '{"messages": [\n{"role": "user", "content": "hi"},\n{"role": "assistant"}\n]}'
+
+
+@pytest.mark.parametrize(
+    ("text", "said", "shown"),
+    [
+        (",\n".join(LINES), "ends with a comma", None),
+        ("[\n" + ",\n".join(LINES) + "\n]", "one JSON list of objects", "json"),
+        ("\n".join(30 * [MESSAGE]), "one object per line", None),
+        ("\n".join(json.dumps([row]) for row in OBJECTS), "each row as an object", None),
+        ("\n".join(["prompt,completion", *ROWS]), "a CSV table", "csv"),
+    ],
+)
+def test_another_layout_than_lines_of_json_is_named(
+    tmp_path: Path, text: str, said: str, shown: str | None
+) -> None:
+    """Also where the last line is an object: training on this row alone would be no use."""
+    found = look(tmp_path, "a.jsonl", text)
+    assert isinstance(found, Finding)
+    assert (found.code, said in found.help) == ("FTC204", True)
+    assert [patch["value"] for patch in found.fix] == ([shown] if shown else [])
+
+
+def test_a_few_broken_lines_are_left_out(tmp_path: Path) -> None:
+    """The others are rows."""
+    found = look(tmp_path, "a.jsonl", "\n".join([LINES[0] + ",", *LINES[1:]]))
+    assert isinstance(found, DataFacts)
+    assert (found.usable_rows, found.malformed_rows) == (29, 1)
+
+
 @pytest.mark.parametrize(("labels", "neutral"), [((1, 0, -1), 10), ((1, 0), 0), ((1, -1), 0)])
 def test_neutral_labels_are_counted(tmp_path: Path, labels: tuple[int, ...], neutral: int) -> None:
     """A 0 is neutral only where -1 is the label of bad answers."""

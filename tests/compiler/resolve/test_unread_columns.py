@@ -246,6 +246,15 @@ def _of_texts(make: Callable[[int, random.Random], Row]) -> tuple[str, ...]:
     return seen.find_speakers()
 
 
+@pytest.mark.parametrize("key", ["name", "displayName", "id"])
+def test_writers_may_be_objects(key: str) -> None:
+    """So they are in exports of Discord and Teams; a text with other properties has no writer."""
+    assert _of_texts(lambda n, _: {"author": {key: f"u{n % 3}", "bot": False}, "text": "hi"}) == (
+        "author",
+    )
+    assert _of_texts(lambda n, _: {"meta": {key: f"u{n % 3}"}, "text": "hi"}) == ()
+
+
 @pytest.mark.parametrize(
     ("name", "writers", "words", "found"),
     [

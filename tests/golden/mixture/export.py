@@ -64,7 +64,8 @@ trained = HERE / "run" / "train" / "model"
 if not (trained / "config.json").is_file() and not (trained / "adapter_config.json").is_file():
     run.stop("run/train/model is missing: run train.py first (see run.sh)")
 run.begin()
-run.check_inputs("train")
+for stage in ("prepare", "train"):
+    run.check_current(stage)
 options = {"revision": MODEL_REVISION} if args.model == MODEL else {}
 identity = run.identify(args.model, trained, TRAIN_ROWS)
 if not run.is_done(identity):  # torch is imported only if there is something to do

@@ -103,6 +103,9 @@ def test_answers_without_a_prompt_anywhere() -> None:
         (1.0, "true"),
         (False, "false"),
         ("-1", "false"),
+        ("Thumbs down", "false"),
+        ("\N{THUMBS UP SIGN}", "true"),
+        ("\N{THUMBS DOWN SIGN}\N{EMOJI MODIFIER FITZPATRICK TYPE-4}", "false"),
     ],
 )
 def test_a_verdict_in_many_words(label: object, verdict: str) -> None:

@@ -1,5 +1,7 @@
 """Parquet files: their rows, and a clear message if a file is damaged."""
 
+import json
+import pickle
 import random
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,8 +13,10 @@ from pyarrow import parquet
 
 from ftc.compiler.resolve.rows.reader import read_table
 from ftc.compiler.resolve.rows.table import TableFile, inspect_file
+from ftc.runtime.read.compared_rows import read_scored, read_verdict
 from ftc.runtime.read.parquet_files import read_parquet, unpack_batch
 from ftc.runtime.read.rows import CHUNK_ROWS, DataError
+from ftc.runtime.read.text_rows import read_cell, read_texts
 
 ROWS = [{"text": f"però {n}", "turns": [{"role": "user", "content": "x" * n}]} for n in range(300)]
 
@@ -115,3 +119,45 @@ def test_objects_have_only_the_keys_that_they_have_a_value_for(tmp_path: Path) -
     file = inspect_file(tmp_path / "x", "parquet")
     assert isinstance(file, TableFile)
     assert list(read_table(file).rows) == rows
+
+
+def describe(features: object) -> Any:
+    """Return what the library datasets writes into a file."""
+    return {"huggingface": json.dumps({"info": {"features": features}})}
+
+
+NAMES = {"label": {"names": ["no", "yes"], "_type": "ClassLabel"}, "text": {"_type": "Value"}}
+
+
+def test_classes_have_the_names_that_the_file_gives_them(tmp_path: Path) -> None:
+    """A text is the name; a verdict or a score is the number. -1 is no class."""
+    table = pa.table({"text": ["a", "b", "c", "d"], "label": [1, 0, -1, 7]})
+    path = write(tmp_path / "x", table.replace_schema_metadata(describe(NAMES)))
+
+    rows = read(path)
+    assert [row["label"] for row in rows] == [1, 0, None, 7]
+    assert [read_cell(row["label"]) for row in rows] == ["yes", "no", "", "7"]
+    assert pickle.loads(pickle.dumps(rows[0]["label"])).name == "yes"  # noqa: S301 - our own
+    texts = read_texts(rows[0], prompt="text", completion="label")
+    assert texts == (("user", "a"), ("assistant", "yes"))
+    scored = read_scored(rows[0], prompt="text", completion="text", score="label")
+    assert scored[-1] == ("score", "1")
+    judged = read_verdict(rows[1], prompt="text", completion="text", label="label")
+    assert judged[-1] == ("label", "false")
+    file = inspect_file(path, "parquet")
+    assert isinstance(file, TableFile)
+    first = next(read_table(file).rows)
+    assert first is not None
+    assert read_cell(first["label"]) == "yes"
+
+
+@pytest.mark.parametrize(
+    "features",
+    [None, [], {"label": None}, {"label": {"names": 2}}, {"label": {"names": [1]}}, {"x": {}}],
+)
+def test_other_descriptions_name_no_classes(tmp_path: Path, features: object) -> None:
+    """Nor does a description of a column of texts."""
+    table = pa.table({"label": [1]}).replace_schema_metadata(describe(features))
+    assert [read_cell(row["label"]) for row in read(write(tmp_path / "x", table))] == ["1"]
+    texts = pa.table({"label": ["1"]}).replace_schema_metadata(describe(NAMES))
+    assert read(write(tmp_path / "y", texts)) == [{"label": "1"}]

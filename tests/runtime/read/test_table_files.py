@@ -24,8 +24,50 @@ def test_a_row_with_too_many_cells_is_broken_and_one_with_too_few_is_not() -> No
 
 
 @pytest.mark.parametrize(
+    "row",
+    [
+        '"where is it?,"It is on its way, since Monday."\n',  # a mark is missing
+        '"He said \\"where, is it?\\"","late"\n',  # marks are escaped as MySQL does
+        '"x\nsays "hi" to y","late"\n',
+    ],
+)
+def test_text_after_a_closing_mark_makes_a_row_broken(row: str) -> None:
+    """A lenient reader would move the cells: a part of the prompt would be the answer."""
+    text = f'a,b\n{row}"x, ""y""","z"\n'
+    _, rows = parse_csv(text.splitlines(keepends=True), ",")
+    assert list(rows) == [None, {"a": 'x, "y"', "b": "z"}]
+
+
+@pytest.mark.parametrize("row", ['"x, y" ,"z"', '"x, y","z"  ', '"x, y"  , z', '40" tv,z'])
+def test_spaces_around_cells_and_marks_inside_them_are_no_fault(row: str) -> None:
+    """Only a cell that begins with a mark is quoted."""
+    _, rows = parse_csv(["a,b\n", f"{row}\n", "1,2\n"], ",")
+    first, last = rows
+    assert first is not None
+    assert [cell.strip() for cell in first.values()][1] == "z"
+    assert last == {"a": "1", "b": "2"}
+
+
+@pytest.mark.parametrize("cell", ['"Hi" he said', '"Hi, he said', '"Hi" and "bye"'])
+def test_marks_between_tabs_are_letters(cell: str) -> None:
+    """Tables with tabs are often written without quotations; whole quotations stay such."""
+    _, rows = parse_csv(["a\tb\n", f"{cell}\tsalut\n", '"x"\ty\n'], "\t")
+    assert list(rows) == [{"a": cell, "b": "salut"}, {"a": '"x"', "b": "y"}]
+    _, rows = parse_csv(["a\tb\n", '"x\ty"\tz\n', '"q"\tr\n'], "\t")
+    assert list(rows) == [{"a": "x\ty", "b": "z"}, {"a": "q", "b": "r"}]
+
+
+def test_a_space_after_each_delimiter_is_no_part_of_the_cells() -> None:
+    """A quotation that begins after it may hold delimiters."""
+    header, rows = parse_csv(['"a", "b"\n', '"1, 2", "3, 4"\n', "5, 6\n"], ",")
+    assert header == ["a", "b"]
+    assert list(rows) == [{"a": "1, 2", "b": "3, 4"}, {"a": "5", "b": "6"}]
+
+
+@pytest.mark.parametrize(
     ("lines", "said"),
     [
+        (["a,b\n", '"x"y,"\n', "1,2\n"], "line 2: a quotation mark is never closed"),
         (["a,b\n", "1,2\n", '3,"4\n', "5,6\n"], "line 3: a quotation mark is never closed"),
         (['"a\n'], "line 1: a quotation mark is never closed"),
     ],
