@@ -457,15 +457,19 @@ def main(names: Sequence[str]) -> None:
             record(name, entry, done)
 
 
-def record(name: str, entry: dict[str, Any], done: Sequence[Mapping[str, Any]]) -> None:
+def record(
+    name: str,
+    entry: dict[str, Any],
+    done: Sequence[Mapping[str, Any]],
+    places: tuple[Path, Path] = (TABLE, CASES),
+) -> None:
     """Put a class into the table, and its cases into those of the test."""
-    table = json.loads(TABLE.read_text(encoding="utf-8")) if TABLE.exists() else {}
-    cases = json.loads(CASES.read_text(encoding="utf-8")) if CASES.exists() else {}
+    table, cases = (json.loads(p.read_text(encoding="utf-8")) if p.exists() else {} for p in places)
     table[name], cases[name] = entry, done
-    TABLE.write_text(dump(dict(sorted(table.items()))), encoding="utf-8")
+    places[0].write_text(dump(dict(sorted(table.items()))), encoding="utf-8")
     rows = {n: "[\n  " + ",\n  ".join(map(json.dumps, cases[n])) + "\n ]" for n in sorted(cases)}
     text = ",\n".join(f' "{name}": {block}' for name, block in rows.items())
-    CASES.write_text(f"{{\n{text}\n}}\n", encoding="utf-8")
+    places[1].write_text(f"{{\n{text}\n}}\n", encoding="utf-8")
 
 
 def dump(table: Mapping[str, Any]) -> str:

@@ -7,7 +7,7 @@ from typing import Final, Literal, NotRequired, TypedDict
 from ftc.compiler.knowledge.architectures.expression import evaluate
 from ftc.compiler.knowledge.architectures.layer_kinds import Form
 
-__all__ = ["Entry", "EntryConfig", "single"]
+__all__ = ["EncoderEntry", "Entry", "EntryConfig", "single"]
 
 _DEEPEST_RULE: Final = 3  # rules for missing keys that lead to other missing keys
 
@@ -38,6 +38,19 @@ class Entry(TypedDict):
     each: NotRequired[Mapping[str, str]]
     copies: NotRequired[int]
     transposed: NotRequired[bool]
+
+
+Scoring = TypedDict(
+    "Scoring", {"class": str, "prefix": str, "model": Sequence[tuple[str, str, str]]}
+)
+
+
+class EncoderEntry(Entry):
+    """One entry of `derived_encoders.json`."""
+
+    also: Sequence[str]
+    first_position: int
+    scoring: Scoring
 
 
 @dataclass(frozen=True, slots=True)

@@ -100,7 +100,7 @@ def list_types() -> list[str]:
     causal = json.loads(TABLE.with_name("causal_types.json").read_text(encoding="utf-8"))["types"]
     others = [
         entry["model_type"]
-        for name in ("wrappers.json", "encoders.json")
+        for name in ("wrappers.json", "derived_encoders.json")
         for entry in json.loads(TABLE.with_name(name).read_text(encoding="utf-8")).values()
     ]
     return sorted({*causal, *others})

@@ -11,7 +11,9 @@ import pytest
 
 from ftc.compiler.resolve.detail_facts import AbsentTensor
 from ftc.compiler.resolve.facts import ModelFacts
+from ftc.compiler.resolve.model.config import Config, read_config
 from ftc.compiler.resolve.model.facts import resolve_model
+from ftc.compiler.resolve.model.misfit import find_absent
 from ftc.compiler.resolve.model.weights import read_header
 
 HEAD = "lm_head.weight"
@@ -110,3 +112,25 @@ def test_packed_weights_are_quantized_without_a_word_of_it(
 
     found = resolve_edited(make_spec, model, tmp_path, pack)
     assert found.quantized == (dtype if packed else None)
+
+
+@pytest.mark.parametrize(
+    ("name", "is_read"),
+    [
+        ("encoder.layer.0.attention.self.query.weight", True),
+        ("roberta.encoder.layer.0.attention.self.query.weight", True),
+        ("_orig_mod.encoder.layer.0.attention.self.query.weight", False),
+        ("roberta.encoder.layers.0.mixer.Wqkv.weight", False),
+    ],
+)
+def test_an_encoder_reads_the_layers_of_its_class(
+    tmp_path: Path, name: str, *, is_read: bool
+) -> None:
+    """The last is of code that a repository brings: without it the layers would be random."""
+    config = {"architectures": ["XLMRobertaModel"], "model_type": "xlm-roberta", "auto_map": {}}
+    (tmp_path / "config.json").write_text(json.dumps(config), encoding="utf-8")
+    found = read_config(tmp_path, "a model", head="vectors")
+    assert isinstance(found, Config)
+    absent = find_absent(found, [name], "vectors")
+    told = AbsentTensor(tensor="encoder.layer.0.attention.self.query.weight", held=name)
+    assert absent == (None if is_read else told)
