@@ -6,7 +6,7 @@ from typing import Any, Final
 from ftc.compiler.knowledge.architectures.architecture import Shape, read_shape
 from ftc.compiler.knowledge.architectures.derived import derived_table, encoder_table
 from ftc.compiler.knowledge.architectures.encoders import read_bare, read_encoder
-from ftc.compiler.knowledge.multimodal.wrappers import find_wrapper
+from ftc.compiler.knowledge.multimodal.wrappers import find_wrapper, text_config
 from ftc.compiler.plan.memory.activations import is_described
 from ftc.compiler.rehearse.derived_miniature import shrink_derived
 from ftc.compiler.rehearse.heads import (
@@ -53,7 +53,7 @@ def shrink(config: Mapping[str, Any]) -> dict[str, Any] | None:
     wrapper = find_wrapper(config)
     if wrapper is not None:
         return shrink_wrapper(config, wrapper, shrink)
-    shape = read_shape(config) or read_bare(config) or read_encoder(config, scores=True)
+    shape = measure(config)
     if shape is None:
         return None
     if shape.architecture in derived_table() and not is_described(shape.architecture):
@@ -80,6 +80,14 @@ def shrink(config: Mapping[str, Any]) -> dict[str, Any] | None:
         ):  # a fraction of a head, whose numbers rotate in pairs
             small[name] = round(config[name] * heads.head_dim / 2) * 2 / heads.head_dim
     return small
+
+
+def measure(config: Mapping[str, Any]) -> Shape | None:
+    """Return the shape of a model that a rehearsal may have, of its language model if it sees."""
+    wrapper = find_wrapper(config)
+    inside = None if wrapper is None else text_config(config, wrapper)
+    config = config if inside is None else inside
+    return read_shape(config) or read_bare(config) or read_encoder(config, scores=True)
 
 
 def _layers(shape: Shape, config: Mapping[str, Any]) -> int:

@@ -108,6 +108,12 @@ class ModelFacts:
         return converted_class(self.architecture, self.wrapper)
 
     @property
+    def older_name(self) -> str | None:
+        """The older name by which alone the converter knows the class; None for its own name."""
+        is_own = self.wrapper is not None or self.converted == self.architecture
+        return None if is_own else self.converted
+
+    @property
     def known_shape(self) -> Shape | None:
         """The shape that the table gives, or else the names and sides of the tensors."""
         return self.shape or self.tensor_shape

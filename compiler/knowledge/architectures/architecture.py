@@ -153,14 +153,19 @@ def is_respelt(written: object, own: str | None) -> bool:
     """
     if not isinstance(written, str) or own is None:
         return False
-    alike = written.replace("_", "").casefold() == own.replace("_", "").casefold()
+    alike = _fold(written) == _fold(own)
     return alike and (is_convertible(written) or not is_convertible(own))
 
 
 def converted_class(architecture: str, wrapper: str | None) -> str:
-    """Return the class that the converter reads a model as: that of its text, or the wrapper's."""
+    """Return the class that the converter reads a model as: that of its text, or the wrapper's.
+
+    The converter has some by an older spelling, as `PhiMoEForCausalLM`.
+    """
     names = (architecture, wrapper or architecture)
-    return next((name for name in names if is_convertible(name)), architecture)
+    known = next((name for name in names if is_convertible(name)), None)
+    spelt = (_spellings().get(_fold(name)) for name in names)
+    return known or next(filter(None, spelt), architecture)
 
 
 def supports_sdpa(architecture: str) -> bool:
@@ -221,6 +226,16 @@ def keeps_packed_rows_apart(architecture: str, wrapper: str | None = None) -> bo
 def _entry(architecture: str) -> Entry | None:
     """Return the entry of a causal class or of an encoder."""
     return derived_table().get(architecture) or encoder_table().get(architecture)
+
+
+def _fold(name: str) -> str:
+    return name.replace("_", "").casefold()
+
+
+@cache
+def _spellings() -> Mapping[str, str]:
+    """Return the converter's classes by their names in small letters."""
+    return {_fold(name): name for name in _convertible()}
 
 
 @cache
