@@ -35,6 +35,7 @@ from builds import (
     supports_sdpa,
 )
 from fitting import fit
+from older_names import find_older_names
 
 from ftc.compiler.knowledge.architectures.derived import read_entry
 
@@ -89,6 +90,8 @@ def study(name: str, said: Mapping[str, Any]) -> dict[str, Any]:
     if not supports_sdpa(family):
         entry["sdpa"] = False
     entry |= find_absences(family, keys)
+    if older := find_older_names(family):
+        entry["older"] = older
     entry["linears"] = [m for m in entry["linears"] if not _is_shared(said, entry, m)]
     if "rounded" in said:
         width = said["rounded"]["of"]

@@ -30,6 +30,7 @@ class Entry(TypedDict):
     kinds: Mapping[str, Sequence[str]]
     defaults: Mapping[str, int | bool | str]
     nulls: Mapping[str, int | str]
+    older: NotRequired[Mapping[str, str]]
     positive: NotRequired[Sequence[str]]
     rounded: NotRequired[Mapping[str, str]]
     packs: NotRequired[bool]
@@ -88,7 +89,8 @@ class EntryConfig:
         """Return what the file says of a key, under any of its names, and whether it does."""
         for path in self._paths(key):
             where, is_said = _look(self.data, path)
-            if is_said:
+            is_older = path[0] in self.entry.get("older", {})
+            if is_said and not (is_older and where is None):
                 return where, True
         return None, False
 
@@ -97,9 +99,10 @@ class EntryConfig:
         return bool(self._said(key)[0])
 
     def _paths(self, key: str) -> Iterator[tuple[str, ...]]:
-        """Yield the places where a key may be."""
-        aliases = self.entry["aliases"]
-        names = [key, *(name for name, real in aliases.items() if real == key)]
+        """Yield the places where a key may be, those first that take the place of others."""
+        aliases, older = self.entry["aliases"], self.entry.get("older", {})
+        names = [*(name for name, real in older.items() if real == key), key]
+        names += [name for name, real in aliases.items() if real == key]
         names += [aliases[key]] if key in aliases else []
         yield from (tuple(name.split(".")) for name in names)
 
