@@ -70,6 +70,7 @@ class ModelFacts:
     model, None for any other. `tensor_shape`, from names and sides of tensors, stands in for
     `shape` in the plan of a model that no table describes.
     `is_lifted`: config.json has the keys without which the rehearsals of the class stop.
+    `has_other_head`: it ties the output head, and the weights have another one.
     """
 
     id: str
@@ -101,6 +102,7 @@ class ModelFacts:
     vision: VisionFacts | None = None
     text_modules: TextModules | None = None
     is_lifted: bool = False
+    has_other_head: bool = False
 
     @property
     def converted(self) -> str:
