@@ -71,6 +71,7 @@ class ModelFacts:
     `shape` in the plan of a model that no table describes.
     `is_lifted`: config.json has the keys without which the rehearsals of the class stop.
     `has_other_head`: it ties the output head, and the weights have another one.
+    `reads_both_ways`: each token of this causal class sees those after it too.
     """
 
     id: str
@@ -103,6 +104,7 @@ class ModelFacts:
     text_modules: TextModules | None = None
     is_lifted: bool = False
     has_other_head: bool = False
+    reads_both_ways: bool = False
 
     @property
     def converted(self) -> str:

@@ -304,7 +304,8 @@ def _reads_first_token(case: Case) -> bool:
     objective, model = case.spec.objective, case.model
     if not gives_vectors(objective.type) or objective.pooling != "cls":
         return False
-    return not (is_encoder(model.architecture) or model.custom_code or _own_pooling(case) == "cls")
+    sees_all = is_encoder(model.architecture) or model.reads_both_ways or model.custom_code
+    return not (sees_all or _own_pooling(case) == "cls")
 
 
 def _own_pooling(case: Case) -> str | None:

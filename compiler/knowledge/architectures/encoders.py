@@ -93,6 +93,16 @@ def is_encoder(architecture: str) -> bool:
     return architecture in encoder_table()
 
 
+def reads_both_ways(config: Mapping[str, object]) -> bool:
+    """Return whether each token of a causal class sees those after it too, by its `config.json`.
+
+    transformers masks nothing with `is_causal: false` (`create_causal_mask`), and Gemma's classes
+    have a key of their own, whose `vision` is about images alone.
+    """
+    own = config.get("use_bidirectional_attention")
+    return config.get("is_causal") is False or own is True or own == "all"
+
+
 def headless(shape: Shape) -> Shape:
     """Return the shape of a causal model without its output head: `AutoModel` loads none."""
     return replace(

@@ -10,6 +10,7 @@ from typing import Final
 
 from ftc.compiler.knowledge.architectures.architecture import Shape, read_shape
 from ftc.compiler.knowledge.architectures.derived import UNLIMITED_TOKENS
+from ftc.compiler.knowledge.architectures.encoders import reads_both_ways
 from ftc.compiler.knowledge.architectures.module_names import find_module_names
 from ftc.compiler.knowledge.exports.converter import layer_pattern, wanted_keys
 from ftc.compiler.knowledge.exports.rehearsed import find_rehearsed
@@ -146,6 +147,7 @@ def _from_files(
         vision=_vision(found.path, config),
         text_modules=read_text_modules(found.path),
         has_other_head=untied is not None,
+        reads_both_ways=config.wrapper is None and reads_both_ways(config.data),
         is_lifted=_is_lifted(config.wrapper, config.architecture, config.whole or config.data),
     )
 
@@ -199,6 +201,7 @@ def facts_from_table(entry: Model, name: str, *, head: Head = "tokens") -> Model
         wrapper=None if wrapper is None else wrapper.architecture,
         text_prefix="" if wrapper is None else wrapper.prefix,
         vision=_vision_in_table(entry),
+        reads_both_ways=reads_both_ways(entry.config),
         is_lifted=_is_lifted(
             None if wrapper is None else wrapper.architecture, shape.architecture, entry.config
         ),

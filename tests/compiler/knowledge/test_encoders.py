@@ -20,6 +20,7 @@ from ftc.compiler.knowledge.architectures.encoders import (
     read_bare,
     read_encoder,
     read_headed,
+    reads_both_ways,
     scoring_class,
 )
 
@@ -283,3 +284,42 @@ def test_other_classes_of_a_type_are_not_bare() -> None:
     """A classifier has a head, and a class of another type other layers."""
     for names in (["MistralForSequenceClassification"], ["LlamaModel"], [], [1], None):
         assert read_bare({**BARE["e5-mistral"], "architectures": names}) is None
+
+
+@pytest.mark.parametrize(
+    ("keys", "both_ways"),
+    [
+        ({"is_causal": False}, True),  # Alibaba-NLP/gte-Qwen2-1.5B-instruct
+        ({"use_bidirectional_attention": True}, True),  # google/embeddinggemma-300m
+        ({"use_bidirectional_attention": "all"}, True),
+        ({"use_bidirectional_attention": "vision"}, False),
+        ({"use_bidirectional_attention": None, "is_causal": None}, False),
+        ({}, False),
+    ],
+)
+def test_a_causal_class_may_read_both_ways(keys: dict[str, Any], *, both_ways: bool) -> None:
+    """By its `config.json`."""
+    assert reads_both_ways(keys) is both_ways
+
+
+@pytest.mark.parametrize(
+    ("kind", "keys"),
+    [("qwen2", {"is_causal": False}), ("gemma3_text", {"use_bidirectional_attention": True})],
+)
+def test_its_first_token_sees_the_last(kind: str, keys: dict[str, Any]) -> None:
+    """In the classes of the pinned transformers."""
+    torch = pytest.importorskip("torch")
+    transformers = pytest.importorskip("transformers")
+    small = {"hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2, "head_dim": 16}
+    small |= {"vocab_size": 64, "intermediate_size": 32, "num_key_value_heads": 1}
+    small |= {"pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2}
+    for given in (keys, {}):
+        torch.manual_seed(0)
+        config = transformers.AutoConfig.for_model(kind, **small, **given)
+        model = transformers.AutoModel.from_config(config).eval()
+        with torch.no_grad():
+            one, other = (
+                model(input_ids=torch.tensor([[5, 6, last]])).last_hidden_state[0, 0]
+                for last in (7, 8)
+            )
+        assert torch.equal(one, other) is not reads_both_ways(given)
