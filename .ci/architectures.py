@@ -84,7 +84,8 @@ def study(name: str, said: Mapping[str, Any]) -> dict[str, Any]:
     entry["kinds"] = _seen(family)
     if family.positive:
         entry["positive"] = sorted(family.positive)
-    entry |= {key: said[key] for key in ("packs", "repeats_keys", "each", "copies") if key in said}
+    kept = ("loads", "packs", "repeats_keys", "each", "copies")
+    entry |= {key: said[key] for key in kept if key in said}
     if family.builds[0].transposed:
         entry["transposed"] = True
     if not supports_sdpa(family):

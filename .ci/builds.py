@@ -94,7 +94,7 @@ class Family:
                 model = self._model(placed(self.said, given))
         except Exception:  # noqa: BLE001 - each validator has its own
             return None
-        if type(model).__name__ != self.name:
+        if type(model).__name__ != self.said.get("loads", self.name):
             raise SystemExit(f"{self.name}: {self.said['type']} builds {type(model).__name__}")
         return model
 
@@ -188,7 +188,8 @@ def family_of(name: str, said: Mapping[str, Any]) -> Family:
 
 def supports_sdpa(family: Family) -> bool:
     """Tell whether the class has PyTorch's fused attention, or only plain products."""
-    return bool(getattr(transformers, family.name)._supports_sdpa)  # noqa: SLF001 - as it says it
+    name = family.said.get("loads", family.name)
+    return bool(getattr(transformers, name)._supports_sdpa)  # noqa: SLF001 - as it says it
 
 
 def kind_flags(said: Mapping[str, Any]) -> set[str]:

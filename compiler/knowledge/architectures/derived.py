@@ -233,7 +233,7 @@ def _shape(
     joint = _joint_key_heads(entry, layers, heads, head_dim)
     key_heads = joint or read.size("num_key_value_heads") or heads
     return Shape(
-        architecture=name,
+        architecture=entry.get("loads", name),
         model_type=entry["model_type"],
         layers=len(kinds),
         hidden=hidden,

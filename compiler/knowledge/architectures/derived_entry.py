@@ -13,7 +13,10 @@ _DEEPEST_RULE: Final = 3  # rules for missing keys that lead to other missing ke
 
 
 class Entry(TypedDict):
-    """One entry of `derived_architectures.json`; a tensor is [name, sides, conditions]."""
+    """One entry of `derived_architectures.json`; a tensor is [name, sides, conditions].
+
+    `loads` is the class that transformers has for the type, where repositories name another.
+    """
 
     model_type: str
     aliases: Mapping[str, str]
@@ -30,6 +33,7 @@ class Entry(TypedDict):
     kinds: Mapping[str, Sequence[str]]
     defaults: Mapping[str, int | bool | str]
     nulls: Mapping[str, int | str]
+    loads: NotRequired[str]
     older: NotRequired[Mapping[str, str]]
     positive: NotRequired[Sequence[str]]
     rounded: NotRequired[Mapping[str, str]]

@@ -12,7 +12,11 @@ from dataclasses import replace
 from math import prod
 
 from ftc.compiler.knowledge.architectures.architecture import class_of_type, read_shape
-from ftc.compiler.knowledge.architectures.derived import encoder_table, read_entry
+from ftc.compiler.knowledge.architectures.derived import (
+    derived_table,
+    encoder_table,
+    read_entry,
+)
 from ftc.compiler.knowledge.architectures.derived_entry import EncoderEntry, EntryConfig
 from ftc.compiler.knowledge.architectures.shape import Shape
 from ftc.compiler.knowledge.objectives import Head
@@ -41,7 +45,8 @@ def read_bare(config: Mapping[str, object]) -> Shape | None:
     names, own = config.get("architectures"), class_of_type(config.get("model_type"))
     if own is None or not isinstance(names, list) or not names:
         return None
-    stem = own.removesuffix("ForCausalLM").removesuffix("LMHeadModel")
+    loaded = derived_table()[own].get("loads", own)
+    stem = loaded.removesuffix("ForCausalLM").removesuffix("LMHeadModel")
     bare = names[0] in (f"{stem}Model", f"{stem}TextModel")
     return read_shape({**config, "architectures": [own]}) if bare else None
 
