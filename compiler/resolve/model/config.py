@@ -266,6 +266,8 @@ def _architecture(data: Mapping[str, Any], shape: Shape | None) -> str | None:
         return shape.architecture
     names = data.get("architectures")
     name = names[0] if isinstance(names, list) and names else None
+    if data.get("is_encoder_decoder") is True:
+        return None  # as Florence-2, whose code gives it to `AutoModelForCausalLM`
     if isinstance(name, str) and name.endswith(_CAUSAL):
         return name
     remote = data.get("auto_map")

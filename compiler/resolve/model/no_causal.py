@@ -33,6 +33,7 @@ def not_causal(data: Mapping[str, Any], name: str, head: Head) -> Finding:
         return _nameless(data, name)
     what = names[0] if named and isinstance(names, list) else kind
     seeing = named and any(isinstance(data.get(key), dict) for key in _SECTIONS)
+    seeing = seeing and data.get("is_encoder_decoder") is not True
     encoder = read_headed(data, "vectors")
     message, advice = "" if named else "type", ""
     part = inside = ""
