@@ -40,7 +40,7 @@ def head_lost_in_gguf(case: Case) -> Iterator[Problem]:
     name = case.model.architecture
     if not (gives_relevance(case.spec.objective.type) and is_encoder(name)):
         return
-    if case.spec.export.types and name not in _HEADS_IN_GGUF:
+    if case.spec.export.types and is_convertible(name) and name not in _HEADS_IN_GGUF:
         lost = "pooler" if name == "BertModel" else ""
         fix = (put("/export/types", []),)
         yield problem("/export/types", message=lost, fix=fix, architecture=scoring_class(name))
