@@ -35,6 +35,7 @@ from builds import (
     supports_sdpa,
 )
 from fitting import fit
+from older_names import find_older_names
 
 from ftc.compiler.knowledge.architectures.derived import read_entry
 
@@ -83,12 +84,15 @@ def study(name: str, said: Mapping[str, Any]) -> dict[str, Any]:
     entry["kinds"] = _seen(family)
     if family.positive:
         entry["positive"] = sorted(family.positive)
-    entry |= {key: said[key] for key in ("packs", "repeats_keys", "each", "copies") if key in said}
+    kept = ("loads", "packs", "repeats_keys", "each", "copies")
+    entry |= {key: said[key] for key in kept if key in said}
     if family.builds[0].transposed:
         entry["transposed"] = True
     if not supports_sdpa(family):
         entry["sdpa"] = False
     entry |= find_absences(family, keys)
+    if older := find_older_names(family):
+        entry["older"] = older
     entry["linears"] = [m for m in entry["linears"] if not _is_shared(said, entry, m)]
     if "rounded" in said:
         width = said["rounded"]["of"]
@@ -457,15 +461,19 @@ def main(names: Sequence[str]) -> None:
             record(name, entry, done)
 
 
-def record(name: str, entry: dict[str, Any], done: Sequence[Mapping[str, Any]]) -> None:
+def record(
+    name: str,
+    entry: dict[str, Any],
+    done: Sequence[Mapping[str, Any]],
+    places: tuple[Path, Path] = (TABLE, CASES),
+) -> None:
     """Put a class into the table, and its cases into those of the test."""
-    table = json.loads(TABLE.read_text(encoding="utf-8")) if TABLE.exists() else {}
-    cases = json.loads(CASES.read_text(encoding="utf-8")) if CASES.exists() else {}
+    table, cases = (json.loads(p.read_text(encoding="utf-8")) if p.exists() else {} for p in places)
     table[name], cases[name] = entry, done
-    TABLE.write_text(dump(dict(sorted(table.items()))), encoding="utf-8")
+    places[0].write_text(dump(dict(sorted(table.items()))), encoding="utf-8")
     rows = {n: "[\n  " + ",\n  ".join(map(json.dumps, cases[n])) + "\n ]" for n in sorted(cases)}
     text = ",\n".join(f' "{name}": {block}' for name, block in rows.items())
-    CASES.write_text(f"{{\n{text}\n}}\n", encoding="utf-8")
+    places[1].write_text(f"{{\n{text}\n}}\n", encoding="utf-8")
 
 
 def dump(table: Mapping[str, Any]) -> str:

@@ -94,7 +94,7 @@ class Family:
                 model = self._model(placed(self.said, given))
         except Exception:  # noqa: BLE001 - each validator has its own
             return None
-        if type(model).__name__ != self.name:
+        if type(model).__name__ != self.said.get("loads", self.name):
             raise SystemExit(f"{self.name}: {self.said['type']} builds {type(model).__name__}")
         return model
 
@@ -103,13 +103,24 @@ class Family:
         outer = self.said.get("inside")
         if outer is None:
             config = transformers.AutoConfig.for_model(self.said["type"], **settings)
-            return _automatic(config).from_config(config)
+            return self._automatic(config).from_config(config)
         tied = settings.get("tie_word_embeddings", False)
         cls = transformers.CONFIG_MAPPING[outer]
         around = surroundings(self.said, settings)
         config = cls(text_config=dict(settings), tie_word_embeddings=tied, **around)
         config.get_text_config().tie_word_embeddings = tied
         return transformers.AutoModelForImageTextToText.from_config(config)
+
+    def _automatic(self, config: Any) -> Any:
+        """Return what builds the class: some types have a language model only inside a wrapper.
+
+        The file of bases names another one for classes that are no language models (`auto`).
+        """
+        if "auto" in self.said:
+            return getattr(transformers, self.said["auto"])
+        causal = transformers.AutoModelForCausalLM
+        mapping = causal._model_mapping  # noqa: SLF001 - it has no public way to ask
+        return causal if type(config) in mapping else _IMAGE_TEXT
 
     def kinds(self, given: Mapping[str, Any]) -> list[Combo]:
         """Return (mixer, MLP) of each layer, by the same code as the compiler's."""
@@ -129,13 +140,6 @@ class Family:
                 raise SystemExit(f"{self.name}: no form fits {part} for {given}")
             pair.append(found)
         return list(zip(*pair, strict=True)) * int(self.said.get("copies", 1))
-
-
-def _automatic(config: Any) -> Any:
-    """Return what builds the language model of a type: some have it only inside a wrapper."""
-    causal = transformers.AutoModelForCausalLM
-    mapping = causal._model_mapping  # noqa: SLF001 - it has no public way to ask
-    return causal if type(config) in mapping else _IMAGE_TEXT
 
 
 def placed(said: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
@@ -184,7 +188,8 @@ def family_of(name: str, said: Mapping[str, Any]) -> Family:
 
 def supports_sdpa(family: Family) -> bool:
     """Tell whether the class has PyTorch's fused attention, or only plain products."""
-    return bool(getattr(transformers, family.name)._supports_sdpa)  # noqa: SLF001 - as it says it
+    name = family.said.get("loads", family.name)
+    return bool(getattr(transformers, name)._supports_sdpa)  # noqa: SLF001 - as it says it
 
 
 def kind_flags(said: Mapping[str, Any]) -> set[str]:

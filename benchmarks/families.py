@@ -39,7 +39,7 @@ from ftc.compiler.knowledge.exports.converter import expects_drafts, reads_publi
 from ftc.compiler.knowledge.exports.rehearsed import find_rehearsed
 from ftc.compiler.knowledge.multimodal.wrappers import find_wrapper
 from ftc.compiler.pipeline import compile_bundle
-from ftc.compiler.rehearse.miniature import shrink
+from ftc.compiler.rehearse.miniature import measure, shrink
 from ftc.compiler.rehearse.model import copy_small_files
 from ftc.compiler.rehearse.rehearsal import MOST_DIVERGENCE
 
@@ -199,10 +199,11 @@ def _make_miniature(place: Path, folder: Path) -> str:
     (folder / "config.json").write_text(json.dumps(config, indent=2), encoding="utf-8")
     sys.argv = ["build_model.py", str(folder)]
     made = runpy.run_path(str(files("ftc.compiler.rehearse") / "scripts" / "build_model.py"))
-    text = config.get("text_config", config)
-    layers = text.get("num_hidden_layers", text.get("n_layer"))
+    shape = measure(config)
+    if shape is None:
+        raise ValueError("the sizes of the miniature are not known")
     numbers = sum(parameter.numel() for parameter in made["model"].parameters())
-    return f"{layers} layers, {text['hidden_size']} wide, {numbers / 1e6:.0f} million"
+    return f"{shape.layers} layers, {shape.hidden} wide, {numbers / 1e6:.0f} million"
 
 
 def _train(base: Path, folder: Path, targets: Any, others: str | None) -> Any:

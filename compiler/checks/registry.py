@@ -51,6 +51,7 @@ from ftc.compiler.checks.objective import (
     regression,
     rewards,
     teaching,
+    vector_files,
     vectors,
 )
 from ftc.compiler.checks.rule import Rule
@@ -100,6 +101,7 @@ RULES: Final[tuple[Rule, ...]] = tuple(
                 comparison,
                 teaching,
                 vectors,
+                vector_files,
                 metrics,
                 regression,
                 rewards,

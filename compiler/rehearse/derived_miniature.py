@@ -24,7 +24,9 @@ from ftc.compiler.rehearse.heads import (
 __all__ = ["count_layers", "cut_layers", "shrink_derived"]
 
 _LONGEST_PERIOD: Final = 8
-_INNER: Final = re.compile(r".*intermediate.*|.*ff[nd]?_(hidden_)?(dim|size)|moe_latent_size")
+_INNER: Final = re.compile(
+    r".*intermediate.*|.*ff[nd]?_(hidden_)?(dim|size)|moe_latent_size|hidden_dim"
+)
 _SPARSE: Final = re.compile(r".*(moe|expert).*")
 _EXPERTS: Final = re.compile(r"(n|num|moe_num)_(routed_|local_)?experts")
 _GROUPS: Final = ("n_group", "num_expert_group")
@@ -66,8 +68,13 @@ class _Real:
         return next((self.sizes[name].value for name in names if name in self.sizes), None)
 
 
-def shrink_derived(config: Mapping[str, Any], entry: Entry, shape: Shape) -> dict[str, Any]:
-    """Return the config of the miniature of a model that this entry describes."""
+def shrink_derived(
+    config: Mapping[str, Any], entry: Entry, shape: Shape, *, least: int = LAYERS
+) -> dict[str, Any]:
+    """Return the config of the miniature of a model that this entry describes.
+
+    It has no fewer layers than `least` and no more than the model.
+    """
     real = _Real(config=config, sizes=named_sizes(entry, config), shape=shape)
     free = {key: value for key, value in config.items() if key != "head_dim"}
     heads = choose_heads(shape, free)  # together as wide as the model where they are in it
@@ -75,7 +82,7 @@ def shrink_derived(config: Mapping[str, Any], entry: Entry, shape: Shape) -> dic
     if value is not None and shape.heads * value == shape.hidden:  # as llama.cpp takes it to be
         count = max(1, heads.hidden // value)
         heads = replace(heads, heads=count, kv_heads=count)
-    layers = count_layers(shape, config)
+    layers = max(count_layers(shape, config), least)
     small = cut_layers(config, shape.layers, layers)
     small.pop("quantization_config", None)
     sizes = {**_other_widths(real, heads), **_inner_widths(real), **_attention(real, heads)}
@@ -83,7 +90,8 @@ def shrink_derived(config: Mapping[str, Any], entry: Entry, shape: Shape) -> dic
     sizes |= _shared_experts(real, sizes)
     small |= _listed_widths(small)
     for name, value in sizes.items():
-        _put(small, real.sizes[name].path if name in real.sizes else (name,), value)
+        own = name if name in config else entry["aliases"].get(name, name)
+        _put(small, real.sizes[name].path if name in real.sizes else (own,), value)
     for key in _TURNED:  # numbers of a head that a rotation turns
         if type(config.get(key)) is int and real.size("qk_rope_head_dim") is None:
             small[key] = config[key] * heads.head_dim // shape.head_dim
@@ -162,7 +170,7 @@ def _layer_path(entry: Entry, config: Mapping[str, Any]) -> tuple[str, ...]:
 def _attention(real: _Real, heads: Heads) -> dict[str, int]:
     """Return the heads of the attention, and every other count that equals theirs."""
     shape, small = real.shape, {"hidden_size": heads.hidden}
-    if real.size("num_attention_heads") is None:
+    if real.size("num_attention_heads") is None and not shape.attention_layers():
         return small
     same = {shape.heads: heads.heads, shape.kv_heads: heads.kv_heads}
     keys = {k: v for k, v in real.config.items() if type(v) is int and _HEADS.fullmatch(k)}

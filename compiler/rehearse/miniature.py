@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from ftc.compiler.knowledge.architectures.architecture import Shape, read_shape
-from ftc.compiler.knowledge.architectures.derived import derived_table
-from ftc.compiler.knowledge.architectures.encoders import is_encoder, read_bare, read_encoder
-from ftc.compiler.knowledge.multimodal.wrappers import find_wrapper
+from ftc.compiler.knowledge.architectures.derived import derived_table, encoder_table
+from ftc.compiler.knowledge.architectures.encoders import read_bare, read_encoder
+from ftc.compiler.knowledge.multimodal.wrappers import find_wrapper, text_config
 from ftc.compiler.plan.memory.activations import is_described
 from ftc.compiler.rehearse.derived_miniature import shrink_derived
 from ftc.compiler.rehearse.heads import (
@@ -53,11 +53,14 @@ def shrink(config: Mapping[str, Any]) -> dict[str, Any] | None:
     wrapper = find_wrapper(config)
     if wrapper is not None:
         return shrink_wrapper(config, wrapper, shrink)
-    shape = read_shape(config) or read_bare(config) or read_encoder(config, scores=True)
+    shape = measure(config)
     if shape is None:
         return None
     if shape.architecture in derived_table() and not is_described(shape.architecture):
         return shrink_derived(config, derived_table()[shape.architecture], shape)
+    if shape.architecture in encoder_table():
+        entry = encoder_table()[shape.architecture]
+        return shrink_derived(config, entry, shape, least=_layers(shape, config))
     heads, layers = choose_heads(shape, config), _layers(shape, config)
     small = dict(config)
     small.pop("quantization_config", None)
@@ -77,6 +80,14 @@ def shrink(config: Mapping[str, Any]) -> dict[str, Any] | None:
         ):  # a fraction of a head, whose numbers rotate in pairs
             small[name] = round(config[name] * heads.head_dim / 2) * 2 / heads.head_dim
     return small
+
+
+def measure(config: Mapping[str, Any]) -> Shape | None:
+    """Return the shape of a model that a rehearsal may have, of its language model if it sees."""
+    wrapper = find_wrapper(config)
+    inside = None if wrapper is None else text_config(config, wrapper)
+    config = config if inside is None else inside
+    return read_shape(config) or read_bare(config) or read_encoder(config, scores=True)
 
 
 def _layers(shape: Shape, config: Mapping[str, Any]) -> int:
@@ -119,7 +130,7 @@ def _named(shape: Shape, config: Mapping[str, Any], heads: Heads, layers: int) -
         _name(config, *_layer_names(shape.model_type)): layers,
         _name(config, *_head_names(shape.model_type)): heads.heads,
     }
-    if shape.model_type not in _OWN_KEY_HEADS and not is_encoder(shape.architecture):
+    if shape.model_type not in _OWN_KEY_HEADS:
         sizes["num_key_value_heads"] = heads.kv_heads
     if "num_kv_heads" in config:
         sizes["num_kv_heads"] = heads.kv_heads

@@ -4,13 +4,12 @@ import json
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping
 from importlib.resources import as_file, files
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from ftc.compiler.knowledge.architectures.encoders import read_bare, read_encoder
-from ftc.compiler.rehearse.miniature import shrink
+from ftc.compiler.rehearse.miniature import measure, shrink
 from ftc.compiler.rehearse.stage import StageFailed
 from ftc.compiler.rehearse.text_modules import copy_modules
 from ftc.compiler.resolve.facts import ModelFacts
@@ -57,12 +56,13 @@ def make_miniature(
     """
     config = json.loads((place / CONFIG_FILE).read_bytes())
     small = shrink(config)
-    if small is None:
+    shape = None if small is None else measure(small)
+    if small is None or shape is None:
         name = next(iter(config.get("architectures") or ["this architecture"]))
         raise StageFailed(f"ftc has no formula for the sizes of `{name}`")
     folder.mkdir(parents=True)
     copy_small_files(place, folder)
-    copy_modules(place, folder, width=_read(small, _HIDDEN_KEYS))
+    copy_modules(place, folder, width=shape.hidden)
     (folder / CONFIG_FILE).write_text(json.dumps(small, indent=2) + "\n", encoding="utf-8")
     chosen = {
         "--trust": trusted,
@@ -71,7 +71,7 @@ def make_miniature(
     }
     options = [option for option, is_chosen in chosen.items() if is_chosen]
     said = run_script("build_model.py", [folder, *options], log).strip().rpartition("\n")[2]
-    return f"{said}, {_sizes(small)}"
+    return f"{said}, {shape.layers} layers, {shape.hidden} wide"
 
 
 def run_script(name: str, arguments: list[Path | str], log: Path) -> str:
@@ -102,16 +102,3 @@ def copy_small_files(place: Path, folder: Path) -> None:
         left_out = path.name in _LEFT_OUT or path.name.endswith((*_WEIGHTS, ".index.json"))
         if path.is_file() and not left_out:
             shutil.copyfile(path, folder / path.name)
-
-
-def _sizes(config: Mapping[str, Any]) -> str:
-    return f"{_read(config, _LAYER_KEYS)} layers, {_read(config, _HIDDEN_KEYS)} wide"
-
-
-def _read(config: Mapping[str, Any], keys: tuple[str, ...]) -> int:
-    config = config.get("text_config") or config
-    return next(int(config[key]) for key in keys if key in config)
-
-
-_LAYER_KEYS: Final = ("num_hidden_layers", "n_layer", "num_layers")
-_HIDDEN_KEYS: Final = ("hidden_size", "n_embd", "n_embed")

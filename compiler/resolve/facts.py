@@ -70,6 +70,8 @@ class ModelFacts:
     model, None for any other. `tensor_shape`, from names and sides of tensors, stands in for
     `shape` in the plan of a model that no table describes.
     `is_lifted`: config.json has the keys without which the rehearsals of the class stop.
+    `has_other_head`: it ties the output head, and the weights have another one.
+    `reads_both_ways`: each token of this causal class sees those after it too.
     """
 
     id: str
@@ -101,11 +103,19 @@ class ModelFacts:
     vision: VisionFacts | None = None
     text_modules: TextModules | None = None
     is_lifted: bool = False
+    has_other_head: bool = False
+    reads_both_ways: bool = False
 
     @property
     def converted(self) -> str:
         """The class that llama.cpp's converter reads the model as."""
         return converted_class(self.architecture, self.wrapper)
+
+    @property
+    def older_name(self) -> str | None:
+        """The older name by which alone the converter knows the class; None for its own name."""
+        is_own = self.wrapper is not None or self.converted == self.architecture
+        return None if is_own else self.converted
 
     @property
     def known_shape(self) -> Shape | None:

@@ -29,6 +29,14 @@ def name_rotary_share(folder: Path) -> None:
     _update(folder / "config.json", {"llm_config": {"rotary_pct": share}})
 
 
+def name_class(folder: Path, *, name: str) -> None:
+    """Write the class by the name that llama.cpp's converter and vLLM have for it.
+
+    transformers loads a model by its `model_type`, and saving writes the class's present name.
+    """
+    _update(folder / "config.json", {"architectures": [name]})
+
+
 def pad_with_end(folder: Path) -> None:
     """Let the end token pad, for a tokenizer without a padding token: batches need one."""
     path = folder / "tokenizer_config.json"

@@ -25,8 +25,12 @@ from transformers import (
     BertConfig,
     BertModel,
     BertTokenizer,
+    DistilBertConfig,
+    DistilBertModel,
     ModernBertConfig,
     ModernBertModel,
+    MPNetConfig,
+    MPNetModel,
     PreTrainedTokenizerFast,
     Qwen3Config,
     Qwen3ForCausalLM,
@@ -59,6 +63,23 @@ def write_bert(folder: Path, sdist: Path) -> None:
     pieces = _write_word_pieces(folder, sdist, longest=128)
     config = BertConfig(vocab_size=pieces, hidden_size=64, max_position_embeddings=128, **_SMALL)
     BertModel(config).save_pretrained(folder)
+
+
+def write_distilbert(folder: Path, sdist: Path) -> None:
+    """Write a DistilBERT of 64 dimensions."""
+    pieces = _write_word_pieces(folder, sdist, longest=128)
+    config = DistilBertConfig(
+        vocab_size=pieces, dim=64, hidden_dim=256, n_layers=2, n_heads=2,
+        max_position_embeddings=128,
+    )  # fmt: skip
+    DistilBertModel(config).save_pretrained(folder)
+
+
+def write_mpnet(folder: Path, sdist: Path) -> None:
+    """Write an MPNet of 64 dimensions, whose scores no fused kernel computes."""
+    pieces = _write_word_pieces(folder, sdist, longest=128)
+    config = MPNetConfig(vocab_size=pieces, hidden_size=64, max_position_embeddings=130, **_SMALL)
+    MPNetModel(config).save_pretrained(folder)
 
 
 def write_wide_bert(folder: Path, sdist: Path) -> None:
@@ -213,6 +234,8 @@ def write_qwen3(folder: Path, sdist: Path) -> None:
 WRITERS = {
     "bert": write_bert,
     "wide-bert": write_wide_bert,
+    "distilbert": write_distilbert,
+    "mpnet": write_mpnet,
     "xlm-roberta": write_xlm_roberta,
     "modernbert": write_modernbert,
     "qwen3": write_qwen3,

@@ -212,8 +212,8 @@ def test_no_text_is_wrapped_in_a_chat_template(encoders: Path, converter: Path) 
 def test_every_encoder_has_the_vectors_of_its_file(
     embedded: Embedded, converter: Path, tmp_path: Path, sdist: Path
 ) -> None:
-    """XLM-R and ModernBERT agree on the test split and on texts that are hard to tokenize."""
-    kinds = ("xlm-roberta", "modernbert")
+    """They agree with llama.cpp on the test split and on texts that are hard to tokenize."""
+    kinds = ("distilbert", "xlm-roberta", "modernbert")
     made = [f"{kind}={tmp_path / kind}" for kind in kinds]
     build = (sys.executable, "-m", "tests.end_to_end.build_encoders", sdist)
     assert run(*build, *made, cwd=Path.cwd()).code == 0
@@ -225,6 +225,33 @@ def test_every_encoder_has_the_vectors_of_its_file(
     for kind in kinds:
         assert found[kind] >= 0.999
         assert found[f"{kind} tokens"] == 1
+
+
+@pytest.mark.prove_all
+def test_an_encoder_that_llama_cpp_does_not_know_is_trained(
+    embedded: Embedded, tmp_path: Path, sdist: Path
+) -> None:
+    """MPNet has a merged folder and no files; its attention is that without a fused kernel."""
+    made = ("-m", "tests.end_to_end.build_encoders", sdist, f"mpnet={tmp_path / 'model'}")
+    assert run(sys.executable, *made, cwd=Path.cwd()).code == 0
+    shutil.copy(embedded.bundle.parent / "pairs.csv", tmp_path)
+    spec = {
+        "name": "search",
+        "model": "./model",
+        "data": "pairs.csv",
+        "objective": "embed",
+        "method": "lora",
+        "hardware": "cpu",
+        "training": {"max_steps": 2, "micro_batch": 16, "evaluation": {"allow_worse": True}},
+    }
+    bundle = compile_spec(tmp_path, spec)
+    assert 'ATTENTION = "eager"' in (bundle / "train.py").read_text(encoding="utf-8")
+    stages = [sys.executable, "-m", "tests.end_to_end.run_stages"]
+    names = ("prepare.py", "train.py", "export.py:--merge", "evaluate.py", "export.py")
+    scripts = (bundle / name for name in names)
+    ended = run(*stages, *scripts, cwd=Path.cwd(), extra={"OMP_NUM_THREADS": "2"})
+    assert ended.code == 0, ended.said
+    assert read_json(bundle / "run/merged/config.json")["architectures"] == ["MPNetModel"]
 
 
 def compare(converter: Path, texts: list[str], folder: Path, *kinds: str) -> dict[str, float]:

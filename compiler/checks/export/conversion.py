@@ -70,17 +70,19 @@ def unknown_pre_tokenizer(case: Case) -> Iterator[Problem]:
 
     Why it matters: The converter identifies a pre-tokenizer by a hash of the tokens of one text. A
     hash that is not in its table stops it with "BPE pre-tokenizer was not recognized", after the
-    training. Every byte-level BPE that was trained or retrained has such a hash.
+    training. Every byte-level BPE that was trained or retrained has such a hash, and so has every
+    vocabulary of word pieces but those of a few models, such as the English BERT.
 
     Example: {"model": "./my-own-byte-level-bpe", "export": ["Q4_K_M"]}
 
     Use instead: {"model": "./my-own-byte-level-bpe", "export": []}
     """
     reading = find_reading(case)
-    if reading is None or reading.path != "bpe":
+    if reading is None or reading.path not in ("bpe", "words"):
         return
     sha256 = reading.found.pre_tokenizer_sha256
     without_pieces = reading.found.byte_fallback and not case.tokenizer.has_sentencepiece_model
+    without_pieces = without_pieces and reading.path == "bpe"  # which FTC640 says
     if pre_tokenizer_name(sha256) is None and not without_pieces:
         yield problem(_WHERE, fix=(put("/export/types", []),), hash=sha256[:12])
 

@@ -1,4 +1,7 @@
-"""The rules about wrappers, hybrids and experts (FTC174 to FTC176, FTC335 to FTC338, FTC353)."""
+"""The rules about kinds of models: wrappers, hybrids, experts, models that read both ways.
+
+FTC119, FTC174 to FTC176, FTC335 to FTC338 and FTC353.
+"""
 # ruff: noqa: D401 - the docstring of a rule is its explanation, not a description of the function
 
 from collections.abc import Iterator
@@ -63,6 +66,22 @@ def wrapper_with_another_head(case: Case) -> Iterator[Problem]:
             name=case.model.id,
             wrapper=case.model.wrapper,
         )
+
+
+@rule("FTC119", "next-token-in-sight", "error", reads=("model",))
+def next_token_in_sight(case: Case) -> Iterator[Problem]:
+    """What it is: The objective is about the next token, which each token of this model sees.
+
+    Why it matters: Such a model finds the next token in its input. The loss falls to nearly 0, and
+    the model learns to copy: it cannot write afterwards. Its config.json has `is_causal: false` or
+    `use_bidirectional_attention: true`, as embedding models made from causal ones have.
+
+    Example: {"model": "Alibaba-NLP/gte-Qwen2-1.5B-instruct", "objective": "sft"}
+
+    Use instead: {"model": "Qwen/Qwen2.5-1.5B-Instruct", "objective": "sft"}
+    """
+    if case.model.reads_both_ways and OBJECTIVES[case.spec.objective.type].head == "tokens":
+        yield problem("/model/id", name=case.model.id)
 
 
 @rule("FTC175", "frozen-experts", "info", reads=("model",), fix_safety="unsafe")

@@ -24,7 +24,8 @@ def family_stopped_in_rehearsal(case: Case) -> Iterator[Problem]:
     Use instead: {"model": "org/a-family-that-stops", "export": []}
     """
     model = case.model
-    names = [name for name in (model.wrapper, model.architecture) if name is not None]
+    own = (model.wrapper, model.architecture, model.older_name)
+    names = [name for name in own if name is not None]
     seen = {name: find_rehearsed(name) for name in names}
     name = next((n for n, known in seen.items() if known and known.stage), names[-1])
     known = seen[name]

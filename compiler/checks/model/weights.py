@@ -1,4 +1,4 @@
-"""The rules about files of weights (FTC164 to FTC166): numbers alone, or programs."""
+"""The rules about files of weights (FTC118, FTC164 to FTC166): numbers alone, or programs."""
 # ruff: noqa: D401 - the docstring of a rule is its explanation, not a description of the function
 
 from collections.abc import Iterator
@@ -52,3 +52,19 @@ def needless_pickles(case: Case) -> Iterator[Problem]:
     """
     if case.model.pickled is False and case.spec.model.pickled_weights:
         yield problem(_POINTER, fix=({"op": "remove", "path": _POINTER},))
+
+
+@rule("FTC118", "tied-config-of-other-head", "warning", reads=("model",))
+def tied_config_of_other_head(case: Case) -> Iterator[Problem]:
+    """What it is: `config.json` ties the output head, and the weights have another one.
+
+    Why it matters: transformers sees that the two differ and ties nothing, so that the training and
+    the plan have both. Other programs believe `config.json`: vLLM leaves the trained head out and
+    answers with the embedding, without an error.
+
+    Example: {"model": "./tied-config-beside-another-head"}
+
+    Use instead: {"model": "./config-with-tie_word_embeddings-false"}
+    """
+    if case.model.has_other_head:
+        yield problem("/model/id", name=case.model.id)

@@ -1,21 +1,20 @@
 """The rules about embedding models and rerankers.
 
-FTC249, 514, 516 to 518, 544, 547, 548, 571 to 579, 648, 649 and 666.
+FTC249, 514, 516 to 518, 544, 547, 548, 571 to 578, 649 and 666.
 """
 # ruff: noqa: D401 - the docstring of a rule is its explanation, not a description of the function
 
 from collections.abc import Iterator, Mapping
 from functools import reduce
-from typing import Any, Final, get_args
+from typing import Any, Final
 
 from ftc.compiler.checks.rule import Problem, problem, put, rule
 from ftc.compiler.checks.rule_input import Case
-from ftc.compiler.knowledge.architectures.encoders import is_encoder, scoring_class
+from ftc.compiler.knowledge.architectures.encoders import is_encoder
 from ftc.compiler.knowledge.objectives import compares_texts, gives_relevance, gives_vectors
 from ftc.compiler.plan.batch.sizes import least_rows
 from ftc.compiler.plan.objective.vectors import count_mined
 from ftc.spec.pointer import split
-from ftc.spec.sections import Pooling
 
 #: The types whose rounding has a bound in `runtime/export/vector_files.py`.
 _BOUNDED: Final = ("F16", "BF16", "Q8_0")
@@ -33,13 +32,6 @@ _READ: Final[Mapping[str, tuple[Any, ...]]] = {
     "/data/sources": (None, ()),
     "/data/streaming": (False,),
 }
-#: Encoders whose files give the scores of their scoring class.
-_HEADS_IN_GGUF: Final = ("XLMRobertaModel",)
-#: Causal classes whose files say how tokens become one vector; so do those of encoders.
-_POOLED_IN_GGUF: Final = (
-    *("Qwen2ForCausalLM", "Qwen3ForCausalLM"),
-    *("Gemma3ForCausalLM", "Gemma3TextModel", "Lfm2ForCausalLM"),
-)
 _OWN_POOLING: Final = put("/objective/pooling", "auto")
 _MOST_SCALE: Final = 1000.0
 _E5_PROMPTS: Final = {"query_prompt": "query: ", "document_prompt": "passage: "}
@@ -253,9 +245,10 @@ def _has_no_wrong_text(case: Case) -> bool:
 def reranker_without_encoder(case: Case) -> Iterator[Problem]:
     """What it is: The model of a reranker is not an encoder that ftc supports.
 
-    Why it matters: The scripts train the class with one score of BERT, RoBERTa, XLM-R and
-    ModernBERT. Rerankers that are causal models answer `yes` or `no` in a prompt of their own, or
-    have a head that llama.cpp reads as those two words, as with `Qwen3ForSequenceClassification`.
+    Why it matters: The scripts train the class with one score of encoders: BERT, DistilBERT, MPNet,
+    RoBERTa, XLM-R, DeBERTa v3, ModernBERT and others. Rerankers that are causal models answer `yes`
+    or `no` in a prompt of their own, or have a head that llama.cpp reads as those two words, as
+    with `Qwen3ForSequenceClassification`.
 
     Example: {"model": "Qwen/Qwen3-Reranker-0.6B", "objective": "rerank"}
 
@@ -264,68 +257,6 @@ def reranker_without_encoder(case: Case) -> Iterator[Problem]:
     name = case.model.architecture
     if gives_relevance(case.spec.objective.type) and not is_encoder(name):
         yield problem("/model/id", architecture=name)
-
-
-@rule("FTC579", "head-lost-in-gguf", "error", reads=("model",), fix_safety="unsafe")
-def head_lost_in_gguf(case: Case) -> Iterator[Problem]:
-    """What it is: A GGUF file of a reranker is requested, and llama.cpp does not have its head.
-
-    Why it matters: The converter leaves out the pooler of `BertForSequenceClassification`: it ends
-    without an error, and the file gives wrong scores. For the other classes no file is known to
-    give the same scores; only those of `XLMRobertaForSequenceClassification` do.
-
-    Example: {"model": "cross-encoder/ms-marco-MiniLM-L6-v2", "objective": "rerank", "export":
-     ["F16"]}
-
-    Use instead: {"model": "BAAI/bge-reranker-base", "objective": "rerank", "export": ["F16"]}
-    """
-    name = case.model.architecture
-    if not (gives_relevance(case.spec.objective.type) and is_encoder(name)):
-        return
-    if case.spec.export.types and name not in _HEADS_IN_GGUF:
-        lost = "pooler" if name == "BertModel" else ""
-        fix = (put("/export/types", []),)
-        yield problem("/export/types", message=lost, fix=fix, architecture=scoring_class(name))
-
-
-@rule("FTC648", "pooling-lost-in-gguf", "error", reads=("model",), fix_safety="unsafe")
-def pooling_lost_in_gguf(case: Case) -> Iterator[Problem]:
-    """What it is: A GGUF file is requested of a model whose vectors llama.cpp does not compute.
-
-    Why it matters: The model's `modules.json` says how the vectors of its tokens become one.
-    llama.cpp has their mean, that of the first token and that of the last one. Its converter stops
-    at another pooling such as `max`, and leaves out modules such as `Dense`. `objective.pooling`
-    replaces the model's own pooling and all modules after it; the model then has to learn to give
-    good vectors that way. Of causal models it writes the pooling only for some, Qwen2 and Qwen3
-    among them; from the file of a Llama no vector of a text can be read.
-
-    Example: {"model": "./model-with-max-pooling", "objective": "embed", "export": ["F16"]}
-
-    Use instead: {"model": "./model-with-max-pooling", "objective": {"type": "embed", "pooling":
-     "mean"}, "export": ["F16"]}
-    """
-    objective, modules = case.spec.objective, case.model.text_modules
-    name = case.model.architecture
-    if gives_vectors(objective.type) and case.spec.export.types and not _writes_pooling(name):
-        drop = (put("/export/types", []),)
-        yield problem(
-            "/export/types", message="converter", help="converter", fix=drop, architecture=name
-        )
-        return
-    is_replaced = objective.pooling != "auto" or not gives_vectors(objective.type)
-    if modules is None or is_replaced or not case.spec.export.types:
-        return
-    poolings, others = modules.poolings, modules.others
-    fix = (put("/objective/pooling", "mean"),)
-    if len(poolings) > 1 or any(name not in get_args(Pooling) for name in poolings):
-        yield problem("/model/id", fix=fix, names=poolings)
-    elif others:
-        yield problem("/model/id", message="others", fix=fix, names=others)
-
-
-def _writes_pooling(architecture: str) -> bool:
-    """Tell whether the converter writes the pooling of a class (`_try_set_pooling_type`)."""
-    return is_encoder(architecture) or architecture in _POOLED_IN_GGUF
 
 
 @rule("FTC649", "first-token-of-causal-model", "error", reads=("model",), fix_safety="unsafe")
@@ -373,7 +304,8 @@ def _reads_first_token(case: Case) -> bool:
     objective, model = case.spec.objective, case.model
     if not gives_vectors(objective.type) or objective.pooling != "cls":
         return False
-    return not (is_encoder(model.architecture) or model.custom_code or _own_pooling(case) == "cls")
+    sees_all = is_encoder(model.architecture) or model.reads_both_ways or model.custom_code
+    return not (sees_all or _own_pooling(case) == "cls")
 
 
 def _own_pooling(case: Case) -> str | None:

@@ -5,8 +5,13 @@ from dataclasses import replace
 from functools import cache
 from typing import Final
 
-from ftc.compiler.knowledge.architectures.derived import derived_table, is_recurrent, read_entry
-from ftc.compiler.knowledge.architectures.derived_entry import EntryConfig
+from ftc.compiler.knowledge.architectures.derived import (
+    derived_table,
+    encoder_table,
+    is_recurrent,
+    read_entry,
+)
+from ftc.compiler.knowledge.architectures.derived_entry import Entry, EntryConfig
 from ftc.compiler.knowledge.architectures.shape import LayerKind, LinearShape, Shape
 from ftc.compiler.knowledge.architectures.windows import read_windows
 from ftc.compiler.knowledge.tables import read_table
@@ -18,6 +23,7 @@ __all__ = [
     "class_of_type",
     "converted_class",
     "count_adapter_parameters",
+    "embedding_width",
     "find_unfit_keys",
     "has_entry",
     "is_convertible",
@@ -92,7 +98,7 @@ def class_of_type(model_type: object) -> str | None:
 
 def side_keys(architecture: str, module: str) -> tuple[str, str]:
     """Return the config keys that alone make up a linear module's input and output, or ""."""
-    entry = derived_table().get(architecture)
+    entry = _entry(architecture)
     rows = () if entry is None else entry["layer"]
     sides = [sides for name, sides, _ in rows if f".{name}".endswith(f".{module}.weight")]
     if entry is None or not sides:
@@ -102,9 +108,22 @@ def side_keys(architecture: str, module: str) -> tuple[str, str]:
     return keys[0] if keys[0].isidentifier() else "", keys[1] if keys[1].isidentifier() else ""
 
 
+def embedding_width(architecture: str, config: Mapping[str, object]) -> tuple[str, int] | None:
+    """Return the config key and the value of how wide the token table is.
+
+    Some classes project it to the width of the model. None for a class that no table has.
+    """
+    entry = _entry(architecture)
+    rows = () if entry is None else [row for row in entry["model"] if row[0] == entry["embedding"]]
+    if entry is None or not rows:
+        return None
+    sides = EntryConfig(entry, config).sides(rows[0][1])
+    return None if sides is None else (rows[0][1].split(" x ")[-1], sides[-1])
+
+
 def spell_setting(architecture: str, setting: str, config: Mapping[str, object]) -> str:
     """Return a setting as this config writes it, or else as its class does."""
-    entry = derived_table().get(architecture)
+    entry = _entry(architecture)
     if entry is None or setting in config:
         return setting
     read = EntryConfig(entry, config)
@@ -134,22 +153,27 @@ def is_respelt(written: object, own: str | None) -> bool:
     """
     if not isinstance(written, str) or own is None:
         return False
-    alike = written.replace("_", "").casefold() == own.replace("_", "").casefold()
+    alike = _fold(written) == _fold(own)
     return alike and (is_convertible(written) or not is_convertible(own))
 
 
 def converted_class(architecture: str, wrapper: str | None) -> str:
-    """Return the class that the converter reads a model as: that of its text, or the wrapper's."""
+    """Return the class that the converter reads a model as: that of its text, or the wrapper's.
+
+    The converter has some by an older spelling, as `PhiMoEForCausalLM`.
+    """
     names = (architecture, wrapper or architecture)
-    return next((name for name in names if is_convertible(name)), architecture)
+    known = next((name for name in names if is_convertible(name)), None)
+    spelt = (_spellings().get(_fold(name)) for name in names)
+    return known or next(filter(None, spelt), architecture)
 
 
 def supports_sdpa(architecture: str) -> bool:
     """Return whether the pinned transformers supports PyTorch's SDPA for this class.
 
-    An architecture that is not in the table is assumed to support it, as most do.
+    An architecture that is in no table is assumed to support it, as most do.
     """
-    entry = derived_table().get(architecture)
+    entry = _entry(architecture)
     return entry is None or entry.get("sdpa", True)
 
 
@@ -197,6 +221,21 @@ def keeps_packed_rows_apart(architecture: str, wrapper: str | None = None) -> bo
         return False
     entry = derived_table().get(architecture)
     return None if entry is None else entry.get("packs", True)
+
+
+def _entry(architecture: str) -> Entry | None:
+    """Return the entry of a causal class or of an encoder."""
+    return derived_table().get(architecture) or encoder_table().get(architecture)
+
+
+def _fold(name: str) -> str:
+    return name.replace("_", "").casefold()
+
+
+@cache
+def _spellings() -> Mapping[str, str]:
+    """Return the converter's classes by their names in small letters."""
+    return {_fold(name): name for name in _convertible()}
 
 
 @cache

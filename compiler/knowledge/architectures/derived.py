@@ -16,7 +16,12 @@ from functools import cache
 from math import prod
 from typing import Final, cast
 
-from ftc.compiler.knowledge.architectures.derived_entry import Entry, EntryConfig, single
+from ftc.compiler.knowledge.architectures.derived_entry import (
+    EncoderEntry,
+    Entry,
+    EntryConfig,
+    single,
+)
 from ftc.compiler.knowledge.architectures.layer_cache import find_cached
 from ftc.compiler.knowledge.architectures.layer_kinds import plain_kind, read_kinds
 from ftc.compiler.knowledge.architectures.shape import RECURRENT, LayerKind, LinearShape, Shape
@@ -29,6 +34,7 @@ __all__ = [
     "Entry",
     "Named",
     "derived_table",
+    "encoder_table",
     "find_zero",
     "is_end_to_end",
     "is_recurrent",
@@ -42,7 +48,9 @@ _CONTEXT: Final = (
     *("context_length", "n_positions"),
 )
 #: The keys that say how wide a feed-forward layer is.
-_WIDTHS: Final = ("intermediate_size", "n_inner", "ffn_hidden_size", "ffn_dim", "dff")
+_WIDTHS: Final = (
+    *("intermediate_size", "n_inner", "ffn_hidden_size", "ffn_dim", "dff", "hidden_dim"),
+)
 #: The keys that say how many experts a token has.
 CHOSEN_EXPERTS: Final = (
     *("num_experts_per_tok", "moe_k", "moe_topk", "num_experts_per_token", "top_k_experts"),
@@ -85,6 +93,12 @@ _Kind = tuple[str, str, tuple[tuple[str, int], ...]]
 def derived_table() -> Mapping[str, Entry]:
     """Return all entries by the name of the class."""
     return _table()
+
+
+@cache
+def encoder_table() -> Mapping[str, EncoderEntry]:
+    """Return the entries of encoders by the name of the class that gives vectors."""
+    return cast("dict[str, EncoderEntry]", read_table(__name__, "derived_encoders.json"))
 
 
 def named_sizes(entry: Entry, config: Mapping[str, object]) -> Mapping[str, Named]:
@@ -206,7 +220,8 @@ def _shape(
 ) -> Shape:
     """Add up the tensors of all layers, and of what is outside them."""
     entry, counts = read.entry, Counter(kinds)
-    vocab, hidden = outside[entry["embedding"]]
+    vocab, embedded = outside[entry["embedding"]]
+    hidden = read.size("hidden_size") or embedded  # some project narrower embeddings
     head = prod(outside[entry["head"]]) if entry["head"] in outside else 0
     embedding = sum(prod(s) for n, s in outside.items() if _is_embedding(entry, n, s))
     each = {kind: sum(map(prod, tensors.values())) for kind, tensors in layers.items()}
@@ -218,7 +233,7 @@ def _shape(
     joint = _joint_key_heads(entry, layers, heads, head_dim)
     key_heads = joint or read.size("num_key_value_heads") or heads
     return Shape(
-        architecture=name,
+        architecture=entry.get("loads", name),
         model_type=entry["model_type"],
         layers=len(kinds),
         hidden=hidden,

@@ -7,13 +7,16 @@ from typing import Final, Literal, NotRequired, TypedDict
 from ftc.compiler.knowledge.architectures.expression import evaluate
 from ftc.compiler.knowledge.architectures.layer_kinds import Form
 
-__all__ = ["Entry", "EntryConfig", "single"]
+__all__ = ["EncoderEntry", "Entry", "EntryConfig", "single"]
 
 _DEEPEST_RULE: Final = 3  # rules for missing keys that lead to other missing keys
 
 
 class Entry(TypedDict):
-    """One entry of `derived_architectures.json`; a tensor is [name, sides, conditions]."""
+    """One entry of `derived_architectures.json`; a tensor is [name, sides, conditions].
+
+    `loads` is the class that transformers has for the type, where repositories name another.
+    """
 
     model_type: str
     aliases: Mapping[str, str]
@@ -30,6 +33,8 @@ class Entry(TypedDict):
     kinds: Mapping[str, Sequence[str]]
     defaults: Mapping[str, int | bool | str]
     nulls: Mapping[str, int | str]
+    loads: NotRequired[str]
+    older: NotRequired[Mapping[str, str]]
     positive: NotRequired[Sequence[str]]
     rounded: NotRequired[Mapping[str, str]]
     packs: NotRequired[bool]
@@ -38,6 +43,19 @@ class Entry(TypedDict):
     each: NotRequired[Mapping[str, str]]
     copies: NotRequired[int]
     transposed: NotRequired[bool]
+
+
+Scoring = TypedDict(
+    "Scoring", {"class": str, "prefix": str, "model": Sequence[tuple[str, str, str]]}
+)
+
+
+class EncoderEntry(Entry):
+    """One entry of `derived_encoders.json`."""
+
+    also: Sequence[str]
+    first_position: int
+    scoring: Scoring
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +93,8 @@ class EntryConfig:
         """Return what the file says of a key, under any of its names, and whether it does."""
         for path in self._paths(key):
             where, is_said = _look(self.data, path)
-            if is_said:
+            is_older = path[0] in self.entry.get("older", {})
+            if is_said and not (is_older and where is None):
                 return where, True
         return None, False
 
@@ -84,9 +103,10 @@ class EntryConfig:
         return bool(self._said(key)[0])
 
     def _paths(self, key: str) -> Iterator[tuple[str, ...]]:
-        """Yield the places where a key may be."""
-        aliases = self.entry["aliases"]
-        names = [key, *(name for name, real in aliases.items() if real == key)]
+        """Yield the places where a key may be, those first that take the place of others."""
+        aliases, older = self.entry["aliases"], self.entry.get("older", {})
+        names = [*(name for name, real in older.items() if real == key), key]
+        names += [name for name, real in aliases.items() if real == key]
         names += [aliases[key]] if key in aliases else []
         yield from (tuple(name.split(".")) for name in names)
 

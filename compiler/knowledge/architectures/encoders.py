@@ -1,21 +1,25 @@
 """Encoders: models that read a text in both directions, and give a vector for each token.
 
-The table has the formula of each class (`equal_layers.py`), without an output head: only the
-vectors are used. `also` are classes of the same weights with a head, which is left out,
-and `first_position` the number of the first token's position. `scoring` is the class that gives a
-score, with the tensors that it has in addition.
+`.ci/encoders.py` derives the table from the classes of transformers. An entry has the tensors of
+the class without an output head: only the vectors are used. `also` are classes of the same weights
+with a head, which is left out, and `first_position` the number of the first token's position.
+`scoring` is the class that gives a score: its name, the path of the encoder in it, and its tensors
+outside of the layers.
 """
 
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import cache
-from typing import Any
+from math import prod
 
 from ftc.compiler.knowledge.architectures.architecture import class_of_type, read_shape
-from ftc.compiler.knowledge.architectures.equal_layers import count_tensors, make_shape
+from ftc.compiler.knowledge.architectures.derived import (
+    derived_table,
+    encoder_table,
+    read_entry,
+)
+from ftc.compiler.knowledge.architectures.derived_entry import EncoderEntry, EntryConfig
 from ftc.compiler.knowledge.architectures.shape import Shape
 from ftc.compiler.knowledge.objectives import Head
-from ftc.compiler.knowledge.tables import read_table
 
 
 def read_headed(config: Mapping[str, object], head: Head) -> Shape | None:
@@ -41,7 +45,8 @@ def read_bare(config: Mapping[str, object]) -> Shape | None:
     names, own = config.get("architectures"), class_of_type(config.get("model_type"))
     if own is None or not isinstance(names, list) or not names:
         return None
-    stem = own.removesuffix("ForCausalLM").removesuffix("LMHeadModel")
+    loaded = derived_table()[own].get("loads", own)
+    stem = loaded.removesuffix("ForCausalLM").removesuffix("LMHeadModel")
     bare = names[0] in (f"{stem}Model", f"{stem}TextModel")
     return read_shape({**config, "architectures": [own]}) if bare else None
 
@@ -55,33 +60,52 @@ def read_encoder(config: Mapping[str, object], *, scores: bool = False) -> Shape
     name = _name(config, scores=scores)
     if name is None:
         return None
-    entry = _table()[name]
-    shape = make_shape(name, entry, config)
+    entry = encoder_table()[name]
+    shape = read_entry(name, scored_entry(entry) if scores else entry, config)
     if shape is None:
         return None
-    head = count_tensors(entry, config, entry["scoring"]["tensors"]) if scores else 0
     return replace(
         shape,
         context_tokens=shape.context_tokens - entry["first_position"],
-        parameters=shape.parameters + head,
-        head_parameters=head,
-        tied=shape.tied and not scores,
+        head_parameters=_count_head(entry, config) if scores else 0,
+        tied=not scores,
     )
+
+
+def scored_entry(entry: EncoderEntry) -> EncoderEntry:
+    """Return the entry of the class that gives a score with the layers of an encoder."""
+    prefix = entry["scoring"]["prefix"]
+    return {
+        **entry,
+        "model": entry["scoring"]["model"],
+        "stack": prefix + entry["stack"],
+        "embedding": prefix + entry["embedding"],
+    }
 
 
 def scoring_class(architecture: str) -> str:
     """Return the class that gives a score with the layers of an encoder of the table."""
-    return str(_table()[architecture]["scoring"]["class"])
+    return encoder_table()[architecture]["scoring"]["class"]
 
 
 def list_encoders() -> list[str]:
     """Return the classes of the table."""
-    return list(_table())
+    return list(encoder_table())
 
 
 def is_encoder(architecture: str) -> bool:
     """Return whether a class of the table reads in both directions."""
-    return architecture in _table()
+    return architecture in encoder_table()
+
+
+def reads_both_ways(config: Mapping[str, object]) -> bool:
+    """Return whether each token of a causal class sees those after it too, by its `config.json`.
+
+    transformers masks nothing with `is_causal: false` (`create_causal_mask`), and Gemma's classes
+    have a key of their own, whose `vision` is about images alone.
+    """
+    own = config.get("use_bidirectional_attention")
+    return config.get("is_causal") is False or own is True or own == "all"
 
 
 def headless(shape: Shape) -> Shape:
@@ -94,19 +118,20 @@ def headless(shape: Shape) -> Shape:
     )
 
 
+def _count_head(entry: EncoderEntry, config: Mapping[str, object]) -> int:
+    """Return the parameters of what makes a score of an encoder's vectors."""
+    read, scoring = EntryConfig(entry, config), entry["scoring"]
+    rows = [row for row in scoring["model"] if not row[0].startswith(scoring["prefix"])]
+    return sum(prod(read.sides(sides) or ()) for _, sides, when in rows if read.holds(when, "", ""))
+
+
 def _name(config: Mapping[str, object], *, scores: bool) -> str | None:
     names = config.get("architectures")
     if isinstance(names, list) and names:
-        for name, entry in _table().items():
+        for name, entry in encoder_table().items():
             scoring = [entry["scoring"]["class"]] if scores else []
             if names[0] in (name, *entry["also"], *scoring):
                 return name
         return None
-    model_type = config.get("model_type")
-    return next((k for k, e in _table().items() if e["model_type"] == model_type), None)
-
-
-@cache
-def _table() -> Mapping[str, Any]:
-    found: Mapping[str, Any] = read_table(__name__, "encoders.json")
-    return found
+    kind = config.get("model_type")
+    return next((k for k, e in encoder_table().items() if e["model_type"] == kind), None)

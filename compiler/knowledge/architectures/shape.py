@@ -1,13 +1,21 @@
 """What the formulas of memory and time need to know of a model's layers."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
-__all__ = ["RECURRENT", "LayerKind", "LinearShape", "Shape"]
+__all__ = ["RECURRENT", "LayerKind", "LinearShape", "Shape", "is_router"]
 
 #: Mixers that carry a state from token to token, instead of or beside keys and values.
 RECURRENT: Final = frozenset({"linear_attention", "state_space", "conv", "parallel"})
+
+_ROUTER: Final = re.compile(r"(?:.*\.)?(?:gate|router)(?:\.\w+)*")
+
+
+def is_router(name: str) -> bool:
+    """Tell whether a module or tensor of a layer with experts is what chooses among them."""
+    return _ROUTER.fullmatch(name) is not None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -21,8 +21,9 @@ __all__ = [
 
 #: `scores`: the pieces of `tokenizer.model` with their scores. `equal`: the pieces of
 #: `tokenizer.json` with equal scores. `bpe`: merges, and a pre-tokenizer identified by its hash.
-#: `stop`: an error, because `tokenizer.model` is missing. `other`: specific to the class.
-Path = Literal["scores", "equal", "bpe", "stop", "other"]
+#: `words`: word pieces, and such a pre-tokenizer. `stop`: an error, because `tokenizer.model` is
+#: missing. `other`: specific to the class.
+Path = Literal["scores", "equal", "bpe", "words", "stop", "other"]
 
 _PUBLISHED: Final = frozenset(
     {"MiniMaxM3SparseForConditionalGeneration", "Step3p7ForConditionalGeneration"}

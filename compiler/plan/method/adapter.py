@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from ftc.compiler.knowledge.architectures.architecture import Shape, count_adapter_parameters
 from ftc.compiler.knowledge.architectures.encoders import is_encoder
 from ftc.compiler.knowledge.architectures.module_names import find_module_names
+from ftc.compiler.knowledge.architectures.shape import is_router
 from ftc.compiler.knowledge.objectives import OBJECTIVES
 from ftc.compiler.knowledge.training.peft_targets import is_bypassed, is_redirected
 from ftc.compiler.plan.decision import Because, Decision, decide, derived, keep
@@ -223,11 +224,24 @@ def linear_modules(shape: Shape) -> tuple[str, ...]:
 
 def attention_modules(shape: Shape) -> tuple[str, ...]:
     """Return the linear modules of the attention blocks, told by where they are in a layer."""
+    paths = _paths(shape)
+    return tuple(name for name in linear_modules(shape) if _IN_ATTENTION.search(paths[name]))
+
+
+def _paths(shape: Shape) -> dict[str, str]:
+    """Return the name of each linear module in its layer."""
     names = find_module_names(shape.architecture)
     paths = {name: linear.path for name, linear in shape.linear_shapes.items()}
-    if names is not None:
-        paths |= names.linears
-    return tuple(name for name in linear_modules(shape) if _IN_ATTENTION.search(paths[name]))
+    return paths if names is None else {**paths, **names.linears}
+
+
+def _routers(shape: Shape) -> tuple[str, ...]:
+    """Return the linear modules that choose among experts.
+
+    An adapter would move tokens to other experts, whose balance it does not keep.
+    """
+    paths = _paths(shape) if shape.experts else {}
+    return tuple(name for name, path in paths.items() if is_router(path))
 
 
 def _targets(spec: Spec, shape: Shape) -> Decision[tuple[str, ...]]:
@@ -244,7 +258,8 @@ def _targets(spec: Spec, shape: Shape) -> Decision[tuple[str, ...]]:
     if not attention and not is_known:
         key = "lora_targets.encoder" if is_encoder(shape.architecture) else "lora_targets.unknown"
         return derived((ALL_LINEAR,), key, architecture=shape.architecture)
-    names = attention or linear_modules(shape)
+    routers = _routers(shape)
+    names = tuple(name for name in attention or linear_modules(shape) if name not in routers)
     names = tuple(name for name in names if not is_bypassed(shape.architecture, name))
     left = tuple(name for name in names if is_redirected(shape.model_type, name))
     names = tuple(name for name in names if name not in left)
@@ -252,7 +267,8 @@ def _targets(spec: Spec, shape: Shape) -> Decision[tuple[str, ...]]:
         said = ", ".join(dict.fromkeys(f"`{name.rpartition('.')[2]}`" for name in left))
         return derived(names, "lora_targets.apart", modules=len(names), left=said)
     if written == "auto":
-        return derived(names, "lora_targets.all", modules=len(names))
+        key = "lora_targets.routers" if routers else "lora_targets.all"
+        return derived(names, key, modules=len(names))
     return keep(spec, "/method/targets", names)
 
 

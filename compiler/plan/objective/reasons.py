@@ -13,6 +13,8 @@ SENTENCES: Final[Mapping[str, str]] = {
     "base",
     "pooling.encoder": "where the model has no modules.json: an encoder's tokens see the whole "
     "text",
+    "pooling.both_ways": "where the model has no modules.json: its config.json lets each token see "
+    "the whole text",
     "pooling.causal": "where the model has no modules.json: only the last token has seen all "
     "others",
     "wrong_texts.usual": "as many as sentence-transformers' `mine_hard_negatives` takes per query",

@@ -78,8 +78,9 @@ def decide_vectors(
 ) -> Vectors:
     """Return how texts become vectors, and what these are compared with.
 
-    An encoder's tokens see the whole text, so that their mean stands for it; of a model that reads
-    from left to right only the last token has seen all others. `mining_seconds` is the time of
+    The tokens of an encoder see the whole text, and so do those of a causal class without its mask,
+    so that their mean stands for it; of a model that reads from left to right only the last token
+    has seen all others. `mining_seconds` is the time of
     reading all texts for hard negatives, None where no rate is known.
     """
     if not gives_vectors(spec.objective.type):
@@ -88,6 +89,8 @@ def decide_vectors(
     def derive() -> tuple[Pooling, Because]:
         if is_encoder(model.architecture):
             return "mean", Because(key="pooling.encoder")
+        if model.reads_both_ways:
+            return "mean", Because(key="pooling.both_ways")
         return "lasttoken", Because(key="pooling.causal")
 
     said = spec.objective

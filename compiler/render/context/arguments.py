@@ -219,6 +219,10 @@ _CALLED: Final[Mapping[str, tuple[str, Callable[[Uses], bool]]]] = {
     "partial_defaults": ("partial", lambda uses: uses.template_options),
     "partial_images": ("partial", lambda uses: uses.vision),
     "partial_importance": ("partial", lambda uses: uses.importance),
+    "partial_name": (
+        "partial",
+        lambda uses: uses.converted and uses.facts.model.older_name is not None,
+    ),
     "partial_tokens": ("partial", lambda uses: bool(uses.spec.model.new_tokens)),
     "remove_head_bias": ("remove_head_bias", lambda uses: bool(token_tables(uses.source))),
     "save_as_loaded": (

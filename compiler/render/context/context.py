@@ -196,6 +196,7 @@ def _decided_values(source: BundleSource) -> dict[str, Any]:
         "planned_bytes": plan.memory.reserved_bytes if gpu else plan.memory.device_bytes,
         "overlong_share": round(_overlong_share(source.facts.data, values["max_length"]), 4),
         "merged_dtype": _merged_dtype(source),
+        "converted_class": source.facts.model.older_name,
         **_image_values(source),
         "asked_tokens": min(_OPEN_ANSWER_TOKENS, room // 2)
         if open_answer

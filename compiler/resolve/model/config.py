@@ -19,7 +19,7 @@ from ftc.compiler.knowledge.multimodal.wrappers import (
 )
 from ftc.compiler.knowledge.objectives import Head
 from ftc.compiler.resolve import explanations
-from ftc.compiler.resolve.model.no_causal import not_causal
+from ftc.compiler.resolve.model.no_causal import has_own_tower, not_causal
 from ftc.compiler.resolve.model.rope import find_rope_fault
 from ftc.compiler.resolve.model.sections import find_section_fault, find_type_fault, list_parts
 from ftc.compiler.resolve.model.similar import find_converted, find_original
@@ -205,7 +205,7 @@ def _config(
             key=zero,
             architecture=architecture or "",
         )
-    if architecture is None or not reads_tokens(model_type):
+    if architecture is None or not reads_tokens(model_type) or has_own_tower(data, shape):
         return not_causal(data, name, head)
     text = _section(data)
     said = data.get("vocab_size", data.get("padded_vocab_size", text.get("vocab_size")))
@@ -266,6 +266,8 @@ def _architecture(data: Mapping[str, Any], shape: Shape | None) -> str | None:
         return shape.architecture
     names = data.get("architectures")
     name = names[0] if isinstance(names, list) and names else None
+    if data.get("is_encoder_decoder") is True:
+        return None  # as Florence-2, whose code gives it to `AutoModelForCausalLM`
     if isinstance(name, str) and name.endswith(_CAUSAL):
         return name
     remote = data.get("auto_map")

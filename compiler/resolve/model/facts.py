@@ -8,8 +8,10 @@ from math import prod
 from pathlib import Path
 from typing import Final
 
-from ftc.compiler.knowledge.architectures.architecture import Shape
+from ftc.compiler.knowledge.architectures.architecture import Shape, read_shape
 from ftc.compiler.knowledge.architectures.derived import UNLIMITED_TOKENS
+from ftc.compiler.knowledge.architectures.encoders import reads_both_ways
+from ftc.compiler.knowledge.architectures.module_names import find_module_names
 from ftc.compiler.knowledge.exports.converter import layer_pattern, wanted_keys
 from ftc.compiler.knowledge.exports.rehearsed import find_rehearsed
 from ftc.compiler.knowledge.multimodal.wrappers import TEXT_CLASS_KEY, lacks_text_class
@@ -32,6 +34,7 @@ from ftc.compiler.resolve.model.config import (
 from ftc.compiler.resolve.model.folder import ModelFolder, find_model_folder, find_pointers
 from ftc.compiler.resolve.model.misfit import find_absent, find_misfit
 from ftc.compiler.resolve.model.no_causal import not_causal
+from ftc.compiler.resolve.model.other_head import has_other_head
 from ftc.compiler.resolve.model.tensor_shape import read_tensors
 from ftc.compiler.resolve.model.text_modules import read_text_modules
 from ftc.compiler.resolve.model.tokenizer_files import TokenizerFileError, read_tokenizer_config
@@ -99,6 +102,8 @@ def _from_files(
     if weights.broken is not None:
         return Unknown(finding=model_faults.uncounted(name, config, weights))
     config = replace(config, quantized=config.quantized or weights.packed)
+    untied = _untie(found, config, head)
+    config = replace(config, shape=untied or config.shape)
     dtype = config.dtype or dtype_named(weights.dtype) or "float32"
     sides = weights.sides
     if config.shape is None and config.quantized is None and said is not None:
@@ -141,8 +146,27 @@ def _from_files(
         text_prefix=config.text_prefix,
         vision=_vision(found.path, config),
         text_modules=read_text_modules(found.path),
+        has_other_head=untied is not None,
+        reads_both_ways=config.wrapper is None and reads_both_ways(config.data),
         is_lifted=_is_lifted(config.wrapper, config.architecture, config.whole or config.data),
     )
+
+
+def _untie(found: ModelFolder, config: Config, head: Head) -> Shape | None:
+    """Return the shape with an output head of its own, where the weights have one unannounced.
+
+    Only weights on this disk can say so. The class does not tie a head that differs.
+    """
+    names, shape = find_module_names(config.architecture), config.shape
+    if found.origin != "folder" or names is None or shape is None or not shape.tied:
+        return None
+    if head != "tokens" or config.wrapper is not None or config.quantized is not None:
+        return None
+    if not has_other_head(
+        found.path, embedding=f"{names.embedding}.weight", head=f"{names.head}.weight"
+    ):
+        return None
+    return read_shape({**config.data, "tie_word_embeddings": False})
 
 
 def facts_from_table(entry: Model, name: str, *, head: Head = "tokens") -> ModelFacts:
@@ -177,6 +201,7 @@ def facts_from_table(entry: Model, name: str, *, head: Head = "tokens") -> Model
         wrapper=None if wrapper is None else wrapper.architecture,
         text_prefix="" if wrapper is None else wrapper.prefix,
         vision=_vision_in_table(entry),
+        reads_both_ways=reads_both_ways(entry.config),
         is_lifted=_is_lifted(
             None if wrapper is None else wrapper.architecture, shape.architecture, entry.config
         ),

@@ -5,8 +5,14 @@ from collections.abc import Collection, Iterator, Mapping
 from operator import eq
 from typing import Final
 
-from ftc.compiler.knowledge.architectures.architecture import Shape, side_keys, spell_setting
+from ftc.compiler.knowledge.architectures.architecture import (
+    Shape,
+    embedding_width,
+    side_keys,
+    spell_setting,
+)
 from ftc.compiler.knowledge.architectures.causal_types import has_renamed_tensors
+from ftc.compiler.knowledge.architectures.derived import encoder_table
 from ftc.compiler.knowledge.architectures.module_names import find_module_names
 from ftc.compiler.knowledge.objectives import Head
 from ftc.compiler.resolve.detail_facts import AbsentTensor, Misfit
@@ -48,20 +54,38 @@ def find_absent(config: Config, names: Collection[str], head: Head) -> AbsentTen
     not describe the model, and where the weights are packed.
     """
     shape, known = config.shape, find_module_names(config.architecture)
-    if shape is None or known is None or config.wrapper is not None or config.custom_code:
+    layer, spelled = _spell_layers(config.architecture)
+    if shape is None or not spelled or config.wrapper is not None or config.custom_code:
         return None
     if not names or config.quantized is not None or has_renamed_tensors(config.model_type):
         return None
     layers = [name for name in names if _NUMBERED.search(name)]
     if not layers:
         return None
-    spelled = (f"{known.layers}.", f"{known.layers.partition('.')[2] or known.layers}.")
     if not any(name.startswith(spelled) for name in layers):
-        kind = next(iter(known.linears))
-        return AbsentTensor(tensor=known.linear(kind, 0) + _WEIGHT, held=min(layers))
-    if head == "tokens" and not shape.tied and known.head + _WEIGHT not in names:
-        return AbsentTensor(tensor=known.head + _WEIGHT, held="")
-    return None
+        return AbsentTensor(tensor=layer, held=min(layers))
+    if known is None or head != "tokens" or shape.tied or known.head + _WEIGHT in names:
+        return None
+    return AbsentTensor(tensor=known.head + _WEIGHT, held="")
+
+
+def _spell_layers(architecture: str) -> tuple[str, tuple[str, ...]]:
+    """Return a tensor of the first layer, and what the names of such tensors may begin with.
+
+    Nothing for a class that no table has.
+    """
+    known, encoder = find_module_names(architecture), encoder_table().get(architecture)
+    if known is not None:
+        bare = known.layers.partition(".")[2] or known.layers
+        return known.linear(next(iter(known.linears)), 0) + _WEIGHT, (
+            f"{known.layers}.",
+            f"{bare}.",
+        )
+    if encoder is None:
+        return "", ()
+    stack, first = encoder["stack"], encoder["linears"][0]
+    around = encoder["scoring"]["prefix"]
+    return f"{stack}.0.{first}{_WEIGHT}", (f"{stack}.", f"{around}{stack}.")
 
 
 def _embedding(config: Config, shape: Shape, sides: _Sides) -> Iterator[Misfit]:
@@ -71,8 +95,10 @@ def _embedding(config: Config, shape: Shape, sides: _Sides) -> Iterator[Misfit]:
     if len(tables) != 1:
         return
     rows, columns = sides[tables[0]]
+    own = embedding_width(config.architecture, config.data)
+    key, width = own or ("hidden_size", shape.hidden)
     for setting, said, held in (
-        ("hidden_size", shape.hidden, columns),
+        (key, width, columns),
         ("vocab_size", shape.vocab, rows),
     ):
         if said != held:

@@ -7,18 +7,20 @@ from ftc.compiler.knowledge.architectures.architecture import class_of_type
 from ftc.compiler.knowledge.architectures.causal_types import reads_tokens
 from ftc.compiler.knowledge.architectures.config_types import find_section, is_known_type
 from ftc.compiler.knowledge.architectures.encoders import list_encoders, read_bare, read_headed
+from ftc.compiler.knowledge.architectures.shape import Shape
 from ftc.compiler.knowledge.multimodal.wrappers import find_wrapper, text_config
 from ftc.compiler.knowledge.objectives import Head
 from ftc.compiler.resolve import explanations
 from ftc.compiler.resolve.model.similar import list_alike
 from ftc.spec.findings.finding import Finding
 
-__all__ = ["is_only_code", "is_unknown", "not_causal"]
+__all__ = ["has_own_tower", "is_only_code", "is_unknown", "not_causal"]
 
 _POINTER: Final = "/model/id"
 _SMALL: Final = 300_000_000  # parameters, as those of most encoders
 _USUAL: Final = 8_000_000_000  # parameters, as those of most language models with a tower
-#: The sections of a multimodal config.
+#: The sections of what sees and hears, and of a multimodal config.
+_TOWERS: Final = ("vision_config", "audio_config")
 _SECTIONS: Final = ("text_config", "vision_config", "audio_config", "thinker_config", "llm_config")
 
 
@@ -33,6 +35,7 @@ def not_causal(data: Mapping[str, Any], name: str, head: Head) -> Finding:
         return _nameless(data, name)
     what = names[0] if named and isinstance(names, list) else kind
     seeing = named and any(isinstance(data.get(key), dict) for key in _SECTIONS)
+    seeing = seeing and data.get("is_encoder_decoder") is not True
     encoder = read_headed(data, "vectors")
     message, advice = "" if named else "type", ""
     part = inside = ""
@@ -40,6 +43,8 @@ def not_causal(data: Mapping[str, Any], name: str, head: Head) -> Finding:
         message, advice = "drafts", "drafts"
     elif is_unknown(data) and (seeing or encoder is None):
         message, advice = "unknown", "unknown"
+    elif has_own_tower(data, None):
+        message, advice = "tower", "code"
     elif is_only_code(data) and (seeing or head == "tokens"):
         message, advice = "code", "code"
     elif seeing:
@@ -66,6 +71,17 @@ def not_causal(data: Mapping[str, Any], name: str, head: Head) -> Finding:
         part=part,
         inside=inside,
     )
+
+
+def has_own_tower(data: Mapping[str, Any], shape: Shape | None) -> bool:
+    """Tell whether a config's class exists only in the code of its repository, and sees or hears.
+
+    Such code often cannot read rows of text alone: that of InternVL requires images.
+    """
+    towers = any(isinstance(data.get(key), dict) for key in _TOWERS)
+    remote = data.get("auto_map")
+    loads = isinstance(remote, dict) and "AutoModelForCausalLM" in remote
+    return shape is None and towers and loads and is_only_code(data)
 
 
 def is_only_code(data: Mapping[str, Any]) -> bool:

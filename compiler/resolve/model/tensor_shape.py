@@ -13,7 +13,12 @@ from typing import Any, Final
 
 from ftc.compiler.knowledge.architectures.derived import CHOSEN_EXPERTS, EXPERTS, is_end_to_end
 from ftc.compiler.knowledge.architectures.layer_cache import find_cached
-from ftc.compiler.knowledge.architectures.shape import LayerKind, LinearShape, Shape
+from ftc.compiler.knowledge.architectures.shape import (
+    LayerKind,
+    LinearShape,
+    Shape,
+    is_router,
+)
 from ftc.compiler.resolve.model.config import Config
 
 __all__ = ["read_tensors"]
@@ -23,7 +28,6 @@ Tensors = Mapping[str, tuple[int, ...]]
 _NUMBERED: Final = re.compile(r"(?P<stack>.*?)\.(?P<number>\d{1,6})\.(?P<rest>.+)")
 _EXPERT: Final = re.compile(r"(?P<before>(?:.*\.)?\w*experts?\w*)\.\d{1,6}\.(?P<after>.+)")
 _FUSED: Final = re.compile(r"(?:.*\.)?\w*experts?\w*\..+")
-_ROUTER: Final = re.compile(r"(?:.*\.)?(?:gate|router)(?:\.\w+)*\.weight|.*\brouter\b.*")
 _STATE: Final = re.compile(
     r"(?:.*\.)?(?:A_log|dt_bias|dt_proj|ssm_\w+|time_decay|[ms]lstm\w*|rg_lru)\b.*"
 )
@@ -60,13 +64,13 @@ class _Layer:
             if name.endswith(".weight")
             and len(sides) == _MATRIX
             and min(sides) > 1
-            and not (self.experts and _ROUTER.fullmatch(name))
+            and not (self.experts and is_router(name))
         }
 
     @property
     def expert_parameters(self) -> int:
         """The parameters of all experts and of their router."""
-        routers = [s for n, s in self.plain.items() if self.experts and _ROUTER.fullmatch(n)]
+        routers = [s for n, s in self.plain.items() if self.experts and is_router(n)]
         return self.experts * sum(map(prod, self.expert.values())) + sum(map(prod, routers))
 
     @property

@@ -13,6 +13,7 @@ import pytest
 
 from ftc.compiler.knowledge.architectures.architecture import (
     Shape,
+    converted_class,
     count_adapter_parameters,
     find_unfit_keys,
     is_convertible,
@@ -123,6 +124,23 @@ def test_an_older_spelling_of_a_class(written: str, kind: str, known: str | None
     """It is read as the class of its `model_type`, which transformers loads."""
     shape = read_shape({"architectures": [written], "model_type": kind})
     assert (None if shape is None else shape.architecture) == known
+
+
+@pytest.mark.parametrize(
+    ("architecture", "wrapper", "read_as"),
+    [
+        ("MptForCausalLM", None, "MPTForCausalLM"),
+        ("PhimoeForCausalLM", None, "PhiMoEForCausalLM"),
+        ("LlamaForCausalLM", None, "LlamaForCausalLM"),
+        ("DeepseekV3ForCausalLM", "Kimi_K25ForConditionalGeneration", "DeepseekV3ForCausalLM"),
+        ("NovelForCausalLM", None, "NovelForCausalLM"),
+    ],
+)
+def test_the_converter_has_an_older_spelling(
+    architecture: str, wrapper: str | None, read_as: str
+) -> None:
+    """A class that it knows by another spelling is converted by that one."""
+    assert converted_class(architecture, wrapper) == read_as
 
 
 def test_the_keys_that_do_not_fit() -> None:

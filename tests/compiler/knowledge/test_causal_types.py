@@ -14,6 +14,7 @@ from ftc.compiler.knowledge.architectures.causal_types import (
     has_renamed_tensors,
     reads_tokens,
 )
+from ftc.compiler.knowledge.architectures.derived import encoder_table
 
 TABLE = Path(__file__).parents[3] / "compiler/knowledge/architectures/causal_types.json"
 
@@ -23,11 +24,12 @@ def test_the_table_is_the_real_registry(*, update_golden: bool) -> None:
     auto = pytest.importorskip("transformers.models.auto")
     causal = auto.modeling_auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
     configs = auto.configuration_auto.CONFIG_MAPPING_NAMES
+    read = causal | {entry["model_type"]: name for name, entry in encoder_table().items()}
     real = {
         "source": "transformers 5.23.0, models/auto/modeling_auto.py and configuration_auto.py",
         "types": sorted(set(causal) & set(configs)),
         "tokenless": sorted(kind for kind, name in causal.items() if not names_tokens(name)),
-        "renamed": sorted(kind for kind, name in causal.items() if has_renames(kind, name)),
+        "renamed": sorted(kind for kind, name in read.items() if has_renames(kind, name)),
     }
     if update_golden:
         TABLE.write_text(json.dumps(real, indent=1) + "\n", encoding="utf-8")
@@ -59,9 +61,9 @@ def test_a_drafting_model_reads_no_tokens() -> None:
 
 
 def test_some_types_have_weights_of_other_names() -> None:
-    """Nemotron-H is published with `backbone.` in the place of `model.`."""
-    assert has_renamed_tensors("nemotron_h")
-    assert not any(map(has_renamed_tensors, ("qwen3", "llama", "novel")))
+    """Nemotron-H is published with `backbone.` in the place of `model.`, so is Nomic's encoder."""
+    assert all(map(has_renamed_tensors, ("nemotron_h", "nomic_bert")))
+    assert not any(map(has_renamed_tensors, ("qwen3", "llama", "xlm-roberta", "novel")))
 
 
 def test_types_of_other_classes_are_none() -> None:

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import pytest
 
-from ftc.compiler.knowledge.architectures.config_types import find_refused, kind_of
+from ftc.compiler.knowledge.architectures.config_types import find_refused, find_section, kind_of
 
 TABLE = Path(__file__).parents[3] / "compiler/knowledge/architectures/config_types.json"
 #: Values of each kind: a key refuses the kind if it refuses all of them.
@@ -66,10 +66,18 @@ def _notes(part: Any) -> dict[str, Any]:
 
 
 def sections_of(config: Any) -> dict[str, tuple[Any, str, bool]]:
-    """Return each section's class, its model type, and whether the section names another itself."""
+    """Return each section's class, its model type, and whether the section names another itself.
+
+    A class without a type has the place of the section in its stead: `dbrx.ffn_config`.
+    """
     mapping = importlib.import_module("transformers").CONFIG_MAPPING
     specs = getattr(config, "sub_configs_defaults", None) or {}
-    found = {}
+    plain = getattr(config, "sub_configs", None) or {}
+    found = {
+        key: (section, f"{config.model_type}.{key}", False)
+        for key, section in plain.items()
+        if key not in specs and not section.model_type
+    }
     for key, spec in specs.items():
         is_open = spec.config_class.__name__ == "AutoConfig"
         found[key] = (
@@ -98,10 +106,11 @@ def reach(types: Iterable[str]) -> dict[str, Any]:
 def list_types() -> list[str]:
     """Return the model types of all causal classes, multimodal classes and encoders."""
     causal = json.loads(TABLE.with_name("causal_types.json").read_text(encoding="utf-8"))["types"]
+    wrappers = TABLE.parents[1] / "multimodal/wrappers.json"
     others = [
         entry["model_type"]
-        for name in ("wrappers.json", "encoders.json")
-        for entry in json.loads(TABLE.with_name(name).read_text(encoding="utf-8")).values()
+        for path in (wrappers, TABLE.with_name("derived_encoders.json"))
+        for entry in json.loads(path.read_text(encoding="utf-8")).values()
     ]
     return sorted({*causal, *others})
 
@@ -194,3 +203,12 @@ def test_a_class_refuses_what_its_fields_do_not_take() -> None:
     assert find_refused("qwen2", "tie_word_embeddings") == "ifsldn"
     assert not find_refused("qwen2", "novel_key")
     assert not find_refused("novel", "hidden_size")
+
+
+def test_a_section_without_a_type_is_known_by_its_place() -> None:
+    """DBRX's activation is an object with a name, and no text."""
+    section = find_section("dbrx", "ffn_config")
+    assert section is not None
+    assert section.read_type("") == "dbrx.ffn_config"
+    assert "s" in find_refused("dbrx.ffn_config", "ffn_act_fn")
+    assert "d" not in find_refused("dbrx.ffn_config", "ffn_act_fn")

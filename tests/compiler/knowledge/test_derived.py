@@ -67,7 +67,8 @@ def test_counts_and_parts(name: str) -> None:
     """The parameters are those of the real class when recorded, and the parts add up to them."""
     for row in CASES[name]:
         shape = shape_of(row["config"])
-        assert (shape.architecture, shape.parameters) == (name, row["parameters"])
+        loaded = derived_table()[name].get("loads", name)
+        assert (shape.architecture, shape.parameters) == (loaded, row["parameters"])
         outside = shape.embedding_parameters + shape.head_parameters
         inside = shape.linear_parameters + shape.expert_parameters
         assert outside + inside <= shape.parameters
@@ -392,6 +393,56 @@ def test_the_generator_gives_the_entry(name: str, monkeypatch: pytest.MonkeyPatc
     bases = json.loads((ROOT / ".ci/architecture_bases.json").read_text(encoding="utf-8"))
     studied = json.loads(json.dumps(architectures.study(name, bases[name])))
     assert studied == derived_table()[name]
+
+
+def test_a_type_may_load_a_class_of_another() -> None:
+    """Transformers has no class of InternLM3's own, whose repository names one."""
+    config = {"architectures": ["InternLM3ForCausalLM"], "model_type": "internlm3"}
+    shape = shape_of(config | {"auto_map": {}, "bias": False, "qkv_bias": False})
+    assert (shape.architecture, shape.model_type) == ("LlamaForCausalLM", "internlm3")
+    assert shape.parameters == 8_804_241_408  # internlm/internlm3-8b-instruct
+
+
+BLOOMZ = {"architectures": ["BloomForCausalLM"], "n_embed": 1024, "n_layer": 24}
+BLOOMZ |= {"num_attention_heads": 16, "vocab_size": 250_880}
+
+
+@pytest.mark.parametrize(
+    ("config", "parameters"),
+    [
+        (BLOOMZ, 559_214_592),  # bigscience/bloomz-560m
+        (BLOOMZ | {"hidden_size": 64}, 559_214_592),
+        (BLOOMZ | {"n_embed": None, "hidden_size": 1024}, 559_214_592),
+        ({"architectures": ["FalconForCausalLM"], "n_embed": 4544, "hidden_size": 64}, None),
+        (
+            {"architectures": ["Lfm2ForCausalLM"], "block_ff_dim": 6656, "intermediate_size": 9},
+            None,
+        ),
+    ],
+)
+def test_a_key_of_older_files_takes_the_place_of_another(
+    config: dict[str, Any], parameters: int | None
+) -> None:
+    """The class reads it although its configuration has no field of that name."""
+    if parameters is None:  # as many as with the newer key
+        older = derived_table()[config["architectures"][0]]["older"]
+        newer = {older.get(key, key): value for key, value in reversed(config.items())}
+        parameters = shape_of(newer).parameters
+    assert shape_of(config).parameters == parameters
+
+
+def test_the_generator_finds_older_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of those that the source of a configuration reads, the ones that change a size."""
+    pytest.importorskip("transformers")
+    monkeypatch.syspath_prepend(str(ROOT / ".ci"))
+    architectures: Any = import_module("architectures")
+    bases = json.loads((ROOT / ".ci/architecture_bases.json").read_text(encoding="utf-8"))
+    for name in ("BloomForCausalLM", "LlamaForCausalLM"):
+        family = architectures.family_of(name, bases[name])
+        cls = architectures.transformers.CONFIG_MAPPING[bases[name]["type"]]
+        family.base = architectures._base(family, cls)
+        found = architectures.find_older_names(family)
+        assert found == derived_table()[name].get("older", {})
 
 
 def test_a_rank_of_zero_is_not_one_that_is_null() -> None:

@@ -6,10 +6,10 @@ CONVERTER is the folder of `convert_hf_to_gguf.py`. Prints JSON: the name of eac
 with its `paths`, the outcomes for a sentencepiece tokenizer with its `tokenizer.model`, for one
 without, for a byte-level one, and for one whose class is `GPT2Tokenizer`. An outcome is `scores`
 (the pieces' own), `equal` (one score for all tokens), `bpe` (merges, under the name of a
-pre-tokenizer), `stop`, or `other`. Beside them, whether a token that only `tokenizer.json` has is
-taken over (`reads_added`), whether ids that the embedding lacks stop it (`refuses_beyond`),
-whether it leaves `lm_head` out (`drops_head`), and whether llama.cpp puts a space before a text of
-sentencepiece (`adds_space`).
+pre-tokenizer), `words` (word pieces under such a name), `stop`, or `other`. Beside them, whether a
+token that only `tokenizer.json` has is taken over (`reads_added`), whether ids that the embedding
+lacks stop it (`refuses_beyond`), whether it leaves `lm_head` out (`drops_head`), and whether
+llama.cpp puts a space before a text of sentencepiece (`adds_space`).
 """
 
 import json
@@ -25,6 +25,7 @@ from tests.tiny_tokenizers import byte_level_tokenizer, sentencepiece_tokenizer
 #: Tokens that some classes look up by name.
 NAMED = ("<|endoftext|>", "<|user|>", "<|observation|>", "<|assistant|>", "<|system|>", "[gMASK]")
 MARKER = "<|turn|>"
+KNOWN = "known"
 ROWS = 512  # of the embedding, more than any of the tokenizers has
 FEW = 300  # fewer
 
@@ -35,6 +36,7 @@ class Writer:
     def __init__(self) -> None:
         """Begin with nothing written."""
         self.model = ""
+        self.is_named = False
         self.scores: list[float] = []
         self.tokens: list[str | bytes] = []
         self.adds_space = True  # llama.cpp's own default
@@ -42,6 +44,10 @@ class Writer:
     def add_tokenizer_model(self, model: str) -> None:
         """Remember the name of the tokenizer."""
         self.model = model
+
+    def add_tokenizer_pre(self, name: str) -> None:
+        """Remember whether the pre-tokenizer was identified by its hash."""
+        self.is_named = name == KNOWN
 
     def add_token_scores(self, scores: list[float]) -> None:
         """Remember the scores."""
@@ -71,7 +77,7 @@ def main() -> None:
     tokenizers: Any = import_module("transformers").AutoTokenizer
     load = cache(tokenizers.from_pretrained)
     tokenizers.from_pretrained = lambda folder, **_: load(Path(folder))
-    conversion.TextModel.get_vocab_base_pre = lambda *_: "known"
+    conversion.TextModel.get_vocab_base_pre = lambda *_: KNOWN
     folders = (
         sentencepiece_tokenizer(work / "sentencepiece"),
         sentencepiece_tokenizer(work / "without_model", model=False),
@@ -121,6 +127,8 @@ def run(model_class: Any, name: str, folder: Path, *, rows: int = ROWS) -> tuple
         return "other", writer
     if writer.model == "gpt2":
         return "bpe", writer
+    if writer.model == "bert" and writer.is_named:
+        return "words", writer
     if writer.model != "llama" or not writer.scores:
         return "other", writer
     return "equal" if len(set(writer.scores)) == 1 else "scores", writer

@@ -421,6 +421,17 @@ def test_a_config_says_what_the_converter_reads(build_known: BuildKnown) -> None
     assert "name_rotary_share" not in falcon + other
 
 
+def test_a_class_has_the_name_that_the_converter_knows(build_known: BuildKnown) -> None:
+    """Transformers writes `MptForCausalLM`; with no GGUF file to make, that name stays."""
+    model = {"/facts/model/architecture": "MptForCausalLM", "/facts/model/model_type": "mpt"}
+    script = render(build_known, model)["export.py"].text
+    without = render(build_known, {**model, "/spec/export/types": []})["export.py"].text
+
+    assert 'CONVERTED_CLASS = "MPTForCausalLM"' in script
+    assert "partial(name_class, name=CONVERTED_CLASS)," in script
+    assert "name_class" not in without + render(build_known, {})["export.py"].text
+
+
 def test_a_first_token_that_training_never_read_is_left_out(build_known: BuildKnown) -> None:
     """Where the converter would take it from the kind of tokenizer, and nowhere else."""
     edits = VARIANTS["lora on one gpu"]

@@ -11,7 +11,9 @@ import pytest
 
 from ftc.compiler.resolve.detail_facts import AbsentTensor
 from ftc.compiler.resolve.facts import ModelFacts
+from ftc.compiler.resolve.model.config import Config, read_config
 from ftc.compiler.resolve.model.facts import resolve_model
+from ftc.compiler.resolve.model.misfit import find_absent
 from ftc.compiler.resolve.model.weights import read_header
 
 HEAD = "lm_head.weight"
@@ -110,3 +112,51 @@ def test_packed_weights_are_quantized_without_a_word_of_it(
 
     found = resolve_edited(make_spec, model, tmp_path, pack)
     assert found.quantized == (dtype if packed else None)
+
+
+@pytest.mark.parametrize(
+    ("name", "is_read"),
+    [
+        ("encoder.layer.0.attention.self.query.weight", True),
+        ("roberta.encoder.layer.0.attention.self.query.weight", True),
+        ("_orig_mod.encoder.layer.0.attention.self.query.weight", False),
+        ("roberta.encoder.layers.0.mixer.Wqkv.weight", False),
+    ],
+)
+def test_an_encoder_reads_the_layers_of_its_class(
+    tmp_path: Path, name: str, *, is_read: bool
+) -> None:
+    """The last is of code that a repository brings: without it the layers would be random."""
+    config = {"architectures": ["XLMRobertaModel"], "model_type": "xlm-roberta", "auto_map": {}}
+    (tmp_path / "config.json").write_text(json.dumps(config), encoding="utf-8")
+    found = read_config(tmp_path, "a model", head="vectors")
+    assert isinstance(found, Config)
+    absent = find_absent(found, [name], "vectors")
+    told = AbsentTensor(tensor="encoder.layer.0.attention.self.query.weight", held=name)
+    assert absent == (None if is_read else told)
+
+
+@pytest.mark.parametrize("copied", [True, False])
+def test_a_tied_config_beside_another_head(
+    make_spec: Any, model: Path, tmp_path: Path, *, copied: bool
+) -> None:
+    """Transformers ties a head that equals the embedding, and keeps one that differs."""
+    copy = tmp_path / "model"
+    shutil.copytree(model, copy)
+    config = json.loads((copy / "config.json").read_bytes()) | {"tie_word_embeddings": True}
+    (copy / "config.json").write_text(json.dumps(config), encoding="utf-8")
+    path = copy / "model.safetensors"
+    header, content = dict(read_header(path) or {}), bytearray(path.read_bytes())
+    data = len(content) - max(t["data_offsets"][1] for n, t in header.items() if n[0] != "_")
+    begin, end = header["model.embed_tokens.weight"]["data_offsets"]
+    first, last = header[HEAD]["data_offsets"]
+    assert last - first == end - begin
+    content[data + first : data + last] = content[data + begin : data + end]
+    if not copied:
+        content[data + last - 2 : data + last] = b"\x12\x34"
+    path.write_bytes(content)
+    facts = resolve_model(make_spec(), folder=tmp_path)
+    assert isinstance(facts, ModelFacts)
+    assert facts.shape is not None
+    assert (facts.shape.tied, facts.has_other_head) == (copied, not copied)
+    assert facts.parameters == facts.shape.parameters

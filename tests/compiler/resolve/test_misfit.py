@@ -100,3 +100,17 @@ def test_real_classes_fit_their_configs(tmp_path: Path, name: str) -> None:
         misfit = find_misfit(config, fewer)
         assert misfit is not None
         assert misfit.held == config.shape.layers - 1
+
+
+@pytest.mark.parametrize(("columns", "setting"), [(128, None), (256, "embedding_size")])
+def test_a_narrow_token_table_is_no_contradiction(
+    tmp_path: Path, columns: int, setting: str | None
+) -> None:
+    """ELECTRA projects it to the width of the model, and has a key for its own width."""
+    config = {"architectures": ["ElectraModel"], "model_type": "electra", "hidden_size": 256}
+    (tmp_path / "config.json").write_text(json.dumps(config), encoding="utf-8")
+    found = read_config(tmp_path, "a model", head="vectors")
+    assert isinstance(found, Config)
+    sides = {"electra.embeddings.word_embeddings.weight": (30_522, columns)}
+    misfit = find_misfit(found, sides)
+    assert (None if misfit is None else misfit.setting) == setting

@@ -231,7 +231,7 @@ def test_texts_are_compared_by_other_models(
     make_spec: Any, model_folder: Path, objective: str, says: str, *, generates: bool
 ) -> None:
     """An encoder that ftc does not have gets the names of those that it has."""
-    edit_config(model_folder, architectures=["DistilBertModel"], model_type="distilbert")
+    edit_config(model_folder, architectures=["AlbertModel"], model_type="albert")
     found = resolve_model(make_spec(objective=objective), folder=model_folder.parent)
     assert isinstance(found, Unknown)
     assert says in found.finding.message

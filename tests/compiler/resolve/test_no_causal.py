@@ -120,6 +120,32 @@ CASES: dict[str, tuple[dict[str, Any], str, str, str]] = {
         "of diffusers",
         "name a language model",
     ),
+    "an encoder and decoder whose code is causal by name": (
+        {
+            "architectures": ["Florence2ForConditionalGeneration"],
+            "model_type": "florence2",
+            "auto_map": {"AutoModelForCausalLM": "m.Florence2ForConditionalGeneration"},
+            "is_encoder_decoder": True,
+            "text_config": {"model_type": "florence2_language", "vocab_size": 51289},
+            "vision_config": {},
+            "vocab_size": 51289,
+        },
+        "FTC103",
+        "is not a causal language model",
+        "name a model that generates text",
+    ),
+    "code that sees": (
+        {
+            "architectures": ["InternVLChatModel"],
+            "model_type": "internvl_chat",
+            "auto_map": {"AutoModelForCausalLM": "modeling_internvl_chat.InternVLChatModel"},
+            "llm_config": {"model_type": "internlm2", "vocab_size": 92553},
+            "vision_config": {"hidden_size": 1024},
+        },
+        "FTC103",
+        "own code that reads images or sound",
+        "often called `...-hf`",
+    ),
     "the format of another library": (
         {"d_model": 64, "n_layer": 2, "ssm_cfg": {}},
         "FTC102",

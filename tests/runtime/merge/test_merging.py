@@ -200,8 +200,10 @@ def test_what_some_folders_need(tmp_path: Path) -> None:
     merged_files.name_rotary_share(tmp_path)
     merged_files.pad_with_end(tmp_path)
     merged_files.leave_out_bos(tmp_path)
+    merged_files.name_class(tmp_path, name="MPTForCausalLM")
 
     assert read_json(tmp_path / "config.json") == {
+        "architectures": ["MPTForCausalLM"],
         "rope_parameters": {"partial_rotary_factor": 0.25},
         "num_kv_heads": 1,
         "llm_config": {"rotary_pct": 0.25},

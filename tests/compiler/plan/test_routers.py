@@ -1,0 +1,85 @@
+"""The modules that choose among experts get no adapter unless the spec names them."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ftc.compiler.knowledge.architectures.architecture import read_shape
+from ftc.compiler.knowledge.architectures.module_names import find_module_names
+from ftc.compiler.knowledge.architectures.shape import Shape, is_router
+from ftc.compiler.plan.method.adapter import decide_adapter
+from tests.compiler.conftest import BuildKnown
+
+CASES: dict[str, list[dict[str, Any]]] = json.loads(
+    (Path(__file__).parents[1] / "knowledge/derived_cases.json").read_text(encoding="utf-8")
+)
+CHOOSES = re.compile(r".*\b(gate|router)\b.*")
+
+
+def sparse_shapes() -> dict[str, Shape]:
+    """Return a model with experts of each class that has linear modules among its routers."""
+    shapes = {name: read_shape(rows[0]["config"]) for name, rows in CASES.items()}
+    return {
+        name: shape
+        for name, shape in shapes.items()
+        if shape is not None and shape.experts and routers_of(shape)
+    }
+
+
+def routers_of(shape: Shape) -> list[str]:
+    """Return the targets whose module is, or is inside, a `gate` or a `router`."""
+    names = find_module_names(shape.architecture)
+    assert names is not None
+    return [key for key in shape.linear_shapes if CHOOSES.fullmatch(names.linears[key])]
+
+
+SPARSE = sparse_shapes()
+
+
+def test_several_classes_have_linear_routers() -> None:
+    """Others have a matrix that is no module, which no adapter fits."""
+    assert {"DbrxForCausalLM", "Gemma4ForCausalLM", "HunYuanMoEV1ForCausalLM"} <= SPARSE.keys()
+
+
+@pytest.mark.parametrize("name", sorted(SPARSE))
+@pytest.mark.parametrize("targets", ["auto", "attention"])
+def test_no_router_is_a_target(build_known: BuildKnown, name: str, targets: str) -> None:
+    """Neither among all linear modules nor among those of attention; the reason says so."""
+    shape = SPARSE[name]
+    spec, *_ = build_known({"/spec/method/targets": targets})
+    adapter = decide_adapter(spec, shape)
+    assert adapter is not None
+    assert not {*adapter.targets.value} & {*routers_of(shape)}
+    assert adapter.targets.value
+    if targets == "auto" and adapter.targets.because.key != "lora_targets.apart":
+        assert adapter.targets.because.key == "lora_targets.routers"
+
+
+def test_a_router_that_the_spec_names_is_a_target(build_known: BuildKnown) -> None:
+    """What is written is kept."""
+    spec, *_ = build_known({"/spec/method/targets": ("q_proj", "router.proj")})
+    adapter = decide_adapter(spec, SPARSE["Gemma4ForCausalLM"])
+    assert adapter is not None
+    assert adapter.targets.value == ("q_proj", "router.proj")
+    assert "proj" in adapter.modules
+
+
+@pytest.mark.parametrize(
+    ("module", "chooses"),
+    [
+        ("mlp.gate", True),
+        ("mlp.gate.wg", True),
+        ("router.proj", True),
+        ("self_attention.experts.router.layer", True),
+        ("mlp.gate_proj", False),
+        ("mlp.shared_expert_gate", False),
+        ("self_attn.forget_gate.f_a_proj", False),
+        ("altup.modality_router", False),
+    ],
+)
+def test_routers_are_told_by_their_place(module: str, *, chooses: bool) -> None:
+    """A gate of a feed-forward layer or of attention is none."""
+    assert is_router(module) is chooses
