@@ -123,6 +123,14 @@ def test_alternatives_set_nothing(text: str) -> None:
     assert values(text, NOTHING) == {}
 
 
+def test_a_correction_leaves_a_line_of_shorthand_terse() -> None:
+    """The "that" of "scratch that" is no article."""
+    line = "distill Qwen2.5-32B-Instruct -> Qwen2.5-3B-Instruct"
+    found = values(f"{line}, teacher nf4, T=0.9, no scratch that 0.7", NOTHING)
+    assert found["/objective/teacher/quantization"] == "nf4"
+    assert found["/objective/temperature"] == 0.7
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -18,7 +18,7 @@ from ftc.tui.understanding.bare import DESCRIBED, hide_read
 from ftc.tui.understanding.certainty import OWN_CONDITION, is_endorsed
 from ftc.tui.understanding.learned.requested import find_features, report_score
 from ftc.tui.understanding.reading import Change
-from ftc.tui.understanding.text.lexicon import QUOTES
+from ftc.tui.understanding.text.lexicon import QUOTES, WORDS, any_of
 from ftc.tui.understanding.text.message import Span, find_places, fold
 from ftc.tui.understanding.text.ordinary import read_words
 from ftc.tui.understanding.text.verbs import asking_forms, english_verbs, quiet_forms
@@ -52,6 +52,7 @@ _QUOTE: Final = re.compile(r"[\"\u201c\u201d\u00ab\u00bb]|(?<!\w)'")
 _QUOTED: Final = re.compile(
     rf"(?<!\w){QUOTES}[^\"\n]{{0,200}}?\S\s+\S[^\"\n]{{0,200}}?{QUOTES}(?!\w)"
 )
+_CORRECTS: Final = re.compile(rf"\b{any_of(WORDS['corrects'])}(?!\w)")
 #: What a value is for tells nothing against it.
 _PURPOSE: Final = re.compile(
     r"\b(?:for|per(?: al?s?)?|para) (?:the|my|our|his|her|their|el|la|els|les|los|las|l'|una?"
@@ -375,6 +376,9 @@ def _bare_forms(word: str) -> set[str]:
 
 
 def is_terse(text: str) -> bool:
-    """Return whether a text has no article, as a line of shorthand has none."""
-    words = set(_WORD.findall(_QUOTED.sub(" ", fold(text))))
+    """Return whether a text has no article, as a line of shorthand has none.
+
+    Words that correct do not count: "T=0.9, no scratch that 0.7".
+    """
+    words = set(_WORD.findall(_CORRECTS.sub(" ", _QUOTED.sub(" ", fold(text)))))
     return words.isdisjoint(read_words(("determiner",)) - _CONTRACTED)
