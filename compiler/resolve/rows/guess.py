@@ -1,5 +1,6 @@
 """A guess at the columns of prompts and answers from what they hold, to propose it to the user."""
 
+import re
 from collections.abc import Iterable, Sequence
 from itertools import islice
 
@@ -14,6 +15,11 @@ _FEWEST_WORDS = 3.0  # of a text, on average
 _MOST_LABELS = 50
 _LABEL_SHARE = 0.2  # distinct labels, of the rows
 _LABEL_CHARS = 40
+#: A statement of a database, which `query` names as well as it names a question.
+_STATEMENT = re.compile(
+    r"(?:select\b.+\bfrom|insert\s+into|update\b.+\bset|delete\s+from|with\b.+\bas\s*\(|create\s+table)\b",
+    re.IGNORECASE | re.DOTALL,
+)
 
 
 def are_prompts(rows: Iterable[Row | None], read: ReadTurns) -> bool:
@@ -33,6 +39,7 @@ def guess_columns(
     """Return the columns of prompt and answer, or None if the first rows leave a choice.
 
     Two text columns are prompt and answer, in their order, unless the second is named as prompts.
+    Statements of a database are the answer to the texts of the other column.
     One text column with one label column is the prompt. One text column alone is a prompt without
     answers, unless some rows have a text in another column. Where a column named as answers holds
     lists or objects, no other column is the answer.
@@ -50,7 +57,10 @@ def guess_columns(
     written = [name for name, texts in filled.items() if _are_texts(texts)]
     labels = [name for name, texts in filled.items() if _are_labels(texts)]
     partly = [name for name, texts in cells.items() if name not in filled and any(texts)]
+    statements = [name for name in written if _are_statements(filled[name])]
     match written, labels:
+        case [one, other], _ if len(statements) == 1:
+            return (other, one) if statements == [one] else (one, other)
         case [one, other], _ if is_prompt_name(other):
             return (other, one) if is_answer_name(usual_name(one)) else None
         case [prompt, answer], _:
@@ -65,6 +75,10 @@ def guess_columns(
 def _are_texts(texts: Sequence[str]) -> bool:
     words = sum(len(text.split()) for text in texts) / len(texts)
     return words >= _FEWEST_WORDS and not _are_labels(texts)
+
+
+def _are_statements(texts: Sequence[str]) -> bool:
+    return sum(_STATEMENT.match(text) is not None for text in texts) >= _FILLED_SHARE * len(texts)
 
 
 def _are_labels(texts: Sequence[str]) -> bool:

@@ -21,6 +21,20 @@ DAYS = [f"2026-01-{n % 28 + 1:02}T10:{n:02}" for n in range(COUNT)]
 @pytest.mark.parametrize(
     ("columns", "guess"),
     [
+        (
+            {
+                "question": [f"how many orders did client {n} make" for n in range(9)],
+                "query": [f"SELECT COUNT(*) FROM orders WHERE id = {n}" for n in range(9)],
+            },
+            ("question", "query"),
+        ),
+        (
+            {
+                "query": [f"select name from users\nwhere id = {n} and active" for n in range(9)],
+                "text": [f"what is the name of user {n}" for n in range(9)],
+            },
+            ("text", "query"),
+        ),
         ({"when": DAYS, "customer": TEXTS, "agent": REPLIES}, ("customer", "agent")),
         ({"when": DAYS, "tweet": TEXTS, "is_spam": SPAM}, ("tweet", "is_spam")),
         ({"tweet": TEXTS, "is_spam": SPAM, "is_rude": SPAM}, None),
