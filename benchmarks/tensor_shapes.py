@@ -28,7 +28,7 @@ from ftc.compiler.knowledge.architectures.architecture import Shape, read_shape
 from ftc.compiler.plan.memory.activations import layer_bytes, wide_margin
 from ftc.compiler.rehearse.scripts.trace_backbone import make_job
 from ftc.compiler.resolve.model.config import Config
-from ftc.compiler.resolve.model.tensor_shape import read_tensors
+from ftc.compiler.resolve.model.weight_files.tensor_shape import read_tensors
 
 __all__ = ["Comparison", "compare", "read_configs"]
 

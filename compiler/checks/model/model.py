@@ -14,7 +14,7 @@ from ftc.compiler.plan.memory.activations import wide_margin
 from ftc.compiler.plan.memory.peak import shape_of
 from ftc.compiler.plan.method.adapter import ALL_LINEAR, attention_modules, hit
 from ftc.compiler.resolve.facts import ModelFacts
-from ftc.compiler.resolve.model.weights import number_free
+from ftc.compiler.resolve.model.weight_files.weights import number_free
 
 #: "nc" as a word, and the short names of licences for research: Mistral's two and Apple's.
 _NON_COMMERCIAL = re.compile(

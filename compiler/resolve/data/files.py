@@ -42,6 +42,7 @@ from ftc.compiler.resolve.local_paths import (
     relative,
 )
 from ftc.compiler.resolve.patches import patch_field
+from ftc.compiler.resolve.rows.line_layout import find_other_layout
 from ftc.compiler.resolve.rows.reader import Row, UnreadableError, find_other_kind, read_table
 from ftc.compiler.resolve.rows.table import FORMATS, TableFile, find_json, inspect_file
 from ftc.spec.findings.finding import Finding
@@ -416,11 +417,15 @@ def inspect_files(source: WholeSource, found: DataFiles) -> list[TableFile] | Un
                 return Unknown(finding=data_faults.other_kind(source, kind))
     if found.format == "csv" and (shown := find_json(found.paths[0])):
         return Unknown(finding=data_faults.no_csv(source, shown))
-    files = [inspect_file(path, found.format) for path in found.paths]
-    for file in files:
+    files = []
+    for path in found.paths:
+        file = inspect_file(path, found.format)
         if not isinstance(file, TableFile):
             return Unknown(finding=data_faults.binary(source, file))
-    return [file for file in files if isinstance(file, TableFile)]
+        files.append(file)
+    if found.format == "jsonl" and (other := find_other_layout(files[0])):
+        return Unknown(finding=data_faults.other_layout(source, other))
+    return files
 
 
 def open_tables(

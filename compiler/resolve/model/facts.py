@@ -32,14 +32,14 @@ from ftc.compiler.resolve.model.config import (
     read_config,
 )
 from ftc.compiler.resolve.model.folder import ModelFolder, find_model_folder, find_pointers
-from ftc.compiler.resolve.model.misfit import find_absent, find_misfit
 from ftc.compiler.resolve.model.no_causal import not_causal
-from ftc.compiler.resolve.model.other_head import has_other_head
-from ftc.compiler.resolve.model.tensor_shape import read_tensors
 from ftc.compiler.resolve.model.text_modules import read_text_modules
 from ftc.compiler.resolve.model.tokenizer_files import TokenizerFileError, read_tokenizer_config
 from ftc.compiler.resolve.model.vision import make_vision, read_vision
-from ftc.compiler.resolve.model.weights import Weights, listed_weights, read_weights
+from ftc.compiler.resolve.model.weight_files.misfit import find_absent, find_misfit
+from ftc.compiler.resolve.model.weight_files.other_head import has_other_head
+from ftc.compiler.resolve.model.weight_files.tensor_shape import read_tensors
+from ftc.compiler.resolve.model.weight_files.weights import Weights, listed_weights, read_weights
 from ftc.spec.findings.finding import Finding
 from ftc.spec.sections import Spec
 
@@ -97,13 +97,11 @@ def _from_files(
     """
     said = found.repository
     weights = read_weights(found.path) if said is None else listed_weights(found.path, said)
-    if weights.truncated is not None:
-        return Unknown(finding=model_faults.truncated(name, weights.truncated))
-    if weights.broken is not None:
-        return Unknown(finding=model_faults.uncounted(name, config, weights))
+    if (fault := _find_fault(name, config, weights)) is not None:
+        return Unknown(finding=fault)
     config = replace(config, quantized=config.quantized or weights.packed)
-    untied = _untie(found, config, head)
-    config = replace(config, shape=untied or config.shape)
+    if untied := _untie(found, config, head):
+        config = replace(config, shape=untied)
     dtype = config.dtype or dtype_named(weights.dtype) or "float32"
     sides = weights.sides
     if config.shape is None and config.quantized is None and said is not None:
@@ -118,7 +116,7 @@ def _from_files(
     entry = find_model(name) if found.origin != "folder" else None
     path = relative(found.path, folder=folder) if found.origin == "folder" else None
     return ModelFacts(
-        id=path if path is not None and Path(name).expanduser().is_absolute() else name,
+        id=path if path and Path(name).expanduser().is_absolute() else name,
         origin=found.origin,
         path=path,
         revision=found.commit,
@@ -150,6 +148,13 @@ def _from_files(
         reads_both_ways=config.wrapper is None and reads_both_ways(config.data),
         is_lifted=_is_lifted(config.wrapper, config.architecture, config.whole or config.data),
     )
+
+
+def _find_fault(name: str, config: Config, weights: Weights) -> Finding | None:
+    """Return the finding about weights that cannot be read."""
+    if weights.truncated is not None:
+        return model_faults.truncated(name, weights.truncated)
+    return model_faults.uncounted(name, config, weights) if weights.broken is not None else None
 
 
 def _untie(found: ModelFolder, config: Config, head: Head) -> Shape | None:

@@ -30,7 +30,7 @@ from ftc.compiler.resolve.model.similar import (
     find_original,
     list_alike,
 )
-from ftc.compiler.resolve.model.weights import Truncated, Weights
+from ftc.compiler.resolve.model.weight_files.weights import Truncated, Weights
 from ftc.compiler.resolve.patches import patch_field
 from ftc.spec.findings.finding import Finding
 from ftc.spec.message import reason_of

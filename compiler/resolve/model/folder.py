@@ -36,7 +36,7 @@ from ftc.compiler.resolve.model.tokenizer_files import (
     read_tokenizer_config,
 )
 from ftc.compiler.resolve.model.vision import PROCESSOR_FILES
-from ftc.compiler.resolve.model.weights import INDEX_FILE
+from ftc.compiler.resolve.model.weight_files.weights import INDEX_FILE
 from ftc.spec.sections import Model
 
 #: All that is ever fetched of a model: never its weights, never its code.

@@ -13,8 +13,8 @@ from ftc.compiler.resolve.detail_facts import AbsentTensor
 from ftc.compiler.resolve.facts import ModelFacts
 from ftc.compiler.resolve.model.config import Config, read_config
 from ftc.compiler.resolve.model.facts import resolve_model
-from ftc.compiler.resolve.model.misfit import find_absent
-from ftc.compiler.resolve.model.weights import read_header
+from ftc.compiler.resolve.model.weight_files.misfit import find_absent
+from ftc.compiler.resolve.model.weight_files.weights import read_header
 
 HEAD = "lm_head.weight"
 LAYER = "model.layers.0.self_attn.q_proj.weight"

@@ -11,7 +11,7 @@ import pytest
 from ftc.compiler.resolve.facts import ModelFacts
 from ftc.compiler.resolve.model.config import Config, read_config
 from ftc.compiler.resolve.model.facts import resolve_model
-from ftc.compiler.resolve.model.misfit import find_absent, find_misfit
+from ftc.compiler.resolve.model.weight_files.misfit import find_absent, find_misfit
 
 ROOT = Path(__file__).parents[3]
 CASES = json.loads((ROOT / "tests/compiler/knowledge/architecture_cases.json").read_bytes())

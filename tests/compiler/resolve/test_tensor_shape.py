@@ -15,7 +15,7 @@ from ftc.compiler.plan.method.adapter import attention_modules
 from ftc.compiler.resolve.facts import ModelFacts, Unknown
 from ftc.compiler.resolve.model.config import Config
 from ftc.compiler.resolve.model.facts import resolve_model
-from ftc.compiler.resolve.model.tensor_shape import read_tensors
+from ftc.compiler.resolve.model.weight_files.tensor_shape import read_tensors
 
 ROOT = Path(__file__).parents[3]
 HIDDEN, VOCABULARY = 8, 100

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from ftc.compiler.resolve.model.weights import read_header
+from ftc.compiler.resolve.model.weight_files.weights import read_header
 
 __all__ = ["has_other_head"]
 
