@@ -171,6 +171,12 @@ COLUMNS: Final = "/data/columns/"
             {"prompt": "cos", "completion": "sortida"},
         ),
         ("use lora on the usual modules (q_proj, v_proj)", {}),
+        ("the prompt is long, the completion is short", {}),
+        ("el prompt és llarg i la resposta és curta", {}),
+        (
+            "the prompt is ask_text and the completion is short_reply",
+            {"prompt": "ask_text", "completion": "short_reply"},
+        ),
         ("8-bit optimizers (adamw_8bit, lion_8bit) are both fine with me", {}),
         ("use chat messages, system prompt off, rows from a.csv", {}),
     ],

@@ -24,6 +24,12 @@ NO_COMMON: Final = (
     rf"(?!(?:{'|'.join(sorted(NO_COLUMN))})\b|{any_of(_TABLE['none']['languages'])}\b"
     r"|(?:\S*\.)?(?:csv|tsv|jsonl?|parquet|txt|xlsx)\b|files?\b)"
 )
+#: "the prompt is long" describes, and names no column.
+_DESCRIBES: Final = re.compile(
+    r"\b(?:is|are|es|son|was|were)\s+(?:(?:very|too|so|molt|muy|massa|demasiado)\s+)?"
+    r"(?:long|short|huge|tiny|big|small|empty|ready|optional|simple|easy|hard|enorm\w*|llarg\w*"
+    r"|curt\w*|larg[oa]s?|cort[oa]s?|gran|grande?s?|petit\w*|pequen\w*|buit|buida|vaci[oa]s?)\Z"
+)
 #: Words that may name a column beside another one: "the one they liked is in good".
 ADJECTIVES: Final = frozenset(_TABLE["none"]["adjectives"]["any"])
 NO_CLAUSE_NAME: Final = NO_COMMON.replace(
@@ -53,6 +59,11 @@ def find_roles(
         if not kept or each[0] >= kept[-1][1]:
             kept.append(each)
     return kept
+
+
+def is_description(text: str, end: int) -> bool:
+    """Return whether a text tells up to a place how something is: "the prompt is long"."""
+    return _DESCRIBES.search(fold(text[:end])) is not None
 
 
 def is_language(name: str) -> bool:

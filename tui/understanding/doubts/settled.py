@@ -42,6 +42,7 @@ _RELATED: Final = re.compile(
     rf"|those)|d'aixo|de eso))?){_CLOSE}\s*"
 )
 _WORDED: Final = re.compile(rf"\s*{_OPEN}(?P<value>{_THE}\S+(?: \S+)?){_CLOSE}\s*")
+_ALONE: Final = re.compile(rf"{_THE}\S+")
 _CLAUSE_END: Final = re.compile(
     r"\s[-\u2013\u2014]\s|\b(?:and|but|so|pero|i|y|asi que|aixi que)\b|[!?;:()\n\u2026]|[.,](?!\d)"
 )
@@ -52,6 +53,8 @@ _DENIES: Final = re.compile(
 _COLUMNS: Final = "/data/columns/"
 #: What breaks a value off as soon as it is said: "16 ... oh wait".
 BROKEN_OFF: Final = re.compile(rf"\s*(?:\.{{2,}}|\u2026)|{CORRECTING}")
+#: "I have a 3B too" takes nothing back.
+_BESIDE: Final = re.compile(r"\b(?:too|also|as well|tambe|tambien)\b")
 #: A part of a name with a number in it: "7B", "v0.2".
 _PART: Final = re.compile(r"[A-Za-z]*\d+(?:\.\d+)*[A-Za-z]*")
 
@@ -171,6 +174,9 @@ def _settled(clause: str, target: Said, read: Reader, *, last: bool) -> Change |
         return None
     if not (worded["open"] or worded["close"] or _begins(worded["value"])):
         return None
+    alone = _ALONE.fullmatch(worded["value"]) or worded["open"] or worded["close"]
+    if _BESIDE.search(worded["value"]) or (isinstance(target, Change) and not alone):
+        return None  # "the 3B failed"
     value = message.words(*worded.span("value"))
     changes = read(_with_part(target.words, value) or value)
     same = [each for each in changes if each.pointer == target.pointer]
@@ -179,7 +185,7 @@ def _settled(clause: str, target: Said, read: Reader, *, last: bool) -> Change |
 
 def _with_part(words: str, value: str) -> str | None:
     """Return the words of a name with its part of the form that a value has: "v0.3" for "v0.2"."""
-    part = _PART.search(value)
+    part = _PART.fullmatch(re.sub(rf"(?i)^{_THE}", "", value))
     if part is None:
         return None
     alike = [each for each in _PART.finditer(words) if _form_of(each[0]) == _form_of(part[0])]
