@@ -92,8 +92,7 @@ def _from_files(
 ) -> ModelFacts | Unknown:
     """Return the facts from config, weights and the Hub's description.
 
-    With a description the weights on this disk are not read, so that the facts are the same before
-    and after a download.
+    With a description the weights on this disk are not read: a download changes no fact.
     """
     said = found.repository
     weights = read_weights(found.path) if said is None else listed_weights(found.path, said)
