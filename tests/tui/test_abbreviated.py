@@ -12,6 +12,7 @@ from tests.tui.test_certainty import DRAFT
     ("text", "sets"),
     [
         ("dpo beta .1, ref precomputed", {"/objective/reference": "precomputed"}),
+        ("loss hinge, ref precomputed", {"/objective/reference": "precomputed"}),
         ("beta2 0.95", {"/training/adam_beta2": 0.95}),
         ("kto, undesirable 1.5", {"/objective/undesirable_weight": 1.5}),
         ("grpo 16 gens temp 0.9", {"/objective/num_generations": 16}),

@@ -140,6 +140,27 @@ def test_a_place_is_no_maker(text: str, expected: Mapping[str, object]) -> None:
     assert not [each for each in reading.choices if each.pointer == "/model/id"]
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("we want to publish it. On the hub, as acme/owls", {"/publish/repo": "acme/owls"}),
+        ("lo publicaremos. En el hub, en acme/buhos", {"/publish/repo": "acme/buhos"}),
+        ("ho publicarem. Al hub, com a acme/mussols", {"/publish/repo": "acme/mussols"}),
+        ("train on hub data: acme/owls", {"/data/source": "acme/owls"}),
+        ("rerank data/q.parquet ask=pregunta doc=pasaje", {"/data/source": "data/q.parquet"}),
+        ("grpo, tools=calc.py", {"/objective/tools": "calc.py"}),
+        ("tools=col utils, sdpa", {"/model/attention": "sdpa"}),
+    ],
+)
+def test_a_name_is_of_the_kind_that_its_field_has(
+    text: str, expected: Mapping[str, object]
+) -> None:
+    """A repository is published, tools are a file, and a shortened name sets no foreign text."""
+    kinds = ("/publish/repo", "/data/source", "/objective/tools", "/objective/document_prompt")
+    found = {at: value for at, value in values(text, NOTHING).items() if at in (*kinds, *expected)}
+    assert found == expected
+
+
 COLUMNS: Final = "/data/columns/"
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Any, Final
 
-from ftc.spec.schema import Field, branches, choices, fields, fields_by_pointer
+from ftc.spec.schema import Field, branches, choices, fields, fields_by_pointer, find_field
 from ftc.spec.values.admission import admits
 from ftc.spec.values.expectation import types_of
 from ftc.tui.understanding.applying import applies
@@ -162,7 +162,9 @@ def _resolve(
         if each[1] is not False
         or (
             each[0][1] < _ALIAS
-            and not isinstance(each[3], str)
+            and not (
+                isinstance(each[3], str) and each[3] not in choices(find_field(each[2]).schema)
+            )
             and not (each[3] is True and each[2].startswith(_LAUNCH))
         )
     ]  # "spot on" praises where nothing is launched, and "doc=passage" is no text of "rerank"
