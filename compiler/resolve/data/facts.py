@@ -76,7 +76,6 @@ from ftc.compiler.resolve.model.tokenizer_files import LoadedTokenizer
 from ftc.compiler.resolve.regression import look_at_files
 from ftc.compiler.resolve.rows.example import Example
 from ftc.compiler.resolve.rows.guess import are_prompts
-from ftc.compiler.resolve.rows.line_layout import find_other_layout
 from ftc.compiler.resolve.rows.reader import (
     UnreadableError,
     list_left_out,
@@ -248,8 +247,6 @@ def _read(
     whole = inspect_files(source, found)
     if isinstance(whole, Unknown):
         return whole
-    if found.format == "jsonl" and (other := find_other_layout(whole[0])):
-        return Unknown(finding=data_faults.other_layout(source, other))
     columns, parts = open_tables(whole)
     rows = chain.from_iterable(parts)
     if not columns:

@@ -42,6 +42,7 @@ from ftc.compiler.resolve.local_paths import (
     relative,
 )
 from ftc.compiler.resolve.patches import patch_field
+from ftc.compiler.resolve.rows.line_layout import find_other_layout
 from ftc.compiler.resolve.rows.reader import Row, UnreadableError, find_other_kind, read_table
 from ftc.compiler.resolve.rows.table import FORMATS, TableFile, find_json, inspect_file
 from ftc.spec.findings.finding import Finding
@@ -420,7 +421,10 @@ def inspect_files(source: WholeSource, found: DataFiles) -> list[TableFile] | Un
     for file in files:
         if not isinstance(file, TableFile):
             return Unknown(finding=data_faults.binary(source, file))
-    return [file for file in files if isinstance(file, TableFile)]
+    tables = [file for file in files if isinstance(file, TableFile)]
+    if found.format == "jsonl" and (other := find_other_layout(tables[0])):
+        return Unknown(finding=data_faults.other_layout(source, other))
+    return tables
 
 
 def open_tables(
