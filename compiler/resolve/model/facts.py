@@ -34,12 +34,16 @@ from ftc.compiler.resolve.model.config import (
 from ftc.compiler.resolve.model.folder import ModelFolder, find_model_folder, find_pointers
 from ftc.compiler.resolve.model.misfit import find_absent, find_misfit
 from ftc.compiler.resolve.model.no_causal import not_causal
-from ftc.compiler.resolve.model.other_head import has_other_head
 from ftc.compiler.resolve.model.tensor_shape import read_tensors
 from ftc.compiler.resolve.model.text_modules import read_text_modules
 from ftc.compiler.resolve.model.tokenizer_files import TokenizerFileError, read_tokenizer_config
 from ftc.compiler.resolve.model.vision import make_vision, read_vision
-from ftc.compiler.resolve.model.weights import Weights, listed_weights, read_weights
+from ftc.compiler.resolve.model.weights import (
+    Weights,
+    has_other_head,
+    listed_weights,
+    read_weights,
+)
 from ftc.spec.findings.finding import Finding
 from ftc.spec.sections import Spec
 
@@ -92,8 +96,7 @@ def _from_files(
 ) -> ModelFacts | Unknown:
     """Return the facts from config, weights and the Hub's description.
 
-    With a description the weights on this disk are not read, so that the facts are the same before
-    and after a download.
+    With a description no weights on this disk are read: the facts are the same after a download.
     """
     said = found.repository
     weights = read_weights(found.path) if said is None else listed_weights(found.path, said)
@@ -103,11 +106,9 @@ def _from_files(
         return Unknown(finding=model_faults.uncounted(name, config, weights))
     config = replace(config, quantized=config.quantized or weights.packed)
     untied = _untie(found, config, head)
-    config = replace(config, shape=untied or config.shape)
     dtype = config.dtype or dtype_named(weights.dtype) or "float32"
-    sides = weights.sides
-    if config.shape is None and config.quantized is None and said is not None:
-        sides = fetch_sides(name, said)
+    config = config if untied is None else replace(config, shape=untied)
+    sides = _find_sides(name, config, weights, said)
     parameters = _parameters(config, weights, dtype) or sum(map(prod, sides.values())) or None
     tensors = read_tensors(config, sides) if config.shape is None else None
     context = config.context_tokens or _tokenizer_limit(found.path) or _state_limit(tensors)
@@ -150,6 +151,15 @@ def _from_files(
         reads_both_ways=config.wrapper is None and reads_both_ways(config.data),
         is_lifted=_is_lifted(config.wrapper, config.architecture, config.whole or config.data),
     )
+
+
+def _find_sides(
+    name: str, config: Config, weights: Weights, said: Repository | None
+) -> Mapping[str, tuple[int, ...]]:
+    """Return the sides of the tensors; those on the Hub are asked for where nothing else counts."""
+    if config.shape is None and config.quantized is None and said is not None:
+        return fetch_sides(name, said)
+    return weights.sides
 
 
 def _untie(found: ModelFolder, config: Config, head: Head) -> Shape | None:

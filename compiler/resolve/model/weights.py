@@ -23,6 +23,9 @@ _FLOATS: Final = ("F64", "F32", "F16", "BF16")
 _MATRIX_SIDES: Final = (2, 3)
 #: More of the bytes than the numbers of positions and the like, which are not quantized.
 _PACKED_SHARE: Final = 0.05
+_SAMPLES: Final = 16  # of a tensor's bytes, and how long each is
+_SAMPLE_BYTES: Final = 4096
+_PREFIX_BYTES: Final = 8  # of a safetensors file: the length of its header
 PICKLES: Final = ("pytorch_model*.bin", "*.pth", "*.pt")
 
 
@@ -173,6 +176,65 @@ def find_truncation(path: Path, header: Mapping[str, Any] | None) -> Truncated |
     if actual >= expected:
         return None
     return Truncated(name=path.name, actual_bytes=actual, expected_bytes=expected)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Place:
+    """Where a tensor is: its file, its first byte and how many it has, and how it is written."""
+
+    path: Path
+    start: int
+    length: int
+    sides: tuple[int, ...]
+    dtype: str
+
+
+def has_other_head(folder: Path, *, embedding: str, head: str) -> bool:
+    """Return whether a folder has both tensors, and they differ in samples of their bytes.
+
+    transformers does not tie a head that differs, whatever config.json says. Old trainers saved a
+    tied head as well. False where the two are of different types, and so cannot be compared.
+    """
+    places: dict[str, _Place] = {}
+    for path in sorted(folder.glob("model*.safetensors")):
+        header = read_header(path) or {}
+        for name in {embedding, embedding.partition(".")[2], head} & header.keys():
+            if (place := _place(path, header, name)) is not None:
+                places["head" if name == head else "embedding"] = place
+    if len(places) != 2:  # noqa: PLR2004 - the head and the embedding
+        return False
+    one, other = places["embedding"], places["head"]
+    if one.sides != other.sides:
+        return True
+    return one.dtype == other.dtype and _sample(one) != _sample(other)
+
+
+def _place(path: Path, header: Mapping[str, Any], name: str) -> _Place | None:
+    """Return where a tensor is in a file; None where its entry is malformed."""
+    entry = header[name]
+    try:
+        first, last = entry["data_offsets"]
+        sides, dtype = tuple(map(int, entry["shape"])), str(entry["dtype"])
+        with path.open("rb") as stream:
+            length = int.from_bytes(stream.read(_PREFIX_BYTES), "little")
+        start = _PREFIX_BYTES + length + int(first)
+        return _Place(
+            path=path, start=start, length=int(last) - int(first), sides=sides, dtype=dtype
+        )
+    except (KeyError, TypeError, ValueError):
+        return None
+
+
+def _sample(place: _Place) -> bytes:
+    """Return samples of a tensor's bytes, evenly spread from its first to its last."""
+    step = max(1, (place.length - _SAMPLE_BYTES) // (_SAMPLES - 1))
+    found = b""
+    with place.path.open("rb") as stream:
+        for number in range(_SAMPLES):
+            offset = min(number * step, max(0, place.length - _SAMPLE_BYTES))
+            stream.seek(place.start + offset)
+            found += stream.read(min(_SAMPLE_BYTES, place.length))
+    return found
 
 
 def _modules(tensors: Iterable[str]) -> tuple[str, ...] | None:
