@@ -71,6 +71,10 @@ CUT_SHORT = {
 }
 VARIANTS: dict[str, dict[str, Any]] = {
     "lora on one gpu": {},
+    "a class with an older name": {
+        "/facts/model/architecture": "MptForCausalLM",
+        "/facts/model/model_type": "mpt",
+    },
     "lora in a wrapper": WRAPPED,
     "full in a wrapper": {**WRAPPED, **FULL},
     "full on a cpu": {**FULL, **CPU},
