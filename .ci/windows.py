@@ -15,7 +15,7 @@ from typing import Any
 
 import transformers
 
-_FOLDER = Path(__file__).parent.parent / "compiler/knowledge"
+_FOLDER = Path(__file__).parent.parent / "compiler/knowledge/architectures"
 _MASKS = re.compile(r"create_(sliding_window|chunked)_causal_mask\b")
 _KEYS = ("sliding_window", "sliding_window_size", "attention_window_size", "attention_chunk_size")
 _SWITCH = "use_sliding_window"

@@ -283,8 +283,8 @@ def text_classes(settings: Any, model: Any) -> list[str]:
 
 
 def known_classes() -> list[str]:
-    """Return the classes that the tables have."""
-    return list(derived_table())
+    """Return the classes that the tables have, but for those of a repository's own code."""
+    return [name for name in derived_table() if hasattr(transformers, name)]
 
 
 def loaded_as(settings: Any, name: str) -> str:

@@ -142,7 +142,8 @@ def test_a_tokenizer_that_does_not_fit_stops_it(gemma: Rehearsed, sdist: Path) -
     for piece in proto.pieces[600:]:
         piece.score = 0.0
     path.write_bytes(proto.SerializeToString())
-    (gemma.bundle / "run/done/train.json").unlink()  # as if it had been so before training
+    for stage in ("prepare", "train"):  # as if it had been so before
+        (gemma.bundle / "run/done" / f"{stage}.json").unlink()
     extra = {"FTC_LLAMA_CPP_SDIST": str(sdist)}
     done = run(sys.executable, "export.py", cwd=gemma.bundle, extra=extra)
     assert done.code == 1, done.said

@@ -89,7 +89,7 @@ def test_plain_lines_are_edited_recalled_and_saved(folder: Path, tmp_path: Path)
     command = " ".join([*FTC, "chat", "--plain", "--lang", "en"])
     terminal.do("new-session", "-d", "-x", "100", "-y", "60", "-c", str(folder), command)
     try:
-        terminal.wait_for("5. answer from given documents")
+        terminal.wait_for("6. answer from given documents")
         terminal.do("send-keys", "-l", "lora with qwen3 4b, tickets.csvX")
         terminal.do("send-keys", "BSpace", "Enter")
         terminal.wait_for("data.source = tickets.csv")

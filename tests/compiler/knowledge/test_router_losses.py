@@ -20,6 +20,8 @@ def test_the_classes_return_the_loss() -> None:
     transformers = pytest.importorskip("transformers")
     seen = set()
     for name, rows in CASES.items():
+        if not hasattr(transformers, name):
+            continue  # of a repository's own code, and loaded as another class
         config = rows[0]["config"]
         shape = read_shape(config)
         assert shape is not None
