@@ -47,7 +47,7 @@ _DISREGARDED: Final = re.compile(
 #: At the end of a value's words: "the best by that instead of the loss".
 _REPLACED: Final = re.compile(
     r"\b(?:instead of|rather than|en (?:lugar|vez) de|en comptes de|(?:en lloc|enlloc) de)\s+"
-    r"(?:(?:the|an?|la|el|los|las|els|les|una?)\s+|l')?[\w-]+$"
+    r"(?:(?:the|an?|la|el|los|las|els|les|una?)\s+|l')?(?P<other>[\w-]+)$"
 )
 _KEEPS: Final = ("/allow", "/data/", "/objective/")
 _THAT: Final = re.compile(r"\b(?:que|si|para que|porque)\s+$")
@@ -60,12 +60,20 @@ Said = Change | Choice
 def doubt_wavering(text: str, told: Sequence[Said], draft: Mapping[str, Any]) -> list[Said]:
     """Return what was told without what the message rejects; what it leaves open is asked."""
     folded = fold(text)
-    wanted = [ask_about(each) if _REPLACED.search(fold(each.words)) else each for each in told]
+    wanted = [ask_about(each) if _is_replaced(each) else each for each in told]
     kept = [each for each in wanted if not _is_unwanted(folded, text, each, draft)]
     spans = list(_undecided(text, folded))
     if not spans:
         return kept
     return [_asked(each) if _is_open(text, each, spans) else each for each in kept]
+
+
+def _is_replaced(said: Said) -> bool:
+    """Return whether something that was not read takes the place of a value."""
+    if not isinstance(said, Change) or not isinstance(said.value, str):
+        return False
+    match = _REPLACED.search(fold(said.words))
+    return match is not None and match["other"] == fold(said.value)
 
 
 def _is_denied_twice(folded: str, said: Change, place: Span) -> bool:
