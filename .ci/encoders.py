@@ -2,9 +2,9 @@
 
     .ci/encoders.py [CLASS ...]
 
-An entry is that of `.ci/architectures.py`, for the class that gives vectors. With it come the
-classes of the same weights with a head, the number of the first token's position, and what the
-class that gives a score has outside of the layers.
+An entry is like one of `.ci/architectures.py`, for the class without a head. It also lists the
+classes that add a head to the same weights, the position of the first token, and the tensors
+outside of the layers of the class that outputs one score.
 """
 
 import json
@@ -22,7 +22,7 @@ BASES = Path(__file__).with_name("encoder_bases.json")
 TABLE = ROOT / "compiler/knowledge/architectures/derived_encoders.json"
 CASES = ROOT / "tests/compiler/knowledge/encoder_cases.json"
 _ONE: dict[str, Any] = {"num_labels": 1}
-#: The sizes of a model that really runs, by every name that a class may have for them.
+#: Sizes of a model that is small enough to run, under every key that a class may use.
 _SMALL = {
     **dict.fromkeys(("num_hidden_layers", "n_layers"), 1),
     **dict.fromkeys(("num_attention_heads", "n_heads"), 2),
@@ -33,7 +33,7 @@ _SMALL = {
 
 
 def derive(name: str, said: Mapping[str, Any]) -> tuple[dict[str, Any], list[Any], list[str]]:
-    """Return a class's entry, counts of it and of the class with a score, and what is wrong."""
+    """Return a class's entry, its counts with and without a score head, and any errors."""
     plain = {**said, "auto": "AutoModel"}
     entry = study(name, plain)
     scores = modeling_auto.MODEL_FOR_SEQUENCE_CLASSIFICATION_MAPPING_NAMES[said["type"]]
@@ -58,7 +58,7 @@ def derive(name: str, said: Mapping[str, Any]) -> tuple[dict[str, Any], list[Any
 
 
 def list_headed(kind: str) -> list[str]:
-    """Return the classes of the same weights that predict tokens."""
+    """Return the classes with a token-prediction head on the same weights."""
     mappings = (
         modeling_auto.MODEL_FOR_MASKED_LM_MAPPING_NAMES,
         modeling_auto.MODEL_FOR_PRETRAINING_MAPPING_NAMES,
@@ -67,7 +67,7 @@ def list_headed(kind: str) -> list[str]:
 
 
 def find_first_position(kind: str) -> int:
-    """Return the number of the first token's position: some classes begin behind the padding."""
+    """Return the position of the first token: some classes start after the padding index."""
     cls = transformers.CONFIG_MAPPING[kind]
     known = cls().to_dict()
     small = {key: size for key, size in _SMALL.items() if key in known}
@@ -85,7 +85,7 @@ def find_first_position(kind: str) -> int:
 
 
 def main(names: Sequence[str]) -> None:
-    """Derive the classes, all without names, and write the table."""
+    """Derive the named classes, or all of them, and write the table."""
     transformers.logging.set_verbosity_error()
     bases = json.loads(BASES.read_text(encoding="utf-8"))
     for name in names or bases:

@@ -23,7 +23,7 @@ ROOT = Path(__file__).parents[1]
 TABLE = ROOT / "compiler" / "knowledge" / "locked_packages.json"
 RESOLVER = "uv==0.13.9"
 PLATFORM = "x86_64-manylinux_2_28"
-# What has wheels for newer systems alone, and would be built from its source elsewhere.
+# Sets with a package whose only wheels need a newer glibc; pip would build it from source.
 NEWER = {"vllm": "x86_64-manylinux_2_31"}
 PYTHONS = ("3.11", "3.12", "3.13")
 # What the tested set has by way of torch's CPU build; the build of the index brings its own.

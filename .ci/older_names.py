@@ -1,4 +1,4 @@
-"""Find the names of keys that a configuration still reads from files of older versions."""
+"""Find the legacy config keys that a class still accepts, such as `n_embed` of BLOOM."""
 
 import inspect
 import re
@@ -15,9 +15,9 @@ _READ = re.compile(r"""kwargs\.(?:pop|get)\(\s*["'](\w+)["']""")
 
 
 def find_older_names(family: Family) -> dict[str, str]:
-    """Return the older names, each with the key that it takes the place of, though both are said.
+    """Return the legacy keys, each with the current key that it overrides.
 
-    A name is one if any size under it builds the same tensors as that size under the key.
+    A key is one if a size under it builds the same tensors as that size under the current key.
     """
     base = family.build(family.base)
     cls = transformers.CONFIG_MAPPING[family.said["type"]]
@@ -37,7 +37,7 @@ def find_older_names(family: Family) -> dict[str, str]:
 
 
 def _list_read(cls: Any) -> Iterator[str]:
-    """Yield the names that a class reads from its keywords and has no field for."""
+    """Yield the keyword arguments that a class reads without having a field for them."""
     own = {each.name for each in fields(cls)} | set(cls.attribute_map)
     classes = (each for each in cls.__mro__ if each.__module__.startswith("transformers.models"))
     names = (name for each in classes for name in _READ.findall(inspect.getsource(each)))
@@ -45,7 +45,7 @@ def _list_read(cls: Any) -> Iterator[str]:
 
 
 def _tensors(family: Family, entries: dict[str, int]) -> Any:
-    """Return the tensors of the base with these entries; None where it does not build."""
+    """Return the tensors of the base config with these entries; None if it cannot be built."""
     try:
         built = family.build({**family.base, **entries})
     except SystemExit:  # the kinds of its layers do not fit these entries

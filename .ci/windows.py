@@ -1,4 +1,4 @@
-"""Writes `windows.json`: the classes of the tables with windows of attention.
+"""Write `windows.json`: the classes of the tables that have sliding-window attention.
 
 A window is that of transformers' `create_sliding_window_causal_mask`, or a chunk of
 `create_chunked_causal_mask`. Of each class the table has the key and the default of the window's

@@ -283,7 +283,7 @@ def text_classes(settings: Any, model: Any) -> list[str]:
 
 
 def known_classes() -> list[str]:
-    """Return the classes that the tables have, but for those of a repository's own code."""
+    """Return the classes of the tables that transformers itself defines."""
     return [name for name in derived_table() if hasattr(transformers, name)]
 
 

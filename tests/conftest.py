@@ -20,7 +20,7 @@ from tests.end_to_end.process import QUICKSTART, run
 
 # Read when torch is first imported: threads that wait sleep, so that two trainings share cores.
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
-# An example of a property may take long on a machine that is busy; pytest limits the whole test.
+# On a busy machine one example may take long; pytest's timeout limits the whole test.
 settings.register_profile("ftc", deadline=None)
 settings.load_profile("ftc")
 

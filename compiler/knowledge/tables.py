@@ -1,4 +1,4 @@
-"""Reads the tables of knowledge: JSON files beside the modules that read them."""
+"""Reads the tables of `knowledge`: JSON files, each in the folder of the module that reads it."""
 
 import json
 from importlib.resources import files

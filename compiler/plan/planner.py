@@ -197,7 +197,7 @@ def plan_once(spec: Spec, facts: KnownFacts) -> Plan:
 def plan_fitting(spec: Spec, facts: KnownFacts, *, exports: Mapping[str, int]) -> Plan | None:
     """Return the plan without its alternatives, or None if no layout fits.
 
-    Most of a plan is then not computed. `exports` are the bytes of the exported files.
+    If no layout fits, most of the plan is not computed. `exports` are the bytes of exported files.
     """
     frame, found, padding = choose_padding(make_frame(spec, facts))
     if found.chosen.memory.fits is False:

@@ -113,7 +113,7 @@ class ModelFacts:
 
     @property
     def older_name(self) -> str | None:
-        """The older name by which alone the converter knows the class; None for its own name."""
+        """The name under which the converter registers the class, if it is an older spelling."""
         is_own = self.wrapper is not None or self.converted == self.architecture
         return None if is_own else self.converted
 

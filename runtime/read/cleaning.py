@@ -56,7 +56,7 @@ def repair_encoding(text: str) -> str:
 def clean_text(text: str, *, repair: bool) -> str:
     """Return the text as it is trained on: repaired if `repair` is set, and stripped.
 
-    Lines end with a line feed alone, also those of an export from Windows.
+    Line ends become a single line feed.
     """
     if "\r" in text:
         text = text.replace("\r\n", "\n").replace("\r", "\n")

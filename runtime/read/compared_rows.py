@@ -24,7 +24,7 @@ VERDICTS: Final[Mapping[str, str]] = {
         ("thumbs down", "thumbs_down", "thumbs-down", "thumbsdown", "\N{THUMBS DOWN SIGN}"), "false"
     ),
 }
-#: What may follow a picture of a hand: its form as a picture, and the colour of its skin.
+#: What may follow a thumb emoji: a variation selector or a skin tone.
 _SHADES: Final = "\ufe0f" + "".join(map(chr, range(0x1F3FB, 0x1F400)))
 _SPEAKERS: Final = {"Human": "user", "Assistant": "assistant"}
 

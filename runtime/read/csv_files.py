@@ -35,7 +35,7 @@ def parse_csv(
     """Return the header, after blank lines or a `sep=;`, and the rows.
 
     A row is None if it is wider than the header, or has text after a closing quotation mark.
-    Where a space follows each delimiter of the header, it is no part of the cells.
+    If a space follows each delimiter of the header, leading spaces are not part of the cells.
     """
     csv.field_size_limit(_FIELD_CHARS)
     lines = iter(lines)
@@ -64,10 +64,10 @@ def parse_csv(
 
 
 def find_quoting(lines: Sequence[str], delimiter: str) -> Literal[0, 3]:
-    """Return csv.QUOTE_NONE if the quotation marks of a table belong to its texts.
+    """Return csv.QUOTE_NONE if quotation marks in a table are part of its texts.
 
-    So they do in many tables with tabs: all lines have as many cells, and a cell that begins with a
-    mark goes on after the next one, or has no other.
+    That is common in tab-separated tables. All lines then have the same number of cells, and in a
+    cell that begins with a mark the quotation does not end with the cell.
     """
     rows = [line.rstrip("\r\n").split("\t") for line in lines if line.strip()]
     quoted = (cell.strip() for row in rows for cell in row if cell.startswith('"'))
@@ -79,7 +79,7 @@ def find_quoting(lines: Sequence[str], delimiter: str) -> Literal[0, 3]:
 def _split_rows(
     lines: Iterable[str], read: _MakeReader, after: re.Pattern[str]
 ) -> Iterator[tuple[list[str], bool]]:
-    """Yield the cells of each row, and whether nothing but spaces follows closed quotations.
+    """Yield the cells of each row, and whether only spaces follow its closing quotation marks.
 
     `after` finds such spaces. Raises DataError for a quotation mark that is never closed.
     """
@@ -119,7 +119,7 @@ def _read_loosely(
     after: re.Pattern[str],
     begins: int,
 ) -> tuple[list[str], bool]:
-    """Read a row that a strict reader refuses: without spaces after quotations it may be sound."""
+    """Read a row that a strict reader rejects; it is sound if only spaces follow quotations."""
     try:
         cells = next(read(chain(tuple(taken), source)))
     except csv.Error as error:

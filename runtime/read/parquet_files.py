@@ -11,7 +11,7 @@ import pyarrow.parquet
 
 from .rows import CHUNK_ROWS, DataError, NamedClass
 
-#: Where the library datasets describes the columns, in the metadata of a file.
+#: The metadata key under which the library `datasets` describes the columns.
 _DESCRIPTION: Final = b"huggingface"
 _NO_CLASS: Final = -1  # of a row without a label
 
@@ -33,8 +33,8 @@ def list_rows(batch: Any) -> list[dict[str, Any]]:
     """Return the rows of a batch, without the keys of nested objects that have no value.
 
     Arrow gives all objects in a column the same keys. The arguments of a tool call, for example,
-    have those of all other tools too, with None as their value. The numbers of classes have the
-    names that the file gives them.
+    have those of all other tools too, with None as their value. A class index gets the name that
+    the file has for it.
     """
     rows: list[dict[str, Any]] = batch.to_pylist()
     names = [field.name for field in batch.schema if _has_objects(field.type)]
@@ -46,7 +46,7 @@ def list_rows(batch: Any) -> list[dict[str, Any]]:
 
 
 def _find_classes(schema: Any) -> Mapping[str, Sequence[str]]:
-    """Return the names of the classes in each column of numbers of classes."""
+    """Return the class names of each `ClassLabel` column."""
     try:
         described = json.loads((schema.metadata or {})[_DESCRIPTION])["info"]["features"]
         named = {name: column.get("names") for name, column in described.items()}
@@ -64,7 +64,7 @@ def _are_names(value: Any) -> bool:
 
 
 def _name_class(value: int | None, names: Sequence[str]) -> int | None:
-    """Return the number of a class with its name, and None for the number of no class."""
+    """Return the index of a class with its name; None for a row without a label."""
     if value is None or value == _NO_CLASS:
         return None
     if not 0 <= value < len(names):

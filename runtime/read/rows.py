@@ -30,7 +30,7 @@ class Unlearned(str):
 
 
 class NamedClass(int):
-    """The number of a class in a cell. A text has its `name`; a verdict or a score the number."""
+    """A class index in a cell. Texts use its `name`; verdicts and scores use the number."""
 
     name: str
 

@@ -1,1 +1,1 @@
-"""Findings, and the explanations of their codes."""
+"""Findings and the explanations of their codes."""

@@ -1,1 +1,1 @@
-"""Keys that the schema does not have, and what was meant by them."""
+"""Unknown keys, and the fields that they most likely mean."""

@@ -1,1 +1,1 @@
-"""From the text of a spec file to a document."""
+"""Parsing: from the text of a spec file to a document."""

@@ -1,1 +1,1 @@
-"""What the value of a field may be, and what was meant by another one."""
+"""Values of fields: which ones are valid, and what an invalid one most likely means."""

@@ -76,7 +76,7 @@ def write_distilbert(folder: Path, sdist: Path) -> None:
 
 
 def write_mpnet(folder: Path, sdist: Path) -> None:
-    """Write an MPNet of 64 dimensions, whose scores no fused kernel computes."""
+    """Write an MPNet of 64 dimensions, which implements eager attention only."""
     pieces = _write_word_pieces(folder, sdist, longest=128)
     config = MPNetConfig(vocab_size=pieces, hidden_size=64, max_position_embeddings=130, **_SMALL)
     MPNetModel(config).save_pretrained(folder)

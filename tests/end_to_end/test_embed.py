@@ -231,7 +231,7 @@ def test_every_encoder_has_the_vectors_of_its_file(
 def test_an_encoder_that_llama_cpp_does_not_know_is_trained(
     embedded: Embedded, tmp_path: Path, sdist: Path
 ) -> None:
-    """MPNet has a merged folder and no files; its attention is that without a fused kernel."""
+    """MPNet is merged and not converted to GGUF; it uses eager attention."""
     made = ("-m", "tests.end_to_end.build_encoders", sdist, f"mpnet={tmp_path / 'model'}")
     assert run(sys.executable, *made, cwd=Path.cwd()).code == 0
     shutil.copy(embedded.bundle.parent / "pairs.csv", tmp_path)

@@ -142,7 +142,7 @@ def test_a_tokenizer_that_does_not_fit_stops_it(gemma: Rehearsed, sdist: Path) -
     for piece in proto.pieces[600:]:
         piece.score = 0.0
     path.write_bytes(proto.SerializeToString())
-    for stage in ("prepare", "train"):  # as if it had been so before
+    for stage in ("prepare", "train"):  # as if the file had been so from the start
         (gemma.bundle / "run/done" / f"{stage}.json").unlink()
     extra = {"FTC_LLAMA_CPP_SDIST": str(sdist)}
     done = run(sys.executable, "export.py", cwd=gemma.bundle, extra=extra)

@@ -264,7 +264,7 @@ def test_questions_are_answered_from_facts(session: Session, question: str, answ
     ["compare lora and full fine-tuning for me", "compara lora y full", "compara lora i full"],
 )
 def test_a_comparison_sets_nothing(session: Session, question: str) -> None:
-    """Both are explained and planned; `compare answers with rouge` is a metric."""
+    """Both methods are explained and planned."""
     session.reply("qwen3 0.6b on a 4090, tickets.csv")
     before = session.draft
     session.reply(question)
@@ -298,7 +298,7 @@ def test_what_takes_less_time_is_offered(session: Session, question: str) -> Non
     ],
 )
 def test_an_answer_is_suggested_on_request(session: Session, question: str, answer: str) -> None:
-    """It is not taken: that is `you choose`."""
+    """The suggestion is not applied; `you choose` does that."""
     session.reply("qwen3 0.6b on a 4090, tickets.csv")
     before = session.draft
     assert answer in told(session, question)
@@ -306,14 +306,14 @@ def test_an_answer_is_suggested_on_request(session: Session, question: str, answ
 
 
 def test_a_model_is_suggested_for_a_language(session: Session) -> None:
-    """The question about the model is asked with the models for it."""
+    """The models on offer are those for the language."""
     session.reply("tickets.csv on a 4090")
     assert "These models in the table" in told(session, "which one would you pick for Catalan?")
     assert not session.draft.has("/model/id")
 
 
 def test_a_question_about_a_proposal_is_answered_for_it(session: Session) -> None:
-    """Its time and cost are told, and it is proposed again."""
+    """The answer is about the proposal, and the proposal stays open."""
     session.reply("qwen3 0.6b on cpu, tickets.csv, lora, 4 $ per hour")
     slow = told(session, "how long will it take?")
     session.reply("what if I had an H100?")
@@ -326,7 +326,7 @@ def test_a_question_about_a_proposal_is_answered_for_it(session: Session) -> Non
 
 
 def test_what_would_change_is_planned(session: Session) -> None:
-    """A size alone is of the same family."""
+    """A size alone means a model of the same family."""
     session.reply("qwen3 0.6b on a 4090, tickets.csv")
     said = told(session, "what would change if I used the 1.7B instead?")
     assert "With model.id = Qwen/Qwen3-1.7B" in said

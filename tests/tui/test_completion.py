@@ -45,7 +45,7 @@ def test_only_a_beginning_has_a_rest(folder: Path) -> None:
 def test_a_folder_is_listed_once_until_it_changes(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each entry that is listed while a file is read in the background costs a wait."""
+    """While a file is read in the background, listing each entry waits for the interpreter."""
     listed: list[Path] = []
     real = os.scandir
 
@@ -62,7 +62,7 @@ def test_a_folder_is_listed_once_until_it_changes(
 
 
 def test_names_of_models_need_no_shapes(folder: Path) -> None:
-    """Deriving the shapes of all models takes seconds beside a busy thread."""
+    """While a file is read in the background, deriving all shapes takes a second."""
     models.all_models.cache_clear()
     assert complete("Qwen/Qwen3-4", folder)
     assert models.all_models.cache_info().currsize == 0

@@ -1,4 +1,4 @@
-"""Values that the message itself takes back, disowns or leaves open: the later one counts."""
+"""Values that the same message corrects, attributes to something else, or leaves open."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -35,7 +35,7 @@ def values(text: str, draft: Mapping[str, object] = DRAFT) -> dict[str, object]:
     ],
 )
 def test_the_later_value_of_the_same_kind_counts(text: str, pointer: str, value: object) -> None:
-    """Whatever the words between the two are."""
+    """The later value counts, whatever words stand between the two."""
     assert values(text)[pointer] == value
 
 
@@ -49,7 +49,7 @@ def test_the_later_value_of_the_same_kind_counts(text: str, pointer: str, value:
     ],
 )
 def test_a_part_of_a_name_takes_the_place_of_the_same_part(text: str, model: str) -> None:
-    """The rest of the name stays."""
+    """Only the corrected part of the name changes."""
     assert values(text, NOTHING)["/model/id"] == model
 
 
@@ -81,7 +81,7 @@ def test_a_part_of_a_name_takes_the_place_of_the_same_part(text: str, model: str
     ],
 )
 def test_what_is_not_corrected_stays(text: str, expected: Mapping[str, object]) -> None:
-    """Numbers of other fields, denied ones and reasons put nothing in the place of a value."""
+    """Numbers of other fields, denied numbers and reasons replace no value."""
     assert values(text) == expected
 
 
@@ -109,7 +109,7 @@ def test_what_is_not_corrected_stays(text: str, expected: Mapping[str, object]) 
     ],
 )
 def test_what_is_disowned_sets_nothing(text: str, expected: Mapping[str, object]) -> None:
-    """All values of the sentence before are those of something else, the model too."""
+    """Every value of the previous sentence belongs to something else, including the model."""
     assert values(text) == expected
 
 
@@ -124,7 +124,7 @@ def test_what_is_disowned_sets_nothing(text: str, expected: Mapping[str, object]
     ],
 )
 def test_alternatives_set_nothing(text: str) -> None:
-    """Who asks what one would do has not chosen."""
+    """A question for advice between two values chooses neither."""
     assert values(text, NOTHING) == {}
 
 
@@ -146,5 +146,5 @@ def test_a_correction_leaves_a_line_of_shorthand_terse() -> None:
     ],
 )
 def test_no_learned_value_overrides_a_doubt(text: str) -> None:
-    """The words of a report set nothing, and those of a base nothing of a teacher."""
+    """A report sets nothing, and words about the base model set nothing of a teacher."""
     assert values(text) == {}

@@ -1,4 +1,4 @@
-"""Answers that are left to ftc: one question, all that are left, and a question with one answer."""
+"""Questions that ftc answers itself: one on request, all the rest, or one with a single answer."""
 
 import pytest
 
@@ -40,24 +40,24 @@ def kind(text: str) -> str | None:
 
 @pytest.mark.parametrize("text", ONE)
 def test_a_question_is_left_to_ftc(text: str) -> None:
-    """In the words that people have for it."""
+    """Many phrases mean `you choose`."""
     assert kind(text) == "unsure"
 
 
 @pytest.mark.parametrize("text", ALL)
 def test_all_questions_are_left_to_ftc(text: str) -> None:
-    """The rest, or everything."""
+    """Phrases that delegate the rest, or everything."""
     assert kind(text) == "delegate"
 
 
 @pytest.mark.parametrize("text", OTHER)
 def test_similar_words_leave_nothing_to_ftc(text: str) -> None:
-    """What somebody else recommends, questions, and values of fields."""
+    """Recommendations by others, questions and values of fields delegate nothing."""
     assert kind(text) not in {"unsure", "delegate"}
 
 
 def test_the_rest_is_chosen_and_undone_at_once(session: Session) -> None:
-    """Each choice is named; `undo` takes all of them back."""
+    """Each choice is listed, and one `undo` reverts them all."""
     session.reply("sort texts into labels with tickets.csv on a 4090, qwen3 0.6b")
     before = session.draft
     said = told(session, "choose the rest")
@@ -68,14 +68,14 @@ def test_the_rest_is_chosen_and_undone_at_once(session: Session) -> None:
 
 
 def test_the_rest_ends_at_a_question_without_a_suggestion(session: Session) -> None:
-    """Only the user knows what the model should learn."""
+    """What the model should learn is never chosen for the user."""
     said = told(session, "choose everything")
     assert isinstance(session.step, Question)
     assert "I chose" not in said
 
 
 def test_a_question_with_one_answer_is_not_asked(session: Session) -> None:
-    """No GGUF file has a head for scores: ftc says so once and goes on."""
+    """GGUF cannot hold a score head: ftc says so once and asks the next question."""
     session.reply("sort texts into labels with tickets.csv, rtx 4090")
     said = told(session, "qwen3 0.6b, lora")
     assert session.draft.get("/export/types") == []
@@ -88,7 +88,7 @@ def test_a_question_with_one_answer_is_not_asked(session: Session) -> None:
 
 @pytest.mark.parametrize("text", ["what is left?", "¿qué falta?", "què falta encara?"])
 def test_what_is_left_is_told(session: Session, text: str) -> None:
-    """The fields without an answer, and how to leave them to ftc."""
+    """The reply lists the unanswered fields and how to delegate them."""
     session.reply("qwen3 0.6b on a 4090")
     said = told(session, text)
     assert "data.source, method.type, export.types, name" in said
@@ -98,7 +98,7 @@ def test_what_is_left_is_told(session: Session, text: str) -> None:
     "text", ["remove the last change", "quita lo último", "esborra l'últim canvi"]
 )
 def test_the_last_change_is_removed(session: Session, text: str) -> None:
-    """A message that changes nothing is not the last change."""
+    """A message that changes nothing does not count as a change."""
     session.reply("qwen3 0.6b on a 4090")
     session.reply("3 epochs")
     session.reply("3 epochs")

@@ -1,4 +1,4 @@
-"""The computer of the user: its memory and its cores, and what shall stay on it."""
+"""The user's own computer: its memory, its cores, and data that must stay on it."""
 
 import pytest
 
@@ -17,7 +17,7 @@ from ftc.tui.understanding.reader import read
     ],
 )
 def test_a_computer_without_a_gpu_has_main_memory(text: str, gib: int) -> None:
-    """No other memory can be meant."""
+    """Without a GPU, an amount of memory is main memory."""
     values = {each.pointer: each.value for each in read(text, {}).changes}
     assert values == {"/hardware/gpu": "cpu", "/hardware/ram_gib": gib}
 
@@ -27,7 +27,7 @@ def test_a_computer_without_a_gpu_has_main_memory(text: str, gib: int) -> None:
     ["no GPU, the model is 16 GB", "sin gpu, el dataset ocupa 3 GB", "sense GPU, 3 GB de dades"],
 )
 def test_other_sizes_are_no_memory(text: str) -> None:
-    """Those of files."""
+    """The size of a file or a model sets no memory."""
     assert {each.pointer for each in read(text, {}).changes} == {"/hardware/gpu"}
 
 

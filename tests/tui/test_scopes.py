@@ -1,4 +1,4 @@
-"""Words count for the value that they belong to: files, held-out rows, rewards, sections."""
+"""A word affects only the value that it belongs to: files, splits, rewards, sections."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -28,7 +28,7 @@ def values(text: str, draft: Mapping[str, object] = DRAFT) -> dict[str, object]:
     ],
 )
 def test_a_file_is_added_in_its_own_words(text: str) -> None:
-    """Or in those of a part of the sentence that adds nothing else."""
+    """A file is added if the words that add stand with it, or with nothing else."""
     assert values(text)["/data/sources"] == ["tickets.csv", "extra.jsonl"]
 
 
@@ -44,7 +44,7 @@ def test_a_file_is_added_in_its_own_words(text: str) -> None:
     ],
 )
 def test_a_word_that_adds_something_else_replaces_the_data(text: str) -> None:
-    """The file stands alone then."""
+    """The file replaces the old one."""
     found = values(text)
     assert found["/data/source"] == "pairs.jsonl"
     assert "/data/sources" not in found
@@ -67,7 +67,7 @@ def test_a_word_that_adds_something_else_replaces_the_data(text: str) -> None:
     ],
 )
 def test_rows_are_held_out_for_what_they_are_for(text: str, expected: Mapping[str, float]) -> None:
-    """To watch the training they are for validation; a quoted word denies no split."""
+    """Rows to watch the training are for validation; a quoted word is not a split."""
     splits = "/data/splits/"
     found = {at: value for at, value in values(text).items() if at.startswith(splits)}
     assert found == {f"{splits}{name}": value for name, value in expected.items()}
@@ -86,7 +86,7 @@ def test_rows_are_held_out_for_what_they_are_for(text: str, expected: Mapping[st
     ],
 )
 def test_a_number_belongs_to_what_is_counted(text: str, pointer: str, value: int) -> None:
-    """The section of a line and the verb before the rows tell the field."""
+    """The heading of a line, or the verb before the rows, selects the field."""
     pointer = f"/training/evaluation/{pointer}" if "/" not in pointer else pointer
     assert values(text)[pointer] == value
 
@@ -108,7 +108,7 @@ def test_a_number_belongs_to_what_is_counted(text: str, pointer: str, value: int
     ],
 )
 def test_rewards_are_read_to_their_end(text: str, rewards: list[object]) -> None:
-    """A file of functions is one, and a pattern without quotes ends at its end or a space."""
+    """A file of functions is a reward; an unquoted pattern ends at `$` or at a space."""
     reading = read(text, NOTHING)
     told = {each.pointer: each.value for each in reading.changes}
     asked = {each.pointer: each.values for each in reading.choices}
@@ -134,7 +134,7 @@ def test_rewards_are_read_to_their_end(text: str, rewards: list[object]) -> None
     ],
 )
 def test_a_place_is_no_maker(text: str, expected: Mapping[str, object]) -> None:
-    """Neither is a model wished away by where its files go, nor kept from by what was not said."""
+    """A destination such as Hugging Face rejects no model."""
     reading = read(text, DRAFT)
     assert {each.pointer: each.value for each in reading.changes} == expected
     assert not [each for each in reading.choices if each.pointer == "/model/id"]
@@ -155,7 +155,7 @@ def test_a_place_is_no_maker(text: str, expected: Mapping[str, object]) -> None:
 def test_a_name_is_of_the_kind_that_its_field_has(
     text: str, expected: Mapping[str, object]
 ) -> None:
-    """A repository is published, tools are a file, and a shortened name sets no foreign text."""
+    """The name behind "the hub" is a repository, and tools must be a file."""
     kinds = ("/publish/repo", "/data/source", "/objective/tools", "/objective/document_prompt")
     found = {at: value for at, value in values(text, NOTHING).items() if at in (*kinds, *expected)}
     assert found == expected
@@ -203,6 +203,6 @@ COLUMNS: Final = "/data/columns/"
     ],
 )
 def test_columns_of_a_list_have_their_own_roles(text: str, expected: Mapping[str, str]) -> None:
-    """In the order of the list, or each behind its role."""
+    """Columns follow the order of the list, or stand behind their roles."""
     found = {at: value for at, value in values(text, NOTHING).items() if at.startswith(COLUMNS)}
     assert found == {f"{COLUMNS}{role}": name for role, name in expected.items()}

@@ -147,7 +147,7 @@ class Conversation:
     def ask(self) -> list[Line]:
         """Return the current question, preceded by the problem with its last answer.
 
-        A question with one answer, because the plan with any other would not work, is not asked.
+        A question is skipped if only one answer leads to a working plan.
         """
         lines = self._take_only_answer()
         if isinstance(self.step, Done):
@@ -163,7 +163,7 @@ class Conversation:
         return [*lines, *self.table(), Line(who="ftc", text=question, kind="question")]
 
     def answer(self, *lines: Line) -> list[Line]:
-        """Return the answer to a question of the user's, and the open question after it."""
+        """Return the lines that answer the user's question, then the question still open."""
         if self.supposed:
             self.proposal = self.supposed
             what = self.compared(self.proposal)
@@ -173,15 +173,15 @@ class Conversation:
         return [*lines, *self.ask()]
 
     def supposed_plan(self) -> Plan | None:
-        """Return the plan with what was proposed before this message, or else the current one."""
+        """Return the plan of the last proposal, if one was open; otherwise the current plan."""
         if not self.supposed:
             return self.situation.plan
         return self.observer.look(self.draft.changed(self.supposed), offers=False).plan
 
     def _take_only_answer(self) -> list[Line]:
-        """Take the answer of a question that has no other; return the lines about it.
+        """Answer a question that has a single possible answer; return the lines about it.
 
-        It is part of the change that led to the question, so that undoing takes both back.
+        The answer joins the change that led to the question, so `undo` reverts both.
         """
         step = self.step
         if isinstance(step, Done) or step.trouble or not step.withheld or len(step.options) != 1:
@@ -217,7 +217,7 @@ class Conversation:
         return [] if before == self.tabled else told
 
     def _withheld(self, options: tuple[Option, ...]) -> str:
-        """Return the answers that are not offered, by their errors, or by a plan without room."""
+        """Return the answers that are not offered, grouped by the reason."""
         labels: dict[str, list[str]] = {}
         for option in options:
             labels.setdefault(self._why_not(option), []).append(self.label(option))

@@ -118,7 +118,8 @@ def judge_rows(conversation: Conversation, text: str) -> list[Line]:
         rows = facts.usable_rows
     goal: Goal = conversation.goal or ("classify" if facts and facts.labels else "style")
     enough, few = _ENOUGH_ROWS[goal]
-    rule = conversation.line("topic.rows.rule", enough=enough, few=few, goal=_named(conversation))
+    named = conversation.voice.say(f"goal.{goal}")
+    rule = conversation.line("topic.rows.rule", enough=enough, few=few, goal=named)
     if rows is None:
         return conversation.answer(rule)
     verdict = "enough" if rows >= enough else "some" if rows >= few else "few"
@@ -129,12 +130,6 @@ def judge_rows(conversation: Conversation, text: str) -> list[Line]:
         held = plan.decisions.splits.validation_rows.value + plan.decisions.splits.test_rows.value
         lines.append(conversation.line("topic.rows.measured", held=held))
     return conversation.answer(*lines)
-
-
-def _named(conversation: Conversation) -> str:
-    facts = conversation.situation.data
-    goal = conversation.goal or ("classify" if facts is not None and facts.labels else "style")
-    return conversation.voice.say(f"goal.{goal}")
 
 
 def _scarce_labels(conversation: Conversation) -> Iterator[Line]:

@@ -74,7 +74,7 @@ def _unsure(conversation: Conversation, about: str) -> list[Line]:
 
 
 def _delegate(conversation: Conversation, about: str) -> list[Line]:
-    """Take the suggested answers up to a question without one; undoing takes all of them back."""
+    """Apply suggested answers until a question has none; one `undo` reverts them all."""
     past, start = [*conversation.past], conversation.draft
     told: list[Line] = []
     while (option := _suggestion(conversation.step)) is not None:
@@ -94,7 +94,7 @@ def _suggestion(step: Question | Done) -> Option | None:
 
 
 def _advise(conversation: Conversation, about: str) -> list[Line]:
-    """Name the suggested answer and its reason; of models, those that suit what is said."""
+    """Suggest an answer with its reason; for the model, list those that match the message."""
     step = conversation.step
     if isinstance(step, Done):
         return conversation.ask()

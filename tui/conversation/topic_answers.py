@@ -32,7 +32,7 @@ _LICENCES: Final[Mapping[str, str]] = {
     "cc-by-sa": "share_alike", "cc-by": "free",
 }  # fmt: skip
 _MOST_PARTS: Final = 3
-#: The length of a conversation whose keys and values are told.
+#: The context length in tokens for which the size of the KV cache is given.
 _CACHED_TOKENS: Final = 4096
 #: Topics that a question only has if it names no value that the planner can compare.
 _WITHOUT_VALUES: Final = frozenset({"cost", "memory", "models", "slow", "time"})
@@ -206,7 +206,7 @@ def _small_device(conversation: Conversation, text: str) -> list[Line]:
 
 
 def _inference(conversation: Conversation, text: str) -> list[Line]:
-    """Say how much memory the result needs once it answers, which is far less than training."""
+    """Say how much memory inference with the result needs."""
     del text
     model, plan = conversation.situation.model, conversation.situation.plan
     if model is None or model.shape is None:

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from threading import Thread
 from typing import Final, TypeVar
 
-#: Each wait for the interpreter lock of the busy thread takes this long; Python's default is 5 ms,
-#: and one key needs several.
+#: How long the UI thread waits for the interpreter lock that a background thread holds. Python's
+#: default is 5 ms, and one key press needs the lock several times.
 _SWITCH_SECONDS: Final = 0.0005
 
 T = TypeVar("T")

@@ -87,7 +87,7 @@ def _files(word: str, folder: Path) -> Iterator[str]:
 
 @lru_cache(maxsize=1)
 def _listed(place: Path, _changed_ns: int) -> tuple[str, ...]:
-    """Return what is offered of a folder; it is listed again once it has changed, not per key."""
+    """Return the names that a folder offers, cached until its modification time changes."""
     names = []
     with os.scandir(place) as entries:
         for entry in islice(entries, _MOST_LISTED):

@@ -54,9 +54,9 @@ _EMBEDDINGS: Final = re.compile(r"\bembedd?ings?\b")
 _THOSE: Final = re.compile(
     r"\b(?:those|them|these|es[oa]s|est[oa]s|ell[oa]s|aquests|aquestes|aquells|aquelles|ells|elles)\b"
 )
-#: "verify: top1 0.92, 16384 tokens": the section of what the sentence names.
+#: "verify: top1 0.92, 16384 tokens": a heading selects the section for its sentence.
 _LABEL: Final = re.compile(r"\s*(?P<section>[a-z_]+)\s*:\s")
-#: How people shorten the word for what a field counts.
+#: Short forms of a field's unit.
 _SHORT: Final[Mapping[str, str]] = {"tok": "tokens", "toks": "tokens", "token": "tokens"}
 _WORD: Final = re.compile(r"[a-z_]+")
 _FAR: Final = 140
@@ -159,7 +159,7 @@ def _settled(
 
 
 def _labelled(each: Change | Choice, before: str) -> str | None:
-    """Return the field of the section before the sentence's colon that the words name, if any."""
+    """Return the field that the words name in the section before the sentence's colon, if any."""
     first = find_around(_PART_END, before, (len(before), len(before)))[0]
     label = _LABEL.match(before[first:])
     if label is None or not isinstance(each, Change):

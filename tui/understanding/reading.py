@@ -13,7 +13,7 @@ RequestKind = Literal[
     "unsure", "watch", "what_if", "why", "yes",
 ]  # fmt: skip
 
-#: Why a question is asked about a value that was read and may not be meant.
+#: The reason of a question about a value that was read but may not be meant.
 UNSURE: Final = "unsure"
 
 
@@ -150,7 +150,7 @@ class Reading:
 
 
 def ask_about(said: Change | Choice) -> Choice:
-    """Return the question whether a value is meant; a question stays as it is."""
+    """Turn a change into a question about the value; a question stays as it is."""
     if isinstance(said, Choice):
         return said
     values = () if said.value is None else (said.value,)

@@ -26,7 +26,7 @@ def _spelling(name: str) -> str:
     """Return what spellings of one label share: lower case, its words joined, no full stop.
 
     Signs that tell labels apart stay: `C` and `C++`, `A` and `A-`, `1-0` and `10`. A whole number
-    has no decimals. Characters that nobody sees, and how an accent is encoded, make no difference.
+    has no decimals. Invisible characters and the Unicode form of accents make no difference.
     """
     name = "".join(each for each in normalize("NFC", name) if category(each) != "Cf")
     if whole := _WHOLE.fullmatch(name):
@@ -35,7 +35,7 @@ def _spelling(name: str) -> str:
 
 
 def _mark(name: str) -> str:
-    """Return a label with its unseen characters and separate accents by their code points."""
+    """Return a label with invisible characters and combining accents written as code points."""
     hidden = {each for each in name if category(each) in ("Cf", "Mn")}
     return "".join(f"\\u{ord(each):04x}" if each in hidden else each for each in name)
 

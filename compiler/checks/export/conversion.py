@@ -82,7 +82,7 @@ def unknown_pre_tokenizer(case: Case) -> Iterator[Problem]:
         return
     sha256 = reading.found.pre_tokenizer_sha256
     without_pieces = reading.found.byte_fallback and not case.tokenizer.has_sentencepiece_model
-    without_pieces = without_pieces and reading.path == "bpe"  # which FTC640 says
+    without_pieces = without_pieces and reading.path == "bpe"  # FTC640 reports the others
     if pre_tokenizer_name(sha256) is None and not without_pieces:
         yield problem(_WHERE, fix=(put("/export/types", []),), hash=sha256[:12])
 

@@ -70,10 +70,10 @@ def wrapper_with_another_head(case: Case) -> Iterator[Problem]:
 
 @rule("FTC119", "next-token-in-sight", "error", reads=("model",))
 def next_token_in_sight(case: Case) -> Iterator[Problem]:
-    """What it is: The objective is about the next token, which each token of this model sees.
+    """What it is: The objective predicts the next token, and the model attends to all tokens.
 
     Why it matters: Such a model finds the next token in its input. The loss falls to nearly 0, and
-    the model learns to copy: it cannot write afterwards. Its config.json has `is_causal: false` or
+    the model learns to copy, so it cannot generate text. Its config.json has `is_causal: false` or
     `use_bidirectional_attention: true`, as embedding models made from causal ones have.
 
     Example: {"model": "Alibaba-NLP/gte-Qwen2-1.5B-instruct", "objective": "sft"}

@@ -1,4 +1,4 @@
-"""The rules about files of weights (FTC118, FTC164 to FTC166): numbers alone, or programs."""
+"""The rules about files of weights: tied heads (FTC118) and pickled files (FTC164 to FTC166)."""
 # ruff: noqa: D401 - the docstring of a rule is its explanation, not a description of the function
 
 from collections.abc import Iterator

@@ -11,13 +11,13 @@ from ftc.compiler.knowledge.architectures.encoders import is_encoder, scoring_cl
 from ftc.compiler.knowledge.objectives import gives_relevance, gives_vectors
 from ftc.spec.sections import Pooling
 
-#: Encoders whose files give the scores of their scoring class.
+#: Encoders whose GGUF files give the same scores as their class with a score head.
 _HEADS_IN_GGUF: Final = ("XLMRobertaModel",)
-#: Encoders whose files give their vectors, compared on miniatures; the converter stops at others.
+#: Encoders whose GGUF files give the same vectors; all but RobertaModel are compared by tests.
 _VECTORS_IN_GGUF: Final = (
     *("BertModel", "DistilBertModel", "ModernBertModel", "RobertaModel", "XLMRobertaModel"),
 )
-#: Causal classes whose files say how tokens become one vector; so do those of encoders.
+#: Causal classes whose GGUF files contain the pooling. Those of encoders always do.
 _POOLED_IN_GGUF: Final = (
     *("Qwen2ForCausalLM", "Qwen3ForCausalLM"),
     *("Gemma3ForCausalLM", "Gemma3TextModel", "Lfm2ForCausalLM"),

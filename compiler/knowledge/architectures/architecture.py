@@ -109,9 +109,9 @@ def side_keys(architecture: str, module: str) -> tuple[str, str]:
 
 
 def embedding_width(architecture: str, config: Mapping[str, object]) -> tuple[str, int] | None:
-    """Return the config key and the value of how wide the token table is.
+    """Return the config key and the value of the width of the token embedding.
 
-    Some classes project it to the width of the model. None for a class that no table has.
+    Some classes project the embedding to the hidden size. None if no table has the class.
     """
     entry = _entry(architecture)
     rows = () if entry is None else [row for row in entry["model"] if row[0] == entry["embedding"]]
@@ -160,7 +160,7 @@ def is_respelt(written: object, own: str | None) -> bool:
 def converted_class(architecture: str, wrapper: str | None) -> str:
     """Return the class that the converter reads a model as: that of its text, or the wrapper's.
 
-    The converter has some by an older spelling, as `PhiMoEForCausalLM`.
+    The converter registers some under an older spelling, such as `PhiMoEForCausalLM`.
     """
     names = (architecture, wrapper or architecture)
     known = next((name for name in names if is_convertible(name)), None)
@@ -224,7 +224,7 @@ def keeps_packed_rows_apart(architecture: str, wrapper: str | None = None) -> bo
 
 
 def _entry(architecture: str) -> Entry | None:
-    """Return the entry of a causal class or of an encoder."""
+    """Return the table entry of a causal class or an encoder; None if there is none."""
     return derived_table().get(architecture) or encoder_table().get(architecture)
 
 
@@ -234,7 +234,7 @@ def _fold(name: str) -> str:
 
 @cache
 def _spellings() -> Mapping[str, str]:
-    """Return the converter's classes by their names in small letters."""
+    """Return the classes of the converter by their names without case and underscores."""
     return {_fold(name): name for name in _convertible()}
 
 

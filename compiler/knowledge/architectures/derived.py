@@ -97,7 +97,7 @@ def derived_table() -> Mapping[str, Entry]:
 
 @cache
 def encoder_table() -> Mapping[str, EncoderEntry]:
-    """Return the entries of encoders by the name of the class that gives vectors."""
+    """Return the entries of encoders by the name of the class without a head."""
     return cast("dict[str, EncoderEntry]", read_table(__name__, "derived_encoders.json"))
 
 
@@ -221,7 +221,7 @@ def _shape(
     """Add up the tensors of all layers, and of what is outside them."""
     entry, counts = read.entry, Counter(kinds)
     vocab, embedded = outside[entry["embedding"]]
-    hidden = read.size("hidden_size") or embedded  # some project narrower embeddings
+    hidden = read.size("hidden_size") or embedded  # some embeddings are narrower
     head = prod(outside[entry["head"]]) if entry["head"] in outside else 0
     embedding = sum(prod(s) for n, s in outside.items() if _is_embedding(entry, n, s))
     each = {kind: sum(map(prod, tensors.values())) for kind, tensors in layers.items()}

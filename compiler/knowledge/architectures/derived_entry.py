@@ -103,7 +103,7 @@ class EntryConfig:
         return bool(self._said(key)[0])
 
     def _paths(self, key: str) -> Iterator[tuple[str, ...]]:
-        """Yield the places where a key may be, those first that take the place of others."""
+        """Yield the places where a key may be, legacy keys that override it first."""
         aliases, older = self.entry["aliases"], self.entry.get("older", {})
         names = [*(name for name, real in older.items() if real == key), key]
         names += [name for name, real in aliases.items() if real == key]

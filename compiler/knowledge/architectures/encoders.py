@@ -1,9 +1,9 @@
 """Encoders: models that read a text in both directions, and give a vector for each token.
 
 `.ci/encoders.py` derives the table from the classes of transformers. An entry has the tensors of
-the class without an output head: only the vectors are used. `also` are classes of the same weights
-with a head, which is left out, and `first_position` the number of the first token's position.
-`scoring` is the class that gives a score: its name, the path of the encoder in it, and its tensors
+the class without an output head, since only the vectors are used. `also` lists classes that add a
+head to the same weights; the head is dropped. `first_position` is the position of the first token.
+`scoring` is the class with a score head: its name, the path of the encoder in it, and its tensors
 outside of the layers.
 """
 
@@ -73,7 +73,7 @@ def read_encoder(config: Mapping[str, object], *, scores: bool = False) -> Shape
 
 
 def scored_entry(entry: EncoderEntry) -> EncoderEntry:
-    """Return the entry of the class that gives a score with the layers of an encoder."""
+    """Return the entry of the encoder's class with a score head."""
     prefix = entry["scoring"]["prefix"]
     return {
         **entry,
@@ -99,10 +99,10 @@ def is_encoder(architecture: str) -> bool:
 
 
 def reads_both_ways(config: Mapping[str, object]) -> bool:
-    """Return whether each token of a causal class sees those after it too, by its `config.json`.
+    """Return whether `config.json` turns the causal mask off, so that tokens attend to later ones.
 
-    transformers masks nothing with `is_causal: false` (`create_causal_mask`), and Gemma's classes
-    have a key of their own, whose `vision` is about images alone.
+    That is `is_causal: false` (`create_causal_mask` of transformers), or a key of Gemma's classes,
+    whose value `vision` applies to images alone.
     """
     own = config.get("use_bidirectional_attention")
     return config.get("is_causal") is False or own is True or own == "all"
@@ -119,7 +119,7 @@ def headless(shape: Shape) -> Shape:
 
 
 def _count_head(entry: EncoderEntry, config: Mapping[str, object]) -> int:
-    """Return the parameters of what makes a score of an encoder's vectors."""
+    """Return the parameters of the score head on top of an encoder."""
     read, scoring = EntryConfig(entry, config), entry["scoring"]
     rows = [row for row in scoring["model"] if not row[0].startswith(scoring["prefix"])]
     return sum(prod(read.sides(sides) or ()) for _, sides, when in rows if read.holds(when, "", ""))

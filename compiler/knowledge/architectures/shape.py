@@ -14,7 +14,7 @@ _ROUTER: Final = re.compile(r"(?:.*\.)?(?:gate|router)(?:\.\w+)*")
 
 
 def is_router(name: str) -> bool:
-    """Tell whether a module or tensor of a layer with experts is what chooses among them."""
+    """Return whether a module or tensor of a mixture-of-experts layer belongs to its router."""
     return _ROUTER.fullmatch(name) is not None
 
 

@@ -1,1 +1,1 @@
-"""What llama.cpp, vLLM and quantized folders can hold."""
+"""Export formats: what llama.cpp, vLLM and quantized folders support."""

@@ -1,1 +1,1 @@
-"""Accelerators, and where they can be rented."""
+"""Accelerators and cloud instances."""

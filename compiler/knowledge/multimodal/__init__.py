@@ -1,1 +1,1 @@
-"""Classes with a language model and towers inside."""
+"""Multimodal classes: the language model and the towers inside."""

@@ -1,1 +1,1 @@
-"""What is known of tokenizers and chat templates."""
+"""Tokenizers and chat templates."""

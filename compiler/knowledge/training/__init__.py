@@ -1,1 +1,1 @@
-"""What the pinned training libraries know: arguments, targets, metrics, tasks."""
+"""The training libraries: arguments, LoRA targets, metrics, evaluation tasks."""

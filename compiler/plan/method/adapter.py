@@ -236,9 +236,9 @@ def _paths(shape: Shape) -> dict[str, str]:
 
 
 def _routers(shape: Shape) -> tuple[str, ...]:
-    """Return the linear modules that choose among experts.
+    """Return the linear modules of the routers.
 
-    An adapter would move tokens to other experts, whose balance it does not keep.
+    An adapter on a router would change the load of the experts.
     """
     paths = _paths(shape) if shape.experts else {}
     return tuple(name for name, path in paths.items() if is_router(path))

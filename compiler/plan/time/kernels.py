@@ -27,16 +27,17 @@ _NARROW_RATE: Final = 0.2  # the limit for very narrow heads; heads of 64 reach 
 # adapters are in 16 bits and need fewer casts, but were never measured, so they count the same.
 _INPUT_BYTES, _OUTPUT_BYTES = 60, 24
 _UNDROPPED: Final = 0.5  # the share of the input's bytes that is left without dropout
-# Seconds that the host needs to launch the kernels of a forward and backward pass: per layer, and
-# per adapted module. A pass never takes less. Short steps took 0.107 to 0.118 s (24 layers), short
-# passes of a LoRA 0.27 s (32 layers, 224 adapters).
+# Seconds that the host needs to launch the kernels of a forward and backward pass, per layer and
+# per adapted module; a pass never takes less. Measured: short steps of 24 layers took 0.107 to
+# 0.118 s, and short passes of a LoRA with 32 layers and 224 adapters took 0.27 s.
 _LAYER_SECONDS, _ADAPTED_SECONDS = 0.003, 0.0006
 _QUANTIZED_SECONDS: Final = 0.00015  # added for each module in 4 or 8 bits; an assumption
-# Seconds per module and pass of ZeRO-3's hooks, Python code that gathers and releases the module's
-# weights. DeepSpeed puts them on all modules (`_register_deepspeed_module` in
-# `parameter_offload.py`). Measured with DeepSpeed 0.19.8 in one process on a server's CPU: Llamas
-# of 4 and 12 layers and hidden size 64, processor time beyond that of ZeRO-1. A layer of 13 modules
-# took 2.9 ms per pass; with adapters on all linears, which makes 41 modules, it took 7.6 ms.
+# Seconds that ZeRO-3's hooks take per module and pass. They are Python code that gathers and
+# releases the weights of the module. DeepSpeed puts them on all modules
+# (`_register_deepspeed_module` in `parameter_offload.py`). Measured with DeepSpeed 0.19.8 in one
+# process on a server's CPU, as the processor time beyond that of ZeRO-1, for Llamas of 4 and 12
+# layers and hidden size 64: 2.9 ms per pass for a layer of 13 modules, and 7.6 ms for one of 41
+# modules, which is a layer with adapters on all linears.
 _HOOKED_SECONDS: Final = 0.0002
 # A layer's modules beside its linears: itself, attention, MLP, activation and two norms.
 _PLAIN_MODULES: Final = 6

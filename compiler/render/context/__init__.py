@@ -1,1 +1,1 @@
-"""What the templates are given."""
+"""The context of the templates."""

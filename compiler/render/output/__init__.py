@@ -1,1 +1,1 @@
-"""From a template to a text: the types that may be printed, and the layout."""
+"""Rendering: the types that a template may print, and the layout of the output."""

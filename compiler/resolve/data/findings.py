@@ -418,7 +418,7 @@ def empty(source: WholeSource, kind: FileFormat, rows: int, path: Path) -> Findi
 
 
 def other_layout(source: WholeSource, other: OtherLayout) -> Finding:
-    """Say that most lines of a file of JSON Lines are no objects, and what it holds instead."""
+    """Report a JSON Lines file in which most lines are not objects, and what it holds instead."""
     return explanations.NO_ROWS.finding(
         message="most",
         help=other.layout,
@@ -431,7 +431,7 @@ def other_layout(source: WholeSource, other: OtherLayout) -> Finding:
 
 
 def _set_shown(source: WholeSource, layout: str) -> tuple[Mapping[str, object], ...]:
-    """Return the patch that sets the format that the lines of a file show."""
+    """Return the patch that sets `format` to what the lines of the file look like."""
     if layout == "json":
         return _set_format(source, "json")
     return _set_format(source, "csv") if layout == "csv" else ()

@@ -69,7 +69,7 @@ _WRITERS: Final = frozenset(
         *("sender_id", "author_id", "from_id", "participant", "name"),
     }
 )
-#: Keys of a writer that is an object, as in exports of chats; the first one that has a text counts.
+#: Where an export of chats writes the author as an object: its keys, the first with a text counts.
 _NAMES_OF_WRITERS: Final = ("role", "username", "name", "displayname", "id")
 _LEAST_SPOKEN: Final = 0.9  # share of rows that name a writer
 _FEWEST_WRITERS: Final = 2
@@ -216,7 +216,7 @@ class UnreadColumns:
 
 
 def _read_column(name: str, cell: Any) -> str:
-    """Return the text of a cell; of a writer with several properties, the name."""
+    """Return the text of a cell; for an author that is an object, the name."""
     if isinstance(cell, dict) and usual_name(name) in _WRITERS:
         named = {usual_name(str(key)): value for key, value in cell.items()}
         return next(filter(None, (_read_text(named.get(key)) for key in _NAMES_OF_WRITERS)), "")

@@ -267,7 +267,7 @@ def _architecture(data: Mapping[str, Any], shape: Shape | None) -> str | None:
     names = data.get("architectures")
     name = names[0] if isinstance(names, list) and names else None
     if data.get("is_encoder_decoder") is True:
-        return None  # as Florence-2, whose code gives it to `AutoModelForCausalLM`
+        return None  # such as Florence-2, whose code registers it with `AutoModelForCausalLM`
     if isinstance(name, str) and name.endswith(_CAUSAL):
         return name
     remote = data.get("auto_map")

@@ -157,7 +157,7 @@ def _find_fault(name: str, config: Config, weights: Weights) -> Finding | None:
 
 
 def _untie(found: ModelFolder, config: Config, head: Head) -> Shape | None:
-    """Return the shape with an output head of its own, where the weights have one unannounced.
+    """Return the untied shape if the weights have an output head that the config ties; else None.
 
     Only weights on this disk can say so. The class does not tie a head that differs.
     """

@@ -19,7 +19,7 @@ __all__ = ["has_own_tower", "is_only_code", "is_unknown", "not_causal"]
 _POINTER: Final = "/model/id"
 _SMALL: Final = 300_000_000  # parameters, as those of most encoders
 _USUAL: Final = 8_000_000_000  # parameters, as those of most language models with a tower
-#: The sections of what sees and hears, and of a multimodal config.
+#: Config sections of image and audio towers, and all sections of multimodal configs.
 _TOWERS: Final = ("vision_config", "audio_config")
 _SECTIONS: Final = ("text_config", "vision_config", "audio_config", "thinker_config", "llm_config")
 
@@ -74,7 +74,7 @@ def not_causal(data: Mapping[str, Any], name: str, head: Head) -> Finding:
 
 
 def has_own_tower(data: Mapping[str, Any], shape: Shape | None) -> bool:
-    """Tell whether a config's class exists only in the code of its repository, and sees or hears.
+    """Return whether a multimodal class exists only in the code of its repository.
 
     Such code often cannot read rows of text alone: that of InternVL requires images.
     """

@@ -15,7 +15,7 @@ _FEWEST_WORDS = 3.0  # of a text, on average
 _MOST_LABELS = 50
 _LABEL_SHARE = 0.2  # distinct labels, of the rows
 _LABEL_CHARS = 40
-#: A statement of a database, which `query` names as well as it names a question.
+#: An SQL statement. A column named `query` may hold either these or questions.
 _STATEMENT = re.compile(
     r"(?:select\b.+\bfrom|insert\s+into|update\b.+\bset|delete\s+from|with\b.+\bas\s*\(|create\s+table)\b",
     re.IGNORECASE | re.DOTALL,
@@ -39,7 +39,7 @@ def guess_columns(
     """Return the columns of prompt and answer, or None if the first rows leave a choice.
 
     Two text columns are prompt and answer, in their order, unless the second is named as prompts.
-    Statements of a database are the answer to the texts of the other column.
+    A column of SQL statements is the answer to the other one.
     One text column with one label column is the prompt. One text column alone is a prompt without
     answers, unless some rows have a text in another column. Where a column named as answers holds
     lists or objects, no other column is the answer.

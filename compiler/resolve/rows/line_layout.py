@@ -19,7 +19,7 @@ _MOST: Final = 0.5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OtherLayout:
-    """What the file holds instead; `broken` of its first `lines` are no objects."""
+    """What a file holds instead of objects; `broken` of its first `lines` are not objects."""
 
     layout: Layout
     broken: int
@@ -42,7 +42,7 @@ def find_layout(path: Path) -> Layout:
 
 
 def find_other_layout(file: TableFile) -> OtherLayout | None:
-    """Return what a file holds whose lines are objects in part; None for a few broken lines.
+    """Return what a file holds if fewer than half of its lines are objects; else None.
 
     The last object of a list is a line of its own, and so are the short ones inside a long one.
     """

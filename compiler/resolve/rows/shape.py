@@ -103,6 +103,6 @@ def _is_of_row(name: str, cells: Sequence[object]) -> bool:
 
 
 def _are_sentences(names: Sequence[str]) -> bool:
-    """Return whether no name is short, and one is a whole sentence."""
+    """Return whether all names are phrases and one is a whole sentence."""
     texts = [name.strip() for name in names]
     return all(map(_PHRASE.fullmatch, texts)) and any(map(_SENTENCE.fullmatch, texts))

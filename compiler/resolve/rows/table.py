@@ -204,7 +204,7 @@ def find_json(path: Path) -> FileFormat | None:
 
 
 def _part_line(text: str) -> tuple[str, str]:
-    """Return the first line of a text without its end, and what comes after it."""
+    """Return the first line of a text without its line end, and the rest."""
     first, *others = _LINE_END.split(text, maxsplit=1)
     return first, others[0] if others else ""
 

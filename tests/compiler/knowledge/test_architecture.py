@@ -139,7 +139,7 @@ def test_an_older_spelling_of_a_class(written: str, kind: str, known: str | None
 def test_the_converter_has_an_older_spelling(
     architecture: str, wrapper: str | None, read_as: str
 ) -> None:
-    """A class that it knows by another spelling is converted by that one."""
+    """The converter's own spelling of a class is used."""
     assert converted_class(architecture, wrapper) == read_as
 
 

@@ -206,7 +206,7 @@ def test_a_class_refuses_what_its_fields_do_not_take() -> None:
 
 
 def test_a_section_without_a_type_is_known_by_its_place() -> None:
-    """DBRX's activation is an object with a name, and no text."""
+    """DBRX's activation is an object with a name, not a string."""
     section = find_section("dbrx", "ffn_config")
     assert section is not None
     assert section.read_type("") == "dbrx.ffn_config"

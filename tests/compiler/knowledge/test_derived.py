@@ -432,7 +432,7 @@ def test_a_key_of_older_files_takes_the_place_of_another(
 
 
 def test_the_generator_finds_older_names(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of those that the source of a configuration reads, the ones that change a size."""
+    """Only the legacy keys that change a size are recorded."""
     pytest.importorskip("transformers")
     monkeypatch.syspath_prepend(str(ROOT / ".ci"))
     architectures: Any = import_module("architectures")

@@ -75,7 +75,7 @@ def test_published_encoders_have_their_parameters(name: str) -> None:
 
 
 def test_every_class_has_its_cases() -> None:
-    """What the generator wrote is complete: five counts of vectors and five of scores."""
+    """The generator wrote five counts without a head and five with a score head per class."""
     assert set(CASES) == set(TABLE) == set(BASES)
     for name, rows in CASES.items():
         first, second = {row["config"]["architectures"][0] for row in rows[:5]}, rows[5:]
@@ -85,7 +85,7 @@ def test_every_class_has_its_cases() -> None:
 
 @pytest.mark.parametrize("name", sorted(CASES))
 def test_counts_are_those_of_the_class(name: str) -> None:
-    """Each was counted when it was recorded, with the head of one score or without one."""
+    """Each count was recorded from a real build, with a score head or without."""
     for row in CASES[name]:
         scores = row["config"]["architectures"] != [name]
         shape = read_encoder(row["config"], scores=scores)
@@ -150,7 +150,7 @@ def test_a_real_class_with_one_score_has_as_many_parameters(
 @pytest.mark.prove_all
 @pytest.mark.parametrize("name", ["DistilBertModel", "ModernBertModel", "MPNetModel"])
 def test_the_generator_gives_the_entry(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Derived anew, a class has the entry that the table has."""
+    """The generator gives the entry of the table."""
     pytest.importorskip("transformers")
     monkeypatch.syspath_prepend(str(ROOT / ".ci"))
     encoders: Any = import_module("encoders")
@@ -160,21 +160,21 @@ def test_the_generator_gives_the_entry(name: str, monkeypatch: pytest.MonkeyPatc
 
 
 def test_classes_without_fused_attention_are_known() -> None:
-    """MPNet and DeBERTa have only plain products, and stop when they are asked for SDPA."""
+    """MPNet and DeBERTa implement eager attention only; requesting SDPA is an error."""
     assert not supports_sdpa("MPNetModel")
     assert not supports_sdpa("DebertaV2Model")
     assert supports_sdpa("DistilBertModel")
 
 
 def test_narrow_embeddings_are_not_the_width_of_the_model() -> None:
-    """ELECTRA projects them."""
+    """ELECTRA has narrower embeddings, which it projects to the hidden size."""
     shape = read_encoder({"architectures": ["ElectraModel"]})
     assert shape is not None
     assert (shape.hidden, shape.head_dim) == (256, 64)
 
 
 def test_another_variant_of_a_class_is_unknown() -> None:
-    """DeBERTa v3 shares the projections of positions; v2 has a convolution and its own ones."""
+    """DeBERTa v3 shares the position projections; v2 has its own, and a convolution."""
     v3 = {"architectures": ["DebertaV2Model"], **BASES["DebertaV2Model"]["base"]}
     assert read_encoder(v3) is not None
     assert read_encoder({**v3, "share_att_key": False}) is None
@@ -196,7 +196,7 @@ def test_a_class_with_a_head_has_the_same_weights() -> None:
 
 
 def test_positions_before_the_first_token_are_no_context() -> None:
-    """XLM-R and MPNet count them from the one behind their padding token."""
+    """XLM-R and MPNet count positions from the index after the padding token."""
     for name in ("XLMRobertaModel", "MPNetModel"):
         shape = read_encoder({"architectures": [name], "max_position_embeddings": 514})
         assert shape is not None

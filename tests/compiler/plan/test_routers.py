@@ -40,14 +40,14 @@ SPARSE = sparse_shapes()
 
 
 def test_several_classes_have_linear_routers() -> None:
-    """Others have a matrix that is no module, which no adapter fits."""
+    """The routers of other classes are parameters rather than modules, so LoRA skips them."""
     assert {"DbrxForCausalLM", "Gemma4ForCausalLM", "HunYuanMoEV1ForCausalLM"} <= SPARSE.keys()
 
 
 @pytest.mark.parametrize("name", sorted(SPARSE))
 @pytest.mark.parametrize("targets", ["auto", "attention"])
 def test_no_router_is_a_target(build_known: BuildKnown, name: str, targets: str) -> None:
-    """Neither among all linear modules nor among those of attention; the reason says so."""
+    """The defaults leave routers out, and the reason says so."""
     shape = SPARSE[name]
     spec, *_ = build_known({"/spec/method/targets": targets})
     adapter = decide_adapter(spec, shape)
@@ -59,7 +59,7 @@ def test_no_router_is_a_target(build_known: BuildKnown, name: str, targets: str)
 
 
 def test_a_router_that_the_spec_names_is_a_target(build_known: BuildKnown) -> None:
-    """What is written is kept."""
+    """Targets that the spec names are kept."""
     spec, *_ = build_known({"/spec/method/targets": ("q_proj", "router.proj")})
     adapter = decide_adapter(spec, SPARSE["Gemma4ForCausalLM"])
     assert adapter is not None
@@ -81,5 +81,5 @@ def test_a_router_that_the_spec_names_is_a_target(build_known: BuildKnown) -> No
     ],
 )
 def test_routers_are_told_by_their_place(module: str, *, chooses: bool) -> None:
-    """A gate of a feed-forward layer or of attention is none."""
+    """The gate of a feed-forward or attention layer is not a router."""
     assert is_router(module) is chooses

@@ -426,7 +426,7 @@ def test_a_config_says_what_the_converter_reads(build_known: BuildKnown) -> None
 
 
 def test_a_class_has_the_name_that_the_converter_knows(build_known: BuildKnown) -> None:
-    """Transformers writes `MptForCausalLM`; with no GGUF file to make, that name stays."""
+    """The library saves `MptForCausalLM`; the name only changes for a GGUF export."""
     model = {"/facts/model/architecture": "MptForCausalLM", "/facts/model/model_type": "mpt"}
     script = render(build_known, model)["export.py"].text
     without = render(build_known, {**model, "/spec/export/types": []})["export.py"].text

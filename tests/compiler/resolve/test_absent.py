@@ -126,7 +126,7 @@ def test_packed_weights_are_quantized_without_a_word_of_it(
 def test_an_encoder_reads_the_layers_of_its_class(
     tmp_path: Path, name: str, *, is_read: bool
 ) -> None:
-    """The last is of code that a repository brings: without it the layers would be random."""
+    """The last one belongs to a repository's own code; its layers would get random values."""
     config = {"architectures": ["XLMRobertaModel"], "model_type": "xlm-roberta", "auto_map": {}}
     (tmp_path / "config.json").write_text(json.dumps(config), encoding="utf-8")
     found = read_config(tmp_path, "a model", head="vectors")

@@ -253,7 +253,7 @@ def test_texts_inside_objects_are_named(make_spec: Any, tmp_path: Path, cell: ob
 
 
 def test_lists_of_texts_are_named(make_spec: Any, tmp_path: Path) -> None:
-    """Naming their column would only lead to the next finding."""
+    """Advice to name their column would only lead to the next finding."""
     rows = [{"question": text, "answers": [text, "no"]} for text in TEXTS]
     finding = find_of_rows(make_spec, tmp_path, rows)
     assert "`answers` holds lists of texts: write one text in each row" in finding.help
@@ -263,7 +263,7 @@ def test_lists_of_texts_are_named(make_spec: Any, tmp_path: Path) -> None:
 
 
 def test_answers_inside_an_object_are_no_other_column(make_spec: Any, tmp_path: Path) -> None:
-    """As in SQuAD: its passages are texts, and would be proposed as the answers."""
+    """SQuAD has such answers; its passages were proposed instead."""
     rows = [
         {"question": text, "context": reply, "answers": {"text": [reply], "answer_start": [0]}}
         for text, reply in zip(TEXTS, REPLIES, strict=True)

@@ -146,7 +146,7 @@ def test_lines_may_end_as_on_an_old_macintosh(tmp_path: Path, quote: str) -> Non
 
 
 def test_marks_between_tabs_do_not_hide_the_delimiter(tmp_path: Path) -> None:
-    """An open quotation would hold the following lines."""
+    """An unclosed quotation would swallow the following lines."""
     rows = [f'"late", they say, number {n},\tyes, {n}, "days' for n in range(30)]
     found = look(tmp_path, "a.tsv", "\n".join(["prompt\tcompletion", *rows]))
     assert isinstance(found, DataFacts)
@@ -162,7 +162,7 @@ def test_a_title_above_empty_cells_is_named(tmp_path: Path) -> None:
 
 
 def test_a_first_row_of_sentences_names_no_columns(tmp_path: Path) -> None:
-    """Naming them as columns would lose the row."""
+    """They are data: as column names, that row would be lost."""
     rows = [f"I lost parcel number {n} today,Please send us parcel {n} back." for n in range(30)]
     found = look(tmp_path, "a.csv", "\n".join(rows))
     assert isinstance(found, Finding)
@@ -171,7 +171,7 @@ def test_a_first_row_of_sentences_names_no_columns(tmp_path: Path) -> None:
 
 
 def test_questions_of_a_survey_are_names(tmp_path: Path) -> None:
-    """They are sentences, too."""
+    """Questions may be the column names of a survey."""
     first = "What did the customer ask you?,What did you answer the customer?"
     found = look(tmp_path, "a.csv", "\n".join([first, *ROWS]))
     assert isinstance(found, Finding)
@@ -196,7 +196,7 @@ MESSAGE = '{"messages": [\n{"role": "user", "content": "hi"},\n{"role": "assista
 def test_another_layout_than_lines_of_json_is_named(
     tmp_path: Path, text: str, said: str, shown: str | None
 ) -> None:
-    """Also where the last line is an object: training on this row alone would be no use."""
+    """Also if the last line is an object, which would be the only training row."""
     found = look(tmp_path, "a.jsonl", text)
     assert isinstance(found, Finding)
     assert (found.code, said in found.help) == ("FTC204", True)
@@ -204,7 +204,7 @@ def test_another_layout_than_lines_of_json_is_named(
 
 
 def test_a_few_broken_lines_are_left_out(tmp_path: Path) -> None:
-    """The others are rows."""
+    """A few broken lines do not change the format."""
     found = look(tmp_path, "a.jsonl", "\n".join([LINES[0] + ",", *LINES[1:]]))
     assert isinstance(found, DataFacts)
     assert (found.usable_rows, found.malformed_rows) == (29, 1)

@@ -248,7 +248,7 @@ def _of_texts(make: Callable[[int, random.Random], Row]) -> tuple[str, ...]:
 
 @pytest.mark.parametrize("key", ["name", "displayName", "id"])
 def test_writers_may_be_objects(key: str) -> None:
-    """So they are in exports of Discord and Teams; a text with other properties has no writer."""
+    """Discord and Teams export them so. An object with a text but no name is no author."""
     assert _of_texts(lambda n, _: {"author": {key: f"u{n % 3}", "bot": False}, "text": "hi"}) == (
         "author",
     )

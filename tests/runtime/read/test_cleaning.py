@@ -66,7 +66,7 @@ def test_cleaning_repairs_only_when_asked_and_always_strips() -> None:
 
 @pytest.mark.parametrize("text", ["one\r\n\r\ntwo", "one\r\rtwo", "one\n\rtwo"])
 def test_lines_end_with_a_line_feed(text: str) -> None:
-    """The model would learn to write the line ends of another system."""
+    """The model would learn to write carriage returns."""
     assert clean_text(text, repair=False) == "one\n\ntwo"
 
 

@@ -130,7 +130,7 @@ NAMES = {"label": {"names": ["no", "yes"], "_type": "ClassLabel"}, "text": {"_ty
 
 
 def test_classes_have_the_names_that_the_file_gives_them(tmp_path: Path) -> None:
-    """A text is the name; a verdict or a score is the number. -1 is no class."""
+    """Texts use the name, verdicts and scores the number. -1 means no label."""
     table = pa.table({"text": ["a", "b", "c", "d"], "label": [1, 0, -1, 7]})
     path = write(tmp_path / "x", table.replace_schema_metadata(describe(NAMES)))
 
@@ -156,7 +156,7 @@ def test_classes_have_the_names_that_the_file_gives_them(tmp_path: Path) -> None
     [None, [], {"label": None}, {"label": {"names": 2}}, {"label": {"names": [1]}}, {"x": {}}],
 )
 def test_other_descriptions_name_no_classes(tmp_path: Path, features: object) -> None:
-    """Nor does a description of a column of texts."""
+    """Nor does metadata of a text column."""
     table = pa.table({"label": [1]}).replace_schema_metadata(describe(features))
     assert [read_cell(row["label"]) for row in read(write(tmp_path / "x", table))] == ["1"]
     texts = pa.table({"label": ["1"]}).replace_schema_metadata(describe(NAMES))

@@ -50,7 +50,7 @@ def test_spaces_around_cells_and_marks_inside_them_are_no_fault(row: str) -> Non
 
 @pytest.mark.parametrize("cell", ['"Hi" he said', '"Hi, he said', '"Hi" and "bye"'])
 def test_marks_between_tabs_are_letters(cell: str) -> None:
-    """Tables with tabs are often written without quotations; whole quotations stay such."""
+    """Many tab-separated files do not quote; a fully quoted cell is still a quotation."""
     _, rows = parse_csv(["a\tb\n", f"{cell}\tsalut\n", '"x"\ty\n'], "\t")
     assert list(rows) == [{"a": cell, "b": "salut"}, {"a": '"x"', "b": "y"}]
     _, rows = parse_csv(["a\tb\n", '"x\ty"\tz\n', '"q"\tr\n'], "\t")
@@ -58,7 +58,7 @@ def test_marks_between_tabs_are_letters(cell: str) -> None:
 
 
 def test_a_space_after_each_delimiter_is_no_part_of_the_cells() -> None:
-    """A quotation that begins after it may hold delimiters."""
+    """A quotation after the space may contain delimiters."""
     header, rows = parse_csv(['"a", "b"\n', '"1, 2", "3, 4"\n', "5, 6\n"], ",")
     assert header == ["a", "b"]
     assert list(rows) == [{"a": "1, 2", "b": "3, 4"}, {"a": "5", "b": "6"}]

@@ -66,7 +66,7 @@ def read_column_pairs(message: Message, known: Sequence[str]) -> Iterator[Change
 
 
 def _read_listed(message: Message) -> Iterator[Change]:
-    """Yield the columns of a list in which each stands behind its role."""
+    """Yield the columns of a list such as "prompt q, chosen good"."""
     for match in list(_LIST.finditer(message.folded)):
         found = [*_EACH.finditer(message.folded, *match.span())]
         no_names = {*(NO_COLUMN - ADJECTIVES), *_ROLES}

@@ -24,7 +24,7 @@ NO_COMMON: Final = (
     rf"(?!(?:{'|'.join(sorted(NO_COLUMN))})\b|{any_of(_TABLE['none']['languages'])}\b"
     r"|(?:\S*\.)?(?:csv|tsv|jsonl?|parquet|txt|xlsx)\b|files?\b)"
 )
-#: "the prompt is long" describes, and names no column.
+#: "the prompt is long" describes the prompt and names no column.
 _DESCRIBES: Final = re.compile(
     r"\b(?:is|are|es|son|was|were)\s+(?:(?:very|too|so|molt|muy|massa|demasiado)\s+)?"
     r"(?:long|short|huge|tiny|big|small|empty|ready|optional|simple|easy|hard|enorm\w*|llarg\w*"

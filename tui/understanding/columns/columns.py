@@ -122,8 +122,8 @@ _SPOKEN_OF: Final = re.compile(
     rf"\b{_COLUMN_WORD}s?\b|\bcolumnes\b|[=\"'`\u201c\u00ab_]|->|<-|\.\w{{3,7}}\b"
 )
 _TOLD_OF: Final = re.compile(r"\b(?:what|el que|lo que)\b")
-#: A module of the model, a file, or the word before a name: "targets=q_proj", "text=plain.txt",
-#: "tools=col functions".
+#: Not a column: a module ("targets=q_proj"), a file ("text=plain.txt"), or the word before a name
+#: ("tools=col functions").
 _NO_COLUMN: Final = re.compile(
     r"_proj$|\.(?:txt|jsonl?|csv|tsv|parquet|py|md)$|^(?:cols?|columns?|fields?|camps?|campos?)$",
     re.IGNORECASE,

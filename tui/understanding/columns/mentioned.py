@@ -72,7 +72,7 @@ _FILE_HAS: Final = re.compile(
     rf"\.(?:csv|tsv|jsonl?|parquet|xlsx),?\s*(?:(?:hi ha|hay|has|have|with|amb|con|te|tiene"
     rf"|contains?|conte|contiene|{_COLUMN})\s+|[(:]\s*)(?P<names>(?:{_NAME}{_LINK})+{_NAME})(?![\w/])"
 )
-#: Names in brackets, of which one is no word: "pairs with a mark (text_a, text_b, mark)".
+#: Column names in brackets, at least one of them an identifier: "(text_a, text_b, mark)".
 _IN_BRACKETS: Final = re.compile(rf"\((?P<names>(?:{_NAME}\s*,\s*)+{_NAME})\)")
 _TOGETHER: Final = re.compile(rf"{_LINK}(?:an? |the |una? |l[ao]s? |els? |les )?")
 #: Two or more names in quotes, one behind the other.
@@ -100,7 +100,7 @@ _FOUND_IN: Final = re.compile(
 )
 #: Between what a column holds and its name: "what we answer is 'reply'".
 _IS: Final = re.compile(rf"\s+(?:is|are|es|son)\s+{QUOTES}?")
-#: Roles that an adjective tells, which may also judge: "whether it was good is 'useful'".
+#: Roles told by an adjective, which may also be an opinion: "whether it was good is 'useful'".
 _VERDICTS: Final = frozenset({"chosen", "rejected", "label", "score", "other"})
 _NEAR: Final = 48
 _COMMANDS: Final = re.compile(r"(?i)\w*[\u00e1\u00e9\u00ed\u00f3\u00fa]\w*(?:l[oae]s?|nos|sel[oa])")
@@ -212,7 +212,7 @@ def read_mentioned(
     roles = [
         "label"
         if objective == "kto" and _is_vote(message, each)
-        # words tell more than a name: of two answers, "title" is none
+        # a role that words tell wins over one guessed from a name such as "title"
         else _settled(each.role if each.told or each.role not in told else None, objective, message)
         for each in mentions
     ]
@@ -232,7 +232,7 @@ def read_mentioned(
 
 
 def _has_others(message: Message) -> bool:
-    """Return whether another quoted name stands where columns do, of which nothing is known."""
+    """Return whether another quoted name, of unknown role, stands where columns are named."""
     return any(
         _BEFORE_NAME.search(message.folded, max(0, match.start() - _NEAR), match.start())
         for match in _QUOTED.finditer(message.folded)

@@ -223,7 +223,7 @@ def read_files(
 
 
 def _is_added(message: Message, named: Mapping[int, str]) -> bool:
-    """Return whether a sentence adds the file that it names to the data, and does not replace them.
+    """Return whether a sentence adds its file to the data instead of replacing the data.
 
     Words that add something else, in another part of the sentence, do not add the file: "train on
     pairs.csv, and also set rank 16".

@@ -1,4 +1,4 @@
-"""Hardware in a sentence that reports what somebody else did: the GPUs belong to the report."""
+"""Hardware that is part of a report about what somebody else did."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -36,7 +36,7 @@ def doubt_reported_hardware(text: str, told: Sequence[Change | Choice]) -> list[
 
 
 def _is_report(said: Sequence[Change | Choice]) -> bool:
-    """Return whether all values but the hardware are doubted, and at least two are."""
+    """Return whether at least two other values are doubted, and no other value is sure."""
     others = [each for each in said if not each.pointer.startswith(_HARDWARE)]
     doubted = [each for each in others if isinstance(each, Choice) and each.why == UNSURE]
     return len(doubted) >= _TWO and len(doubted) == len(others)

@@ -51,7 +51,7 @@ _DENIES: Final = re.compile(
     r"|at|to)\s+)?$"
 )
 _COLUMNS: Final = "/data/columns/"
-#: What breaks a value off as soon as it is said: "16 ... oh wait".
+#: What interrupts a value right after it: "16 ... oh wait".
 BROKEN_OFF: Final = re.compile(rf"\s*(?:\.{{2,}}|\u2026)|{CORRECTING}")
 #: "I have a 3B too" takes nothing back.
 _BESIDE: Final = re.compile(r"\b(?:too|also|as well|tambe|tambien)\b")
@@ -85,7 +85,7 @@ def settle_later(text: str, told: Sequence[Said], read: Reader) -> list[Said]:
 
 
 def _find_target(text: str, told: Sequence[Said]) -> Said | None:
-    """Return the value in doubt: the one that is broken off, or the only one.
+    """Return the value in doubt: the interrupted one, or the only one.
 
     Of several that are asked about in one sentence, it is the only number.
     """
@@ -99,7 +99,7 @@ def _find_target(text: str, told: Sequence[Said]) -> Said | None:
 
 
 def _numbers_of_one(text: str, withheld: Sequence[Choice]) -> Sequence[Choice]:
-    """Return the numbers among values that stand in one sentence, or nothing."""
+    """Return the numbers among the values if all values stand in one sentence; else nothing."""
     folded, known = fold(text), {field.pointer for field in numeric()}
     places = [find_places(text, each.words)[0] for each in withheld]
     sentences = {find_around(SENTENCE_END, folded, place) for place in places}
@@ -107,20 +107,20 @@ def _numbers_of_one(text: str, withheld: Sequence[Choice]) -> Sequence[Choice]:
 
 
 def _is_broken_off(text: str, said: Said) -> bool:
-    """Return whether words that correct, or three dots, stand right behind a value."""
+    """Return whether correcting words or three dots directly follow a value."""
     folded = fold(text)
     return any(BROKEN_OFF.match(folded, end) for _, end in find_places(text, said.words)[:1])
 
 
 def _is_part(text: str, clause: Span, said: Said) -> bool:
-    """Return whether a clause belongs to the words of another value, which begin before it."""
+    """Return whether a clause is the end of another value's words."""
     return isinstance(said, Change) and any(
         start < clause[0] and clause[1] <= end for start, end in find_places(text, said.words)
     )
 
 
 def _is_in(text: str, said: Said, spans: Sequence[Span]) -> bool:
-    """Return whether the words of a change lie in one of the ranges, or those of a question end."""
+    """Return whether a change lies in one of the ranges, or a question ends in one."""
     places = find_places(text, said.words)
     if isinstance(said, Choice):
         return any(start < last <= end for _, last in places for start, end in spans)
@@ -184,7 +184,7 @@ def _settled(clause: str, target: Said, read: Reader, *, last: bool) -> Change |
 
 
 def _with_part(words: str, value: str) -> str | None:
-    """Return the words of a name with its part of the form that a value has: "v0.3" for "v0.2"."""
+    """Return a name with its part of the same form replaced: "v0.3" takes the place of "v0.2"."""
     part = _PART.fullmatch(re.sub(rf"(?i)^{_THE}", "", value))
     if part is None:
         return None

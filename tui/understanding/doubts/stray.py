@@ -30,7 +30,7 @@ _EXPLAINS: Final = re.compile(
 _ON_BEFORE: Final = frozenset({"jokes", "mistakes", "later", "dismissed"})
 #: Marks that also concern what the training is for.
 _OF_ANY: Final = frozenset({"ironic", "unasked", "supposes"})
-#: "... but that was with GPT-2", "... but that is the other one": of all in the sentence.
+#: "... but that was with GPT-2": all values of the sentence belong to something else.
 _DISOWNED: Final = "disowned"
 _MODEL: Final = "/model/"
 _OBJECTIVE: Final = "/objective/type"

@@ -12,7 +12,7 @@ from ftc.spec.schema import find_field
 from ftc.tui.understanding.reading import UNSURE, Change, Choice
 from ftc.tui.understanding.text.message import find_places, fold
 
-#: For each unit, the words behind a number in three languages, and how the schema mentions it.
+#: For each unit, the words for it in three languages, and how the schema mentions it.
 _UNITS: Final[Mapping[str, tuple[str, str]]] = {
     "tokens": (r"tok(?:en)?s?", r"token|\blengths?\b"),
     "hours": (r"h|hrs?|hours?|hores?|horas?", r"hour"),

@@ -69,7 +69,7 @@ def doubt_wavering(text: str, told: Sequence[Said], draft: Mapping[str, Any]) ->
 
 
 def _is_replaced(said: Said) -> bool:
-    """Return whether something that was not read takes the place of a value."""
+    """Return whether the words name a value only as the one to replace."""
     if not isinstance(said, Change) or not isinstance(said.value, str):
         return False
     match = _REPLACED.search(fold(said.words))

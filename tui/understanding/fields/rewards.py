@@ -54,7 +54,7 @@ _FUNCTION: Final = re.compile(r"(?P<name>[a-z_]\w*)(?![\w./])")
 _ONLINE: Final = ("grpo", "rloo")
 _REWARDS: Final = re.compile(r"rewa?r?d|recompens|premi")
 _SCRIPT: Final = re.compile(r"(?<![\w/.])[\w./~-]+\.py(?![\w/])")
-#: A function by its name: "the function is_short of rewards.py".
+#: A single function: "the function is_short of rewards.py".
 _NAMES_ONE: Final = re.compile(
     r"\bfun(?:c|k)\w*\s+(?!(?:of|in|from|for|to|are|is|live|del?|d'|a|en|que|estan?|son|i|y|and|per"
     r"|para|amb|con|with|we|my|our|recompensa|propi\w*)\b)\w+|\b[a-z]+_[a-z_]+\b(?!\.py)"
@@ -131,7 +131,7 @@ def _of_file(message: Message, draft: Mapping[str, Any]) -> Change | None:
 
 
 def _in_files(message: Message) -> Change | None:
-    """Return the functions of the files in sentences about rewards: "my own rewards, in acc.py".
+    """Return the reward files of sentences about rewards: "my own rewards, in acc.py".
 
     If a sentence speaks of tools too, the last word before the file counts.
     """

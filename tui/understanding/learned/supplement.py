@@ -60,8 +60,8 @@ _OBJECTIVE: Final = "/objective/type"
 _PROMPT, _TEXT = f"{SECTION}prompt", f"{SECTION}text"
 _OVERLONG: Final = "/data/cleaning/overlong"
 _PUBLISH: Final = "/publish/"
-#: Words without which a message does not speak of these: "MoE" alone trains no expert, "4 bits"
-#: are those of a teacher only beside one, and "publish it" tells nobody who may see it.
+#: Words that a message must have to set these: "MoE" alone trains no expert, "4 bits" belongs to a
+#: teacher only beside a word for one, and "publish it" does not say whether it is public.
 _NEEDED: Final[Mapping[str, re.Pattern[str]]] = {
     "/objective/teacher/quantization": re.compile(
         r"\b(?:teach\w*|tutor\w*|profe\w*|m(?:a)?estr[aeo]\w*|distil\w*|destil\w*|imit\w*|mentor\w*"
@@ -211,7 +211,7 @@ def _is_topic(pointer: str, message: Message, draft: Mapping[str, Any]) -> bool:
 
 
 def _adds_digits(field: Field, value: Any, message: Message, clause: Clause) -> bool:
-    """Return whether a value has a number that the words lack, and they may mean another value.
+    """Return whether a value has a number that the words lack, so that another value may be meant.
 
     "adamw" is not `adamw_8bit`, and "not in 4 bits" asks for no `int8`.
     """

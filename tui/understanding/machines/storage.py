@@ -25,7 +25,7 @@ _NOUNS: Final = (("/hardware/ram_gib", _MEMORY), ("/hardware/disk_gib", _DISK))
 #: Few words may stand between an amount and its noun, none of which begins another part.
 _GAP: Final = r"(?:(?: (?!and\b|i\b|y\b|with\b|amb\b|con\b)[\w']+){0,4}? | ?[:=] ?)"
 _FREE: Final = r"(?: (?:free|left|spare|available|lliures?|libres?|disponibles?))?"
-#: A computer, or its processor, and its memory: "a laptop with 16 GB", "cpu only, 32 GB".
+#: A computer or processor with an amount of memory: "a laptop with 16 GB", "cpu only, 32 GB".
 _COMPUTER: Final = (
     r"(?:laptop|notebook|computer|machine|server|desktop|workstation|pc|box|cpu(?: only)?"
     r"|portatil|ordinador|servidor|maquina|ordenador|computador[ae]?|equipo|equip|sobretaula)"
@@ -54,7 +54,7 @@ def read_storage(message: Message) -> Iterator[Change]:
 
 
 def read_memory_without_gpu(message: Message) -> Iterator[Change]:
-    """Yield the memory of a computer that has no GPU, in GiB: what is not said to be of one."""
+    """Yield the main memory of a computer without a GPU, in GiB."""
     for match in message.take(_COMPUTERS):
         amount = re.match(_AMOUNT, match["amount"]) if match["amount"] else match
         number = read_number(amount["number"]) if amount is not None else None

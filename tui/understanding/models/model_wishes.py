@@ -158,7 +158,7 @@ def _parameters(match: re.Match[str]) -> int:
 def _find_makers(message: Message) -> Iterator[tuple[ModelWish, int, int]]:
     """Yield makers that are wanted ("a model from Mistral") and those that are not ("no qwen").
 
-    Nothing is denied where a company is only a place: "do not upload it to Hugging Face".
+    A company as a destination rejects nothing: "do not upload it to Hugging Face".
     """
     for owner, alone, wanted in _makers():
         for match in alone.finditer(message.folded):

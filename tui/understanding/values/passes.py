@@ -47,7 +47,7 @@ _AT_ONCE: Final = re.compile(
     rf"(?<![\w.,/-])(?P<number>{NUMBER})\s+(?:{_ROWS}\s+)?{any_of(_PASSES['at_once'])}(?!\w)"
     rf"(?P<each>\s+(?:{any_of(_PASSES['each'])}))?"
 )
-#: "answering 100 rows each time": for an evaluation, and not for a step.
+#: "answering 100 rows each time" is about an evaluation, not a training step.
 _ANSWERING: Final = re.compile(
     r"\b(?:answer|repl[yi]|respon|respost|respuest|contest)\w*\s+"
     r"(?:to |for |on |a |only |just |solo |nomes )?$"

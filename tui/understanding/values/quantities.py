@@ -152,7 +152,7 @@ _HELD: Final = re.compile(
 )
 #: A data set of the Hub, with its split: "owner/set split train".
 _HUB_DATA: Final = re.compile(r"(?<![\w./-])[\w.-]+/[\w.-]+ (?:split|subset|config)\b")
-#: "8 answers per eval": an event, and no field.
+#: "8 answers per eval" names an event, not the split.
 _REPEATED: Final = re.compile(r"\b(?:per|each|every|por|cada|a cada|en cada)\s$")
 _ONLY: Final = re.compile(r"\b(?:only|just|nomes|solo|solament|solamente)\b")
 #: A number that revises the one before it: "rank 32, sorry, 64".

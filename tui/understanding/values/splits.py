@@ -1,4 +1,4 @@
-"""The shares of rows for validation and test, and of the steps that warm up: "10% for test"."""
+"""Shares of rows for validation and test, and of warm-up steps: "10% for test"."""
 
 import re
 from collections.abc import Iterator
@@ -32,7 +32,7 @@ _SPLIT: Final = re.compile(
     r"\b(?P<what>validation|validacion?|test|proves|pruebas)(?: (?:split|set|data|rows))?\b"
     r"(?![^.;!?\n,]*\b(?:smaller|bigger|larger|shorter|m[ea]s (?:petit|gran|pequen|llarg|curt)))"
 )
-#: "20% is for validation, not for test": the share is for the other, and nothing is said of this.
+#: "20% is for validation, not for test": the share belongs to the other split.
 _NOT_FOR: Final = re.compile(
     r"[^.;!?\n]*\b(?:no|not|no pas)\s+(?:for|as|per(?: al?)?|para)\s+(?:the |el |la |l')?\Z"
 )
@@ -76,7 +76,7 @@ _TEST: Final = "/data/splits/test"
 _WHOLE: Final = 100
 _VALIDATION: Final = ("val", "eval", "avalua")
 _WARMUP: Final = ("warm", "escalf", "calent")
-#: "8 answers per eval": an event, and no field.
+#: "8 answers per eval" names an event, not the split.
 _REPEATED: Final = re.compile(r"\b(?:per|each|every|por|cada|a cada|en cada)\s$")
 
 

@@ -1,1 +1,1 @@
-"""What the files of the weights tell: their tensors, and where these contradict the config."""
+"""Weight files: their tensors, and where these contradict the config."""

@@ -70,7 +70,7 @@ def find_absent(config: Config, names: Collection[str], head: Head) -> AbsentTen
 
 
 def _spell_layers(architecture: str) -> tuple[str, tuple[str, ...]]:
-    """Return a tensor of the first layer, and what the names of such tensors may begin with.
+    """Return the name of a tensor of the first layer, and the prefixes that such names may have.
 
     Nothing for a class that no table has.
     """

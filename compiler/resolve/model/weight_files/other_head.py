@@ -1,6 +1,6 @@
-"""Tells whether weights have an output head of their own beside a config.json that ties it.
+"""Detects an output head in the weights that differs from the embedding `config.json` ties it to.
 
-transformers then ties nothing. Old trainers saved a tied head as well, which equals the embedding.
+transformers then ties nothing. Some trainers also save a tied head, which equals the embedding.
 """
 
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ _PREFIX_BYTES: Final = 8  # of a safetensors file: the length of its header
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Place:
-    """Where a tensor is: its file, its first byte and how many it has, and how it is written."""
+    """A tensor in a file: its first byte, length in bytes, sides and dtype."""
 
     path: Path
     start: int
@@ -29,7 +29,7 @@ class _Place:
 
 
 def has_other_head(folder: Path, *, embedding: str, head: str) -> bool:
-    """Return whether a folder has both tensors, and they differ in samples of their bytes.
+    """Return whether a folder has both tensors and samples of their bytes differ.
 
     False where they are of different types, and so cannot be compared as they are.
     """
