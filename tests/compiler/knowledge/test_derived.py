@@ -33,6 +33,8 @@ ROOT = HERE.parents[2]
 CASES: dict[str, list[dict[str, Any]]] = json.loads(
     (HERE / "derived_cases.json").read_text(encoding="utf-8")
 )
+#: Linear layers with a `forward` of their own. Those of a router are none, and get no adapter.
+OWN_LINEARS = frozenset({"Conv1D", "FalconLinear"})
 ROWS = [(name, number) for name, rows in CASES.items() for number in range(len(rows))]
 #: The most used classes, which the generator gives as they are.
 STUDIED = sorted(json.loads((HERE / "architecture_cases.json").read_text(encoding="utf-8")))
@@ -365,13 +367,16 @@ def compare(row: dict[str, Any]) -> None:
     stack = derived_table()[shape.architecture]["stack"] + "."
     sides: dict[str, list[tuple[int, int]]] = {}
     for path, module in model.named_modules():
-        is_linear = isinstance(module, torch.nn.Linear) and type(module).forward is forward
+        is_plain = isinstance(module, torch.nn.Linear) and type(module).forward is forward
+        is_linear = is_plain or type(module).__name__ in OWN_LINEARS
         if is_linear and module is not head and path.startswith(stack):
             inner = path.removeprefix(stack).partition(".")[2]
             if inner not in keys:  # its weight is that of several layers
                 assert "shared_transf" in inner
                 continue
-            sides.setdefault(keys[inner], []).append((module.in_features, module.out_features))
+            outputs, inputs = module.weight.shape
+            pair = (outputs, inputs) if type(module).__name__ == "Conv1D" else (inputs, outputs)
+            sides.setdefault(keys[inner], []).append(pair)
     assert {key: len(found) for key, found in sides.items()} == {
         key: linear.count for key, linear in shape.linear_shapes.items()
     }
