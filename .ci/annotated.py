@@ -7,7 +7,7 @@ from typing import Any, Final
 from ftc.tui.questions.answers import understand
 from ftc.tui.state.draft import read_draft
 from ftc.tui.understanding.reading import Names, Reading
-from tests.tui.test_annotated import BASE, MISSING
+from tests.tui.understanding.test_annotated import BASE, MISSING
 
 #: The columns of the data of the drafts, and a message with data of its own.
 COLUMNS: Final = ("message", "intent")

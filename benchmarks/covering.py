@@ -22,7 +22,7 @@ from tests.covering import Case, running
 
 ROOT: Final = Path(__file__).parents[1]
 REPORT: Final = Path(__file__).with_name("covering.md")
-TEST: Final = "tests/end_to_end/test_covering.py"
+TEST: Final = "tests/end_to_end/whole/test_covering.py"
 COLUMNS: Final = (
     *("objective", "form", "method", "sharding", "packing", "optimizer", "format", "export"),
     "vectors",

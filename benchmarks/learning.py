@@ -35,7 +35,7 @@ from benchmarks.learning_specs import CHOICES, SPECS, TRIAL_ROWS, TRIAL_SHARE
 from benchmarks.rehearsals import ROOT, describe_machine, find_sdist
 from ftc.compiler.knowledge.objectives import OBJECTIVES
 from ftc.spec.pointer import split
-from tests.end_to_end.bank_messages import label_pairs, pair_by_intent, prefer_intents
+from tests.end_to_end.builders.bank_messages import label_pairs, pair_by_intent, prefer_intents
 
 REPORT: Final = Path(__file__).with_name("learning.md")
 #: Without learning, one run in twenty is this many standard errors above chance.
@@ -111,7 +111,9 @@ def write_inputs(folder: Path, data: Path) -> None:
 def write_encoders(folder: Path, sdist: Path) -> None:
     """Write the encoders that a spec names."""
     made = [f"{name}={folder / name}" for name in _ENCODERS]
-    _call([sys.executable, "-m", "tests.end_to_end.build_encoders", str(sdist), *made], ROOT)
+    _call(
+        [sys.executable, "-m", "tests.end_to_end.builders.build_encoders", str(sdist), *made], ROOT
+    )
 
 
 def write_table(path: Path, names: list[str], rows: list[list[str]]) -> None:

@@ -207,9 +207,9 @@ miniature, one SIGKILL, and then all stages up to a Q4_K_M file that answers.
   divergence must be below 0.001 nats per token.
 """
 _FOOT: Final = """\
-Rehearsals that must fail (tests/end_to_end/test_rehearse.py): a `tokenizer.model` with equal
-scores stops at `tokens`, and a chat template that rewrites earlier turns stops at `prepare`. A
-GGUF with one matrix of zeros is far outside the bounds.
+Rehearsals that must fail (tests/end_to_end/rehearsals/test_rehearse.py): a `tokenizer.model` with
+equal scores stops at `tokens`, and a chat template that rewrites earlier turns stops at `prepare`.
+A GGUF with one matrix of zeros is far outside the bounds.
 
 Some miniatures are not exact. If llama.cpp requires all heads together to be as wide as the model,
 and neither 256 nor 768 is a multiple of the query heads per key head (Qwen2's seven, OLMo-2 32B's

@@ -1,8 +1,8 @@
 """How the assistant understands the annotated messages: `python -m benchmarks.understanding`.
 
-Prints, for each half of `tests/tui/annotated.json` and for `tests/tui/unseen.json`, the shares that
-are right, asked, wrong and missed, and the processor time of reading and planning a message.
-Reading the data file is not counted: it depends on the file. Writes the table to
+Prints, for each half of `annotated.json` and for `unseen.json` in `tests/tui/understanding`, the
+shares that are right, asked, wrong and missed, and the processor time of reading and planning a
+message. Reading the data file is not counted: it depends on the file. Writes the table to
 `benchmarks/understanding.md`.
 """
 
@@ -22,7 +22,7 @@ from ftc.compiler.resolve.data import facts
 from ftc.tui.session.exchange import describe
 from ftc.tui.state.situation import Observer
 from tests.end_to_end.process import QUICKSTART
-from tests.tui.test_annotated import TABLE, UNSEEN, judge, open_session, silent_words
+from tests.tui.understanding.test_annotated import TABLE, UNSEEN, judge, open_session, silent_words
 
 PAGE: Final = Path(__file__).with_suffix(".md")
 SCORES: Final = ("right", "asked", "missed", "wrong", "silent")
@@ -84,7 +84,7 @@ def main() -> None:
         "# Understanding",
         "",
         f"`python -m benchmarks.understanding`, {datetime.now(UTC):%Y-%m-%d}, at commit {commit}.",
-        "The messages are those of `tests/tui/annotated.json` and `tests/tui/unseen.json`. Those",
+        "The messages are `annotated.json` and `unseen.json` in `tests/tui/understanding`. Those",
         "that are told ask for nothing: right is that nothing is set. Nothing is learned from the",
         "unseen, which were written without sight of the reader. After the first scores of the",
         "everyday, the expert and the adversarial ones, which are to make it set a wrong value,",

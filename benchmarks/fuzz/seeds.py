@@ -138,7 +138,7 @@ def _seeds() -> dict[str, list[bytes]]:
 
 def make_conversations() -> list[bytes]:
     """Return conversations of a few messages each, pasted configs, and very long lines."""
-    path = ROOT / "tests" / "tui" / "annotated.json"
+    path = ROOT / "tests/tui/understanding/annotated.json"
     said = [entry["say"] for entry in json.loads(path.read_text(encoding="utf-8"))]
     start = f"{STARTING_POINT}\n"
     few = [start + "\n".join(said[at : at + _FEW]) for at in range(0, len(said), _FEW)]

@@ -37,8 +37,8 @@ cause it, and what prevents it is named. *waits*: it is about a feature, which i
 spec language does not have yet.
 
 `tests/test_checks_table.py` holds this table, whose source is `docs/site/checks.json`.
-`tests/end_to_end/test_themes.py` starts from a spec of each theme, and
-`tests/end_to_end/test_real_failures.py` shows for ten of them that the failure is real."""
+`tests/end_to_end/whole/test_themes.py` starts from a spec of each theme, and
+`tests/end_to_end/faults/test_real_failures.py` shows for ten of them that the failure is real."""
 
 
 def read_table() -> Mapping[str, Any]:

@@ -17,7 +17,7 @@ from ftc.runtime.reward.offered_tools import read_tools
 from ftc.runtime.run import Run
 from tests.tiny_reranker import write_reranker
 from tests.tiny_seeing import make_byte_tokenizer
-from tests.tui.tiny_gguf import write_tiny
+from tests.tui.agent.tiny_gguf import write_tiny
 
 TEXTS = ["the card is lost", "late", "", "where is my card, please? I have waited for weeks now"]
 WORDS = ["where", "is", "my", "card", "lost", "late"]

@@ -14,7 +14,7 @@ from ftc.runtime.llama_cpp.gguf_images import Projector
 from ftc.runtime.run import Run
 from ftc.runtime.vision.image_tokens import Fixed, to_settings
 from tests.tiny_projector import PATCH, SIDE, TOKENS, write_projector
-from tests.tui.tiny_gguf import write_tiny
+from tests.tui.agent.tiny_gguf import write_tiny
 
 PLACE = 0  # the token that stands for a part of an image: <unk>, which no text here has
 RULE = to_settings(Fixed(side=SIDE, patch=PATCH, tokens=TOKENS, token="<unk>"))

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from ftc.runtime.files import write_rows
 from ftc.runtime.llama_cpp import importance
 from ftc.runtime.run import Run
-from tests.tui.tiny_gguf import write_tiny
+from tests.tui.agent.tiny_gguf import write_tiny
 
 ROWS = [[1, 40, 41, 42], [1, 50], list(range(60, 100))]
 

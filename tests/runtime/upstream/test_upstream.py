@@ -53,7 +53,8 @@ from ftc.runtime.upstream import (
 )
 from tests.compiler.plan.trace_tower import make_config, make_images
 
-WRAPPED = json.loads((Path(__file__).parents[2] / "end_to_end" / "wrapped.json").read_bytes())
+CASES = Path(__file__).parents[2] / "end_to_end/methods/wrapped.json"
+WRAPPED = json.loads(CASES.read_bytes())
 
 
 def build_wrapped(kind: str) -> Any:

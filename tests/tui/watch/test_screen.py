@@ -19,8 +19,8 @@ from ftc.tui.watch.app import Watch
 from ftc.tui.watch.curve import CurvePane
 from ftc.tui.watch.run import Watched
 from ftc.tui.watch.words import find_facts
-from tests.tui.stage import LARGE, SMALL, seen
-from tests.tui.test_colours import READABLE, coloured, faint
+from tests.tui.front_ends.stage import LARGE, SMALL, seen
+from tests.tui.front_ends.test_colours import READABLE, coloured, faint
 from tests.tui.watch.folder import BEGAN, Bundle, begin
 
 SCREENS = Path(__file__).parent / "screens"
