@@ -31,7 +31,7 @@ from ftc.tui.understanding.reading import Change, Choice
 from ftc.tui.understanding.text.message import Message
 
 ROOT = Path(__file__).parents[1]
-TABLES = ROOT / "tests/tui"
+TABLES = ROOT / "tests/tui/understanding"
 TARGET = ROOT / "tui/understanding/learned/linked.json"
 FEWEST = 2
 #: How many copies of a message are made with other column names.

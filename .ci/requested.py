@@ -28,7 +28,7 @@ from ftc.tui.understanding.doubts import licence, unlicensed
 from ftc.tui.understanding.reading import Change
 
 ROOT = Path(__file__).parents[1]
-TABLES = ROOT / "tests/tui"
+TABLES = ROOT / "tests/tui/understanding"
 TARGET = ROOT / "tui/understanding/learned/requested.json"
 FOLDS = 10
 PENALTY = 1.0
