@@ -113,7 +113,7 @@ def listed() -> Iterator[Example]:
     """Yield the examples of the tables of utterances and of reports."""
     for entry in json.loads((TABLES / "utterances.json").read_text(encoding="utf-8")):
         yield from of_utterance(entry)
-    for says in json.loads((TABLES / "reports.json").read_text(encoding="utf-8")).values():
+    for says in json.loads((TABLES / "doubts/reports.json").read_text(encoding="utf-8")).values():
         for say in says:
             yield from of_report(say)
 
