@@ -83,7 +83,7 @@ def read_annotated(without: set[str]) -> Iterator[Annotated]:
         if "sets" in row:
             accept = [{at: [value] for at, value in row["sets"].items()}]
             yield Annotated(row["say"], row.get("draft", {}), accept, frozenset(), None)
-    for says in json.loads((TABLES / "reports.json").read_text(encoding="utf-8")).values():
+    for says in json.loads((TABLES / "doubts/reports.json").read_text(encoding="utf-8")).values():
         for say in says:
             yield Annotated(say, {}, [{}], frozenset(), None)
 
