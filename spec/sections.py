@@ -757,9 +757,9 @@ class Training:
     """
     gradient_checkpointing: Literal["selective", "offload"] | bool | int | Auto = "auto"
     """Whether activations are recomputed in the backward pass instead of being stored. A number n
-    recomputes only every n-th layer; selective recomputes all but attention (sft and cpt); offload
-    recomputes all layers and keeps their inputs in the host's memory (GPUs only). auto takes the
-    fastest that fits.
+    recomputes only every n-th layer; selective recomputes all but attention (sft and cpt, not with
+    ZeRO-3); offload recomputes all layers and keeps their inputs in the host's memory (GPUs only).
+    auto takes the fastest that fits.
     """
     liger: bool | Auto = "auto"
     """Whether norms, rotary positions and MLPs use the fused Triton kernels of the pinned

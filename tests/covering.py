@@ -128,7 +128,7 @@ def _recomputes_too_finely(choices: Mapping[str, str]) -> bool:
     adapted = choices.get("method") in ("lora", "qlora")
     sharded = choices.get("sharding", "").startswith("zero3")
     if choices.get("recomputing") == "selective":
-        return adapted or choices["objective"] not in SELECTIVE
+        return adapted or sharded or choices["objective"] not in SELECTIVE
     if OBJECTIVES[choices["objective"]].samples:  # type: ignore[index]
         return choices.get("recomputing") == "2"
     head = choices["objective"] == "classification" and adapted and sharded

@@ -33,7 +33,9 @@ def unsupported_partial_checkpointing(case: Case) -> Iterator[Problem]:
 
     Why it matters: Only TRL's trainer for supervised fine-tuning recomputes selectively. It changes
     a method of the model for that, which an adapter of PEFT hides, so the first step would stop
-    with an unexpected keyword, `selective`. A classification head with an adapter recomputes whole
+    with an unexpected keyword, `selective`. ZeRO-3 gathers weights in the backward pass that the
+    forward pass did not gather, and PyTorch stops there: selective recomputing accepts only the
+    operations of the forward pass. A classification head with an adapter recomputes whole
     layers under ZeRO-3, which has to gather their weights again. TRL switches recomputing off to
     generate answers, and to compute the reference of DPO or KTO at each step. It switches it on
     again in a way that accepts no options, and the next step would stop.
@@ -54,11 +56,11 @@ def unsupported_partial_checkpointing(case: Case) -> Iterator[Problem]:
     if written == "selective" and (adapted or kind not in SELECTIVE):
         yield problem(_FIELD, fix=(put(_FIELD, True),), method=spec.method.type, kind=kind)
         return
-    if (
-        kind == "classification"
-        and adapted
-        and case.plan.decisions.distribution.sharding.value == "zero3"
-    ):
+    if case.plan.decisions.distribution.sharding.value != "zero3":
+        return
+    if written == "selective":
+        yield problem(_FIELD, message="gathered", fix=(put(_FIELD, True),))
+    elif kind == "classification" and adapted:
         yield problem(_FIELD, message="head", help="head", fix=(put(_FIELD, True),))
 
 

@@ -372,15 +372,16 @@ def partly_recomputed(frame: Frame, sharding: Sharding) -> tuple[Recomputing, ..
     """Return what may be recomputed beside everything and nothing, the fastest first.
 
     Selective recomputing is TRL's, of its trainer for supervised fine-tuning. It replaces a method
-    of the model, which PEFT's wrapper hides from the Trainer. A classification head under ZeRO-3
-    has options of its own. Vectors are computed in passes of any size.
+    of the model, which PEFT's wrapper hides from the Trainer. ZeRO-3 gathers weights during the
+    backward pass that the forward pass did not gather, which PyTorch's selective recomputing does
+    not accept. A classification head under ZeRO-3 has options of its own. Vectors are computed in passes of any size.
     """
     objective = frame.spec.objective.type
     divided_head = objective == "classification" and sharding == "zero3"
     if divided_head or compares_texts(objective) or frame.switches_recomputing:
         return ()
     every = tuple(every for every in _EVERY if every < frame.shape.layers)
-    selective = objective in SELECTIVE and frame.adapter is None
+    selective = objective in SELECTIVE and frame.adapter is None and sharding != "zero3"
     return (*every, *(("selective",) if selective else ()))
 
 

@@ -146,6 +146,15 @@ def test_a_trainer_that_switches_recomputing_has_all_or_nothing(
     assert search(frame).chosen.way.checkpointing in (True, False)
 
 
+def test_weights_that_are_gathered_again_are_not_recomputed_selectively(
+    build_known: BuildKnown,
+) -> None:
+    """PyTorch stops at an operation of ZeRO-3's backward pass that the forward pass lacks."""
+    frame = make_frame(*build_known({"/spec/method/type": "full"}))
+    assert "selective" in partly_recomputed(frame, "fsdp")
+    assert "selective" not in partly_recomputed(frame, "zero3")
+
+
 def test_a_precomputed_reference_leaves_parts_open(build_known: BuildKnown) -> None:
     """DPO without a reference at each step may recompute some layers."""
     edits = {"/spec/objective/type": "dpo", "/spec/method/type": "lora"}
