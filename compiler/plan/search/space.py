@@ -374,7 +374,8 @@ def partly_recomputed(frame: Frame, sharding: Sharding) -> tuple[Recomputing, ..
     Selective recomputing is TRL's, of its trainer for supervised fine-tuning. It replaces a method
     of the model, which PEFT's wrapper hides from the Trainer. ZeRO-3 gathers weights during the
     backward pass that the forward pass did not gather, which PyTorch's selective recomputing does
-    not accept. A classification head under ZeRO-3 has options of its own. Vectors are computed in passes of any size.
+    not accept. A classification head under ZeRO-3 has options of its own. Vectors are computed in
+    passes of any size.
     """
     objective = frame.spec.objective.type
     divided_head = objective == "classification" and sharding == "zero3"
