@@ -14,14 +14,21 @@ from ..upstream.validation_loss import average_loss, count_learned
 
 
 def split(rows: Sized, most: int, processes: int) -> list[list[int]]:
-    """Return the rows of each batch: of about equal size, and as many batches for each process.
+    """Return the rows of each batch; a step has as many rows on each process.
 
-    If there are too few rows for that, the last batches repeat the first row.
+    Trainers gather a value of each row, and a gather hangs or fails if the sizes differ. The rows
+    that are left over stand alone in a last step, which repeats the first row if it must.
     """
-    count = -(-len(rows) // (most * processes)) * processes
-    full = min(len(rows), count)
-    edges = (len(rows) * number // full for number in range(full + 1))
-    return [list(range(*pair)) for pair in pairwise(edges)] + [[0]] * (count - full)
+    share, left = divmod(len(rows), processes)
+    steps = -(-share // most)
+    edges = [share * step // steps for step in range(steps + 1)] if steps else [0]
+    batches = [
+        list(range(number, number + last - first))
+        for first, last in pairwise(edges)
+        for number in range(first * processes, last * processes, last - first)
+    ]
+    batches += ([row] for row in range(len(rows) - left, len(rows)))
+    return batches + [[0]] * (-len(batches) % processes)
 
 
 def share_loss(
@@ -36,10 +43,13 @@ def share_loss(
     and the number of processes.
     """
     args, rows = trainer.args, trainer.eval_dataset
-    load, batches = trainer.get_eval_dataloader, list[list[int]]()
+    load, batches, new = trainer.get_eval_dataloader, list[list[int]](), set[int]()
 
     def get_eval_dataloader(*given: Any) -> Any:
         batches[:] = divide(rows, args.eval_batch_size, args.world_size)
+        first = {batch[0]: number for number, batch in reversed([*enumerate(batches)])}
+        new.clear()  # the batches that repeat no other one
+        new.update(first.values())
         whole = load(*given)
         loader = DataLoader(whole.dataset, batch_sampler=batches, collate_fn=whole.collate_fn)
         return trainer.accelerator.prepare_data_loader(loader)
@@ -47,7 +57,7 @@ def share_loss(
     def weigh(inputs: Any, seen: int) -> torch.Tensor:
         number = seen * args.world_size + args.process_index
         count = count_learned(inputs) if by_token else torch.tensor(len(batches[number]))
-        return count if number < len(rows) else torch.zeros_like(count)  # 0 for a repetition
+        return count if number in new else torch.zeros_like(count)  # 0 for a repetition
 
     trainer.get_eval_dataloader = get_eval_dataloader
     average_loss(trainer, weigh=weigh, add=trainer.accelerator.reduce, by_token=by_token)
