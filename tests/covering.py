@@ -142,12 +142,12 @@ def refusals(choices: Mapping[str, str]) -> set[str]:
 
 def allowed() -> Iterator[Case]:
     """Yield cases in which every pair of choices stands that no rule refuses."""
-    yield from _array(lambda choices: _has_rows(choices) and not refusals(choices))
+    yield from _array(lambda choices: has_rows(choices) and not refusals(choices))
 
 
 def refused() -> Iterator[Case]:
     """Yield the cases of the array over all pairs that some rule refuses."""
-    yield from (case for case in _array(_has_rows) if refusals(asdict(case)))
+    yield from (case for case in _array(has_rows) if refusals(asdict(case)))
 
 
 def running() -> tuple[Case, ...]:
@@ -163,8 +163,8 @@ def _array(is_wanted: Callable[[Mapping[str, str]], bool]) -> Iterator[Case]:
         yield Case(**dict(zip(names, row, strict=True)))
 
 
-def _has_rows(choices: Mapping[str, str]) -> bool:
-    """Whether the objective trains on the form, and has the vectors that are chosen."""
+def has_rows(choices: Mapping[str, str]) -> bool:
+    """Return whether the objective trains on the form, and has the vectors that are chosen."""
     objective, form = choices["objective"], choices.get("form")
     if (vectors := choices.get("vectors", "whole")) != "whole":
         has_pairs = vectors == "short" or form == "prompt_completion"
