@@ -41,6 +41,9 @@ _NEEDED: Final[Mapping[str, Mapping[str, Any]]] = {
             "vision_config": {"model_type": "siglip_vision_model", "num_attention_heads": 16},
         },
     },
+    "cohere_compass": {
+        "rope_parameters": dict.fromkeys(("full_attention", "sliding_attention"), _MROPE)
+    },
     "cohere2_vision": {"rotary_pct": 1.0, "": {"tie_word_embeddings": True}},
     "deepseek_ocr2": {
         "mlp_layer_types": ["dense"] + ["sparse"] * 31,

@@ -41,7 +41,7 @@ CASES: dict[str, tuple[dict[str, Any], str, str, str]] = {
         "safetensors",
     ),
     "a class outside the table": (
-        {"architectures": ["xLSTMForCausalLM"], "model_type": "xlstm", **SIZES},
+        {"architectures": ["CpmAntForCausalLM"], "model_type": "cpmant", **SIZES},
         "FTC111",
         "no formula",
         "safetensors",
