@@ -88,8 +88,10 @@ def find_wrapper(config: Mapping[str, Any]) -> Wrapper | None:
         respelt = found is not None and is_respelt(names[0], found.architecture)
         named = _table().get(names[0]) if isinstance(names[0], str) else None
         found = named or (found if respelt else None)
-    if found is None or found.whole or isinstance(config.get("text_config"), dict):
+    if found is None or isinstance(config.get("text_config"), dict):
         return found
+    if found.whole:
+        return found if found.has_type(kind) else None
     return found if found.flat and kind not in found.text_types else None
 
 

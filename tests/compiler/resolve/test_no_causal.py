@@ -46,6 +46,12 @@ CASES: dict[str, tuple[dict[str, Any], str, str, str]] = {
         "no formula",
         "safetensors",
     ),
+    "a language model that only a multimodal class has": (
+        {"architectures": ["Mistral4ForCausalLM"], "model_type": "mistral4"},
+        "FTC103",
+        "only as a part of a multimodal model",
+        "name a text model",
+    ),
     "a causal model saved without its head": (
         {"architectures": ["MistralModel"], "model_type": "mistral", **SIZES},
         "FTC103",
