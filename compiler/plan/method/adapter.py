@@ -276,8 +276,9 @@ def _targets(spec: Spec, shape: Shape) -> Decision[tuple[str, ...]]:
         said = ", ".join(dict.fromkeys(f"`{name.rpartition('.')[2]}`" for name in left))
         return derived(names, "lora_targets.apart", modules=len(names), left=said)
     if written == "auto":
-        key = "gates" if gates else "routers" if routers else "all"
-        return derived(names, f"lora_targets.{key}", modules=len(names))
+        key = "lora_targets.routers" if routers else "lora_targets.all"
+        key = "lora_targets.gates" if gates else key
+        return derived(names, key, modules=len(names))
     return keep(spec, "/method/targets", names)
 
 
