@@ -34,8 +34,11 @@ from builds import (
     placed,
     supports_sdpa,
 )
+from entries import record
 from fitting import fit
 from older_names import find_older_names
+from repeats import find_passes
+from unequal import equal_sizes, find_unequal
 
 from ftc.compiler.knowledge.architectures.derived import read_entry
 
@@ -47,6 +50,9 @@ LAYERS = 6
 CASES_EACH = 5
 #: The largest constant side: larger ones must follow from a key, or be listed with the bases.
 MOST = 64
+#: What turns an encoder of transformers into a model that reads forward.
+_DECODER = "is_decoder"
+_POSITIONS = "max_position_embeddings"
 #: Fields of every configuration, about its use.
 UNRELATED = {
     *("id2label", "label2id", "rope_parameters", "output_hidden_states", "return_dict"),
@@ -56,8 +62,8 @@ UNRELATED = {
 
 def _skips(family: Family, key: str) -> bool:
     """Tell whether a key is left as the base has it."""
-    fixed = {*family.said.get("fixed", ()), *kind_flags(family.said)}
-    skipped = SKIPPED.fullmatch(key) is not None and key not in family.said.get("varied", ())
+    fixed = {*family.fixed, *kind_flags(family.said)}
+    skipped = SKIPPED.fullmatch(key) is not None and key not in family.varied
     return key in fixed or skipped
 
 
@@ -78,13 +84,14 @@ def study(name: str, said: Mapping[str, Any]) -> dict[str, Any]:
         found, needed = _conditions(family, base)
         conditions, requires = found | conditions, needed | requires
     family.base = first
-    entry = _fitted(family, family.builds[0], keys, conditions)
-    fixed = {key: [family.base[key]] for key in said.get("fixed", ())}
+    sizes = [*keys, *said.get("scaled", ())]
+    entry = _fitted(family, family.builds[0], sizes, conditions)
+    fixed = {key: [family.base[key]] for key in family.fixed}
     entry["requires"] = requires | said.get("requires", {}) | fixed
     entry["kinds"] = _seen(family)
     if family.positive:
         entry["positive"] = sorted(family.positive)
-    kept = ("loads", "packs", "repeats_keys", "each", "copies")
+    kept = ("loads", "packs", "repeats_keys", "each", "copies", "scaled")
     entry |= {key: said[key] for key in kept if key in said}
     if family.builds[0].transposed:
         entry["transposed"] = True
@@ -93,6 +100,8 @@ def study(name: str, said: Mapping[str, Any]) -> dict[str, Any]:
     entry |= find_absences(family, keys)
     if older := find_older_names(family):
         entry["older"] = older
+    if passes := find_passes(family, keys):
+        entry["passes"] = passes
     entry["linears"] = [m for m in entry["linears"] if not _is_shared(said, entry, m)]
     if "rounded" in said:
         width = said["rounded"]["of"]
@@ -164,7 +173,21 @@ def _base(family: Family, cls: Any) -> dict[str, Any]:
         given["hidden_size"] = 192 * heads  # divisible by a multiple of the heads
     if "head_dim" not in names and "head_dim" not in family.aliases:
         given |= _probe_heads(family, given)
+    if _DECODER in given and "auto" not in family.said:  # an encoder's class reads forward with it
+        given[_DECODER] = True
+        family.fixed.add(_DECODER)
+    _probe_positions(family, given)
     return given
+
+
+def _probe_positions(family: Family, given: Mapping[str, Any]) -> None:
+    """Vary the number of positions where the class has a table of them."""
+    plain = family.build(given)
+    if plain is None or type(given.get(_POSITIONS)) is not int:
+        return
+    more = family.build({**given, _POSITIONS: 2 * given[_POSITIONS]})
+    if more is not None and more.tensors() != plain.tensors():
+        family.varied.add(_POSITIONS)
 
 
 def _probe_heads(family: Family, given: Mapping[str, Any]) -> dict[str, int]:
@@ -262,6 +285,8 @@ def _conditions(
             if type(value) is int:
                 _note_zero(family, key, built, family.build(family.base | {key: 0}))
                 break
+    for name, condition in find_unequal(family, base):
+        conditions.setdefault(name, []).append(condition)
     for key in _unset(family):
         for value in (64, 2):
             built = family.build(family.base | {key: value})
@@ -424,7 +449,7 @@ def check(
         shape = read_entry(family_name, entry, config)
         if shape is None or shape.parameters != want:
             wrong.append(f"{shape and shape.parameters} for {want}: {given}")
-    given = _listed(family, base)
+    given = _listed(family, base) | equal_sizes(entry, base)
     if given != base:
         want, config = family.count(given), placed(said, given)
         shape = read_entry(family_name, entry, config)
@@ -458,37 +483,7 @@ def main(names: Sequence[str]) -> None:
         done, wrong = check(name, bases[name], entry)
         print(f"{name}: {len(done)} counts, {len(wrong)} wrong", *wrong[:2], sep="\n  ", flush=True)
         if len(done) == CASES_EACH and not wrong:
-            record(name, entry, done)
-
-
-def record(
-    name: str,
-    entry: dict[str, Any],
-    done: Sequence[Mapping[str, Any]],
-    places: tuple[Path, Path] = (TABLE, CASES),
-) -> None:
-    """Put a class into the table, and its cases into those of the test."""
-    table, cases = (json.loads(p.read_text(encoding="utf-8")) if p.exists() else {} for p in places)
-    table[name], cases[name] = entry, done
-    places[0].write_text(dump(dict(sorted(table.items()))), encoding="utf-8")
-    rows = {n: "[\n  " + ",\n  ".join(map(json.dumps, cases[n])) + "\n ]" for n in sorted(cases)}
-    text = ",\n".join(f' "{name}": {block}' for name, block in rows.items())
-    places[1].write_text(f"{{\n{text}\n}}\n", encoding="utf-8")
-
-
-def dump(table: Mapping[str, Any]) -> str:
-    """Write an entry's keys on lines of their own, and a tensor per line."""
-    blocks = []
-    for name, entry in table.items():
-        lines = []
-        for key, value in entry.items():
-            if key in ("layer", "model"):
-                rows = ",\n   ".join(json.dumps(row) for row in value)
-                lines.append(f'  "{key}": [\n   {rows}\n  ]')
-            else:
-                lines.append(f'  "{key}": {json.dumps(value)}')
-        blocks.append(f' "{name}": {{\n' + ",\n".join(lines) + "\n }")
-    return "{\n" + ",\n".join(blocks) + "\n}\n"
+            record(name, entry, done, (TABLE, CASES))
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ import transformers
 from torch.nn.functional import linear
 from transformers.pytorch_utils import Conv1D
 
+from ftc.compiler.knowledge.architectures.derived_entry import EntryConfig
 from ftc.compiler.knowledge.architectures.layer_kinds import plain_kind, read_kinds
 
 IN_LAYER = re.compile(r"(?P<stack>.*?\.)(?P<layer>\d+)\.(?P<name>.*)")
@@ -70,21 +71,34 @@ class Family:
     builds: list[Build] = field(default_factory=list)
     replaced: dict[str, str] = field(default_factory=dict)
     positive: set[str] = field(default_factory=set)
+    fixed: set[str] = field(default_factory=set)
+    varied: set[str] = field(default_factory=set)
 
     def build(self, given: Mapping[str, Any]) -> Build | None:
         """Build the class from these keys; None where transformers refuses them."""
-        model = self._built(given)
+        model = self.model(given)
         if model is None:
             return None
-        inside = prefix_of(model) if "inside" in self.said else ""
-        return _sorted(dict(given), model, inside, self.kinds(given), self.said)
+        sizes = {**given, **self._scaled(given)}
+        return _sorted(sizes, model, self.inside(model), self.kinds(given), self.said)
+
+    def _scaled(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the sizes that no key says, by the same code as the compiler's."""
+        scaled = self.said.get("scaled", {})
+        entry: Any = {"aliases": {}, "nulls": {}, "defaults": self.said.get("extra", {})}
+        read = EntryConfig({**entry, "scaled": scaled}, given)
+        return {name: read.value(name) for name in scaled}
+
+    def inside(self, model: Any) -> str:
+        """Return the path of the language model in a multimodal model, or "" for all of it."""
+        return prefix_of(model) if "inside" in self.said else ""
 
     def count(self, given: Mapping[str, Any]) -> int | None:
         """Return the parameters of the class; None where transformers refuses these keys."""
-        model = self._built(given)
+        model = self.model(given)
         return None if model is None else sum(each.numel() for each in model.parameters())
 
-    def _built(self, given: Mapping[str, Any]) -> Any:
+    def model(self, given: Mapping[str, Any]) -> Any:
         """Return the model that these keys give on the meta device; None where they are refused."""
         if type(given.get(layer_key(self.aliases))) is not int:
             return None
@@ -104,12 +118,16 @@ class Family:
         if outer is None:
             config = transformers.AutoConfig.for_model(self.said["type"], **settings)
             return self._automatic(config).from_config(config)
-        tied = settings.get("tie_word_embeddings", False)
         cls = transformers.CONFIG_MAPPING[outer]
         around = surroundings(self.said, settings)
+        if outer == self.said["type"]:  # it has no section for its language model
+            config = cls(**{**settings, **around})
+            return self._automatic(config).from_config(config)
+        tied = settings.get("tie_word_embeddings", False)
         config = cls(text_config=dict(settings), tie_word_embeddings=tied, **around)
         config.get_text_config().tie_word_embeddings = tied
-        return transformers.AutoModelForImageTextToText.from_config(config)
+        automatic = self._automatic(config) if "auto" in self.said else _IMAGE_TEXT
+        return automatic.from_config(config)
 
     def _automatic(self, config: Any) -> Any:
         """Return what builds the class: some types have a language model only inside a wrapper.
@@ -183,7 +201,8 @@ def family_of(name: str, said: Mapping[str, Any]) -> Family:
     aliases = dict(transformers.CONFIG_MAPPING[said["type"]].attribute_map)
     if "layers" in said:
         aliases["num_hidden_layers"] = said["layers"]
-    return Family(name=name, said=said, aliases=aliases)
+    fixed, varied = set(said.get("fixed", ())), set(said.get("varied", ()))
+    return Family(name=name, said=said, aliases=aliases, fixed=fixed, varied=varied)
 
 
 def supports_sdpa(family: Family) -> bool:
@@ -224,14 +243,24 @@ def few_layers(cls: Any) -> dict[str, Any]:
         section = getattr(whole, key)
         if section is None or section is whole.get_text_config():
             continue
-        depths = [k for k in ("num_hidden_layers", "depth") if type(getattr(section, k, 0)) is int]
-        kept = {k: v for k, v in section.to_dict().items() if k != "layer_types"}
-        small[key] = {**kept, **dict.fromkeys(depths, 1)}
+        small[key] = _one_layer(section)
     try:
         cls(**small)
     except Exception:  # noqa: BLE001 - each validator has its own
         return {}
     return small
+
+
+def _one_layer(section: Any) -> dict[str, Any]:
+    """Return a section with one layer, as is every section inside it."""
+    depths = [k for k in ("num_hidden_layers", "depth") if type(getattr(section, k, 0)) is int]
+    kept = {key: value for key, value in section.to_dict().items() if key != "layer_types"}
+    inside = {
+        key: _one_layer(value)
+        for key, value in vars(section).items()
+        if isinstance(value, transformers.PreTrainedConfig)
+    }
+    return {**kept, **inside, **dict.fromkeys(depths, 1)}
 
 
 def prefix_of(model: Any) -> str:
@@ -242,6 +271,38 @@ def prefix_of(model: Any) -> str:
         raise SystemExit("its class does not say where its tokens are embedded") from error
     path = next(n for n, p in model.named_parameters() if p is weight)
     return path.rpartition(".")[0].rpartition(".")[0]
+
+
+def own_names(model: Any, inside: str) -> dict[str, str]:
+    """Return the names of a model's modules and parameters by their paths.
+
+    Of a multimodal model they are those of the language model at the path `inside`, as if by
+    itself.
+    """
+    towers = find_towers(model, inside) if inside else ()
+    return {
+        path: _alone(path, inside)
+        for path, _ in itertools.chain(model.named_modules(), model.named_parameters())
+        if not inside
+        or (path.startswith((f"{inside}.", "lm_head")) and not path.startswith(towers))
+    }
+
+
+def find_towers(model: Any, inside: str) -> tuple[str, ...]:
+    """Return the paths of what has a section of the configuration, beside the layers of a text.
+
+    It is whole parts of what is at the path `inside`, with the projectors.
+    """
+    config = model.config
+    keys = getattr(type(config), "sub_configs_defaults", {})
+    text = config.get_text_config()
+    sections = {type(getattr(config, key)) for key in keys} - {type(text), type(config)}
+    found = {
+        path.removeprefix(f"{inside}.").partition(".")[0]
+        for path, module in model.named_modules()
+        if path.startswith(f"{inside}.") and type(getattr(module, "config", None)) in sections
+    }
+    return tuple(f"{inside}.{part}." for part in sorted(found))
 
 
 def _sorted(
@@ -255,12 +316,14 @@ def _sorted(
 
     Only the language model at the path `inside` of a multimodal model is read, as if by itself.
     """
-    names = {
-        path: _alone(path, inside)
-        for path, _ in itertools.chain(model.named_modules(), model.named_parameters())
-        if not inside or path.startswith((f"{inside}.", "lm_head"))
+    names = own_names(model, inside)
+    embedding = model.get_input_embeddings()
+    place = next(names[n] for n, m in model.named_modules() if m is embedding) + ".weight"
+    tensors = {
+        place if tensor is embedding.weight else names[n]: tensor  # a tied head may come first
+        for n, tensor in model.named_parameters()
+        if n in names
     }
-    tensors = {names[n]: p for n, p in model.named_parameters() if n in names}
     linears = {names[n] for n, m in model.named_modules() if n in names and is_linear(m)}
     outside: dict[str, Sides] = {}
     layers: dict[str, dict[Combo, Sides]] = {}
@@ -287,11 +350,11 @@ def _sorted(
         if members != held[kinds.index(kind)]:
             some = min(members ^ held[kinds.index(kind)])
             raise SystemExit(f"{type(model).__name__}: only some layers of {kind} have {some}")
-    embedded, output = model.get_input_embeddings().weight, model.get_output_embeddings()
+    output = model.get_output_embeddings()
     head = next((names[n] + ".weight" for n, m in model.named_modules() if m is output), "")
     return Build(
         given=given, outside=outside, inside=layers, linears=named, stack=stacks[0].rstrip("."),
-        embedding=next(n for n, p in tensors.items() if p is embedded), head=head,
+        embedding=place, head=head,
         parameters=sum(p.numel() for p in tensors.values()), norm=_norm_of(model, stacks),
         transposed={n for n, m in model.named_modules() if isinstance(m, Conv1D)},
     )  # fmt: skip

@@ -15,7 +15,8 @@ from typing import Any
 
 import torch
 import transformers
-from architectures import CASES_EACH, ROOT, check, record, study
+from architectures import CASES_EACH, ROOT, check, study
+from entries import record
 from transformers.models.auto import modeling_auto
 
 BASES = Path(__file__).with_name("encoder_bases.json")

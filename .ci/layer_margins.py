@@ -22,7 +22,7 @@ from typing import Any
 
 import torch
 import transformers
-from builds import placed
+from builds import find_stacks, placed
 
 from ftc.compiler.knowledge.architectures.derived import derived_table, read_entry
 from ftc.compiler.plan.memory import activations
@@ -114,6 +114,8 @@ def miniature(said: Any) -> dict[str, Any]:
     given = dict(said.get("base", {})) | {k: v for k, v in SIZES.items() if k in names}
     if "kv_lora_rank" in names:  # every head has its own part of the latent keys
         given["num_key_value_heads"] = given["num_attention_heads"]
+    if "is_decoder" in names:
+        given["is_decoder"] = True
     given |= OWN_SIZES.get(said["type"], {})
     given.setdefault(said.get("layers", "num_hidden_layers"), 6)
     return placed(said, given)
@@ -145,7 +147,7 @@ def measure(name: str, said: Any, given: Mapping[str, Any] | None = None) -> dic
     found: dict[str, list[float]] = {kind: [] for kind in kinds}
     for weights in ("full", "frozen"):
         plain = activations.formula_bytes(make_job(shape, weights), 1)
-        saved = saved_bytes(name, config, weights)
+        saved = saved_bytes(name, config, weights, shape.layers)
         for kind, most in _most([kinds[each] for each in order], saved).items():
             found[kind].append(most / plain)
     return found
@@ -166,8 +168,8 @@ def _most(kinds: Sequence[str], saved: Sequence[float]) -> dict[str, float]:
     }
 
 
-def saved_bytes(name: str, config: Any, weights: str) -> list[float]:
-    """Return what each layer saves per token beside weights, each storage once."""
+def saved_bytes(name: str, config: Any, weights: str, count: int) -> list[float]:
+    """Return what each of the layers saves per token beside weights, each storage once."""
     torch.manual_seed(0)
     make = transformers.AutoModelForCausalLM.from_config
     try:
@@ -189,14 +191,24 @@ def saved_bytes(name: str, config: Any, weights: str) -> list[float]:
             seen[storage.data_ptr()] = storage  # held, so that no address is used twice
         return tensor
 
-    marks: list[int] = []
-    for layer in model.get_submodule(derived_table()[name]["stack"]):
-        layer.register_forward_pre_hook(lambda *_: marks.append(total(seen)))
-        layer.register_forward_hook(lambda *_: marks.append(total(seen)))
+    stacks = find_stacks(name, [path for path, _ in model.named_parameters()], count)
+    layers = [layer for stack in stacks for layer in model.get_submodule(stack.rstrip("."))]
+    kept = [0.0] * len(layers)  # over all passes
+    starts = [0] * len(layers)
+    for number, layer in enumerate(layers):
+
+        def start(*_: Any, number: int = number) -> None:
+            starts[number] = total(seen)
+
+        def end(*_: Any, number: int = number) -> None:
+            kept[number] += (total(seen) - starts[number]) / TOKENS
+
+        layer.register_forward_pre_hook(start)
+        layer.register_forward_hook(end)
     ids = torch.randint(0, SIZES["vocab_size"], (1, TOKENS))
     with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
         model.base_model(input_ids=ids, use_cache=False)
-    return [(b - a) / TOKENS for a, b in zip(marks[::2], marks[1::2], strict=True)]
+    return kept
 
 
 def total(seen: dict[int, Any]) -> int:

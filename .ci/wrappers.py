@@ -14,13 +14,14 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from difflib import SequenceMatcher
+from functools import cache
 from inspect import signature
 from pathlib import Path
 from typing import Any
 
 import torch
 import transformers
-from builds import prefix_of
+from builds import few_layers, find_towers, prefix_of
 from transformers import PreTrainedModel
 from transformers.models.auto import modeling_auto
 from transformers.models.timm_wrapper.modeling_timm_wrapper import TimmWrapperModel
@@ -48,6 +49,7 @@ BASES = Path(__file__).with_name("architecture_bases.json")
 #: Keys outside the text without which a class does not build.
 OUTER: dict[str, dict[str, Any]] = {
     "aya_vision": {"vision_config": {"num_attention_heads": 16}},
+    "emu3": {"vocabulary_map": {"<image>": 4}},
     "granite4_vision": {"deepstack_layer_map": [[-19, 0]], "downsample_rate": "1/4"},
     "perception_lm": {"vision_config": {"model_args": {"embed_dim": 1024}}},
 }
@@ -80,7 +82,21 @@ def image_text_classes() -> Iterator[tuple[str, str]]:
     """Yield the model type and the class of every image-text model."""
     names = modeling_auto.MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING_NAMES
     found = [(kind, one if isinstance(one, str) else one[0]) for kind, one in names.items()]
-    yield from {name: (kind, name) for kind, name in reversed(found)}.values()
+    whole = [(said["type"], name) for name, said in bases().items() if is_whole(name)]
+    yield from {name: (kind, name) for kind, name in (*reversed(found), *whole)}.values()
+
+
+@cache
+def bases() -> dict[str, Any]:
+    """Return the file of bases."""
+    found: dict[str, Any] = json.loads(BASES.read_text(encoding="utf-8"))
+    return found
+
+
+def is_whole(name: str) -> bool:
+    """Tell whether a class has the keys of its language model in no section of their own."""
+    said = bases().get(name, {})
+    return "inside" in said and said["inside"] == said["type"]
 
 
 def others_of(model_type: str, name: str, text_types: Sequence[str]) -> dict[str, list[str]]:
@@ -95,12 +111,42 @@ def others_of(model_type: str, name: str, text_types: Sequence[str]) -> dict[str
 def derive(model_type: str, name: str) -> dict[str, Any]:
     """Return the entry of a class; SystemExit says what stands in the way."""
     cls, problem = transformers.CONFIG_MAPPING[model_type], None
+    if is_whole(name):
+        return derive_whole(model_type, name)
     for texts in texts_of(cls):
         try:
             return derive_from(model_type, name, texts)
         except SystemExit as error:
             problem = problem or error
     raise problem or SystemExit("no language model")
+
+
+def derive_whole(model_type: str, name: str) -> dict[str, Any]:
+    """Return the entry of a class whose configuration is that of its language model."""
+    cls = transformers.CONFIG_MAPPING[model_type]
+    few = {"num_hidden_layers": LAYERS, "vocab_size": 1000, "pad_token_id": 0}
+    few |= bases()[name].get("base", {})
+    settings = cls(**few, **few_layers(cls))
+    loads = loaded_as(settings, name)
+    automatic = "AutoModelForImageTextToText" if loads == "image-text" else "AutoModelForCausalLM"
+    with torch.device("meta"):
+        model = getattr(transformers, automatic).from_config(settings)
+    prefix = prefix_of(model)
+    entry: dict[str, Any] = {
+        "model_type": model_type,
+        "loads": loads,
+        "text": name,
+        "prefix": prefix,
+        "text_types": [model_type],
+        "defaults": {},
+        "whole": True,
+    }
+    if asks_types(model):
+        entry["asks_types"] = True
+    towers = find_towers(model, prefix)
+    count = sum(p.numel() for n, p in model.named_parameters() if not n.startswith(towers))
+    compare({"architectures": [name], "model_type": model_type, **few}, name, entry, count)
+    return entry
 
 
 def texts_of(cls: Any) -> Iterator[list[dict[str, Any]]]:
@@ -162,9 +208,9 @@ def asks_types(model: Any) -> bool:
 def base_of(cls: Any) -> dict[str, Any]:
     """Return the keys without which a language model of this kind does not build."""
     text = cls().get_text_config().to_dict()
-    bases = json.loads(BASES.read_text(encoding="utf-8")).values()
     kind = text["model_type"]
-    found: dict[str, Any] = next((b.get("base", {}) for b in bases if b["type"] == kind), {})
+    said = bases().values()
+    found: dict[str, Any] = next((b.get("base", {}) for b in said if b["type"] == kind), {})
     if text.get("head_dim", 0) is None:
         found = {"head_dim": text["hidden_size"] // text["num_attention_heads"]} | found
     return found
@@ -193,6 +239,11 @@ def check(name: str, entry: Mapping[str, Any], said: Mapping[str, Any]) -> None:
         raise SystemExit("does not build from a few keys") from error
     parts = parts_of(model)
     count = sum(p.numel() for n, p in model.named_parameters() if n.startswith(parts))
+    compare(config, name, entry, count)
+
+
+def compare(config: Mapping[str, Any], name: str, entry: Mapping[str, Any], count: int) -> None:
+    """Hold what the tables make of a `config.json` against the number of parameters."""
     text = text_config(config, Wrapper(architecture=name, **entry))
     shape = None if text is None else read_shape(text)
     if shape is None or shape.parameters != count:

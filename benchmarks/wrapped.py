@@ -32,6 +32,7 @@ _QWEN: Final = {"rope_parameters": {**_MROPE, "mrope_section": [16, 24, 24]}}
 _GLM: Final = {
     "rope_parameters": {**_MROPE, "mrope_section": [8, 12, 12], "partial_rotary_factor": 0.5}
 }
+_OTHER_TOKEN: Final = 7
 #: Keys of the text, and under "" of what is around it, by the model type of the class.
 _NEEDED: Final[Mapping[str, Mapping[str, Any]]] = {
     "aya_vision": {
@@ -41,6 +42,10 @@ _NEEDED: Final[Mapping[str, Mapping[str, Any]]] = {
             "vision_config": {"model_type": "siglip_vision_model", "num_attention_heads": 16},
         },
     },
+    "cohere_compass": {
+        "rope_parameters": dict.fromkeys(("full_attention", "sliding_attention"), _MROPE)
+    },
+    "chameleon": {"vocabulary_map": {"<image>": _OTHER_TOKEN}},
     "cohere2_vision": {"rotary_pct": 1.0, "": {"tie_word_embeddings": True}},
     "deepseek_ocr2": {
         "mlp_layer_types": ["dense"] + ["sparse"] * 31,
@@ -49,6 +54,7 @@ _NEEDED: Final[Mapping[str, Mapping[str, Any]]] = {
         "n_group": 1,
         "topk_group": 1,
     },
+    "emu3": {"": {"vocabulary_map": {"<image>": _OTHER_TOKEN}}},
     "ernie4_5_vl_moe": {
         "head_dim": 128,
         "rope_parameters": {**_MROPE, "mrope_section": [22, 22, 20]},
@@ -142,7 +148,6 @@ _NEEDED: Final[Mapping[str, Mapping[str, Any]]] = {
 }
 #: The tokenizers without which the converter stops, by the beginning of the class's name.
 _TOKENIZERS: Final = {"Glm": "glm-4", "Qwen3_5": "qwen3", "Qwen4": "qwen3"}
-_OTHER_TOKEN: Final = 7
 _HARDWARE: Final = {"gpu": "B200", "count": 8, "nodes": 8}
 _TOKEN_IDS: Final = ("token_id", "token_index")
 

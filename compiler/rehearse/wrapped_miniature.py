@@ -11,7 +11,7 @@ __all__ = ["shrink_wrapper"]
 _LAYERS: Final = 2
 _HEADS: Final = 2
 _INNER: Final = 256
-_DEPTH: Final = re.compile(r"depth|(num_)?(encoder_|hidden_)?layers")
+_DEPTH: Final = re.compile(r"depth|(num_|n_)?(encoder_|hidden_)?layers?")
 _HEAD_COUNT: Final = re.compile(r".*num_(attention_|key_value_)?heads|encoder_attention_heads")
 _WIDTH: Final = re.compile(r"hidden_size|embed_dim|d_model")
 _FEED: Final = re.compile(r".*intermediate_size|.*ffn_dim")
@@ -67,6 +67,8 @@ def _shrink_tower(tower: Mapping[str, Any], wide: object, narrow: object) -> dic
             small[key] = value[-_LAYERS:]
         elif isinstance(value, Mapping) and value and all(str(n).isdigit() for n in value):
             small[key] = {n: each for n, each in value.items() if int(n) < _LAYERS}
+        elif isinstance(value, Mapping) and key.endswith("_config"):  # a tower behind a tower
+            small[key] = _shrink_tower(value, wide, narrow)
         if type(value) is not int:
             continue
         if _DEPTH.fullmatch(key):

@@ -2,8 +2,9 @@
 
 `.ci/architectures.py` writes the table, `derived_architectures.json`. An entry has a line per
 tensor: its name within a layer, its sides as sums of products of config keys, and on what it
-depends: a kind of layer (`mixer=`, `mlp=`), a key that is set, one that is not (`!key`), or one
-that the config says itself (`?key`), where another size takes its place otherwise. A value that
+depends: a kind of layer (`mixer=`, `mlp=`), a key that is set, one that is not (`!key`), one that
+differs from another (`key!=other`), or one that the config says itself (`?key`), where another size
+takes its place otherwise. A value that
 an entry requires may be that of another key (`=key`). A key of `positive` is null in
 models without its tensors; 0 would make tensors without elements.
 """
@@ -109,6 +110,7 @@ def named_sizes(entry: Entry, config: Mapping[str, object]) -> Mapping[str, Name
         value = read.value(key)
         if key != "x" and type(value) is int and value > 0:
             follows = not read.says(key) and isinstance(entry["defaults"].get(key), str)
+            follows |= key in entry.get("scaled", {})
             found[key] = Named(path=read.path(key), value=value, follows=follows)
     return found
 
@@ -268,6 +270,7 @@ def _shape(
             [(plain_kind(kind[0]), tensors) for kind, tensors in layers.items()],
             alike=2 * key_heads * head_dim,
         ),
+        passes=read.passes(),
     )
 
 

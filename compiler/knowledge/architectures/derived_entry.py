@@ -16,6 +16,8 @@ class Entry(TypedDict):
     """One entry of `derived_architectures.json`; a tensor is [name, sides, conditions].
 
     `loads` is the class that transformers has for the type, where repositories name another.
+    `scaled` are sizes that no key says: a key times a factor, rounded up to a multiple if there is
+    one. `passes` is how often a token goes through the layers of each stack, where it is not once.
     """
 
     model_type: str
@@ -31,7 +33,7 @@ class Entry(TypedDict):
     model: Sequence[tuple[str, str, str]]
     requires: Mapping[str, Sequence[object]]
     kinds: Mapping[str, Sequence[str]]
-    defaults: Mapping[str, int | bool | str]
+    defaults: Mapping[str, int | float | bool | str]
     nulls: Mapping[str, int | str]
     loads: NotRequired[str]
     older: NotRequired[Mapping[str, str]]
@@ -42,6 +44,8 @@ class Entry(TypedDict):
     repeats_keys: NotRequired[bool]
     each: NotRequired[Mapping[str, str]]
     copies: NotRequired[int]
+    passes: NotRequired[Sequence[str]]
+    scaled: NotRequired[Mapping[str, Mapping[str, str]]]
     transposed: NotRequired[bool]
 
 
@@ -75,6 +79,8 @@ class EntryConfig:
             return self.here[key]
         if key == "rounded_width":
             return self._rounded(self.entry.get("rounded", {}))
+        if key in self.entry.get("scaled", {}):
+            return self._scaled(self.entry.get("scaled", {})[key])
         found, is_said = self._said(key)
         if found == "auto":
             is_said = False
@@ -117,6 +123,27 @@ class EntryConfig:
                 return path
         return (key,)
 
+    def passes(self) -> float:
+        """Return how often a token goes through a layer, on average over the stacks."""
+        counts = [evaluate(text, self.value) or 1 for text in self.entry.get("passes", ())]
+        return sum(counts) / len(counts) if counts else 1.0
+
+    def _scaled(self, keys: Mapping[str, str]) -> int | None:
+        """Return a width that is a share of another, rounded up to a multiple (xLSTM)."""
+        width, times = self.value(keys["of"]), self.value(keys["times"])
+        multiple = self.value(keys["multiple"]) if "multiple" in keys else 1
+        if (
+            type(width) is not int
+            or not isinstance(times, int | float)
+            or type(multiple) is not int
+        ):
+            return None
+        if multiple < 1:
+            return None
+        if multiple == 1:
+            return int(width * times)
+        return int((width * times + multiple - 1) // multiple) * multiple
+
     def _rounded(self, keys: Mapping[str, str]) -> int | None:
         """Return a width of which two thirds are rounded up to a multiple (`Lfm2MLP`)."""
         width, multiple = self.value(keys["of"]), self.value(keys["multiple"])
@@ -137,7 +164,10 @@ class EntryConfig:
         """Tell whether a tensor's conditions hold in a layer of this kind."""
         for condition in conditions.split():
             word, _, kind = condition.partition("=")
-            if kind:
+            if word.endswith("!"):
+                if self.value(word[:-1]) == self.value(kind):
+                    return False
+            elif kind:
                 if kind != (mixer if word == "mixer" else mlp):
                     return False
             elif word.startswith("?"):

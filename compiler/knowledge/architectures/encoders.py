@@ -102,10 +102,23 @@ def reads_both_ways(config: Mapping[str, object]) -> bool:
     """Return whether `config.json` turns the causal mask off, so that tokens attend to later ones.
 
     That is `is_causal: false` (`create_causal_mask` of transformers), or a key of Gemma's classes,
-    whose value `vision` applies to images alone.
+    whose value `vision` applies to images alone. The causal class of an encoder reads forward only
+    with `is_decoder: true`.
     """
     own = config.get("use_bidirectional_attention")
-    return config.get("is_causal") is False or own is True or own == "all"
+    if config.get("is_causal") is False or own is True or own == "all":
+        return True
+    return _lacks_decoder(config)
+
+
+def _lacks_decoder(config: Mapping[str, object]) -> bool:
+    """Tell whether a config names the causal class of an encoder, and is not that of a decoder."""
+    names = config.get("architectures")
+    first = names[0] if isinstance(names, list) and names else None
+    entry = derived_table().get(first) if isinstance(first, str) else None
+    if entry is None or [*entry["requires"].get("is_decoder", ())] != [True]:
+        return False
+    return config.get("is_decoder") is not True
 
 
 def headless(shape: Shape) -> Shape:

@@ -64,6 +64,7 @@ class Shape:
     model's tower and projector, which are in memory, never trained, and not among `parameters`.
     `cached` are the numbers that one layer of each kind, or each layer where all are equal, caches
     of a token; it is empty where these are the keys and values of `kv_heads`.
+    A token goes through each layer `passes` times, on average over the layers.
     In `window_layers` of the layers a token reads the `window_tokens` before it; 0 for none.
     """
 
@@ -97,13 +98,24 @@ class Shape:
     window_tokens: int = 0
     window_layers: int = 0
     cached: tuple[int, ...] = ()
+    passes: float = 1.0
 
     def cached_numbers(self) -> int:
-        """Return how many numbers all layers cache of a token: keys, values, latent vectors."""
+        """Return how many numbers all layers cache of a token: keys, values, latent vectors.
+
+        A layer caches those of each pass.
+        """
         counts = [kind.count for kind in self.kinds] or [self.layers]
         if self.cached:
-            return sum(n * count for n, count in zip(self.cached, counts, strict=True))
-        return self.attention_layers() * self.most_cached()
+            numbers = sum(n * count for n, count in zip(self.cached, counts, strict=True))
+        else:
+            numbers = self.attention_layers() * self.most_cached()
+        return round(self.passes * numbers)
+
+    def repeated_parameters(self) -> float:
+        """Return the parameters of all layers, once for each pass after the first."""
+        outside = self.embedding_parameters + self.head_parameters
+        return (self.passes - 1) * (self.parameters - outside)
 
     def most_cached(self) -> int:
         """Return how many numbers the layer that caches the most keeps of a token."""

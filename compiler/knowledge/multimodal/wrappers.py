@@ -44,7 +44,8 @@ class Wrapper:
     parent in the loaded model, and `text_types` the model types of its `text_config`, whose
     missing keys are the `defaults` where those are not the ones of the text model. With `any_text`
     it may contain every type that ftc knows, each with its own class. `flat`: repositories have the
-    keys of the language model beside `vision_config`, without a `text_config`. `timm`: the tower is
+    keys of the language model beside `vision_config`, without a `text_config`. `whole`: the class
+    itself has them there, and no section for them. `timm`: the tower is
     built by the package of that name, without which the class does not load. `asks_types`: in
     training the class requires token type ids, which rows of text do not have. `also` are further
     model types that transformers reads with this class.
@@ -59,6 +60,7 @@ class Wrapper:
     defaults: Mapping[str, int | bool]
     any_text: bool = False
     flat: bool = False
+    whole: bool = False
     timm: bool = False
     asks_types: bool = False
     also: tuple[str, ...] = ()
@@ -88,6 +90,8 @@ def find_wrapper(config: Mapping[str, Any]) -> Wrapper | None:
         found = named or (found if respelt else None)
     if found is None or isinstance(config.get("text_config"), dict):
         return found
+    if found.whole:
+        return found if found.has_type(kind) else None
     return found if found.flat and kind not in found.text_types else None
 
 

@@ -217,14 +217,14 @@ def checkpoint_bytes(job: Job) -> int:
     if job.checkpointing == "selective" and saves_attention(job):
         shape = job.shape
         kept += job.compute_bytes * shape.heads * shape.head_dim + _FP32 * shape.heads
-    return job.recomputed_layers * kept
+    return round(job.recomputed_layers * job.shape.passes * kept)
 
 
 def input_host_bytes(job: Job) -> int:
     """Return the pinned host memory of a process for the inputs of its recomputed layers."""
     if not job.inputs_on_host:
         return 0
-    return job.recomputed_layers * residual_bytes(job) * job.tokens
+    return round(job.recomputed_layers * job.shape.passes) * residual_bytes(job) * job.tokens
 
 
 def residual_bytes(job: Job) -> int:

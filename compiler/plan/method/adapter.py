@@ -244,6 +244,14 @@ def _routers(shape: Shape) -> tuple[str, ...]:
     return tuple(name for name, path in paths.items() if is_router(path))
 
 
+def _gates(shape: Shape) -> tuple[str, ...]:
+    """Return the linear modules with one output, such as the gate of a shared expert.
+
+    An adapter on one has more weights than the module.
+    """
+    return tuple(name for name, linear in shape.linear_shapes.items() if linear.out_features == 1)
+
+
 def _targets(spec: Spec, shape: Shape) -> Decision[tuple[str, ...]]:
     """Names of linear modules; the output head is never among them."""
     written, pattern = spec.method.targets, spec.method.target_pattern
@@ -258,8 +266,9 @@ def _targets(spec: Spec, shape: Shape) -> Decision[tuple[str, ...]]:
     if not attention and not is_known:
         key = "lora_targets.encoder" if is_encoder(shape.architecture) else "lora_targets.unknown"
         return derived((ALL_LINEAR,), key, architecture=shape.architecture)
-    routers = _routers(shape)
-    names = tuple(name for name in attention or linear_modules(shape) if name not in routers)
+    routers, gates = _routers(shape), _gates(shape)
+    without = {*routers, *gates}
+    names = tuple(name for name in attention or linear_modules(shape) if name not in without)
     names = tuple(name for name in names if not is_bypassed(shape.architecture, name))
     left = tuple(name for name in names if is_redirected(shape.model_type, name))
     names = tuple(name for name in names if name not in left)
@@ -268,6 +277,7 @@ def _targets(spec: Spec, shape: Shape) -> Decision[tuple[str, ...]]:
         return derived(names, "lora_targets.apart", modules=len(names), left=said)
     if written == "auto":
         key = "lora_targets.routers" if routers else "lora_targets.all"
+        key = "lora_targets.gates" if gates else key
         return derived(names, key, modules=len(names))
     return keep(spec, "/method/targets", names)
 

@@ -53,6 +53,7 @@ def attention_operations(job: Job) -> float:
     shape = job.shape
     attended = job.attended_tokens or job.length_tokens
     forward = 2 * attended * shape.heads * shape.head_dim * shape.attention_layers()
+    forward *= shape.passes
     reached = job.backward_layers / shape.layers
     selective = job.checkpointing == "selective" and saves_attention(job)
     recomputed = 0 if selective else reached * job.recomputed_share
@@ -101,6 +102,7 @@ def launching_seconds(job: Job) -> float:
     """Return the seconds that the host needs to launch the kernels of a pass, with its hooks."""
     adapted = sum(job.shape.linear_shapes[target].count for target in job.targets)
     seconds = job.shape.layers * _LAYER_SECONDS + _ADAPTED_SECONDS * adapted
+    seconds *= job.shape.passes
     if job.storage != "plain":
         seconds += _QUANTIZED_SECONDS * sum(x.count for x in job.shape.linear_shapes.values())
     seconds *= 1 + job.recomputed_share / 3

@@ -185,7 +185,7 @@ def product_operations(job: Job) -> float:
     2 per weight and pass (arXiv 2001.08361, section 2.1), without embeddings, which are looked up.
     """
     looked_up = 0 if job.shape.tied else job.shape.embedding_parameters
-    weights = 2 * (active_parameters(job) - looked_up)
+    weights = 2 * (active_parameters(job) - looked_up + job.shape.repeated_parameters())
     adapter: float = 0 if job.full else 6 * job.trainable
     if job.dora and job.dropout:  # which multiplies with the base's weights once more
         adapter += 2 * passes(job) * targeted_weights(job)

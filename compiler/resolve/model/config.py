@@ -146,11 +146,16 @@ def _plain(data: Mapping[str, Any], sha256: str, name: str, *, head: Head) -> Co
     config = _config(data, sha256, name, head=head)
     if isinstance(config, Finding):
         return config
-    if wrapper_named(config.architecture) is not None:
+    if wrapper_named(config.architecture) is not None or _has_no_class(config.shape, head):
         return not_causal(data, name, head)
     if config.shape is not None and not isinstance(data.get("auto_map"), dict):
         return _misnamed(data, config.shape, name) or config
     return config
+
+
+def _has_no_class(shape: Shape | None, head: Head) -> bool:
+    """Tell whether transformers has a type only as the language model of a wrapper."""
+    return head == "tokens" and shape is not None and not has_causal_class(shape.model_type)
 
 
 def _without_text(data: Mapping[str, Any]) -> Wrapper | None:

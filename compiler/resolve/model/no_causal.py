@@ -54,6 +54,8 @@ def not_causal(data: Mapping[str, Any], name: str, head: Head) -> Finding:
         message, advice = head, head
     elif head == "scores":
         advice = "scores"
+    elif head == "tokens" and read_headed(data, head) is not None:
+        message, advice = "alone", "inside"
     elif head == "tokens" and read_bare(data) is not None:
         message = advice = "bare"
     elif head == "tokens" and encoder is not None:

@@ -171,6 +171,9 @@ def test_narrow_embeddings_are_not_the_width_of_the_model() -> None:
     shape = read_encoder({"architectures": ["ElectraModel"]})
     assert shape is not None
     assert (shape.hidden, shape.head_dim) == (256, 64)
+    equal = read_encoder({"architectures": ["ElectraModel"], "embedding_size": 256})
+    assert equal is not None
+    assert equal.parameters == 17_422_848, "as the class has, which projects nothing then"
 
 
 def test_another_variant_of_a_class_is_unknown() -> None:
@@ -308,18 +311,35 @@ def test_a_causal_class_may_read_both_ways(keys: dict[str, Any], *, both_ways: b
 )
 def test_its_first_token_sees_the_last(kind: str, keys: dict[str, Any]) -> None:
     """In the classes of the pinned transformers."""
-    torch = pytest.importorskip("torch")
     transformers = pytest.importorskip("transformers")
     small = {"hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2, "head_dim": 16}
     small |= {"vocab_size": 64, "intermediate_size": 32, "num_key_value_heads": 1}
     small |= {"pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2}
     for given in (keys, {}):
-        torch.manual_seed(0)
         config = transformers.AutoConfig.for_model(kind, **small, **given)
-        model = transformers.AutoModel.from_config(config).eval()
-        with torch.no_grad():
-            one, other = (
-                model(input_ids=torch.tensor([[5, 6, last]])).last_hidden_state[0, 0]
-                for last in (7, 8)
-            )
-        assert torch.equal(one, other) is not reads_both_ways(given)
+        assert sees_the_last(config) is reads_both_ways(given)
+
+
+@pytest.mark.parametrize("forward", [True, False])
+def test_an_encoder_reads_forward_as_a_decoder(*, forward: bool) -> None:
+    """`RobertaForCausalLM` has a causal mask only where its config says so."""
+    transformers = pytest.importorskip("transformers")
+    small = {"hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2, "vocab_size": 64}
+    config = transformers.AutoConfig.for_model("roberta", is_decoder=forward, **small)
+    assert sees_the_last(config) is not forward
+    said = {"architectures": ["RobertaForCausalLM"], "is_decoder": forward}
+    assert reads_both_ways(said) is not forward
+    assert (read_headed(said, "tokens") is not None) is forward
+
+
+def sees_the_last(config: Any) -> bool:
+    """Return whether the vector of the first token depends on the last one."""
+    torch = pytest.importorskip("torch")
+    transformers = pytest.importorskip("transformers")
+    torch.manual_seed(0)
+    model = transformers.AutoModel.from_config(config).eval()
+    with torch.no_grad():
+        one, other = (
+            model(input_ids=torch.tensor([[5, 6, last]])).last_hidden_state[0, 0] for last in (7, 8)
+        )
+    return not torch.equal(one, other)

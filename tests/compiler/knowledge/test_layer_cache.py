@@ -46,6 +46,14 @@ UNEQUAL: dict[str, Any] = {
     "hybrid_layer_pattern": [0, 1, 1, 1, 1, 0],
     "moe_layer_freq": [0, 1, 1, 1, 1, 1],
 }
+#: HRM: each low cycle and each high cycle goes through the layers of its stack.
+REPEATED: dict[str, Any] = {
+    "architectures": ["HrmTextForCausalLM"],
+    "model_type": "hrm_text",
+    "num_hidden_layers": 3,
+    "H_cycles": 3,
+    "L_cycles": 2,
+}
 
 
 def shape_of(config: dict[str, Any]) -> Shape:
@@ -76,6 +84,16 @@ def test_keys_and_values_of_their_own_sizes() -> None:
     assert set(shape.cached) == {4 * (192 + 128), 8 * (192 + 128)}
 
 
+def test_layers_that_a_token_goes_through_several_times() -> None:
+    """Each pass has a cache of its own: three high cycles, and two low ones in each of them."""
+    shape = shape_of(REPEATED)
+    assert shape.passes == (3 * 2 + 3) / 2
+    assert shape.cached_numbers() == 3 * (3 * 2 + 3) * 2 * 12 * 128
+    inside = shape.parameters - shape.embedding_parameters - shape.head_parameters
+    assert shape.repeated_parameters() == 3.5 * inside
+    assert shape_of(LATENT).repeated_parameters() == 0
+
+
 def test_layers_without_projections_of_their_own() -> None:
     """Gemma 3n's read keys of earlier layers; Zamba2's have theirs, by the weights of another."""
     keys = {"a.k_proj.weight": (8, 64), "a.v_proj.weight": (8, 64)}
@@ -101,19 +119,16 @@ def test_kinds(mixer: str, tensors: dict[str, tuple[int, ...]], cached: tuple[in
     assert find_cached([(mixer, tensors)], alike=16) == cached
 
 
-@pytest.mark.parametrize("config", [LATENT, SHARED, UNEQUAL])
+@pytest.mark.parametrize("config", [LATENT, SHARED, UNEQUAL, REPEATED])
 def test_a_real_cache(config: dict[str, Any]) -> None:
     """The class on the meta device, which runs and keeps as much."""
     assert run(config) == shape_of(config).cached_numbers()
 
 
 @pytest.mark.prove_all
-@pytest.mark.parametrize("name", sorted(CASES.keys() - {"HrmTextForCausalLM"}))
+@pytest.mark.parametrize("name", sorted(CASES))
 def test_real_caches(name: str) -> None:
-    """One configuration of each class; some cannot run with the sizes of the generator.
-
-    HRM goes through its layers several times and caches each pass, which is not planned.
-    """
+    """One configuration of each class; some cannot run with the sizes of the generator."""
     found = run(CASES[name][0]["config"])
     assert found in (None, shape_of(CASES[name][0]["config"]).cached_numbers())
 

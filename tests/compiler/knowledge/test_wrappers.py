@@ -12,6 +12,7 @@ import pytest
 from ftc.compiler.knowledge.architectures.architecture import converted_class, read_shape
 from ftc.compiler.knowledge.multimodal.towers import read_tower
 from ftc.compiler.knowledge.multimodal.wrappers import find_wrapper, lacks_text_class, text_config
+from ftc.compiler.rehearse.miniature import shrink
 
 TABLE: dict[str, dict[str, Any]] = json.loads(
     (files("ftc.compiler.knowledge.multimodal") / "wrappers.json").read_text(encoding="utf-8")
@@ -21,11 +22,13 @@ TEXT = {"num_hidden_layers": 6, "vocab_size": 1000, "pad_token_id": 0}
 #: Classes that a text of few keys does not build, or only with a package that no test imports.
 NEEDY = (
     "AyaVisionForConditionalGeneration",
+    "ChameleonForConditionalGeneration",
     "CohereCompassForConditionalGeneration",
     "DeepseekOcr2ForConditionalGeneration",
     "NemotronH_Omni_Reasoning_V3",
     "PerceptionLMForConditionalGeneration",
     "Dots3NoteForConditionalGeneration",
+    "Emu3ForConditionalGeneration",
     "FastVlmForConditionalGeneration",
     "Gemma3nForConditionalGeneration",
     "Granite4VisionForConditionalGeneration",
@@ -33,6 +36,7 @@ NEEDY = (
     "Lfm3VlForConditionalGeneration",
     "MllamaForConditionalGeneration",
     "Ovis2ForConditionalGeneration",
+    "Phi4MultimodalForCausalLM",
     "Qwen4ExpForConditionalGeneration",
 )
 #: The sizes in the config.json of Qwen2.5-VL-7B-Instruct, which has 8,292,166,656 weights.
@@ -135,6 +139,23 @@ def test_a_flat_config() -> None:
     name = "Glm5NextForConditionalGeneration"
     text = {"architectures": [name], "model_type": "glm5_next_text"}
     assert find_wrapper(text) is None, "the language model alone, whose class is that of the whole"
+
+
+def test_a_class_without_a_section_for_its_text() -> None:
+    """The keys of Phi-4-multimodal's language model are those of the whole."""
+    name = "Phi4MultimodalForCausalLM"
+    config = {"architectures": [name], "model_type": "phi4_multimodal", "vision_config": {}}
+    found = find_wrapper(config)
+    assert found is not None
+    assert found.keeps_tower
+    inside = text_config(config, found)
+    assert inside is not None
+    assert find_wrapper(inside) is None, "the language model alone"
+    shape, small = read_shape(inside), shrink(config)
+    assert shape is not None
+    assert (shape.architecture, shape.layers) == (name, 32)
+    assert small is not None
+    assert small["num_hidden_layers"] == 2
 
 
 @pytest.mark.prove

@@ -76,6 +76,6 @@ def test_the_sum_fits_a_class_at_its_real_width(weights: str, traces: Any) -> No
     shape = read_entry(name, derived_table()[name], REAL)
     assert shape is not None
     config = transformers.AutoConfig.for_model("qwen3_5_text", **REAL)
-    kept = sum(traces.saved_bytes(name, config, weights))
+    kept = sum(traces.saved_bytes(name, config, weights, shape.layers))
     planned = shape.layers * mean_layer_bytes(traces.make_job(shape, weights))
     assert planned == pytest.approx(kept, rel=0.05)

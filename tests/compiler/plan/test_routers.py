@@ -55,7 +55,24 @@ def test_no_router_is_a_target(build_known: BuildKnown, name: str, targets: str)
     assert not {*adapter.targets.value} & {*routers_of(shape)}
     assert adapter.targets.value
     if targets == "auto" and adapter.targets.because.key != "lora_targets.apart":
-        assert adapter.targets.because.key == "lora_targets.routers"
+        assert adapter.targets.because.key in ("lora_targets.routers", "lora_targets.gates")
+
+
+@pytest.mark.parametrize("name", ["Qwen2MoeForCausalLM", "Qwen3NextForCausalLM"])
+def test_no_gate_with_one_output_is_a_target(build_known: BuildKnown, name: str) -> None:
+    """An adapter on the gate of the shared expert would be larger than the gate."""
+    shape = read_shape(CASES[name][0]["config"])
+    assert shape is not None
+    assert shape.linear_shapes["shared_expert_gate"].out_features == 1
+    spec, *_ = build_known({"/spec/method/targets": "auto"})
+    adapter = decide_adapter(spec, shape)
+    assert adapter is not None
+    assert "shared_expert_gate" not in adapter.targets.value
+    assert adapter.targets.because.key in ("lora_targets.gates", "lora_targets.apart")
+    named, *_ = build_known({"/spec/method/targets": ("shared_expert_gate",)})
+    adapter = decide_adapter(named, shape)
+    assert adapter is not None
+    assert adapter.modules == ("shared_expert_gate",)
 
 
 def test_a_router_that_the_spec_names_is_a_target(build_known: BuildKnown) -> None:

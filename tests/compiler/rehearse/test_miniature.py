@@ -212,3 +212,22 @@ def test_a_class_without_a_text_class_keeps_its_name() -> None:
     small = shrink({"architectures": [name], "model_type": "muse_spark", "text_config": text})
     assert small is not None
     assert small["architectures"] == [name]
+
+
+@pytest.mark.parametrize(
+    "tower",
+    [
+        {"n_layers": 24},  # Inkling
+        {"encoder_config": {"num_hidden_layers": 24}},  # DeepSeek-OCR 2
+    ],
+)
+def test_a_tower_has_two_layers_by_any_name(tower: dict[str, Any]) -> None:
+    """However a config spells them, and wherever it has them."""
+    name = "LlavaForConditionalGeneration"
+    text = {"model_type": "llama", "num_hidden_layers": 32}
+    config = {"architectures": [name], "model_type": "llava", "text_config": text}
+    small = shrink({**config, "vision_config": tower})
+    assert small is not None
+    inside = small["vision_config"]
+    [layers] = inside.values() if "n_layers" in inside else inside["encoder_config"].values()
+    assert layers == 2

@@ -41,10 +41,16 @@ CASES: dict[str, tuple[dict[str, Any], str, str, str]] = {
         "safetensors",
     ),
     "a class outside the table": (
-        {"architectures": ["xLSTMForCausalLM"], "model_type": "xlstm", **SIZES},
+        {"architectures": ["CpmAntForCausalLM"], "model_type": "cpmant", **SIZES},
         "FTC111",
         "no formula",
         "safetensors",
+    ),
+    "a language model that only a multimodal class has": (
+        {"architectures": ["Mistral4ForCausalLM"], "model_type": "mistral4"},
+        "FTC103",
+        "only as a part of a multimodal model",
+        "name a text model",
     ),
     "a causal model saved without its head": (
         {"architectures": ["MistralModel"], "model_type": "mistral", **SIZES},
