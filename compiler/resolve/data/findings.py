@@ -387,11 +387,11 @@ def ambiguous(source: WholeSource, column: str) -> Finding:
 
 
 def other_scale(source: WholeSource, scale: ScoreScale, objective: ObjectiveType) -> Finding:
-    """Say which scale the scores have, and what brings them to 0 to 1."""
-    added = scale.added
+    """Say which scale the scores have, and what brings them to 0 to 1, or to good and bad."""
+    added, ratings = scale.added, scale.divisor is None
     return explanations.NO_ROWS.finding(
-        message="scale",
-        help="raise" if added > 0 else "lower" if added < 0 else "divide",
+        message="ratings" if ratings else "scale",
+        help="ratings" if ratings else "raise" if added > 0 else "lower" if added < 0 else "divide",
         pointer=source.at("source"),
         name=source.source,
         objective=objective,
