@@ -41,9 +41,9 @@ _WORDS: Final[Mapping[str, int]] = {
         (
             "zero cero",
             "one un uno una",
-            "two dos dues",
+            "two dual dos dues",
             "three tres",
-            "four cuatro quatre",
+            "four quad cuatro quatre",
             "five cinco cinc",
             "six seis sis",
             "seven siete set",

@@ -176,6 +176,8 @@ def follow(data: Any, pointer: str) -> Any:
         ("RTX 4090 * 2", "RTX 4090", 2),
         ("two A100", "A100", 2),
         ("Dues RTX-4090", "RTX-4090", 2),
+        ("dual 3090", "3090", 2),
+        ("Quad L40S", "L40S", 4),
         ("Quadro GTX 2", "Quadro GTX 2", "auto"),
         ("2 x A100-80GB", "A100-80GB", 2),
         ("2\u00d7A100-80GB", "A100-80GB", 2),
@@ -412,6 +414,14 @@ def test_a_number_in_place_of_a_text_gets_quotes() -> None:
     for other in (True, 1.5, -3):
         (finding,) = find_violations({**FULL, "name": other})
         assert finding.fix == ()
+
+
+def test_a_small_number_is_no_gpu() -> None:
+    """It counts GPUs: in quotes it would be another mistake. A model number is quoted."""
+    (finding,) = judge({**FULL, "hardware": 8})
+    assert (finding.code, finding.fix) == ("FTC034", ())
+    (finding,) = judge({**FULL, "hardware": 4090})
+    assert finding.fix[0]["value"] == "4090"
 
 
 def test_the_advice_on_a_malformed_item_has_an_example() -> None:
