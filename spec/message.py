@@ -61,10 +61,10 @@ def show(
     """Return a value as the language writes it.
 
     Numbers take Python's format specifications, `gib` and `mib` (of bytes), `count` (7.6B), `times`
-    (2.5, 1,300), and `row|rows`: the word for one and the word for any other number, also where a message says it as
-    its value `number`. Lists are joined by commas; they
-    take the word before the last item, `and` or `or`, or `;` in place of commas, and a backtick in
-    front of these where each item is quoted.
+    (2.5; 1,300), and `row|rows`: the word for one and the word for any other number, also where a
+    message says it as its value `number`. Lists are joined by commas; they take the word before the
+    last item, `and` or `or`, or `;` in place of commas, and a backtick in front of these where each
+    item is quoted.
     """
     if "|" in spec:
         number = value.values.get("number") if isinstance(value, Message) else value
