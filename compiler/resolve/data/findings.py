@@ -467,7 +467,7 @@ def unusable(
     )
     first = often[0][0] if often else ""
     strange = scan.list_strange_roles()
-    helps = {"refused": "refused", "image_url": "urls", "no_score": "scores"}
+    helps = {"refused": "refused", "image_url": "urls", "no_score": "scores", "image_part": "blind"}
     helps |= {
         "no_label": "verdicts",
         "order": "order",
