@@ -416,6 +416,15 @@ def test_a_number_in_place_of_a_text_gets_quotes() -> None:
         assert finding.fix == ()
 
 
+def test_an_empty_section_is_left_out() -> None:
+    """YAML reads `training:` above keys that are not indented as null; a needed section stays."""
+    for section in ("training", "objective", "export"):
+        (finding,) = judge({**FULL, section: None})
+        assert finding.fix == ({"op": "remove", "path": f"/{section}"},)
+    findings = judge({**FULL, "data": None})
+    assert all(not finding.fix for finding in findings)
+
+
 def test_a_small_number_is_no_gpu() -> None:
     """It counts GPUs: in quotes it would be another mistake. A model number is quoted."""
     (finding,) = judge({**FULL, "hardware": 8})
