@@ -171,11 +171,11 @@ def _name_shape(
         fix = ({"op": "add", "path": source.at("columns"), "value": value},)
     elif shape.inner is not None and "chat" in OBJECTIVES[objective].forms and not is_known:
         help_ = "inner"
-    elif (shape.objects or shape.lists) and not is_known:
-        help_ = "objects" if shape.objects else "lists"
+    elif (shape.objects or shape.lists or shape.tokens) and not is_known:
+        help_ = "objects" if shape.objects else "lists" if shape.lists else "tokens"
     if not help_ or source.form not in ("auto", "chat"):
         return None
-    holders = tuple(shape.objects) or shape.lists
+    holders = tuple(shape.objects) or shape.lists or shape.tokens
     keys = [f"{name}.{key}" for name, inside in shape.objects.items() for key in inside]
     return explanations.NO_ROLES.finding(
         message="headless" if help_ == "headless" else "",
@@ -347,7 +347,8 @@ def binary(source: WholeSource, why: NoTable) -> Finding:
 def other_kind(source: WholeSource, kind: FileKind) -> Finding:
     """Say what the file is where its first bytes show another kind than its format."""
     what = kind if kind in ("html", "parquet", "xml") else "archive"
-    texts = {"html": "html", "parquet": "parquet", "xml": "xml", "PDF": "texts"}
+    texts = {"html": "html", "parquet": "parquet", "xml": "xml"}
+    texts |= dict.fromkeys(("PDF", "docx", "pptx"), "texts")
     return explanations.NOT_TEXT.finding(
         message=what,
         help="packed" if kind in PACKED else texts.get(kind, "table"),
