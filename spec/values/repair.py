@@ -148,7 +148,10 @@ def _meant_items(parts: list[str], field: Schema) -> list[str] | None:
 
 
 def _number(value: Any, field: Schema) -> Repair | None:
-    """Return the number that a text stands for: 64 for `64 GB`. A time is in the field's unit."""
+    """Return the number that a text stands for: 64 for `64 GB`. A time is in the field's unit.
+
+    In lengths in tokens `4k` is 4,096, as the contexts of models are counted (`x-kilo`).
+    """
     if not isinstance(value, str):
         return None
     name = field.get("x-resource", "")
@@ -160,7 +163,7 @@ def _number(value: Any, field: Schema) -> Repair | None:
         rate = min(named) if len(named) == 1 else read_gbit(value)
         if rate is not None and is_valid(rate, field):
             return Repair(value=rate, help="near", exact=True)
-    number = read_quantity(value)
+    number = read_quantity(value, kilo=field.get("x-kilo", 1000))
     if (seconds := field.get("x-seconds")) and (time := read_seconds(value)) is not None:
         number = _whole(time / seconds)
     if number is None or not is_valid(number, field):

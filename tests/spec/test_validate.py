@@ -416,6 +416,37 @@ def test_a_number_in_place_of_a_text_gets_quotes() -> None:
         assert finding.fix == ()
 
 
+@pytest.mark.parametrize(
+    ("pointer", "written", "meant"),
+    [
+        ("/data/max_length", "4k", 4096),
+        ("/objective/answer_tokens", "32K tokens", None),
+        ("/objective/answer_tokens", "2k", 2048),
+        ("/data/max_rows", "4k", 4000),
+    ],
+)
+def test_a_kilo_is_that_of_the_field(pointer: str, written: str, meant: int | None) -> None:
+    """Lengths in tokens are counted in powers of two, rows are not."""
+    section, name = pointer[1:].split("/")
+    base = {"data": {"source": "a.jsonl"}, "objective": {"type": "grpo"}}[section]
+    findings = judge({**FULL, section: {**base, name: written}})
+    fixes = [step["value"] for each in findings if each.pointer == pointer for step in each.fix]
+    assert fixes == ([] if meant is None else [meant])
+
+
+@pytest.mark.parametrize("section", ["", "training"])
+def test_a_batch_beside_steps_is_that_of_one_pass(section: str) -> None:
+    """By itself `batch_size` may be the whole batch; steps of accumulation multiply it."""
+    keys = {"batch_size": 4, "gradient_accumulation_steps": 2}
+    spec = {**FULL, "hardware": "2x L4", **({section: keys} if section else keys)}
+    rows, steps = judge(spec)
+    assert "micro_batch`" in rows.help
+    assert rows.fix_safety == "unsafe"
+    assert "4 rows \u00d7 2 steps \u00d7 2 GPUs" in steps.help
+    (alone,) = judge({**FULL, "hardware": "L4", "training": {"batch_size": 4}})
+    assert "global_batch`" in alone.help
+
+
 def test_an_empty_section_is_left_out() -> None:
     """YAML reads `training:` above keys that are not indented as null; a needed section stays."""
     for section in ("training", "objective", "export"):

@@ -1,4 +1,4 @@
-"""The rules about heads that score (FTC280 to FTC287, FTC509, FTC570): labels, and what can hold a head."""
+"""The rules about heads that score (FTC280 to FTC287, FTC509, FTC570): labels, and a head."""
 # ruff: noqa: D401 - the docstring of a rule is its explanation, not a description of the function
 
 import re
