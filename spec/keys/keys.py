@@ -175,7 +175,7 @@ def _advice(data: Mapping[str, Any], meant: Meant | None, *, merges: bool) -> st
         return ""
     present = read(data, meant.pointer)
     if present is not ABSENT and not gives_way(present, meant) and not merges:
-        return "twice"
+        return "twice" if meant.repair is None else "otherwise"
     return "near" if meant.repair is None else "value"
 
 

@@ -105,6 +105,13 @@ def judge(data: Any) -> Spec | tuple[Finding, ...]:
     return judged
 
 
+def refuse(data: Any) -> tuple[Finding, ...]:
+    """Return the findings on a spec that is not valid."""
+    judged = judge(data)
+    assert not isinstance(judged, Spec)
+    return judged
+
+
 def says_null(data: Any) -> bool:
     """Whether the data's source, or its list of sources, is written and may be null."""
     inner = data.get("data") if isinstance(data, dict) else None
@@ -429,7 +436,7 @@ def test_a_kilo_is_that_of_the_field(pointer: str, written: str, meant: int | No
     """Lengths in tokens are counted in powers of two, rows are not."""
     section, name = pointer[1:].split("/")
     base = {"data": {"source": "a.jsonl"}, "objective": {"type": "grpo"}}[section]
-    findings = judge({**FULL, section: {**base, name: written}})
+    findings = refuse({**FULL, section: {**base, name: written}})
     fixes = [step["value"] for each in findings if each.pointer == pointer for step in each.fix]
     assert fixes == ([] if meant is None else [meant])
 
@@ -439,28 +446,35 @@ def test_a_batch_beside_steps_is_that_of_one_pass(section: str) -> None:
     """By itself `batch_size` may be the whole batch; steps of accumulation multiply it."""
     keys = {"batch_size": 4, "gradient_accumulation_steps": 2}
     spec = {**FULL, "hardware": "2x L4", **({section: keys} if section else keys)}
-    rows, steps = judge(spec)
+    rows, steps = refuse(spec)
     assert "micro_batch`" in rows.help
     assert rows.fix_safety == "unsafe"
     assert "4 rows \u00d7 2 steps \u00d7 2 GPUs" in steps.help
-    (alone,) = judge({**FULL, "hardware": "L4", "training": {"batch_size": 4}})
+    (alone,) = refuse({**FULL, "hardware": "L4", "training": {"batch_size": 4}})
     assert "global_batch`" in alone.help
+
+
+def test_a_key_that_contradicts_a_field_says_what_it_asks_for() -> None:
+    """Without the value it would be unclear what the two disagree about."""
+    (finding,) = refuse({**FULL, "method": "full", "load_in_4bit": True})
+    assert finding.fix == ()
+    assert "`method.type` with the value `qlora`" in finding.help
 
 
 def test_an_empty_section_is_left_out() -> None:
     """YAML reads `training:` above keys that are not indented as null; a needed section stays."""
     for section in ("training", "objective", "export"):
-        (finding,) = judge({**FULL, section: None})
+        (finding,) = refuse({**FULL, section: None})
         assert finding.fix == ({"op": "remove", "path": f"/{section}"},)
-    findings = judge({**FULL, "data": None})
+    findings = refuse({**FULL, "data": None})
     assert all(not finding.fix for finding in findings)
 
 
 def test_a_small_number_is_no_gpu() -> None:
     """It counts GPUs: in quotes it would be another mistake. A model number is quoted."""
-    (finding,) = judge({**FULL, "hardware": 8})
+    (finding,) = refuse({**FULL, "hardware": 8})
     assert (finding.code, finding.fix) == ("FTC034", ())
-    (finding,) = judge({**FULL, "hardware": 4090})
+    (finding,) = refuse({**FULL, "hardware": 4090})
     assert finding.fix[0]["value"] == "4090"
 
 
@@ -478,7 +492,7 @@ def test_the_keys_of_a_moved_section_are_reported_with_it() -> None:
     """A section under another tool's name is moved whole, with the names of that tool inside."""
     train = {"num_train_epochs": "3", "learningRate": 2e-4}
     data = {name: value for name, value in FULL.items() if name != "training"} | {"train": train}
-    found = judge(data)
+    found = refuse(data)
     assert isinstance(found, tuple)
     assert [each.pointer for each in found] == [
         "/train",

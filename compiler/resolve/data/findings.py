@@ -399,7 +399,7 @@ def other_scale(source: WholeSource, scale: ScoreScale, objective: ObjectiveType
         lowest=scale.lowest,
         highest=scale.highest,
         added=abs(added),
-        divisor=scale.divisor,
+        divisor=scale.divisor or 1,
     )
 
 

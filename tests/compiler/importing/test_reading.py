@@ -308,6 +308,8 @@ def test_a_deepspeed_configuration_inside_a_config_is_read(tmp_path: Path) -> No
     path = tmp_path / "config.yaml"
     path.write_text("\n".join(lines), encoding="utf-8")
     result = import_file(str(path))
+    assert result.spec is not None
+    assert result.imported is not None
     assert result.spec["distribution"] == {"strategy": "zero3", "offload": "parameters"}
     left = {each.key: each.reason for each in result.imported.keys if not each.fields}
     assert left["deepspeed.zero_optimization.overlap_comm"] == "layout"
