@@ -192,6 +192,7 @@ def _nothing_to_measure(long: Mapping[str, Any], _: frozenset[str]) -> Iterator[
     asked = {
         "/training/early_stopping": training["early_stopping"] is not None,
         "/training/evaluation/every_steps": training["evaluation"]["every_steps"] != "auto",
+        "/training/evaluation/best_by": training["evaluation"]["best_by"] == "metric",
     }
     for pointer, is_asked in asked.items():
         if is_asked and not splits["validation"]:

@@ -60,11 +60,11 @@ def show(
 ) -> str:
     """Return a value as the language writes it.
 
-    Numbers take Python's format specifications, `gib` and `mib` (of bytes), `count` (7.6B), and
-    `row|rows`: the word for one and the word for any other number, also where a message says it as
-    its value `number`. Lists are joined by commas; they
-    take the word before the last item, `and` or `or`, or `;` in place of commas, and a backtick in
-    front of these where each item is quoted.
+    Numbers take Python's format specifications, `gib` and `mib` (of bytes), `count` (7.6B), `times`
+    (2.5; 1,300), and `row|rows`: the word for one and the word for any other number, also where a
+    message says it as its value `number`. Lists are joined by commas; they take the word before the
+    last item, `and` or `or`, or `;` in place of commas, and a backtick in front of these where each
+    item is quoted.
     """
     if "|" in spec:
         number = value.values.get("number") if isinstance(value, Message) else value
@@ -106,6 +106,8 @@ def _show_number(value: float, spec: str) -> str:
         return f"{value / _GIB:,.1f} GiB"
     if spec == "mib":
         return f"{value / _MIB:,.0f} MiB"
+    if spec == "times":
+        return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"  # noqa: PLR2004
     if spec == "count":
         return f"{value / 1e9:.2g}B" if value >= 1e9 else f"{value / 1e6:.3g}M"  # noqa: PLR2004
     return format(value, spec)

@@ -46,7 +46,8 @@ def _wrong_type(violation: Violation, data: Mapping[str, Any]) -> Iterator[Findi
     value, field = violation.value, violation.field
     meant = find_repair(value, field, _named(violation, data))
     help_ = meant.help if meant else ""
-    if _is_left_out(value, field, meant) and not violation.pointer[1:].startswith("$"):
+    stated = read_schema()["properties"].get(violation.pointer[1:], field)  # with its default
+    if _is_left_out(value, stated, meant) and not violation.pointer[1:].startswith("$"):
         yield WRONG_TYPE.finding(
             help="null",
             pointer=violation.pointer,

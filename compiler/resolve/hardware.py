@@ -32,6 +32,10 @@ _AMPERE: Final = 8.0
 _JOINED: Final = re.compile(r"[+&,;/]|\band\b")
 #: A number that is neither a part of a name nor an amount of memory.
 _LONE: Final = re.compile(r"(?<![\w.-])\d{1,3}(?![\w.-])(?!\s*Gi?B?\b)|\d\s*[*\u00d7]")
+#: How many GPUs, without saying which.
+_COUNT_ALONE: Final = re.compile(
+    r"\s*(\d{1,2})\s*[xX\u00d7]?\s*(?:gpus?|cards?)?\s*", re.IGNORECASE
+)
 _COUNT: Final = re.compile(r"^\d+\s*[xX\u00d7]\s*|\s*[xX\u00d7]\s*\d+$")
 
 Link = Literal["nvlink", "pcie", "none"]
@@ -251,6 +255,14 @@ def _unknown_name(spec: Spec) -> Finding:
             meant=json.dumps(section),
         )
         return replace(found, fix_safety="safe") if machines.certain else found
+    if (number := _COUNT_ALONE.fullmatch(name)) is not None:
+        return explanations.NO_GPU_NAME.finding(
+            message="number",
+            help="number",
+            pointer="/hardware/gpu",
+            name=name,
+            count=int(number[1]),
+        )
     guess = suggest(name)
     certain = guess.same_chip and _LONE.search(name) is None  # a fix must not drop a number
     return explanations.NO_GPU_NAME.finding(

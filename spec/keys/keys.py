@@ -12,7 +12,7 @@ from ftc.spec.findings.quote import quote, shown
 from ftc.spec.keys.foreign import Foreign, find_foreign
 from ftc.spec.keys.known_keys import report_factor, report_foreign, report_remainder
 from ftc.spec.keys.moving import ABSENT, Meant, gives_way, move, read
-from ftc.spec.keys.products import find_product
+from ftc.spec.keys.products import find_product, find_share
 from ftc.spec.keys.remainder import find_remainder
 from ftc.spec.message import Message
 from ftc.spec.normal import lengthen
@@ -62,13 +62,16 @@ def _explain(
 ) -> Finding:
     here = pointer + join([key])
     named = _by_name(key, section, pointer, schema)
+    share = find_share(key, section, named.pointer) if named is not None else None
+    if named is not None and share is not None:
+        named = replace(named, pointer=share, safety="unsafe")
     meant = named or _by_likeness(key, section, pointer, schema)
     if (product := find_product(key, data, meant.pointer if meant else "")) is not None:
         return report_factor(product, here, data, schema, pointer)
     if (remainder := find_remainder(key, section, pointer, schema)) is not None:
         return report_remainder(remainder, here, data)
     unfit = _implied(key, section, pointer, schema)
-    other = None if unfit is not None else _elsewhere(key, section, pointer, data, named)
+    other = None if unfit is not None or share else _elsewhere(key, section, pointer, data, named)
     if other is not None and not other.pointer:
         return report_foreign(other, here, data)
     place = meant.pointer if meant is not None else here
@@ -172,7 +175,7 @@ def _advice(data: Mapping[str, Any], meant: Meant | None, *, merges: bool) -> st
         return ""
     present = read(data, meant.pointer)
     if present is not ABSENT and not gives_way(present, meant) and not merges:
-        return "twice"
+        return "twice" if meant.repair is None else "otherwise"
     return "near" if meant.repair is None else "value"
 
 

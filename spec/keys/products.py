@@ -44,7 +44,10 @@ def find_product(key: str, data: Mapping[str, Any], pointer: str) -> Product | N
         return None
     above = split(parent(pointer))[0]
     other = f"{parent(pointer)}/{product['of']}"
-    names = {product["of"], *fields_by_pointer()[other].schema.get("x-aliases", ())}
+    names = {
+        *(product["of"], *product["shared"]),
+        *fields_by_pointer()[other].schema.get("x-aliases", ()),
+    }
     section = lengthen(above, data.get(above, {}))
     places = [place for place in (section, data) if isinstance(place, Mapping)]
     said = [place[name] for place in places for name in names if name in place]
@@ -57,6 +60,19 @@ def find_product(key: str, data: Mapping[str, Any], pointer: str) -> Product | N
     if _is_number(given):
         gpus = 0
     return Product(pointer=pointer, other=other, steps=steps, micro=micro, gpus=gpus, value=value)
+
+
+def find_share(key: str, section: Mapping[str, Any], pointer: str) -> str | None:
+    """Return the factor that a key is beside the other one, or None: rows beside steps.
+
+    By itself `batch_size` may be the whole batch. Where steps are accumulated it is that of each.
+    """
+    field = fields_by_pointer().get(pointer)
+    product = field.schema.get("x-product") if field else None
+    if product is None or key.casefold().replace("-", "_") not in product["shared"]:
+        return None
+    beside = {name.casefold().replace("-", "_") for name in section}
+    return None if beside.isdisjoint(product["keys"]) else f"{parent(pointer)}/{product['of']}"
 
 
 def _count_gpus(data: Mapping[str, Any]) -> int:

@@ -9,6 +9,7 @@ from ftc.spec.values.admission import admits
 
 _ZERO: Final = re.compile(r"(?i)(?:zero|z)[_-]?(?:stage)?[_-]?([0-3])")
 _SHARDED: Final = re.compile(r"(?i)full_shard|fsdp|true|auto_wrap|hybrid_shard")
+_HOST: Final = ("cpu", "nvme")
 _OFFLOADED: Final = re.compile(r"(?i)offload")
 _SCHEDULES: Final = {
     "constant_with_warmup": "constant", "cosine_with_min_lr": "cosine",
@@ -244,6 +245,7 @@ def _read_sharding(work: Work) -> None:
             work.put(entry, _STRATEGY, "fsdp")
         else:
             work.leave(entry, "layout")
+    _read_offload(work)
     fsdp = work.entry("@fsdp")
     markers = work.facts.get("@fsdp_marker", [])
     if fsdp is not None and fsdp.value and _SHARDED.search(str(fsdp.value)):
@@ -261,6 +263,20 @@ def _read_sharding(work: Work) -> None:
             work.put(entry, _OFFLOAD, "parameters")
         else:
             work.leave(entry, "off")
+
+
+def _read_offload(work: Work) -> None:
+    """Read the devices of a DeepSpeed configuration; the weights go with the optimizer's states."""
+    weights, states = work.entry("@zero_offload_weights"), work.entry("@zero_offload")
+    for entry, value in ((weights, "parameters"), (states, "optimizer")):
+        if entry is None:
+            continue
+        if entry.value not in _HOST:
+            work.leave(entry, "off")
+        elif _OFFLOAD in work.fields:
+            work.use(entry, {_OFFLOAD: work.fields[_OFFLOAD]})
+        else:
+            work.put(entry, _OFFLOAD, value)
 
 
 def _read_tracker(work: Work) -> None:

@@ -99,7 +99,7 @@ def find_target(table: Table, path: str) -> str:
     bare = _INDEX.sub("[]", path)
     last = bare.rpartition(".")[2]
     common = _common()["keys"]
-    for keys, name in ((table.keys, bare), (table.keys, last), (common, bare)):
+    for keys, name in ((table.keys, bare), (common, bare), (table.keys, last)):
         if name in keys and "*" not in name:
             known = str(keys[name])
             return known if table.title or known[0] != "-" else _aliases().get(last, known)

@@ -15,7 +15,6 @@ _GROUPS: Final = re.compile(r"[+-]?[1-9]\d{0,2}(?:[.,]\d{3})+")
 #: What a unit multiplies a number by. Memory is counted in GiB, as the fields of memory are.
 _UNITS: Final[Mapping[str, float]] = {
     "%": 1 / 100,
-    "k": 1000,
     "mb": 1 / 1024,
     "mib": 1 / 1024,
     "tb": 1024,
@@ -41,9 +40,9 @@ _WORDS: Final[Mapping[str, int]] = {
         (
             "zero cero",
             "one un uno una",
-            "two dos dues",
+            "two dual dos dues",
             "three tres",
-            "four cuatro quatre",
+            "four quad cuatro quatre",
             "five cinco cinc",
             "six seis sis",
             "seven siete set",
@@ -58,10 +57,10 @@ _WORDS: Final[Mapping[str, int]] = {
 }
 
 
-def read_quantity(text: str) -> int | float | None:
+def read_quantity(text: str, *, kilo: int = 1000) -> int | float | None:
     """Return the number that a text means, or None if it means none.
 
-    `64 GB` is 64, `10 %` is 0.1, `0,0002` is 0.0002 and `three epochs` is 3.
+    `64 GB` is 64, `10 %` is 0.1, `0,0002` is 0.0002 and `three epochs` is 3. `k` stands for `kilo`.
     """
     text = text[: _LONGEST + 1].strip()
     if len(text) > _LONGEST:
@@ -73,7 +72,8 @@ def read_quantity(text: str) -> int | float | None:
     if match is None:
         return None
     number = _number(match[1])
-    factor = _UNITS.get(match[2].casefold(), 1)
+    unit = match[2].casefold()
+    factor = kilo if unit == "k" else _UNITS.get(unit, 1)
     return None if number is None else _whole(number * factor)
 
 

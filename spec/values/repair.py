@@ -18,6 +18,7 @@ from ftc.spec.values.synonyms import find_synonym, find_word
 from ftc.spec.values.verdict import is_valid
 
 _LONGEST: Final = 100
+_LEAST_MODEL_NUMBER: Final = 100
 _BETWEEN: Final = re.compile(r"\s*[,;]\s*|\s+")
 #: Words that are booleans in YAML 1.1 and text in the core schema of YAML 1.2.
 _SWITCHES: Final = {"yes": True, "on": True, "y": True, "no": False, "off": False, "n": False}
@@ -147,7 +148,10 @@ def _meant_items(parts: list[str], field: Schema) -> list[str] | None:
 
 
 def _number(value: Any, field: Schema) -> Repair | None:
-    """Return the number that a text stands for: 64 for `64 GB`. A time is in the field's unit."""
+    """Return the number that a text stands for: 64 for `64 GB`. A time is in the field's unit.
+
+    In lengths in tokens `4k` is 4,096, as the contexts of models are counted (`x-kilo`).
+    """
     if not isinstance(value, str):
         return None
     name = field.get("x-resource", "")
@@ -159,7 +163,7 @@ def _number(value: Any, field: Schema) -> Repair | None:
         rate = min(named) if len(named) == 1 else read_gbit(value)
         if rate is not None and is_valid(rate, field):
             return Repair(value=rate, help="near", exact=True)
-    number = read_quantity(value)
+    number = read_quantity(value, kilo=field.get("x-kilo", 1000))
     if (seconds := field.get("x-seconds")) and (time := read_seconds(value)) is not None:
         number = _whole(time / seconds)
     if number is None or not is_valid(number, field):
@@ -170,10 +174,13 @@ def _number(value: Any, field: Schema) -> Repair | None:
 def _quoted(value: Any, field: Schema) -> Repair | None:
     """Return the text of a whole number that may be a name or a GPU: 4090 is `"4090"`.
 
-    A field that takes a path is no name: no file and no model is called 5.
+    A field that takes a path is no name: no file and no model is called 5. Nor is a GPU called 8:
+    that is how many there are.
     """
-    is_name = field.get("x-short") == "gpu" or not is_valid("a/b", field)
-    if not is_name or not isinstance(value, int) or isinstance(value, bool):
+    is_gpu = field.get("x-short") == "gpu"
+    if not (is_gpu or not is_valid("a/b", field)) or not isinstance(value, int):
+        return None
+    if isinstance(value, bool) or (is_gpu and value < _LEAST_MODEL_NUMBER):
         return None
     if not is_valid(str(value), field):
         return None

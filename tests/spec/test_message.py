@@ -37,6 +37,8 @@ def placeholders(template: str) -> frozenset[str]:
         (2000 * 2**20, "mib", "2,000 MiB", "2.000 MiB"),
         (7_600_000_000, "count", "7.6B", "7,6B"),
         (135_000_000, "count", "135M", "135M"),
+        (2.4987, "times", "2.5", "2,5"),
+        (2e5, "times", "200,000", "200.000"),
         (1, "row|rows", "row", "row"),
         (2, "row|rows", "rows", "rows"),
         (Message("phrase.about", {"number": 1}), "row|rows", "row", "row"),

@@ -34,6 +34,12 @@ def test_meaning(text: str) -> None:
     assert read_quantity(text) == MEANT[text]
 
 
+def test_a_kilo_of_tokens() -> None:
+    """Contexts are counted in powers of two."""
+    assert read_quantity("4k", kilo=1024) == 4096
+    assert read_quantity("64 GB", kilo=1024) == 64
+
+
 @pytest.mark.parametrize("text", [*MEANINGLESS, "9" * 5000, "9" * 39 + "%" * 5000])
 def test_no_meaning(text: str) -> None:
     """What is no number stays without one."""

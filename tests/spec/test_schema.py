@@ -213,7 +213,7 @@ def test_annotations_name_values_and_fields_that_are_there() -> None:
             assert f"{above}/{field.schema['x-resource']}" in by_pointer
         if product := field.schema.get("x-product"):
             assert f"{above}/{product['of']}" in by_pointer
-            assert set(product["keys"]) <= set(field.schema["x-aliases"])
+            assert {*product["keys"], *product["shared"]} <= set(field.schema["x-aliases"])
         for word, coarser in field.schema.get("x-refines", {}).items():
             assert {word, *coarser} <= set(words_of(field.schema)), field.name
 

@@ -105,6 +105,13 @@ def judge(data: Any) -> Spec | tuple[Finding, ...]:
     return judged
 
 
+def refuse(data: Any) -> tuple[Finding, ...]:
+    """Return the findings on a spec that is not valid."""
+    judged = judge(data)
+    assert not isinstance(judged, Spec)
+    return judged
+
+
 def says_null(data: Any) -> bool:
     """Whether the data's source, or its list of sources, is written and may be null."""
     inner = data.get("data") if isinstance(data, dict) else None
@@ -176,6 +183,8 @@ def follow(data: Any, pointer: str) -> Any:
         ("RTX 4090 * 2", "RTX 4090", 2),
         ("two A100", "A100", 2),
         ("Dues RTX-4090", "RTX-4090", 2),
+        ("dual 3090", "3090", 2),
+        ("Quad L40S", "L40S", 4),
         ("Quadro GTX 2", "Quadro GTX 2", "auto"),
         ("2 x A100-80GB", "A100-80GB", 2),
         ("2\u00d7A100-80GB", "A100-80GB", 2),
@@ -414,6 +423,61 @@ def test_a_number_in_place_of_a_text_gets_quotes() -> None:
         assert finding.fix == ()
 
 
+@pytest.mark.parametrize(
+    ("pointer", "written", "meant"),
+    [
+        ("/data/max_length", "4k", 4096),
+        ("/objective/answer_tokens", "32K tokens", None),
+        ("/objective/answer_tokens", "2k", 2048),
+        ("/data/max_rows", "4k", 4000),
+    ],
+)
+def test_a_kilo_is_that_of_the_field(pointer: str, written: str, meant: int | None) -> None:
+    """Lengths in tokens are counted in powers of two, rows are not."""
+    section, name = pointer[1:].split("/")
+    base = {"data": {"source": "a.jsonl"}, "objective": {"type": "grpo"}}[section]
+    findings = refuse({**FULL, section: {**base, name: written}})
+    fixes = [step["value"] for each in findings if each.pointer == pointer for step in each.fix]
+    assert fixes == ([] if meant is None else [meant])
+
+
+@pytest.mark.parametrize("section", ["", "training"])
+def test_a_batch_beside_steps_is_that_of_one_pass(section: str) -> None:
+    """By itself `batch_size` may be the whole batch; steps of accumulation multiply it."""
+    keys = {"batch_size": 4, "gradient_accumulation_steps": 2}
+    spec = {**FULL, "hardware": "2x L4", **({section: keys} if section else keys)}
+    rows, steps = refuse(spec)
+    assert "micro_batch`" in rows.help
+    assert rows.fix_safety == "unsafe"
+    assert "4 rows \u00d7 2 steps \u00d7 2 GPUs" in steps.help
+    (alone,) = refuse({**FULL, "hardware": "L4", "training": {"batch_size": 4}})
+    assert "global_batch`" in alone.help
+
+
+def test_a_key_that_contradicts_a_field_says_what_it_asks_for() -> None:
+    """Without the value it would be unclear what the two disagree about."""
+    (finding,) = refuse({**FULL, "method": "full", "load_in_4bit": True})
+    assert finding.fix == ()
+    assert "`method.type` with the value `qlora`" in finding.help
+
+
+def test_an_empty_section_is_left_out() -> None:
+    """YAML reads `training:` above keys that are not indented as null; a needed section stays."""
+    for section in ("training", "objective", "export"):
+        (finding,) = refuse({**FULL, section: None})
+        assert finding.fix == ({"op": "remove", "path": f"/{section}"},)
+    findings = refuse({**FULL, "data": None})
+    assert all(not finding.fix for finding in findings)
+
+
+def test_a_small_number_is_no_gpu() -> None:
+    """It counts GPUs: in quotes it would be another mistake. A model number is quoted."""
+    (finding,) = refuse({**FULL, "hardware": 8})
+    assert (finding.code, finding.fix) == ("FTC034", ())
+    (finding,) = refuse({**FULL, "hardware": 4090})
+    assert finding.fix[0]["value"] == "4090"
+
+
 def test_the_advice_on_a_malformed_item_has_an_example() -> None:
     """The example is an item of the list's own."""
     launch = {"type": "slurm", "modules": ["cuda/12.4", "$(whoami)"]}
@@ -428,7 +492,7 @@ def test_the_keys_of_a_moved_section_are_reported_with_it() -> None:
     """A section under another tool's name is moved whole, with the names of that tool inside."""
     train = {"num_train_epochs": "3", "learningRate": 2e-4}
     data = {name: value for name, value in FULL.items() if name != "training"} | {"train": train}
-    found = judge(data)
+    found = refuse(data)
     assert isinstance(found, tuple)
     assert [each.pointer for each in found] == [
         "/train",

@@ -26,6 +26,17 @@ def _loss(case: Case) -> str:
     return "dropped" if case.spec.data.cleaning.overlong == "drop" else ""
 
 
+def prompts_fill(case: Case) -> bool:
+    """Tell whether so many prompts are as long as `max_length` that FTC221 reports it."""
+    length = case.plan.decisions.rows.max_length.value
+    return case.data.lengths.prompt_p95 >= length and case.data.form != "prompt"
+
+
+def _nothing_is_left(case: Case) -> bool:
+    """Tell whether FTC224 reports that there are no rows to train on."""
+    return case.plan.decisions.splits.train_rows.value < 1
+
+
 def _splits(case: Case) -> bool:
     """Whether long rows are split into pieces, so that nothing of them is lost."""
     return OBJECTIVES[case.spec.objective.type].splits
@@ -72,7 +83,7 @@ def prompts_fill_length(case: Case) -> Iterator[Problem]:
     Use instead: {"data": "long-documents.jsonl"}
     """
     length, lengths = case.plan.decisions.rows.max_length.value, case.data.lengths
-    if lengths.prompt_p95 < length or case.data.form == "prompt":
+    if not prompts_fill(case):
         return
     enough = min(round_up(lengths.max), case.model.context_tokens)
     helps = enough > lengths.prompt_p95
@@ -100,7 +111,9 @@ def longest_prompt_fills_length(case: Case) -> Iterator[Problem]:
     """
     length, lengths = case.plan.decisions.rows.max_length.value, case.data.lengths
     enough, context = round_up(lengths.max), case.model.context_tokens
-    if lengths.prompt_p95 < length <= lengths.prompt_max and case.data.form != "prompt":
+    if prompts_fill(case) or _nothing_is_left(case):
+        return
+    if length <= lengths.prompt_max and case.data.form != "prompt":
         share = _share_filling(lengths, length)
         yield problem(
             "/data/max_length",
@@ -128,8 +141,8 @@ def rows_cut(case: Case) -> Iterator[Problem]:
     """
     length, lengths = case.plan.decisions.rows.max_length.value, case.data.lengths
     share = share_above(lengths, length)
-    if lengths.prompt_max >= length and case.data.form != "prompt":
-        return  # FTC221 and FTC222 say what becomes of the rows
+    if _nothing_is_left(case) or (lengths.prompt_max >= length and case.data.form != "prompt"):
+        return  # FTC221, FTC222 and FTC224 say what becomes of the rows
     if share > _CUT_SHARE and not _splits(case):
         estimated = Message("phrase.about_share", {"share": share})
         context = case.model.context_tokens

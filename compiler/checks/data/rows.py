@@ -5,11 +5,13 @@ from collections.abc import Iterator
 from dataclasses import fields
 
 from ftc.compiler.checks.data.images import loses_images
+from ftc.compiler.checks.data.lengths import prompts_fill
 from ftc.compiler.checks.objective.rewards import needs_answers
 from ftc.compiler.checks.rule import Problem, problem, rule
 from ftc.compiler.checks.rule_input import Case
 from ftc.compiler.knowledge.objectives import OBJECTIVES
 from ftc.compiler.knowledge.well_known.models import find_model
+from ftc.compiler.plan.batch.lengths import round_up
 from ftc.compiler.resolve.data.findings import name_fault
 from ftc.compiler.resolve.rows.roles import Unassigned, assign_roles, columns_of_text
 from ftc.spec.message import Message, Value, name_language
@@ -34,7 +36,7 @@ _KINDS = {
 }
 
 
-@rule("FTC224", "no-rows-to-train-on", "error", reads=("data", "plan"))
+@rule("FTC224", "no-rows-to-train-on", "error", reads=("model", "data", "plan"))
 def no_rows_to_train_on(case: Case) -> Iterator[Problem]:
     """What it is: After cleaning and splitting, no row is left for training.
 
@@ -47,10 +49,15 @@ def no_rows_to_train_on(case: Case) -> Iterator[Problem]:
     if case.plan.decisions.splits.train_rows.value < 1:
         data = case.data
         lost = data.blank_rows + data.duplicate_rows + data.malformed_rows
+        if not lost and data.usable_rows and prompts_fill(case):
+            return  # FTC221 says which length keeps them
+        enough = min(round_up(data.lengths.max), case.model.context_tokens)
+        short = not lost and case.plan.decisions.rows.max_length.value < enough
         yield problem(
-            "/data/source",
+            "/data/max_length" if short else "/data/source",
             message="" if lost else "whole",
-            help="" if lost else "whole",
+            help="" if lost else "length" if short else "whole",
+            enough=enough,
             rows=data.rows,
             usable=data.usable_rows,
             blank=data.blank_rows,

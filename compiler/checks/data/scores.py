@@ -1,6 +1,7 @@
-"""The rules about heads that score (FTC280 to FTC287, FTC570): labels, and what can hold a head."""
+"""The rules about heads that score (FTC280 to FTC287, FTC509, FTC570): labels, and a head."""
 # ruff: noqa: D401 - the docstring of a rule is its explanation, not a description of the function
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 from difflib import get_close_matches
@@ -15,6 +16,10 @@ from ftc.compiler.resolve.content.answer_kinds import FEWEST_ROWS_EACH
 from ftc.compiler.resolve.facts import Label
 
 _MANY = 300  # labels, of which people rarely keep apart so many
+_SHOWN = 3
+#: The separators of a list of labels, the surest first.
+_DIVISIONS = tuple(map(re.compile, (r"\|+", ";", ",", r"\+")))
+_BRACKETS = " \t\"'[]{}()"
 
 
 @rule("FTC280", "free-text-as-labels", "error", reads=("data",), fix_safety="unsafe")
@@ -92,6 +97,36 @@ def label_with_too_few_rows(case: Case) -> Iterator[Problem]:
             needed=needed,
             more=len(rare) - 1,
         )
+
+
+@rule("FTC509", "several-labels-in-one", "warning", reads=("data",))
+def several_labels_in_one(case: Case) -> Iterator[Problem]:
+    """What it is: Labels are lists of other labels, such as `billing|urgent`.
+
+    Why it matters: A classifier gives each row one of its labels. It learns each combination as a
+    class of its own, knows nothing of what two of them share, and never gives a new combination.
+
+    Example: {"objective": "classification", "data": "tickets-with-several-tags.csv"}
+
+    Use instead: {"objective": "sft", "data": "tickets-with-several-tags.csv"}
+    """
+    if not _classifies(case):
+        return
+    for divide in _DIVISIONS:
+        parts = {label.name: _parts(divide, label.name) for label in case.data.labels}
+        joined = [name for name, each in parts.items() if len(each) > 1]
+        counts = Counter(part for each in parts.values() for part in each)
+        if len(joined) > 1 and all(counts[part] > 1 for name in joined for part in parts[name]):
+            yield problem(
+                "/data/source", joined=len(joined), labels=len(parts), words=joined[:_SHOWN]
+            )
+            return
+
+
+def _parts(divide: re.Pattern[str], label: str) -> frozenset[str]:
+    """Return the labels that one is a list of; brackets and quotes belong to none of them."""
+    parts = (part.strip(_BRACKETS) for part in divide.split(label))
+    return frozenset(part for part in parts if part)
 
 
 @rule("FTC282", "hundreds-of-labels", "warning", reads=("data",))

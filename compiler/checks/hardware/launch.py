@@ -144,6 +144,7 @@ def nodes_that_do_not_help(case: Case) -> Iterator[Problem]:
         gbit = case.hardware.network_gbit
         yield problem(
             "/hardware/nodes",
+            message="same" if round(ratio, 1) <= 1 else "",
             help="" if gbit is None else "slow",
             nodes=case.hardware.nodes,
             ratio=ratio,

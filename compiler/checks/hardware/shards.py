@@ -9,6 +9,7 @@ from ftc.compiler.checks.rule_input import Case
 from ftc.compiler.plan.objective.sampling import samples
 
 _STRATEGY: Final = "/distribution/strategy"
+_REFERENCE: Final = "/objective/reference"
 _WHOLE_TENSORS: Final = frozenset({"adamw", "sgd"})
 
 
@@ -148,12 +149,18 @@ def reference_under_fsdp(case: Case) -> Iterator[Problem]:
      "distribution": "zero3"}
     """
     reference = case.plan.decisions.comparison.reference
-    if _divided(case) and reference is not None and reference.value in ("copy", "precomputed"):
-        yield problem(
-            _STRATEGY,
-            message="copy" if reference.value == "copy" else "precomputed",
-            fix=(put(_STRATEGY, "zero3"),),
-        )
+    if not _divided(case) or reference is None or reference.value not in ("copy", "precomputed"):
+        return
+    adapts = case.spec.method.type in ("lora", "qlora")
+    if adapts and reference.value == "copy":
+        return  # FTC560 says that an adapter needs no copy
+    pointer, value = (_REFERENCE, "adapter_off") if adapts else (_STRATEGY, "zero3")
+    yield problem(
+        pointer,
+        message=reference.value,
+        help="adapter" if adapts else "",
+        fix=(put(pointer, value),),
+    )
 
 
 @rule("FTC439", "new-tokens-under-fsdp", "error", reads=("plan",))

@@ -191,7 +191,7 @@ def unclear_reward(case: Case) -> Iterator[Problem]:
 
 @rule("FTC587", "reward-never-given", "error", reads=("data",), fix_safety="unsafe")
 def reward_never_given(case: Case) -> Iterator[Problem]:
-    """What it is: Answers are compared by their last number, and the data's answers have none.
+    """What it is: Answers are compared by a last number that no answer has, or all weights are 0.
 
     Why it matters: No answer could be right. All answers get the same reward, zero, and nothing is
     learned.
@@ -200,8 +200,10 @@ def reward_never_given(case: Case) -> Iterator[Problem]:
 
     Use instead: {"data": "capitals.jsonl", "objective": {"type": "grpo", "rewards": ["exact"]}}
     """
-    found = case.data.rewards
-    for place, reward in enumerate(list_rewards(case.spec.objective)):
+    found, rewards = case.data.rewards, list_rewards(case.spec.objective)
+    if rewards and not any(reward.weight for reward in rewards):
+        yield problem(_REWARDS, message="weightless", help="weightless")
+    for place, reward in enumerate(rewards):
         if found and found.rows and reward.match == "numeric" and not found.numbered_rows:
             yield problem(
                 f"{_REWARDS}/{place}",

@@ -31,6 +31,7 @@ _NOISE = frozenset(
     | {"edition", "workstation", "server", "tensor", "core"}
 )
 _LONGEST = 200
+_PLURAL = re.compile(r"(?<=\d)s$")
 _NVIDIA = re.compile(r"\b(?:nvidia|geforce|tesla|quadro|titan|rtx|gtx)")
 
 
@@ -92,10 +93,11 @@ def find_accelerator(text: str) -> Match | None:
     """Read a name as people write it ("4090", "A100-80GB", "NVIDIA H100 80GB HBM3"), or None.
 
     If several devices match, the one with the least memory is taken, because a plan for it fits on
-    the others. Among devices of one size, the one with the fastest link is the usual one.
+    the others. Among devices of one size, the one with the fastest link is the usual one. A name
+    may be a plural ("4090s") where it is not that of another device, as "L40s" is.
     """
     words = _words(text)
-    found = [device for device, entry in _table().items() if words and _fits(words, device, entry)]
+    found = _list_fitting(words) or _list_fitting(frozenset(_PLURAL.sub("", w) for w in words))
     if not found:
         return None
     found.sort(key=_order)
@@ -145,6 +147,10 @@ def suggest(text: str) -> Guess:
 def all_accelerators() -> tuple[Accelerator, ...]:
     """Return every device of the table, sorted by name."""
     return tuple(_table())
+
+
+def _list_fitting(words: frozenset[str]) -> list[Accelerator]:
+    return [device for device, entry in _table().items() if words and _fits(words, device, entry)]
 
 
 def _fits(words: frozenset[str], device: Accelerator, entry: Mapping[str, Any]) -> bool:

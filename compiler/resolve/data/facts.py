@@ -57,7 +57,7 @@ from ftc.compiler.resolve.data.lengths import (
     summarise,
 )
 from ftc.compiler.resolve.data.mixture import find_mixed_forms, mix_facts, withhold_objective
-from ftc.compiler.resolve.data.score_scale import find_other_scale
+from ftc.compiler.resolve.data.score_scale import find_other_scale, find_ratings
 from ftc.compiler.resolve.data.stream import count_rows
 from ftc.compiler.resolve.data.token_counts import choose_count
 from ftc.compiler.resolve.data.watches import Watches
@@ -312,6 +312,8 @@ def _find_roles(
     if twice := [column for column in roles.columns() if columns.count(column) > 1]:
         return Unknown(finding=data_faults.ambiguous(source, twice[0]))
     if roles.score is not None and (scale := find_other_scale(read_again(files), roles.score)):
+        return Unknown(finding=data_faults.other_scale(source, scale, objective))
+    if roles.label is not None and (scale := find_ratings(read_again(files), roles.label)):
         return Unknown(finding=data_faults.other_scale(source, scale, objective))
     unnamed = source.form == "auto" and source.columns.completion is None
     if unnamed and not _compares(spec.objective):

@@ -171,11 +171,11 @@ def _name_shape(
         fix = ({"op": "add", "path": source.at("columns"), "value": value},)
     elif shape.inner is not None and "chat" in OBJECTIVES[objective].forms and not is_known:
         help_ = "inner"
-    elif (shape.objects or shape.lists) and not is_known:
-        help_ = "objects" if shape.objects else "lists"
+    elif (shape.objects or shape.lists or shape.tokens) and not is_known:
+        help_ = "objects" if shape.objects else "lists" if shape.lists else "tokens"
     if not help_ or source.form not in ("auto", "chat"):
         return None
-    holders = tuple(shape.objects) or shape.lists
+    holders = tuple(shape.objects) or shape.lists or shape.tokens
     keys = [f"{name}.{key}" for name, inside in shape.objects.items() for key in inside]
     return explanations.NO_ROLES.finding(
         message="headless" if help_ == "headless" else "",
@@ -347,7 +347,8 @@ def binary(source: WholeSource, why: NoTable) -> Finding:
 def other_kind(source: WholeSource, kind: FileKind) -> Finding:
     """Say what the file is where its first bytes show another kind than its format."""
     what = kind if kind in ("html", "parquet", "xml") else "archive"
-    texts = {"html": "html", "parquet": "parquet", "xml": "xml", "PDF": "texts"}
+    texts = {"html": "html", "parquet": "parquet", "xml": "xml"}
+    texts |= dict.fromkeys(("PDF", "docx", "pptx"), "texts")
     return explanations.NOT_TEXT.finding(
         message=what,
         help="packed" if kind in PACKED else texts.get(kind, "table"),
@@ -387,18 +388,18 @@ def ambiguous(source: WholeSource, column: str) -> Finding:
 
 
 def other_scale(source: WholeSource, scale: ScoreScale, objective: ObjectiveType) -> Finding:
-    """Say which scale the scores have, and what brings them to 0 to 1."""
-    added = scale.added
+    """Say which scale the scores have, and what brings them to 0 to 1, or to good and bad."""
+    added, ratings = scale.added, scale.divisor is None
     return explanations.NO_ROWS.finding(
-        message="scale",
-        help="raise" if added > 0 else "lower" if added < 0 else "divide",
+        message="ratings" if ratings else "scale",
+        help="ratings" if ratings else "raise" if added > 0 else "lower" if added < 0 else "divide",
         pointer=source.at("source"),
         name=source.source,
         objective=objective,
         lowest=scale.lowest,
         highest=scale.highest,
         added=abs(added),
-        divisor=scale.divisor,
+        divisor=scale.divisor or 1,
     )
 
 
@@ -467,7 +468,7 @@ def unusable(
     )
     first = often[0][0] if often else ""
     strange = scan.list_strange_roles()
-    helps = {"refused": "refused", "image_url": "urls", "no_score": "scores"}
+    helps = {"refused": "refused", "image_url": "urls", "no_score": "scores", "image_part": "blind"}
     helps |= {
         "no_label": "verdicts",
         "order": "order",

@@ -1,4 +1,4 @@
-"""The scale of scores: the objectives that learn from them read numbers from 0 to 1."""
+"""The scale of scores and ratings: objectives read numbers from 0 to 1, or good and bad."""
 
 import math
 from collections.abc import Iterable
@@ -11,16 +11,20 @@ from ftc.compiler.resolve.rows.reader import Row
 _SCALE_SHARE: Final = 0.05
 _PERCENT: Final = 100
 _MOST_STARS: Final = 10
+_VERDICTS: Final = (-1, 0, 1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScoreScale:
-    """Scores from `lowest` to `highest`, of which `(score + added) / divisor` is from 0 to 1."""
+    """Scores from `lowest` to `highest`, of which `(score + added) / divisor` is from 0 to 1.
+
+    Ratings have no divisor: only their author knows which of them are good.
+    """
 
     lowest: float
     highest: float
-    added: int
-    divisor: int
+    added: int = 0
+    divisor: int | None = None
 
 
 def find_other_scale(rows: Iterable[Row | None], column: str) -> ScoreScale | None:
@@ -36,6 +40,19 @@ def find_other_scale(rows: Iterable[Row | None], column: str) -> ScoreScale | No
     elif lowest == 1 < most <= _MOST_STARS and all(map(float.is_integer, numbers)):
         added = -1  # stars: the worst is 1
     return ScoreScale(lowest=lowest, highest=highest, added=added, divisor=max(1, most + added))
+
+
+def find_ratings(rows: Iterable[Row | None], column: str) -> ScoreScale | None:
+    """Return the scale of the labels of a column, None where they are verdicts or words.
+
+    On a scale of ratings 1 is no word for a good answer: it may be the worst.
+    """
+    labels = [_read(row.get(column)) for row in rows if row]
+    numbers = [number for number in labels if number is not None]
+    outside = sum(number not in _VERDICTS for number in numbers)
+    if outside <= _SCALE_SHARE * len(labels):
+        return None
+    return ScoreScale(lowest=min(numbers), highest=max(numbers))
 
 
 def _read(cell: object) -> float | None:

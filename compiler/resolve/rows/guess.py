@@ -29,8 +29,9 @@ def are_prompts(rows: Iterable[Row | None], read: ReadTurns) -> bool:
 
 
 def can_read(rows: Iterable[Row | None], read: ReadTurns) -> bool:
-    """Tell whether one of the first rows can be read."""
-    return any(not isinstance(read(row), str) for row in islice(rows, _ROWS) if row)
+    """Tell whether one of the first rows can be read, apart from images, which `read` lacks."""
+    found = (read(row) for row in islice(rows, _ROWS) if row)
+    return any(turns == "image_part" or not isinstance(turns, str) for turns in found)
 
 
 def guess_columns(

@@ -21,10 +21,11 @@ Row = Mapping[str, Any]
 _HEADER_ROWS: Final = 1000
 FileKind = Literal[
     "gzip", "bzip2", "xz", "zstd", "zip", "xlsx", "xls", "PDF", "SQLite", "parquet", "html", "xml",
-    "Arrow", "pickle", "NumPy", "HDF5",
+    "Arrow", "pickle", "NumPy", "HDF5", "docx", "pptx",
 ]  # fmt: skip
 #: Compressed files, which hold the rows once they are unpacked.
 PACKED: Final = frozenset({"gzip", "bzip2", "xz", "zstd", "zip"})
+_OFFICE: Final[Mapping[str, FileKind]] = {"xl": "xlsx", "word": "docx", "ppt": "pptx"}
 _SIGNATURES: Final[Mapping[bytes, FileKind]] = {
     b"\x1f\x8b": "gzip",
     b"BZh": "bzip2",
@@ -182,15 +183,16 @@ def find_other_kind(path: Path) -> FileKind | None:
         start = stream.read(_LOOKED_AT)
     for signature, kind in _SIGNATURES.items():
         if start.startswith(signature):
-            return "xlsx" if kind == "zip" and _is_workbook(path) else kind
+            return _find_office(path) or kind if kind == "zip" else kind
     text = start.removeprefix(_BOM).lstrip().lower()
     if text.startswith((b"<!doctype html", b"<html")):
         return "html"
     return "xml" if text.startswith(b"<?xml") else None
 
 
-def _is_workbook(path: Path) -> bool:
-    """Tell whether a zip file is a spreadsheet."""
+def _find_office(path: Path) -> FileKind | None:
+    """Return the kind of an office document, which is a zip file with a folder of its own."""
     with suppress(BadZipFile, OSError), ZipFile(path) as archive:
-        return any(name.startswith("xl/") for name in archive.namelist())
-    return False
+        folders = {name.partition("/")[0] for name in archive.namelist() if "/" in name}
+        return next((kind for folder, kind in _OFFICE.items() if folder in folders), None)
+    return None

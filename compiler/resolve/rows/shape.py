@@ -25,14 +25,15 @@ class Shape:
 
     `conversation` is the only column of conversations, `inner` the only key of a column of objects
     that holds them, as `body.messages`. `objects` are the columns of objects, each with the keys of
-    their texts, and `lists` the answers that are lists of texts. `is_headless` says that the names
-    are those of a row.
+    their texts, `lists` the answers that are lists of texts, and `tokens` the columns of lists of
+    whole numbers. `is_headless` says that the names are those of a row.
     """
 
     conversation: str | None = None
     inner: str | None = None
     objects: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     lists: tuple[str, ...] = ()
+    tokens: tuple[str, ...] = ()
     is_headless: bool = False
 
 
@@ -51,6 +52,7 @@ def find_shape(columns: Sequence[str], rows: Iterable[Row | None]) -> Shape:
             for name, each in cells.items()
             if is_answer_name(usual_name(name)) and _are_most(map(_is_list, each))
         ),
+        tokens=tuple(name for name, each in cells.items() if _are_most(map(_is_tokens, each))),
         is_headless=any(map(_is_of_row, cells, cells.values())) or _are_sentences(columns),
     )
 
@@ -90,6 +92,10 @@ def _find_keys(cells: Sequence[object]) -> tuple[str, ...]:
 
 def _is_list(cell: object) -> bool:
     return isinstance(cell, list) and _holds_text(cell)
+
+
+def _is_tokens(cell: object) -> bool:
+    return isinstance(cell, list) and bool(cell) and all(type(item) is int for item in cell)
 
 
 def _holds_text(value: object) -> bool:

@@ -291,3 +291,26 @@ def test_feedback_of_the_registry(tmp_path: Path) -> None:
     found = fields(read(tmp_path, text))
     assert found["/data/columns/completion"] == "turns"
     assert found["/data/columns/label"] == "liked"
+
+
+def test_a_deepspeed_configuration_inside_a_config_is_read(tmp_path: Path) -> None:
+    """Its stage and what it offloads have fields; the rest is the plan's."""
+    lines = (
+        *("base_model: m", "datasets:", "  - path: a.jsonl", "    type: alpaca"),
+        *("sequence_len: 64", "micro_batch_size: 1", "deepspeed:", "  zero_optimization:"),
+        *(
+            "    stage: 3",
+            "    offload_optimizer: {device: cpu}",
+            "    offload_param: {device: cpu}",
+        ),
+        *("    overlap_comm: true", "  bf16: {enabled: auto}"),
+    )
+    path = tmp_path / "config.yaml"
+    path.write_text("\n".join(lines), encoding="utf-8")
+    result = import_file(str(path))
+    assert result.spec is not None
+    assert result.imported is not None
+    assert result.spec["distribution"] == {"strategy": "zero3", "offload": "parameters"}
+    left = {each.key: each.reason for each in result.imported.keys if not each.fields}
+    assert left["deepspeed.zero_optimization.overlap_comm"] == "layout"
+    assert left["deepspeed.bf16.enabled"] == "layout"

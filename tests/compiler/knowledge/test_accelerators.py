@@ -65,6 +65,9 @@ def test_a_name_of_the_table_finds_its_entry(device: Accelerator) -> None:
         ("4060 Ti 16G", "RTX-4060-Ti-16GB"),
         ("a10g", "A10G"),
         ("rtx pro 6000", "RTX-PRO-6000-Blackwell"),
+        ("4090s", "RTX-4090"),
+        ("L4s", "L4"),
+        ("L40s", "L40S"),
         # What NVML reports.
         ("NVIDIA A100-SXM4-80GB", "A100-SXM4-80GB"),
         ("NVIDIA A100 80GB PCIe", "A100-PCIE-80GB"),

@@ -246,6 +246,29 @@ def test_a_spreadsheet_is_no_archive_to_unpack(make_spec: Any, tmp_path: Path) -
     assert "unpack it" in finding.help
 
 
+def test_a_text_document_is_no_archive_to_unpack(make_spec: Any, tmp_path: Path) -> None:
+    """What is inside it is XML: its texts are to be written as rows."""
+    with ZipFile(tmp_path / "manual.docx", "w") as archive:
+        archive.writestr("word/document.xml", "a")
+    finding = unknown(make_spec(data="manual.docx"), tmp_path)
+    assert "jsonl" in finding.help
+    assert "unpack" not in finding.help
+
+
+def test_rows_of_tokens_are_told_as_such(make_spec: Any, tmp_path: Path) -> None:
+    """No column of them holds a prompt or an answer; numbers that are no lists say nothing."""
+    rows = [{"input_ids": [1, n, 2], "labels": [n, 2, 3]} for n in range(30)]
+    text = "".join(json.dumps(row) + "\n" for row in rows)
+    (tmp_path / "rows.jsonl").write_text(text, encoding="utf-8")
+    finding = unknown(make_spec(data="rows.jsonl"), tmp_path)
+    assert finding.code == "FTC206"
+    assert "numbers of tokens" in finding.help
+    assert not finding.fix
+    text = "".join(json.dumps({"a": n, "b": n}) + "\n" for n in range(30))
+    (tmp_path / "rows.jsonl").write_text(text, encoding="utf-8")
+    assert "tokens" not in unknown(make_spec(data="rows.jsonl"), tmp_path).help
+
+
 def test_a_folder_of_texts_is_told_how_to_become_rows(make_spec: Any, tmp_path: Path) -> None:
     """Hidden files and pictures are no texts."""
     folder = tmp_path / "pages"

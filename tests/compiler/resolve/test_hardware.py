@@ -126,6 +126,28 @@ def test_what_is_no_gpu_of_its_own_suggests_none(make_spec: Any, hardware: str, 
     assert not facts.finding.fix
 
 
+@pytest.mark.parametrize("hardware", ["4", "8x", "2 GPUs", "4 cards"])
+def test_a_number_alone_asks_for_the_name(make_spec: Any, hardware: str) -> None:
+    """It is no model number: no GPU whose name has this digit was meant."""
+    facts = resolve_hardware(make_spec(hardware=hardware))
+    assert isinstance(facts, Unknown)
+    assert "how many GPUs" in facts.finding.message
+    assert f"`{hardware[0]}x " in facts.finding.help
+    assert not facts.finding.fix
+
+
+@pytest.mark.parametrize(
+    ("hardware", "count"), [("8 A100s", 8), ("4 RTX 4090s", 4), ("8xH100s", 8), ("2x L40s", 2)]
+)
+def test_a_plural_is_the_same_gpu(make_spec: Any, hardware: str, count: int) -> None:
+    """Whether it is read at once or by the fix, no number is lost."""
+    facts = resolve_hardware(make_spec(hardware=hardware))
+    if isinstance(facts, Unknown):
+        assert facts.finding.fix_safety == "safe"
+        facts = resolve_hardware(make_spec(hardware=facts.finding.fix[0]["value"]))
+    assert known(facts).count == count
+
+
 @pytest.mark.parametrize("hardware", ["17x H100 on 2 racks", "H100, 3 of them"])
 def test_a_fix_drops_no_number(make_spec: Any, hardware: str) -> None:
     """Where a number of the name has no field, nothing is proposed."""

@@ -1,4 +1,4 @@
-"""Scores on another scale than 0 to 1 are refused, with what brings them there."""
+"""Scores on another scale than 0 to 1 are refused, and so are ratings in place of verdicts."""
 
 from pathlib import Path
 from typing import Any
@@ -51,3 +51,41 @@ def test_words_are_not_to_be_divided(make_spec: Any, tmp_path: Path, scores: lis
     assert finding.code == "FTC204"
     assert "divide" not in finding.help
     assert "decimal point" in finding.help
+
+
+RATED = {"data": "data.csv", "objective": "kto"}
+
+
+def write_rated(folder: Path, labels: list[str]) -> None:
+    """Write rated answers with these labels."""
+    rows = [f"question {n} of many,answer {n},{label}" for n, label in enumerate(labels)]
+    text = "\n".join(["prompt,completion,label", *rows])
+    (folder / "data.csv").write_text(text, encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("labels", "seen"),
+    [
+        (["1", "2", "3", "4", "5"], "from 1 to 5"),
+        (["0", "1", "2", "3"], "from 0 to 3"),
+        (["0.0", "0.5", "1.0"], "from 0 to 1"),
+        (["1", "10", "7.5"], "from 1 to 10"),
+    ],
+)
+def test_ratings_are_one_error(
+    make_spec: Any, tmp_path: Path, labels: list[str], seen: str
+) -> None:
+    """The worst of five stars is 1, which would be learned as a good answer."""
+    write_rated(tmp_path, labels * 10)
+    finding = unknown(make_spec(**RATED), tmp_path)
+    assert (finding.code, finding.severity) == ("FTC204", "error")
+    assert seen in finding.message
+    assert "`true`" in finding.help
+
+
+@pytest.mark.parametrize("labels", [["1", "0"], ["1", "0", "-1"], ["1.0", "0.0"], ["yes", "no"]])
+def test_verdicts_are_no_ratings(make_spec: Any, tmp_path: Path, labels: list[str]) -> None:
+    """Numbers that stand for good and bad are read, and a stray one among them is left out."""
+    write_rated(tmp_path, [*labels * 30, "4"])
+    facts = known(make_spec(**RATED), tmp_path)
+    assert facts.faults == {"no_label": 1}
