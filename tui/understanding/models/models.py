@@ -137,10 +137,20 @@ _JOINED: Final = re.compile(
 )
 _BASE_BEFORE: Final = re.compile(r"\bbase (?:(?:model|version) )?(?:of |de |del )?(?:the )?$")
 _BASE_AFTER: Final = re.compile(r"\s*[(,]?\s*(?:the )?base\b")
+#: The form that is not meant: "the 360M, the normal one, not the instruct".
+_NOT_TUNED: Final = (
+    r"(?:not|no(?: pas)?|nor|ni|sense|sin|without|rather than|instead of|en vez de|en lugar de"
+    r"|en lloc de|en comptes de)\s+(?:(?:the|el|la|l'|an?|una?|de|del|version|versio)\s*)*"
+    r"(?:(?:instruct|instruction[- ]tuned)\b(?!\s+(?:data|format|rows|template))(?:\s+(?:one|version"
+    r"|variant|form|tuned|model))?|(?:chat|it) (?:one|version|variant|form|tuned|model)\b"
+    r"|(?<=the )it\b|(?<=l')it\b|(?<=el )it\b)"
+)
+_UNTUNED_AFTER: Final = re.compile(rf"[^.;!?\n\x00]{{0,40}}?[\s,(]{_NOT_TUNED}")
 _FORM: Final = re.compile(
     r"\b(?:base|pretrained|instruct|chat) (?:version|variant|form|one|sibling|checkpoint)\b"
     r"(?! of (?!(?:(?:the|my|our|this|that) )?(?:same|model|it\b|this|that))\w)"
     r"|\b(?:versio|version|variante?) (?:base|instruct|chat|de chat|de xat)\b"
+    rf"|\b(?P<untuned>{_NOT_TUNED})"
 )
 _MOST_CHOICES: Final = 6
 #: The end of a name is a model's if it has at least three words: "r1-distill-qwen-14b".
@@ -276,7 +286,8 @@ def _read_student(message: Message, teacher: str) -> Iterator[Change]:
             continue
         wanted = {word for word in own if not _SIZE.fullmatch(word)} | {size}
         same = [model for model in all_models() if words_of(model.id) == wanted]
-        if len(same) == 1 and not message.denied(match.start()):
+        denied = match["untuned"] is None and message.denied(match.start())
+        if len(same) == 1 and not denied:
             yield Change(pointer=_POINTER, value=same[0].id, words=message.words(*match.span()))
             return
 
@@ -326,7 +337,8 @@ def _read_form(message: Message, draft: Mapping[str, Any]) -> Iterator[Change]:
     """Yield the draft's model in its other form: "the plain base version of the same model"."""
     now = find_model(str(value_at(draft, _POINTER)))
     for match in message.take(_FORM) if now is not None else ():
-        wanted = "base" if BASE & set(PART.findall(match[0])) else "instruct"
+        plain = match["untuned"] is not None or BASE & set(PART.findall(match[0]))
+        wanted = "base" if plain else "instruct"
         same = [
             model
             for model in all_models()
@@ -490,6 +502,9 @@ def _find_name(message: Message) -> tuple[int, int, tuple[Model, ...], bool] | N
         for size in _SIZE.findall(message.folded[end:]):
             if len(choose_nearest(find_fitting(said), said)) > 1 and find_fitting([*said, size]):
                 said.append(size)
+        untuned = _UNTUNED_AFTER.match(message.folded, end)
+        if untuned is not None and not set(said) & TUNED and find_fitting([*said, "base"]):
+            said, end = [*said, "base"], untuned.end()
         if models := find_fitting(said):
             written = message.words(begin, end)
             own = tuple(each for each in models if each.id.partition("/")[2] == written)
