@@ -26,6 +26,7 @@ _LIMITED: Final = re.compile(rf"\b{any_of(_HEDGES['limited'])}\b")
 _SUBJECT: Final = re.compile(
     rf"^\s+{any_of(_HEDGES['subject'])}\b(?! (?:the|my|our|el|la|mi|nuestr\w+|to|de|que) )"
 )
+_WAS: Final = re.compile(r"^\s+(?:was|were|era|eran|eren|fue|fueron|va ser|van ser)\b")
 _ANSWERING: Final = re.compile(rf"\b{any_of(_HEDGES['answering'])}\b")
 _UP_TO: Final = re.compile(
     rf"^\s*(?:-|\u2013|to|or|a|o|u)\s*(?:{NUMBER})(?=\s*(?:$|[.;!?]|,(?!\d)))"
@@ -86,6 +87,11 @@ _APART: Final = re.compile(rf"[\s,]{any_of(_HEDGES['apart'])}\b")
 _OTHERWISE: Final = re.compile(
     r"[\s,;.(-](?:(?:que|perque|porque|because|cause) (?:si no|if not)|otherwise|or else|si no|sino"
     r"|altrament|de lo contrario|d'altra manera)\b"
+)
+#: What is so, behind what would be: "if I were rich I'd buy a 5090 but I have ...".
+_REALLY: Final = re.compile(
+    r"\b(?:but|pero)\b.*\b(?:i have|i'?ve got|we have|we'?ve got|i'?m stuck with|tinc|tenim|tengo"
+    r"|tenemos|de moment|de momento|for now|el que hi ha|lo que hay)\b"
 )
 #: Fields whose own words say "if" or "more": stopping, failing, what happens to rows that are too
 #: long, file lists.
@@ -238,9 +244,11 @@ def _is_doubtful(folded: str, bare: str, change: Change, start: int, end: int) -
     written = folded[first:last]
     if change.pointer.startswith("/hardware/") and USING.search(written):
         return True  # the machine that answers, not the one that trains
-    if change.pointer == _TYPES and _COMPARED.search(folded):
+    if change.pointer == _TYPES and _COMPARED.search(written):
         return True
     before, after = folded[:start], folded[end:]
+    if _WAS.match(after):
+        return True  # "the 4090 was from when we tested"
     if _UNLIKE.search(before) and not _NO_MORE.search(before):
         return True
     phrase = change.pointer == _OBJECTIVE and " " in folded[start:end]
@@ -290,6 +298,8 @@ def _depends(sentence: str, place: int) -> bool:
         if any(start <= match.start() < end for start, end in reasons):
             continue
         if place < match.start() and _CHECKS.search(sentence[: match.start()]):
+            continue
+        if match.start() < place and _REALLY.search(sentence[match.end() : place]):
             continue
         if match.start() < place or not _APART.search(sentence[place : match.end()]):
             return True
