@@ -127,6 +127,21 @@ _OWNED: Final = re.compile(
     r" (?:has|comes with|runs|carries|tiene|lleva|trae|monta|te|porta|duu|munta))"
     rf"{_BARE_BEFORE}"
 )
+#: The writer says that a value is enough: "me basta con 3000 filas", "4 epoques ja va be".
+_CONTENT_VERB: Final = (
+    r"\b(?:(?:me|nos) (?:basta|vale|llega|conform\w+)|(?:em|ens) conform\w+|n'hi ha prou|(?:en )?(?:tinc"
+    r"|tenim) prou|tengo bastante|(?:i'?m|we'?re|i am|we are) (?:fine|happy|good|ok|okay))"
+    r" (?:with|con|amb)"
+)
+_CONTENT_WITH: Final = re.compile(_CONTENT_VERB + _BARE_BEFORE)
+_CONTENT_INSIDE: Final = re.compile(_CONTENT_VERB)
+_CONTENT: Final = re.compile(
+    r"\s*(?:ja |ya )?(?:(?:me|nos|em|ens) (?:vale|basta|llega|sobra|va be|va bien|serveix|sirve)"
+    r"|en (?:tinc|tenim) prou|(?:ja|ya) (?:va be|va bien|esta be|esta bien|n'hi ha prou|basta|vale)"
+    r"|n'hi ha prou|(?:is|are) (?:fine|plenty|enough|good|ok) (?:for|by|with) (?:me|us|now)"
+    r"|(?:will|'ll) do(?=\s*(?:$|[.,;!)]|(?:me|us|nicely|fine|just|for now|to start)\b)))"
+    r"(?=\s*(?:$|[.,;:!?)]|\w))"
+)
 #: What has to be so: "a row of 6000 tokens has to fit".
 _OBLIGES: Final = re.compile(
     r"\b(?:(?:has|have|needs?) to|must|should(?! have)|(?:hi )?(?:ha|han) de|tienen? que"
@@ -198,6 +213,8 @@ def has_unknown(text: str, change: Change, spans: Sequence[Span]) -> bool:
     Such a word may also stand in its own words, between a field's name and its number: "the dropout
     of my online course was 40%".
     """
+    if _is_governed(text, change):
+        return False
     if _has_foreign(hide_read(text, spans), change, text, jargon=False, lenient=False):
         return True
     if isinstance(change.value, str | bool) or change.value is None:
@@ -231,7 +248,13 @@ def _is_governed(text: str, change: Change) -> bool:
     if not places or any(begin < places[0][0] < end for begin, end in _find_quoted(text)):
         return False
     owned = change.pointer.startswith("/hardware/")
-    before = fold(text)[: places[0][0]]
+    folded = fold(text)
+    before = folded[: places[0][0]]
+    start, end = places[0]
+    if _CONTENT_WITH.search(before) or _CONTENT.match(folded, end):
+        return True
+    if _CONTENT_INSIDE.search(folded, max(0, start - len("nos ")), end):
+        return True
     return _WANTED.search(before) is not None or (owned and _OWNED.search(before) is not None)
 
 
