@@ -57,6 +57,11 @@ _WELCOME: Final = re.compile(
 _WELCOMED: Final = re.compile(rf"^\S+(\s+{any_of(_HEDGES['welcome'])}[\s.!]*)$")
 #: The clause that says why: its value is not the one that is wanted.
 _REASON: Final = re.compile(rf"[\s,]{any_of(_HEDGES['reason'])}\s+(?:[^\s.;!?]+\s+){{1,}}$")
+#: "they told me to take a 3B and I have a 4070": what the writer has is a part of its own.
+_OWN_PART: Final = re.compile(
+    r"\b(?:and|but|y|i|pero) (?:(?:i|we)(?:'ve| have)? (?:have|got|own|want|need)|tengo|tenemos|tinc"
+    r"|tenim|quiero|queremos|vull|volem|necesito|necessito)\b"
+)
 #: Words of a report, and then an order: the value of the order counts.
 _ORDERED: Final = re.compile(
     r"\w[^.;!?\n]*[,.;:]\s*(?:so |just |please |then |let'?s |doncs |pues |asi que |aixi que )?"
@@ -69,7 +74,9 @@ _THAN: Final = re.compile(
     r"|una?)\s+)?"
 )
 #: Values of a list, joined by commas.
-_LISTED: Final = re.compile(r"_+(?:[\s,]+(?:and |with |i |y |amb |con )?_+)*\s*,\s*$")
+_LISTED: Final = re.compile(
+    r"_+(?:[\s,]+(?:and |with |i |y |amb |con )?_+)*\s*(?:,|\b(?:and|i|y)\b|,\s*(?:and|i|y))\s*$"
+)
 _FURTHER: Final = re.compile(rf"^\s*{any_of(_HEDGES['further'])}\b")
 _MORE_INSIDE: Final = re.compile(r"\b(?:more|extra|mes|mas|less|fewer|menys|menos)\b")
 #: "cinc e menys cinc"
@@ -229,7 +236,9 @@ def _is_doubtful(folded: str, bare: str, change: Change, start: int, end: int) -
     if is_endorsed(folded, end):
         return False
     sentence = bare[slice(*find_around(SENTENCE_END, bare, (start, end)))]
-    clause = bare[slice(*find_around(_CLAUSE_END, bare, (start, end)))]
+    begin, stop = find_around(_CLAUSE_END, bare, (start, end))
+    own = [each.start() for each in _OWN_PART.finditer(bare, begin, start)]
+    clause = bare[own[-1] if own else begin : stop]
     if not change.pointer.startswith(OWN_CONDITION) and _depends(
         sentence, start - find_around(SENTENCE_END, bare, (start, end))[0]
     ):

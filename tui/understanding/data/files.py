@@ -429,7 +429,7 @@ def without_chats(
     """
     about_rows = value_at(draft, "/data/source") is None or _OF_ROWS.search(message.plain)
     if about_rows or any(
-        each.pointer.startswith("/data/") and each.pointer != _FORM for each in told
+        each.pointer.startswith(("/data/source", "/data/columns/", "/data/sub")) for each in told
     ):
         return told
     return [each for each in told if each.pointer != _FORM]

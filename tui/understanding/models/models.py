@@ -19,7 +19,7 @@ from ftc.compiler.knowledge.well_known.model_names import (
     words_of,
 )
 from ftc.compiler.knowledge.well_known.models import Model, all_models, find_model
-from ftc.spec.schema import choices, find_field
+from ftc.spec.schema import choices, fields, find_field
 from ftc.tui.understanding.machines.hardware import is_chip
 from ftc.tui.understanding.reading import UNSURE, Change, Choice, value_at
 from ftc.tui.understanding.text.lexicon import CORRECTING, WORDS, any_of
@@ -399,8 +399,17 @@ def _read_ids(message: Message, draft: Mapping[str, Any]) -> Iterator[Change | C
 
 
 def _are_values(words: str) -> bool:
-    """Return whether words that a slash joins name an objective: "dpo/apo_zero"."""
-    return any(part in _objectives() for part in words.split("/"))
+    """Return whether words that a slash joins name an objective or roles: "dpo/apo_zero"."""
+    parts = words.split("/")
+    return any(part in _objectives() for part in parts) or set(parts) <= _roles()
+
+
+@cache
+def _roles() -> frozenset[str]:
+    """Return the names of the columns' roles: "chosen/rejected" is no id."""
+    section = "/data/columns/"
+    names = (each.pointer for each in fields() if each.pointer.startswith(section))
+    return frozenset(name.removeprefix(section) for name in names)
 
 
 @cache
