@@ -83,7 +83,9 @@ _ALONE: Final = re.compile(
 _SHUNNED: Final = re.compile(
     r"[^;!?\n\x00]{0,30}?\b(?:(?:don'?t|do not|never|dont) (?:use|touch|take|train on|include|read)"
     r" (?:that|it|this)\b|no (?:(?:la|lo|el|me la|em) |l')(?:fac\w+ servir|us(?:is|eu|i|es|eis)|toqu\w+"
-    r"|agaf\w+|cojas|cojais|utili[tz]\w+|pong\w+|incluy\w+|inclog\w+))"
+    r"|agaf\w+|cojas|cojais|utili[tz]\w+|pong\w+|incluy\w+|inclog\w+)"
+    r"|no (?:en|li|le) (?:fa(?:cis|ceu)|hagas|hagais) ca(?:s|so)\b|ignore (?:it|that)\b|ignora'l|ignoral[oa]"
+    r"|forget (?:about )?(?:it|that)\b)"
 )
 _REPLACING: Final = re.compile(
     r"\b(?:replace|swap|change|instead|canvia|cambia|substitueix|sustituye|en vez|en lugar"

@@ -71,5 +71,6 @@ def _is_off(change: Change, draft: Mapping[str, Any]) -> bool:
 def _is_denied(text: str, start: int, end: int) -> bool:
     folded = fold(text)
     clause = _CLAUSE_END.split(folded[:start])[-1]
-    apart = _SWITCHED.search(clause) is not None and _ON.match(folded, end) is not None
+    particle = _ON.match(folded, end) is not None or folded[:end].endswith(" on")
+    apart = particle and _SWITCHED.search(clause) is not None
     return apart or _SWITCHED_ON.search(clause) is not None

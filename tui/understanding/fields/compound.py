@@ -22,7 +22,7 @@ _SAID: Final[Mapping[str, str]] = {
     "paged": r"paged|paginat|paginada|paginado",
 }
 _BETWEEN: Final = (
-    r"[\s_-]*(?:(?:(?:and|i|y) (?=de|in|en)|de|del|in|en|of|a|at|the|el|la|its?|versio|version|variant"
+    r"[\s_-]*(?:(?:(?:and|i|y)(?= (?:de|in|en)\b)|de|del|in|en|of|a|at|the|el|la|its?|versio|version|variant"
     r"|variante|flavou?r|one|optimi[sz]er|optimitzador|optimizador|as)[\s_-]+)*"
 )
 
@@ -41,8 +41,8 @@ def _complete(change: Change, text: str) -> Change:
     if start < 0:
         return change
     end = start + len(Message(change.words).plain)
-    found: set[str] = set()
     missing = {part for parts in longer.values() for part in parts}
+    found = {part for part in missing if _said(part).search(message.plain, start, end)}
     while (grown := _grow(message.plain, start, end, missing - found)) is not None:
         part, start, end = grown
         found.add(part)
@@ -58,13 +58,18 @@ def _grow(
 ) -> tuple[str, int, int] | None:
     """Return the part that stands right beside a range, and the range with it."""
     for part in sorted(missing):
-        said = _SAID.get(part, re.escape(part))
-        if after := re.compile(rf"{_BETWEEN}(?:{said})(?!\w)").match(plain, end):
+        said = _said(part).pattern
+        if after := re.compile(_BETWEEN + said).match(plain, end):
             return part, start, after.end()
-        before = re.search(rf"(?<!\w)(?:{said}){_BETWEEN}$", plain[:start])
+        before = re.search(f"{said}{_BETWEEN}$", plain[:start])
         if before is not None:
             return part, before.start(), end
     return None
+
+
+@cache
+def _said(part: str) -> re.Pattern[str]:
+    return re.compile(rf"(?<![^\W_])(?:{_SAID.get(part, re.escape(part))})(?![^\W_])")
 
 
 @cache

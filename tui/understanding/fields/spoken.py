@@ -479,7 +479,8 @@ def _text(
 def _switch(spoken: _Spoken, mention: Mention, message: Message) -> _Found | None:
     """Return whether a field is switched on or off; its name alone switches it on."""
     if match := _SWITCH.match(message.folded, mention.end):
-        return _Found(value=match["value"] in _ON, start=mention.start, end=match.end())
+        on = match["value"] in _ON and not message.denied(mention.start)
+        return _Found(value=on, start=mention.start, end=match.end())
     place = {"start": mention.start, "end": mention.end}
     if message.denied(mention.start, mention.end):
         return _Found(value=False, **place)

@@ -268,7 +268,7 @@ def _read_unnamed(message: Message) -> Iterator[Change | Choice]:
         if _YET.match(after) or _STILL.search(before):
             continue
         words = message.words(*match.span())
-        if _is_elsewhere(message):
+        if "cpu" not in words.casefold() and _is_elsewhere(message):
             yield Choice(pointer=_GPU, values=(), words=words, why="gpu_elsewhere")
             continue
         yield Change(pointer=_GPU, value="cpu", words=words)

@@ -43,6 +43,11 @@ _GOES: Final = re.compile(
     r"|shar(?:e|ed|ing)|result\w*|va|vagi|vaya|vayan|anira|ira|iran|penj\w+|puj\w+|pugi\w*|publi\w+"
     r"|sub(?:e|ir|a|irl[oa]|el[oa]|ela)|colg\w+|cuelg\w+|deixa\w*|deja\w*|dejal[oa])\b"
 )
+#: "the data are uploaded to ...": no order.
+_DONE: Final = re.compile(
+    r"\b(?:(?:colgad|subid|publicad|guardad|penjad|pujad|desad)[oa]s?|penjat|pujat|publicat|desat"
+    r"|uploaded|published|pushed|stored|posted|put up)\b"
+)
 #: The words of the order right before the id.
 _SENT_TO: Final = re.compile(rf"{_GOES.pattern}[^.,;:!?\n]{{0,32}}$")
 _HUB: Final = re.compile(r"(?:\bhub\b|\bhugging ?face\b|\bhf\b|\brepo(?:sitor\w+)?\b)")
@@ -100,11 +105,15 @@ def _has_model(folded: str, value: str, draft: Mapping[str, Any]) -> bool:
     return draft.get("model") is not None or names_a_family(folded.replace(fold(value), " "))
 
 
+def _blank(match: re.Match[str]) -> str:
+    return " " * len(match[0])
+
+
 def _role(before: str, after: str, *, other: bool) -> str | None:
     """Return the field of an id between two parts of its sentence, or None if they tell nothing."""
     if _SENT_ROWS.search(before):
         return _DATA
-    rows = _ABOUT_ROWS.search(before)
+    rows = _ABOUT_ROWS.search(_DONE.sub(_blank, before))
     trained_on = rows is not None and _TRAINED_ON.search(before[: rows.start()]) is not None
     if rows is not None and not trained_on and _SENT.search(rows[0]) is None:
         return _DATA
