@@ -19,7 +19,13 @@ from ftc.tui.understanding.certainty import OWN_CONDITION, is_endorsed
 from ftc.tui.understanding.learned.requested import find_features, report_score
 from ftc.tui.understanding.reading import Change
 from ftc.tui.understanding.text.lexicon import QUOTES, WORDS, any_of
-from ftc.tui.understanding.text.message import Span, find_places, fold
+from ftc.tui.understanding.text.message import (
+    SENTENCE_END,
+    Span,
+    find_around,
+    find_places,
+    fold,
+)
 from ftc.tui.understanding.text.ordinary import read_words
 from ftc.tui.understanding.text.verbs import asking_forms, english_verbs, quiet_forms
 
@@ -114,6 +120,11 @@ _WANTED: Final = re.compile(
     r"(?<!no )(?<!'t )(?<!not )\b(?:quiero|queremos|vull|volem|(?:i|we) (?:want|need)"
     r"|(?:i|we)(?:'d| would) like|necesito|necesitamos|necessito|necessitem|dame|dona'm|posa'm|ponme"
     rf"|give me){_BARE_BEFORE}"
+)
+#: Others say so, and not the writer.
+_OTHERS_SAY: Final = re.compile(
+    r"\b(?:say|says|said|tells?|told|claims?|reckons?|thinks?|swears?|dicen?|dijo|dijeron|diu|diuen"
+    r"|deia|segons|segun|according|creuen?|creu|creen?|opina\w*|recom\w+|sugg\w+|sug(?:ier|ger)\w+)\b"
 )
 _MACHINE: Final = (
     r"(?:laptop|pc|computer|desktop|box|rig|server|workstation|machine|portatil|ordinador|ordenador"
@@ -251,9 +262,11 @@ def _is_governed(text: str, change: Change) -> bool:
     folded = fold(text)
     before = folded[: places[0][0]]
     start, end = places[0]
-    if _CONTENT_WITH.search(before) or _CONTENT.match(folded, end):
-        return True
-    if _CONTENT_INSIDE.search(folded, max(0, start - len("nos ")), end):
+    inside = _CONTENT_INSIDE.search(folded, max(0, start - len("nos ")), end)
+    content = inside or _CONTENT_WITH.search(before) or _CONTENT.match(folded, end)
+    if _OTHERS_SAY.search(folded[find_around(SENTENCE_END, folded, (start, end))[0] : start]):
+        return False
+    if content and change.pointer != _BATCH:  # "800 rows per step are enough": of which step?
         return True
     return _WANTED.search(before) is not None or (owned and _OWNED.search(before) is not None)
 

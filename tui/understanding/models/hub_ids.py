@@ -40,7 +40,7 @@ _SENT_ROWS: Final = re.compile(
 _ABOUT_ROWS: Final = re.compile(rf"{_ROWS}[^.;!?\n]{{0,60}}$")
 _GOES: Final = re.compile(
     r"\b(?:goes|go|going|send|put|puts|land|lands|ends? up|push\w*|upload\w*|publish\w*|releas\w*"
-    r"|shar(?:e|ed|ing)|result\w*|va|vagi|vaya|vayan|anira|ira|iran|penj\w+|puj\w+|pugi\w*|publi\w+"
+    r"|shar(?:e|ed|ing)|result\w*|va|vagi|vaya|vayan|anira|ira|iran|penj\w+|puj\w+|pugi\w*|publi(?:ca|qu|sh)\w*"
     r"|sub(?:e|ir|a|irl[oa]|el[oa]|ela)|colg\w+|cuelg\w+|deixa\w*|deja\w*|dejal[oa])\b"
 )
 #: "the data are uploaded to ...": no order.
@@ -74,7 +74,8 @@ def settle_ids(
 
 def _settled(each: Change | Choice, text: str, draft: Mapping[str, Any]) -> Change | Choice:
     value = _value(each)
-    if value is None or find_model(value) is not None:
+    known_data = isinstance(each, Change) and each.pointer == _DATA
+    if value is None or known_data or find_model(value) is not None:
         return each
     message = Message(text)
     folded = message.plain

@@ -286,8 +286,7 @@ def _read_student(message: Message, teacher: str) -> Iterator[Change]:
             continue
         wanted = {word for word in own if not _SIZE.fullmatch(word)} | {size}
         same = [model for model in all_models() if words_of(model.id) == wanted]
-        denied = match["untuned"] is None and message.denied(match.start())
-        if len(same) == 1 and not denied:
+        if len(same) == 1 and not message.denied(match.start()):
             yield Change(pointer=_POINTER, value=same[0].id, words=message.words(*match.span()))
             return
 
@@ -344,7 +343,8 @@ def _read_form(message: Message, draft: Mapping[str, Any]) -> Iterator[Change]:
             for model in all_models()
             if model.kind == wanted and _bare(model.id) == _bare(now.id)  # type: ignore[union-attr]
         ]
-        if len(same) == 1 and not message.denied(match.start()):
+        denied = match["untuned"] is None and message.denied(match.start())
+        if len(same) == 1 and not denied:
             yield Change(pointer=_POINTER, value=same[0].id, words=message.words(*match.span()))
 
 
