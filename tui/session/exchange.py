@@ -74,6 +74,12 @@ def _intent(session: Session, before: Draft) -> str:
     if session.reading.request is not None:
         return session.reading.request.kind
     reading = session.reading
-    if session.draft != before or reading.changes or reading.choices or reading.refused or reading.needless:
+    if (
+        session.draft != before
+        or reading.changes
+        or reading.choices
+        or reading.refused
+        or reading.needless
+    ):
         return "change"
     return "goal" if reading.used else "unknown"

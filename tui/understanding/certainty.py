@@ -59,7 +59,8 @@ _WELCOMED: Final = re.compile(rf"^\S+(\s+{any_of(_HEDGES['welcome'])}[\s.!]*)$")
 _REASON: Final = re.compile(rf"[\s,]{any_of(_HEDGES['reason'])}\s+(?:[^\s.;!?]+\s+){{1,}}$")
 #: "they told me to take a 3B and I have a 4070": what the writer has is a part of its own.
 _OWN_PART: Final = re.compile(
-    r"\b(?:and|but|y|i|pero) (?:(?:i|we)(?:'ve| have)? (?:have|got|own|want|need)|tengo|tenemos|tinc"
+    r"\b(?:and|but|y|i|pero) (?:(?:i|we)(?:'ve| have)? (?:have|got|own|want|need)|tengo"
+    r"|tenemos|tinc"
     r"|tenim|quiero|queremos|vull|volem|necesito|necessito)\b"
 )
 #: Words of a report, and then an order: the value of the order counts.

@@ -28,8 +28,8 @@ from ftc.tui.understanding.data.source_limits import limit_sources
 from ftc.tui.understanding.data.weights import read_label_weights
 from ftc.tui.understanding.described import read_described, with_described
 from ftc.tui.understanding.doubts.aside import set_aside
-from ftc.tui.understanding.doubts.needless import find_needless
 from ftc.tui.understanding.doubts.hearsay import doubt_hearsay, prefer_own, strike_names
+from ftc.tui.understanding.doubts.needless import find_needless
 from ftc.tui.understanding.doubts.reported import doubt_reported_hardware
 from ftc.tui.understanding.doubts.retracted import drop_retracted, revise
 from ftc.tui.understanding.doubts.rivals import doubt_added, doubt_rivals

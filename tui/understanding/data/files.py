@@ -76,15 +76,18 @@ _LEAVE: Final = re.compile(
     r"(?:(?:the|that|this|el|la|l')\s*)?(?:(?:file|fitxer|fichero|archivo|arxiu)\s+)?$"
 )
 _ALONE: Final = re.compile(
-    r"\s+(?:alone|out|aside|be(?=\s*(?:$|[,.;!]|and\b|so\b))|en paz|en pau|fuera|fora|de banda|de lado"
+    r"\s+(?:alone|out|aside|be(?=\s*(?:$|[,.;!]|and\b|so\b))|en paz|en pau|fuera|fora|de banda"
+    r"|de lado"
     r"|aparte?|tranquil\w*)\b"
 )
 #: "old.csv is wrong, don't use it": the file is what the pronoun means.
 _SHUNNED: Final = re.compile(
     r"[^;!?\n\x00]{0,30}?\b(?:(?:don'?t|do not|never|dont) (?:use|touch|take|train on|include|read)"
-    r" (?:that|it|this)\b|no (?:(?:la|lo|el|me la|em) |l')(?:fac\w+ servir|us(?:is|eu|i|es|eis)|toqu\w+"
+    r" (?:that|it|this)\b|no (?:(?:la|lo|el|me la|em) |l')(?:fac\w+ servir|us(?:is|eu|i|es"
+    r"|eis)|toqu\w+"
     r"|agaf\w+|cojas|cojais|utili[tz]\w+|pong\w+|incluy\w+|inclog\w+)"
-    r"|no (?:en|li|le) (?:fa(?:cis|ceu)|hagas|hagais) ca(?:s|so)\b|ignore (?:it|that)\b|ignora'l|ignoral[oa]"
+    r"|no (?:en|li|le) (?:fa(?:cis|ceu)|hagas|hagais) ca(?:s|so)\b|ignore (?:it|that)\b"
+    r"|ignora'l|ignoral[oa]"
     r"|forget (?:about )?(?:it|that)\b)"
 )
 _REPLACING: Final = re.compile(
@@ -110,9 +113,12 @@ _QUOTED: Final = re.compile(
     rf"(?P<quote>{QUOTES})"
 )
 _AFTER_COLON: Final = re.compile(
-    r"(?: (?:i|we|it|hi|em|me|lo|el|te|que|should|must|to|has to|ha de|debe|tiene que|this|the following"
-    r"|aquest|el seguent|este|el siguiente|is|be|es|sera|sigui|sea|say|says|read|reads|want|use|put|set"
-    r"|write|dir|digui|diu|diga|dice|decir|vull|volem|voldria|posa|poseu|pose?m|escriu|fes servir|usa"
+    r"(?: (?:i|we|it|hi|em|me|lo|el|te|que|should|must|to|has to|ha de|debe|tiene que|this"
+    r"|the following"
+    r"|aquest|el seguent|este|el siguiente|is|be|es|sera|sigui|sea|say|says|read|reads|want"
+    r"|use|put|set"
+    r"|write|dir|digui|diu|diga|dice|decir|vull|volem|voldria|posa|poseu|pose?m|escriu"
+    r"|fes servir|usa"
     r"|quiero|queremos|pon|poned|escribe|utiliza)){0,5}\s*:\s*(?P<text>\S[^\n]*)"
 )
 _LEFT_OUT: Final = re.compile(

@@ -78,7 +78,8 @@ _COMMANDS: Final = re.compile(
     r"|\w{2,}(?:-(?:ho|lo|la|los|les|hi|li|ne|me|te)|(?:'(?:l|ls|n|m)|(?<!n)'t)))(?![\w'-])"
 )
 _ENCLITIC: Final = re.compile(
-    r"\s*(?:(?:y|i|e|pues|luego|ahora|por favor|venga|va|hala|ala),? )*(?P<verb>[a-z]{2,})(?:l[aeo]s?|me|nos)\b"
+    r"\s*(?:(?:y|i|e|pues|luego|ahora|por favor|venga|va|hala"
+    r"|ala),? )*(?P<verb>[a-z]{2,})(?:l[aeo]s?|me|nos)\b"
 )
 _SHORT_ORDERS: Final = frozenset({"da", "dad", "pon", "haz", "mete", "deja", "echa"})
 #: Repeats a demand: "I said 3 epochs".
@@ -110,15 +111,17 @@ _WISHES: Final = re.compile(
     r"|(?:no|tampoco?|ni) (?:(?:me|nos|l[aeo]s?|li|em|ho|els|les) |l')?[a-z]{3,}(?:[ea]s|is)\b"
     r"|(?:i|we)(?:'ve| have)? decided\b|(?:he|hem|hemos) decidi[dt]o?\b)"
 )
-#: What the writer wants or has is what follows the verb, whatever else the clause tells: "apart from
-#: the one that comes out, I also want the Q6_K", "at the bank we have one H100".
+#: What the writer wants or has is what follows the verb, whatever else the clause tells: "apart
+#: from the one that comes out, I also want the Q6_K", "at the bank we have one H100".
 _BARE_BEFORE: Final = (
-    r"(?: (?:also|tambe|tambien|just|only|nomes|solo|ara|ahora|now|ademas|a mes|ja|ya|please|a|an|the"
+    r"(?: (?:also|tambe|tambien|just|only|nomes|solo|ara|ahora|now|ademas|a mes|ja|ya|please|a"
+    r"|an|the"
     r"|my|our|one|el|la|els|les|los|las|l'|un|una|unes|unas|uns|unos|about))* ?$"
 )
 _WANTED: Final = re.compile(
     r"(?<!no )(?<!'t )(?<!not )\b(?:quiero|queremos|vull|volem|(?:i|we) (?:want|need)"
-    r"|(?:i|we)(?:'d| would) like|necesito|necesitamos|necessito|necessitem|dame|dona'm|posa'm|ponme"
+    r"|(?:i|we)(?:'d| would) like|necesito|necesitamos|necessito|necessitem|dame|dona'm|posa'm"
+    r"|ponme"
     rf"|give me){_BARE_BEFORE}"
 )
 #: Others say so, and not the writer.
@@ -134,13 +137,15 @@ _OWNED: Final = re.compile(
     r"(?<!no )(?<!que )(?<!si )(?<!if )\b(?:(?:i|we)(?:'ve| have)? (?:have|got|own|rent)"
     r"|(?:tengo|tenemos|tinc|tenim)|dispon(?:go|emos) de|dispos(?:o|em) (?:de|d')"
     r"|(?:cuento|contamos|compto|comptem) (?:con|amb)"
-    rf"|(?:my|our|mi|nuestr[oa]|el meu|la meva|el nostre|la nostra) (?:[a-z]+ )?{_MACHINE}(?: [a-z]+)?"
+    rf"|(?:my|our|mi|nuestr[oa]|el meu|la meva|el nostre"
+    rf"|la nostra) (?:[a-z]+ )?{_MACHINE}(?: [a-z]+)?"
     r" (?:has|comes with|runs|carries|tiene|lleva|trae|monta|te|porta|duu|munta))"
     rf"{_BARE_BEFORE}"
 )
 #: The writer says that a value is enough: "me basta con 3000 filas", "4 epoques ja va be".
 _CONTENT_VERB: Final = (
-    r"\b(?:(?:me|nos) (?:basta|vale|llega|conform\w+)|(?:em|ens) conform\w+|n'hi ha prou|(?:en )?(?:tinc"
+    r"\b(?:(?:me|nos) (?:basta|vale|llega|conform\w+)|(?:em|ens) conform\w+|n'hi ha prou"
+    r"|(?:en )?(?:tinc"
     r"|tenim) prou|tengo bastante|(?:i'?m|we'?re|i am|we are) (?:fine|happy|good|ok|okay))"
     r" (?:with|con|amb)"
 )

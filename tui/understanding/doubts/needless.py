@@ -13,7 +13,8 @@ from ftc.tui.understanding.reading import Change, Choice, value_at
 from ftc.tui.understanding.text.message import find_places, fold
 
 _NEVER: Final = (
-    r"\b(?:don'?t|do not|dont|never|no need to|not (?:going|want|planning) to|no|mai|nunca|sense|sin"
+    r"\b(?:don'?t|do not|dont|never|no need to|not (?:going|want|planning) to|no|mai|nunca"
+    r"|sense|sin"
     r"|without|tampoc|tampoco)\b (?:[\w']+ ){0,4}?"
 )
 #: "no quiero que actives", "don't turn on", "sense activar".

@@ -83,9 +83,9 @@ _LORA: Final = re.compile(r"q?lora\b")
 _COMPARATIVE: Final = re.compile(
     r"\b(?:mes|mas) (?!(?:un|una|el|la|els|les|los|las|que|amb|con|sisplau|porfa)\b)[a-z]{4,}"
 )
-#: "and drop the other one".
+#: "and drop the other one"; not "sin quitar el que hay".
 _OTHER_OUT: Final = re.compile(
-    r"\b(?:drop|remove|delete|lose|ditch|skip|forget|quita\w*|saca\w*|borra\w*|elimina\w*|treu\w*|esborra\w*"
+    r"(?<!sin )(?<!sense )(?<!without )(?<!no )(?<!not )(?<!n't )\b(?:drop|remove|delete|lose|ditch|skip|forget|quita\w*|saca\w*|borra\w*|elimina\w*|treu\w*|esborra\w*"
     r"|descarta\w*|olvida\w*|oblida\w*)(?:-me|-li)? (?:(?:the |el |la |los |las |els |les )"
     r"(?:others?|otr[oa]s?|altres?|rest[oa]?|old|viej[oa]|vella?|que hi ha|que hay)|l'altr[ea])\b"
 )

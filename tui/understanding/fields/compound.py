@@ -22,7 +22,8 @@ _SAID: Final[Mapping[str, str]] = {
     "paged": r"paged|paginat|paginada|paginado",
 }
 _BETWEEN: Final = (
-    r"[\s_-]*(?:(?:(?:and|i|y)(?= (?:de|in|en)\b)|de|del|in|en|of|a|at|the|el|la|its?|versio|version|variant"
+    r"[\s_-]*(?:(?:(?:and|i|y)(?= (?:de|in|en)\b)|de|del|in|en|of|a|at|the|el|la|its?|versio"
+    r"|version|variant"
     r"|variante|flavou?r|one|optimi[sz]er|optimitzador|optimizador|as)[\s_-]+)*"
 )
 
@@ -53,9 +54,7 @@ def _complete(change: Change, text: str) -> Change:
     return Change(pointer=change.pointer, value=value, words=message.words(start, end))
 
 
-def _grow(
-    plain: str, start: int, end: int, missing: set[str]
-) -> tuple[str, int, int] | None:
+def _grow(plain: str, start: int, end: int, missing: set[str]) -> tuple[str, int, int] | None:
     """Return the part that stands right beside a range, and the range with it."""
     for part in sorted(missing):
         said = _said(part).pattern
@@ -79,8 +78,6 @@ def _longer(pointer: str) -> Mapping[str, Mapping[str, frozenset[str]]]:
     options = [each for each in choices(field.schema) if isinstance(each, str)] if field else []
     parts = {each: frozenset(_SEPARATOR.split(each)) for each in options}
     return {
-        short: {
-            each: parts[each] - parts[short] for each in options if parts[short] < parts[each]
-        }
+        short: {each: parts[each] - parts[short] for each in options if parts[short] < parts[each]}
         for short in options
     }

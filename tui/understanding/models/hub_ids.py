@@ -19,7 +19,8 @@ _DATA: Final = "/data/source"
 _REPOSITORY: Final = "/publish/repo"
 _ID: Final = re.compile(r"[\w.-]+/[\w.-]+")
 _ROWS: Final = (
-    r"\b(?:data ?sets?|data|corpus|rows|dades|datos|conjunt de dades|conjunto de datos|transcri\w+)\b"
+    r"\b(?:data ?sets?|data|corpus|rows|dades|datos|conjunt de dades|conjunto de datos"
+    r"|transcri\w+)\b"
 )
 #: What may stand between the data and their id: where they are, and no order.
 _SENT: Final = re.compile(
@@ -56,10 +57,13 @@ _SEEN: Final = re.compile(
     r"|llicencia)\b"
 )
 #: Right behind the id: "acme/bot, public", "acme/bot (private)".
-_SEEN_BEHIND: Final = re.compile(rf"\s*[,(]\s*(?:as |en |amb |con |with |under |i |y |and )?{_SEEN.pattern}")
+_SEEN_BEHIND: Final = re.compile(
+    rf"\s*[,(]\s*(?:as |en |amb |con |with |under |i |y |and )?{_SEEN.pattern}"
+)
 _STARTS: Final = re.compile(
     r"\b(?:models?|modelos?|base|checkpoint|tun(?:e|ing)|finetun\w+|fine-tun\w+|afina\w*|entrena\w*"
-    r"|ajusta\w*|start(?:ing)? (?:from|with|at)|begin with|from|based on|on top of|continu\w+ (?:from|with)"
+    r"|ajusta\w*|start(?:ing)? (?:from|with|at)|begin with|from|based on|on top of"
+    r"|continu\w+ (?:from|with)"
     r"|part(?:int|im|iendo|imos|ir|eix) de|desde|des de|basad[oa] en|basat en|use|usa|agafa|coge)"
     r"\s*(?:=|:|is|to|a|es|on|de|the|el|l'|our|my|nostre|nuestro)?\s*$"
 )

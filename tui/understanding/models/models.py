@@ -10,7 +10,6 @@ from ftc.compiler.knowledge.well_known.model_names import (
     BASE,
     CLOSED,
     FAMILIES,
-    MUTE,
     PART,
     TUNED,
     choose_nearest,
@@ -21,6 +20,7 @@ from ftc.compiler.knowledge.well_known.model_names import (
 from ftc.compiler.knowledge.well_known.models import Model, all_models, find_model
 from ftc.spec.schema import choices, fields, find_field
 from ftc.tui.understanding.machines.hardware import is_chip
+from ftc.tui.understanding.models.forms import UNTUNED_AFTER, read_form
 from ftc.tui.understanding.reading import UNSURE, Change, Choice, value_at
 from ftc.tui.understanding.text.lexicon import CORRECTING, WORDS, any_of
 from ftc.tui.understanding.text.message import SENTENCE_END, Message, find_around, fold
@@ -137,21 +137,6 @@ _JOINED: Final = re.compile(
 )
 _BASE_BEFORE: Final = re.compile(r"\bbase (?:(?:model|version) )?(?:of |de |del )?(?:the )?$")
 _BASE_AFTER: Final = re.compile(r"\s*[(,]?\s*(?:the )?base\b")
-#: The form that is not meant: "the 360M, the normal one, not the instruct".
-_NOT_TUNED: Final = (
-    r"(?:not|no(?: pas)?|nor|ni|sense|sin|without|rather than|instead of|en vez de|en lugar de"
-    r"|en lloc de|en comptes de)\s+(?:(?:the|el|la|l'|an?|una?|de|del|version|versio)\s*)*"
-    r"(?:(?:instruct|instruction[- ]tuned)\b(?!\s+(?:data|format|rows|template))(?:\s+(?:one|version"
-    r"|variant|form|tuned|model))?|(?:chat|it) (?:one|version|variant|form|tuned|model)\b"
-    r"|(?<=the )it\b|(?<=l')it\b|(?<=el )it\b)"
-)
-_UNTUNED_AFTER: Final = re.compile(rf"[^.;!?\n\x00]{{0,40}}?[\s,(]{_NOT_TUNED}")
-_FORM: Final = re.compile(
-    r"\b(?:base|pretrained|instruct|chat) (?:version|variant|form|one|sibling|checkpoint)\b"
-    r"(?! of (?!(?:(?:the|my|our|this|that) )?(?:same|model|it\b|this|that))\w)"
-    r"|\b(?:versio|version|variante?) (?:base|instruct|chat|de chat|de xat)\b"
-    rf"|\b(?P<untuned>{_NOT_TUNED})"
-)
 _MOST_CHOICES: Final = 6
 #: The end of a name is a model's if it has at least three words: "r1-distill-qwen-14b".
 _FEWEST_SEPARATORS: Final = 2
@@ -246,7 +231,7 @@ def _read_models(message: Message, draft: Mapping[str, Any]) -> Iterator[Change 
             yield Choice(pointer=pointer, values=values, words=words)
     if not named:
         yield from _read_size(message, draft)
-        yield from _read_form(message, draft)
+        yield from read_form(message, draft)
 
 
 def _of_extreme_size(message: Message, models: tuple[Model, ...]) -> tuple[Model, ...]:
@@ -330,27 +315,6 @@ def _read_size(message: Message, draft: Mapping[str, Any]) -> Iterator[Change | 
             values = tuple(model.id for model in models[:_MOST_CHOICES])
             yield Choice(pointer=_POINTER, values=values, words=words)
         return
-
-
-def _read_form(message: Message, draft: Mapping[str, Any]) -> Iterator[Change]:
-    """Yield the draft's model in its other form: "the plain base version of the same model"."""
-    now = find_model(str(value_at(draft, _POINTER)))
-    for match in message.take(_FORM) if now is not None else ():
-        plain = match["untuned"] is not None or BASE & set(PART.findall(match[0]))
-        wanted = "base" if plain else "instruct"
-        same = [
-            model
-            for model in all_models()
-            if model.kind == wanted and _bare(model.id) == _bare(now.id)  # type: ignore[union-attr]
-        ]
-        denied = match["untuned"] is None and message.denied(match.start())
-        if len(same) == 1 and not denied:
-            yield Change(pointer=_POINTER, value=same[0].id, words=message.words(*match.span()))
-
-
-def _bare(name: str) -> frozenset[str]:
-    """Return the words of an id's name without those of its form."""
-    return words_of(name) - TUNED - BASE - MUTE
 
 
 def _read_ids(message: Message, draft: Mapping[str, Any]) -> Iterator[Change | Choice]:
@@ -511,7 +475,7 @@ def _find_name(message: Message) -> tuple[int, int, tuple[Model, ...], bool] | N
         for size in _SIZE.findall(message.folded[end:]):
             if len(choose_nearest(find_fitting(said), said)) > 1 and find_fitting([*said, size]):
                 said.append(size)
-        untuned = _UNTUNED_AFTER.match(message.folded, end)
+        untuned = UNTUNED_AFTER.match(message.folded, end)
         if untuned is not None and not set(said) & TUNED and find_fitting([*said, "base"]):
             said, end = [*said, "base"], untuned.end()
         if models := find_fitting(said):

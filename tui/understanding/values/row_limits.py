@@ -40,7 +40,9 @@ _BEGINNING: Final = (
     r"|(?:per|para|pa) (?:comencar|empezar|arrencar|arrancar)|de moment[o]?|per ara|por ahora"
     r"|d'entrada|de entrada)"
 )
-_LITTLE: Final = r"(?:(?:it'?s|is|are|ja|ya|me|em|nos|ens|en|n'|hi|that|more than|fem|faig)\s?){0,3}"
+_LITTLE: Final = (
+    r"(?:(?:it'?s|is|are|ja|ya|me|em|nos|ens|en|n'|hi|that|more than|fem|faig)\s?){0,3}"
+)
 #: What may stand behind a number of rows whose noun is left out.
 _BARE_END: Final = (
     r"(?:\s(?:of (?:them|those|these)|d'elles|d'ells|de (?:ellas|ellos|esas|esos)))?"
@@ -48,7 +50,8 @@ _BARE_END: Final = (
 )
 #: "start with the first 5k", "comença amb les primeres dues mil".
 _STARTS: Final = (
-    r"(?:(?:start|begin)(?:ing)? (?:off )?(?:with|on)|(?:comen[cg]\w+|empie[cz]\w+|empe[cz]\w+|arran\w+"
+    r"(?:(?:start|begin)(?:ing)? (?:off )?(?:with|on)|(?:comen[cg]\w+|empie[cz]\w+|empe[cz]\w+"
+    r"|arran\w+"
     r"|arrenq?\w+) (?:amb|con))"
 )
 #: A number for a part of the run: "at most 300 rows per step", "only 500 rows for validation".
