@@ -85,7 +85,8 @@ _COMPARATIVE: Final = re.compile(
 )
 #: "and drop the other one"; not "sin quitar el que hay".
 _OTHER_OUT: Final = re.compile(
-    r"(?<!sin )(?<!sense )(?<!without )(?<!no )(?<!not )(?<!n't )\b(?:drop|remove|delete|lose|ditch|skip|forget|quita\w*|saca\w*|borra\w*|elimina\w*|treu\w*|esborra\w*"
+    r"(?<!sin )(?<!sense )(?<!without )(?<!no )(?<!not )(?<!n't )"
+    r"\b(?:drop|remove|delete|lose|ditch|skip|forget|quita\w*|saca\w*|borra\w*|elimina\w*|treu\w*|esborra\w*"
     r"|descarta\w*|olvida\w*|oblida\w*)(?:-me|-li)? (?:(?:the |el |la |los |las |els |les )"
     r"(?:others?|otr[oa]s?|altres?|rest[oa]?|old|viej[oa]|vella?|que hi ha|que hay)|l'altr[ea])\b"
 )
