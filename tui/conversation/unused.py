@@ -60,7 +60,11 @@ def find_unused(reading: Reading, changes: Sequence[Change], text: str) -> list[
     if reading.request is not None and not reading.changes:
         return []
     used = [span for _, spans in find_spans(changes, text) for span in spans]
-    said = [*reading.used, *([reading.asked.words] if reading.asked else [])]
+    said = [
+        *reading.used,
+        *(each.words for each in reading.needless),
+        *([reading.asked.words] if reading.asked else []),
+    ]
     if reading.request is not None:
         said.append(reading.request.about)
     used += [span for words in said for span in find_places(text, words)]

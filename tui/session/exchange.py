@@ -23,7 +23,7 @@ def describe(session: Session, text: str, before: Draft, lines: Sequence[Line]) 
     """
     intent, reading = _intent(session, before), session.reading
     if intent == "change":
-        reading = replace(reading, used=())
+        reading = replace(reading, used=(), needless=())
     said = session.reading.changes or session.taken or find_differences(before, session.draft)
     changes = [each for each in said if before.get(each.pointer) != session.draft.get(each.pointer)]
     return {
@@ -74,6 +74,12 @@ def _intent(session: Session, before: Draft) -> str:
     if session.reading.request is not None:
         return session.reading.request.kind
     reading = session.reading
-    if session.draft != before or reading.changes or reading.choices or reading.refused:
+    if (
+        session.draft != before
+        or reading.changes
+        or reading.choices
+        or reading.refused
+        or reading.needless
+    ):
         return "change"
     return "goal" if reading.used else "unknown"

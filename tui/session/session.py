@@ -294,6 +294,9 @@ class Session(Conversation):
 
     def _remarks(self, reading: Reading) -> Iterator[Line]:
         """Yield what the user should know about the values that were read."""
+        for change in reading.needless:
+            key = "stays_unpublished" if change.pointer == "/publish/private" else "stays_off"
+            yield self.line(key, name=change.pointer[1:].replace("/", "."))
         if reading.used and self.goal is not None:
             yield tell_goal(self, self.goal)
         for change in reading.changes:

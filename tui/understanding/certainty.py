@@ -26,6 +26,7 @@ _LIMITED: Final = re.compile(rf"\b{any_of(_HEDGES['limited'])}\b")
 _SUBJECT: Final = re.compile(
     rf"^\s+{any_of(_HEDGES['subject'])}\b(?! (?:the|my|our|el|la|mi|nuestr\w+|to|de|que) )"
 )
+_WAS: Final = re.compile(r"^\s+(?:was|were|era|eran|eren|fue|fueron|va ser|van ser)\b")
 _ANSWERING: Final = re.compile(rf"\b{any_of(_HEDGES['answering'])}\b")
 _UP_TO: Final = re.compile(
     rf"^\s*(?:-|\u2013|to|or|a|o|u)\s*(?:{NUMBER})(?=\s*(?:$|[.;!?]|,(?!\d)))"
@@ -56,6 +57,12 @@ _WELCOME: Final = re.compile(
 _WELCOMED: Final = re.compile(rf"^\S+(\s+{any_of(_HEDGES['welcome'])}[\s.!]*)$")
 #: The clause that says why: its value is not the one that is wanted.
 _REASON: Final = re.compile(rf"[\s,]{any_of(_HEDGES['reason'])}\s+(?:[^\s.;!?]+\s+){{1,}}$")
+#: "they told me to take a 3B and I have a 4070": what the writer has is a part of its own.
+_OWN_PART: Final = re.compile(
+    r"\b(?:and|but|y|i|pero) (?:(?:i|we)(?:'ve| have)? (?:have|got|own|want|need)|tengo"
+    r"|tenemos|tinc"
+    r"|tenim|quiero|queremos|vull|volem|necesito|necessito)\b"
+)
 #: Words of a report, and then an order: the value of the order counts.
 _ORDERED: Final = re.compile(
     r"\w[^.;!?\n]*[,.;:]\s*(?:so |just |please |then |let'?s |doncs |pues |asi que |aixi que )?"
@@ -68,7 +75,9 @@ _THAN: Final = re.compile(
     r"|una?)\s+)?"
 )
 #: Values of a list, joined by commas.
-_LISTED: Final = re.compile(r"_+(?:[\s,]+(?:and |with |i |y |amb |con )?_+)*\s*,\s*$")
+_LISTED: Final = re.compile(
+    r"_+(?:[\s,]+(?:and |with |i |y |amb |con )?_+)*\s*(?:,|\b(?:and|i|y)\b|,\s*(?:and|i|y))\s*$"
+)
 _FURTHER: Final = re.compile(rf"^\s*{any_of(_HEDGES['further'])}\b")
 _MORE_INSIDE: Final = re.compile(r"\b(?:more|extra|mes|mas|less|fewer|menys|menos)\b")
 #: "cinc e menys cinc"
@@ -86,6 +95,11 @@ _APART: Final = re.compile(rf"[\s,]{any_of(_HEDGES['apart'])}\b")
 _OTHERWISE: Final = re.compile(
     r"[\s,;.(-](?:(?:que|perque|porque|because|cause) (?:si no|if not)|otherwise|or else|si no|sino"
     r"|altrament|de lo contrario|d'altra manera)\b"
+)
+#: What is so, behind what would be: "if I were rich I'd buy a 5090 but I have ...".
+_REALLY: Final = re.compile(
+    r"\b(?:but|pero)\b.*\b(?:i have|i'?ve got|we have|we'?ve got|i'?m stuck with|tinc|tenim|tengo"
+    r"|tenemos|de moment|de momento|for now|el que hi ha|lo que hay)\b"
 )
 #: Fields whose own words say "if" or "more": stopping, failing, what happens to rows that are too
 #: long, file lists.
@@ -223,7 +237,9 @@ def _is_doubtful(folded: str, bare: str, change: Change, start: int, end: int) -
     if is_endorsed(folded, end):
         return False
     sentence = bare[slice(*find_around(SENTENCE_END, bare, (start, end)))]
-    clause = bare[slice(*find_around(_CLAUSE_END, bare, (start, end)))]
+    begin, stop = find_around(_CLAUSE_END, bare, (start, end))
+    own = [each.start() for each in _OWN_PART.finditer(bare, begin, start)]
+    clause = bare[own[-1] if own else begin : stop]
     if not change.pointer.startswith(OWN_CONDITION) and _depends(
         sentence, start - find_around(SENTENCE_END, bare, (start, end))[0]
     ):
@@ -238,9 +254,11 @@ def _is_doubtful(folded: str, bare: str, change: Change, start: int, end: int) -
     written = folded[first:last]
     if change.pointer.startswith("/hardware/") and USING.search(written):
         return True  # the machine that answers, not the one that trains
-    if change.pointer == _TYPES and _COMPARED.search(folded):
+    if change.pointer == _TYPES and _COMPARED.search(written):
         return True
     before, after = folded[:start], folded[end:]
+    if _WAS.match(after):
+        return True  # "the 4090 was from when we tested"
     if _UNLIKE.search(before) and not _NO_MORE.search(before):
         return True
     phrase = change.pointer == _OBJECTIVE and " " in folded[start:end]
@@ -290,6 +308,8 @@ def _depends(sentence: str, place: int) -> bool:
         if any(start <= match.start() < end for start, end in reasons):
             continue
         if place < match.start() and _CHECKS.search(sentence[: match.start()]):
+            continue
+        if match.start() < place and _REALLY.search(sentence[match.end() : place]):
             continue
         if match.start() < place or not _APART.search(sentence[place : match.end()]):
             return True

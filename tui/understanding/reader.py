@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from ftc.spec.values.admission import admits
@@ -28,6 +29,7 @@ from ftc.tui.understanding.data.weights import read_label_weights
 from ftc.tui.understanding.described import read_described, with_described
 from ftc.tui.understanding.doubts.aside import set_aside
 from ftc.tui.understanding.doubts.hearsay import doubt_hearsay, prefer_own, strike_names
+from ftc.tui.understanding.doubts.needless import find_needless
 from ftc.tui.understanding.doubts.reported import doubt_reported_hardware
 from ftc.tui.understanding.doubts.retracted import drop_retracted, revise
 from ftc.tui.understanding.doubts.rivals import doubt_added, doubt_rivals
@@ -45,6 +47,7 @@ from ftc.tui.understanding.exports.publishing import read_licence, settle_privac
 from ftc.tui.understanding.exports.run_names import read_run_names
 from ftc.tui.understanding.exports.served_exports import read_served
 from ftc.tui.understanding.fields.carried import read_carried
+from ftc.tui.understanding.fields.compound import complete_compounds
 from ftc.tui.understanding.fields.covering import read_covered
 from ftc.tui.understanding.fields.enumerated import read_enumerated
 from ftc.tui.understanding.fields.hinted import find_hinted
@@ -73,6 +76,7 @@ from ftc.tui.understanding.machines.hardware import read_hardware
 from ftc.tui.understanding.machines.instances import read_instances
 from ftc.tui.understanding.machines.limits import read_limit, read_wall_time
 from ftc.tui.understanding.machines.prices import share_price
+from ftc.tui.understanding.models.hub_ids import settle_ids
 from ftc.tui.understanding.models.model_wishes import read_model_wishes
 from ftc.tui.understanding.models.models import read_models
 from ftc.tui.understanding.models.revisions import read_revisions
@@ -190,7 +194,9 @@ def read(
         told = settled(text, told, lambda words: again(words).changes)
     told = doubt_reported_hardware(text, doubt_units(text, withhold(text, told, found)))
     told = imply_kinds(doubt_added(text, told), draft)
-    return _conclude(told, about, message, draft)
+    needless = find_needless(text, told, draft)
+    kept = [each for each in told if each not in needless]
+    return replace(_conclude(kept, about, message, draft), needless=tuple(needless))
 
 
 def _answer(
@@ -254,8 +260,9 @@ def _completed(
     planned: Mapping[str, Any],
 ) -> list[Change | Choice]:
     """Return what the readers found, each value in its field's unit, and what it implies."""
-    found = settle_owners(settle_privacy(settle_roles(found), text), text, draft)
-    found = limit_sources(found, text)
+    found = settle_roles(settle_ids(found, text, draft))
+    found = settle_owners(settle_privacy(found, text), text, draft)
+    found = limit_sources(complete_compounds(found, text), text)
     said = share_price(settle_batches(settle_text(found), draft), text, draft)
     said = divide_by_whole(scale_fractions(said, draft, planned), draft, planned)
     said = settle_method(drop_denied_methods(said))

@@ -121,7 +121,7 @@ class Reading:
 
     `refused` holds changes that the schema rejects, such as a dropout of 5. `paste` is set if the
     message is a pasted text, which is answered as such. `used` are words with another effect, such
-    as a goal.
+    as a goal. `needless` would switch off what is off, and is answered.
     """
 
     changes: tuple[Change, ...] = ()
@@ -131,6 +131,7 @@ class Reading:
     refused: tuple[Change, ...] = ()
     paste: Paste | None = None
     used: tuple[str, ...] = ()
+    needless: tuple[Change, ...] = ()
 
     @property
     def asked(self) -> Choice | None:
@@ -146,7 +147,8 @@ class Reading:
     @property
     def empty(self) -> bool:
         """Return whether nothing was understood."""
-        return not (self.changes or self.request or self.choices or self.refused or self.paste)
+        told = self.changes or self.choices or self.refused or self.needless
+        return not (told or self.request or self.paste)
 
 
 def ask_about(said: Change | Choice) -> Choice:

@@ -70,6 +70,26 @@ _GONE: Final = re.compile(
     r"\b(?:no longer|not any ?more|ja no|ya no) (?:exist\w*|here|there|hi es|esta|el tinc|lo tengo)"
     r"|\b(?:doesn'?t|does not|no) exist\w* (?:any ?more|ja|ya)\b"
 )
+#: "leave old.csv alone", "deja old.csv fuera".
+_LEAVE: Final = re.compile(
+    r"\b(?:leave|leaving|let|put|set|deja\w*|deixa\w*|deixeu|deixem|dejemos)\s+"
+    r"(?:(?:the|that|this|el|la|l')\s*)?(?:(?:file|fitxer|fichero|archivo|arxiu)\s+)?$"
+)
+_ALONE: Final = re.compile(
+    r"\s+(?:alone|out|aside|be(?=\s*(?:$|[,.;!]|and\b|so\b))|en paz|en pau|fuera|fora|de banda"
+    r"|de lado"
+    r"|aparte?|tranquil\w*)\b"
+)
+#: "old.csv is wrong, don't use it": the file is what the pronoun means.
+_SHUNNED: Final = re.compile(
+    r"[^;!?\n\x00]{0,30}?\b(?:(?:don'?t|do not|never|dont) (?:use|touch|take|train on|include|read)"
+    r" (?:that|it|this)\b|no (?:(?:la|lo|el|me la|em) |l')(?:fac\w+ servir|us(?:is|eu|i|es"
+    r"|eis)|toqu\w+"
+    r"|agaf\w+|cojas|cojais|utili[tz]\w+|pong\w+|incluy\w+|inclog\w+)"
+    r"|no (?:en|li|le) (?:fa(?:cis|ceu)|hagas|hagais) ca(?:s|so)\b|ignore (?:it|that)\b"
+    r"|ignora'l|ignoral[oa]"
+    r"|forget (?:about )?(?:it|that)\b)"
+)
 _REPLACING: Final = re.compile(
     r"\b(?:replace|swap|change|instead|canvia|cambia|substitueix|sustituye|en vez|en lugar"
     r"|en comptes)\b"
@@ -93,7 +113,17 @@ _QUOTED: Final = re.compile(
     rf"(?P<quote>{QUOTES})"
 )
 _AFTER_COLON: Final = re.compile(
-    r"(?: (?:should say|must say|ha de dir|debe decir|tiene que decir))?\s*:\s*(?P<text>\S[^\n]*)"
+    r"(?: (?:i|we|it|hi|em|me|lo|el|te|que|should|must|to|has to|ha de|debe|tiene que|this"
+    r"|the following"
+    r"|aquest|el seguent|este|el siguiente|is|be|es|sera|sigui|sea|say|says|read|reads|want"
+    r"|use|put|set"
+    r"|write|dir|digui|diu|diga|dice|decir|vull|volem|voldria|posa|poseu|pose?m|escriu"
+    r"|fes servir|usa"
+    r"|quiero|queremos|pon|poned|escribe|utiliza)){0,5}\s*:\s*(?P<text>\S[^\n]*)"
+)
+_LEFT_OUT: Final = re.compile(
+    r"\b(?:(?:leave|take|throw) out|(?:deja|saca|quita)\w*(?: fuera)?|(?:deixa|treu)\w*(?: fora)?)"
+    r"(?: (?:the|any|el))?\s*$"
 )
 _TRACKER: Final = re.compile(
     r"\b(?:wandb|w&b|weights (?:and|&) biases|ml ?flow|trackio|tensor ?board)\b"
@@ -117,7 +147,8 @@ _NAME: Final = re.compile(
     rf"\b{any_of(WORDS['called'])}\s*:?\s*{QUOTES}?(?P<name>"
     rf"(?<={QUOTES})[a-z0-9][\w -]{{0,62}}(?={QUOTES})|"
     r"[a-z0-9]+(?:[_-][a-z0-9]+)+(?=\s+(?:and|then|i|y|on|in|for|at|en|del?|per|para|please)\s)"
-    rf"|[a-z0-9][\w -]{{0,60}}?{_AND}+(?:{any_of(WORDS['put'])}|{any_of(WORDS['acts'])})\b)"
+    rf"|[a-z0-9][\w -]{{0,60}}?{_AND}+(?:{any_of(WORDS['put'])}|{any_of(WORDS['acts'])}|que|prou"
+    r"|basta|ya)\b)"
     rf"|(?:[a-z0-9][\w -]*\w|[a-z0-9])(?={QUOTES}?\s*(?:$|[.,;!]))){QUOTES}?"
 )
 #: The name first: "parrot should be the name", "lloro com a nom".
@@ -171,9 +202,16 @@ def take_known_files(message: Message, files: Sequence[str]) -> Mapping[int, str
     for name in sorted(files, key=len, reverse=True):
         pattern = re.compile(rf"(?<![\w./\\-]){re.escape(fold(name))}(?![\w/\\])")
         for match in message.take(pattern):
-            if not message.denied(match.start()):
+            if not (message.denied(match.start()) or _is_left(message, *match.span())):
                 named[match.start()] = name
     return named
+
+
+def _is_left(message: Message, start: int, end: int) -> bool:
+    """Return whether words around a file say not to use it: "leave it alone", "don't use that"."""
+    text = message.folded
+    alone = _ALONE.match(text, end) is not None and _LEAVE.search(text[:start]) is not None
+    return alone or _SHUNNED.match(text, end) is not None
 
 
 def read_files(
@@ -195,6 +233,8 @@ def read_files(
             if pattern is _NUMBERED_FILE:
                 path = _spaced(path)
             if message.denied(match.start()) or _GONE.search(message.folded, match.end()):
+                continue
+            if _is_left(message, *match.span("path")):
                 continue
             if pattern is _FILE and not match["path"].startswith((".", "/", "~")):
                 path = _with_words_before(message, match.start("path"), path)
@@ -366,7 +406,8 @@ def read_texts(message: Message) -> Iterator[Change | Choice]:
 def _read_unquoted(message: Message, match: re.Match[str]) -> Iterator[Change]:
     """Yield the system message after a colon: the rest of its line."""
     found = _AFTER_COLON.match(message.folded, match.end())
-    if found is not None:
+    left_out = message.denied(match.start()) or _LEFT_OUT.search(message.folded[: match.start()])
+    if found is not None and not left_out:
         text = message.words(*found.span("text"))
         message.cross_out(match.start(), found.end())
         yield Change(pointer="/data/system", value=text, words=text)
@@ -396,7 +437,7 @@ def without_chats(
     """
     about_rows = value_at(draft, "/data/source") is None or _OF_ROWS.search(message.plain)
     if about_rows or any(
-        each.pointer.startswith("/data/") and each.pointer != _FORM for each in told
+        each.pointer.startswith(("/data/source", "/data/columns/", "/data/sub")) for each in told
     ):
         return told
     return [each for each in told if each.pointer != _FORM]

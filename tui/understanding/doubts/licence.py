@@ -19,7 +19,13 @@ from ftc.tui.understanding.certainty import OWN_CONDITION, is_endorsed
 from ftc.tui.understanding.learned.requested import find_features, report_score
 from ftc.tui.understanding.reading import Change
 from ftc.tui.understanding.text.lexicon import QUOTES, WORDS, any_of
-from ftc.tui.understanding.text.message import Span, find_places, fold
+from ftc.tui.understanding.text.message import (
+    SENTENCE_END,
+    Span,
+    find_around,
+    find_places,
+    fold,
+)
 from ftc.tui.understanding.text.ordinary import read_words
 from ftc.tui.understanding.text.verbs import asking_forms, english_verbs, quiet_forms
 
@@ -71,6 +77,11 @@ _COMMANDS: Final = re.compile(
     r"|tamb[e\u00e9])\s+)?(?:\w*[\u00e1\u00e9\u00ed\u00f3\u00fa]\w*(?:l[oae]s?|te|me|nos|sel[oa])"
     r"|\w{2,}(?:-(?:ho|lo|la|los|les|hi|li|ne|me|te)|(?:'(?:l|ls|n|m)|(?<!n)'t)))(?![\w'-])"
 )
+_ENCLITIC: Final = re.compile(
+    r"\s*(?:(?:y|i|e|pues|luego|ahora|por favor|venga|va|hala"
+    r"|ala),? )*(?P<verb>[a-z]{2,})(?:l[aeo]s?|me|nos)\b"
+)
+_SHORT_ORDERS: Final = frozenset({"da", "dad", "pon", "haz", "mete", "deja", "echa"})
 #: Repeats a demand: "I said 3 epochs".
 _REPEATS: Final = re.compile(
     r"\s*(?:(?:hey|ei|eh|no|ya|ja|but|pero),? )*(?:i (?:said|meant)|(?:t'|et )?(?:he|havia) dit"
@@ -99,6 +110,53 @@ _WISHES: Final = re.compile(
     r"|you (?:can|may|could|should|must)\b|feel free to\b|(?:do not|don'?t|dont|never) [a-z]{3,}\b"
     r"|(?:no|tampoco?|ni) (?:(?:me|nos|l[aeo]s?|li|em|ho|els|les) |l')?[a-z]{3,}(?:[ea]s|is)\b"
     r"|(?:i|we)(?:'ve| have)? decided\b|(?:he|hem|hemos) decidi[dt]o?\b)"
+)
+#: What the writer wants or has is what follows the verb, whatever else the clause tells: "apart
+#: from the one that comes out, I also want the Q6_K", "at the bank we have one H100".
+_BARE_BEFORE: Final = (
+    r"(?: (?:also|tambe|tambien|just|only|nomes|solo|ara|ahora|now|ademas|a mes|ja|ya|please|a"
+    r"|an|the"
+    r"|my|our|one|el|la|els|les|los|las|l'|un|una|unes|unas|uns|unos|about))* ?$"
+)
+_WANTED: Final = re.compile(
+    r"(?<!no )(?<!'t )(?<!not )\b(?:quiero|queremos|vull|volem|(?:i|we) (?:want|need)"
+    r"|(?:i|we)(?:'d| would) like|necesito|necesitamos|necessito|necessitem|dame|dona'm|posa'm"
+    r"|ponme"
+    rf"|give me){_BARE_BEFORE}"
+)
+#: Others say so, and not the writer.
+_OTHERS_SAY: Final = re.compile(
+    r"\b(?:say|says|said|tells?|told|claims?|reckons?|thinks?|swears?|dicen?|dijo|dijeron|diu|diuen"
+    r"|deia|segons|segun|according|creuen?|creu|creen?|opina\w*|recom\w+|sugg\w+|sug(?:ier|ger)\w+)\b"
+)
+_MACHINE: Final = (
+    r"(?:laptop|pc|computer|desktop|box|rig|server|workstation|machine|portatil|ordinador|ordenador"
+    r"|servidor|equip[oa]?|torre|sobretaula|sobremesa|maquina|estacio|estacion)"
+)
+_OWNED: Final = re.compile(
+    r"(?<!no )(?<!que )(?<!si )(?<!if )\b(?:(?:i|we)(?:'ve| have)? (?:have|got|own|rent)"
+    r"|(?:tengo|tenemos|tinc|tenim)|dispon(?:go|emos) de|dispos(?:o|em) (?:de|d')"
+    r"|(?:cuento|contamos|compto|comptem) (?:con|amb)"
+    rf"|(?:my|our|mi|nuestr[oa]|el meu|la meva|el nostre"
+    rf"|la nostra) (?:[a-z]+ )?{_MACHINE}(?: [a-z]+)?"
+    r" (?:has|comes with|runs|carries|tiene|lleva|trae|monta|te|porta|duu|munta))"
+    rf"{_BARE_BEFORE}"
+)
+#: The writer says that a value is enough: "me basta con 3000 filas", "4 epoques ja va be".
+_CONTENT_VERB: Final = (
+    r"\b(?:(?:me|nos) (?:basta|vale|llega|conform\w+)|(?:em|ens) conform\w+|n'hi ha prou"
+    r"|(?:en )?(?:tinc"
+    r"|tenim) prou|tengo bastante|(?:i'?m|we'?re|i am|we are) (?:fine|happy|good|ok|okay))"
+    r" (?:with|con|amb)"
+)
+_CONTENT_WITH: Final = re.compile(_CONTENT_VERB + _BARE_BEFORE)
+_CONTENT_INSIDE: Final = re.compile(_CONTENT_VERB)
+_CONTENT: Final = re.compile(
+    r"\s*(?:ja |ya )?(?:(?:me|nos|em|ens) (?:vale|basta|llega|sobra|va be|va bien|serveix|sirve)"
+    r"|en (?:tinc|tenim) prou|(?:ja|ya) (?:va be|va bien|esta be|esta bien|n'hi ha prou|basta|vale)"
+    r"|n'hi ha prou|(?:is|are) (?:fine|plenty|enough|good|ok) (?:for|by|with) (?:me|us|now)"
+    r"|(?:will|'ll) do(?=\s*(?:$|[.,;!)]|(?:me|us|nicely|fine|just|for now|to start)\b)))"
+    r"(?=\s*(?:$|[.,;:!?)]|\w))"
 )
 #: What has to be so: "a row of 6000 tokens has to fit".
 _OBLIGES: Final = re.compile(
@@ -171,6 +229,8 @@ def has_unknown(text: str, change: Change, spans: Sequence[Span]) -> bool:
     Such a word may also stand in its own words, between a field's name and its number: "the dropout
     of my online course was 40%".
     """
+    if _is_governed(text, change):
+        return False
     if _has_foreign(hide_read(text, spans), change, text, jargon=False, lenient=False):
         return True
     if isinstance(change.value, str | bool) or change.value is None:
@@ -188,12 +248,32 @@ def is_examined(pointer: str) -> bool:
 def _is_unlicensed(bare: str, change: Change, text: str, *, jargon: bool) -> bool:
     if not is_examined(change.pointer) or _OPTION.match(change.words):
         return False
+    if _is_governed(text, change):
+        return False
     score = report_score(_evidence(bare, change, text))
     if change.pointer == _OBJECTIVE:
         return score > SURELY_TOLD
     if score > SURELY_TOLD and not change.pointer.endswith("/id"):  # a name is itself a wish
         return not _is_wished(bare, change, text)
     return _has_foreign(bare, change, text, jargon=jargon, lenient=score < SURELY_ASKED)
+
+
+def _is_governed(text: str, change: Change) -> bool:
+    """Return whether a verb of wanting, or for a machine one of having, stands right before it."""
+    places = find_places(text, change.words)
+    if not places or any(begin < places[0][0] < end for begin, end in _find_quoted(text)):
+        return False
+    owned = change.pointer.startswith("/hardware/")
+    folded = fold(text)
+    before = folded[: places[0][0]]
+    start, end = places[0]
+    inside = _CONTENT_INSIDE.search(folded, max(0, start - len("nos ")), end)
+    content = inside or _CONTENT_WITH.search(before) or _CONTENT.match(folded, end)
+    if _OTHERS_SAY.search(folded[find_around(SENTENCE_END, folded, (start, end))[0] : start]):
+        return False
+    if content and change.pointer != _BATCH:  # "800 rows per step are enough": of which step?
+        return True
+    return _WANTED.search(before) is not None or (owned and _OWNED.search(before) is not None)
 
 
 def _is_wished(bare: str, change: Change, text: str) -> bool:
@@ -204,6 +284,8 @@ def _is_wished(bare: str, change: Change, text: str) -> bool:
     start, end = places[0]
     first = max(_begin(bare, start), start - _LONGEST)
     order = f"{bare[first:start]}{fold(text)[start:end]}"
+    if _is_enclitic(order):
+        return True
     quoted = _find_quoted(text)  # words of a quotation before it tell nothing of an order
     apart = bool(quoted) and all(stop <= first for _, stop in quoted)
     return _WISHES.match(order) is not None or (apart and _begins_as_request(order))
@@ -296,6 +378,12 @@ def _begins_as_request(before: str) -> bool:
             return asks and not leading.isdisjoint(forms)
         passed.append(word)
     return False
+
+
+def _is_enclitic(order: str) -> bool:
+    """Return whether a clause begins with an order and its pronoun: "dale tres vueltas"."""
+    first = _ENCLITIC.match(order)
+    return first is not None and first["verb"] in asking_forms() | _SHORT_ORDERS
 
 
 def _tells_nothing(passed: Sequence[str]) -> bool:

@@ -23,6 +23,8 @@ from ftc.tui.understanding.text.word_tables import word_table
 _RIVALS: Final[Mapping[str, Any]] = word_table("rivals")
 _NEXT: Final = rf"(?=\s*(?:$|[;:!?)\n]|[.,](?!\d)|(?:i|y|and|so) |{any_of(_RIVALS['verdict'])}\b))"
 #: A number that is no count of anything: "two is plenty", "so put 20 and we have some room".
+_TYPES: Final = "/export/types"
+_ALSO: Final = re.compile(r"\b(?:also|as well|tambe|tambien)\b")
 _OTHER: Final = re.compile(
     rf"(?:(?:(?<=[.,;:!?] )|(?<![\w'-]){any_of(_RIVALS['lead'])}\s+"
     r"(?:(?:an?|the|un|una|el|la)\s+)?)"
@@ -78,8 +80,8 @@ def _is_added(folded: str, said: Said) -> bool:
         return _OTHER_ROLE.search(folded) is not None
     if said.pointer.startswith(DESCRIBED) or not isinstance(said.value, list):
         return False
-    if _BESIDES.search(folded):
-        return True
+    if _BESIDES.search(folded):  # "besides what comes out, also a Q6_K": added to the draft's
+        return said.pointer != _TYPES or len(said.value) == 1 or _ALSO.search(folded) is None
     words = re.sub(rf"{_TOO}$", "", fold(said.words))
     too = rf"\b(?:and|i|y)\s+{_THE}{re.escape(words)}{_TOO}"
     return len(said.value) == 1 and re.search(too, folded) is not None

@@ -10,6 +10,7 @@ from ftc.tui.understanding.learned.released import is_unlikely
 from ftc.tui.understanding.reading import Change, Choice, ask_about
 from ftc.tui.understanding.text.message import find_places, fold
 
+_OVERLONG: Final = "/data/cleaning/overlong"
 #: What joins two values of a list.
 _LIST_JOINS: Final = re.compile(r"\s+(?:and|i|y|amb|con|with)\s+")
 
@@ -25,6 +26,7 @@ def ask_unlicensed(
     changes = [each for each in told if isinstance(each, Change)]
     unlicensed = find_unlicensed(text, changes, spans)
     unlicensed |= _joined_to(text, changes, unlicensed)
+    unlicensed |= _of_same_words(changes, unlicensed)
     return [
         ask_about(each) if isinstance(each, Change) and each.pointer in unlicensed else each
         for each in told
@@ -49,6 +51,15 @@ def withhold(
         else each
         for each in told
     ]
+
+
+def _of_same_words(changes: Sequence[Change], doubted: set[str]) -> set[str]:
+    """Return what happens to long rows, where its words are those of a doubted length.
+
+    "Vectors that are cut to 256 numbers" tells nothing of rows.
+    """
+    words = {each.words for each in changes if each.pointer in doubted}
+    return {each.pointer for each in changes if each.pointer == _OVERLONG and each.words in words}
 
 
 def _joined_to(text: str, changes: Sequence[Change], doubted: set[str]) -> set[str]:

@@ -48,6 +48,8 @@ _LENGTH: Final = "/data/max_length"
 _LICENCE, _REPOSITORY = "/publish/licence", "/publish/repo"
 _STORE: Final = "/launch/bucket"
 _SEPARATORS: Final = re.compile(r"[ _-]+")
+#: Behind a value these words switch it off, and are no value themselves.
+_OUT: Final = re.compile(r"fora|fuera|off|out|away|gone|no|none")
 
 
 def read_parts(
@@ -72,6 +74,9 @@ def read_parts(
         start, end = _trimmed(message.folded, *match.span())
         if start >= end:
             continue
+        before = message.folded[:start].rstrip()
+        if before.endswith("\0") and _OUT.fullmatch(message.folded[start:end]):
+            continue  # "torch.compile out": of what was read before it
         read = _resolve(message.folded[start:end], message, draft)
         if read is None or read[0] in has or (read[0] == _LICENCE and _REPOSITORY not in has):
             continue

@@ -79,6 +79,17 @@ _ONLY: Final = re.compile(
 #: "anything but qlora, I don't want to quantize": the weights that are trained.
 _VERB: Final = re.compile(r"quanti[sz]e|(?:qua|cua)ntit?[zsf]\w*r\b|cuanti\w+r\b")
 _LORA: Final = re.compile(r"q?lora\b")
+#: "una cosa mes petita": a comparative, and no further type.
+_COMPARATIVE: Final = re.compile(
+    r"\b(?:mes|mas) (?!(?:un|una|el|la|els|les|los|las|que|amb|con|sisplau|porfa)\b)[a-z]{4,}"
+)
+#: "and drop the other one"; not "sin quitar el que hay".
+_OTHER_OUT: Final = re.compile(
+    r"(?<!sin )(?<!sense )(?<!without )(?<!no )(?<!not )(?<!n't )"
+    r"\b(?:drop|remove|delete|lose|ditch|skip|forget|quita\w*|saca\w*|borra\w*|elimina\w*|treu\w*|esborra\w*"
+    r"|descarta\w*|olvida\w*|oblida\w*)(?:-me|-li)? (?:(?:the |el |la |los |las |els |les )"
+    r"(?:others?|otr[oa]s?|altres?|rest[oa]?|old|viej[oa]|vella?|que hi ha|que hay)|l'altr[ea])\b"
+)
 #: "q4 -> q6".
 _ARROW: Final = re.compile(r"\s*(?:->|=>|\u2192)\s*")
 _BOTH: Final = re.compile(
@@ -98,7 +109,7 @@ def read_exports(message: Message, have: Sequence[str]) -> Iterator[Change]:
 
     Named types replace the list, or are added if the message says so. Denied types are removed.
     """
-    more = _MORE.search(message.folded) is not None
+    more = _adds(message.folded)
     without = any(message.denied(each.start()) for each in _ANY_GGUF.finditer(message.folded))
     for match in message.take(_ADAPTER):
         words, wanted = message.words(*match.span()), not message.denied(match.start())
@@ -143,6 +154,12 @@ def read_exports(message: Message, have: Sequence[str]) -> Iterator[Change]:
     if not found:
         types = [] if general[0][2] else list(have) or [_USUAL]
     yield Change(pointer="/export/types", value=types, words=message.words(start, end))
+
+
+def _adds(folded: str) -> bool:
+    """Return whether a message adds types; "something smaller" and "drop the other" do not."""
+    told = _COMPARATIVE.sub(" ", folded)
+    return _MORE.search(told) is not None and _OTHER_OUT.search(folded) is None
 
 
 def _alone(message: Message, found: Found) -> bool:

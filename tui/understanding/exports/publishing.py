@@ -11,8 +11,8 @@ _REPOSITORY: Final = "/publish/repo"
 _PRIVATE: Final = "/publish/private"
 _QUIET: Final = re.compile(
     r"[\s,;(]*(?:(?:and|i|y|as|but|pero|keep|make|it|kept|en|que|sea|sigui|a|un|una|repo)\s+){0,4}"
-    r"(?P<word>(?P<public>public[oa]?)|private(?:ly)?|privat|privad[oa])(?:\s+repo\w*)?"
-    r"(?=\s*(?:$|[.,;!)]|(?:and|i|y)\b))"
+    r"(?P<word>(?P<public>public[oa]?|(?:en )?obert[ao]?|(?:en )?abiert[oa]|openly|in the open)"
+    r"|private(?:ly)?|privat|privad[oa])(?:\s+repo\w*)?(?=\s*(?:$|[.,;!)]|(?:and|i|y)\b))"
 )
 #: Between the verb and the repository: "publish it openly as ...".
 _SAID: Final = re.compile(

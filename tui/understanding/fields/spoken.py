@@ -62,6 +62,13 @@ _ITEMS_BEFORE: Final = re.compile(rf"(?P<value>{_ITEM}(?:(?:{_AND})+{_ITEM})*){_
 _NUMBERS: Final = re.compile(
     rf"{_SAID}(?P<value>\d+(?:(?:\s*/\s*\d+)+(?![\w.%])|(?:(?:{_AND})+\d+)*))(?![\w.%])"
 )
+#: The last number of a list has a noun of its own: "256, 512, 3 hard negatives".
+_COUNTED_BEHIND: Final = re.compile(
+    r"\s+(?!(?:please|pls|plz|thanks|for|with|on|in|as|at|to|of|or|too|also|only|each|so|but|because"
+    r"|per|para|por|com|como|con|amb|en|de|sisplau|porfa|pero|que|tambe|tambien|i|y|and|dim\w*|d)\b)"
+    r"[a-z]{2,}"
+)
+_LAST: Final = re.compile(rf"(?:{_AND})+\d+$")
 _WORDS_BETWEEN: Final = r"(?:\s+(?!and\b|i\b|y\b|but\b|pero\b)[\w']+){0,6}?"
 #: "hellaswag + arc_easy": what a plus joins is a list.
 _PLUS: Final = re.compile(r"\s?[+]\s?[a-z]+[_\d]|,\s?[a-z]{3,}\w*[_\d]\w*(?=\s*(?:$|[,;]))")
@@ -411,8 +418,12 @@ def _list_numbers(mention: Mention, message: Message) -> _Found | None:
     match = _NUMBERS.match(message.folded, mention.end)
     if match is None:
         return None
-    numbers = [int(each) for each in re.findall(r"\d+", match["value"])]
-    return _Found(value=numbers, start=mention.start, end=match.end())
+    said, end = match["value"], match.end()
+    last = _LAST.search(said)
+    if last is not None and _COUNTED_BEHIND.match(message.folded, end):
+        said, end = said[: last.start()], match.start("value") + last.start()
+    numbers = [int(each) for each in re.findall(r"\d+", said)]
+    return _Found(value=numbers, start=mention.start, end=end)
 
 
 def _told(message: Message, start: int, end: int) -> tuple[list[str], int]:
@@ -468,7 +479,8 @@ def _text(
 def _switch(spoken: _Spoken, mention: Mention, message: Message) -> _Found | None:
     """Return whether a field is switched on or off; its name alone switches it on."""
     if match := _SWITCH.match(message.folded, mention.end):
-        return _Found(value=match["value"] in _ON, start=mention.start, end=match.end())
+        on = match["value"] in _ON and not message.denied(mention.start)
+        return _Found(value=on, start=mention.start, end=match.end())
     place = {"start": mention.start, "end": mention.end}
     if message.denied(mention.start, mention.end):
         return _Found(value=False, **place)

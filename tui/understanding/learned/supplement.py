@@ -11,7 +11,7 @@ from typing import Any, Final
 from ftc.spec.schema import Field, choices
 from ftc.tui.understanding.certainty import is_endorsed
 from ftc.tui.understanding.columns.column_clauses import find_column_clauses
-from ftc.tui.understanding.columns.column_roles import is_description, is_language
+from ftc.tui.understanding.columns.column_roles import NO_COLUMN, is_description, is_language
 from ftc.tui.understanding.columns.columns import speaks_of_columns
 from ftc.tui.understanding.elsewhere import find_elsewhere
 from ftc.tui.understanding.learned.linear import NONE
@@ -98,6 +98,7 @@ def add_roles(
         each
         for each in find_names(text, columns)
         if each.text not in left
+        and (each.is_marked or fold(each.text) not in NO_COLUMN)
         and not _overlaps((each.start, each.end), taken)
         and not is_description(text, each.end)
         and not (columns and _is_phrase(each.text) and each.text not in columns)

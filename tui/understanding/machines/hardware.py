@@ -13,13 +13,13 @@ from ftc.compiler.knowledge.hardware.accelerators import (
 from ftc.tui.understanding.machines.storage import read_memory_without_gpu
 from ftc.tui.understanding.reading import UNSURE, Change, Choice, value_at
 from ftc.tui.understanding.text.lexicon import NUMBER, NUMBER_WORDS
-from ftc.tui.understanding.text.message import Message, fold
+from ftc.tui.understanding.text.message import SENTENCE_END, Message, find_around, fold
 from ftc.tui.understanding.text.numbers import read_number
 
 #: A word of a name; "8xh100" is a count, an x and a name.
 _WORD: Final = re.compile(r"\d+(?=x[a-z]*\d)|(?<=\d)x(?=[a-z]*\d)|[a-z0-9]+(?:\.[0-9]+)?")
 _COUNT_BEFORE: Final = re.compile(
-    rf"(?P<number>{NUMBER}|\d+)\s*(?:[x\u00d7]\s*)?(?:of |de |d')?"
+    rf"(?P<number>{NUMBER}|\d+)(?:, (?=(?:of|de) ))?\s*(?:[x\u00d7]\s*)?(?:of |de |d')?"
     r"(?:(?:th[eo]se|es[ao]s|est[ao]s|aquest[se]s?|aquell[se]s?|aquelles) )?"
     r"(?:nvidia |amd |geforce |tesla |instinct )?$"
 )
@@ -72,6 +72,8 @@ _ALONE: Final = frozenset({"5000", "6000", "8000", "4000", "2000", "4500", "tita
     *("1060", "1070", "1080"),
 }
 _MAKERS: Final = frozenset({"rtx", "quadro", "nvidia", "geforce", "ada", "gtx", "titan", "pro"})
+#: What makes one of the bare numbers a card: "a 1080 ti".
+_VARIANTS: Final = frozenset({"ti", "super"})
 _NOT_AT_AN_END: Final = frozenset(NUMBER_WORDS) | {"de", "of", "with", "con", "amb", "d", "and"}
 _MOST: Final = 1024
 _MOST_OF_THEM: Final = 64
@@ -100,6 +102,12 @@ _RECENT: Final = (7, 5)
 #: A notebook of a service is none of the user's computers.
 _SERVICE: Final = r"(?<!kaggle )(?<!colab )(?<!jupyter )(?<!sagemaker )(?<!azure )"
 _LAPTOP: Final = re.compile(rf"\b(?:laptops?|{_SERVICE}notebook|portatil(?:es)?|mobile)\b")
+#: Another machine than the laptop, in which a card may be.
+_NO_LAPTOP: Final = re.compile(
+    r"\b(?:desktop|tower|server|servers|workstation|rig|box|cloud|cluster|lab|office|work|remote|ssh"
+    r"|sobretaula|torre|servidors?|despatx|oficina|feina|sobremesa|servidor(?:es)?|despacho|trabajo"
+    r"|nuvol|nube|rent\w*|llog\w+|alquil\w+|not|no|sino|after\w*|despres|despues|run|runs|used?)\b"
+)
 _CARD: Final = (
     r"(?:gpus?|(?:graphics )?cards?|(?:of |de )?vram|targetes?|tarjetas?|graficas?|grafiques|one)"
 )
@@ -117,17 +125,24 @@ _APPLE: Final = re.compile(
 _WITHOUT: Final = re.compile(
     r"\b(?:(?:without|no|sense|sin) (?:an? |any |una? |cap |ninguna )?(?:dedicated )?"
     r"(?:gpu|graphics card|(?:targeta|tarjeta) (?:grafica|de video)|grafica)"
-    r"|(?:no (?:hi )?(?:tinc|tenim|tengo|tenemos|hay|ha)"
-    r"|(?:don'?t|do not|haven'?t) (?:have|own|got))"
+    r"|(?:no (?:hi )?(?:tinc|tenim|tengo|tenemos|hay|ha|te|tiene|porta|lleva)"
+    r"|(?:don'?t|do not|haven'?t|doesn'?t|hasn'?t|does not) (?:have|own|got))"
     r" (?:cap |ninguna |any |an? )?(?:dedicated )?(?:gpu|grafica|graphics card"
     r"|(?:targeta|tarjeta)(?: (?:grafica|de video))?)"
-    r"|(?:only|just|nomes|solo)(?: an?| the| un| el| la)? cpu|cpu only"
+    r"|(?:only|just|nomes|solo)(?: an?| the| un| el| la)? (?:cpu|processor|processador|procesador)"
+    r"|cpu only"
     r"|cpu (?:is|'s|will be|would be) (?:just |totally |more than )?(?:fine|ok(?:ay)?|enough"
     r"|good enough|plenty)|(?:(?:amb|con|en) )?(?:la )?cpu (?:ja |ya |me |em |nos |ens )*"
     r"(?:va be|va bien|basta|vale|sobra|n'hi ha prou|es suficient\w*))\b"
 )
 
 
+#: A machine of others, on which a message without a GPU of its own trains.
+_ELSEWHERE: Final = re.compile(
+    r"\b(?:cloud|nube|nuvol|(?:rent|renting|rented|llog\w+|alquil\w+)\b(?! out)|aws|ec2|gcp|azure"
+    r"|runpod|vast(?:\.ai)?|lambda(?:labs)?|skypilot|sky pilot|slurm|k8s|kubernetes|cluster"
+    r"|spot (?:instances?|machines?)|(?:maquin(?:a|as|es)|instanci(?:a|as|es)) spot|colab|kaggle)\b"
+)
 #: "no GPU yet": there may be one later.
 _YET: Final = re.compile(
     r"\s+(?:yet|for now|at the moment|right now|encara|de moment|ara mateix|todavia|aun|por ahora"
@@ -176,7 +191,7 @@ def read_hardware(message: Message, draft: Mapping[str, Any]) -> Iterator[Change
             continue
         if _LAPTOP.search(message.folded) and not _is_laptop(name):
             own = _in_laptop(written[start:end])
-            if own is None or not _LAPTOP.search(message.clause(begin, stop)):
+            if own is None or not _is_of_laptop(message, begin, stop):
                 values = tuple(filter(None, (own, *_smaller(name))))
                 yield Choice(pointer=_GPU, values=values, words=words, why="laptop_gpu")
                 continue
@@ -252,7 +267,11 @@ def _read_unnamed(message: Message) -> Iterator[Change | Choice]:
         before, after = message.folded[: match.start()], message.folded[match.end() :]
         if _YET.match(after) or _STILL.search(before):
             continue
-        yield Change(pointer="/hardware/gpu", value="cpu", words=message.words(*match.span()))
+        words = message.words(*match.span())
+        if "cpu" not in words.casefold() and _is_elsewhere(message):
+            yield Choice(pointer=_GPU, values=(), words=words, why="gpu_elsewhere")
+            continue
+        yield Change(pointer=_GPU, value="cpu", words=words)
         yield from read_memory_without_gpu(message)
     for match in message.take(_APPLE):
         words = message.words(*match.span())
@@ -268,6 +287,13 @@ def _read_unnamed(message: Message) -> Iterator[Change | Choice]:
         values = tuple(each.name for each in fitting if each.compute_capability >= _RECENT)
         words = message.words(*match.span())
         yield Choice(pointer="/hardware/gpu", values=values[-_MOST_OFFERS:], words=words)
+
+
+def _is_elsewhere(message: Message) -> bool:
+    """Return whether a message names a rented machine or a cloud, and does not refuse it."""
+    said = Message(message.written)  # other readers have taken "with SkyPilot"
+    found = _ELSEWHERE.finditer(said.folded)
+    return any(not said.denied(match.start(), match.end()) for match in found)
 
 
 def _which(name: str, folded: str, start: int, end: int) -> tuple[str, int]:
@@ -328,6 +354,17 @@ def _is_laptop(name: str) -> bool:
     return any(each.name == name and each.is_laptop for each in all_accelerators())
 
 
+def _is_of_laptop(message: Message, start: int, end: int) -> bool:
+    """Return whether a card is that of the laptop that is named beside it.
+
+    It is, in one clause with it, and in one sentence that names no other machine.
+    """
+    if _LAPTOP.search(message.clause(start, end)):
+        return True
+    sentence = message.plain[slice(*find_around(SENTENCE_END, message.plain, (start, end)))]
+    return _LAPTOP.search(sentence) is not None and _NO_LAPTOP.search(sentence) is None
+
+
 def _in_laptop(said: str) -> str | None:
     """Return the laptop's GPU of a card's name, or None if the table has none."""
     found = find_accelerator(f"{said} laptop")
@@ -372,7 +409,7 @@ def _at(message: Message, words: list[tuple[int, int, str]]) -> tuple[int, int, 
         ends = {words[0][2], words[length - 1][2]}
         if "\x00" in message.folded[start:end] or not parts & _chips() or ends & _NOT_AT_AN_END:
             continue
-        if parts & _ALONE and not parts & _MAKERS:
+        if parts & _ALONE and not parts & (_MAKERS | _VARIANTS):
             continue
         match = find_accelerator(_JOINING.sub(" ", text))
         if match is not None:

@@ -10,7 +10,6 @@ from ftc.compiler.knowledge.well_known.model_names import (
     BASE,
     CLOSED,
     FAMILIES,
-    MUTE,
     PART,
     TUNED,
     choose_nearest,
@@ -19,8 +18,9 @@ from ftc.compiler.knowledge.well_known.model_names import (
     words_of,
 )
 from ftc.compiler.knowledge.well_known.models import Model, all_models, find_model
-from ftc.spec.schema import choices, find_field
+from ftc.spec.schema import choices, fields, find_field
 from ftc.tui.understanding.machines.hardware import is_chip
+from ftc.tui.understanding.models.forms import UNTUNED_AFTER, read_form
 from ftc.tui.understanding.reading import UNSURE, Change, Choice, value_at
 from ftc.tui.understanding.text.lexicon import CORRECTING, WORDS, any_of
 from ftc.tui.understanding.text.message import SENTENCE_END, Message, find_around, fold
@@ -137,11 +137,6 @@ _JOINED: Final = re.compile(
 )
 _BASE_BEFORE: Final = re.compile(r"\bbase (?:(?:model|version) )?(?:of |de |del )?(?:the )?$")
 _BASE_AFTER: Final = re.compile(r"\s*[(,]?\s*(?:the )?base\b")
-_FORM: Final = re.compile(
-    r"\b(?:base|pretrained|instruct|chat) (?:version|variant|form|one|sibling|checkpoint)\b"
-    r"(?! of (?!(?:(?:the|my|our|this|that) )?(?:same|model|it\b|this|that))\w)"
-    r"|\b(?:versio|version|variante?) (?:base|instruct|chat|de chat|de xat)\b"
-)
 _MOST_CHOICES: Final = 6
 #: The end of a name is a model's if it has at least three words: "r1-distill-qwen-14b".
 _FEWEST_SEPARATORS: Final = 2
@@ -236,7 +231,7 @@ def _read_models(message: Message, draft: Mapping[str, Any]) -> Iterator[Change 
             yield Choice(pointer=pointer, values=values, words=words)
     if not named:
         yield from _read_size(message, draft)
-        yield from _read_form(message, draft)
+        yield from read_form(message, draft)
 
 
 def _of_extreme_size(message: Message, models: tuple[Model, ...]) -> tuple[Model, ...]:
@@ -322,25 +317,6 @@ def _read_size(message: Message, draft: Mapping[str, Any]) -> Iterator[Change | 
         return
 
 
-def _read_form(message: Message, draft: Mapping[str, Any]) -> Iterator[Change]:
-    """Yield the draft's model in its other form: "the plain base version of the same model"."""
-    now = find_model(str(value_at(draft, _POINTER)))
-    for match in message.take(_FORM) if now is not None else ():
-        wanted = "base" if BASE & set(PART.findall(match[0])) else "instruct"
-        same = [
-            model
-            for model in all_models()
-            if model.kind == wanted and _bare(model.id) == _bare(now.id)  # type: ignore[union-attr]
-        ]
-        if len(same) == 1 and not message.denied(match.start()):
-            yield Change(pointer=_POINTER, value=same[0].id, words=message.words(*match.span()))
-
-
-def _bare(name: str) -> frozenset[str]:
-    """Return the words of an id's name without those of its form."""
-    return words_of(name) - TUNED - BASE - MUTE
-
-
 def _read_ids(message: Message, draft: Mapping[str, Any]) -> Iterator[Change | Choice]:
     """Yield the Hub ids; one that the table does not have is a data set if words say so.
 
@@ -387,8 +363,17 @@ def _read_ids(message: Message, draft: Mapping[str, Any]) -> Iterator[Change | C
 
 
 def _are_values(words: str) -> bool:
-    """Return whether words that a slash joins name an objective: "dpo/apo_zero"."""
-    return any(part in _objectives() for part in words.split("/"))
+    """Return whether words that a slash joins name an objective or roles: "dpo/apo_zero"."""
+    parts = words.split("/")
+    return any(part in _objectives() for part in parts) or set(parts) <= _roles()
+
+
+@cache
+def _roles() -> frozenset[str]:
+    """Return the names of the columns' roles: "chosen/rejected" is no id."""
+    section = "/data/columns/"
+    names = (each.pointer for each in fields() if each.pointer.startswith(section))
+    return frozenset(name.removeprefix(section) for name in names)
 
 
 @cache
@@ -490,6 +475,9 @@ def _find_name(message: Message) -> tuple[int, int, tuple[Model, ...], bool] | N
         for size in _SIZE.findall(message.folded[end:]):
             if len(choose_nearest(find_fitting(said), said)) > 1 and find_fitting([*said, size]):
                 said.append(size)
+        untuned = UNTUNED_AFTER.match(message.folded, end)
+        if untuned is not None and not set(said) & TUNED and find_fitting([*said, "base"]):
+            said, end = [*said, "base"], untuned.end()
         if models := find_fitting(said):
             written = message.words(begin, end)
             own = tuple(each for each in models if each.id.partition("/")[2] == written)

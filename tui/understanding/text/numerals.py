@@ -109,8 +109,8 @@ _NUMERAL: Final = re.compile(
 )
 _HALF: Final = 0.5
 _TIMED: Final = (
-    r"(?:epochs?|epoca|epoques|epocas|pass(?:es)?|vueltas?|voltes|pasadas?|passades"
-    r"|hours?|hora|hores|horas|days?|dies?|dias?)"
+    r"(?:epochs?|epoca|epoques|epocas|pass(?:es)?|vueltas?|volta|voltes|pasadas?|passad(?:a|es)"
+    r"|rounds?|laps?|sweeps?|rondas?|rondes|hours?|hora|hores|horas|days?|dies?|dias?)"
 )
 _AND_HALF: Final = r"(?:and a half|i mig|i mitja|y medi[oa])"
 _HALVES: Final = re.compile(

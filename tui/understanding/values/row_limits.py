@@ -34,6 +34,26 @@ _ENOUGH: Final = (
     r"|suficients?|suficientes?|n'hi ha prou|en tinc prou|ja va be|ja en tinc prou|me vale|me llega"
     r"|tengo bastante|va be|va bien)"
 )
+#: What says that it is a beginning: only rows are taken in part at first.
+_BEGINNING: Final = (
+    r"(?:(?:just )?(?:to|for a) (?:start|begin)(?: with| off)?|for (?:now|starters|a start)"
+    r"|(?:per|para|pa) (?:comencar|empezar|arrencar|arrancar)|de moment[o]?|per ara|por ahora"
+    r"|d'entrada|de entrada)"
+)
+_LITTLE: Final = (
+    r"(?:(?:it'?s|is|are|ja|ya|me|em|nos|ens|en|n'|hi|that|more than|fem|faig)\s?){0,3}"
+)
+#: What may stand behind a number of rows whose noun is left out.
+_BARE_END: Final = (
+    r"(?:\s(?:of (?:them|those|these)|d'elles|d'ells|de (?:ellas|ellos|esas|esos)))?"
+    r"(?=\s*(?:$|[.,;:!?)]|(?:and|but|so|i|y|e|pero|que|ja|ya)\b))"
+)
+#: "start with the first 5k", "comença amb les primeres dues mil".
+_STARTS: Final = (
+    r"(?:(?:start|begin)(?:ing)? (?:off )?(?:with|on)|(?:comen[cg]\w+|empie[cz]\w+|empe[cz]\w+"
+    r"|arran\w+"
+    r"|arrenq?\w+) (?:amb|con))"
+)
 #: A number for a part of the run: "at most 300 rows per step", "only 500 rows for validation".
 _PARTIAL: Final = re.compile(
     r"\s(?:per|each|every|at|por|cada|for|para|of|as|com a|como|in|en|a|al|alhora)\b"
@@ -55,14 +75,17 @@ _ORDER: Final = r"\b(?:first|last|top|primer(?:es|s|as|os)|ultim(?:es|s|as|os)|d
 _FIRST: Final = re.compile(rf"{_ORDER} $")
 _ORDERED: Final = re.compile(rf"{_ORDER} \w")
 _LEAST: Final = 16
+#: Fewer are not said without their noun.
+_LEAST_BARE: Final = 200
 
 
 def read_row_limits(message: Message, draft: Mapping[str, Any]) -> Iterator[Change]:
     """Yield the most rows to use; the number may stand beside the name of the file's rows."""
     for pattern in _patterns(tuple(sorted(_names(message, draft)))):
         for match in list(pattern.finditer(message.folded)):
-            number = read_number(match["number"])
-            if number is None or number < _LEAST or number != int(number):
+            number = read_number(match["number"], kilo=1000)
+            least = _LEAST_BARE if match.groupdict().get("bare") else _LEAST
+            if number is None or number < least or number != int(number):
                 continue
             if _PARTIAL.match(message.folded, match.end()) and not match.groupdict().get("enough"):
                 continue
@@ -120,4 +143,22 @@ def _patterns(names: Sequence[str]) -> tuple[re.Pattern[str], ...]:
             rf"(?<!\w)(?:with|amb|con)\s{counted},?\s(?:(?:is|there is|ja|ya|me|em|nos|ens|en|n'"
             rf"|hi)\s?){{0,3}}(?P<enough>{_ENOUGH})"
         ),
+        *_bare_patterns(),
     )
+
+
+def _bare_patterns() -> Iterator[re.Pattern[str]]:
+    """Yield the patterns of a number without its noun: "20k will do for now"."""
+    number = rf"(?P<bare>(?P<number>{NUMBER}))"
+    with_it = r"(?:with|amb|con)\s(?:(?:some|about|unes|uns|unas|unos)\s)?"
+    yield re.compile(
+        rf"(?<!\w){_BEGINNING},?\s{_LITTLE}(?P<enough>{_ENOUGH})\s{with_it}{number}{_BARE_END}"
+    )
+    yield re.compile(
+        rf"(?<!\w){_BEGINNING},?\s{with_it}{number},?\s{_LITTLE}"
+        rf"(?P<enough>{_ENOUGH}|tir(?:o|em|amos)|far(?:e|em|iem)|hare(?:mos)?|anir\w+|vamos)\b"
+    )
+    yield re.compile(rf"(?<![\w.,-]){number}\s{_LITTLE}(?P<enough>{_ENOUGH})\s{_BEGINNING}\b")
+    yield re.compile(rf"(?<!\w){_BEGINNING},?\s{number}\s{_LITTLE}(?P<enough>{_ENOUGH})\b")
+    first = r"(?:the|les|els|las|los)\s(?:first|primer(?:es|s|as|os))\s"
+    yield re.compile(rf"(?<!\w){_STARTS}\s{first}{number}{_BARE_END}")
