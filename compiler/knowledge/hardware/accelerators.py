@@ -185,7 +185,7 @@ def _words(text: str) -> frozenset[str]:
     """Return lowercase words, with "RTX4090Ti", "80 GiB" and "SXM4" normalised."""
     text = re.sub(r"(?<![a-z0-9])(\d+)\s*(?:gib|gb|g)\b", r" \1gb ", text.lower())
     text = re.sub(r"\b(rtx|gtx)(?=a?\d)", r"\1 ", text)
-    text = re.sub(r"(?<=\d{4})(ti|super)\b", r" \1", text)
+    text = re.sub(r"(?<=\d{4})(ti|super|d)\b", r" \1", text)
     text = re.sub(r"\bsxm\d\b", "sxm", text)
     text = re.sub(r"\b(?:mobile|notebook)\b", "laptop", text)
     words = frozenset(re.findall(r"[a-z0-9]+", text))

@@ -84,6 +84,11 @@ def test_a_name_of_the_table_finds_its_entry(device: Accelerator) -> None:
         ("NVIDIA GeForce RTX 4070 Ti SUPER", "RTX-4070-Ti-Super"),
         ("NVIDIA TITAN RTX", "TITAN-RTX"),
         ("NVIDIA TITAN V", "TITAN-V"),
+        ("NVIDIA L20", "L20"),
+        ("NVIDIA B300 SXM6 AC", "B300-270GB"),
+        ("NVIDIA GeForce RTX 4090 D", "RTX-4090-D"),
+        ("4090d", "RTX-4090-D"),
+        ("NVIDIA GeForce RTX 5060 Laptop GPU", "RTX-5060-Laptop"),
     ],
 )
 def test_names_as_people_and_drivers_write_them(text: str, name: str) -> None:
