@@ -165,6 +165,17 @@ def read(
         return Reading(request=request)
     if is_about_later(message.folded) and draft.get("data"):
         return Reading(request=Request(kind="later", about=text.strip()))
+    return _read_message(message, text, draft, planned, names)
+
+
+def _read_message(
+    message: Message,
+    text: str,
+    draft: Mapping[str, Any],
+    planned: Mapping[str, Any],
+    names: Names,
+) -> Reading:
+    """Return the reading of a message that is no paste and no request by itself."""
     _strike_correction(message)
     strike_names(message)
     texts = list(read_texts(message))
@@ -191,7 +202,7 @@ def read(
     told = doubt_stray(text, doubt_hearsay(text, told))
     told = doubt_rivals(text, doubt_wavering(text, told, draft))
     for settled in (adopt, settle_later):
-        told = settled(text, told, lambda words: again(words).changes)
+        told = settled(text, told, lambda words: read(words, draft, planned, names).changes)
     told = doubt_reported_hardware(text, doubt_units(text, withhold(text, told, found)))
     told = imply_kinds(doubt_added(text, told), draft)
     needless = find_needless(text, told, draft)

@@ -77,6 +77,11 @@ ALLOWED: tuple[tuple[str, str, str], ...] = (
         "sentence-transformers turns it off, and the Trainer passes it on by its old name",
     ),
     (
+        "torch",
+        "should not be instantiated. Methods on autograd functions",
+        "torch.compile does so itself when it traces TRL's loss in chunks",
+    ),
+    (
         "trl",
         "`label_smoothing_factor` is deprecated",
         "the pinned TRL still smooths; with TRL 2, `training.label_smoothing` needs another way",

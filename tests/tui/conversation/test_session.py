@@ -238,7 +238,7 @@ def test_a_spec_of_somebody_else_is_left_alone(session: Session, folder: Path) -
 
 def test_a_spec_is_loaded_to_be_changed(session: Session, folder: Path) -> None:
     """Its own file is overwritten."""
-    old = {"name": "a", "model": "Qwen/Qwen3-4B", "data": "tickets.csv", "hardware": "cpu"}
+    old = {"name": "a", "model": "Qwen/Qwen3-0.6B", "data": "tickets.csv", "hardware": "cpu"}
     (folder / "old.json").write_text(json.dumps(old), encoding="utf-8")
     session.reply("load old.json")
     session.reply("call it b")
