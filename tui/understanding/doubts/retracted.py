@@ -261,8 +261,8 @@ def drop_retracted(text: str, said: _Said) -> list[Change | Choice]:
     """Return what was said without what the message takes back further on.
 
     That is a field that it then leaves as it is, a column that it then gives another role, and a
-    value that it then denies, or that it says not to use yet. That is also one where it breaks off ("half of the rows... no,
-    that is too many"); if a number follows, the field is left open.
+    value that it then denies, or that it says not to use yet. That is also one where it breaks off
+    ("half of the rows... no, that is too many"); if a number follows, the field is left open.
     """
     folded, message = fold(text), Message(text)
     said = _without_unused(text, folded, said)

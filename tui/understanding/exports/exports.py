@@ -277,6 +277,8 @@ def _find_bits(message: Message) -> Iterator[Found]:
         clause = _CLAUSE_END.split(before)[-1] + match[0] + _CLAUSE_END.split(behind)[0]
         if _TRAINS.search(clause) and not _ANY_GGUF.search(clause):
             continue
+        if match["all"].startswith("16") and not _ANY_GGUF.search(clause):
+            continue  # "a folder in 16 bits" is no GGUF
         denied = message.denied(match.start())
         other = _OTHER_BITS.match(message.folded, match.end()) if denied else None
         message.cross_out(*match.span())

@@ -101,13 +101,14 @@ def proposes(question: str) -> bool:
 
 
 def outside_openings(text: str) -> Iterator[tuple[int, int]]:
-    """Yield the ranges of the sentences that do not begin with words of a question.
+    """Yield the ranges of the sentences that do not begin as a question or with what it supposes.
 
     "I have a 4090, is that enough?" begins with a statement, "can one do DPO, or not?" asks.
     """
     for match in _SENTENCE.finditer(text):
         folded = fold(match[0]).strip(" \u00bf\u00a1\n")
-        opens = _OPENS.match(_LEAD.sub("", folded)) is not None and folded.endswith("?")
+        opening = _OPENS.match(_LEAD.sub("", folded)) or _SUPPOSED.match(folded)
+        opens = opening is not None and folded.endswith("?")
         if not (opens and is_question(match[0])):
             yield match.span()
 

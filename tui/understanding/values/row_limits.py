@@ -68,7 +68,8 @@ _NO_UNIT: Final = (
 #: "we've only got 300 rows", "it's only 300 rows": how many exist, and not how many to use.
 _HAVING: Final = re.compile(
     r"(?:\b(?:ha(?:ve|s)|got|there (?:are|is)|tinc|tenim|te|tenen|tengo|tenemos|tiene|tienen|hay"
-    r"|hi ha|it'?s|it is|they'?re|they are|these are|those are|son|eren|eran)|'ve)(?:\s(?:only|just|got|solo|nomes|unicament|unicamente|sols))*\s*$"
+    r"|hi ha|it'?s|it is|they'?re|they are|these are|those are|son|eren|eran)|'ve)"
+    r"(?:\s(?:only|just|got|solo|nomes|unicament|unicamente|sols))*\s*$"
 )
 #: "the first 300 rows": ftc draws a sample, and takes no rows by their order.
 _ORDER: Final = r"\b(?:first|last|top|primer(?:es|s|as|os)|ultim(?:es|s|as|os)|darrer(?:es|s))"
