@@ -149,7 +149,7 @@ def _patterns(names: Sequence[str]) -> tuple[re.Pattern[str], ...]:
 
 
 def _bare_patterns() -> Iterator[re.Pattern[str]]:
-    """Yield the patterns of a number without its noun: "20k will do for now"."""
+    """Yield the patterns of a number without its noun: "20k will do", "only 9k at random"."""
     number = rf"(?P<bare>(?P<number>{NUMBER}))"
     with_it = r"(?:with|amb|con)\s(?:(?:some|about|unes|uns|unas|unos)\s)?"
     yield re.compile(
@@ -161,5 +161,7 @@ def _bare_patterns() -> Iterator[re.Pattern[str]]:
     )
     yield re.compile(rf"(?<![\w.,-]){number}\s{_LITTLE}(?P<enough>{_ENOUGH})\s{_BEGINNING}\b")
     yield re.compile(rf"(?<!\w){_BEGINNING},?\s{number}\s{_LITTLE}(?P<enough>{_ENOUGH})\b")
+    drawn = r"(?:at random|(?:picked|chosen|drawn|taken) (?:at random|randomly)|a l'atzar|al azar)"
+    yield re.compile(rf"(?<!\w){_LIMIT}{number}(?:\sof (?:them|those|these))?,?\s{drawn}(?!\w)")
     first = r"(?:the|les|els|las|los)\s(?:first|primer(?:es|s|as|os))\s"
     yield re.compile(rf"(?<!\w){_STARTS}\s{first}{number}{_BARE_END}")
