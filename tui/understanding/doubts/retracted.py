@@ -16,6 +16,7 @@ from ftc.tui.understanding.text.message import (
     SENTENCE_END,
     Message,
     find_around,
+    find_places,
     find_words,
     fold,
 )
@@ -115,6 +116,21 @@ _BROKEN_OFF: Final = re.compile(
 #: A word that is a value's own: "qlora", "zero2".
 _ONE_WORD: Final = re.compile(r"[a-z][\w-]{3,}")
 
+#: "I have a lore.jsonl, but don't use it yet": a pronoun takes the nearest value back.
+_UNUSED_IT: Final = re.compile(
+    r"(?<=[\s,;.(])(?:(?:(?:do not|don'?t|dont|please don'?t|let'?s not|never|not going to|won'?t)"
+    r"\s+(?:(?:yet|just|even|actually)\s+)?"
+    r"(?:use|add|put|set|include|take|load|pick|touch|write|enter|note|apply|count)"
+    r"\s+(?:it|that|this|them|those|that one|this one)(?: (?:in|down|on))?"
+    r"|(?:leave|keep) (?:it|that|this|them|those) out(?: of (?:it|this))?)"
+    r"|no (?:l'|(?:el|la|lo|ho|els|les|los|las|en|hi)\s)(?:hi )?"
+    r"(?:(?:pos|us|agaf|afeg|inclo|incl|apunt|carregu|toqu|fiqu|fac|escr|utilitz|compt|tri)\w*?(?:is|eu|im|em|guis)"
+    r"|(?:facis|feu|fem) servir"
+    r"|(?:pong|us|coj|met|anad|incluy|apunt|cargu|toqu|escrib|utilic|cuent|elij|agregu)\w*?(?:as|es|ais|eis|amos|emos)))"
+    r"(?:\s+(?:yet|for now|now|just yet|still|encara|ara|ara per ara|de moment|per ara|todavia|aun"
+    r"|ahora|por ahora|de momento|pas|eh))*(?=\s*(?:$|[.,;:!?)\n]))"
+)
+_PAUSES: Final = re.compile(r"[.!?;\n](?=\s|$)")
 _OVERLONG: Final = "/data/cleaning/overlong"
 #: "cut the long ones, no sorry, drop them".
 _ACTS: Final = tuple(
@@ -245,10 +261,11 @@ def drop_retracted(text: str, said: _Said) -> list[Change | Choice]:
     """Return what was said without what the message takes back further on.
 
     That is a field that it then leaves as it is, a column that it then gives another role, and a
-    value that it then denies. That is also one where it breaks off ("half of the rows... no,
-    that is too many"); if a number follows, the field is left open.
+    value that it then denies, or that it says not to use yet. That is also one where it breaks off
+    ("half of the rows... no, that is too many"); if a number follows, the field is left open.
     """
     folded, message = fold(text), Message(text)
+    said = _without_unused(text, folded, said)
     left = [*_left_fields(text)] if _KEPT.search(folded) or _KEPT_IT.search(folded) else []
     kept: list[Change | Choice] = []
     for each in said:
@@ -271,6 +288,29 @@ def drop_retracted(text: str, said: _Said) -> list[Change | Choice]:
         elif _NUMBER.search(folded, *find_around(SENTENCE_END, folded, (broken.end(),) * 2)):
             kept.append(Choice(pointer=each.pointer, values=(), words=each.words))
     return kept
+
+
+def _without_unused(text: str, folded: str, said: _Said) -> _Said:
+    """Return what was said without the values that a later pronoun takes back: "don't use it yet".
+
+    It stands for the nearest value before it, in its sentence or in the one before. What a value
+    already switches off is not meant by it.
+    """
+    places = [
+        (place[-1], each)
+        for each in said
+        if (place := find_places(text, each.words))
+        and not (isinstance(each, Change) and each.value in (False, None, "none", []))
+    ]
+    unused = []
+    for match in _UNUSED_IT.finditer(folded):
+        before = [(span, each) for span, each in places if span[1] <= match.start()]
+        if not before:
+            continue
+        nearest = max(span for span, _ in before)
+        if len(_PAUSES.findall(folded, nearest[1], match.start())) <= 1:
+            unused += [each for span, each in before if span == nearest]
+    return [each for each in said if each not in unused]
 
 
 def _is_denied_later(message: Message, change: Change, end: int) -> bool:

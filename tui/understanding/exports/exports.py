@@ -5,9 +5,9 @@ from collections.abc import Iterator, Sequence
 from typing import Final, get_args
 
 from ftc.spec.sections import GgufType
-from ftc.tui.understanding.reading import Change
+from ftc.tui.understanding.reading import Change, Choice
 from ftc.tui.understanding.text.lexicon import CORRECTING, WORDS, any_of
-from ftc.tui.understanding.text.message import Message
+from ftc.tui.understanding.text.message import Message, Span
 
 #: Every type by its name with any separators, then by its common short names.
 _NAMES: Final = [
@@ -23,7 +23,7 @@ _TYPES: Final = tuple(
     if kind not in ("F16", "BF16") or "gguf" in word
 )
 _ANY_GGUF: Final = re.compile(rf"\b{any_of(WORDS['any_gguf'])}\b")
-_WIDTH: Final = f"[{''.join(WORDS['bits'])}]"
+_WIDTH: Final = f"(?:{'|'.join(WORDS['bits'])})"
 _JOIN: Final = r"(?:(?:\s*,)?\s+(?:and|y|i|also|tambien|tambe|de|a|in|at|en))+\s+"
 #: "4 bits", "4 and 8 bits", "de 4 y de 8 bits", "4 bits and also 8".
 _BITS: Final = re.compile(
@@ -71,6 +71,12 @@ _AWAY: Final = re.compile(
     r"|saca|elimina|borra|esborra|suprime|suprimeix|retira|lleva(?:-li|-me)?|trau(?:-li)?|prou de)"
     r"\s+(?:the |el |la |els |les |los |las )?$"
 )
+#: "swap the q4 for q5 and q8": what stands before the word of exchange goes.
+_EXCHANGED: Final = re.compile(
+    r"\b(?:swap|replace|change|switch|trade|exchange|move|go|canvi\w*|substitu\w*|reempla[cz]\w*"
+    r"|passa\w*|cambi\w*|sustitu\w*|pasa\w*)(?:-me|-li)?\s(?P<out>[^,;:.!?\n]*?)"
+    r"\s?\b(?:for|to|with|by|into|per|pels?|amb|por|con|al?)\s"
+)
 #: "only the Q8", "em quedo nomes amb el Q6".
 _ONLY: Final = re.compile(
     r"\b(?:only|just|nomes|solo|solament|solamente|unicament|unicamente)"
@@ -104,7 +110,7 @@ _BARE_WORDS: Final = 5
 Found = tuple[int, int, str, bool]
 
 
-def read_exports(message: Message, have: Sequence[str]) -> Iterator[Change]:
+def read_exports(message: Message, have: Sequence[str]) -> Iterator[Change | Choice]:
     """Yield the new list of types; `have` is the draft's list.
 
     Named types replace the list, or are added if the message says so. Denied types are removed.
@@ -115,7 +121,7 @@ def read_exports(message: Message, have: Sequence[str]) -> Iterator[Change]:
         words, wanted = message.words(*match.span()), not message.denied(match.start())
         if not (wanted and without):  # "no gguf, only the adapter": that is no GGUF either
             yield Change(pointer="/export/adapter", value=wanted, words=words)
-    found = sorted(_find(message))
+    found = _without_exchanged(message, sorted(_find(message)))
     none = None if found else _NO_EXPORT.search(message.folded)
     if none is not None and (own := _ADAPTER_BEFORE.search(message.folded[: none.start()])):
         words = message.words(own.start(), none.end())
@@ -153,6 +159,9 @@ def read_exports(message: Message, have: Sequence[str]) -> Iterator[Change]:
     types = choose_types(found, have, more=more)
     if not found:
         types = [] if general[0][2] else list(have) or [_USUAL]
+    elif not types and (other := _other_wanted(message, found, general)) is not None:
+        yield Choice(pointer="/export/types", values=(), words=message.words(*other))
+        return
     yield Change(pointer="/export/types", value=types, words=message.words(start, end))
 
 
@@ -180,6 +189,37 @@ def _without_corrected(message: Message, found: list[Found]) -> list[Found]:
             kept.pop()
         kept.append(each)
     return kept
+
+
+def _without_exchanged(message: Message, found: list[Found]) -> list[Found]:
+    """Return the types, those that the message exchanges for the ones behind them as denied."""
+    out = [match.span("out") for match in _EXCHANGED.finditer(message.plain)]
+    out = [
+        (first, last)
+        for first, last in out
+        if any(last < start and not denied for start, _, _, denied in found)
+    ]
+    return [
+        (start, end, kind, denied or any(first <= start < last for first, last in out))
+        for start, end, kind, denied in found
+    ]
+
+
+def _other_wanted(
+    message: Message, found: Sequence[Found], general: Sequence[tuple[int, int, bool]]
+) -> Span | None:
+    """Return where a clause of its own wants an export whose type is not read.
+
+    "Remove the q4 and give me a gguf that is really good" leaves no export without a question.
+    """
+    for start, end, denied in general:
+        apart = all(
+            _CLAUSE_END.search(message.plain, min(end, each[1]), max(start, each[0]))
+            for each in found
+        )
+        if apart and not denied and not _AWAY.search(message.plain[:start]):
+            return start, end
+    return None
 
 
 def _without_replaced(message: Message, found: list[Found]) -> list[Found]:
@@ -237,6 +277,8 @@ def _find_bits(message: Message) -> Iterator[Found]:
         clause = _CLAUSE_END.split(before)[-1] + match[0] + _CLAUSE_END.split(behind)[0]
         if _TRAINS.search(clause) and not _ANY_GGUF.search(clause):
             continue
+        if match["all"].startswith("16") and not _ANY_GGUF.search(clause):
+            continue  # "a folder in 16 bits" is no GGUF
         denied = message.denied(match.start())
         other = _OTHER_BITS.match(message.folded, match.end()) if denied else None
         message.cross_out(*match.span())

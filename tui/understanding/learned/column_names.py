@@ -36,7 +36,7 @@ _NO_TAIL: Final = (
     "goes?|comes?|has|have|holds?|is|are|contains?|and|or|with|for|to|as|in|on|of|the|this|that"
     "|es|son|va|van|te|tiene|tienen|lleva|porta|conte|contiene|con|amb|para|per|por|como|com|y|i"
     "|e|o|la|el|les|las|los|els|que|una?|surt|entra|sale|please|now|ara|ahora|diu|\u00e9s|s\u00f3n"
-    "|t\u00e9|se|en|not|no|from|they|it|which|where|but|pero"
+    "|t\u00e9|se|en|not|no|from|they|it|which|where|but|pero|there|hi|ha|hay"
 )
 #: Words with capitals and numbers behind a first word with a capital: "Owner Msg", "Pregunta 1".
 _CAPITAL: Final = rf"{_BIG}\w*(?:(?:[ /]{_BIG}\w*)|(?: \d{{1,2}}\b)|(?: \(\w+\)))*"
@@ -64,6 +64,11 @@ _PLACED: Final = re.compile(
 _SUBJECT: Final = re.compile(
     rf"(?:^|[,.;:(]\s?|\b(?:and|i|y|e)\s)(?P<name>{_WORD})"
     r"\s(?:is|has|holds|es|\u00e9s|t\u00e9|tiene|lleva|porta|va|son|s\u00f3n|are|=)\s"
+)
+#: "A nurse-patient chat": such a word is a name only in the place of one.
+_HYPHENED: Final = re.compile(r"[a-z]+-[a-z]+")
+_HOLDS: Final = re.compile(
+    r"\s?=|\s(?:is|has|holds|contains|keeps|es|\u00e9s|t\u00e9|tiene|lleva|porta|cont\u00e9|contiene|guarda)\s"
 )
 FILE: Final = re.compile(r"\S+\.(?:csv|tsv|jsonl?|parquet|xlsx|txt|gguf|jinja|py|ya?ml|bin)\b")
 #: What begins the name of a model, a device or a method.
@@ -132,10 +137,18 @@ def _candidates(text: str, known: Sequence[str]) -> Iterator[tuple[int, int, str
         if before and before[-1] not in ".!?\n":
             yield *match.span("name"), "upper"
     for match in _CODE.finditer(text):
-        if fold(match[0]) not in _values():
+        if fold(match[0]) not in _values() and not _is_prose(text, match):
             yield *match.span(), "code"
     yield from _words(text, _PLACED, "placed")
     yield from _words(text, _SUBJECT, "subject")
+
+
+def _is_prose(text: str, match: re.Match[str]) -> bool:
+    """Return whether a word is joined by a hyphen as in prose, away from any place of a name."""
+    if _HYPHENED.fullmatch(match[0]) is None or _HOLDS.match(text, match.end()):
+        return False
+    placed = (_PLACED, _SUBJECT, _BEHIND_COLUMN)
+    return all(each.span("name") != match.span() for form in placed for each in form.finditer(text))
 
 
 def _words(text: str, pattern: re.Pattern[str], shape: str) -> Iterator[tuple[int, int, str]]:

@@ -21,6 +21,12 @@ _REQUEST_BEHIND: Final = re.compile(
 _OPENING: Final = re.compile(rf"^[\s\u00bf]*{any_of(_ASKING['opening'])}\b")
 #: A word before a colon is a label, and opens no question: "quants: q6_k, q8_0".
 _LABEL: Final = re.compile(r"[\s\u00bf]*\w+\s?:")
+#: "If I switched to ORPO, would I ...": what a question supposes is no proposal.
+_SUPPOSED: Final = re.compile(
+    r"^(?:(?:if|si)\s|(?:and|but|i|y|pero) (?:if|si)\s)"
+    r"|\bif (?:i|we|you|one) (?:ever )?(?:were to|went|took|did|had|chose|\w{2,}ed)\b"
+    r"|\bsi (?:\w+ ){0,2}?\w{3,}(?:ara|iera|ase|iese|aramos|ieramos|asemos|iesemos|essim|issim)\b"
+)
 #: What asks for a fact, a comparison or advice.
 _SEEKS: Final = re.compile(
     r"^(?:how|what|which|why|when|where|who|is|are|was|does|do|did|should|must|has|have"
@@ -86,20 +92,23 @@ def is_question(sentence: str) -> bool:
 def proposes(question: str) -> bool:
     """Return whether a question proposes what it names: "Could Gemma 2B learn that?".
 
-    One that asks for a fact, a comparison or advice proposes nothing.
+    One that asks for a fact, a comparison or advice proposes nothing, nor does one that supposes.
     """
     folded = fold(question).strip(" \u00bf\u00a1")
+    if _SUPPOSED.search(folded) is not None:
+        return False
     return _SEEKS.search(_LEAD.sub("", folded)) is None
 
 
 def outside_openings(text: str) -> Iterator[tuple[int, int]]:
-    """Yield the ranges of the sentences that do not begin with words of a question.
+    """Yield the ranges of the sentences that do not begin as a question or with what it supposes.
 
     "I have a 4090, is that enough?" begins with a statement, "can one do DPO, or not?" asks.
     """
     for match in _SENTENCE.finditer(text):
         folded = fold(match[0]).strip(" \u00bf\u00a1\n")
-        opens = _OPENS.match(_LEAD.sub("", folded)) is not None and folded.endswith("?")
+        opening = _OPENS.match(_LEAD.sub("", folded)) or _SUPPOSED.match(folded)
+        opens = opening is not None and folded.endswith("?")
         if not (opens and is_question(match[0])):
             yield match.span()
 

@@ -39,6 +39,11 @@ _SENTENCES: Final = (
         rf"(?:(?:the|l[aeo]s?|les|els?|my|our) )?{_DATA}\b"
     ),
     re.compile(rf"\b{_DATA}\b{_GAP}\b{_SEEN}\b{_GAP}\b{_TIMES}"),
+    # three times through the data
+    re.compile(
+        rf"(?<![\w.,/-]){_TIMES} (?:through|over|across|per|por|sobre) "
+        rf"(?:(?:the|l[aeo]s?|les|els?|my|our|all|tot(?:es|s)?|tod[oa]s?) )*{_DATA}\b"
+    ),
 )
 
 

@@ -120,6 +120,9 @@ _DENIABLE: Final = {
         "/training/max_grad_norm",
     )
 }
+#: "turn gradient clipping off", "quita el dropout".
+_TURNED: Final = re.compile(r"\b(?:turn|switch|set)(?:ed|ing)? (?:the |our |that )?$")
+_OFF: Final = re.compile(r"\s+off\b(?! (?:by|of|the)\b)")
 _BOUND: Final = re.compile(
     r"\b(?:no more than|not more than|not over"
     r"|(?:don'?t|do not) (?:use |go |do )?(?:more than|over|above)"
@@ -267,7 +270,9 @@ def _read_deniable(message: Message) -> Iterator[Change | Choice]:
             words = message.words(*match.span())
             if _REPEATED.search(message.folded[: match.start()]):
                 continue
-            if message.denied(match.start(), match.end()):
+            off = _OFF.match(message.folded, match.end()) is not None
+            turned = off and _TURNED.search(message.folded[: match.start()]) is not None
+            if turned or message.denied(match.start(), match.end()):
                 message.cross_out(*match.span())
                 yield Change(pointer=pointer, value=0, words=words)
             elif _CHANGES.search(message.folded) and not _NEAR.match(message.folded, match.end()):

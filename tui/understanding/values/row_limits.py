@@ -65,10 +65,11 @@ _NO_UNIT: Final = (
     r"|vegades|seconds|segons|segundos|minutes|minuts|minutos|dies|days|dias|points|punts|puntos"
     r"|epoques|epocas|targetes|tarjetas|checkpoints|generations|workers|threads|bits)\b)"
 )
-#: "we've only got 300 rows" tells how many exist, and not how many to use.
+#: "we've only got 300 rows", "it's only 300 rows": how many exist, and not how many to use.
 _HAVING: Final = re.compile(
     r"(?:\b(?:ha(?:ve|s)|got|there (?:are|is)|tinc|tenim|te|tenen|tengo|tenemos|tiene|tienen|hay"
-    r"|hi ha)|'ve)(?:\s(?:only|just|got|solo|nomes|unicament|unicamente|sols))*\s*$"
+    r"|hi ha|it'?s|it is|they'?re|they are|these are|those are|son|eren|eran)|'ve)"
+    r"(?:\s(?:only|just|got|solo|nomes|unicament|unicamente|sols))*\s*$"
 )
 #: "the first 300 rows": ftc draws a sample, and takes no rows by their order.
 _ORDER: Final = r"\b(?:first|last|top|primer(?:es|s|as|os)|ultim(?:es|s|as|os)|darrer(?:es|s))"
@@ -148,7 +149,7 @@ def _patterns(names: Sequence[str]) -> tuple[re.Pattern[str], ...]:
 
 
 def _bare_patterns() -> Iterator[re.Pattern[str]]:
-    """Yield the patterns of a number without its noun: "20k will do for now"."""
+    """Yield the patterns of a number without its noun: "20k will do", "only 9k at random"."""
     number = rf"(?P<bare>(?P<number>{NUMBER}))"
     with_it = r"(?:with|amb|con)\s(?:(?:some|about|unes|uns|unas|unos)\s)?"
     yield re.compile(
@@ -160,5 +161,7 @@ def _bare_patterns() -> Iterator[re.Pattern[str]]:
     )
     yield re.compile(rf"(?<![\w.,-]){number}\s{_LITTLE}(?P<enough>{_ENOUGH})\s{_BEGINNING}\b")
     yield re.compile(rf"(?<!\w){_BEGINNING},?\s{number}\s{_LITTLE}(?P<enough>{_ENOUGH})\b")
+    drawn = r"(?:at random|(?:picked|chosen|drawn|taken) (?:at random|randomly)|a l'atzar|al azar)"
+    yield re.compile(rf"(?<!\w){_LIMIT}{number}(?:\sof (?:them|those|these))?,?\s{drawn}(?!\w)")
     first = r"(?:the|les|els|las|los)\s(?:first|primer(?:es|s|as|os))\s"
     yield re.compile(rf"(?<!\w){_STARTS}\s{first}{number}{_BARE_END}")

@@ -36,6 +36,14 @@ _SPLIT: Final = re.compile(
 _NOT_FOR: Final = re.compile(
     r"[^.;!?\n]*\b(?:no|not|no pas)\s+(?:for|as|per(?: al?)?|para)\s+(?:the |el |la |l')?\Z"
 )
+#: "take out the validation split", "traieu-me la partició de validació".
+_TAKEN_OUT: Final = re.compile(
+    r"\b(?:take out|remove|drop|delete|get rid of|do without|tr(?:eu|eure|aieu)|elimin\w+|quit\w+"
+    r"|sac(?:a|ad|ar)(?:me|nos)?|suprim\w+|suprimeix|esborr\w+|borr\w+)(?:-me|-nos|-li|'m)?\s+"
+    r"(?:(?:the|our|la|el)\s+)?(?P<part>(?:particion?|divisi(?:o|on)|conjunto?|split|part)"
+    r"\s+(?:de|del|of|for)\s+(?:la |el |l')?)?$"
+)
+_PART: Final = re.compile(r"(?:split|set)$")
 _AIMED: Final = re.compile(r"\x00|\b(?:valid|test|eval|avalua|prova|prueba)")
 _HELD_OUT: Final = re.compile(
     r"\b(?:hold out|keep|reserve|set aside|put aside|leave(?: out)?|reserva"
@@ -103,10 +111,17 @@ def read_shares(message: Message) -> Iterator[Change | Choice]:
         aimed = _NOT_FOR.search(message.folded, 0, match.start())
         if message.quoted(*match.span()):
             continue  # "don't call it 'test'"
-        if message.denied(*match.span()) and not (aimed and _AIMED.search(aimed[0])):
+        denied = message.denied(*match.span()) or _is_taken_out(message, match)
+        if denied and not (aimed and _AIMED.search(aimed[0])):
             words = message.words(*match.span())
             message.cross_out(*match.span())
             yield Change(pointer=_shared(match["what"]), value=0, words=words)
+
+
+def _is_taken_out(message: Message, match: re.Match[str]) -> bool:
+    """Return whether a split that is named as one is removed."""
+    out = _TAKEN_OUT.search(message.folded[: match.start()])
+    return out is not None and (out["part"] is not None or _PART.search(match[0]) is not None)
 
 
 def _kept_for(match: re.Match[str], message: Message) -> str:
