@@ -6,7 +6,7 @@ from typing import Final
 
 from ftc.tui.understanding.reading import UNSURE, Change, Choice
 from ftc.tui.understanding.text.lexicon import NUMBER
-from ftc.tui.understanding.text.message import Message
+from ftc.tui.understanding.text.message import PART_END, Message, find_around
 from ftc.tui.understanding.text.numbers import as_written, read_number
 
 #: A number after these words is a count; before other words it means something else.
@@ -36,14 +36,22 @@ _SPLIT: Final = re.compile(
 _NOT_FOR: Final = re.compile(
     r"[^.;!?\n]*\b(?:no|not|no pas)\s+(?:for|as|per(?: al?)?|para)\s+(?:the |el |la |l')?\Z"
 )
+_TAKES_OUT: Final = (
+    r"(?:take out|remove|drop|delete|get rid of|do without|tr(?:eu|eure|aieu)|elimin\w+|quit\w+"
+    r"|sac(?:a|ad|ar)(?:me|nos)?|suprim\w+|suprimeix|esborr\w+|borr\w+)"
+)
 #: "take out the validation split", "traieu-me la partició de validació".
 _TAKEN_OUT: Final = re.compile(
-    r"\b(?:take out|remove|drop|delete|get rid of|do without|tr(?:eu|eure|aieu)|elimin\w+|quit\w+"
-    r"|sac(?:a|ad|ar)(?:me|nos)?|suprim\w+|suprimeix|esborr\w+|borr\w+)(?:-me|-nos|-li|'m)?\s+"
+    rf"\b{_TAKES_OUT}(?:-me|-nos|-li|'m)?\s+"
     r"(?:(?:the|our|la|el)\s+)?(?P<part>(?:particion?|divisi(?:o|on)|conjunto?|split|part)"
     r"\s+(?:de|del|of|for)\s+(?:la |el |l')?)?$"
 )
 _PART: Final = re.compile(r"(?:split|set)$")
+#: "drop the test rows that are empty": some of the rows go, and not the split.
+_OF_ROWS: Final = re.compile(
+    rf"\b{_TAKES_OUT}\b.*\b(?:rows?|lines?|examples?|samples?|records?|duplicates?|filas|lineas"
+    r"|ejemplos|registros|muestras|files|linies|exemples|registres|mostres|duplicados|duplicats)\b"
+)
 _AIMED: Final = re.compile(r"\x00|\b(?:valid|test|eval|avalua|prova|prueba)")
 _HELD_OUT: Final = re.compile(
     r"\b(?:hold out|keep|reserve|set aside|put aside|leave(?: out)?|reserva"
@@ -111,6 +119,11 @@ def read_shares(message: Message) -> Iterator[Change | Choice]:
         aimed = _NOT_FOR.search(message.folded, 0, match.start())
         if message.quoted(*match.span()):
             continue  # "don't call it 'test'"
+        clause = find_around(PART_END, message.folded, match.span())
+        if some := _OF_ROWS.search(message.folded, *clause):
+            message.cross_out(*match.span())
+            message.cross_out(*some.span())
+            continue
         denied = message.denied(*match.span()) or _is_taken_out(message, match)
         if denied and not (aimed and _AIMED.search(aimed[0])):
             words = message.words(*match.span())
