@@ -23,6 +23,11 @@ _CLAUSE_END: Final = re.compile(
 
 PART_END: Final = re.compile(r"[;:!?,\n]|\.(?=\s|$)|\b(?:but|and|per[oò]|sino|i|y)\b")
 
+#: What may follow a "no" and adds nothing: "qlora no quiero eh".
+_PARTICLES: Final = (
+    "eh|oi|oye|hombre|home|tio|tia|tu|va|vale|ok|okay|please|thanks|gracias|gracies|por favor"
+    "|si us plau|sisplau|really|honestly|lol|jaja"
+)
 #: "drop duplicates no, keep them".
 _NO_AFTER: Final = re.compile(
     r"\s+(?:ni (?:en broma|de (?:conya|cona)|regalad[oa]|regalat|en pintura)|no|not|none|off|fora"
@@ -37,6 +42,7 @@ _NO_AFTER: Final = re.compile(
     r"|tengo|tenemos|existe|quiero|queremos|necesito|necessito|pongas|f(?:a"
     r"|an) falta"
     r"|hacen? falta)(?: (?:gens|cap|nada|mes|mas))?)"
+    rf"(?:\s+(?:{_PARTICLES}))?"
     r"\s*(?:[,.;!]|$|(?:que|perque|porque|because|since|amb|con)\b)"
 )
 #: "instead of q4" denies the next words only: what follows them is wanted.
