@@ -252,7 +252,7 @@ def few_layers(cls: Any) -> dict[str, Any]:
 
 
 def _one_layer(section: Any) -> dict[str, Any]:
-    """Return a section with one layer, as is every section inside it."""
+    """Return a section reduced to one layer, and every section inside it too."""
     depths = [k for k in ("num_hidden_layers", "depth") if type(getattr(section, k, 0)) is int]
     kept = {key: value for key, value in section.to_dict().items() if key != "layer_types"}
     inside = {

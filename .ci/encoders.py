@@ -86,7 +86,7 @@ def find_first_position(kind: str) -> int:
 
 
 def main(names: Sequence[str]) -> None:
-    """Derive the named classes, or all of them, and write the table."""
+    """Derive the named classes, or all classes, and write the table."""
     transformers.logging.set_verbosity_error()
     bases = json.loads(BASES.read_text(encoding="utf-8"))
     for name in names or bases:

@@ -169,7 +169,7 @@ def _most(kinds: Sequence[str], saved: Sequence[float]) -> dict[str, float]:
 
 
 def saved_bytes(name: str, config: Any, weights: str, count: int) -> list[float]:
-    """Return what each of the layers saves per token beside weights, each storage once."""
+    """Return the bytes each layer saves per token, without weights, each storage once."""
     torch.manual_seed(0)
     make = transformers.AutoModelForCausalLM.from_config
     try:

@@ -243,7 +243,7 @@ def check(name: str, entry: Mapping[str, Any], said: Mapping[str, Any]) -> None:
 
 
 def compare(config: Mapping[str, Any], name: str, entry: Mapping[str, Any], count: int) -> None:
-    """Hold what the tables make of a `config.json` against the number of parameters."""
+    """Stop if the tables count other parameters for a `config.json` than its model has."""
     text = text_config(config, Wrapper(architecture=name, **entry))
     shape = None if text is None else read_shape(text)
     if shape is None or shape.parameters != count:

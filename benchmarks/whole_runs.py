@@ -33,7 +33,7 @@ from tests.test_properties import put
 KEPT: Final = ROOT / "build/whole_runs"
 #: Sections that say where a run takes place or goes to.
 _ELSEWHERE: Final = ("hardware", "launch", "publish", "tracking", "allow", "$schema", "ftc", "name")
-#: Fields that name files, that a case sets, or that need more than six steps of training.
+#: Fields that name files, that the case already sets, or that need more than six steps.
 _FILES: Final = (
     *("model.id", "model.revision", "model.chat_template", "data.source", "data.sources"),
     *("data.revision", "data.subset", "data.split", "data.columns", "data.form", "data.format"),

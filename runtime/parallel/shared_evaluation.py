@@ -14,7 +14,7 @@ from ..upstream.validation_loss import average_loss, count_learned
 
 
 def split(rows: Sized, most: int, processes: int) -> list[list[int]]:
-    """Return the rows of each batch; a step has as many rows on each process.
+    """Return the rows of each batch; in one step, every process gets the same number of rows.
 
     Trainers gather a value of each row, and a gather hangs or fails if the sizes differ. The rows
     that are left over stand alone in a last step, which repeats the first row if it must.
@@ -48,8 +48,8 @@ def share_loss(
     def get_eval_dataloader(*given: Any) -> Any:
         batches[:] = divide(rows, args.eval_batch_size, args.world_size)
         first = {batch[0]: number for number, batch in reversed([*enumerate(batches)])}
-        new.clear()  # the batches that repeat no other one
-        new.update(first.values())
+        new.clear()
+        new.update(first.values())  # the other batches repeat the first row
         whole = load(*given)
         loader = DataLoader(whole.dataset, batch_sampler=batches, collate_fn=whole.collate_fn)
         return trainer.accelerator.prepare_data_loader(loader)

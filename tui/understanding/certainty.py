@@ -63,7 +63,7 @@ _OWN_PART: Final = re.compile(
     r"|tenemos|tinc"
     r"|tenim|quiero|queremos|vull|volem|necesito|necessito)\b"
 )
-#: Words of a report, and then an order: the value of the order counts.
+#: A report followed by an order: the value in the order counts.
 _ORDERED: Final = re.compile(
     r"\w[^.;!?\n]*[,.;:]\s*(?:so |just |please |then |let'?s |doncs |pues |asi que |aixi que )?"
     rf"{any_of(_HEDGES['orders'])}(?: (?:the|plain|simple|normal|just|only|el|la|un|una))*\s+$"

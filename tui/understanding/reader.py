@@ -175,7 +175,7 @@ def _read_message(
     planned: Mapping[str, Any],
     names: Names,
 ) -> Reading:
-    """Return the reading of a message that is no paste and no request by itself."""
+    """Return the reading of a message that is neither pasted text nor only a request."""
     _strike_correction(message)
     strike_names(message)
     texts = list(read_texts(message))

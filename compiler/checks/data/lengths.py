@@ -27,7 +27,7 @@ def _loss(case: Case) -> str:
 
 
 def prompts_fill(case: Case) -> bool:
-    """Tell whether so many prompts are as long as `max_length` that FTC221 reports it."""
+    """Return whether FTC221 reports that too many prompts fill `max_length`."""
     length = case.plan.decisions.rows.max_length.value
     return case.data.lengths.prompt_p95 >= length and case.data.form != "prompt"
 

@@ -113,7 +113,7 @@ class Shape:
         return round(self.passes * numbers)
 
     def repeated_parameters(self) -> float:
-        """Return the parameters of all layers, once for each pass after the first."""
+        """Return the parameters of all layers, counted once per pass after the first."""
         outside = self.embedding_parameters + self.head_parameters
         return (self.passes - 1) * (self.parameters - outside)
 

@@ -154,7 +154,7 @@ def _plain(data: Mapping[str, Any], sha256: str, name: str, *, head: Head) -> Co
 
 
 def _has_no_class(shape: Shape | None, head: Head) -> bool:
-    """Tell whether transformers has a type only as the language model of a wrapper."""
+    """Return whether transformers has a type only as a multimodal model's language model."""
     return head == "tokens" and shape is not None and not has_causal_class(shape.model_type)
 
 

@@ -294,7 +294,7 @@ def test_feedback_of_the_registry(tmp_path: Path) -> None:
 
 
 def test_a_deepspeed_configuration_inside_a_config_is_read(tmp_path: Path) -> None:
-    """Its stage and what it offloads have fields; the rest is the plan's."""
+    """Its stage and its offloading have fields; the plan decides the rest."""
     lines = (
         *("base_model: m", "datasets:", "  - path: a.jsonl", "    type: alpaca"),
         *("sequence_len: 64", "micro_batch_size: 1", "deepspeed:", "  zero_optimization:"),

@@ -258,7 +258,7 @@ def test_the_variance_of_rewards_is_that_of_all_of_them() -> None:
 @pytest.mark.parametrize("answers", [1, 2, 4, 8, 16, 64])
 @pytest.mark.parametrize("share", [0.02, 0.2, 0.5])
 def test_few_rewards_of_the_same_weights_may_differ(answers: int, share: float) -> None:
-    """With few rows, all answers of an evaluation may get the same reward by chance."""
+    """With few rows, every answer in an evaluation may get the same reward by chance."""
 
     def evaluate(good: int) -> dict[str, float]:
         mean = good / answers

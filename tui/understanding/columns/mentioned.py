@@ -212,7 +212,7 @@ def read_mentioned(
     roles = [
         "label"
         if objective == "kto" and _is_vote(message, each)
-        # a role that words tell wins over one guessed from a name such as "title"
+        # a role stated in words wins over one guessed from a name such as "title"
         else _settled(each.role if each.told or each.role not in told else None, objective, message)
         for each in mentions
     ]

@@ -80,7 +80,7 @@ _ALONE: Final = re.compile(
     r"|de lado"
     r"|aparte?|tranquil\w*)\b"
 )
-#: "old.csv is wrong, don't use it": the file is what the pronoun means.
+#: "old.csv is wrong, don't use it": the pronoun refers to the file.
 _SHUNNED: Final = re.compile(
     r"[^;!?\n\x00]{0,30}?\b(?:(?:don'?t|do not|never|dont) (?:use|touch|take|train on|include|read)"
     r" (?:that|it|this)\b|no (?:(?:la|lo|el|me la|em) |l')(?:fac\w+ servir|us(?:is|eu|i|es"
@@ -208,7 +208,7 @@ def take_known_files(message: Message, files: Sequence[str]) -> Mapping[int, str
 
 
 def _is_left(message: Message, start: int, end: int) -> bool:
-    """Return whether words around a file say not to use it: "leave it alone", "don't use that"."""
+    """Return whether the message says not to use a file: "leave it alone", "don't use that"."""
     text = message.folded
     alone = _ALONE.match(text, end) is not None and _LEAVE.search(text[:start]) is not None
     return alone or _SHUNNED.match(text, end) is not None

@@ -124,7 +124,7 @@ _WANTED: Final = re.compile(
     r"|ponme"
     rf"|give me){_BARE_BEFORE}"
 )
-#: Others say so, and not the writer.
+#: Words that attribute the statement to others.
 _OTHERS_SAY: Final = re.compile(
     r"\b(?:say|says|said|tells?|told|claims?|reckons?|thinks?|swears?|dicen?|dijo|dijeron|diu|diuen"
     r"|deia|segons|segun|according|creuen?|creu|creen?|opina\w*|recom\w+|sugg\w+|sug(?:ier|ger)\w+)\b"

@@ -1,4 +1,4 @@
-"""Orders not to switch on what is off: "don't turn on DoRA" changes nothing and gets an answer.
+"""Orders to leave off what is off: "don't turn on DoRA" changes nothing and gets an answer.
 
 A state that is asked for ("DoRA off") is written into the draft, and so is what the plan or the
 default would switch on.
@@ -40,7 +40,7 @@ _PRIVATE: Final = "/publish/private"
 def find_needless(
     text: str, told: Sequence[Change | Choice], draft: Mapping[str, Any]
 ) -> list[Change]:
-    """Return the changes that only deny to switch on what is off by default and not set.
+    """Return the changes that only forbid switching on what is unset and off by default.
 
     Who may see a result is one of them, if the message forbids to publish it.
     """

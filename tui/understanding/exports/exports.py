@@ -208,7 +208,7 @@ def _without_exchanged(message: Message, found: list[Found]) -> list[Found]:
 def _other_wanted(
     message: Message, found: Sequence[Found], general: Sequence[tuple[int, int, bool]]
 ) -> Span | None:
-    """Return where a clause of its own wants an export whose type is not read.
+    """Return where a separate clause asks for an export whose type was not read.
 
     "Remove the q4 and give me a gguf that is really good" leaves no export without a question.
     """

@@ -14,7 +14,7 @@ from ftc.tui.understanding.reading import Change, Choice
 from ftc.tui.understanding.text.message import Message
 
 _SEPARATOR: Final = re.compile(r"[_-]")
-#: How a part of an option is said, where that is not its own name.
+#: The words for a part of an option, if they differ from its name.
 _SAID: Final[Mapping[str, str]] = {
     "8bit": r"8[ _-]?b(?:it)?s?(?! (?:quant\w*|base|models?|modelo|weights|pesos|gguf)\b)",
     "with": "with|amb|con",
@@ -29,7 +29,7 @@ _BETWEEN: Final = (
 
 
 def complete_compounds(said: Sequence[Change | Choice], text: str) -> list[Change | Choice]:
-    """Return what was said, each option with the parts that the words beside it add."""
+    """Return what was said, with each option completed by the words beside it."""
     return [_complete(each, text) if isinstance(each, Change) else each for each in said]
 
 

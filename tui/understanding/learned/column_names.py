@@ -65,7 +65,7 @@ _SUBJECT: Final = re.compile(
     rf"(?:^|[,.;:(]\s?|\b(?:and|i|y|e)\s)(?P<name>{_WORD})"
     r"\s(?:is|has|holds|es|\u00e9s|t\u00e9|tiene|lleva|porta|va|son|s\u00f3n|are|=)\s"
 )
-#: "A nurse-patient chat": such a word is a name only in the place of one.
+#: "A nurse-patient chat": a hyphenated word is a name only where a name is expected.
 _HYPHENED: Final = re.compile(r"[a-z]+-[a-z]+")
 _HOLDS: Final = re.compile(
     r"\s?=|\s(?:is|has|holds|contains|keeps|es|\u00e9s|t\u00e9|tiene|lleva|porta|cont\u00e9|contiene|guarda)\s"
@@ -144,7 +144,7 @@ def _candidates(text: str, known: Sequence[str]) -> Iterator[tuple[int, int, str
 
 
 def _is_prose(text: str, match: re.Match[str]) -> bool:
-    """Return whether a word is joined by a hyphen as in prose, away from any place of a name."""
+    """Return whether a word is hyphenated prose and no column name is expected there."""
     if _HYPHENED.fullmatch(match[0]) is None or _HOLDS.match(text, match.end()):
         return False
     placed = (_PLACED, _SUBJECT, _BEHIND_COLUMN)

@@ -102,7 +102,7 @@ _RECENT: Final = (7, 5)
 #: A notebook of a service is none of the user's computers.
 _SERVICE: Final = r"(?<!kaggle )(?<!colab )(?<!jupyter )(?<!sagemaker )(?<!azure )"
 _LAPTOP: Final = re.compile(rf"\b(?:laptops?|{_SERVICE}notebook|portatil(?:es)?|mobile)\b")
-#: Another machine than the laptop, in which a card may be.
+#: Machines other than the laptop that may hold the card.
 _NO_LAPTOP: Final = re.compile(
     r"\b(?:desktop|tower|server|servers|workstation|rig|box|cloud|cluster|lab|office|work|remote|ssh"
     r"|sobretaula|torre|servidors?|despatx|oficina|feina|sobremesa|servidor(?:es)?|despacho|trabajo"
@@ -137,7 +137,7 @@ _WITHOUT: Final = re.compile(
 )
 
 
-#: A machine of others, on which a message without a GPU of its own trains.
+#: A rented machine, which trains for a user who has no GPU.
 _ELSEWHERE: Final = re.compile(
     r"\b(?:cloud|nube|nuvol|(?:rent|renting|rented|llog\w+|alquil\w+)\b(?! out)|aws|ec2|gcp|azure"
     r"|runpod|vast(?:\.ai)?|lambda(?:labs)?|skypilot|sky pilot|slurm|k8s|kubernetes|cluster"
@@ -355,7 +355,7 @@ def _is_laptop(name: str) -> bool:
 
 
 def _is_of_laptop(message: Message, start: int, end: int) -> bool:
-    """Return whether a card is that of the laptop that is named beside it.
+    """Return whether a card belongs to the laptop named beside it.
 
     It is, in one clause with it, and in one sentence that names no other machine.
     """

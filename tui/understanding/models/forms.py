@@ -10,7 +10,7 @@ from ftc.tui.understanding.reading import Change, value_at
 from ftc.tui.understanding.text.message import Message
 
 _POINTER: Final = "/model/id"
-#: The form that is not meant: "the 360M, the normal one, not the instruct".
+#: The form that the message rejects: "the 360M, the normal one, not the instruct".
 _NOT_TUNED: Final = (
     r"(?:not|no(?: pas)?|nor|ni|sense|sin|without|rather than|instead of|en vez de|en lugar de"
     r"|en lloc de|en comptes de)\s+(?:(?:the|el|la|l'|an?|una?|de|del|version|versio)\s*)*"

@@ -1,4 +1,4 @@
-"""What an id of the Hub names, by the words around it: the data, or where the result goes.
+"""Tells from the surrounding words what a Hub id names: the data, or the result's repository.
 
 The readers take ids by the words right before them. A clause whose subject is the data ("the data
 is on huggingface under acme/calls") names a data set; one that sends something to the Hub, or that
@@ -22,12 +22,12 @@ _ROWS: Final = (
     r"\b(?:data ?sets?|data|corpus|rows|dades|datos|conjunt de dades|conjunto de datos"
     r"|transcri\w+)\b"
 )
-#: What may stand between the data and their id: where they are, and no order.
+#: Verbs that send or train something: beside them, the id does not name the data.
 _SENT: Final = re.compile(
     r"\b(?:publi[sc]\w*|publiqu\w*|publish\w*|upload\w*|push\w*|releas\w*|put|save|store|penj\w+|puj\w+"
     r"|pugi\w*|sub(?:e|ir|a|irl[oa]|el[oa])|colga\w*|cuelg\w+|post|train\w*|entren\w*|model\w*)\b"
 )
-#: "push the model trained on our data to ...": the data are not what the clause is about.
+#: "push the model trained on our data to ...": the clause is not about the data.
 _TRAINED_ON: Final = re.compile(
     r"\b(?:on|with|from|using|over|sobre|amb|con|de|del|dels)\s+"
     r"(?:(?:the|our|my|all|les|els|nostres|meves|los|las|mis|nuestros)\s+)*$"
@@ -44,7 +44,7 @@ _GOES: Final = re.compile(
     r"|shar(?:e|ed|ing)|result\w*|va|vagi|vaya|vayan|anira|ira|iran|penj\w+|puj\w+|pugi\w*|publi(?:ca|qu|sh)\w*"
     r"|sub(?:e|ir|a|irl[oa]|el[oa]|ela)|colg\w+|cuelg\w+|deixa\w*|deja\w*|dejal[oa])\b"
 )
-#: "the data are uploaded to ...": no order.
+#: "the data are uploaded to ...": this states a fact and orders nothing.
 _DONE: Final = re.compile(
     r"\b(?:(?:colgad|subid|publicad|guardad|penjad|pujad|desad)[oa]s?|penjat|pujat|publicat|desat"
     r"|uploaded|published|pushed|stored|posted|put up)\b"
@@ -72,7 +72,7 @@ _STARTS: Final = re.compile(
 def settle_ids(
     said: Sequence[Change | Choice], text: str, draft: Mapping[str, Any]
 ) -> list[Change | Choice]:
-    """Return what was said, each unknown id as what the words around it say that it is."""
+    """Return what was said, with each unknown id in the field that its context names."""
     return [_settled(each, text, draft) for each in said]
 
 

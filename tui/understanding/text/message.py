@@ -23,7 +23,7 @@ _CLAUSE_END: Final = re.compile(
 
 PART_END: Final = re.compile(r"[;:!?,\n]|\.(?=\s|$)|\b(?:but|and|per[oò]|sino|i|y)\b")
 
-#: What may follow a "no" and adds nothing: "qlora no quiero eh".
+#: Fillers that may follow a "no": "qlora no quiero eh".
 _PARTICLES: Final = (
     "eh|oi|oye|hombre|home|tio|tia|tu|va|vale|ok|okay|please|thanks|gracias|gracies|por favor"
     "|si us plau|sisplau|really|honestly|lol|jaja"

@@ -21,7 +21,7 @@ _REQUEST_BEHIND: Final = re.compile(
 _OPENING: Final = re.compile(rf"^[\s\u00bf]*{any_of(_ASKING['opening'])}\b")
 #: A word before a colon is a label, and opens no question: "quants: q6_k, q8_0".
 _LABEL: Final = re.compile(r"[\s\u00bf]*\w+\s?:")
-#: "If I switched to ORPO, would I ...": what a question supposes is no proposal.
+#: "If I switched to ORPO, would I ...": a question's condition proposes nothing.
 _SUPPOSED: Final = re.compile(
     r"^(?:(?:if|si)\s|(?:and|but|i|y|pero) (?:if|si)\s)"
     r"|\bif (?:i|we|you|one) (?:ever )?(?:were to|went|took|did|had|chose|\w{2,}ed)\b"

@@ -34,7 +34,7 @@ _ENOUGH: Final = (
     r"|suficients?|suficientes?|n'hi ha prou|en tinc prou|ja va be|ja en tinc prou|me vale|me llega"
     r"|tengo bastante|va be|va bien)"
 )
-#: What says that it is a beginning: only rows are taken in part at first.
+#: Words for a beginning, which only rows can have.
 _BEGINNING: Final = (
     r"(?:(?:just )?(?:to|for a) (?:start|begin)(?: with| off)?|for (?:now|starters|a start)"
     r"|(?:per|para|pa) (?:comencar|empezar|arrencar|arrancar)|de moment[o]?|per ara|por ahora"
@@ -76,7 +76,7 @@ _ORDER: Final = r"\b(?:first|last|top|primer(?:es|s|as|os)|ultim(?:es|s|as|os)|d
 _FIRST: Final = re.compile(rf"{_ORDER} $")
 _ORDERED: Final = re.compile(rf"{_ORDER} \w")
 _LEAST: Final = 16
-#: Fewer are not said without their noun.
+#: A smaller number always comes with its noun.
 _LEAST_BARE: Final = 200
 
 

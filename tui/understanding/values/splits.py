@@ -132,7 +132,7 @@ def read_shares(message: Message) -> Iterator[Change | Choice]:
 
 
 def _is_taken_out(message: Message, match: re.Match[str]) -> bool:
-    """Return whether a split that is named as one is removed."""
+    """Return whether the message removes a whole split, and names it as a split."""
     out = _TAKEN_OUT.search(message.folded[: match.start()])
     return out is not None and (out["part"] is not None or _PART.search(match[0]) is not None)
 
