@@ -213,6 +213,11 @@ def find_people(text: str) -> Sequence[Span]:
     return [(start, end) for start, end in spans if not _ADVICE.search(folded, start, end)]
 
 
+def find_past(text: str) -> Sequence[Span]:
+    """Return the ranges of a text about the past."""
+    return list(_past(fold(text)))
+
+
 @lru_cache(maxsize=8)
 def find_reports(text: str) -> Sequence[Span]:
     """Return the ranges of what people and texts say and do, their advice included."""

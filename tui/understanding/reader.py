@@ -36,6 +36,7 @@ from ftc.tui.understanding.doubts.rivals import doubt_added, doubt_rivals
 from ftc.tui.understanding.doubts.settled import settle_later
 from ftc.tui.understanding.doubts.stray import doubt_stray
 from ftc.tui.understanding.doubts.units import doubt_units
+from ftc.tui.understanding.doubts.unlikely_columns import doubt_columns
 from ftc.tui.understanding.doubts.unlicensed import ask_unlicensed, withhold
 from ftc.tui.understanding.doubts.wavering import doubt_wavering
 from ftc.tui.understanding.elsewhere import adopt
@@ -199,7 +200,8 @@ def _read_message(
     if told or about is None:
         named = add_roles(text, told, said, draft, names.columns)
         told = add_worded(message, text, named, said, draft, doubted=doubted)
-    told = doubt_stray(text, doubt_hearsay(text, told))
+    told = doubt_columns(text, doubt_hearsay(text, told), names.columns)
+    told = doubt_stray(text, told)
     told = doubt_rivals(text, doubt_wavering(text, told, draft))
     for settled in (adopt, settle_later):
         told = settled(text, told, lambda words: read(words, draft, planned, names).changes)
@@ -317,7 +319,7 @@ def _read_fields(
     found = list(_read_first(message, known, planned, names, mentioned))
     found += read_parts(message, draft, found)
     found += read_described(message, draft, found, [(each.start, each.end) for each in mentioned])
-    found += read_mentioned(message, mentioned, found)
+    found += read_mentioned(message, mentioned, found, names.columns)
     found += read_covered(message, draft, found)
     found += read_named(message, draft)
     yield from found

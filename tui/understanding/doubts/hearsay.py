@@ -153,7 +153,7 @@ def find_hearsay(text: str) -> Sequence[Span]:
 def _dreams(text: str) -> Iterator[Span]:
     """Yield quotations and sentences about the future, where not even an objective is requested."""
     folded = fold(text)
-    yield from _quotations(text)
+    yield from find_quotations(text)
     for pattern in (_SOMEDAY, _ANOTHER_SPEC):
         for match in pattern.finditer(folded):
             yield find_around(SENTENCE_END, folded, match.span())
@@ -171,7 +171,8 @@ def _conditions(folded: str) -> Iterator[Span]:
         yield match.start(), last if leads and folded[end : end + 1] == "," else end
 
 
-def _quotations(text: str) -> Iterator[Span]:
+def find_quotations(text: str) -> Iterator[Span]:
+    """Yield the ranges of quotations of several words, with their marks."""
     for match in _QUOTED.finditer(text):
         if (
             len((match["marked"] or match["plain"] or match["single"] or "").split())
@@ -188,7 +189,7 @@ def _is_hearsay(text: str, said: Change | Choice, spans: Sequence[Span]) -> bool
     elif said.pointer.startswith(DESCRIBED):
         return False
     elif said.pointer.startswith(_OWN_CONDITION):
-        spans = [*_quotations(text), *find_elsewhere(text)]
+        spans = [*find_quotations(text), *find_elsewhere(text)]
     folded = fold(text)
     return any(
         _is_negative(folded, start, said)

@@ -48,6 +48,12 @@ _ORDERED: Final = re.compile(
     rf"|mejor|millor)\s+)*(?:{any_of(WORDS['put'])})\s+(?:(?:it|to|at|a|en)\s+)*(?P<number>{NUMBER})"
     r"\s*(?P<share>%)?(?P<unit>(?!))?(?=\s*(?:$|[.;!?)]|,(?!\d)))"
 )
+#: "alpha 8... 16, sorry": the words of correction stand behind the new number.
+_SORRY_AFTER: Final = re.compile(
+    rf"\s*(?:\.{{2,}}|\u2026|,|\u2013|\s-)\s*(?P<number>{NUMBER})\s*(?P<share>%)?(?P<unit>(?!))?,?\s+"
+    r"(?:sorry|i mean(?:t)?|my bad|perdon|perdo|perdona|disculpa|volia dir|vull dir|queria decir"
+    r"|quiero decir)(?=\s*(?:$|[.,;!)]))"
+)
 #: "a batch of 16, sorry, 16 per GPU"
 _OF_ONE_CARD: Final = re.compile(
     rf"{CORRECTING}(?P<number>{NUMBER})\s+(?:per|for each|on each|on every|por|para cada|a cada)"
@@ -234,7 +240,8 @@ def _revised(text: str, change: Change) -> Change | Choice:
             number = round(number / 100, 6)
         if number is not None and admits(change.pointer, as_written(number)):
             return replace(change, value=as_written(number), words=words)
-    match = _INSTEAD.match(after.folded) or _ORDERED.match(after.folded)
+    found = (each.match(after.folded) for each in (_SORRY_AFTER, _INSTEAD, _ORDERED))
+    match = next(filter(None, found), None)
     unit = match["unit"].strip() if match and match["unit"] else None
     if match is None or (unit and unit not in Message(change.words).folded):
         return ask_about(change) if _TAKEN_BACK.match(after.folded) else change

@@ -28,12 +28,12 @@ _EXPLAINS: Final = re.compile(
 )
 #: Comments on what stands before them.
 _ON_BEFORE: Final = frozenset({"jokes", "mistakes", "later", "dismissed"})
-#: Marks that also concern what the training is for.
+#: Marks that also concern what the training is for, and columns.
 _OF_ANY: Final = frozenset({"ironic", "unasked", "supposes"})
 #: "... but that was with GPT-2": all values of the sentence belong to something else.
 _DISOWNED: Final = "disowned"
 _MODEL: Final = "/model/"
-_OBJECTIVE: Final = "/objective/type"
+_ORDERED: Final = ("/objective/type", "/data/columns/")
 _PAUSE: Final = re.compile(r"[,.;:!?\n]")
 
 #: The most words between the beginning of a sentence and a comment on the one before.
@@ -96,7 +96,7 @@ def _is_doubted(folded: str, text: str, said: Said, spans: Sequence[tuple[int, i
         and end <= last
         and (
             any_kind
-            or (kind in _OF_ANY and said.pointer == _OBJECTIVE)
+            or (kind in _OF_ANY and said.pointer.startswith(_ORDERED))
             or (kind == _DISOWNED and said.pointer.startswith(_MODEL))
         )
         and not is_endorsed(folded, end)

@@ -20,7 +20,7 @@ _UNITS: Final[Mapping[str, tuple[str, str]]] = {
         r"-?(?:cpu )?cores?|v?cpus?|threads?|nucle(?:os?|us)|nuclis?|hilos?|fils?",
         r"\bcores?\b|worker|\bthreads?\b",
     ),
-    "memory": (r"gi?b|gigas?|gigues", r"\bGi?B\b|\bgb\b|byte|memory"),
+    "memory": (r"gi?b|gigas?|gigues", r"\bGi?B\b|\bgb\b|byte|memory|gbit"),  # "200Gb" of a network
 }
 _NUMBER: Final = re.compile(r"\d[\d.,]*k?")
 _ANY: Final = "|".join(rf"(?P<{kind}>{words})" for kind, (words, _) in _UNITS.items())

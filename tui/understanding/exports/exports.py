@@ -67,7 +67,7 @@ _COMPARED: Final = re.compile(
 )
 #: "out with the q4": no type that is wanted.
 _AWAY: Final = re.compile(
-    r"\b(?:fora|fuera|out with|scratch|ditch|lose|treu(?:-li|-me)?|quita(?:le|me)?"
+    r"\b(?:fora|fuera|out with|scratch|ditch|lose|bin|chuck|axe|nix|treu(?:-li|-me)?|quita(?:le|me)?"
     r"|saca|elimina|borra|esborra|suprime|suprimeix|retira|lleva(?:-li|-me)?|trau(?:-li)?|prou de)"
     r"\s+(?:the |el |la |els |les |los |las )?$"
 )
@@ -98,6 +98,13 @@ _OTHER_OUT: Final = re.compile(
 )
 #: "q4 -> q6".
 _ARROW: Final = re.compile(r"\s*(?:->|=>|\u2192)\s*")
+#: "the Q4 I'd swap for a Q6", "el Q4 canvia'l per un Q6": between the two types.
+_EXCHANGED_IT: Final = re.compile(
+    r"[^.;!?\n]{0,24}?\b(?:(?:swap|change|replace|trade|exchange|switch|turn|convert)(?:ed|d)?(?: it| that)?"
+    r"(?: out)? (?:for|to|with|by|into)|(?:canvi|substitu|reempla|pass|convert)\w*(?:'l|-l[aeo]|-ho)? (?:per|a|amb|en)"
+    r"|(?:cambi|sustitu|reempla|pas|conviert)\w*l[ao] (?:por|a|con|en))"
+    r"\s+(?:(?:the|an?|el|la|un|una)\s+)?",
+)
 _BOTH: Final = re.compile(
     r"\b(?:both|(?:els|les|los|las|totes) (?:dos|dues)|ambdos|ambdues|ambos|ambas)\b"
 )
@@ -147,7 +154,7 @@ def read_exports(message: Message, have: Sequence[str]) -> Iterator[Change | Cho
         more = False
         found = [each for each in found if each[-1] or _alone(message, each)]
     general = [
-        (m.start(), m.end(), message.denied(m.start()))
+        (m.start(), m.end(), message.denied(*m.span()) or _is_away(message, m.start()))
         for m in message.take(_ANY_GGUF)
         if not (_VERB.match(m[0]) and _LORA.search(message.plain) and message.denied(m.start()))
     ]
@@ -163,6 +170,11 @@ def read_exports(message: Message, have: Sequence[str]) -> Iterator[Change | Cho
         yield Choice(pointer="/export/types", values=(), words=message.words(*other))
         return
     yield Change(pointer="/export/types", value=types, words=message.words(start, end))
+
+
+def is_type(name: str) -> bool:
+    """Return whether a folded word names a type of a GGUF file: "q5_k_m", "q8"."""
+    return any(pattern.fullmatch(name) for pattern, _ in _TYPES)
 
 
 def _adds(folded: str) -> bool:
@@ -185,7 +197,8 @@ def _without_corrected(message: Message, found: list[Found]) -> list[Found]:
     kept: list[Found] = []
     for each in found:
         between = (message.folded, kept[-1][1], each[0]) if kept else None
-        if between and (_CORRECTED.fullmatch(*between) or _ARROW.fullmatch(*between)):
+        replaces = (_CORRECTED, _ARROW, _EXCHANGED_IT)
+        if between and any(pattern.fullmatch(*between) for pattern in replaces):
             kept.pop()
         kept.append(each)
     return kept
@@ -217,9 +230,14 @@ def _other_wanted(
             _CLAUSE_END.search(message.plain, min(end, each[1]), max(start, each[0]))
             for each in found
         )
-        if apart and not denied and not _AWAY.search(message.plain[:start]):
+        if apart and not denied and not _is_away(message, start):
             return start, end
     return None
+
+
+def _is_away(message: Message, start: int) -> bool:
+    """Return whether the words before a place send away what stands there: "scratch the gguf"."""
+    return _AWAY.search(message.plain[:start]) is not None
 
 
 def _without_replaced(message: Message, found: list[Found]) -> list[Found]:

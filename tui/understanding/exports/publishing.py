@@ -88,4 +88,12 @@ def settle_privacy(said: Sequence[Change | Choice], text: str) -> list[Change | 
     if found is None:
         return list(said)
     words = text[slice(*found.span("word"))]
-    return [*said, Change(pointer=_PRIVATE, value=found["public"] is None, words=words)]
+    hidden = (found["public"] is None) != _is_denied(text, place)
+    return [*said, Change(pointer=_PRIVATE, value=hidden, words=words)]
+
+
+def _is_denied(text: str, place: int) -> bool:
+    """Return whether what stands at a place of the text is denied: "never push it in public"."""
+    message = Message(text)
+    folded = next((at for at, span in enumerate(message.origin) if span[0] >= place), 0)
+    return place >= 0 and message.denied(folded)

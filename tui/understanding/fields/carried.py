@@ -1,4 +1,7 @@
-"""A value that a second field has too: "validation 5 % and the test too", "same for alpha"."""
+"""A value or a unit that a second field has too.
+
+"Validation 5 % and the test too", "same for alpha", "validation at 5 % and the test at 15".
+"""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -8,7 +11,9 @@ from ftc.spec.values.admission import admits
 from ftc.tui.understanding.fields.relative import numeric_fields
 from ftc.tui.understanding.fields.spoken import Mention, find_all_mentions
 from ftc.tui.understanding.reading import Change, Choice, value_at
+from ftc.tui.understanding.text.lexicon import NUMBER
 from ftc.tui.understanding.text.message import Message, find_places, find_words, fold
+from ftc.tui.understanding.text.numbers import as_written, read_number
 
 _AND: Final = r"(?:\s*[,;.]?\s*(?:(?:and|i|y|e|also|tambe|tambien|but|pero)\s+)*)"
 _THE: Final = (
@@ -29,6 +34,14 @@ _AFTER: Final = re.compile(
     rf"\s*,?\s*(?:is |es |to |at |a |en |al? |be )?(?:too|as well|also|tambe|tambien|{_ALIKE})"
     r"(?=\s*(?:$|[.,;!)\x00]|\b(?:and|i|y|please|pls|sisplau|porfa)\b))"
 )
+#: After the name: a number whose unit stands behind the value before it.
+_NUMBERED: Final = re.compile(
+    rf"\s*(?:[=:]|(?:at|to|is|of|with|a|al|als|en|de|del|amb|con|es)\s)?\s*(?P<number>{NUMBER})"
+    r"(?=\s*(?:$|[.;!)\x00]|,(?!\d)|\b(?:and|i|y|please|pls|sisplau|porfa)\b))"
+)
+#: What stands between the value and the name.
+_JOINED: Final = re.compile(rf"(?:\s*[,;]\s*|\s+(?:and|i|y|amb|con|with)\s+){{1,2}}{_THE}")
+_PERCENT: Final = re.compile(r"%|\b(?:per ?cent|por ciento)\b")
 _TEST: Final = re.compile(
     r"(?<![\w-])(?:test|prova|prueba|validation|validacio|validacion)(?![\w-])"
 )
@@ -60,7 +73,11 @@ def read_carried(
         earlier = [pair for pair in numbers if 0 <= pair[0] < place]
         if not earlier or message.denied(mention.start):
             continue
-        source = max(earlier, key=lambda pair: pair[0])[1]
+        at, source = max(earlier, key=lambda pair: pair[0])
+        if (numbered := _numbered(message, mention, at, source)) is not None:
+            has.add(mention.pointer)
+            yield numbered
+            continue
         before = _BEFORE.search(message.plain[: mention.start])
         after = _AFTER.match(message.plain, mention.end)
         found = before if before is not None and before[0].strip(" ,.;") else after
@@ -76,6 +93,22 @@ def read_carried(
         message.cross_out(first, last)
         has.add(mention.pointer)
         yield Change(pointer=mention.pointer, value=value, words=words)
+
+
+def _numbered(message: Message, mention: Mention, at: int, source: Change) -> Change | None:
+    """Return the share of a field that is named right behind another one's, without its "%"."""
+    match = _NUMBERED.match(message.plain, mention.end)
+    between = message.written[at + len(source.words) : message.origin[mention.start][0]]
+    if match is None or not (
+        _PERCENT.search(fold(source.words)) and _JOINED.fullmatch(fold(between))
+    ):
+        return None
+    value = as_written(round((read_number(match["number"].strip()) or 0.0) / 100, 6))
+    if not admits(mention.pointer, value):
+        return None
+    words = message.words(mention.start, match.end())
+    message.cross_out(mention.start, match.end())
+    return Change(pointer=mention.pointer, value=value, words=words)
 
 
 def _mentions(message: Message) -> Sequence[Mention]:

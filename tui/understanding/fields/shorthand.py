@@ -59,7 +59,7 @@ _FOLLOWS: Final = re.compile(r"\x00[\s,;/|+]*$")
 _GLUED_RANK: Final = re.compile(
     r"(?<![\w.-])r(?P<rank>[2-9]|\d{2,4})(?:\s?[/,;+]?\s?a(?P<alpha>\d{1,4}))?(?![\w.-])"
     r"|(?<![\w.-])r\s(?P<apart>[2-9]|\d{2,4})[\s,/;]+a(?:l(?:f|ph)a)?\s?(?P<beside>\d{1,4})(?![\w.])"
-    r"|(?<![\w.-])r (?:de|of) (?P<of>[2-9]|\d{2,4})(?![\w.])"
+    r"|(?<![\w.-])r (?:de|of|at|to|is|a) (?P<of>[2-9]|\d{2,4})(?![\w.])"
     r"|(?<![\w.-])a(?P<other>\d{1,4})\s?[/,;+]?\s?r(?P<second>\d{1,4})(?![\w.])"
 )
 #: "r16, A100 40GB": a card, and no alpha. A capital letter beside a small one tells them apart too.

@@ -60,6 +60,7 @@ _OBJECTIVE: Final = "/objective/type"
 _PROMPT, _TEXT = f"{SECTION}prompt", f"{SECTION}text"
 _OVERLONG: Final = "/data/cleaning/overlong"
 _PUBLISH: Final = "/publish/"
+_PUBLIC: Final = ("/publish/private", False)
 #: Words that a message must have to set these: "MoE" alone trains no expert, "4 bits" belongs to a
 #: teacher only beside a word for one, and "publish it" does not say whether it is public.
 _NEEDED: Final[Mapping[str, re.Pattern[str]]] = {
@@ -191,6 +192,8 @@ def add_worded(
             continue  # "these are long texts"
         if option.value is False and option.field.schema.get("default") is False:
             continue  # what nobody has switched on
+        if (pointer, option.value) == _PUBLIC and message.denied(clause.start, clause.end):
+            continue  # "never push it publicly"
         kept = [*others, Change(pointer=pointer, value=option.value, words=words)]
     return kept
 
@@ -243,7 +246,7 @@ def _denies(said: Change | Choice, value: Any) -> bool:
     """
     if isinstance(said, Change):
         return True
-    return not {each for each in said.values if each != "none"} <= {value}
+    return any(each not in ("none", value) for each in said.values)
 
 
 def _words(message: Message, clause: Clause, key: str, read: Sequence[Span]) -> str | None:

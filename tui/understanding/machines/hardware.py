@@ -41,6 +41,14 @@ _COUNT_OF_IT: Final = re.compile(
     r"\b(?:make (?:it|that|them)|que (?:en )?(?:siguin|sean|facin)|fes-ne|hazlas)\s+"
     rf"(?P<number>{NUMBER})(?: of (?:them|those)| d'elles| de ellas)?(?=\s*(?:$|[.,;!]))"
 )
+#: "it is not one 4090, there are three": the second number counts.
+_COUNT_CORRECTED: Final = re.compile(
+    rf"\b(?:not|isn'?t|aren'?t|no (?:es|son|en son|en tinc|en tenim|tinc|tenim|tengo|tenemos|hay|hi ha))"
+    rf"\s+(?:just |only |nomes |solo )?(?P<wrong>{NUMBER})\s(?P<cards>[^.,;:!?\n]{{2,30}})"
+    r"[,;:.]\s*(?:(?:but|sino|pero|que) )?(?:it'?s|they'?re|it is|they are|there'?re|there are|(?:i|we)(?:'ve)? (?:have|got)"
+    r"|(?:en |n'|ja )?(?:son|hi ha|tinc|tenim)|son|hay|tengo|tenemos)\s+"
+    rf"(?P<number>{NUMBER})(?: of (?:them|those)| d'elles| de ellas)?(?=\s*(?:$|[.,;!]))"
+)
 _SOME_OF: Final = re.compile(
     rf"\b(?P<number>{NUMBER}) (?:of|out of|de) "
     rf"(?:(?:(?:the|my|our|les|las|mis|els|los|nuestras) |les meves |les nostres )(?:{NUMBER} )?"
@@ -244,6 +252,14 @@ def _read_parts(message: Message) -> Iterator[Change]:
         count = _count(match["number"])
         if count is not None and count <= _MOST_OF_THEM:
             words = message.words(*match.span())
+            yield Change(pointer="/hardware/count", value=count, words=words)
+    for match in list(_COUNT_CORRECTED.finditer(message.folded)):
+        count, cards = _count(match["number"]), match["cards"]
+        of_cards = _SPOKEN_CARD.search(cards) or any(map(is_chip, re.findall(r"[a-z0-9]+", cards)))
+        if count is not None and count <= _MOST_OF_THEM and of_cards:
+            words = message.words(*match.span("number"))
+            message.cross_out(match.start(), match.start("cards"))
+            message.cross_out(match.end("cards"), match.end())
             yield Change(pointer="/hardware/count", value=count, words=words)
     for match in message.take(_PER_NODE):
         count = _count(match["number"])

@@ -44,6 +44,8 @@ _WALL_TIME: Final = re.compile(
     rf"(?! ?(?:/|per |an? |por |la |l'|al? ))(?: {_AFTER}\b)?"
 )
 _OFTEN: Final = re.compile(r"\b(?:every|each|per|cada|after|tras|despres de|despues de)\s*$")
+#: "no job longer than 20 hours": the bound is the limit, although its clause denies.
+_BOUND: Final = re.compile(rf"\b{_BEFORE} {_ABOUT}$")
 _HOUR: Final = 3600
 
 
@@ -55,7 +57,9 @@ def read_wall_time(message: Message, draft: Mapping[str, Any]) -> Iterator[Chang
     for match in list(_WALL_TIME.finditer(message.folded)):
         seconds = (read_number(match["number"]) or 0.0) * _SECONDS[match["unit"][0]]
         often = _OFTEN.search(message.folded[: match.start()])
-        if often or seconds < _HOUR or message.denied(match.start(), match.end()):
+        bound = _BOUND.search(message.folded[: match.start("number")]) is not None
+        denied = not bound and message.denied(match.start(), match.end())
+        if often or seconds < _HOUR or denied:
             continue
         words = message.words(*match.span())
         message.cross_out(*match.span())

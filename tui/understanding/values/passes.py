@@ -24,12 +24,12 @@ _SENTENCES: Final = (
     re.compile(
         rf"(?<![\w.,/-])(?P<number>{NUMBER})(?P<once>(?!))?(?P<twice>(?!))?"
         r" (?:full |complete |whole )?"
-        rf"(?:passes|passades|voltes|vueltas|pasadas) (?:over|through|a|por|per|sobre)"
-        rf" (?:it\b|them\b|(?:tot )?{_DATA})"
+        rf"(?:pass(?:es)?|passad(?:a|es)|volt(?:a|es)|vueltas?|pasadas?)"
+        rf" (?:over|through|a|por|per|sobre) (?:(?:it|them|ells|elles|ellos|ellas)\b|(?:tot )?{_DATA})"
     ),
     re.compile(
-        rf"(?<![\w.,/-])(?P<number>{NUMBER})(?P<once>(?!))?(?P<twice>(?!))?"
-        r" (?:full |complete |whole )?(?:passes|passades|pasadas)"
+        rf"(?<![\w.,/-])(?<!\bin )(?<!\ben )(?P<number>{NUMBER})(?P<once>(?!))?(?P<twice>(?!))?"
+        r" (?:full |complete |whole )?(?:pass(?:es)?|passad(?:a|es)|pasadas?)"
         r"(?=\s*(?:$|[.,;!]|(?:and|i|y|e|please|pls|with|amb|con|per favor|por favor|instead"
         r"|rather)\b))"
     ),

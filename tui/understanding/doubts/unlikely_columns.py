@@ -1,0 +1,61 @@
+"""Doubts about columns: names that are none, and columns that the message does not ask for.
+
+A word beside "column" or behind a file need not name a column: it may be a model, a card or a type
+of a GGUF file. People also report columns ("the previous intern had named the answer `res`") and
+refuse them ("don't use `draft`").
+"""
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+from ftc.tui.understanding.columns.other_names import is_other
+from ftc.tui.understanding.doubts.hearsay import find_quotations
+from ftc.tui.understanding.elsewhere import find_past, find_people
+from ftc.tui.understanding.reading import Change, Choice, ask_about
+from ftc.tui.understanding.text.message import Span, find_places, fold
+
+_COLUMNS: Final = "/data/columns/"
+#: "don't use the column draft", "the chats aren't in messages".
+_REFUSED: Final = re.compile(
+    r"(?:\b(?:do not|don'?t|dont|never)\s+(?:use|take|pick|read|put|set|touch|look at)"
+    r"|\bno\s+(?:(?:em|me|nos|ens|hi|li|le)\s+)?(?:coj|us|tom|pong|utilic|mir|toqu|agaf|pos|facis servir|fiqu)\w*"
+    r"|\b(?:isn'?t|aren'?t|is not|are not|no (?:es|son|esta|estan|son|hi son|es troba))\s+(?:in|a|en))"
+    r"(?:(?!\b(?:sino|but|pero|rather)\b)[^.;:,!?\n]){0,30}$"
+)
+
+_Said = Sequence[Change | Choice]
+
+
+def doubt_columns(text: str, told: _Said, columns: Sequence[str]) -> list[Change | Choice]:
+    """Return what was told, with a question in place of each unlikely column.
+
+    `columns` are those of the data, which are columns whatever their names look like.
+    """
+    reported = [*find_people(text), *find_past(text)]
+    quoted = list(find_quotations(text))
+    return [
+        ask_about(each)
+        if isinstance(each, Change)
+        and each.pointer.startswith(_COLUMNS)
+        and isinstance(each.value, str)
+        and (
+            (each.value not in columns and is_other(fold(each.value)))
+            or _is_reported(text, each, reported, quoted)
+        )
+        else each
+        for each in told
+    ]
+
+
+def _is_reported(text: str, said: Change, reported: Sequence[Span], quoted: Sequence[Span]) -> bool:
+    """Return whether others named a column, or the message refuses it.
+
+    A quotation that is more than the name quotes somebody.
+    """
+    for start, end in find_places(text, str(said.value))[:1]:
+        inside = (first <= start and end <= last for first, last in reported)
+        whole = (first + 1 < start and end + 1 < last for first, last in quoted)
+        refused = _REFUSED.search(fold(text[:start])) is not None
+        return any(inside) or any(whole) or refused
+    return False
