@@ -14,7 +14,7 @@ from ftc.spec.schema import fields_by_pointer
 from ftc.spec.values.admission import admits
 from ftc.tui.understanding.applying import applies
 from ftc.tui.understanding.models.teaching import settle_teacher
-from ftc.tui.understanding.reading import Change, Choice, value_at
+from ftc.tui.understanding.reading import Change, Choice, ask_about, value_at
 from ftc.tui.understanding.text.message import Message, find_around, find_words, fold
 from ftc.tui.understanding.values.rates import as_scale
 
@@ -43,6 +43,12 @@ _FIELDS: Final[Mapping[str, str]] = {
     "/data/split": "/data/revision",
     "/model/id": _REVISION,
 }
+#: "revision r1 of the teacher", "la revisió 7c0ffee del conjunt".
+_OF_WHAT: Final = re.compile(
+    r"\s*(?:of|for|del?|dels|d'|para|per a)\s*(?:(?:the|my|our|el|la|els|les|mi|tu)\s+|l')?"
+)
+#: "the branch of acme/chats": what stands behind the word is the thing itself.
+_NO_REVISION: Final = re.compile(r"(?!(?:refs|pr|release|feature|hotfix)/)[\w.-]+/[\w.-]+")
 _AT_REVISION: Final = re.compile(r"(?P<id>[\w.-]+/[\w.-]+)@(?P<revision>[\w.-]+)")
 _GENERATES: Final = frozenset({"grpo", "rloo"})
 _OF_ANSWERS: Final = re.compile(
@@ -115,8 +121,17 @@ def settle_owners(
 ) -> list[Change | Choice]:
     """Return what was read, with each revision and length moved to the field that it belongs to."""
     folded = fold(text)
-    found = [part for each in said for part in _divided(each)]
+    found = [
+        part
+        for each in said
+        for part in _divided(each)
+        if not (part.pointer == _REVISION and _NO_REVISION.fullmatch(str(_value(part))))
+    ]
     return [_settled(each, found, folded, draft) for each in found]
+
+
+def _value(said: Change | Choice) -> Any:
+    return said.value if isinstance(said, Change) else None
 
 
 def _divided(each: Change | Choice) -> Iterator[Change | Choice]:
@@ -138,7 +153,9 @@ def _settled(
     if (own := _labelled(each, folded[:place])) is not None:
         return replace(each, pointer=own)
     if each.pointer == _REVISION:
-        return replace(each, pointer=_owner(place, each.words, said, folded))
+        owner = _owner(place, each.words, said, folded)
+        moved = replace(each, pointer=owner)
+        return ask_about(moved) if _is_unsure(owner, said) else moved
     if each.pointer == _RATE and _is_of_embeddings(folded, place, place + len(each.words)):
         return replace(each, pointer=_EMBEDDINGS_RATE)
     if each.pointer == _LENGTH and not any(other.pointer == _ANSWER for other in said):
@@ -156,6 +173,12 @@ def _settled(
         if objective in _GENERATES and _OF_ANSWERS.search(around):
             return replace(each, pointer=_ANSWER)
     return each
+
+
+def _is_unsure(revision: str, said: Sequence[Change | Choice]) -> bool:
+    """Return whether the thing of a revision is only asked about, so that it may be another."""
+    owners = [each for each in said if _FIELDS.get(each.pointer) == revision]
+    return bool(owners) and all(isinstance(each, Choice) for each in owners)
 
 
 def _labelled(each: Change | Choice, before: str) -> str | None:
@@ -194,6 +217,13 @@ def _owner(place: int, words: str, said: Sequence[Change | Choice], folded: str)
         if pattern.search(fold(words)):
             return pointer
     end = place + len(words)
+    if (after := _OF_WHAT.match(folded, end)) is not None:
+        for pointer, pattern in _OWNERS:
+            if pattern.match(folded, after.end()):
+                return pointer
+        for each in said:
+            if each.pointer in _FIELDS and folded.startswith(fold(each.words), after.end()):
+                return _FIELDS[each.pointer]
     sentence = _PART_END.search(folded, end)
     near = [
         (match.end(), pointer)

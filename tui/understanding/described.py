@@ -23,6 +23,11 @@ _QUESTION: Final = re.compile(r"(?<![^.;:!?\n])[^.;:!?\n]*\?")
 _SENTENCE: Final = re.compile(r"(?:[^.;:!?\n]|\.(?=\S))+")
 _POINTER: Final = "/objective/type"
 _COLUMNS: Final = "/data/columns/"
+#: Labels of which something else is said than that they are predicted.
+_NO_GOAL: Final = re.compile(
+    r"\b(?:(?:smooth|suavi[tz])\w* (?:(?:of|the|les|las|els|los) )*(?:labels?|etiquet\w+)"
+    r"|(?:estratific|stratif)\w+[^.;,!?\n]{0,40}|[^.;,!?\n]{0,40}(?:estratific|stratif)\w+)"
+)
 _TOOLS: Final = ("/hardware/", "/tracking/", "/launch/", "/distribution/")
 #: Between a machine and what is said of it: "the A100 node belongs to".
 _NEXT_WORDS: Final = re.compile(r"(?:\s+[^\W\d]+){0,2}\s+")
@@ -70,7 +75,8 @@ def read_described(
     parts: dict[tuple[str, str], int] = {}
     spans: dict[str, Span] = {}
     asked = [match.span() for match in _QUESTION.finditer(message.plain)]
-    text = _without(message.plain, [*asked, *columns, *_columns(message.plain, said)])
+    other = [match.span() for match in _NO_GOAL.finditer(message.plain)]
+    text = _without(message.plain, [*asked, *other, *columns, *_columns(message.plain, said)])
     others = [*_of_tools(message.written, said)]
     for objective, part, start, end in _find_parts(text):
         place = message.origin[start][0], message.origin[end - 1][1]

@@ -344,6 +344,7 @@ def _read_first(
     yield from read_rewards(message, draft)
     yield from read_rates(message)
     yield from read_enumerated(message)
+    yield from read_recomputed(message)
     yield from read_prose(message, draft)
     yield from read_stated(message, draft)
     yield from read_column_pairs(message, names.columns)
@@ -358,7 +359,6 @@ def _read_first(
     yield from read_row_limits(message, draft)
     yield from read_label_weights(message)
     yield from read_judged(message)
-    yield from read_recomputed(message)
     yield from read_spoken(message, draft)
     columns = list(read_columns(message, names.columns))
     yield from columns

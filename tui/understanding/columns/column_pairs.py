@@ -13,7 +13,8 @@ from typing import Final
 from ftc.compiler.knowledge.hardware.accelerators import all_accelerators
 from ftc.spec.schema import choices, fields
 from ftc.tui.understanding.columns.column_roles import ADJECTIVES, NO_COLUMN
-from ftc.tui.understanding.reading import Change
+from ftc.tui.understanding.columns.unlikely_roles import Shares, doubt_role, weigh_names
+from ftc.tui.understanding.reading import Change, Choice
 from ftc.tui.understanding.text.lexicon import QUOTES, WORDS, any_of
 from ftc.tui.understanding.text.message import Message, fold
 
@@ -39,14 +40,23 @@ _EACH: Final = re.compile(
 _OF_DATA: Final = re.compile(
     r"\.(?:csv|tsv|jsonl?|parquet)\b|\b(?:col(?:s|umn|umns|umna|umnes|umnas)?|fields?|camps?|campos?)\b"
 )
+#: A word right before a name that belongs to it, and does not introduce columns.
+_PHRASE: Final = re.compile(
+    r"(?<!\w)(?!(?:col(?:s|umns?|umna|umnes|umnas)?|fields?|camps?|campos?|map|maps|from|de|data|dades"
+    r"|datos|sft|classify|translate|with|amb|con|is|are|on|and|i|y)\b)[a-z]{2,}(?:\s|')$"
+)
 _ARROWS: Final = frozenset({"->", "=>", "\u2192"})
 _SIZE: Final = re.compile(r"\d")
 _ASKED, _ANSWERED = f"{_SECTION}prompt", f"{_SECTION}completion"
 
 
-def read_column_pairs(message: Message, known: Sequence[str]) -> Iterator[Change]:
-    """Yield the roles of the columns on both sides of a sign; `known` are the data's columns."""
+def read_column_pairs(message: Message, known: Sequence[str]) -> Iterator[Change | Choice]:
+    """Yield the roles of the columns on both sides of a sign; `known` are the data's columns.
+
+    What an arrow leads from and to may be something else than columns, which is asked about.
+    """
     columns = {fold(each) for each in known}
+    shares: Shares | None = None
     about_data = _OF_DATA.search(message.plain) is not None
     if about_data:
         yield from _read_listed(message)
@@ -56,13 +66,26 @@ def read_column_pairs(message: Message, known: Sequence[str]) -> Iterator[Change
         if _gives_roles(left, right) and (len(left) > 1 or about_data or left[0] in columns):
             roles = {f"{_SECTION}{role}": name for role, name in zip(right, before, strict=True)}
         elif _leads(match, left, right) and (about_data or {*left, *right} <= columns):
+            if _is_phrase(message, match):
+                continue
             roles = {_ASKED: before[0], _ANSWERED: behind[0]}
         else:
             continue
         words = message.words(*match.span())
         message.cross_out(*match.span())
+        spaced = match["sign"].strip() in _ARROWS and match["sign"] not in _ARROWS
+        guessed = spaced and not {*left, *right} <= columns
+        if guessed and shares is None:
+            shares = weigh_names(message.written, known)
         for pointer, name in roles.items():
-            yield Change(pointer=pointer, value=name, words=words)
+            column = Change(pointer=pointer, value=name, words=words)
+            yield doubt_role(column, shares, told=False) if guessed and shares else column
+
+
+def _is_phrase(message: Message, match: re.Match[str]) -> bool:
+    """Return whether a side of an arrow is the end of a longer phrase: "photos of cats -> name"."""
+    quoted = not re.match(r"[a-z_]", match["left"])
+    return not quoted and _PHRASE.search(message.plain, 0, match.start()) is not None
 
 
 def _read_listed(message: Message) -> Iterator[Change]:

@@ -20,8 +20,8 @@ from ftc.tui.understanding.columns.column_roles import (
 )
 from ftc.tui.understanding.columns.columns import PREFERENCES, VOTE
 from ftc.tui.understanding.columns.other_names import is_other
-from ftc.tui.understanding.learned.roles import find_names
-from ftc.tui.understanding.reading import Change, Choice, ask_about
+from ftc.tui.understanding.columns.unlikely_roles import doubt_role, weigh_names
+from ftc.tui.understanding.reading import Change, Choice
 from ftc.tui.understanding.text.lexicon import QUOTES
 from ftc.tui.understanding.text.message import Message, Span
 
@@ -147,18 +147,6 @@ _PAIRED: Final = re.compile(
 )
 
 
-#: Roles whose words are those of another one in some forms of rows.
-_SAME: Final[Mapping[str, tuple[str, ...]]] = {
-    f"{_SECTION}text": (f"{_SECTION}prompt",),
-    f"{_SECTION}prompt": (f"{_SECTION}text", f"{_SECTION}instruction"),
-    f"{_SECTION}completion": (f"{_SECTION}output",),
-    f"{_SECTION}instruction": (f"{_SECTION}prompt",),
-    f"{_SECTION}output": (f"{_SECTION}completion",),
-}
-#: The least probability of a role that words tell, and of one that a name or its place suggests,
-#: chosen on messages from which the model had not learned.
-_LEAST_TOLD: Final = 0.05
-_LEAST_GUESSED: Final = 0.3
 #: How many letters before a name may call it a label.
 _NEAR_VOTE: Final = 16
 
@@ -240,7 +228,7 @@ def read_mentioned(
     if "rejected" in roles and "chosen" not in {*roles, *taken}:  # the answer that is better
         roles = ["chosen" if role == "completion" else role for role in roles]
     given: set[str] = set(taken)
-    shares = {each.text: each.weigh() for each in find_names(message.written, columns)}
+    shares = weigh_names(message.written, columns)
     for mention, role in zip(mentions, roles, strict=True):
         if role is None or role in given or mention.name in taken.values():
             message.restore(mention.start, mention.end)
@@ -248,15 +236,7 @@ def read_mentioned(
         given.add(role)
         words = message.words(mention.start, mention.end)
         column = Change(pointer=f"{_SECTION}{role}", value=mention.name, words=words)
-        yield ask_about(column) if _is_unlikely(mention, column.pointer, shares) else column
-
-
-def _is_unlikely(mention: Mention, pointer: str, shares: Mapping[str, Mapping[str, float]]) -> bool:
-    """Return whether the model of roles speaks against a role; a prompt may be plain text."""
-    if mention.name not in shares:
-        return not mention.told
-    share = max(shares[mention.name].get(each, 0.0) for each in (pointer, *_SAME.get(pointer, ())))
-    return share < (_LEAST_TOLD if mention.told else _LEAST_GUESSED)
+        yield doubt_role(column, shares, told=mention.told)
 
 
 def _has_others(message: Message) -> bool:

@@ -36,7 +36,7 @@ _SUFFIX: Final = r"\.(?:csv|jsonl|json|parquet|tsv)(?![\w/\\])"
 _PIECE: Final = r"\w[^\s\"'`,;:!?()\x00/]+"
 #: Words that part a name from what stands before it.
 _NO_PIECE: Final = (
-    r"(?!(?:is|are|on|in|at|from|it|its|the|my|our|a|an|with|use|and|for|to|has|have|called|named|es|son|en"
+    r"(?!(?:is|are|be|as|sea|sean|sigui|siguin|on|in|at|from|it|its|the|my|our|a|an|with|use|and|for|to|has|have|called|named|es|son|en"
     r"|el|la|els|les|los|las|un|una|con|amb|per|para|i|y|e|que|te|tiene|diu|llama|anomenat|llamado|now"
     r"|ara|ahora|not|no)\s)"
 )
@@ -129,7 +129,7 @@ _TRACKER: Final = re.compile(
     r"\b(?:wandb|w&b|weights (?:and|&) biases|ml ?flow|trackio|tensor ?board)\b"
 )
 #: A tracker shows runs by a name of their own.
-_RUN: Final = re.compile(r"\b(?:run|execucio|ejecucion)\b")
+_RUN: Final = re.compile(r"\b(?:run|attempt|try|execucio|ejecucion|intent|intento)\b")
 _PROJECT: Final = re.compile(
     r"\b(?:proj(?:ect(?:e|o)?)?|proy(?:ecto)?|experiment(?:o)?)"
     r"(?: (?:of|in|de|en|del|a) (?:wandb|w&b|ml ?flow|trackio))?"

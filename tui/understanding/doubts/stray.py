@@ -49,7 +49,7 @@ def doubt_stray(text: str, told: Sequence[Said]) -> list[Said]:
     spans = [
         (first, last, kind)
         for first, last, kind, mark in _find_spans(text)
-        if not any(_is_own(folded, mark, each, place) for each, place in read)
+        if not any(_is_own(folded, mark, kind, each, place) for each, place in read)
     ]
     if not spans:
         return list(told)
@@ -105,7 +105,7 @@ def _is_doubted(folded: str, text: str, said: Said, spans: Sequence[tuple[int, i
     )
 
 
-def _is_own(folded: str, mark: Span, said: Said, place: Span) -> bool:
+def _is_own(folded: str, mark: Span, kind: str, said: Said, place: Span) -> bool:
     """Return whether a mark is a part of a value: "if it comes out worse than the base, keep it".
 
     It stands in the words of the value, or before them in their clause if they are a condition.
@@ -114,4 +114,4 @@ def _is_own(folded: str, mark: Span, said: Said, place: Span) -> bool:
     if start <= mark[0] and mark[1] <= end:
         return True
     leads = mark[1] <= start and _PAUSE.search(folded, mark[1], start) is None
-    return leads and said.pointer.startswith(OWN_CONDITION)
+    return leads and kind not in _OF_ANY and said.pointer.startswith(OWN_CONDITION)

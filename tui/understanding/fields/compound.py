@@ -6,19 +6,21 @@ beside it say the other parts of a longer option, in any order, that option is m
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cache
-from typing import Final
+from typing import Any, Final
 
 from ftc.spec.schema import choices, fields_by_pointer
+from ftc.spec.values.admission import admits
 from ftc.tui.understanding.reading import Change, Choice
-from ftc.tui.understanding.text.message import Message
+from ftc.tui.understanding.text.message import SENTENCE_END, Message, Span, find_around, fold
 
 _SEPARATOR: Final = re.compile(r"[_-]")
 #: The words for a part of an option, if they differ from its name.
 _SAID: Final[Mapping[str, str]] = {
     "8bit": r"8[ _-]?b(?:it)?s?(?! (?:quant\w*|base|models?|modelo|weights|pesos|gguf)\b)",
     "with": "with|amb|con",
-    "restarts": "(?:warm )?restarts?|reinicis|reinicios",
+    "restarts": "(?:(?:warm|hard) )?restart(?:s|ed|ing)?|reinici\\w*|rearranc\\w*",
     "paged": r"paged|paginat|paginada|paginado",
 }
 _BETWEEN: Final = (
@@ -28,9 +30,47 @@ _BETWEEN: Final = (
 )
 
 
+#: A schedule with a decay of its own: "wsd with a decay of 0.2".
+_STABLE: Final = ("/training/schedule", "warmup_stable_decay")
+_WEIGHTS, _DECAY = "/training/weight_decay", "/training/decay"
+_OF_WEIGHTS: Final = re.compile(r"weight|pes|peso|wd|w_|regular")
+#: Parts that tell the longer option wherever they stand in its sentence.
+_ALONE: Final = frozenset({"restarts"})
+#: Parts that only join the others.
+_JOINS: Final = frozenset({"with"})
+
+
 def complete_compounds(said: Sequence[Change | Choice], text: str) -> list[Change | Choice]:
-    """Return what was said, with each option completed by the words beside it."""
-    return [_complete(each, text) if isinstance(each, Change) else each for each in said]
+    """Return what was said, with each option completed by the words beside it.
+
+    So is an option that another value needs: four cycles need a cosine with restarts.
+    """
+    told = [_complete(each, text) if isinstance(each, Change) else each for each in said]
+    if any((each.pointer, _value(each)) == _STABLE for each in told):
+        told = [_as_decay(each) for each in told]
+    return [_needed(each, told) if isinstance(each, Change) else each for each in told]
+
+
+def _value(said: Change | Choice) -> Any:
+    return said.value if isinstance(said, Change) else None
+
+
+def _as_decay(said: Change | Choice) -> Change | Choice:
+    """Return a decay that is not said to be that of the weights as the schedule's."""
+    plain = said.pointer == _WEIGHTS and not _OF_WEIGHTS.search(fold(said.words))
+    return replace(said, pointer=_DECAY) if plain and admits(_DECAY, _value(said)) else said
+
+
+def _needed(change: Change, told: Sequence[Change | Choice]) -> Change:
+    """Return an option as the longer one without which another value is not read."""
+    longer = _longer(change.pointer).get(change.value) if isinstance(change.value, str) else None
+    known = fields_by_pointer()
+    for each in told if longer else ():
+        field = known.get(each.pointer)
+        needs = field.schema.get("x-when", {}).get(change.pointer, ()) if field else ()
+        if isinstance(each, Change) and len(needs) == 1 and longer and needs[0] in longer:
+            return replace(change, value=needs[0])
+    return change
 
 
 def _complete(change: Change, text: str) -> Change:
@@ -44,6 +84,9 @@ def _complete(change: Change, text: str) -> Change:
     end = start + len(Message(change.words).plain)
     missing = {part for parts in longer.values() for part in parts}
     found = {part for part in missing if _said(part).search(message.plain, start, end)}
+    sentence = find_around(SENTENCE_END, message.plain, (start, end))
+    apart = {part for part in missing & _ALONE if _is_said(part, message, sentence)}
+    found |= apart | (missing & _JOINS if apart else set())
     while (grown := _grow(message.plain, start, end, missing - found)) is not None:
         part, start, end = grown
         found.add(part)
@@ -52,6 +95,12 @@ def _complete(change: Change, text: str) -> Change:
         return change
     value = max(fitting, key=lambda each: len(longer[each]))
     return Change(pointer=change.pointer, value=value, words=message.words(start, end))
+
+
+def _is_said(part: str, message: Message, sentence: Span) -> bool:
+    """Return whether a sentence says a part without denying it."""
+    match = _said(part).search(message.plain, *sentence)
+    return match is not None and not Message(message.written).denied(*match.span())
 
 
 def _grow(plain: str, start: int, end: int, missing: set[str]) -> tuple[str, int, int] | None:

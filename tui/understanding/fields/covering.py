@@ -52,6 +52,14 @@ _OWN: Final = (
 )
 
 
+#: Words that switch a field off although they resemble its name: "public" and "publish".
+_OPPOSITES: Final[Mapping[str, re.Pattern[str]]] = {
+    "/publish/private": re.compile(
+        r"\b(?:public(?:ly|[oa]s?)?|publi(?:c|ques)|open|obert[ao]?|abiert[ao])\b"
+    )
+}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Covering:
     """A field that accounts for a part, with its value and how telling the words are."""
@@ -127,6 +135,9 @@ def _explain(
         _likeness(token, word) > 0 for token in telling for word in _own()[field.pointer]
     ):
         return None
+    opposite = _OPPOSITES.get(field.pointer)
+    if opposite is not None and opposite.search(text) is not None:
+        value = False
     weight = 0.0
     if isinstance(value, bool) and not _is_named(field, rest):
         return None

@@ -72,14 +72,18 @@ _WORDS: Final[Mapping[str, Mapping[str, str]]] = {
         "gguf": "ggufs?",
     },
 }
+#: The options of chat templates that people name without saying so.
+TEMPLATE_OPTIONS: Final = ("enable_thinking", "reasoning_effort", "thinking_budget")
 #: "chat_template_kwargs reasoning_effort=low, enable_thinking=false"; the names of known options.
 _OPTION: Final = re.compile(
     r"(?<![\w.-])(?P<lead>(?:chat[_ ])?template[_ ](?:kwargs|options|args)\s*[=:]?\s*[{(]?\s*)?"
-    r"[\"'`]?(?P<name>[a-z]\w*)[\"'`]?\s?(?P<sign>[=:]\s?| )\s?(?:(?:to|at|as|a|en|com|como) )?"
+    rf"[\"'`]?(?P<name>(?(lead)[a-z]\w*|(?:{'|'.join(TEMPLATE_OPTIONS)})))[\"'`]?\s?(?P<sign>[=:]\s?| )\s?(?:set )?(?:(?:to|at|as|a|en|com|como) )?"
     r"[\"'`]?(?P<value>\w+)[\"'`]?(?![\w./-])"
 )
-_KNOWN: Final = frozenset({"enable_thinking", "reasoning_effort", "thinking_budget"})
-_SWITCH: Final = {"true": True, "on": True, "false": False, "off": False}
+_SWITCH: Final = {
+    **dict.fromkeys(("true", "on", "yes", "cert", "cierto", "verdadero"), True),
+    **dict.fromkeys(("false", "off", "no", "fals", "falso"), False),
+}
 
 
 def read_enumerated(message: Message) -> Iterator[Change]:
@@ -172,8 +176,10 @@ def _read_options(message: Message) -> Iterator[Change]:
     spans = []
     for match in list(_OPTION.finditer(message.folded)):
         led = match["lead"] is not None
-        known = match["name"] in _KNOWN
-        if not (known or (led and match["sign"].strip())) or message.denied(match.start()):
+        known = match["name"] in TEMPLATE_OPTIONS
+        bracketed = message.folded[: match.start()].endswith("(")
+        denied = not bracketed and message.denied(match.start())
+        if denied or not (known or (led and match["sign"].strip())):
             continue
         value = match["value"]
         options[match["name"]] = _SWITCH.get(value, int(value) if value.isdecimal() else value)

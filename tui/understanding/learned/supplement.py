@@ -108,9 +108,11 @@ def add_roles(
     plain = {_PROMPT: _TEXT} if _is_plain(told, draft) else {}
     for name, likeliest, share in assign(names, [each.weigh() for each in names]):
         pointer = plain.get(likeliest, likeliest)
-        known = value_at(draft, pointer) == name.text
+        known = value_at(draft, pointer) == name.text or (plain and pointer != _TEXT)
         if share >= SURELY_NAMED and name.may_be(pointer) and not known:
-            kept = _with_column(kept, name.text, pointer, share)
+            surely = share >= _SURELY_OTHER and name.is_marked
+            if surely or not any(_is_rival(each, name.text, pointer) for each in kept):
+                kept = _with_column(kept, name.text, pointer, share)
     return kept
 
 
@@ -142,6 +144,13 @@ def _with_column(told: _Said, name: str, pointer: str, share: float) -> list[Cha
     gone = [*replaced, *asked]
     kept = [each for each in told if each not in gone]
     return [*kept, Change(pointer=pointer, value=name, words=name)]
+
+
+def _is_rival(said: Change | Choice, name: str, pointer: str) -> bool:
+    """Return whether a question is about another name in a role, or about the name in another."""
+    if not isinstance(said, Choice) or not said.pointer.startswith(SECTION) or not said.values:
+        return False
+    return (name in said.values) != (said.pointer == pointer)
 
 
 def add_worded(

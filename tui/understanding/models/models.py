@@ -98,7 +98,9 @@ _PROGRAM: Final = re.compile(r"llama\.?cpp\b")
 _TEACHES: Final = r"(?:teacher|professor|profe(?:sor)?|mestre|maestr[oa])"
 _TEACHER_BEFORE: Final = re.compile(
     r"(?:\b(?:d[ei]st?il\S*|gkd|kd)(?: \w+){0,2}? (?:from|of|del?|d'un|des de|desde)"
-    rf"|\b{_TEACHES}(?: model| sera| es| is| sigui| sea| should be| will be)*\s*[:=]?)"
+    rf"|\b{_TEACHES}(?: model|,? que| sera| es| is| sigui| sea| should be| will be)*\s*[:=]?"
+    # "the teacher isn't the 14B, it's ..."
+    rf"|\b{_TEACHES} (?:isn'?t|is not|no (?:es|sera|sigui|sea)) [^,;.:]{{1,30}},? (?:it'?s|it is|but|sino|es)(?: que)?)"
     r"(?: (?:the|a|an|el|la|un|una))?(?: big| gran| grande)?\s*$"
 )
 _STUDENT_BEFORE: Final = re.compile(
@@ -281,7 +283,7 @@ def _taught_by(message: Message, start: int, end: int) -> str:
     before = _TEACHER_BEFORE.search(message.plain[:start])
     if _STUDENT_BEFORE.search(message.folded[:start]):
         return _POINTER
-    after = _TEACHER_AFTER.match(message.folded, end)
+    after = _TEACHER_AFTER.match(message.plain, end)
     into = _DISTILS.search(message.folded[:start]) and _INTO.match(message.folded, end)
     return _TEACHER if before or after or into else _POINTER
 

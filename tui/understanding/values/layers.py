@@ -56,15 +56,26 @@ _BESIDE: Final = re.compile(rf"{_JOIN}(?P<also>{_PART}(?:{_JOIN}{_PART})*)(?!\w)
 _FREEZES: Final = re.compile(rf"\b{any_of(_LAYERS['freeze'])}\b")
 #: "gradient checkpointing every 2nd layer".
 _RECOMPUTED: Final = re.compile(
-    r"\b(?:(?:grad\w*|act\w*)[ _-])?(?:ckpt\w*|checkpoint\w*|recomput\w*|recalcul\w*)"
-    r"[^.;,\n\d]{0,20}?\b(?:every|each|cada)\s+(?:(?P<number>\d{1,2})(?:st|nd|rd|th|a|o)?|second|other)\s+"
+    r"\b(?:(?:grad\w*|act\w*)[ _-])?(?:ckpt\w*|checkpoint\w*|recomput\w*|recalcul\w*|gc)\b"
+    r"[^.;,\n\d]{0,32}?(?:\b(?:every|each|cada)\s+|\bc/\s?)"
+    rf"(?:(?P<number>{NUMBER})(?:st|nd|rd|th|a|o)?|second|other)\s+"
     rf"{_NOUN}(?!\w)"
+)
+#: "recálculo selectivo de activaciones", "selective activation checkpointing".
+_SELECTIVE: Final = re.compile(
+    r"\bselecti(?:ve|u|us|va|vo|vos|vas)(?:ly)?\s+(?:(?:grad\w*|activation\w*|activacio\w*)\s+)?"
+    r"(?:ckpt\w*|checkpoint\w*|recomput\w*|recalcul\w*)"
+    r"|\b(?:ckpt\w*|checkpoint\w*|recomput\w*|recalcul\w*)\s+(?:\w+\s+){0,2}?selecti\w+"
 )
 _CHECKPOINTING: Final = "/training/gradient_checkpointing"
 
 
 def read_recomputed(message: Message) -> Iterator[Change]:
-    """Yield every how many layers the activations are recomputed."""
+    """Yield every how many layers the activations are recomputed, or that it is selective."""
+    for match in message.take(_SELECTIVE):
+        if not message.denied(match.start()):
+            words = message.words(*match.span())
+            yield Change(pointer=_CHECKPOINTING, value="selective", words=words)
     for match in message.take(_RECOMPUTED):
         every = read_number(match["number"]) if match["number"] else 2.0
         if every and not message.denied(match.start()):

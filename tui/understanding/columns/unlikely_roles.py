@@ -1,0 +1,50 @@
+"""Roles of columns that the model of roles finds unlikely, so that ftc asks about them."""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from ftc.tui.understanding.learned.roles import SECTION, find_names
+from ftc.tui.understanding.reading import Change, Choice, ask_about
+
+#: Roles whose words are those of another one in some forms of rows.
+_SAME: Final[Mapping[str, tuple[str, ...]]] = {
+    f"{SECTION}text": (f"{SECTION}prompt",),
+    f"{SECTION}prompt": (f"{SECTION}text", f"{SECTION}instruction"),
+    f"{SECTION}completion": (f"{SECTION}output",),
+    f"{SECTION}instruction": (f"{SECTION}prompt",),
+    f"{SECTION}input": (f"{SECTION}prompt", f"{SECTION}instruction"),
+    f"{SECTION}output": (f"{SECTION}completion",),
+}
+#: The least probability of a role that words tell, and of one that a name or its place suggests,
+#: chosen on messages from which the model had not learned.
+_LEAST_TOLD: Final = 0.05
+_LEAST_GUESSED: Final = 0.3
+#: A role is another name's if that one's probability is larger by this much.
+_MUCH: Final = 0.4
+
+#: The probability of each role, by name.
+Shares = Mapping[str, Mapping[str, float]]
+
+
+def weigh_names(text: str, columns: Sequence[str]) -> Shares:
+    """Return the probabilities of the roles of all names in a message."""
+    return {each.text: each.weigh() for each in find_names(text, columns)}
+
+
+def doubt_role(column: Change, shares: Shares, *, told: bool) -> Change | Choice:
+    """Return a column, or a question about it if the model speaks against its role.
+
+    The model also does if it gives the role to another name, with a much higher probability. The
+    role is `told` by the words around the name, and not by the name or its place.
+    """
+    return ask_about(column) if _is_unlikely(column, shares, told=told) else column
+
+
+def _is_unlikely(column: Change, shares: Shares, *, told: bool) -> bool:
+    if column.value not in shares:
+        return not told
+    roles = (column.pointer, *_SAME.get(column.pointer, ()))
+    own = max(shares[str(column.value)].get(role, 0.0) for role in roles)
+    others = (each for name, each in shares.items() if name != column.value)
+    rival = max((each.get(column.pointer, 0.0) for each in others), default=0.0)
+    return rival - own > _MUCH or own < (_LEAST_TOLD if told else _LEAST_GUESSED)
