@@ -36,8 +36,8 @@ from ftc.tui.understanding.doubts.rivals import doubt_added, doubt_rivals
 from ftc.tui.understanding.doubts.settled import settle_later
 from ftc.tui.understanding.doubts.stray import doubt_stray
 from ftc.tui.understanding.doubts.units import doubt_units
-from ftc.tui.understanding.doubts.unlikely_columns import doubt_columns
 from ftc.tui.understanding.doubts.unlicensed import ask_unlicensed, withhold
+from ftc.tui.understanding.doubts.unlikely_columns import doubt_columns
 from ftc.tui.understanding.doubts.wavering import doubt_wavering
 from ftc.tui.understanding.elsewhere import adopt
 from ftc.tui.understanding.experts.abbreviated import read_abbreviated

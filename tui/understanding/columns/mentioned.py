@@ -140,6 +140,10 @@ _TRIPLES: Final = (
 #: "liked" and "not_liked": the answers of a preference.
 _ABSENT: Final = re.compile(r"^(?:no|not|non|un|dis)_?(?=\w{3})")
 _SIMILAR: Final = re.compile(r"\b(?:similar\w*|semblan\w*|assembl\w*|parec\w*)")
+#: "la de sortida es diu X": a name, whatever word it is.
+_NAMED: Final = re.compile(
+    rf"\b(?:es diu|se llama|is called|is named|called|named|es)\s+{QUOTES}?$"
+)
 _TWO: Final = 2
 #: Words of preference pairs: the order of their columns does not tell which answer is better.
 _PAIRED: Final = re.compile(
@@ -228,6 +232,7 @@ def read_mentioned(
     if "rejected" in roles and "chosen" not in {*roles, *taken}:  # the answer that is better
         roles = ["chosen" if role == "completion" else role for role in roles]
     given: set[str] = set(taken)
+    natural = roles == ["prompt", "completion"] and all(each.sure for each in mentions)
     shares = weigh_names(message.written, columns)
     for mention, role in zip(mentions, roles, strict=True):
         if role is None or role in given or mention.name in taken.values():
@@ -236,7 +241,8 @@ def read_mentioned(
         given.add(role)
         words = message.words(mention.start, mention.end)
         column = Change(pointer=f"{_SECTION}{role}", value=mention.name, words=words)
-        yield doubt_role(column, shares, told=mention.told)
+        sure = natural or _NAMED.search(message.plain[: mention.start]) is not None
+        yield column if sure else doubt_role(column, shares, told=mention.told)
 
 
 def _has_others(message: Message) -> bool:

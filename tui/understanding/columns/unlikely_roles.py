@@ -5,6 +5,8 @@ from typing import Final
 
 from ftc.tui.understanding.learned.roles import SECTION, find_names
 from ftc.tui.understanding.reading import Change, Choice, ask_about
+from ftc.tui.understanding.text.message import fold
+from ftc.tui.understanding.text.ordinary import read_words
 
 #: Roles whose words are those of another one in some forms of rows.
 _SAME: Final[Mapping[str, tuple[str, ...]]] = {
@@ -21,6 +23,11 @@ _LEAST_TOLD: Final = 0.05
 _LEAST_GUESSED: Final = 0.3
 #: A role is another name's if that one's probability is larger by this much.
 _MUCH: Final = 0.4
+#: The least probability of another role.
+_SURELY: Final = 0.75
+
+#: Words of requests and of grammar, which name no column.
+_WORDS: Final = ("grammar", "request", "lead", "determiner")
 
 #: The probability of each role, by name.
 Shares = Mapping[str, Mapping[str, float]]
@@ -42,9 +49,13 @@ def doubt_role(column: Change, shares: Shares, *, told: bool) -> Change | Choice
 
 def _is_unlikely(column: Change, shares: Shares, *, told: bool) -> bool:
     if column.value not in shares:
-        return not told
+        return not told and fold(str(column.value)) in read_words(_WORDS)
     roles = (column.pointer, *_SAME.get(column.pointer, ()))
-    own = max(shares[str(column.value)].get(role, 0.0) for role in roles)
+    weights = shares[str(column.value)]
+    own = max(weights.get(role, 0.0) for role in roles)
+    other = max(share for role, share in weights.items() if role not in roles)
     others = (each for name, each in shares.items() if name != column.value)
     rival = max((each.get(column.pointer, 0.0) for each in others), default=0.0)
-    return rival - own > _MUCH or own < (_LEAST_TOLD if told else _LEAST_GUESSED)
+    if rival - own > _MUCH and rival > _SURELY:
+        return True
+    return other > _SURELY and own < (_LEAST_TOLD if told else _LEAST_GUESSED)

@@ -80,6 +80,14 @@ _REMOVED_IT: Final = re.compile(
     r"|(?:treu|elimina|apaga|desactiva|esborra)(?:-l[ao]|-ho|'l)"
     r"|(?:quit|elimin|apag|desactiv|borr)al[oa]|fora|fuera)(?=\s*(?:$|[.,;!]))"
 )
+#: "repair encoding off", "liger fora".
+_OFF_AFTER: Final = re.compile(
+    r"\s*[:=]?\s*(?:(?:is|to|at|set to|es|a|en)\s)?"
+    r"(?:off|fora|fuera|disabled|desactiva[dt][oa]?|apaga[dt][oa]?)"
+    r"(?=\s*(?:$|[.,;!|/)\n]|(?:and|i|y)\b))"
+)
+#: "fora packing".
+_OUT_BEFORE: Final = re.compile(r"(?<!\w)(?:fora|fuera)\s+(?:(?:el|la|de|del|d')\s*)?$")
 #: "in the column draft... sorry, in final": another name instead.
 _OTHER_NAME: Final = re.compile(
     rf"{CORRECTING}(?P<placed>(?:(?:in|a|en|the|la|el|it is|it's|es|columna?|field|camp)\s+)+)?"
@@ -165,10 +173,12 @@ def _removed(text: str, change: Change) -> Change | None:
     end = start + len(change.words)
     folded = fold(text)
     switch = change.value is True or off is False
-    match = _REMOVED_IT.match(folded, end) or (_NOT_SO.match(folded, end) if switch else None)
-    if match is None:
-        return None
-    return replace(change, value=off, words=text[start : match.end()].strip(" ,.;:"))
+    match = _REMOVED_IT.match(folded, end) or _OFF_AFTER.match(folded, end)
+    match = match or (_NOT_SO.match(folded, end) if switch else None)
+    if match is not None:
+        return replace(change, value=off, words=text[start : match.end()].strip(" ,.;:"))
+    outside = _OUT_BEFORE.search(folded[:start])
+    return outside and replace(change, value=off, words=text[outside.start() : end].strip())
 
 
 def _renamed(text: str, change: Change) -> Change:

@@ -34,6 +34,8 @@ _OTHER: Final = re.compile(
 _FACTOR: Final = re.compile(rf"(?<![\w'-]){any_of(_RIVALS['factor'])}(?![\w'])")
 _ASKS_OF: Final = re.compile(rf"(?<![\w'-]){any_of(_RIVALS['asks_of'])}")
 _BESIDES: Final = re.compile(rf"(?<![\w'-]){any_of(_RIVALS['besides'])}(?![\w'])")
+#: What may stand between a number of cards and "in total".
+_TOTAL_OF_CARDS: Final = re.compile(r"[^.;!?\n\d]{0,60}")
 _TOTAL: Final = re.compile(rf"(?<![\w'-]){any_of(_RIVALS['total'])}(?![\w'])")
 _ORDER: Final = re.compile(rf"\b(?:{any_of(WORDS['put'])}|{any_of(WORDS['acts'])})\b")
 _RETRACTED: Final = re.compile(
@@ -177,7 +179,11 @@ def _plain(name: str) -> str:
 def _shared(folded: str, said: Said, told: Sequence[Said]) -> Said:
     """Return a count of cards in each machine if the message says that of all machines."""
     nodes = [each.value for each in told if isinstance(each, Change) and each.pointer == _NODES]
-    if not isinstance(said, Change) or said.pointer != _COUNT or not _TOTAL.search(folded):
+    if not isinstance(said, Change) or said.pointer != _COUNT:
+        return said
+    start = folded.find(fold(said.words))
+    near = _TOTAL_OF_CARDS.match(folded, max(0, start) + len(said.words))
+    if near is None or _TOTAL.search(near[0]) is None:
         return said
     if not (nodes and isinstance(said.value, int) and _is_number(nodes[0])):
         return said

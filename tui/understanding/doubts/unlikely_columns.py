@@ -19,10 +19,15 @@ _COLUMNS: Final = "/data/columns/"
 #: "don't use the column draft", "the chats aren't in messages".
 _REFUSED: Final = re.compile(
     r"(?:\b(?:do not|don'?t|dont|never)\s+(?:use|take|pick|read|put|set|touch|look at)"
-    r"|\bno\s+(?:(?:em|me|nos|ens|hi|li|le)\s+)?(?:coj|us|tom|pong|utilic|mir|toqu|agaf|pos|facis servir|fiqu)\w*"
-    r"|\b(?:isn'?t|aren'?t|is not|are not|no (?:es|son|esta|estan|son|hi son|es troba))\s+(?:in|a|en))"
+    r"|\bno\s+(?:(?:em|me|nos|ens|hi|li|le)\s+)?"
+    r"(?:coj|us|tom|pong|utilic|mir|toqu|agaf|pos|facis servir|fiqu)\w*"
+    r"|\b(?:isn'?t|aren'?t|is not|are not|no (?:es|son|esta|estan|hi son|es troba))"
+    r"\s+(?:in|a|en))"
     r"(?:(?!\b(?:sino|but|pero|rather)\b)[^.;:,!?\n]){0,30}$"
 )
+
+#: "what they wrote": what a column holds, and no report.
+_WHAT: Final = re.compile(r"\b(?:what|which|where|que|quoi|donde|on)\s+(?:\w+\s+)?$")
 
 _Said = Sequence[Change | Choice]
 
@@ -32,7 +37,8 @@ def doubt_columns(text: str, told: _Said, columns: Sequence[str]) -> list[Change
 
     `columns` are those of the data, which are columns whatever their names look like.
     """
-    reported = [*find_people(text), *find_past(text)]
+    people = (span for span in find_people(text) if not _WHAT.search(fold(text[: span[0]])))
+    reported = [*people, *find_past(text)]
     quoted = list(find_quotations(text))
     return [
         ask_about(each)

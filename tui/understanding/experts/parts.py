@@ -49,6 +49,8 @@ _LICENCE, _REPOSITORY = "/publish/licence", "/publish/repo"
 _STORE: Final = "/launch/bucket"
 _SEPARATORS: Final = re.compile(r"[ _-]+")
 #: Behind a value these words switch it off, and are no value themselves.
+#: Names of branches that are also words: "main" before a rate is no branch.
+_BRANCHES: Final = frozenset({"main", "master"})
 _OUT: Final = re.compile(r"fora|fuera|off|out|away|gone|no|none")
 
 
@@ -75,8 +77,12 @@ def read_parts(
         if start >= end:
             continue
         before = message.folded[:start].rstrip()
-        if before.endswith("\0") and _OUT.fullmatch(message.folded[start:end]):
-            continue  # "torch.compile out": of what was read before it
+        after = message.folded[end:].lstrip()
+        beside = before.endswith("\0") or after.startswith("\0")
+        if beside and _OUT.fullmatch(message.folded[start:end]):
+            continue  # "torch.compile out", "fora packing": of what was read beside it
+        if after.startswith("\0") and message.folded[start:end] in _BRANCHES:
+            continue  # "main lr 4e-5"
         read = _resolve(message.folded[start:end], message, draft)
         if read is None or read[0] in has or (read[0] == _LICENCE and _REPOSITORY not in has):
             continue

@@ -67,8 +67,9 @@ _COMPARED: Final = re.compile(
 )
 #: "out with the q4": no type that is wanted.
 _AWAY: Final = re.compile(
-    r"\b(?:fora|fuera|out with|scratch|ditch|lose|bin|chuck|axe|nix|treu(?:-li|-me)?|quita(?:le|me)?"
-    r"|saca|elimina|borra|esborra|suprime|suprimeix|retira|lleva(?:-li|-me)?|trau(?:-li)?|prou de)"
+    r"\b(?:fora|fuera|out with|scratch|ditch|lose|bin|chuck|axe|nix|treu(?:-li|-me)?"
+    r"|quita(?:le|me)?|saca|elimina|borra|esborra|suprime|suprimeix|retira|lleva(?:-li|-me)?"
+    r"|trau(?:-li)?|prou de)"
     r"\s+(?:the |el |la |els |les |los |las )?$"
 )
 #: "swap the q4 for q5 and q8": what stands before the word of exchange goes.
@@ -100,8 +101,9 @@ _OTHER_OUT: Final = re.compile(
 _ARROW: Final = re.compile(r"\s*(?:->|=>|\u2192)\s*")
 #: "the Q4 I'd swap for a Q6", "el Q4 canvia'l per un Q6": between the two types.
 _EXCHANGED_IT: Final = re.compile(
-    r"[^.;!?\n]{0,24}?\b(?:(?:swap|change|replace|trade|exchange|switch|turn|convert)(?:ed|d)?(?: it| that)?"
-    r"(?: out)? (?:for|to|with|by|into)|(?:canvi|substitu|reempla|pass|convert)\w*(?:'l|-l[aeo]|-ho)? (?:per|a|amb|en)"
+    r"[^.;!?\n]{0,24}?\b(?:(?:swap|change|replace|trade|exchange|switch|turn|convert)(?:ed|d)?"
+    r"(?: it| that)?(?: out)? (?:for|to|with|by|into)"
+    r"|(?:canvi|substitu|reempla|pass|convert)\w*(?:'l|-l[aeo]|-ho)? (?:per|a|amb|en)"
     r"|(?:cambi|sustitu|reempla|pas|conviert)\w*l[ao] (?:por|a|con|en))"
     r"\s+(?:(?:the|an?|el|la|un|una)\s+)?",
 )

@@ -67,7 +67,7 @@ def _needed(change: Change, told: Sequence[Change | Choice]) -> Change:
     known = fields_by_pointer()
     for each in told if longer else ():
         field = known.get(each.pointer)
-        needs = field.schema.get("x-when", {}).get(change.pointer, ()) if field else ()
+        needs = [*field.schema.get("x-when", {}).get(change.pointer, ())] if field else []
         if isinstance(each, Change) and len(needs) == 1 and longer and needs[0] in longer:
             return replace(change, value=needs[0])
     return change

@@ -52,6 +52,12 @@ _OWN: Final = (
 )
 
 
+#: Words without which a part is about something else: "pes 1", "grado 2.5", "cárgalo en 16 bits".
+_NEEDED: Final[Mapping[str, re.Pattern[str]]] = {
+    "/training/weight_decay": re.compile(r"dec|wd|regular"),
+    "/training/max_grad_norm": re.compile(r"grad(?:i|\b)|norm|clip|retall|recort"),
+    "/training/loader_workers": re.compile(r"work|proc|hilo|fil|thread|treballador|trabajador"),
+}
 #: Words that switch a field off although they resemble its name: "public" and "publish".
 _OPPOSITES: Final[Mapping[str, re.Pattern[str]]] = {
     "/publish/private": re.compile(
@@ -134,6 +140,9 @@ def _explain(
     if list(rest) != key and not any(
         _likeness(token, word) > 0 for token in telling for word in _own()[field.pointer]
     ):
+        return None
+    needed = _NEEDED.get(field.pointer)
+    if needed is not None and needed.search(text) is None:
         return None
     opposite = _OPPOSITES.get(field.pointer)
     if opposite is not None and opposite.search(text) is not None:

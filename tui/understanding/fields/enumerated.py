@@ -77,7 +77,8 @@ TEMPLATE_OPTIONS: Final = ("enable_thinking", "reasoning_effort", "thinking_budg
 #: "chat_template_kwargs reasoning_effort=low, enable_thinking=false"; the names of known options.
 _OPTION: Final = re.compile(
     r"(?<![\w.-])(?P<lead>(?:chat[_ ])?template[_ ](?:kwargs|options|args)\s*[=:]?\s*[{(]?\s*)?"
-    rf"[\"'`]?(?P<name>(?(lead)[a-z]\w*|(?:{'|'.join(TEMPLATE_OPTIONS)})))[\"'`]?\s?(?P<sign>[=:]\s?| )\s?(?:set )?(?:(?:to|at|as|a|en|com|como) )?"
+    rf"[\"'`]?(?P<name>(?(lead)[a-z]\w*|(?:{'|'.join(TEMPLATE_OPTIONS)})))[\"'`]?"
+    r"\s?(?P<sign>[=:]\s?| )\s?(?:set )?(?:(?:to|at|as|a|en|com|como) )?"
     r"[\"'`]?(?P<value>\w+)[\"'`]?(?![\w./-])"
 )
 _SWITCH: Final = {

@@ -12,6 +12,7 @@ from functools import cache
 from typing import Any, Final
 
 from ftc.spec.values.admission import admits
+from ftc.tui.understanding.machines.hardware import is_chip
 from ftc.tui.understanding.reading import Change, Choice, value_at
 from ftc.tui.understanding.text.lexicon import WORDS, any_of
 from ftc.tui.understanding.text.message import Message
@@ -64,6 +65,7 @@ _GLUED_RANK: Final = re.compile(
 )
 #: "r16, A100 40GB": a card, and no alpha. A capital letter beside a small one tells them apart too.
 _CARD: Final = re.compile(r"^(?:\s?[x\u00d7]\s?\d|[\s-]\d+ ?gi?b?\b|[\s-](?:pcie|sxm\d?)\b)")
+_LONGEST_ALPHA: Final = 3
 _CARDS: Final = frozenset({"2", "10", "16", "30", "40", "100", "800"})
 #: "beta2 0.95": the digit belongs to the name.
 _NUMBERED: Final = re.compile(r"\s*[=:]?\s*\.?\d")
@@ -139,6 +141,8 @@ def _is_card(message: Message, match: re.Match[str]) -> bool:
     """Return whether what follows a rank is a GPU: "r16, A100 40GB", "r16 A10"."""
     written = message.words(match.start("alpha") - 1, match.end("alpha"))
     capital = written[0].isupper() and not message.words(*match.span())[0].isupper()
+    if len(match["alpha"]) > _LONGEST_ALPHA and is_chip(f"a{match['alpha']}"):
+        return True  # "r16, A6000"
     known = match["alpha"] in _CARDS
     return known and (capital or _CARD.match(message.folded[match.end() :]) is not None)
 

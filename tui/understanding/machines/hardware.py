@@ -43,9 +43,11 @@ _COUNT_OF_IT: Final = re.compile(
 )
 #: "it is not one 4090, there are three": the second number counts.
 _COUNT_CORRECTED: Final = re.compile(
-    rf"\b(?:not|isn'?t|aren'?t|no (?:es|son|en son|en tinc|en tenim|tinc|tenim|tengo|tenemos|hay|hi ha))"
-    rf"\s+(?:just |only |nomes |solo )?(?P<wrong>{NUMBER})\s(?P<cards>[^.,;:!?\n]{{2,30}})"
-    r"[,;:.]\s*(?:(?:but|sino|pero|que) )?(?:it'?s|they'?re|it is|they are|there'?re|there are|(?:i|we)(?:'ve)? (?:have|got)"
+    r"\b(?:i said|vaig dir|he dit|dije|he dicho|puse|vaig posar|i put|not|isn'?t|aren'?t"
+    r"|no (?:es|son|en son|en tinc|en tenim|tinc|tenim|tengo|tenemos|hay|hi ha))"
+    rf"\s+(?:just |only |nomes |solo )?(?P<wrong>{NUMBER})\s(?P<cards>[^.,;:!?\n]{{2,30}}?)"
+    r"(?:[,;:.]\s*|\s+(?=(?:but|sino|pero)\b))(?:(?:but|sino|pero|que) )?"
+    r"(?:it'?s|they'?re|it is|they are|there'?re|there are|(?:i|we)(?:'ve)? (?:have|got)"
     r"|(?:en |n'|ja )?(?:son|hi ha|tinc|tenim)|son|hay|tengo|tenemos)\s+"
     rf"(?P<number>{NUMBER})(?: of (?:them|those)| d'elles| de ellas)?(?=\s*(?:$|[.,;!]))"
 )

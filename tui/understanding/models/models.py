@@ -100,7 +100,8 @@ _TEACHER_BEFORE: Final = re.compile(
     r"(?:\b(?:d[ei]st?il\S*|gkd|kd)(?: \w+){0,2}? (?:from|of|del?|d'un|des de|desde)"
     rf"|\b{_TEACHES}(?: model|,? que| sera| es| is| sigui| sea| should be| will be)*\s*[:=]?"
     # "the teacher isn't the 14B, it's ..."
-    rf"|\b{_TEACHES} (?:isn'?t|is not|no (?:es|sera|sigui|sea)) [^,;.:]{{1,30}},? (?:it'?s|it is|but|sino|es)(?: que)?)"
+    rf"|\b{_TEACHES} (?:isn'?t|is not|no (?:es|sera|sigui|sea)) [^,;.:]{{1,30}},?"
+    r" (?:it'?s|it is|but|sino|es)(?: que)?)"
     r"(?: (?:the|a|an|el|la|un|una))?(?: big| gran| grande)?\s*$"
 )
 _STUDENT_BEFORE: Final = re.compile(

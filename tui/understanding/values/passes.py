@@ -25,13 +25,20 @@ _SENTENCES: Final = (
         rf"(?<![\w.,/-])(?P<number>{NUMBER})(?P<once>(?!))?(?P<twice>(?!))?"
         r" (?:full |complete |whole )?"
         rf"(?:pass(?:es)?|passad(?:a|es)|volt(?:a|es)|vueltas?|pasadas?)"
-        rf" (?:over|through|a|por|per|sobre) (?:(?:it|them|ells|elles|ellos|ellas)\b|(?:tot )?{_DATA})"
+        r" (?:over|through|a|por|per|sobre)"
+        rf" (?:(?:it|them|ells|elles|ellos|ellas)\b|(?:tot )?{_DATA})"
     ),
     re.compile(
-        rf"(?<![\w.,/-])(?<!\bin )(?<!\ben )(?P<number>{NUMBER})(?P<once>(?!))?(?P<twice>(?!))?"
-        r" (?:full |complete |whole )?(?:pass(?:es)?|passad(?:a|es)|pasadas?)"
+        rf"(?<![\w.,/-])(?P<number>{NUMBER})(?P<once>(?!))?(?P<twice>(?!))?"
+        r" (?:full |complete |whole )?(?:passes|passades|pasadas)"
         r"(?=\s*(?:$|[.,;!]|(?:and|i|y|e|please|pls|with|amb|con|per favor|por favor|instead"
         r"|rather)\b))"
+    ),
+    # one pass only behind such a word: "una pasada" alone is praise
+    re.compile(
+        rf"\b(?:only|just|nomes|solo|a single|una sola|fes-hi|fes-ne|haz|hazle|do|dale)\s+"
+        rf"(?P<number>{NUMBER})?(?P<once>(?!))?(?P<twice>(?!))?\s*(?:full |complete |whole )?"
+        r"(?:pass|passada|pasada)\b"
     ),
     re.compile(rf"\b{_SEEN}\b{_GAP}\b{_DATA}\b{_GAP}\b{_TIMES}"),
     re.compile(
@@ -98,6 +105,11 @@ _LOGGED: Final = re.compile(
 )
 #: What a whole step sees, beside the rows of one pass: "but only 4 at a time".
 _WHOLE_STEP: Final = (
+    re.compile(
+        r"\b(?:cada|per|por) (?:pas|paso|actualitzacio|actualizacion) (?:que )?"
+        r"(?:usi|use|usa|vegi|vea|agafi|coja|tingui|tenga|sigui|sea|porti|lleve|amb|con|de|tiene|te)"
+        rf"(?: de)?\s+(?P<number>{NUMBER})\s+{_ROWS}"
+    ),
     re.compile(
         rf"\b(?:optimi[sz]er|training|each|every) (?:step|update)s? (?:should |must |to )?"
         rf"(?:see|sees|use|uses|take|takes|have|has|get|gets|cover|covers)\s+(?P<number>{NUMBER})"
