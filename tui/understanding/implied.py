@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from ftc.spec.schema import fields_by_pointer
 from ftc.tui.understanding.reading import Change, Choice, value_at
-from ftc.tui.understanding.text.message import fold
+from ftc.tui.understanding.text.message import SENTENCE_END, find_around, find_places, fold
 
 #: Fields whose every value removes other fields, and a word for that value.
 KIND: Final = {"/training/epochs": "any", "/training/max_steps": "any"}
@@ -31,6 +31,12 @@ _METHOD: Final = "/method/type"
 _ADAPTERS: Final = re.compile(r"\blora\b|\badap(?:ters?|tador(?:s|es)?)\b")
 _WIDTH: Final = re.compile(r"\bbits?\b")
 _LORA: Final = re.compile(r"(?i)lora\b")
+_METRIC, _BEST_BY = "/training/evaluation/metric", "/training/evaluation/best_by"
+_NO_METRIC: Final = ("none", "auto")
+_PICKS: Final = r"\b(?:best|mejor|millor|pick|chos|choos|select|keep|decid|tri[aei]|eleg|elij|elig|escoll|judg)\w*\b"
+_KEPT: Final = r"\b(?:checkpoints?|ckpts?|models?|modelo|epoch|version|weights|pesos|one)\b"
+#: What chooses one of several checkpoints.
+_PICKED: Final = re.compile(rf"{_PICKS}[^.;!?\n]{{0,40}}{_KEPT}|{_KEPT}[^.;!?\n]{{0,30}}{_PICKS}")
 _OBJECTIVE: Final = re.compile(r"(?i)(dpo|kto|orpo|cpo|simpo|grpo|rloo)\b")
 
 
@@ -135,6 +141,22 @@ def imply_kinds(said: Sequence[Change | Choice], draft: Mapping[str, Any]) -> li
     ]
     gone = {each.pointer for each in added}
     return [*(each for each in said if each.pointer not in gone), *added]
+
+
+def imply_best(
+    said: Sequence[Change | Choice], text: str, draft: Mapping[str, Any]
+) -> list[Change]:
+    """Return that the metric picks the checkpoint: "keep the one with the best macro F1"."""
+    if any(each.pointer == _BEST_BY for each in said) or value_at(draft, _BEST_BY) == "metric":
+        return []
+    folded = fold(text)
+    return [
+        Change(pointer=_BEST_BY, value="metric", words=each.words)
+        for each in said
+        if isinstance(each, Change) and each.pointer == _METRIC and each.value not in _NO_METRIC
+        for place in find_places(text, each.words)[:1]
+        if _PICKED.search(folded, *find_around(SENTENCE_END, folded, place))
+    ][:1]
 
 
 def _implied_method(said: Sequence[Change | Choice], draft: Mapping[str, Any]) -> list[Change]:

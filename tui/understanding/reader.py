@@ -66,6 +66,7 @@ from ftc.tui.understanding.implied import (
     drop_denied_methods,
     find_displaced,
     imply,
+    imply_best,
     imply_by_name,
     imply_kinds,
     settle_method,
@@ -283,7 +284,7 @@ def _completed(
     if any(each.value == "qlora" for each in implied):  # "int8 base + LoRA"
         said = [each for each in said if each.pointer != "/method/type"]
     said = [*said, *implied]
-    return [*said, *imply_by_name(said, draft)]
+    return [*said, *imply_by_name(said, draft), *imply_best(said, text, draft)]
 
 
 def _unread(text: str, linked: Sequence[Said], told: Sequence[Said]) -> list[Said]:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from ftc.tui.understanding.columns.column_roles import role_of_name
 from ftc.tui.understanding.learned.roles import SECTION, find_names
 from ftc.tui.understanding.reading import Change, Choice, ask_about
 from ftc.tui.understanding.text.message import fold
@@ -41,6 +42,8 @@ def weigh_names(text: str, columns: Sequence[str]) -> Shares:
 def doubt_role(column: Change, shares: Shares, *, told: bool) -> Change | Choice:
     """Return a column, or a question about it if the model speaks against its role.
 
+    A name that is the word for its role needs no more: "question".
+
     The model also does if it gives the role to another name, with a much higher probability. The
     role is `told` by the words around the name, and not by the name or its place.
     """
@@ -48,6 +51,8 @@ def doubt_role(column: Change, shares: Shares, *, told: bool) -> Change | Choice
 
 
 def _is_unlikely(column: Change, shares: Shares, *, told: bool) -> bool:
+    if role_of_name(fold(str(column.value))) == column.pointer.removeprefix(SECTION):
+        return False
     if column.value not in shares:
         return not told and fold(str(column.value)) in read_words(_WORDS)
     roles = (column.pointer, *_SAME.get(column.pointer, ()))

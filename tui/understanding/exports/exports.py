@@ -78,6 +78,12 @@ _EXCHANGED: Final = re.compile(
     r"|passa\w*|cambi\w*|sustitu\w*|pasa\w*)(?:-me|-li)?\s(?P<out>[^,;:.!?\n]*?)"
     r"\s?\b(?:for|to|with|by|into|per|pels?|amb|por|con|al?)\s"
 )
+#: "where it says Q4 it should be Q5", "on posa Q4 hi ha d'anar Q5".
+_WRITTEN: Final = re.compile(
+    r"\b(?:where|on|alla on|donde|ahi donde) (?:it |hi )?(?:says|reads|has|posa|diu|pone|dice)\s"
+    r"(?P<out>[^,;:.!?\n]{2,12}?)"
+    r"[,\s]+(?:it|that|hi|ha|va|vull|voldria|volia|deberia|tiene|quiero|queria|should|must|put|i)\b"
+)
 #: "only the Q8", "em quedo nomes amb el Q6".
 _ONLY: Final = re.compile(
     r"\b(?:only|just|nomes|solo|solament|solamente|unicament|unicamente)"
@@ -209,6 +215,7 @@ def _without_corrected(message: Message, found: list[Found]) -> list[Found]:
 def _without_exchanged(message: Message, found: list[Found]) -> list[Found]:
     """Return the types, those that the message exchanges for the ones behind them as denied."""
     out = [match.span("out") for match in _EXCHANGED.finditer(message.plain)]
+    out += [match.span("out") for match in _WRITTEN.finditer(message.plain)]
     out = [
         (first, last)
         for first, last in out

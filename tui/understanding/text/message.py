@@ -82,6 +82,10 @@ _SIZE_COMMA: Final = re.compile(r"(?<=\d),(?=\d{1,2} ?b\b)")
 _RESPELT: Final = str.maketrans({"\u2019": "'", "\u2018": "'", "\u02bc": "'", "\u00b4": "'"})
 
 
+#: The articles and pronouns of Majorca and those of the standard, of the same length.
+_STANDARD: Final = {"ses": "les", "sa": "la", "mos": "ens"}
+_BALEARIC: Final = re.compile(r"\b(?:ses|sa|mos)\b")
+_MAJORCAN: Final = re.compile(r"\b(?:ses|mos)\b|\b(?:amb|per|i|de|a|que) sa\b")
 #: A range of a message as it was written, its end excluded.
 Span = tuple[int, int]
 #: What follows a question mark inside a regular expression or an address, which ends no sentence:
@@ -95,8 +99,13 @@ SENTENCE_END: Final = re.compile(
 @lru_cache(maxsize=256)
 def fold(text: str) -> str:
     """Return lowercase letters without accents, one for each character of `text`."""
-    return "".join(
+    plain = "".join(
         unicodedata.normalize("NFD", letter)[0].lower()[0] for letter in text.translate(_RESPELT)
+    )
+    return (
+        _BALEARIC.sub(lambda match: _STANDARD[match[0]], plain)
+        if _MAJORCAN.search(plain)
+        else plain
     )
 
 

@@ -29,7 +29,7 @@ _SUPPOSED: Final = re.compile(
 )
 #: What asks for a fact, a comparison or advice.
 _SEEKS: Final = re.compile(
-    r"^(?:how|what|which|why|when|where|who|is|are|was|does|do|did|should|must|has|have"
+    r"^(?:how|what|which|why(?:'?s)?|when|where|who|is|are|was|does|do|did|should|must|has|have"
     r"|quin(?:a|s|es)?|quant(?:a|s|es)?|com|per que|on|qui|es|son|cal|hauria|hi ha"
     r"|cual(?:es)?|cuant[oa]s?|que|como|por que|donde|quien|debo|deberia|hay)\b"
     r"|\b(?:or|o|vs|versus|better|worse|best|enough|fits?|faster|slower|cheaper|worth|difference"
@@ -38,7 +38,7 @@ _SEEKS: Final = re.compile(
 )
 #: "how much quality do I lose with int8, more or less?": what follows the comma is no tag.
 _ASKS_WHAT: Final = re.compile(
-    r"(?:(?:how|what)(?! about)|which|why|when|where|who|quin\w*|quant\w*|cual\w*|cuant\w*|por que"
+    r"(?:(?:how|what)(?! about)|which|why(?:'?s)?|when|where|who|quin\w*|quant\w*|cual\w*|cuant\w*|por que"
     r"|per que|donde|quien)\b"
 )
 #: "q4 vs q8, which one answers better"

@@ -39,6 +39,7 @@ _SENTENCES: Final = (
         rf"\b(?:only|just|nomes|solo|a single|una sola|fes-hi|fes-ne|haz|hazle|do|dale)\s+"
         rf"(?P<number>{NUMBER})?(?P<once>(?!))?(?P<twice>(?!))?\s*(?:full |complete |whole )?"
         r"(?:pass|passada|pasada)\b"
+        rf"|(?P<alone>{NUMBER}) (?:single|sole|passada sola|pasada sola|sola passada|sola pasada)\b"
     ),
     re.compile(rf"\b{_SEEN}\b{_GAP}\b{_DATA}\b{_GAP}\b{_TIMES}"),
     re.compile(
