@@ -28,6 +28,7 @@ from ftc.spec.schema import (
     read_unsupported,
 )
 from ftc.spec.values.expectation import accepts_type, expectation, words_of
+from ftc.spec.values.hub_page import find_repository
 from ftc.spec.values.nearest import is_certain, is_likely, nearest
 from ftc.spec.values.repair import Repair, find_repair, switches_off
 from ftc.spec.values.synonyms import find_candidates, find_sibling, find_synonym
@@ -240,7 +241,10 @@ def _malformed_text(violation: Violation, _: Mapping[str, Any]) -> Iterator[Find
     example = _find_example(violation)
     advice = "" if example else "other"
     better = None
-    if violation.keyword == "maxLength":
+    repository = find_repository(violation.value)
+    if repository is not None and is_valid(repository, violation.field):
+        advice, better = "address", repository
+    elif violation.keyword == "maxLength":
         advice = "long"
     elif pointer == "/name":
         advice = "name"
@@ -252,6 +256,7 @@ def _malformed_text(violation: Violation, _: Mapping[str, Any]) -> Iterator[Find
         name=violation.name,
         value=quote(violation.value),
         example=quote(example),
+        meant=better or "",
         most=schema.get("maxLength", 0),
     )
 

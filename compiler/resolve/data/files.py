@@ -48,13 +48,9 @@ from ftc.compiler.resolve.rows.table import FORMATS, TableFile, find_json, inspe
 from ftc.spec.findings.finding import Finding
 from ftc.spec.sections import FileFormat, Spec
 from ftc.spec.sources import WholeSource
+from ftc.spec.values.hub_page import find_repository
 
 _ADDRESS: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
-#: A data set's page, or its address as tools write it; it may go on with one of its files.
-_PAGE_OF_HUB: Final = re.compile(
-    r"(?:https?://(?:www\.)?huggingface\.co/|https?://hf\.co/|hf://)datasets/"
-    r"([A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*)"
-)
 _FIRST_CHARACTERS: Final = 200
 _MOST_LISTED: Final = 1000
 _MOST_NAMED: Final = 3
@@ -317,14 +313,14 @@ def _name_all(
 
 
 def _missing_file(spec: Spec, source: WholeSource, path: Path, folder: Path) -> Finding:
-    if page := _PAGE_OF_HUB.match(source.source):
+    if (repository := find_repository(source.source, "dataset")) is not None:
         return explanations.NO_FILE.finding(
             message="address",
             help="id",
             pointer=source.at("source"),
-            fix=_rename(spec, source, page[1]),
+            fix=_rename(spec, source, repository),
             name=source.source,
-            id=page[1],
+            id=repository,
         )
     if _ADDRESS.match(source.source):
         return explanations.NO_FILE.finding(
