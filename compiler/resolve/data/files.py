@@ -2,6 +2,7 @@
 
 import re
 import stat
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -425,11 +426,14 @@ def inspect_files(source: WholeSource, found: DataFiles) -> list[TableFile] | Un
 
 
 def open_tables(
-    files: Sequence[TableFile],
+    files: Sequence[TableFile], repeated: Counter[str] | None = None
 ) -> tuple[tuple[str, ...], Iterator[Iterator[Row | None]]]:
-    """Return the rows of each file; the first one names the columns."""
-    first = read_table(files[0])
-    others = (read_table(file).rows for file in files[1:])
+    """Return the rows of each file; the first one names the columns.
+
+    `repeated` counts the keys that objects have twice, as the rows are read.
+    """
+    first = read_table(files[0], repeated)
+    others = (read_table(file, repeated).rows for file in files[1:])
     return first.columns, chain((first.rows,), others)
 
 
