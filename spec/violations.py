@@ -74,7 +74,7 @@ def _wrong_type(violation: Violation, data: Mapping[str, Any]) -> Iterator[Findi
         if single is not None or other is not None:
             yield other or _unsupported_word(violation, items, str(single))
             return
-    some = find_candidates(value, _named(violation, data))
+    some = find_candidates(value, _named(violation, data)) or _listed(value, field)
     if some and meant is None:
         help_ = "some"
     example = _example(value, violation)
@@ -91,6 +91,13 @@ def _wrong_type(violation: Violation, data: Mapping[str, Any]) -> Iterator[Findi
         example=f"`{json.dumps(example)}`" if isinstance(example, dict) else quote(example),
     )
     yield replace(finding, fix_safety=meant.safety) if meant else finding
+
+
+def _listed(value: Any, field: Schema) -> tuple[str, ...]:
+    """Return the words of a list for a field that takes one of them, or none."""
+    words = value if isinstance(value, list) and len(value) > 1 else ()
+    known = words_of(field)
+    return tuple(words) if all(each in known for each in words) else ()
 
 
 def _example(value: Any, violation: Violation) -> Any:

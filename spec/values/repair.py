@@ -168,7 +168,8 @@ def _number(value: Any, field: Schema) -> Repair | None:
         number = _whole(time / seconds)
     if number is None or not is_valid(number, field):
         return None
-    return Repair(value=number, help="near", safety="unsafe")
+    is_share = "x-share" in field and value.strip().endswith("%")  # which can mean nothing else
+    return Repair(value=number, help="near", safety="safe" if is_share else "unsafe")
 
 
 def _quoted(value: Any, field: Schema) -> Repair | None:

@@ -345,6 +345,30 @@ def test_a_word_of_another_field_moves_there(part: dict[str, Any], fixed: dict[s
     assert judge_data(apply_patch(spec, finding.fix)) == []
 
 
+@pytest.mark.parametrize(
+    ("part", "help_"),
+    [
+        ({"tracking": ["wandb", "tensorboard"]}, "write one of `wandb` or `tensorboard`"),
+        (
+            {"training": {"evaluation": {"metric": ["rouge_l", "chrf"]}}},
+            "write one of `rouge_l` or `chrf`",
+        ),
+    ],
+)
+def test_several_words_for_a_field_that_takes_one(part: dict[str, Any], help_: str) -> None:
+    """The help names them; nothing says which one is wanted."""
+    (finding,) = judge_data({"name": "x", "model": "m", "data": "d.csv", **part})
+    assert (finding.code, finding.help, finding.fix) == ("FTC034", help_, ())
+
+
+def test_a_percentage_of_a_share_is_certain() -> None:
+    """A percent sign leaves no other reading; a number without its unit may."""
+    spec = {"name": "x", "model": "m", "data": "d.csv", "training": {"warmup": "3%"}}
+    (finding,) = judge_data(spec)
+    assert finding.fix_safety == "safe"
+    assert apply_patch(spec, finding.fix)["training"] == {"warmup": 0.03}
+
+
 def test_a_word_that_only_resembles_an_unsupported_one_is_not_taken_for_it() -> None:
     """`sft` shares letters with `oft`, which ftc does not have."""
     (finding,) = judge_data({"name": "x", "model": "m", "data": "d.csv", "method": "sft"})
