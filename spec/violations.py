@@ -61,7 +61,8 @@ def _wrong_type(violation: Violation, data: Mapping[str, Any]) -> Iterator[Findi
         return
     if violation.pointer == "/data" and isinstance(value, list):
         several = {"sources": value}
-        meant = Repair(value=several, help="") if is_valid(several, field) else None
+        named = all(isinstance(each, str | Mapping) for each in value)
+        meant = Repair(value=several, help="") if value and named else None
         help_ = "sources"
     pattern = _long_pattern(violation, data)
     if is_completed(pattern, data):

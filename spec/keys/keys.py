@@ -82,7 +82,7 @@ def _explain(
         value = section[key]
         advised = _refuse_value(key, value, here, named)
         if advised is None and other is None:
-            advised = _refuse_word(key if value is True else value, here, schema, named)
+            advised = _refuse_word(value, here, schema, named)
         if advised is not None:
             return advised
     if other is not None and not other.pointer:
@@ -447,7 +447,7 @@ def _refuse_value(key: str, value: Any, here: str, named: Meant | None) -> Findi
     )
 
 
-def _refuse_word(word: Any, here: str, schema: Schema, named: Meant | None) -> Finding | None:
+def _refuse_word(value: Any, here: str, schema: Schema, named: Meant | None) -> Finding | None:
     """Report a key that is turned on, or has a value, which ftc does not support as a word.
 
     It is a word of a field of the section; at the top of a spec a key is one of any field.
@@ -455,15 +455,19 @@ def _refuse_word(word: Any, here: str, schema: Schema, named: Meant | None) -> F
     pointer = parent(here)
     if named is not None and pointer and named.pointer.startswith(f"{pointer}/"):
         return None
-    if not pointer and word != split(here)[-1]:
+    if not pointer and value is not True:
         return None
+    word = split(here)[-1] if value is True else value
     whole = () if pointer else (each.removesuffix("/*") for each in read_unsupported()["values"])
     fields_of = (*(f"{pointer}/{name}" for name in schema["properties"]), *whole)
     advice = next(filter(None, (_unsupported_value(word, each) for each in fields_of)), None)
     if advice is None:
         return None
-    return UNSUPPORTED_FIELD.finding(
-        pointer=here, name=shown(dotted(here)), meant="", advice=advice
+    name = shown(dotted(here))
+    if value is True:
+        return UNSUPPORTED_FIELD.finding(pointer=here, name=name, meant="", advice=advice)
+    return UNSUPPORTED_VALUE.finding(
+        pointer=here, name=name, value=quote(value), meant="", advice=advice
     )
 
 

@@ -50,13 +50,16 @@ def move(data: Mapping[str, Any], here: str, meant: Meant | None) -> tuple[dict[
     steps: list[dict[str, Any]] = []
     for depth, name in enumerate(sections, 1):
         place = join(sections[:depth])
+        if isinstance(target, list):  # the key itself is in this item
+            target = target[int(name)]
+            continue
         if name not in target:
             steps.append({"op": "add", "path": place, "value": {}})
         target = target.get(name, {})
         if isinstance(target, str) and isinstance(long := lengthen(name, target), Mapping):
             steps.append({"op": "replace", "path": place, "value": long})
             target = long
-        if not isinstance(target, Mapping):
+        if not isinstance(target, Mapping | list):
             return ()
     steps.append({"op": "move", "from": here, "path": meant.pointer})
     if meant.repair is not None:

@@ -285,7 +285,7 @@ ADVISED = [
     ({"export": "gptq"}, "FTC041", "/export", "/export/types/*.calibrated"),
     ({"export": {"vllm": "awq"}}, "FTC041", "/export/vllm", "/export/vllm/*.calibrated"),
     ({"export": {"onnx": True}}, "FTC040", "/export/onnx", "/export/types/*.converted"),
-    ({"export": {"format": "exl2"}}, "FTC040", "/export/format", "/export/types/*.exllama"),
+    ({"export": {"format": "exl2"}}, "FTC041", "/export/format", "/export/types/*.exllama"),
     ({"export": {"type": "mlx"}}, "FTC041", "/export/type", "/export/types/*.mlx"),
     ({"optim": "galore_adamw"}, "FTC041", "/optim", "/training/optimizer.low_rank"),
     ({"training": {"optim": "muon"}}, "FTC041", "/training/optim", "/training/optimizer.matrices"),
@@ -367,6 +367,21 @@ def test_a_percentage_of_a_share_is_certain() -> None:
     (finding,) = judge_data(spec)
     assert finding.fix_safety == "safe"
     assert apply_patch(spec, finding.fix)["training"] == {"warmup": 0.03}
+
+
+def test_the_sources_of_a_mixture_have_other_names_for_their_keys() -> None:
+    """As in the section around them: the fixes move them within their item."""
+    items = [{"path": "a.jsonl", "ratio": 0.7}, {"file": "b.csv", "probability": "0.3"}]
+    spec: dict[str, Any] = {"name": "x", "model": "m", "data": items}
+    for _ in range(6):
+        found = judge_data(spec)
+        if not found:
+            break
+        assert all(each.fix_safety == "safe" and each.fix for each in found), found
+        spec = apply_patch(spec, found[0].fix)
+    assert spec["data"] == {
+        "sources": [{"source": "a.jsonl", "weight": 0.7}, {"source": "b.csv", "weight": 0.3}]
+    }
 
 
 def test_a_word_that_only_resembles_an_unsupported_one_is_not_taken_for_it() -> None:
