@@ -265,8 +265,13 @@ def _named(violation: Violation, data: Mapping[str, Any]) -> Schema:
 
 
 def _out_of_range(violation: Violation, _: Mapping[str, Any]) -> Iterator[Finding]:
+    """Report a number that is too small or too large; -1 stands for no limit in other tools."""
+    field = violation.field
+    is_none = violation.value == -1 and field.get("default", 0) is None and is_valid(None, field)
     yield OUT_OF_RANGE.finding(
+        help="none" if is_none else "",
         pointer=violation.pointer,
+        fix=({"op": "remove", "path": violation.pointer},) if is_none else (),
         name=violation.name,
         value=quote(violation.value),
         expected=expectation(violation.field),

@@ -384,6 +384,21 @@ def test_the_sources_of_a_mixture_have_other_names_for_their_keys() -> None:
     }
 
 
+@pytest.mark.parametrize("pointer", ["/training/max_steps", "/data/max_rows"])
+def test_minus_one_is_no_limit(pointer: str) -> None:
+    """As trainers write it: the fix leaves the field out. Another number has none."""
+    section, name = split(pointer)
+    spec: dict[str, Any] = {"name": "x", "model": "m", "data": {"source": "d.csv"}}
+    for number, fixed in ((-1, {}), (-2, None)):
+        wrong = {**spec, section: {**spec.get(section, {}), name: number}}
+        (finding,) = judge_data(wrong)
+        assert finding.code == "FTC036"
+        assert bool(finding.fix) == (fixed is not None)
+        if finding.fix:
+            assert name not in apply_patch(wrong, finding.fix)[section]
+            assert finding.fix_safety == "safe"
+
+
 def test_a_word_that_only_resembles_an_unsupported_one_is_not_taken_for_it() -> None:
     """`sft` shares letters with `oft`, which ftc does not have."""
     (finding,) = judge_data({"name": "x", "model": "m", "data": "d.csv", "method": "sft"})
