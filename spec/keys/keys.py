@@ -16,7 +16,7 @@ from ftc.spec.findings.finding import Finding, Safety
 from ftc.spec.findings.quote import quote, shown
 from ftc.spec.keys.foreign import Foreign, find_foreign
 from ftc.spec.keys.known_keys import report_factor, report_foreign, report_remainder
-from ftc.spec.keys.moving import ABSENT, Meant, gives_way, move, read
+from ftc.spec.keys.moving import ABSENT, Meant, differs_beside, gives_way, move, read
 from ftc.spec.keys.products import find_product, find_share
 from ftc.spec.keys.remainder import find_remainder
 from ftc.spec.message import Message
@@ -188,7 +188,11 @@ def _advice(data: Mapping[str, Any], meant: Meant | None, *, merges: bool) -> st
         return ""
     present = read(data, meant.pointer)
     if present is not ABSENT and not gives_way(present, meant) and not merges:
-        return "twice" if meant.repair is None else "otherwise"
+        if meant.repair is None:
+            return "twice"
+        if present != meant.repair.value:
+            return "otherwise"
+        return "beside" if differs_beside(data, meant) else "same"
     return "near" if meant.repair is None else "value"
 
 

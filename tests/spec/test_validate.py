@@ -399,6 +399,29 @@ def test_minus_one_is_no_limit(pointer: str) -> None:
             assert finding.fix_safety == "safe"
 
 
+@pytest.mark.parametrize(
+    ("hardware", "gres", "fixed", "help_"),
+    [
+        ("1x RTX-4090", "gpu:a100:1", None, "name different things"),
+        ("1x A100", "gpu:a100:1", "1x A100", "says the same"),
+        ("1x RTX-4090", "gpu:1", "1x RTX-4090", "says the same"),
+        ({"count": 1}, "gpu:a100:1", {"count": 1, "gpu": "a100"}, "did you mean"),
+        ("2x A100", "gpu:1", None, "another value is set there"),
+    ],
+)
+def test_a_resource_beside_the_hardware_is_not_lost(
+    hardware: Any, gres: str, fixed: Any, help_: str
+) -> None:
+    """Slurm's count and GPU are left out where they are known, and never where they differ."""
+    launch = {"type": "slurm", "gres": gres}
+    spec = {"name": "x", "model": "m", "data": "d.csv", "hardware": hardware, "launch": launch}
+    (finding,) = judge_data(spec)
+    assert help_ in finding.help
+    assert bool(finding.fix) == (fixed is not None)
+    if finding.fix:
+        assert apply_patch(spec, finding.fix)["hardware"] == fixed
+
+
 def test_a_word_that_only_resembles_an_unsupported_one_is_not_taken_for_it() -> None:
     """`sft` shares letters with `oft`, which ftc does not have."""
     (finding,) = judge_data({"name": "x", "model": "m", "data": "d.csv", "method": "sft"})
