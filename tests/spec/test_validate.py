@@ -361,12 +361,24 @@ def test_several_words_for_a_field_that_takes_one(part: dict[str, Any], help_: s
     assert (finding.code, finding.help, finding.fix) == ("FTC034", help_, ())
 
 
-def test_a_percentage_of_a_share_is_certain() -> None:
-    """A percent sign leaves no other reading; a number without its unit may."""
-    spec = {"name": "x", "model": "m", "data": "d.csv", "training": {"warmup": "3%"}}
+@pytest.mark.parametrize(
+    ("section", "name", "written", "meant", "safety"),
+    [
+        ("training", "warmup", "3%", 0.03, "safe"),
+        ("launch", "hours", "48h", 48, "safe"),
+        ("launch", "hours", "90 min", 1.5, "safe"),
+        ("launch", "hours", "24:00", 24, "unsafe"),
+    ],
+)
+def test_a_number_with_its_unit_is_certain(
+    section: str, name: str, written: str, meant: float, safety: str
+) -> None:
+    """The unit leaves no other reading; two numbers of a clock do."""
+    others = {"type": "slurm"} if section == "launch" else {}
+    spec = {"name": "x", "model": "m", "data": "d.csv", section: {**others, name: written}}
     (finding,) = judge_data(spec)
-    assert finding.fix_safety == "safe"
-    assert apply_patch(spec, finding.fix)["training"] == {"warmup": 0.03}
+    assert finding.fix_safety == safety
+    assert apply_patch(spec, finding.fix)[section] == {**others, name: meant}
 
 
 def test_the_sources_of_a_mixture_have_other_names_for_their_keys() -> None:
