@@ -2,9 +2,9 @@
 
     python -m runtime.binds CALLER ARGUMENTS-OF-RUN.SH
 
-They are the folders of everything that container.txt and the arguments name, and of what a link
-among these points to. Arguments are relative to the folder CALLER. An APPTAINER_BIND that is set
-already comes first.
+They are the folders of everything that container.txt and the arguments name, of what a link among
+these points to, and of the Hub's caches that the environment names. Arguments are relative to the
+folder CALLER. An APPTAINER_BIND that is set already comes first.
 
 Standard library only. This runs outside of the container, so it supports Python 3.9.
 """
@@ -16,6 +16,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+#: Variables by which huggingface_hub and datasets find folders that are not below the home.
+CACHES = ("HF_HOME", "HF_HUB_CACHE", "HF_DATASETS_CACHE", "HF_TOKEN_PATH")
 CONTAINER = "container.txt"  # its first line names the image, the others paths
 
 
@@ -23,6 +25,10 @@ def find_binds(bundle: Path, caller: Path, arguments: Sequence[str]) -> str:
     """Return the value of APPTAINER_BIND, without folders that are not there."""
     lines = (bundle / CONTAINER).read_text(encoding="utf-8").splitlines()
     named = [*(bundle / line for line in lines[1:]), *(caller / word for word in arguments)]
+    caches = (Path(os.environ[name]).expanduser() for name in CACHES if os.environ.get(name))
+    for cache in caches:  # one that is still to be made is made in a folder that is there
+        places = (cache, *cache.parents) if cache.is_absolute() else ()
+        named += [place for place in places if place.exists()][:1]
     folders: list[str] = []
     for path in (Path(os.path.normpath(each)) for each in named if each.exists()):
         target = path.resolve()

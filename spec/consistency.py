@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import reduce
 from operator import getitem
 from typing import Any, Final
@@ -74,15 +75,38 @@ def _unread(long: Mapping[str, Any], written: frozenset[str]) -> Iterator[Findin
         with suppress(LeftOut):
             if _asks_nothing(field, look):
                 continue
-            for pointer, value, values in _find_causes(field.schema, look):
-                yield UNREAD_FIELD.finding(
-                    pointer=field.pointer,
-                    fix=({"op": "remove", "path": field.pointer},),
-                    field=field.name,
-                    other=dotted(pointer),
-                    value=str(value),
-                    values=[str(word) for word in values],
-                )
+            causes = {cause[0]: cause for cause in _find_causes(field.schema, look)}
+            for pointer, value, values in causes.values():
+                yield _explain_unread(field, pointer, value, values)
+
+
+def _explain_unread(field: Field, pointer: str, value: Any, values: tuple[Any, ...]) -> Finding:
+    """Report a field that nothing reads, because another one has this value and none of `values`.
+
+    A field that only a more exact word reads (`x-refines`: `qlora` for `lora`) asks for that word.
+    The fix then writes it. With a value that is not a less exact form of it, what is meant is not
+    known, and no fix that leaves the field out is safe.
+    """
+    refines = find_field(pointer).schema.get("x-refines", {})
+    refined = next(iter(values), None) if len(values) == 1 and values[0] in refines else None
+    is_meant = refined is not None and value in refines[refined]
+    finding = UNREAD_FIELD.finding(
+        help="meant" if is_meant else "",
+        pointer=field.pointer,
+        fix=(
+            {"op": "add", "path": pointer, "value": refined}
+            if is_meant
+            else {"op": "remove", "path": field.pointer},
+        ),
+        field=field.name,
+        other=dotted(pointer),
+        value=str(value),
+        values=[str(word) for word in values],
+        meant=str(refined),
+    )
+    is_detail = len(field.schema["x-when"]) > 1  # of another choice that may not be made
+    is_sure = refined is None or (is_meant and not is_detail)
+    return finding if is_sure else replace(finding, fix_safety="unsafe")
 
 
 def _asks_nothing(field: Field, look: Callable[[str], Any]) -> bool:

@@ -32,8 +32,21 @@ def read_schema() -> Schema:
 
 @cache
 def read_unsupported() -> Schema:
-    """Return the table of keys and values that ftc knows and does not support."""
-    return _read("unsupported.json")
+    """Return the table of keys and values that ftc knows and does not support.
+
+    The values of a field lead to the names of their advice: several have the same.
+    """
+    table = _read("unsupported.json")
+    values = {
+        pattern: {word: advice for advice, words in groups.items() for word in words}
+        for pattern, groups in table["values"].items()
+    }
+    return {"keys": table["keys"], "values": values}
+
+
+def advise_against(pattern: str, word: str) -> str:
+    """Return the key of the sentence on a word that is no value of the field at a pattern."""
+    return f"unsupported.{pattern}.{read_unsupported()['values'][pattern][word]}"
 
 
 def fields() -> Iterator[Field]:

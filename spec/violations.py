@@ -18,9 +18,11 @@ from ftc.spec.findings.finding import Finding
 from ftc.spec.findings.quote import quote
 from ftc.spec.keys.keys import is_completed, missing_keys, unknown_keys
 from ftc.spec.message import Message
-from ftc.spec.pointer import dotted, join, parent
+from ftc.spec.normal import lengthen
+from ftc.spec.pointer import join, split
 from ftc.spec.schema import (
     Schema,
+    advise_against,
     branches,
     fields_by_pointer,
     object_form,
@@ -28,7 +30,8 @@ from ftc.spec.schema import (
     read_unsupported,
 )
 from ftc.spec.values.expectation import accepts_type, expectation, words_of
-from ftc.spec.values.nearest import is_certain, is_likely, nearest
+from ftc.spec.values.hub_page import find_repository
+from ftc.spec.values.nearest import find_alike, is_certain, is_likely, is_slip, nearest
 from ftc.spec.values.repair import Repair, find_repair, switches_off
 from ftc.spec.values.synonyms import find_candidates, find_sibling, find_synonym
 from ftc.spec.values.verdict import Violation, find_verdict, is_valid
@@ -58,11 +61,21 @@ def _wrong_type(violation: Violation, data: Mapping[str, Any]) -> Iterator[Findi
         return
     if violation.pointer == "/data" and isinstance(value, list):
         several = {"sources": value}
-        meant = Repair(value=several, help="") if is_valid(several, field) else None
+        named = all(isinstance(each, str | Mapping) for each in value)
+        meant = Repair(value=several, help="") if value and named else None
         help_ = "sources"
-    if is_completed(_long_pattern(violation, data), data):
+    pattern = _long_pattern(violation, data)
+    if is_completed(pattern, data):
         return
-    some = find_candidates(value, _named(violation, data))
+    is_list = any("items" in branch for branch in branches(field))
+    if isinstance(value, str) and is_list and meant is None:  # a word in the place of several
+        items = f"{pattern}/*"
+        single = find_alike(value, read_unsupported()["values"].get(items, ()))
+        other = _of_sibling(violation, data) if single is None else None
+        if single is not None or other is not None:
+            yield other or _unsupported_word(violation, items, str(single))
+            return
+    some = find_candidates(value, _named(violation, data)) or _listed(value, field)
     if some and meant is None:
         help_ = "some"
     example = _example(value, violation)
@@ -79,6 +92,13 @@ def _wrong_type(violation: Violation, data: Mapping[str, Any]) -> Iterator[Findi
         example=f"`{json.dumps(example)}`" if isinstance(example, dict) else quote(example),
     )
     yield replace(finding, fix_safety=meant.safety) if meant else finding
+
+
+def _listed(value: Any, field: Schema) -> tuple[str, ...]:
+    """Return the words of a list for a field that takes one of them, or none."""
+    words = value if isinstance(value, list) and len(value) > 1 else ()
+    known = words_of(field)
+    return tuple(words) if all(each in known for each in words) else ()
 
 
 def _example(value: Any, violation: Violation) -> Any:
@@ -108,18 +128,29 @@ def _unknown_word(violation: Violation, data: Mapping[str, Any]) -> Iterator[Fin
     if is_completed(_long_pattern(violation, data), data):
         return
     if isinstance(value, str) and known:
-        pattern = _long_pattern(violation, data)
-        unsupported = read_unsupported()["values"].get(pattern, ())
-        if find_synonym(value, _named(violation, data)) in known:
-            yield _misspelt_word(violation, None, known, data)
-            return
-        meant = nearest(value, (*known, *unsupported), _customary(violation, pattern))
-        if meant is not None and meant in unsupported:
-            yield _unsupported_word(violation, meant, Message(f"unsupported.{pattern}.{meant}"))
-        else:
-            yield _misspelt_word(violation, meant, (*known, *unsupported), data)
+        yield _explain_word(violation, value, known, data)
     elif violation.keyword == "anyOf" or any(accepts_type(leaf, value) for leaf in branches(field)):
         yield from _wrong_type(violation, data)
+
+
+def _explain_word(
+    violation: Violation, value: str, known: tuple[str, ...], data: Mapping[str, Any]
+) -> Finding:
+    """Report a word: one that ftc does not support, of another field, or a misspelt one."""
+    pattern = _long_pattern(violation, data)
+    unsupported = read_unsupported()["values"].get(pattern, {})
+    if (exact := find_alike(value, unsupported)) is not None:
+        return _unsupported_word(violation, pattern, exact)
+    if find_synonym(value, _named(violation, data)) in known:
+        return _misspelt_word(violation, None, known, data)
+    if find_alike(value, known) is None and (other := _of_sibling(violation, data)) is not None:
+        return other
+    meant = nearest(value, (*known, *unsupported), _customary(violation, pattern))
+    if meant is not None and meant in unsupported and not is_slip(value, meant):
+        meant = nearest(value, known, _customary(violation, pattern))
+    if meant is not None and meant in unsupported:
+        return _unsupported_word(violation, pattern, meant)
+    return _misspelt_word(violation, meant, (*known, *unsupported), data)
 
 
 def _customary(violation: Violation, pattern: str) -> tuple[str, ...]:
@@ -133,8 +164,9 @@ def _customary(violation: Violation, pattern: str) -> tuple[str, ...]:
     return tuple(said)
 
 
-def _unsupported_word(violation: Violation, meant: str, advice: Message) -> Finding:
-    exact = violation.value == meant
+def _unsupported_word(violation: Violation, pattern: str, meant: str) -> Finding:
+    """Report a word that is no value of the field: what does the same, or why ftc has none."""
+    exact = find_alike(violation.value, (meant,)) is not None
     return UNSUPPORTED_VALUE.finding(
         pointer=violation.pointer,
         message="" if exact else "meant",
@@ -142,7 +174,7 @@ def _unsupported_word(violation: Violation, meant: str, advice: Message) -> Find
         name=violation.name,
         value=quote(violation.value),
         meant=meant,
-        advice=advice,
+        advice=Message(advise_against(pattern, meant)),
     )
 
 
@@ -159,8 +191,6 @@ def _misspelt_word(
             is_guess = is_likely(value, meant, known)
             found = Repair(value=meant, help="near", safety="unsafe") if is_guess else None
     some = find_candidates(value, _named(violation, data))
-    if found is None and meant is None and not some and (other := _of_sibling(violation, data)):
-        return other
     if some and (found is None or found.safety == "unsafe"):
         found, meant = None, None
     help_ = found.help if found else "near" if meant else "some" if some else ""
@@ -178,27 +208,35 @@ def _misspelt_word(
 
 def _of_sibling(violation: Violation, data: Mapping[str, Any]) -> Finding | None:
     """Report a word of another field of the section: `alpaca` is a form of rows, not a format."""
-    above, name = parent(violation.pointer), violation.parts[-1]
-    section = data.get(above[1:])
-    form = object_form(read_schema()["properties"].get(above[1:], {}))
-    if not isinstance(section, Mapping) or form is None or name not in form["properties"]:
+    name, *inside = split(_long_pattern(violation, data))
+    form = object_form(read_schema()["properties"].get(name, {}))
+    section = lengthen(name, data.get(name))
+    if form is None or not isinstance(section, Mapping) or inside[1:] not in ([], ["*"]):
         return None
-    found = find_sibling(violation.value, str(name), section, form)
+    if inside[0] not in form["properties"]:
+        return None
+    found = find_sibling(violation.value, inside[0], section, form)
     if found is None:
         return None
     field, word = found
-    pointer = f"{above}/{field}"
+    place = join([name, inside[0], *(part for part in violation.parts if isinstance(part, int))])
+    steps: list[dict[str, Any]] = []
+    if not isinstance(data[name], Mapping):
+        steps.append({"op": "replace", "path": join([name]), "value": dict(section)})
+    readers = form["properties"][field].get("x-when", {}).get(place, ())
+    if len(readers) == 1:  # only this value of the field reads the other one
+        steps.append({"op": "replace", "path": place, "value": readers[0]})
+    else:
+        steps.append({"op": "remove", "path": place})
+    steps.append({"op": "add", "path": join([name, field]), "value": word})
     return UNKNOWN_VALUE.finding(
         help="field",
         pointer=violation.pointer,
-        fix=(
-            {"op": "move", "from": violation.pointer, "path": pointer},
-            {"op": "replace", "path": pointer, "value": word},
-        ),
+        fix=tuple(steps),
         name=violation.name,
         value=quote(violation.value),
-        field=dotted(pointer),
-        meant=word,
+        field=f"{name}.{field}",
+        meant=Repair(value=word, help="").shown,
     )
 
 
@@ -227,8 +265,13 @@ def _named(violation: Violation, data: Mapping[str, Any]) -> Schema:
 
 
 def _out_of_range(violation: Violation, _: Mapping[str, Any]) -> Iterator[Finding]:
+    """Report a number that is too small or too large; -1 stands for no limit in other tools."""
+    field = violation.field
+    is_none = violation.value == -1 and field.get("default", 0) is None and is_valid(None, field)
     yield OUT_OF_RANGE.finding(
+        help="none" if is_none else "",
         pointer=violation.pointer,
+        fix=({"op": "remove", "path": violation.pointer},) if is_none else (),
         name=violation.name,
         value=quote(violation.value),
         expected=expectation(violation.field),
@@ -240,7 +283,10 @@ def _malformed_text(violation: Violation, _: Mapping[str, Any]) -> Iterator[Find
     example = _find_example(violation)
     advice = "" if example else "other"
     better = None
-    if violation.keyword == "maxLength":
+    repository = find_repository(violation.value)
+    if repository is not None and is_valid(repository, violation.field):
+        advice, better = "address", repository
+    elif violation.keyword == "maxLength":
         advice = "long"
     elif pointer == "/name":
         advice = "name"
@@ -252,6 +298,7 @@ def _malformed_text(violation: Violation, _: Mapping[str, Any]) -> Iterator[Find
         name=violation.name,
         value=quote(violation.value),
         example=quote(example),
+        meant=better or "",
         most=schema.get("maxLength", 0),
     )
 

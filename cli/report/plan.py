@@ -156,14 +156,15 @@ def _times(plan: Plan) -> Mapping[str, str]:
     engine = plan.decisions.engine.vllm
     faster = "" if engine is None or engine.value == "off" else f"; {_ENGINE}"
     cost = {} if plan.cost is None else {"cost": _say_cost(plan.cost)}
-    return {"time": f"{_say_time(plan.time)}{faster}", **cost}
+    compiles = plan.decisions.loop.compile.value
+    return {"time": f"{_say_time(plan.time, compiles=compiles)}{faster}", **cost}
 
 
 def _say_cost(cost: Cost) -> str:
     return f"{say_cost(cost.low)} to {say_cost(cost.high)}, at the price in `hardware`"
 
 
-def _say_time(time: Time) -> str:
+def _say_time(time: Time, *, compiles: bool) -> str:
     parts = {
         "training": time.training_seconds,
         "evaluation": time.evaluation_seconds,
@@ -174,7 +175,8 @@ def _say_time(time: Time) -> str:
     named = ", ".join(f"{part} {say_seconds(size)}" for part, size in parts.items())
     low, high = say_seconds(time.low_seconds), say_seconds(time.high_seconds)
     rate = f"{time.tokens_per_second:,.0f} tokens/s in training"
-    without = "export and harness not included"
+    left_out = "export, harness and compiling the model" if compiles else "export and harness"
+    without = f"{left_out} not included"
     return f"{low} to {high} ({named}), {without}; {rate}{_EVIDENCE[time.evidence]}"
 
 

@@ -253,6 +253,7 @@ CATALOGUE: Final[Mapping[str, str]] = {
     "warmup_steps.least": "the fewest, because {share} of {steps} {steps:step|steps} is less than "
     "one step",
     "warmup_steps.single": "a warm-up begins at a rate of zero, and the run has only one step",
+    "compile.on": "set in `training.compile`; the minutes of compiling are not in the planned time",
     "compile.off": "compiling takes minutes before the first step, and again for new lengths",
     "loader_workers.none": "tokenized rows are mapped from disk, so a batch takes milliseconds",
     "loader_workers.images": "images are opened and resized while the device computes",

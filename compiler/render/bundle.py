@@ -36,6 +36,7 @@ PARTS: Final[Mapping[str, Callable[[Uses], bool]]] = {
         or uses.pairs
         or uses.facts.data.form == "prompt"
     ),
+    "benchmarks": lambda uses: uses.decisions.evaluation.harness is not None,
     "kept": lambda uses: bool(uses.source.compared_paths),
     "pairs": lambda uses: uses.compared,
     "pictures": lambda uses: uses.vision,

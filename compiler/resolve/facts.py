@@ -338,6 +338,7 @@ class DataFacts:
     has in an epoch, and a role's column is called as the role is.
 
     `left_lists` are lists of objects in a json file that are not its rows, each with its length.
+    `repeated_keys` are keys that objects have more than once, each with the number of objects.
 
     `regression` has an entry for each regression check, in the order of the spec; it is None for
     a check without exactly one file.
@@ -399,6 +400,7 @@ class DataFacts:
     has_message_cells: bool = True
     has_reasoning: bool = True
     left_lists: Mapping[str, int] = field(default_factory=dict)
+    repeated_keys: Mapping[str, int] = field(default_factory=dict)
     open_answers: OpenAnswers | None = None
     round_trip: RoundTrip | None = None
     contents: Contents = field(default_factory=Contents)

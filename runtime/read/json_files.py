@@ -6,12 +6,14 @@ with the functions that they are made of.
 
 import ast
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 from .rows import DataError, cut
 
+#: Makes an object of its keys and values; without it, the last value of a key is kept.
+MakeObject = Callable[[list[tuple[str, Any]]], dict[str, Any]]
 #: Keys under which a JSON file may keep its list of rows.
 WRAPPERS: Final = ("data", "train", "rows", "examples")
 
@@ -37,10 +39,10 @@ def parse_lines(chunk: Iterable[str]) -> Iterator[Any]:
     return map(parse_line, chunk)
 
 
-def parse_line(line: str) -> Any:
-    """Return the value of a line of JSON, or None if it is broken."""
+def parse_line(line: str, make: MakeObject | None = None) -> Any:
+    """Return the value of a line of JSON, or None if it is broken; `make` makes its objects."""
     try:
-        return json.loads(line)
+        return json.loads(line, object_pairs_hook=make)
     except (ValueError, RecursionError):
         return None
 
@@ -63,10 +65,10 @@ def parse_cell(text: str) -> Any:
         raise ValueError(str(error)) from error
 
 
-def parse_json(text: str) -> list[Any]:
+def parse_json(text: str, make: MakeObject | None = None) -> list[Any]:
     """Return the list of rows that a text of JSON holds; raises DataError without one."""
     try:
-        value = json.loads(text)
+        value = json.loads(text, object_pairs_hook=make)
     except json.JSONDecodeError as error:
         line, why = error.lineno, error.msg.lower()
         raise DataError(f"line {line}: {why}", key="line", line=line, reason=why) from error

@@ -23,12 +23,15 @@ def read_text(row: Row, *, text: str) -> Turns | Fault:
 def read_cell(cell: Any) -> str | None:
     """Return a cell as text: an empty one or NaN is "", a number its digits, a list or object None.
 
-    Bytes are the text that they encode in UTF-8, or None. A class of the file is its name.
+    A boolean is `true` or `false`, as JSON writes it. Bytes are the text that they encode in UTF-8,
+    or None. A class of the file is its name.
     """
     if isinstance(cell, str):
         return cell
     if isinstance(cell, NamedClass):
         return cell.name
+    if isinstance(cell, bool):
+        return "true" if cell else "false"
     if isinstance(cell, list | dict):
         return None
     if isinstance(cell, bytes):

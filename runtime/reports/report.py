@@ -33,6 +33,8 @@ def describe_run(results: Results) -> Parts:
     parts: Parts = []
     if is_judged:
         parts += report_results.describe_test(results)
+    if results.decided.get("harness"):
+        parts += load_part("benchmarks").describe_benchmarks(results)
     if is_trained:
         parts += report_results.describe_validation(results.read("train/curve.json"))
         parts += report_results.draw_training(results)

@@ -1,8 +1,7 @@
 """The part of a report about a model's quality: metrics, the training curve, and its files."""
 
 from collections.abc import Mapping, Sequence
-
-from matplotlib.figure import Figure
+from typing import Any
 
 from ..metric import metrics
 from . import page
@@ -91,11 +90,13 @@ def draw_curve(
     unit: str,
     kept: int | None,
     is_loss: bool,
-) -> Figure:
+) -> Any:
     """Return a picture of the training and validation curves, with the step of the saved model.
 
     A loss that spans more than a factor of ten is drawn on a logarithmic axis.
     """
+    from matplotlib.figure import Figure  # noqa: PLC0415 - slow, for a stage that is up to date
+
     figure = Figure(figsize=(8, 4.5), layout="constrained")
     axes = figure.subplots()
     axes.plot(*zip(*points["training"], strict=True), label="training", linewidth=1, alpha=0.6)

@@ -58,7 +58,7 @@ def read_results(run: Run) -> Results:
         if name in first:
             run.check_current(name)
             run.check_outputs(*(run.bundle / output for output in record.read["outputs"]))
-        elif not _is_current(record, records.get("train")):
+        elif not is_current(record, records.get("train")):
             continue
         records[name] = record
     decided = {name: entry["value"] for name, entry in lock["decisions"].items()}
@@ -78,7 +78,8 @@ def load_part(name: str) -> Any:
     return import_module(f"..report_parts.{name}", __package__)
 
 
-def _is_current(record: stages.Record, train: stages.Record | None) -> bool:
+def is_current(record: stages.Record, train: stages.Record | None) -> bool:
+    """Return whether a stage's scripts, inputs and outputs are as it recorded, and the training."""
     is_older = train and not set(train.read["trainings"]) <= set(record.read["trainings"])
     changed = stages.find_changed(record, "sources") or stages.find_changed(record, "inputs")
     changed = changed or stages.find_changed_output(record, record.bundle, bundle=record.bundle)

@@ -49,17 +49,18 @@ MEMORY_WORDS = ("can't allocate memory", "Cannot allocate memory", "bad_alloc")
 class TrainingSession(TrainerCallback):
     """Resumes training and ends it in order; one of the Trainer's callbacks.
 
-    `ladder` lists [rows per pass, passes per step], the same batch in less and less memory. `row`
-    selects a line, by default the one that memory has allowed so far. `keep` is the number of
-    checkpoints, `planned_bytes` the planned peak. `tracker` is one of `tracking`. A `pilot` takes a
-    few steps in a folder of its own, and ends the process with exit code 0. `place` is the folder,
-    relative to the bundle's.
+    `identity` is that of the stage, None for a pilot. `ladder` lists [rows per pass, passes per
+    step], the same batch in less and less memory. `row` selects a line, by default the one that
+    memory has allowed so far. `keep` is the number of checkpoints, `planned_bytes` the planned
+    peak. `tracker` is one of `tracking`. A `pilot` takes a few steps in a folder of its own, and
+    ends the process with exit code 0. `place` is the folder, relative to the bundle's.
     """
 
     def __init__(
         self,
         run: Run,
         *,
+        identity: stages.Identity | None = None,
         ladder: Sequence[Sequence[int]],
         row: int | None,
         planned_bytes: int,
@@ -78,7 +79,7 @@ class TrainingSession(TrainerCallback):
         self.row = self._read_batch()["row"] if row is None else min(row, len(ladder) - 1)
         self.micro_batch, self.accumulation = ladder[self.row]
         self.checkpoint: str | None = None
-        self.identity: stages.Identity | None = None
+        self.identity = identity
         self.sealer = checkpoints.Sealer(run.processes)
         self.stop_signal, self.progress = threading.Event(), Progress()
         self._launcher, self._logged = os.getppid(), time.monotonic()
@@ -88,19 +89,11 @@ class TrainingSession(TrainerCallback):
     # -------------------------------------------------------------------------
     # Begin and end
 
-    def begin(self, *inputs: stages.Input) -> bool:
-        """Return False if training is finished with these inputs; otherwise prepare to resume.
-
-        Locks the run folder, and sets aside what other inputs led to.
-        """
+    def begin(self) -> None:
+        """Prepare to resume: lock the run folder, and set aside what other inputs led to."""
         self.run.read_rows(self.run.folder / "data/train.jsonl", 0)  # ends the stage if missing
-        if self.pilot is None:
-            self.identity = self.run.identify(*inputs)
-            if self.run.is_done(self.identity):
-                return False
         self.prepare()
         self.handle_signals()
-        return True
 
     def prepare(self) -> None:
         """Lock the run folder, set aside what other inputs led to, and find the checkpoint."""
@@ -226,7 +219,7 @@ class TrainingSession(TrainerCallback):
             self.run.ensure(differ, "some answers got a higher reward than others")
         if fault is not None:
             self.run.stop(f"the saved weights are wrong: {fault}")
-        assert self.identity is not None  # noqa: S101 - set by begin
+        assert self.identity is not None  # noqa: S101 - a pilot ends before
         outputs = self.folder / "model", self.folder / "curve.json"
         self.run.mark_done(self.identity, *outputs, trained=True)
 

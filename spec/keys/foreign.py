@@ -24,7 +24,8 @@ from ftc.spec.values.synonyms import find_section
 _HARMLESS: Final = frozenset({
     "checkpoints", "class", "context_parallel", "default_alike", "empty", "evaluation",
     "file_format", "fixed", "kernels", "layout", "loading", "logging", "machine", "off",
-    "output", "packing", "padding", "runtime", "text_part", "tokenizer", "tracking", "watchdog",
+    "output", "packing", "padding", "runtime", "text_part", "tokenizer", "tracker", "tracking",
+    "watchdog",
 })  # fmt: skip
 #: Names of these sections are chosen by the user, or everyday words.
 _OWN_NAMES: Final = ("/data/columns", "/data/template_options")

@@ -6,12 +6,17 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, Final
 
-from ftc.spec.findings.explanations import MISSING_KEY, UNKNOWN_KEY, UNSUPPORTED_FIELD
+from ftc.spec.findings.explanations import (
+    MISSING_KEY,
+    UNKNOWN_KEY,
+    UNSUPPORTED_FIELD,
+    UNSUPPORTED_VALUE,
+)
 from ftc.spec.findings.finding import Finding, Safety
 from ftc.spec.findings.quote import quote, shown
 from ftc.spec.keys.foreign import Foreign, find_foreign
 from ftc.spec.keys.known_keys import report_factor, report_foreign, report_remainder
-from ftc.spec.keys.moving import ABSENT, Meant, gives_way, move, read
+from ftc.spec.keys.moving import ABSENT, Meant, differs_beside, gives_way, move, read
 from ftc.spec.keys.products import find_product, find_share
 from ftc.spec.keys.remainder import find_remainder
 from ftc.spec.message import Message
@@ -20,6 +25,7 @@ from ftc.spec.pointer import dotted, join, parent, split
 from ftc.spec.schema import (
     Field,
     Schema,
+    advise_against,
     branches,
     fields,
     fields_by_pointer,
@@ -28,7 +34,7 @@ from ftc.spec.schema import (
     read_unsupported,
 )
 from ftc.spec.values.expectation import accepts_type, expectation, words_of
-from ftc.spec.values.nearest import is_certain, is_likely, is_slip, nearest
+from ftc.spec.values.nearest import find_alike, is_certain, is_likely, is_slip, nearest
 from ftc.spec.values.repair import Repair, find_repair
 from ftc.spec.values.synonyms import find_owners, find_section, find_word, flags, switches_on
 from ftc.spec.values.verdict import is_valid
@@ -72,6 +78,13 @@ def _explain(
         return report_remainder(remainder, here, data)
     unfit = _implied(key, section, pointer, schema)
     other = None if unfit is not None or share else _elsewhere(key, section, pointer, data, named)
+    if other is None or not other.fields:
+        value = section[key]
+        advised = _refuse_value(key, value, here, named)
+        if advised is None and other is None:
+            advised = _refuse_word(value, here, schema, named)
+        if advised is not None:
+            return advised
     if other is not None and not other.pointer:
         return report_foreign(other, here, data)
     place = meant.pointer if meant is not None else here
@@ -175,7 +188,11 @@ def _advice(data: Mapping[str, Any], meant: Meant | None, *, merges: bool) -> st
         return ""
     present = read(data, meant.pointer)
     if present is not ABSENT and not gives_way(present, meant) and not merges:
-        return "twice" if meant.repair is None else "otherwise"
+        if meant.repair is None:
+            return "twice"
+        if present != meant.repair.value:
+            return "otherwise"
+        return "beside" if differs_beside(data, meant) else "same"
     return "near" if meant.repair is None else "value"
 
 
@@ -421,6 +438,54 @@ def _everywhere() -> Mapping[str, tuple[str, ...]]:
 
 def _unsupported(pointer: str) -> Message | None:
     return Message(f"unsupported.{pointer}") if pointer in read_unsupported()["keys"] else None
+
+
+def _refuse_value(key: str, value: Any, here: str, named: Meant | None) -> Finding | None:
+    """Report a key whose value is a word that ftc does not support in the field that it names."""
+    places = (named.pointer,) if named else _everywhere().get(key.casefold().replace("-", "_"), ())
+    advice = next(filter(None, (_unsupported_value(value, each) for each in places)), None)
+    if advice is None:
+        return None
+    return UNSUPPORTED_VALUE.finding(
+        pointer=here, name=shown(dotted(here)), value=quote(value), meant="", advice=advice
+    )
+
+
+def _refuse_word(value: Any, here: str, schema: Schema, named: Meant | None) -> Finding | None:
+    """Report a key that is turned on, or has a value, which ftc does not support as a word.
+
+    It is a word of a field of the section; at the top of a spec a key is one of any field.
+    """
+    pointer = parent(here)
+    if named is not None and pointer and named.pointer.startswith(f"{pointer}/"):
+        return None
+    if not pointer and value is not True:
+        return None
+    word = split(here)[-1] if value is True else value
+    whole = () if pointer else (each.removesuffix("/*") for each in read_unsupported()["values"])
+    fields_of = (*(f"{pointer}/{name}" for name in schema["properties"]), *whole)
+    advice = next(filter(None, (_unsupported_value(word, each) for each in fields_of)), None)
+    if advice is None:
+        return None
+    name = shown(dotted(here))
+    if value is True:
+        return UNSUPPORTED_FIELD.finding(pointer=here, name=name, meant="", advice=advice)
+    return UNSUPPORTED_VALUE.finding(
+        pointer=here, name=name, value=quote(value), meant="", advice=advice
+    )
+
+
+def _unsupported_value(value: Any, pointer: str) -> Message | None:
+    """Return the sentence on a value of a field, or of a list or short form, or None."""
+    if not isinstance(value, str) or pointer not in fields_by_pointer():
+        return None
+    short = fields_by_pointer()[pointer].schema.get("x-short")
+    field = f"{pointer}/{short}" if short else pointer
+    for pattern in (field, f"{field}/*"):
+        word = find_alike(value, read_unsupported()["values"].get(pattern, ()))
+        if word is not None:
+            return Message(advise_against(pattern, word))
+    return None
 
 
 def _unsupported_beside(pointer: str) -> list[str]:

@@ -88,10 +88,14 @@ def report_remainder(remainder: Remainder, here: str, data: Mapping[str, Any]) -
     """Report a key for what the other fields leave: `train` among the splits."""
     section = parent(here)
     led = {f"{section}/{remainder.field}": remainder.value} if remainder.field else {}
+    steps = replace_key(data, here, led)
+    counted = {f"{section}/{name}": share for name, share in remainder.counted.items()}
+    steps += tuple({"op": "replace", "path": at, "value": share} for at, share in counted.items())
     finding = UNKNOWN_KEY.finding(
-        help="remainder_of" if led else "remainder",
+        help="remainder_of" if led else "counted" if counted else "remainder",
         pointer=here,
-        fix=replace_key(data, here, led),
+        fix=steps,
+        pairs=tuple(f"{dotted(at)}: {share:g}" for at, share in counted.items()),
         section=dotted(section),
         key=shown(split(here)[-1]),
         field=dotted(f"{section}/{remainder.field}"),

@@ -43,20 +43,23 @@ def move(data: Mapping[str, Any], here: str, meant: Meant | None) -> tuple[dict[
         value = meant.repair.value if meant.repair else read(data, here)
         if isinstance(value, Mapping) and isinstance(present, Mapping):
             return _merge(data, here, meant.pointer)
-        same = json.dumps(present) == json.dumps(value)
-        return ({"op": "remove", "path": here},) if same else ()
+        same = json.dumps(present) == json.dumps(value) and not differs_beside(data, meant)
+        return ({"op": "remove", "path": here}, *_set_beside(data, meant)) if same else ()
     *sections, _ = split(meant.pointer)
     target: Any = data
     steps: list[dict[str, Any]] = []
     for depth, name in enumerate(sections, 1):
         place = join(sections[:depth])
+        if isinstance(target, list):  # the key itself is in this item
+            target = target[int(name)]
+            continue
         if name not in target:
             steps.append({"op": "add", "path": place, "value": {}})
         target = target.get(name, {})
         if isinstance(target, str) and isinstance(long := lengthen(name, target), Mapping):
             steps.append({"op": "replace", "path": place, "value": long})
             target = long
-        if not isinstance(target, Mapping):
+        if not isinstance(target, Mapping | list):
             return ()
     steps.append({"op": "move", "from": here, "path": meant.pointer})
     if meant.repair is not None:
@@ -91,6 +94,16 @@ def _set_beside(data: Mapping[str, Any], meant: Meant) -> Iterator[dict[str, Any
         value = other.schema["default"] if present is ABSENT else present
         if value in other.schema.get("x-refines", {}).get(values[0], ()):
             yield {"op": "add", "path": pointer, "value": values[0]}
+
+
+def differs_beside(data: Mapping[str, Any], meant: Meant) -> bool:
+    """Return whether another field that the value gives is set to something else: another GPU."""
+    above, beside = parent(meant.pointer), meant.repair.beside if meant.repair is not None else {}
+    stated = {name: read(data, f"{above}/{name}") for name in beside}
+    return any(
+        held is not ABSENT and str(held).casefold() not in (beside[name].casefold(), "auto")
+        for name, held in stated.items()
+    )
 
 
 def gives_way(present: Any, meant: Meant) -> bool:

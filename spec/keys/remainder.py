@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from dataclasses import field as field_of
 from typing import Any
 
 from ftc.spec.findings.finding import Safety
@@ -15,13 +16,15 @@ _DIGITS = 6
 class Remainder:
     """The shares `of` the other fields; `field` is one that is set by what the key leaves for it.
 
-    `value` is that share. `safety` is that of leaving the key out.
+    `value` is that share. `counted` has the shares where all are numbers of rows. `safety` is that
+    of the fix.
     """
 
     of: tuple[str, ...]
     field: str
     value: float
     safety: Safety
+    counted: Mapping[str, float] = field_of(default_factory=dict)
 
 
 def find_remainder(
@@ -39,6 +42,12 @@ def find_remainder(
     ]
     if not all(isinstance(each, int | float) for each in (share, *values)):
         return Remainder(of=names, field="", value=0, safety="unsafe")
+    numbers = {name: section[name] for name in stated}
+    if numbers and all(number >= 1 for number in (share, *numbers.values())):
+        rows = share + sum(numbers.values())
+        counted = {name: round(number / rows, _DIGITS) for name, number in numbers.items()}
+        if all(admits(f"{pointer}/{name}", value) for name, value in counted.items()):
+            return Remainder(of=names, field="", value=0, safety="unsafe", counted=counted)
     left = round(1 - share - sum(values), _DIGITS)
     free = next((name for name in names if name not in section), "")
     if len(stated) + 1 == len(names) and admits(f"{pointer}/{free}", left):

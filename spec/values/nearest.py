@@ -33,6 +33,12 @@ def nearest(word: str, known: Collection[str], customary: Collection[str] = ()) 
     return choices[liked]
 
 
+def find_alike(word: str, known: Collection[str]) -> str | None:
+    """Return the known word that differs in case, `-`, `_` and spaces at most, or None."""
+    written = plain(word)
+    return next((choice for choice in known if plain(choice) == written), None)
+
+
 def is_certain(word: str, meant: str, known: Collection[str]) -> bool:
     """Return whether the word is a misspelling of one, or its beginning, and like no other one.
 

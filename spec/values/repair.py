@@ -164,11 +164,13 @@ def _number(value: Any, field: Schema) -> Repair | None:
         if rate is not None and is_valid(rate, field):
             return Repair(value=rate, help="near", exact=True)
     number = read_quantity(value, kilo=field.get("x-kilo", 1000))
+    has_unit = "x-share" in field and value.strip().endswith("%")  # so nothing else is meant
     if (seconds := field.get("x-seconds")) and (time := read_seconds(value)) is not None:
         number = _whole(time / seconds)
+        has_unit = ":" not in value  # two numbers of a clock may be minutes and seconds
     if number is None or not is_valid(number, field):
         return None
-    return Repair(value=number, help="near", safety="unsafe")
+    return Repair(value=number, help="near", safety="safe" if has_unit else "unsafe")
 
 
 def _quoted(value: Any, field: Schema) -> Repair | None:

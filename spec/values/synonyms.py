@@ -2,13 +2,13 @@
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any, Final
 
-from ftc.spec.schema import Schema, fields, fields_by_pointer, object_form, read_schema
+from ftc.spec.schema import Schema, branches, fields, fields_by_pointer, object_form, read_schema
 from ftc.spec.values.expectation import words_of
-from ftc.spec.values.nearest import plain
+from ftc.spec.values.nearest import find_alike, plain
 
 #: The endings of the names of groups of settings.
 _OF_SETTINGS: Final = re.compile(
@@ -59,19 +59,44 @@ def find_section(key: str) -> str | None:
 
 def find_sibling(
     value: Any, name: str, section: Mapping[str, Any], schema: Schema
-) -> tuple[str, str] | None:
-    """Return the only other unset field of a section with this word, and the word, or None."""
+) -> tuple[str, Any] | None:
+    """Return the only other field of a section that a word means, and its value, or None."""
     found = {it: word for it, word in find_owners(value, section, schema).items() if it != name}
     return next(iter(found.items())) if len(found) == 1 else None
 
 
-def find_owners(word: Any, section: Mapping[str, Any], schema: Schema) -> dict[str, str]:
-    """Return the fields with this word that the section does not set, each with the word meant."""
+def find_owners(word: Any, section: Mapping[str, Any], schema: Schema) -> dict[str, Any]:
+    """Return the fields that a word means and that the section does not set, each with its value.
+
+    These are fields with this word, lists that may hold it (added to what they hold), and fields
+    that are turned on, which have this name.
+    """
     if not isinstance(word, str) or word in ("auto", "none"):
         return {}
-    free = {name: it for name, it in schema["properties"].items() if name not in section}
-    found = {name: find_word(word, it) for name, it in free.items()}
-    return {name: meant for name, meant in found.items() if isinstance(meant, str)}
+    said = {name: _meant(word, name, section.get(name), it) for name, it in _free(section, schema)}
+    return {name: meant for name, meant in said.items() if meant is not None}
+
+
+def _free(section: Mapping[str, Any], schema: Schema) -> Iterator[tuple[str, Schema]]:
+    """Yield the fields that a section does not set, and its lists."""
+    for name, field in schema["properties"].items():
+        if name not in section or isinstance(section[name], list):
+            yield name, field
+
+
+def _meant(word: str, name: str, present: Any, field: Schema) -> Any:
+    """Return the value that a word means for a field, or None."""
+    items = next((branch["items"] for branch in branches(field) if "items" in branch), None)
+    if items is not None:
+        found = find_alike(word, words_of(items))
+        held = present if isinstance(present, list) else []
+        return None if found is None or found in held else [*held, found]
+    if present is not None:
+        return None
+    if field.get("type") == "boolean":
+        return True if find_alike(word, (name, *field.get("x-aliases", ()))) else None
+    meant = find_word(word, field)
+    return meant if isinstance(meant, str) else None
 
 
 @cache

@@ -119,6 +119,11 @@ def test_other_keys_of_the_spec_are_read_too(
         ({"train": 0.8, **TENTHS}, TENTHS, "safe"),
         ({"train": 0.9, **TENTHS}, TENTHS, "unsafe"),
         ({"train": "most"}, {}, "unsafe"),
+        (
+            {"train": 160, "test": 20, "validation": 20},
+            {"test": 0.1, "validation": 0.1},
+            "unsafe",
+        ),
     ],
 )
 def test_the_training_split_is_what_the_others_leave(

@@ -17,10 +17,11 @@ from ftc.spec.message import Message
 from ftc.spec.normal import normalise, said
 from ftc.spec.patch import apply_patch
 from ftc.spec.pointer import split
-from ftc.spec.schema import fields, read_schema, read_unsupported
+from ftc.spec.schema import advise_against, fields, read_schema, read_unsupported
 from ftc.spec.sections import Spec
 from ftc.spec.text.document import Document
 from ftc.spec.text.json_reader import read_json
+from ftc.spec.validate import judge as judge_data
 from ftc.spec.validate import locate, validate
 from ftc.spec.violations import _TRANSLATIONS, find_violations
 from tests.messages import say
@@ -272,11 +273,171 @@ def test_everything_unsupported_is_refused_by_name() -> None:
     for pattern, words in read_unsupported()["values"].items():
         path = pattern.removesuffix("/*")[1:].split("/")
         for word in words:
-            advice = str(Message(f"unsupported.{pattern}.{word}"))
+            advice = str(Message(advise_against(pattern, word)))
             value = [word] if pattern.endswith("/*") else word
             judged = validate(document_of(changed([(path, value)])))
             assert isinstance(judged, tuple)
             assert [(it.code, it.help) for it in judged] == [("FTC041", advice)]
+
+
+ADVISED = [
+    ({"export": ["AWQ"]}, "FTC041", "/export/0", "/export/types/*.calibrated"),
+    ({"export": "gptq"}, "FTC041", "/export", "/export/types/*.calibrated"),
+    ({"export": {"vllm": "awq"}}, "FTC041", "/export/vllm", "/export/vllm/*.calibrated"),
+    ({"export": {"onnx": True}}, "FTC040", "/export/onnx", "/export/types/*.converted"),
+    ({"export": {"format": "exl2"}}, "FTC041", "/export/format", "/export/types/*.exllama"),
+    ({"export": {"type": "mlx"}}, "FTC041", "/export/type", "/export/types/*.mlx"),
+    ({"optim": "galore_adamw"}, "FTC041", "/optim", "/training/optimizer.low_rank"),
+    ({"training": {"optim": "muon"}}, "FTC041", "/training/optim", "/training/optimizer.matrices"),
+    ({"muon": True}, "FTC040", "/muon", "/training/optimizer.matrices"),
+    ({"training": {"muon": True}}, "FTC040", "/training/muon", "/training/optimizer.matrices"),
+    (
+        {"training": {"metric": "BLEU"}},
+        "FTC041",
+        "/training/metric",
+        "/training/evaluation/metric.bleu",
+    ),
+    ({"report_to": "comet_ml"}, "FTC041", "/report_to", "/tracking/type.others"),
+    (
+        {"training": {"lr_scheduler_type": "reduce_lr_on_plateau"}},
+        "FTC041",
+        "/training/lr_scheduler_type",
+        "/training/schedule.plateau",
+    ),
+]
+
+
+@pytest.mark.parametrize(("part", "code", "pointer", "advice"), ADVISED)
+def test_a_word_that_ftc_lacks_gets_its_sentence_where_it_is_written(
+    part: dict[str, Any], code: str, pointer: str, advice: str
+) -> None:
+    """In a list, in place of one, as a key that is turned on, and as the value of an alias."""
+    judged = validate(document_of(changed([([key], value) for key, value in part.items()])))
+    assert isinstance(judged, tuple)
+    (finding,) = judged
+    assert (finding.code, finding.pointer) == (code, pointer)
+    assert finding.help == str(Message(f"unsupported.{advice}"))
+
+
+@pytest.mark.parametrize(
+    ("part", "fixed"),
+    [
+        ({"method": "DoRA"}, {"method": {"dora": True}}),
+        ({"method": {"type": "pissa", "rank": 8}}, {"method": {"init": "pissa", "rank": 8}}),
+        ({"method": "nf4"}, {"method": {"type": "qlora", "quantization": "nf4"}}),
+        ({"objective": "ipo"}, {"objective": {"type": "dpo", "loss": "ipo"}}),
+        ({"objective": "dapo"}, {"objective": {"type": "grpo", "policy_loss": "dapo"}}),
+        ({"export": ["fp8", "Q8_0"]}, {"export": {"types": ["Q8_0"], "vllm": ["FP8"]}}),
+        ({"export": "fp8"}, {"export": {"vllm": ["FP8"]}}),
+        (
+            {"export": {"types": ["w4a16"], "vllm": ["FP8"]}},
+            {"export": {"types": [], "vllm": ["FP8", "W4A16"]}},
+        ),
+    ],
+)
+def test_a_word_of_another_field_moves_there(part: dict[str, Any], fixed: dict[str, Any]) -> None:
+    """It is the name of a switch, a word of a list, or one that a value of its field reads."""
+    spec = {"name": "x", "model": "m", "data": "d.csv", **part}
+    (finding,) = judge_data(spec)
+    assert finding.code == "FTC035"
+    assert finding.fix_safety == "safe"
+    assert apply_patch(spec, finding.fix) == {**spec, **fixed}
+    assert judge_data(apply_patch(spec, finding.fix)) == []
+
+
+@pytest.mark.parametrize(
+    ("part", "help_"),
+    [
+        ({"tracking": ["wandb", "tensorboard"]}, "write one of `wandb` or `tensorboard`"),
+        (
+            {"training": {"evaluation": {"metric": ["rouge_l", "chrf"]}}},
+            "write one of `rouge_l` or `chrf`",
+        ),
+    ],
+)
+def test_several_words_for_a_field_that_takes_one(part: dict[str, Any], help_: str) -> None:
+    """The help names them; nothing says which one is wanted."""
+    (finding,) = judge_data({"name": "x", "model": "m", "data": "d.csv", **part})
+    assert (finding.code, finding.help, finding.fix) == ("FTC034", help_, ())
+
+
+@pytest.mark.parametrize(
+    ("section", "name", "written", "meant", "safety"),
+    [
+        ("training", "warmup", "3%", 0.03, "safe"),
+        ("launch", "hours", "48h", 48, "safe"),
+        ("launch", "hours", "90 min", 1.5, "safe"),
+        ("launch", "hours", "24:00", 24, "unsafe"),
+    ],
+)
+def test_a_number_with_its_unit_is_certain(
+    section: str, name: str, written: str, meant: float, safety: str
+) -> None:
+    """The unit leaves no other reading; two numbers of a clock do."""
+    others = {"type": "slurm"} if section == "launch" else {}
+    spec = {"name": "x", "model": "m", "data": "d.csv", section: {**others, name: written}}
+    (finding,) = judge_data(spec)
+    assert finding.fix_safety == safety
+    assert apply_patch(spec, finding.fix)[section] == {**others, name: meant}
+
+
+def test_the_sources_of_a_mixture_have_other_names_for_their_keys() -> None:
+    """As in the section around them: the fixes move them within their item."""
+    items = [{"path": "a.jsonl", "ratio": 0.7}, {"file": "b.csv", "probability": "0.3"}]
+    spec: dict[str, Any] = {"name": "x", "model": "m", "data": items}
+    for _ in range(6):
+        found = judge_data(spec)
+        if not found:
+            break
+        assert all(each.fix_safety == "safe" and each.fix for each in found), found
+        spec = apply_patch(spec, found[0].fix)
+    assert spec["data"] == {
+        "sources": [{"source": "a.jsonl", "weight": 0.7}, {"source": "b.csv", "weight": 0.3}]
+    }
+
+
+@pytest.mark.parametrize("pointer", ["/training/max_steps", "/data/max_rows"])
+def test_minus_one_is_no_limit(pointer: str) -> None:
+    """As trainers write it: the fix leaves the field out. Another number has none."""
+    section, name = split(pointer)
+    spec: dict[str, Any] = {"name": "x", "model": "m", "data": {"source": "d.csv"}}
+    for number, fixed in ((-1, {}), (-2, None)):
+        wrong = {**spec, section: {**spec.get(section, {}), name: number}}
+        (finding,) = judge_data(wrong)
+        assert finding.code == "FTC036"
+        assert bool(finding.fix) == (fixed is not None)
+        if finding.fix:
+            assert name not in apply_patch(wrong, finding.fix)[section]
+            assert finding.fix_safety == "safe"
+
+
+@pytest.mark.parametrize(
+    ("hardware", "gres", "fixed", "help_"),
+    [
+        ("1x RTX-4090", "gpu:a100:1", None, "name different things"),
+        ("1x A100", "gpu:a100:1", "1x A100", "says the same"),
+        ("1x RTX-4090", "gpu:1", "1x RTX-4090", "says the same"),
+        ({"count": 1}, "gpu:a100:1", {"count": 1, "gpu": "a100"}, "did you mean"),
+        ("2x A100", "gpu:1", None, "another value is set there"),
+    ],
+)
+def test_a_resource_beside_the_hardware_is_not_lost(
+    hardware: Any, gres: str, fixed: Any, help_: str
+) -> None:
+    """Slurm's count and GPU are left out where they are known, and never where they differ."""
+    launch = {"type": "slurm", "gres": gres}
+    spec = {"name": "x", "model": "m", "data": "d.csv", "hardware": hardware, "launch": launch}
+    (finding,) = judge_data(spec)
+    assert help_ in finding.help
+    assert bool(finding.fix) == (fixed is not None)
+    if finding.fix:
+        assert apply_patch(spec, finding.fix)["hardware"] == fixed
+
+
+def test_a_word_that_only_resembles_an_unsupported_one_is_not_taken_for_it() -> None:
+    """`sft` shares letters with `oft`, which ftc does not have."""
+    (finding,) = judge_data({"name": "x", "model": "m", "data": "d.csv", "method": "sft"})
+    assert finding.code == "FTC035"
 
 
 def test_locate_maps_long_pointers() -> None:

@@ -2,11 +2,15 @@
 # ruff: noqa: D401 - the docstring of a rule is its explanation, not a description of the function
 
 from collections.abc import Iterator
+from typing import Final
 
 from ftc.compiler.checks.rule import Problem, problem, put, rule
 from ftc.compiler.checks.rule_input import Case
+from ftc.spec.findings.quote import shown
 from ftc.spec.pointer import dotted
 from ftc.spec.sources import list_sources
+
+_MOST_KEYS: Final = 3
 
 
 @rule("FTC234", "completion-loss-on-plain-text", "warning", reads=("data",))
@@ -105,4 +109,27 @@ def lists_left_out(case: Case) -> Iterator[Problem]:
                 name=source.source,
                 left=tuple(part.left_lists),
                 count=sum(part.left_lists.values()),
+            )
+
+
+@rule("FTC508", "key-given-twice-in-a-row", "warning", reads=("data",))
+def key_given_twice_in_a_row(case: Case) -> Iterator[Problem]:
+    """What it is: Objects of a JSON file have a key more than once, such as two `completion`.
+
+    Why it matters: Only the last value of the key is read, as Python and most programs read JSON.
+    The model is not trained on the others, and other programs may read another value.
+
+    Example: {"data": "merged-rows.jsonl"}
+
+    Use instead: {"data": "rows-with-each-key-once.jsonl"}
+    """
+    parts = case.data.sources or (case.data,)
+    for source, part in zip(list_sources(case.spec.data), parts, strict=False):
+        if part.repeated_keys:
+            often = sorted(part.repeated_keys.items(), key=lambda item: (-item[1], item[0]))
+            yield problem(
+                source.at("source"),
+                name=source.source,
+                count=sum(part.repeated_keys.values()),
+                keys=[shown(key) for key, _ in often[:_MOST_KEYS]],
             )

@@ -1,4 +1,4 @@
-"""The rules about heads that score (FTC280 to FTC287, FTC509, FTC570): labels, and a head."""
+"""The rules about heads that score (FTC280 to 287, FTC507, FTC509, FTC570): labels, and a head."""
 # ruff: noqa: D401 - the docstring of a rule is its explanation, not a description of the function
 
 import re
@@ -19,6 +19,9 @@ _MANY = 300  # labels, of which people rarely keep apart so many
 _SHOWN = 3
 #: The separators of a list of labels, the surest first.
 _DIVISIONS = tuple(map(re.compile, (r"\|+", ";", ",", r"\+")))
+_AMOUNT = re.compile(r"[+-]?\d{1,12}(\.\d{1,12})?")
+_FEWEST_AMOUNTS = 10
+_AMOUNTS_SHARE = 0.9
 _BRACKETS = " \t\"'[]{}()"
 
 
@@ -97,6 +100,25 @@ def label_with_too_few_rows(case: Case) -> Iterator[Problem]:
             needed=needed,
             more=len(rare) - 1,
         )
+
+
+@rule("FTC507", "amounts-as-labels", "warning", reads=("data",))
+def amounts_as_labels(case: Case) -> Iterator[Problem]:
+    """What it is: The labels of a classifier are amounts: numbers, some of them with decimals.
+
+    Why it matters: A classifier learns each number as a class of its own. It does not know that
+    3.6 is near 3.7, counts both as equally wrong, and never gives a number between two labels.
+
+    Example: {"objective": "classification", "data": "essays-with-grades-from-0.0-to-5.0.csv"}
+
+    Use instead: {"objective": "sft", "data": "essays-with-grades-from-0.0-to-5.0.csv",
+     "training": {"evaluation": {"metric": "numeric_match"}}}
+    """
+    numbers = [float(each.name) for each in case.data.labels if _AMOUNT.fullmatch(each.name)]
+    many = max(_FEWEST_AMOUNTS, _AMOUNTS_SHARE * len(case.data.labels))
+    whole = all(number.is_integer() for number in numbers)
+    if _classifies(case) and len(numbers) >= many and not whole:
+        yield problem("/objective/type", count=len(numbers), low=min(numbers), high=max(numbers))
 
 
 @rule("FTC509", "several-labels-in-one", "warning", reads=("data",))

@@ -1,7 +1,7 @@
 """The learning rate with its curve and optimizer, and the settings of the training loop."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import cast
 
 from ftc.compiler.plan.decision import Because, Decision, decide, derived, keep
@@ -156,9 +156,7 @@ def decide_loop(spec: Spec, facts: KnownFacts) -> Loop:
     if facts.data.pictures is not None:
         workers, why = (_IMAGE_WORKERS if facts.hardware.kind == "gpu" else 1), "images"
     return Loop(
-        compile=decide(
-            spec, "/training/compile", training.compile, lambda: (False, Because(key="compile.off"))
-        ),
+        compile=_decide_compile(spec),
         loader_workers=decide(
             spec,
             "/training/loader_workers",
@@ -169,3 +167,13 @@ def decide_loop(spec: Spec, facts: KnownFacts) -> Loop:
         if training.loader_prefetch is not None
         else None,
     )
+
+
+def _decide_compile(spec: Spec) -> Decision[bool]:
+    """Decide whether `torch.compile` is used. What that takes before the first step has no formula.
+
+    It depends on the model's code, on the lengths of passes and on the cache of the machine.
+    """
+    asked = spec.training.compile
+    decision = decide(spec, "/training/compile", asked, lambda: (False, Because(key="compile.off")))
+    return replace(decision, because=Because(key="compile.on")) if asked is True else decision

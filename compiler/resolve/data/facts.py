@@ -1,7 +1,8 @@
 """Data facts: what the rows hold, which column is what, what is left and how long it is."""
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from functools import partial
@@ -145,6 +146,7 @@ class _Report:
     twins: NearDuplicates
     pictures: Pictures | None
     limited_lengths: tuple[Lengths, ...]
+    repeated_keys: Mapping[str, int]
     seeks: bool
 
 
@@ -247,7 +249,8 @@ def _read(
     whole = inspect_files(source, found)
     if isinstance(whole, Unknown):
         return whole
-    columns, parts = open_tables(whole)
+    repeated = Counter[str]()
+    columns, parts = open_tables(whole, repeated)
     rows = chain.from_iterable(parts)
     if not columns:
         number = sum(1 for _ in rows)
@@ -292,6 +295,7 @@ def _read(
         twins=twins.result(),
         pictures=lengths[4][0],
         limited_lengths=lengths[4][1],
+        repeated_keys=dict(repeated),
         seeks=watches.images.seeks,
     )
 
@@ -471,6 +475,7 @@ def _facts(spec: Spec, report: _Report, *, folder: Path) -> DataFacts:
         limited_lengths=report.limited_lengths,
         labels=_labels(spec, scan),
         left_lists=list_left_out(report.files),
+        repeated_keys=report.repeated_keys,
         open_answers=scan.labels.why_open(MOST_CLASSES) if _classifies(spec.objective) else None,
     )
 

@@ -2,6 +2,7 @@
 
 import re
 import stat
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -48,13 +49,9 @@ from ftc.compiler.resolve.rows.table import FORMATS, TableFile, find_json, inspe
 from ftc.spec.findings.finding import Finding
 from ftc.spec.sections import FileFormat, Spec
 from ftc.spec.sources import WholeSource
+from ftc.spec.values.hub_page import find_repository
 
 _ADDRESS: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
-#: A data set's page, or its address as tools write it; it may go on with one of its files.
-_PAGE_OF_HUB: Final = re.compile(
-    r"(?:https?://(?:www\.)?huggingface\.co/|https?://hf\.co/|hf://)datasets/"
-    r"([A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*)"
-)
 _FIRST_CHARACTERS: Final = 200
 _MOST_LISTED: Final = 1000
 _MOST_NAMED: Final = 3
@@ -317,14 +314,14 @@ def _name_all(
 
 
 def _missing_file(spec: Spec, source: WholeSource, path: Path, folder: Path) -> Finding:
-    if page := _PAGE_OF_HUB.match(source.source):
+    if (repository := find_repository(source.source, "dataset")) is not None:
         return explanations.NO_FILE.finding(
             message="address",
             help="id",
             pointer=source.at("source"),
-            fix=_rename(spec, source, page[1]),
+            fix=_rename(spec, source, repository),
             name=source.source,
-            id=page[1],
+            id=repository,
         )
     if _ADDRESS.match(source.source):
         return explanations.NO_FILE.finding(
@@ -429,11 +426,14 @@ def inspect_files(source: WholeSource, found: DataFiles) -> list[TableFile] | Un
 
 
 def open_tables(
-    files: Sequence[TableFile],
+    files: Sequence[TableFile], repeated: Counter[str] | None = None
 ) -> tuple[tuple[str, ...], Iterator[Iterator[Row | None]]]:
-    """Return the rows of each file; the first one names the columns."""
-    first = read_table(files[0])
-    others = (read_table(file).rows for file in files[1:])
+    """Return the rows of each file; the first one names the columns.
+
+    `repeated` counts the keys that objects have twice, as the rows are read.
+    """
+    first = read_table(files[0], repeated)
+    others = (read_table(file, repeated).rows for file in files[1:])
     return first.columns, chain((first.rows,), others)
 
 

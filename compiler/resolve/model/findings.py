@@ -35,6 +35,7 @@ from ftc.compiler.resolve.patches import patch_field
 from ftc.spec.findings.finding import Finding
 from ftc.spec.message import reason_of
 from ftc.spec.sections import Spec
+from ftc.spec.values.hub_page import find_repository
 
 _POINTER: Final = "/model/id"
 #: Open models of this size are offered in place of a closed one: they train on one GPU.
@@ -44,7 +45,6 @@ _USUAL_PARAMETERS: Final = 8_000_000_000
 _GGUF: Final = re.compile(
     r"(?:[-_.]gguf(?::[\w.-]+)?|:(?:[\w.]+-)*(?:ud-)?i?q\d\w*)$", re.IGNORECASE
 )
-_PAGE_OF_HUB: Final = re.compile(r"https?://huggingface\.co/([\w.-]+/[\w.-]+)(?:[/?#].*)?")
 
 
 def folder_fault(spec: Spec, path: Path) -> Finding | None:
@@ -58,14 +58,14 @@ def folder_fault(spec: Spec, path: Path) -> Finding | None:
         )
     if is_folder(path):
         return None
-    if page := _PAGE_OF_HUB.fullmatch(name):
+    if (repository := find_repository(name)) is not None:
         return explanations.MODEL_FOLDER.finding(
             message="address",
             help="address",
             pointer=_POINTER,
-            fix=patch_field(spec, "model", "id", page[1]),
+            fix=patch_field(spec, "model", "id", repository),
             name=name,
-            id=page[1],
+            id=repository,
         )
     if not looks_like_path(name) and is_closed(name):
         return _closed(name)

@@ -2,9 +2,11 @@
 
 import io
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -12,7 +14,7 @@ from zipfile import BadZipFile, ZipFile
 
 from ftc.compiler.resolve.rows.table import TableFile
 from ftc.runtime.read.csv_files import parse_csv
-from ftc.runtime.read.json_files import parse_json, parse_line, unwrap
+from ftc.runtime.read.json_files import MakeObject, parse_json, parse_line, unwrap
 from ftc.runtime.read.rows import DataError
 from ftc.spec.message import Message
 
@@ -64,15 +66,27 @@ class Table:
     rows: Iterator[Row | None]
 
 
-def read_table(file: TableFile) -> Table:
-    """Open the file's rows; raises UnreadableError, ImportError for parquet without pyarrow."""
+def read_table(file: TableFile, repeated: Counter[str] | None = None) -> Table:
+    """Open the file's rows; raises UnreadableError, ImportError for parquet without pyarrow.
+
+    `repeated` counts the objects of JSON that have a key twice, by the key, as rows are read.
+    """
     if file.format == "csv":
         return _read_csv(file)
+    make = None if repeated is None else partial(_make_object, repeated)
     if file.format == "jsonl":
-        return _named_by_keys(_jsonl(file))
+        return _named_by_keys(_jsonl(file, make))
     if file.format == "json":
-        return _named_by_keys(_json(file))
+        return _named_by_keys(_json(file, make))
     return _read_parquet(file.path)
+
+
+def _make_object(repeated: Counter[str], pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object with the last value of each key, as Python reads JSON."""
+    made = dict(pairs)
+    if len(made) < len(pairs):
+        repeated.update(key for key, times in Counter(key for key, _ in pairs).items() if times > 1)
+    return made
 
 
 def _open(file: TableFile) -> io.TextIOWrapper:
@@ -93,16 +107,16 @@ def _csv(file: TableFile) -> Iterator[Any]:
         yield from rows
 
 
-def _jsonl(file: TableFile) -> Iterator[Row | None]:
+def _jsonl(file: TableFile, make: MakeObject | None) -> Iterator[Row | None]:
     with _open(file) as stream:
         for line in stream:
             if line.strip():
-                yield _object(parse_line(line))
+                yield _object(parse_line(line, make))
 
 
-def _json(file: TableFile) -> Iterator[Row | None]:
+def _json(file: TableFile, make: MakeObject | None) -> Iterator[Row | None]:
     with _open(file) as stream, _translate():
-        rows = parse_json(stream.read())
+        rows = parse_json(stream.read(), make)
     return map(_object, rows)
 
 

@@ -95,6 +95,13 @@ def test_the_time_says_what_it_leaves_out(call: Call) -> None:
     assert faster not in call("plan", example, "--set", "objective.vllm=off").out
 
 
+def test_the_time_says_that_compiling_is_left_out(call: Call, spec_file: Path) -> None:
+    """What `torch.compile` takes is not planned, and both the time and its reason say so."""
+    text = " ".join(call("plan", spec_file, "--set", "training.compile=true").out.split())
+    assert "export, harness and compiling the model not included" in text
+    assert "the minutes of compiling are not in the planned time" in text
+
+
 def test_a_price_gives_a_cost(call: Call, spec_file: Path, validate: Validate) -> None:
     """In the first line, in the table, as data, in the picture, and beside what would fit."""
     price = ("--set", "hardware.price_per_hour=2.5")

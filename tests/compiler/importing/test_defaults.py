@@ -110,6 +110,27 @@ def test_the_defaults_of_all_objectives(
     }
 
 
+@pytest.mark.parametrize(
+    ("package", "path", "names"),
+    [
+        ("transformers", "training_args.py", ("adam_beta1", "adam_epsilon")),
+        ("peft", "tuners/lora/config.py", ("bias",)),
+        *(
+            ("trl", CLASSES[objective], ("top_p", "repetition_penalty", "num_iterations"))
+            for objective in ("grpo", "rloo")
+        ),
+        ("trl", CLASSES["grpo"], ("epsilon", "mask_truncated_completions")),
+        ("trl", CLASSES["rloo"], ("epsilon", "mask_truncated_completions")),
+    ],
+)
+def test_values_that_are_left_out_are_those_of_the_libraries(
+    package: str, path: str, names: tuple[str, ...]
+) -> None:
+    """A bundle leaves these settings to the library, so its default is what ftc does."""
+    theirs, ours = _read_defaults(package, path), read_table("trl").alike
+    assert {name: ours[name] for name in names} == {name: [theirs[name]] for name in names}
+
+
 def read(folder: Path, text: str, name: str = "config.yaml") -> Import:
     """Import a text from a file of this name."""
     path = folder / name

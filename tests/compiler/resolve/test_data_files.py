@@ -10,6 +10,7 @@ import pytest
 
 from ftc.compiler.resolve.data.facts import resolve_data
 from ftc.compiler.resolve.facts import Unknown
+from ftc.runtime.read.json_files import parse_line
 from tests.compiler.resolve.resolving import CHAT, NO_TOKENIZER, known, unknown
 
 
@@ -136,6 +137,24 @@ def test_the_format_that_the_first_lines_show(
     assert (f"set `data.format` to `{shown}`" if shown else '{"text": "..."}') in finding.help
     if shown:
         known(make_spec(data={"source": "rows.txt", "format": shown}), tmp_path)
+
+
+@pytest.mark.parametrize("name", ["rows.jsonl", "rows.json"])
+def test_keys_that_objects_have_twice_are_counted(
+    name: str, make_spec: Any, tmp_path: Path
+) -> None:
+    """The last value is read, as it is when the data is prepared."""
+    rows = [
+        '{"text": "a", "text": "b"}',
+        '{"text": "c", "more": {"x": 1, "x": 2}}',
+        '{"text": "d"}',
+    ]
+    text = "\n".join(rows) if name.endswith("l") else f"[{', '.join(rows)}]"
+    (tmp_path / name).write_text(text, encoding="utf-8")
+    facts = known(make_spec(data=name, objective="cpt"), tmp_path)
+    assert facts.repeated_keys == {"text": 1, "x": 1}
+    assert facts.rows == 3
+    assert parse_line(rows[0]) == {"text": "b"}
 
 
 def test_lists_that_are_not_read_are_a_fact(make_spec: Any, tmp_path: Path) -> None:

@@ -12,8 +12,6 @@ import argparse
 from functools import partial
 from pathlib import Path
 
-from transformers import AutoTokenizer
-
 from runtime.files import write_rows
 from runtime.prepare.data_report import write_report
 from runtime.prepare.planned import Planned, check_lengths, find_changed
@@ -90,6 +88,8 @@ plan = Planned(run=run, rows=PLANNED_ROWS, changed=changed, is_intended=is_inten
 
 # -----------------------------------------------------------------------------
 # The model's tokenizer
+
+from transformers import AutoTokenizer  # noqa: E402 - slow
 
 options = {"revision": MODEL_REVISION} if args.model == MODEL else {}
 tokenizer = AutoTokenizer.from_pretrained(args.model, **options)

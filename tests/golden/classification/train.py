@@ -6,23 +6,13 @@
 Reads run/data. Writes run/train/model (the best checkpoint) and run/train/curve.json.
 Started again, it resumes from the newest complete checkpoint.
 """
+# ruff: noqa: E402 - imports that take seconds come after the check whether there is work
 
 import argparse
 import os
 from pathlib import Path
 
-from datasets import Dataset
-from transformers import AutoModelForSequenceClassification, AutoTokenizer
-from transformers.trainer import Trainer, TrainingArguments
-
-from runtime.models import labels
-from runtime.models.loaded_weights import require_weights
-from runtime.models.weight_probe import WeightProbe
 from runtime.run import Run
-from runtime.track.tracking import open_tracker
-from runtime.train.best_by_metric import BestByMetric
-from runtime.train.sorted_steps import sort_rows
-from runtime.train.training import TrainingSession
 from runtime.train.verdict import end_if_worse
 
 HERE = Path(__file__).resolve().parent
@@ -58,7 +48,7 @@ SEED = 42  # the default of `training.seed`
 PLANNED_BYTES = 11906785524  # the plan's peak of one process, in the phase: layer backward
 
 # -----------------------------------------------------------------------------
-# Arguments and settings
+# Arguments, and an end if the results are up to date
 
 parser = argparse.ArgumentParser(description="Train; start it with accelerate launch.")
 parser.add_argument("--model", default=MODEL, help="the folder of another model")
@@ -66,11 +56,34 @@ parser.add_argument("--row", type=int, help="the row of LADDER to use, from 0")
 parser.add_argument("--pilot", action="store_true", help="only measure a few steps")
 args = parser.parse_args()
 os.chdir(HERE)  # paths in checkpoints are relative, so that a bundle can be moved
-
 run = Run(HERE, stage="train")
 source = run.need_model(args.model, MODEL)
+inputs = [source, HERE / "accelerate.yaml", DATA / "train.jsonl", DATA / "train.arrow"]
+inputs += [DATA / "validation.jsonl", DATA / "validation.arrow"]
+inputs += [DATA / "labels.jsonl"]
+identity = None if args.pilot else run.identify(*inputs)
+if identity and run.is_done(identity):  # trained already, with these inputs
+    end_if_worse(run)  # exit code 79, as after training
+    raise SystemExit
+
+# -----------------------------------------------------------------------------
+# Settings
+
+from datasets import Dataset
+from transformers import AutoModelForSequenceClassification, AutoTokenizer
+from transformers.trainer import Trainer, TrainingArguments
+
+from runtime.models import labels
+from runtime.models.loaded_weights import require_weights
+from runtime.models.weight_probe import WeightProbe
+from runtime.track.tracking import open_tracker
+from runtime.train.best_by_metric import BestByMetric
+from runtime.train.sorted_steps import sort_rows
+from runtime.train.training import TrainingSession
+
 session = TrainingSession(
     run,
+    identity=identity,
     ladder=LADDER,
     row=args.row,
     pilot=args.pilot,
@@ -78,7 +91,6 @@ session = TrainingSession(
     keep=KEEP_CHECKPOINTS,
     tracker=open_tracker(run),
 )
-
 config = TrainingArguments(
     metric_for_best_model=METRIC,
     output_dir=f"{session.place}/checkpoints",
@@ -103,16 +115,7 @@ config = TrainingArguments(
     **session.tracker.arguments(),
     disable_tqdm=True,
 )
-
-# -----------------------------------------------------------------------------
-# Begin, unless the results are up to date
-
-inputs = [source, HERE / "accelerate.yaml", DATA / "train.jsonl", DATA / "train.arrow"]
-inputs += [DATA / "validation.jsonl", DATA / "validation.arrow"]
-inputs += [DATA / "labels.jsonl"]
-if not session.begin(*inputs):  # trained already, with these inputs
-    end_if_worse(run)  # exit code 79, as after training
-    raise SystemExit
+session.begin()
 config.eval_on_start = session.checkpoint is None  # the best checkpoint is compared with it
 
 # -----------------------------------------------------------------------------

@@ -6,25 +6,13 @@
 Reads run/data. Writes run/train/model (the best checkpoint) and run/train/curve.json.
 Started again, it resumes from the newest complete checkpoint.
 """
+# ruff: noqa: E402 - imports that take seconds come after the check whether there is work
 
 import argparse
 import os
 from pathlib import Path
 
-from datasets import Dataset
-from peft import LoraConfig
-from transformers import AutoModelForCausalLM, AutoTokenizer
-from trl import SFTConfig, SFTTrainer
-
-from runtime.models.adapters import find_fault
-from runtime.models.loaded_weights import require_weights
-from runtime.parallel.distributed import DistributedSession
-from runtime.parallel.shards import ShardCheck, save_whole
-from runtime.parallel.shared_evaluation import share_loss
 from runtime.run import Run
-from runtime.track.tracking import open_tracker
-from runtime.train.best import BestCheckpoint
-from runtime.train.sorted_steps import sort_rows
 from runtime.train.verdict import end_if_worse
 
 HERE = Path(__file__).resolve().parent
@@ -62,7 +50,7 @@ SEED = 42  # the default of `training.seed`
 PLANNED_BYTES = 50487880609  # the plan's peak of one process, in the phase: layer backward
 
 # -----------------------------------------------------------------------------
-# Arguments and settings
+# Arguments, and an end if the results are up to date
 
 parser = argparse.ArgumentParser(description="Train; start it with accelerate launch.")
 parser.add_argument("--model", default=MODEL, help="the folder of another model")
@@ -70,11 +58,35 @@ parser.add_argument("--row", type=int, help="the row of LADDER to use, from 0")
 parser.add_argument("--pilot", action="store_true", help="only measure a few steps")
 args = parser.parse_args()
 os.chdir(HERE)  # paths in checkpoints are relative, so that a bundle can be moved
-
 run = Run(HERE, stage="train")
 source = run.need_model(args.model, MODEL)
+inputs = [source, HERE / "accelerate.yaml", DATA / "train.jsonl", DATA / "train.arrow"]
+inputs += [DATA / "validation.jsonl", DATA / "validation.arrow"]
+identity = None if args.pilot else run.identify(*inputs)
+if identity and run.is_done(identity):  # trained already, with these inputs
+    end_if_worse(run)  # exit code 79, as after training
+    raise SystemExit
+
+# -----------------------------------------------------------------------------
+# Settings
+
+from datasets import Dataset
+from peft import LoraConfig
+from transformers import AutoModelForCausalLM, AutoTokenizer
+from trl import SFTConfig, SFTTrainer
+
+from runtime.models.adapters import find_fault
+from runtime.models.loaded_weights import require_weights
+from runtime.parallel.distributed import DistributedSession
+from runtime.parallel.shards import ShardCheck, save_whole
+from runtime.parallel.shared_evaluation import share_loss
+from runtime.track.tracking import open_tracker
+from runtime.train.best import BestCheckpoint
+from runtime.train.sorted_steps import sort_rows
+
 session = DistributedSession(
     run,
+    identity=identity,
     ladder=LADDER,
     row=args.row,
     pilot=args.pilot,
@@ -82,7 +94,6 @@ session = DistributedSession(
     keep=KEEP_CHECKPOINTS,
     tracker=open_tracker(run),
 )
-
 config = SFTConfig(
     max_length=None,  # prepare.py has dropped or cut longer rows
     dataset_kwargs={"skip_prepare_dataset": True},
@@ -110,17 +121,8 @@ config = SFTConfig(
     # otherwise each process keeps whole gradients from pass to pass
     accelerator_config={"gradient_accumulation_kwargs": {"sync_each_batch": True}},
 )
-
-# -----------------------------------------------------------------------------
-# Begin, unless the results are up to date
-
-inputs = [source, HERE / "accelerate.yaml", DATA / "train.jsonl", DATA / "train.arrow"]
-inputs += [DATA / "validation.jsonl", DATA / "validation.arrow"]
-with config.main_process_first(local=False):  # the others read its digests of large files
-    is_left = session.begin(*inputs)
-if not is_left:  # trained already, with these inputs
-    end_if_worse(run)  # exit code 79, as after training
-    raise SystemExit
+with config.main_process_first(local=False):  # the others resume from the checkpoint that it found
+    session.begin()
 config.eval_on_start = session.checkpoint is None  # the best checkpoint is compared with it
 
 # -----------------------------------------------------------------------------

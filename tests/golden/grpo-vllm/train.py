@@ -6,27 +6,15 @@
 Reads run/data. Writes run/train/model (the best checkpoint) and run/train/curve.json.
 Started again, it resumes from the newest complete checkpoint.
 """
+# ruff: noqa: E402 - imports that take seconds come after the check whether there is work
 
 import argparse
 import os
 from pathlib import Path
 
-from datasets import Dataset
-from peft import LoraConfig
-from transformers import AutoModelForCausalLM, AutoTokenizer
-from trl import GRPOConfig, GRPOTrainer
-
-from runtime import vllm_engine
-from runtime.models.adapters import find_fault
-from runtime.models.loaded_weights import require_weights
 from runtime.reward import rewards
-from runtime.reward.flat_rewards import REWARD_CURVES, FlatRewards
 from runtime.run import Run
-from runtime.track.tracking import open_tracker
-from runtime.train.best_by_reward import BestByReward
-from runtime.train.training import TrainingSession
 from runtime.train.verdict import end_if_worse
-from runtime.upstream import sampled_answers
 
 HERE = Path(__file__).resolve().parent
 DATA, OUT = HERE / "run/data", HERE / "run/train"
@@ -75,7 +63,7 @@ SEED = 42  # the default of `training.seed`
 PLANNED_BYTES = 33104661680  # the plan's peak of one process, in the phase: layer backward
 
 # -----------------------------------------------------------------------------
-# Arguments and settings
+# Arguments, and an end if the results are up to date
 
 parser = argparse.ArgumentParser(description="Train; start it with accelerate launch.")
 parser.add_argument("--model", default=MODEL, help="the folder of another model")
@@ -83,11 +71,36 @@ parser.add_argument("--row", type=int, help="the row of LADDER to use, from 0")
 parser.add_argument("--pilot", action="store_true", help="only measure a few steps")
 args = parser.parse_args()
 os.chdir(HERE)  # paths in checkpoints are relative, so that a bundle can be moved
-
 run = Run(HERE, stage="train")
 source = run.need_model(args.model, MODEL)
+inputs = [source, HERE / "accelerate.yaml", DATA / "train.jsonl", DATA / "train.arrow"]
+inputs += [DATA / "validation.jsonl", DATA / "validation.arrow"]
+inputs += [HERE / "vllm.json"]
+identity = None if args.pilot else run.identify(*inputs)
+if identity and run.is_done(identity):  # trained already, with these inputs
+    end_if_worse(run)  # exit code 79, as after training
+    raise SystemExit
+
+# -----------------------------------------------------------------------------
+# Settings
+
+from datasets import Dataset
+from peft import LoraConfig
+from transformers import AutoModelForCausalLM, AutoTokenizer
+from trl import GRPOConfig, GRPOTrainer
+
+from runtime import vllm_engine
+from runtime.models.adapters import find_fault
+from runtime.models.loaded_weights import require_weights
+from runtime.reward.flat_rewards import REWARD_CURVES, FlatRewards
+from runtime.track.tracking import open_tracker
+from runtime.train.best_by_reward import BestByReward
+from runtime.train.training import TrainingSession
+from runtime.upstream import sampled_answers
+
 session = TrainingSession(
     run,
+    identity=identity,
     ladder=LADDER,
     row=args.row,
     pilot=args.pilot,
@@ -95,7 +108,6 @@ session = TrainingSession(
     keep=KEEP_CHECKPOINTS,
     tracker=open_tracker(run),
 )
-
 config = GRPOConfig(
     num_generations=ANSWERS_PER_PROMPT,
     max_completion_length=ANSWER_TOKENS,
@@ -129,16 +141,7 @@ config = GRPOConfig(
     **session.tracker.arguments(),
     disable_tqdm=True,
 )
-
-# -----------------------------------------------------------------------------
-# Begin, unless the results are up to date
-
-inputs = [source, HERE / "accelerate.yaml", DATA / "train.jsonl", DATA / "train.arrow"]
-inputs += [DATA / "validation.jsonl", DATA / "validation.arrow"]
-inputs += [HERE / "vllm.json"]
-if not session.begin(*inputs):  # trained already, with these inputs
-    end_if_worse(run)  # exit code 79, as after training
-    raise SystemExit
+session.begin()
 config.eval_on_start = session.checkpoint is None  # the best checkpoint is compared with it
 
 # -----------------------------------------------------------------------------

@@ -12,8 +12,6 @@ import argparse
 from functools import partial
 from pathlib import Path
 
-from transformers import AutoTokenizer
-
 from runtime.prepare.data_report import show_row, write_report
 from runtime.prepare.planned import Planned, check_lengths, check_planned_lengths, find_changed
 from runtime.prepare.preparing import make_records, scan, start_workers, write_splits
@@ -73,6 +71,8 @@ plan = Planned(run=run, rows=PLANNED_ROWS, changed=changed, is_intended=is_inten
 
 # -----------------------------------------------------------------------------
 # The model's tokenizer
+
+from transformers import AutoTokenizer  # noqa: E402 - slow
 
 tokenizer = AutoTokenizer.from_pretrained(args.model)
 tokenizer("")  # removes truncation and padding that the tokenizer's own file may set

@@ -6,24 +6,13 @@
 Reads run/data. Writes run/train/model (the best checkpoint) and run/train/curve.json.
 Started again, it resumes from the newest complete checkpoint.
 """
+# ruff: noqa: E402 - imports that take seconds come after the check whether there is work
 
 import argparse
 import os
 from pathlib import Path
 
-from datasets import Dataset
-from transformers import AutoModelForCausalLM, AutoTokenizer
-from trl import SFTConfig, SFTTrainer
-
-from runtime.models.loaded_weights import require_weights
-from runtime.models.weight_probe import WeightProbe
-from runtime.parallel.distributed import DistributedSession
-from runtime.parallel.shards import ShardCheck, gather_weights
-from runtime.parallel.shared_evaluation import share_loss
 from runtime.run import Run
-from runtime.track.tracking import open_tracker
-from runtime.train.best import BestCheckpoint
-from runtime.train.sorted_steps import sort_rows
 from runtime.train.verdict import end_if_worse
 
 HERE = Path(__file__).resolve().parent
@@ -58,7 +47,7 @@ SEED = 42  # the default of `training.seed`
 PLANNED_BYTES = 14912157893  # the plan's peak of one process, in the phase: loss
 
 # -----------------------------------------------------------------------------
-# Arguments and settings
+# Arguments, and an end if the results are up to date
 
 parser = argparse.ArgumentParser(description="Train; start it with accelerate launch.")
 parser.add_argument("--model", default=MODEL, help="the folder of another model")
@@ -66,11 +55,35 @@ parser.add_argument("--row", type=int, help="the row of LADDER to use, from 0")
 parser.add_argument("--pilot", action="store_true", help="only measure a few steps")
 args = parser.parse_args()
 os.chdir(HERE)  # paths in checkpoints are relative, so that a bundle can be moved
-
 run = Run(HERE, stage="train")
 source = run.need_model(args.model, MODEL)
+inputs = [source, HERE / "accelerate.yaml", DATA / "train.jsonl", DATA / "train.arrow"]
+inputs += [DATA / "validation.jsonl", DATA / "validation.arrow"]
+inputs += [HERE / "deepspeed.json"]
+identity = None if args.pilot else run.identify(*inputs)
+if identity and run.is_done(identity):  # trained already, with these inputs
+    end_if_worse(run)  # exit code 79, as after training
+    raise SystemExit
+
+# -----------------------------------------------------------------------------
+# Settings
+
+from datasets import Dataset
+from transformers import AutoModelForCausalLM, AutoTokenizer
+from trl import SFTConfig, SFTTrainer
+
+from runtime.models.loaded_weights import require_weights
+from runtime.models.weight_probe import WeightProbe
+from runtime.parallel.distributed import DistributedSession
+from runtime.parallel.shards import ShardCheck, gather_weights
+from runtime.parallel.shared_evaluation import share_loss
+from runtime.track.tracking import open_tracker
+from runtime.train.best import BestCheckpoint
+from runtime.train.sorted_steps import sort_rows
+
 session = DistributedSession(
     run,
+    identity=identity,
     ladder=LADDER,
     row=args.row,
     pilot=args.pilot,
@@ -78,7 +91,6 @@ session = DistributedSession(
     keep=KEEP_CHECKPOINTS,
     tracker=open_tracker(run),
 )
-
 config = SFTConfig(
     max_length=None,  # prepare.py has dropped or cut longer rows
     dataset_kwargs={"skip_prepare_dataset": True},
@@ -104,18 +116,8 @@ config = SFTConfig(
     **session.tracker.arguments(),
     disable_tqdm=True,
 )
-
-# -----------------------------------------------------------------------------
-# Begin, unless the results are up to date
-
-inputs = [source, HERE / "accelerate.yaml", DATA / "train.jsonl", DATA / "train.arrow"]
-inputs += [DATA / "validation.jsonl", DATA / "validation.arrow"]
-inputs += [HERE / "deepspeed.json"]
-with config.main_process_first(local=False):  # the others read its digests of large files
-    is_left = session.begin(*inputs)
-if not is_left:  # trained already, with these inputs
-    end_if_worse(run)  # exit code 79, as after training
-    raise SystemExit
+with config.main_process_first(local=False):  # the others resume from the checkpoint that it found
+    session.begin()
 config.eval_on_start = session.checkpoint is None  # the best checkpoint is compared with it
 
 # -----------------------------------------------------------------------------

@@ -88,7 +88,7 @@ def test_roles_of_data_sets(asks: str, answers: str) -> None:
         (["a"], None),
         ({}, None),
         (0, "0"),
-        (False, "False"),
+        (False, "false"),
     ],
 )
 def test_cells_that_are_no_text(cell: object, text: str | None) -> None:
@@ -98,3 +98,16 @@ def test_cells_that_are_no_text(cell: object, text: str | None) -> None:
     turns = read_pair(pair, prompt="prompt", chosen="chosen", rejected="rejected")
     blank = "not_text" if text is None or isinstance(cell, list) else "blank"
     assert turns == ((("user", "Who?"), ("chosen", text), ("rejected", "Bob")) if text else blank)
+
+
+@pytest.mark.parametrize(
+    ("cell", "text"), [(True, "true"), (False, "false"), (None, ""), (3, "3"), (0.5, "0.5")]
+)
+def test_values_of_json_are_texts_as_the_author_wrote_them(cell: object, text: str) -> None:
+    """A boolean is a word of JSON and none of Python; a null is a missing text."""
+    assert read_cell(cell) == text
+    row = {"prompt": "Is it so?", "completion": cell}
+    assert read_texts(row, prompt="prompt", completion="completion") == (
+        ("user", "Is it so?"),
+        ("assistant", text),
+    )

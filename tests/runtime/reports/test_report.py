@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -214,6 +215,32 @@ def test_numbers_of_one_table_are_of_the_same_rows(tmp_path: Path) -> None:
     assert planned[1:] == ["2.0 MiB", "1.0 MiB"]
     assert "The trained model is better than the model before training" in text
     assert (tmp_path / "run/curve.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_numbers_of_benchmarks_are_of_this_training(tmp_path: Path) -> None:
+    """They are shown, and after another training they are said to be of an earlier one."""
+    write_bundle(tmp_path)
+    lock = json.loads((tmp_path / "ftc.lock.json").read_text(encoding="utf-8"))
+    lock["decisions"]["harness"] = {"value": ["arc_easy"], "source": "spec"}
+    write_json(tmp_path / "ftc.lock.json", lock)
+    (tmp_path / "harness.py").write_text("", encoding="utf-8")
+    assert "Public benchmarks" not in report_of(tmp_path, "quantize")
+
+    run = Run(tmp_path, stage="harness")
+    numbers = {"limit": 100, "tasks": {"arc_easy": {"acc,none": 0.5}}}
+    write_json(tmp_path / "run/harness/report.json", numbers)
+    identity = run.identify(tmp_path / "run/train/curve.json")
+    run.mark_done(identity, tmp_path / "run/harness/report.json")
+    text = report_of(tmp_path, "quantize")
+    assert ["arc_easy", "acc", "0.5000"] in cells_of(text.splitlines())
+    assert "the first 100 questions" in text
+
+    for stage in STAGES[1:]:
+        shutil.rmtree(tmp_path / "run/merged") if stage == "merge" else None
+        finish(tmp_path, stage)
+    text = report_of(tmp_path, "quantize")
+    assert "of an earlier training" in text
+    assert "arc_easy" not in text
 
 
 def test_the_checkpoint_is_shown_as_it_is_shipped(tmp_path: Path) -> None:
