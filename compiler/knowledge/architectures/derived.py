@@ -227,7 +227,7 @@ def _shape(
     head = prod(outside[entry["head"]]) if entry["head"] in outside else 0
     embedding = sum(prod(s) for n, s in outside.items() if _is_embedding(entry, n, s))
     each = {kind: sum(map(prod, tensors.values())) for kind, tensors in layers.items()}
-    heads = read.size("num_attention_heads") or 1
+    heads = read.size("num_attention_heads", "num_heads") or 1
     experts = _experts(read, layers, hidden)
     shapes = _linears(entry, layers, counts)
     plain = len(counts) == 1 and plain_kind(kinds[0][0]) in _PLAIN

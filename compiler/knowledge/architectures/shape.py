@@ -5,10 +5,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
-__all__ = ["RECURRENT", "LayerKind", "LinearShape", "Shape", "is_router"]
+__all__ = ["KEYLESS", "RECURRENT", "LayerKind", "LinearShape", "Shape", "is_router"]
 
 #: Mixers that carry a state from token to token, instead of or beside keys and values.
 RECURRENT: Final = frozenset({"linear_attention", "state_space", "conv", "parallel"})
+#: Mixers that keep no keys and values of a token; those of `cross_attention` are of images.
+KEYLESS: Final = RECURRENT - {"parallel"} | {"none", "cross_attention"}
 
 _ROUTER: Final = re.compile(r"(?:.*\.)?(?:gate|router)(?:\.\w+)*")
 
@@ -125,8 +127,7 @@ class Shape:
         """Return how many layers compare a token with those before it; windows count whole."""
         if not self.kinds:
             return self.layers
-        others = RECURRENT - {"parallel"} | {"none"}
-        return sum(kind.count for kind in self.kinds if kind.mixer not in others)
+        return sum(kind.count for kind in self.kinds if kind.mixer not in KEYLESS)
 
     def recurrent_layers(self) -> int:
         """Return how many layers carry a state from token to token."""

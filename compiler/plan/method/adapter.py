@@ -29,6 +29,7 @@ _IN_ATTENTION = re.compile(
     re.IGNORECASE,
 )
 _TEXT_RANK = 64
+_ONE_OUTPUT = 2  # the least width of a module where the config has no heads
 _SMALL_PARAMETERS = 1_000_000_000
 
 
@@ -244,12 +245,19 @@ def _routers(shape: Shape) -> tuple[str, ...]:
     return tuple(name for name, path in paths.items() if is_router(path))
 
 
-def _gates(shape: Shape) -> tuple[str, ...]:
-    """Return the linear modules with one output, such as the gate of a shared expert.
+def _narrow(shape: Shape) -> tuple[str, ...]:
+    """Return the linear modules with fewer outputs or inputs than an attention head.
 
-    An adapter on one has more weights than the module.
+    What projects hidden states has whole heads, or more. Narrower modules give a number per head,
+    stream or expert, such as the gate of a shared expert and the decays of a linear attention, or
+    are of a low rank already. The adapter of such a module is about as large as the module.
     """
-    return tuple(name for name, linear in shape.linear_shapes.items() if linear.out_features == 1)
+    least = min(shape.head_dim, shape.hidden) if shape.heads > 1 else _ONE_OUTPUT
+    return tuple(
+        name
+        for name, linear in shape.linear_shapes.items()
+        if min(linear.out_features, linear.in_features) < least
+    )
 
 
 def _targets(spec: Spec, shape: Shape) -> Decision[tuple[str, ...]]:
@@ -266,8 +274,8 @@ def _targets(spec: Spec, shape: Shape) -> Decision[tuple[str, ...]]:
     if not attention and not is_known:
         key = "lora_targets.encoder" if is_encoder(shape.architecture) else "lora_targets.unknown"
         return derived((ALL_LINEAR,), key, architecture=shape.architecture)
-    routers, gates = _routers(shape), _gates(shape)
-    without = {*routers, *gates}
+    routers, narrow = _routers(shape), _narrow(shape)
+    without = {*routers, *narrow}
     names = tuple(name for name in attention or linear_modules(shape) if name not in without)
     names = tuple(name for name in names if not is_bypassed(shape.architecture, name))
     left = tuple(name for name in names if is_redirected(shape.model_type, name))
@@ -277,7 +285,7 @@ def _targets(spec: Spec, shape: Shape) -> Decision[tuple[str, ...]]:
         return derived(names, "lora_targets.apart", modules=len(names), left=said)
     if written == "auto":
         key = "lora_targets.routers" if routers else "lora_targets.all"
-        key = "lora_targets.gates" if gates else key
+        key = "lora_targets.narrow" if narrow else key
         return derived(names, key, modules=len(names))
     return keep(spec, "/method/targets", names)
 
