@@ -32,6 +32,7 @@ from builds import (
     kind_flags,
     layer_key,
     placed,
+    reads_flag,
     supports_sdpa,
 )
 from entries import record
@@ -173,7 +174,7 @@ def _base(family: Family, cls: Any) -> dict[str, Any]:
         given["hidden_size"] = 192 * heads  # divisible by a multiple of the heads
     if "head_dim" not in names and "head_dim" not in family.aliases:
         given |= _probe_heads(family, given)
-    if _DECODER in given and "auto" not in family.said:  # an encoder's class reads forward with it
+    if _DECODER in given and "auto" not in family.said and reads_flag(family, _DECODER):
         given[_DECODER] = True
         family.fixed.add(_DECODER)
     _probe_positions(family, given)

@@ -140,8 +140,9 @@ def slow_recurrent_layers(case: Case) -> Iterator[Problem]:
     the locked requirements do not have. transformers then computes these layers with plain
     operations of PyTorch, which move and keep far more bytes. The plan's memory and time are those
     of the plain operations, and no run on a GPU has measured that time. A short convolution, as in
-    LFM2, needs no kernel. Do not add flash-linear-attention by hand: the pinned transformers takes
-    its kernels wherever it is installed, also on a CPU, where they do not run.
+    LFM2, needs no kernel. Do not add flash-linear-attention by hand: its version 0.6.0 fits the
+    locked packages, but the pinned transformers takes its kernels wherever it is installed. On a
+    CPU, as in a rehearsal, the forward pass then stops in Triton (`0 active drivers`).
 
     Example: {"model": "Qwen/Qwen3-Next-80B-A3B-Instruct", "hardware": "8x H100-80GB"}
 
