@@ -67,6 +67,8 @@ class Shape:
     `cached` are the numbers that one layer of each kind, or each layer where all are equal, caches
     of a token; it is empty where these are the keys and values of `kv_heads`.
     A token goes through each layer `passes` times, on average over the layers.
+    `expert_modules` are the rows and columns of the linear modules of one expert, where these are
+    no fused tensors.
     In `window_layers` of the layers a token reads the `window_tokens` before it; 0 for none.
     """
 
@@ -101,6 +103,7 @@ class Shape:
     window_layers: int = 0
     cached: tuple[int, ...] = ()
     passes: float = 1.0
+    expert_modules: tuple[tuple[int, int], ...] = ()
 
     def cached_numbers(self) -> int:
         """Return how many numbers all layers cache of a token: keys, values, latent vectors.

@@ -139,6 +139,8 @@ def _count(spec: Spec, shape: Shape, targets: tuple[str, ...], rank: int) -> int
     method = spec.method
     parts = part_parameters(spec, shape) + token_parameters(spec, shape)
     experts = expert_adapter_parameters(shape, rank) if method.experts else 0
+    if ALL_LINEAR in targets:
+        experts += expert_module_parameters(shape, rank)
     if method.target_pattern is None or find_module_names(shape.architecture) is None:
         return adapter_parameters(shape, targets, rank, dora=method.dora) + experts + parts
     layers = dict.fromkeys(targets, 0)
@@ -179,6 +181,12 @@ def expert_adapter_parameters(shape: Shape, rank: int) -> int:
     """
     inner, hidden = shape.expert_intermediate, shape.hidden
     return rank * shape.experts * shape.sparse_layers() * (hidden + 2 * inner + inner + hidden)
+
+
+def expert_module_parameters(shape: Shape, rank: int) -> int:
+    """Return how many weights LoRA has on the linear modules of all experts."""
+    sides = sum(map(sum, shape.expert_modules))
+    return rank * shape.experts * shape.sparse_layers() * sides
 
 
 def _dropout(spec: Spec) -> Decision[float]:
