@@ -37,6 +37,7 @@ from builds import (
 )
 from entries import record
 from fitting import fit
+from gradients import find_unlearned
 from older_names import find_older_names
 from repeats import find_passes
 from unequal import equal_sizes, find_unequal
@@ -103,6 +104,8 @@ def study(name: str, said: Mapping[str, Any]) -> dict[str, Any]:
         entry["older"] = older
     if passes := find_passes(family, keys):
         entry["passes"] = passes
+    if unlearned := find_unlearned(family):
+        entry["unlearned"] = unlearned
     entry["linears"] = [m for m in entry["linears"] if not _is_shared(said, entry, m)]
     if "rounded" in said:
         width = said["rounded"]["of"]

@@ -6,7 +6,8 @@ depends: a kind of layer (`mixer=`, `mlp=`), a key that is set, one that is not 
 differs from another (`key!=other`), or one that the config says itself (`?key`), where another size
 takes its place otherwise. A value that
 an entry requires may be that of another key (`=key`). A key of `positive` is null in
-models without its tensors; 0 would make tensors without elements.
+models without its tensors; 0 would make tensors without elements. The `unlearned` linear modules
+run without gradients: they choose the tokens that others attend to.
 """
 
 import re

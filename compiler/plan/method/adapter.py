@@ -9,7 +9,7 @@ from ftc.compiler.knowledge.architectures.encoders import is_encoder
 from ftc.compiler.knowledge.architectures.module_names import find_module_names
 from ftc.compiler.knowledge.architectures.shape import is_router
 from ftc.compiler.knowledge.objectives import OBJECTIVES
-from ftc.compiler.knowledge.training.peft_targets import is_bypassed, is_redirected
+from ftc.compiler.knowledge.training.peft_targets import is_bypassed, is_redirected, is_unlearned
 from ftc.compiler.plan.decision import Because, Decision, decide, derived, keep
 from ftc.compiler.plan.objective.comparison import PAIRING
 from ftc.compiler.plan.objective.sampling import samples
@@ -285,7 +285,8 @@ def _targets(spec: Spec, shape: Shape) -> Decision[tuple[str, ...]]:
     routers, narrow = _routers(shape), _narrow(shape)
     without = {*routers, *narrow}
     names = tuple(name for name in attention or linear_modules(shape) if name not in without)
-    names = tuple(name for name in names if not is_bypassed(shape.architecture, name))
+    idle = (is_bypassed, is_unlearned)
+    names = tuple(n for n in names if not any(has(shape.architecture, n) for has in idle))
     left = tuple(name for name in names if is_redirected(shape.model_type, name))
     names = tuple(name for name in names if name not in left)
     if written == "auto" and left:

@@ -104,6 +104,20 @@ def test_no_module_narrower_than_a_head_is_a_target(
     assert adapter.targets.because.key == "lora_targets.narrow"
 
 
+@pytest.mark.parametrize("name", ["DeepseekV32ForCausalLM", "GlmMoeDsaForCausalLM"])
+def test_no_module_without_gradients_is_a_target(build_known: BuildKnown, name: str) -> None:
+    """The indexer of sparse attention runs without gradients: its adapter would never change."""
+    shape = read_entry(name, derived_table()[name], {})
+    assert shape is not None
+    indexer = {"wq_b", "wk", "weights_proj"}
+    assert indexer <= shape.linear_shapes.keys()
+    spec, *_ = build_known({"/spec/method/targets": "auto"})
+    adapter = decide_adapter(spec, shape)
+    assert adapter is not None
+    assert not indexer & {*adapter.targets.value}
+    assert "q_b_proj" in adapter.targets.value
+
+
 @pytest.mark.parametrize("name", sorted(CASES))
 def test_every_class_has_targets(build_known: BuildKnown, name: str) -> None:
     """Whatever is left out, the modules that mix tokens or feed forward remain."""
