@@ -32,10 +32,12 @@ from builds import (
     kind_flags,
     layer_key,
     placed,
+    reads_flag,
     supports_sdpa,
 )
 from entries import record
 from fitting import fit
+from gradients import find_unlearned
 from older_names import find_older_names
 from repeats import find_passes
 from unequal import equal_sizes, find_unequal
@@ -102,6 +104,8 @@ def study(name: str, said: Mapping[str, Any]) -> dict[str, Any]:
         entry["older"] = older
     if passes := find_passes(family, keys):
         entry["passes"] = passes
+    if unlearned := find_unlearned(family):
+        entry["unlearned"] = unlearned
     entry["linears"] = [m for m in entry["linears"] if not _is_shared(said, entry, m)]
     if "rounded" in said:
         width = said["rounded"]["of"]
@@ -173,7 +177,7 @@ def _base(family: Family, cls: Any) -> dict[str, Any]:
         given["hidden_size"] = 192 * heads  # divisible by a multiple of the heads
     if "head_dim" not in names and "head_dim" not in family.aliases:
         given |= _probe_heads(family, given)
-    if _DECODER in given and "auto" not in family.said:  # an encoder's class reads forward with it
+    if _DECODER in given and "auto" not in family.said and reads_flag(family, _DECODER):
         given[_DECODER] = True
         family.fixed.add(_DECODER)
     _probe_positions(family, given)

@@ -1,7 +1,9 @@
 """Builds a class of transformers from a configuration, and sorts its tensors by kind of layer."""
 
+import inspect
 import itertools
 import re
+import sys
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -209,6 +211,16 @@ def supports_sdpa(family: Family) -> bool:
     """Tell whether the class has PyTorch's fused attention, or only plain products."""
     name = family.said.get("loads", family.name)
     return bool(getattr(transformers, name)._supports_sdpa)  # noqa: SLF001 - as it says it
+
+
+def reads_flag(family: Family, flag: str) -> bool:
+    """Tell whether the code of a class asks for this flag of its configuration.
+
+    GPT-NeoX's configuration has `is_decoder`, off, and the class reads forward whatever it says.
+    """
+    cls = getattr(transformers, family.said.get("loads", family.name))
+    source = inspect.getsource(sys.modules[cls.__module__])
+    return re.search(rf"config\.{flag}\b(?!\s*=[^=])", source) is not None
 
 
 def kind_flags(said: Mapping[str, Any]) -> set[str]:

@@ -331,8 +331,8 @@ CATALOGUE: Final[Mapping[str, str]] = {
     "lora_targets.all": "all {modules} kinds of linear modules except the head",
     "lora_targets.routers": "all {modules} kinds of linear modules except the head and the "
     "routers, which choose the experts of each token",
-    "lora_targets.gates": "all {modules} kinds of linear modules except the head, routers, and "
-    "gates with one output, on which an adapter has more weights than the gate",
+    "lora_targets.narrow": "all {modules} kinds of linear modules except the head, routers, and "
+    "those narrower than an attention head: gates with a number per head, and low-rank modules",
     "bound.divergence": "in nats per token: export.py measures the expected cost of each type's "
     "rounding for this model, and adds a margin",
     "bound.agreement": "a share of the tokens: export.py measures how many tokens of this model "

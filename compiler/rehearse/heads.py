@@ -20,7 +20,7 @@ _MOST_SHARED: Final = 16  # query heads per key head
 #: Classes that read `head_dim`, as llama.cpp does, although their real configs omit it.
 _FREE_HEADS: Final = frozenset({"llama", "mistral", "mixtral"})
 #: Classes whose `head_dim` llama.cpp ignores: it takes the model's width over the heads.
-_BOUND_HEADS: Final = frozenset({"cohere2"})
+_BOUND_HEADS: Final = frozenset({"cohere2", "exaone4"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from ..models.output_head import find_head
+
 Row = Mapping[str, Any]  # `ids`, and `learned`: whether each judged position is part of an answer
 
 BLOCK_WEIGHTS = 32  # noise is scaled to blocks of this many weights, as rounding is
@@ -73,7 +75,7 @@ def measure(model: Any, rows: Sequence[Row], run: Callable[[Row], Any]) -> dict[
 
 def _parts(model: Any) -> dict[str, list[Any]]:
     """Return the matrices of the embedding, the head if it is separate, and the layers."""
-    embedding, head = model.get_input_embeddings(), model.get_output_embeddings()
+    embedding, head = model.get_input_embeddings(), find_head(model)
     parts = {"embedding": [embedding.weight]}
     if head is not None and head.weight is not embedding.weight:
         parts["head"] = [head.weight]

@@ -17,6 +17,7 @@ from transformers.conversion_mapping import get_model_conversion_mapping
 from transformers.core_model_loading import WeightRenaming, rename_source_key
 
 from ..files import read_json, write_json
+from ..models.output_head import find_head
 from .safetensors_files import DTYPES, INDEX, Weights, read_weights, write_file
 from .trained_config import TEXT, TRAINED_KEYS, write_config
 
@@ -49,7 +50,7 @@ class Change:
 
 def read_change(model: Any, before: Mapping[str, Any], *, dtype: str) -> Change:
     """Return what is known of a model in memory; `before` are the settings of its base."""
-    embedding, head = model.get_input_embeddings().weight, model.get_output_embeddings().weight
+    embedding, head = model.get_input_embeddings().weight, find_head(model).weight
     names = [*model.named_parameters(remove_duplicate=False)]
     after = model.config.to_dict()
     if TEXT in before and TEXT not in after:  # the text model of a wrapper was loaded alone

@@ -6,6 +6,8 @@ The weights go into parameter groups with one rate each. The schedule scales all
 from collections import defaultdict
 from typing import Any
 
+from .output_head import find_head
+
 #: LoRA+ (Hayou et al. 2024) uses a higher rate for the factor that starts at zero, and for DoRA's
 #: magnitudes.
 LORAPLUS_WEIGHTS = ("lora_B", "lora_magnitude_vector")
@@ -24,7 +26,7 @@ def find_rates(
             if any(part in name for part in LORAPLUS_WEIGHTS):
                 found[id(weight)] = loraplus_rate
     if embedding_rate is not None:
-        for table in (model.get_input_embeddings(), model.get_output_embeddings()):
+        for table in (model.get_input_embeddings(), find_head(model)):
             if table is not None:
                 found |= dict.fromkeys(map(id, table.parameters()), embedding_rate)
     return found

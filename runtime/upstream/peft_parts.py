@@ -6,6 +6,8 @@ https://github.com/huggingface/peft/blob/v0.21.2/src/peft/peft_model.py
 
 from typing import Any
 
+from ..models.output_head import find_head
+
 
 def keep_adapter_dtype(model: Any) -> None:
     """Make a model load a checkpoint's adapter in the type that it was saved in.
@@ -22,4 +24,4 @@ def remove_head_bias(model: Any) -> None:
 
     TRL's loss reads `bias` of the head, which PEFT's TrainableTokensWrapper does not have.
     """
-    model.get_output_embeddings().bias = None
+    find_head(model).bias = None

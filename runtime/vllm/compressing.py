@@ -25,6 +25,7 @@ from safetensors import safe_open
 from safetensors.torch import save_file
 
 from ..files import write_json
+from ..models.output_head import find_head
 
 JOINED: Final = (("q_proj", "k_proj", "v_proj"), ("gate_proj", "up_proj"))
 INDEX: Final = "model.safetensors.index.json"
@@ -52,7 +53,7 @@ def find_scheme(kind: str) -> Any:
 
 def list_matrices(model: Any) -> dict[str, Any]:
     """Return the linear modules of the layers by name: all of the model but its output head."""
-    head = model.get_output_embeddings()
+    head = find_head(model)
     return {
         name: module
         for name, module in model.named_modules()

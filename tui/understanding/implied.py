@@ -33,7 +33,10 @@ _WIDTH: Final = re.compile(r"\bbits?\b")
 _LORA: Final = re.compile(r"(?i)lora\b")
 _METRIC, _BEST_BY = "/training/evaluation/metric", "/training/evaluation/best_by"
 _NO_METRIC: Final = ("none", "auto")
-_PICKS: Final = r"\b(?:best|mejor|millor|pick|chos|choos|select|keep|decid|tri[aei]|eleg|elij|elig|escoll|judg)\w*\b"
+_PICKS: Final = (
+    r"\b(?:best|mejor|millor|pick|chos|choos|select|keep|decid|tri[aei]|eleg|elij|elig|escoll"
+    r"|judg)\w*\b"
+)
 _KEPT: Final = r"\b(?:checkpoints?|ckpts?|models?|modelo|epoch|version|weights|pesos|one)\b"
 #: What chooses one of several checkpoints.
 _PICKED: Final = re.compile(rf"{_PICKS}[^.;!?\n]{{0,40}}{_KEPT}|{_KEPT}[^.;!?\n]{{0,30}}{_PICKS}")

@@ -12,7 +12,11 @@ from ftc.compiler.checks.rule_input import Case
 from ftc.compiler.knowledge.architectures.derived import derived_table
 from ftc.compiler.knowledge.exports.rehearsed import find_rehearsed
 from ftc.compiler.knowledge.objectives import OBJECTIVES
-from ftc.compiler.knowledge.training.peft_targets import is_bypassed, is_redirected
+from ftc.compiler.knowledge.training.peft_targets import (
+    is_bypassed,
+    is_redirected,
+    is_unlearned,
+)
 from ftc.compiler.knowledge.training.router_losses import has_router_loss, has_unread_loss
 from ftc.compiler.plan.memory.activations import has_margin, wide_margin
 from ftc.compiler.plan.method.adapter import hit
@@ -140,8 +144,9 @@ def slow_recurrent_layers(case: Case) -> Iterator[Problem]:
     the locked requirements do not have. transformers then computes these layers with plain
     operations of PyTorch, which move and keep far more bytes. The plan's memory and time are those
     of the plain operations, and no run on a GPU has measured that time. A short convolution, as in
-    LFM2, needs no kernel. Do not add flash-linear-attention by hand: the pinned transformers takes
-    its kernels wherever it is installed, also on a CPU, where they do not run.
+    LFM2, needs no kernel. Do not add flash-linear-attention by hand: its version 0.6.0 fits the
+    locked packages, but the pinned transformers takes its kernels wherever it is installed. On a
+    CPU, as in a rehearsal, the forward pass then stops in Triton (`0 active drivers`).
 
     Example: {"model": "Qwen/Qwen3-Next-80B-A3B-Instruct", "hardware": "8x H100-80GB"}
 
@@ -159,11 +164,11 @@ def slow_recurrent_layers(case: Case) -> Iterator[Problem]:
 
 @rule("FTC336", "target-without-effect", "error", reads=("model",), fix_safety="unsafe")
 def target_without_effect(case: Case) -> Iterator[Problem]:
-    """What it is: A LoRA target is a state-space module whose weight kernels read directly.
+    """What it is: A LoRA target is a module whose adapter would not be trained.
 
     Why it matters: PEFT refuses an adapter on `out_proj` in Mamba, Mamba 2, Falcon Mamba, Falcon H1
-    and Nemotron-H. Elsewhere the kernel reads the weight and never calls the module, so the adapter
-    is never trained.
+    and Nemotron-H. Elsewhere the kernel of a state space reads the weight and never calls the
+    module. The indexers of sparse attention, as in DeepSeek-V3.2 and GLM-5, run without gradients.
 
     Example: {"model": "ibm-ai-platform/Bamba-9B-v2", "method": {"targets": ["out_proj"]}}
 
@@ -173,8 +178,9 @@ def target_without_effect(case: Case) -> Iterator[Problem]:
     if method.type not in _ADAPTERS or not isinstance(method.targets, tuple) or shape is None:
         return
     for index, target in enumerate(method.targets):
-        found = [n for n in hit(shape, (target,)) if is_bypassed(shape.architecture, n)]
-        if found:
+        found = hit(shape, (target,))
+        bypassed = any(is_bypassed(shape.architecture, name) for name in found)
+        if bypassed or (found and all(is_unlearned(shape.architecture, name) for name in found)):
             alone = len(method.targets) == 1
             pointer = f"/method/targets/{index}"
             without = put("/method/targets", "auto") if alone else {"op": "remove", "path": pointer}

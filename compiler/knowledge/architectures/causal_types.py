@@ -4,7 +4,7 @@ from functools import cache
 
 from ftc.compiler.knowledge.tables import read_table
 
-__all__ = ["has_causal_class", "has_renamed_tensors", "reads_tokens"]
+__all__ = ["has_causal_class", "has_renamed_tensors", "reads_ahead", "reads_tokens"]
 
 
 def has_causal_class(model_type: str) -> bool:
@@ -15,6 +15,11 @@ def has_causal_class(model_type: str) -> bool:
 def reads_tokens(model_type: object) -> bool:
     """Tell whether a type's class reads tokens; a draft model reads another model's states."""
     return model_type not in _types("tokenless")
+
+
+def reads_ahead(model_type: object) -> bool:
+    """Tell whether a type's class predicts a token from the tokens after it too."""
+    return model_type in _types("ahead")
 
 
 def has_renamed_tensors(model_type: str) -> bool:

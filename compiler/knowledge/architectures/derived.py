@@ -6,7 +6,8 @@ depends: a kind of layer (`mixer=`, `mlp=`), a key that is set, one that is not 
 differs from another (`key!=other`), or one that the config says itself (`?key`), where another size
 takes its place otherwise. A value that
 an entry requires may be that of another key (`=key`). A key of `positive` is null in
-models without its tensors; 0 would make tensors without elements.
+models without its tensors; 0 would make tensors without elements. The `unlearned` linear modules
+run without gradients: they choose the tokens that others attend to.
 """
 
 import re
@@ -227,7 +228,7 @@ def _shape(
     head = prod(outside[entry["head"]]) if entry["head"] in outside else 0
     embedding = sum(prod(s) for n, s in outside.items() if _is_embedding(entry, n, s))
     each = {kind: sum(map(prod, tensors.values())) for kind, tensors in layers.items()}
-    heads = read.size("num_attention_heads") or 1
+    heads = read.size("num_attention_heads", "num_heads") or 1
     experts = _experts(read, layers, hidden)
     shapes = _linears(entry, layers, counts)
     plain = len(counts) == 1 and plain_kind(kinds[0][0]) in _PLAIN

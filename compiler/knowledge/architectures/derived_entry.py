@@ -45,6 +45,7 @@ class Entry(TypedDict):
     each: NotRequired[Mapping[str, str]]
     copies: NotRequired[int]
     passes: NotRequired[Sequence[str]]
+    unlearned: NotRequired[Sequence[str]]
     scaled: NotRequired[Mapping[str, Mapping[str, str]]]
     transposed: NotRequired[bool]
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from ftc.compiler.knowledge.architectures.shape import RECURRENT
+from ftc.compiler.knowledge.architectures.shape import KEYLESS
 
 __all__ = ["find_cached"]
 
@@ -14,7 +14,6 @@ _KEY: Final = ".k_proj.weight"
 _VALUE: Final = ".v_proj.weight"
 #: One vector of DeepSeek-V4 is a head's key and its value.
 _JOINT: Final = "self_attn.kv_proj.weight"
-_WITHOUT: Final = RECURRENT - {"parallel"} | {"none"}
 
 
 def find_cached(
@@ -31,7 +30,7 @@ def find_cached(
         _borrow(mixer, lent) if n and lent and not _has_keys(tensors) else n
         for (mixer, tensors), n in zip(kinds, own, strict=True)
     )
-    usual = tuple(0 if mixer in _WITHOUT else alike for mixer, _ in kinds)
+    usual = tuple(0 if mixer in KEYLESS else alike for mixer, _ in kinds)
     return () if found == usual else found
 
 
@@ -54,7 +53,7 @@ def _is_latent(tensors: Mapping[str, Sequence[int]]) -> bool:
 
 def _count(mixer: str, tensors: Mapping[str, Sequence[int]], alike: int) -> int:
     """Return the numbers of one kind of layer, by its own tensors."""
-    if mixer in _WITHOUT:
+    if mixer in KEYLESS:
         return 0
     if _is_latent(tensors):
         return sum(tensors[name][0] for name in _named(tensors, _LATENT))

@@ -5,10 +5,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
-__all__ = ["RECURRENT", "LayerKind", "LinearShape", "Shape", "is_router"]
+__all__ = ["KEYLESS", "RECURRENT", "LayerKind", "LinearShape", "Shape", "is_router"]
 
 #: Mixers that carry a state from token to token, instead of or beside keys and values.
 RECURRENT: Final = frozenset({"linear_attention", "state_space", "conv", "parallel"})
+#: Mixers that keep no keys and values of a token; those of `cross_attention` are of images.
+KEYLESS: Final = RECURRENT - {"parallel"} | {"none", "cross_attention"}
 
 _ROUTER: Final = re.compile(r"(?:.*\.)?(?:gate|router)(?:\.\w+)*")
 
@@ -65,6 +67,8 @@ class Shape:
     `cached` are the numbers that one layer of each kind, or each layer where all are equal, caches
     of a token; it is empty where these are the keys and values of `kv_heads`.
     A token goes through each layer `passes` times, on average over the layers.
+    `expert_modules` are the rows and columns of the linear modules of one expert, where these are
+    no fused tensors.
     In `window_layers` of the layers a token reads the `window_tokens` before it; 0 for none.
     """
 
@@ -99,6 +103,7 @@ class Shape:
     window_layers: int = 0
     cached: tuple[int, ...] = ()
     passes: float = 1.0
+    expert_modules: tuple[tuple[int, int], ...] = ()
 
     def cached_numbers(self) -> int:
         """Return how many numbers all layers cache of a token: keys, values, latent vectors.
@@ -125,8 +130,7 @@ class Shape:
         """Return how many layers compare a token with those before it; windows count whole."""
         if not self.kinds:
             return self.layers
-        others = RECURRENT - {"parallel"} | {"none"}
-        return sum(kind.count for kind in self.kinds if kind.mixer not in others)
+        return sum(kind.count for kind in self.kinds if kind.mixer not in KEYLESS)
 
     def recurrent_layers(self) -> int:
         """Return how many layers carry a state from token to token."""

@@ -1,10 +1,10 @@
-"""Which LoRA targets PEFT turns into others, and which have no effect on a state space."""
+"""Which LoRA targets PEFT turns into others, and which have no effect."""
 
 from typing import Final
 
-from ftc.compiler.knowledge.architectures.derived import derived_table
+from ftc.compiler.knowledge.architectures.derived import derived_table, linear_keys
 
-__all__ = ["is_bypassed", "is_redirected"]
+__all__ = ["is_bypassed", "is_redirected", "is_unlearned"]
 
 _STATE_SPACES: Final = frozenset(
     {
@@ -34,6 +34,18 @@ def is_bypassed(architecture: str, linear: str) -> bool:
     entry = derived_table().get(architecture)
     mamba = entry is not None and entry["model_type"] in _STATE_SPACES
     return mamba and linear.rpartition(".")[2] in ("out_proj", "x_proj", "dt_proj")
+
+
+def is_unlearned(architecture: str, linear: str) -> bool:
+    """Return whether this module runs without gradients, so that an adapter on it never changes.
+
+    Such are the indexers of sparse attention, which choose the tokens that a query reads.
+    """
+    entry = derived_table().get(architecture)
+    if entry is None or "unlearned" not in entry:
+        return False
+    keys = linear_keys(entry)
+    return linear in {keys[name] for name in entry["unlearned"]}
 
 
 def is_redirected(model_type: str, linear: str | None = None) -> bool:

@@ -130,7 +130,7 @@ def _model(facts: dict[str, Any]) -> Model:
         source=facts["source"],
         pooling_source=facts.get("pooling_source"),
         config=config,
-        quantized=read_quantization(config),
+        quantized=read_quantization(config) or read_quantization(text),
         shape=shape,
         wrapper=wrapper,
         vision=facts.get("vision", {}),

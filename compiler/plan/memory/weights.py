@@ -61,14 +61,16 @@ def linear_weights(job: Job) -> int:
 
     Experts count where they are modules of their own; fused tensors stay in 16 bits.
     """
-    experts = job.shape.expert_parameters if job.stack.looped_experts else 0
+    own = job.stack.looped_experts or job.shape.expert_modules
+    experts = job.shape.expert_parameters if own else 0
     return job.shape.linear_parameters + experts
 
 
 def expert_matrices(job: Job) -> int:
     """Return how many matrices of experts are quantized one by one."""
     shape = job.shape
-    return 3 * shape.experts * shape.sparse_layers() if job.stack.looped_experts else 0
+    each = len(shape.expert_modules) or (3 if job.stack.looped_experts else 0)
+    return each * shape.experts * shape.sparse_layers()
 
 
 def quantized_bytes(job: Job, linear: int) -> int:

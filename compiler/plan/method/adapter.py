@@ -9,7 +9,7 @@ from ftc.compiler.knowledge.architectures.encoders import is_encoder
 from ftc.compiler.knowledge.architectures.module_names import find_module_names
 from ftc.compiler.knowledge.architectures.shape import is_router
 from ftc.compiler.knowledge.objectives import OBJECTIVES
-from ftc.compiler.knowledge.training.peft_targets import is_bypassed, is_redirected
+from ftc.compiler.knowledge.training.peft_targets import is_bypassed, is_redirected, is_unlearned
 from ftc.compiler.plan.decision import Because, Decision, decide, derived, keep
 from ftc.compiler.plan.objective.comparison import PAIRING
 from ftc.compiler.plan.objective.sampling import samples
@@ -29,6 +29,7 @@ _IN_ATTENTION = re.compile(
     re.IGNORECASE,
 )
 _TEXT_RANK = 64
+_ONE_OUTPUT = 2  # the least width of a module where the config has no heads
 _SMALL_PARAMETERS = 1_000_000_000
 
 
@@ -138,6 +139,8 @@ def _count(spec: Spec, shape: Shape, targets: tuple[str, ...], rank: int) -> int
     method = spec.method
     parts = part_parameters(spec, shape) + token_parameters(spec, shape)
     experts = expert_adapter_parameters(shape, rank) if method.experts else 0
+    if ALL_LINEAR in targets:
+        experts += expert_module_parameters(shape, rank)
     if method.target_pattern is None or find_module_names(shape.architecture) is None:
         return adapter_parameters(shape, targets, rank, dora=method.dora) + experts + parts
     layers = dict.fromkeys(targets, 0)
@@ -178,6 +181,12 @@ def expert_adapter_parameters(shape: Shape, rank: int) -> int:
     """
     inner, hidden = shape.expert_intermediate, shape.hidden
     return rank * shape.experts * shape.sparse_layers() * (hidden + 2 * inner + inner + hidden)
+
+
+def expert_module_parameters(shape: Shape, rank: int) -> int:
+    """Return how many weights LoRA has on the linear modules of all experts."""
+    sides = sum(map(sum, shape.expert_modules))
+    return rank * shape.experts * shape.sparse_layers() * sides
 
 
 def _dropout(spec: Spec) -> Decision[float]:
@@ -244,12 +253,19 @@ def _routers(shape: Shape) -> tuple[str, ...]:
     return tuple(name for name, path in paths.items() if is_router(path))
 
 
-def _gates(shape: Shape) -> tuple[str, ...]:
-    """Return the linear modules with one output, such as the gate of a shared expert.
+def _narrow(shape: Shape) -> tuple[str, ...]:
+    """Return the linear modules with fewer outputs or inputs than an attention head.
 
-    An adapter on one has more weights than the module.
+    What projects hidden states has whole heads, or more. Narrower modules give a number per head,
+    stream or expert, such as the gate of a shared expert and the decays of a linear attention, or
+    are of a low rank already. The adapter of such a module is about as large as the module.
     """
-    return tuple(name for name, linear in shape.linear_shapes.items() if linear.out_features == 1)
+    least = min(shape.head_dim, shape.hidden) if shape.heads > 1 else _ONE_OUTPUT
+    return tuple(
+        name
+        for name, linear in shape.linear_shapes.items()
+        if min(linear.out_features, linear.in_features) < least
+    )
 
 
 def _targets(spec: Spec, shape: Shape) -> Decision[tuple[str, ...]]:
@@ -266,10 +282,11 @@ def _targets(spec: Spec, shape: Shape) -> Decision[tuple[str, ...]]:
     if not attention and not is_known:
         key = "lora_targets.encoder" if is_encoder(shape.architecture) else "lora_targets.unknown"
         return derived((ALL_LINEAR,), key, architecture=shape.architecture)
-    routers, gates = _routers(shape), _gates(shape)
-    without = {*routers, *gates}
+    routers, narrow = _routers(shape), _narrow(shape)
+    without = {*routers, *narrow}
     names = tuple(name for name in attention or linear_modules(shape) if name not in without)
-    names = tuple(name for name in names if not is_bypassed(shape.architecture, name))
+    idle = (is_bypassed, is_unlearned)
+    names = tuple(n for n in names if not any(has(shape.architecture, n) for has in idle))
     left = tuple(name for name in names if is_redirected(shape.model_type, name))
     names = tuple(name for name in names if name not in left)
     if written == "auto" and left:
@@ -277,7 +294,7 @@ def _targets(spec: Spec, shape: Shape) -> Decision[tuple[str, ...]]:
         return derived(names, "lora_targets.apart", modules=len(names), left=said)
     if written == "auto":
         key = "lora_targets.routers" if routers else "lora_targets.all"
-        key = "lora_targets.gates" if gates else key
+        key = "lora_targets.narrow" if narrow else key
         return derived(names, key, modules=len(names))
     return keep(spec, "/method/targets", names)
 

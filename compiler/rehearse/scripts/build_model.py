@@ -78,7 +78,9 @@ def balance_head() -> None:
     markers |= {
         number for number in range(len(tokenizer)) if not str(tokenizer.decode(number)).strip()
     }
-    head = model.get_output_embeddings().weight
+    owners = (part for part in model.modules() if isinstance(part, transformers.PreTrainedModel))
+    heads = (part.get_output_embeddings() for part in owners)  # a class around others may have none
+    head = next(filter(None, heads)).weight
     head[sorted(number for number in markers if number < len(head))] *= UNLIKELY
     head[len(tokenizer) :] *= UNLIKELY
     # Embeddings and logits that a family multiplies would make every difference small or huge.

@@ -8,7 +8,11 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from ftc.compiler.knowledge.architectures.architecture import Shape, read_quantization
-from ftc.compiler.knowledge.architectures.causal_types import has_causal_class, reads_tokens
+from ftc.compiler.knowledge.architectures.causal_types import (
+    has_causal_class,
+    reads_ahead,
+    reads_tokens,
+)
 from ftc.compiler.knowledge.architectures.derived import derived_table, find_zero
 from ftc.compiler.knowledge.architectures.encoders import read_headed
 from ftc.compiler.knowledge.multimodal.wrappers import (
@@ -210,7 +214,8 @@ def _config(
             key=zero,
             architecture=architecture or "",
         )
-    if architecture is None or not reads_tokens(model_type) or has_own_tower(data, shape):
+    other = not reads_tokens(model_type) or reads_ahead(model_type)
+    if architecture is None or other or has_own_tower(data, shape):
         return not_causal(data, name, head)
     text = _section(data)
     said = data.get("vocab_size", data.get("padded_vocab_size", text.get("vocab_size")))

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from ftc.compiler.knowledge.architectures.architecture import class_of_type
-from ftc.compiler.knowledge.architectures.causal_types import reads_tokens
+from ftc.compiler.knowledge.architectures.causal_types import reads_ahead, reads_tokens
 from ftc.compiler.knowledge.architectures.config_types import find_section, is_known_type
 from ftc.compiler.knowledge.architectures.encoders import list_encoders, read_bare, read_headed
 from ftc.compiler.knowledge.architectures.shape import Shape
@@ -41,6 +41,8 @@ def not_causal(data: Mapping[str, Any], name: str, head: Head) -> Finding:
     part = inside = ""
     if not reads_tokens(kind):
         message, advice = "drafts", "drafts"
+    elif reads_ahead(kind):
+        message = "ahead"
     elif is_unknown(data) and (seeing or encoder is None):
         message, advice = "unknown", "unknown"
     elif has_own_tower(data, None):

@@ -427,6 +427,21 @@ def test_the_generator_gives_the_entry(name: str, monkeypatch: pytest.MonkeyPatc
     assert studied == derived_table()[name]
 
 
+@pytest.mark.prove_all
+@pytest.mark.parametrize("name", sorted(n for n, e in derived_table().items() if "unlearned" in e))
+def test_modules_without_gradients(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The class itself runs these modules with gradients turned off."""
+    transformers: Any = pytest.importorskip("transformers")
+    monkeypatch.syspath_prepend(str(ROOT / ".ci"))
+    architectures: Any = import_module("architectures")
+    builds: Any = import_module("builds")
+    gradients: Any = import_module("gradients")
+    family = builds.family_of(name, BASES[name])
+    family.base = architectures._base(family, transformers.CONFIG_MAPPING[BASES[name]["type"]])
+    family.builds = [family.build(family.base)]
+    assert gradients.find_unlearned(family) == derived_table()[name].get("unlearned")
+
+
 def test_a_type_may_load_a_class_of_another() -> None:
     """Transformers has no class of InternLM3's own, whose repository names one."""
     config = {"architectures": ["InternLM3ForCausalLM"], "model_type": "internlm3"}

@@ -108,6 +108,7 @@ def test_layers_without_projections_of_their_own() -> None:
     ("mixer", "tensors", "cached"),
     [
         ("full_attention", {"attn.c_attn.weight": (96, 288)}, ()),
+        ("cross_attention", {"a.k_proj.weight": (8, 64), "a.v_proj.weight": (8, 64)}, ()),
         ("linear_attention", {"linear_attn.k_proj.weight": (64, 64)}, ()),
         ("full_attention", {"a.k_proj.weight": (8, 64), "a.v_proj.weight": (4, 64)}, (12,)),
         ("full_attention", {"a.k_proj.weight": (8, 64), "a.i.k_proj.weight": (2, 64)}, ()),
@@ -147,6 +148,7 @@ def run(config: dict[str, Any]) -> int | None:
             model = cls._from_config(settings, dtype=torch.bfloat16)
             ids = torch.zeros((1, 4), dtype=torch.long)
             cache = model(input_ids=ids, use_cache=True).past_key_values
+            cache = getattr(cache, "self_attention_cache", cache)
         except (AttributeError, RuntimeError, TypeError, ValueError):
             return None
     kept = [(getattr(each, "keys", None), getattr(each, "values", None)) for each in cache.layers]

@@ -246,3 +246,10 @@ def test_every_language_has_a_name() -> None:
     table = json.loads((files("ftc.compiler.knowledge.text") / "languages.json").read_text("utf-8"))
     codes = {*table["words"], *table["scripts"]}.union(*(m.languages for m in all_models()))
     assert [code for code in sorted(codes) if name_language(code) == code] == []
+
+
+def test_quantization_may_be_said_of_the_text_alone() -> None:
+    """Kimi-K2.5 is published with experts in four bits, which only its `text_config` says."""
+    kimi = find_model("moonshotai/Kimi-K2.5")
+    assert kimi is not None
+    assert kimi.quantized == "compressed-tensors"

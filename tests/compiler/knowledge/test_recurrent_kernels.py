@@ -26,7 +26,8 @@ def plain(query: str) -> str:
 def test_kernels_are_taken_on_a_cpu_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The pinned transformers takes the package's functions wherever it is installed.
 
-    A bundle's `--cpu` stages, its rehearsal and its merge would then stop in Triton. What this test
+    A bundle's `--cpu` stages and its rehearsal then stop in Triton: with version 0.6.0 and Triton
+    3.9.0, a forward pass of Qwen3-Next on a CPU ends with `0 active drivers`. What this test
     asserts must fail before the package can be pinned: either transformers asks for a GPU first, or
     every stage that runs on a CPU hides the package, as the second half does. A run on a GPU must
     then show the loss, the memory and the time with it (FTC335 says that none has).

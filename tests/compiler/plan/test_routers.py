@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from ftc.compiler.knowledge.architectures.architecture import read_shape
+from ftc.compiler.knowledge.architectures.derived import derived_table, read_entry
 from ftc.compiler.knowledge.architectures.module_names import find_module_names
 from ftc.compiler.knowledge.architectures.shape import Shape, is_router
 from ftc.compiler.plan.method.adapter import decide_adapter
@@ -55,7 +56,7 @@ def test_no_router_is_a_target(build_known: BuildKnown, name: str, targets: str)
     assert not {*adapter.targets.value} & {*routers_of(shape)}
     assert adapter.targets.value
     if targets == "auto" and adapter.targets.because.key != "lora_targets.apart":
-        assert adapter.targets.because.key in ("lora_targets.routers", "lora_targets.gates")
+        assert adapter.targets.because.key in ("lora_targets.routers", "lora_targets.narrow")
 
 
 @pytest.mark.parametrize("name", ["Qwen2MoeForCausalLM", "Qwen3NextForCausalLM"])
@@ -68,11 +69,67 @@ def test_no_gate_with_one_output_is_a_target(build_known: BuildKnown, name: str)
     adapter = decide_adapter(spec, shape)
     assert adapter is not None
     assert "shared_expert_gate" not in adapter.targets.value
-    assert adapter.targets.because.key in ("lora_targets.gates", "lora_targets.apart")
+    assert adapter.targets.because.key in ("lora_targets.narrow", "lora_targets.apart")
     named, *_ = build_known({"/spec/method/targets": ("shared_expert_gate",)})
     adapter = decide_adapter(named, shape)
     assert adapter is not None
     assert adapter.modules == ("shared_expert_gate",)
+
+
+@pytest.mark.parametrize(
+    ("name", "narrow"),
+    [
+        (
+            "Gemma3nForCausalLM",
+            {"correction_coefs", "prediction_coefs", "modality_router", "linear_left"},
+        ),
+        ("Qwen3_5ForCausalLM", {"in_proj_a", "in_proj_b"}),
+        ("Step3p7ForConditionalGeneration", {"g_proj"}),
+        ("xLSTMForCausalLM", {"igate_preact", "fgate_preact"}),
+    ],
+)
+def test_no_module_narrower_than_a_head_is_a_target(
+    build_known: BuildKnown, name: str, narrow: set[str]
+) -> None:
+    """They weigh heads, streams or experts with single numbers, or are of a low rank already."""
+    entry = derived_table()[name]
+    shape = read_entry(name, entry, {})
+    assert shape is not None
+    assert narrow <= shape.linear_shapes.keys()
+    spec, *_ = build_known({"/spec/method/targets": "auto"})
+    adapter = decide_adapter(spec, shape)
+    assert adapter is not None
+    assert not narrow & {*adapter.targets.value}
+    assert {"q_proj", "q", "in_proj_qkv"} & {*adapter.targets.value}
+    assert adapter.targets.because.key == "lora_targets.narrow"
+
+
+@pytest.mark.parametrize("name", ["DeepseekV32ForCausalLM", "GlmMoeDsaForCausalLM"])
+def test_no_module_without_gradients_is_a_target(build_known: BuildKnown, name: str) -> None:
+    """The indexer of sparse attention runs without gradients: its adapter would never change."""
+    shape = read_entry(name, derived_table()[name], {})
+    assert shape is not None
+    indexer = {"wq_b", "wk", "weights_proj"}
+    assert indexer <= shape.linear_shapes.keys()
+    spec, *_ = build_known({"/spec/method/targets": "auto"})
+    adapter = decide_adapter(spec, shape)
+    assert adapter is not None
+    assert not indexer & {*adapter.targets.value}
+    assert "q_b_proj" in adapter.targets.value
+
+
+@pytest.mark.parametrize("name", sorted(CASES))
+def test_every_class_has_targets(build_known: BuildKnown, name: str) -> None:
+    """Whatever is left out, the modules that mix tokens or feed forward remain."""
+    spec, *_ = build_known({"/spec/method/targets": "auto"})
+    for case in CASES[name]:
+        shape = read_shape(case["config"])
+        if shape is None:
+            continue
+        adapter = decide_adapter(spec, shape)
+        assert adapter is not None
+        assert adapter.targets.value, case["config"]
+        assert adapter.parameters > 0
 
 
 def test_a_router_that_the_spec_names_is_a_target(build_known: BuildKnown) -> None:

@@ -41,7 +41,7 @@ CASES: dict[str, tuple[dict[str, Any], str, str, str]] = {
         "safetensors",
     ),
     "a class outside the table": (
-        {"architectures": ["CpmAntForCausalLM"], "model_type": "cpmant", **SIZES},
+        {"architectures": ["GitForCausalLM"], "model_type": "git", **SIZES},
         "FTC111",
         "no formula",
         "safetensors",
@@ -113,6 +113,12 @@ CASES: dict[str, tuple[dict[str, Any], str, str, str]] = {
         "FTC103",
         "hidden states of another model",
         "name the model that it drafts for",
+    ),
+    "a model that reads the tokens ahead": (
+        {"architectures": ["XLNetLMHeadModel"], "model_type": "xlnet", "vocab_size": 32000},
+        "FTC103",
+        "from those after it too",
+        "ForCausalLM",
     ),
     "an encoder and a decoder": (
         {"architectures": ["T5GemmaForConditionalGeneration"], "model_type": "t5gemma"},

@@ -11,7 +11,7 @@ import pytest
 
 from ftc.compiler.knowledge.architectures.derived import UNLIMITED_TOKENS
 from ftc.compiler.plan.memory.peak import shape_of
-from ftc.compiler.plan.method.adapter import attention_modules
+from ftc.compiler.plan.method.adapter import attention_modules, expert_module_parameters
 from ftc.compiler.resolve.facts import ModelFacts, Unknown
 from ftc.compiler.resolve.model.config import Config
 from ftc.compiler.resolve.model.facts import resolve_model
@@ -290,3 +290,76 @@ def test_real_classes(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert found.tensors.experts == found.table.experts
     assert found.tensors.recurrent_layers() == found.table.recurrent_layers()
     assert min(found.full, found.frozen) >= 1
+
+
+def outside() -> dict[str, tuple[int, ...]]:
+    """Return a token table and a last norm."""
+    return {"net.tok.weight": (VOCABULARY, HIDDEN), "net.norm.weight": (HIDDEN,)}
+
+
+def test_joint_projections_say_the_key_heads_and_the_gate() -> None:
+    """One matrix of queries, keys and values, and one of a gate beside what it multiplies."""
+    layers = {
+        f"net.blocks.{number}.{name}.weight": sides
+        for number in range(2)
+        for name, sides in {
+            "mix.wqkv": (HIDDEN + 2 * 2, HIDDEN),
+            "mix.out": (HIDDEN, HIDDEN),
+            "ff.up": (48, HIDDEN),
+            "ff.down": (HIDDEN, 24),
+        }.items()
+    }
+    shape = read_tensors(make_config(n_heads=4), {**outside(), **layers})
+    assert shape is not None
+    assert (shape.heads, shape.kv_heads, shape.head_dim) == (4, 1, 2)
+    assert (shape.gated_mlp, shape.intermediate) == (True, 24)
+
+
+def test_a_bias_tells_which_side_is_the_outputs() -> None:
+    """A `Conv1D` stores its inputs first."""
+    layers = {
+        f"h.{number}.{name}": sides
+        for number in range(2)
+        for name, sides in {
+            "attn.c_attn.weight": (HIDDEN, 3 * HIDDEN),
+            "attn.c_attn.bias": (3 * HIDDEN,),
+            "attn.c_proj.weight": (HIDDEN, HIDDEN),
+            "attn.c_proj.bias": (HIDDEN,),
+        }.items()
+    }
+    shape = read_tensors(make_config(n_head=4), {**outside(), **layers})
+    assert shape is not None
+    joint = shape.linear_shapes["c_attn"]
+    assert (joint.in_features, joint.out_features) == (HIDDEN, 3 * HIDDEN)
+    assert shape.kv_heads == 4
+
+
+def test_stacked_experts_are_told_by_their_number() -> None:
+    """A tensor with a matrix for each expert of the config needs no name that says so."""
+    layers: dict[str, tuple[int, ...]] = {}
+    for number in range(2):
+        layer = make_sparse(number, fused=True)
+        layers |= {name.replace(".experts.", ".pool."): sides for name, sides in layer.items()}
+    tensors = {**outside(), **layers}
+    shape = read_tensors(make_config(num_experts=3, num_experts_per_tok=2), tensors)
+    assert shape is not None
+    assert (shape.experts, shape.experts_per_token, shape.expert_intermediate) == (3, 2, 6)
+    assert not shape.expert_modules
+    unsaid = read_tensors(make_config(), tensors)
+    assert unsaid is not None
+    assert unsaid.experts == 0
+    assert unsaid.parameters == shape.parameters
+
+
+def test_experts_of_own_code_are_modules() -> None:
+    """PEFT's `all-linear` adapts each of them, and bitsandbytes quantizes each of them."""
+    layers = make_sparse(0, fused=False) | make_sparse(1, fused=False)
+    tensors = {**outside(), **layers}
+    own = read_tensors(replace(make_config(), custom_code=True), tensors)
+    joined = read_tensors(make_config(), tensors)
+    assert own is not None
+    assert joined is not None
+    assert sorted(own.expert_modules) == [(6, HIDDEN), (6, HIDDEN), (HIDDEN, 6)]
+    assert joined.expert_modules == ()
+    assert expert_module_parameters(own, 2) == 2 * 3 * 2 * 3 * (6 + HIDDEN)
+    assert expert_module_parameters(joined, 2) == 0

@@ -38,7 +38,8 @@ _SEEKS: Final = re.compile(
 )
 #: "how much quality do I lose with int8, more or less?": what follows the comma is no tag.
 _ASKS_WHAT: Final = re.compile(
-    r"(?:(?:how|what)(?! about)|which|why(?:'?s)?|when|where|who|quin\w*|quant\w*|cual\w*|cuant\w*|por que"
+    r"(?:(?:how|what)(?! about)|which|why(?:'?s)?|when|where|who|quin\w*"
+    r"|quant\w*|cual\w*|cuant\w*|por que"
     r"|per que|donde|quien)\b"
 )
 #: "q4 vs q8, which one answers better"

@@ -34,13 +34,16 @@ _STATE: Final = re.compile(
 _CONVOLUTION: Final = re.compile(r"(?:.*\.)?(?:short_)?conv\w*\..+")
 _ATTENTION: Final = re.compile(r"(?:.*\.)?(?:\w*(?:attn|attention)\w*)\..+|(?:.*\.)?[qk]_proj\..+")
 _GATED: Final = re.compile(r"(?:.*\.)?(?:gate_proj|gate_up_proj|w3|input_linear)(?:\.weight)?")
+_JOINT: Final = re.compile(r"(?:.*\.)?(?:\w*qkv\w*|query_key_value|c_attn)", re.IGNORECASE)
 _NORM_BIAS: Final = re.compile(r"(?:.*\.)?\w*(?:norm|ln)\w*\.bias")
 _HEADS: Final = ("num_attention_heads", "n_head", "n_heads", "num_heads", "attention_heads")
-_KEY_HEADS: Final = ("num_key_value_heads", "num_kv_heads", "n_head_kv", "multi_query_group_num")
+_KEY_HEADS: Final = (
+    *("num_key_value_heads", "num_kv_heads", "n_kv_heads", "n_head_kv", "multi_query_group_num"),
+)
 _HEAD_DIMS: Final = ("head_dim", "kv_channels", "attention_head_dim")
 _LATENT: Final = ("qk_nope_head_dim", "qk_rope_head_dim")  # both parts of a latent key
 _WIDTHS: Final = ("intermediate_size", "ffn_hidden_size", "n_inner", "d_ff", "ffn_dim")
-_LAYERS: Final = ("num_hidden_layers", "n_layer", "num_layers", "n_layers")
+_LAYERS: Final = ("num_hidden_layers", "n_layer", "num_layers", "n_layers", "n_blocks")
 _MATRIX: Final = 2
 
 
@@ -49,17 +52,27 @@ class _Layer:
     """A layer's tensors without the number of the layer: experts are one tensor each, as one.
 
     `experts` is how many there are, 0 without, and `expert` the sides of the tensors of one.
+    `single`: each expert has tensors of its own.
     """
 
     plain: Tensors
     experts: int
     expert: Mapping[str, tuple[int, ...]]
+    single: bool = False
 
     @property
     def linears(self) -> Mapping[str, tuple[int, int]]:
-        """The rows and columns of the layer's linear modules, without routers."""
+        """The rows and columns of the layer's linear modules, without routers.
+
+        A `Conv1D` of transformers stores the columns first: its bias is as long as the rows.
+        """
+
+        def place(name: str, sides: Sequence[int]) -> tuple[int, int]:
+            bias = self.plain.get(f"{name}.bias", sides[:1])
+            return (sides[1], sides[0]) if bias == sides[1:] else (sides[0], sides[1])
+
         return {
-            name.removesuffix(".weight"): (sides[0], sides[1])
+            name.removesuffix(".weight"): place(name.removesuffix(".weight"), sides)
             for name, sides in self.plain.items()
             if name.endswith(".weight")
             and len(sides) == _MATRIX
@@ -101,7 +114,7 @@ def read_tensors(config: Config, tensors: Tensors) -> Shape | None:
 
     None where the tensors have no layers, or no token table with the rows that the config says.
     """
-    stacks, layers = _find_layers(_split_experts(config, tensors), _number(config.data, _LAYERS))
+    stacks, layers = _find_layers(config, _split_experts(config, tensors))
     if not layers:
         return None
     outside = {n: s for n, s in tensors.items() if not n.startswith(stacks)}
@@ -113,7 +126,6 @@ def read_tensors(config: Config, tensors: Tensors) -> Shape | None:
     head = next((prod(outside[n]) for n in tables if n != embedding), 0)
     heads = _number(config.data, _HEADS) or max(1, hidden // 128)
     latent = sum(_number(config.data, (key,)) or 0 for key in _LATENT)
-    key_heads = (None if latent else _number(config.data, _KEY_HEADS)) or heads
     kinds = tuple(dict.fromkeys(map(_signature, layers)))
     order = tuple(kinds.index(_signature(layer)) for layer in layers)
     first = [layers[order.index(kind)] for kind in range(len(kinds))]
@@ -123,13 +135,20 @@ def read_tensors(config: Config, tensors: Tensors) -> Shape | None:
     sparse = next((layer for layer in first if layer.experts), None)
     is_plain = len(kinds) == 1 and first[0].mixer == "full_attention"
     wide = _number(config.data, _HEAD_DIMS) or max(1, hidden // heads)
-    alike = 2 * wide * min(_number(config.data, _KEY_HEADS) or heads, heads)
+    shared = (
+        _number(config.data, _KEY_HEADS) or _joint_key_heads(first, heads * wide, wide) or heads
+    )
+    key_heads = heads if latent else shared
+    alike = 2 * wide * min(shared, heads)
+    gated = any(map(_GATED.fullmatch, (*widest.plain, *widest.expert)))
     return Shape(
         architecture=config.architecture,
         model_type=config.model_type,
         layers=len(layers),
         hidden=hidden,
-        intermediate=_number(config.data, _WIDTHS) or _widest_side(widest, hidden),
+        intermediate=_number(config.data, _WIDTHS)
+        or _fused_width(widest, hidden)
+        or _widest_side(widest, hidden),
         heads=heads,
         kv_heads=min(key_heads, heads),
         head_dim=latent or wide,
@@ -138,7 +157,7 @@ def read_tensors(config: Config, tensors: Tensors) -> Shape | None:
         tied=not head,
         attention_bias=any(n.endswith("q_proj.bias") for layer in first for n in layer.plain),
         norm="layer" if any(map(_NORM_BIAS.fullmatch, widest.plain)) else "rms",
-        gated_mlp=any(map(_GATED.fullmatch, (*widest.plain, *widest.expert))),
+        gated_mlp=gated or _fused_width(widest, hidden) is not None,
         experts=sparse.experts if sparse else 0,
         experts_per_token=(_number(config.data, CHOSEN_EXPERTS) or 1) if sparse else 0,
         expert_intermediate=_expert_width(sparse, hidden) if sparse else 0,
@@ -152,7 +171,41 @@ def read_tensors(config: Config, tensors: Tensors) -> Shape | None:
         kinds=() if is_plain else _kinds(first, counts, ends),
         order=() if is_plain else order,
         cached=find_cached([(layer.mixer, layer.plain) for layer in first], alike=alike),
+        expert_modules=_expert_modules(config, sparse),
     )
+
+
+def _expert_modules(config: Config, layer: _Layer | None) -> tuple[tuple[int, int], ...]:
+    """Return the rows and columns of an expert's linear modules, which only own code has.
+
+    The classes of transformers join experts that have tensors of their own.
+    """
+    if layer is None or not layer.single or not config.custom_code:
+        return ()
+    return tuple((s[0], s[1]) for s in layer.expert.values() if len(s) == _MATRIX)
+
+
+def _joint_key_heads(layers: Iterable[_Layer], queries: int, wide: int) -> int | None:
+    """Return the number of key heads from the rows of a projection to queries, keys and values."""
+    rows = (
+        pair[0]
+        for layer in layers
+        for name, pair in layer.linears.items()
+        if _JOINT.fullmatch(name)
+    )
+    rests = (row - queries for row in rows)
+    return next((n // (2 * wide) for n in rests if n > 0 and not n % (2 * wide)), None)
+
+
+def _fused_width(layer: _Layer, hidden: int) -> int | None:
+    """Return the width of a feed-forward layer whose gate and first projection are one module.
+
+    It has twice as many rows as the last projection has columns.
+    """
+    pairs = [pair for name, pair in layer.linears.items() if not _ATTENTION.fullmatch(f"{name}.")]
+    last = {columns for rows, columns in pairs if rows == hidden}
+    found = (rows // 2 for rows, columns in pairs if columns == hidden and rows // 2 in last)
+    return max(found, default=None)
 
 
 def _split_experts(config: Config, tensors: Tensors) -> Tensors:
@@ -169,7 +222,7 @@ def _split_experts(config: Config, tensors: Tensors) -> Tensors:
     return {name: split(name, sides) for name, sides in tensors.items()}
 
 
-def _find_layers(tensors: Tensors, said: int | None) -> tuple[tuple[str, ...], Sequence[_Layer]]:
+def _find_layers(config: Config, tensors: Tensors) -> tuple[tuple[str, ...], Sequence[_Layer]]:
     """Return what the names of the layers' tensors begin with, and the layers in order.
 
     They are the largest numbered stack and any others that are equal to it. Layers beyond the
@@ -189,25 +242,30 @@ def _find_layers(tensors: Tensors, said: int | None) -> tuple[tuple[str, ...], S
 
     largest = stacks[max(sorted(stacks), key=parameters)]
     names = [name for name in sorted(stacks) if stacks[name] == largest]
-    layers = [_layer(largest[number]) for number in sorted(largest)[:said]]
+    said, experts = (_number(config.data, keys) for keys in (_LAYERS, EXPERTS))
+    layers = [_layer(largest[number], experts) for number in sorted(largest)[:said]]
     return tuple(f"{name}." for name in names), layers * len(names)
 
 
-def _layer(tensors: Tensors) -> _Layer:
-    """Return a layer with the tensors of its experts apart."""
+def _layer(tensors: Tensors, experts: int | None) -> _Layer:
+    """Return a layer with the tensors of its experts apart.
+
+    These are said to be of experts, or have a side for each of as many as the config has.
+    """
     plain: dict[str, tuple[int, ...]] = {}
     fused: dict[str, tuple[int, ...]] = {}
     single: dict[str, list[tuple[int, ...]]] = defaultdict(list)
     for name, sides in tensors.items():
         if match := _EXPERT.fullmatch(name):
             single[f"{match['before']}.{match['after']}"].append(sides)
-        elif len(sides) > _MATRIX and _FUSED.fullmatch(name):
+        elif len(sides) > _MATRIX and (_FUSED.fullmatch(name) or sides[0] == experts):
             fused[name] = sides
         else:
             plain[name] = sides
     if single:
         count = max(map(len, single.values()))
-        return _Layer(plain=plain, experts=count, expert={n: s[0] for n, s in single.items()})
+        first = {n: s[0] for n, s in single.items()}
+        return _Layer(plain=plain, experts=count, expert=first, single=True)
     count = max((sides[0] for sides in fused.values()), default=0)
     return _Layer(plain=plain, experts=count, expert={n: s[1:] for n, s in fused.items()})
 
