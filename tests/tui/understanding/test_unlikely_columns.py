@@ -1,0 +1,50 @@
+"""Columns that a message names without asking for them, and names that are no columns."""
+
+import pytest
+
+from ftc.tui.understanding.columns.other_names import is_other
+from ftc.tui.understanding.reader import read
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "the previous intern had named the question column `preg` and the answer column `res`",
+        "no cojas la columna borrador como respuesta",
+        "a colleague mentioned two fields, `k1` and `k2`. no clue yet which one is which",
+        "El Joan m'ha dit «posa la columna text_final com a resposta», però ho vull parlar abans",
+        "I was going to tell you that `body` is the input, but let's leave it for Monday",
+    ],
+)
+def test_a_reported_column_is_asked_about(text: str) -> None:
+    """Nothing is set, and a column is asked about."""
+    reading = read(text, {})
+    assert not reading.changes
+    assert reading.asked is not None
+    assert reading.asked.pointer.startswith("/data/columns/")
+
+
+def test_a_role_that_another_name_has_is_asked_about() -> None:
+    """The first column is the prompt, and not the one of which it is said too."""
+    text = "tramits.csv: entra la columna consulta i ha de respondre la columna tramit"
+    roles = {each.pointer: each.value for each in read(text, {}).changes}
+    assert roles["/data/columns/prompt"] == "consulta"
+
+
+@pytest.mark.parametrize(
+    ("name", "other"),
+    [
+        *(("q5_k_m", True), ("t4", True), ("starcoder2", True), ("bge-reranker-v2-m3", True)),
+        *(("lm_head", True), ("enable_thinking", True), ("learning_rate", True), ("a.csv", True)),
+        *(("gpt4_answer", False), ("reply_2", False), ("prompt_text", False), ("label", False)),
+    ],
+)
+def test_names_of_other_things(name: str, *, other: bool) -> None:
+    """Types, cards, models, modules, keys and files are no columns."""
+    assert is_other(name) is other
+
+
+def test_a_question_about_a_list_is_no_defect() -> None:
+    """A doubted list of a field and a learned value of it can be compared."""
+    text = "drop the 4-bit file? hmm, maybe leave the exports, quantized or not, as they were"
+    assert read(text, {"export": {"types": ["Q4_K_M"]}}) is not None
