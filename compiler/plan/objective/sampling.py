@@ -79,7 +79,7 @@ def samples_from_shards(spec: Spec, sharding: Sharding) -> bool:
 
 def calls_tools(objective: Objective) -> bool:
     """Tell whether tools may be called in the sampled answers."""
-    return objective.type == "grpo" and objective.tools is not None
+    return OBJECTIVES[objective.type].calls and objective.tools is not None
 
 
 def decide_sampling(spec: Spec, data: DataFacts) -> Sampling:

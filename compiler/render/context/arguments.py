@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from ftc.compiler.knowledge.exports.converter import expects_drafts, hides_rotation, reads_published
-from ftc.compiler.plan.memory.passes import NEEDS
 from ftc.compiler.render.method import asks_types, token_tables
 from ftc.compiler.render.output.values import Word
 from ftc.compiler.render.uses import Uses
@@ -233,9 +232,7 @@ _CALLED: Final[Mapping[str, tuple[str, Callable[[Uses], bool]]]] = {
     ),
     "score_learned_tokens": (
         "score_learned_tokens",
-        lambda uses: (
-            uses.facts.hardware.kind == "cpu" and NEEDS[uses.spec.objective.type].head == "fused"
-        ),
+        lambda uses: uses.facts.hardware.kind == "cpu" and uses.objective.loss == "fused",
     ),
     "set_default_of": ("set_default_of", lambda uses: uses.template_options),
     "set_rates": (
