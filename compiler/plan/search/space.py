@@ -244,10 +244,11 @@ class Frame:
         """The software stack. QLoRA's adapters are fp32 under fp16, which scales the loss.
 
         They are fp32 beside a classification head too, which is new and learns by small steps, and
-        where TRL does not cast them.
+        where TRL does not cast them. In fp32 they are as wide as what is trained whole beside them.
         """
         is_new = OBJECTIVES[self.spec.objective.type].head != "tokens"
-        wide = self.precision.value == "fp16" or is_new
+        beside = self.precision.value == "fp32" and bool(self.spec.method.also_train)
+        wide = self.precision.value == "fp16" or is_new or beside
         plain = self.storage == "plain" or wide
         if self.liger:
             return LIGER if plain else LIGER_QLORA
