@@ -210,16 +210,17 @@ def test_vllm_lets_the_weights_be_divided(build: Build, mode: str) -> None:
     """Where all of them are trained: they are gathered to be sent, and nothing is merged."""
     edits = {**GRPO, "/spec/objective/vllm": mode, "/facts/hardware/count": 3}
     full = {**edits, "/spec/method/type": "full"}
-    parts = {}
+    parts, parameters = {}, 0
     for strategy in ("zero2", "zero3"):
         spec, facts = build({**full, "/spec/distribution/strategy": strategy})
         every = known(facts)
         assert every is not None
+        parameters = every.model.parameters
         parts[strategy] = make_plan(spec, every).memory.parts["sending"]
 
     embedding = 2 * 152_064 * 3584
     pack = 1024**3 + embedding
-    copies = 2 * pack if mode == "server" else 2 * every.model.parameters
+    copies = 2 * pack if mode == "server" else 2 * parameters
     assert {each["copies"] for each in parts.values()} == {copies}
     assert parts["zero2"]["gathered"] == 0
     assert parts["zero3"]["gathered"] == (pack if mode == "server" else embedding)

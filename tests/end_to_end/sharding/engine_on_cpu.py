@@ -11,14 +11,13 @@ import os
 import runpy
 import sys
 from collections.abc import Iterable, Iterator
+from importlib import import_module
 from types import SimpleNamespace
 from typing import Any, Final
 
 import torch
 from accelerate.state import AcceleratorState, PartialState
-from shard_on_cpu import find_backend, make_sharding_state
 from transformers import AutoConfig, AutoModelForCausalLM
-from trl.generation import vllm_generation
 
 Weights = Iterable[tuple[str, torch.Tensor]]
 Answer = tuple[list[int], list[float]]
@@ -32,7 +31,7 @@ class Writer:
     def __init__(self, folder: str) -> None:
         """Make the model of a folder, and leave its weights out."""
         config = AutoConfig.from_pretrained(folder)
-        kind = AutoModelForCausalLM._model_mapping[type(config)]
+        kind: Any = AutoModelForCausalLM._model_mapping[type(config)]
         self.model = kind(config).float().eval()
         self.own = dict(self.model.named_parameters())
         self.arrived: set[str] = set()
@@ -142,8 +141,10 @@ class Server:
 
 
 if __name__ == "__main__":
-    PartialState._prepare_backend = find_backend
-    AcceleratorState.__init__ = make_sharding_state
+    shards: Any = import_module("shard_on_cpu")  # of this folder
+    vllm_generation: Any = import_module("trl.generation.vllm_generation")
+    PartialState._prepare_backend = shards.find_backend
+    AcceleratorState.__init__ = shards.make_sharding_state
     vllm_generation.is_vllm_available = lambda: True
     vllm_generation.LLM = Beside
     vllm_generation.SamplingParams = SimpleNamespace
