@@ -12,6 +12,9 @@ from typing import Final, Literal
 from ftc.spec.sections import Form, ObjectiveType
 
 Head = Literal["tokens", "scores", "vectors", "relevance"]
+# fused: tiles of logits, as `Stack.loss` says; whole: all of them; scores: a few numbers a row
+# divergence: tiles of the logits of both student and teacher
+Loss = Literal["fused", "whole", "scores", "divergence"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,9 +26,14 @@ class Objective:
     text, or the relevance of a text to a query. `sequences` is the number of token sequences per
     row in a pass. `packs`: its trainer accepts packed rows. `splits`: a row that is too long is
     split into pieces, not cut. `plain`: its texts are read without a chat template. `samples`:
-    training generates answers. `rewards`: they are rewarded. `sees`: its trainer gives the images
-    of rows to the model. `trainer` begins the names of TRL's classes where objectives share a
-    template.
+    training generates answers. `rewards`: they are rewarded. `calls`: they may call tools. `sees`:
+    its trainer gives the images of rows to the model. `trainer` begins the names of TRL's classes
+    where objectives share a template.
+
+    `loss` is what the loss is computed from. `policy_passes` and `reference_passes` are forward
+    passes without gradients that its trainer makes for each micro-batch, of the trained model and
+    of a reference. `beside`: that of a reference runs while the policy's activations are kept for
+    their backward pass. Both are read off TRL 1.16's trainers.
     """
 
     title: str
@@ -38,8 +46,13 @@ class Objective:
     plain: bool = False
     samples: bool = False
     rewards: bool = False
+    calls: bool = False
     sees: bool = False
     trainer: str = ""
+    loss: Loss = "fused"
+    policy_passes: int = 0
+    reference_passes: int = 0
+    beside: bool = False
 
 
 OBJECTIVES: Final[Mapping[ObjectiveType, Objective]] = {
@@ -63,11 +76,16 @@ OBJECTIVES: Final[Mapping[ObjectiveType, Objective]] = {
         forms=("preference",),
         sequences=2,
         sees=True,
+        reference_passes=1,
+        beside=True,
     ),
     "kto": Objective(
         title="Kahneman-Tversky optimisation",
         script="kto",
         forms=("feedback",),
+        policy_passes=1,
+        reference_passes=2,  # of mismatched answers too
+        beside=True,
     ),
     "orpo": Objective(
         title="odds ratio preference optimisation",
@@ -75,6 +93,7 @@ OBJECTIVES: Final[Mapping[ObjectiveType, Objective]] = {
         forms=("preference",),
         sequences=2,
         trainer="ORPO",
+        loss="whole",
     ),
     "cpo": Objective(
         title="contrastive preference optimisation",
@@ -82,6 +101,7 @@ OBJECTIVES: Final[Mapping[ObjectiveType, Objective]] = {
         forms=("preference",),
         sequences=2,
         trainer="CPO",
+        loss="whole",
     ),
     "simpo": Objective(
         title="simple preference optimisation",
@@ -89,6 +109,7 @@ OBJECTIVES: Final[Mapping[ObjectiveType, Objective]] = {
         forms=("preference",),
         sequences=2,
         trainer="CPO",
+        loss="whole",
     ),
     "grpo": Objective(
         title="group relative policy optimisation",
@@ -97,6 +118,8 @@ OBJECTIVES: Final[Mapping[ObjectiveType, Objective]] = {
         samples=True,
         rewards=True,
         trainer="GRPO",
+        calls=True,
+        reference_passes=1,
     ),
     "rloo": Objective(
         title="REINFORCE with a leave-one-out baseline",
@@ -105,12 +128,15 @@ OBJECTIVES: Final[Mapping[ObjectiveType, Objective]] = {
         samples=True,
         rewards=True,
         trainer="RLOO",
+        policy_passes=1,  # the old log-probabilities, at each step
+        reference_passes=1,
     ),
     "distill": Objective(
         title="on-policy distillation from a teacher",
         script="distill",
         forms=("chat", "instruction", "prompt_completion", "prompt"),
         samples=True,
+        loss="divergence",
     ),
     "classification": Objective(
         title="sequence classification",
@@ -118,6 +144,7 @@ OBJECTIVES: Final[Mapping[ObjectiveType, Objective]] = {
         forms=("prompt_completion",),
         head="scores",
         plain=True,
+        loss="scores",
     ),
     "reward": Objective(
         title="a reward model",
@@ -125,6 +152,7 @@ OBJECTIVES: Final[Mapping[ObjectiveType, Objective]] = {
         forms=("preference",),
         head="scores",
         sequences=2,
+        loss="scores",
     ),
     "embed": Objective(
         title="an embedding model",
@@ -133,6 +161,8 @@ OBJECTIVES: Final[Mapping[ObjectiveType, Objective]] = {
         head="vectors",
         sequences=2,
         plain=True,
+        loss="scores",
+        policy_passes=1,  # GradCache's first pass, not of scored pairs
     ),
     "rerank": Objective(
         title="a reranker",
@@ -141,8 +171,13 @@ OBJECTIVES: Final[Mapping[ObjectiveType, Objective]] = {
         head="relevance",
         sequences=2,
         plain=True,
+        loss="scores",
     ),
 }
+
+
+#: The objectives whose sampled answers are rewarded.
+REWARDED: Final = tuple(name for name, objective in OBJECTIVES.items() if objective.rewards)
 
 
 def gives_vectors(objective: ObjectiveType) -> bool:

@@ -71,12 +71,22 @@ def measure(
     if scoring:
         found |= scoring.examine(job, asked, partial(gguf_file.answer, run, llm))
     else:
-        prompts = (row.get("prompt_ids") or row["ids"][: len(row["ids"]) // 2 + 1] for row in rows)
-        first = [prompt for prompt, _ in zip(prompts, range(PROMPTS), strict=False)]
-        answers = (gguf_file.answer(run, llm, ids, job.answer_tokens) for ids in first)
-        found["answers"] = any(answers)
+        found["answers"] = any(_answers(run, llm, row, job.answer_tokens) for row in rows[:PROMPTS])
     llm.close()
     return token_comparison.keep_finite(found)
+
+
+def _answers(run: Run, llm: Any, row: token_comparison.Row, most: int) -> bool:
+    """Tell whether a file continues a row with a text, or begins as the trained model does.
+
+    A model that has learned little may write nothing but spaces, and so may its files.
+    """
+    ids = row.get("prompt_ids") or row["ids"][: len(row["ids"]) // 2 + 1]
+    if gguf_file.answer(run, llm, ids, most):
+        return True
+    noted = len(ids) - (len(row["ids"]) - len(row["best"]))
+    is_begun = noted >= 0 and row["ids"][: len(ids)] == ids
+    return is_begun and row["best"][noted : noted + 1] == [*gguf_file.write(run, llm, ids, 1)]
 
 
 def _read_resident_bytes() -> int:

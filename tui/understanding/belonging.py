@@ -10,6 +10,7 @@ from dataclasses import replace
 from functools import cache
 from typing import Any, Final
 
+from ftc.compiler.knowledge.objectives import REWARDED
 from ftc.spec.schema import fields_by_pointer
 from ftc.spec.values.admission import admits
 from ftc.tui.understanding.applying import applies
@@ -50,7 +51,6 @@ _OF_WHAT: Final = re.compile(
 #: "the branch of acme/chats": what stands behind the word is the thing itself.
 _NO_REVISION: Final = re.compile(r"(?!(?:refs|pr|release|feature|hotfix)/)[\w.-]+/[\w.-]+")
 _AT_REVISION: Final = re.compile(r"(?P<id>[\w.-]+/[\w.-]+)@(?P<revision>[\w.-]+)")
-_GENERATES: Final = frozenset({"grpo", "rloo"})
 _OF_ANSWERS: Final = re.compile(
     r"\b(?:answers?|repl(?:y|ies)|completions?|gen\w*|respost\w*|respuest\w*|each|cadascun\w*"
     r"|cada una?|new)\b"
@@ -170,7 +170,7 @@ def _settled(
         end = place + len(each.words)
         around = f"{_PART_END.split(folded[max(0, place - _NEAR) : place])[-1]}|{folded[place:end]}"
         around += f"|{re.split(r'[,;.]', folded[end : end + _NEAR])[0]}"
-        if objective in _GENERATES and _OF_ANSWERS.search(around):
+        if objective in REWARDED and _OF_ANSWERS.search(around):
             return replace(each, pointer=_ANSWER)
     return each
 

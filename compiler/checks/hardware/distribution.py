@@ -1,11 +1,11 @@
-"""The rules about sharding and offloading (FTC425 to FTC428, FTC448, FTC449)."""
+"""The rules about sharding and offloading (FTC425 to FTC428, FTC448, FTC449, FTC593)."""
 # ruff: noqa: D401 - the docstring of a rule is its explanation, not a description of the function
 
 from collections.abc import Iterator
 
 from ftc.compiler.checks.rule import Problem, problem, put, rule
 from ftc.compiler.checks.rule_input import Case
-from ftc.compiler.plan.objective.sampling import samples
+from ftc.compiler.plan.objective.sampling import find_engine, samples_from_shards
 
 _ZERO = ("zero1", "zero2", "zero3")
 _LESS = (put("/distribution/offload", "optimizer"),)
@@ -24,7 +24,7 @@ def offload_without_zero(case: Case) -> Iterator[Problem]:
     """
     written = case.spec.distribution
     if written.strategy == "ddp" and written.offload in ("optimizer", "parameters"):
-        less = written.offload == "parameters" and samples(case.spec.objective)  # see FTC593
+        less = written.offload == "parameters" and not samples_from_shards(case.spec, "zero3")
         instead = "zero3" if written.offload == "parameters" and not less else "zero2"
         yield problem(
             "/distribution/offload",
@@ -49,7 +49,7 @@ def parameters_offloaded_without_zero3(case: Case) -> Iterator[Problem]:
     """
     written = case.spec.distribution
     if written.strategy in ("zero1", "zero2") and written.offload == "parameters":
-        less = samples(case.spec.objective)  # see FTC593
+        less = not samples_from_shards(case.spec, "zero3")
         yield problem(
             "/distribution/offload",
             help="less" if less else "",
@@ -156,3 +156,39 @@ def disk_too_small_for_states(case: Case) -> Iterator[Problem]:
     free, kept = case.hardware.disk_free_bytes, case.plan.decisions.distribution.nvme_bytes
     if kept is not None and free is not None and kept.value > free:
         yield problem("/hardware/disk_gib", need=kept.value, free=free)
+
+
+@rule("FTC593", "answers-of-divided-weights", "error", reads=("plan",), fix_safety="unsafe")
+def answers_of_divided_weights(case: Case) -> Iterator[Problem]:
+    """What it is: The processes divide the weights, and training samples answers that need all.
+
+    Why it matters: Every token of an answer needs all weights. Under ZeRO-3 the trainer gathers
+    them on each GPU to generate answers, and to merge an adapter before vLLM gets the weights: the
+    memory that dividing them saved is needed again. Under FSDP a process whose answers are longer
+    than those of another waits for weights for ever, and TRL does not support merging in shards.
+    Without an adapter vLLM gets one whole weight after the other, under ZeRO-3 and, on a server,
+    under FSDP. In the training processes vLLM discards its weights when it sleeps and gets them
+    again in an evaluation, where TRL stops at what FSDP2 has gathered for a pass.
+
+    Example: {"objective": "grpo", "distribution": {"strategy": "zero3"}}
+
+    Use instead: {"objective": "grpo", "distribution": {"strategy": "zero2"}}
+    """
+    sharding, written = case.plan.decisions.distribution.sharding.value, case.spec.distribution
+    if sharding not in ("zero3", "fsdp") or samples_from_shards(case.spec, sharding):
+        return
+    said = written.strategy in ("zero3", "fsdp")
+    offloads, disk = written.offload == "parameters", written.nvme_path is not None
+    fix = [put("/distribution/strategy", "zero2")] if said else []
+    fix += [put("/distribution/offload", "optimizer")] if offloads else []
+    fix += [put("/distribution/nvme_path", None)] if disk else []
+    field = "nvme_path" if disk else "offload" if offloads else "strategy"
+    merges = case.spec.method.type in ("lora", "qlora")
+    by_vllm = "merged" if merges else "woken"
+    yield problem(
+        f"/distribution/{field}",
+        message="" if find_engine(case.spec.objective) == "off" else by_vllm,
+        help="disk" if disk else "offload" if offloads else "",
+        fix=tuple(fix),
+        name="FSDP" if sharding == "fsdp" else "ZeRO-3",
+    )

@@ -8,13 +8,13 @@ from ftc.compiler.checks.rule import Problem, problem, put, rule
 from ftc.compiler.checks.rule_input import Case
 from ftc.compiler.knowledge.exports.vllm_classes import vllm_classes
 from ftc.compiler.plan.objective.engine import MOST_SHARE
-from ftc.compiler.plan.objective.sampling import rewarded
+from ftc.compiler.plan.objective.sampling import find_engine
 
 _POINTER: Final = "/objective/vllm"
 
 
 def _engine(case: Case) -> str:
-    return case.spec.objective.vllm if rewarded(case.spec.objective) else "off"
+    return find_engine(case.spec.objective)
 
 
 @rule("FTC519", "vllm-without-class", "warning", reads=("model",))

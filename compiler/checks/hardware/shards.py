@@ -6,7 +6,11 @@ from typing import Final
 
 from ftc.compiler.checks.rule import Problem, problem, put, rule
 from ftc.compiler.checks.rule_input import Case
-from ftc.compiler.plan.objective.sampling import samples
+from ftc.compiler.plan.objective.sampling import (
+    samples,
+    samples_from_shards,
+    sampling_reference,
+)
 
 _STRATEGY: Final = "/distribution/strategy"
 _REFERENCE: Final = "/objective/reference"
@@ -140,7 +144,7 @@ def reference_under_fsdp(case: Case) -> Iterator[Problem]:
 
     Why it matters: TRL wraps a second model as one unit: each GPU gathers all of it at every step,
     which saves no memory. Before training only the first process has its weights, so a reference
-    computed then is noise.
+    computed then is noise. With a `beta`, GRPO and RLOO without an adapter have a second model.
 
     Example: {"objective": "dpo", "method": "full", "hardware": "2x A100-80GB",
      "distribution": "fsdp"}
@@ -148,17 +152,18 @@ def reference_under_fsdp(case: Case) -> Iterator[Problem]:
     Use instead: {"objective": "dpo", "method": "full", "hardware": "2x A100-80GB",
      "distribution": "zero3"}
     """
-    reference = case.plan.decisions.comparison.reference
-    if not _divided(case) or reference is None or reference.value not in ("copy", "precomputed"):
+    compared = case.plan.decisions.comparison.reference
+    reference = compared.value if compared else sampling_reference(case.spec)
+    if not _divided(case) or reference not in ("copy", "precomputed"):
         return
     adapts = case.spec.method.type in ("lora", "qlora")
-    if adapts and reference.value == "copy":
-        return  # FTC560 says that an adapter needs no copy
+    if (adapts and reference == "copy") or not samples_from_shards(case.spec, "fsdp"):
+        return  # FTC560 says that an adapter needs no copy, FTC593 that nothing is divided
     pointer, value = (_REFERENCE, "adapter_off") if adapts else (_STRATEGY, "zero3")
     yield problem(
         pointer,
-        message=reference.value,
-        help="adapter" if adapts else "",
+        message=reference,
+        help="adapter" if adapts else "" if compared else "sampled",
         fix=(put(pointer, value),),
     )
 

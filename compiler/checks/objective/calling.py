@@ -6,6 +6,7 @@ from typing import Final
 
 from ftc.compiler.checks.rule import Problem, problem, put, rule
 from ftc.compiler.checks.rule_input import Case
+from ftc.compiler.knowledge.objectives import OBJECTIVES
 from ftc.compiler.knowledge.text.tool_templates import is_readable
 from ftc.compiler.plan.objective.sampling import CALL_TOKENS, calls_tools
 from ftc.spec.message import Message
@@ -109,7 +110,7 @@ def limit_of_calls_without_tools(case: Case) -> Iterator[Problem]:
      "max_tool_calling_iterations": 2}}
     """
     objective = case.spec.objective
-    if objective.type != "grpo" or objective.tools is not None:
+    if not OBJECTIVES[objective.type].calls or objective.tools is not None:
         return
     for field in _LIMITS:
         pointer = f"/objective/{field}"

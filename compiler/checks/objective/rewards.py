@@ -367,34 +367,6 @@ def best_by_other_than_reward(case: Case) -> Iterator[Problem]:
         yield problem(pointer, fix=({"op": "remove", "path": pointer},))
 
 
-@rule("FTC593", "answers-of-divided-weights", "error", reads=("plan",), fix_safety="unsafe")
-def answers_of_divided_weights(case: Case) -> Iterator[Problem]:
-    """What it is: Answers are sampled while the weights are sharded across processes.
-
-    Why it matters: Every token of an answer needs all weights. Under ZeRO-3 and FSDP the trainer
-    gathers them on each GPU for that, so the memory that dividing them saved is needed again, and
-    the planned memory would be too low.
-
-    Example: {"objective": "grpo", "distribution": {"strategy": "zero3"}}
-
-    Use instead: {"objective": "grpo", "distribution": {"strategy": "zero2"}}
-    """
-    sharding, written = case.plan.decisions.distribution.sharding.value, case.spec.distribution
-    if samples(case.spec.objective) and sharding in ("zero3", "fsdp"):
-        said = written.strategy in ("zero3", "fsdp")
-        offloads, disk = written.offload == "parameters", written.nvme_path is not None
-        fix = [put("/distribution/strategy", "zero2")] if said else []
-        fix += [put("/distribution/offload", "optimizer")] if offloads else []
-        fix += [put("/distribution/nvme_path", None)] if disk else []
-        field = "nvme_path" if disk else "offload" if offloads else "strategy"
-        yield problem(
-            f"/distribution/{field}",
-            help="disk" if disk else "offload" if offloads else "",
-            fix=tuple(fix),
-            name="FSDP" if sharding == "fsdp" else "ZeRO-3",
-        )
-
-
 @rule("FTC594", "no-room-for-an-answer", "error", reads=("model", "data", "plan"))
 def no_room_for_an_answer(case: Case) -> Iterator[Problem]:
     """What it is: The longest prompt and the longest answer are longer than the model's context.

@@ -6,6 +6,7 @@ from typing import Final
 
 from ftc.compiler.checks.rule import Problem, problem, put, rule
 from ftc.compiler.checks.rule_input import Case
+from ftc.compiler.knowledge.objectives import OBJECTIVES
 from ftc.compiler.knowledge.well_known.thinking import is_base
 from ftc.compiler.plan.objective.sampling import thinks
 from ftc.compiler.resolve.rows.roles import is_answer_name, usual_name
@@ -173,11 +174,11 @@ def teacher_is_the_student(case: Case) -> Iterator[Problem]:
 
 @rule("FTC567", "beta-out-of-range", "error", fix_safety="unsafe")
 def beta_out_of_range(case: Case) -> Iterator[Problem]:
-    """What it is: `objective.beta` is above 1 in a distillation, or 0 in another objective.
+    """What it is: `objective.beta` is above 1 in a distillation, or 0 where a loss is scaled by it.
 
     Why it matters: In a distillation beta selects the divergence between the forward KL (0) and the
-    reverse KL (1), and the trainer stops at a larger number. Elsewhere it is the strength of a term
-    that would then have no effect: leave it out of `grpo` to train without a reference.
+    reverse KL (1), and the trainer stops at a larger number. In objectives that compare answers it
+    scales a term that would then have no effect. `grpo` and `rloo` train without a reference at 0.
 
     Example: {"objective": {"type": "distill", "teacher": "Qwen/Qwen2.5-7B-Instruct", "beta": 2}}
 
@@ -190,7 +191,7 @@ def beta_out_of_range(case: Case) -> Iterator[Problem]:
         return
     if objective.type == "distill" and beta > 1:
         yield problem(pointer, fix=(put(pointer, 1),), beta=beta)
-    if objective.type != "distill" and beta == 0:
+    if beta == 0 and not OBJECTIVES[objective.type].samples:
         fix = ({"op": "remove", "path": pointer},)
         yield problem(pointer, message="zero", help="zero", fix=fix, objective=objective.type)
 

@@ -19,7 +19,7 @@ from ftc.compiler.plan.memory.attention import (
     saves_attention,
     window_bytes,
 )
-from ftc.compiler.plan.memory.passes import head_of, whole_bytes
+from ftc.compiler.plan.memory.passes import loss_of, whole_bytes
 
 # For layers of a class that was not traced, without and with a state space among them: they cover
 # nine in ten of the classes that were (`python -m benchmarks.tensor_shapes`).
@@ -330,7 +330,7 @@ def head_bytes(job: Job, *, training: bool) -> int:
     """
     shape, tokens, width = job.shape, job.tokens, job.compute_bytes
     hidden = tokens * job.stack.hidden_copies * width * shape.hidden
-    kind = head_of(job)
+    kind = loss_of(job)
     if kind == "scores":
         return hidden + shortened_bytes(job)
     if kind == "whole":

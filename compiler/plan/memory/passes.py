@@ -1,21 +1,17 @@
 """What an objective needs in addition: pairs, a reference, passes without gradients.
 
-Read off TRL 1.16's trainers. One table: another objective is one line here.
+The entries of `OBJECTIVES` say which.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import Final, Literal
+from dataclasses import replace
+from typing import Final
 
 from ftc.compiler.knowledge.architectures.architecture import Shape
-from ftc.compiler.knowledge.objectives import OBJECTIVES
+from ftc.compiler.knowledge.objectives import OBJECTIVES, Loss
 from ftc.compiler.plan.job import Job
 from ftc.compiler.resolve.facts import DataFacts
-from ftc.spec.sections import Objective, ObjectiveType
+from ftc.spec.sections import Objective
 
-# fused: tiles of logits, as `Stack.loss` says; whole: all of them; scores: a few numbers a row
-# divergence: tiles of the logits of both student and teacher
-Head = Literal["fused", "whole", "scores", "divergence"]
 # trl/experimental, orpo and cpo, bytes per logit: fp32 logits (accelerate's
 # `convert_outputs_to_fp32`, 4), log-softmax of half of them (2), two fp32 gradients (4 + 4).
 # Without CUDA TRL computes row by row with torch, which needs one more copy
@@ -23,38 +19,6 @@ _ORPO_BYTES, _ORPO_CPU_BYTES = 14, 18
 # transformers' `LabelSmoother`: fp32 logits, a shifted copy, log-softmax and its negative
 _SMOOTHED_BYTES: Final = 16
 _ELSEWHERE: Final = ("copy", "adapter_off")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Needs:
-    """The needs of one objective: its head, and its passes without gradients.
-
-    `beside` says whether the reference's pass runs while the policy's activations are kept for
-    their backward pass, as under DPO and KTO. GRPO and RLOO run it before.
-    """
-
-    head: Head = "fused"
-    policy_passes: int = 0
-    reference_passes: int = 0
-    beside: bool = False
-
-
-NEEDS: Final[Mapping[ObjectiveType, Needs]] = {
-    "sft": Needs(),
-    "cpt": Needs(),
-    "dpo": Needs(reference_passes=1, beside=True),
-    "kto": Needs(policy_passes=1, reference_passes=2, beside=True),  # ... of mismatched answers too
-    "orpo": Needs(head="whole"),
-    "cpo": Needs(head="whole"),
-    "simpo": Needs(head="whole"),
-    "reward": Needs(head="scores"),
-    "classification": Needs(head="scores"),
-    "grpo": Needs(reference_passes=1),
-    "rloo": Needs(policy_passes=1, reference_passes=1),  # the old log-probabilities, at each step
-    "distill": Needs(head="divergence"),
-    "embed": Needs(head="scores", policy_passes=1),  # GradCache's first pass, not of scored pairs
-    "rerank": Needs(head="scores"),
-}
 
 
 def reference_bytes(job: Job) -> int:
@@ -100,22 +64,22 @@ def teaching(job: Job) -> Job | None:
 
 def reference_passes(job: Job) -> int:
     """Return how many forward passes of the reference a micro-batch costs, at any time."""
-    return NEEDS[job.objective].reference_passes
+    return OBJECTIVES[job.objective].reference_passes
 
 
 def passes_without_gradient(job: Job) -> int:
     """Return how many additional forward passes without gradients a micro-batch costs."""
-    needs = NEEDS[job.objective]
-    asked = needs.reference_passes if asks_reference(job) else 0
+    objective = OBJECTIVES[job.objective]
+    asked = objective.reference_passes if asks_reference(job) else 0
     # vLLM's log-probabilities differ a little, so the trainer computes its own
-    own = 0 if job.scored_pairs else needs.policy_passes
+    own = 0 if job.scored_pairs else objective.policy_passes
     policy = own or (1 if job.engine != "off" else 0)
     return policy + asked + (1 if job.smoothed else 0)
 
 
 def asks_reference(job: Job) -> bool:
     """Tell whether one of the passes without gradients is that of a reference."""
-    return bool(NEEDS[job.objective].reference_passes) and job.reference in _ELSEWHERE
+    return bool(OBJECTIVES[job.objective].reference_passes) and job.reference in _ELSEWHERE
 
 
 def asks_beside(job: Job) -> bool:
@@ -123,16 +87,16 @@ def asks_beside(job: Job) -> bool:
     return (
         job.smoothed
         or job.teacher is not None
-        or (NEEDS[job.objective].beside and asks_reference(job))
+        or (OBJECTIVES[job.objective].beside and asks_reference(job))
     )
 
 
-def head_of(job: Job) -> Head:
-    """Return the kind of head that the loss is computed from.
+def loss_of(job: Job) -> Loss:
+    """Return what the loss is computed from.
 
     Label smoothing needs all logits; TRL's fused head then runs once more, for the metrics.
     """
-    return "whole" if job.smoothed else NEEDS[job.objective].head
+    return "whole" if job.smoothed else OBJECTIVES[job.objective].loss
 
 
 def whole_bytes(job: Job) -> int:

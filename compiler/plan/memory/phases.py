@@ -31,6 +31,7 @@ from ftc.compiler.plan.memory.passes import (
     reference_bytes,
     teaching,
 )
+from ftc.compiler.plan.memory.sending import gathered_to_send, packed_bytes
 from ftc.compiler.plan.memory.states import (
     earlier_bytes,
     gradient_bytes,
@@ -257,6 +258,14 @@ def _passes_without_gradients(
             "activations": max(prefill_tokens(job) * active, sampling_bytes(job)),
             "copies": merged_experts(job),
             "gathered": gathered,
+        }
+    if generated_rows(job) and job.engine != "off":
+        copies = engine_weights(job) if job.engine == "colocate" else packed_bytes(job)
+        found["sending"] = {
+            "static": static,
+            "gradients": reducer_bytes(job),
+            "copies": copies,
+            "gathered": gathered_to_send(job),
         }
     return found
 

@@ -13,13 +13,15 @@ from ftc.spec.sections import ObjectiveType, PreferenceLoss, Reference, Spec
 RATE_PARAMETERS: Final = 6.7e9
 RATE_EXPONENT: Final = 0.4
 #: The objectives that compare the model with a reference.
-REFERRING: Final[frozenset[ObjectiveType]] = frozenset({"dpo", "kto"})
-#: The objectives whose trainers switch dropout off.
-COMPARING: Final[frozenset[ObjectiveType]] = REFERRING | {"orpo", "cpo", "simpo"}
-#: Those of them that learn to write the chosen answers as well.
-WRITING: Final[frozenset[ObjectiveType]] = frozenset({"orpo", "cpo"})
+REFERRING: Final = frozenset(name for name, each in OBJECTIVES.items() if each.beside)
 #: The objectives whose rows are answers side by side, and whose trainers switch dropout off.
-PAIRING: Final[frozenset[ObjectiveType]] = COMPARING | {"reward"}
+PAIRING: Final = frozenset(
+    name for name, each in OBJECTIVES.items() if {"preference", "feedback"}.issuperset(each.forms)
+)
+#: Those of them that train a language model.
+COMPARING: Final = frozenset(name for name in PAIRING if OBJECTIVES[name].head == "tokens")
+#: Those that learn to write the chosen answers as well.
+WRITING: Final[frozenset[ObjectiveType]] = frozenset({"orpo", "cpo"})
 _NORMALISED_BETA: Final = 5.0
 _SIMPO_BETA: Final = 2.0
 _MARGIN_SHARE: Final = 0.5  # of beta

@@ -7,7 +7,9 @@ from typing import Final
 from ftc.compiler.plan.decision import Decision, derived, keep
 from ftc.compiler.plan.job import Job
 from ftc.compiler.plan.memory.activations import engine_bytes, engine_cache_bytes, engine_weights
-from ftc.compiler.plan.objective.sampling import rewarded
+from ftc.compiler.plan.memory.sending import packed_bytes
+from ftc.compiler.plan.objective.sampling import find_engine, rewarded
+from ftc.compiler.plan.plan import Plan
 from ftc.compiler.resolve.facts import HardwareFacts
 from ftc.spec.sections import Spec, Vllm
 
@@ -34,17 +36,27 @@ def decide_engine(spec: Spec, job: Job, hardware: HardwareFacts) -> Engine:
     vllm = keep(spec, "/objective/vllm", spec.objective.vllm)
     if vllm.value == "off" or hardware.kind != "gpu":
         return Engine(vllm=vllm)
-    needed = engine_bytes(job)
-    share = math.ceil(100 * needed / hardware.memory_bytes) / 100
-    if vllm.value == "server":
-        share = MOST_SHARE  # nothing else runs on that GPU
-    return Engine(
-        vllm=vllm,
-        share=derived(
-            min(MOST_SHARE, share),
-            f"vllm_share.{vllm.value}",
-            weights_bytes=engine_weights(job),
-            cache_bytes=engine_cache_bytes(job),
-            needed_bytes=needed,
-        ),
-    )
+    needed, most = engine_bytes(job), MOST_SHARE * hardware.memory_bytes
+    values = {"weights_bytes": engine_weights(job), "cache_bytes": engine_cache_bytes(job)}
+    taken = math.ceil(100 * needed / hardware.memory_bytes)
+    if vllm.value == "server":  # nothing else is on that GPU, but what arrives for the server
+        arriving = packed_bytes(job)
+        taken = math.floor(100 * (most - arriving) / hardware.memory_bytes)
+        needed += arriving
+        values["arriving_bytes"] = arriving
+    share = max(0.0, min(MOST_SHARE, taken / 100))
+    key = f"vllm_share.{vllm.value}"
+    return Engine(vllm=vllm, share=derived(share, key, needed_bytes=needed, **values))
+
+
+def can_generate(spec: Spec, plan: Plan, hardware: HardwareFacts) -> bool:
+    """Tell whether vLLM, where it is to generate the answers, gets weights that it can load.
+
+    See FTC552 to FTC555, which say what else is wrong.
+    """
+    if find_engine(spec.objective) == "off":
+        return True
+    share = plan.decisions.engine.vllm_share
+    if share is None or spec.method.type == "qlora" or hardware.nodes > 1:
+        return False
+    return int(share.because.values["needed_bytes"]) <= MOST_SHARE * hardware.memory_bytes

@@ -26,7 +26,8 @@ SENTENCES: Final[Mapping[str, str]] = {
     "vllm_share.colocate": "{needed_bytes} while it generates: {weights_bytes} for a second copy "
     "of the weights, {cache_bytes} for keys and values; asleep, it needs none of them",
     "vllm_share.server": "of the last GPU, which is its own; it needs {needed_bytes}: "
-    "{weights_bytes} for the weights, {cache_bytes} for keys and values",
+    "{weights_bytes} for the weights, {cache_bytes} for keys and values, {arriving_bytes} for new "
+    "weights that arrive",
     "generations.left_out": "as in RLOO's paper: an answer is compared with the mean of the others",
     "generations.usual": "TRL's default: enough answers for their mean reward to be a baseline",
     "beta.reverse": "TRL's default, the reverse KL: the model learns to say only what the teacher "

@@ -10,10 +10,11 @@ from ftc.compiler.plan.batch.sizes import Arrangement, Batch, divisors
 from ftc.compiler.plan.decision import Because, Decision, decide, derived, keep
 from ftc.compiler.plan.job import Reference
 from ftc.compiler.plan.objective.comparison import scale_rate
+from ftc.compiler.plan.plan import Sharding
 from ftc.compiler.resolve.content.rewards import list_rewards
 from ftc.compiler.resolve.detail_facts import ReasoningFacts
 from ftc.compiler.resolve.facts import DataFacts, Lengths, ModelFacts
-from ftc.spec.sections import Method, Objective, PolicyLoss, Reward, Spec
+from ftc.spec.sections import Method, Objective, PolicyLoss, Reward, Spec, Vllm
 
 _GENERATIONS: Final = 8
 _LEFT_OUT: Final = 4  # of RLOO: each answer is compared with the three others
@@ -55,9 +56,30 @@ def rewarded(objective: Objective) -> bool:
     return OBJECTIVES[objective.type].rewards
 
 
+def find_engine(objective: Objective) -> Vllm:
+    """Return whether vLLM generates the answers that are rewarded; others are never vLLM's."""
+    return objective.vllm if rewarded(objective) else "off"
+
+
+def samples_from_shards(spec: Spec, sharding: Sharding) -> bool:
+    """Tell whether answers can be sampled while processes divide the weights by ZeRO-3 or FSDP.
+
+    TRL 1.16 gathers all weights at once to generate answers with transformers, and to merge an
+    adapter before vLLM gets the weights. Otherwise vLLM gets one whole weight after the other
+    (`VLLMGeneration._iter_named_params`). FSDP2 leaves weights whole after a pass without a
+    backward pass, and TRL stops at them: in an evaluation vLLM in the same process gets the weights
+    again after such a pass, as sleep has discarded them.
+    """
+    engine = find_engine(spec.objective)
+    if not samples(spec.objective):
+        return True
+    merges = spec.method.type in ("lora", "qlora")
+    return not merges and (engine == "server" or (engine == "colocate" and sharding != "fsdp"))
+
+
 def calls_tools(objective: Objective) -> bool:
     """Tell whether tools may be called in the sampled answers."""
-    return objective.type == "grpo" and objective.tools is not None
+    return OBJECTIVES[objective.type].calls and objective.tools is not None
 
 
 def decide_sampling(spec: Spec, data: DataFacts) -> Sampling:
@@ -117,7 +139,7 @@ def find_rewards(objective: Objective, data: DataFacts) -> tuple[Reward, ...]:
 
 def sampling_reference(spec: Spec) -> Reference:
     """Return where the reference comes from that `beta` needs, as TRL chooses it."""
-    if not rewarded(spec.objective) or spec.objective.beta == "auto":
+    if not rewarded(spec.objective) or spec.objective.beta in ("auto", 0):
         return "none"
     return "copy" if spec.method.type in ("full", "freeze") else "adapter_off"
 

@@ -27,8 +27,8 @@ from ftc.compiler.plan.method.precision import decide_load_dtype, freezes_in_16_
 from ftc.compiler.plan.objective.comparison import Comparison, switches_recomputing
 from ftc.compiler.plan.objective.sampling import (
     calls_tools,
-    rewarded,
-    samples,
+    find_engine,
+    samples_from_shards,
     sampling_reference,
 )
 from ftc.compiler.plan.objective.teaching import Teaching
@@ -144,7 +144,7 @@ class Frame:
             scored_pairs=pairs_in_passes(spec.objective, self.facts.data),
             answer_tokens=self.sampled.value if self.sampled else 0,
             tool_rounds=objective.max_tool_calling_iterations if calls_tools(objective) else 0,
-            engine=spec.objective.vllm if rewarded(spec.objective) else "off",
+            engine=find_engine(objective),
             teacher=self.teaching.teacher,
             sight=self.sight,
             stack=self.stack,
@@ -244,10 +244,11 @@ class Frame:
         """The software stack. QLoRA's adapters are fp32 under fp16, which scales the loss.
 
         They are fp32 beside a classification head too, which is new and learns by small steps, and
-        where TRL does not cast them.
+        where TRL does not cast them. In fp32 they are as wide as what is trained whole beside them.
         """
         is_new = OBJECTIVES[self.spec.objective.type].head != "tokens"
-        wide = self.precision.value == "fp16" or is_new
+        beside = self.precision.value == "fp32" and bool(self.spec.method.also_train)
+        wide = self.precision.value == "fp16" or is_new or beside
         plain = self.storage == "plain" or wide
         if self.liger:
             return LIGER if plain else LIGER_QLORA
@@ -279,7 +280,7 @@ def decide_world(objective: Objective, facts: KnownFacts) -> Decision[int]:
     """
     hardware = facts.hardware
     values: dict[str, object] = {"count": max(1, hardware.count), "hardware": hardware.name}
-    if objective.vllm == "server" and rewarded(objective) and hardware.kind == "gpu":
+    if find_engine(objective) == "server" and hardware.kind == "gpu":
         return derived(max(1, hardware.world - 1), "world.gpu.server", **values)
     if hardware.nodes > 1:
         values["nodes"] = hardware.nodes
@@ -315,8 +316,8 @@ def shardings(frame: Frame) -> tuple[Sharding, ...]:
     DDP communicates no weights, ZeRO-1 and ZeRO-2 gather the updated ones once a step, ZeRO-3
     gathers each layer twice. Offloading needs ZeRO, on one process too. ZeRO-3 does not divide a
     base in 4 bits (FTC427), FSDP does. For other weights FSDP needs as much memory as ZeRO-3, so
-    the planner uses it only if the spec asks for it. Divided weights generate no answers (FTC593).
-    Vectors are compared across processes by DDP.
+    the planner uses it only if the spec asks for it. Weights are not divided where answers cannot
+    be sampled from shards (FTC593). Vectors are compared across processes by DDP.
     """
     strategy, offload = frame.spec.distribution.strategy, frame.spec.distribution.offload
     if compares_texts(frame.spec.objective.type) and strategy == "auto":
@@ -333,7 +334,7 @@ def shardings(frame: Frame) -> tuple[Sharding, ...]:
         options: tuple[Sharding, ...] = ("zero2", "zero3")
     else:
         options = ("single",) if frame.world.value == 1 else ("ddp", "zero1", "zero2", "zero3")
-    divides = frame.storage == "plain" and not samples(frame.spec.objective)
+    divides = frame.storage == "plain" and samples_from_shards(frame.spec, "zero3")
     return options if divides else tuple(o for o in options if o != "zero3")
 
 

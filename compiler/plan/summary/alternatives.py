@@ -17,7 +17,8 @@ from ftc.compiler.knowledge.objectives import compares_texts
 from ftc.compiler.knowledge.training.liger import has_liger_kernels
 from ftc.compiler.plan.batch.lengths import round_up, share_above
 from ftc.compiler.plan.objective.comparison import REFERRING
-from ftc.compiler.plan.objective.sampling import samples
+from ftc.compiler.plan.objective.engine import can_generate
+from ftc.compiler.plan.objective.sampling import find_engine, samples_from_shards
 from ftc.compiler.plan.plan import Alternative, Kind, Plan
 from ftc.compiler.plan.search.space import SELECTIVE
 from ftc.compiler.resolve.facts import KnownFacts
@@ -125,9 +126,8 @@ def works(spec: Spec, facts: KnownFacts, plan: Plan, *, divides: bool = True) ->
     """Whether a plan would compile: device and host hold it, and it has the batch of the spec.
 
     The batch matters only where it `divides` now. This is the one test of what would fit, also for
-    the list of models. ZeRO-3 does not divide a
-    base in 4 bits (FTC427), divided weights generate no answers (FTC593), and models that compare
-    texts are neither quantized nor divided (FTC573).
+    the list of models. ZeRO-3 does not divide a base in 4 bits (FTC427), not all answers can be
+    sampled from shards (FTC593), nor models that compare texts be quantized or divided (FTC573).
     """
     ram, asked = facts.hardware.host_ram_bytes, spec.training.global_batch
     decided = plan.decisions
@@ -137,7 +137,8 @@ def works(spec: Spec, facts: KnownFacts, plan: Plan, *, divides: bool = True) ->
         and (ram is None or plan.host_ram_bytes <= ram)
         and (not divides or asked in ("auto", decided.batch.global_batch.value))
         and not (spec.method.type == "qlora" and sharding == "zero3")
-        and not (samples(spec.objective) and sharding in ("zero3", "fsdp"))
+        and can_generate(spec, plan, facts.hardware)
+        and (sharding not in ("zero3", "fsdp") or samples_from_shards(spec, sharding))
         and not (
             compares_texts(spec.objective.type)
             and (spec.method.type not in ("full", "lora") or sharding not in ("single", "ddp"))
@@ -352,6 +353,8 @@ def _method(spec: Spec, facts: KnownFacts, kind: Literal["lora", "qlora"]) -> Ch
     if spec.objective.reference == "copy":  # beside an adapter the base itself is one (FTC560)
         values["/objective/reference"] = "auto"
     words = Message(f"offer.{kind}_instead_of_{instead}")
+    if kind == "qlora" and find_engine(spec.objective) != "off":  # see FTC554
+        words, values["/objective/vllm"] = Message("offer.without_vllm", {"change": words}), "off"
     return _set(words, "method", spec, facts, values)
 
 

@@ -292,7 +292,7 @@ def exposed_seconds(job: Job, hardware: HardwareFacts, micro: float) -> float:
     reduce once a step, ZeRO-2 and ZeRO-3 after each micro-batch, since they keep no whole gradient;
     ZeRO-1 and ZeRO-2 gather the new weights after the step, ZeRO-3 all weights twice for each
     micro-batch (arXiv 1910.02054, section 7). FSDP is like ZeRO-3, with weights and gradients in
-    the compute dtype.
+    the compute dtype. Both gather the weights once more for vLLM.
     """
     if job.world == 1:
         return 0.0
@@ -303,7 +303,9 @@ def exposed_seconds(job: Job, hardware: HardwareFacts, micro: float) -> float:
         if job.fsdp and job.full:
             gradients = job.trainable * job.compute_bytes
         moved = job.accumulation * (gradients + 2 * _gathered_bytes(job))
-        return max(0.0, share * moved / speed - _HIDDEN * micro * job.accumulation)
+        sent = _gathered_bytes(job) if job.engine != "off" else 0
+        passing = max(0.0, share * moved / speed - _HIDDEN * micro * job.accumulation)
+        return passing + share * sent / speed
     reductions = job.accumulation if job.sharding == "zero2" else 1
     reducing = reductions * max(0.0, share * gradients / speed - _HIDDEN * micro)
     gathering = share * gradients / speed

@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from ftc.compiler.knowledge.exports.converter import expects_drafts, hides_rotation, reads_published
-from ftc.compiler.plan.memory.passes import NEEDS
 from ftc.compiler.render.method import asks_types, token_tables
 from ftc.compiler.render.output.values import Word
 from ftc.compiler.render.uses import Uses
@@ -142,6 +141,14 @@ _PASSED: Final[Mapping[str, tuple[str, Callable[[Uses], bool]]]] = {
     "weighed_types": ("WEIGHED_TYPES", lambda uses: uses.importance),
     "weighing_rows": ("TRAIN_ROWS", lambda uses: uses.importance),
 }
+
+
+def _computes_beside_cast_modules(uses: Uses) -> bool:
+    """Tell whether modules that TRL makes bf16 would get fp32 inputs, outside autocast."""
+    precise = uses.decisions.compute.precision.value == "fp32"
+    return precise and uses.also_train and uses.spec.method.type == "qlora"
+
+
 #: Functions that are called as a statement, as a callback or as an item, and when they are.
 _CALLED: Final[Mapping[str, tuple[str, Callable[[Uses], bool]]]] = {
     "widen_added_adapter": ("train_in_fp32", _has_narrow_adapter),
@@ -233,9 +240,7 @@ _CALLED: Final[Mapping[str, tuple[str, Callable[[Uses], bool]]]] = {
     ),
     "score_learned_tokens": (
         "score_learned_tokens",
-        lambda uses: (
-            uses.facts.hardware.kind == "cpu" and NEEDS[uses.spec.objective.type].head == "fused"
-        ),
+        lambda uses: uses.facts.hardware.kind == "cpu" and uses.objective.loss == "fused",
     ),
     "set_default_of": ("set_default_of", lambda uses: uses.template_options),
     "set_rates": (
@@ -257,7 +262,10 @@ _CALLED: Final[Mapping[str, tuple[str, Callable[[Uses], bool]]]] = {
     "vllm_arguments": ("read_arguments", lambda uses: uses.decisions.engine.vllm_share is not None),
     "widen_adapter": (
         "train_in_fp32",
-        lambda uses: uses.cast_adapter and uses.decisions.compute.precision.value == "fp16",
+        lambda uses: (
+            (uses.cast_adapter and uses.decisions.compute.precision.value == "fp16")
+            or _computes_beside_cast_modules(uses)
+        ),
     ),
     "widen_also_trained": (
         "train_in_fp32",

@@ -4,15 +4,15 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from ftc.compiler.knowledge.bundle_stages import STAGES
+from ftc.compiler.knowledge.objectives import OBJECTIVES
+from ftc.compiler.plan.objective.comparison import PAIRING
 from ftc.compiler.plan.plan import Decisions, Time
 from ftc.compiler.render.source import BundleSource
 from ftc.compiler.render.uses import Uses
 from ftc.compiler.resolve.resolver import canonical_hash
 
 #: Objectives with a loss per row.
-_PER_ROW: Final = frozenset(
-    {"classification", "reward", "embed", "rerank", "dpo", "kto", "orpo", "cpo", "simpo"}
-)
+_PER_ROW: Final = PAIRING.union(name for name, each in OBJECTIVES.items() if each.head != "tokens")
 
 
 def plan_data(source: BundleSource) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from ftc.compiler.knowledge.objectives import OBJECTIVES
 from ftc.compiler.knowledge.well_known.models import all_models
 from ftc.compiler.plan.job import Job
 from ftc.compiler.plan.memory.activations import cache_bytes
-from ftc.compiler.plan.memory.passes import NEEDS, passes_without_gradient, scored_shape
+from ftc.compiler.plan.memory.passes import passes_without_gradient, scored_shape
 from ftc.compiler.plan.memory.peak import measure
 from ftc.compiler.plan.memory.phases import parts_of_phases, phases
 from ftc.compiler.plan.software import LIGER
@@ -78,7 +78,7 @@ def a100() -> HardwareFacts:
 def test_the_table_agrees_with_what_the_language_knows() -> None:
     """The same kind of head."""
     for name, entry in OBJECTIVES.items():
-        assert (entry.head == "tokens") == (NEEDS[name].head != "scores"), name
+        assert (entry.head == "tokens") == (entry.loss != "scores"), name
 
 
 def test_a_reranker_reads_each_pair_of_a_row() -> None:

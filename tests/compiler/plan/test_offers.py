@@ -67,3 +67,39 @@ def test_gpus_that_would_fit_are_those_whose_plan_fits(build_known: BuildKnown) 
         if device.name in {"H200-SXM-141GB", "A100-SXM4-80GB", "B200-192GB"}:
             fits = plan_once(spec, on_device(facts, device)).memory.fits
             assert (device.name in fitting) == fits, device.name
+
+
+def test_an_offer_never_gives_vllm_what_it_cannot_load(build_known: BuildKnown) -> None:
+    """QLoRA comes without vLLM, which loads no quantized base, and its server has no room here."""
+    edits = {
+        "/spec/objective/type": "grpo",
+        "/spec/objective/vllm": "server",
+        "/facts/data/labels": [],
+        "/facts/data/rewards": {"rows": 1000, "numbered_rows": 1000},
+        "/facts/hardware/count": 2,
+        "/facts/hardware/memory_bytes": 20 * GIB,
+    }
+    plan = make_plan(*build_known(edits))
+
+    assert plan.alternatives
+    for each in plan.alternatives:
+        fix = {step["path"]: step.get("value") for step in each.fix}
+        assert (fix["/method/type"], fix["/objective/vllm"]) == ("qlora", "off")
+        assert "without vLLM" in each.change
+
+
+def test_a_beta_of_zero_needs_no_reference(build_known: BuildKnown) -> None:
+    """TRL makes none then; any other beta of a full fine-tune needs a second model."""
+    edits = {
+        "/spec/objective/type": "grpo",
+        "/spec/method/type": "full",
+        "/facts/data/labels": [],
+        "/facts/data/rewards": {"rows": 1000, "numbered_rows": 1000},
+    }
+    plans = {
+        beta: make_plan(*build_known({**edits, "/spec/objective/beta": beta}))
+        for beta in (0, "auto", 0.04)
+    }
+    peaks = {beta: plan.memory.phases["optimizer_step"] for beta, plan in plans.items()}
+
+    assert peaks[0] == peaks["auto"] < peaks[0.04]

@@ -1,5 +1,6 @@
 """Groups of answers: batches hold whole ones, and steps count what the trainer counts."""
 
+import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -199,7 +200,43 @@ def test_a_server_has_the_last_gpu(build: Build) -> None:
     assert "less the one that generates" in sentence(made.decisions.distribution.world.because)
     assert "generation" not in made.memory.phases
     assert share is not None
-    assert share.value == 0.9
+    arriving = share.because.values["arriving_bytes"]
+    assert arriving == 2 * (1024**3 + 2 * 152_064 * 3584)  # two packs, each up to an embedding more
+    assert share.value == math.floor(90 - 100 * arriving / every.hardware.memory_bytes) / 100
+
+
+@pytest.mark.parametrize("mode", ["server", "colocate"])
+def test_vllm_lets_the_weights_be_divided(build: Build, mode: str) -> None:
+    """Where all of them are trained: they are gathered to be sent, and nothing is merged."""
+    edits = {**GRPO, "/spec/objective/vllm": mode, "/facts/hardware/count": 3}
+    full = {**edits, "/spec/method/type": "full"}
+    parts, parameters = {}, 0
+    for strategy in ("zero2", "zero3"):
+        spec, facts = build({**full, "/spec/distribution/strategy": strategy})
+        every = known(facts)
+        assert every is not None
+        parameters = every.model.parameters
+        parts[strategy] = make_plan(spec, every).memory.parts["sending"]
+
+    embedding = 2 * 152_064 * 3584
+    pack = 1024**3 + embedding
+    copies = 2 * pack if mode == "server" else 2 * parameters
+    assert {each["copies"] for each in parts.values()} == {copies}
+    assert parts["zero2"]["gathered"] == 0
+    assert parts["zero3"]["gathered"] == (pack if mode == "server" else embedding)
+
+    large = {
+        "/config/hidden_size": 5120,
+        "/config/num_hidden_layers": 64,
+        "/facts/hardware/count": 8,
+    }
+    chosen = {}
+    for method in ("full", "lora"):
+        spec, facts = build({**edits, **large, "/spec/method/type": method})
+        every = known(facts)
+        assert every is not None
+        chosen[method] = make_plan(spec, every).decisions.distribution.sharding.value
+    assert chosen["full"] == "zero3" != chosen["lora"]
 
 
 def test_calls_of_tools_have_room_and_memory(build: Build) -> None:

@@ -8,13 +8,15 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from ftc.compiler.knowledge.objectives import OBJECTIVES
 from ftc.compiler.render.context.context import make_context
 from ftc.compiler.render.source import BundleSource
 from ftc.compiler.render.uses import Uses
 from ftc.spec.sections import ObjectiveType, Source
 from tests.compiler.conftest import BuildKnown
-from tests.compiler.render.test_bundle import CHAT, CUT_SHORT, VARIANTS
+from tests.compiler.render.test_bundle import CHAT, CUT_SHORT, VARIANTS, render
 from tests.compiler.render.test_settings import CASES, make_source
 
 
@@ -118,3 +120,28 @@ def test_every_argument_is_passed_by_some_bundle(build_known: BuildKnown) -> Non
         values -= set(context["value"])
 
     assert (words, values) == (set(), set())
+
+
+@pytest.mark.parametrize(
+    ("precision", "parts", "strategy", "widens"),
+    [
+        ("fp32", ["head"], "auto", True),
+        ("fp32", ["head"], "zero2", True),  # which keeps what it is given in fp32
+        ("fp32", [], "auto", False),  # an adapter widens its own input
+        ("bf16", ["head"], "auto", False),
+    ],
+)
+def test_modules_beside_an_adapter_have_the_type_of_their_inputs(
+    build_known: BuildKnown, precision: str, parts: list[str], strategy: str, *, widens: bool
+) -> None:
+    """TRL makes all that is trained beside a quantized base bf16; fp32 runs without autocast."""
+    edits = {
+        "/spec/method/type": "qlora",
+        "/spec/method/also_train": parts,
+        "/spec/training/precision": precision,
+        "/spec/distribution/strategy": strategy,
+        "/facts/hardware/count": 2,
+    }
+    script = render(build_known, edits)["train.py"].text
+
+    assert ("train_in_fp32(trainer.model)" in script) == widens

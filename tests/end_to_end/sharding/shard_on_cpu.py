@@ -28,6 +28,7 @@ def make_sharding_state(self: Any, *given: Any, fsdp_plugin: Any = None, **named
     make_state(self, *given, fsdp_plugin=fsdp_plugin, **named)
     if fsdp_plugin is not None and self.distributed_type == DistributedType.MULTI_CPU:
         self.distributed_type = DistributedType.FSDP
+        PartialState._shared_state["distributed_type"] = DistributedType.FSDP
         self.fsdp_plugin = fsdp_plugin
 
 

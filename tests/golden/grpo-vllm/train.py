@@ -45,7 +45,7 @@ ANSWER_TOKENS = 256  # set by `objective.answer_tokens` in the spec
 # Rows per process and pass, and passes per step: each line is the same batch in less memory.
 # all rows of a process in a step at once: 31.8 GiB of 79.1 GiB; with 16 rows at a time a step takes
 # 6.4% longer
-LADDER = [[32, 1], [16, 2], [8, 4], [4, 8], [2, 16], [1, 32]]
+LADDER = [[32, 1], [16, 2], [8, 4], [4, 8], [2, 16]]
 EVAL_BATCH = 32  # as many rows at a time as in training
 # activations fit in memory; with any recomputed, a step takes 0.9% longer
 GRADIENT_CHECKPOINTING = False

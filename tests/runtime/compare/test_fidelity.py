@@ -67,6 +67,31 @@ def test_the_first_fault_is_named(change: dict[str, Any], words: str) -> None:
     assert fault.startswith(words)
 
 
+@pytest.mark.parametrize(
+    ("row", "said", "answers"),
+    [
+        ({}, "a word", True),
+        ({}, "", True),  # as the trained model, which writes a space and another
+        ({"best": [5, 3, 6, 7]}, "", False),
+        ({"prompt_ids": [1, 2, 3, 4, 5, 6]}, "", False),
+        ({"prompt_ids": [1]}, "", False),  # nothing was noted there
+        ({"prompt_ids": [9, 9, 9]}, "", False),  # not the beginning of the row
+    ],
+)
+def test_a_file_may_be_as_silent_as_the_trained_model(
+    monkeypatch: pytest.MonkeyPatch, row: dict[str, Any], said: str, answers: bool
+) -> None:
+    """The trained model was noted at the last four of seven tokens; the file begins with token 4.
+
+    The prompt is the first half of a row without one, with the token in the middle.
+    """
+    monkeypatch.setattr(gguf_file, "answer", lambda *_: said)
+    monkeypatch.setattr(gguf_file, "write", lambda *_: iter([4]))
+    whole = {"ids": [1, 2, 3, 4, 5, 6, 7], "best": [5, 4, 6, 7], **row}
+
+    assert fidelity._answers(None, None, whole, 8) == answers  # type: ignore[arg-type]
+
+
 def test_rows_stay_within_the_budgets() -> None:
     """Judged tokens and read tokens are limited; one long row is judged in part."""
     rows = [make_row(300, 20) for _ in range(50)]

@@ -45,6 +45,6 @@ def test_names_of_other_things(name: str, *, other: bool) -> None:
 
 
 def test_a_question_about_a_list_is_no_defect() -> None:
-    """A doubted list of a field and a learned value of it can be compared."""
-    text = "drop the 4-bit file? hmm, maybe leave the exports, quantized or not, as they were"
-    assert read(text, {"export": {"types": ["Q4_K_M"]}}) is not None
+    """A doubted list of a field is compared with a learned value of it."""
+    reading = read("targets q_proj k_proj v_proj o_proj only; rsLoRA on; dropout 0", {})
+    assert {each.pointer: each.value for each in reading.changes}["/method/rslora"] is True

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
+from ftc.compiler.knowledge.objectives import REWARDED
 from ftc.spec.values.admission import admits
 from ftc.tui.understanding.reading import Change, value_at
 from ftc.tui.understanding.text.lexicon import QUOTES
@@ -42,7 +43,7 @@ def read_marked(message: Message, draft: Mapping[str, Any]) -> Iterator[Change]:
         yield from _listed(message, "/allow", _CODE, str.upper)
     if _AS_TOKENS.search(message.plain):
         yield from _listed(message, "/model/new_tokens", _TOKEN, str)
-    if _NAMED_TOOLS.search(message.plain) or value_at(draft, "/objective/type") in ("grpo", "rloo"):
+    if _NAMED_TOOLS.search(message.plain) or value_at(draft, "/objective/type") in REWARDED:
         yield from (
             replace(each, value=each.value[0]) if len(each.value) == 1 else each
             for each in _listed(message, "/objective/tools", _MODULE, str)

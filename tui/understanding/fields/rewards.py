@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any, Final
 
+from ftc.compiler.knowledge.objectives import REWARDED
 from ftc.spec.values.admission import admits
 from ftc.tui.understanding.fields.spoken import value_words
 from ftc.tui.understanding.reading import Change, value_at
@@ -51,7 +52,6 @@ _FUNCTIONS: Final = re.compile(
 #: A file of rewards with its functions: "rewards.py: correctness (weight 1) and brevity (0.1)".
 _OF_FILE: Final = re.compile(r"(?P<path>[\w./~-]+\.py)\s*(?::|->|\u2192|\s-\s|(?=\s?\())\s*\(?")
 _FUNCTION: Final = re.compile(r"(?P<name>[a-z_]\w*)(?![\w./])")
-_ONLINE: Final = ("grpo", "rloo")
 _REWARDS: Final = re.compile(r"rewa?r?d|recompens|premi")
 _SCRIPT: Final = re.compile(r"(?<![\w/.])[\w./~-]+\.py(?![\w/])")
 #: A single function: "the function is_short of rewards.py".
@@ -103,8 +103,8 @@ def _matches() -> re.Pattern[str]:
 
 def _of_file(message: Message, draft: Mapping[str, Any]) -> Change | None:
     """Return the functions of a file as rewards, each with its weight if they have one."""
-    online = any(re.search(rf"\b{each}\b", message.plain) for each in _ONLINE)
-    if not online and value_at(draft, "/objective/type") not in _ONLINE:
+    online = any(re.search(rf"\b{each}\b", message.plain) for each in REWARDED)
+    if not online and value_at(draft, "/objective/type") not in REWARDED:
         return None
     for match in list(_OF_FILE.finditer(message.folded)):
         found: list[tuple[str, float | None]] = []
