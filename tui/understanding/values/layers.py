@@ -58,7 +58,7 @@ _FREEZES: Final = re.compile(rf"\b{any_of(_LAYERS['freeze'])}\b")
 _RECOMPUTED: Final = re.compile(
     r"\b(?:(?:grad\w*|act\w*)[ _-])?(?:ckpt\w*|checkpoint\w*|recomput\w*|recalcul\w*|gc)\b"
     r"[^.;,\n\d]{0,32}?(?:\b(?:every|each|cada)\s+|\bc/\s?)"
-    rf"(?:(?P<number>{NUMBER})(?:st|nd|rd|th|a|o)?|second|other)\s+"
+    rf"(?:(?P<number>\d{{1,2}}|{NUMBER})(?:st|nd|rd|th|a|o)?|second|other)\s+"
     rf"{_NOUN}(?!\w)"
 )
 #: "recálculo selectivo de activaciones", "selective activation checkpointing".
