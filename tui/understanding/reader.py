@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, Final
 
 from ftc.spec.values.admission import admits
@@ -15,7 +16,7 @@ from ftc.tui.understanding.columns.columns import (
     settle_roles,
     settle_text,
 )
-from ftc.tui.understanding.columns.mentioned import Mention, hide_mentioned, read_mentioned
+from ftc.tui.understanding.columns.mentioned import Doubt, Mention, hide_mentioned, read_mentioned
 from ftc.tui.understanding.data.files import (
     read_files,
     read_texts,
@@ -37,7 +38,7 @@ from ftc.tui.understanding.doubts.settled import settle_later
 from ftc.tui.understanding.doubts.stray import doubt_stray
 from ftc.tui.understanding.doubts.units import doubt_units
 from ftc.tui.understanding.doubts.unlicensed import ask_unlicensed, withhold
-from ftc.tui.understanding.doubts.unlikely_columns import doubt_columns
+from ftc.tui.understanding.doubts.unlikely_columns import doubt_columns, is_other
 from ftc.tui.understanding.doubts.wavering import doubt_wavering
 from ftc.tui.understanding.elsewhere import adopt
 from ftc.tui.understanding.experts.abbreviated import read_abbreviated
@@ -74,6 +75,7 @@ from ftc.tui.understanding.implied import (
 from ftc.tui.understanding.learned.linked import add_linked, read_linked
 from ftc.tui.understanding.learned.released import is_withheld, release
 from ftc.tui.understanding.learned.supplement import add_roles, add_worded
+from ftc.tui.understanding.learned.unlikely_roles import doubt_role
 from ftc.tui.understanding.machines.hardware import read_hardware
 from ftc.tui.understanding.machines.instances import read_instances
 from ftc.tui.understanding.machines.limits import read_limit, read_wall_time
@@ -320,7 +322,7 @@ def _read_fields(
     found = list(_read_first(message, known, planned, names, mentioned))
     found += read_parts(message, draft, found)
     found += read_described(message, draft, found, [(each.start, each.end) for each in mentioned])
-    found += read_mentioned(message, mentioned, found, names.columns)
+    found += read_mentioned(message, mentioned, found, _doubt_of(message, names))
     found += read_covered(message, draft, found)
     found += read_named(message, draft)
     yield from found
@@ -348,7 +350,7 @@ def _read_first(
     yield from read_recomputed(message)
     yield from read_prose(message, draft)
     yield from read_stated(message, draft)
-    yield from read_column_pairs(message, names.columns)
+    yield from read_column_pairs(message, names.columns, _doubt_of(message, names))
     yield from read_known_columns(message, names.columns)
     yield from read_marked(message, draft)
     files = take_known_files(message, names.files)
@@ -363,7 +365,7 @@ def _read_first(
     yield from read_spoken(message, draft)
     columns = list(read_columns(message, names.columns))
     yield from columns
-    mentioned += hide_mentioned(message, known=bool(columns))
+    mentioned += hide_mentioned(message, known=bool(columns), is_other=is_other)
     yield from read_files(message, draft, files, hub)
     yield from read_relative(message, draft, planned)
     yield from read_layers(message, draft)
@@ -376,6 +378,10 @@ def _read_first(
     yield from read_hardware(message, draft)
     yield from read_abbreviated(message, draft)
     yield from read_words(message, draft)
+
+
+def _doubt_of(message: Message, names: Names) -> Doubt:
+    return partial(doubt_role, text=message.written, columns=names.columns)
 
 
 def _is_set(choice: Choice, draft: Mapping[str, Any]) -> bool:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ftc.tui.understanding.columns.other_names import is_other
+from ftc.tui.understanding.doubts.unlikely_columns import is_other
 from ftc.tui.understanding.reader import read
 
 

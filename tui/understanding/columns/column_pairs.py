@@ -13,7 +13,7 @@ from typing import Final
 from ftc.compiler.knowledge.hardware.accelerators import all_accelerators
 from ftc.spec.schema import choices, fields
 from ftc.tui.understanding.columns.column_roles import ADJECTIVES, NO_COLUMN
-from ftc.tui.understanding.columns.unlikely_roles import Shares, doubt_role, weigh_names
+from ftc.tui.understanding.columns.mentioned import Doubt
 from ftc.tui.understanding.reading import Change, Choice
 from ftc.tui.understanding.text.lexicon import QUOTES, WORDS, any_of
 from ftc.tui.understanding.text.message import Message, fold
@@ -50,13 +50,14 @@ _SIZE: Final = re.compile(r"\d")
 _ASKED, _ANSWERED = f"{_SECTION}prompt", f"{_SECTION}completion"
 
 
-def read_column_pairs(message: Message, known: Sequence[str]) -> Iterator[Change | Choice]:
+def read_column_pairs(
+    message: Message, known: Sequence[str], doubt: Doubt
+) -> Iterator[Change | Choice]:
     """Yield the roles of the columns on both sides of a sign; `known` are the data's columns.
 
-    What an arrow leads from and to may be something else than columns, which is asked about.
+    What an arrow leads from and to may be something else than columns: `doubt` asks about it.
     """
     columns = {fold(each) for each in known}
-    shares: Shares | None = None
     about_data = _OF_DATA.search(message.plain) is not None
     if about_data:
         yield from _read_listed(message)
@@ -75,11 +76,9 @@ def read_column_pairs(message: Message, known: Sequence[str]) -> Iterator[Change
         message.cross_out(*match.span())
         spaced = match["sign"].strip() in _ARROWS and match["sign"] not in _ARROWS
         guessed = spaced and not {*left, *right} <= columns
-        if guessed and shares is None:
-            shares = weigh_names(message.written, known)
         for pointer, name in roles.items():
             column = Change(pointer=pointer, value=name, words=words)
-            yield doubt_role(column, shares, told=False) if guessed and shares else column
+            yield doubt(column, told=False) if guessed else column
 
 
 def _is_phrase(message: Message, match: re.Match[str]) -> bool:

@@ -6,10 +6,10 @@ two is then the prompt.
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Final
+from typing import Final, Protocol
 
 from ftc.spec.schema import choices, fields
 from ftc.tui.understanding.columns.column_clauses import find_column_clauses
@@ -19,8 +19,6 @@ from ftc.tui.understanding.columns.column_roles import (
     role_of_name,
 )
 from ftc.tui.understanding.columns.columns import PREFERENCES, VOTE
-from ftc.tui.understanding.columns.other_names import is_other
-from ftc.tui.understanding.columns.unlikely_roles import doubt_role, weigh_names
 from ftc.tui.understanding.reading import Change, Choice
 from ftc.tui.understanding.text.lexicon import QUOTES
 from ftc.tui.understanding.text.message import Message, Span
@@ -155,6 +153,13 @@ _PAIRED: Final = re.compile(
 _NEAR_VOTE: Final = 16
 
 
+class Doubt(Protocol):
+    """What turns a column with an unlikely role into a question."""
+
+    def __call__(self, column: Change, /, *, told: bool) -> Change | Choice:
+        """Return the column or the question; words may have `told` the role."""
+
+
 @dataclass(frozen=True, slots=True)
 class Mention:
     """A name of a column, its place, and the role that the words around it tell, if any.
@@ -186,12 +191,15 @@ class _Place:
     role: str | None = None
 
 
-def hide_mentioned(message: Message, *, known: bool) -> Sequence[Mention]:
+def hide_mentioned(
+    message: Message, *, known: bool, is_other: Callable[[str], bool]
+) -> Sequence[Mention]:
     """Return the columns that the message mentions and that no reader took; hide their names.
 
-    If other columns of the message are `known`, a name in the place of a column is one too.
+    If other columns of the message are `known`, a name in the place of a column is one too, unless
+    it `is_other`: the name of something else.
     """
-    mentions = _find_mentions(message, known=known)
+    mentions = _find_mentions(message, known=known, is_other=is_other)
     for each in mentions:
         message.cross_out(each.start, each.end)
     return mentions
@@ -201,13 +209,12 @@ def read_mentioned(
     message: Message,
     mentions: Sequence[Mention],
     said: Sequence[Change | Choice],
-    columns: Sequence[str],
+    doubt: Doubt,
 ) -> Iterator[Change | Choice]:
     """Yield the roles of columns that were hidden; show again those that have none.
 
     `said` is what was read so far: an objective tells what two columns are, and a role that is
-    taken is not given again. `columns` are those of the data. A role that the model of roles finds
-    unlikely is asked about.
+    taken is not given again. `doubt` returns a column, or a question about it.
     """
     objective = next(
         (each.value for each in said if isinstance(each, Change) and each.pointer == _OBJECTIVE),
@@ -233,7 +240,6 @@ def read_mentioned(
         roles = ["chosen" if role == "completion" else role for role in roles]
     given: set[str] = set(taken)
     natural = roles == ["prompt", "completion"] and all(each.sure for each in mentions)
-    shares = weigh_names(message.written, columns)
     for mention, role in zip(mentions, roles, strict=True):
         if role is None or role in given or mention.name in taken.values():
             message.restore(mention.start, mention.end)
@@ -242,7 +248,7 @@ def read_mentioned(
         words = message.words(mention.start, mention.end)
         column = Change(pointer=f"{_SECTION}{role}", value=mention.name, words=words)
         sure = natural or _NAMED.search(message.plain[: mention.start]) is not None
-        yield column if sure else doubt_role(column, shares, told=mention.told)
+        yield column if sure else doubt(column, told=mention.told)
 
 
 def _has_others(message: Message) -> bool:
@@ -324,7 +330,9 @@ def _settled(role: str | None, objective: object, message: Message) -> str | Non
     return role
 
 
-def _find_mentions(message: Message, *, known: bool) -> list[Mention]:
+def _find_mentions(
+    message: Message, *, known: bool, is_other: Callable[[str], bool]
+) -> list[Mention]:
     """Return the names in a message that are columns, each in quotes or behind the word."""
     text = message.plain
     found: dict[int, _Place] = {}

@@ -9,9 +9,13 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from ftc.tui.understanding.columns.other_names import is_other
+from ftc.compiler.knowledge.well_known.model_names import FAMILIES
+from ftc.spec.tools.tables import find_target, read_table
 from ftc.tui.understanding.doubts.hearsay import find_quotations
 from ftc.tui.understanding.elsewhere import find_past, find_people
+from ftc.tui.understanding.exports.exports import is_type
+from ftc.tui.understanding.fields.enumerated import TEMPLATE_OPTIONS
+from ftc.tui.understanding.machines.hardware import is_chip
 from ftc.tui.understanding.reading import Change, Choice, ask_about
 from ftc.tui.understanding.text.message import Span, find_places, fold
 
@@ -28,6 +32,13 @@ _REFUSED: Final = re.compile(
 
 #: "what they wrote": what a column holds, and no report.
 _WHAT: Final = re.compile(r"\b(?:what|which|where|que|quoi|donde|on)\s+(?:\w+\s+)?$")
+
+_FILE: Final = re.compile(r"\S+\.(?:csv|tsv|jsonl?|parquet|txt|xlsx|gguf)")
+#: "starcoder2", "qwen2.5-7b", "bge-reranker-v2-m3"; not "gpt4_answer".
+_MODEL: Final = re.compile(
+    r"(?P<family>[a-z]+)[-.]?v?\d[a-z\d.-]*|[a-z][a-z\d]*-(?=[a-z.-]*\d)[a-z\d.-]+"
+)
+_MODULE: Final = re.compile(r"lm_head|\w+_proj|embed_tokens")
 
 _Said = Sequence[Change | Choice]
 
@@ -52,6 +63,19 @@ def doubt_columns(text: str, told: _Said, columns: Sequence[str]) -> list[Change
         else each
         for each in told
     ]
+
+
+def is_other(name: str) -> bool:
+    """Return whether a folded name is that of another thing.
+
+    That is a file, a card, a type of a file, a model, a module, or a key of another tool.
+    """
+    if _FILE.fullmatch(name) or is_chip(name) or is_type(name) or _MODULE.fullmatch(name):
+        return True
+    if name in TEMPLATE_OPTIONS or ("_" in name and find_target(read_table(""), name)[0] in "/@"):
+        return True
+    model = _MODEL.fullmatch(name)
+    return model is not None and (model["family"] is None or model["family"] in FAMILIES)
 
 
 def _is_reported(text: str, said: Change, reported: Sequence[Span], quoted: Sequence[Span]) -> bool:

@@ -1,6 +1,7 @@
 """Roles of columns that the model of roles finds unlikely, so that ftc asks about them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from functools import lru_cache
 from typing import Final
 
 from ftc.tui.understanding.columns.column_roles import role_of_name
@@ -30,27 +31,27 @@ _SURELY: Final = 0.75
 #: Words of requests and of grammar, which name no column.
 _WORDS: Final = ("grammar", "request", "lead", "determiner")
 
-#: The probability of each role, by name.
-Shares = Mapping[str, Mapping[str, float]]
 
-
-def weigh_names(text: str, columns: Sequence[str]) -> Shares:
+@lru_cache(maxsize=8)
+def _weigh_names(text: str, columns: tuple[str, ...]) -> Mapping[str, Mapping[str, float]]:
     """Return the probabilities of the roles of all names in a message."""
     return {each.text: each.weigh() for each in find_names(text, columns)}
 
 
-def doubt_role(column: Change, shares: Shares, *, told: bool) -> Change | Choice:
+def doubt_role(
+    column: Change, text: str, columns: tuple[str, ...], *, told: bool
+) -> Change | Choice:
     """Return a column, or a question about it if the model speaks against its role.
 
-    A name that is the word for its role needs no more: "question".
-
-    The model also does if it gives the role to another name, with a much higher probability. The
-    role is `told` by the words around the name, and not by the name or its place.
+    A name that is the word for its role needs no more: "question". The model also speaks against a
+    role that it gives to another name, with a much higher probability. The role is `told` by the
+    words around the name, and not by the name or its place; `columns` are those of the data.
     """
+    shares = _weigh_names(text, columns)
     return ask_about(column) if _is_unlikely(column, shares, told=told) else column
 
 
-def _is_unlikely(column: Change, shares: Shares, *, told: bool) -> bool:
+def _is_unlikely(column: Change, shares: Mapping[str, Mapping[str, float]], *, told: bool) -> bool:
     if role_of_name(fold(str(column.value))) == column.pointer.removeprefix(SECTION):
         return False
     if column.value not in shares:
