@@ -37,7 +37,7 @@ _PICKS: Final = (
     r"\b(?:best|mejor|millor|pick|chos|choos|select|keep|decid|tri[aei]|eleg|elij|elig|escoll"
     r"|judg)\w*\b"
 )
-_KEPT: Final = r"\b(?:checkpoints?|ckpts?|models?|modelo|epoch|version|weights|pesos|one)\b"
+_KEPT: Final = r"\b(?:checkpoint|ckpt|model|modelo|epoch|version|weights|pesos|one)\b"
 #: What chooses one of several checkpoints.
 _PICKED: Final = re.compile(rf"{_PICKS}[^.;!?\n]{{0,40}}{_KEPT}|{_KEPT}[^.;!?\n]{{0,30}}{_PICKS}")
 _OBJECTIVE: Final = re.compile(r"(?i)(dpo|kto|orpo|cpo|simpo|grpo|rloo)\b")
