@@ -1,13 +1,17 @@
-"""Hardware that is part of a report about what somebody else did."""
+"""Hardware that is part of a report, or of a concession: it is told, and not asked for."""
 
+import re
 from collections.abc import Sequence
 from typing import Final
 
 from ftc.tui.understanding.reading import UNSURE, Change, Choice, ask_about
-from ftc.tui.understanding.text.message import SENTENCE_END, find_around, find_places, fold
+from ftc.tui.understanding.text.message import SENTENCE_END, Span, find_around, find_places, fold
 
 _HARDWARE: Final = "/hardware/"
 _TWO: Final = 2
+#: "at work we have eight H100, but this one I do at home": what follows is the point.
+_BUT: Final = re.compile(r"[\s,]+(?:but|though|although|pero)\s+(?P<point>[^.;!?\n]+)")
+_FEWEST_WORDS: Final = 3
 
 
 def doubt_reported_hardware(text: str, told: Sequence[Change | Choice]) -> list[Change | Choice]:
@@ -15,6 +19,7 @@ def doubt_reported_hardware(text: str, told: Sequence[Change | Choice]) -> list[
 
     Hardware is set without words of a request, since people just say what they have. In "she
     trained hers for 6 epochs, full, on three H100s" the other values show that it is a report.
+    So does a clause behind "but" of which nothing was read: "at work we have eight H100, but ...".
     """
     folded = fold(text)
     places = [(each, find_places(text, each.words)[:1]) for each in told]
@@ -27,12 +32,29 @@ def doubt_reported_hardware(text: str, told: Sequence[Change | Choice]) -> list[
         if _is_report([each for each, other in sentences if other == sentence])
     }
     doubted = [each for each, sentence in sentences if sentence in reports]
+    spans = [span for each in told for span in find_places(text, each.words)]
     return [
         ask_about(each)
-        if isinstance(each, Change) and each.pointer.startswith(_HARDWARE) and each in doubted
+        if isinstance(each, Change)
+        and each.pointer.startswith(_HARDWARE)
+        and (each in doubted or _is_conceded(folded, place, spans))
         else each
-        for each in told
+        for each, place in places
     ]
+
+
+def _is_conceded(folded: str, place: Sequence[Span], spans: Sequence[Span]) -> bool:
+    """Return whether "but" follows in the sentence, with a clause of which nothing was read."""
+    for _, end in place:
+        first, last = find_around(SENTENCE_END, folded, (end, end))
+        match = _BUT.search(folded, end, last)
+        if match is None:
+            return False
+        begin, stop = match.span("point")
+        words = match["point"].split()
+        read = any(start < stop and begin < other for start, other in spans)
+        return first < last and len(words) >= _FEWEST_WORDS and not read
+    return False
 
 
 def _is_report(said: Sequence[Change | Choice]) -> bool:

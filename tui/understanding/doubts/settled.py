@@ -53,6 +53,8 @@ _DENIES: Final = re.compile(
 _COLUMNS: Final = "/data/columns/"
 #: What interrupts a value right after it: "16 ... oh wait".
 BROKEN_OFF: Final = re.compile(rf"\s*(?:\.{{2,}}|\u2026)|{CORRECTING}")
+#: "four... sorry, five": what stands before the second number.
+_CORRECTED: Final = re.compile(rf"{CORRECTING}$")
 #: "I have a 3B too" takes nothing back.
 _BESIDE: Final = re.compile(r"\b(?:too|also|as well|tambe|tambien)\b")
 #: A part of a name with a number in it: "7B", "v0.2".
@@ -77,6 +79,7 @@ def settle_later(text: str, told: Sequence[Said], read: Reader) -> list[Said]:
         if any(_is_part(text, (start, end), each) for each in others):
             continue
         last = isinstance(target, Choice) and not text[end:].strip(" .!\n")
+        last = last or (settled is not None and _CORRECTED.search(fold(text[:start])) is not None)
         settled = _settled(text[start:end], target, read, last=last) or settled
     if settled is None:
         return list(told)
