@@ -50,6 +50,9 @@ _OF_WHAT: Final = re.compile(
 )
 #: "the branch of acme/chats": what stands behind the word is the thing itself.
 _NO_REVISION: Final = re.compile(r"(?!(?:refs|pr|release|feature|hotfix)/)[\w.-]+/[\w.-]+")
+_SOURCE, _FORMAT, _IMAGE = "/data/source", "/data/format", "/launch/image"
+#: The image of a container has a registry, a path or a tag: a picture's column has none.
+_IMAGE_NAME: Final = re.compile(r"[/:.]")
 _AT_REVISION: Final = re.compile(r"(?P<id>[\w.-]+/[\w.-]+)@(?P<revision>[\w.-]+)")
 _OF_ANSWERS: Final = re.compile(
     r"\b(?:answers?|repl(?:y|ies)|completions?|gen\w*|respost\w*|respuest\w*|each|cadascun\w*"
@@ -126,6 +129,14 @@ def settle_owners(
         for each in said
         for part in _divided(each)
         if not (part.pointer == _REVISION and _NO_REVISION.fullmatch(str(_value(part))))
+        if not (part.pointer == _IMAGE and not _IMAGE_NAME.search(str(_value(part))))
+    ]
+    files = [str(_value(each)) for each in found if each.pointer == _SOURCE]
+    found = [
+        each
+        for each in found
+        if each.pointer != _FORMAT
+        or not any(file.endswith(f".{_value(each)}") for file in files)  # as its name says
     ]
     return [_settled(each, found, folded, draft) for each in found]
 

@@ -141,7 +141,7 @@ _LABELS: Final = "classification"
 _VOTES: Final = "kto"
 #: Objectives whose rows have two answers, of which one is better.
 PREFERENCES: Final = frozenset({"dpo", "orpo", "simpo", "cpo", "reward"})
-_CHOSEN: Final = "/data/columns/chosen"
+_CHOSEN, _REJECTED = "/data/columns/chosen", "/data/columns/rejected"
 VOTE: Final = re.compile(r"\b(?:labels?|etiquet\w+)\b")
 
 
@@ -357,7 +357,9 @@ def settle_text(said: Sequence[Change | Choice]) -> list[Change | Choice]:
         named = {_LABEL: _ANSWER, _TEXT: _PROMPT}
         return [replace(each, pointer=named.get(each.pointer, each.pointer)) for each in said]
     roles = {each.pointer for each in said}
-    if kind in PREFERENCES and _CHOSEN not in roles:  # "'good' is the answer that was liked"
+    if (
+        kind in PREFERENCES or _REJECTED in roles
+    ) and _CHOSEN not in roles:  # "'good' is the answer that was liked"
         return [
             replace(each, pointer=_CHOSEN) if each.pointer == _ANSWER else each for each in said
         ]

@@ -22,7 +22,10 @@ _PART: Final = re.compile(r"(?:[^;!?\n.]|\.(?=\S))+")
 _NOT: Final = r"(?:(?:must|should|can|may|do|does|will)\s?(?:n'?t|not)|never|no|nunca|mai)"
 _NEGATED: Final = re.compile(_NOT)
 _ABOUT: Final = re.compile(
-    r"\b(?:regression\w*|regresi\w+|regressi\w+|forgetting|olvido|oblit"
+    r"\b(?:regression\w*|regresi\w+|regressi\w+|forgetting|olvido|oblit|gates? (?:it )?on"
+    r"|(?:if|when|si|quan|cuando) (?:\w+ ){0,2}?(?:forget|oblid|olvid|empitjor|empeor)\w*"
+    rf"|{_NOT} (?:\w+ ){{0,3}}?(?:drop|fall|baix|baj|cai|caig)\w*(?: by| in)?"
+    r" (?:more than|mes de|mas de)"
     rf"|{_NOT} (?:\w+ ){{0,3}}?(?:lose|forget|degrade|get worse|perd\w+|pierd\w+|oblid\w+|olvid\w+"
     r"|empitjor\w+|empeor\w+))(?!\w)"
 )
@@ -71,7 +74,7 @@ def _drops(text: str, files: list[re.Match[str]]) -> list[re.Match[str]]:
     return [
         each
         for each in _DROP.finditer(text)
-        if each["number"][0].isdigit() or each["number"][0] == "."
+        if each["number"][0].isdigit() or each["number"][0] == "." or each["unit"]
         if not any(start <= each.start() < end for start, end in inside)
     ]
 
