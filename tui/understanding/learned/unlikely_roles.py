@@ -43,7 +43,8 @@ def doubt_role(
 ) -> Change | Choice:
     """Return a column, or a question about it if the model speaks against its role.
 
-    A name that is the word for its role needs no more: "question". The model also speaks against a
+    A name that is the word for its role needs no more: "question"; a plural may describe the rows.
+    The model also speaks against a
     role that it gives to another name, with a much higher probability. The role is `told` by the
     words around the name, and not by the name or its place; `columns` are those of the data.
     """
@@ -52,10 +53,11 @@ def doubt_role(
 
 
 def _is_unlikely(column: Change, shares: Mapping[str, Mapping[str, float]], *, told: bool) -> bool:
-    if role_of_name(fold(str(column.value))) == column.pointer.removeprefix(SECTION):
+    name = fold(str(column.value))
+    if not name.endswith("s") and role_of_name(name) == column.pointer.removeprefix(SECTION):
         return False
     if column.value not in shares:
-        return not told and fold(str(column.value)) in read_words(_WORDS)
+        return not told and name in read_words(_WORDS)
     roles = (column.pointer, *_SAME.get(column.pointer, ()))
     weights = shares[str(column.value)]
     own = max(weights.get(role, 0.0) for role in roles)
