@@ -239,7 +239,9 @@ def read_mentioned(
     if "rejected" in roles and "chosen" not in {*roles, *taken}:  # the answer that is better
         roles = ["chosen" if role == "completion" else role for role in roles]
     given: set[str] = set(taken)
-    natural = roles == ["prompt", "completion"] and all(each.sure for each in mentions)
+    natural = roles == ["prompt", "completion"] and all(
+        each.sure and not each.name.endswith("s") for each in mentions
+    )
     for mention, role in zip(mentions, roles, strict=True):
         if role is None or role in given or mention.name in taken.values():
             message.restore(mention.start, mention.end)

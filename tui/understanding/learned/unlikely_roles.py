@@ -1,5 +1,6 @@
 """Roles of columns that the model of roles finds unlikely, so that ftc asks about them."""
 
+import re
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Final
@@ -28,6 +29,7 @@ _MUCH: Final = 0.4
 #: The least probability of another role.
 _SURELY: Final = 0.75
 
+_PLURAL: Final = re.compile(r"[^s]s$")
 #: Words of requests and of grammar, which name no column.
 _WORDS: Final = ("grammar", "request", "lead", "determiner")
 
@@ -43,10 +45,10 @@ def doubt_role(
 ) -> Change | Choice:
     """Return a column, or a question about it if the model speaks against its role.
 
-    A name that is the word for its role needs no more: "question"; a plural may describe the rows.
-    The model also speaks against a
-    role that it gives to another name, with a much higher probability. The role is `told` by the
-    words around the name, and not by the name or its place; `columns` are those of the data.
+    A name that is the word for its role needs no more, but its plural may describe the rows: "with
+    questions and answers". The model also speaks against a role that it gives to another name, with
+    a much higher probability. The role is `told` by the words around the name, and not by the name
+    or its place; `columns` are those of the data.
     """
     shares = _weigh_names(text, columns)
     return ask_about(column) if _is_unlikely(column, shares, told=told) else column
@@ -54,8 +56,8 @@ def doubt_role(
 
 def _is_unlikely(column: Change, shares: Mapping[str, Mapping[str, float]], *, told: bool) -> bool:
     name = fold(str(column.value))
-    if not name.endswith("s") and role_of_name(name) == column.pointer.removeprefix(SECTION):
-        return False
+    if role_of_name(name) == column.pointer.removeprefix(SECTION):
+        return not told and _PLURAL.search(name) is not None
     if column.value not in shares:
         return not told and name in read_words(_WORDS)
     roles = (column.pointer, *_SAME.get(column.pointer, ()))
