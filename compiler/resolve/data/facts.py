@@ -258,8 +258,7 @@ def _read(
     roles = _find_roles(spec, source, columns, whole)
     if isinstance(roles, Unknown):
         return roles
-    if source.columns.images is None and not (seeing and OBJECTIVES[spec.objective.type].sees):
-        roles = replace(roles, images=None)  # a column that nothing here has a use for
+    roles = _without_unused_images(spec, source, roles, seeing)
     watches = Watches(columns, roles, source.columns, folder=found.paths[0].parent)
     if seeing is not None and found.format == "parquet":
         rows = chain.from_iterable(store_rows(part, roles) for part in parts)
@@ -298,6 +297,14 @@ def _read(
         repeated_keys=dict(repeated),
         seeks=watches.images.seeks,
     )
+
+
+def _without_unused_images(
+    spec: Spec, source: WholeSource, roles: Roles, seeing: Seeing | None
+) -> Roles:
+    """Return the roles without a column of images that nothing has a use for."""
+    used = seeing and OBJECTIVES[spec.objective.type].sees
+    return roles if source.columns.images is not None or used else replace(roles, images=None)
 
 
 def _find_roles(

@@ -1,15 +1,28 @@
 """The parts of a report that some bundles have: tables of what their stages measured."""
 
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from ftc.runtime.evaluate import regression
+from ftc.runtime.files import write_json
 from ftc.runtime.metric import metrics, source_losses
-from ftc.runtime.report_parts import kept, pairs, pictures, prompts, served, sources, texts
+from ftc.runtime.report_parts import (
+    benchmarks,
+    kept,
+    pairs,
+    pictures,
+    prompts,
+    served,
+    sources,
+    texts,
+)
 from ftc.runtime.reports import page
 from ftc.runtime.reports.page import Parts
+from ftc.runtime.reports.results import Results
+from ftc.runtime.run import Run
 
 NAN = float("nan")
 
@@ -213,3 +226,29 @@ def test_rows_of_sources_are_counted() -> None:
 
     assert table_of(sources.count_rows([row]))[1] == [("1234", "1,234", "5", "3", "1", "1")]
     assert sources.count_rows([]) == []
+
+
+# -----------------------------------------------------------------------------
+# Public benchmarks
+
+
+def test_benchmarks_are_those_of_the_present_script(tmp_path: Path) -> None:
+    """Numbers of an earlier harness.py are not shown; without a measurement there is no part."""
+    (tmp_path / "harness.py").write_text("TASKS = ['arc']\n", encoding="utf-8")
+    run = Run(tmp_path, stage="harness")
+    results = Results(
+        run=run, records={}, decided={}, plan={}, lock={}, stages=(), is_complete=False
+    )
+    assert benchmarks.describe_benchmarks(results) == []
+    report = run.folder / "harness/report.json"
+    report.parent.mkdir(parents=True)
+    write_json(report, {"limit": 1000, "tasks": {"arc": {"acc,none": 0.5}}})
+    run.mark_done(run.identify(), report)
+    parts = benchmarks.describe_benchmarks(results)
+
+    assert table_of(parts)[1] == [("arc", "acc", page.number(0.5))]
+    assert texts_of(parts) == ["Of each task the first 1,000 questions were asked."]
+
+    (tmp_path / "harness.py").write_text("TASKS = ['other']\n", encoding="utf-8")
+    (text,) = texts_of(benchmarks.describe_benchmarks(results))
+    assert "an earlier training" in text
