@@ -249,8 +249,7 @@ def _read(
     whole = inspect_files(source, found)
     if isinstance(whole, Unknown):
         return whole
-    repeated = Counter[str]()
-    columns, parts = open_tables(whole, repeated)
+    columns, parts = open_tables(whole, repeated := Counter[str]())
     rows = chain.from_iterable(parts)
     if not columns:
         number = sum(1 for _ in rows)
