@@ -339,7 +339,6 @@ class DataFacts:
 
     `left_lists` are lists of objects in a json file that are not its rows, each with its length.
     `repeated_keys` are keys that objects have more than once, each with the number of objects.
-
     `regression` has an entry for each regression check, in the order of the spec; it is None for
     a check without exactly one file.
     """
