@@ -124,7 +124,6 @@ def read_tensors(config: Config, tensors: Tensors) -> Shape | None:
         return None
     rows, hidden = outside[embedding]
     head = next((prod(outside[n]) for n in tables if n != embedding), 0)
-    heads = _number(config.data, _HEADS) or max(1, hidden // 128)
     latent = sum(_number(config.data, (key,)) or 0 for key in _LATENT)
     kinds = tuple(dict.fromkeys(map(_signature, layers)))
     order = tuple(kinds.index(_signature(layer)) for layer in layers)
@@ -134,10 +133,7 @@ def read_tensors(config: Config, tensors: Tensors) -> Shape | None:
     widest = max(first, key=lambda layer: layer.parameters)
     sparse = next((layer for layer in first if layer.experts), None)
     is_plain = len(kinds) == 1 and first[0].mixer == "full_attention"
-    wide = _number(config.data, _HEAD_DIMS) or max(1, hidden // heads)
-    shared = (
-        _number(config.data, _KEY_HEADS) or _joint_key_heads(first, heads * wide, wide) or heads
-    )
+    heads, wide, shared = _find_heads(config, first, hidden)
     key_heads = heads if latent else shared
     alike = 2 * wide * min(shared, heads)
     gated = any(map(_GATED.fullmatch, (*widest.plain, *widest.expert)))
@@ -173,6 +169,14 @@ def read_tensors(config: Config, tensors: Tensors) -> Shape | None:
         cached=find_cached([(layer.mixer, layer.plain) for layer in first], alike=alike),
         expert_modules=_expert_modules(config, sparse),
     )
+
+
+def _find_heads(config: Config, first: Sequence[_Layer], hidden: int) -> tuple[int, int, int]:
+    """Return the attention heads, their width, and the heads of keys."""
+    heads = _number(config.data, _HEADS) or max(1, hidden // 128)
+    wide = _number(config.data, _HEAD_DIMS) or max(1, hidden // heads)
+    joint = _number(config.data, _KEY_HEADS) or _joint_key_heads(first, heads * wide, wide)
+    return heads, wide, joint or heads
 
 
 def _expert_modules(config: Config, layer: _Layer | None) -> tuple[tuple[int, int], ...]:
