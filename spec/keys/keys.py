@@ -476,7 +476,7 @@ def _refuse_word(value: Any, here: str, schema: Schema, named: Meant | None) -> 
 
 
 def _unsupported_value(value: Any, pointer: str) -> Message | None:
-    """Return the sentence on a value of a field, or of a list or short form, or None."""
+    """Return the sentence about an unsupported value, also in a list or a short form, or None."""
     if not isinstance(value, str) or pointer not in fields_by_pointer():
         return None
     short = fields_by_pointer()[pointer].schema.get("x-short")

@@ -49,7 +49,7 @@ def test_the_table_is_the_real_registry(*, update_golden: bool) -> None:
 
 
 def looks_ahead(kind: str) -> bool:
-    """Tell whether the last token changes what a miniature of random weights predicts before it."""
+    """Return whether the last token changes the predictions for earlier tokens, in a miniature."""
     torch = pytest.importorskip("torch")
     transformers = import_module("transformers")
     torch.manual_seed(1)

@@ -1,4 +1,4 @@
-"""The output head is found where only a model inside another names it."""
+"""The output head is also found if only an inner model has `get_output_embeddings`."""
 
 from typing import Any
 

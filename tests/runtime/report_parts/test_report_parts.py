@@ -233,7 +233,7 @@ def test_rows_of_sources_are_counted() -> None:
 
 
 def test_benchmarks_are_those_of_the_present_script(tmp_path: Path) -> None:
-    """Numbers of an earlier harness.py are not shown; without a measurement there is no part."""
+    """The report shows current numbers, marks outdated ones, and has no part without any."""
     (tmp_path / "harness.py").write_text("TASKS = ['arc']\n", encoding="utf-8")
     run = Run(tmp_path, stage="harness")
     results = Results(

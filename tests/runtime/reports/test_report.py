@@ -218,7 +218,7 @@ def test_numbers_of_one_table_are_of_the_same_rows(tmp_path: Path) -> None:
 
 
 def test_numbers_of_benchmarks_are_of_this_training(tmp_path: Path) -> None:
-    """They are shown, and after another training they are said to be of an earlier one."""
+    """The report shows them; after another training it says that they are outdated."""
     write_bundle(tmp_path)
     lock = json.loads((tmp_path / "ftc.lock.json").read_text(encoding="utf-8"))
     lock["decisions"]["harness"] = {"value": ["arc_easy"], "source": "spec"}

@@ -25,7 +25,7 @@ def test_a_reported_column_is_asked_about(text: str) -> None:
 
 
 def test_a_role_that_another_name_has_is_asked_about() -> None:
-    """The first column is the prompt, and not the one of which it is said too."""
+    """Of two columns that may be the prompt, the likelier one is set."""
     text = "tramits.csv: entra la columna consulta i ha de respondre la columna tramit"
     roles = {each.pointer: each.value for each in read(text, {}).changes}
     assert roles["/data/columns/prompt"] == "consulta"
@@ -45,6 +45,6 @@ def test_names_of_other_things(name: str, *, other: bool) -> None:
 
 
 def test_a_question_about_a_list_is_no_defect() -> None:
-    """A doubted list of a field is compared with a learned value of it."""
+    """A message that doubts a list and also names another setting is read without an error."""
     reading = read("targets q_proj k_proj v_proj o_proj only; rsLoRA on; dropout 0", {})
     assert {each.pointer: each.value for each in reading.changes}["/method/rslora"] is True

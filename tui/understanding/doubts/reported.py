@@ -44,7 +44,7 @@ def doubt_reported_hardware(text: str, told: Sequence[Change | Choice]) -> list[
 
 
 def _is_conceded(folded: str, place: Sequence[Span], spans: Sequence[Span]) -> bool:
-    """Return whether "but" follows in the sentence, with a clause of which nothing was read."""
+    """Return whether the sentence goes on with "but" and a clause in which nothing was read."""
     for _, end in place:
         first, last = find_around(SENTENCE_END, folded, (end, end))
         match = _BUT.search(folded, end, last)

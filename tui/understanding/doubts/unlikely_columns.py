@@ -1,6 +1,6 @@
 """Doubts about columns: names that are none, and columns that the message does not ask for.
 
-A word beside "column" or behind a file need not name a column: it may be a model, a card or a type
+A word beside "column" or after a file name may not be a column: it may be a model, a card or a type
 of a GGUF file. People also report columns ("the previous intern had named the answer `res`") and
 refuse them ("don't use `draft`").
 """

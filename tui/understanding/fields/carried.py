@@ -34,7 +34,7 @@ _AFTER: Final = re.compile(
     rf"\s*,?\s*(?:is |es |to |at |a |en |al? |be )?(?:too|as well|also|tambe|tambien|{_ALIKE})"
     r"(?=\s*(?:$|[.,;!)\x00]|\b(?:and|i|y|please|pls|sisplau|porfa)\b))"
 )
-#: After the name: a number whose unit stands behind the value before it.
+#: After the name: a number without a unit, which the value before it has.
 _NUMBERED: Final = re.compile(
     rf"\s*(?:[=:]|(?:at|to|is|of|with|a|al|als|en|de|del|amb|con|es)\s)?\s*(?P<number>{NUMBER})"
     r"(?=\s*(?:$|[.;!)\x00]|,(?!\d)|\b(?:and|i|y|please|pls|sisplau|porfa)\b))"

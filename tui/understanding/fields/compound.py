@@ -56,7 +56,7 @@ def _value(said: Change | Choice) -> Any:
 
 
 def _as_decay(said: Change | Choice) -> Change | Choice:
-    """Return a decay that is not said to be that of the weights as the schedule's."""
+    """Move a weight decay to the schedule's decay, unless its words mention the weights."""
     plain = said.pointer == _WEIGHTS and not _OF_WEIGHTS.search(fold(said.words))
     return replace(said, pointer=_DECAY) if plain and admits(_DECAY, _value(said)) else said
 

@@ -24,7 +24,7 @@ _SAME: Final[Mapping[str, tuple[str, ...]]] = {
 #: chosen on messages from which the model had not learned.
 _LEAST_TOLD: Final = 0.05
 _LEAST_GUESSED: Final = 0.3
-#: A role is another name's if that one's probability is larger by this much.
+#: If another name's probability of a role is larger by this much, the role belongs to that name.
 _MUCH: Final = 0.4
 #: The least probability of another role.
 _SURELY: Final = 0.75

@@ -44,7 +44,7 @@ _WALL_TIME: Final = re.compile(
     rf"(?! ?(?:/|per |an? |por |la |l'|al? ))(?: {_AFTER}\b)?"
 )
 _OFTEN: Final = re.compile(r"\b(?:every|each|per|cada|after|tras|despres de|despues de)\s*$")
-#: "no job longer than 20 hours": the bound is the limit, although its clause denies.
+#: "no job longer than 20 hours": the "no" belongs to the bound and does not cancel the limit.
 _BOUND: Final = re.compile(rf"\b{_BEFORE} {_ABOUT}$")
 _HOUR: Final = 3600
 
