@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
+from operator import itemgetter
 from typing import Any, Final
 
 from ftc.compiler.knowledge.objectives import REWARDED
@@ -16,7 +17,9 @@ from ftc.spec.values.admission import admits
 from ftc.tui.understanding.applying import applies
 from ftc.tui.understanding.models.teaching import settle_teacher
 from ftc.tui.understanding.reading import Change, Choice, ask_about, value_at
+from ftc.tui.understanding.text.lexicon import NUMBER
 from ftc.tui.understanding.text.message import Message, find_around, find_words, fold
+from ftc.tui.understanding.text.numbers import as_written, read_number
 from ftc.tui.understanding.values.rates import as_scale
 
 _REVISION: Final = "/model/revision"
@@ -68,6 +71,17 @@ _LABEL: Final = re.compile(r"\s*(?P<section>[a-z_]+)\s*:\s")
 #: Short forms of a field's unit.
 _SHORT: Final[Mapping[str, str]] = {"tok": "tokens", "toks": "tokens", "token": "tokens"}
 _WORD: Final = re.compile(r"[a-z_]+")
+#: A number and its unit, and no name.
+_AMOUNT: Final = re.compile(rf"(?:\w+ )?(?P<number>{NUMBER})\s*(?P<unit>[a-z]+)")
+_KILO: Final = 1000
+_PRECISION, _STORAGE = "/training/precision", "/method/quant_storage"
+#: "stored as bf16", "emmagatzematge bf16".
+_STORED: Final = re.compile(
+    r"\b(?:stor(?:e|es|ed|age|ing)|guard\w+|almacen\w+|emmagatz\w+|des(?:a|in|at|ats|ar|em)(?:-\w+)?)"
+    r"(?:\s+(?:the|els|les|los|las|them|it|be|as|in|at|with|en|amb|con|com a?|como|de|d'"
+    r"|\w*quanti\w*|\w*cuanti\w*|weights|pesos|tensor\w*))*\s*[=:]?\s*$"
+)
+_QUANTIZED: Final = re.compile(r"\b(?:4[ -]?bits?|quant\w*|q-?lora|nf4|fp4|bnb)\b")
 _FAR: Final = 140
 #: Letters on a side of a number in which the answers may be mentioned.
 _NEAR: Final = 34
@@ -163,6 +177,10 @@ def _settled(
         return each
     if (own := _labelled(each, folded[:place])) is not None:
         return replace(each, pointer=own)
+    if (amount := _of_company(each, said, folded, place)) is not None:
+        return amount
+    if each.pointer == _PRECISION and _is_stored(folded, place):
+        return replace(each, pointer=_STORAGE)
     if each.pointer == _REVISION:
         owner = _owner(place, each.words, said, folded)
         moved = replace(each, pointer=owner)
@@ -205,6 +223,40 @@ def _labelled(each: Change | Choice, before: str) -> str | None:
         if at.rpartition("/")[2] in words and admits(at, each.value)
     ]
     return own[0] if own and each.pointer not in _fields_of(label["section"]) else None
+
+
+def _of_company(
+    each: Change | Choice, said: Sequence[Change | Choice], folded: str, place: int
+) -> Change | None:
+    """Return an amount that only its unit names as the field of the value beside it.
+
+    "KL at most 0.02, over 8,000 tokens" are the tokens of that check, and no length of rows.
+    """
+    amount = _AMOUNT.fullmatch(fold(each.words))
+    if amount is None or not isinstance(each, Change):
+        return None
+    first, last = find_around(_PART_END, folded, (place, place + len(each.words)))
+    places = [
+        (at, other) for other in said if other is not each and other.words
+        for at in (find_words(folded, fold(other.words)),) if first <= at < last
+    ]  # fmt: skip
+    before = [pair for pair in places if pair[0] < place]
+    near = (
+        max(before, key=itemgetter(0)) if before else min(places, key=itemgetter(0), default=None)
+    )
+    if near is None:
+        return None
+    unit = _SHORT.get(amount["unit"], amount["unit"])
+    own = f"{near[1].pointer.rpartition('/')[0]}/{unit}"
+    value = read_number(amount["number"], kilo=_KILO)
+    if own not in fields_by_pointer() or value is None or not admits(own, as_written(value)):
+        return None
+    return replace(each, pointer=own, value=as_written(value))
+
+
+def _is_stored(folded: str, place: int) -> bool:
+    """Return whether a type is that in which quantized weights are stored."""
+    return _STORED.search(folded[:place]) is not None and _QUANTIZED.search(folded) is not None
 
 
 @cache

@@ -38,7 +38,7 @@ _PIECE: Final = r"\w[^\s\"'`,;:!?()\x00/]+"
 _NO_PIECE: Final = (
     r"(?!(?:is|are|be|as|sea|sean|sigui|siguin|on|in|at|from|it|its|the|my|our|a|an|with|use|and|for|to|has|have|called|named|es|son|en"
     r"|el|la|els|les|los|las|un|una|con|amb|per|para|i|y|e|que|te|tiene|diu|llama|anomenat|llamado|now"
-    r"|ara|ahora|not|no)\s)"
+    r"|ara|ahora|not|no|but|sino|or|o|ni|than)\s)"
 )
 #: A name with spaces behind words that name a file: "file called Visites CAP 2023.csv".
 _CALLED_FILE: Final = re.compile(

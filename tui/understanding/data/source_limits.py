@@ -13,6 +13,13 @@ _THIS: Final = re.compile(
     r"\s*(?:of|from|de|d'|del|dels)\s?(?:that one|this one|it\b|aquesta?\b|aquell\w*"
     r"|est[ae]\b|es[ae]\b|aquella\b)"
 )
+#: Words before the number that mean it too: "d'aquesta només 800 files".
+_OF_THIS: Final = re.compile(
+    r"\b(?:of (?:that|this) one|from (?:that|this|it)|d'(?:aquesta?|aquell\w*)"
+    r"|de (?:est[ae]|es[ae]|aquella))\b,?(?: \w+){0,3}\s*$"
+)
+#: A part of a list of files, each with what is said of it.
+_PART_END: Final = re.compile(r"[;\n]|[,.](?=\s)")
 _ORDINALS: Final = (
     r"first|primer[ao]?",
     r"second|segon[a]?|segund[ao]",
@@ -27,7 +34,8 @@ _BY_ORDER: Final = tuple(
 def limit_sources(found: Sequence[Change | Choice], text: str) -> list[Change | Choice]:
     """Return what was found, with a row limit moved into the source that it applies to.
 
-    That is the file whose parentheses contain the limit, or the one that the words behind it name.
+    That is the file whose parentheses contain the limit, the one that the words beside it mean, or
+    the one before it in its part of a list of files: "a.csv at most 800 rows; b.csv all of them".
     """
     changes = {each.pointer: each for each in found if isinstance(each, Change)}
     mixture, rows = changes.get(_SOURCES), changes.get(_ROWS)
@@ -56,9 +64,16 @@ def _find_source(text: str, sources: Sequence[Any], rows: Change) -> int | None:
             return None
         last, place = max(before)
         between = folded[last:start]
-        if between.count("(") > between.count(")") or _THIS.match(folded, end):
-            return place
+        this = _THIS.match(folded, end) or _OF_THIS.search(folded[:start])
+        if between.count("(") > between.count(")") or this or _PART_END.search(between) is None:
+            return place if this or between.count("(") or _is_apart(folded, ends, end) else None
     return None
+
+
+def _is_apart(folded: str, ends: Sequence[int], end: int) -> bool:
+    """Return whether another part of the sentence names another file behind the limit's end."""
+    stop = _PART_END.search(folded, end)
+    return stop is not None and any(last > stop.start() for last in ends)
 
 
 def _name(source: Any) -> str:

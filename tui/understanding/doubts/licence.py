@@ -118,12 +118,14 @@ _BARE_BEFORE: Final = (
     r"|an|the"
     r"|my|our|one|el|la|els|les|los|las|l'|un|una|unes|unas|uns|unos|about))* ?$"
 )
-_WANTED: Final = re.compile(
+_WANTING: Final = (
     r"(?<!no )(?<!'t )(?<!not )\b(?:quiero|queremos|vull|volem|(?:i|we) (?:want|need)"
     r"|(?:i|we)(?:'d| would) like|necesito|necesitamos|necessito|necessitem|dame|dona'm|posa'm"
-    r"|ponme"
-    rf"|give me){_BARE_BEFORE}"
+    r"|ponme|give me)"
 )
+_WANTED: Final = re.compile(_WANTING + _BARE_BEFORE)
+#: "on top of the Q4 I'd like a Q6_K": the verb is among the words of the value.
+_WANTS_INSIDE: Final = re.compile(rf"{_WANTING}\b")
 #: Words that attribute the statement to others.
 _OTHERS_SAY: Final = re.compile(
     r"\b(?:say|says|said|tells?|told|claims?|reckons?|thinks?|swears?|dicen?|dijo|dijeron|diu|diuen"
@@ -272,6 +274,8 @@ def _is_governed(text: str, change: Change) -> bool:
     if _OTHERS_SAY.search(folded[find_around(SENTENCE_END, folded, (start, end))[0] : start]):
         return False
     if content and change.pointer != _BATCH:  # "800 rows per step are enough": of which step?
+        return True
+    if _WANTS_INSIDE.search(folded, start, end):
         return True
     return _WANTED.search(before) is not None or (owned and _OWNED.search(before) is not None)
 

@@ -12,6 +12,11 @@ _TWO: Final = 2
 #: "at work we have eight H100, but this one I do at home": what follows is the point.
 _BUT: Final = re.compile(r"[\s,]+(?:but|though|although|pero)\s+(?P<point>[^.;!?\n]+)")
 _FEWEST_WORDS: Final = 3
+#: "that's meant for eight cards": what the value before is for.
+_MEANT_FOR: Final = re.compile(
+    r"\b(?:that|this|aixo|allo|eso|esto)(?:'s|,? (?:is|was|es|era|va|esta))"
+    r"(?: (?:meant|pensat|pensada|pensado|only|nomes|solo))? (?:for|per a|para)\s+$"
+)
 
 
 def doubt_reported_hardware(text: str, told: Sequence[Change | Choice]) -> list[Change | Choice]:
@@ -37,7 +42,11 @@ def doubt_reported_hardware(text: str, told: Sequence[Change | Choice]) -> list[
         ask_about(each)
         if isinstance(each, Change)
         and each.pointer.startswith(_HARDWARE)
-        and (each in doubted or _is_conceded(folded, place, spans))
+        and (
+            each in doubted
+            or _is_conceded(folded, place, spans)
+            or any(_MEANT_FOR.search(folded, 0, start) for start, _ in place)
+        )
         else each
         for each, place in places
     ]

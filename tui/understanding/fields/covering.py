@@ -55,6 +55,7 @@ _OWN: Final = (
 #: Words without which a part is about something else: "pes 1", "grado 2.5", "cárgalo en 16 bits".
 _NEEDED: Final[Mapping[str, re.Pattern[str]]] = {
     "/training/weight_decay": re.compile(r"dec|wd|regular"),
+    "/training/global_batch": re.compile(r"batch|lot|bs\b|ac+um|rows?\b|fil|step|pas"),
     "/training/max_grad_norm": re.compile(r"grad(?:i|\b)|norm|clip|retall|recort"),
     "/training/loader_workers": re.compile(r"work|proc|hilo|fil|thread|treballador|trabajador"),
 }

@@ -49,6 +49,7 @@ _OFF_WORDS: Final = re.compile(
 )
 #: The part of a value that has a number: "_8bit".
 _NUMBERED: Final = re.compile(r"[_-]\w*\d\w*$")
+_QUANTIZATION: Final = "/quantization"
 #: A shorter word tells nothing by itself.
 _SHORTEST: Final = 3
 
@@ -226,12 +227,14 @@ def _is_topic(pointer: str, message: Message, draft: Mapping[str, Any]) -> bool:
 def _adds_digits(field: Field, value: Any, message: Message, clause: Clause) -> bool:
     """Return whether a value has a number that the words lack, so that another value may be meant.
 
-    "adamw" is not `adamw_8bit`, and "not in 4 bits" asks for no `int8`.
+    "adamw" is not `adamw_8bit`, "not in 4 bits" asks for no `int8`, nor do "quantised weights".
     """
     said, text = message.plain[clause.start : clause.end], str(value)
     numbers = re.findall(r"\d+", text)
     if NEGATORS.search(said) is not None and not all(each in message.plain for each in numbers):
         return True
+    if field.pointer.endswith(_QUANTIZATION):
+        return not all(each in said for each in numbers)
     plain = _NUMBERED.sub("", text)
     shared = plain != text and plain in choices(field.schema)
     return shared and not all(each in said for each in numbers)

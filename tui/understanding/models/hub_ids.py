@@ -51,7 +51,10 @@ _DONE: Final = re.compile(
 )
 #: The words of the order right before the id.
 _SENT_TO: Final = re.compile(rf"{_GOES.pattern}[^.,;:!?\n]{{0,32}}$")
-_HUB: Final = re.compile(r"(?:\bhub\b|\bhugging ?face\b|\bhf\b|\brepo(?:sitor\w+)?\b)")
+_HUB: Final = re.compile(
+    r"\b(?:hub|hugging ?face|hf|repo(?:sitor\w+)?|(?:organi[sz]aci\w+|organi[sz]ation|org|account"
+    r"|profile|page|compte|cuenta|pagina|perfil)(?:'s)?)\b"
+)
 _SEEN: Final = re.compile(
     r"\b(?:public[ao]?|private(?:ly)?|privat|privada|privado|en obert|en abierto|licen[cs]\w*"
     r"|llicencia)\b"
@@ -59,6 +62,7 @@ _SEEN: Final = re.compile(
 #: Right behind the id: "acme/bot, public", "acme/bot (private)".
 _SEEN_BEHIND: Final = re.compile(
     rf"\s*[,(]\s*(?:as |en |amb |con |with |under |i |y |and )?{_SEEN.pattern}"
+    r"|\s+(?:public[ao]?|private|privat|privad[ao])(?=\s*(?:$|[.,;!)]))"
 )
 _STARTS: Final = re.compile(
     r"\b(?:models?|modelos?|base|checkpoint|tun(?:e|ing)|finetun\w+|fine-tun\w+|afina\w*|entrena\w*"

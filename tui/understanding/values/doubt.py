@@ -1,5 +1,6 @@
 """Values that a schema accepts and hardly anyone means: they are asked about, not applied."""
 
+import re
 from collections.abc import Mapping
 from typing import Final
 
@@ -21,10 +22,16 @@ _USUAL: Final[Mapping[str, tuple[float, float]]] = {
     "/data/splits/validation": (0, 0.9),
 }
 
+_EPOCHS: Final = "/training/epochs"
+#: "robust DPO, eps .2": an epsilon, unless it is a number of epochs.
+_EPSILON: Final = re.compile(r"(?i)eps\b")
+
 
 def is_doubtful(change: Change) -> bool:
     """Return whether a number is so unusual that it may have been misread."""
     value = change.value
+    if change.pointer == _EPOCHS and _EPSILON.match(change.words) and value < 1:
+        return True
     if change.pointer not in _USUAL or isinstance(value, bool):
         return False
     if not isinstance(value, int | float) or not admits(change.pointer, value):

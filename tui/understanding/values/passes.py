@@ -85,6 +85,11 @@ _GROUPED: Final = re.compile(
     r"\b(?:de (?=(?P<twice>\d+) en (?P=twice)\b)\d+ en|(?:in (?:groups|lots|chunks|packs) of"
     r"|en grupo?s de|de a)) (?P<number>\d+)\b(?! (?:gpus?|layers|capes|capas))"
 )
+#: "train on both at a time", "amb tots dos alhora": all of the things that were named.
+_ALL_OF_THEM: Final = re.compile(
+    r"\b(?:all|both|tots|totes|els|les|todos|todas|los|las)(?: l[oae]s| els)?\s+$"
+)
+_FEW: Final = 3
 #: "to the GPU 2 by 2": what one pass sees.
 _ON_CARD: Final = re.compile(
     r"\b(?:gpu|card|targeta|tarjeta|grafica|memoria|memory)\b[^.;!?\n\d]{0,16}$"
@@ -141,6 +146,9 @@ def read_counts(message: Message) -> Iterator[Change]:
             whole = True
             yield from _count(message, match, "/training/global_batch")
     for match in message.take(_AT_ONCE):
+        few = (read_number(match["number"]) or 0) <= _FEW
+        if few and _ALL_OF_THEM.search(message.folded[: match.start("number")]):
+            continue
         small = whole or match["each"]
         pointer = "/training/micro_batch" if small else "/training/global_batch"
         if _ANSWERING.search(message.folded[: match.start()]):

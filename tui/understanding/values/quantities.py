@@ -125,8 +125,14 @@ _TURNED: Final = re.compile(r"\b(?:turn|switch|set)(?:ed|ing)? (?:the |our |that
 _OFF: Final = re.compile(r"\s+off\b(?! (?:by|of|the)\b)")
 _BOUND: Final = re.compile(
     r"\b(?:no more than|not more than|not over"
-    r"|(?:don'?t|do not) (?:use |go |do )?(?:more than|over|above)"
-    r"|no (?:\w+ )?(?:mes|mas) (?:de|que|d'))\s*$"
+    r"|(?:don'?t|do not|must not|mustn'?t|can'?t|cannot|should not|shouldn'?t|without|not)"
+    r" (?:use |go(?:ing)? |do |be |let it (?:go |run )?)?(?:more than|over|above|past|beyond"
+    r"|exceed(?:ing)?(?: (?:the|of))?)"
+    r"|no (?:\w+ )?(?:mes|mas) (?:de|que|d')"
+    r"|(?:no|sense|sin|ni)"
+    r" (?:(?:se|s'|em|me|ens|nos|hi|en|que|ha de|debe|pot|puede|vull que|quiero que) ?){0,3}"
+    r"(?:(?:pas|sobrepas|super|exced)\w*)(?: mai| nunca)?"
+    r"(?: de(?: l[oa]s)?| dels?| d'| els?| l[oa]s)?)\s*$"
 )
 #: "drop the learning rate to 1e-4" sets it.
 _LOWERED: Final = re.compile(r"\b(?:drop|cut)(?: the)? $")
