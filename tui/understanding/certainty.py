@@ -78,6 +78,8 @@ _THAN: Final = re.compile(
 _LISTED: Final = re.compile(
     r"_+(?:[\s,]+(?:and |with |i |y |amb |con )?_+)*\s*(?:,|\b(?:and|i|y)\b|,\s*(?:and|i|y))\s*$"
 )
+#: What joins the parts of a list that two readers took.
+_PARTS: Final = re.compile(r"[\s,+&/]+(?:(?:and|i|y|e)\s+)?")
 _FURTHER: Final = re.compile(rf"^\s*{any_of(_HEDGES['further'])}\b")
 _MORE_INSIDE: Final = re.compile(r"\b(?:more|extra|mes|mas|less|fewer|menys|menos)\b")
 #: "cinc e menys cinc"
@@ -327,6 +329,9 @@ def _one_of(folded: str, text: str, first: Said, second: Said) -> Said:
         return first if isinstance(first, Change) else second
     if not either and isinstance(first, Change) and _REASON.search(between):
         return first  # "fp16, since the card has no bf16"
+    if isinstance(first, Change) and isinstance(second, Change):
+        if (joined := _joined(text, first, second)) is not None:
+            return joined
     if isinstance(second, Change) and _only_denies(first, second):
         return first
     if isinstance(first, Change) and _THAN.fullmatch(between) and _RATHER.search(folded[:begin]):
@@ -343,6 +348,20 @@ def _one_of(folded: str, text: str, first: Said, second: Said) -> Said:
     values = [*_values(first), *(each for each in _values(second) if each not in _values(first))]
     words = first.words if first.words == second.words else f"{first.words}, {second.words}"
     return Choice(pointer=first.pointer, values=tuple(values), words=words, why=UNSURE)
+
+
+def _joined(text: str, first: Change, second: Change) -> Change | None:
+    """Return two parts of one list as one: "target modules gate_proj up_proj"."""
+    if not (isinstance(first.value, list) and isinstance(second.value, list)):
+        return None
+    start, begin = _place(text, first), _place(text, first) + len(first.words)
+    place = _place(text, second)
+    last = second.words.split(", ")[-1]
+    end = text.find(last, place) + len(last)
+    if not (0 <= start < begin <= place < end and _PARTS.fullmatch(fold(text[begin:place]))):
+        return None
+    value = [*first.value, *(each for each in second.value if each not in first.value)]
+    return Change(pointer=first.pointer, value=value, words=text[start:end])
 
 
 def _only_denies(first: Said, second: Change) -> bool:
