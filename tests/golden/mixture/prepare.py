@@ -172,15 +172,13 @@ write_splits(OUT, records, splits)
 write_json(OUT / "test_sources.json", name_sources(rows, records, splits["test"]))
 saved = find_tokenizer_file(args.model, options.get("revision"))
 round_trip = check_tokenizer(run, tokenizer, saved, records, seed=SEED)
-report = Report(rows=rows, records=records, splits=splits)
 tables = write_report(
     OUT,
     rows,
     records,
     splits,
     round_trip=round_trip,
-    sources=list(report.count_sources()),
-    place_of=report.place_of,
+    mixture=Report(rows=rows, records=records, splits=splits),
 )
 run.say(tables)
 for name in ("train", *SHARES):
