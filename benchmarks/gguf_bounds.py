@@ -60,12 +60,12 @@ def main() -> None:
 
 def measure(folder: Path) -> list[str]:
     """Return one row of the table for each type."""
-    converter, fidelity, importance, response, rounding, reference, stages = map(
+    converter, fidelity, weighed_rounding, response, rounding, reference, stages = map(
         import_module,
         (
             "runtime.llama_cpp.converter",
             "runtime.compare.fidelity",
-            "runtime.llama_cpp.importance",
+            "runtime.compare.weighed_rounding",
             "runtime.compare.noise_response",
             "runtime.compare.rounding",
             "runtime.compare.reference",
@@ -79,13 +79,14 @@ def measure(folder: Path) -> list[str]:
     converter.Converter(sha256="").convert(run, *how, into=source)
     noise, most = reference.read_response(run, job)
     floor = min(fidelity.measure(run, job, source, tokens_only=True)["divergence"], most)
-    matrix, entries = importance.prepare(run, source, tokens=IMPORTANCE_TOKENS)
+    weighed, entries = weighed_rounding.prepare(run, source, tokens=IMPORTANCE_TOKENS)
     print(f"floor {floor:.3g}, at most {most:.3g}", flush=True)
     rows = []
     for kind in KINDS:
-        weights = matrix if kind in WEIGHED else {}
-        path = quantize(source, kind, entries if weights else None)
-        rounded = rounding.measure(source, path, weights)
+        is_weighed = kind in WEIGHED
+        round_again = weighed if is_weighed else rounding.round_alike
+        path = quantize(source, kind, entries if is_weighed else None)
+        rounded = rounding.measure(source, path, round_again)
         found = fidelity.measure(run, job, path, tokens_only=True)
         expected, bounds = response.derive(noise, rounding.sum_parts(rounded), floor, found)
         worst = max(one["error"] / (one["expected"] or 1) for one in rounded)
@@ -95,9 +96,9 @@ def measure(folder: Path) -> list[str]:
         row += f" {worst:.3f}{' FALSE ALARM: ' + fault if fault else ''} |"
         for times in SABOTAGE:
             spoilt = spoil(source, rounded, times)
-            path = quantize(spoilt, kind, entries if weights else None)
+            path = quantize(spoilt, kind, entries if is_weighed else None)
             found = fidelity.measure(run, job, path, tokens_only=True)
-            named = rounding.find_fault(rounding.measure(source, path, weights))
+            named = rounding.find_fault(rounding.measure(source, path, round_again))
             over = fidelity.find_fault(found | {"answers": True}, bounds)
             row += f" {found['divergence'] / seen:.1f}, {'yes' if over else 'NO'},"
             row += f" {'yes' if named else 'NO'} |"

@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,14 @@ from typing import Any
 def read_json(path: Path) -> Any:
     """Return the JSON value in a file."""
     return json.loads(path.read_text(encoding="utf-8"))
+
+
+def read_object(path: Path) -> dict[str, Any]:
+    """Return the JSON object in a file, or an empty one without such a file."""
+    with suppress(OSError, ValueError):
+        found = read_json(path)
+        return found if isinstance(found, dict) else {}
+    return {}
 
 
 def read_rows(path: Path) -> Iterator[Any]:

@@ -15,6 +15,7 @@ from importlib import import_module
 from pathlib import Path
 
 from . import events, files
+from .train import checkpoints
 
 
 def count_kills() -> int:
@@ -63,23 +64,17 @@ def explain(bundle: Path, kills_before: int, *, on_cpu: bool, stage: str = "trai
         )
         files.write_json(run / stage / "exit_code.json", code)
     else:
-        planned_bytes = 0
-        with suppress(OSError, ValueError):
-            planned_bytes = files.read_json(bundle / "plan.json").get("host_bytes", 0)
+        planned_bytes = files.read_object(bundle / "plan.json").get("host_bytes", 0)
         advice = f"{planned_bytes / 2**30:.2f} GiB of host memory were planned"
         if for_memory:
             advice += "; stop other programs that use memory, or use a machine with more"
-    again = _find_checkpoint(run) if stage == "train" else "./run.sh --pilot starts again"
+    newest = checkpoints.find_sealed(run / "train" / "checkpoints")
+    if stage != "train":
+        again = "./run.sh --pilot starts again"
+    elif newest is None:
+        again = "there is no checkpoint yet, so ./run.sh starts training from the beginning"
+    else:
+        again = f"./run.sh resumes from run/train/checkpoints/{newest.name}"
     sentence = f"{cause}: {advice}; {again}"
     print(f"run.sh: {sentence}", file=sys.stderr, flush=True)
     events.append(run / "stages.jsonl", stage=stage, event="failed", code=code, sentence=sentence)
-
-
-def _find_checkpoint(run: Path) -> str:
-    """Return a sentence about the last complete checkpoint."""
-    found = (run / "train" / "checkpoints").glob("checkpoint-*/manifest.json")
-    names = [path.parent.name for path in found if path.parent.name[11:].isdigit()]
-    if not names:
-        return "there is no checkpoint yet, so ./run.sh starts training from the beginning"
-    last = max(names, key=lambda name: int(name[11:]))
-    return f"./run.sh resumes from run/train/checkpoints/{last}"

@@ -5,12 +5,10 @@ The next start reads run/train/batch.json; the global batch stays the same. Stan
 
 from __future__ import annotations
 
-from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 from .exit_codes import OUT_OF_MEMORY
-from .files import read_json, write_json
+from .files import read_object, write_json
 
 
 def reduce_batch(path: Path, step: int, used_bytes: int, *, for_memory: bool) -> tuple[int, str]:
@@ -18,9 +16,9 @@ def reduce_batch(path: Path, step: int, used_bytes: int, *, for_memory: bool) ->
 
     `path` is batch.json in the folder of training. `used_bytes` is the most memory that was used.
     """
-    planned_bytes = _read(path.parents[2] / "plan.json").get("memory_bytes", 0)
+    planned_bytes = read_object(path.parents[2] / "plan.json").get("memory_bytes", 0)
     sizes = f"{used_bytes / 2**30:.2f} GiB were used, {planned_bytes / 2**30:.2f} GiB were planned"
-    noted = {"row": 0, "ladder": [], "changes": [], **_read(path)}
+    noted = {"row": 0, "ladder": [], "changes": [], **read_object(path)}
     row, ladder = noted["row"], noted["ladder"]
     if row + 1 >= len(ladder):
         return 1, f"{sizes}; set a smaller data.max_length, or stop other programs that use memory"
@@ -31,11 +29,3 @@ def reduce_batch(path: Path, step: int, used_bytes: int, *, for_memory: bool) ->
     change |= {"held_bytes": used_bytes, "planned_bytes": planned_bytes}
     write_json(path, {**noted, "row": row + 1, "changes": [*noted["changes"], change]})
     return OUT_OF_MEMORY, f"{sizes}; next with {rows} x {passes} passes, the same batch"
-
-
-def _read(path: Path) -> dict[str, Any]:
-    """Return the JSON object in a file, or an empty one."""
-    with suppress(OSError, ValueError):
-        found = read_json(path)
-        return found if isinstance(found, dict) else {}
-    return {}

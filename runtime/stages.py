@@ -26,7 +26,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .files import read_json
+from .files import read_object
 
 #: Modules that report and cannot change a result: events for `ftc watch`, the tracker, the pilot,
 #: which leaves run/train alone, the verdict on a training, which runs again at every start, and the
@@ -148,9 +148,8 @@ def _digest(path: Path, known: Any, now_ns: int) -> tuple[str, list[Any] | None]
 
 
 def _read_cache(note: Path) -> dict[str, list[Any]]:
-    read = _read_json(note)
-    entries = read.items() if isinstance(read, dict) else ()
-    return {name: entry for name, entry in entries if isinstance(entry, list) and entry}
+    read = read_object(note).items()
+    return {name: entry for name, entry in read if isinstance(entry, list) and entry}
 
 
 def _read_state(path: Path) -> list[int]:
@@ -167,13 +166,6 @@ def _read_clock(note: Path) -> int:
         clock.unlink()
         return min(time.time_ns(), written_ns)
     return time.time_ns()
-
-
-def _read_json(path: Path) -> Any:
-    try:
-        return read_json(path)
-    except (OSError, ValueError):
-        return None
 
 
 # -----------------------------------------------------------------------------
@@ -233,8 +225,8 @@ class Record:
 
 def read_record(bundle: Path, stage: str) -> Record | None:
     """Return the record of a stage, or None without one of this VERSION."""
-    read = _read_json(bundle / "run" / "done" / f"{stage}.json")
-    if not isinstance(read, dict) or read.get("version") != VERSION:
+    read = read_object(bundle / "run" / "done" / f"{stage}.json")
+    if read.get("version") != VERSION:
         return None
     return Record(stage=stage, bundle=bundle, read=read)
 

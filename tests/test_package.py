@@ -10,6 +10,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+import yaml
 from packaging.requirements import Requirement
 
 from ftc.compiler.render.pins import llama_cpp_command
@@ -48,6 +49,21 @@ def test_the_floors_hold() -> None:
     done = subprocess.run([lint], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout
     assert "0 broken" in done.stdout
+
+
+@pytest.mark.parametrize(("length", "is_rejected"), [(72, False), (73, True)])
+def test_a_hook_bounds_the_subject_of_a_commit(length: int, *, is_rejected: bool) -> None:
+    """pre-commit searches the whole message for the pattern; later lines may be longer."""
+    config = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text())
+    hooks = {hook["id"]: hook for repo in config["repos"] for hook in repo["hooks"]}
+    hook = hooks["commit-subject"]
+    message = f"{'x' * length}\n\n{'y' * 100}\n".encode()
+
+    found = re.search(hook["entry"].encode(), message, re.MULTILINE | re.DOTALL)
+
+    assert (found is not None) == is_rejected
+    assert (hook["language"], hook["stages"]) == ("pygrep", ["commit-msg"])
+    assert set(hook["stages"]) <= set(config["default_install_hook_types"])
 
 
 def test_every_folder_of_modules_is_a_package() -> None:

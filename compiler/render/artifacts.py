@@ -70,21 +70,20 @@ def _preparer(source: BundleSource) -> str:
     return "sources/stream.j2" if streamed else "prepare.py.j2"
 
 
-def _by_output(name: str) -> Callable[[BundleSource], str]:
-    """Return what chooses a script's template by the model's output: tokens, or another."""
-
-    def choose(source: BundleSource) -> str:
-        head = OBJECTIVES[source.spec.objective.type].head
-        return f"{name}.py.j2" if head == "tokens" else f"{name}_{head}.py.j2"
-
-    return choose
-
-
 def _evaluator(source: BundleSource) -> str:
     """Return the template of evaluate.py: of prompts alone, the model's own answers are judged."""
     if source.facts.data.form == "prompt":
         return "evaluate_prompts.py.j2"
-    return _by_output("evaluate")(source)
+    head = OBJECTIVES[source.spec.objective.type].head
+    return "evaluate.py.j2" if head == "tokens" else f"evaluate_{head}.py.j2"
+
+
+def _asker(source: BundleSource) -> str:
+    """Return the template of ask.py: a question gets an answer, a score or a ranking of texts."""
+    if compares_texts(source.spec.objective.type):
+        return "ask_texts.py.j2"
+    head = OBJECTIVES[source.spec.objective.type].head
+    return "ask.py.j2" if head == "tokens" else "ask_scores.py.j2"
 
 
 def _exporter(source: BundleSource) -> str:
@@ -198,7 +197,7 @@ ARTIFACTS: Final = (
         "writes a model card and uploads the result to the Hub; run.sh does not call it",
         lambda uses: uses.decisions.published is not None,
     ),
-    _script("ask.py", "asks the result one question", template=_by_output("ask")),
+    _script("ask.py", "asks the result one question", template=_asker),
     Artifact(
         name="accelerate.yaml",
         language="yaml",

@@ -6,7 +6,7 @@ The error of the file must not be larger than the error of that.
 
 import ctypes
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from llama_cpp._ggml import libggml
 
 SAMPLE_WEIGHTS = 32_768  # at least, of each matrix, in evenly spaced rows
 TOLERANCE = 1.05  # times the error of rounding the same rows again, which should be equal
+Round = Callable[[Any, Any, Any], Any]  # of rows of a matrix, their numbers and its tensor
 OUTSIDE = {"token_embd.weight": "embedding", "output.weight": "head"}  # all others are layers
 
 
@@ -27,12 +28,17 @@ def _find_quantizer() -> Any:
     return function(("ggml_quantize_chunk", libggml))
 
 
-def measure(source: Path, path: Path, matrix: Mapping[bytes, Any]) -> list[dict[str, Any]]:
+def round_alike(values: Any, _rows: Any, tensor: Any) -> Any:
+    """Round rows of a matrix as the quantizer of its file does."""
+    return round_rows(values, tensor.tensor_type)
+
+
+def measure(source: Path, path: Path, round_again: Round = round_alike) -> list[dict[str, Any]]:
     """Return the rounding error of each matrix in a file, relative to its weights.
 
-    `source` is the 16-bit file. `matrix` is the importance matrix that the file was written with,
-    by name in bytes, or empty. `error` is the error of the file, `expected` the error of rounding
-    to its type. A matrix that is missing or has another shape has an infinite error.
+    `source` is the 16-bit file. `round_again` is that of weighed_rounding for a file that was
+    written with an importance matrix. `error` is the error of the file, `expected` the error of
+    rounding to its type. A matrix that is missing or has another shape has an infinite error.
     """
     found = []
     file = {each.name: each for each in gguf.GGUFReader(path).tensors}
@@ -46,7 +52,7 @@ def measure(source: Path, path: Path, matrix: Mapping[bytes, Any]) -> list[dict[
             continue
         rows = _draw_rows(original)
         right = _read(original, rows)
-        again = _round(right, rows, tensor, matrix.get(original.name.encode()))
+        again = round_again(right, rows, tensor)
         entry["type"] = tensor.tensor_type.name
         entry["error"] = _relative_error(_read(tensor, rows), right)
         entry["expected"] = _relative_error(again, right)
@@ -106,19 +112,6 @@ def _read(tensor: Any, rows: Any) -> Any:
     """Return some rows of a matrix in 32 bits."""
     stored = tensor.data.reshape(-1, tensor.data.shape[-1])[rows]
     return gguf.dequantize(stored, tensor.tensor_type).astype(np.float32, copy=False)
-
-
-def _round(values: Any, rows: Any, tensor: Any, importance: Any) -> Any:
-    """Round rows as the file's quantizer does; each expert has its own importance."""
-    if importance is None:
-        return round_rows(values, tensor.tensor_type)
-    of_expert = np.ascontiguousarray(importance.reshape(-1, values.shape[1]))
-    experts = rows // int(tensor.shape[1])
-    out = np.empty_like(values)
-    for expert in np.unique(experts):
-        mine = experts == expert
-        out[mine] = round_rows(values[mine], tensor.tensor_type, of_expert[expert % len(of_expert)])
-    return out
 
 
 def _relative_error(values: Any, right: Any) -> float:

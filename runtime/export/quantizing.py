@@ -22,7 +22,6 @@ from ..llama_cpp.converter import Converter
 from ..run import Run
 from ..stages import Identity
 
-Matrix = Mapping[bytes, Any]
 Entry = Mapping[str, Any]  # of quality.json, for a file
 
 _MEASURES: Final = (
@@ -41,8 +40,8 @@ class Job:
     """The GGUF files of a bundle, NAME-TYPE.gguf in run/quantize.
 
     `bounds` have the names of the spec; a bound is a number or "measured". `predicted_bytes` is by
-    type. `weighed` types are written with the importance matrix that `measure_importance` returns
-    for the 16-bit file.
+    type. `weighed` types are written with an importance matrix: from the 16-bit file,
+    `measure_importance` returns the function that rounds with it, and its entries for llama.cpp.
     """
 
     run: Run
@@ -54,7 +53,7 @@ class Job:
     judged: JudgedRows
     fidelity: reference.Job
     weighed: Sequence[str] = ()
-    measure_importance: Callable[[Path], tuple[Matrix, Any]] | None = None
+    measure_importance: Callable[[Path], tuple[rounding.Round, Any]] | None = None
 
     @property
     def out(self) -> Path:
@@ -92,9 +91,10 @@ def write_files(job: Job, identity: Identity, metric: str | None = None) -> None
 def _write_types(job: Job, source: Path) -> tuple[list[dict[str, Any]], float | None]:
     """Return an entry of quality.json for each type, and the divergence of the 16-bit file."""
     run = job.run
-    matrix, entries = (
-        job.measure_importance(source) if job.measure_importance else (dict[bytes, Any](), None)
-    )
+    round_weighed: rounding.Round = rounding.round_alike
+    entries = None
+    if job.measure_importance:
+        round_weighed, entries = job.measure_importance(source)
     fidelity.note_reference(run, job.fidelity)
     noise, floor = None, None
     if "measured" in job.bounds.values():
@@ -113,7 +113,9 @@ def _write_types(job: Job, source: Path) -> tuple[list[dict[str, Any]], float | 
         is_weighed = kind in job.weighed
         gguf_file.quantize(run, source, path, kind, entries if is_weighed else None)
         found = fidelity.judge(run, path)
-        rounded = rounding.measure(source, path, matrix if is_weighed else {})
+        rounded = rounding.measure(
+            source, path, round_weighed if is_weighed else rounding.round_alike
+        )
         expected, bounds = None, dict(job.bounds)
         if noise is not None and floor is not None:
             parts = rounding.sum_parts(rounded)

@@ -16,9 +16,10 @@ from transformers import AutoConfig
 from ..files import read_json
 from ..language_models import find_class
 from ..upstream.adapter_names import load_by_names_in_memory
-from .merging import SMALL_FILES, Job, ModelKind, save_anew
+from .merging import SMALL_FILES, Job, ModelKind
 from .overlay import NoPlaceError, overlay, read_change
 from .safetensors_files import SINGLE, list_files
+from .saved_anew import save_anew
 
 
 def save(job: Job, model: Any, base: Path, new: Path) -> None:

@@ -1,11 +1,14 @@
 """Completes the folder of a merged model where saving it is not enough.
 
-Each function is given the folder. Standard library only.
+Each function is given the folder.
 """
 
-from collections.abc import Mapping
+import shutil
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
+
+from transformers import AutoTokenizer
 
 from ..files import read_json, write_json
 
@@ -49,6 +52,22 @@ def leave_out_bos(folder: Path) -> None:
     If the key is missing, llama.cpp prepends bos for SentencePiece models.
     """
     _update(folder / "tokenizer_config.json", {"add_bos_token": False})
+
+
+def carry_tokens(folder: Path, *, trained: Path, tokens: Sequence[str]) -> None:
+    """Write new tokens into every file of the base's tokenizer: each file has its readers."""
+    tokenizer = AutoTokenizer.from_pretrained(trained)
+    ids = {token: tokenizer.convert_tokens_to_ids(token) for token in tokens}
+    shutil.copyfile(trained / "tokenizer.json", folder / "tokenizer.json")
+    added = folder / "added_tokens.json"
+    write_json(added, (read_json(added) if added.is_file() else {}) | ids)
+    path = folder / "tokenizer_config.json"
+    settings = read_json(path)
+    if "added_tokens_decoder" in settings:
+        flags = {"lstrip": False, "rstrip": False, "normalized": False, "special": False}
+        entries = {str(number): {"content": token, **flags} for token, number in ids.items()}
+        settings["added_tokens_decoder"] |= entries
+        write_json(path, settings)
 
 
 def _update(path: Path, entries: Mapping[str, Any]) -> None:

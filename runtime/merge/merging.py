@@ -22,7 +22,6 @@ from ..run import Run
 ROWS: Final = 8  # of the training split, on which the merged and the trained model are compared
 ROW_TOKENS: Final = 256  # of each row, at most
 _WEIGHTS = (".safetensors", ".bin", ".gguf", ".pt", ".pth", ".h5", ".msgpack", ".onnx")
-_NOT_CARRIED = {"torch_dtype", "transformers_version", "quantization_config"}
 SMALL_FILES = ["*.json", "*.model", "*.txt", "*.tiktoken", "*.jinja", "*.py"]
 
 Outputs = Sequence[Any]
@@ -130,15 +129,6 @@ def write_folder(job: Job, model: Any, trained: Outputs, *, on_rounded: Outputs 
     kind.save(job, model, base, new)
     _carry_files(job, base, new)
     replace_folder(out, new)
-
-
-def save_anew(_job: Job, model: Any, base: Path, folder: Path) -> None:
-    """Save a model as transformers does, with the keys of config.json that saving leaves out."""
-    model.save_pretrained(folder)
-    config, before = read_json(folder / "config.json"), read_json(base / "config.json")
-    carried = {key for key in before if key not in config and not key.startswith("_")}
-    config |= {key: before[key] for key in sorted(carried - _NOT_CARRIED)}
-    write_json(folder / "config.json", config)
 
 
 def _carry_files(job: Job, base: Path, folder: Path) -> None:

@@ -5,7 +5,8 @@ from typing import Any, Final
 import torch
 from transformers import AutoModelForSequenceClassification
 
-from .merging import ModelKind, Outputs, save_anew
+from .merging import ModelKind, Outputs
+from .saved_anew import save_anew
 
 
 def find_class(_source: Any, **_options: Any) -> Any:

@@ -2,8 +2,6 @@
 
 from typing import Any
 
-__all__ = ["find_head"]
-
 
 def find_head(model: Any) -> Any:
     """Return the output head of a model, or else of a model inside it; None without one.

@@ -1,7 +1,7 @@
 """Writes the data report: run/data/report.json and report.md list every row that was changed."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -22,13 +22,12 @@ def write_report(
     *,
     round_trip: Mapping[str, Any],
     count_labels: bool = False,
-    sources: Sequence[Mapping[str, Any]] | None = None,
-    place_of: Callable[[int], Mapping[str, Any]] = lambda row: {"row": row},
+    mixture: Any = None,
 ) -> str:
     """Write both files, and return the tables of the second one.
 
-    For a mixture `sources` says what came of the rows of each source, and `place_of` returns the
-    source of a row and its number there.
+    `mixture` is a mixture.Report for several sources: it counts their rows, and names a row by its
+    source and its number there.
     """
     changes = {what: len(numbers) for what, numbers in rows.changes.items() if numbers}
     changes = dict(sorted(changes.items(), key=lambda pair: -pair[1]))
@@ -47,15 +46,18 @@ def write_report(
         counts = np.bincount(records.labels).tolist()
         pairs = zip(records.names, counts, strict=True)
         report["labels"] = sorted(pairs, key=lambda pair: -pair[1])
-    if sources is not None:
-        report["sources"] = sources
+    place_of = _number if mixture is None else mixture.place_of
+    if mixture is not None:
+        report["sources"] = mixture.count_sources()
     report["round_trip"] = round_trip
     report["changed_rows"] = [
         {**place_of(row), "what": what}
         for row, what in sorted((row, what) for what in changes for row in rows.changes[what])
     ]
     write_json(folder / "report.json", report)
-    lines = _write_tables(report)
+    lines = _write_table(report)
+    lines += [] if mixture is None else mixture.write_table()
+    lines += ["", f"Tokens per row: {tokens}."]
     listed = ["", "Rows by number, counted from 1:", ""]
     for what in changes:
         places = (place_of(row).values() for row in sorted(rows.changes[what]))
@@ -76,18 +78,16 @@ def show_row(run: Run, tokenizer: Any, line: bytes) -> None:
     run.say(f"one row, what is learned: {tokenizer.decode(learned)!r}")
 
 
-def _write_tables(report: Mapping[str, Any]) -> list[str]:
-    """Return the lines of the tables."""
+def _number(row: int) -> dict[str, Any]:
+    return {"row": row}
+
+
+def _write_table(report: Mapping[str, Any]) -> list[str]:
+    """Return the lines of the table of rows."""
     lines = ["| what | rows |", "| --- | ---: |", f"| read | {report['rows_read']:,} |"]
     lines += [f"| {what} | {count:,} |" for what, count in report["changes"].items()]
     lines += [f"| in {name} | {count:,} |" for name, count in report["splits"].items()]
     if "reasoning" in report:
         lines.append(f"| with reasoning | {report['reasoning']['with']:,} |")
         lines.append(f"| without reasoning | {report['reasoning']['without']:,} |")
-    if "sources" in report:
-        lines += ["", "| source | read | used | train | validation | test |"]
-        lines += ["| --- | ---: | ---: | ---: | ---: | ---: |"]
-        for source in report["sources"]:
-            name, *numbers = source.values()
-            lines.append(f"| {name} | {' | '.join(f'{number:,}' for number in numbers)} |")
-    return [*lines, "", f"Tokens per row: {report['tokens']}."]
+    return lines

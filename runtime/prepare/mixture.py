@@ -2,7 +2,7 @@
 
 import random
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,17 +26,27 @@ class Report:
         before = sum(self.rows.counts[:source])
         return {"source": self.rows.sources[source].name, "row": row - before}
 
-    def count_sources(self) -> Iterator[dict[str, Any]]:
-        """Yield what came of the rows of each source; repeats count in training."""
+    def count_sources(self) -> list[dict[str, Any]]:
+        """Return what came of the rows of each source; repeats count in training."""
         origins = np.asarray(self.records.origins)
-        for number, source in enumerate(self.rows.sources):
-            counts = {name: int((origins[s] == number).sum()) for name, s in self.splits.items()}
-            yield {
+        return [
+            {
                 "source": source.name,
                 "read": self.rows.counts[number],
                 "used": self.records.origins.count(number),
-                **counts,
+                **{name: int((origins[s] == number).sum()) for name, s in self.splits.items()},
             }
+            for number, source in enumerate(self.rows.sources)
+        ]
+
+    def write_table(self) -> list[str]:
+        """Return the lines of the table of sources, after a blank one."""
+        lines = ["", "| source | read | used | train | validation | test |"]
+        lines += ["| --- | ---: | ---: | ---: | ---: | ---: |"]
+        for counted in self.count_sources():
+            name, *numbers = counted.values()
+            lines.append(f"| {name} | {' | '.join(f'{number:,}' for number in numbers)} |")
+        return lines
 
 
 def name_sources(rows: Rows, records: Records, split: Sequence[int]) -> list[str]:

@@ -20,7 +20,6 @@ import pyarrow as pa
 import pyarrow.json
 
 from ..files import write_lines
-from ..read.conversations import Conversations
 from ..read.rows import DataError
 from ..run import Run
 from .records import Chunk, RowWork, Source
@@ -133,7 +132,6 @@ def make_records(run: Run, workers: Workers, work: RowWork, rows: Rows, *, folde
         ends=array("Q", [0]), lengths=array("I"), learned=array("B"), prompts=array("Q"),
         labels=array("I"), origins=array("B"), reasons=array("B"), names={},
     )  # fmt: skip
-    conversations = Conversations()
     numbers = compress(range(len(rows.wanted)), rows.wanted)
     with _stop_on_error(run):
         found = chain.from_iterable(workers.map(work.make_records, _list_jobs(rows)))
@@ -146,12 +144,14 @@ def make_records(run: Run, workers: Workers, work: RowWork, rows: Rows, *, folde
                 records.learned.append(made.is_learned)
                 records.reasons.append(made.reasons)
                 records.prompts.append(made.prompt_key)
-                conversations.add(made.answer_keys)
+                if work.conversations is not None:
+                    work.conversations.add(made.answer_keys)
                 records.labels.append(records.names.setdefault(made.answer, len(records.names)))
                 records.origins.append(int(rows.origins[row]))
                 records.ends.append(records.ends[-1] + records.file.write(made.line))
     workers.end()
-    conversations.join(records.prompts)
+    if work.conversations is not None:
+        work.conversations.join(records.prompts)
     records.file.flush()
     if not records.prompts:
         found_changes = {what: len(numbers) for what, numbers in rows.changes.items() if numbers}

@@ -16,7 +16,6 @@ from ..read.rows import (
     DataError,
     Fault,
     Turns,
-    answer_keys,
     clean_turns,
     is_repaired,
     prompt_key,
@@ -35,7 +34,8 @@ class Made(NamedTuple):
     """What became of a row; `line` is empty if it is left out, `change` if nothing happened.
 
     `tokens` is 0 for a row without tokens. `answer` is the text of the last turn, if it is kept.
-    `reasons` says whether an answer has reasoning before it. `answer_keys` are those of rows.
+    `reasons` says whether an answer has reasoning before it. `answer_keys` are those of
+    `Conversations`.
     """
 
     change: str
@@ -96,8 +96,8 @@ class RowWork:
     `make` returns the records of a group of rows. `count` counts the tokens of a record. `shorten`
     is `overlong.truncate` or `text_records.split_text` for a record that has more than
     `max_length`; without it the record is left out. `strip` is that of `reasoned_chats`, if answers
-    lose the reasoning before them.
-    `keep_answers` is set if the answers are labels, which are counted.
+    lose the reasoning before them. `keep_answers` is set if the answers are labels, which are
+    counted. `conversations` is a `conversations.Conversations` if rows may continue one another.
     """
 
     sources: Sequence[Source]
@@ -106,6 +106,7 @@ class RowWork:
     repair: bool
     keep_answers: bool = False
     strip: Callable[[Turns], Turns] | None = None
+    conversations: Any = None
     count: Callable[[Record], int] = _count
     shorten: Callable[[Record, int], tuple[str, list[Record]]] | None = None
 
@@ -173,7 +174,7 @@ class RowWork:
             answer,
             line,
             has_reasoning(turns),
-            answer_keys(turns),
+            () if self.conversations is None else self.conversations.key_answers(turns),
         )
 
 

@@ -32,8 +32,8 @@ def _to_yaml(value: Any) -> str:
     return re.sub(r"[\x7f-\uffff]", lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
-def write_card(job: Job, results: Results, files: Mapping[str, Path]) -> Parts:
-    """Return the card; `files` are those of the repository."""
+def write_card(job: Job, results: Results, files: Mapping[str, Path]) -> list[str]:
+    """Return the lines of the card; `files` are those of the repository."""
     parts: Parts = [page.Heading(text=job.name, level=1)]
     base = job.base or "a base model that is not on the Hub"
     method = results.plan["report"]["settings"]["method"]
@@ -44,35 +44,50 @@ def write_card(job: Job, results: Results, files: Mapping[str, Path]) -> Parts:
     parts += report_results.describe_validation(results.read("train/curve.json"))
     if "curve.png" in files:
         parts.append(page.Figure(file="curve.png", title="The curve of the training"))
-    parts += _say_use(job, results, files)
-    parts += _describe_data(job, results)
-    parts += _describe_licences(job)
-    parts += report_results.describe_files(results)
+    rest = _describe_data(job, results)
+    length = results.decided.get("max_length")
+    if length:
+        said = f"It was trained on rows of at most {length:,} tokens."
+        rest = [page.Paragraph(text=said), *rest]
+    rest += _describe_licences(job)
+    rest += report_results.describe_files(results)
     if "quality.png" in files:
-        parts.append(page.Figure(file="quality.png", title="The GGUF files"))
-    parts += _list_decisions(results)
-    parts += report_making.list_versions(results)
-    return parts + report_making.list_hashes(results)
+        rest.append(page.Figure(file="quality.png", title="The GGUF files"))
+    rest += _list_decisions(results)
+    rest += report_making.list_versions(results)
+    rest += report_making.list_hashes(results)
+    return [*page.to_markdown(parts), *_say_use(job, files), *page.to_markdown(rest)]
 
 
-def _say_use(job: Job, results: Results, files: Mapping[str, Path]) -> Parts:
-    parts: Parts = [page.Heading(text="How to run it")]
-    parts += [page.Code(text=text, language="python") for text in _say_python(job)]
+def _say_use(job: Job, files: Mapping[str, Path]) -> list[str]:
+    """Return the lines that say how the model is run."""
+    lines = page.to_markdown([page.Heading(text="How to run it")])
+    for text in _say_python(job):
+        lines += _fence(text, "python")
+    for text in _list_commands(job, files):
+        lines += _fence(text, "sh")
+    return lines
+
+
+def _fence(text: str, language: str) -> list[str]:
+    """Return a block of code, with a fence that is longer than any in the text."""
+    longest = max(map(len, re.findall("`+", text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return [f"{fence}{language}", *text.splitlines(), fence, ""]
+
+
+def _list_commands(job: Job, files: Mapping[str, Path]) -> Iterator[str]:
+    """Yield the commands that run the files beside the weights at the root."""
     if "Modelfile" in files:
         text = f"hf download {job.repository} --local-dir {job.name}\ncd {job.name}\n"
-        parts.append(page.Code(text=f"{text}ollama create {job.name} -f Modelfile", language="sh"))
+        yield f"{text}ollama create {job.name} -f Modelfile"
     ggufs = [name for name in files if name.endswith(".gguf")]
     if ggufs and "Modelfile" not in files:
-        text = f"hf download {job.repository} {ggufs[0]} --local-dir ."
-        parts.append(page.Code(text=text, language="sh"))
+        yield f"hf download {job.repository} {ggufs[0]} --local-dir ."
     folders = {name.partition("/")[0] for name in files if "/" in name} - {"adapter"}
     for folder in sorted(folders):
         text = f"hf download {job.repository} --include '{folder}/*' --local-dir .\n"
-        parts.append(page.Code(text=f"{text}vllm serve ./{folder}", language="sh"))
-    length = results.decided.get("max_length")
-    if length:
-        parts.append(page.Paragraph(text=f"It was trained on rows of at most {length:,} tokens."))
-    return parts
+        yield f"{text}vllm serve ./{folder}"
 
 
 def _say_python(job: Job) -> Iterator[str]:

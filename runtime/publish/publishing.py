@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from ..files import write_lines
-from ..reports import page
 from ..reports.results import Results, read_results
 from . import model_card
 from .publication import Job
@@ -28,9 +27,8 @@ def prepare(job: Job) -> dict[str, Path]:
     _require(results)
     folder = job.run.folder / "publish"
     files = _list_files(job, results, folder)
-    parts = model_card.write_card(job, results, files)
-    front = model_card.write_front_matter(job.card)
-    text = "\n".join([*front, *page.to_markdown(parts)])
+    card = model_card.write_card(job, results, files)
+    text = "\n".join([*model_card.write_front_matter(job.card), *card])
     write_lines(folder / "README.md", [text.encode()])
     files = {"README.md": folder / "README.md", **files}
     for name, path in files.items():

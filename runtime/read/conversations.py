@@ -8,17 +8,34 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from .cleaning import fold, key_of
+from .rows import Turns, is_prompt
+
 
 class Conversations:
-    """Collects the `rows.answer_keys` of records and groups the records of one conversation."""
+    """Collects the keys of answers and groups the records of one conversation."""
 
     def __init__(self) -> None:
         self._wholes = array("Q")  # of each record; 0 for one without an answer
         self._begun = array("Q")  # of the answers before the last one
         self._records = array("Q")  # their records
 
+    @staticmethod
+    def key_answers(turns: Turns) -> tuple[int, ...]:
+        """Return a key for each answer of a row, of all texts up to it; the last is of the row.
+
+        If a longer row begins with this row, the last key is also among the longer row's keys. A
+        prompt alone has no keys.
+        """
+        keys, key = [], 0
+        for role, text in turns:
+            key = key_of(f"{key}\x1f{fold(text)}")
+            if role in ("assistant", "calls", "chosen"):
+                keys.append(key)
+        return () if is_prompt(turns) else tuple(keys)
+
     def add(self, keys: Sequence[int]) -> None:
-        """Add the keys of the next record."""
+        """Add the keys of the next record's answers."""
         self._begun.extend(keys[:-1])
         self._records.extend([len(self._wholes)] * len(keys[:-1]))
         self._wholes.append(keys[-1] if keys else 0)

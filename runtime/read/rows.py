@@ -112,20 +112,6 @@ def prompt_key(turns: Turns) -> int:
     return key_of(fold("\x1f".join([text for _, text in prompt_of(turns)])))
 
 
-def answer_keys(turns: Turns) -> tuple[int, ...]:
-    """Return a key for each answer of a row: of all texts up to it. The last is of the whole row.
-
-    If a longer row begins with this row, the last key is also among the longer row's keys. A prompt
-    alone has no keys.
-    """
-    keys, key = [], 0
-    for role, text in turns:
-        key = key_of(f"{key}\x1f{fold(text)}")
-        if role in ("assistant", "calls", "chosen"):
-            keys.append(key)
-    return () if is_prompt(turns) else tuple(keys)
-
-
 def add_system(turns: Sequence[Turn], system: str | None) -> Turns:
     """Return the turns with a system message unless they have one; plain text gets none."""
     first = sum(role in ("images", "tools") for role, _ in turns[:2])

@@ -39,14 +39,6 @@ class Paragraph:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Code:
-    """Lines to run or to copy, in a language."""
-
-    text: str
-    language: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Figure:
     """A picture: a file beside the page."""
 
@@ -63,7 +55,7 @@ class Table:
     left: int = 1
 
 
-Part = Heading | Paragraph | Code | Figure | Table
+Part = Heading | Paragraph | Figure | Table
 Parts = list[Part]
 
 # -----------------------------------------------------------------------------
@@ -148,10 +140,6 @@ def _part_to_markdown(part: Part) -> list[str]:
             return [f"{'#' * level} {escape(text)}"]
         case Paragraph(text=text):
             return [escape(text)]
-        case Code(text=text, language=language):
-            longest = max(map(len, re.findall("`+", text)), default=0)
-            fence = "`" * max(3, longest + 1)
-            return [f"{fence}{language}", *text.splitlines(), fence]
         case Figure(file=file, title=title):
             return [f"![{escape(title)}]({file})"]
         case Table():
@@ -194,7 +182,6 @@ th, td { border: 1px solid var(--line); overflow-wrap: break-word; padding: .3re
   text-align: left; vertical-align: top; }
 th { background: var(--band); }
 .number { overflow-wrap: normal; text-align: right; }
-pre { background: var(--band); overflow-x: auto; padding: .8rem; }
 figure { margin: 0; }
 figure img { height: auto; max-width: 100%; width: 50rem; }
 td img { max-width: 12rem; }
@@ -221,8 +208,6 @@ def _part_to_html(part: Part, folder: Path) -> str:
             return f"<h{level}>{_line_to_html(text)}</h{level}>"
         case Paragraph(text=text, is_headline=is_headline):
             return f"<p{HEADLINE * is_headline}>{_line_to_html(text)}</p>"
-        case Code(text=text):
-            return f"<pre><code>{escape_html(text)}</code></pre>"
         case Figure(file=file, title=title):
             return f"<figure>{_embed(folder / file, title)}</figure>"
         case Table():

@@ -5,6 +5,8 @@ is written when all of them are on the disk, first with the sizes. A thread adds
 training goes on. Standard library only.
 """
 
+from __future__ import annotations
+
 import hashlib
 import os
 import shutil
@@ -86,6 +88,12 @@ def list_checkpoints(folder: Path) -> list[Path]:
     """Return the folders of checkpoints, the newest first, by their steps: clocks can jump."""
     found = [path for path in folder.glob("checkpoint-*") if path.name[11:].isdigit()]
     return sorted(found, key=step_of, reverse=True)
+
+
+def find_sealed(folder: Path) -> Path | None:
+    """Return the newest complete checkpoint."""
+    found = (path for path in list_checkpoints(folder) if (path / SEAL).is_file())
+    return next(found, None)
 
 
 def find_valid(folder: Path, *, run_folder: Path, processes: int) -> tuple[Path | None, list[Path]]:

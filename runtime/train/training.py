@@ -373,12 +373,10 @@ class TrainingSession(TrainerCallback):
         """Return which checkpoint is saved and how to resume, as a clause."""
         if self.pilot is not None:
             return "./run.sh --pilot starts again"
-        found = checkpoints.list_checkpoints(self.checkpoints)
-        sealed = [path for path in found if (path / checkpoints.SEAL).is_file()]
-        if not sealed:
+        newest = checkpoints.find_sealed(self.checkpoints)
+        if newest is None:
             return "no checkpoint is saved yet: ./run.sh starts again"
-        name = sealed[0].relative_to(self.run.bundle)
-        return f"{name} is saved: ./run.sh resumes from it"
+        return f"{newest.relative_to(self.run.bundle)} is saved: ./run.sh resumes from it"
 
     def find_rows(self, inputs: Any) -> list[int]:
         """Return lines of train.jsonl that are in a batch, of those read in SEARCH_SECONDS."""

@@ -68,6 +68,12 @@ def _has_one_key_head(uses: Uses) -> bool:
     return model.model_type == "falcon" and model.shape is not None and model.shape.kv_heads == 1
 
 
+def _has_continued_rows(uses: Uses) -> bool:
+    """Return whether a row may have several answers, and so continue another row."""
+    talks = ("chat", "preference", "feedback")
+    return any(part.form in talks or part.has_message_cells for part in uses.parts)
+
+
 #: The name that is passed, and when it is.
 _PASSED: Final[Mapping[str, tuple[str, Callable[[Uses], bool]]]] = {
     "adapter": ("adapter", _is_adapted_by_trainer),
@@ -85,6 +91,7 @@ _PASSED: Final[Mapping[str, tuple[str, Callable[[Uses], bool]]]] = {
     ),
     "count_pair_tokens": ("count_pair_tokens", lambda uses: uses.pairs),
     "cut_length": ("MAX_LENGTH", lambda uses: uses.cut),
+    "conversations": ("Conversations", _has_continued_rows),
     "draft_options": ("skip_drafts", lambda uses: expects_drafts(uses.facts.model.architecture)),
     "feedback_rows": ("rows", lambda uses: uses.facts.data.form == "feedback"),
     "finds_unused": ("False", lambda uses: uses.distributed),

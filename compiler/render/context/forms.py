@@ -20,6 +20,7 @@ def form_words(uses: Uses) -> dict[str, Word]:
     if uses.texts:
         kind = "relevance" if uses.objective.head == "relevance" else "vector"
         words |= {"merging": f"{kind}_merging", "judging": f"{kind}_files"}
+        words["asking"] = f"ask_{uses.objective.head}"
     if uses.rewards:
         words |= _name_preference_measures(uses)
     if uses.pairs:

@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 from ftc.compiler.knowledge.architectures.architecture import (
-    Shape,
     converted_class,
     count_adapter_parameters,
     find_unfit_keys,
@@ -21,6 +20,7 @@ from ftc.compiler.knowledge.architectures.architecture import (
     supports_sdpa,
 )
 from ftc.compiler.knowledge.architectures.derived import derived_table
+from tests.compiler.knowledge.derived_rows import shape_of
 
 CASES: dict[str, list[dict[str, Any]]] = json.loads(
     (Path(__file__).parent / "architecture_cases.json").read_text(encoding="utf-8")
@@ -28,13 +28,6 @@ CASES: dict[str, list[dict[str, Any]]] = json.loads(
 ROWS = [(name, row["config"], row["parameters"]) for name, rows in CASES.items() for row in rows]
 ROOT = Path(__file__).parents[3]
 LLAMA = {"architectures": ["LlamaForCausalLM"], "model_type": "llama"}
-
-
-def shape_of(config: dict[str, Any]) -> Shape:
-    """Read a configuration that the table must know."""
-    shape = read_shape(config)
-    assert shape is not None
-    return shape
 
 
 def test_every_architecture_has_cases() -> None:

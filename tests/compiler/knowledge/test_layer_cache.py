@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from ftc.compiler.knowledge.architectures.architecture import read_shape
 from ftc.compiler.knowledge.architectures.layer_cache import find_cached
-from ftc.compiler.knowledge.architectures.shape import Shape
+from tests.compiler.knowledge.derived_rows import shape_of
 
 CASES: dict[str, list[dict[str, Any]]] = json.loads(
     (Path(__file__).parent / "derived_cases.json").read_text(encoding="utf-8")
@@ -54,13 +53,6 @@ REPEATED: dict[str, Any] = {
     "H_cycles": 3,
     "L_cycles": 2,
 }
-
-
-def shape_of(config: dict[str, Any]) -> Shape:
-    """Read a configuration that the table must know."""
-    shape = read_shape(config)
-    assert shape is not None
-    return shape
 
 
 def test_latent_attention() -> None:

@@ -11,7 +11,7 @@ from ftc.compiler.knowledge.training.router_losses import (
     has_unread_loss,
     stops_at_router_loss,
 )
-from tests.compiler.knowledge.test_derived import CASES
+from tests.compiler.knowledge.derived_rows import CASES
 
 
 @pytest.mark.prove

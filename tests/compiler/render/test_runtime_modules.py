@@ -9,6 +9,7 @@ from ftc.compiler.render.output.file import RenderedFile
 from ftc.compiler.render.runtime_modules import carry_modules, read_module
 from tests.compiler.conftest import BuildKnown
 from tests.compiler.render.test_bundle import render
+from tests.golden_bundles import compile_golden
 
 FOLDER = Path(__file__).resolve().parents[3] / "runtime"
 PATHS = sorted(FOLDER.rglob("*.py"))
@@ -111,3 +112,17 @@ def test_the_converter_reads_some_configs_by_itself(build_known: BuildKnown) -> 
     module = "runtime/llama_cpp/published_config.py"
     assert module in render(build_known, hybrid)
     assert module not in render(build_known, {})
+
+
+@pytest.mark.parametrize(
+    ("example", "is_carried"),
+    [("quickstart", False), ("text", False), ("slurm", True), ("dpo", True)],
+)
+def test_rows_are_joined_where_they_can_continue_one_another(
+    example: str, *, is_carried: bool
+) -> None:
+    """A prompt with its completion, and a text, have one answer at most."""
+    files = {file.name: file.text for file in compile_golden(example).files}
+
+    assert ("runtime/read/conversations.py" in files) == is_carried
+    assert ("conversations=Conversations()" in files["prepare.py"]) == is_carried

@@ -1,4 +1,4 @@
-"""Data files: formats, encodings, locations, and files that are not tables."""
+"""Data files: formats, encodings, and files that are not tables."""
 
 import json
 import sys
@@ -8,10 +8,8 @@ from zipfile import ZipFile
 
 import pytest
 
-from ftc.compiler.resolve.data.facts import resolve_data
-from ftc.compiler.resolve.facts import Unknown
 from ftc.runtime.read.json_files import parse_line
-from tests.compiler.resolve.resolving import CHAT, NO_TOKENIZER, known, unknown
+from tests.compiler.resolve.resolving import CHAT, known, unknown
 
 
 @pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
@@ -224,26 +222,6 @@ def test_accents_of_western_europe_are_read(make_spec: Any, tmp_path: Path, enco
     assert known(make_spec(data="a.csv"), tmp_path).usable_rows == 30
 
 
-@pytest.mark.parametrize(
-    ("address", "name"),
-    [
-        ("https://huggingface.co/datasets/tatsu-lab/alpaca", "tatsu-lab/alpaca"),
-        ("https://huggingface.co/datasets/tatsu-lab/alpaca/blob/main/a.json", "tatsu-lab/alpaca"),
-        ("hf://datasets/tatsu-lab/alpaca/train.parquet", "tatsu-lab/alpaca"),
-        ("https://example.com/datasets/tatsu-lab/alpaca", None),
-    ],
-)
-def test_the_page_of_a_data_set_is_its_id(
-    make_spec: Any, tmp_path: Path, address: str, name: str | None
-) -> None:
-    """What stands behind the id is no part of it."""
-    finding = unknown(make_spec(data=address), tmp_path)
-    assert (finding.code, [step["value"] for step in finding.fix]) == (
-        "FTC200",
-        [name] if name else [],
-    )
-
-
 def test_unknown_columns_of_parquet(make_spec: Any, tmp_path: Path) -> None:
     """A file that is no text has no title to look for."""
     pa = pytest.importorskip("pyarrow")
@@ -286,79 +264,6 @@ def test_rows_of_tokens_are_told_as_such(make_spec: Any, tmp_path: Path) -> None
     text = "".join(json.dumps({"a": n, "b": n}) + "\n" for n in range(30))
     (tmp_path / "rows.jsonl").write_text(text, encoding="utf-8")
     assert "tokens" not in unknown(make_spec(data="rows.jsonl"), tmp_path).help
-
-
-def test_a_folder_of_texts_is_told_how_to_become_rows(make_spec: Any, tmp_path: Path) -> None:
-    """Hidden files and pictures are no texts."""
-    folder = tmp_path / "pages"
-    folder.mkdir()
-    (folder / ".notes").write_text("hidden", encoding="utf-8")
-    (folder / "a.png").write_bytes(b"\x89PNG\0")
-    assert "jsonl" not in unknown(make_spec(data="pages"), tmp_path).help
-    (folder / "a.md").write_text("# A page", encoding="utf-8")
-    assert "write its texts to one jsonl file" in unknown(make_spec(data="pages"), tmp_path).help
-    finding = unknown(make_spec(data="pages/*.md"), tmp_path)
-    assert "is a pattern" in finding.message
-    assert "write its texts to one jsonl file" in finding.help
-
-
-def test_a_missing_file_is_suggested(make_spec: Any, tmp_path: Path) -> None:
-    """The nearest file's name is a fix; a folder is told as one."""
-    (tmp_path / "tickets.csv").write_text("text\na\n", encoding="utf-8")
-    finding = unknown(make_spec(data="tikets.csv"), tmp_path)
-    assert finding.code == "FTC200"
-    assert finding.fix == ({"op": "replace", "path": "/data", "value": "tickets.csv"},)
-    (tmp_path / "folder").mkdir()
-    assert unknown(make_spec(data="./folder"), tmp_path).code == "FTC200"
-
-
-@pytest.mark.parametrize("name", ["rows", "rows/*.jsonl", "rows/b*"])
-def test_folder_or_pattern_of_files(make_spec: Any, tmp_path: Path, name: str) -> None:
-    """The files of a folder or of a pattern are named, and proposed if they are of one kind."""
-    folder = tmp_path / "rows"
-    folder.mkdir()
-    for stem in ("a", "b", "b-test"):
-        (folder / f"{stem}.jsonl").write_text('{"text": "a"}\n')
-    finding = unknown(make_spec(data=name), tmp_path)
-    several = ({"source": "rows/a.jsonl"}, {"source": "rows/b.jsonl"})
-    wanted = "rows/b.jsonl" if name.endswith("b*") else list(several)
-    assert finding.code == "FTC200"
-    assert "rows/b.jsonl" in finding.help
-    assert finding.fix[0]["value"] == wanted
-    (folder / "b.csv").write_text("text\na\n")
-    finding = unknown(make_spec(data=name), tmp_path)
-    assert bool(finding.fix) == name.endswith(".jsonl")
-
-
-def test_file_of_another_machine(make_spec: Any, tmp_path: Path) -> None:
-    """A file of that name in the spec's folder is meant; a name that shares its ending is not."""
-    (tmp_path / "tickets.csv").write_text("text\na\n")
-    finding = unknown(make_spec(data=r"C:\Users\ana\tickets.csv"), tmp_path)
-    assert finding.fix[-1]["value"] == "tickets.csv"
-    assert not unknown(make_spec(data="sales.csv"), tmp_path).fix
-
-
-def test_only_a_file_of_rows_is_suggested(make_spec: Any, tmp_path: Path) -> None:
-    """A spec, a plan and a folder are no data, however near their names are."""
-    (tmp_path / "ticket.json").write_text(' {"name": "x", "data": "tickets.json"}', "utf-8")
-    (tmp_path / "tickets.yml").write_text("name: x", encoding="utf-8")
-    (tmp_path / "tickets2.json").mkdir()
-    (tmp_path / "tickets.jsonl").mkdir()
-    finding = unknown(make_spec(data="tickets.json"), tmp_path)
-    assert (finding.code, finding.fix) == ("FTC200", ())
-    assert "did you mean" not in finding.help
-    (tmp_path / "my_tickets.json").write_text('\n[{"text": "a"}]', encoding="utf-8")
-    found = unknown(make_spec(data="tickets.json"), tmp_path)
-    assert found.fix == ({"op": "replace", "path": "/data", "value": "my_tickets.json"},)
-
-
-@pytest.mark.parametrize("address", ["https://x.y/rows.jsonl", "s3://b/rows.csv", "gs://b/rows"])
-def test_an_address_is_no_file(make_spec: Any, tmp_path: Path, address: str) -> None:
-    """Nothing is downloaded from it, and the finding says so."""
-    finding = unknown(make_spec(data=address), tmp_path)
-    assert finding.code == "FTC200"
-    assert "is an address" in finding.message
-    assert finding.help.startswith("download the file")
 
 
 def test_a_header_alone_has_no_rows(make_spec: Any, tmp_path: Path) -> None:
@@ -419,37 +324,11 @@ def test_rows_of_python(make_spec: Any, tmp_path: Path, text: str, advice: str) 
     assert advice in unknown(make_spec(data="d.jsonl"), tmp_path).help
 
 
-def test_what_is_no_regular_file(make_spec: Any, tmp_path: Path) -> None:
-    """A device is there, and is not said to be missing."""
-    finding = unknown(make_spec(data={"source": "/dev/null", "format": "csv"}), tmp_path)
-    assert "not a regular file" in finding.message
-
-
 def test_utf_32(make_spec: Any, tmp_path: Path) -> None:
     """Its mark begins like that of UTF-16."""
     rows = "".join(f"q {n},a\n" for n in range(20))
     (tmp_path / "data.csv").write_bytes(f"prompt,completion\n{rows}".encode("utf-32"))
     assert known(make_spec(), tmp_path).rows == 20
-
-
-@pytest.mark.parametrize("name", ["data.csv", "inner/data.csv"])
-def test_data_that_may_not_be_read(
-    make_spec: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
-    """Rights are named, whether the file's or its folder's, and nothing is to be repaired."""
-    (tmp_path / "inner").mkdir()
-    path = tmp_path / name
-    path.write_text("prompt,completion\na,b\n")
-    spec = make_spec(data=name)
-
-    def refuse(self: Path, *_: Any, **__: Any) -> Any:
-        raise PermissionError(13, "Permission denied", str(self))
-
-    monkeypatch.setattr(Path, "open" if name == "data.csv" else "stat", refuse)
-    found = resolve_data(spec, folder=tmp_path, tokenizer=NO_TOKENIZER)
-    assert isinstance(found, Unknown)
-    assert found.finding.code == "FTC200"
-    assert "cannot be read: permission denied" in found.finding.message
 
 
 PAIRS = [{"prompt": f"what is {n}?", "completion": f"it is {n}"} for n in range(4)]

@@ -1,6 +1,5 @@
 """Rerankers: labelled pairs of real messages are learned, and llama.cpp gives the same scores."""
 
-import csv
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.end_to_end.builders.bank_messages import label_pairs
+from tests.end_to_end.conftest import write_table
 from tests.end_to_end.process import Ended, compile_spec, read_json, read_rows, run
 
 
@@ -23,12 +23,6 @@ class Reranked:
     def read(self, name: str, bundle: Path | None = None) -> Any:
         """Read a JSON file of the first run, or of that of another bundle."""
         return read_json((bundle or self.bundle) / "run" / name)
-
-
-def write_table(path: Path, rows: list[list[str]]) -> None:
-    """Write a csv file."""
-    with path.open("w", encoding="utf-8", newline="") as file:
-        csv.writer(file).writerows(rows)
 
 
 @pytest.fixture(scope="module")

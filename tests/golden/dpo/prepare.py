@@ -19,6 +19,7 @@ from runtime.prepare.records import RowWork, Source
 from runtime.prepare.splitting import divide
 from runtime.prepare.unlabelled_rows import show_unlabelled
 from runtime.read.compared_rows import read_pair
+from runtime.read.conversations import Conversations
 from runtime.read.json_files import parse_lines, read_jsonl
 from runtime.run import Run
 from runtime.tokenizer.saved_tokenizer import find_tokenizer_file
@@ -88,7 +89,14 @@ source = Source(
     unpack=parse_lines,
 )
 make = partial(make_pairs, encoder=Encoder(tokenizer=tokenizer), whole=False)
-work = RowWork(sources=[source], make=make, max_length=MAX_LENGTH, repair=True, count=count_pair)
+work = RowWork(
+    sources=[source],
+    make=make,
+    max_length=MAX_LENGTH,
+    repair=True,
+    conversations=Conversations(),  # a row may continue another one
+    count=count_pair,
+)
 
 # -----------------------------------------------------------------------------
 # Choose the rows, and turn them into records

@@ -22,6 +22,7 @@ from runtime.prepare.records import RowWork
 from runtime.prepare.sources import open_source
 from runtime.prepare.splitting import divide
 from runtime.read.chat_rows import read_chat
+from runtime.read.conversations import Conversations
 from runtime.read.instruction_rows import read_instruction
 from runtime.read.text_rows import read_texts
 from runtime.run import Run
@@ -137,7 +138,13 @@ def make_source(number):
 
 sources = [make_source(number) for number in range(len(SOURCES))]
 make = partial(make_chats, encoder=Encoder(tokenizer=tokenizer), learn=learn_every_answer)
-work = RowWork(sources=sources, make=make, max_length=MAX_LENGTH, repair=True)
+work = RowWork(
+    sources=sources,
+    make=make,
+    max_length=MAX_LENGTH,
+    repair=True,
+    conversations=Conversations(),  # a row may continue another one
+)
 
 # -----------------------------------------------------------------------------
 # Choose the rows, and turn them into records
@@ -165,15 +172,13 @@ write_splits(OUT, records, splits)
 write_json(OUT / "test_sources.json", name_sources(rows, records, splits["test"]))
 saved = find_tokenizer_file(args.model, options.get("revision"))
 round_trip = check_tokenizer(run, tokenizer, saved, records, seed=SEED)
-report = Report(rows=rows, records=records, splits=splits)
 tables = write_report(
     OUT,
     rows,
     records,
     splits,
     round_trip=round_trip,
-    sources=list(report.count_sources()),
-    place_of=report.place_of,
+    mixture=Report(rows=rows, records=records, splits=splits),
 )
 run.say(tables)
 for name in ("train", *SHARES):

@@ -18,6 +18,7 @@ from runtime.prepare.preparing import make_records, scan, start_workers, write_s
 from runtime.prepare.records import RowWork, Source
 from runtime.prepare.splitting import divide
 from runtime.read.chat_rows import read_chat
+from runtime.read.conversations import Conversations
 from runtime.read.json_files import parse_lines, read_jsonl
 from runtime.run import Run
 from runtime.tokenizer.saved_tokenizer import find_tokenizer_file
@@ -88,7 +89,13 @@ source = Source(
     unpack=parse_lines,
 )
 make = partial(make_chats, encoder=Encoder(tokenizer=tokenizer), learn=learn_every_answer)
-work = RowWork(sources=[source], make=make, max_length=MAX_LENGTH, repair=True)
+work = RowWork(
+    sources=[source],
+    make=make,
+    max_length=MAX_LENGTH,
+    repair=True,
+    conversations=Conversations(),  # a row may continue another one
+)
 
 # -----------------------------------------------------------------------------
 # Choose the rows, and turn them into records

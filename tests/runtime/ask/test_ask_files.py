@@ -57,10 +57,9 @@ def test_vectors_of_a_file_rank_texts(
 ) -> None:
     """With the prompts of the merged model's folder, where it has them; a long text is cut."""
     path = write_tiny(tmp_path / "t.gguf", context_tokens=64, pooling=gguf.PoolingType.MEAN)
-    write_json(tmp_path / "config_sentence_transformers.json", {"prompts": prompts})
-    ranked = ask_vectors.rank_by_file(
-        run, path, tmp_path, "late", TEXTS, max_length=32, on_gpu=False
-    )
+    config = run.folder / "merged" / "config_sentence_transformers.json"
+    write_json(config, {"prompts": prompts})
+    ranked = ask_vectors.rank_by_file(run, path, "late", TEXTS, max_length=32, on_gpu=False)
 
     assert sorted(text for _, text in ranked) == sorted(TEXTS)
     assert [score for score, _ in ranked] == sorted((s for s, _ in ranked), reverse=True)

@@ -3,11 +3,12 @@
 import math
 from collections.abc import Mapping
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from ftc.runtime.compare import noise_response, rounding
+from ftc.runtime.compare import noise_response, rounding, weighed_rounding
 
 np = pytest.importorskip("numpy")
 gguf = pytest.importorskip("gguf")
@@ -56,7 +57,7 @@ def test_a_sound_file_is_what_rounding_makes(weights: dict[str, Any], tmp_path: 
     source = write(tmp_path / "source.gguf", weights | vector, gguf.GGMLQuantizationType.F32)
     sound = write(tmp_path / "sound.gguf", weights | vector, gguf.GGMLQuantizationType.Q8_0)
 
-    found = rounding.measure(source, sound, {})
+    found = rounding.measure(source, sound)
 
     assert {one["name"] for one in found} == set(weights)
     assert rounding.find_fault(found) is None
@@ -78,11 +79,31 @@ def test_noise_beyond_rounding_is_named(
     path = write(tmp_path / "spoilt.gguf", spoilt, gguf.GGMLQuantizationType.Q8_0)
     missing = {"token_embd.weight": weights["token_embd.weight"]}
 
-    found = rounding.measure(source, path, {})
+    found = rounding.measure(source, path)
 
     assert name in str(rounding.find_fault(found))
     lost = write(tmp_path / "lost.gguf", missing, gguf.GGMLQuantizationType.Q8_0)
-    assert name in str(rounding.find_fault(rounding.measure(source, lost, {})))
+    assert name in str(rounding.find_fault(rounding.measure(source, lost)))
+
+
+def test_each_expert_is_rounded_with_its_own_importance() -> None:
+    """As llama.cpp's quantizer does; a weight that the matrix does not name has none."""
+    kind = gguf.GGMLQuantizationType.Q4_K
+    draw = np.random.default_rng(0)
+    values = draw.standard_normal((4, 256), np.float32)
+    own = draw.random((2, 256), np.float32) + 0.1
+    tensor = SimpleNamespace(name="blk.0.ffn_up_exps.weight", tensor_type=kind, shape=(256, 8, 2))
+    rows = np.array([0, 5, 8, 13])  # of eight rows of each expert
+
+    weighed = weighed_rounding.round_weighed(
+        {tensor.name.encode(): own.ravel()}, values, rows, tensor
+    )
+
+    for part, expert in ((slice(2), own[0]), (slice(2, 4), own[1])):
+        assert (weighed[part] == rounding.round_rows(values[part], kind, expert)).all()
+    plain = rounding.round_alike(values, rows, tensor)
+    assert (weighed_rounding.round_weighed({}, values, rows, tensor) == plain).all()
+    assert (weighed != plain).any()
 
 
 @pytest.fixture(scope="module")

@@ -20,7 +20,6 @@ transformers = pytest.importorskip("transformers")
 from ftc.runtime.language_models import find_class  # noqa: E402 - they need torch
 from ftc.runtime.merge import (  # noqa: E402
     adapter_merging,
-    added_tokens,
     language_model,
     merging,
     plain_model,
@@ -376,7 +375,7 @@ def test_new_tokens_are_in_every_file(tmp_path: Path) -> None:
         tokenizer.add_tokens(["<à>", "<b>"])
         tokenizer.save_pretrained(folder / "trained")
         ids = tokenizer.convert_tokens_to_ids(["<à>", "<b>"])
-        added_tokens.carry_tokens(base, trained=folder / "trained", tokens=["<à>", "<b>"])
+        merged_files.carry_tokens(base, trained=folder / "trained", tokens=["<à>", "<b>"])
 
         read = transformers.AutoTokenizer.from_pretrained(base)
         assert read.convert_tokens_to_ids(["<à>", "<b>"]) == ids

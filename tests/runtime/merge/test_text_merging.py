@@ -236,7 +236,7 @@ def test_a_long_pair_is_cut(base: Path) -> None:
 def test_texts_are_ranked_by_the_merged_model(base: Path) -> None:
     """By their cosine to the query, or by the score of the pair, from 0 to 1."""
     texts = ["card lost", "where card", "late a b c"]
-    near = ask_vectors.rank(base, "where card", texts, pooling="mean")
+    near = ask_vectors.rank(base, "where card", texts, max_length=8, pooling="mean")
     scored = ask_relevance.rank(base, "where card", texts, max_length=8)
 
     assert near[0][1] == "where card"

@@ -3,7 +3,9 @@
 import io
 import json
 from array import array
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -11,6 +13,7 @@ import pytest
 from transformers import AutoTokenizer
 
 from ftc.runtime.prepare.data_report import show_row, write_report
+from ftc.runtime.prepare.mixture import Report
 from ftc.runtime.prepare.preparing import Records, Rows
 from ftc.runtime.prepare.unlabelled_rows import show_unlabelled
 from ftc.runtime.run import Run
@@ -92,20 +95,16 @@ def test_rows_with_reasoning_are_counted(tmp_path: Path) -> None:
 
 def test_a_row_of_a_mixture_is_named_by_its_source(tmp_path: Path) -> None:
     """With its number there."""
-    sources = [{"name": "chats", "read": 1200, "used": 1000, "train": 900, "v": 0, "test": 100}]
-    printed = write_report(
-        tmp_path,
-        make_rows({"cut": [5]}),
-        make_records(),
-        SPLITS,
-        round_trip={},
-        sources=sources,
-        place_of=lambda row: {"source": "chats", "row": row - 1},
-    )
+    sources: Any = [SimpleNamespace(name="tickets"), SimpleNamespace(name="chats")]
+    origins = np.array([0] + [1] * 1199)
+    rows = replace(make_rows({"cut": [5]}), sources=sources, counts=[1, 1199], origins=origins)
+    records = replace(make_records(), origins=array("I", [1] * 1000))
+    mixture = Report(rows=rows, records=records, splits=SPLITS)
+    printed = write_report(tmp_path, rows, records, SPLITS, round_trip={}, mixture=mixture)
     report = json.loads((tmp_path / "report.json").read_text(encoding="utf-8"))
     assert report["changed_rows"] == [{"source": "chats", "row": 4, "what": "cut"}]
     assert "- cut: chats 4\n" in (tmp_path / "report.md").read_text(encoding="utf-8")
-    assert "| chats | 1,200 | 1,000 | 900 | 0 | 100 |" in printed
+    assert "| tickets | 1 | 0 | 0 | 0 |\n| chats | 1,199 | 1,000 | 900 | 100 |" in printed
 
 
 def test_a_row_is_shown_as_what_is_read_and_what_is_learned(

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from ftc.runtime.publish import model_card
 from ftc.runtime.publish.publication import Job
-from ftc.runtime.reports import page
 from ftc.runtime.reports.results import Results, read_results
 from tests.runtime.publish.test_publishing import job_of
 from tests.runtime.reports.test_report import STAGES, cells_of, finish, make_run, write_bundle
@@ -52,7 +51,7 @@ def _job(results: Results) -> Job:
 def write(job: Job, results: Results, *names: str) -> str:
     """Return the card of a repository with these files."""
     files = {name: Path(name) for name in names}
-    return "\n".join(page.to_markdown(model_card.write_card(job, results, files)))
+    return "\n".join(model_card.write_card(job, results, files))
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import pytest
 
 from ftc.runtime.read.conversations import Conversations
-from ftc.runtime.read.rows import Turns, answer_keys, prompt_key
+from ftc.runtime.read.rows import Turns, prompt_key
 
 
 def talk(*texts: str) -> Turns:
@@ -18,7 +18,7 @@ def group(rows: Sequence[Turns]) -> list[int]:
     """Return the number of the group of each row."""
     prompts, conversations = array("Q", map(prompt_key, rows)), Conversations()
     for row in rows:
-        conversations.add(answer_keys(row))
+        conversations.add(conversations.key_answers(row))
     conversations.join(prompts)
     numbers = {key: number for number, key in enumerate(dict.fromkeys(prompts))}
     return [numbers[key] for key in prompts]

@@ -1,0 +1,268 @@
+"""Repairs of a spec: what is proposed for a wrong part of it, and when nothing is."""
+
+from typing import Any
+
+import pytest
+
+from ftc.spec.findings.finding import Finding
+from ftc.spec.patch import apply_patch
+from ftc.spec.pointer import split
+from ftc.spec.sections import Spec
+from ftc.spec.validate import judge as judge_data
+from ftc.spec.violations import find_violations
+from tests.spec.validating import FULL, judge
+
+
+def refuse(data: Any) -> tuple[Finding, ...]:
+    """Return the findings on a spec that is not valid."""
+    judged = judge(data)
+    assert not isinstance(judged, Spec)
+    return judged
+
+
+@pytest.mark.parametrize(
+    ("part", "fixed"),
+    [
+        ({"method": "DoRA"}, {"method": {"dora": True}}),
+        ({"method": {"type": "pissa", "rank": 8}}, {"method": {"init": "pissa", "rank": 8}}),
+        ({"method": "nf4"}, {"method": {"type": "qlora", "quantization": "nf4"}}),
+        ({"objective": "ipo"}, {"objective": {"type": "dpo", "loss": "ipo"}}),
+        ({"objective": "dapo"}, {"objective": {"type": "grpo", "policy_loss": "dapo"}}),
+        ({"export": ["fp8", "Q8_0"]}, {"export": {"types": ["Q8_0"], "vllm": ["FP8"]}}),
+        ({"export": "fp8"}, {"export": {"vllm": ["FP8"]}}),
+        (
+            {"export": {"types": ["w4a16"], "vllm": ["FP8"]}},
+            {"export": {"types": [], "vllm": ["FP8", "W4A16"]}},
+        ),
+    ],
+)
+def test_a_word_of_another_field_moves_there(part: dict[str, Any], fixed: dict[str, Any]) -> None:
+    """It is the name of a switch, a word of a list, or one that a value of its field reads."""
+    spec = {"name": "x", "model": "m", "data": "d.csv", **part}
+    (finding,) = judge_data(spec)
+    assert finding.code == "FTC035"
+    assert finding.fix_safety == "safe"
+    assert apply_patch(spec, finding.fix) == {**spec, **fixed}
+    assert judge_data(apply_patch(spec, finding.fix)) == []
+
+
+@pytest.mark.parametrize(
+    ("part", "help_"),
+    [
+        ({"tracking": ["wandb", "tensorboard"]}, "write one of `wandb` or `tensorboard`"),
+        (
+            {"training": {"evaluation": {"metric": ["rouge_l", "chrf"]}}},
+            "write one of `rouge_l` or `chrf`",
+        ),
+    ],
+)
+def test_several_words_for_a_field_that_takes_one(part: dict[str, Any], help_: str) -> None:
+    """The help names them; nothing says which one is wanted."""
+    (finding,) = judge_data({"name": "x", "model": "m", "data": "d.csv", **part})
+    assert (finding.code, finding.help, finding.fix) == ("FTC034", help_, ())
+
+
+@pytest.mark.parametrize(
+    ("section", "name", "written", "meant", "safety"),
+    [
+        ("training", "warmup", "3%", 0.03, "safe"),
+        ("launch", "hours", "48h", 48, "safe"),
+        ("launch", "hours", "90 min", 1.5, "safe"),
+        ("launch", "hours", "24:00", 24, "unsafe"),
+    ],
+)
+def test_a_number_with_its_unit_is_certain(
+    section: str, name: str, written: str, meant: float, safety: str
+) -> None:
+    """The unit leaves no other reading; two numbers of a clock do."""
+    others = {"type": "slurm"} if section == "launch" else {}
+    spec = {"name": "x", "model": "m", "data": "d.csv", section: {**others, name: written}}
+    (finding,) = judge_data(spec)
+    assert finding.fix_safety == safety
+    assert apply_patch(spec, finding.fix)[section] == {**others, name: meant}
+
+
+def test_the_sources_of_a_mixture_have_other_names_for_their_keys() -> None:
+    """As in the section around them: the fixes move them within their item."""
+    items = [{"path": "a.jsonl", "ratio": 0.7}, {"file": "b.csv", "probability": "0.3"}]
+    spec: dict[str, Any] = {"name": "x", "model": "m", "data": items}
+    for _ in range(6):
+        found = judge_data(spec)
+        if not found:
+            break
+        assert all(each.fix_safety == "safe" and each.fix for each in found), found
+        spec = apply_patch(spec, found[0].fix)
+    assert spec["data"] == {
+        "sources": [{"source": "a.jsonl", "weight": 0.7}, {"source": "b.csv", "weight": 0.3}]
+    }
+
+
+@pytest.mark.parametrize("pointer", ["/training/max_steps", "/data/max_rows"])
+def test_minus_one_is_no_limit(pointer: str) -> None:
+    """As trainers write it: the fix leaves the field out. Another number has none."""
+    section, name = split(pointer)
+    spec: dict[str, Any] = {"name": "x", "model": "m", "data": {"source": "d.csv"}}
+    for number, fixed in ((-1, {}), (-2, None)):
+        wrong = {**spec, section: {**spec.get(section, {}), name: number}}
+        (finding,) = judge_data(wrong)
+        assert finding.code == "FTC036"
+        assert bool(finding.fix) == (fixed is not None)
+        if finding.fix:
+            assert name not in apply_patch(wrong, finding.fix)[section]
+            assert finding.fix_safety == "safe"
+
+
+@pytest.mark.parametrize(
+    ("hardware", "gres", "fixed", "help_"),
+    [
+        ("1x RTX-4090", "gpu:a100:1", None, "name different things"),
+        ("1x A100", "gpu:a100:1", "1x A100", "says the same"),
+        ("1x RTX-4090", "gpu:1", "1x RTX-4090", "says the same"),
+        ({"count": 1}, "gpu:a100:1", {"count": 1, "gpu": "a100"}, "did you mean"),
+        ("2x A100", "gpu:1", None, "another value is set there"),
+    ],
+)
+def test_a_resource_beside_the_hardware_is_not_lost(
+    hardware: Any, gres: str, fixed: Any, help_: str
+) -> None:
+    """Slurm's count and GPU are left out where they are known, and never where they differ."""
+    launch = {"type": "slurm", "gres": gres}
+    spec = {"name": "x", "model": "m", "data": "d.csv", "hardware": hardware, "launch": launch}
+    (finding,) = judge_data(spec)
+    assert help_ in finding.help
+    assert bool(finding.fix) == (fixed is not None)
+    if finding.fix:
+        assert apply_patch(spec, finding.fix)["hardware"] == fixed
+
+
+def test_a_word_that_only_resembles_an_unsupported_one_is_not_taken_for_it() -> None:
+    """`sft` shares letters with `oft`, which ftc does not have."""
+    (finding,) = judge_data({"name": "x", "model": "m", "data": "d.csv", "method": "sft"})
+    assert finding.code == "FTC035"
+
+
+def test_a_list_of_files_is_several_sources() -> None:
+    """The fix is the section that was meant; a list that it cannot hold has no fix."""
+    document = {**FULL, "data": ["a.csv", "b.csv"]}
+    (finding,) = [each for each in find_violations(document) if each.pointer == "/data"]
+    value = {"sources": ["a.csv", "b.csv"]}
+    assert finding.fix == ({"op": "replace", "path": "/data", "value": value},)
+    assert "sources" in finding.help
+    (finding,) = [
+        each for each in find_violations({**FULL, "data": [1]}) if each.pointer == "/data"
+    ]
+    assert finding.fix == ()
+
+
+def test_a_number_in_place_of_a_text_gets_quotes() -> None:
+    """A whole number is a sound name; nothing else is one."""
+    (finding,) = find_violations({**FULL, "name": 123})
+    assert finding.fix == ({"op": "replace", "path": "/name", "value": "123"},)
+    assert finding.help == 'write it in quotes: `"123"`'
+    for other in (True, 1.5, -3):
+        (finding,) = find_violations({**FULL, "name": other})
+        assert finding.fix == ()
+
+
+@pytest.mark.parametrize(
+    ("pointer", "written", "meant"),
+    [
+        ("/data/max_length", "4k", 4096),
+        ("/objective/answer_tokens", "32K tokens", None),
+        ("/objective/answer_tokens", "2k", 2048),
+        ("/data/max_rows", "4k", 4000),
+    ],
+)
+def test_a_kilo_is_that_of_the_field(pointer: str, written: str, meant: int | None) -> None:
+    """Lengths in tokens are counted in powers of two, rows are not."""
+    section, name = pointer[1:].split("/")
+    base = {"data": {"source": "a.jsonl"}, "objective": {"type": "grpo"}}[section]
+    findings = refuse({**FULL, section: {**base, name: written}})
+    fixes = [step["value"] for each in findings if each.pointer == pointer for step in each.fix]
+    assert fixes == ([] if meant is None else [meant])
+
+
+@pytest.mark.parametrize("section", ["", "training"])
+def test_a_batch_beside_steps_is_that_of_one_pass(section: str) -> None:
+    """By itself `batch_size` may be the whole batch; steps of accumulation multiply it."""
+    keys = {"batch_size": 4, "gradient_accumulation_steps": 2}
+    spec = {**FULL, "hardware": "2x L4", **({section: keys} if section else keys)}
+    rows, steps = refuse(spec)
+    assert "micro_batch`" in rows.help
+    assert rows.fix_safety == "unsafe"
+    assert "4 rows \u00d7 2 steps \u00d7 2 GPUs" in steps.help
+    (alone,) = refuse({**FULL, "hardware": "L4", "training": {"batch_size": 4}})
+    assert "global_batch`" in alone.help
+
+
+def test_a_key_that_contradicts_a_field_says_what_it_asks_for() -> None:
+    """Without the value it would be unclear what the two disagree about."""
+    (finding,) = refuse({**FULL, "method": "full", "load_in_4bit": True})
+    assert finding.fix == ()
+    assert "`method.type` with the value `qlora`" in finding.help
+
+
+def test_an_empty_section_is_left_out() -> None:
+    """YAML reads `training:` above keys that are not indented as null; a needed section stays."""
+    for section in ("training", "objective", "export"):
+        (finding,) = refuse({**FULL, section: None})
+        assert finding.fix == ({"op": "remove", "path": f"/{section}"},)
+    findings = refuse({**FULL, "data": None})
+    assert all(not finding.fix for finding in findings)
+
+
+def test_a_small_number_is_no_gpu() -> None:
+    """It counts GPUs: in quotes it would be another mistake. A model number is quoted."""
+    (finding,) = refuse({**FULL, "hardware": 8})
+    assert (finding.code, finding.fix) == ("FTC034", ())
+    (finding,) = refuse({**FULL, "hardware": 4090})
+    assert finding.fix[0]["value"] == "4090"
+
+
+def test_the_advice_on_a_malformed_item_has_an_example() -> None:
+    """The example is an item of the list's own."""
+    launch = {"type": "slurm", "modules": ["cuda/12.4", "$(whoami)"]}
+    (finding,) = find_violations({**FULL, "launch": launch})
+    assert (finding.pointer, finding.help) == (
+        "/launch/modules/1",
+        'write text such as `"cuda/12.4"`',
+    )
+
+
+def test_the_keys_of_a_moved_section_are_reported_with_it() -> None:
+    """A section under another tool's name is moved whole, with the names of that tool inside."""
+    train = {"num_train_epochs": "3", "learningRate": 2e-4}
+    data = {name: value for name, value in FULL.items() if name != "training"} | {"train": train}
+    found = refuse(data)
+    assert isinstance(found, tuple)
+    assert [each.pointer for each in found] == [
+        "/train",
+        "/train/num_train_epochs",
+        "/train/learningRate",
+    ]
+    repaired = apply_patch(data, found[0].fix)
+    assert repaired["training"] == {"epochs": 3, "learning_rate": 2e-4}
+
+
+@pytest.mark.parametrize(
+    "export",
+    [["Q4_K_M", "Q4_K_M"], ["q4_k_m", "Q4_K_M"], ["Q4_K_M", "Q8_0", "q4_k_m", "Q8_0"]],
+)
+def test_a_repaired_list_holds_no_item_twice(export: list[str]) -> None:
+    """A second item is removed, and so is one whose repair is in the list already."""
+    data: Any = {**FULL, "export": export}
+    for _ in range(3):
+        found = [finding for finding in find_violations(data) if finding.fix]
+        if not found:
+            break
+        data = apply_patch(data, found[0].fix)
+    assert sorted(data["export"]) == sorted(set(data["export"]))
+    assert not list(find_violations(data))
+
+
+def test_a_list_of_one_word_is_the_word() -> None:
+    """A field that takes no list gets its item; a list of two has no such repair."""
+    (finding,) = find_violations({**FULL, "method": ["lora"]})
+    assert finding.fix == ({"op": "replace", "path": "/method", "value": "lora"},)
+    (finding,) = find_violations({**FULL, "method": ["lora", "qlora"]})
+    assert finding.fix == ()
