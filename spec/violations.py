@@ -29,10 +29,11 @@ from ftc.spec.schema import (
     read_schema,
     read_unsupported,
 )
-from ftc.spec.values.expectation import accepts_type, expectation, words_of
+from ftc.spec.values.expectation import accepts_type, draws_rows, expectation, words_of
 from ftc.spec.values.hub_page import find_repository
 from ftc.spec.values.nearest import find_alike, is_certain, is_likely, is_slip, nearest
 from ftc.spec.values.repair import Repair, find_repair, switches_off
+from ftc.spec.values.share import find_counted
 from ftc.spec.values.synonyms import find_candidates, find_sibling, find_synonym
 from ftc.spec.values.verdict import Violation, find_verdict, is_valid
 
@@ -48,7 +49,9 @@ def find_violations(data: Mapping[str, Any]) -> Iterator[Finding]:
 def _wrong_type(violation: Violation, data: Mapping[str, Any]) -> Iterator[Finding]:
     value, field = violation.value, violation.field
     meant = find_repair(value, field, _named(violation, data))
-    help_ = meant.help if meant else ""
+    counted = find_counted(value, field, data)
+    meant = meant or (counted.repair if counted else None)
+    help_ = meant.help if meant else counted.whole if counted else ""
     stated = read_schema()["properties"].get(violation.pointer[1:], field)  # with its default
     if _is_left_out(value, stated, meant) and not violation.pointer[1:].startswith("$"):
         yield WRONG_TYPE.finding(
@@ -78,6 +81,8 @@ def _wrong_type(violation: Violation, data: Mapping[str, Any]) -> Iterator[Findi
     some = find_candidates(value, _named(violation, data)) or _listed(value, field)
     if some and meant is None:
         help_ = "some"
+    if not help_ and draws_rows(value, field):
+        help_ = "held_out"
     example = _example(value, violation)
     if not help_ and example and not words_of(field):
         help_ = "example"
@@ -90,6 +95,7 @@ def _wrong_type(violation: Violation, data: Mapping[str, Any]) -> Iterator[Findi
         meant=some if help_ == "some" else meant.shown if meant else "",
         expected=_expectation(violation, data),
         example=f"`{json.dumps(example)}`" if isinstance(example, dict) else quote(example),
+        count=counted.count if counted else 0,
     )
     yield replace(finding, fix_safety=meant.safety) if meant else finding
 
@@ -264,18 +270,24 @@ def _named(violation: Violation, data: Mapping[str, Any]) -> Schema:
     return field.schema if field else violation.field
 
 
-def _out_of_range(violation: Violation, _: Mapping[str, Any]) -> Iterator[Finding]:
+def _out_of_range(violation: Violation, data: Mapping[str, Any]) -> Iterator[Finding]:
     """Report a number that is too small or too large; -1 stands for no limit in other tools."""
     field = violation.field
     is_none = violation.value == -1 and field.get("default", 0) is None and is_valid(None, field)
-    yield OUT_OF_RANGE.finding(
-        help="none" if is_none else "",
+    counted = find_counted(violation.value, field, data)
+    meant = counted.repair if counted else None
+    fix = _replace(violation.pointer, meant.value if meant else None)
+    finding = OUT_OF_RANGE.finding(
+        help="none" if is_none else meant.help if meant else counted.whole if counted else "",
         pointer=violation.pointer,
-        fix=({"op": "remove", "path": violation.pointer},) if is_none else (),
+        fix=({"op": "remove", "path": violation.pointer},) if is_none else fix,
         name=violation.name,
         value=quote(violation.value),
         expected=expectation(violation.field),
+        count=counted.count if counted else 0,
+        meant=meant.shown if meant else "",
     )
+    yield replace(finding, fix_safety=meant.safety) if meant else finding
 
 
 def _malformed_text(violation: Violation, _: Mapping[str, Any]) -> Iterator[Finding]:

@@ -7,7 +7,6 @@ from functools import cache
 from typing import Any, Final
 
 from ftc.spec.findings.explanations import (
-    MISSING_KEY,
     UNKNOWN_KEY,
     UNSUPPORTED_FIELD,
     UNSUPPORTED_VALUE,
@@ -16,6 +15,7 @@ from ftc.spec.findings.finding import Finding, Safety
 from ftc.spec.findings.quote import quote, shown
 from ftc.spec.keys.foreign import Foreign, find_foreign
 from ftc.spec.keys.known_keys import report_factor, report_foreign, report_remainder
+from ftc.spec.keys.missing import report_missing
 from ftc.spec.keys.moving import ABSENT, Meant, differs_beside, gives_way, move, read
 from ftc.spec.keys.products import find_product, find_share
 from ftc.spec.keys.remainder import find_remainder
@@ -33,7 +33,7 @@ from ftc.spec.schema import (
     read_schema,
     read_unsupported,
 )
-from ftc.spec.values.expectation import accepts_type, expectation, words_of
+from ftc.spec.values.expectation import accepts_type, draws_rows, expectation, words_of
 from ftc.spec.values.nearest import find_alike, is_certain, is_likely, is_slip, nearest
 from ftc.spec.values.repair import Repair, find_repair
 from ftc.spec.values.synonyms import find_owners, find_section, find_word, flags, switches_on
@@ -100,9 +100,13 @@ def _explain(
         )
     fix = () if unfit is not None else move(data, here, meant)
     if other is not None:
-        unfit, fix = _not_fitting(fields_by_pointer()[other.pointer]), ()
+        unfit, fix = _not_fitting(section[key], fields_by_pointer()[other.pointer]), ()
     if unfit is None:
-        unfit = _misfit(key, pointer) if meant is None else _refused(section[key], meant, fix)
+        unfit = (
+            _misfit(key, section[key], pointer)
+            if meant is None
+            else _refused(section[key], meant, fix)
+        )
     if unfit is not None:
         return UNKNOWN_KEY.finding(
             message="" if pointer else "spec",
@@ -203,11 +207,12 @@ def _refused(value: Any, meant: Meant, fix: Sequence[Mapping[str, Any]]) -> Unfi
         return None
     if meant.repair is not None:
         return None
-    return _not_fitting(field)
+    return _not_fitting(value, field)
 
 
-def _not_fitting(field: Field) -> Unfit:
-    return Unfit(help="misfit", field="", near=field.name, schema=field.schema)
+def _not_fitting(value: Any, field: Field) -> Unfit:
+    help_ = "held_out" if draws_rows(value, field.schema) else "misfit"
+    return Unfit(help=help_, field="", near=field.name, schema=field.schema)
 
 
 def _implied(key: str, section: Mapping[str, Any], pointer: str, schema: Schema) -> Unfit | None:
@@ -229,14 +234,14 @@ def _implied(key: str, section: Mapping[str, Any], pointer: str, schema: Schema)
     return None
 
 
-def _misfit(key: str, pointer: str) -> Unfit | None:
+def _misfit(key: str, value: Any, pointer: str) -> Unfit | None:
     """Find the only field inside the section with this name; it does not accept the value."""
     names = _everywhere().get(key.casefold().replace("-", "_"), ())
     inside = [name for name in names if pointer and name.startswith(f"{pointer}/")]
     field = fields_by_pointer().get(inside[0]) if len(inside) == 1 else None
     if field is None or field.pointer.startswith(_COLUMNS) or "examples" not in field.schema:
         return None
-    return _not_fitting(field)
+    return _not_fitting(value, field)
 
 
 def missing_keys(pointer: str, section: Mapping[str, Any], schema: Schema) -> Iterator[Finding]:
@@ -250,8 +255,7 @@ def missing_keys(pointer: str, section: Mapping[str, Any], schema: Schema) -> It
         here = f"{pointer}/{key}"
         if key in section or here in misspelt:
             continue
-        example = json.dumps(schema["properties"][key]["examples"][0], ensure_ascii=False)
-        yield MISSING_KEY.finding(pointer=here, key=dotted(here), last=key, example=shown(example))
+        yield report_missing(here, section, schema["properties"][key])
 
 
 def _unknown(section: Mapping[str, Any], schema: Schema) -> list[str]:

@@ -18,7 +18,7 @@ from ftc.spec.schema import Schema
 from ftc.spec.values.repair import Repair
 
 #: Reasons that say themselves what to write.
-_ADVISED: Final = frozenset({"warmup", "rows", "registered", "adapter"})
+_ADVISED: Final = frozenset({"warmup", "rows", "registered", "adapter", "upload"})
 
 
 def report_foreign(other: Foreign, here: str, data: Mapping[str, Any]) -> Finding:

@@ -77,6 +77,21 @@ def read_quantity(text: str, *, kilo: int = 1000) -> int | float | None:
     return None if number is None else _whole(number * factor)
 
 
+def read_unit(text: str) -> str:
+    """Return the unit behind a number in the singular, such as `token`, or "" if it has none.
+
+    A number whose separators may be those of thousands is not certain, and has no unit.
+    """
+    first, _, rest = text[:_LONGEST].strip().partition(" ")
+    if read_word(first) is not None:
+        unit = rest
+    else:
+        match = _WRITTEN.fullmatch(text[:_LONGEST].strip())
+        unit = match[2] if match is not None and not is_grouped(match[1]) else ""
+    unit = unit.casefold()
+    return unit.removesuffix("es" if unit.endswith("sses") else "s")
+
+
 def read_seconds(text: str) -> float | None:
     """Return the seconds of a time with its unit: `24:00:00`, `1-12:00:00`, `24:00`, `1d 12h`.
 

@@ -13,13 +13,22 @@ from ftc.spec.findings.quote import shown
 from ftc.spec.schema import Schema, branches, object_form
 from ftc.spec.values.expectation import words_of
 from ftc.spec.values.nearest import is_certain, nearest
-from ftc.spec.values.quantity import read_gbit, read_quantity, read_resource, read_seconds
+from ftc.spec.values.quantity import (
+    is_grouped,
+    read_gbit,
+    read_quantity,
+    read_resource,
+    read_seconds,
+    read_unit,
+)
 from ftc.spec.values.synonyms import find_synonym, find_word
 from ftc.spec.values.verdict import is_valid
 
 _LONGEST: Final = 100
 _LEAST_MODEL_NUMBER: Final = 100
 _BETWEEN: Final = re.compile(r"\s*[,;]\s*|\s+")
+#: A number with a decimal comma.
+_COMMA: Final = re.compile(r"[+-]?\d*,\d+(?:[eE][+-]?\d+)?")
 #: Words that are booleans in YAML 1.1 and text in the core schema of YAML 1.2.
 _SWITCHES: Final = {"yes": True, "on": True, "y": True, "no": False, "off": False, "n": False}
 #: Further words that turn off a field that takes no boolean.
@@ -150,7 +159,8 @@ def _meant_items(parts: list[str], field: Schema) -> list[str] | None:
 def _number(value: Any, field: Schema) -> Repair | None:
     """Return the number that a text stands for: 64 for `64 GB`. A time is in the field's unit.
 
-    In lengths in tokens `4k` is 4,096, as the contexts of models are counted (`x-kilo`).
+    In lengths in tokens `4k` is 4,096, as the contexts of models are counted (`x-kilo`). A
+    percentage is certain, and so is a number with the field's own unit (`x-units`): `4096 tokens`.
     """
     if not isinstance(value, str):
         return None
@@ -164,7 +174,11 @@ def _number(value: Any, field: Schema) -> Repair | None:
         if rate is not None and is_valid(rate, field):
             return Repair(value=rate, help="near", exact=True)
     number = read_quantity(value, kilo=field.get("x-kilo", 1000))
-    has_unit = "x-share" in field and value.strip().endswith("%")  # so nothing else is meant
+    prefix = () if "x-kilo" in field else ("k",)
+    has_unit = (  # so nothing else is meant
+        read_unit(value) in ("%", *prefix, *field.get("x-units", ()))
+        or (_COMMA.fullmatch(value.strip()) is not None and not is_grouped(value.strip()))
+    )
     if (seconds := field.get("x-seconds")) and (time := read_seconds(value)) is not None:
         number = _whole(time / seconds)
         has_unit = ":" not in value  # two numbers of a clock may be minutes and seconds

@@ -368,17 +368,69 @@ def test_several_words_for_a_field_that_takes_one(part: dict[str, Any], help_: s
         ("launch", "hours", "48h", 48, "safe"),
         ("launch", "hours", "90 min", 1.5, "safe"),
         ("launch", "hours", "24:00", 24, "unsafe"),
+        ("training", "epochs", "1 epoch", 1, "safe"),
+        ("training", "epochs", "two passes", 2, "safe"),
+        ("training", "epochs", "2 days", 2, "unsafe"),
+        ("training", "learning_rate", "0,0002", 0.0002, "safe"),
+        ("training", "max_steps", "1,000 steps", 1000, "unsafe"),
+        ("training", "max_steps", "10k", 10_000, "safe"),
+        ("objective", "answer_tokens", "256 tokens", 256, "safe"),
+        ("objective", "answer_tokens", "4k", 4096, "unsafe"),
+        ("hardware", "ram_gib", "64 GB", 64, "safe"),
+        ("hardware", "disk_gib", "500 GB", 500, "unsafe"),
+        ("hardware", "count", "2 GPUs", 2, "safe"),
     ],
 )
 def test_a_number_with_its_unit_is_certain(
     section: str, name: str, written: str, meant: float, safety: str
 ) -> None:
     """The unit leaves no other reading; two numbers of a clock do."""
-    others = {"type": "slurm"} if section == "launch" else {}
+    types = {"launch": "slurm", "objective": "grpo"}
+    others = {"type": types[section]} if section in types else {}
     spec = {"name": "x", "model": "m", "data": "d.csv", section: {**others, name: written}}
     (finding,) = judge_data(spec)
     assert finding.fix_safety == safety
     assert apply_patch(spec, finding.fix)[section] == {**others, name: meant}
+
+
+@pytest.mark.parametrize(
+    ("part", "meant", "safety"),
+    [
+        ({"training": {"warmup": 100, "max_steps": 1000}}, 0.1, "unsafe"),
+        ({"training": {"warmup": "100 steps", "max_steps": 1000}}, 0.1, "safe"),
+        ({"data": {"source": "d.csv", "splits": {"test": 20}}}, 0.2, "unsafe"),
+    ],
+)
+def test_a_number_in_the_place_of_a_share(part: dict[str, Any], meant: float, safety: str) -> None:
+    """Steps are a share where their number is known; a small number of rows may be hundredths."""
+    spec = {"name": "x", "model": "m", "data": "d.csv", **part}
+    (finding,) = judge_data(spec)
+    assert f"did you mean `{meant}`?" in finding.help
+    assert (finding.fix[0]["value"], finding.fix_safety) == (meant, safety)
+    assert judge_data(apply_patch(spec, finding.fix)) == []
+
+
+@pytest.mark.parametrize(
+    ("section", "value", "said"),
+    [
+        ("training", {"warmup": 100}, "divide 100 by the number of all steps"),
+        ("training", {"warmup": "100 steps"}, "divide 100 by the number of all steps"),
+        ("training", {"warmup": 2000, "max_steps": 1000}, "divide 2,000 by the number"),
+        ("splits", {"test": 500}, "divide 500 by the number of all rows"),
+        ("splits", {"test": "20 rows"}, "divide 20 by the number of all rows"),
+        ("splits", {"test": "held_out.csv"}, "not from a file or split of their own"),
+        ("splits", {"test": "validation"}, "not from a file or split of their own"),
+        ("splits", {"test": "60%"}, "write a number from 0 to 0.5, a share of the rows"),
+    ],
+)
+def test_what_is_no_share_has_no_fix(section: str, value: dict[str, Any], said: str) -> None:
+    """The help says how the number becomes a share, or what takes a file."""
+    part = (
+        {"data": {"source": "d.csv", "splits": value}} if section == "splits" else {section: value}
+    )
+    (finding,) = judge_data({"name": "x", "model": "m", "data": "d.csv", **part})
+    assert finding.fix == ()
+    assert said in finding.help
 
 
 def test_the_sources_of_a_mixture_have_other_names_for_their_keys() -> None:
