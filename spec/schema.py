@@ -34,14 +34,15 @@ def read_schema() -> Schema:
 def read_unsupported() -> Schema:
     """Return the table of keys and values that ftc knows and does not support.
 
-    The values of a field lead to the names of their advice: several have the same.
+    The values of a field lead to the names of their advice: several have the same. `needless` has
+    the advice on what ftc does without the word, `needless_beside` beside another word of the list.
     """
     table = _read("unsupported.json")
     values = {
         pattern: {word: advice for advice, words in groups.items() for word in words}
         for pattern, groups in table["values"].items()
     }
-    return {"keys": table["keys"], "values": values}
+    return {**table, "values": values}
 
 
 def advise_against(pattern: str, word: str) -> str:

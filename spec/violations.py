@@ -76,7 +76,7 @@ def _wrong_type(violation: Violation, data: Mapping[str, Any]) -> Iterator[Findi
         single = find_alike(value, read_unsupported()["values"].get(items, ()))
         other = _of_sibling(violation, data) if single is None else None
         if single is not None or other is not None:
-            yield other or _unsupported_word(violation, items, str(single))
+            yield other or _unsupported_word(violation, items, str(single), data)
             return
     some = find_candidates(value, _named(violation, data)) or _listed(value, field)
     if some and meant is None:
@@ -146,7 +146,7 @@ def _explain_word(
     pattern = _long_pattern(violation, data)
     unsupported = read_unsupported()["values"].get(pattern, {})
     if (exact := find_alike(value, unsupported)) is not None:
-        return _unsupported_word(violation, pattern, exact)
+        return _unsupported_word(violation, pattern, exact, data)
     if find_synonym(value, _named(violation, data)) in known:
         return _misspelt_word(violation, None, known, data)
     if find_alike(value, known) is None and (other := _of_sibling(violation, data)) is not None:
@@ -155,7 +155,7 @@ def _explain_word(
     if meant is not None and meant in unsupported and not is_slip(value, meant):
         meant = nearest(value, known, _customary(violation, pattern))
     if meant is not None and meant in unsupported:
-        return _unsupported_word(violation, pattern, meant)
+        return _unsupported_word(violation, pattern, meant, data)
     return _misspelt_word(violation, meant, (*known, *unsupported), data)
 
 
@@ -170,11 +170,22 @@ def _customary(violation: Violation, pattern: str) -> tuple[str, ...]:
     return tuple(said)
 
 
-def _unsupported_word(violation: Violation, pattern: str, meant: str) -> Finding:
-    """Report a word that is no value of the field: what does the same, or why ftc has none."""
+def _unsupported_word(
+    violation: Violation, pattern: str, meant: str, data: Mapping[str, Any]
+) -> Finding:
+    """Report a word that is no value of the field: what does the same, or why ftc has none.
+
+    The fix leaves out what ftc does by itself.
+    """
     exact = find_alike(violation.value, (meant,)) is not None
+    table = read_unsupported()
+    advice = table["values"][pattern][meant]
+    beside = any(find_alike(each, words_of(violation.field)) for each in _beside(violation, data))
+    needless = table["needless" if not beside else "needless_beside"].get(pattern, ())
+    remove = {"op": "remove", "path": violation.pointer}
     return UNSUPPORTED_VALUE.finding(
         pointer=violation.pointer,
+        fix=(remove,) if exact and advice in needless else (),
         message="" if exact else "meant",
         help="" if exact else "meant",
         name=violation.name,
@@ -182,6 +193,15 @@ def _unsupported_word(violation: Violation, pattern: str, meant: str) -> Finding
         meant=meant,
         advice=Message(advise_against(pattern, meant)),
     )
+
+
+def _beside(violation: Violation, data: Mapping[str, Any]) -> list[str]:
+    """Return the texts of the list that a value is in."""
+    *above, last = violation.parts
+    held: Any = data
+    for part in above:
+        held = held[part]
+    return [each for each in held if isinstance(each, str)] if isinstance(last, int) else []
 
 
 def _misspelt_word(
@@ -193,9 +213,9 @@ def _misspelt_word(
         found = Repair(value=meant, help="near")
     else:
         found = find_repair(value, field, _named(violation, data))
-        if meant is not None and (found is None or found.safety == "unsafe"):
-            is_guess = is_likely(value, meant, known)
-            found = Repair(value=meant, help="near", safety="unsafe") if is_guess else None
+        is_guess = meant is not None and is_likely(value, meant, known)
+        if is_guess and (found is None or found.safety == "unsafe"):
+            found = Repair(value=meant, help="near", safety="unsafe")
     some = find_candidates(value, _named(violation, data))
     if some and (found is None or found.safety == "unsafe"):
         found, meant = None, None

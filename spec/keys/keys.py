@@ -9,15 +9,20 @@ from typing import Any, Final
 from ftc.spec.findings.explanations import (
     UNKNOWN_KEY,
     UNSUPPORTED_FIELD,
-    UNSUPPORTED_VALUE,
 )
 from ftc.spec.findings.finding import Finding, Safety
 from ftc.spec.findings.quote import quote, shown
 from ftc.spec.keys.foreign import Foreign, find_foreign
-from ftc.spec.keys.known_keys import report_factor, report_foreign, report_remainder
+from ftc.spec.keys.known_keys import (
+    report_factor,
+    report_foreign,
+    report_remainder,
+    report_turned,
+)
 from ftc.spec.keys.missing import report_missing
 from ftc.spec.keys.moving import ABSENT, Meant, differs_beside, gives_way, move, read
 from ftc.spec.keys.products import find_product, find_share
+from ftc.spec.keys.refused import find_advice, refuse_value, refuse_word
 from ftc.spec.keys.remainder import find_remainder
 from ftc.spec.message import Message
 from ftc.spec.normal import lengthen
@@ -25,7 +30,6 @@ from ftc.spec.pointer import dotted, join, parent, split
 from ftc.spec.schema import (
     Field,
     Schema,
-    advise_against,
     branches,
     fields,
     fields_by_pointer,
@@ -34,7 +38,7 @@ from ftc.spec.schema import (
     read_unsupported,
 )
 from ftc.spec.values.expectation import accepts_type, draws_rows, expectation, words_of
-from ftc.spec.values.nearest import find_alike, is_certain, is_likely, is_slip, nearest
+from ftc.spec.values.nearest import is_certain, is_likely, is_slip, nearest
 from ftc.spec.values.repair import Repair, find_repair
 from ftc.spec.values.synonyms import find_owners, find_section, find_word, flags, switches_on
 from ftc.spec.values.verdict import is_valid
@@ -67,6 +71,8 @@ def _explain(
     data: Mapping[str, Any], pointer: str, section: Mapping[str, Any], schema: Schema, key: str
 ) -> Finding:
     here = pointer + join([key])
+    if (turned := report_turned(here, section)) is not None:
+        return turned
     named = _by_name(key, section, pointer, schema)
     share = find_share(key, section, named.pointer) if named is not None else None
     if named is not None and share is not None:
@@ -80,15 +86,16 @@ def _explain(
     other = None if unfit is not None or share else _elsewhere(key, section, pointer, data, named)
     if other is None or not other.fields:
         value = section[key]
-        advised = _refuse_value(key, value, here, named)
+        places = (named.pointer,) if named else _places(key)
+        advised = refuse_value(value, here, places)
         if advised is None and other is None:
-            advised = _refuse_word(value, here, schema, named)
+            advised = refuse_word(value, here, schema, named)
         if advised is not None:
             return advised
     if other is not None and not other.pointer:
         return report_foreign(other, here, data)
     place = meant.pointer if meant is not None else here
-    if other is None and (advice := _unsupported(place)) is not None:
+    if other is None and (advice := find_advice(place)) is not None:
         help_ = "" if place == here else "meant"
         return UNSUPPORTED_FIELD.finding(
             pointer=here,
@@ -112,6 +119,7 @@ def _explain(
             message="" if pointer else "spec",
             help=unfit.help,
             pointer=here,
+            fix=fix,
             section=dotted(pointer),
             key=shown(key),
             field=unfit.field,
@@ -160,7 +168,7 @@ def _elsewhere(
 
     A name whose value the tools write differently, such as `train_on_inputs`, is translated.
     """
-    if named is not None and _unsupported(named.pointer) is not None:
+    if named is not None and find_advice(named.pointer) is not None:
         return None
     certain = named is not None and (named.safety is not None or _is_settled(named.pointer))
     other = find_foreign(key, section, pointer, data)
@@ -201,11 +209,11 @@ def _advice(data: Mapping[str, Any], meant: Meant | None, *, merges: bool) -> st
 
 
 def _refused(value: Any, meant: Meant, fix: Sequence[Mapping[str, Any]]) -> Unfit | None:
-    """Return the meant field if it does not accept the value and there is no fix, else None."""
+    """Return the meant field if it does not accept the value; a section's own keys are checked."""
     field = fields_by_pointer().get(meant.pointer)
-    if fix or field is None or "examples" not in field.schema or is_valid(value, field.schema):
+    if field is None or "examples" not in field.schema or is_valid(value, field.schema):
         return None
-    if meant.repair is not None:
+    if meant.repair is not None or (fix and _is_section(value, field.schema)):
         return None
     return _not_fitting(value, field)
 
@@ -236,7 +244,7 @@ def _implied(key: str, section: Mapping[str, Any], pointer: str, schema: Schema)
 
 def _misfit(key: str, value: Any, pointer: str) -> Unfit | None:
     """Find the only field inside the section with this name; it does not accept the value."""
-    names = _everywhere().get(key.casefold().replace("-", "_"), ())
+    names = _places(key)
     inside = [name for name in names if pointer and name.startswith(f"{pointer}/")]
     field = fields_by_pointer().get(inside[0]) if len(inside) == 1 else None
     if field is None or field.pointer.startswith(_COLUMNS) or "examples" not in field.schema:
@@ -270,7 +278,7 @@ def _by_name(key: str, section: Mapping[str, Any], pointer: str, schema: Schema)
     """
     value = section[key]
     here = pointer + join([key])
-    if _unsupported(here) is not None:
+    if find_advice(here) is not None:
         return Meant(pointer=here, safety=None)
     for name, field in schema["properties"].items():
         if key.casefold() in field.get("x-aliases", ()):
@@ -281,11 +289,7 @@ def _by_name(key: str, section: Mapping[str, Any], pointer: str, schema: Schema)
             if renamed.safety is None and not is_valid(value, field):
                 return _by_word(key, section, pointer, schema, safety="safe") or renamed
             return renamed
-    elsewhere = [
-        found
-        for found in _everywhere().get(key.casefold().replace("-", "_"), ())
-        if _may_hold(found, value, pointer)
-    ]
+    elsewhere = [found for found in _places(key) if _may_hold(found, value, pointer)]
     if pointer and pointer in elsewhere and "x-short" in fields_by_pointer()[pointer].schema:
         short = f"{pointer}/{fields_by_pointer()[pointer].schema['x-short']}"
         return _renamed(short, value, fields_by_pointer()[short].schema, "safe")
@@ -324,8 +328,9 @@ def _by_likeness(
     if is_certain(key, found, known):
         if field is None or (isinstance(value, Mapping) and object_form(field) is not None):
             return Meant(pointer=f"{pointer}/{found}", safety="safe")
-        return _renamed(f"{pointer}/{found}", value, field, "safe")
-    fits = field is not None and is_valid(value, field)
+        renamed = _renamed(f"{pointer}/{found}", value, field, "safe")
+        return renamed if renamed.safety else replace(renamed, safety="safe")  # the value is wrong
+    fits = field is not None and (is_valid(value, field) or _is_section(value, field))
     if field is not None and not fits and not is_slip(key, found):
         return _by_word(key, section, pointer, schema)  # neither the name nor the value fits
     guess = fits and is_likely(key, found, known)
@@ -428,6 +433,10 @@ def _is_plain_match(key: str, schema: Schema) -> bool:
     return plain in schema["properties"]
 
 
+def _places(key: str) -> tuple[str, ...]:
+    return _everywhere().get(key.casefold().replace("-", "_"), ())
+
+
 @cache
 def _everywhere() -> Mapping[str, tuple[str, ...]]:
     """Return the fields that each name, alias or unsupported name may mean."""
@@ -438,58 +447,6 @@ def _everywhere() -> Mapping[str, tuple[str, ...]]:
     for pointer in read_unsupported()["keys"]:
         found.setdefault(split(pointer)[-1], []).append(pointer)
     return {name: tuple(dict.fromkeys(pointers)) for name, pointers in found.items()}
-
-
-def _unsupported(pointer: str) -> Message | None:
-    return Message(f"unsupported.{pointer}") if pointer in read_unsupported()["keys"] else None
-
-
-def _refuse_value(key: str, value: Any, here: str, named: Meant | None) -> Finding | None:
-    """Report a key whose value is a word that ftc does not support in the field that it names."""
-    places = (named.pointer,) if named else _everywhere().get(key.casefold().replace("-", "_"), ())
-    advice = next(filter(None, (_unsupported_value(value, each) for each in places)), None)
-    if advice is None:
-        return None
-    return UNSUPPORTED_VALUE.finding(
-        pointer=here, name=shown(dotted(here)), value=quote(value), meant="", advice=advice
-    )
-
-
-def _refuse_word(value: Any, here: str, schema: Schema, named: Meant | None) -> Finding | None:
-    """Report a key that is turned on, or has a value, which ftc does not support as a word.
-
-    It is a word of a field of the section; at the top of a spec a key is one of any field.
-    """
-    pointer = parent(here)
-    if named is not None and pointer and named.pointer.startswith(f"{pointer}/"):
-        return None
-    if not pointer and value is not True:
-        return None
-    word = split(here)[-1] if value is True else value
-    whole = () if pointer else (each.removesuffix("/*") for each in read_unsupported()["values"])
-    fields_of = (*(f"{pointer}/{name}" for name in schema["properties"]), *whole)
-    advice = next(filter(None, (_unsupported_value(word, each) for each in fields_of)), None)
-    if advice is None:
-        return None
-    name = shown(dotted(here))
-    if value is True:
-        return UNSUPPORTED_FIELD.finding(pointer=here, name=name, meant="", advice=advice)
-    return UNSUPPORTED_VALUE.finding(
-        pointer=here, name=name, value=quote(value), meant="", advice=advice
-    )
-
-
-def _unsupported_value(value: Any, pointer: str) -> Message | None:
-    """Return the sentence about an unsupported value, also in a list or a short form, or None."""
-    if not isinstance(value, str) or pointer not in fields_by_pointer():
-        return None
-    short = fields_by_pointer()[pointer].schema.get("x-short")
-    field = f"{pointer}/{short}" if short else pointer
-    for pattern in (field, f"{field}/*"):
-        word = find_alike(value, read_unsupported()["values"].get(pattern, ()))
-        if word is not None:
-            return Message(advise_against(pattern, word))
-    return None
 
 
 def _unsupported_beside(pointer: str) -> list[str]:

@@ -12,7 +12,7 @@ from ftc.spec.findings.finding import Safety
 from ftc.spec.findings.quote import shown
 from ftc.spec.schema import Schema, branches, object_form
 from ftc.spec.values.expectation import words_of
-from ftc.spec.values.nearest import is_certain, nearest
+from ftc.spec.values.nearest import find_alike, is_certain, nearest
 from ftc.spec.values.quantity import (
     is_grouped,
     read_gbit,
@@ -65,6 +65,9 @@ def find_repair(value: Any, field: Schema, named: Schema | None = None) -> Repai
     word = find_synonym(value, named or field)
     if word is not None and is_valid(word, field):
         return Repair(value=word, help="near")
+    alike = find_alike(value, words_of(field)) if isinstance(value, str) else None
+    if alike is not None and alike != value:
+        return Repair(value=alike, help="near")
     if "x-off" in field and switches_off(value):
         return Repair(value=field["x-off"], help="near")
     return (
@@ -91,6 +94,7 @@ def _contained(value: Any, named: Schema, field: Schema) -> Repair | None:
         return None
     parts = {*value.split(), *re.split(r"[^A-Za-z0-9]+", value)}
     found = {find_word(part, named) for part in parts if part and part != "auto"} - {None}
+    found -= {less for more in found for less in named.get("x-refines", {}).get(more, ())}
     meant = next(iter(found), None)
     if len(found) != 1 or meant == value or not is_valid(meant, field):
         return None
@@ -130,9 +134,12 @@ def _certain(value: Any, field: Schema) -> Repair | None:
             bare = json.loads(value[:_LONGEST].lower())
             if bare is not None and is_valid(bare, field):
                 return Repair(value=bare, help="bare")
-        switch = _SWITCHES.get(value.casefold())
+            value = bare
+        switch = _SWITCHES.get(value.casefold()) if isinstance(value, str) else None
         if switch is not None and is_valid(switch, field):
             return Repair(value=switch, help="near")
+    if value in (0, 1) and not isinstance(value, bool) and is_valid(bool(value), field):
+        return Repair(value=bool(value), help="near")
     return None
 
 

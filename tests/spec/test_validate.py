@@ -433,6 +433,62 @@ def test_what_is_no_share_has_no_fix(section: str, value: dict[str, Any], said: 
     assert said in finding.help
 
 
+@pytest.mark.parametrize(
+    ("part", "meant", "safety"),
+    [
+        ({"method": "lroa"}, {"method": "lora"}, "safe"),
+        ({"method": "4bit lora"}, {"method": "qlora"}, "unsafe"),
+        ({"training": {"precision": "mixed"}}, {"training": {"precision": "auto"}}, "safe"),
+        ({"objective": "text-generation"}, {"objective": "sft"}, "safe"),
+        ({"method": {"rslora": 1}}, {"method": {"rslora": True}}, "safe"),
+        ({"method": {"rslora": "0"}}, {"method": {"rslora": False}}, "safe"),
+        ({"export": ["Q8_0", "fp16"]}, {"export": ["Q8_0", "F16"]}, "safe"),
+        ({"export": ["Q8_0", "ollama"]}, {"export": ["Q8_0"]}, "safe"),
+        ({"export": ["safetensors"]}, {"export": []}, "safe"),
+        (
+            {"training": {"evaluation": {"metric": "loss"}}},
+            {"training": {"evaluation": {}}},
+            "safe",
+        ),
+        (
+            {"data": {"source": "d.csv", "columns": {"q": "prompt", "completion": "a"}}},
+            {"data": {"source": "d.csv", "columns": {"completion": "a", "prompt": "q"}}},
+            "unsafe",
+        ),
+        (
+            {"method": "lora", "training": {"lora": {"rank": 8}}},
+            {"method": {"type": "lora", "rank": 8}, "training": {}},
+            "safe",
+        ),
+    ],
+)
+def test_what_is_written_otherwise_is_repaired(
+    part: dict[str, Any], meant: dict[str, Any], safety: str
+) -> None:
+    """Transposed letters, other programs' words, and what ftc does without being told."""
+    spec = {"name": "x", "model": "m", "data": "d.csv", **part}
+    (finding,) = judge_data(spec)
+    assert apply_patch(spec, finding.fix) == {**spec, **meant}
+    assert finding.fix_safety == safety
+
+
+@pytest.mark.parametrize("part", [{"export": ["ollama"]}, {"export": ["gguf"]}])
+def test_an_output_that_ftc_does_not_write_alone_has_no_fix(part: dict[str, Any]) -> None:
+    """The user chooses a type."""
+    (finding,) = judge_data({"name": "x", "model": "m", "data": "d.csv", **part})
+    assert (finding.code, finding.fix) == ("FTC041", ())
+
+
+def test_a_misspelt_key_is_renamed_whatever_its_value() -> None:
+    """What the field takes is said with it, and the value is judged in its place."""
+    spec = {"name": "x", "model": "m", "data": "d.csv", "training": {"lerning_rate": "high"}}
+    (finding,) = judge_data(spec)
+    assert "it takes `auto` or a number" in finding.help
+    fixed = apply_patch(spec, finding.fix)
+    assert fixed["training"] == {"learning_rate": "high"}
+    assert [each.code for each in judge_data(fixed)] == ["FTC035"]
+
+
 def test_the_sources_of_a_mixture_have_other_names_for_their_keys() -> None:
     """As in the section around them: the fixes move them within their item."""
     items = [{"path": "a.jsonl", "ratio": 0.7}, {"file": "b.csv", "probability": "0.3"}]
@@ -640,7 +696,7 @@ def test_a_number_in_place_of_a_text_gets_quotes() -> None:
     ("pointer", "written", "meant"),
     [
         ("/data/max_length", "4k", 4096),
-        ("/objective/answer_tokens", "32K tokens", None),
+        ("/objective/answer_tokens", "32K tokens", 32768),
         ("/objective/answer_tokens", "2k", 2048),
         ("/data/max_rows", "4k", 4000),
     ],
