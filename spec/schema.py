@@ -26,8 +26,19 @@ class Field:
 
 @cache
 def read_schema() -> Schema:
-    """Return the JSON Schema of specs; callers must not change it."""
-    return _read("schema.json")
+    """Return the JSON Schema of specs; callers must not change it.
+
+    A source of a mixture has other programs' words for the values of the fields of `data`.
+    """
+    schema = _read("schema.json")
+    own = schema["$defs"]["data"]["properties"]
+    (source,) = (
+        each for each in own["sources"]["anyOf"][1]["items"]["anyOf"] if "properties" in each
+    )
+    for name, field in source["properties"].items():
+        if words := own.get(name, {}).get("x-words"):
+            field.setdefault("x-words", words)
+    return schema
 
 
 @cache

@@ -17,9 +17,10 @@ from ftc.spec.findings.explanations import (
 from ftc.spec.findings.finding import Finding
 from ftc.spec.findings.quote import quote
 from ftc.spec.keys.keys import is_completed, missing_keys, unknown_keys
+from ftc.spec.keys.unfolding import unfold
 from ftc.spec.message import Message
 from ftc.spec.normal import lengthen
-from ftc.spec.pointer import join, split
+from ftc.spec.pointer import dotted, join, parent, split
 from ftc.spec.schema import (
     Schema,
     advise_against,
@@ -80,7 +81,9 @@ def _wrong_type(violation: Violation, data: Mapping[str, Any]) -> Iterator[Findi
             return
     some = find_candidates(value, _named(violation, data)) or _listed(value, field)
     if some and meant is None:
-        help_ = "some"
+        help_ = "several" if isinstance(value, list) else "some"
+    unfolded = unfold(violation.pointer, value, field, data) if object_form(field) is None else ()
+    help_ = "unfold" if unfolded else help_
     if not help_ and draws_rows(value, field):
         help_ = "held_out"
     example = _example(value, violation)
@@ -89,10 +92,11 @@ def _wrong_type(violation: Violation, data: Mapping[str, Any]) -> Iterator[Findi
     finding = WRONG_TYPE.finding(
         help=help_,
         pointer=violation.pointer,
-        fix=_replace(violation.pointer, meant.value if meant else None),
+        fix=unfolded or _replace(violation.pointer, meant.value if meant else None),
+        section=dotted(parent(violation.pointer)),
         name=violation.name,
         value=quote(value),
-        meant=some if help_ == "some" else meant.shown if meant else "",
+        meant=some if help_ in ("some", "several") else meant.shown if meant else "",
         expected=_expectation(violation, data),
         example=f"`{json.dumps(example)}`" if isinstance(example, dict) else quote(example),
         count=counted.count if counted else 0,
@@ -101,10 +105,10 @@ def _wrong_type(violation: Violation, data: Mapping[str, Any]) -> Iterator[Findi
 
 
 def _listed(value: Any, field: Schema) -> tuple[str, ...]:
-    """Return the words of a list for a field that takes one of them, or none."""
-    words = value if isinstance(value, list) and len(value) > 1 else ()
-    known = words_of(field)
-    return tuple(words) if all(each in known for each in words) else ()
+    """Return the values of a list for a field that takes one of them, or none."""
+    several = value if isinstance(value, list) and len(value) > 1 else ()
+    fits = all(is_valid(each, field) for each in several)
+    return tuple(map(str, several)) if fits else ()
 
 
 def _example(value: Any, violation: Violation) -> Any:

@@ -23,7 +23,7 @@ from ftc.spec.values.synonyms import find_section
 
 #: Reasons for which a key can be left out without a change of what is learned or produced.
 _HARMLESS: Final = frozenset({
-    "checkpoints", "class", "context_parallel", "default_alike", "empty", "evaluation",
+    "checkpoints", "class", "comment", "context_parallel", "default_alike", "empty", "evaluation",
     "file_format", "fixed", "hub", "kernels", "layout", "loading", "logging", "machine", "off",
     "output", "packing", "padding", "runtime", "text_part", "tokenizer", "tracker", "tracking",
     "watchdog",

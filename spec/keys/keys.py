@@ -22,7 +22,12 @@ from ftc.spec.keys.known_keys import (
 from ftc.spec.keys.missing import report_missing
 from ftc.spec.keys.moving import ABSENT, Meant, differs_beside, gives_way, move, read
 from ftc.spec.keys.products import find_product, find_share
-from ftc.spec.keys.refused import find_advice, refuse_value, refuse_word
+from ftc.spec.keys.refused import (
+    find_advice,
+    leave_out_needless,
+    refuse_value,
+    refuse_word,
+)
 from ftc.spec.keys.remainder import find_remainder
 from ftc.spec.message import Message
 from ftc.spec.normal import lengthen
@@ -87,9 +92,9 @@ def _explain(
     if other is None or not other.fields:
         value = section[key]
         places = (named.pointer,) if named else _places(key)
-        advised = refuse_value(value, here, places)
+        advised = refuse_value(value, here, places, data)
         if advised is None and other is None:
-            advised = refuse_word(value, here, schema, named)
+            advised = refuse_word(value, here, schema, named, data)
         if advised is not None:
             return advised
     if other is not None and not other.pointer:
@@ -99,6 +104,7 @@ def _explain(
         help_ = "" if place == here else "meant"
         return UNSUPPORTED_FIELD.finding(
             pointer=here,
+            fix=leave_out_needless(section[key], here, place),
             message=help_,
             help=help_,
             name=shown(dotted(here)),
@@ -318,7 +324,7 @@ def _by_likeness(
 ) -> Meant | None:
     """Find the field of the section with a similar name, or one that has the key as a word."""
     value = section[key]
-    if isinstance(value, Mapping) and (group := find_section(key)) is not None:
+    if isinstance(value, Mapping) and (group := find_section(key, pointer)) is not None:
         return Meant(pointer=group, safety="safe")
     known = [*schema["properties"], *_unsupported_beside(pointer)]
     found = nearest(key, known)
@@ -350,7 +356,8 @@ def _switched(pointer: str, word: str) -> Meant:
 
 def _renamed(pointer: str, value: Any, field: Schema, safety: Safety | None) -> Meant:
     """Return the field of an alias, with the value for it; without a value, nothing is moved."""
-    if is_valid(value, field) or (safety and _is_section(value, field)):
+    is_object = isinstance(value, Mapping)  # a section, or a field whose parts are told apart later
+    if is_valid(value, field) or (safety and is_object):
         return Meant(pointer=pointer, safety=safety)
     repair = find_repair(value, field)
     if repair is None or (safety is None and not repair.exact):

@@ -27,6 +27,8 @@ from ftc.spec.values.verdict import is_valid
 _LONGEST: Final = 100
 _LEAST_MODEL_NUMBER: Final = 100
 _BETWEEN: Final = re.compile(r"\s*[,;]\s*|\s+")
+#: What divides thousands in Python and YAML 1.1: `1_000`.
+_UNDERSCORE: Final = re.compile(r"(?<=\d)_(?=\d{3}(?!\d))")
 #: A number with a decimal comma.
 _COMMA: Final = re.compile(r"[+-]?\d*,\d+(?:[eE][+-]?\d+)?")
 #: Words that are booleans in YAML 1.1 and text in the core schema of YAML 1.2.
@@ -63,6 +65,8 @@ def find_repair(value: Any, field: Schema, named: Schema | None = None) -> Repai
     synonyms, if `field` is the short form of a section.
     """
     word = find_synonym(value, named or field)
+    if word is None and isinstance(value, str):
+        word = find_synonym(_SWITCHES.get(value.casefold()), named or field)
     if word is not None and is_valid(word, field):
         return Repair(value=word, help="near")
     alike = find_alike(value, words_of(field)) if isinstance(value, str) else None
@@ -131,7 +135,7 @@ def _certain(value: Any, field: Schema) -> Repair | None:
         return Repair(value=value[0], help="near")
     if isinstance(value, str):
         with suppress(ValueError):
-            bare = json.loads(value[:_LONGEST].lower())
+            bare = json.loads(_UNDERSCORE.sub("", value[:_LONGEST]).lower())
             if bare is not None and is_valid(bare, field):
                 return Repair(value=bare, help="bare")
             value = bare
@@ -188,7 +192,7 @@ def _number(value: Any, field: Schema) -> Repair | None:
     )
     if (seconds := field.get("x-seconds")) and (time := read_seconds(value)) is not None:
         number = _whole(time / seconds)
-        has_unit = ":" not in value  # two numbers of a clock may be minutes and seconds
+        has_unit = value.count(":") != 1  # two numbers of a clock may be minutes and seconds
     if number is None or not is_valid(number, field):
         return None
     return Repair(value=number, help="near", safety="safe" if has_unit else "unsafe")

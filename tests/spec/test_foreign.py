@@ -172,6 +172,13 @@ def test_a_value_that_its_field_refuses_leads_to_what_that_takes(
     assert finding.fix == ()
 
 
+def test_the_project_of_a_tracker_is_kept() -> None:
+    """It was left out as a setting of the tracker."""
+    spec = {**BASE, "tracking": {"type": "wandb", "project_name": "p"}}
+    fixed = apply_patch(spec, only(spec, "project_name").fix)
+    assert fixed["tracking"] == {"type": "wandb", "project": "p"}
+
+
 def test_numbers_of_other_tools_may_be_texts() -> None:
     """The factors of a batch, and a number of steps with its unit."""
     training = {"micro_batch": "4", "gradient_accumulation_steps": "8"}

@@ -348,16 +348,15 @@ def test_a_word_of_another_field_moves_there(part: dict[str, Any], fixed: dict[s
 @pytest.mark.parametrize(
     ("part", "help_"),
     [
-        ({"tracking": ["wandb", "tensorboard"]}, "write one of `wandb` or `tensorboard`"),
-        (
-            {"training": {"evaluation": {"metric": ["rouge_l", "chrf"]}}},
-            "write one of `rouge_l` or `chrf`",
-        ),
+        ({"tracking": ["wandb", "tensorboard"]}, "`wandb` or `tensorboard`"),
+        ({"training": {"evaluation": {"metric": ["rouge_l", "chrf"]}}}, "`rouge_l` or `chrf`"),
+        ({"training": {"learning_rate": [1e-3, 2e-3]}}, "`0.001` or `0.002`"),
     ],
 )
-def test_several_words_for_a_field_that_takes_one(part: dict[str, Any], help_: str) -> None:
+def test_several_values_for_a_field_that_takes_one(part: dict[str, Any], help_: str) -> None:
     """The help names them; nothing says which one is wanted."""
     (finding,) = judge_data({"name": "x", "model": "m", "data": "d.csv", **part})
+    help_ = f"write one of {help_}; `ftc sweep` makes a bundle for each of several values"
     assert (finding.code, finding.help, finding.fix) == ("FTC034", help_, ())
 
 
@@ -440,6 +439,45 @@ def test_what_is_no_share_has_no_fix(section: str, value: dict[str, Any], said: 
         ({"method": "4bit lora"}, {"method": "qlora"}, "unsafe"),
         ({"training": {"precision": "mixed"}}, {"training": {"precision": "auto"}}, "safe"),
         ({"objective": "text-generation"}, {"objective": "sft"}, "safe"),
+        ({"objective": {"loss_on": "answers"}}, {"objective": {"loss_on": "completion"}}, "safe"),
+        ({"training": {"epochs": "1_000"}}, {"training": {"epochs": 1000}}, "safe"),
+        ({"export": {"merge": True}}, {"export": {}}, "safe"),
+        ({"_comment": "mine"}, {}, "safe"),
+        (
+            {"training": {"args": {"epochs": 2, "seed": 3}}},
+            {"training": {"epochs": 2, "seed": 3}},
+            "safe",
+        ),
+        (
+            {"training": {"optimizer": {"name": "adamw", "weight_decay": 0.1}}},
+            {"training": {"optimizer": "adamw", "weight_decay": 0.1}},
+            "safe",
+        ),
+        (
+            {"training": {"early_stopping": {"patience": 3}}},
+            {"training": {"early_stopping": 3}},
+            "safe",
+        ),
+        (
+            {"data": {"source": "d.csv", "packing": "yes"}},
+            {"data": {"source": "d.csv", "packing": "best-fit"}},
+            "safe",
+        ),
+        (
+            {"launch": {"type": "slurm", "hours": "12:30:00"}},
+            {"launch": {"type": "slurm", "hours": 12.5}},
+            "safe",
+        ),
+        (
+            {"export": {"format": "gguf", "types": ["Q8_0"]}},
+            {"export": {"types": ["Q8_0"]}},
+            "safe",
+        ),
+        (
+            {"data": {"sources": [{"source": "d.csv", "type": "alpaca"}]}},
+            {"data": {"sources": [{"source": "d.csv", "form": "instruction"}]}},
+            "safe",
+        ),
         ({"method": {"rslora": 1}}, {"method": {"rslora": True}}, "safe"),
         ({"method": {"rslora": "0"}}, {"method": {"rslora": False}}, "safe"),
         ({"export": ["Q8_0", "fp16"]}, {"export": ["Q8_0", "F16"]}, "safe"),
@@ -468,8 +506,24 @@ def test_what_is_written_otherwise_is_repaired(
     """Transposed letters, other programs' words, and what ftc does without being told."""
     spec = {"name": "x", "model": "m", "data": "d.csv", **part}
     (finding,) = judge_data(spec)
-    assert apply_patch(spec, finding.fix) == {**spec, **meant}
+    fixed = apply_patch(spec, finding.fix)
+    assert fixed == {**{key: spec[key] for key in spec if key != "_comment"}, **meant}
     assert finding.fix_safety == safety
+    assert judge_data(fixed) == []
+
+
+@pytest.mark.parametrize(
+    "training",
+    [
+        {"optimizer": {"lr": 1e-4, "weight_decay": 0.1}},
+        {"optimizer": {"name": "adamw", "type": "lion"}},
+        {"optimizer": {"name": "adamw", "weight_decay": 0.1}, "weight_decay": 0.2},
+    ],
+)
+def test_an_object_without_one_value_for_its_field_has_no_fix(training: dict[str, Any]) -> None:
+    """Nothing says what the field itself is, or two things say it."""
+    (finding,) = judge_data({"name": "x", "model": "m", "data": "d.csv", "training": training})
+    assert (finding.code, finding.fix) == ("FTC034", ())
 
 
 @pytest.mark.parametrize("part", [{"export": ["ollama"]}, {"export": ["gguf"]}])
