@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from ftc.compiler.checks.registry import run_checks
-from ftc.compiler.checks.vetting import vet_fixes
+from ftc.compiler.checks.vetting import vet_fixes, vet_rest
 from ftc.compiler.placement import Placement
 from ftc.compiler.plan.plan import Plan
 from ftc.compiler.plan.planner import make_plan, plan_once
@@ -271,10 +271,7 @@ def locate_all(document: Document, findings: Collection[Finding]) -> tuple[Findi
 def check_rest(
     document: Document, findings: Collection[Finding], resolver: Resolver
 ) -> tuple[Finding, ...]:
-    """Return the findings of a wrong spec together with what its sound parts give.
-
-    Their fixes are for the next run: this one's document is not what they were made for.
-    """
+    """Return the findings of a wrong spec together with what its sound parts give."""
     left = salvage(document, tuple(findings))
     if left is None:
         return tuple(findings)
@@ -290,7 +287,7 @@ def check_rest(
         *_list_unknown(facts),
         *run_checks(spec, facts, plan, other_explanations=explained),
     )
-    rest = locate_all(document, [replace(finding, fix=()) for finding in judged])
+    rest = locate_all(document, vet_rest(left, document.data, facts, judged))
     return tuple(sorted((*findings, *rest), key=_place))
 
 

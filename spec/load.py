@@ -44,6 +44,10 @@ _SPEC: Final = "spec.json"
 _SPEC_ENDINGS: Final = (".json", ".yaml", ".yml")
 _FEW_SPECS: Final = 3
 _MOST_LISTED: Final = 1000
+_MOST_OPENED: Final = 50
+#: Keys of every spec. A file with two of them is taken for one.
+_KEYS: Final = frozenset({"name", "model", "data"})
+_FEWEST_KEYS: Final = 2
 
 
 def load_document(source: str) -> Document | tuple[Finding, ...]:
@@ -151,13 +155,22 @@ def _is_of_bundle(path: Path) -> bool:
 
 
 def _folder(source: str) -> Finding:
-    inside = [shown(name) for name in _list_specs(Path(source))]
+    """Return the finding that the source is a folder, with the specs in it; `spec.json` first."""
+    folder = Path(source)
+    inside = sorted(_list_specs(folder), key=lambda name: (Path(name).stem != "spec", name))
     if _LOCK in inside and _SPEC in inside:
         inside = [_SPEC]
-    few = 1 <= len(inside) <= _FEW_SPECS
-    return FOLDER.finding(
-        help="near" if few else "", name=shown(source), inside=inside if few else ()
-    )
+    named = (name for name in inside[:_MOST_OPENED] if _is_spec(folder / name))
+    few = [shown(name) for name in islice(named, _FEW_SPECS)]
+    return FOLDER.finding(help="near" if few else "", name=shown(source), inside=few)
+
+
+def _is_spec(path: Path) -> bool:
+    """Tell whether a file of a folder has the keys of a spec."""
+    raw = _read_bytes(str(path), _LOOKED_AT) if path.is_file() else b""
+    text = raw if isinstance(raw, Finding) else _decode(raw, path.name, _LOOKED_AT)
+    data = None if isinstance(text, Finding) else _read(text, path.name).data
+    return isinstance(data, Mapping) and len(_KEYS & data.keys()) >= _FEWEST_KEYS
 
 
 def _list_specs(folder: Path) -> list[str]:

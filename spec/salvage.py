@@ -5,7 +5,7 @@ raises AttributeError, and what needs it is not known (`known_or_none`).
 """
 
 import copy
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, is_dataclass
 from typing import Any, Final, TypeVar
@@ -47,12 +47,16 @@ class Salvaged:
     """The spec without its wrong parts.
 
     `is_guessed` is set where a key was removed that may mean any field: numbers then prove nothing.
-    `findings` are what the schema says of the repaired parts.
+    `findings` are what the schema says of the repaired parts. `data` is the repaired written form,
+    `left_out` and `wrong` are the pointers of what is not known.
     """
 
     spec: Spec
     is_guessed: bool
     findings: tuple[Finding, ...]
+    data: Mapping[str, Any]
+    left_out: frozenset[str]
+    wrong: frozenset[str]
 
 
 def salvage(document: Document, findings: Sequence[Finding]) -> Salvaged | None:
@@ -71,10 +75,21 @@ def salvage(document: Document, findings: Sequence[Finding]) -> Salvaged | None:
         later += [each for each in found if not mending.concerns(each)]
     if found or any(part not in mending.data for part in read_schema()["required"]):
         return None
-    spec = to_spec(mending.data)
-    for pointer in sorted(mending.left_out, key=len, reverse=True):
+    return Salvaged(
+        spec=leave_out_fields(to_spec(mending.data), mending.left_out),
+        is_guessed=mending.is_guessed,
+        findings=tuple(later),
+        data=mending.data,
+        left_out=frozenset(mending.left_out),
+        wrong=frozenset(mending.wrong),
+    )
+
+
+def leave_out_fields(spec: Spec, pointers: Collection[str]) -> Spec:
+    """Return the spec, which nobody else holds, without the values of these fields."""
+    for pointer in sorted(pointers, key=len, reverse=True):
         _leave_out(spec, pointer)
-    return Salvaged(spec=spec, is_guessed=mending.is_guessed, findings=tuple(later))
+    return spec
 
 
 def known_or_none(make: Callable[[], T]) -> T | None:

@@ -26,22 +26,34 @@ class Field:
 
 @cache
 def read_schema() -> Schema:
-    """Return the JSON Schema of specs; callers must not change it."""
-    return _read("schema.json")
+    """Return the JSON Schema of specs; callers must not change it.
+
+    A source of a mixture has other programs' words for the values of the fields of `data`.
+    """
+    schema = _read("schema.json")
+    own = schema["$defs"]["data"]["properties"]
+    (source,) = (
+        each for each in own["sources"]["anyOf"][1]["items"]["anyOf"] if "properties" in each
+    )
+    for name, field in source["properties"].items():
+        if words := own.get(name, {}).get("x-words"):
+            field.setdefault("x-words", words)
+    return schema
 
 
 @cache
 def read_unsupported() -> Schema:
     """Return the table of keys and values that ftc knows and does not support.
 
-    The values of a field lead to the names of their advice: several have the same.
+    The values of a field lead to the names of their advice: several have the same. `needless` has
+    the advice on what ftc does without the word, `needless_beside` beside another word of the list.
     """
     table = _read("unsupported.json")
     values = {
         pattern: {word: advice for advice, words in groups.items() for word in words}
         for pattern, groups in table["values"].items()
     }
-    return {"keys": table["keys"], "values": values}
+    return {**table, "values": values}
 
 
 def advise_against(pattern: str, word: str) -> str:

@@ -17,9 +17,10 @@ from ftc.spec.findings.explanations import (
 from ftc.spec.findings.finding import Finding
 from ftc.spec.findings.quote import quote
 from ftc.spec.keys.keys import is_completed, missing_keys, unknown_keys
+from ftc.spec.keys.unfolding import unfold
 from ftc.spec.message import Message
 from ftc.spec.normal import lengthen
-from ftc.spec.pointer import join, split
+from ftc.spec.pointer import dotted, join, parent, split
 from ftc.spec.schema import (
     Schema,
     advise_against,
@@ -29,10 +30,11 @@ from ftc.spec.schema import (
     read_schema,
     read_unsupported,
 )
-from ftc.spec.values.expectation import accepts_type, expectation, words_of
+from ftc.spec.values.expectation import accepts_type, draws_rows, expectation, words_of
 from ftc.spec.values.hub_page import find_repository
 from ftc.spec.values.nearest import find_alike, is_certain, is_likely, is_slip, nearest
 from ftc.spec.values.repair import Repair, find_repair, switches_off
+from ftc.spec.values.share import find_counted
 from ftc.spec.values.synonyms import find_candidates, find_sibling, find_synonym
 from ftc.spec.values.verdict import Violation, find_verdict, is_valid
 
@@ -48,7 +50,9 @@ def find_violations(data: Mapping[str, Any]) -> Iterator[Finding]:
 def _wrong_type(violation: Violation, data: Mapping[str, Any]) -> Iterator[Finding]:
     value, field = violation.value, violation.field
     meant = find_repair(value, field, _named(violation, data))
-    help_ = meant.help if meant else ""
+    counted = find_counted(value, field, data)
+    meant = meant or (counted.repair if counted else None)
+    help_ = meant.help if meant else counted.whole if counted else ""
     stated = read_schema()["properties"].get(violation.pointer[1:], field)  # with its default
     if _is_left_out(value, stated, meant) and not violation.pointer[1:].startswith("$"):
         yield WRONG_TYPE.finding(
@@ -73,32 +77,38 @@ def _wrong_type(violation: Violation, data: Mapping[str, Any]) -> Iterator[Findi
         single = find_alike(value, read_unsupported()["values"].get(items, ()))
         other = _of_sibling(violation, data) if single is None else None
         if single is not None or other is not None:
-            yield other or _unsupported_word(violation, items, str(single))
+            yield other or _unsupported_word(violation, items, str(single), data)
             return
     some = find_candidates(value, _named(violation, data)) or _listed(value, field)
     if some and meant is None:
-        help_ = "some"
+        help_ = "several" if isinstance(value, list) else "some"
+    unfolded = unfold(violation.pointer, value, field, data) if object_form(field) is None else ()
+    help_ = "unfold" if unfolded else help_
+    if not help_ and draws_rows(value, field):
+        help_ = "held_out"
     example = _example(value, violation)
     if not help_ and example and not words_of(field):
         help_ = "example"
     finding = WRONG_TYPE.finding(
         help=help_,
         pointer=violation.pointer,
-        fix=_replace(violation.pointer, meant.value if meant else None),
+        fix=unfolded or _replace(violation.pointer, meant.value if meant else None),
+        section=dotted(parent(violation.pointer)),
         name=violation.name,
         value=quote(value),
-        meant=some if help_ == "some" else meant.shown if meant else "",
+        meant=some if help_ in ("some", "several") else meant.shown if meant else "",
         expected=_expectation(violation, data),
         example=f"`{json.dumps(example)}`" if isinstance(example, dict) else quote(example),
+        count=counted.count if counted else 0,
     )
     yield replace(finding, fix_safety=meant.safety) if meant else finding
 
 
 def _listed(value: Any, field: Schema) -> tuple[str, ...]:
-    """Return the words of a list for a field that takes one of them, or none."""
-    words = value if isinstance(value, list) and len(value) > 1 else ()
-    known = words_of(field)
-    return tuple(words) if all(each in known for each in words) else ()
+    """Return the values of a list for a field that takes one of them, or none."""
+    several = value if isinstance(value, list) and len(value) > 1 else ()
+    fits = all(is_valid(each, field) for each in several)
+    return tuple(map(str, several)) if fits else ()
 
 
 def _example(value: Any, violation: Violation) -> Any:
@@ -140,7 +150,7 @@ def _explain_word(
     pattern = _long_pattern(violation, data)
     unsupported = read_unsupported()["values"].get(pattern, {})
     if (exact := find_alike(value, unsupported)) is not None:
-        return _unsupported_word(violation, pattern, exact)
+        return _unsupported_word(violation, pattern, exact, data)
     if find_synonym(value, _named(violation, data)) in known:
         return _misspelt_word(violation, None, known, data)
     if find_alike(value, known) is None and (other := _of_sibling(violation, data)) is not None:
@@ -149,7 +159,7 @@ def _explain_word(
     if meant is not None and meant in unsupported and not is_slip(value, meant):
         meant = nearest(value, known, _customary(violation, pattern))
     if meant is not None and meant in unsupported:
-        return _unsupported_word(violation, pattern, meant)
+        return _unsupported_word(violation, pattern, meant, data)
     return _misspelt_word(violation, meant, (*known, *unsupported), data)
 
 
@@ -164,11 +174,22 @@ def _customary(violation: Violation, pattern: str) -> tuple[str, ...]:
     return tuple(said)
 
 
-def _unsupported_word(violation: Violation, pattern: str, meant: str) -> Finding:
-    """Report a word that is no value of the field: what does the same, or why ftc has none."""
+def _unsupported_word(
+    violation: Violation, pattern: str, meant: str, data: Mapping[str, Any]
+) -> Finding:
+    """Report a word that is no value of the field: what does the same, or why ftc has none.
+
+    The fix leaves out what ftc does by itself.
+    """
     exact = find_alike(violation.value, (meant,)) is not None
+    table = read_unsupported()
+    advice = table["values"][pattern][meant]
+    beside = any(find_alike(each, words_of(violation.field)) for each in _beside(violation, data))
+    needless = table["needless" if not beside else "needless_beside"].get(pattern, ())
+    remove = {"op": "remove", "path": violation.pointer}
     return UNSUPPORTED_VALUE.finding(
         pointer=violation.pointer,
+        fix=(remove,) if exact and advice in needless else (),
         message="" if exact else "meant",
         help="" if exact else "meant",
         name=violation.name,
@@ -176,6 +197,15 @@ def _unsupported_word(violation: Violation, pattern: str, meant: str) -> Finding
         meant=meant,
         advice=Message(advise_against(pattern, meant)),
     )
+
+
+def _beside(violation: Violation, data: Mapping[str, Any]) -> list[str]:
+    """Return the texts of the list that a value is in."""
+    *above, last = violation.parts
+    held: Any = data
+    for part in above:
+        held = held[part]
+    return [each for each in held if isinstance(each, str)] if isinstance(last, int) else []
 
 
 def _misspelt_word(
@@ -187,9 +217,9 @@ def _misspelt_word(
         found = Repair(value=meant, help="near")
     else:
         found = find_repair(value, field, _named(violation, data))
-        if meant is not None and (found is None or found.safety == "unsafe"):
-            is_guess = is_likely(value, meant, known)
-            found = Repair(value=meant, help="near", safety="unsafe") if is_guess else None
+        is_guess = meant is not None and is_likely(value, meant, known)
+        if is_guess and (found is None or found.safety == "unsafe"):
+            found = Repair(value=meant, help="near", safety="unsafe")
     some = find_candidates(value, _named(violation, data))
     if some and (found is None or found.safety == "unsafe"):
         found, meant = None, None
@@ -264,18 +294,24 @@ def _named(violation: Violation, data: Mapping[str, Any]) -> Schema:
     return field.schema if field else violation.field
 
 
-def _out_of_range(violation: Violation, _: Mapping[str, Any]) -> Iterator[Finding]:
+def _out_of_range(violation: Violation, data: Mapping[str, Any]) -> Iterator[Finding]:
     """Report a number that is too small or too large; -1 stands for no limit in other tools."""
     field = violation.field
     is_none = violation.value == -1 and field.get("default", 0) is None and is_valid(None, field)
-    yield OUT_OF_RANGE.finding(
-        help="none" if is_none else "",
+    counted = find_counted(violation.value, field, data)
+    meant = counted.repair if counted else None
+    fix = _replace(violation.pointer, meant.value if meant else None)
+    finding = OUT_OF_RANGE.finding(
+        help="none" if is_none else meant.help if meant else counted.whole if counted else "",
         pointer=violation.pointer,
-        fix=({"op": "remove", "path": violation.pointer},) if is_none else (),
+        fix=({"op": "remove", "path": violation.pointer},) if is_none else fix,
         name=violation.name,
         value=quote(violation.value),
         expected=expectation(violation.field),
+        count=counted.count if counted else 0,
+        meant=meant.shown if meant else "",
     )
+    yield replace(finding, fix_safety=meant.safety) if meant else finding
 
 
 def _malformed_text(violation: Violation, _: Mapping[str, Any]) -> Iterator[Finding]:

@@ -64,11 +64,33 @@ def test_compile_says_the_same(folder: Path) -> None:
     assert compile_bundle(str(path)).findings == check(str(path)).findings
 
 
-def test_fixes_wait_for_a_sound_schema(folder: Path, resolver: Resolver) -> None:
-    """A fix of a rule is made for the repaired spec, which is not in the file yet."""
-    found = _findings(folder, {**WRONG, "training": {"warmup_steps": 0.9}}, resolver)
+def test_fixes_of_a_section_wait_for_its_repair(folder: Path, resolver: Resolver) -> None:
+    """A fix of a rule is offered where nothing else is wrong in the section that it changes."""
+    found = _findings(folder, {**WRONG, "training": {"warmup_ratio": 0.95}}, resolver)
+    method = {**WRONG["method"], "rnak": 8}
+    other = _findings(folder, {**WRONG, "method": method}, resolver)
 
-    assert {f.code for f in found if f.fix} <= {"FTC032", "FTC035"}
+    assert {f.code for f in found if f.fix} >= {"FTC127"}
+    assert {f.code for f in other} >= {"FTC032", "FTC127"}
+    assert "FTC127" not in {f.code for f in other if f.fix}
+
+
+def test_an_empty_section_keeps_no_fix_away(folder: Path, resolver: Resolver) -> None:
+    """It says nothing, so it contradicts nothing."""
+    found = _findings(folder, {**WRONG, "training": {}, "export": {}}, resolver)
+
+    assert "FTC127" in {f.code for f in found if f.fix}
+
+
+def test_a_missing_name_keeps_no_fix_away(folder: Path, resolver: Resolver) -> None:
+    """Rules repair the rest; the name of the data is proposed for that of the run."""
+    spec = {**WRONG, "data": {**BASE["data"], "max_length": 100_000}}
+    del spec["name"]
+    found = {f.code: f for f in _findings(folder, spec, resolver) if f.fix}
+
+    assert found["FTC033"].fix == ({"op": "add", "path": "/name", "value": "tickets"},)
+    assert found["FTC033"].fix_safety == "unsafe"
+    assert found["FTC124"].fix[0]["path"] == "/data/max_length"
 
 
 def test_a_wrong_field_hides_no_other_field_of_its_section(

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import msgspec
@@ -13,6 +14,8 @@ from ftc.compiler.resolve.resolver import section_hashes
 from ftc.spec.findings.finding import Finding
 from ftc.spec.patch import PatchError, apply_patch
 from ftc.spec.pointer import join, split
+from ftc.spec.salvage import Salvaged, known_or_none, leave_out_fields
+from ftc.spec.schema import fields_by_pointer
 from ftc.spec.sections import Spec
 from ftc.spec.validate import judge, to_spec
 
@@ -29,20 +32,49 @@ def vet_fixes(spec: Spec, facts: Facts, findings: Sequence[Finding]) -> tuple[Fi
     )
 
 
-def _brings_error(spec: Spec, facts: Facts, finding: Finding, errors: set[str]) -> bool:
+def vet_rest(
+    left: Salvaged, written: Mapping[str, Any], facts: Facts, findings: Sequence[Finding]
+) -> tuple[Finding, ...]:
+    """Return the findings on what is left of a wrong spec with the fixes that also suit the whole.
+
+    These change only sections of the `written` form in which nothing is wrong.
+    """
+    errors = {finding.code for finding in findings if finding.severity == "error"}
+    spec = to_spec(left.data)
+
+    def suits(finding: Finding) -> bool:
+        paths = [each[name] for each in finding.fix for name in ("path", "from") if name in each]
+        sections = {split(path)[0] for path in paths if path}
+        is_sound = all(written.get(each) == left.data.get(each) for each in sections)
+        return is_sound and not _brings_error(spec, facts, finding, errors, left=left)
+
+    return tuple(each if suits(each) else replace(each, fix=()) for each in findings)
+
+
+def _brings_error(
+    spec: Spec,
+    facts: Facts,
+    finding: Finding,
+    errors: set[str],
+    *,
+    left: Salvaged | None = None,
+) -> bool:
     if not finding.fix:
         return False
     try:
         written = _patch(_write(spec), finding.fix)
     except PatchError:
         return False  # made for another form of the section; it is left out where it is applied
-    if judge(written):
+    left_out, wrong = (left.left_out, left.wrong) if left else (frozenset(), frozenset())
+    if judge(written, left_out=left_out, wrong=wrong):
         return True
     fixed = to_spec(written)
     if section_hashes(fixed) != section_hashes(spec):
         return False
-    every = known(facts)
-    found = run_checks(fixed, facts, None if every is None else plan_once(fixed, every))
+    fixed = leave_out_fields(fixed, left_out)
+    every = None if left and left.is_guessed else known(facts)
+    plan = None if every is None else known_or_none(lambda: plan_once(fixed, every))
+    found = run_checks(fixed, facts, plan)
     return any(each.severity == "error" and each.code not in errors for each in found)
 
 
@@ -56,7 +88,7 @@ def _write(spec: Spec) -> dict[str, Any]:
         for part in above:
             value, place = value[part], place.setdefault(part, {})
         inner = value[last]
-        place[last] = {} if isinstance(inner, dict) and _is_deeper(spec, pointer) else _trim(inner)
+        place[last] = {} if isinstance(inner, dict) and _has_fields(pointer) else _trim(inner)
     return written
 
 
@@ -72,8 +104,10 @@ def _trim(value: Any) -> Any:
     ]
 
 
-def _is_deeper(spec: Spec, pointer: str) -> bool:
-    return any(other.startswith(f"{pointer}/") for other in spec.said)
+@cache
+def _has_fields(pointer: str) -> bool:
+    """Return whether the keys of an object are fields, and not names of the user's choice."""
+    return any(other.startswith(f"{pointer}/") for other in fields_by_pointer())
 
 
 def _patch(data: dict[str, Any], fix: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

@@ -14,7 +14,9 @@ from ftc.compiler.knowledge.hardware.accelerators import (
     Accelerator,
     find_accelerator,
     find_other_maker,
+    find_slice,
     find_unified,
+    list_smaller,
     suggest,
 )
 from ftc.compiler.knowledge.hardware.cloud_instances import Instance, find_instance
@@ -237,6 +239,15 @@ def _unknown_name(spec: Spec) -> Finding:
     if (unified := find_unified(name)) is not None:
         return explanations.NO_GPU_NAME.finding(
             message="unified", help="unified", pointer="/hardware/gpu", name=name, chip=unified
+        )
+    if (memory := find_slice(name)) is not None:
+        near = list_smaller(memory)
+        return explanations.NO_GPU_NAME.finding(
+            message="slice",
+            help="slice" if near else "whole",
+            pointer="/hardware/gpu",
+            name=name,
+            near=near,
         )
     if (instance := find_instance(name)) is not None:
         return _rented(spec, instance)

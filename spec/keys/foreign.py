@@ -17,13 +17,14 @@ from ftc.spec.tools.entry import Entry, flatten
 from ftc.spec.tools.tables import WRITTEN, find_target, groups, read_table
 from ftc.spec.tools.translation import translate
 from ftc.spec.values.admission import admits
+from ftc.spec.values.quantity import read_quantity
 from ftc.spec.values.repair import Repair
 from ftc.spec.values.synonyms import find_section
 
 #: Reasons for which a key can be left out without a change of what is learned or produced.
 _HARMLESS: Final = frozenset({
-    "checkpoints", "class", "context_parallel", "default_alike", "empty", "evaluation",
-    "file_format", "fixed", "kernels", "layout", "loading", "logging", "machine", "off",
+    "checkpoints", "class", "comment", "context_parallel", "default_alike", "empty", "evaluation",
+    "file_format", "fixed", "hub", "kernels", "layout", "loading", "logging", "machine", "off",
     "output", "packing", "padding", "runtime", "text_part", "tokenizer", "tracker", "tracking",
     "watchdog",
 })  # fmt: skip
@@ -53,7 +54,21 @@ class Foreign:
 def find_foreign(
     key: str, section: Mapping[str, Any], pointer: str, data: Mapping[str, Any]
 ) -> Foreign | None:
-    """Return what a key of a section means in another tool, or None if no tool has it."""
+    """Return what a key of a section means in another tool, or None if no tool has it.
+
+    A text that no field takes may be a number: `100 steps`.
+    """
+    found = _translate(key, section, pointer, data)
+    number = read_quantity(section[key]) if isinstance(section[key], str) else None
+    if found is None or found.reason != "value" or number is None:
+        return found
+    return _translate(key, {**section, key: number}, pointer, data)
+
+
+def _translate(
+    key: str, section: Mapping[str, Any], pointer: str, data: Mapping[str, Any]
+) -> Foreign | None:
+    """Return what a key of a section means in another tool with this value."""
     if pointer.startswith(_OWN_NAMES) or any(part.isdecimal() for part in split(pointer)):
         return None
     table = read_table(WRITTEN)
@@ -78,7 +93,9 @@ def find_foreign(
         return None  # the section says more
     known = any(target.startswith("@") for target in targets)
     reason = "" if led else min(reasons, default="")
-    pointer = targets[0] if reason == "value" and targets[0] in fields_by_pointer() else ""
+    refusing = (*(each.pointer for each in mine if each.reason == "value"), targets[0])
+    pointer = next((at for at in refusing if at in fields_by_pointer()), "")
+    pointer = pointer if reason == "value" else ""
     return Foreign(fields=led, reason=reason, pointer=pointer, is_translated=known)
 
 

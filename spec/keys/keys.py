@@ -7,17 +7,27 @@ from functools import cache
 from typing import Any, Final
 
 from ftc.spec.findings.explanations import (
-    MISSING_KEY,
     UNKNOWN_KEY,
     UNSUPPORTED_FIELD,
-    UNSUPPORTED_VALUE,
 )
 from ftc.spec.findings.finding import Finding, Safety
 from ftc.spec.findings.quote import quote, shown
 from ftc.spec.keys.foreign import Foreign, find_foreign
-from ftc.spec.keys.known_keys import report_factor, report_foreign, report_remainder
+from ftc.spec.keys.known_keys import (
+    report_factor,
+    report_foreign,
+    report_remainder,
+    report_turned,
+)
+from ftc.spec.keys.missing import report_missing
 from ftc.spec.keys.moving import ABSENT, Meant, differs_beside, gives_way, move, read
 from ftc.spec.keys.products import find_product, find_share
+from ftc.spec.keys.refused import (
+    find_advice,
+    leave_out_needless,
+    refuse_value,
+    refuse_word,
+)
 from ftc.spec.keys.remainder import find_remainder
 from ftc.spec.message import Message
 from ftc.spec.normal import lengthen
@@ -25,7 +35,6 @@ from ftc.spec.pointer import dotted, join, parent, split
 from ftc.spec.schema import (
     Field,
     Schema,
-    advise_against,
     branches,
     fields,
     fields_by_pointer,
@@ -33,8 +42,8 @@ from ftc.spec.schema import (
     read_schema,
     read_unsupported,
 )
-from ftc.spec.values.expectation import accepts_type, expectation, words_of
-from ftc.spec.values.nearest import find_alike, is_certain, is_likely, is_slip, nearest
+from ftc.spec.values.expectation import accepts_type, draws_rows, expectation, words_of
+from ftc.spec.values.nearest import is_certain, is_likely, is_slip, nearest
 from ftc.spec.values.repair import Repair, find_repair
 from ftc.spec.values.synonyms import find_owners, find_section, find_word, flags, switches_on
 from ftc.spec.values.verdict import is_valid
@@ -67,6 +76,8 @@ def _explain(
     data: Mapping[str, Any], pointer: str, section: Mapping[str, Any], schema: Schema, key: str
 ) -> Finding:
     here = pointer + join([key])
+    if (turned := report_turned(here, section)) is not None:
+        return turned
     named = _by_name(key, section, pointer, schema)
     share = find_share(key, section, named.pointer) if named is not None else None
     if named is not None and share is not None:
@@ -80,18 +91,20 @@ def _explain(
     other = None if unfit is not None or share else _elsewhere(key, section, pointer, data, named)
     if other is None or not other.fields:
         value = section[key]
-        advised = _refuse_value(key, value, here, named)
+        places = (named.pointer,) if named else _places(key)
+        advised = refuse_value(value, here, places, data)
         if advised is None and other is None:
-            advised = _refuse_word(value, here, schema, named)
+            advised = refuse_word(value, here, schema, named, data)
         if advised is not None:
             return advised
     if other is not None and not other.pointer:
         return report_foreign(other, here, data)
     place = meant.pointer if meant is not None else here
-    if other is None and (advice := _unsupported(place)) is not None:
+    if other is None and (advice := find_advice(place)) is not None:
         help_ = "" if place == here else "meant"
         return UNSUPPORTED_FIELD.finding(
             pointer=here,
+            fix=leave_out_needless(section[key], here, place),
             message=help_,
             help=help_,
             name=shown(dotted(here)),
@@ -100,14 +113,19 @@ def _explain(
         )
     fix = () if unfit is not None else move(data, here, meant)
     if other is not None:
-        unfit, fix = _not_fitting(fields_by_pointer()[other.pointer]), ()
+        unfit, fix = _not_fitting(section[key], fields_by_pointer()[other.pointer]), ()
     if unfit is None:
-        unfit = _misfit(key, pointer) if meant is None else _refused(section[key], meant, fix)
+        unfit = (
+            _misfit(key, section[key], pointer)
+            if meant is None
+            else _refused(section[key], meant, fix)
+        )
     if unfit is not None:
         return UNKNOWN_KEY.finding(
             message="" if pointer else "spec",
             help=unfit.help,
             pointer=here,
+            fix=fix,
             section=dotted(pointer),
             key=shown(key),
             field=unfit.field,
@@ -156,7 +174,7 @@ def _elsewhere(
 
     A name whose value the tools write differently, such as `train_on_inputs`, is translated.
     """
-    if named is not None and _unsupported(named.pointer) is not None:
+    if named is not None and find_advice(named.pointer) is not None:
         return None
     certain = named is not None and (named.safety is not None or _is_settled(named.pointer))
     other = find_foreign(key, section, pointer, data)
@@ -197,17 +215,18 @@ def _advice(data: Mapping[str, Any], meant: Meant | None, *, merges: bool) -> st
 
 
 def _refused(value: Any, meant: Meant, fix: Sequence[Mapping[str, Any]]) -> Unfit | None:
-    """Return the meant field if it does not accept the value and there is no fix, else None."""
+    """Return the meant field if it does not accept the value; a section's own keys are checked."""
     field = fields_by_pointer().get(meant.pointer)
-    if fix or field is None or "examples" not in field.schema or is_valid(value, field.schema):
+    if field is None or "examples" not in field.schema or is_valid(value, field.schema):
         return None
-    if meant.repair is not None:
+    if meant.repair is not None or (fix and _is_section(value, field.schema)):
         return None
-    return _not_fitting(field)
+    return _not_fitting(value, field)
 
 
-def _not_fitting(field: Field) -> Unfit:
-    return Unfit(help="misfit", field="", near=field.name, schema=field.schema)
+def _not_fitting(value: Any, field: Field) -> Unfit:
+    help_ = "held_out" if draws_rows(value, field.schema) else "misfit"
+    return Unfit(help=help_, field="", near=field.name, schema=field.schema)
 
 
 def _implied(key: str, section: Mapping[str, Any], pointer: str, schema: Schema) -> Unfit | None:
@@ -229,14 +248,14 @@ def _implied(key: str, section: Mapping[str, Any], pointer: str, schema: Schema)
     return None
 
 
-def _misfit(key: str, pointer: str) -> Unfit | None:
+def _misfit(key: str, value: Any, pointer: str) -> Unfit | None:
     """Find the only field inside the section with this name; it does not accept the value."""
-    names = _everywhere().get(key.casefold().replace("-", "_"), ())
+    names = _places(key)
     inside = [name for name in names if pointer and name.startswith(f"{pointer}/")]
     field = fields_by_pointer().get(inside[0]) if len(inside) == 1 else None
     if field is None or field.pointer.startswith(_COLUMNS) or "examples" not in field.schema:
         return None
-    return _not_fitting(field)
+    return _not_fitting(value, field)
 
 
 def missing_keys(pointer: str, section: Mapping[str, Any], schema: Schema) -> Iterator[Finding]:
@@ -250,8 +269,7 @@ def missing_keys(pointer: str, section: Mapping[str, Any], schema: Schema) -> It
         here = f"{pointer}/{key}"
         if key in section or here in misspelt:
             continue
-        example = json.dumps(schema["properties"][key]["examples"][0], ensure_ascii=False)
-        yield MISSING_KEY.finding(pointer=here, key=dotted(here), last=key, example=shown(example))
+        yield report_missing(here, section, schema["properties"][key])
 
 
 def _unknown(section: Mapping[str, Any], schema: Schema) -> list[str]:
@@ -266,7 +284,7 @@ def _by_name(key: str, section: Mapping[str, Any], pointer: str, schema: Schema)
     """
     value = section[key]
     here = pointer + join([key])
-    if _unsupported(here) is not None:
+    if find_advice(here) is not None:
         return Meant(pointer=here, safety=None)
     for name, field in schema["properties"].items():
         if key.casefold() in field.get("x-aliases", ()):
@@ -277,11 +295,7 @@ def _by_name(key: str, section: Mapping[str, Any], pointer: str, schema: Schema)
             if renamed.safety is None and not is_valid(value, field):
                 return _by_word(key, section, pointer, schema, safety="safe") or renamed
             return renamed
-    elsewhere = [
-        found
-        for found in _everywhere().get(key.casefold().replace("-", "_"), ())
-        if _may_hold(found, value, pointer)
-    ]
+    elsewhere = [found for found in _places(key) if _may_hold(found, value, pointer)]
     if pointer and pointer in elsewhere and "x-short" in fields_by_pointer()[pointer].schema:
         short = f"{pointer}/{fields_by_pointer()[pointer].schema['x-short']}"
         return _renamed(short, value, fields_by_pointer()[short].schema, "safe")
@@ -310,7 +324,7 @@ def _by_likeness(
 ) -> Meant | None:
     """Find the field of the section with a similar name, or one that has the key as a word."""
     value = section[key]
-    if isinstance(value, Mapping) and (group := find_section(key)) is not None:
+    if isinstance(value, Mapping) and (group := find_section(key, pointer)) is not None:
         return Meant(pointer=group, safety="safe")
     known = [*schema["properties"], *_unsupported_beside(pointer)]
     found = nearest(key, known)
@@ -320,8 +334,9 @@ def _by_likeness(
     if is_certain(key, found, known):
         if field is None or (isinstance(value, Mapping) and object_form(field) is not None):
             return Meant(pointer=f"{pointer}/{found}", safety="safe")
-        return _renamed(f"{pointer}/{found}", value, field, "safe")
-    fits = field is not None and is_valid(value, field)
+        renamed = _renamed(f"{pointer}/{found}", value, field, "safe")
+        return renamed if renamed.safety else replace(renamed, safety="safe")  # the value is wrong
+    fits = field is not None and (is_valid(value, field) or _is_section(value, field))
     if field is not None and not fits and not is_slip(key, found):
         return _by_word(key, section, pointer, schema)  # neither the name nor the value fits
     guess = fits and is_likely(key, found, known)
@@ -341,7 +356,8 @@ def _switched(pointer: str, word: str) -> Meant:
 
 def _renamed(pointer: str, value: Any, field: Schema, safety: Safety | None) -> Meant:
     """Return the field of an alias, with the value for it; without a value, nothing is moved."""
-    if is_valid(value, field) or (safety and _is_section(value, field)):
+    is_object = isinstance(value, Mapping)  # a section, or a field whose parts are told apart later
+    if is_valid(value, field) or (safety and is_object):
         return Meant(pointer=pointer, safety=safety)
     repair = find_repair(value, field)
     if repair is None or (safety is None and not repair.exact):
@@ -424,6 +440,10 @@ def _is_plain_match(key: str, schema: Schema) -> bool:
     return plain in schema["properties"]
 
 
+def _places(key: str) -> tuple[str, ...]:
+    return _everywhere().get(key.casefold().replace("-", "_"), ())
+
+
 @cache
 def _everywhere() -> Mapping[str, tuple[str, ...]]:
     """Return the fields that each name, alias or unsupported name may mean."""
@@ -434,58 +454,6 @@ def _everywhere() -> Mapping[str, tuple[str, ...]]:
     for pointer in read_unsupported()["keys"]:
         found.setdefault(split(pointer)[-1], []).append(pointer)
     return {name: tuple(dict.fromkeys(pointers)) for name, pointers in found.items()}
-
-
-def _unsupported(pointer: str) -> Message | None:
-    return Message(f"unsupported.{pointer}") if pointer in read_unsupported()["keys"] else None
-
-
-def _refuse_value(key: str, value: Any, here: str, named: Meant | None) -> Finding | None:
-    """Report a key whose value is a word that ftc does not support in the field that it names."""
-    places = (named.pointer,) if named else _everywhere().get(key.casefold().replace("-", "_"), ())
-    advice = next(filter(None, (_unsupported_value(value, each) for each in places)), None)
-    if advice is None:
-        return None
-    return UNSUPPORTED_VALUE.finding(
-        pointer=here, name=shown(dotted(here)), value=quote(value), meant="", advice=advice
-    )
-
-
-def _refuse_word(value: Any, here: str, schema: Schema, named: Meant | None) -> Finding | None:
-    """Report a key that is turned on, or has a value, which ftc does not support as a word.
-
-    It is a word of a field of the section; at the top of a spec a key is one of any field.
-    """
-    pointer = parent(here)
-    if named is not None and pointer and named.pointer.startswith(f"{pointer}/"):
-        return None
-    if not pointer and value is not True:
-        return None
-    word = split(here)[-1] if value is True else value
-    whole = () if pointer else (each.removesuffix("/*") for each in read_unsupported()["values"])
-    fields_of = (*(f"{pointer}/{name}" for name in schema["properties"]), *whole)
-    advice = next(filter(None, (_unsupported_value(word, each) for each in fields_of)), None)
-    if advice is None:
-        return None
-    name = shown(dotted(here))
-    if value is True:
-        return UNSUPPORTED_FIELD.finding(pointer=here, name=name, meant="", advice=advice)
-    return UNSUPPORTED_VALUE.finding(
-        pointer=here, name=name, value=quote(value), meant="", advice=advice
-    )
-
-
-def _unsupported_value(value: Any, pointer: str) -> Message | None:
-    """Return the sentence about an unsupported value, also in a list or a short form, or None."""
-    if not isinstance(value, str) or pointer not in fields_by_pointer():
-        return None
-    short = fields_by_pointer()[pointer].schema.get("x-short")
-    field = f"{pointer}/{short}" if short else pointer
-    for pattern in (field, f"{field}/*"):
-        word = find_alike(value, read_unsupported()["values"].get(pattern, ()))
-        if word is not None:
-            return Message(advise_against(pattern, word))
-    return None
 
 
 def _unsupported_beside(pointer: str) -> list[str]:

@@ -14,11 +14,35 @@ from ftc.spec.keys.products import Product
 from ftc.spec.keys.remainder import Remainder
 from ftc.spec.message import Message
 from ftc.spec.pointer import dotted, parent, split
-from ftc.spec.schema import Schema
+from ftc.spec.schema import Schema, fields_by_pointer
 from ftc.spec.values.repair import Repair
 
+_COLUMNS: Final = "/data/columns"
 #: Reasons that say themselves what to write.
-_ADVISED: Final = frozenset({"warmup", "rows", "registered", "adapter"})
+_ADVISED: Final = frozenset({"warmup", "rows", "registered", "adapter", "upload"})
+
+
+def report_turned(here: str, section: Mapping[str, Any]) -> Finding | None:
+    """Report a column that leads to its role, as `ftc` writes a role that leads to its column."""
+    column, role = split(here)[-1], section[split(here)[-1]]
+    pointer = parent(here)
+    if pointer != _COLUMNS or not isinstance(role, str) or role in section:
+        return None
+    if f"{pointer}/{role}" not in fields_by_pointer():
+        return None
+    steps = (
+        {"op": "remove", "path": here},
+        {"op": "add", "path": f"{pointer}/{role}", "value": column},
+    )
+    finding = UNKNOWN_KEY.finding(
+        help="turned",
+        pointer=here,
+        fix=steps,
+        section=dotted(pointer),
+        key=shown(column),
+        role=role,
+    )
+    return replace(finding, fix_safety="unsafe")
 
 
 def report_foreign(other: Foreign, here: str, data: Mapping[str, Any]) -> Finding:

@@ -41,7 +41,7 @@ def move(data: Mapping[str, Any], here: str, meant: Meant | None) -> tuple[dict[
     present = read(data, meant.pointer)
     if present is not ABSENT and not gives_way(present, meant):
         value = meant.repair.value if meant.repair else read(data, here)
-        if isinstance(value, Mapping) and isinstance(present, Mapping):
+        if isinstance(value, Mapping) and meant.pointer.count("/") == 1:
             return _merge(data, here, meant.pointer)
         same = json.dumps(present) == json.dumps(value) and not differs_beside(data, meant)
         return ({"op": "remove", "path": here}, *_set_beside(data, meant)) if same else ()
@@ -69,10 +69,14 @@ def move(data: Mapping[str, Any], here: str, meant: Meant | None) -> tuple[dict[
 
 def _merge(data: Mapping[str, Any], here: str, there: str) -> tuple[dict[str, Any], ...]:
     """Return the patch that moves all keys of a section into another; empty if they share one."""
-    moved, present = read(data, here), data.get(split(there)[0])
+    (section,) = split(there)
+    moved, present = read(data, here), lengthen(section, data[section])
     if not isinstance(present, Mapping) or not moved or moved.keys() & present.keys():
         return ()
-    steps = [
+    steps: list[dict[str, Any]] = []
+    if present is not data[section]:  # the short form
+        steps.append({"op": "replace", "path": there, "value": dict(present)})
+    steps += [
         {"op": "move", "from": here + join([key]), "path": there + join([key])} for key in moved
     ]
     return (*steps, {"op": "remove", "path": here})

@@ -11,6 +11,7 @@ from ftc.spec.schema import fields_by_pointer
 
 #: A GPU's name with more in it than a name: the number of GPUs is then not known.
 _MORE: Final = re.compile(r"[,;:+&]|[xX\u00d7]\s*\d|\bnodes?\b|\d\s*[xX\u00d7]")
+_DIGITS: Final = re.compile(r"[0-9]{1,9}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,9 +51,9 @@ def find_product(key: str, data: Mapping[str, Any], pointer: str) -> Product | N
     }
     section = lengthen(above, data.get(above, {}))
     places = [place for place in (section, data) if isinstance(place, Mapping)]
-    said = [place[name] for place in places for name in names if name in place]
+    said = [_bare(place[name]) for place in places for name in names if name in place]
     micro = next((it for it in said if _is_number(it)), 0)
-    steps = next(place[key] for place in reversed([*places]) if key in place)
+    steps = _bare(next(place[key] for place in reversed([*places]) if key in place))
     gpus = _count_gpus(data)
     given = section.get(split(pointer)[-1]) if isinstance(section, Mapping) else None
     steps = steps if _is_number(steps) else 0
@@ -86,6 +87,11 @@ def _count_gpus(data: Mapping[str, Any]) -> int:
     if count == "auto":
         count = 1
     return count * nodes if _is_number(count) and _is_number(nodes) else 0
+
+
+def _bare(value: Any) -> Any:
+    """Return a number that is written as text as a number."""
+    return int(value) if isinstance(value, str) and _DIGITS.fullmatch(value.strip()) else value
 
 
 def _is_number(value: Any) -> bool:

@@ -43,6 +43,14 @@ def derive_course(work: Work) -> None:
             else:
                 work.leave(entry, "off")
     _read_loaded_length(work)
+    _read_push(work)
+
+
+def _read_push(work: Work) -> None:
+    """Leave the switch that uploads: ftc uploads what `publish` names."""
+    if (entry := work.entry("@push")) is not None:
+        named = "hub" if "/publish/repo" in work.fields else "upload"
+        work.leave(entry, named if entry.value is True else "off")
 
 
 def _read_loaded_length(work: Work) -> None:

@@ -57,6 +57,7 @@ class Became:
     """What became of one key: the fields it led to, or the reason that it led to none.
 
     A `refused` key asks for a training that ftc does not do. `reason` is a key of reasons.json.
+    `pointer` is that of the field which does not take the value.
     """
 
     key: str
@@ -64,6 +65,7 @@ class Became:
     kind: Kind
     fields: Mapping[str, Any]
     reason: str = ""
+    pointer: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

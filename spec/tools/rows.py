@@ -25,7 +25,6 @@ _FORMS: Final = {
     "pairs": "preference",
 }  # fmt: skip
 _GROUP: Final = re.compile(r"\[(\d+)\]")
-_MOST_HELD_OUT: Final = 0.5
 #: The objectives that learn from preferences alone, as the compiler's table of objectives says.
 PAIRED: Final = frozenset({"dpo", "orpo", "cpo", "simpo", "reward"})
 
@@ -147,7 +146,7 @@ class _Source:
         """Let a key limit the rows; of several limits the lowest holds."""
         earlier = self.fields.get("max_rows", (entry.value, entry))
         if not admits("/data/max_rows", entry.value):
-            self.work.leave(entry, "value")
+            self.work.leave(entry, "value", pointer="/data/max_rows")
         elif earlier[0] < entry.value:
             self.work.leave(entry, "limited")
         else:
@@ -318,10 +317,8 @@ def _read_held_out(work: Work) -> None:
     value = entry.value
     if entry.key.endswith("percentage") and isinstance(value, int | float):
         value = value / 100
-    if not isinstance(value, int | float) or isinstance(value, bool) or value > _MOST_HELD_OUT:
-        rows = isinstance(value, int | float) and value >= 1
-        work.leave(entry, "rows" if rows else "value")
+    if isinstance(value, int | float) and not isinstance(value, bool) and value >= 1:
+        work.leave(entry, "rows")
         return
-    work.put(entry, "/data/splits/validation", value, "carried")
-    if work.whole:
+    if work.put(entry, "/data/splits/validation", value, "carried") and work.whole:
         work.put(entry, "/data/splits/test", 0, "carried")

@@ -1,5 +1,6 @@
 """From the keys of a foreign config to the fields of a spec."""
 
+import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -31,6 +32,11 @@ _PLACE: Final = re.compile(
 )
 _INNER: Final = re.compile(r"\$\{([\w.]+)\}")
 _NAME: Final = re.compile(r"[^a-z0-9]+")
+_PLAIN: Final = re.compile(r"-?(?:0|[1-9]\d{0,17})(?:\.\d+)?(?:[eE][+-]?\d{1,3})?|(?i:true|false)")
+#: Facts whose values are names.
+_TEXTS: Final = re.compile(
+    r"@data\.(?!max_rows).*|@\w*_?(?:run|project)|@system|@new_tokens|@template_option"
+)
 _LONGEST_NAME: Final = 63
 FindTargets = Callable[[str], Sequence[str] | None]
 FindUnfit = Callable[[Mapping[str, Any]], Iterable[tuple[str, str]]]
@@ -150,6 +156,7 @@ def _hide(value: Any) -> Any:
 def _sort(work: Work, entry: Entry) -> None:
     """Give a key to what reads it, or say at once why nothing does."""
     target = find_target(work.table, entry.path)
+    entry = _bare(entry, target)
     value = entry.value
     unlike = target.startswith("=") and not is_alike(work.table, entry.path, value)
     if target.startswith("="):
@@ -179,6 +186,17 @@ def _sort(work: Work, entry: Entry) -> None:
         asked = unlike or value
         return work.refuse(entry, target[1:]) if asked else work.leave(entry, "off")
     return _carry(work, entry, target)
+
+
+def _bare(entry: Entry, target: str) -> Entry:
+    """Return a number or a boolean that is written as text as such, as the tools read it."""
+    value, pointer = entry.value, target.lstrip("=")
+    if not isinstance(value, str) or _PLAIN.fullmatch(value) is None:
+        return entry
+    is_text = _TEXTS.fullmatch(pointer) is not None or (
+        pointer[:1] == "/" and admits(pointer, value)
+    )
+    return entry if is_text else Entry(path=entry.path, value=json.loads(value.lower()))
 
 
 def _carry(work: Work, entry: Entry, pointer: str) -> None:

@@ -46,7 +46,7 @@ class Work:
     def put(self, entry: Entry, pointer: str, value: Any, kind: Kind = "derived") -> bool:
         """Set a field because of a key; return whether the field takes the value."""
         if not admits(pointer, value):
-            self.leave(entry, "value")
+            self.leave(entry, "value", pointer=pointer)
             return False
         earlier = self.sources.get(pointer)
         if earlier is not None and earlier.path != entry.path:
@@ -86,14 +86,19 @@ class Work:
                 key=entry.path, value=entry.value, kind="derived", fields=dict(fields)
             )
 
-    def leave(self, entry: Entry, reason: str, kind: Kind = "left") -> None:
-        """Say why a key leads to no field."""
+    def leave(self, entry: Entry, reason: str, kind: Kind = "left", *, pointer: str = "") -> None:
+        """Say why a key leads to no field; `pointer` is that of one that refuses the value."""
         known = self.became.get(entry.path)
         used = known is not None and bool(known.fields) and kind == "left"
         if used or entry.path.startswith("("):
             return
         self.became[entry.path] = Became(
-            key=entry.path, value=entry.value, kind=kind, fields={}, reason=reason
+            key=entry.path,
+            value=entry.value,
+            kind=kind,
+            fields={},
+            reason=reason,
+            pointer=pointer,
         )
 
     def refuse(self, entry: Entry, reason: str) -> None:

@@ -29,6 +29,12 @@ def expectation(schema: Schema) -> Message:
     return Message(f"phrase.share_of_{whole}", {"number": either}) if whole else either
 
 
+def draws_rows(value: Any, schema: Schema) -> bool:
+    """Return whether a field that takes a share of the rows has a file or a split in its place."""
+    is_text = isinstance(value, str) and any(map(str.isalpha, value))
+    return schema.get("x-share") == "rows" and (is_text or isinstance(value, list | Mapping))
+
+
 def words_of(schema: Schema) -> tuple[str, ...]:
     """Return the words that the field accepts by name."""
     found: list[str] = []

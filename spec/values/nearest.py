@@ -1,11 +1,14 @@
 """Did you mean: the known word nearest to an unknown one."""
 
 import difflib
+import re
 from collections.abc import Collection
 
 _ALIKE = 0.6
 _CLEARLY = 0.1
 _SLIP = 0.74
+_LONG = 6  # letters of a word in which one wrong one is a slip
+_NO_DIGIT = re.compile(r"\D")
 _MANY_LETTERS = 100
 
 
@@ -42,15 +45,43 @@ def find_alike(word: str, known: Collection[str]) -> str | None:
 def is_certain(word: str, meant: str, known: Collection[str]) -> bool:
     """Return whether the word is a misspelling of one, or its beginning, and like no other one.
 
-    A fix is safe then.
+    A fix is safe then. One wrong letter in a long word makes it no other word, however alike.
     """
     written, right = plain(word), plain(meant)
-    if written == right:
+    if written == right or _is_swapped(written, right):
+        return True
+    others = [plain(choice) for choice in known if plain(choice) != right]
+    if _is_typo(written, right) and not any(_is_typo(written, each) for each in others):
         return True
     if not (is_slip(word, meant) or written in right or right in written):
         return False
     rivals = [plain(choice) for choice in known if choice != meant]
     return not difflib.get_close_matches(written, rivals, n=1, cutoff=_ALIKE)
+
+
+def _is_swapped(word: str, meant: str) -> bool:
+    """Return whether two neighbouring letters of the word have changed places: `lroa`."""
+    unlike = [
+        place for place, pair in enumerate(zip(word, meant, strict=False)) if len({*pair}) > 1
+    ]
+    return (
+        len(word) == len(meant)
+        and len(unlike) == 2  # noqa: PLR2004 - two letters
+        and unlike[1] == unlike[0] + 1
+        and sorted(word) == sorted(meant)
+    )
+
+
+def _is_typo(word: str, meant: str) -> bool:
+    """Return whether one letter of a long word is wrong, missing or too many; digits are right."""
+    if len(meant) < _LONG or _NO_DIGIT.sub("", word) != _NO_DIGIT.sub("", meant):
+        return False
+    same = 0
+    while same < min(len(word), len(meant)) and word[same] == meant[same]:
+        same += 1
+    rests = (word[same:], meant[same:])
+    tails = ((1, 1), (1, 0), (0, 1))
+    return any(rests[0][one:] == rests[1][other:] for one, other in tails)
 
 
 def is_slip(word: str, meant: str) -> bool:

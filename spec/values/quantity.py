@@ -12,6 +12,8 @@ _WRITTEN: Final = re.compile(
     r"(?:\s*(?:/|per\s|an\s|a\s)\s*[^\W\d_]+)?"
 )
 _GROUPS: Final = re.compile(r"[+-]?[1-9]\d{0,2}(?:[.,]\d{3})+")
+#: A number of thousands of something: `2k tokens`.
+_THOUSANDS: Final = re.compile(r"(?<=\d)\s*([kK])\s+[^\W\d_]+$")
 #: What a unit multiplies a number by. Memory is counted in GiB, as the fields of memory are.
 _UNITS: Final[Mapping[str, float]] = {
     "%": 1 / 100,
@@ -62,7 +64,7 @@ def read_quantity(text: str, *, kilo: int = 1000) -> int | float | None:
 
     `64 GB` is 64, `10 %` is 0.1, `0,0002` is 0.0002 and `three epochs` is 3. `k` stands for `kilo`.
     """
-    text = text[: _LONGEST + 1].strip()
+    text = _THOUSANDS.sub(r"\1", text[: _LONGEST + 1].strip())
     if len(text) > _LONGEST:
         return None
     first, _, rest = text.partition(" ")
@@ -75,6 +77,22 @@ def read_quantity(text: str, *, kilo: int = 1000) -> int | float | None:
     unit = match[2].casefold()
     factor = kilo if unit == "k" else _UNITS.get(unit, 1)
     return None if number is None else _whole(number * factor)
+
+
+def read_unit(text: str) -> str:
+    """Return the unit behind a number in the singular, such as `token`, or "" if it has none.
+
+    A number whose separators may be those of thousands is not certain, and has no unit.
+    """
+    text = _THOUSANDS.sub(r"\1", text[:_LONGEST].strip())
+    first, _, rest = text.partition(" ")
+    if read_word(first) is not None:
+        unit = rest
+    else:
+        match = _WRITTEN.fullmatch(text)
+        unit = match[2] if match is not None and not is_grouped(match[1]) else ""
+    unit = unit.casefold()
+    return unit.removesuffix("es" if unit.endswith("sses") else "s")
 
 
 def read_seconds(text: str) -> float | None:

@@ -12,14 +12,25 @@ from ftc.spec.findings.finding import Safety
 from ftc.spec.findings.quote import shown
 from ftc.spec.schema import Schema, branches, object_form
 from ftc.spec.values.expectation import words_of
-from ftc.spec.values.nearest import is_certain, nearest
-from ftc.spec.values.quantity import read_gbit, read_quantity, read_resource, read_seconds
+from ftc.spec.values.nearest import find_alike, is_certain, nearest
+from ftc.spec.values.quantity import (
+    is_grouped,
+    read_gbit,
+    read_quantity,
+    read_resource,
+    read_seconds,
+    read_unit,
+)
 from ftc.spec.values.synonyms import find_synonym, find_word
 from ftc.spec.values.verdict import is_valid
 
 _LONGEST: Final = 100
 _LEAST_MODEL_NUMBER: Final = 100
 _BETWEEN: Final = re.compile(r"\s*[,;]\s*|\s+")
+#: What divides thousands in Python and YAML 1.1: `1_000`.
+_UNDERSCORE: Final = re.compile(r"(?<=\d)_(?=\d{3}(?!\d))")
+#: A number with a decimal comma.
+_COMMA: Final = re.compile(r"[+-]?\d*,\d+(?:[eE][+-]?\d+)?")
 #: Words that are booleans in YAML 1.1 and text in the core schema of YAML 1.2.
 _SWITCHES: Final = {"yes": True, "on": True, "y": True, "no": False, "off": False, "n": False}
 #: Further words that turn off a field that takes no boolean.
@@ -54,8 +65,13 @@ def find_repair(value: Any, field: Schema, named: Schema | None = None) -> Repai
     synonyms, if `field` is the short form of a section.
     """
     word = find_synonym(value, named or field)
+    if word is None and isinstance(value, str):
+        word = find_synonym(_SWITCHES.get(value.casefold()), named or field)
     if word is not None and is_valid(word, field):
         return Repair(value=word, help="near")
+    alike = find_alike(value, words_of(field)) if isinstance(value, str) else None
+    if alike is not None and alike != value:
+        return Repair(value=alike, help="near")
     if "x-off" in field and switches_off(value):
         return Repair(value=field["x-off"], help="near")
     return (
@@ -82,6 +98,7 @@ def _contained(value: Any, named: Schema, field: Schema) -> Repair | None:
         return None
     parts = {*value.split(), *re.split(r"[^A-Za-z0-9]+", value)}
     found = {find_word(part, named) for part in parts if part and part != "auto"} - {None}
+    found -= {less for more in found for less in named.get("x-refines", {}).get(more, ())}
     meant = next(iter(found), None)
     if len(found) != 1 or meant == value or not is_valid(meant, field):
         return None
@@ -118,12 +135,15 @@ def _certain(value: Any, field: Schema) -> Repair | None:
         return Repair(value=value[0], help="near")
     if isinstance(value, str):
         with suppress(ValueError):
-            bare = json.loads(value[:_LONGEST].lower())
+            bare = json.loads(_UNDERSCORE.sub("", value[:_LONGEST]).lower())
             if bare is not None and is_valid(bare, field):
                 return Repair(value=bare, help="bare")
-        switch = _SWITCHES.get(value.casefold())
+            value = bare
+        switch = _SWITCHES.get(value.casefold()) if isinstance(value, str) else None
         if switch is not None and is_valid(switch, field):
             return Repair(value=switch, help="near")
+    if value in (0, 1) and not isinstance(value, bool) and is_valid(bool(value), field):
+        return Repair(value=bool(value), help="near")
     return None
 
 
@@ -150,7 +170,8 @@ def _meant_items(parts: list[str], field: Schema) -> list[str] | None:
 def _number(value: Any, field: Schema) -> Repair | None:
     """Return the number that a text stands for: 64 for `64 GB`. A time is in the field's unit.
 
-    In lengths in tokens `4k` is 4,096, as the contexts of models are counted (`x-kilo`).
+    In lengths in tokens `4k` is 4,096, as the contexts of models are counted (`x-kilo`). A
+    percentage is certain, and so is a number with the field's own unit (`x-units`): `4096 tokens`.
     """
     if not isinstance(value, str):
         return None
@@ -164,10 +185,14 @@ def _number(value: Any, field: Schema) -> Repair | None:
         if rate is not None and is_valid(rate, field):
             return Repair(value=rate, help="near", exact=True)
     number = read_quantity(value, kilo=field.get("x-kilo", 1000))
-    has_unit = "x-share" in field and value.strip().endswith("%")  # so nothing else is meant
+    prefix = () if "x-kilo" in field else ("k",)
+    has_unit = (  # so nothing else is meant
+        read_unit(value) in ("%", *prefix, *field.get("x-units", ()))
+        or (_COMMA.fullmatch(value.strip()) is not None and not is_grouped(value.strip()))
+    )
     if (seconds := field.get("x-seconds")) and (time := read_seconds(value)) is not None:
         number = _whole(time / seconds)
-        has_unit = ":" not in value  # two numbers of a clock may be minutes and seconds
+        has_unit = value.count(":") != 1  # two numbers of a clock may be minutes and seconds
     if number is None or not is_valid(number, field):
         return None
     return Repair(value=number, help="near", safety="safe" if has_unit else "unsafe")

@@ -44,9 +44,14 @@ def switches_on(value: Any, schema: Schema) -> bool:
     return value is True or (isinstance(value, str) and plain(value) in schema.get("x-on", ()))
 
 
-def find_section(key: str) -> str | None:
-    """Return the pointer of the section that a name such as `lora_config` means, or None."""
+def find_section(key: str, here: str = "") -> str | None:
+    """Return the pointer of the section that a name such as `lora_config` means, or None.
+
+    `args` alone are those of the section `here`.
+    """
     name = _OF_SETTINGS.sub("", key.casefold().replace("-", "_"))
+    if not name and here.count("/") == 1:
+        return here
     for section, schema in read_schema()["properties"].items():
         if "x-short" not in schema and object_form(schema) is None:
             continue

@@ -137,6 +137,58 @@ def test_the_training_split_is_what_the_others_leave(
     assert "stratify" not in finding.help
 
 
+@pytest.mark.parametrize(
+    ("training", "reason", "safety"),
+    [
+        ({"push_to_hub": True}, "upload", "unsafe"),
+        ({"push_to_hub": True, "hub_model_id": "me/x"}, "hub", "safe"),
+        ({"push_to_hub": False}, "off", "safe"),
+    ],
+)
+def test_an_upload_is_dropped_only_where_its_repository_is_named(
+    training: Mapping[str, Any], reason: str, safety: str
+) -> None:
+    """How the other tool uploads is no output; whether it does is one."""
+    spec = {**BASE, "training": {**training, "hub_strategy": "every_save"}}
+    finding = only(spec, "push_to_hub")
+    assert finding.remedy.values["why"].key == f"left.{reason}"  # type: ignore[union-attr]
+    assert finding.fix_safety == safety
+    assert only(spec, "hub_strategy").fix_safety == "safe"
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "said"),
+    [
+        ("max_samples", "50%", "`data.max_rows`? it takes a whole number"),
+        ("val_set_size", 0.7, "`data.splits.validation`? it takes a number from 0 to 0.5"),
+    ],
+)
+def test_a_value_that_its_field_refuses_leads_to_what_that_takes(
+    key: str, value: Any, said: str
+) -> None:
+    """A key that means several things leads to the field for this value."""
+    finding = only({**BASE, key: value}, key)
+    assert said in finding.help
+    assert finding.fix == ()
+
+
+def test_the_project_of_a_tracker_is_kept() -> None:
+    """It was left out as a setting of the tracker."""
+    spec = {**BASE, "tracking": {"type": "wandb", "project_name": "p"}}
+    fixed = apply_patch(spec, only(spec, "project_name").fix)
+    assert fixed["tracking"] == {"type": "wandb", "project": "p"}
+
+
+def test_numbers_of_other_tools_may_be_texts() -> None:
+    """The factors of a batch, and a number of steps with its unit."""
+    training = {"micro_batch": "4", "gradient_accumulation_steps": "8"}
+    spec = {**BASE, "hardware": "2x H100", "training": training}
+    fixed = apply_patch(spec, only(spec, "gradient_accumulation_steps").fix)
+    assert fixed["training"]["global_batch"] == 64
+    spec = {**BASE, "training": {"warmup_steps": "100 steps", "max_steps": 1000}}
+    assert apply_patch(spec, only(spec, "warmup_steps").fix)["training"]["warmup"] == 0.1
+
+
 def test_a_misspelling_of_a_field_is_no_key_of_a_tool() -> None:
     """A similar name still leads to its field, and its value is repaired."""
     spec = {**BASE, "training": {"weight_decoy": "0.1"}}

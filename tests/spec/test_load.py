@@ -1,6 +1,7 @@
 """Loading: one finding for each way in which a file is not a spec."""
 
 import io
+import json
 import os
 import sys
 import time
@@ -48,13 +49,20 @@ def test_missing_beside_a_similar_name(tmp_path: Path) -> None:
 
 
 def test_folder(tmp_path: Path) -> None:
-    """A folder is not a spec; the specs inside it are named if they are few."""
-    assert only(str(tmp_path)).code == "FTC003"
-    (tmp_path / "one.yaml").write_text("{}")
-    assert "`one.yaml`" in only(str(tmp_path)).help
+    """A folder is not a spec; of the files in it, those with the keys of a spec are named."""
+    (tmp_path / "phrases.json").write_text('{"hello": "hola"}')
+    (tmp_path / "package.json").write_text('{"name": "site", "version": "1"}')
+    (tmp_path / "broken.json").write_text('{"name": "x", "model": ')
+    (tmp_path / "folder.json").mkdir()
+    os.mkfifo(tmp_path / "pipe.json")
+    finding = only(str(tmp_path))
+    assert (finding.code, ".json" in finding.help) == ("FTC003", False)
+    (tmp_path / "spec.json").write_text('{"name": "x", "modle": "a/b", "data": "d.csv"}')
+    (tmp_path / "dpo.yaml").write_text("name: y\nmodel: a/b\n")
+    assert only(str(tmp_path)).help.endswith("such as `spec.json` or `dpo.yaml`")
     for number in range(3):
-        (tmp_path / f"{number}.json").write_text("{}")
-    assert "one.yaml" not in only(str(tmp_path)).help
+        (tmp_path / f"{number}.json").write_text('{"model": "a/b", "data": "d.csv"}')
+    assert only(str(tmp_path)).help.endswith("such as `spec.json`, `0.json` or `1.json`")
 
 
 def test_a_link_to_nothing_is_not_its_own_suggestion(tmp_path: Path) -> None:
@@ -183,19 +191,20 @@ def test_text_that_is_nothing_like_a_spec(tmp_path: Path, text: str) -> None:
 
 def test_a_file_of_a_bundle(tmp_path: Path) -> None:
     """The lock and what it lists are no specs; the copy of the spec beside them is one."""
+    spec = {"name": "x", "model": "a/b"}
     for name in ("plan.json", "spec.json", "other.json"):
-        (tmp_path / name).write_text('{"name": "x"}', encoding="utf-8")
+        (tmp_path / name).write_text(json.dumps(spec), encoding="utf-8")
     lock = tmp_path / "ftc.lock.json"
     lock.write_text('{"files": {"plan.json": "00", "spec.json": "00"}}', encoding="utf-8")
     for name in ("ftc.lock.json", "plan.json"):
         finding = only(str(tmp_path / name))
         assert finding.code == "FTC027"
         assert "the bundle's copy of its spec" in finding.help
-    assert loaded(str(tmp_path / "spec.json")).data == {"name": "x"}
-    assert loaded(str(tmp_path / "other.json")).data == {"name": "x"}
+    assert loaded(str(tmp_path / "spec.json")).data == spec
+    assert loaded(str(tmp_path / "other.json")).data == spec
     assert "`spec.json`" in only(str(tmp_path)).help
     lock.write_text("[]", encoding="utf-8")
-    assert loaded(str(tmp_path / "plan.json")).data == {"name": "x"}
+    assert loaded(str(tmp_path / "plan.json")).data == spec
 
 
 @pytest.mark.parametrize(

@@ -47,6 +47,25 @@ def test_certain() -> None:
     assert not is_certain("zero9", "zero2", KNOWN)
 
 
+@pytest.mark.parametrize(
+    ("word", "meant", "known", "certain"),
+    [
+        ("lroa", "lora", ("lora", "qlora", "full"), True),
+        ("trainig", "training", ("training", "tracking"), True),
+        ("lerning_rate", "learning_rate", ("learning_rate", "embedding_learning_rate"), True),
+        ("adamw_7bit", "adamw_8bit", ("adamw", "adamw_8bit"), False),
+        ("rtx4091", "rtx4090", ("rtx4090", "rtx4080"), False),
+        ("tets", "test", ("test", "text"), True),
+        ("tesst", "tesset", ("tesset", "tessat"), False),
+    ],
+)
+def test_one_slip_in_a_word_is_certain(
+    word: str, meant: str, known: tuple[str, ...], certain: bool
+) -> None:
+    """Two letters that changed places, or one that is wrong in a long word; no digit is one."""
+    assert is_certain(word, meant, known) == certain
+
+
 def test_another_word_with_some_letters_in_common_is_not_certain() -> None:
     """`pretrain` is no misspelling of `rerank`; `rerankr` is one, and `classif` begins a word."""
     words = ("sft", "rerank", "classification")

@@ -13,6 +13,8 @@ MEANT = {
     "10%": 0.1,
     "10 %": 0.1,
     "4k": 4000,
+    "4k tokens": 4000,
+    "1.5K rows": 1500,
     "0,0002": 0.0002,
     "2,5e-4": 0.00025,
     "1,000": 1000,
@@ -37,6 +39,7 @@ def test_meaning(text: str) -> None:
 def test_a_kilo_of_tokens() -> None:
     """Contexts are counted in powers of two."""
     assert read_quantity("4k", kilo=1024) == 4096
+    assert read_quantity("4k tokens", kilo=1024) == 4096
     assert read_quantity("64 GB", kilo=1024) == 64
 
 

@@ -49,16 +49,15 @@ def test_a_word_of_another_field_moves_there(part: dict[str, Any], fixed: dict[s
 @pytest.mark.parametrize(
     ("part", "help_"),
     [
-        ({"tracking": ["wandb", "tensorboard"]}, "write one of `wandb` or `tensorboard`"),
-        (
-            {"training": {"evaluation": {"metric": ["rouge_l", "chrf"]}}},
-            "write one of `rouge_l` or `chrf`",
-        ),
+        ({"tracking": ["wandb", "tensorboard"]}, "`wandb` or `tensorboard`"),
+        ({"training": {"evaluation": {"metric": ["rouge_l", "chrf"]}}}, "`rouge_l` or `chrf`"),
+        ({"training": {"learning_rate": [1e-3, 2e-3]}}, "`0.001` or `0.002`"),
     ],
 )
-def test_several_words_for_a_field_that_takes_one(part: dict[str, Any], help_: str) -> None:
+def test_several_values_for_a_field_that_takes_one(part: dict[str, Any], help_: str) -> None:
     """The help names them; nothing says which one is wanted."""
     (finding,) = judge_data({"name": "x", "model": "m", "data": "d.csv", **part})
+    help_ = f"write one of {help_}; `ftc sweep` makes a bundle for each of several values"
     assert (finding.code, finding.help, finding.fix) == ("FTC034", help_, ())
 
 
@@ -69,17 +68,180 @@ def test_several_words_for_a_field_that_takes_one(part: dict[str, Any], help_: s
         ("launch", "hours", "48h", 48, "safe"),
         ("launch", "hours", "90 min", 1.5, "safe"),
         ("launch", "hours", "24:00", 24, "unsafe"),
+        ("training", "epochs", "1 epoch", 1, "safe"),
+        ("training", "epochs", "two passes", 2, "safe"),
+        ("training", "epochs", "2 days", 2, "unsafe"),
+        ("training", "learning_rate", "0,0002", 0.0002, "safe"),
+        ("training", "max_steps", "1,000 steps", 1000, "unsafe"),
+        ("training", "max_steps", "10k", 10_000, "safe"),
+        ("objective", "answer_tokens", "256 tokens", 256, "safe"),
+        ("objective", "answer_tokens", "4k", 4096, "unsafe"),
+        ("hardware", "ram_gib", "64 GB", 64, "safe"),
+        ("hardware", "disk_gib", "500 GB", 500, "unsafe"),
+        ("hardware", "count", "2 GPUs", 2, "safe"),
     ],
 )
 def test_a_number_with_its_unit_is_certain(
     section: str, name: str, written: str, meant: float, safety: str
 ) -> None:
     """The unit leaves no other reading; two numbers of a clock do."""
-    others = {"type": "slurm"} if section == "launch" else {}
+    types = {"launch": "slurm", "objective": "grpo"}
+    others = {"type": types[section]} if section in types else {}
     spec = {"name": "x", "model": "m", "data": "d.csv", section: {**others, name: written}}
     (finding,) = judge_data(spec)
     assert finding.fix_safety == safety
     assert apply_patch(spec, finding.fix)[section] == {**others, name: meant}
+
+
+@pytest.mark.parametrize(
+    ("part", "meant", "safety"),
+    [
+        ({"training": {"warmup": 100, "max_steps": 1000}}, 0.1, "unsafe"),
+        ({"training": {"warmup": "100 steps", "max_steps": 1000}}, 0.1, "safe"),
+        ({"data": {"source": "d.csv", "splits": {"test": 20}}}, 0.2, "unsafe"),
+    ],
+)
+def test_a_number_in_the_place_of_a_share(part: dict[str, Any], meant: float, safety: str) -> None:
+    """Steps are a share where their number is known; a small number of rows may be hundredths."""
+    spec = {"name": "x", "model": "m", "data": "d.csv", **part}
+    (finding,) = judge_data(spec)
+    assert f"did you mean `{meant}`?" in finding.help
+    assert (finding.fix[0]["value"], finding.fix_safety) == (meant, safety)
+    assert judge_data(apply_patch(spec, finding.fix)) == []
+
+
+@pytest.mark.parametrize(
+    ("section", "value", "said"),
+    [
+        ("training", {"warmup": 100}, "divide 100 by the number of all steps"),
+        ("training", {"warmup": "100 steps"}, "divide 100 by the number of all steps"),
+        ("training", {"warmup": 2000, "max_steps": 1000}, "divide 2,000 by the number"),
+        ("splits", {"test": 500}, "divide 500 by the number of all rows"),
+        ("splits", {"test": "20 rows"}, "divide 20 by the number of all rows"),
+        ("splits", {"test": "held_out.csv"}, "not from a file or split of their own"),
+        ("splits", {"test": "validation"}, "not from a file or split of their own"),
+        ("splits", {"test": "60%"}, "write a number from 0 to 0.5, a share of the rows"),
+    ],
+)
+def test_what_is_no_share_has_no_fix(section: str, value: dict[str, Any], said: str) -> None:
+    """The help says how the number becomes a share, or what takes a file."""
+    part = (
+        {"data": {"source": "d.csv", "splits": value}} if section == "splits" else {section: value}
+    )
+    (finding,) = judge_data({"name": "x", "model": "m", "data": "d.csv", **part})
+    assert finding.fix == ()
+    assert said in finding.help
+
+
+@pytest.mark.parametrize(
+    ("part", "meant", "safety"),
+    [
+        ({"method": "lroa"}, {"method": "lora"}, "safe"),
+        ({"method": "4bit lora"}, {"method": "qlora"}, "unsafe"),
+        ({"training": {"precision": "mixed"}}, {"training": {"precision": "auto"}}, "safe"),
+        ({"objective": "text-generation"}, {"objective": "sft"}, "safe"),
+        ({"objective": {"loss_on": "answers"}}, {"objective": {"loss_on": "completion"}}, "safe"),
+        ({"training": {"epochs": "1_000"}}, {"training": {"epochs": 1000}}, "safe"),
+        ({"export": {"merge": True}}, {"export": {}}, "safe"),
+        ({"_comment": "mine"}, {}, "safe"),
+        (
+            {"training": {"args": {"epochs": 2, "seed": 3}}},
+            {"training": {"epochs": 2, "seed": 3}},
+            "safe",
+        ),
+        (
+            {"training": {"optimizer": {"name": "adamw", "weight_decay": 0.1}}},
+            {"training": {"optimizer": "adamw", "weight_decay": 0.1}},
+            "safe",
+        ),
+        (
+            {"training": {"early_stopping": {"patience": 3}}},
+            {"training": {"early_stopping": 3}},
+            "safe",
+        ),
+        (
+            {"data": {"source": "d.csv", "packing": "yes"}},
+            {"data": {"source": "d.csv", "packing": "best-fit"}},
+            "safe",
+        ),
+        (
+            {"launch": {"type": "slurm", "hours": "12:30:00"}},
+            {"launch": {"type": "slurm", "hours": 12.5}},
+            "safe",
+        ),
+        (
+            {"export": {"format": "gguf", "types": ["Q8_0"]}},
+            {"export": {"types": ["Q8_0"]}},
+            "safe",
+        ),
+        (
+            {"data": {"sources": [{"source": "d.csv", "type": "alpaca"}]}},
+            {"data": {"sources": [{"source": "d.csv", "form": "instruction"}]}},
+            "safe",
+        ),
+        ({"method": {"rslora": 1}}, {"method": {"rslora": True}}, "safe"),
+        ({"method": {"rslora": "0"}}, {"method": {"rslora": False}}, "safe"),
+        ({"export": ["Q8_0", "fp16"]}, {"export": ["Q8_0", "F16"]}, "safe"),
+        ({"export": ["Q8_0", "ollama"]}, {"export": ["Q8_0"]}, "safe"),
+        ({"export": ["safetensors"]}, {"export": []}, "safe"),
+        (
+            {"training": {"evaluation": {"metric": "loss"}}},
+            {"training": {"evaluation": {}}},
+            "safe",
+        ),
+        (
+            {"data": {"source": "d.csv", "columns": {"q": "prompt", "completion": "a"}}},
+            {"data": {"source": "d.csv", "columns": {"completion": "a", "prompt": "q"}}},
+            "unsafe",
+        ),
+        (
+            {"method": "lora", "training": {"lora": {"rank": 8}}},
+            {"method": {"type": "lora", "rank": 8}, "training": {}},
+            "safe",
+        ),
+    ],
+)
+def test_what_is_written_otherwise_is_repaired(
+    part: dict[str, Any], meant: dict[str, Any], safety: str
+) -> None:
+    """Transposed letters, other programs' words, and what ftc does without being told."""
+    spec = {"name": "x", "model": "m", "data": "d.csv", **part}
+    (finding,) = judge_data(spec)
+    fixed = apply_patch(spec, finding.fix)
+    assert fixed == {**{key: spec[key] for key in spec if key != "_comment"}, **meant}
+    assert finding.fix_safety == safety
+    assert judge_data(fixed) == []
+
+
+@pytest.mark.parametrize(
+    "training",
+    [
+        {"optimizer": {"lr": 1e-4, "weight_decay": 0.1}},
+        {"optimizer": {"name": "adamw", "type": "lion"}},
+        {"optimizer": {"name": "adamw", "weight_decay": 0.1}, "weight_decay": 0.2},
+    ],
+)
+def test_an_object_without_one_value_for_its_field_has_no_fix(training: dict[str, Any]) -> None:
+    """Nothing says what the field itself is, or two things say it."""
+    (finding,) = judge_data({"name": "x", "model": "m", "data": "d.csv", "training": training})
+    assert (finding.code, finding.fix) == ("FTC034", ())
+
+
+@pytest.mark.parametrize("part", [{"export": ["ollama"]}, {"export": ["gguf"]}])
+def test_an_output_that_ftc_does_not_write_alone_has_no_fix(part: dict[str, Any]) -> None:
+    """The user chooses a type."""
+    (finding,) = judge_data({"name": "x", "model": "m", "data": "d.csv", **part})
+    assert (finding.code, finding.fix) == ("FTC041", ())
+
+
+def test_a_misspelt_key_is_renamed_whatever_its_value() -> None:
+    """What the field takes is said with it, and the value is judged in its place."""
+    spec = {"name": "x", "model": "m", "data": "d.csv", "training": {"lerning_rate": "high"}}
+    (finding,) = judge_data(spec)
+    assert "it takes `auto` or a number" in finding.help
+    fixed = apply_patch(spec, finding.fix)
+    assert fixed["training"] == {"learning_rate": "high"}
+    assert [each.code for each in judge_data(fixed)] == ["FTC035"]
 
 
 def test_the_sources_of_a_mixture_have_other_names_for_their_keys() -> None:
@@ -168,7 +330,7 @@ def test_a_number_in_place_of_a_text_gets_quotes() -> None:
     ("pointer", "written", "meant"),
     [
         ("/data/max_length", "4k", 4096),
-        ("/objective/answer_tokens", "32K tokens", None),
+        ("/objective/answer_tokens", "32K tokens", 32768),
         ("/objective/answer_tokens", "2k", 2048),
         ("/data/max_rows", "4k", 4000),
     ],

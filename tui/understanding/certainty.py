@@ -329,9 +329,8 @@ def _one_of(folded: str, text: str, first: Said, second: Said) -> Said:
         return first if isinstance(first, Change) else second
     if not either and isinstance(first, Change) and _REASON.search(between):
         return first  # "fp16, since the card has no bf16"
-    if isinstance(first, Change) and isinstance(second, Change):
-        if (joined := _joined(text, first, second)) is not None:
-            return joined
+    if (joined := _joined(text, first, second)) is not None:
+        return joined
     if isinstance(second, Change) and _only_denies(first, second):
         return first
     if isinstance(first, Change) and _THAN.fullmatch(between) and _RATHER.search(folded[:begin]):
@@ -350,8 +349,10 @@ def _one_of(folded: str, text: str, first: Said, second: Said) -> Said:
     return Choice(pointer=first.pointer, values=tuple(values), words=words, why=UNSURE)
 
 
-def _joined(text: str, first: Change, second: Change) -> Change | None:
+def _joined(text: str, first: Said, second: Said) -> Change | None:
     """Return two parts of one list as one: "target modules gate_proj up_proj"."""
+    if not (isinstance(first, Change) and isinstance(second, Change)):
+        return None
     if not (isinstance(first.value, list) and isinstance(second.value, list)):
         return None
     start, begin = _place(text, first), _place(text, first) + len(first.words)

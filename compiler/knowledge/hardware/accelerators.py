@@ -17,7 +17,9 @@ __all__ = [
     "all_accelerators",
     "find_accelerator",
     "find_other_maker",
+    "find_slice",
     "find_unified",
+    "list_smaller",
     "suggest",
 ]
 
@@ -32,6 +34,8 @@ _NOISE = frozenset(
 )
 _LONGEST = 200
 _PLURAL = re.compile(r"(?<=\d)s$")
+_PROFILE: Final = re.compile(r"\b[1-7]g[.\s_-]?(\d{1,3})gb\b", re.IGNORECASE)
+_SLICE: Final = re.compile(r"\bmig\b", re.IGNORECASE)
 _NVIDIA = re.compile(r"\b(?:nvidia|geforce|tesla|quadro|titan|rtx|gtx)")
 
 
@@ -127,6 +131,23 @@ def find_unified(text: str) -> str | None:
         if re.search(rf"\b(?:{entry['pattern']})\b", name):
             return str(entry["name"])
     return None
+
+
+def find_slice(text: str) -> int | None:
+    """Return the GB of a slice of a GPU (MIG) of this name, 0 if it has none, or None.
+
+    Profiles are called by their seventh parts and their memory: `1g.10gb` (NVIDIA, MIG user guide).
+    """
+    if (profile := _PROFILE.search(text[:_LONGEST])) is not None:
+        return int(profile[1])
+    return 0 if _SLICE.search(text[:_LONGEST]) else None
+
+
+def list_smaller(memory_gib: int) -> tuple[str, ...]:
+    """Return the three largest devices of at most this memory that compute in bf16."""
+    found = [each for each in _table() if each.bf16 and each.memory_gib <= memory_gib]
+    found.sort(key=lambda each: (-each.memory_bytes, each.name))
+    return tuple(each.name for each in found if not each.is_laptop)[:3]
 
 
 def suggest(text: str) -> Guess:

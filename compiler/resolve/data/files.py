@@ -315,7 +315,7 @@ def _name_all(
 
 def _missing_file(spec: Spec, source: WholeSource, path: Path, folder: Path) -> Finding:
     if (repository := find_repository(source.source, "dataset")) is not None:
-        return explanations.NO_FILE.finding(
+        found = explanations.NO_FILE.finding(
             message="address",
             help="id",
             pointer=source.at("source"),
@@ -323,6 +323,7 @@ def _missing_file(spec: Spec, source: WholeSource, path: Path, folder: Path) -> 
             name=source.source,
             id=repository,
         )
+        return replace(found, fix_safety="safe")
     if _ADDRESS.match(source.source):
         return explanations.NO_FILE.finding(
             message="address", help="address", pointer=source.at("source"), name=source.source

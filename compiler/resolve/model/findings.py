@@ -192,15 +192,18 @@ def explain(spec: Spec, trouble: Trouble) -> Finding:
         return explanations.HALF_CACHED.finding(pointer=_POINTER, name=name)
     near, family, original = find_meant(name), find_family(name), find_original(name)
     copied = "quantized" if original is not None and original.quantized else "copy"
-    return explanations.UNREACHABLE.finding(
-        message="family" if family and not near and original is None else "",
-        help="near" if near else copied if original is not None else "",
+    near = near or ((original.id,) if original is not None else ())
+    finding = explanations.UNREACHABLE.finding(
+        message="family" if family and not near else "",
+        help=copied if original is not None and near == (original.id,) else "near" if near else "",
         pointer=_POINTER,
+        fix=patch_field(spec, "model", "id", near[0]) if len(near) == 1 else (),
         name=name,
         detail=trouble.detail,
-        near=near or ([original.id] if original is not None else []),
+        near=near,
         family=family or "",
     )
+    return replace(finding, fix_safety="unsafe")
 
 
 def _converted(spec: Spec) -> Finding:

@@ -314,3 +314,17 @@ def test_a_deepspeed_configuration_inside_a_config_is_read(tmp_path: Path) -> No
     left = {each.key: each.reason for each in result.imported.keys if not each.fields}
     assert left["deepspeed.zero_optimization.overlap_comm"] == "layout"
     assert left["deepspeed.bf16.enabled"] == "layout"
+
+
+def test_numbers_and_switches_that_are_written_as_text(tmp_path: Path) -> None:
+    """The tools read them as what they are; a name of digits stays a name."""
+    text = AXOLOTL.replace("2e-5", '"2e-5"').replace("4096", "'4096'").replace(": 2\n", ': "2"\n')
+    text += 'adapter: lora\nlora_r: "16"\nlora_alpha: "32"\nbf16: "true"\nwandb_project: "2026"\n'
+
+    found = fields(read(tmp_path, text))
+
+    plain = text.replace('"', "").replace("'", "").replace(": 2026", ': "2026"')
+    assert found == fields(read(tmp_path, plain))
+    assert found["/training/learning_rate"] == 2e-5
+    assert found["/method/rank"] == 16
+    assert found["/tracking/project"] == "2026"

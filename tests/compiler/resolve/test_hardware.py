@@ -168,6 +168,25 @@ def test_gpus_of_two_kinds_are_told_as_such(make_spec: Any, hardware: str) -> No
     assert not facts.finding.fix
 
 
+@pytest.mark.parametrize(
+    ("name", "near"),
+    [
+        ("H100 MIG 1g.10gb", "`RTX-3080-10GB`"),
+        ("nvidia.com/mig-3g.40gb", "`A100-SXM4-40GB`"),
+        ("A100-SXM4-40GB MIG 1g.5gb", ""),
+        ("A100 MIG", ""),
+    ],
+)
+def test_a_slice_of_a_gpu_is_told_as_such(make_spec: Any, name: str, near: str) -> None:
+    """A whole GPU of its memory at most stands for it, and the larger one is no suggestion."""
+    facts = resolve_hardware(make_spec(hardware=name))
+    assert isinstance(facts, Unknown)
+    assert (facts.finding.code, facts.finding.fix) == ("FTC300", ())
+    assert "a slice of a GPU (MIG)" in facts.finding.message
+    assert near in facts.finding.help
+    assert "80GB" not in facts.finding.help
+
+
 def test_cpu_is_this_machine(make_spec: Any) -> None:
     """A processor has memory, cores and no GPU memory; the count is of processes."""
     facts = known(resolve_hardware(make_spec(hardware={"gpu": "cpu", "count": 2})))

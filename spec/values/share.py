@@ -1,0 +1,56 @@
+"""A number in the place of a share (`x-share`): 100 steps, 500 rows, or 20 for 20%."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from ftc.spec.schema import Schema
+from ftc.spec.values.quantity import read_quantity, read_unit
+from ftc.spec.values.repair import Repair
+from ftc.spec.values.verdict import is_valid
+
+_PERCENT: Final = 100
+_DIGITS: Final = 6
+_UNITS: Final = {"steps": ("step",), "rows": ("row", "example", "sample")}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counted:
+    """A number of the `whole` (rows or steps); `repair` has the share, if it is known."""
+
+    whole: str
+    count: int | float
+    repair: Repair | None
+
+
+def find_counted(value: Any, field: Schema, data: Mapping[str, Any]) -> Counted | None:
+    """Return what a number says that stands in the place of a share, or None.
+
+    A number of steps is a share where the spec limits the steps. A bare number that is too large
+    for a share of the rows may be a percentage.
+    """
+    whole = field.get("x-share", "")
+    count, has_unit = _read_count(value, whole)
+    if count is None or count <= 1:
+        return None
+    share, total = count / _PERCENT, _count_steps(data) if whole == "steps" else 0
+    if whole == "steps":
+        share = round(count / total, _DIGITS) if total else 1
+    is_known = (whole == "steps" or not has_unit) and is_valid(share, field)
+    repair = Repair(value=share, help="near", safety="safe" if has_unit else "unsafe")
+    return Counted(whole=whole, count=count, repair=repair if is_known else None)
+
+
+def _read_count(value: Any, whole: str) -> tuple[int | float | None, bool]:
+    """Return the number, and whether its unit is written."""
+    if isinstance(value, str) and whole and read_unit(value) in _UNITS[whole]:
+        return read_quantity(value), True
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return (value if whole and is_number else None), False
+
+
+def _count_steps(data: Mapping[str, Any]) -> int:
+    """Return the steps to which a spec limits the training, or 0."""
+    training = data.get("training")
+    steps = training.get("max_steps") if isinstance(training, Mapping) else None
+    return steps if isinstance(steps, int) and steps > 0 else 0
