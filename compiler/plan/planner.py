@@ -48,8 +48,9 @@ from ftc.compiler.plan.splits import (
     decide_metric,
     decide_splits,
 )
-from ftc.compiler.plan.summary.alternatives import find_alternatives, fitting_gpus
+from ftc.compiler.plan.summary.alternatives import find_alternatives
 from ftc.compiler.plan.summary.context_parallel import count_context_gpus
+from ftc.compiler.plan.summary.devices import fitting_gpus
 from ftc.compiler.plan.time.run import (
     Evaluated,
     Judged,
