@@ -161,7 +161,7 @@ class _Mending:
         return any(at.startswith(each) or each.startswith(at) for each in near)
 
     def _drop_item(self, item: tuple[str, ...]) -> None:
-        """Remove an item of a list that lacks a required key."""
+        """Remove an item of a list that lacks a required key, or has no key that is known."""
         self._note(item)
         holder: Any = self.data
         for part in item[:-1]:
@@ -190,6 +190,8 @@ class _Mending:
             with_it = _step(with_it, part)
         if isinstance(with_it, dict):
             with_it.pop(parts[-1], None)
+            if not with_it and len(parts) > 1 and parts[-2].isdecimal():
+                self._drop_item(parts[:-1])  # an empty item would be another finding
         elif isinstance(with_it, list) and parts[-1].isdecimal() and int(parts[-1]) < len(with_it):
             del with_it[int(parts[-1])]
         elif isinstance(self.data.get(parts[0]), (str, int, float, list)):

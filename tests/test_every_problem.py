@@ -56,6 +56,14 @@ def test_a_misspelt_key_hides_nothing(folder: Path, resolver: Resolver) -> None:
     assert places == sorted(places)
 
 
+def test_an_item_of_unknown_keys_is_one_finding(folder: Path, resolver: Resolver) -> None:
+    """Without its keys the item would be empty, which nobody wrote."""
+    objective = {"type": "grpo", "rewards": [{"file": "score.py"}]}
+    codes = [each.code for each in _findings(folder, {**WRONG, "objective": objective}, resolver)]
+    assert "FTC032" in codes
+    assert "FTC038" not in codes
+
+
 def test_compile_says_the_same(folder: Path) -> None:
     """The findings of `ftc compile` are those of `ftc check`."""
     path = folder / "problems.json"

@@ -7,10 +7,10 @@ from typing import Any, Final
 
 from ftc.spec.text.yaml_reader import as_number, kind_of
 from ftc.spec.tools.entry import Entry
+from ftc.spec.tools.tables import read_table
 
 _FLAG: Final = re.compile(r"--?([A-Za-z][\w.-]*)(?:=(.*))?", re.DOTALL)
 _PAIR: Final = re.compile(r"([A-Za-z_][\w.]*)=(.*)", re.DOTALL)
-_COMMANDS: Final = frozenset({"sft", "dpo", "kto", "grpo", "reward", "rloo", "orpo", "gkd"})
 _SCRIPT: Final = re.compile(r"(?:.*/)?(?P<name>[\w-]+)\.py")
 _STARTER: Final = re.compile(
     r"(?m)^\s*(?:\$ ?|!)?(?:[A-Z_]+=\S+ )*"
@@ -66,7 +66,7 @@ def _flags_joined(text: str) -> str:
 
 
 def _entries(words: Sequence[str]) -> Iterator[Entry]:
-    index = 0
+    index, commands = 0, read_table("trl").values["@command"]
     while index < len(words):
         word = words[index]
         index += 1
@@ -83,10 +83,10 @@ def _entries(words: Sequence[str]) -> Iterator[Entry]:
             yield Entry(path=path, value=True if not read else read[0] if len(read) == 1 else read)
         elif pair is not None and not pair[1].isupper():
             yield Entry(path=pair[1], value=read_value(pair[2]))
-        elif word in _COMMANDS:
+        elif word in commands:
             yield Entry(path="command", value=word)
         elif (script := _SCRIPT.fullmatch(word)) is not None:
-            named = script["name"] in _COMMANDS
+            named = script["name"] in commands
             key = "command" if named else "program"
             yield Entry(path=key, value=script["name"] if named else word)
         else:

@@ -26,9 +26,10 @@ class Objective:
     text, or the relevance of a text to a query. `sequences` is the number of token sequences per
     row in a pass. `packs`: its trainer accepts packed rows. `splits`: a row that is too long is
     split into pieces, not cut. `plain`: its texts are read without a chat template. `samples`:
-    training generates answers. `rewards`: they are rewarded. `calls`: they may call tools. `sees`:
-    its trainer gives the images of rows to the model. `trainer` begins the names of TRL's classes
-    where objectives share a template.
+    training generates answers. `rewards`: they are rewarded. `leaves_out`: the mean with which a
+    reward is compared leaves it out. `calls`: answers may call tools. `sees`: its trainer gives the
+    images of rows to the model. `trainer` begins the names of TRL's classes where objectives share
+    a template.
 
     `loss` is what the loss is computed from. `policy_passes` and `reference_passes` are forward
     passes without gradients that its trainer makes for each micro-batch, of the trained model and
@@ -46,6 +47,7 @@ class Objective:
     plain: bool = False
     samples: bool = False
     rewards: bool = False
+    leaves_out: bool = False
     calls: bool = False
     sees: bool = False
     trainer: str = ""
@@ -127,6 +129,7 @@ OBJECTIVES: Final[Mapping[ObjectiveType, Objective]] = {
         forms=("chat", "instruction", "prompt_completion", "prompt"),
         samples=True,
         rewards=True,
+        leaves_out=True,
         trainer="RLOO",
         policy_passes=1,  # the old log-probabilities, at each step
         reference_passes=1,
@@ -178,6 +181,8 @@ OBJECTIVES: Final[Mapping[ObjectiveType, Objective]] = {
 
 #: The objectives whose sampled answers are rewarded.
 REWARDED: Final = tuple(name for name, objective in OBJECTIVES.items() if objective.rewards)
+#: The objectives whose names are no words: abbreviations of their titles.
+ABBREVIATED: Final = tuple(name for name, each in OBJECTIVES.items() if name not in each.title)
 
 
 def gives_vectors(objective: ObjectiveType) -> bool:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 
+from ftc.compiler.knowledge.objectives import compares_texts, gives_vectors
 from ftc.compiler.plan.batch.lengths import decide_max_length, longest_padded, usual_mean
 from ftc.compiler.plan.batch.sizes import Batch, decide_batch, ladder, least_rows
 from ftc.compiler.plan.decision import Decision
@@ -47,8 +48,9 @@ from ftc.compiler.plan.splits import (
     decide_metric,
     decide_splits,
 )
-from ftc.compiler.plan.summary.alternatives import find_alternatives, fitting_gpus
+from ftc.compiler.plan.summary.alternatives import find_alternatives
 from ftc.compiler.plan.summary.context_parallel import count_context_gpus
+from ftc.compiler.plan.summary.devices import fitting_gpus
 from ftc.compiler.plan.time.run import (
     Evaluated,
     Judged,
@@ -223,15 +225,17 @@ def _plan_found(
         validation = min(validation, frame.batch.decision.value)
     eval_batch = decide_eval_batch(job, facts.hardware, frame.lengths, rows=validation)
     job = replace(job, eval_micro=eval_batch.value)
+    together = gives_vectors(spec.objective.type) and facts.data.form != "scored"
     timetable = decide_timetable(
         spec,
         facts.model,
         train_rows=splits.train.value,
         batch_rows=frame.arrangement.rows,
-        micro=micro,
-        accumulation=frame.batch.rows_per_process // micro,
+        micro=frame.batch.rows_per_process if together else micro,
+        accumulation=1 if together else frame.batch.rows_per_process // micro,
         world=frame.world.value,
         validated=splits.validation.value > 0,
+        whole=compares_texts(spec.objective.type) and frame.world.value > 1,
         pace=_find_pace(frame, job),
     )
     decisions = gather_decisions(

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from ftc.compiler.knowledge.objectives import ABBREVIATED
 from ftc.spec.schema import fields_by_pointer
 from ftc.tui.understanding.reading import Change, Choice, value_at
 from ftc.tui.understanding.text.message import SENTENCE_END, find_around, find_places, fold
@@ -40,7 +41,7 @@ _PICKS: Final = (
 _KEPT: Final = r"\b(?:checkpoint|ckpt|model|modelo|epoch|version|weights|pesos|one)\b"
 #: What chooses one of several checkpoints.
 _PICKED: Final = re.compile(rf"{_PICKS}[^.;!?\n]{{0,40}}{_KEPT}|{_KEPT}[^.;!?\n]{{0,30}}{_PICKS}")
-_OBJECTIVE: Final = re.compile(r"(?i)(dpo|kto|orpo|cpo|simpo|grpo|rloo)\b")
+_OBJECTIVE: Final = re.compile(rf"(?i)({'|'.join(ABBREVIATED)})\b")
 
 
 def drop_denied_methods(said: Sequence[Change | Choice]) -> list[Change | Choice]:

@@ -52,11 +52,13 @@ def no_rows_to_train_on(case: Case) -> Iterator[Problem]:
         if not lost and data.usable_rows and prompts_fill(case):
             return  # FTC221 says which length keeps them
         enough = min(round_up(data.lengths.max), case.model.context_tokens)
-        short = not lost and case.plan.decisions.rows.max_length.value < enough
+        most = case.plan.decisions.rows.max_length.value
+        short = not lost and most < enough
+        long = case.model.context_tokens <= most < data.lengths.p50
         yield problem(
             "/data/max_length" if short else "/data/source",
             message="" if lost else "whole",
-            help="" if lost else "length" if short else "whole",
+            help="" if lost else "length" if short else "long" if long else "whole",
             enough=enough,
             rows=data.rows,
             usable=data.usable_rows,

@@ -8,6 +8,7 @@ from ftc.compiler.checks.data.rows import has_few_rows
 from ftc.compiler.checks.data.scores import prompts_are_labels
 from ftc.compiler.checks.rule import Problem, problem, put, rule
 from ftc.compiler.checks.rule_input import Case
+from ftc.compiler.knowledge.objectives import OBJECTIVES
 from ftc.compiler.resolve.facts import DataFacts
 from ftc.spec.message import Message
 
@@ -126,6 +127,7 @@ def one_prompt_for_all(case: Case) -> Iterator[Problem]:
     if data.prompts == 1 and data.usable_rows > 1 and held_out and not loses_images(case):
         yield problem(
             "/data/splits",
+            help="" if "text" in OBJECTIVES[case.spec.objective.type].forms else "prompts",
             fix=(put("/data/splits/test", 0), put("/data/splits/validation", 0)),
             rows=data.usable_rows,
         )

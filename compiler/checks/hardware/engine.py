@@ -11,6 +11,7 @@ from ftc.compiler.plan.objective.engine import MOST_SHARE
 from ftc.compiler.plan.objective.sampling import find_engine
 
 _POINTER: Final = "/objective/vllm"
+_OFF: Final = (put(_POINTER, "off"),)
 
 
 def _engine(case: Case) -> str:
@@ -45,7 +46,7 @@ def vllm_without_gpu(case: Case) -> Iterator[Problem]:
     Use instead: {"hardware": "cpu", "objective": "grpo"}
     """
     if _engine(case) != "off" and case.hardware.kind != "gpu":
-        yield problem(_POINTER, fix=(put(_POINTER, "off"),), mode=_engine(case))
+        yield problem(_POINTER, fix=_OFF, mode=_engine(case))
 
 
 @rule("FTC553", "vllm-server-without-own-gpu", "error", reads=("hardware",))
@@ -79,9 +80,9 @@ def vllm_beside_unproven_setting(case: Case) -> Iterator[Problem]:
     if _engine(case) == "off":
         return
     if case.spec.method.type == "qlora":
-        yield problem(_POINTER, message="quantized")
+        yield problem(_POINTER, message="quantized", help="quantized", fix=_OFF)
     if case.hardware.nodes > 1:
-        yield problem(_POINTER, message="nodes", nodes=case.hardware.nodes)
+        yield problem(_POINTER, message="nodes", fix=_OFF, nodes=case.hardware.nodes)
 
 
 @rule("FTC555", "vllm-in-too-little-memory", "error", reads=("hardware", "plan"))

@@ -212,6 +212,24 @@ def reward_never_given(case: Case) -> Iterator[Problem]:
             )
 
 
+@rule("FTC506", "right-answers-punished", "warning", reads=())
+def right_answers_punished(case: Case) -> Iterator[Problem]:
+    """What it is: A reward that compares an answer with the right one has a weight below 0.
+
+    Why it matters: Weights multiply rewards. A right answer then gets less than a wrong one, and
+    the model learns to make mistakes. A weight below 0 suits what an answer should not contain.
+
+    Example: {"objective": {"type": "grpo", "rewards": [{"match": "exact", "weight": -1}]}}
+
+    Use instead: {"objective": {"type": "grpo",
+     "rewards": ["exact", {"regex": "(?i)as an ai", "weight": -1}]}}
+    """
+    for place, reward in enumerate(list_rewards(case.spec.objective)):
+        if reward.match is not None and reward.weight < 0:
+            pointer = f"{_REWARDS}/{place}/weight"
+            yield problem(pointer, kind=reward.match, weight=reward.weight)
+
+
 @rule("FTC588", "reward-seldom-given", "warning", reads=("data",))
 def reward_seldom_given(case: Case) -> Iterator[Problem]:
     """What it is: The data's own answers would never, or seldom, get a reward.

@@ -178,7 +178,8 @@ def beta_out_of_range(case: Case) -> Iterator[Problem]:
 
     Why it matters: In a distillation beta selects the divergence between the forward KL (0) and the
     reverse KL (1), and the trainer stops at a larger number. In objectives that compare answers it
-    scales a term that would then have no effect. `grpo` and `rloo` train without a reference at 0.
+    scales a term that would then have no effect. At 0, those that sample answers and reward them
+    train without a reference.
 
     Example: {"objective": {"type": "distill", "teacher": "Qwen/Qwen2.5-7B-Instruct", "beta": 2}}
 

@@ -4,6 +4,7 @@ FTC249, 514, 516 to 518, 544, 547, 548, 571 to 578, 649 and 666.
 """
 # ruff: noqa: D401 - the docstring of a rule is its explanation, not a description of the function
 
+import math
 from collections.abc import Iterator, Mapping
 from functools import reduce
 from typing import Any, Final
@@ -12,7 +13,7 @@ from ftc.compiler.checks.rule import Problem, problem, put, rule
 from ftc.compiler.checks.rule_input import Case
 from ftc.compiler.knowledge.architectures.encoders import is_encoder
 from ftc.compiler.knowledge.objectives import compares_texts, gives_relevance, gives_vectors
-from ftc.compiler.plan.batch.sizes import least_rows
+from ftc.compiler.plan.batch.sizes import LEAST_CONTRASTED, least_rows
 from ftc.compiler.plan.objective.vectors import count_mined
 from ftc.spec.pointer import split
 
@@ -34,6 +35,7 @@ _READ: Final[Mapping[str, tuple[Any, ...]]] = {
 }
 _OWN_POOLING: Final = put("/objective/pooling", "auto")
 _MOST_SCALE: Final = 1000.0
+_MOST_LEFT_OUT: Final = 0.1  # of the rows, in an epoch
 _E5_PROMPTS: Final = {"query_prompt": "query: ", "document_prompt": "passage: "}
 
 
@@ -150,20 +152,25 @@ def step_of_equal_documents(case: Case) -> Iterator[Problem]:
     """What it is: A step needs more different documents than the data have.
 
     Why it matters: A document may be in a step only once, because a right answer would otherwise
-    count as a wrong one. Steps are then smaller than planned, and there are more of them.
+    count as a wrong one. Steps are then smaller than planned, and the trainer ends an epoch after
+    the planned number of them, so that it leaves rows out. So it does where a few documents belong
+    to most rows.
 
     Example: {"objective": "embed", "data": "30-articles.csv", "training": {"global_batch": 64}}
 
     Use instead: {"objective": "embed", "data": "30-articles.csv", "training": {"global_batch": 16}}
     """
-    rows = (
-        case.plan.decisions.batch.global_batch.value // case.plan.decisions.distribution.world.value
-    )
+    rows = case.plan.decisions.batch.global_batch.value
     documents, mined = case.data.documents, count_mined(case.spec, case.data)
     is_told_apart = gives_vectors(case.spec.objective.type) and case.data.form != "scored"
     is_short = mined < documents < rows * (1 + mined)  # FTC516 says where a row alone needs more
-    if not is_told_apart or not is_short or _has_no_wrong_text(case):
+    if not is_told_apart or _has_no_wrong_text(case):
         return
+    if not is_short:
+        yield from _name_frequent(case, rows)
+        return
+    if case.plan.decisions.distribution.world.value > 1:
+        return  # FTC514 says that no step is full
     fewer = max(0, documents // rows - 1)
     yield problem(
         "/objective/hard_negatives" if mined else "/training/global_batch",
@@ -174,6 +181,36 @@ def step_of_equal_documents(case: Case) -> Iterator[Problem]:
         mined=mined,
         fewer=fewer,
     )
+
+
+def _name_frequent(case: Case, step_rows: int) -> Iterator[Problem]:
+    """Report rows that an epoch leaves out because they share their document with many others."""
+    labels = case.data.labels if case.data.documents else ()
+    most = max(labels, key=lambda label: label.rows, default=None)
+    left = _left_out(case, step_rows)
+    if most is None or left <= _MOST_LEFT_OUT:
+        return
+    world = case.plan.decisions.distribution.world.value
+    fewer = step_rows
+    while fewer > LEAST_CONTRASTED and _left_out(case, fewer) > _MOST_LEFT_OUT:
+        fewer //= 2
+    enough = fewer % world == 0 and _left_out(case, fewer) <= _MOST_LEFT_OUT
+    yield problem(
+        "/training/global_batch",
+        message="frequent",
+        help="smaller" if enough else "frequent",
+        document=most.name,
+        share=most.rows / sum(label.rows for label in labels),
+        left=left,
+        fewer=fewer,
+    )
+
+
+def _left_out(case: Case, step_rows: int) -> float:
+    """Return the share of rows that an epoch leaves out, as each step has a document once."""
+    rows = sum(label.rows for label in case.data.labels)
+    steps = math.ceil(rows / step_rows)
+    return 1 - sum(min(label.rows, steps) for label in case.data.labels) / max(1, rows)
 
 
 @rule("FTC547", "one-row-to-compare", "error", reads=("data", "plan"))
@@ -421,12 +458,14 @@ def step_never_full(case: Case) -> Iterator[Problem]:
     if not gives_vectors(case.spec.objective.type) or world == 1:
         return
     scored = case.data.form == "scored"
-    rows = decided.batch.global_batch.value // world
-    texts = case.data.documents // (1 + count_mined(case.spec, case.data))
+    rows = decided.batch.global_batch.value
+    documents = min(case.data.documents, decided.splits.train_rows.value)
+    texts = documents // (1 + count_mined(case.spec, case.data))
     held = decided.splits.validation_rows.value
     pointer = "/training/global_batch"
     if 0 < texts < rows and not (scored or _has_no_wrong_text(case)):
-        yield problem(pointer, rows=rows, documents=case.data.documents, most=texts * world)
+        most = max(1, texts // world) * world
+        yield problem(pointer, rows=rows, documents=documents, most=most)
     elif 0 < held < 2 * world:
         pointer = "/data/splits/validation"
         yield problem(pointer, message="validation", help="validation", held=held, needed=2 * world)

@@ -145,6 +145,11 @@ def is_convertible(architecture: str) -> bool:
     return architecture in _convertible()
 
 
+def is_diffusion(architecture: object) -> bool:
+    """Return whether the pinned llama.cpp has a class as one that fills in tokens anywhere."""
+    return architecture in read_table(__name__, "gguf_architectures.json")["diffusion"]
+
+
 def is_respelt(written: object, own: str | None) -> bool:
     """Return whether a config.json names the class of its `model_type` by an older spelling.
 
@@ -244,10 +249,15 @@ def _convertible() -> frozenset[str]:
 
 
 def _name(config: Mapping[str, object]) -> str | None:
-    """Return the name of the entry: the first of `architectures`, or the class of `model_type`."""
+    """Return the name of the entry: the first of `architectures`, or the class of `model_type`.
+
+    Where both name a class, it is that of `model_type`, which transformers loads; code of the
+    repository may load the other.
+    """
     architectures, own = config.get("architectures"), class_of_type(config.get("model_type"))
     if isinstance(architectures, list) and architectures:
         first = architectures[0]
-        known = isinstance(first, str) and first in derived_table()
-        return first if known else own if is_respelt(first, own) else None
+        if not isinstance(first, str) or first not in derived_table():
+            return own if is_respelt(first, own) else None
+        return first if own is None or isinstance(config.get("auto_map"), dict) else own
     return own

@@ -12,7 +12,7 @@ from ftc.spec.sections import Objective, Spec
 
 _ROWS_PER_STEP = 100  # about a hundred optimizer steps an epoch
 _LEAST, _MOST = 4, 128
-_LEAST_CONTRASTED: Final = 32  # rows of a step, of which each is told apart from the others
+LEAST_CONTRASTED: Final = 32  # rows of a step, of which each is told apart from the others
 _TEXT_TOKENS: Final = 150_000  # of a step of text; a power of two of rows leaves 100,000 or more
 _TEXT_STEPS: Final = 32  # an epoch of little text has at least as many
 _FULL_ENOUGH: Final = 0.95  # of a packed row; longer ones are hardly fuller
@@ -106,12 +106,13 @@ def decide_batch(
     def derive() -> tuple[int, Because]:
         rows_asked = target_rows(train_rows, text_tokens=text_tokens)
         contrasted = gives_vectors(spec.objective.type)
-        least = max(least_rows(spec.objective), _LEAST_CONTRASTED / world if contrasted else 1)
+        least = max(least_rows(spec.objective), LEAST_CONTRASTED / world if contrasted else 1)
         asked = max(least, rows_asked / each / world)
         per_process = 2 ** max(0, round(math.log2(asked)))
         values: dict[str, Any] = {"rows": train_rows}
-        if contrasted and documents and documents // texts < per_process:
-            fewer = 2 ** int(math.log2(max(2, documents // texts)))
+        if contrasted and documents and documents // texts < per_process * world:
+            least = 1 if world > 1 else 2
+            fewer = 2 ** int(math.log2(max(least, documents // texts // world)))
             held = {"documents": documents} | ({"texts": texts} if texts > 1 else {})
             key = "global_batch.documents_per_row" if texts > 1 else "global_batch.documents"
             return fewer * world, Because(key=key, values=held)

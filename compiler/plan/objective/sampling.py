@@ -124,7 +124,7 @@ def decide_generations(spec: Spec) -> Decision[int]:
     """Return the answers per prompt. RLOO's paper tries two and four, and four is better."""
 
     def derive() -> tuple[int, Because]:
-        if spec.objective.type == "rloo":
+        if OBJECTIVES[spec.objective.type].leaves_out:
             return _LEFT_OUT, Because(key="generations.left_out")
         return _GENERATIONS, Because(key="generations.usual")
 

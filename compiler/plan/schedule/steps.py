@@ -46,15 +46,19 @@ def decide_timetable(
     accumulation: int,
     world: int,
     validated: bool,
+    whole: bool = False,
     pace: Pace | None = None,
 ) -> Timetable:
     """Derive the schedule of a run from its rows and batch.
 
     `batch_rows` are the training rows as batches count them: fewer where several are packed in one.
-    `validated` says whether rows are held out that evaluations read. `pace` is None where
+    `validated` says whether rows are held out that evaluations read, `whole` that batches which
+    are not full are left out. `pace` is None where
     evaluations and checkpoints are not limited by their time.
     """
-    per_epoch = steps_per_epoch(batch_rows, micro=micro, accumulation=accumulation, world=world)
+    per_epoch = steps_per_epoch(
+        batch_rows, micro=micro, accumulation=accumulation, world=world, whole=whole
+    )
     epochs = _epochs(spec, model, train_rows, per_epoch)
     max_steps = spec.training.max_steps
     if max_steps is not None:
@@ -85,13 +89,16 @@ def _warmup_steps(share: float, total: int) -> Decision[int]:
     )
 
 
-def steps_per_epoch(train_rows: int, *, micro: int, accumulation: int, world: int) -> int:
+def steps_per_epoch(
+    train_rows: int, *, micro: int, accumulation: int, world: int, whole: bool = False
+) -> int:
     """Optimizer steps of one epoch, at least one.
 
     Source: transformers 5.23 `Trainer.set_initial_training_values`; accelerate pads the last batch
-    of each process (`even_batches`), hence the inner ceiling.
+    of each process (`even_batches`), hence the inner ceiling. With several processes
+    sentence-transformers 6.2 leaves out what is not `whole` (`dataloader_drop_last`).
     """
-    batches = math.ceil(train_rows / (micro * world))
+    batches = train_rows // (micro * world) if whole else math.ceil(train_rows / (micro * world))
     return max(1, math.ceil(batches / accumulation))
 
 

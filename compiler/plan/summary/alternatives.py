@@ -1,4 +1,4 @@
-"""What would fit: changes to a spec that does not fit, and other accelerators that would hold it.
+"""What would fit: changes to a spec that does not fit.
 
 Each change is planned again; the cheapest comes first.
 """
@@ -7,12 +7,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Final, Literal
 
-from ftc.compiler.knowledge.hardware.accelerators import (
-    LEAST_CAPABILITY,
-    Accelerator,
-    all_accelerators,
-    find_accelerator,
-)
 from ftc.compiler.knowledge.objectives import compares_texts
 from ftc.compiler.knowledge.training.liger import has_liger_kernels
 from ftc.compiler.plan.batch.lengths import round_up, share_above
@@ -21,13 +15,12 @@ from ftc.compiler.plan.objective.engine import can_generate
 from ftc.compiler.plan.objective.sampling import find_engine, samples_from_shards
 from ftc.compiler.plan.plan import Alternative, Kind, Plan
 from ftc.compiler.plan.search.space import SELECTIVE
+from ftc.compiler.plan.summary.devices import with_count
 from ftc.compiler.resolve.facts import KnownFacts
-from ftc.compiler.resolve.hardware import describe_device, link_of
 from ftc.spec.message import Message
 from ftc.spec.sections import Spec, Strategy
 
 PlanAgain = Callable[[Spec, KnownFacts], Plan | None]
-LeastBytes = Callable[[Spec, KnownFacts], int | None]
 _COUNTS: Final = (2, 4, 8)  # GPUs of one host
 _STRATEGIES: Final[tuple[Strategy, ...]] = ("zero1", "zero2", "zero3")
 _STRATEGY: Final = "/distribution/strategy"
@@ -280,6 +273,15 @@ def _precompute(spec: Spec, facts: KnownFacts, plan: Plan) -> tuple[Change, ...]
     return (_set(words, "layout", spec, facts, {"/objective/reference": "precomputed"}),)
 
 
+def _leave_engine(spec: Spec, facts: KnownFacts, plan: Plan) -> tuple[Change, ...]:
+    """Generate the answers with transformers, in the place of vLLM."""
+    del plan
+    if find_engine(spec.objective) == "off":
+        return ()
+    words = Message("offer.no_vllm")
+    return (_set(words, "layout", spec, facts, {"/objective/vllm": "off"}),)
+
+
 def _quantize_teacher(spec: Spec, facts: KnownFacts, plan: Plan) -> tuple[Change, ...]:
     """Load the teacher in 4 bits; its kernels are for GPUs, and for linear modules."""
     quantization, found = plan.decisions.teacher.teacher_quantization, facts.teacher
@@ -447,54 +449,8 @@ def _set(
     return Change(words=words, kind=kind, spec=changed, facts=facts, fix=tuple(fix))
 
 
-def fitting_gpus(spec: Spec, facts: KnownFacts, least_bytes: LeastBytes) -> tuple[str, ...]:
-    """Return the names of accelerators on which the spec as it is would fit, smallest first.
-
-    Their number is that of the spec. Devices with the same features differ in memory alone, so one
-    of each such group says what all of them need. `least_bytes` returns the least memory that any
-    layout needs, None if the host holds none.
-    """
-    if facts.hardware.kind == "cpu":
-        return ()
-    needs: dict[tuple[object, ...], int | None] = {}
-    fitting: list[Accelerator] = []
-    for device in all_accelerators():
-        if device.compute_capability < LEAST_CAPABILITY or device.is_laptop:
-            continue
-        if not _has_features(device, spec):
-            continue
-        alike = (device.bf16, device.compute_capability >= (9, 0))
-        if alike not in needs:
-            needs[alike] = least_bytes(spec, on_device(facts, device))
-        least = needs[alike]
-        if least is not None and least <= device.memory_bytes:
-            fitting.append(device)
-    fitting.sort(key=lambda device: (device.memory_bytes, device.name))
-    return tuple(device.name for device in fitting)
-
-
-def _has_features(device: Accelerator, spec: Spec) -> bool:
-    """Return whether a device has the precision and the attention that the spec names."""
-    if spec.training.precision == "bf16" and not device.bf16:
-        return False
-    return device.flash_attention_2 or spec.model.attention != "flash_attention_2"
-
-
-def on_device(facts: KnownFacts, device: Accelerator) -> KnownFacts:
-    """Return the facts with another accelerator in the same host, as many as there were."""
-    data_sheet = describe_device(device, facts.hardware.count)
-    return replace(facts, hardware=replace(facts.hardware, calibration=None, **data_sheet))
-
-
-def with_count(facts: KnownFacts, count: int) -> KnownFacts:
-    """Return the facts with so many of the same accelerator in one host."""
-    match = find_accelerator(facts.hardware.name)
-    link = link_of(match.accelerator if match is not None else None, count)
-    hardware = replace(facts.hardware, count=count, link=link, calibration=None)
-    return replace(facts, hardware=hardware)
-
-
 _EDITS: Final[tuple[Edit, ...]] = (
-    _shrink, _checkpoint, _attend, _halve, _precompute, _quantize_teacher, _divide, _offload,
-    _shrink_states, _freeze_more, _fuse, _adapt, _quantize, _shorten, _multiply, _divide_base,
+    _shrink, _checkpoint, _attend, _halve, _leave_engine, _precompute, _quantize_teacher, _divide,
+    _offload, _shrink_states, _freeze_more, _fuse, _adapt, _quantize, _shorten, _multiply,
+    _divide_base,
 )  # fmt: skip

@@ -76,13 +76,15 @@ def unassigned(
     shaped = _name_shape(source, columns, objective, shape, is_known=is_known)
     if source.columns == Columns() and shaped is not None:
         return shaped
-    help_ = "all"
-    fix: tuple[Mapping[str, object], ...] = ()
+    help_, fix = "all", tuple[Mapping[str, object], ...]()
     unnamed = source.columns == Columns()
     fits = guess is not None and unnamed and _trains_on(objective, guess)
-    if why.form is not None or not unnamed or (fits and OBJECTIVES[objective].samples):
+    alone = guess is not None and guess[1] is None and unnamed and compares_texts(objective)
+    if why.form is not None or not unnamed or (fits and OBJECTIVES[objective].samples) or alone:
         meant = None  # the form, the names or the prompts say what is to be trained on
-    if meant is not None:
+    if alone:
+        help_ = "alone"
+    elif meant is not None:
         help_, fix = "meant", ({"op": "add", "path": "/objective/type", "value": meant},)
     elif why.roles and (why.form is not None or not fits):
         help_ = "" if why.form is not None else "form"
@@ -95,7 +97,7 @@ def unassigned(
     if lacking:
         help_ = "lacking"
     return explanations.NO_ROLES.finding(
-        message="form" if why.form is not None else "objective" if why.roles else "",
+        message="form" if why.form is not None else "objective" if why.roles or alone else "",
         help=help_,
         pointer=source.at("form" if why.form is not None else "source"),
         fix=fix,

@@ -7,7 +7,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from ftc.compiler.knowledge.architectures.architecture import Shape, read_quantization
+from ftc.compiler.knowledge.architectures.architecture import (
+    Shape,
+    is_diffusion,
+    read_quantization,
+)
 from ftc.compiler.knowledge.architectures.causal_types import (
     has_causal_class,
     reads_ahead,
@@ -35,6 +39,8 @@ Dtype = Literal["float32", "float16", "bfloat16"]
 CONFIG_FILE: Final = "config.json"
 #: NVIDIA's ModelOpt describes its quantization here, often not in config.json.
 QUANTIZED_FILE: Final = "hf_quant_config.json"
+#: diffusers describes a pipeline of several models here.
+_PIPELINE_FILE: Final = "model_index.json"
 _POINTER: Final = "/model/id"
 _SIZES: Final = (
     *("hidden_size", "num_hidden_layers", "num_attention_heads", "vocab_size"),  # of every model
@@ -177,9 +183,13 @@ def _section(data: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _misnamed(data: Mapping[str, Any], known: Shape | Wrapper, name: str) -> Finding | None:
-    """Return the finding that transformers has no `model_type` of this name, but has the class."""
+    """Return the finding about a `model_type` that is missing, or that only the class lacks."""
     kind = data.get("model_type")
     own = known.has_type(kind) if isinstance(known, Wrapper) else kind == known.model_type
+    if kind is None:
+        return explanations.BROKEN_CONFIG.finding(
+            message="no_type", help="untyped", pointer=_POINTER, name=name, known=known.model_type
+        )
     if not isinstance(kind, str) or own or has_causal_class(kind):
         return None
     if find_wrapper({**data, "architectures": None}) is not None:
@@ -214,7 +224,7 @@ def _config(
             key=zero,
             architecture=architecture or "",
         )
-    other = not reads_tokens(model_type) or reads_ahead(model_type)
+    other = not reads_tokens(model_type) or reads_ahead(model_type) or is_diffusion(architecture)
     if architecture is None or other or has_own_tower(data, shape):
         return not_causal(data, name, head)
     text = _section(data)
@@ -300,7 +310,10 @@ def _absent(folder: Path, name: str) -> Finding:
         )
     if next(folder.glob("*.gguf"), None) is not None:
         return gguf_finding(name)
-    return explanations.NO_CONFIG.finding(pointer=_POINTER, name=name)
+    pipeline = "pipeline" if (folder / _PIPELINE_FILE).is_file() else ""
+    return explanations.NO_CONFIG.finding(
+        message=pipeline, help=pipeline, pointer=_POINTER, name=name
+    )
 
 
 def gguf_finding(name: str) -> Finding:

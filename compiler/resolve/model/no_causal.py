@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from ftc.compiler.knowledge.architectures.architecture import class_of_type
+from ftc.compiler.knowledge.architectures.architecture import class_of_type, is_diffusion
 from ftc.compiler.knowledge.architectures.causal_types import reads_ahead, reads_tokens
 from ftc.compiler.knowledge.architectures.config_types import find_section, is_known_type
 from ftc.compiler.knowledge.architectures.encoders import list_encoders, read_bare, read_headed
@@ -43,6 +43,8 @@ def not_causal(data: Mapping[str, Any], name: str, head: Head) -> Finding:
         message, advice = "drafts", "drafts"
     elif reads_ahead(kind):
         message = "ahead"
+    elif is_diffusion(what):
+        message = "diffusion"
     elif is_unknown(data) and (seeing or encoder is None):
         message, advice = "unknown", "unknown"
     elif has_own_tower(data, None):

@@ -22,6 +22,7 @@ if TYPE_CHECKING:  # slow to import, needed only where a tokenizer is there
 TOKENIZER_FILE: Final = "tokenizer.json"
 CONFIG_FILE: Final = "tokenizer_config.json"
 SENTENCEPIECE_FILE: Final = "tokenizer.model"
+TEKKEN_FILE: Final = "tekken.json"
 TEMPLATE_FILE: Final = "chat_template.jinja"
 
 _SPECIAL: Final = (

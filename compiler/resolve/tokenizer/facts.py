@@ -26,6 +26,7 @@ from ftc.compiler.resolve.model.findings import no_promise
 from ftc.compiler.resolve.model.folder import find_tokenizer_folder, located_folder
 from ftc.compiler.resolve.model.tokenizer_files import (
     SENTENCEPIECE_FILE,
+    TEKKEN_FILE,
     TOKENIZER_FILE,
     LoadedTokenizer,
     TokenizerFileError,
@@ -117,6 +118,7 @@ def resolve_tokenizer(
         if (place / SENTENCEPIECE_FILE).is_file():
             template = own or read_tokenizer_config(place).template
             return _with_template(spec, _estimated(model, place, own, options), template)
+        kind = "tekken" if (place / TEKKEN_FILE).is_file() else ""
     except TokenizerFileError as error:
         return Unknown(finding=_broken_file(spec, error))
     except OSError as error:
@@ -125,7 +127,9 @@ def resolve_tokenizer(
     except ChatTemplateError as error:
         return Unknown(finding=_broken_template(spec, error))
     return Unknown(
-        finding=explanations.NO_TOKENIZER.finding(pointer="/model/id", name=spec.model.id)
+        finding=explanations.NO_TOKENIZER.finding(
+            message=kind, help=kind, pointer="/model/id", name=spec.model.id
+        )
     )
 
 

@@ -2,9 +2,11 @@
 
 import ast
 import json
+import re
 import tarfile
 import warnings
 from collections import Counter
+from collections.abc import Iterator
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -16,6 +18,7 @@ from ftc.compiler.knowledge.architectures.architecture import (
     count_adapter_parameters,
     find_unfit_keys,
     is_convertible,
+    is_diffusion,
     read_shape,
     supports_sdpa,
 )
@@ -287,6 +290,26 @@ def test_convertible_architectures_are_the_real_registry(sdist: Path) -> None:
     assert recorded == sorted(registered_names(sdist))
 
 
+def test_diffusion_models_are_those_of_llama_cpp(sdist: Path) -> None:
+    """The classes of the converter whose architecture llama.cpp runs as a diffusion model."""
+    table = files("ftc.compiler.knowledge.architectures") / "gguf_architectures.json"
+    recorded = json.loads(table.read_text(encoding="utf-8"))["diffusion"]
+    assert recorded == sorted(diffusion_names(sdist))
+    assert not any(map(is_diffusion, ("LlamaForCausalLM", None)))
+
+
+def test_the_class_of_the_type_is_loaded() -> None:
+    """Transformers reads `model_type`; only code of the repository goes by another class."""
+    sizes = {"hidden_size": 64, "num_attention_heads": 4, "vocab_size": 100}
+    config = {"architectures": ["Qwen3ForCausalLM"], "model_type": "qwen2", **sizes}
+    found = read_shape(config)
+    assert found is not None
+    assert found.architecture == "Qwen2ForCausalLM"
+    remote = read_shape({**config, "auto_map": {"AutoModelForCausalLM": "m.Qwen3ForCausalLM"}})
+    assert remote is not None
+    assert remote.architecture == "Qwen3ForCausalLM"
+
+
 def test_is_convertible() -> None:
     """Registered text models convert; classifiers and unknown names do not."""
     assert is_convertible("LlamaForCausalLM")
@@ -301,6 +324,26 @@ def test_sdpa_is_where_transformers_has_it() -> None:
 
     assert {name: supports_sdpa(name) for name in built} == real
     assert supports_sdpa("NoSuchForCausalLM")
+
+
+def diffusion_names(sdist: Path) -> Iterator[str]:
+    """Names that the converter's classes register for llama.cpp's architectures of diffusion."""
+    sources: dict[str, bytes] = {}
+    with tarfile.open(sdist) as archive:
+        for member in archive:
+            name = member.name.partition("/llama.cpp/")[2]
+            if name == "src/llama-arch.cpp" or name.startswith("conversion/"):
+                stream = archive.extractfile(member)
+                sources[name] = b"" if stream is None else stream.read()
+    body = sources.pop("src/llama-arch.cpp").decode().partition("bool llm_arch_is_diffusion")[2]
+    kinds = set(re.findall(r"case LLM_ARCH_(\w+):", body.partition("return true")[0]))
+    for text in sources.values():
+        for node in ast.walk(ast.parse(text)):
+            if not isinstance(node, ast.ClassDef):
+                continue
+            texts = list(map(ast.unparse, node.body))
+            if any(f"model_arch = gguf.MODEL_ARCH.{kind}" in texts for kind in kinds):
+                yield from re.findall(r"'(\w+)'", ast.unparse(node.decorator_list[0]))
 
 
 def registered_names(sdist: Path) -> set[str]:

@@ -7,7 +7,7 @@ import pytest
 
 from ftc.compiler.knowledge.hardware.accelerators import all_accelerators
 from ftc.compiler.plan.planner import make_plan, plan_once
-from ftc.compiler.plan.summary.alternatives import on_device
+from ftc.compiler.plan.summary.devices import on_device
 from ftc.compiler.resolve.facts import KnownFacts
 from ftc.spec.sections import Spec
 

@@ -13,7 +13,7 @@ from ftc.compiler.plan.batch.sizes import decide_batch, divisors, ladder
 from ftc.compiler.plan.planner import make_plan
 from ftc.compiler.plan.schedule.learning_rate import decide_learning_rate
 from ftc.compiler.plan.splits import decide_splits
-from ftc.compiler.plan.summary.alternatives import with_count
+from ftc.compiler.plan.summary.devices import with_count
 from ftc.compiler.plan.time.run import MOST_ELSEWHERE, padded_tokens
 from ftc.compiler.resolve.facts import Calibration, KnownFacts
 from ftc.spec.sections import Spec

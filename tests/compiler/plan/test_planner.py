@@ -14,7 +14,7 @@ from ftc.compiler.knowledge.hardware.accelerators import all_accelerators
 from ftc.compiler.plan.plan import Plan
 from ftc.compiler.plan.planner import make_plan, plan_once
 from ftc.compiler.plan.reasons import sentence
-from ftc.compiler.plan.summary.alternatives import on_device
+from ftc.compiler.plan.summary.devices import on_device
 from ftc.compiler.plan.time.run import padded_tokens
 from ftc.compiler.resolve.facts import Facts, KnownFacts, known
 from ftc.spec.sections import Spec

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from ftc.compiler.plan.batch.sizes import decide_batch
 from ftc.compiler.plan.planner import make_plan
 from ftc.compiler.plan.schedule.steps import count_saves, steps_per_epoch
 from tests.compiler.conftest import BuildKnown
@@ -25,6 +26,24 @@ def test_steps_of_an_epoch(
 ) -> None:
     """Ceilings within ceilings."""
     assert steps_per_epoch(rows, micro=micro, accumulation=accumulation, world=world) == expected
+
+
+def test_batches_that_are_not_whole_are_left_out() -> None:
+    """Two processes of sentence-transformers 6.2 took 6 and 4 steps an epoch."""
+    for micro, accumulation, expected in ((8, 1, 6), (4, 3, 4)):
+        found = steps_per_epoch(100, micro=micro, accumulation=accumulation, world=2, whole=True)
+        assert found == expected
+
+
+@pytest.mark.parametrize(("world", "expected"), [(1, 16), (2, 16), (3, 12), (16, 16)])
+def test_steps_of_vectors_are_never_larger_than_the_texts(
+    build_known: BuildKnown, world: int, expected: int
+) -> None:
+    """No text is twice in the rows of all processes."""
+    changes = {"/spec/objective/type": "embed", "/spec/export/types": []}
+    spec, _ = build_known(changes)
+    batch = decide_batch(spec, train_rows=10_000, world=world, documents=20)
+    assert batch.decision.value == expected
 
 
 @pytest.mark.prove

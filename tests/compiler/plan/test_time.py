@@ -8,7 +8,7 @@ import pytest
 
 from ftc.compiler.knowledge.hardware.accelerators import find_accelerator
 from ftc.compiler.plan.planner import make_frame, make_plan
-from ftc.compiler.plan.summary.alternatives import on_device
+from ftc.compiler.plan.summary.devices import on_device
 from ftc.compiler.plan.time.kernels import adapter_traffic, attention_seconds, launching_seconds
 from ftc.compiler.plan.time.roofline import micro_seconds, operations
 from ftc.compiler.plan.time.run import (

@@ -229,6 +229,17 @@ def find_of_rows(make_spec: Any, folder: Path, rows: list[Any], **fields: Any) -
     return unknown(make_spec(data="rows.json", **fields), folder)
 
 
+def test_one_column_of_texts_needs_another_to_be_compared(make_spec: Any, tmp_path: Path) -> None:
+    """Neither `sft` nor the names of two columns would help."""
+    rows = "".join(f"{number},the road to town {number} is quiet\n" for number in range(9))
+    (tmp_path / "texts.csv").write_text(f"id,text\n{rows}")
+    for objective in ("embed", "rerank"):
+        finding = unknown(make_spec(data="texts.csv", objective=objective), tmp_path)
+        assert finding.message.startswith(f"`{objective}` finds no column for `prompt`")
+        assert "add a column with the other text of each row" in finding.help
+        assert not finding.fix
+
+
 def test_a_column_of_conversations_is_proposed(make_spec: Any, tmp_path: Path) -> None:
     """A column of conversations is recognised by its values."""
     rows = [{"turns": CHAT, "meta": {"a": "b"}}] * COUNT

@@ -357,6 +357,10 @@ def test_folders_that_are_no_models(make_spec: Any, tmp_path: Path) -> None:
     assert isinstance(near, Unknown)
     assert "`./model`" in near.finding.help
     assert code(resolve_model(make_spec(), folder=tmp_path)) == "FTC101"
+    (folder / "model_index.json").write_text("{}")
+    pipeline = resolve_model(make_spec(), folder=tmp_path)
+    assert isinstance(pipeline, Unknown)
+    assert "is a pipeline of diffusers" in pipeline.finding.message
     for text in (b"{", b"[]", b"\xff\xfe", b"[" * 100_000):
         (folder / "config.json").write_bytes(text)
         assert code(resolve_model(make_spec(), folder=tmp_path)) == "FTC102"

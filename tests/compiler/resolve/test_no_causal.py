@@ -101,7 +101,18 @@ CASES: dict[str, tuple[dict[str, Any], str, str, str]] = {
             **SIZES,
         },
         "FTC103",
-        "`AutoModelForCausalLM` does not load",
+        "fills in tokens anywhere",
+        "a model that generates text",
+    ),
+    "a diffusion model whose code is causal by name": (
+        {
+            "architectures": ["LLaDAModelLM"],
+            "model_type": "llada",
+            "auto_map": {"AutoModelForCausalLM": "modeling_llada.LLaDAModelLM"},
+            **SIZES,
+        },
+        "FTC103",
+        "is not trained to predict the next one",
         "a model that generates text",
     ),
     "a model that drafts for another": (
@@ -157,6 +168,12 @@ CASES: dict[str, tuple[dict[str, Any], str, str, str]] = {
         "FTC103",
         "own code that reads images or sound",
         "often called `...-hf`",
+    ),
+    "no type beside a class": (
+        {"architectures": ["LlamaForCausalLM"], **SIZES},
+        "FTC102",
+        "has no `model_type`",
+        'such as `"llama"`',
     ),
     "the format of another library": (
         {"d_model": 64, "n_layer": 2, "ssm_cfg": {}},

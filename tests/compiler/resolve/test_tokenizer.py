@@ -117,6 +117,14 @@ def test_sentencepiece_alone_is_an_estimate(make_spec: Any, model_folder: Path) 
     assert reload_tokenizer(make_spec(), facts, folder=model_folder.parent) is None
 
 
+def test_a_tokenizer_in_mistral_s_format_is_named(make_spec: Any, model_folder: Path) -> None:
+    """Transformers reads the pieces of tekken.json, without the end token."""
+    (model_folder / "tokenizer.json").rename(model_folder / "tekken.json")
+    found = resolve(make_spec(), model_folder.parent)
+    assert isinstance(found, Unknown)
+    assert "only in Mistral's own format" in found.finding.message
+
+
 @pytest.mark.parametrize(
     ("name", "data", "expected"),
     [

@@ -34,7 +34,9 @@ _EMBEDS: Final = re.compile(
     r"\b(?:embed\w*|prefix\w*|prefij\w*|queries|query|consult\w+|cerqu\w+|busqued\w+|vectors?)\b"
 )
 _QUERY, _DOCUMENT = "/objective/query_prompt", "/objective/document_prompt"
-_NAMED_TOOLS: Final = re.compile(r"\b(?:tools?|eines|herramient\w+|func\w+|grpo|rloo)\b")
+_NAMED_TOOLS: Final = re.compile(
+    rf"\b(?:tools?|eines|herramient\w+|func\w+|{'|'.join(REWARDED)})\b"
+)
 
 
 def read_marked(message: Message, draft: Mapping[str, Any]) -> Iterator[Change]:

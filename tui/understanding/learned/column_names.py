@@ -9,6 +9,7 @@ from functools import cache
 from typing import Final
 
 from ftc.compiler.knowledge.hardware.accelerators import find_accelerator
+from ftc.compiler.knowledge.objectives import ABBREVIATED
 from ftc.spec.schema import choices, fields
 from ftc.tui.understanding.text.message import Span, fold
 
@@ -75,7 +76,8 @@ FILE: Final = re.compile(r"\S+\.(?:csv|tsv|jsonl?|parquet|xlsx|txt|gguf|jinja|py
 _OTHER: Final = re.compile(
     r"(?:qwen|llama|gemma|mi[sn]tral|mixtral|phi-?\d|smollm|deepseek|falcon|granite|salamandra"
     r"|eurollm|\w*bert|rtx|gtx|nvidia|[ahlvt]\d{1,3}s?\b|q?lora\b|gguf|vllm|gpus?\b|cpu\b|ram\b"
-    r"|gb\b|tb\b|v?ram\b|instruct\b|dpo|kto|orpo|grpo|simpo|cpo\b|rloo|sft\b)"
+    r"|gb\b|tb\b|v?ram\b|instruct\b"
+    rf"|(?:{'|'.join(ABBREVIATED)})\b)"
 )
 _STOPS: Final = frozenset(
     "the a an is are in of to and or it that this for with as el la els les los las un una i y e"  # noqa: SIM905
