@@ -56,10 +56,12 @@ def move(data: Mapping[str, Any], here: str, meant: Meant | None) -> tuple[dict[
         if name not in target:
             steps.append({"op": "add", "path": place, "value": {}})
         target = target.get(name, {})
-        if isinstance(target, str) and isinstance(long := lengthen(name, target), Mapping):
+        item = isinstance(target, list) and depth < len(sections) and sections[depth].isdigit()
+        short = isinstance(target, str | list) and not item
+        if short and isinstance(long := lengthen(name, target), Mapping):
             steps.append({"op": "replace", "path": place, "value": long})
             target = long
-        if not isinstance(target, Mapping | list):
+        if not (isinstance(target, Mapping) or item):
             return ()
     steps.append({"op": "move", "from": here, "path": meant.pointer})
     if meant.repair is not None:

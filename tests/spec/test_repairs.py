@@ -428,3 +428,18 @@ def test_a_list_of_one_word_is_the_word() -> None:
     assert finding.fix == ({"op": "replace", "path": "/method", "value": "lora"},)
     (finding,) = find_violations({**FULL, "method": ["lora", "qlora"]})
     assert finding.fix == ()
+
+
+def test_a_key_moves_into_a_section_that_is_a_list() -> None:
+    """The list is the short form of the section, which becomes its object first."""
+    spec = {"name": "x", "model": "m", "data": "d.csv", "export": ["Q8_0"]}
+    (finding,) = judge_data({**spec, "publish": {"max_metric_drop": 0.1}})
+    export = {"types": ["Q8_0"], "verify": {"max_metric_drop": 0.1}}
+    fixed = apply_patch({**spec, "publish": {"max_metric_drop": 0.1}}, finding.fix)
+    assert fixed["export"] == export
+
+
+def test_a_repair_shows_no_control_character() -> None:
+    """The value of a list of one is shown as other values are."""
+    (finding,) = judge_data({"name": "x", "model": "m", "data": "d.csv", "$schema": ["\x1f"]})
+    assert finding.help.isprintable()
