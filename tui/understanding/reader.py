@@ -192,8 +192,11 @@ def _read_message(
     said = _completed(move_to_owners(found, message, draft), text, draft, planned)
     linked: list[Said] = list(read_linked(message, asked, said, draft))
     told, about = _answer(text, said, about, draft, planned)
-    told = prefer_own(text, revise(text, told))
-    told = with_described_file(settle(text, drop_retracted(text, told)))
+    revised = prefer_own(text, revise(text, told))
+    left = drop_retracted(text, revised)
+    gone = {each.pointer for each in revised} - {each.pointer for each in left}
+    linked = [each for each in linked if each.pointer not in gone]
+    told = with_described_file(settle(text, left))
     doubted = [each for each in told if isinstance(each, Choice) and is_withheld(each)]
     linked = _outside_questions(text, linked, draft)[0] if told or about is None else []
     if not (said or linked) and about is None:

@@ -30,7 +30,7 @@ _KEPT_BEFORE: Final = re.compile(
 )
 _KEPT_IT: Final = re.compile(
     rf"\b{any_of(WORDS['kept'])}(?:\s+(?:it|that|them|ho|lo|la)|-(?:ho|la|lo|les|los)|l[oa]s?)?"
-    rf"(?:\s+{any_of(WORDS['as_is'])})?\s*(?:[.,;!?]|$)"
+    rf"(?:\s+{any_of(WORDS['as_is'])})?\s*(?:[.,;!?]|$|(?:que|perque|porque|because|since)\b)"
 )
 _ENDS: Final = re.compile(rf"\s*(?:$|[.,;:!?]|{any_of(WORDS['as_is'])}\b)")
 _AGAIN: Final = r"[\s,.]*(?:(?:the|la|el)\s+)?(?:columna?\s+)?"

@@ -83,8 +83,20 @@ def settle_later(text: str, told: Sequence[Said], read: Reader) -> list[Said]:
         settled = _settled(text[start:end], target, read, last=last) or settled
     if settled is None:
         return list(told)
+    settled = _whole(settled, target)
     inside = find_places(text, settled.words)[:1]
     return [*(each for each in others if not _is_in(text, each, inside)), settled]
+
+
+def _whole(settled: Change, target: Said) -> Change:
+    """Return the list in doubt where a clause has only a part of it: "Q5, plus an F16"."""
+    values = target.values if isinstance(target, Choice) else (target.value,)
+    part, whole = settled.value, values[0] if len(values) == 1 else None
+    if not (isinstance(part, list) and isinstance(whole, list)):
+        return settled
+    if not all(each in whole for each in part):
+        return settled
+    return Change(pointer=settled.pointer, value=whole, words=target.words)
 
 
 def _find_target(text: str, told: Sequence[Said]) -> Said | None:

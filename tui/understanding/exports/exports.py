@@ -171,7 +171,8 @@ def read_exports(message: Message, have: Sequence[str]) -> Iterator[Change | Cho
         return
     places = [*(each[:2] for each in (said if found else ())), *(each[:2] for each in general)]
     start, end = min(place[0] for place in places), max(place[1] for place in places)
-    types = choose_types(found, have, more=more)
+    corrected = {each[2] for each in said} - {each[2] for each in found}
+    types = choose_types(found, [each for each in have if each not in corrected], more=more)
     if not found:
         types = [] if general[0][2] else list(have) or [_USUAL]
     elif not types and (other := _other_wanted(message, found, general)) is not None:
