@@ -101,16 +101,7 @@ def _explain(
         return report_foreign(other, here, data)
     place = meant.pointer if meant is not None else here
     if other is None and (advice := find_advice(place)) is not None:
-        help_ = "" if place == here else "meant"
-        return UNSUPPORTED_FIELD.finding(
-            pointer=here,
-            fix=leave_out_needless(section[key], here, place),
-            message=help_,
-            help=help_,
-            name=shown(dotted(here)),
-            meant=dotted(place),
-            advice=advice,
-        )
+        return _report_unsupported(section[key], here, place, advice)
     fix = () if unfit is not None else move(data, here, meant)
     if other is not None:
         unfit, fix = _not_fitting(section[key], fields_by_pointer()[other.pointer]), ()
@@ -134,6 +125,20 @@ def _explain(
             example=_show(unfit.schema["examples"][0]),
         )
     return _lead(data, here, section, schema, meant, fix=fix)
+
+
+def _report_unsupported(value: Any, here: str, place: str, advice: str) -> Finding:
+    """Return the finding about a key, written `here`, of a field at `place` that ftc lacks."""
+    help_ = "" if place == here else "meant"
+    return UNSUPPORTED_FIELD.finding(
+        pointer=here,
+        fix=leave_out_needless(value, here, place),
+        message=help_,
+        help=help_,
+        name=shown(dotted(here)),
+        meant=dotted(place),
+        advice=advice,
+    )
 
 
 def _lead(
