@@ -127,7 +127,7 @@ def _explain(
     return _lead(data, here, section, schema, meant, fix=fix)
 
 
-def _report_unsupported(value: Any, here: str, place: str, advice: str) -> Finding:
+def _report_unsupported(value: Any, here: str, place: str, advice: Message) -> Finding:
     """Return the finding about a key, written `here`, of a field at `place` that ftc lacks."""
     help_ = "" if place == here else "meant"
     return UNSUPPORTED_FIELD.finding(
