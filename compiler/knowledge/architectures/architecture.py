@@ -145,6 +145,22 @@ def is_convertible(architecture: str) -> bool:
     return architecture in _convertible()
 
 
+def named_in_vain(config: Mapping[str, object], loaded: str) -> str:
+    """Return the class that a config names where `loaded` reads other tensors of its layers, or "".
+
+    transformers loads the class of `model_type`, and leaves out or invents what it does not share.
+    """
+    names = config.get("architectures")
+    first = names[0] if isinstance(names, list) and names else None
+    if not isinstance(first, str) or loaded not in derived_table():
+        return ""
+    entries = derived_table()[loaded], derived_table().get(first, derived_table()[loaded])
+    read, held = (
+        {row[0] for row in entry["layer"] if row[0].endswith(".weight")} for entry in entries
+    )
+    return "" if read == held else first  # biases depend on settings
+
+
 def is_diffusion(architecture: object) -> bool:
     """Return whether the pinned llama.cpp has a class as one that fills in tokens anywhere."""
     return architecture in read_table(__name__, "gguf_architectures.json")["diffusion"]

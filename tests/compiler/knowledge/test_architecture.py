@@ -20,6 +20,7 @@ from ftc.compiler.knowledge.architectures.architecture import (
     find_unfit_keys,
     is_convertible,
     is_diffusion,
+    named_in_vain,
     read_shape,
     supports_sdpa,
 )
@@ -315,6 +316,9 @@ def test_the_class_of_the_type_is_loaded() -> None:
     remote = read_shape({**config, "auto_map": {"AutoModelForCausalLM": "m.Qwen3ForCausalLM"}})
     assert remote is not None
     assert remote.architecture == "Qwen3ForCausalLM"
+    assert named_in_vain(config, "Qwen2ForCausalLM") == "Qwen3ForCausalLM"
+    assert not named_in_vain({"architectures": ["LlamaForCausalLM"]}, "MistralForCausalLM")
+    assert not named_in_vain({"architectures": ["NovelForCausalLM"]}, "MistralForCausalLM")
 
 
 def test_is_convertible() -> None:
