@@ -9,6 +9,7 @@ from typing import Any, Final, Literal
 
 from ftc.compiler.knowledge.architectures.architecture import (
     Shape,
+    as_loaded,
     is_diffusion,
     named_in_vain,
     read_quantization,
@@ -154,7 +155,7 @@ def _plain(data: Mapping[str, Any], sha256: str, name: str, *, head: Head) -> Co
 
     The language model of some wrappers has no class that loads it by itself.
     """
-    config = _config(data, sha256, name, head=head)
+    config = _config(as_loaded(data), sha256, name, head=head)
     if isinstance(config, Finding):
         return config
     if wrapper_named(config.architecture) is not None or _has_no_class(config.shape, head):
