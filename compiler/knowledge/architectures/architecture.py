@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 from functools import cache
-from typing import Final
+from typing import Any, Final
 
 from ftc.compiler.knowledge.architectures.derived import (
     derived_table,
@@ -145,6 +145,36 @@ def is_convertible(architecture: str) -> bool:
     return architecture in _convertible()
 
 
+def as_loaded(config: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a config whose class is that of its `model_type`, which transformers loads.
+
+    It is unchanged where one of the two is not in the table, and where code of the repository may
+    load the class that is named.
+    """
+    names, own = config.get("architectures"), class_of_type(config.get("model_type"))
+    first = names[0] if isinstance(names, list) and names else None
+    known = isinstance(first, str) and first in derived_table()
+    if own is None or not known or isinstance(config.get("auto_map"), dict):
+        return config
+    return {**config, "architectures": [own]}
+
+
+def named_in_vain(config: Mapping[str, object], loaded: str) -> str:
+    """Return the class that a config names where `loaded` reads other tensors of its layers, or "".
+
+    transformers loads the class of `model_type`, and leaves out or invents what it does not share.
+    """
+    names = config.get("architectures")
+    first = names[0] if isinstance(names, list) and names else None
+    if not isinstance(first, str) or loaded not in derived_table():
+        return ""
+    entries = derived_table()[loaded], derived_table().get(first, derived_table()[loaded])
+    read, held = (
+        {row[0] for row in entry["layer"] if row[0].endswith(".weight")} for entry in entries
+    )
+    return "" if read == held else first  # biases depend on settings
+
+
 def is_diffusion(architecture: object) -> bool:
     """Return whether the pinned llama.cpp has a class as one that fills in tokens anywhere."""
     return architecture in read_table(__name__, "gguf_architectures.json")["diffusion"]
@@ -249,15 +279,10 @@ def _convertible() -> frozenset[str]:
 
 
 def _name(config: Mapping[str, object]) -> str | None:
-    """Return the name of the entry: the first of `architectures`, or the class of `model_type`.
-
-    Where both name a class, it is that of `model_type`, which transformers loads; code of the
-    repository may load the other.
-    """
+    """Return the name of the entry: the first of `architectures`, or the class of `model_type`."""
     architectures, own = config.get("architectures"), class_of_type(config.get("model_type"))
     if isinstance(architectures, list) and architectures:
         first = architectures[0]
-        if not isinstance(first, str) or first not in derived_table():
-            return own if is_respelt(first, own) else None
-        return first if own is None or isinstance(config.get("auto_map"), dict) else own
+        known = isinstance(first, str) and first in derived_table()
+        return first if known else own if is_respelt(first, own) else None
     return own

@@ -11,6 +11,7 @@ SENTENCES: Final[Mapping[str, str]] = {
     "data, beside BM25 and the base",
     "metric.vectors": "evaluate.py measures nDCG@10, MRR@10 and recall@10, beside BM25 and the "
     "base",
+    "pooling.own": "as the model's modules.json says",
     "pooling.encoder": "where the model has no modules.json: an encoder's tokens see the whole "
     "text",
     "pooling.both_ways": "where the model has no modules.json: its config.json lets each token see "

@@ -1,6 +1,7 @@
 """Objectives that compare texts: how a vector is read off, and what a query is compared with."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -12,6 +13,12 @@ from ftc.compiler.plan.memory.activations import shortened_bytes
 from ftc.compiler.resolve.facts import DataFacts, ModelFacts
 from ftc.spec.sections import Objective, Pooling, Spec
 
+#: The poolings of `modules.json` that the spec has too.
+_POOLINGS: Final[Mapping[str, Pooling]] = {
+    "mean": "mean",
+    "cls": "cls",
+    "lasttoken": "lasttoken",
+}
 _MEBI: Final = 1024**2
 _WRONG_TEXTS: Final = 3  # `num_negatives` of sentence-transformers' `mine_hard_negatives`
 
@@ -86,7 +93,11 @@ def decide_vectors(
     if not gives_vectors(spec.objective.type):
         return Vectors()
 
+    own = () if model.text_modules is None else model.text_modules.poolings
+
     def derive() -> tuple[Pooling, Because]:
+        if len(own) == 1 and own[0] in _POOLINGS:
+            return _POOLINGS[own[0]], Because(key="pooling.own")
         if is_encoder(model.architecture):
             return "mean", Because(key="pooling.encoder")
         if model.reads_both_ways:

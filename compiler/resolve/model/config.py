@@ -9,7 +9,9 @@ from typing import Any, Final, Literal
 
 from ftc.compiler.knowledge.architectures.architecture import (
     Shape,
+    as_loaded,
     is_diffusion,
+    named_in_vain,
     read_quantization,
 )
 from ftc.compiler.knowledge.architectures.causal_types import (
@@ -153,14 +155,24 @@ def _plain(data: Mapping[str, Any], sha256: str, name: str, *, head: Head) -> Co
 
     The language model of some wrappers has no class that loads it by itself.
     """
-    config = _config(data, sha256, name, head=head)
+    config = _config(as_loaded(data), sha256, name, head=head)
     if isinstance(config, Finding):
         return config
     if wrapper_named(config.architecture) is not None or _has_no_class(config.shape, head):
         return not_causal(data, name, head)
-    if config.shape is not None and not isinstance(data.get("auto_map"), dict):
-        return _misnamed(data, config.shape, name) or config
-    return config
+    if config.shape is None or isinstance(data.get("auto_map"), dict):
+        return config
+    if named := named_in_vain(data, config.architecture):
+        return explanations.BROKEN_CONFIG.finding(
+            message="two_classes",
+            help="two_classes",
+            pointer=_POINTER,
+            name=name,
+            named=named,
+            kind=config.model_type,
+            architecture=config.architecture,
+        )
+    return _misnamed(data, config.shape, name) or config
 
 
 def _has_no_class(shape: Shape | None, head: Head) -> bool:

@@ -14,11 +14,13 @@ from typing import Any
 import pytest
 
 from ftc.compiler.knowledge.architectures.architecture import (
+    as_loaded,
     converted_class,
     count_adapter_parameters,
     find_unfit_keys,
     is_convertible,
     is_diffusion,
+    named_in_vain,
     read_shape,
     supports_sdpa,
 )
@@ -302,12 +304,12 @@ def test_the_class_of_the_type_is_loaded() -> None:
     """Transformers reads `model_type`; only code of the repository goes by another class."""
     sizes = {"hidden_size": 64, "num_attention_heads": 4, "vocab_size": 100}
     config = {"architectures": ["Qwen3ForCausalLM"], "model_type": "qwen2", **sizes}
-    found = read_shape(config)
-    assert found is not None
-    assert found.architecture == "Qwen2ForCausalLM"
-    remote = read_shape({**config, "auto_map": {"AutoModelForCausalLM": "m.Qwen3ForCausalLM"}})
-    assert remote is not None
-    assert remote.architecture == "Qwen3ForCausalLM"
+    assert shape_of(dict(as_loaded(config))).architecture == "Qwen2ForCausalLM"
+    remote = {**config, "auto_map": {"AutoModelForCausalLM": "m.Qwen3ForCausalLM"}}
+    assert shape_of(dict(as_loaded(remote))).architecture == "Qwen3ForCausalLM"
+    assert named_in_vain(config, "Qwen2ForCausalLM") == "Qwen3ForCausalLM"
+    assert not named_in_vain({"architectures": ["LlamaForCausalLM"]}, "MistralForCausalLM")
+    assert not named_in_vain({"architectures": ["NovelForCausalLM"]}, "MistralForCausalLM")
 
 
 def test_is_convertible() -> None:

@@ -14,11 +14,13 @@ from ftc.compiler.plan.memory.activations import cache_bytes
 from ftc.compiler.plan.memory.passes import passes_without_gradient, scored_shape
 from ftc.compiler.plan.memory.peak import measure
 from ftc.compiler.plan.memory.phases import parts_of_phases, phases
+from ftc.compiler.plan.planner import make_plan
 from ftc.compiler.plan.software import LIGER
 from ftc.compiler.plan.summary.headline import PARTS
 from ftc.compiler.plan.time.roofline import generation_seconds, operations, passes
 from ftc.compiler.plan.time.run import Mined, mining_seconds, step_seconds
 from ftc.compiler.resolve.facts import HardwareFacts
+from tests.compiler.conftest import BuildKnown
 
 SHAPE = next(model.shape for model in all_models() if model.id == "Qwen/Qwen2.5-7B")
 TARGETS = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
@@ -301,3 +303,22 @@ def test_mining_reads_all_texts_once() -> None:
     assert twice == pytest.approx(2 * once)
     assert 5 < once < 600
     assert mining_seconds(job, a100(), None) is None
+
+
+@pytest.mark.parametrize(
+    ("poolings", "expected"),
+    [(["cls"], ("cls", "pooling.own")), (["mean", "max"], ("lasttoken", "pooling.causal"))],
+)
+def test_the_pooling_is_the_model_s_own(
+    build_known: BuildKnown, poolings: list[str], expected: tuple[str, str]
+) -> None:
+    """What `modules.json` says takes precedence, where the spec has that pooling too."""
+    edits: dict[str, Any] = {
+        "/spec/objective/type": "embed",
+        "/spec/export/types": [],
+        "/facts/data/form": "prompt_completion",
+        "/facts/model/text_modules": {"poolings": poolings},
+    }
+    pooling = make_plan(*build_known(edits)).decisions.vectors.pooling
+    assert pooling is not None
+    assert (pooling.value, pooling.because.key) == expected

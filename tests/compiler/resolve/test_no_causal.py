@@ -169,6 +169,12 @@ CASES: dict[str, tuple[dict[str, Any], str, str, str]] = {
         "own code that reads images or sound",
         "often called `...-hf`",
     ),
+    "a class with other weights than that of the type": (
+        {"architectures": ["Qwen3ForCausalLM"], "model_type": "qwen2", **SIZES},
+        "FTC102",
+        "loads a `Qwen2ForCausalLM`, whose layers have other weights",
+        "the model's original `config.json`",
+    ),
     "no type beside a class": (
         {"architectures": ["LlamaForCausalLM"], **SIZES},
         "FTC102",
