@@ -55,7 +55,7 @@ class Repair:
     def shown(self) -> str:
         """Return the value as JSON, but a plain word without quotes."""
         value = self.value
-        return value if isinstance(value, str) else shown(json.dumps(value, ensure_ascii=False))
+        return shown(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
 
 
 def find_repair(value: Any, field: Schema, named: Schema | None = None) -> Repair | None:

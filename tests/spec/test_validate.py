@@ -444,6 +444,16 @@ def test_what_is_no_share_has_no_fix(section: str, value: dict[str, Any], said: 
         ({"export": {"merge": True}}, {"export": {}}, "safe"),
         ({"_comment": "mine"}, {}, "safe"),
         (
+            {"data": {"source": "d.csv", "splits": "80/10/10"}},
+            {"data": {"source": "d.csv", "splits": {"test": 0.1, "validation": 0.1}}},
+            "safe",
+        ),
+        (
+            {"data": {"source": "d.csv", "splits": [0.8, 0.15, 0.05]}},
+            {"data": {"source": "d.csv", "splits": {"test": 0.05, "validation": 0.15}}},
+            "unsafe",
+        ),
+        (
             {"training": {"args": {"epochs": 2, "seed": 3}}},
             {"training": {"epochs": 2, "seed": 3}},
             "safe",
@@ -848,3 +858,21 @@ def test_a_list_of_one_word_is_the_word() -> None:
     assert finding.fix == ({"op": "replace", "path": "/method", "value": "lora"},)
     (finding,) = find_violations({**FULL, "method": ["lora", "qlora"]})
     assert finding.fix == ()
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        {"export": [{"type": "Q4_K_M"}]},
+        {"allow": [{"name": "FTC225"}]},
+        {"data": {"source": "d.csv", "columns": {"prompt": {"name": "q"}}}},
+        {"data": {"source": "d.csv", "splits": [0.8, None, {}]}},
+        {"data": {"source": "d.csv", "splits": "1/2/3"}},
+        {"data": {"source": "d.csv", "splits": [10, 10, 80]}},
+        {"training": {"evaluation": {"metric": {"name": "rouge_l"}}}},
+    ],
+)
+def test_an_object_or_a_list_where_none_is_taken_has_no_fix(part: dict[str, Any]) -> None:
+    """Nothing is moved out of a list, a choice of names or a section in a section."""
+    (finding,) = judge_data({"name": "x", "model": "m", "data": "d.csv", **part})
+    assert (finding.code, finding.fix) == ("FTC034", ())
