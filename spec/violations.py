@@ -105,10 +105,11 @@ def _wrong_type(violation: Violation, data: Mapping[str, Any]) -> Iterator[Findi
 
 
 def _listed(value: Any, field: Schema) -> tuple[str, ...]:
-    """Return the values of a list for a field that takes one of them, or none."""
-    several = value if isinstance(value, list) and len(value) > 1 else ()
+    """Return the different values of a list for a field that takes one of them, or none."""
+    several = value if isinstance(value, list) else ()
     fits = all(is_valid(each, field) for each in several)
-    return tuple(map(str, several)) if fits else ()
+    words = tuple(dict.fromkeys(map(str, several))) if fits else ()
+    return words if len(words) > 1 else ()
 
 
 def _example(value: Any, violation: Violation) -> Any:

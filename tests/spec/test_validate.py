@@ -870,9 +870,11 @@ def test_a_list_of_one_word_is_the_word() -> None:
         {"data": {"source": "d.csv", "splits": "1/2/3"}},
         {"data": {"source": "d.csv", "splits": [10, 10, 80]}},
         {"training": {"evaluation": {"metric": {"name": "rouge_l"}}}},
+        {"hardware": {"gpu": ["A100-80GB", "A100-80GB"]}},
     ],
 )
 def test_an_object_or_a_list_where_none_is_taken_has_no_fix(part: dict[str, Any]) -> None:
     """Nothing is moved out of a list, a choice of names or a section in a section."""
     (finding,) = judge_data({"name": "x", "model": "m", "data": "d.csv", **part})
     assert (finding.code, finding.fix) == ("FTC034", ())
+    assert "ftc sweep" not in finding.help
