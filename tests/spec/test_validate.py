@@ -439,6 +439,7 @@ def test_what_is_no_share_has_no_fix(section: str, value: dict[str, Any], said: 
         ({"method": "4bit lora"}, {"method": "qlora"}, "unsafe"),
         ({"training": {"precision": "mixed"}}, {"training": {"precision": "auto"}}, "safe"),
         ({"objective": "text-generation"}, {"objective": "sft"}, "safe"),
+        ({"objective": "feedback"}, {"objective": "kto"}, "safe"),
         ({"objective": {"loss_on": "answers"}}, {"objective": {"loss_on": "completion"}}, "safe"),
         ({"training": {"epochs": "1_000"}}, {"training": {"epochs": 1000}}, "safe"),
         ({"export": {"merge": True}}, {"export": {}}, "safe"),
