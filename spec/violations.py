@@ -34,7 +34,7 @@ from ftc.spec.values.expectation import accepts_type, draws_rows, expectation, w
 from ftc.spec.values.hub_page import find_repository
 from ftc.spec.values.nearest import find_alike, is_certain, is_likely, is_slip, nearest
 from ftc.spec.values.repair import Repair, find_repair, switches_off
-from ftc.spec.values.share import find_counted
+from ftc.spec.values.share import find_counted, find_parts
 from ftc.spec.values.synonyms import find_candidates, find_sibling, find_synonym
 from ftc.spec.values.verdict import Violation, find_verdict, is_valid
 
@@ -49,7 +49,7 @@ def find_violations(data: Mapping[str, Any]) -> Iterator[Finding]:
 
 def _wrong_type(violation: Violation, data: Mapping[str, Any]) -> Iterator[Finding]:
     value, field = violation.value, violation.field
-    meant = find_repair(value, field, _named(violation, data))
+    meant = find_repair(value, field, _named(violation, data)) or find_parts(value, field)
     counted = find_counted(value, field, data)
     meant = meant or (counted.repair if counted else None)
     help_ = meant.help if meant else counted.whole if counted else ""
@@ -105,10 +105,11 @@ def _wrong_type(violation: Violation, data: Mapping[str, Any]) -> Iterator[Findi
 
 
 def _listed(value: Any, field: Schema) -> tuple[str, ...]:
-    """Return the values of a list for a field that takes one of them, or none."""
-    several = value if isinstance(value, list) and len(value) > 1 else ()
+    """Return the different values of a list for a field that takes one of them, or none."""
+    several = value if isinstance(value, list) else ()
     fits = all(is_valid(each, field) for each in several)
-    return tuple(map(str, several)) if fits else ()
+    words = tuple(dict.fromkeys(map(str, several))) if fits else ()
+    return words if len(words) > 1 else ()
 
 
 def _example(value: Any, violation: Violation) -> Any:

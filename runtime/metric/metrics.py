@@ -220,7 +220,7 @@ def conclude(report: dict[str, Any]) -> str:
         "not distinguishable": f"The trained model is not distinguishable from {other}",
     }[change["verdict"]]
     numbers = [show(values[name], percent=percent) for values in (report, report["base"])]
-    where = f"on {change['rows']:,} rows"
+    where = f"on {change['rows']:,} row{'s' * (change['rows'] != 1)}"
     sentence = f"{verdict}: {title(name)} {numbers[0]} against {numbers[1]} {where}"
     if change["interval"] is None:
         return f"{sentence}, too few to compare."

@@ -33,6 +33,8 @@ def describe_run(results: Results) -> Parts:
     parts: Parts = []
     if is_judged:
         parts += report_results.describe_test(results)
+    elif "evaluate" not in results.plan["stages"]:
+        parts.append(page.Paragraph(text=report_results.UNJUDGED, is_headline=True))
     if results.decided.get("harness"):
         parts += load_part("benchmarks").describe_benchmarks(results)
     if is_trained:

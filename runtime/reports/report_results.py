@@ -8,6 +8,7 @@ from . import page
 from .page import Parts
 from .results import Numbers, Results, load_part
 
+UNJUDGED = "No rows were held out: nothing says whether training made the model better."
 DECADE = 10  # a loss that spans more than this factor is drawn on a logarithmic axis
 INTERVALS = (
     "Intervals of shares are Wilson's, all others bootstrapped over the rows; those of a change are"

@@ -8,6 +8,7 @@ from typing import Any
 from ftc.spec.findings.finding import Safety
 from ftc.spec.schema import Schema
 from ftc.spec.values.admission import admits
+from ftc.spec.values.quantity import read_quantity
 
 _DIGITS = 6
 
@@ -35,7 +36,10 @@ def find_remainder(
     if key.casefold() not in known["keys"]:
         return None
     names = tuple(known["of"])
-    share, stated = section[key], [name for name in names if name in section]
+    share: Any = section[key]
+    if isinstance(share, str):
+        share = read_quantity(share)
+    stated = [name for name in names if name in section]
     values = [
         section.get(name, schema["properties"][name]["default"])
         for name in (stated if len(stated) + 1 == len(names) else names)

@@ -5,6 +5,8 @@ from typing import Any, Final
 
 from ftc.spec.pointer import join, parent, split
 from ftc.spec.schema import Schema
+from ftc.spec.values.repair import find_repair
+from ftc.spec.values.verdict import is_valid
 
 _OWN: Final = frozenset({"name", "type", "value"})
 
@@ -14,20 +16,29 @@ def unfold(
 ) -> tuple[dict[str, Any], ...]:
     """Return the patch that writes the field's own value, and the other keys beside it.
 
-    Each is then judged in its section. Empty if no key or several keys are the field itself, or if
-    a key is there already.
+    Each is then judged in its section. Empty if no key or several keys are the field itself, if
+    its value does not fit, or if a key is there already.
     """
-    if not isinstance(value, Mapping) or pointer.count("/") != 2:  # noqa: PLR2004 - in a section
+    section, *names = split(pointer)
+    beside = data.get(section)
+    if not isinstance(value, Mapping) or not isinstance(beside, Mapping) or len(names) != 1:
         return ()
-    section, name = split(pointer)
+    (name,) = names
     own = [key for key in value if key in {*_OWN, name, *field.get("x-aliases", ())}]
     rest = [key for key in value if key not in own]
-    if len(own) != 1 or data[section].keys() & set(rest):
+    meant = _read(value[own[0]], field) if len(own) == 1 else None
+    if meant is None or beside.keys() & set(rest):
         return ()
+    above = parent(pointer)
     return (
-        {"op": "replace", "path": pointer, "value": value[own[0]]},
-        *(
-            {"op": "add", "path": parent(pointer) + join([key]), "value": value[key]}
-            for key in rest
-        ),
+        {"op": "replace", "path": pointer, "value": meant},
+        *({"op": "add", "path": above + join([key]), "value": value[key]} for key in rest),
     )
+
+
+def _read(value: Any, field: Schema) -> Any:
+    """Return the value for the field, or None if it is none."""
+    if is_valid(value, field):
+        return value
+    repair = find_repair(value, field)
+    return repair.value if repair is not None and repair.safety == "safe" else None

@@ -1,15 +1,20 @@
 """A number in the place of a share (`x-share`): 100 steps, 500 rows, or 20 for 20%."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import isclose
 from typing import Any, Final
 
-from ftc.spec.schema import Schema
+from ftc.spec.findings.finding import Safety
+from ftc.spec.schema import Schema, object_form
 from ftc.spec.values.quantity import read_quantity, read_unit
 from ftc.spec.values.repair import Repair
 from ftc.spec.values.verdict import is_valid
 
 _PERCENT: Final = 100
+_PARTS: Final = 3
+_NUMBERS: Final = re.compile(r"\d{1,3}(?:\.\d{1,6})?")
 _DIGITS: Final = 6
 _UNITS: Final = {"steps": ("step",), "rows": ("row", "example", "sample")}
 
@@ -39,6 +44,32 @@ def find_counted(value: Any, field: Schema, data: Mapping[str, Any]) -> Counted 
     is_known = (whole == "steps" or not has_unit) and is_valid(share, field)
     repair = Repair(value=share, help="near", safety="safe" if has_unit else "unsafe")
     return Counted(whole=whole, count=count, repair=repair if is_known else None)
+
+
+def find_parts(value: Any, field: Schema) -> Repair | None:
+    """Return the shares that three numbers mean for the splits: 80/10/10, or [0.8, 0.1, 0.1].
+
+    The first is what the others leave for training. Which of these is the test is certain only if
+    both are equal; in other tools the validation comes first.
+    """
+    form = object_form(field)
+    if form is None or "x-remainder" not in form:
+        return None
+    said = _NUMBERS.findall(value) if isinstance(value, str) else value
+    if not isinstance(said, list) or len(said) != _PARTS or not all(map(_is_number, said)):
+        return None
+    numbers = [float(each) for each in said]
+    whole = sum(numbers)
+    if not (isclose(whole, 1) or isclose(whole, _PERCENT)) or numbers[0] < max(numbers):
+        return None
+    validation, test = (round(each / whole, _DIGITS) for each in numbers[1:])
+    meant = {"test": test, "validation": validation}
+    safety: Safety = "safe" if test == validation else "unsafe"
+    return Repair(value=meant, help="near", safety=safety) if is_valid(meant, field) else None
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, str | int | float) and not isinstance(value, bool)
 
 
 def _read_count(value: Any, whole: str) -> tuple[int | float | None, bool]:

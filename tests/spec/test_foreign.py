@@ -119,6 +119,7 @@ def test_other_keys_of_the_spec_are_read_too(
         ({"train": 0.8, **TENTHS}, TENTHS, "safe"),
         ({"train": 0.9, **TENTHS}, TENTHS, "unsafe"),
         ({"train": "most"}, {}, "unsafe"),
+        ({"train": "80%", **TENTHS}, TENTHS, "safe"),
         (
             {"train": 160, "test": 20, "validation": 20},
             {"test": 0.1, "validation": 0.1},

@@ -140,10 +140,21 @@ def test_what_is_no_share_has_no_fix(section: str, value: dict[str, Any], said: 
         ({"method": "4bit lora"}, {"method": "qlora"}, "unsafe"),
         ({"training": {"precision": "mixed"}}, {"training": {"precision": "auto"}}, "safe"),
         ({"objective": "text-generation"}, {"objective": "sft"}, "safe"),
+        ({"objective": "feedback"}, {"objective": "kto"}, "safe"),
         ({"objective": {"loss_on": "answers"}}, {"objective": {"loss_on": "completion"}}, "safe"),
         ({"training": {"epochs": "1_000"}}, {"training": {"epochs": 1000}}, "safe"),
         ({"export": {"merge": True}}, {"export": {}}, "safe"),
         ({"_comment": "mine"}, {}, "safe"),
+        (
+            {"data": {"source": "d.csv", "splits": "80/10/10"}},
+            {"data": {"source": "d.csv", "splits": {"test": 0.1, "validation": 0.1}}},
+            "safe",
+        ),
+        (
+            {"data": {"source": "d.csv", "splits": [0.8, 0.15, 0.05]}},
+            {"data": {"source": "d.csv", "splits": {"test": 0.05, "validation": 0.15}}},
+            "unsafe",
+        ),
         (
             {"training": {"args": {"epochs": 2, "seed": 3}}},
             {"training": {"epochs": 2, "seed": 3}},

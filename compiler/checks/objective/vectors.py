@@ -96,7 +96,7 @@ def bound_of_tokens(case: Case) -> Iterator[Problem]:
                 yield problem(pointer, fix=fix, field=pointer.rpartition("/")[2])
 
 
-@rule("FTC573", "setting-without-vectors", "error", reads=())
+@rule("FTC573", "setting-without-vectors", "error", reads=(), fix_safety="unsafe")
 def setting_without_vectors(case: Case) -> Iterator[Problem]:
     """What it is: The spec sets what the scripts do for a language model only.
 
@@ -116,7 +116,20 @@ def setting_without_vectors(case: Case) -> Iterator[Problem]:
             name = pointer.removeprefix("/").replace("/", ".")
             usable = [str(v).lower() if isinstance(v, bool) else v for v in values]
             words = [v for v in usable if isinstance(v, str)]
-            yield problem(pointer, help="words" if words else "", name=name, words=words)
+            yield problem(
+                pointer,
+                help="words" if words else "",
+                fix=_without(pointer, value),
+                name=name,
+                words=words,
+            )
+
+
+def _without(pointer: str, value: Any) -> tuple[Mapping[str, Any], ...]:
+    """Return the fix that takes a setting back; data are not left out, nor layers thawed."""
+    if pointer == "/method/type":
+        return (put(pointer, "lora"),) if value == "qlora" else ()
+    return () if pointer == "/data/sources" else ({"op": "remove", "path": pointer},)
 
 
 @rule("FTC574", "e5-without-prompts", "warning", reads=(), fix_safety="unsafe")

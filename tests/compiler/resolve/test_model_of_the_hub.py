@@ -106,6 +106,24 @@ def test_a_model_as_people_say_it_gets_a_suggestion(
         assert (found.finding.code, words in found.finding.help) == (expected, True), name
 
 
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("unsloth/Qwen2.5-7B-Instruct-bnb-4bit", "Qwen/Qwen2.5-7B-Instruct"),
+        ("owner/nothing-like-it", None),
+    ],
+)
+def test_a_copy_out_of_reach_has_its_original_as_a_fix(
+    make_spec: Any, tmp_path: Path, hub: Any, name: str, meant: str | None
+) -> None:
+    """By its name it is quantized, and the table has the model that it was made of."""
+    hub.failing = 503
+    found = resolve_model(make_spec(model=name), folder=tmp_path)
+    assert isinstance(found, Unknown)
+    assert (found.finding.code, found.finding.fix_safety) == ("FTC109", "unsafe")
+    assert [step["value"] for step in found.finding.fix] == ([meant] if meant else [])
+
+
 def test_the_table_stands_in_offline(
     make_spec: Any, tmp_path: Path, hub: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -178,3 +178,10 @@ def test_what_is_no_number_is_not_compared() -> None:
     assert report["changes"]["loss"]["change"] is None
     assert report["changes"]["loss"]["verdict"] == "not distinguishable"
     assert "not a finite number" in report["verdict"]
+
+
+def test_one_row_is_no_plural() -> None:
+    """The sentence about a test split of one row."""
+    measured = {"loss": metrics.loss([1.0], [2])}
+    said = metrics.describe(measured, measured, "the model before training")["verdict"]
+    assert said.endswith("on 1 row, too few to compare.")

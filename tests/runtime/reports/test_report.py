@@ -270,6 +270,19 @@ def test_labels_sources_and_answers_have_tables(tmp_path: Path) -> None:
     assert {row[3] for row in told} == {"nothing"}
 
 
+def test_a_run_without_a_test_says_that_nothing_was_judged(tmp_path: Path) -> None:
+    """Its first sentence would be that of the test split; a run in progress has none yet."""
+    folder = write_bundle(tmp_path, stages=("prepare", "train"))
+    write_report(make_run(folder, "train"))
+    before = (folder / "run" / "report.md").read_text(encoding="utf-8")
+    plan = json.loads((folder / "plan.json").read_text(encoding="utf-8"))
+    write_json(folder / "plan.json", {**plan, "stages": ["prepare", "train", "merge", "report"]})
+    write_report(make_run(folder, "train"))
+    after = (folder / "run" / "report.md").read_text(encoding="utf-8")
+    assert report_results.UNJUDGED not in before
+    assert after.splitlines()[2] == report_results.UNJUDGED
+
+
 def test_settings_are_those_that_trained(tmp_path: Path) -> None:
     """The constants of train.py, the names of the spec, and the plan's decisions."""
     rows = cells_of(report_of(write_bundle(tmp_path), "quantize").splitlines())

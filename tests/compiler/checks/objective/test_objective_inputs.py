@@ -13,6 +13,8 @@ import pytest
 
 from ftc.compiler.knowledge.objectives import OBJECTIVES
 from ftc.compiler.pipeline import check
+from ftc.fix_patches import write_fixes
+from ftc.repair import repair
 from tests.compiler.checks.data.test_data import sound
 
 Row = Callable[[int, str], dict[str, str]]
@@ -167,3 +169,27 @@ def test_the_table_has_every_newer_objective() -> None:
     """Those that compare texts, sample, learn from a teacher or prefer without a reference."""
     older = {"sft", "cpt", "dpo", "kto", "orpo", "reward", "classification"}
     assert set(BAD) == set(GOOD) == set(OBJECTIVES) - older
+
+
+@pytest.mark.parametrize(
+    ("changes", "is_certain"),
+    [
+        ({"method": "qlora"}, True),
+        ({"data": {"source": "rows.jsonl", "streaming": True}}, True),
+        ({"method": {"type": "freeze", "layers": 2}}, False),
+    ],
+)
+def test_a_setting_that_vectors_have_not_is_taken_back(
+    changes: Mapping[str, Any], is_certain: bool, tmp_path: Path
+) -> None:
+    """Which layers are frozen is for the user to say."""
+    spec = {**GOOD["embed"][1], **changes}
+    assert set(find_errors(tmp_path, "pairs", spec)) == {"FTC573"}
+    path = tmp_path / "spec.json"
+    outcome = check(str(path))
+    written = write_fixes(outcome.findings, outcome.document)
+    (found,) = [each for each in written if each.code == "FTC573"]
+    assert bool(found.fix) == is_certain
+    if is_certain:
+        path.write_text(repair(path.read_text(encoding="utf-8"), [found]).text, encoding="utf-8")
+        assert not [each for each in check(str(path)).findings if each.severity == "error"]
