@@ -454,3 +454,23 @@ def test_a_repair_shows_no_control_character() -> None:
     """The value of a list of one is shown as other values are."""
     (finding,) = judge_data({"name": "x", "model": "m", "data": "d.csv", "$schema": ["\x1f"]})
     assert finding.help.isprintable()
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        {"export": [{"type": "Q4_K_M"}]},
+        {"allow": [{"name": "FTC225"}]},
+        {"data": {"source": "d.csv", "columns": {"prompt": {"name": "q"}}}},
+        {"data": {"source": "d.csv", "splits": [0.8, None, {}]}},
+        {"data": {"source": "d.csv", "splits": "1/2/3"}},
+        {"data": {"source": "d.csv", "splits": [10, 10, 80]}},
+        {"training": {"evaluation": {"metric": {"name": "rouge_l"}}}},
+        {"hardware": {"gpu": ["A100-80GB", "A100-80GB"]}},
+    ],
+)
+def test_an_object_or_a_list_where_none_is_taken_has_no_fix(part: dict[str, Any]) -> None:
+    """Nothing is moved out of a list, a choice of names or a section in a section."""
+    (finding,) = judge_data({"name": "x", "model": "m", "data": "d.csv", **part})
+    assert (finding.code, finding.fix) == ("FTC034", ())
+    assert "ftc sweep" not in finding.help
