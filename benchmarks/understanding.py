@@ -74,12 +74,12 @@ def measure(folder: Path) -> tuple[dict[str, Counter[str]], list[float]]:
     return scores, sorted(times)
 
 
-def _list_first() -> str:
-    """Return the shares of `FIRST` in words."""
-    return ", ".join(
-        f"{right / number:.1%} right and {wrong / number:.1%} wrong ({name})"
+def _list_first() -> list[str]:
+    """Return the shares of `FIRST`, one set a line."""
+    return [
+        f"- {name}: {right / number:.1%} right, {wrong / number:.1%} wrong"
         for name, (right, wrong, number) in FIRST.items()
-    )
+    ]
 
 
 def main() -> None:
@@ -105,7 +105,9 @@ def main() -> None:
         "that are told ask for nothing: right is that nothing is set. Nothing is learned from the",
         "unseen, which were written without sight of the reader. The reader was changed after the",
         "first score of each of these sets but the last; the adversarial ones are to make it set a",
-        f"wrong value. The first scores were {_list_first()}.",
+        "wrong value. The first scores:",
+        "",
+        *_list_first(),
         "",
         f"| messages | number | {' | '.join(SCORES)} |",
         f"| --- | ---: |{' ---: |' * len(SCORES)}",
