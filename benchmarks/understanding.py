@@ -105,7 +105,7 @@ def main() -> None:
         "that are told ask for nothing: right is that nothing is set. Nothing is learned from the",
         "unseen, which were written without sight of the reader. The reader was changed after the",
         "first score of each of these sets but the last; the adversarial ones are to make it set a",
-        "wrong value. The first scores:",
+        "wrong value. The first scores, which cannot be measured again:",
         "",
         *_list_first(),
         "",

@@ -271,7 +271,7 @@ def locate_all(document: Document, findings: Collection[Finding]) -> tuple[Findi
 def check_rest(
     document: Document, findings: Collection[Finding], resolver: Resolver
 ) -> tuple[Finding, ...]:
-    """Return the findings of a wrong spec together with what its sound parts give."""
+    """Return the findings of an invalid spec together with those of its valid parts."""
     left = salvage(document, tuple(findings))
     if left is None:
         return tuple(findings)

@@ -45,7 +45,7 @@ _SPEC_ENDINGS: Final = (".json", ".yaml", ".yml")
 _FEW_SPECS: Final = 3
 _MOST_LISTED: Final = 1000
 _MOST_OPENED: Final = 50
-#: Keys of every spec. A file with two of them is taken for one.
+#: Keys of every spec. A file with two of them counts as a spec.
 _KEYS: Final = frozenset({"name", "model", "data"})
 _FEWEST_KEYS: Final = 2
 

@@ -86,7 +86,7 @@ def salvage(document: Document, findings: Sequence[Finding]) -> Salvaged | None:
 
 
 def leave_out_fields(spec: Spec, pointers: Collection[str]) -> Spec:
-    """Return the spec, which nobody else holds, without the values of these fields."""
+    """Remove the values of these fields from the spec, in place, and return it."""
     for pointer in sorted(pointers, key=len, reverse=True):
         _leave_out(spec, pointer)
     return spec

@@ -105,7 +105,7 @@ def _wrong_type(violation: Violation, data: Mapping[str, Any]) -> Iterator[Findi
 
 
 def _listed(value: Any, field: Schema) -> tuple[str, ...]:
-    """Return the different values of a list for a field that takes one of them, or none."""
+    """Return the distinct values of a list in a field that takes a single value; else nothing."""
     several = value if isinstance(value, list) else ()
     fits = all(is_valid(each, field) for each in several)
     words = tuple(dict.fromkeys(map(str, several))) if fits else ()

@@ -35,7 +35,7 @@ def vet_fixes(spec: Spec, facts: Facts, findings: Sequence[Finding]) -> tuple[Fi
 def vet_rest(
     left: Salvaged, written: Mapping[str, Any], facts: Facts, findings: Sequence[Finding]
 ) -> tuple[Finding, ...]:
-    """Return the findings on what is left of a wrong spec with the fixes that also suit the whole.
+    """Return the findings on the valid rest of a spec, with the fixes that suit the whole spec.
 
     These change only sections of the `written` form in which nothing is wrong.
     """
@@ -106,7 +106,7 @@ def _trim(value: Any) -> Any:
 
 @cache
 def _has_fields(pointer: str) -> bool:
-    """Return whether the keys of an object are fields, and not names of the user's choice."""
+    """Return whether the keys of an object are fields rather than names chosen by the user."""
     return any(other.startswith(f"{pointer}/") for other in fields_by_pointer())
 
 

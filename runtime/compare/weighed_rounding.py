@@ -13,7 +13,7 @@ from .rounding import Round, round_rows
 
 
 def prepare(run: Run, path: Path, *, tokens: int) -> tuple[Round, Any]:
-    """Measure the matrix of a 16-bit file with so many tokens of the training rows.
+    """Compute the importance matrix of a 16-bit file on this many training tokens.
 
     Return the function that rounds with it, and its entries for llama.cpp, which are valid as long
     as that function is in memory.

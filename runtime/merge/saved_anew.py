@@ -10,7 +10,7 @@ _NOT_CARRIED: Final = {"torch_dtype", "transformers_version", "quantization_conf
 
 
 def save_anew(_job: Job, model: Any, base: Path, folder: Path) -> None:
-    """Save a model, with the keys of config.json that saving leaves out."""
+    """Save a model and restore the keys of config.json that saving drops."""
     model.save_pretrained(folder)
     config, before = read_json(folder / "config.json"), read_json(base / "config.json")
     carried = {key for key in before if key not in config and not key.startswith("_")}

@@ -27,7 +27,7 @@ class Report:
         return {"source": self.rows.sources[source].name, "row": row - before}
 
     def count_sources(self) -> list[dict[str, Any]]:
-        """Return what came of the rows of each source; repeats count in training."""
+        """Return the row counts of each source; repeated rows count in training."""
         origins = np.asarray(self.records.origins)
         return [
             {
@@ -40,7 +40,7 @@ class Report:
         ]
 
     def write_table(self) -> list[str]:
-        """Return the lines of the table of sources, after a blank one."""
+        """Return the lines of the table of sources, preceded by a blank line."""
         lines = ["", "| source | read | used | train | validation | test |"]
         lines += ["| --- | ---: | ---: | ---: | ---: | ---: |"]
         for counted in self.count_sources():

@@ -22,7 +22,7 @@ class Conversations:
 
     @staticmethod
     def key_answers(turns: Turns) -> tuple[int, ...]:
-        """Return a key for each answer of a row, of all texts up to it; the last is of the row.
+        """Return a key for each answer, made of all texts up to it; the last is the row's key.
 
         If a longer row begins with this row, the last key is also among the longer row's keys. A
         prompt alone has no keys.

@@ -23,7 +23,7 @@ _ADVISED: Final = frozenset({"warmup", "rows", "registered", "adapter", "upload"
 
 
 def report_turned(here: str, section: Mapping[str, Any]) -> Finding | None:
-    """Report a column that leads to its role, as `ftc` writes a role that leads to its column."""
+    """Report `column: role` in `data.columns`, where ftc expects `role: column`."""
     column, role = split(here)[-1], section[split(here)[-1]]
     pointer = parent(here)
     if pointer != _COLUMNS or not isinstance(role, str) or role in section:

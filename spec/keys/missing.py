@@ -18,7 +18,7 @@ _PARTS: Final = re.compile(r"[/\\]")
 
 
 def report_missing(here: str, section: Mapping[str, Any], field: Schema) -> Finding:
-    """Report a missing key of a section with an example, or with a name for the run as a guess."""
+    """Report a missing key with an example value; for `name`, propose one from the data."""
     key = split(here)[-1]
     name = _propose_name(section) if here == "/name" else ""
     example = json.dumps(name or field["examples"][0], ensure_ascii=False)

@@ -90,7 +90,7 @@ def _count_gpus(data: Mapping[str, Any]) -> int:
 
 
 def _bare(value: Any) -> Any:
-    """Return a number that is written as text as a number."""
+    """Convert a number that is written as text."""
     return int(value) if isinstance(value, str) and _DIGITS.fullmatch(value.strip()) else value
 
 

@@ -19,7 +19,7 @@ def find_advice(pointer: str) -> Message | None:
 
 
 def leave_out_needless(value: Any, here: str, place: str) -> tuple[dict[str, Any], ...]:
-    """Return the fix that leaves out a key whose value is what ftc does by itself."""
+    """Return the fix that removes a key whose value is what ftc does by default."""
     needless = read_unsupported()["needless_keys"]
     is_needless = place in needless and value == needless[place]
     return ({"op": "remove", "path": here},) if is_needless else ()
@@ -28,7 +28,7 @@ def leave_out_needless(value: Any, here: str, place: str) -> tuple[dict[str, Any
 def refuse_value(
     value: Any, here: str, places: Sequence[str], data: Mapping[str, Any]
 ) -> Finding | None:
-    """Report a key whose value is a word that ftc does not support in the fields that it names."""
+    """Report a key whose value is an unsupported word of the fields that the key names."""
     found = next(filter(None, (_find_unsupported(value, each) for each in places)), None)
     return None if found is None else _report(found, here, data, value=value)
 
@@ -36,7 +36,7 @@ def refuse_value(
 def refuse_word(
     value: Any, here: str, schema: Schema, named: Meant | None, data: Mapping[str, Any]
 ) -> Finding | None:
-    """Report a key that is turned on, or has a value, which ftc does not support as a word.
+    """Report a key that is, or whose value is, an unsupported word of a field.
 
     It is a word of a field of the section; at the top of a spec a key is one of any field.
     """
@@ -53,7 +53,7 @@ def refuse_word(
 
 
 def _report(found: tuple[str, str], here: str, data: Mapping[str, Any], *, value: Any) -> Finding:
-    """Report an unsupported word of a field; the fix leaves out what the field says more exactly.
+    """Report an unsupported word; the fix removes one that the field already states in detail.
 
     An example is `gguf` beside types of GGUF.
     """

@@ -1,4 +1,4 @@
-"""A field that is written as an object of its own: `{"name": "adamw", "lr": 1e-4}`."""
+"""Fields that are written as an object: `"optimizer": {"name": "adamw", "lr": 1e-4}`."""
 
 from collections.abc import Mapping
 from typing import Any, Final

@@ -47,7 +47,7 @@ def derive_course(work: Work) -> None:
 
 
 def _read_push(work: Work) -> None:
-    """Leave the switch that uploads: ftc uploads what `publish` names."""
+    """Leave out the upload switch: ftc uploads if `publish.repo` is set."""
     if (entry := work.entry("@push")) is not None:
         named = "hub" if "/publish/repo" in work.fields else "upload"
         work.leave(entry, named if entry.value is True else "off")

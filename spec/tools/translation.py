@@ -189,7 +189,7 @@ def _sort(work: Work, entry: Entry) -> None:
 
 
 def _bare(entry: Entry, target: str) -> Entry:
-    """Return a number or a boolean that is written as text as such, as the tools read it."""
+    """Convert a number or a boolean that is written as text, as the other tools do."""
     value, pointer = entry.value, target.lstrip("=")
     if not isinstance(value, str) or _PLAIN.fullmatch(value) is None:
         return entry

@@ -87,7 +87,7 @@ class Work:
             )
 
     def leave(self, entry: Entry, reason: str, kind: Kind = "left", *, pointer: str = "") -> None:
-        """Say why a key leads to no field; `pointer` is that of one that refuses the value."""
+        """Record why a key has no field; `pointer` is the field that rejects its value, if any."""
         known = self.became.get(entry.path)
         used = known is not None and bool(known.fields) and kind == "left"
         if used or entry.path.startswith("("):

@@ -30,7 +30,7 @@ def expectation(schema: Schema) -> Message:
 
 
 def draws_rows(value: Any, schema: Schema) -> bool:
-    """Return whether a field that takes a share of the rows has a file or a split in its place."""
+    """Return whether a field for a share of the rows holds a file or a split instead."""
     is_text = isinstance(value, str) and any(map(str.isalpha, value))
     return schema.get("x-share") == "rows" and (is_text or isinstance(value, list | Mapping))
 

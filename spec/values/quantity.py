@@ -80,7 +80,7 @@ def read_quantity(text: str, *, kilo: int = 1000) -> int | float | None:
 
 
 def read_unit(text: str) -> str:
-    """Return the unit behind a number in the singular, such as `token`, or "" if it has none.
+    """Return the unit after a number, in the singular (`token`), or "" if there is none.
 
     A number whose separators may be those of thousands is not certain, and has no unit.
     """

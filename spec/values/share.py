@@ -1,4 +1,4 @@
-"""A number in the place of a share (`x-share`): 100 steps, 500 rows, or 20 for 20%."""
+"""Numbers where a share is expected (`x-share`): 100 steps, 500 rows, or 20 for 20%."""
 
 import re
 from collections.abc import Mapping
@@ -21,7 +21,7 @@ _UNITS: Final = {"steps": ("step",), "rows": ("row", "example", "sample")}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counted:
-    """A number of the `whole` (rows or steps); `repair` has the share, if it is known."""
+    """A count of rows or steps (the `whole`); `repair` has the share if it can be computed."""
 
     whole: str
     count: int | float
@@ -29,7 +29,7 @@ class Counted:
 
 
 def find_counted(value: Any, field: Schema, data: Mapping[str, Any]) -> Counted | None:
-    """Return what a number says that stands in the place of a share, or None.
+    """Return the reading of a number where a share is expected, or None.
 
     A number of steps is a share where the spec limits the steps. A bare number that is too large
     for a share of the rows may be a percentage.
@@ -47,7 +47,7 @@ def find_counted(value: Any, field: Schema, data: Mapping[str, Any]) -> Counted 
 
 
 def find_parts(value: Any, field: Schema) -> Repair | None:
-    """Return the shares that three numbers mean for the splits: 80/10/10, or [0.8, 0.1, 0.1].
+    """Read three numbers as shares of the splits: 80/10/10, or [0.8, 0.1, 0.1].
 
     The first is what the others leave for training. Which of these is the test is certain only if
     both are equal; in other tools the validation comes first.

@@ -45,7 +45,7 @@ def switches_on(value: Any, schema: Schema) -> bool:
 
 
 def find_section(key: str, here: str = "") -> str | None:
-    """Return the pointer of the section that a name such as `lora_config` means, or None.
+    """Return the pointer of the section that a name like `lora_config` refers to, or None.
 
     `args` alone are those of the section `here`.
     """

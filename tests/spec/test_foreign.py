@@ -149,7 +149,7 @@ def test_the_training_split_is_what_the_others_leave(
 def test_an_upload_is_dropped_only_where_its_repository_is_named(
     training: Mapping[str, Any], reason: str, safety: str
 ) -> None:
-    """How the other tool uploads is no output; whether it does is one."""
+    """Details of an upload can be dropped; the upload itself is an output and cannot."""
     spec = {**BASE, "training": {**training, "hub_strategy": "every_save"}}
     finding = only(spec, "push_to_hub")
     assert finding.remedy.values["why"].key == f"left.{reason}"  # type: ignore[union-attr]

@@ -62,7 +62,7 @@ def test_certain() -> None:
 def test_one_slip_in_a_word_is_certain(
     word: str, meant: str, known: tuple[str, ...], certain: bool
 ) -> None:
-    """Two letters that changed places, or one that is wrong in a long word; no digit is one."""
+    """Two swapped letters, or one wrong letter in a long word, but never a wrong digit."""
     assert is_certain(word, meant, known) == certain
 
 

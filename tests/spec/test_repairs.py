@@ -215,7 +215,7 @@ def test_what_is_no_share_has_no_fix(section: str, value: dict[str, Any], said: 
 def test_what_is_written_otherwise_is_repaired(
     part: dict[str, Any], meant: dict[str, Any], safety: str
 ) -> None:
-    """Transposed letters, other programs' words, and what ftc does without being told."""
+    """Swapped letters, words of other programs, and words for what ftc does by default."""
     spec = {"name": "x", "model": "m", "data": "d.csv", **part}
     (finding,) = judge_data(spec)
     fixed = apply_patch(spec, finding.fix)
@@ -403,7 +403,7 @@ def test_the_advice_on_a_malformed_item_has_an_example() -> None:
 
 
 def test_the_keys_of_a_moved_section_are_reported_with_it() -> None:
-    """A section under another tool's name is moved whole, with the names of that tool inside."""
+    """A section with another tool's name moves as a whole; its keys keep that tool's names."""
     train = {"num_train_epochs": "3", "learningRate": 2e-4}
     data = {name: value for name, value in FULL.items() if name != "training"} | {"train": train}
     found = refuse(data)
@@ -422,7 +422,7 @@ def test_the_keys_of_a_moved_section_are_reported_with_it() -> None:
     [["Q4_K_M", "Q4_K_M"], ["q4_k_m", "Q4_K_M"], ["Q4_K_M", "Q8_0", "q4_k_m", "Q8_0"]],
 )
 def test_a_repaired_list_holds_no_item_twice(export: list[str]) -> None:
-    """A second item is removed, and so is one whose repair is in the list already."""
+    """Duplicates are removed, also those that only a repair turns into duplicates."""
     data: Any = {**FULL, "export": export}
     for _ in range(3):
         found = [finding for finding in find_violations(data) if finding.fix]

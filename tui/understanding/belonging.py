@@ -71,7 +71,7 @@ _LABEL: Final = re.compile(r"\s*(?P<section>[a-z_]+)\s*:\s")
 #: Short forms of a field's unit.
 _SHORT: Final[Mapping[str, str]] = {"tok": "tokens", "toks": "tokens", "token": "tokens"}
 _WORD: Final = re.compile(r"[a-z_]+")
-#: A number and its unit, and no name.
+#: A number with a unit but without a field's name.
 _AMOUNT: Final = re.compile(rf"(?:\w+ )?(?P<number>{NUMBER})\s*(?P<unit>[a-z]+)")
 _KILO: Final = 1000
 _PRECISION, _STORAGE = "/training/precision", "/method/quant_storage"
@@ -228,7 +228,7 @@ def _labelled(each: Change | Choice, before: str) -> str | None:
 def _of_company(
     each: Change | Choice, said: Sequence[Change | Choice], folded: str, place: int
 ) -> Change | None:
-    """Return an amount that only its unit names as the field of the value beside it.
+    """Return an unnamed amount as the field of its unit in its neighbour's section.
 
     "KL at most 0.02, over 8,000 tokens" are the tokens of that check, and no length of rows.
     """

@@ -78,7 +78,7 @@ _THAN: Final = re.compile(
 _LISTED: Final = re.compile(
     r"_+(?:[\s,]+(?:and |with |i |y |amb |con )?_+)*\s*(?:,|\b(?:and|i|y)\b|,\s*(?:and|i|y))\s*$"
 )
-#: What joins the parts of a list that two readers took.
+#: What may stand between two parts of a list that different readers read.
 _PARTS: Final = re.compile(r"[\s,+&/]+(?:(?:and|i|y|e)\s+)?")
 _FURTHER: Final = re.compile(rf"^\s*{any_of(_HEDGES['further'])}\b")
 _MORE_INSIDE: Final = re.compile(r"\b(?:more|extra|mes|mas|less|fewer|menys|menos)\b")

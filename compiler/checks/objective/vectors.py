@@ -126,7 +126,7 @@ def setting_without_vectors(case: Case) -> Iterator[Problem]:
 
 
 def _without(pointer: str, value: Any) -> tuple[Mapping[str, Any], ...]:
-    """Return the fix that takes a setting back; data are not left out, nor layers thawed."""
+    """Return the fix that removes a setting, but never one that drops data or unfreezes layers."""
     if pointer == "/method/type":
         return (put(pointer, "lora"),) if value == "qlora" else ()
     return () if pointer == "/data/sources" else ({"op": "remove", "path": pointer},)
@@ -197,7 +197,7 @@ def step_of_equal_documents(case: Case) -> Iterator[Problem]:
 
 
 def _name_frequent(case: Case, step_rows: int) -> Iterator[Problem]:
-    """Report rows that an epoch leaves out because they share their document with many others."""
+    """Report rows that an epoch skips because many rows share their document."""
     labels = case.data.labels if case.data.documents else ()
     most = max(labels, key=lambda label: label.rows, default=None)
     left = _left_out(case, step_rows)
@@ -220,7 +220,7 @@ def _name_frequent(case: Case, step_rows: int) -> Iterator[Problem]:
 
 
 def _left_out(case: Case, step_rows: int) -> float:
-    """Return the share of rows that an epoch leaves out, as each step has a document once."""
+    """Return the share of rows that an epoch skips: a step contains a document only once."""
     rows = sum(label.rows for label in case.data.labels)
     steps = math.ceil(rows / step_rows)
     return 1 - sum(min(label.rows, steps) for label in case.data.labels) / max(1, rows)

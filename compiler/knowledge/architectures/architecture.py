@@ -176,7 +176,7 @@ def named_in_vain(config: Mapping[str, object], loaded: str) -> str:
 
 
 def is_diffusion(architecture: object) -> bool:
-    """Return whether the pinned llama.cpp has a class as one that fills in tokens anywhere."""
+    """Return whether the pinned llama.cpp runs a class as a text diffusion model."""
     return architecture in read_table(__name__, "gguf_architectures.json")["diffusion"]
 
 

@@ -274,7 +274,7 @@ def _precompute(spec: Spec, facts: KnownFacts, plan: Plan) -> tuple[Change, ...]
 
 
 def _leave_engine(spec: Spec, facts: KnownFacts, plan: Plan) -> tuple[Change, ...]:
-    """Generate the answers with transformers, in the place of vLLM."""
+    """Generate the answers with transformers instead of vLLM."""
     del plan
     if find_engine(spec.objective) == "off":
         return ()

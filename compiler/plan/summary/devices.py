@@ -1,4 +1,4 @@
-"""Other accelerators in the same host, and those on which a spec would fit as it is."""
+"""Other accelerators for the same host, and those that an unchanged spec would fit on."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -17,7 +17,7 @@ LeastBytes = Callable[[Spec, KnownFacts], int | None]
 
 
 def fitting_gpus(spec: Spec, facts: KnownFacts, least_bytes: LeastBytes) -> tuple[str, ...]:
-    """Return the names of accelerators on which the spec as it is would fit, smallest first.
+    """Return the accelerators that the unchanged spec would fit on, smallest first.
 
     Their number is that of the spec. Devices with the same features differ in memory alone, so one
     of each such group says what all of them need. `least_bytes` returns the least memory that any
@@ -50,13 +50,13 @@ def _has_features(device: Accelerator, spec: Spec) -> bool:
 
 
 def on_device(facts: KnownFacts, device: Accelerator) -> KnownFacts:
-    """Return the facts with another accelerator in the same host, as many as there were."""
+    """Return the facts with another accelerator in the same host, in the same number."""
     data_sheet = describe_device(device, facts.hardware.count)
     return replace(facts, hardware=replace(facts.hardware, calibration=None, **data_sheet))
 
 
 def with_count(facts: KnownFacts, count: int) -> KnownFacts:
-    """Return the facts with so many of the same accelerator in one host."""
+    """Return the facts with this number of the same accelerator in one host."""
     match = find_accelerator(facts.hardware.name)
     link = link_of(match.accelerator if match is not None else None, count)
     hardware = replace(facts.hardware, count=count, link=link, calibration=None)

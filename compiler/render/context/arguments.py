@@ -69,7 +69,7 @@ def _has_one_key_head(uses: Uses) -> bool:
 
 
 def _has_continued_rows(uses: Uses) -> bool:
-    """Return whether a row may have several answers, and so continue another row."""
+    """Return whether rows may have several answers, so that one can continue another."""
     talks = ("chat", "preference", "feedback")
     return any(part.form in talks or part.has_message_cells for part in uses.parts)
 

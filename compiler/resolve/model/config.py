@@ -195,7 +195,7 @@ def _section(data: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _misnamed(data: Mapping[str, Any], known: Shape | Wrapper, name: str) -> Finding | None:
-    """Return the finding about a `model_type` that is missing, or that only the class lacks."""
+    """Return the finding about a missing `model_type`, or one that does not match the class."""
     kind = data.get("model_type")
     own = known.has_type(kind) if isinstance(known, Wrapper) else kind == known.model_type
     if kind is None:

@@ -18,7 +18,7 @@ from ftc.compiler.knowledge.architectures.derived import (
 from ftc.compiler.knowledge.multimodal.wrappers import wrapper_named
 from tests.compiler.knowledge.derived_rows import BASES, CASES, HERE, ROOT, shape_of
 
-#: Linear layers with a `forward` of their own. Those of a router are none, and get no adapter.
+#: Linear layers with a custom `forward`. A router's layers are left out: they get no adapter.
 OWN_LINEARS = frozenset({"Conv1D", "FalconLinear"})
 ROWS = [(name, number) for name, rows in CASES.items() for number in range(len(rows))]
 #: The most used classes, which the generator gives as they are.
@@ -37,7 +37,7 @@ SAMPLE = ("DeepseekV3ForCausalLM", "JambaForCausalLM", "NemotronHForCausalLM")
 
 @pytest.fixture
 def builds(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Give the module of the generator that builds classes."""
+    """Return the generator's module that builds classes."""
     pytest.importorskip("transformers")
     monkeypatch.syspath_prepend(str(ROOT / ".ci"))
     return import_module("builds")
@@ -125,7 +125,7 @@ def compare(row: dict[str, Any], builds: Any) -> None:
 @pytest.mark.prove_all
 @pytest.mark.parametrize("name", STUDIED)
 def test_the_generator_gives_the_entry(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Studied anew, a class has the entry that the table has."""
+    """Running the generator on a class again gives the entry of the table."""
     pytest.importorskip("transformers")
     monkeypatch.syspath_prepend(str(ROOT / ".ci"))
     architectures: Any = import_module("architectures")

@@ -39,7 +39,7 @@ def test_batches_that_are_not_whole_are_left_out() -> None:
 def test_steps_of_vectors_are_never_larger_than_the_texts(
     build_known: BuildKnown, world: int, expected: int
 ) -> None:
-    """No text is twice in the rows of all processes."""
+    """No text occurs twice in the rows of all processes."""
     changes = {"/spec/objective/type": "embed", "/spec/export/types": []}
     spec, _ = build_known(changes)
     batch = decide_batch(spec, train_rows=10_000, world=world, documents=20)

@@ -22,7 +22,7 @@ from tests.compiler.resolve.resolving import NO_TOKENIZER, unknown
 def test_the_page_of_a_data_set_is_its_id(
     make_spec: Any, tmp_path: Path, address: str, name: str | None
 ) -> None:
-    """What stands behind the id is no part of it."""
+    """Text after the id is not part of the id."""
     finding = unknown(make_spec(data=address), tmp_path)
     assert (finding.code, [step["value"] for step in finding.fix]) == (
         "FTC200",
@@ -31,7 +31,7 @@ def test_the_page_of_a_data_set_is_its_id(
 
 
 def test_a_folder_of_texts_is_told_how_to_become_rows(make_spec: Any, tmp_path: Path) -> None:
-    """Hidden files and pictures are no texts."""
+    """Hidden files and pictures are not read as text."""
     folder = tmp_path / "pages"
     folder.mkdir()
     (folder / ".notes").write_text("hidden", encoding="utf-8")
@@ -104,7 +104,7 @@ def test_an_address_is_no_file(make_spec: Any, tmp_path: Path, address: str) -> 
 
 
 def test_what_is_no_regular_file(make_spec: Any, tmp_path: Path) -> None:
-    """A device is there, and is not said to be missing."""
+    """An existing device is not reported as missing."""
     finding = unknown(make_spec(data={"source": "/dev/null", "format": "csv"}), tmp_path)
     assert "not a regular file" in finding.message
 
@@ -113,7 +113,7 @@ def test_what_is_no_regular_file(make_spec: Any, tmp_path: Path) -> None:
 def test_data_that_may_not_be_read(
     make_spec: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    """Rights are named, whether the file's or its folder's, and nothing is to be repaired."""
+    """Missing permissions of the file or its folder are named, without a fix."""
     (tmp_path / "inner").mkdir()
     path = tmp_path / name
     path.write_text("prompt,completion\na,b\n")

@@ -178,7 +178,7 @@ def test_gpus_of_two_kinds_are_told_as_such(make_spec: Any, hardware: str) -> No
     ],
 )
 def test_a_slice_of_a_gpu_is_told_as_such(make_spec: Any, name: str, near: str) -> None:
-    """A whole GPU of its memory at most stands for it, and the larger one is no suggestion."""
+    """Only whole GPUs with at most the slice's memory are suggested."""
     facts = resolve_hardware(make_spec(hardware=name))
     assert isinstance(facts, Unknown)
     assert (facts.finding.code, facts.finding.fix) == ("FTC300", ())

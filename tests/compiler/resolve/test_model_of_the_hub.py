@@ -116,7 +116,7 @@ def test_a_model_as_people_say_it_gets_a_suggestion(
 def test_a_copy_out_of_reach_has_its_original_as_a_fix(
     make_spec: Any, tmp_path: Path, hub: Any, name: str, meant: str | None
 ) -> None:
-    """By its name it is quantized, and the table has the model that it was made of."""
+    """The name says that it is quantized, and the table has its original."""
     hub.failing = 503
     found = resolve_model(make_spec(model=name), folder=tmp_path)
     assert isinstance(found, Unknown)

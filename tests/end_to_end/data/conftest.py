@@ -33,7 +33,7 @@ def prepare(tmp_path: Path, model: Path) -> Prepare:
 
 @pytest.fixture(scope="module")
 def pieces(model: Path) -> Callable[[Sequence[int]], str]:
-    """Return a function that writes tokens as the text that they stand for."""
+    """Return a function that decodes tokens into text."""
     transformers = pytest.importorskip("transformers")
     tokenizer = transformers.AutoTokenizer.from_pretrained(model)
 

@@ -1,4 +1,4 @@
-"""Conversations through `ftc compile` and `prepare.py`: which answers are learned."""
+"""Conversations through `ftc compile` and `prepare.py`: which answers are trained on."""
 
 import json
 import re
@@ -182,7 +182,7 @@ def test_answers_that_are_rewritten(
 
 
 def test_parquet(prepare: Prepare, tmp_path: Path, pieces: Callable[[Sequence[int]], str]) -> None:
-    """A parquet file with nulls and a nested column of messages is read as JSON lines are."""
+    """A Parquet file with nulls and a nested messages column gives the same rows as JSON Lines."""
     parquet = pytest.importorskip("pyarrow.parquet")
     table = pytest.importorskip("pyarrow").Table.from_pylist(
         [*map(chat, range(ROWS)), chat(4), {"messages": None}]

@@ -1,4 +1,4 @@
-"""The steps of prepare.py, on rows that are in memory."""
+"""The steps of prepare.py for rows that fit in memory."""
 
 from collections.abc import Sequence
 from pathlib import Path

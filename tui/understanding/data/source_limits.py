@@ -13,7 +13,7 @@ _THIS: Final = re.compile(
     r"\s*(?:of|from|de|d'|del|dels)\s?(?:that one|this one|it\b|aquesta?\b|aquell\w*"
     r"|est[ae]\b|es[ae]\b|aquella\b)"
 )
-#: Words before the number that mean it too: "d'aquesta només 800 files".
+#: Words before the number that refer to the last file: "d'aquesta només 800 files".
 _OF_THIS: Final = re.compile(
     r"\b(?:of (?:that|this) one|from (?:that|this|it)|d'(?:aquesta?|aquell\w*)"
     r"|de (?:est[ae]|es[ae]|aquella))\b,?(?: \w+){0,3}\s*$"
@@ -71,7 +71,7 @@ def _find_source(text: str, sources: Sequence[Any], rows: Change) -> int | None:
 
 
 def _is_apart(folded: str, ends: Sequence[int], end: int) -> bool:
-    """Return whether another part of the sentence names another file behind the limit's end."""
+    """Return whether a later part of the sentence names another file."""
     stop = _PART_END.search(folded, end)
     return stop is not None and any(last > stop.start() for last in ends)
 

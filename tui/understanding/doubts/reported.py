@@ -12,7 +12,7 @@ _TWO: Final = 2
 #: "at work we have eight H100, but this one I do at home": what follows is the point.
 _BUT: Final = re.compile(r"[\s,]+(?:but|though|although|pero)\s+(?P<point>[^.;!?\n]+)")
 _FEWEST_WORDS: Final = 3
-#: "that's meant for eight cards": what the value before is for.
+#: "that's meant for eight cards": hardware of somebody else's setup.
 _MEANT_FOR: Final = re.compile(
     r"\b(?:that|this|aixo|allo|eso|esto)(?:'s|,? (?:is|was|es|era|va|esta))"
     r"(?: (?:meant|pensat|pensada|pensado|only|nomes|solo))? (?:for|per a|para)\s+$"

@@ -89,7 +89,7 @@ def settle_later(text: str, told: Sequence[Said], read: Reader) -> list[Said]:
 
 
 def _whole(settled: Change, target: Said) -> Change:
-    """Return the list in doubt where a clause has only a part of it: "Q5, plus an F16"."""
+    """Return the whole doubted list if a clause repeats only a part of it: "Q5, plus an F16"."""
     values = target.values if isinstance(target, Choice) else (target.value,)
     part, whole = settled.value, values[0] if len(values) == 1 else None
     if not (isinstance(part, list) and isinstance(whole, list)):
