@@ -16,7 +16,6 @@ from ftc.compiler.importing.source import (
     read_foreign,
     read_registry,
 )
-from ftc.compiler.knowledge.training.peft_defaults import find_peft_targets
 from ftc.spec.findings.finding import Finding, Position
 from ftc.spec.findings.quote import shell_word, shown
 from ftc.spec.load import MOST_BYTES, read_text
@@ -97,6 +96,7 @@ def translate_config(config: ForeignConfig, folder: Path, hardware: str | None) 
     """Translate a config whose relative paths start at a folder, for this hardware of a spec."""
     from ftc.compiler.importing.data_form import find_form  # noqa: PLC0415 - only for imports
     from ftc.compiler.importing.unfit import find_unfit  # noqa: PLC0415 - only for imports
+    from ftc.compiler.knowledge.training.peft_defaults import find_peft_targets  # noqa: PLC0415
 
     long = lengthen("hardware", hardware) if hardware is not None else None
     gpus = int(long.get("count", 1)) if isinstance(long, Mapping) else None
