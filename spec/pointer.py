@@ -1,6 +1,7 @@
 """JSON pointers (RFC 6901): joining, splitting and dotted names."""
 
 from collections.abc import Iterable
+from functools import lru_cache
 
 
 def join(parts: Iterable[str | int]) -> str:
@@ -8,6 +9,7 @@ def join(parts: Iterable[str | int]) -> str:
     return "".join(f"/{str(part).replace('~', '~0').replace('/', '~1')}" for part in parts)
 
 
+@lru_cache(maxsize=4096)  # of the schema's fields, again and again
 def split(pointer: str) -> tuple[str, ...]:
     """Return the unescaped parts of a pointer."""
     parts = pointer.split("/")[1:]

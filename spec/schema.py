@@ -63,13 +63,13 @@ def advise_against(pattern: str, word: str) -> str:
 
 def fields() -> Iterator[Field]:
     """Yield every field, a section before the fields inside it."""
-    yield from _walk(read_schema(), "", "")
+    yield from fields_by_pointer().values()
 
 
 @cache
 def fields_by_pointer() -> Mapping[str, Field]:
     """Return every field by its pointer in the long form."""
-    return {field.pointer: field for field in fields()}
+    return {field.pointer: field for field in _walk(read_schema(), "", "")}
 
 
 def find_field(pointer: str) -> Field:

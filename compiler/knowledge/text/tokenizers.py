@@ -1,7 +1,5 @@
 """Tokens per character for each tokenizer family, to estimate lengths without a tokenizer.
 
-from ftc.compiler.knowledge.tables import read_table
-
 Latin letters, punctuation and spaces have a ratio of characters per token. Every other script has
 a rate of tokens per character, and so have digits: `.ci/token_rates.py` measures both. A character
 of no script here counts its UTF-8 bytes, which no tokenizer with bytes exceeds.
@@ -49,6 +47,7 @@ SCRIPTS: Final[Mapping[str, tuple[tuple[int, int], ...]]] = {
 }
 #: The last character of the Latin blocks, which the ratios of characters per token are about.
 _LAST_LATIN: Final = 0x36F
+_NOT_LATIN: Final = re.compile(f"[^\\0-{chr(_LAST_LATIN)}]+")
 _NUMBERS: Final = re.compile("[0-9]+")
 _BYTES: Final = "bytes"  # the name of what belongs to no script here
 
@@ -92,8 +91,9 @@ def count_tokens(text: str, family: str, latin: float) -> int:
 def find_scripts(text: str) -> Mapping[str, list[str]]:
     """Return the runs of characters beyond the Latin ones, by their script."""
     found: dict[str, list[str]] = {}
-    for run in _runs().finditer(text):
-        found.setdefault(run.lastgroup or _BYTES, []).append(run[0])
+    for other in _NOT_LATIN.finditer(text):
+        for run in _runs().finditer(other[0]):
+            found.setdefault(run.lastgroup or _BYTES, []).append(run[0])
     return found
 
 
@@ -108,7 +108,7 @@ def _runs() -> re.Pattern[str]:
     sets = {name: "".join(f"{chr(a)}-{chr(z)}" for a, z in each) for name, each in SCRIPTS.items()}
     every = "".join(sets.values())
     named = (f"(?P<{name}>[{each}]+)" for name, each in sets.items())
-    return re.compile("|".join((*named, f"(?P<{_BYTES}>[^\\0-{chr(_LAST_LATIN)}{every}]+)")))
+    return re.compile("|".join((*named, f"(?P<{_BYTES}>[^{every}]+)")))
 
 
 @cache

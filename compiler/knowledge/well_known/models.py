@@ -76,8 +76,8 @@ class Model:
 
 def find_model(name: str) -> Model | None:
     """Return the model with a Hub id, ignoring case, or None."""
-    facts = _by_id().get(name.strip().casefold())
-    return _model(facts) if facts is not None else None
+    key = name.strip().casefold()
+    return _model(key) if key in _by_id() else None
 
 
 def shape_for(model: Model, head: Head) -> Shape | None:
@@ -90,7 +90,7 @@ def shape_for(model: Model, head: Head) -> Shape | None:
 @cache
 def all_models() -> tuple[Model, ...]:
     """Return every model of the table, sorted by id."""
-    return tuple(map(_model, _by_id().values()))
+    return tuple(map(_model, _by_id()))
 
 
 def model_ids() -> tuple[str, ...]:
@@ -103,8 +103,10 @@ def _by_id() -> Mapping[str, dict[str, Any]]:
     return {entry["id"].casefold(): entry for entry in read_table(__name__, "models.json")}
 
 
-def _model(facts: dict[str, Any]) -> Model:
+@cache
+def _model(key: str) -> Model:
     """Return one entry of the table; raises ValueError for a broken entry."""
+    facts = _by_id()[key]
     config = facts["config"]
     wrapper = find_wrapper(config)
     text = config if wrapper is None else text_config(config, wrapper) or {}

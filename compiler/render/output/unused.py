@@ -8,7 +8,7 @@ script, so no condition is written twice.
 
 import ast
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from typing import Final
 
@@ -28,10 +28,7 @@ def remove_unused(text: str) -> str:
 
     Raises ValueError if the script needs a value that is undefined.
     """
-    text = _remove_arguments(text)
-    before = ""
-    while text != before:
-        before, text = text, "\n".join(_join(_remove(text)))
+    text = "\n".join(_join(_remove(_remove_arguments(text))))
     if found := re.search(rf"{UNDEFINED}(\w+)", text):
         raise ValueError(f"a script uses {found[1]}, which this bundle does not have")
     return text
@@ -50,7 +47,13 @@ def _remove_arguments(text: str) -> str:
         if isinstance(target, ast.Name)
     }
     lines = text.split("\n")
-    found = _find_empty(tree, undefined)
+    words = re.compile("|".join(map(re.escape, (UNDEFINED, *undefined))))
+    read = (
+        each
+        for each in tree.body
+        if words.search("\n".join(lines[each.lineno - 1 : each.end_lineno]))
+    )
+    found = chain.from_iterable(_find_empty(statement, undefined) for statement in read)
     for node in sorted(found, key=lambda n: (n.lineno, n.col_offset), reverse=True):
         start, end = node.lineno - 1, node.end_lineno or node.lineno
         code = lines[start].encode()
@@ -103,26 +106,46 @@ def _remove(text: str) -> list[str | None]:
     """Return the lines, with None for each that is removed."""
     tree = ast.parse(text)
     lines: list[str | None] = list(text.split("\n"))
-    nodes = [list(ast.walk(statement)) for statement in tree.body]
-    names = [_list_loaded(inner) for inner in nodes]
-    bound = [_find_bound(statement) for statement in tree.body]
-    # a statement that reads only to bind the same name again does not need it
-    read = set().union(*(loads - {name} for loads, name in zip(names, bound, strict=True)))
-    for statement, name in zip(tree.body, bound, strict=True):
-        if name is not None and name not in read:
+    nodes = {statement: list(_walk_defined(statement)) for statement in tree.body}
+    loads = {statement: _list_loaded(inner) for statement, inner in nodes.items()}
+    kept = _find_needed(loads)
+    for statement in tree.body:
+        if statement not in kept:
             lines[statement.lineno - 1 : statement.end_lineno] = [None] * _height(statement)
-    loaded = set().union(*names)
-    for node in chain.from_iterable(nodes):
+    loaded = set().union(*(loads[statement] for statement in kept))
+    for node in chain.from_iterable(nodes[statement] for statement in kept):
         if isinstance(node, ast.Expr) and _is_undefined(node.value):
             lines[node.lineno - 1 : node.end_lineno] = [None] * _height(node)
-        elif isinstance(node, ast.Import | ast.ImportFrom) and lines[node.lineno - 1] is not None:
-            kept = [alias for alias in node.names if _bound(alias) in loaded]
-            if len(kept) < len(node.names) or node.end_lineno != node.lineno:
+        elif isinstance(node, ast.Import | ast.ImportFrom):
+            named = [alias for alias in node.names if _bound(alias) in loaded]
+            if len(named) < len(node.names) or node.end_lineno != node.lineno:
                 comment = _comment(lines[(node.end_lineno or node.lineno) - 1] or "")
-                written = _write(node, kept, comment) if kept else None
+                written = _write(node, named, comment) if named else None
                 height = _height(node)
                 lines[node.lineno - 1 : node.end_lineno] = [written, *[None] * (height - 1)]
     return lines
+
+
+def _walk_defined(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield a node and all inside it, without what is in a statement of an undefined word."""
+    yield node
+    if not (isinstance(node, ast.Expr) and _is_undefined(node.value)):
+        for child in ast.iter_child_nodes(node):
+            yield from _walk_defined(child)
+
+
+def _find_needed(loads: Mapping[ast.stmt, set[str]]) -> list[ast.stmt]:
+    """Return the statements whose name another one of them reads, and those that bind none.
+
+    A statement that reads a name only to bind it again does not need it.
+    """
+    bound = {statement: _find_bound(statement) for statement in loads}
+    kept, before = list(loads), len(loads) + 1
+    while len(kept) < before:
+        before = len(kept)
+        read = set().union(*(loads[statement] - {bound[statement]} for statement in kept))
+        kept = [each for each in kept if bound[each] is None or bound[each] in read]
+    return kept
 
 
 def _list_loaded(nodes: Iterable[ast.AST]) -> set[str]:
