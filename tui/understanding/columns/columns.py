@@ -286,8 +286,12 @@ def read_columns(message: Message, known: Sequence[str]) -> Iterator[Change]:
 
 def is_coded_value(column: str) -> bool:
     """Return whether a name is a value of a field: the "q8_0" of "output in q8_0" is no column."""
-    name = fold(column)
-    return _CODED.search(name) is not None and name in _values()
+    return _CODED.search(fold(column)) is not None and is_value(column)
+
+
+def is_value(name: str) -> bool:
+    """Return whether a word is one of the fixed values of a field, such as "wandb"."""
+    return fold(name) in _values()
 
 
 @cache

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, Final
 
-from ftc.tui.understanding.text.lexicon import any_of
+from ftc.tui.understanding.text.lexicon import NUMBER, any_of
 from ftc.tui.understanding.text.message import SENTENCE_END, Span, find_around, fold
 from ftc.tui.understanding.text.sentences import is_question, split_sentences
 from ftc.tui.understanding.text.word_tables import word_table
@@ -27,11 +27,13 @@ _COURTESY: Final = (
     r"(?:thanks?(?: you)?|please|sorry|gracies|gracias|perdo|perdon|perdona|sisplau|si us plau"
     r"|por favor|then|anyway|after all|for now|al final|de moment|de momento|doncs|pues|ok|okay)"
 )
+#: "Nothing, leave it as it was": alone, the second half could be about one field.
+_NOTHING: Final = r"(?:(?:nothing|res|nada|forget it)[\s,.;:!\u2026-]+)+"
 #: Words at the end of a message that undo what comes before them. They begin a clause: in "the
 #: name, tant se val", and not in "the duplicates drop them".
 _UNDONE: Final = re.compile(
     rf"(?:^|[.,;:!?\u2026\n(\u2013\u2014-]\s*|\b{any_of(_ASIDE['break'])}\s+){_WORDS}"
-    rf"(?P<said>(?:{_ALL}|{_IT})\b(?:{_OPENING}(?:{_ALL}|{_IT}|{any_of(_ASIDE['so'])})\b)*){_GAP}"
+    rf"(?P<said>(?:{_ALL}|{_IT}|{_NOTHING}{any_of(_ASIDE['so'])})\b(?:{_OPENING}(?:{_ALL}|{_IT}|{any_of(_ASIDE['so'])})\b)*){_GAP}"
     rf"(?:{_COURTESY}{_GAP})*$"
 )
 #: Words that undo all before them, and after which the message begins anew.
@@ -67,8 +69,16 @@ _OF_MEMORY: Final = re.compile(
     r"|is reserved by PyTorch[^.\n]*|memory in use)\b\.?"
 )
 _DENIED_AT_ONCE: Final = re.compile(
-    r"(?P<sign>[,;|]\s*|\s[/-]\s)?(?<=\S\s)(?P<asked>(?:[^\s,;|?!\n]+ ){0,3}[^\s,;|?!\n]+)\?\s*"
-    r"(?:no|nope|nah|naa|whatever|tampoco|da igual|tant se val|que va)\s*(?:[,.;/-]\s*|$)"
+    r"(?P<sign>^\s*|[.!]\s+|[,;|]\s*|\s[/-]\s)?(?<![^\s\u00bf])"
+    r"(?P<asked>(?:[^\s,;|?!\n]+ ){0,3}[^\s,;|?!\n]+)\?\s*"
+    r"(?:no|nope|nah|naa|whatever|tampoco|da igual|tant se val|que va|no way|not a chance"
+    r"|absolutely not|ni (?:hablar|pensarlo|parlar-ne|pensar-hi|loc[oa]|boig|boja)"
+    r"|de (?:ninguna|cap) manera)\s*(?:[,.;/-]\s*|$)"
+)
+#: "Five epochs? No, three": a question that the writer answers with another number.
+_ANSWERED: Final = re.compile(
+    r"(?i)(?P<mark>\u00bf?)(?P<asked>[^\u00bf?\n]{1,40})"
+    rf"\?(?=\s*(?:no|nah|nope)\s*[,:]?\s+{NUMBER}\s*(?:$|[.,;!]))"
 )
 _SETTING: Final = re.compile(
     r"^[ \t]*(?:[-*] )?[\"']?-{0,2}[A-Za-z_][\w.-]*[\"']?\s*(?:[:=]\s*|\s(?=[\d\"'])"
@@ -101,9 +111,9 @@ _ORDERS: Final = re.compile(rf"\b{any_of(_ASIDE['order'])}\b")
 
 def set_aside(text: str) -> str:
     """Return a message of the same length, with spaces for the parts that set nothing."""
-    kept = text
+    kept = _ANSWERED.sub(lambda found: f"{' ' * len(found['mark'])}{found['asked']},", text)
     parts = (_printed, _shown, _topics, _times, _answered)
-    for start, end in [span for find in parts for span in find(text)]:
+    for start, end in [span for find in parts for span in find(kept)]:
         kept = _blanked(kept, start, end)
     for start, end in _undone(kept):
         kept = _blanked(kept, start, end)
@@ -196,7 +206,7 @@ def _answered(text: str) -> Iterator[Span]:
         if _ANEW.match(folded, match.end("asked")):  # "too? no, forget all that" undoes more
             continue
         asked = match["asked"]
-        short = len(asked.split()) <= _FEW and match["sign"]
+        short = len(asked.split()) <= _FEW and match["sign"] is not None
         start = match.start("asked") if short else match.end("asked") - len(asked.split()[-1])
         yield start, match.end()
 

@@ -22,7 +22,10 @@ _NOUN: Final = (
 )
 _CALLED: Final = (
     r"(?:called|named|titled|anomenad[ao]|nombrad[ao]|llamad[ao]|titulad[ao]|(?:que )?es diu"
-    r"|(?:que )?es dira|(?:que )?se (?:llama|llame|llamara)|(?:que )?es digui|name|nom|nombre)"
+    r"|(?:que )?es dira|(?:que )?se (?:llama|llame|llamara)"
+    r"|(?:que )?(?:salga|aparezca|conste|surti|aparegui|consti|shows? up|appears?)"
+    r" (?:como|com a?|as)"
+    r"|(?:que )?es digui|name|nom|nombre)"
 )
 _NAME: Final = rf"{QUOTES}?(?P<name>[a-z0-9][\w.-]*\w){QUOTES}?"
 _ENDS: Final = (

@@ -15,7 +15,7 @@ from ftc.spec.values.admission import admits
 from ftc.spec.values.expectation import types_of
 from ftc.tui.languages.voice import LANGUAGES
 from ftc.tui.understanding.applying import SPOKEN, applies
-from ftc.tui.understanding.columns.columns import is_coded_value
+from ftc.tui.understanding.columns.columns import is_value
 from ftc.tui.understanding.reading import Change
 from ftc.tui.understanding.text.lexicon import NUMBER, WORDS, any_of
 from ftc.tui.understanding.text.message import Message, fold
@@ -60,7 +60,7 @@ _ITEMS: Final = re.compile(rf"{_SAID}(?P<value>{_ITEM}(?:(?:{_AND})+{_ITEM})*)")
 _ITEMS_BEFORE: Final = re.compile(rf"(?P<value>{_ITEM}(?:(?:{_AND})+{_ITEM})*){_LINK}$")
 #: Joined in one way throughout: "256/512, 4 negatives" is a list of two.
 _NUMBERS: Final = re.compile(
-    rf"{_SAID}(?P<value>\d+(?:(?:\s*/\s*\d+)+(?![\w.%])|(?:(?:{_AND})+\d+)*))(?![\w.%])"
+    rf"{_SAID}(?P<value>\d+(?:(?:\s*/\s*\d+)+(?![\w.%])|(?:\s+\d{{2,}})+(?=\s*(?:$|[,;.|)\n]))|(?:(?:{_AND})+\d+)*))(?![\w.%])"
 )
 #: The last number of a list has a noun of its own: "256, 512, 3 hard negatives".
 _COUNTED_BEHIND: Final = re.compile(
@@ -434,8 +434,8 @@ def _told(message: Message, start: int, end: int) -> tuple[list[str], int]:
         written = message.words(start + match.start(), start + match.end()).strip(f"{_QUOTES} ")
         if re.fullmatch(r"and|i|y", match[0]):
             continue
-        if written.isdigit() or _WEIGHT.search(written) or (items and is_coded_value(written)):
-            break  # "modules cuda/12.6 gcc/13.2, fp16"
+        if written.isdigit() or _WEIGHT.search(written) or (items and is_value(written)):
+            break  # "modules cuda/12.6 gcc/13.2, fp16", "..., wandb project triage"
         if not (
             _TELLING.search(written) or items or _PLUS.match(message.folded, start + match.end())
         ):

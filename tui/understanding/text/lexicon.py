@@ -40,6 +40,8 @@ _PRONOUN: Final = "".join(
 def _pattern_of(word: str) -> str:
     if word == "one":
         return rf"{_PRONOUN}{word}"
+    if word == "single":  # "every single weight" counts nothing
+        return rf"(?<!\bevery )(?<!\beach ){word}"
     return rf"{word}{_VERB}" if word == "set" else re.escape(word)
 
 

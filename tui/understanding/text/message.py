@@ -77,6 +77,16 @@ _TWICE_DENIED: Final = re.compile(
     r"|no (?:quiero|queremos|querria) que (?:\w+ )?(?:no|dejes de|deje de)(?: (?:me|nos|los|las"
     r"|lo))?)\b"
 )
+#: "It's not that I like mlflow": what follows is a reason, and is not denied.
+_NOT_THAT: Final = re.compile(
+    r"\b(?:it(?:'s| is) not|it isn'?t|not) (?:that|because|as if|like) (?:i|we|they|he|she|it|you)"
+    r"\b|\bno (?:es|era|sera) (?:pas )?(?:que|perque|porque)\b"
+)
+#: "Remove all the tracking, tensorboard included": an example of what the clause before says.
+_INCLUDED: Final = re.compile(
+    r"(?:'s)? (?:included|inclos\w*|incloent|incluid\w+|inclusive|and all|i tot|y todo)"
+    r"(?=\s*(?:$|[.,;!)]))"
+)
 #: "1,5b", the size of a model.
 _SIZE_COMMA: Final = re.compile(r"(?<=\d),(?=\d{1,2} ?b\b)")
 _RESPELT: Final = str.maketrans({"\u2019": "'", "\u2018": "'", "\u02bc": "'", "\u00b4": "'"})
@@ -208,8 +218,13 @@ class Message:
         if end is not None and _NO_AFTER.match(self.folded, end):
             return True
         clause = self.folded[max(0, start - _LONGEST_CLAUSE) : start]
-        clause = _TWICE_DENIED.sub(" ", _CORRECTS.sub(" ", _INSTEAD.sub(" ", clause)))
+        for twisted in (_INSTEAD, _CORRECTS, _TWICE_DENIED, _NOT_THAT):
+            clause = twisted.sub(" ", clause)
         ends = [match.end() for match in _CLAUSE_END.finditer(clause)]
+        if len(ends) > 1 and end is not None and _INCLUDED.match(self.folded, end):
+            ends.pop()
+        elif end is not None and _INCLUDED.match(self.folded, end):
+            ends = []
         return NEGATORS.search(clause[ends[-1] if ends else 0 :]) is not None
 
     def replaced(self, start: int, end: int | None = None) -> bool:

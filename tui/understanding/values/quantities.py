@@ -56,7 +56,9 @@ _EARLY: Final = re.compile(
 )
 _STOPS: Final = re.compile(
     r"\b(?:stop|pari|para|pare|atura|aturi|detente?)\b[^.;\n]{0,30}?\b(?:if|when|si|quan|cuando)\b"
-    r"[^.;\n]{0,40}?\b(?:improv\w+|better|wors\w+|overfit\w*|millor\w*|empitjor\w*|mejor\w*"
+    r"[^.;\n]{0,40}?\b(?:improv\w+|better|wors\w+|overfit\w*|nothing new|stall\w*|flat|plateau\w*"
+    r"|(?:bring|give|gain|add|show)s? (?:me |us )?nothing|no (?:aport|guany|gan|avan)\w+|estanc\w+"
+    r"|(?:res|nada) (?:de )?(?:nou|nuevo|mes|mas)|millor\w*|empitjor\w*|mejor\w*"
     r"|empeor\w*|loss (?:goes|starts|keeps|creeps)? ?(?:going )?(?:up|rising|rises)"
     r"|perd(?:ua|ida) (?:de \w+ )?(?:puj\w+|sub\w+|comen\w+ a (?:pujar|subir)))"
     rf"(?:[^.;\n]{{0,12}}?\b(?P<times>{NUMBER})(?: (?:times|checks|eval\w*|avalua\w*"

@@ -48,10 +48,18 @@ _OF_EMBEDDINGS: Final = re.compile(
 #: "embeddings at 2e-5", "els embeddings i el lm_head amb lr 1e-5".
 _EMBEDDINGS_AT: Final = re.compile(
     rf"(?<![\w/.-]){_EMBEDS}(?:\s*(?:,|\+|/|&|and|i|y)\s*{_THE}{_EMBEDS})*"
-    r"(?:\s+(?:trained|training|entrena\w*|too|tambe|tambien|get|gets|take|use|usa\w*|llev\w+))?"
+    r"(?:\s+(?:(?P<trained>trained|unfrozen|entrena\w*|descongela\w*)|training|too|also|tambe"
+    r"|tambien|get|gets|take|use|usa\w*|llev\w+)){0,3}"
     rf"\s*(?:\(|@|=|:|\b(?:at|a|amb|con|with|w/|using|en)\b)\s*(?:(?:a|un|una|the|el)\s+)?"
     rf"(?:(?:peak )?(?:lr|learning rate|taxa|tasa)\s*(?:of|de|d'|=|:)?\s*)?"
     rf"(?P<rate>{RATE})(?:\s+(?:lr|learning rate))?(?![\w.])"
+)
+#: "lr of embeddings/head 5e-6", "la taxa dels embeddings, 1e-5".
+_RATE_OF: Final = re.compile(
+    r"\b(?:lr|learning rate|rate|taxa(?: d'aprenentatge)?|tasa(?: de aprendizaje)?|ritmo?)"
+    rf"\s+(?:of|for|on|de|dels?|per als?|para)\s+{_THE}{_EMBEDS}"
+    rf"(?:\s*(?:,|\+|/|&|and|i|y)\s*{_THE}(?:{_EMBEDS}|head|cap|cabeza))*"
+    rf"(?:\s*[=:,]\s*|\s+(?:(?:at|to|is|a|en|es)\s+)?)(?P<rate>{RATE})(?![\w.])"
 )
 #: "also train the embeddings at 2e-5" trains them, too.
 _ALSO: Final = re.compile(
@@ -81,13 +89,15 @@ def read_rates(message: Message) -> Iterator[Change]:
     """Yield the rates of these forms, with the counts before them."""
     for match in list(_OF_EMBEDDINGS.finditer(message.folded)):
         yield from _taken(message, _EMBEDDINGS, match["rate"], match.span())
+    for match in list(_RATE_OF.finditer(message.folded)):
+        yield from _taken(message, _EMBEDDINGS, match["rate"], match.span())
     for match in list(_EMBEDDINGS_AT.finditer(message.folded)):
         trained = _ALSO.search(message.folded[: match.start()])
         first = trained.start() if trained else match.start()
         words = message.words(first, match.end())
         found = list(_taken(message, _EMBEDDINGS, match["rate"], (first, match.end())))
         yield from found
-        if trained and found:
+        if (trained or match["trained"]) and found:
             names = [name for name, said in _PARTS.items() if said.search(match[0])]
             yield Change(pointer="/method/also_train", value=names, words=words)
     for match in list(_OF_THOSE.finditer(message.folded)):

@@ -58,6 +58,23 @@ _HELD_OUT: Final = re.compile(
     r"|guarda(?:te|'t)?|aparta|deixa|deja)"
     r" (?:back |aside |un |the |a )?(?P<number>\d+(?:[.,]\d+)?)\s*%"
 )
+#: "5% each for val and test", "val i test al 5%": one share for both.
+_WHAT_ANY: Final = (
+    r"(?:test(?:ing)?|val(?:idation|idacion?)?|eval(?:uation)?|proves?|prova|pruebas?)(?: set)?"
+)
+_BOTH: Final = re.compile(
+    rf"\b(?P<what>{_WHAT_ANY})\s*(?:and|&|/|\+|i|y)\s*(?:the |la |el |per a |para )*"
+    rf"(?P<other>{_WHAT_ANY})\s*(?:=|:|,|at|to|on|al?|with|amb|con|de|del|of|both|tots dos|ambos)*"
+    r"\s*(?P<number>\d+(?:[.,]\d+)?)\s*%"
+)
+#: "15% of the files stay apart for the final test".
+_STAYS_FOR: Final = re.compile(
+    r"\b(?P<number>\d+(?:[.,]\d+)?)\s*%\s*(?:of|del?|dels|de les|de los|de las|d')\s*"
+    r"(?!(?:warm|step|pas))(?:the |our |my |els |les |los |las |nostr\w+ |nuestr\w+ )?[a-z]+"
+    r"(?:\s[a-z]+){0,4}?\s(?:for|per a?|para|per al?|per fer|para hacer|para el|para la)\s"
+    r"(?:the |a |our |el |la |una? )?(?:final |last )?(?P<what>test|prova|proves|prueba|pruebas"
+    r"|examen|validation|validacion?)\b"
+)
 #: Rows held out to see how the training goes: "to keep an eye on it", "per veure com va".
 _WATCHED: Final = re.compile(
     r"\b(?:watch\w*|monitor\w*|follow\w*|track\w*|keep an eye|see how (?:it|the|training)"
@@ -98,9 +115,13 @@ _REPEATED: Final = re.compile(r"\b(?:per|each|every|por|cada|a cada|en cada)\s$"
 
 def read_shares(message: Message) -> Iterator[Change | Choice]:
     """Yield the shares of the splits and of the warm-up, in per cent or as "80/10/10"."""
+    for match in message.take(_BOTH):
+        if _shared(match["what"]) != _shared(match["other"]):
+            yield _share(_shared(match["what"]), match, message)
+            yield _share(_shared(match["other"]), match, message)
     shares = [
         _share(_shared(match["what"]), match, message)
-        for pattern in (_SHARE, _MEASURED)
+        for pattern in (_SHARE, _STAYS_FOR, _MEASURED)
         for match in message.take(pattern)
     ]
     further = message.take(_ANOTHER) if shares else ()
