@@ -287,9 +287,8 @@ def drop_retracted(text: str, said: _Said) -> list[Change | Choice]:
     kept: list[Change | Choice] = []
     for each in said:
         end = find_words(text, each.words) + len(each.words)
-        off = (
-            isinstance(each, Change) and each.value is False
-        )  # "no duplicates dropped, leave them"
+        # "no duplicates dropped, leave them"
+        off = isinstance(each, Change) and each.value is False
         if any(
             (pointer == each.pointer or (pointer is None and not off)) and end <= at
             for pointer, at in left

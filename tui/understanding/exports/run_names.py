@@ -25,7 +25,7 @@ _CALLED: Final = (
     r"|(?:que )?es dira|(?:que )?se (?:llama|llame|llamara)"
     r"|(?:que )?(?:salga|aparezca|conste|surti|aparegui|consti|shows? up|appears?)"
     r" (?:como|com a?|as)"
-    r"|(?:que )?es digui|name|nom|nombre)"
+    r"|(?:que )?es dig(?:ui|a)|name|nom|nombre)"
 )
 _NAME: Final = rf"{QUOTES}?(?P<name>[a-z0-9][\w.-]*\w){QUOTES}?"
 _ENDS: Final = (
