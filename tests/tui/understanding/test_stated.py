@@ -60,7 +60,7 @@ def surely_named(field: Field) -> list[str]:
     return [field.name, *([own] if alone == {field.pointer} and "_" in own else [])]
 
 
-@pytest.mark.parametrize("field", settable(), ids=lambda field: field.name)
+@pytest.mark.parametrize("field", list(settable()), ids=lambda field: field.name)
 def test_a_field_is_set_by_its_name(field: Field) -> None:
     """In each notation, alone or between other settings, the field has the value and no other."""
     draft = fitting_draft(field)
