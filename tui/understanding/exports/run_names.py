@@ -36,7 +36,7 @@ _NAMED: Final = re.compile(
 #: "change the name, demo looks awful... churn-bot": the new name stands last.
 _RENAMED: Final = re.compile(
     r"\b(?:change|cambia(?:le|me)?|canvia(?:-li|-me|'m)?) (?:(?:the|its|my|el|lo) )?"
-    r"(?:name|nombre|nom)(?: (?:of the|del?) (?:project|proyecto|projecte|run|it|this))?\b"
+    r"(?:name|nombre|nom)(?: (?:of the|del?) (?:project|proyecto|projecte|it|this))?\b"
     r"(?! (?:of|del?|d')\b)[^\n\"\x00]{0,60}?(?:\.{2,}|\u2026|:|->|\u2192|\s[-\u2013\u2014])\s*"
     rf"{QUOTES}?(?P<name>[a-z][a-z0-9]*(?:[_-][a-z0-9]+)+){QUOTES}?\s*[.!]?\s*$"
 )
