@@ -113,6 +113,12 @@ OWN_CONDITION: Final = (
 _CHECKS: Final = re.compile(
     r"\b(?:fail|stop|abort|error(?: out)?|falli|falla|falle|peti|aborta\w*|atura\w*|para)\s+$"
 )
+#: "show 5 answers at each evaluation, so I see if it learns": what one sees is no condition.
+_SEES: Final = re.compile(
+    r"\b(?:so|aixi|asi|to|per|para|i|y|and)\b[\w', ]{0,30}?\b(?:see|check|tell|find out|judge|watch"
+    r"|veig|veiem|veure|vegi|vegem|mir\w+|comprov\w+|comprob\w+|compruebo|ver|veo|vemos|vea|veamos"
+    r"|se|sabre)\b[\w' ]{0,30}?$"
+)
 _WHICH: Final = re.compile(r"\s*(?:which|that|que|el qual|la qual|el cual|la cual)\b")
 _TYPES: Final = "/export/types"
 _COLUMNS: Final = "/data/columns/"
@@ -310,6 +316,8 @@ def _depends(sentence: str, place: int) -> bool:
         if any(start <= match.start() < end for start, end in reasons):
             continue
         if place < match.start() and _CHECKS.search(sentence[: match.start()]):
+            continue
+        if place < match.start() and _SEES.search(sentence[place : match.start()]):
             continue
         if match.start() < place and _REALLY.search(sentence[match.end() : place]):
             continue

@@ -99,6 +99,7 @@ from ftc.tui.understanding.reading import (
 from ftc.tui.understanding.requests import read_request
 from ftc.tui.understanding.text.lexicon import NUMBER, WORDS, any_of
 from ftc.tui.understanding.text.message import Message, find_places, find_words, fold
+from ftc.tui.understanding.text.numbers import as_written, read_number
 from ftc.tui.understanding.text.sentences import (
     is_about_later,
     is_question,
@@ -134,6 +135,12 @@ _NOT_NUMBER: Final = re.compile(
 #: Fields that a question may propose.
 _PROPOSED: Final = frozenset(
     {"/model/id", "/objective/type", "/method/type", "/hardware/gpu", "/hardware/count"}
+)
+#: "Rank 16? I said 12."
+_SAID_INSTEAD: Final = re.compile(
+    r"\W*(?:no,? )?(?:i (?:said|asked for|meant|wanted)|(?:yo |te )?(?:dije|pedi|he dicho|queria)"
+    r"|(?:jo )?(?:vaig dir|he dit|vaig demanar|volia))"
+    rf" (?P<number>{NUMBER})\W*"
 )
 _ORDER: Final = rf"\b(?:{any_of(WORDS['put'])}|{any_of(WORDS['acts'])})\b"
 _NOTHING: Final[Mapping[str, Any]] = {}
@@ -443,7 +450,12 @@ def _taken_up(
     topic = about.strip(" ?\u00bf")
     if not (mark and after.strip()) or "?" in topic or topic not in asked:
         return []
-    return [each for each in read(topic, draft, planned).changes if _is_taken_up(each, after)]
+    found = read(topic, draft, planned).changes
+    if (said := _SAID_INSTEAD.fullmatch(fold(after))) is not None:
+        number = as_written(read_number(said["number"]) or 0.0)
+        numbers = [each for each in found if type(each.value) is type(number)]
+        return [replace(each, value=number, words=said["number"]) for each in numbers]
+    return [each for each in found if _is_taken_up(each, after)]
 
 
 def _is_taken_up(said: Change | Choice, after: str) -> bool:

@@ -93,7 +93,8 @@ _ORDERS: Final = re.compile(
     r"|while|what|why|how|who|is|are|was|were|does|did|has|had|have|not|but|unlike|about|after|before"
     r"|until|though|only|even|all|both|some|using|sold|bought|got|made|took|gave|went|saw|said|told"
     r"|lost|ran|left|found|broke|heard|thought|built|sent|spent|know|hate|love|think|believe|guess|i|we|he|she|they|you|it)\b)"
-    r"[a-z]{3,}(?<!s)(?<!ed)(?<!ing)(?<!ly)\s+(?:the|it|them|my|this|that|these|those|everything|all)\b"
+    r"(?:[a-z]{3,}(?<!s)(?<!ed)(?<!ing)(?<!ly)\s+"
+    r"(?:the|it|them|my|this|that|these|those|everything|all)\b|cap (?:[a-z]+ ){1,3}(?:at|to)\b)"
 )
 #: A wish about what the training does: "que recalcule ...", "let it ...", "you may run ...".
 _WISHES: Final = re.compile(
@@ -163,7 +164,7 @@ _CONTENT: Final = re.compile(
 #: What has to be so: "a row of 6000 tokens has to fit".
 _OBLIGES: Final = re.compile(
     r"\b(?:(?:has|have|needs?) to|must|should(?! have)|(?:hi )?(?:ha|han) de|tienen? que"
-    r"|deben?|hay que|cal que)\b"
+    r"|haur(?:e|em|a|an) de|tendr(?:e|emos|a|an) que|deben?|hay que|cal que)\b"
     r"(?! (?:say|admit|be (?:kidding|joking)|dir|decir)\b)"
 )
 #: A check of the files: "if it gets worse by 2 points, fail".

@@ -31,6 +31,7 @@ _OTHER: Final = re.compile(
     rf"(?P<number>{NUMBER})\s?%?{_NEXT})"
     rf"|(?<![\w.,-])(?P<enough>{NUMBER})\s?%?\s+{any_of(_RIVALS['verdict'])}(?!\w)"
 )
+_DENIED: Final = re.compile(r"\b(?:not|no|no pas|never|ni)\s+\Z")
 _FACTOR: Final = re.compile(rf"(?<![\w'-]){any_of(_RIVALS['factor'])}(?![\w'])")
 _ASKS_OF: Final = re.compile(rf"(?<![\w'-]){any_of(_RIVALS['asks_of'])}")
 _BESIDES: Final = re.compile(rf"(?<![\w'-]){any_of(_RIVALS['besides'])}(?![\w'])")
@@ -96,6 +97,8 @@ def _outnumbered(
     for match in (*_OTHER.finditer(folded), *_FACTOR.finditer(folded)):
         group = next((name for name, value in match.groupdict().items() if value), 0)
         place = match.span(group)
+        if _DENIED.search(folded, 0, match.start()):
+            continue  # "down to 10% of that, not to 0"
         reported = find_reports(text)  # "my boss says that 1 is plenty"
         if any(start < place[1] and place[0] < end for start, end in (*used, *reported)):
             continue

@@ -117,6 +117,8 @@ _BOTH: Final = re.compile(
     r"\b(?:both|(?:els|les|los|las|totes) (?:dos|dues)|ambdos|ambdues|ambos|ambas)\b"
 )
 _USUAL: Final = "Q4_K_M"
+#: The most letters between a type and a word for its files that are read as one.
+_FARTHEST: Final = 40
 #: The most words of a text that names only bits.
 _BARE_WORDS: Final = 5
 
@@ -169,7 +171,8 @@ def read_exports(message: Message, have: Sequence[str]) -> Iterator[Change | Cho
     said, found = found, _without_corrected(message, _without_replaced(message, found))
     if not found and not general:
         return
-    places = [*(each[:2] for each in (said if found else ())), *(each[:2] for each in general)]
+    named = [each[:2] for each in (said if found else ())]
+    places = [*named, *(each[:2] for each in general if _is_near(each, named))]
     start, end = min(place[0] for place in places), max(place[1] for place in places)
     corrected = {each[2] for each in said} - {each[2] for each in found}
     types = choose_types(found, [each for each in have if each not in corrected], more=more)
@@ -179,6 +182,12 @@ def read_exports(message: Message, have: Sequence[str]) -> Iterator[Change | Cho
         yield Choice(pointer="/export/types", values=(), words=message.words(*other))
         return
     yield Change(pointer="/export/types", value=types, words=message.words(start, end))
+
+
+def _is_near(place: tuple[int, int, bool], named: Sequence[Span]) -> bool:
+    """Return whether a word for the files stands beside the types that are named, if there are."""
+    start, end, _ = place
+    return not named or any(max(start - last, first - end) <= _FARTHEST for first, last in named)
 
 
 def is_type(name: str) -> bool:

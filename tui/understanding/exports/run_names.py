@@ -36,6 +36,13 @@ _NAMED: Final = re.compile(
     r"|(?P<bare>\s+)(?=[\w.]*[\d_-]))"
     rf"{_NAME}{_ENDS}"
 )
+#: "change the name, demo looks awful... churn-bot": the new name stands last.
+_RENAMED: Final = re.compile(
+    r"\b(?:change|cambia(?:le|me)?|canvia(?:-li|-me|'m)?) (?:(?:the|its|my|el|lo) )?"
+    r"(?:name|nombre|nom)(?: (?:of the|del?) (?:project|proyecto|projecte|it|this))?\b"
+    r"(?! (?:of|del?|d')\b)[^\n\"\x00]{0,60}?(?:\.{2,}|\u2026|:|->|\u2192|\s[-\u2013\u2014])\s*"
+    rf"{QUOTES}?(?P<name>[a-z][a-z0-9]*(?:[_-][a-z0-9]+)+){QUOTES}?\s*[.!]?\s*$"
+)
 #: "MoE run: ...": what kind of run it is belongs to the label.
 _LED: Final = re.compile(rf"(?:(?<![\w./-])[a-z][\w-]*\s)?{_NOUN}\s*:\s*")
 #: What tells that a word behind the bare "run" is a name: "run prova-1", but not "run q4_k_m".
@@ -53,16 +60,26 @@ def read_run_names(message: Message, draft: Mapping[str, Any]) -> Iterator[Chang
             continue
         if find_said(name):
             continue
-        value = name if tracked else re.sub(r"[^a-z0-9]+", "-", fold(name)).strip("-")[:_LONGEST]
+        value = name if tracked else _slug(name)
         words = message.words(*match.span())
         message.cross_out(*match.span())
         yield Change(pointer=_RUN if tracked else "/name", value=value, words=words)
+    renamed = _RENAMED.search(message.folded)
+    if renamed is not None and not message.denied(renamed.start()):
+        words = message.words(*renamed.span())
+        name = message.words(*renamed.span("name"))
+        message.cross_out(*renamed.span())
+        yield Change(pointer="/name", value=_slug(name), words=words)
     for match in list(_LED.finditer(message.folded)):
         first = PART.match(message.folded, match.end())
         named = _MODEL.match(message.folded, match.end())
         family = first is not None and names_a_family(first[0])  # "run: mistral 7b, lora"
         if family or (named is not None and find_said(named[0])):
             message.cross_out(*match.span())
+
+
+def _slug(name: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "-", fold(name)).strip("-")[:_LONGEST]
 
 
 def _is_name(name: str) -> bool:

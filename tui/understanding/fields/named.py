@@ -48,14 +48,15 @@ _PLACED: Final = re.compile(
 #: "fewer epochs, say 2".
 _MORE_OF: Final = re.compile(
     r"\b(?:more|less|fewer|smaller|bigger|larger|higher|lower|shorter|longer|mes|menys|menos|mas"
-    r"|some|(?:a (?:bit|little|touch|tad)|una? (?:poc|poco|poquito|mica|miqueta|pelin"
-    r"|pizca|toque)) (?:of|de))\s+$"
+    r"|some|a little(?: bit of)?|(?:a (?:bit|touch|tad)|una? (?:poc|poco|poquito|mica|miqueta"
+    r"|pelin|pizca|toque)) (?:of|de))\s+$"
 )
 _SAY: Final = re.compile(
     rf"(?P<between>),\s*(?:(?:say|like|try|e\.g\.|for example|make it|{any_of(WORDS['put'])}"
     r"|digamos|pongamos|por ejemplo|tipo|posem|diguem|per exemple|com ara),?\s+)?"
     rf"(?:un |el |a )?(?P<number>{NUMBER})\s*(?P<share>%)?"
-    r"(?=\s*(?:$|[;!)\n]|\.(?!\d)|,(?!\d)|\b(?:por ejemplo|per exemple|or so|say)\b))"
+    r"(?=\s*(?:$|[;!)\n]|\.(?!\d)|,(?!\d)|\b(?:por ejemplo|per exemple|or so|say|como|com|like"
+    r"|as)\b))"
 )
 #: "42 is a boring seed, put 1337".
 _PUT: Final = re.compile(

@@ -51,6 +51,16 @@ _COUNT_CORRECTED: Final = re.compile(
     r"|(?:en |n'|ja )?(?:son|hi ha|tinc|tenim)|son|hay|tengo|tenemos)\s+"
     rf"(?P<number>{NUMBER})(?: of (?:them|those)| d'elles| de ellas)?(?=\s*(?:$|[.,;!]))"
 )
+#: "the 4090 is not alone, there are two in the tower".
+_COUNT_WITH_OTHERS: Final = re.compile(
+    r"(?<=\w) (?:is(?:n'?t| not) (?:alone|the only one)|has (?:a twin|company)"
+    r"|no (?:esta|es|va|ve|viene) (?:pas )?(?:tot |toda )?(?:sola|l'unica|la unica)"
+    r"|(?:te|tiene) (?:una )?(?:bessona|gemela|companya|companera))[,;:.]\s*(?:(?:but|que|perque"
+    r"|porque|sino|pues) )?(?:they'?re|they are|there'?re|there are|(?:i|we)(?:'ve)? (?:have|got)"
+    r"|(?:en |n'|ja )?(?:son|hi ha|tinc|tenim)|son|hay|tengo|tenemos)\s+"
+    rf"(?P<number>{NUMBER})(?= (?:of (?:them|those)|d'elles|de ellas|in|inside|en|a|al"
+    r"|dins|dentro)\b|\s*(?:$|[.,;!]))"
+)
 _SOME_OF: Final = re.compile(
     rf"\b(?P<number>{NUMBER}) (?:of|out of|de) "
     rf"(?:(?:(?:the|my|our|les|las|mis|els|los|nuestras) |les meves |les nostres )(?:{NUMBER} )?"
@@ -140,6 +150,9 @@ _WITHOUT: Final = re.compile(
     r" (?:cap |ninguna |any |an? )?(?:dedicated )?(?:gpu|grafica|graphics card"
     r"|(?:targeta|tarjeta)(?: (?:grafica|de video))?)"
     r"|(?:only|just|nomes|solo)(?: an?| the| un| el| la)? (?:cpu|processor|processador|procesador)"
+    r"|(?:with|on|using|amb|con|en|al) (?:the |my |el |la )?"
+    r"(?:processor|processador|procesador|cpu) (?:and (?:that'?s it|nothing else)|alone|i prou"
+    r"|i ja|i res mes|y ya(?: esta)?|y punto|y nada mas|nomes|y listo)"
     r"|cpu only"
     r"|cpu (?:is|'s|will be|would be) (?:just |totally |more than )?(?:fine|ok(?:ay)?|enough"
     r"|good enough|plenty)|(?:(?:amb|con|en) )?(?:la )?cpu (?:ja |ya |me |em |nos |ens )*"
@@ -178,7 +191,7 @@ def read_hardware(message: Message, draft: Mapping[str, Any]) -> Iterator[Change
     """
     written = message.folded
     yield from _read_parts(message)
-    named = False
+    named = stated = False
     for first, first_end, found in _names(message):
         named = True
         name, end = _which(found, message.folded, first, first_end)
@@ -196,6 +209,7 @@ def read_hardware(message: Message, draft: Mapping[str, Any]) -> Iterator[Change
         message.cross_out(begin, stop)
         if denied:
             continue
+        stated = True
         if find_other_maker(name, whole=True) is not None and _APPLE.search(fold(words)):
             yield Choice(pointer="/hardware/gpu", values=("cpu",), words=words, why="no_cuda")
             continue
@@ -219,7 +233,7 @@ def read_hardware(message: Message, draft: Mapping[str, Any]) -> Iterator[Change
             yield Choice(pointer="/hardware/count", values=(count,), words=words, why=UNSURE)
         elif count is not None:
             yield Change(pointer="/hardware/count", value=count, words=words)
-    if not named:
+    if not stated:
         yield from _read_unnamed(message)
     yield from _read_counts(message, draft, named=named)
 
@@ -262,6 +276,13 @@ def _read_parts(message: Message) -> Iterator[Change]:
             words = message.words(*match.span("number"))
             message.cross_out(match.start(), match.start("cards"))
             message.cross_out(match.end("cards"), match.end())
+            yield Change(pointer="/hardware/count", value=count, words=words)
+    for match in list(_COUNT_WITH_OTHERS.finditer(message.folded)):
+        count = _count(match["number"])
+        before = re.findall(r"[a-z0-9]+", message.clause(match.start(), match.start()))
+        if count is not None and count <= _MOST_OF_THEM and any(map(is_chip, before)):
+            words = message.words(*match.span())
+            message.cross_out(*match.span())
             yield Change(pointer="/hardware/count", value=count, words=words)
     for match in message.take(_PER_NODE):
         count = _count(match["number"])

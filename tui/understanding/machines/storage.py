@@ -6,7 +6,7 @@ from typing import Final
 
 from ftc.tui.understanding.reading import Change
 from ftc.tui.understanding.text.lexicon import NUMBER
-from ftc.tui.understanding.text.message import Message
+from ftc.tui.understanding.text.message import SENTENCE_END, Message, find_around
 from ftc.tui.understanding.text.numbers import as_written, read_number
 
 _AMOUNT: Final = (
@@ -21,7 +21,8 @@ _DISK: Final = (
     r"(?:disks?|discs?|discos?|ssd|hard drive|drive|hdd|storage|nvme|disco duro|disc dur"
     r"|emmagatzematge|almacenamiento|scratch)"
 )
-_NOUNS: Final = (("/hardware/ram_gib", _MEMORY), ("/hardware/disk_gib", _DISK))
+_DISK_FIELD: Final = "/hardware/disk_gib"
+_NOUNS: Final = (("/hardware/ram_gib", _MEMORY), (_DISK_FIELD, _DISK))
 #: Few words may stand between an amount and its noun, none of which begins another part.
 _GAP: Final = r"(?:(?: (?!and\b|i\b|y\b|with\b|amb\b|con\b)[\w']+){0,4}? | ?[:=] ?)"
 _FREE: Final = r"(?: (?:free|left|spare|available|lliures?|libres?|disponibles?))?"
@@ -34,6 +35,17 @@ _COMPUTERS: Final = re.compile(
     rf"\b{_COMPUTER},? (?:(?:with|has|of|that has|de|amb|con|que te|que tiene) )?{_AMOUNT}"
     rf"|(?P<amount>{_AMOUNT.replace('?P<number>', '').replace('?P<unit>', '')})"
     rf" (?:{_COMPUTER}|(?:of |de )?(?:memory|memoria))\b"
+)
+#: "400 GB free" beside "a disk of 1 TB": what is free counts, and not the whole disk.
+_FREE_DISK: Final = re.compile(
+    r"(?<![\w.,])\d[\d.,]* ?(?:[gt]i?b|[gt]|gigas?|gigues|gigs?|teras?)"
+    r"(?: (?:of |de )?(?:disk|disco?|space|espai|espacio))?"
+    r" (?:(?:are |is |still |que (?:em |me )?(?:queden|quedan) )?"
+    r"(?:free|left|spare|available|lliures?|libres?|disponibles?))\b"
+    r"(?! (?:of |on |in |de |en )?(?:the |la )?(?:v?ram|memor\w+|gpus?|cards?|targeta|tarjeta)\b)"
+    r"|\b(?:(?:only|have|are|is|with) (?:free|left)|(?:hi |em |me |nos |ens )?(?:queden|quedan))"
+    r" (?:only |nomes |solo |uns |unos )?\d[\d.,]* ?(?:[gt]i?b|[gt]|gigas?|gigues|gigs?|teras?)\b"
+    r"(?! (?:of |de )?(?:v?ram|memor\w+)\b)"
 )
 _HALVES: Final = re.compile(r"half|mi[gt]|medio")
 _TERA: Final = 1024
@@ -49,8 +61,17 @@ def read_storage(message: Message) -> Iterator[Change]:
                 if number is None or message.denied(match.start()):
                     continue
                 value = number * (_TERA if match["unit"].startswith("t") else 1)
+                if pointer == _DISK_FIELD and _is_whole(message, match):
+                    continue
                 words = message.words(*match.span())
                 yield Change(pointer=pointer, value=as_written(round(value, 2)), words=words)
+
+
+def _is_whole(message: Message, disk: re.Match[str]) -> bool:
+    """Return whether a disk is named with its size, and its sentence says what is free of it."""
+    start, end = find_around(SENTENCE_END, message.plain, disk.span())
+    free = _FREE_DISK.finditer(message.plain, start, end)
+    return any(each.end() <= disk.start() or disk.end() <= each.start() for each in free)
 
 
 def read_memory_without_gpu(message: Message) -> Iterator[Change]:

@@ -21,6 +21,7 @@ from ftc.compiler.knowledge.well_known.models import Model, all_models, find_mod
 from ftc.spec.schema import choices, fields, find_field
 from ftc.tui.understanding.machines.hardware import is_chip
 from ftc.tui.understanding.models.forms import UNTUNED_AFTER, read_form
+from ftc.tui.understanding.models.own_names import find_own_names
 from ftc.tui.understanding.reading import UNSURE, Change, Choice, value_at
 from ftc.tui.understanding.text.lexicon import CORRECTING, WORDS, any_of
 from ftc.tui.understanding.text.message import SENTENCE_END, Message, find_around, fold
@@ -141,8 +142,6 @@ _JOINED: Final = re.compile(
 _BASE_BEFORE: Final = re.compile(r"\bbase (?:(?:model|version) )?(?:of |de |del )?(?:the )?$")
 _BASE_AFTER: Final = re.compile(r"\s*[(,]?\s*(?:the )?base\b")
 _MOST_CHOICES: Final = 6
-#: The end of a name is a model's if it has at least three words: "r1-distill-qwen-14b".
-_FEWEST_SEPARATORS: Final = 2
 _POINTER: Final = "/model/id"
 #: "2/hour" and "24/7" are no ids, nor is a module such as "gcc/13.2".
 _AMOUNT: Final = re.compile(
@@ -155,7 +154,6 @@ _PER: Final = re.compile(
     r"|documents?|answers?|responses?|labels?|scores?|hours?|nodos?|filas?|files?|passos|pasos)"
 )
 _TOKENIZER: Final = re.compile(r"\b(?:tokeni[sz]er|tokeni[tz]ador)\b[^.;,!?\n]{0,20}$")
-_OWN_NAME: Final = re.compile(r"(?<![\w./\\-])[a-z][\w.]*(?:-[\w.]*\w)+(?![\w/\\-])")
 _NUMBER_OF: Final = re.compile(
     r"\d{1,3}\s?[x\u00d7]?\s?(?:(?:nvidia|geforce|tesla|rtx|gtx|quadro)[ -]?)?(?P<card>\w+)"
 )
@@ -384,50 +382,15 @@ def _objectives() -> frozenset[str]:
     return frozenset(map(str, choices(find_field("/objective/type").schema)))
 
 
-def complete_name(name: str) -> str:
-    """Return the Hub id of a model that is named without its owner; other names as they are."""
-    return _by_name().get(fold(name), name)
-
-
 def _read_own_names(message: Message) -> Iterator[Change]:
-    """Yield models named without their owner ("bge-m3", "gemma-2-9b-it").
-
-    Behind a family's name, only a name that says which form of the model it is counts as whole.
-    """
-    for match in list(_OWN_NAME.finditer(message.folded)):
-        model = _by_name().get(match[0]) or _by_tail().get(match[0])
-        if model is None or message.denied(match.start(), match.end()):
+    """Yield models named without their owner."""
+    for start, end, model in find_own_names(message):
+        if message.denied(start, end):
             continue
-        parts = set(PART.findall(match[0]))
-        known = FAMILIES & parts and match[0] in _by_name()
-        if known and not parts & (TUNED | BASE | {"hf"}):
-            continue
-        words = message.words(*match.span())
-        pointer = _taught_by(message, *match.span())
-        message.cross_out(*match.span())
+        words = message.words(start, end)
+        pointer = _taught_by(message, start, end)
+        message.cross_out(start, end)
         yield Change(pointer=pointer, value=model, words=words)
-
-
-@cache
-def _by_name() -> Mapping[str, str]:
-    """Return the models by the folded name behind the owner."""
-    return {fold(model.id.partition("/")[2]): model.id for model in all_models()}
-
-
-@cache
-def _by_tail() -> Mapping[str, str]:
-    """Return the models by the end of their names, where no other name ends so."""
-    tails: dict[str, list[str]] = {}
-    for name, model in _by_name().items():
-        parts = name.split("-")
-        for first in range(1, len(parts) - 1):
-            if parts[first] not in FAMILIES:
-                tails.setdefault("-".join(parts[first:]), []).append(model)
-    return {
-        tail: models[0]
-        for tail, models in tails.items()
-        if len(models) == 1 and tail.count("-") >= _FEWEST_SEPARATORS
-    }
 
 
 def _counts_cards(folded: str, place: int) -> bool:

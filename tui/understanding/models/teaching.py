@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from ftc.tui.understanding.implied import ROUNDED
-from ftc.tui.understanding.models.models import complete_name
+from ftc.tui.understanding.models.own_names import complete_name
 from ftc.tui.understanding.reading import Change, Choice
 from ftc.tui.understanding.text.message import Message, find_words
 

@@ -30,8 +30,8 @@ _PARTICLES: Final = (
 )
 #: "drop duplicates no, keep them".
 _NO_AFTER: Final = re.compile(
-    r"\s+(?:ni (?:en broma|de (?:conya|cona)|regalad[oa]|regalat|en pintura)|no|not|none|off|fora"
-    r"|fuera|cap|gens|ningun[oa]?|(?:quita|elimina)l[oa]"
+    r"\s+(?:ni (?:en broma|de (?:broma|conya|cona)|regalad[oa]|regalat|en pintura)|no|not|none|off"
+    r"|fora|fuera|cap|gens|ningun[oa]?|(?:quita|elimina)l[oa]"
     r"|(?:treu|elimina)(?:-lo|-la|'l)|(?:drop|remove|skip) it|sobr(?:a|en|an)|(?:can|has to|must)"
     r" go"
     r"|(?:is|are|'s) out|(?:is|are)(?: not|n't|nt) (?:needed|necessary|required|wanted)"
@@ -44,6 +44,12 @@ _NO_AFTER: Final = re.compile(
     r"|hacen? falta)(?: (?:gens|cap|nada|mes|mas))?)"
     rf"(?:\s+(?:{_PARTICLES}))?"
     r"\s*(?:[,.;!]|$|(?:que|perque|porque|because|since|amb|con)\b)"
+)
+#: "de 4090 res", "de test nada": none of what stands between the two.
+_OF: Final = re.compile(r"(?<![\w'])(?:de (?:la |el |els |les |los |las |l')?|del |d')$")
+_NONE: Final = re.compile(
+    r"\s+(?:res|nada)(?: de (?:res|nada))?"
+    rf"(?:\s+(?:{_PARTICLES}))?\s*(?:[,.;!]|$|(?:que|perque|porque)\b)"
 )
 #: "instead of q4" denies the next words only: what follows them is wanted.
 _INSTEAD: Final = re.compile(
@@ -218,6 +224,8 @@ class Message:
         if end is not None and _NO_AFTER.match(self.folded, end):
             return True
         clause = self.folded[max(0, start - _LONGEST_CLAUSE) : start]
+        if end is not None and _OF.search(clause) and _NONE.match(self.folded, end):
+            return True
         for twisted in (_INSTEAD, _CORRECTS, _TWICE_DENIED, _NOT_THAT):
             clause = twisted.sub(" ", clause)
         ends = [match.end() for match in _CLAUSE_END.finditer(clause)]

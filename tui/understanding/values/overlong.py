@@ -48,9 +48,18 @@ _LONGER: Final = re.compile(
     r"\b(?:(?:if|when|whenever|any|the ones?|those|rows?|texts?|what(?:ever)?)\b[^.;!?\n]{0,24}?"
     r"(?:(?:too|even|still) long(?:er)?|longer|does(?:n't| not) fit|do(?:n't| not) fit|goes over"
     r"|is over|exceeds?)"
+    r"|(?:too |even )?long(?:er)? (?:ones|rows|texts|examples|documents|conversations|chats)"
     r"|(?:si|quan|cuando|les|els|las|los|lo|el)\b[^.;!?\n]{0,24}?(?:massa llar\w+|mes llar\w+"
     r"|demasiad[oa] larg[oa]s?|muy larg[oa]s?|mas larg[oa]s?|no (?:hi )?(?:cap|cabe|quep|capig)\w*"
     r"|se'n pass\w*|se pas[ae]\w*|sobrepass\w*|sobrepas\w*))\b"
+)
+_BEGINNING: Final = (
+    r"keep(?:ing)? (?:only |just )?(?:the |their |its )?(?:beginnings?|starts?|heads?"
+    r"|first (?:part|bit|tokens))"
+    r"|(?:queda't|quedem-nos|guarda|conserva|deixa)(?:-ne|-me|'n|'m)?(?: nomes)?(?: amb)?"
+    r" (?:el|els) (?:comencaments?|principis?|inicis?)"
+    r"|(?:quedate|quedemonos|guarda|conserva|deja)(?:me)?(?: solo)?(?: con)?"
+    r" (?:el|los) (?:principios?|comienzos?|inicios?)"
 )
 #: Acts in everyday words: "just cut off the end", "leave it out".
 _LONGER_ACTS: Final = tuple(
@@ -58,6 +67,7 @@ _LONGER_ACTS: Final = tuple(
     for value, words in (
         ("truncate", any_of(_LONG["cut"])),
         ("truncate", r"cut (?:off )?(?:the )?(?:end|rest)|shorten (?:it|them)"),
+        ("truncate", _BEGINNING),
         ("drop", any_of(_LONG["dropped"])),
         ("drop", r"leave (?:it|them|that one) out|get rid of (?:it|them)"),
         ("drop", r"(?:l[ao]s?|les|l') ?(?:quit[ae]s|tiras|treus|descart[ae]s|elimin[ae]s)"),
