@@ -38,6 +38,7 @@ from ftc.spec.schema import (
     branches,
     fields,
     fields_by_pointer,
+    find_siblings,
     object_form,
     read_schema,
     read_unsupported,
@@ -364,7 +365,7 @@ def _renamed(pointer: str, value: Any, field: Schema, safety: Safety | None) -> 
     is_object = isinstance(value, Mapping)  # a section, or a field whose parts are told apart later
     if is_valid(value, field) or (safety and is_object):
         return Meant(pointer=pointer, safety=safety)
-    repair = find_repair(value, field)
+    repair = find_repair(value, field, others=find_siblings(pointer))
     if repair is None or (safety is None and not repair.exact):
         return Meant(pointer=pointer, safety=None)
     is_guess = "unsafe" in {safety, repair.safety} and not repair.exact

@@ -13,6 +13,7 @@ from ftc.spec.findings.quote import shown
 from ftc.spec.schema import Schema, branches, object_form
 from ftc.spec.values.expectation import words_of
 from ftc.spec.values.nearest import find_alike, is_certain, nearest
+from ftc.spec.values.phrases import find_others, split_words
 from ftc.spec.values.quantity import (
     is_grouped,
     read_gbit,
@@ -24,6 +25,7 @@ from ftc.spec.values.quantity import (
 from ftc.spec.values.synonyms import find_synonym, find_word
 from ftc.spec.values.verdict import is_valid
 
+_NO_FIELDS: Final[Mapping[str, Schema]] = {}
 _LONGEST: Final = 100
 _LEAST_MODEL_NUMBER: Final = 100
 _BETWEEN: Final = re.compile(r"\s*[,;]\s*|\s+")
@@ -58,11 +60,18 @@ class Repair:
         return shown(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
 
 
-def find_repair(value: Any, field: Schema, named: Schema | None = None) -> Repair | None:
+def find_repair(
+    value: Any,
+    field: Schema,
+    named: Schema | None = None,
+    *,
+    others: Mapping[str, Schema] = _NO_FIELDS,
+) -> Repair | None:
     """Return the repair of a value that the field does not accept, or None if there is none.
 
     A certain repair is `safe`, and a guess is `unsafe`. `named` is the schema with the field's
-    synonyms, if `field` is the short form of a section.
+    synonyms, if `field` is the short form of a section. `others` are the other fields of its
+    section, which a text may give values too.
     """
     word = find_synonym(value, named or field)
     if word is None and isinstance(value, str):
@@ -80,7 +89,8 @@ def find_repair(value: Any, field: Schema, named: Schema | None = None) -> Repai
         or _certain(value, field)
         or _number(value, field)
         or _quoted(value, field)
-        or _contained(value, named or field, field)
+        or _counted(value, named or field)
+        or _contained(value, named or field, field, others)
     )
 
 
@@ -92,17 +102,35 @@ def _each(value: Any, field: Schema) -> Repair | None:
     return Repair(value=meant, help="near") if meant and meant != value else None
 
 
-def _contained(value: Any, named: Schema, field: Schema) -> Repair | None:
+def _counted(value: Any, field: Schema) -> Repair | None:
+    """Return one item and how many there are, for a list of the same: `["A100", "A100"]`.
+
+    The field that counts them is `x-count`.
+    """
+    name = field.get("x-count", "")
+    if not name or not isinstance(value, list) or len({*map(str, value)}) != 1:
+        return None
+    if not is_valid(value[0], field):
+        return None
+    return Repair(value=value[0], help="near", beside={name: len(value)})
+
+
+def _contained(
+    value: Any, named: Schema, field: Schema, others: Mapping[str, Schema]
+) -> Repair | None:
     """Return the repair of a text with exactly one word of the field: `ds_config_zero3.json`."""
     if not isinstance(value, str) or len(value) > _LONGEST or "items" in field:
         return None
-    parts = {*value.split(), *re.split(r"[^A-Za-z0-9]+", value)}
+    parts = {*value.split(), *split_words(value), *re.split(r"[^A-Za-z0-9]+", value)}
     found = {find_word(part, named) for part in parts if part and part != "auto"} - {None}
     found -= {less for more in found for less in named.get("x-refines", {}).get(more, ())}
     meant = next(iter(found), None)
     if len(found) != 1 or meant == value or not is_valid(meant, field):
         return None
-    return Repair(value=meant, help="near", safety="unsafe")
+    beside = find_others(value, others)
+    if beside is None:
+        return None
+    return Repair(value=meant, help="near", safety="unsafe", beside=beside)
 
 
 def switches_off(value: Any) -> bool:

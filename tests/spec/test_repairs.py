@@ -441,6 +441,73 @@ def test_a_list_of_one_word_is_the_word() -> None:
     assert finding.fix == ()
 
 
+@pytest.mark.parametrize(
+    ("part", "fixed"),
+    [
+        (
+            {"distribution": "zero3 with CPU offload"},
+            {"distribution": {"strategy": "zero3", "offload": "optimizer"}},
+        ),
+        (
+            {"distribution": {"strategy": "zero3, offload params"}},
+            {"distribution": {"strategy": "zero3", "offload": "parameters"}},
+        ),
+        (
+            {"distribution": "ZeRO stage 2 without offload"},
+            {"distribution": {"strategy": "zero2", "offload": "none"}},
+        ),
+        (
+            {"distribution": {"strategy": "zero3 with offload", "offload": "none"}},
+            {"distribution": {"strategy": "zero3", "offload": "none"}},
+        ),
+        ({"distribution": "ddp on cpu"}, {"distribution": "ddp"}),
+        (
+            {"deepspeed": "zero2_offload"},
+            {"distribution": {"strategy": "zero2", "offload": "optimizer"}},
+        ),
+        ({"method": "LoRA (r=8)"}, {"method": {"type": "lora", "rank": 8}}),
+        (
+            {"method": "qlora with rank 64, alpha = 128"},
+            {"method": {"type": "qlora", "rank": 64, "alpha": 128}},
+        ),
+        ({"method": "lora + dora"}, {"method": {"type": "lora", "dora": True}}),
+        (
+            {"training": {"schedule": "cosine with 3% warmup"}},
+            {"training": {"schedule": "cosine", "warmup": 0.03}},
+        ),
+        (
+            {"training": {"optimizer": "adamw (lr=2e-4)"}},
+            {"training": {"optimizer": "adamw", "learning_rate": 2e-4}},
+        ),
+        ({"training": {"schedule": "cosine, min lr 1e-5"}}, {"training": {"schedule": "cosine"}}),
+        ({"launch": "slurm, 24h time limit"}, {"launch": {"type": "slurm", "hours": 24}}),
+        ({"objective": "dpo, beta 0.2"}, {"objective": {"type": "dpo", "beta": 0.2}}),
+        ({"hardware": ["T4", "T4"]}, {"hardware": {"gpu": "T4", "count": 2}}),
+        ({"hardware": {"gpu": ["T4"] * 4}}, {"hardware": {"gpu": "T4", "count": 4}}),
+        ({"hardware": {"count": "gpu:t4:2"}}, {"hardware": {"gpu": "t4", "count": 2}}),
+    ],
+)
+def test_a_value_that_says_more_than_one_thing(part: dict[str, Any], fixed: dict[str, Any]) -> None:
+    """What it says of other fields of the section is set too, unless the spec sets them."""
+    spec = {"name": "x", "model": "m", "data": "d.csv"}
+    (finding,) = judge_data({**spec, **part})
+    assert apply_patch({**spec, **part}, finding.fix) == {**spec, **fixed}
+
+
+def test_a_text_that_names_a_field_twice_has_no_fix() -> None:
+    """Which of the two is meant is not known."""
+    for method in ("lora, rank 8, rank 16", "qlora with int8 or nf4"):
+        (finding,) = judge_data({"name": "x", "model": "m", "data": "d.csv", "method": method})
+        assert finding.fix == ()
+
+
+def test_gpus_of_several_kinds_are_not_counted() -> None:
+    """Each of them may be meant."""
+    part = {"hardware": {"gpu": ["A100-80GB", "H100"]}}
+    (finding,) = judge_data({"name": "x", "model": "m", "data": "d.csv", **part})
+    assert (finding.code, finding.fix) == ("FTC034", ())
+
+
 def test_a_key_moves_into_a_section_that_is_a_list() -> None:
     """The list is the short form of the section, which becomes its object first."""
     spec = {"name": "x", "model": "m", "data": "d.csv", "export": ["Q8_0"]}
@@ -466,7 +533,6 @@ def test_a_repair_shows_no_control_character() -> None:
         {"data": {"source": "d.csv", "splits": "1/2/3"}},
         {"data": {"source": "d.csv", "splits": [10, 10, 80]}},
         {"training": {"evaluation": {"metric": {"name": "rouge_l"}}}},
-        {"hardware": {"gpu": ["A100-80GB", "A100-80GB"]}},
     ],
 )
 def test_an_object_or_a_list_where_none_is_taken_has_no_fix(part: dict[str, Any]) -> None:
