@@ -229,7 +229,8 @@ def _rewrite(text: str, reading: Reading) -> Reading:
     """Return the reading with a fix, if all that JSON refuses is a matter of grammar.
 
     The fix writes the same values as JSON; it is unsafe if that drops comments. It repairs all
-    mistakes, so the first of each kind is reported, and of JSON5 that it is JSON5. A key that occurs twice has two values, so there is no fix.
+    mistakes, so the first of each kind is reported; a text of JSON5 is reported as such. A key that
+    occurs twice has two values, so there is no fix.
     """
     if not reading.certain:
         return reading

@@ -15,7 +15,7 @@ from ftc.spec.findings.explanations import (
     WRONG_TYPE,
 )
 from ftc.spec.findings.finding import Finding, Safety
-from ftc.spec.findings.quote import quote
+from ftc.spec.findings.quote import quote, shown
 from ftc.spec.keys.keys import is_completed, missing_keys, unknown_keys
 from ftc.spec.keys.unfolding import unfold
 from ftc.spec.message import Message
@@ -111,7 +111,7 @@ def _listed(value: Any, field: Schema) -> tuple[str, ...]:
     """Return the distinct values of a list in a field that takes a single value; else nothing."""
     several = value if isinstance(value, list) else ()
     fits = all(is_valid(each, field) for each in several)
-    words = tuple(dict.fromkeys(map(str, several))) if fits else ()
+    words = tuple(dict.fromkeys(shown(str(each)) for each in several)) if fits else ()
     return words if len(words) > 1 else ()
 
 
@@ -216,10 +216,10 @@ def _beside(violation: Violation, data: Mapping[str, Any]) -> list[str]:
 def _misspelt_word(
     violation: Violation, meant: str | None, known: tuple[str, ...], data: Mapping[str, Any]
 ) -> Finding:
-    value, field = violation.value, violation.field
+    value = violation.value
     found = None
     if meant is not None and is_certain(value, meant, known):
-        beside = find_others(value, _others(violation, data)) or {}
+        beside = find_others(value, _named(violation, data), _others(violation, data)) or {}
         safety: Safety = "unsafe" if beside else "safe"
         found = Repair(value=meant, help="near", safety=safety, beside=beside)
     else:

@@ -29,6 +29,7 @@ from ftc.spec.keys.refused import (
     refuse_word,
 )
 from ftc.spec.keys.remainder import find_remainder
+from ftc.spec.keys.roles import find_role, find_role_above
 from ftc.spec.message import Message
 from ftc.spec.normal import lengthen
 from ftc.spec.pointer import dotted, join, parent, split
@@ -79,7 +80,11 @@ def _explain(
     here = pointer + join([key])
     if (turned := report_turned(here, section)) is not None:
         return turned
-    named = _by_name(key, section, pointer, schema)
+    named = (
+        find_role(key, section, pointer, data)
+        or _by_name(key, section, pointer, schema)
+        or find_role_above(key, section, pointer, data)
+    )
     share = find_share(key, section, named.pointer) if named is not None else None
     if named is not None and share is not None:
         named = replace(named, pointer=share, safety="unsafe")

@@ -75,7 +75,9 @@ class Problems:
         **values: Value,
     ) -> StopReading:
         """Note a problem and return the exception that ends the reading."""
-        self.add(explanation, offset, message=message, help=help, pointer=pointer, **values)
+        self.certain = False
+        finding = explanation.finding(message=message, help=help, pointer=pointer, fix=(), **values)
+        self.found.append(finding.at(self.position(offset)))
         return StopReading()
 
     def check_size(self, values: int, depth: int, offset: int) -> None:

@@ -50,19 +50,20 @@ def find_word_in(text: str, words: Collection[str]) -> str | None:
     return next((word for word in found if word is not None), None)
 
 
-def find_others(text: str, others: Mapping[str, Schema]) -> Mapping[str, Any] | None:
+def find_others(text: str, own: Schema, others: Mapping[str, Schema]) -> Mapping[str, Any] | None:
     """Return the values that a text gives to other fields of its section.
 
-    A field is named, with its value behind or before the name, or one of its words is there. None
-    if a field gets two values.
+    A field is named, with its value behind or before the name, or one of its words is there. A word
+    of the text's `own` field means that one. None if a field gets two values.
     """
     found: dict[str, Any] = {}
     words = tuple(_split(text, others))
     for name, schema in others.items():
-        values = {str(value): value for value in _values(words, name, schema)}
+        values = {str(value): value for value in _values(words, name, schema, own)}
         if len(values) > 1:
             return None
-        found |= {name: value for value in values.values()}
+        for value in values.values():
+            found[name] = value
     return found
 
 
@@ -77,21 +78,21 @@ def _split(text: str, others: Mapping[str, Schema]) -> Iterator[str]:
         yield from [said] if is_whole else filter(None, _INSIDE.split(said))
 
 
-def _values(words: tuple[str, ...], name: str, schema: Schema) -> Iterator[Any]:
-    """Yield the values that the words give to a field; the longest phrases about it decide."""
-    names = _names(name, schema)
+def _values(words: tuple[str, ...], name: str, schema: Schema, own: Schema) -> Iterator[Any]:
+    """Yield the values that the words give to a field; no word is part of two phrases."""
+    names, used = _names(name, schema), set[int]()
     for length in range(_MOST_WORDS, 0, -1):
-        starts = range(len(words) - length + 1)
-        phrases = [_Phrase(words, start, start + length) for start in starts]
-        said = [_word(each.name, schema) for each in phrases]
-        said += [
-            _named(each, schema)
-            for each, word in zip(phrases, said, strict=True)
-            if word is None and plain(each.name) in names
-        ]
-        if found := [value for value in said if value is not None]:
-            yield from found
-            return
+        for start in range(len(words) - length + 1):
+            phrase = _Phrase(words, start, start + length)
+            places = {*range(start, start + length)}
+            if places & used or find_word(phrase.name, own) is not None:
+                continue
+            value = _word(phrase.name, schema)
+            if value is None and plain(phrase.name) in names:
+                value = _named(phrase, schema)
+            if value is not None:
+                used |= places
+                yield value
 
 
 def _names(name: str, schema: Schema) -> set[str]:

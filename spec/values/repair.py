@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from dataclasses import field as dataclass_field
 from typing import Any, Final
 
+from ftc.spec.columns.usual_names import find_roles
 from ftc.spec.findings.finding import Safety
 from ftc.spec.findings.quote import shown
 from ftc.spec.schema import Schema, branches, object_form
@@ -127,7 +128,7 @@ def _contained(
     meant = next(iter(found), None)
     if len(found) != 1 or meant == value or not is_valid(meant, field):
         return None
-    beside = find_others(value, others)
+    beside = find_others(value, named, others)
     if beside is None:
         return None
     return Repair(value=meant, help="near", safety="unsafe", beside=beside)
@@ -142,14 +143,21 @@ def switches_off(value: Any) -> bool:
 
 
 def _named_columns(value: Any, field: Schema) -> Repair | None:
-    """Return the object for a list of property names, in which each name is its own value."""
+    """Return the object for a list of property names, or of columns with usual names.
+
+    Each name is the value of its property, or of its role.
+    """
     form = object_form(field)
     names = [value] if isinstance(value, str) else value
     if form is None or not isinstance(names, list) or not names:
         return None
-    if not all(isinstance(name, str) and name in form["properties"] for name in names):
+    if not all(isinstance(name, str) for name in names):
         return None
     meant = {name: name for name in names}
+    if not meant.keys() <= form["properties"].keys():
+        meant = {role: name for name, role in find_roles(names).items()}
+    if not meant:
+        return None
     return Repair(value=meant, help="near") if is_valid(meant, field) else None
 
 

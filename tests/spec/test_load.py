@@ -238,7 +238,9 @@ def test_what_json_refuses_is_rewritten(tmp_path: Path, text: str, safety: str |
         ('{"name": "t" "export": ["Q8_0"]\n"seed": 16}', "FTC018", "safe"),
         ('{"name": "t", "export": [Q8_0], "seed": 16}', "FTC017", "safe"),
         (
-            "{\u201cname\u201d: \u201ct\u201d, \u201cexport\u201d: [\u201cQ8_0\u201d], \u201cseed\u201d: 16}",
+            '{"name": "t", "export": ["Q8_0"], "seed": 16}'.replace(' "', " \u201c").replace(
+                '"', "\u201d"
+            ),
             "FTC014",
             "safe",
         ),

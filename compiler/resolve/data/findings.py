@@ -16,7 +16,6 @@ from ftc.compiler.resolve.rows.guess import can_read, guess_columns
 from ftc.compiler.resolve.rows.line_layout import OtherLayout, find_layout, holds_python
 from ftc.compiler.resolve.rows.reader import PACKED, FileKind, Row, find_other_kind
 from ftc.compiler.resolve.rows.roles import (
-    NEEDED,
     Roles,
     Unassigned,
     assign_roles,
@@ -27,6 +26,7 @@ from ftc.compiler.resolve.rows.roles import (
 )
 from ftc.compiler.resolve.rows.shape import Shape, find_shape
 from ftc.compiler.resolve.rows.table import NoTable, TableFile, inspect_file, sniff_format
+from ftc.spec.columns.usual_names import NEEDED
 from ftc.spec.findings.finding import Finding
 from ftc.spec.message import Message, reason_of
 from ftc.spec.sections import Columns, FileFormat, Form, ObjectiveType
