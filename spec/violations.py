@@ -34,7 +34,7 @@ from ftc.spec.schema import (
 from ftc.spec.values.expectation import accepts_type, draws_rows, expectation, words_of
 from ftc.spec.values.hub_page import find_repository
 from ftc.spec.values.nearest import find_alike, is_certain, is_likely, is_slip, nearest
-from ftc.spec.values.phrases import find_others, find_word_in
+from ftc.spec.values.phrases import find_others, find_word_in, split_words
 from ftc.spec.values.repair import Repair, find_repair, switches_off
 from ftc.spec.values.share import find_counted, find_parts
 from ftc.spec.values.synonyms import find_candidates, find_sibling, find_synonym
@@ -131,7 +131,7 @@ def _is_left_out(value: Any, field: Schema, meant: Repair | None) -> bool:
     if "default" not in field or meant is not None:
         return False
     return value is None or (
-        switches_off(value) and field["default"] is None and is_valid(None, field)
+        switches_off(value) and field["default"] in (None, []) and is_valid(field["default"], field)
     )
 
 
@@ -227,8 +227,8 @@ def _misspelt_word(
         is_guess = meant is not None and is_likely(value, meant, known)
         if is_guess and (found is None or found.safety == "unsafe"):
             found = Repair(value=meant, help="near", safety="unsafe")
-    some = find_candidates(value, _named(violation, data))
-    if some and (found is None or found.safety == "unsafe"):
+    some = find_candidates(value, _named(violation, data)) or _listed_words(violation)
+    if some and (found is None or found.safety == "unsafe" or len(some) > 1):
         found, meant = None, None
     help_ = _help_of(found) if found else "near" if meant else "some" if some else ""
     finding = UNKNOWN_VALUE.finding(
@@ -242,6 +242,14 @@ def _misspelt_word(
         pairs=_pairs(violation, data, found),
     )
     return replace(finding, fix_safety=found.safety) if found else finding
+
+
+def _listed_words(violation: Violation) -> tuple[str, ...]:
+    """Return the words of the field that a text lists, if there are several."""
+    words = words_of(violation.field)
+    said = (find_alike(part, words) for part in split_words(violation.value))
+    found = tuple(dict.fromkeys(word for word in said if word is not None))
+    return found if len(found) > 1 else ()
 
 
 def _of_sibling(violation: Violation, data: Mapping[str, Any]) -> Finding | None:
