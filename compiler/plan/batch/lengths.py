@@ -169,7 +169,13 @@ def pack_lengths(lengths: Lengths, max_length: int, *, rows: int) -> tuple[int, 
     """
     if not any(count for _, count in lengths.histogram) or not rows:
         return rows, lengths
-    packed = max(1, round(rows * packed_share(spread(lengths), max_length)))
+    found = spread(lengths)
+    whole, rest = divmod(rows, _WINDOW)
+    windows = ((_WINDOW, whole * _WINDOW), (rest, rest))
+    shares = (
+        count * packed_share(found, max_length, rows=size) for size, count in windows if count
+    )
+    packed = max(1, round(sum(shares)))
     mean = min(float(max_length), lengths.mean * rows / packed)
     full = replace(
         lengths,
@@ -185,13 +191,14 @@ def pack_lengths(lengths: Lengths, max_length: int, *, rows: int) -> tuple[int, 
 
 
 @cache
-def packed_share(histogram: tuple[tuple[int, int], ...], length: int) -> float:
+def packed_share(histogram: tuple[tuple[int, int], ...], length: int, *, rows: int) -> float:
     """Return the number of packed rows of `length` tokens per row of a (tokens, rows) histogram.
 
-    One window of rows is packed: they are drawn at equal distances from the histogram and shuffled.
+    One window of at most so many rows is packed: they are drawn at equal distances from the
+    histogram and shuffled. A small one leaves a larger share of its last packed rows empty.
     """
-    ends = list(accumulate(rows for _, rows in histogram))
-    count = min(_WINDOW, ends[-1])
+    ends = list(accumulate(count for _, count in histogram))
+    count = min(rows, ends[-1])
     places = ((2 * place + 1) * ends[-1] / (2 * count) for place in range(count))
     sizes = [max(1, min(histogram[bisect_left(ends, place)][0], length)) for place in places]
     random.Random(0).shuffle(sizes)  # noqa: S311 - any order of chance

@@ -58,7 +58,7 @@ def test_a_share_is_that_of_the_rows(histogram: list[tuple[int, int]], length: i
     """Between what the tokens need at least and a packed row for each."""
     total = sum(rows for _, rows in histogram)
     tokens = sum(min(size, length) * rows for size, rows in histogram)
-    share = packed_share(tuple(sorted(histogram)), length)
+    share = packed_share(tuple(sorted(histogram)), length, rows=1000)
     assert tokens / length <= share * total + 0.5 + total / 1000
     assert share <= 1
 
@@ -105,3 +105,14 @@ def test_lengths_between_the_edges_of_bins_fill_rows_as_they_are() -> None:
     exact = len(fill(sizes, 512)) / len(sizes)
     rows, _ = pack_lengths(lengths, 512, rows=len(sizes))
     assert rows == pytest.approx(exact * len(sizes), rel=0.04)
+
+
+def test_the_last_window_is_packed_by_itself(build_known: BuildKnown) -> None:
+    """A thousand rows at a time are packed, and what is left over fills its rows less well."""
+    _, facts = build_known({})
+    lengths = facts.data.lengths
+    thousand, _ = pack_lengths(lengths, 2048, rows=1000)
+    few, _ = pack_lengths(lengths, 2048, rows=30)
+    both, _ = pack_lengths(lengths, 2048, rows=1030)
+    assert both == thousand + few
+    assert few / 30 > thousand / 1000
