@@ -7,6 +7,7 @@ from functools import reduce
 from operator import getitem
 from typing import Any, Final
 
+from ftc.spec.columns.usual_names import ROLES
 from ftc.spec.findings.explanations import (
     FOREIGN_COLUMN,
     MISSING_KEY,
@@ -25,18 +26,8 @@ from ftc.spec.pointer import dotted, split
 from ftc.spec.schema import Field, Schema, asks_nothing, fields, find_field, find_unmet
 
 _HELD_OUT_BELOW: Final = 0.9
-_ROLES: Final = {
-    "chat": ("messages", "tools", "images"),
-    "prompt_completion": ("prompt", "completion", "images"),
-    "instruction": ("instruction", "input", "output", "images"),
-    "text": ("text",),
-    "preference": ("prompt", "chosen", "rejected"),
-    "feedback": ("prompt", "completion", "label"),
-    "scored": ("prompt", "completion", "score"),
-    "prompt": ("prompt",),
-}
-#: What a row of a form always has.
-_NEEDED: Final = {form: set(roles) - {"tools", "images", "input"} for form, roles in _ROLES.items()}
+#: Roles that a row of their form may lack.
+_OPTIONAL: Final = frozenset({"tools", "images", "input"})
 #: Roles that are alike: what is asked, and what is answered.
 _ALIKE: Final = (
     ("prompt", "instruction", "text", "input"),
@@ -171,13 +162,13 @@ def _columns(long: Mapping[str, Any], _: frozenset[str]) -> Iterator[Finding]:
     stated = long["data"]["form"]
     form = stated
     if form == "auto":
-        form = max(_ROLES, key=lambda form: len(set(given) & set(_ROLES[form])))
-    if all(role in _ROLES[form] for role in given):
+        form = max(ROLES, key=lambda form: len(set(given) & set(ROLES[form])))
+    if all(role in ROLES[form] for role in given):
         return
     likely = (
         None
         if "objective" in long and long["objective"]["type"] == "cpt"
-        else (_rename(given, _ROLES if stated == "auto" else (stated,)))
+        else (_rename(given, ROLES if stated == "auto" else (stated,)))
     )
     form, meant = likely or (form, {})
     for role in given:
@@ -187,7 +178,7 @@ def _columns(long: Mapping[str, Any], _: frozenset[str]) -> Iterator[Finding]:
             yield FOREIGN_COLUMN.finding(
                 help="meant", pointer=pointer, fix=fix, role=role, form=form, meant=meant[role]
             )
-        elif role not in _ROLES[form]:
+        elif role not in ROLES[form]:
             yield FOREIGN_COLUMN.finding(pointer=pointer, role=role, form=form)
 
 
@@ -199,13 +190,17 @@ def _rename(given: Sequence[str], forms: Iterable[str]) -> tuple[str, dict[str, 
     found = []
     for form in forms:
         meant: dict[str, str] = {}
-        for role in (each for each in given if each not in _ROLES[form]):
+        for role in (each for each in given if each not in ROLES[form]):
             alike = next((group for group in _ALIKE if role in group), ())
-            free = [each for each in _ROLES[form] if each in alike and each not in given]
+            free = [each for each in ROLES[form] if each in alike and each not in given]
             if free and free[0] not in meant.values():
                 meant[role] = free[0]
         named = {meant.get(role, role) for role in given}
-        if named <= set(_ROLES[form]) and len(named) == len(given) and _NEEDED[form] <= named:
+        if (
+            named <= set(ROLES[form])
+            and len(named) == len(given)
+            and set(ROLES[form]) - _OPTIONAL <= named
+        ):
             found.append((len(meant), form, meant))
     _, form, meant = min(found, key=lambda each: each[0], default=(0, "", {}))
     return (form, meant) if form else None

@@ -4,7 +4,7 @@ import json
 import os
 import shlex
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -12,18 +12,21 @@ from typing import Final
 
 from ftc.spec.findings.file_explanations import (
     BOM,
+    BROKEN_JSON,
     BUNDLE_FILE,
     COMMENT,
     DATA,
+    DUPLICATE_KEY,
     EMPTY,
     FOLDER,
+    FOREIGN_WORD,
     MISSING,
     NOT_UTF8,
     OVERSIZED,
-    TRAILING_COMMA,
+    QUOTES,
     UNREADABLE,
 )
-from ftc.spec.findings.finding import Finding, Safety
+from ftc.spec.findings.finding import Finding
 from ftc.spec.findings.quote import shown
 from ftc.spec.message import reason_of
 from ftc.spec.text.document import Document, Lines
@@ -45,6 +48,8 @@ _SPEC_ENDINGS: Final = (".json", ".yaml", ".yml")
 _FEW_SPECS: Final = 3
 _MOST_LISTED: Final = 1000
 _MOST_OPENED: Final = 50
+#: What only JSON5 has: keys without quotes, and single quotes.
+_OF_JSON5: Final = frozenset({f"{FOREIGN_WORD.code}.message.key", f"{QUOTES.code}.message"})
 #: Keys of every spec. A file with two of them counts as a spec.
 _KEYS: Final = frozenset({"name", "model", "data"})
 _FEWEST_KEYS: Final = 2
@@ -216,21 +221,44 @@ def _read(text: str, source: str) -> Reading:
     from ftc.spec.text.python_literal import as_python  # noqa: PLC0415 - for a wrong spec only
     from ftc.spec.text.toml_text import as_toml  # noqa: PLC0415 - for a wrong spec only
 
-    return as_toml(text, as_python(text, _rewrite(reading)))
+    python = as_python(text, reading)
+    return as_toml(text, _rewrite(text, reading) if python is reading else python)
 
 
-def _rewrite(reading: Reading) -> Reading:
-    """Return the reading with a fix, if comments and trailing commas are all that JSON refuses.
+def _rewrite(text: str, reading: Reading) -> Reading:
+    """Return the reading with a fix, if all that JSON refuses is a matter of grammar.
 
-    The fix writes the same values as JSON; it is unsafe if that drops comments.
+    The fix writes the same values as JSON; it is unsafe if that drops comments. It repairs all
+    mistakes, so the first of each kind is reported; a text of JSON5 is reported as such. A key that
+    occurs twice has two values, so there is no fix.
     """
-    codes = {finding.code for finding in reading.findings}
-    if reading.stopped or not codes <= {COMMENT.code, TRAILING_COMMA.code}:
+    if not reading.certain:
         return reading
-    fix = ({"op": "replace", "path": "", "value": reading.data},)
-    first, *others = reading.findings
-    safety: Safety = "unsafe" if COMMENT.code in codes else "safe"
-    return replace(reading, findings=(replace(first, fix=fix, fix_safety=safety), *others))
+    twice = [each for each in reading.findings if each.code == DUPLICATE_KEY.code]
+    kinds = {each.problem.key: each for each in reversed(reading.findings) if each not in twice}
+    rest = [*reversed(kinds.values())]  # of each kind the first, as the fix repairs them all
+    codes = {each.code for each in rest}
+    is_unsafe = COMMENT.code in codes
+    if _is_json5(rest):
+        start = Lines.of(text).position(len(text) - len(text.lstrip()))
+        help_ = "twice" if twice else "json5_comments" if is_unsafe else "json5"
+        rest = [BROKEN_JSON.finding(message="json5", help=help_).at(start)]
+    if rest and not twice:
+        fix = ({"op": "replace", "path": "", "value": reading.data},)
+        rest[0] = replace(rest[0], fix=fix, fix_safety="unsafe" if is_unsafe else "safe")
+    told = sorted([*rest, *twice], key=_by_place)
+    return replace(reading, findings=tuple(told))
+
+
+def _is_json5(findings: Sequence[Finding]) -> bool:
+    """Tell whether a text has several things that JSON5 has and JSON has not."""
+    kinds = {each.problem.key for each in findings}
+    return len(kinds) > 1 and bool(kinds & _OF_JSON5)
+
+
+def _by_place(finding: Finding) -> tuple[int, int]:
+    position = finding.position
+    return (position.line, position.column) if position is not None else (0, 0)
 
 
 def _with_the_rest(document: Document, findings: tuple[Finding, ...]) -> tuple[Finding, ...]:

@@ -66,13 +66,14 @@ def salvage(document: Document, findings: Sequence[Finding]) -> Salvaged | None:
         return None
     mending = _Mending(data=copy.deepcopy(data), left_out=set())
     later: list[Finding] = []
+    told = {_said(each) for each in findings}
     found: Sequence[Finding] = findings
     for _ in range(_ROUNDS):
         mending.mend(found)
         found = judge(mending.data, left_out=mending.left_out, wrong=mending.wrong)
         if not found:
             break
-        later += [each for each in found if not mending.concerns(each)]
+        later += [each for each in found if not mending.concerns(each) and _said(each) not in told]
     if found or any(part not in mending.data for part in read_schema()["required"]):
         return None
     return Salvaged(
@@ -83,6 +84,11 @@ def salvage(document: Document, findings: Sequence[Finding]) -> Salvaged | None:
         left_out=frozenset(mending.left_out),
         wrong=frozenset(mending.wrong),
     )
+
+
+def _said(finding: Finding) -> tuple[str, str]:
+    """Return what a finding says; that of a moved section is reported where it was, and here."""
+    return finding.code, finding.message
 
 
 def leave_out_fields(spec: Spec, pointers: Collection[str]) -> Spec:

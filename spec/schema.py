@@ -77,6 +77,15 @@ def find_field(pointer: str) -> Field:
     return fields_by_pointer()[pointer]
 
 
+def find_siblings(pointer: str) -> Mapping[str, Schema]:
+    """Return the other fields beside the one at a pointer of the long form, by their names."""
+    above, _, name = pointer.rpartition("/")
+    field = fields_by_pointer().get(above)
+    form = object_form(field.schema) if field is not None else None
+    found = form["properties"] if form is not None else {}
+    return {other: schema for other, schema in found.items() if other != name}
+
+
 def find_unmet(
     schema: Schema, look: Callable[[str], Any]
 ) -> Iterator[tuple[str, Any, tuple[Any, ...]]]:

@@ -14,8 +14,8 @@ from ftc.spec.findings.explanations import (
     UNSUPPORTED_VALUE,
     WRONG_TYPE,
 )
-from ftc.spec.findings.finding import Finding
-from ftc.spec.findings.quote import quote
+from ftc.spec.findings.finding import Finding, Safety
+from ftc.spec.findings.quote import quote, shown
 from ftc.spec.keys.keys import is_completed, missing_keys, unknown_keys
 from ftc.spec.keys.unfolding import unfold
 from ftc.spec.message import Message
@@ -26,6 +26,7 @@ from ftc.spec.schema import (
     advise_against,
     branches,
     fields_by_pointer,
+    find_siblings,
     object_form,
     read_schema,
     read_unsupported,
@@ -33,6 +34,7 @@ from ftc.spec.schema import (
 from ftc.spec.values.expectation import accepts_type, draws_rows, expectation, words_of
 from ftc.spec.values.hub_page import find_repository
 from ftc.spec.values.nearest import find_alike, is_certain, is_likely, is_slip, nearest
+from ftc.spec.values.phrases import find_others, find_word_in, split_words
 from ftc.spec.values.repair import Repair, find_repair, switches_off
 from ftc.spec.values.share import find_counted, find_parts
 from ftc.spec.values.synonyms import find_candidates, find_sibling, find_synonym
@@ -49,10 +51,10 @@ def find_violations(data: Mapping[str, Any]) -> Iterator[Finding]:
 
 def _wrong_type(violation: Violation, data: Mapping[str, Any]) -> Iterator[Finding]:
     value, field = violation.value, violation.field
-    meant = find_repair(value, field, _named(violation, data)) or find_parts(value, field)
+    meant = _find_repair(violation, data) or find_parts(value, field)
     counted = find_counted(value, field, data)
     meant = meant or (counted.repair if counted else None)
-    help_ = meant.help if meant else counted.whole if counted else ""
+    help_ = _help_of(meant) if meant else counted.whole if counted else ""
     stated = read_schema()["properties"].get(violation.pointer[1:], field)  # with its default
     if _is_left_out(value, stated, meant) and not violation.pointer[1:].startswith("$"):
         yield WRONG_TYPE.finding(
@@ -92,7 +94,7 @@ def _wrong_type(violation: Violation, data: Mapping[str, Any]) -> Iterator[Findi
     finding = WRONG_TYPE.finding(
         help=help_,
         pointer=violation.pointer,
-        fix=unfolded or _replace(violation.pointer, meant.value if meant else None),
+        fix=unfolded or _write(violation, data, meant),
         section=dotted(parent(violation.pointer)),
         name=violation.name,
         value=quote(value),
@@ -100,6 +102,7 @@ def _wrong_type(violation: Violation, data: Mapping[str, Any]) -> Iterator[Findi
         expected=_expectation(violation, data),
         example=f"`{json.dumps(example)}`" if isinstance(example, dict) else quote(example),
         count=counted.count if counted else 0,
+        pairs=_pairs(violation, data, meant),
     )
     yield replace(finding, fix_safety=meant.safety) if meant else finding
 
@@ -108,7 +111,7 @@ def _listed(value: Any, field: Schema) -> tuple[str, ...]:
     """Return the distinct values of a list in a field that takes a single value; else nothing."""
     several = value if isinstance(value, list) else ()
     fits = all(is_valid(each, field) for each in several)
-    words = tuple(dict.fromkeys(map(str, several))) if fits else ()
+    words = tuple(dict.fromkeys(shown(str(each)) for each in several)) if fits else ()
     return words if len(words) > 1 else ()
 
 
@@ -128,7 +131,7 @@ def _is_left_out(value: Any, field: Schema, meant: Repair | None) -> bool:
     if "default" not in field or meant is not None:
         return False
     return value is None or (
-        switches_off(value) and field["default"] is None and is_valid(None, field)
+        switches_off(value) and field["default"] in (None, []) and is_valid(field["default"], field)
     )
 
 
@@ -150,7 +153,8 @@ def _explain_word(
     """Report a word: one that ftc does not support, of another field, or a misspelt one."""
     pattern = _long_pattern(violation, data)
     unsupported = read_unsupported()["values"].get(pattern, {})
-    if (exact := find_alike(value, unsupported)) is not None:
+    exact = find_alike(value, unsupported) or find_word_in(value, unsupported)
+    if exact is not None:
         return _unsupported_word(violation, pattern, exact, data)
     if find_synonym(value, _named(violation, data)) in known:
         return _misspelt_word(violation, None, known, data)
@@ -212,29 +216,40 @@ def _beside(violation: Violation, data: Mapping[str, Any]) -> list[str]:
 def _misspelt_word(
     violation: Violation, meant: str | None, known: tuple[str, ...], data: Mapping[str, Any]
 ) -> Finding:
-    value, field = violation.value, violation.field
+    value = violation.value
     found = None
     if meant is not None and is_certain(value, meant, known):
-        found = Repair(value=meant, help="near")
+        beside = find_others(value, _named(violation, data), _others(violation, data)) or {}
+        safety: Safety = "unsafe" if beside else "safe"
+        found = Repair(value=meant, help="near", safety=safety, beside=beside)
     else:
-        found = find_repair(value, field, _named(violation, data))
+        found = _find_repair(violation, data)
         is_guess = meant is not None and is_likely(value, meant, known)
         if is_guess and (found is None or found.safety == "unsafe"):
             found = Repair(value=meant, help="near", safety="unsafe")
-    some = find_candidates(value, _named(violation, data))
-    if some and (found is None or found.safety == "unsafe"):
+    some = find_candidates(value, _named(violation, data)) or _listed_words(violation)
+    if some and (found is None or found.safety == "unsafe" or len(some) > 1):
         found, meant = None, None
-    help_ = found.help if found else "near" if meant else "some" if some else ""
+    help_ = _help_of(found) if found else "near" if meant else "some" if some else ""
     finding = UNKNOWN_VALUE.finding(
         help=help_,
         pointer=violation.pointer,
-        fix=_replace_word(violation, data, found.value if found else None),
+        fix=_replace_word(violation, data, found),
         name=violation.name,
         value=quote(value),
         meant=some if help_ == "some" else found.shown if found else meant or "",
         expected=_expectation(violation, data),
+        pairs=_pairs(violation, data, found),
     )
     return replace(finding, fix_safety=found.safety) if found else finding
+
+
+def _listed_words(violation: Violation) -> tuple[str, ...]:
+    """Return the words of the field that a text lists, if there are several."""
+    words = words_of(violation.field)
+    said = (find_alike(part, words) for part in split_words(violation.value))
+    found = tuple(dict.fromkeys(word for word in said if word is not None))
+    return found if len(found) > 1 else ()
 
 
 def _of_sibling(violation: Violation, data: Mapping[str, Any]) -> Finding | None:
@@ -383,17 +398,71 @@ def _required(violation: Violation, _: Mapping[str, Any]) -> Iterator[Finding]:
     return missing_keys(violation.pointer, violation.value, violation.schema)
 
 
+def _find_repair(violation: Violation, data: Mapping[str, Any]) -> Repair | None:
+    """Return the repair of a value, with what its text says of the other fields of its section."""
+    named = _named(violation, data)
+    return find_repair(violation.value, violation.field, named, others=_others(violation, data))
+
+
+def _others(violation: Violation, data: Mapping[str, Any]) -> Mapping[str, Schema]:
+    """Return the fields beside the one of a value, without those that the spec sets."""
+    held: Any = data
+    for part in violation.parts[:-1]:
+        held = held[part]
+    beside = find_siblings(_long_pattern(violation, data))
+    return {name: schema for name, schema in beside.items() if name not in held}
+
+
+def _help_of(repair: Repair) -> str:
+    return "beside" if repair.beside else repair.help
+
+
+def _pairs(violation: Violation, data: Mapping[str, Any], repair: Repair | None) -> tuple[str, ...]:
+    """Return the fields that a repair sets, each with its value."""
+    if repair is None:
+        return ()
+    pattern = _long_pattern(violation, data)
+    values = {pattern: repair.shown} | {
+        f"{parent(pattern)}/{name}": Repair(value=value, help="").shown
+        for name, value in repair.beside.items()
+    }
+    return tuple(f"{dotted(pointer)}: {value}" for pointer, value in values.items())
+
+
+def _write(
+    violation: Violation, data: Mapping[str, Any], repair: Repair | None
+) -> tuple[dict[str, Any], ...]:
+    """Return the fix that writes a repair, and beside it what its text says of other fields."""
+    if repair is None:
+        return ()
+    *above, name = split(_long_pattern(violation, data))
+    if repair.beside and violation.parts == tuple(above):  # the short form of a section
+        section = {name: repair.value, **repair.beside}
+        return ({"op": "replace", "path": violation.pointer, "value": section},)
+    held: Any = data
+    for part in violation.parts[:-1]:
+        held = held[part]
+    return (
+        {"op": "replace", "path": violation.pointer, "value": repair.value},
+        *(
+            {"op": "add", "path": f"{parent(violation.pointer)}/{other}", "value": value}
+            for other, value in repair.beside.items()
+            if other not in held
+        ),
+    )
+
+
 def _replace_word(
-    violation: Violation, data: Mapping[str, Any], value: Any
+    violation: Violation, data: Mapping[str, Any], repair: Repair | None
 ) -> tuple[dict[str, Any], ...]:
     """Return the fix that writes a word; an item of a list that holds the word is removed."""
     *above, last = violation.parts
     held: Any = data
     for part in above:
         held = held[part]
-    if isinstance(last, int) and value in held:
+    if isinstance(last, int) and repair is not None and repair.value in held:
         return ({"op": "remove", "path": violation.pointer},)
-    return _replace(violation.pointer, value)
+    return _write(violation, data, repair)
 
 
 def _replace(pointer: str, value: Any) -> tuple[dict[str, Any], ...]:

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, Literal
 
+from ftc.spec.columns.usual_names import FORMS
 from ftc.spec.sections import Form, ObjectiveType
 
 Head = Literal["tokens", "scores", "vectors", "relevance"]
@@ -61,21 +62,21 @@ OBJECTIVES: Final[Mapping[ObjectiveType, Objective]] = {
     "sft": Objective(
         title="supervised fine-tuning",
         script="sft",
-        forms=("chat", "instruction", "prompt_completion", "text"),
+        forms=FORMS["sft"],
         packs=True,
         sees=True,
     ),
     "cpt": Objective(
         title="continued pretraining",
         script="sft",
-        forms=("text",),
+        forms=FORMS["cpt"],
         packs=True,
         splits=True,
     ),
     "dpo": Objective(
         title="direct preference optimisation",
         script="dpo",
-        forms=("preference",),
+        forms=FORMS["dpo"],
         sequences=2,
         sees=True,
         reference_passes=1,
@@ -84,7 +85,7 @@ OBJECTIVES: Final[Mapping[ObjectiveType, Objective]] = {
     "kto": Objective(
         title="Kahneman-Tversky optimisation",
         script="kto",
-        forms=("feedback",),
+        forms=FORMS["kto"],
         policy_passes=1,
         reference_passes=2,  # of mismatched answers too
         beside=True,
@@ -92,7 +93,7 @@ OBJECTIVES: Final[Mapping[ObjectiveType, Objective]] = {
     "orpo": Objective(
         title="odds ratio preference optimisation",
         script="orpo",
-        forms=("preference",),
+        forms=FORMS["orpo"],
         sequences=2,
         trainer="ORPO",
         loss="whole",
@@ -100,7 +101,7 @@ OBJECTIVES: Final[Mapping[ObjectiveType, Objective]] = {
     "cpo": Objective(
         title="contrastive preference optimisation",
         script="orpo",
-        forms=("preference",),
+        forms=FORMS["cpo"],
         sequences=2,
         trainer="CPO",
         loss="whole",
@@ -108,7 +109,7 @@ OBJECTIVES: Final[Mapping[ObjectiveType, Objective]] = {
     "simpo": Objective(
         title="simple preference optimisation",
         script="orpo",
-        forms=("preference",),
+        forms=FORMS["simpo"],
         sequences=2,
         trainer="CPO",
         loss="whole",
@@ -116,7 +117,7 @@ OBJECTIVES: Final[Mapping[ObjectiveType, Objective]] = {
     "grpo": Objective(
         title="group relative policy optimisation",
         script="grpo",
-        forms=("chat", "instruction", "prompt_completion", "prompt"),
+        forms=FORMS["grpo"],
         samples=True,
         rewards=True,
         trainer="GRPO",
@@ -126,7 +127,7 @@ OBJECTIVES: Final[Mapping[ObjectiveType, Objective]] = {
     "rloo": Objective(
         title="REINFORCE with a leave-one-out baseline",
         script="grpo",
-        forms=("chat", "instruction", "prompt_completion", "prompt"),
+        forms=FORMS["rloo"],
         samples=True,
         rewards=True,
         leaves_out=True,
@@ -137,14 +138,14 @@ OBJECTIVES: Final[Mapping[ObjectiveType, Objective]] = {
     "distill": Objective(
         title="on-policy distillation from a teacher",
         script="distill",
-        forms=("chat", "instruction", "prompt_completion", "prompt"),
+        forms=FORMS["distill"],
         samples=True,
         loss="divergence",
     ),
     "classification": Objective(
         title="sequence classification",
         script="classification",
-        forms=("prompt_completion",),
+        forms=FORMS["classification"],
         head="scores",
         plain=True,
         loss="scores",
@@ -152,7 +153,7 @@ OBJECTIVES: Final[Mapping[ObjectiveType, Objective]] = {
     "reward": Objective(
         title="a reward model",
         script="reward",
-        forms=("preference",),
+        forms=FORMS["reward"],
         head="scores",
         sequences=2,
         loss="scores",
@@ -160,7 +161,7 @@ OBJECTIVES: Final[Mapping[ObjectiveType, Objective]] = {
     "embed": Objective(
         title="an embedding model",
         script="embed",
-        forms=("preference", "scored", "prompt_completion"),
+        forms=FORMS["embed"],
         head="vectors",
         sequences=2,
         plain=True,
@@ -170,7 +171,7 @@ OBJECTIVES: Final[Mapping[ObjectiveType, Objective]] = {
     "rerank": Objective(
         title="a reranker",
         script="rerank",
-        forms=("preference", "scored", "prompt_completion"),
+        forms=FORMS["rerank"],
         head="relevance",
         sequences=2,
         plain=True,

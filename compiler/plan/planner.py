@@ -236,6 +236,7 @@ def _plan_found(
         world=frame.world.value,
         validated=splits.validation.value > 0,
         whole=compares_texts(spec.objective.type) and frame.world.value > 1,
+        estimated=frame.arrangement.packed or frame.pieces != 1,
         pace=_find_pace(frame, job),
     )
     decisions = gather_decisions(

@@ -239,6 +239,9 @@ CATALOGUE: Final[Mapping[str, str]] = {
     "epochs.text": "text is read once; up to four epochs would teach nearly as much as new text",
     "epochs.few": "{rows} rows are few, so they are read three times",
     "steps.epochs": "{epochs} {epochs:epoch|epochs} of {per_epoch} {per_epoch:step|steps}",
+    "steps.epochs.estimate": "{epochs} {epochs:epoch|epochs} of about {per_epoch} "
+    "{per_epoch:step|steps}: how many rows the texts fill depends on which of them are drawn for "
+    "training",
     "eval_steps.tenth": "about ten evaluations in {steps} steps",
     "eval_steps.few": "{evaluations} {evaluations:evaluation|evaluations} in {steps} steps: a few "
     "steps change the model little",

@@ -7,7 +7,7 @@ from typing import Any
 
 from ftc.compiler.knowledge.locked_packages import list_pythons
 from ftc.compiler.plan.reasons import sentence, show_value
-from ftc.compiler.plan.summary.headline import say_cost
+from ftc.compiler.plan.summary.headline import say_cost, say_steps
 from ftc.compiler.render.artifacts import Artifact
 from ftc.compiler.render.output.file import RenderedFile
 from ftc.compiler.render.output.values import Markdown
@@ -77,7 +77,7 @@ def _facts(source: BundleSource) -> Iterable[tuple[str, str]]:
     yield "batch", f"{rows}: {decided.batch.micro_batch.value} per pass x {passes} x {processes}"
     yield (
         "steps",
-        f"{decided.training.total_steps.value:,}, about {plan.tokens_per_step:,} tokens each",
+        f"{say_steps(plan)}, about {plan.tokens_per_step:,} tokens each",
     )
     if plan.time_seconds is not None:
         yield "time of the run", f"about {_duration(plan.time_seconds)}"

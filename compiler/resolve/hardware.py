@@ -20,6 +20,7 @@ from ftc.compiler.knowledge.hardware.accelerators import (
     suggest,
 )
 from ftc.compiler.knowledge.hardware.cloud_instances import Instance, find_instance
+from ftc.compiler.knowledge.hardware.vague_names import Vague, find_vague
 from ftc.compiler.resolve import explanations
 from ftc.compiler.resolve.facts import HardwareFacts, Unknown
 from ftc.compiler.resolve.machines import Machines, read_machines
@@ -256,17 +257,18 @@ def _unknown_name(spec: Spec) -> Finding:
         return explanations.NO_GPU_NAME.finding(
             message="several", help="several", pointer="/hardware/gpu", name=name, near=kinds
         )
-    if (machines := _read_machines(spec)) is not None:
+    if (machines := _read_machines(spec, name)) is not None:
         section = _write_machines(machines)
         found = explanations.NO_GPU_NAME.finding(
-            help="nodes" if machines.nodes > 1 else "count",
+            help="nodes" if machines.nodes > 1 else "count" if machines.count > 1 else "near",
             pointer="/hardware/gpu",
             fix=({"op": "replace", "path": "/hardware", "value": section},),
             name=name,
             meant=json.dumps(section),
+            near=(machines.gpu,),
         )
         return replace(found, fix_safety="safe") if machines.certain else found
-    if (number := _COUNT_ALONE.fullmatch(name)) is not None:
+    if (number := _COUNT_ALONE.fullmatch(name)) is not None and int(number[1]):
         return explanations.NO_GPU_NAME.finding(
             message="number",
             help="number",
@@ -274,6 +276,8 @@ def _unknown_name(spec: Spec) -> Finding:
             name=name,
             count=int(number[1]),
         )
+    if (vague := find_vague(name)) is not None and not vague.without:
+        return _vague(spec, vague)
     guess = suggest(name)
     certain = guess.same_chip and _LONE.search(name) is None  # a fix must not drop a number
     return explanations.NO_GPU_NAME.finding(
@@ -312,14 +316,38 @@ def _rented(spec: Spec, instance: Instance) -> Finding:
     return replace(found, fix_safety="safe") if nodes == 1 else found
 
 
-def _read_machines(spec: Spec) -> Machines | None:
-    """Return the machines that a name describes, or None if other hardware fields are set."""
+def _vague(spec: Spec, vague: Vague) -> Finding:
+    """Report a name that says where or on what kind of device the run is, and not on which GPU."""
+    name, meant = spec.hardware.gpu, None
+    if vague.kind == "cpu":
+        meant = "cpu"
+    elif vague.kind == "device" and read_gpus():
+        meant = "auto"
+    listed = bool(vague.gpus) or vague.kind in ("cpu", "device")
+    found = explanations.NO_GPU_NAME.finding(
+        message=vague.kind,
+        help=vague.kind if listed else "place_alone",
+        pointer="/hardware/gpu",
+        fix=() if meant is None else patch_field(spec, "hardware", "gpu", meant),
+        name=name,
+        near=vague.gpus,
+    )
+    return replace(found, fix_safety="safe") if vague.kind == "cpu" else found
+
+
+def _read_machines(spec: Spec, name: str) -> Machines | None:
+    """Return the machines that a name describes, or None if other hardware fields are set.
+
+    The words for a place that rents them, as in "2x T4 on Kaggle", describe nothing else.
+    """
+    vague = find_vague(name)
+    text = vague.without if vague is not None and vague.without else name
     said = {pointer for pointer in spec.said if pointer.startswith("/hardware/")}
     if not said <= {"/hardware/gpu", "/hardware/count"}:
         return None
     count = spec.hardware.count
     before = f"{count}x " if isinstance(count, int) and "/hardware/count" in said else ""
-    found = read_machines(f"{before}{spec.hardware.gpu}")
+    found = read_machines(f"{before}{text}")
     if found is not None and before and min(found.count, found.nodes) == 1:
         return replace(found, count=found.count * found.nodes, nodes=1)  # 2 of "1x A100" are two
     return found

@@ -13,11 +13,14 @@ from ftc.spec.findings.explanations import (
 from ftc.spec.findings.finding import Finding, Safety
 from ftc.spec.findings.quote import quote, shown
 from ftc.spec.keys.foreign import Foreign, find_foreign
+from ftc.spec.keys.kinds import report_kind
 from ftc.spec.keys.known_keys import (
+    find_wrapped,
     report_factor,
     report_foreign,
     report_remainder,
     report_turned,
+    report_wrapped,
 )
 from ftc.spec.keys.missing import report_missing
 from ftc.spec.keys.moving import ABSENT, Meant, differs_beside, gives_way, move, read
@@ -29,6 +32,8 @@ from ftc.spec.keys.refused import (
     refuse_word,
 )
 from ftc.spec.keys.remainder import find_remainder
+from ftc.spec.keys.roles import find_role, find_role_above
+from ftc.spec.keys.unfolding import unfolds
 from ftc.spec.message import Message
 from ftc.spec.normal import lengthen
 from ftc.spec.pointer import dotted, join, parent, split
@@ -38,6 +43,7 @@ from ftc.spec.schema import (
     branches,
     fields,
     fields_by_pointer,
+    find_siblings,
     object_form,
     read_schema,
     read_unsupported,
@@ -76,9 +82,18 @@ def _explain(
     data: Mapping[str, Any], pointer: str, section: Mapping[str, Any], schema: Schema, key: str
 ) -> Finding:
     here = pointer + join([key])
-    if (turned := report_turned(here, section)) is not None:
-        return turned
-    named = _by_name(key, section, pointer, schema)
+    known = (
+        report_turned(here, section)
+        or report_kind(here, section[key], data)
+        or report_wrapped(here, section[key], data)
+    )
+    if known is not None:
+        return known
+    named = (
+        find_role(key, section, pointer, data)
+        or _by_name(key, section, pointer, schema)
+        or find_role_above(key, section, pointer, data)
+    )
     share = find_share(key, section, named.pointer) if named is not None else None
     if named is not None and share is not None:
         named = replace(named, pointer=share, safety="unsafe")
@@ -265,11 +280,10 @@ def _misfit(key: str, value: Any, pointer: str) -> Unfit | None:
 
 def missing_keys(pointer: str, section: Mapping[str, Any], schema: Schema) -> Iterator[Finding]:
     """Yield a finding for each missing required key, unless a misspelt one is present."""
-    misspelt = {
-        meant.pointer
-        for key in _unknown(section, schema)
-        if (meant := _meant(key, section, pointer, schema)) is not None
-    }
+    unknown = _unknown(section, schema)
+    meant = (_meant(key, section, pointer, schema) for key in unknown)
+    misspelt = {each.pointer for each in meant if each is not None}
+    misspelt |= {join([name]) for key in unknown for name in find_wrapped(section[key], pointer)}
     for key in schema["required"]:
         here = f"{pointer}/{key}"
         if key in section or here in misspelt:
@@ -298,7 +312,8 @@ def _by_name(key: str, section: Mapping[str, Any], pointer: str, schema: Schema)
             differs = bool(field.get("x-aliases-differ"))
             renamed = _renamed(f"{pointer}/{name}", value, field, None if differs else "safe")
             if renamed.safety is None and not is_valid(value, field):
-                return _by_word(key, section, pointer, schema, safety="safe") or renamed
+                fitting = _by_value(key, value, pointer)
+                return fitting or _by_word(key, section, pointer, schema, safety="safe") or renamed
             return renamed
     elsewhere = [found for found in _places(key) if _may_hold(found, value, pointer)]
     if pointer and pointer in elsewhere and "x-short" in fields_by_pointer()[pointer].schema:
@@ -322,6 +337,21 @@ def _by_name(key: str, section: Mapping[str, Any], pointer: str, schema: Schema)
         sure: Safety = "safe" if "_" in key else "unsafe"
         return _renamed(other.pointer, value, other.schema, None if differs else sure)
     return None
+
+
+def _by_value(key: str, value: Any, pointer: str) -> Meant | None:
+    """Find the only other field of this name, or its singular, that takes the value."""
+    found = []
+    for place in {*_places(key), *_places(key.removesuffix("s"))}:
+        field = fields_by_pointer().get(place)
+        if field is None or "x-short" in field.schema or not _may_hold(place, value, pointer):
+            continue
+        if isinstance(value, str) and not words_of(field.schema):
+            continue  # any text would do
+        meant = _renamed(place, value, field.schema, "safe")
+        if is_valid(value, field.schema) or (meant.repair and meant.safety == "safe"):
+            found.append(meant)
+    return found[0] if len(found) == 1 else None
 
 
 def _by_likeness(
@@ -361,10 +391,11 @@ def _switched(pointer: str, word: str) -> Meant:
 
 def _renamed(pointer: str, value: Any, field: Schema, safety: Safety | None) -> Meant:
     """Return the field of an alias, with the value for it; without a value, nothing is moved."""
-    is_object = isinstance(value, Mapping)  # a section, or a field whose parts are told apart later
-    if is_valid(value, field) or (safety and is_object):
+    if is_valid(value, field) or (safety and (_is_section(value, field) or unfolds(value, field))):
         return Meant(pointer=pointer, safety=safety)
-    repair = find_repair(value, field)
+    short = fields_by_pointer().get(f"{pointer}/{field.get('x-short')}")
+    named = short.schema if short is not None else None
+    repair = find_repair(value, field, named, others=find_siblings(pointer))
     if repair is None or (safety is None and not repair.exact):
         return Meant(pointer=pointer, safety=None)
     is_guess = "unsafe" in {safety, repair.safety} and not repair.exact

@@ -13,8 +13,8 @@ from ftc.spec.keys.moving import Meant, move, read
 from ftc.spec.keys.products import Product
 from ftc.spec.keys.remainder import Remainder
 from ftc.spec.message import Message
-from ftc.spec.pointer import dotted, parent, split
-from ftc.spec.schema import Schema, fields_by_pointer
+from ftc.spec.pointer import dotted, join, parent, split
+from ftc.spec.schema import Schema, fields_by_pointer, read_schema
 from ftc.spec.values.repair import Repair
 
 _COLUMNS: Final = "/data/columns"
@@ -43,6 +43,35 @@ def report_turned(here: str, section: Mapping[str, Any]) -> Finding | None:
         role=role,
     )
     return replace(finding, fix_safety="unsafe")
+
+
+def find_wrapped(value: Any, pointer: str) -> tuple[str, ...]:
+    """Return the keys of an object at the top of a spec that holds the sections of one, or none."""
+    if pointer or not isinstance(value, Mapping):
+        return ()
+    known = read_schema()["properties"].keys()
+    is_spec = {"model", "data"} & value.keys() and value.keys() <= known
+    return tuple(value) if is_spec else ()
+
+
+def report_wrapped(here: str, value: Any, data: Mapping[str, Any]) -> Finding | None:
+    """Report a spec inside of a spec, whose sections belong to its top."""
+    names = find_wrapped(value, parent(here))
+    if not names:
+        return None
+    twice = any(name in data and data[name] != value[name] for name in names)
+    steps = (
+        {"op": "remove", "path": here},
+        *({"op": "add", "path": join([name]), "value": value[name]} for name in names),
+    )
+    return UNKNOWN_KEY.finding(
+        message="spec",
+        help="wrapped",
+        pointer=here,
+        fix=() if twice else steps,
+        key=shown(split(here)[-1]),
+        keys=names,
+    )
 
 
 def report_foreign(other: Foreign, here: str, data: Mapping[str, Any]) -> Finding:

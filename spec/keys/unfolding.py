@@ -36,6 +36,12 @@ def unfold(
     )
 
 
+def unfolds(value: Any, field: Schema) -> bool:
+    """Return whether a value is an object that says what the field is, perhaps beside more."""
+    names = {*_OWN, *field.get("x-aliases", ())}
+    return isinstance(value, Mapping) and bool(names & value.keys())
+
+
 def _read(value: Any, field: Schema) -> Any:
     """Return the value for the field, or None if it is none."""
     if is_valid(value, field):

@@ -31,8 +31,10 @@ scanstring = cast(Callable[[str, int], tuple[str, int]], vars(decoder)["scanstri
 _SPACE = re.compile(r"[ \t\n\r]*")
 _COMMENT = re.compile(r"//[^\n]*|#[^\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
-_WORD = re.compile(r"(?:(?!//|/\*)[^\s,:\[\]{}\"'#])+")
+_WORD = re.compile(r"(?:(?!//|/\*)[^\s,:\[\]{}\"'\u201c-\u201f#])+")
 _SINGLE = re.compile(r"'((?:[^'\\\n]|\\.)*)'")
+# the quotes of word processors, which one of them or a plain one ends
+_CURLY = re.compile(r"[\u201c-\u201f]([^\"\u201c-\u201f\n]*)[\"\u201c-\u201f]")
 _DOUBLE = re.compile(r'"((?:[^"\\\n]|\\.)*)"')
 # a drive, a share, a folder, or names with an extension and nothing that a pattern has
 _PATH = re.compile(r"[A-Za-z]:\\|\\\\|\.{1,2}\\|[^^$*+?()\[\]{}|<>:/]+\.\w+\Z")
@@ -40,6 +42,13 @@ _PATH = re.compile(r"[A-Za-z]:\\|\\\\|\.{1,2}\\|[^^$*+?()\[\]{}|<>:/]+\.\w+\Z")
 _DECIMALS = re.compile(r"(?:,\d+)+(?=\s*(?:[,}]|\Z))")
 _UNIT = re.compile(r"[ \t]*(?:%|[^\W\d_]+)(?=\s*(?:[,}\]]|\Z))")
 _YAML = re.compile(r"(?:\s|#[^\n]*\n)*(?:---\s|[\w$.-]+[ \t]*:(?:\s|\Z))")
+# numbers of JSON5: hexadecimal, with a plus, or without digits on one side of the point
+_HEX = re.compile(r"[-+]?0[xX][0-9a-fA-F]+")
+_LOOSE = re.compile(r"[-+]?(?:\.\d+|(?:0|[1-9]\d*)(?:\.\d*)?)(?:[eE][-+]?\d+)?")
+# what ends a value
+_ENDS = re.compile(r"\s*(?:[,}\]]|//|/\*|#|\Z)")
+_ESCAPE = re.compile(r"\\(.)|\"")
+_QUOTES = "\"'\u201c\u201d\u201e\u201f"
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _WORDS = {"true": True, "false": False, "null": None}
 _INFINITE = {"nan", "inf", "infinity"}
@@ -54,8 +63,13 @@ def read_json(text: str) -> Reading:
         data = reader.document()
     except StopReading:
         stopped = True
-    findings = tuple(reader.problems.found)
-    return Reading(data=data, positions=reader.places, findings=findings, stopped=stopped)
+    return Reading(
+        data=data,
+        positions=reader.places,
+        findings=tuple(reader.problems.found),
+        stopped=stopped,
+        certain=reader.problems.certain and not stopped,
+    )
 
 
 @dataclass(slots=True)
@@ -87,7 +101,7 @@ class _Reader:
             start, self.at = self.at, self.end(_COMMENT)
             if self.at == start:
                 return
-            self.problems.add(COMMENT, start)
+            self.problems.add(COMMENT, start, certain=True)
 
     def end(self, pattern: re.Pattern[str]) -> int:
         match = pattern.match(self.text, self.at)
@@ -105,9 +119,9 @@ class _Reader:
         self.problems.check_size(len(self.places), depth + container, self.at)
         if container:
             return self.object(pointer, depth) if letter == "{" else self.list(pointer, depth)
-        if letter and letter in "\"'":
+        if letter and letter in _QUOTES:
             return self.string(pointer)
-        match = _NUMBER.match(self.text, self.at)
+        match = None if _HEX.match(self.text, self.at) else _NUMBER.match(self.text, self.at)
         if match and depth and (foreign := self.foreign_number(match, pointer, key)) is not None:
             return foreign
         if match and not _WORD.match(self.text, match.end()):
@@ -148,7 +162,9 @@ class _Reader:
             key = self.key(pointer)
             inner = f"{pointer}/{key.replace('~', '~0').replace('/', '~1')}"
             if key in members:
-                self.problems.add(DUPLICATE_KEY, key_at, pointer=inner, key=shown(key))
+                self.problems.add(
+                    DUPLICATE_KEY, key_at, pointer=inner, key=shown(key), certain=True
+                )
             self.skip()
             if self.peek() != ":":
                 raise self.broken("colon", key=shown(key))
@@ -173,9 +189,10 @@ class _Reader:
             self.at += 1
             self.skip()
             if self.peek() == close:
-                self.problems.add(TRAILING_COMMA, comma, close=close)
+                self.problems.add(TRAILING_COMMA, comma, close=close, certain=True)
         elif not first and self.peek() not in {close, ""}:
-            self.missing_comma(before)
+            # in a list, Python joins two texts that stand side by side
+            self.missing_comma(before, certain=close == "}")
         if self.peek() == close:
             self.at += 1
             return False
@@ -190,26 +207,30 @@ class _Reader:
             )
         return True
 
-    def missing_comma(self, before: int) -> None:
+    def missing_comma(self, before: int, *, certain: bool) -> None:
         """Continue as if there were a comma if another member starts here; otherwise stop."""
         if self.peek() in set("]}:"):
             raise self.broken("stray", letter=self.peek())
-        self.problems.add(MISSING_COMMA, before)
+        self.problems.add(MISSING_COMMA, before, certain=certain)
 
     def key(self, pointer: str) -> str:
-        if self.peek() in set("\"'"):
+        if self.peek() in set(_QUOTES):
             return self.string(pointer)
         start, self.at = self.at, self.end(_WORD)
         word = self.text[start : self.at]
         if not word:
             raise self.broken("key", letter=self.peek())
-        self.problems.add(FOREIGN_WORD, start, message="key", help="key", word=shown(word))
+        self.problems.add(
+            FOREIGN_WORD, start, message="key", help="key", word=shown(word), certain=True
+        )
         return word
 
     def string(self, pointer: str) -> str:
         start = self.at
         if self.peek() == "'":
             return self.single_quoted(pointer)
+        if self.peek() != '"':
+            return self.curly_quoted(pointer)
         try:
             value, self.at = scanstring(self.text, start + 1)
         except json.JSONDecodeError as error:
@@ -242,7 +263,17 @@ class _Reader:
         if not match:
             raise self.broken("single")
         self.at = match.end()
-        self.problems.add(QUOTES, start, pointer=pointer)
+        text = _unescape(match[1])
+        self.problems.add(QUOTES, start, pointer=pointer, certain=text is not None)
+        return _SURROGATE.sub("\ufffd", match[1] if text is None else text)
+
+    def curly_quoted(self, pointer: str) -> str:
+        start, match = self.at, _CURLY.match(self.text, self.at)
+        if not match:
+            raise self.broken("single")
+        self.at = match.end()
+        certain = "\\" not in match[1]
+        self.problems.add(QUOTES, start, message="curly", pointer=pointer, certain=certain)
         return _SURROGATE.sub("\ufffd", match[1])
 
     def broken_string(self, error: json.JSONDecodeError, start: int) -> StopReading:
@@ -282,17 +313,24 @@ class _Reader:
         if written.lstrip("+-").lower() in _INFINITE:
             self.not_finite(start, written, pointer)
             return None
+        if (number := _read_number(written)) is not None:
+            self.foreign_word(start, written, json.dumps(number), pointer)
+            return number
         meant = _MEANT.get(written.lower(), written.lower())
-        known = self.is_word(written)
+        if self.is_word(written):
+            self.foreign_word(start, written, meant, pointer)
+            return _WORDS[meant]
+        certain = _ENDS.match(self.text, self.at) is not None
         self.problems.add(
-            FOREIGN_WORD,
-            start,
-            help="" if known else "text",
-            pointer=pointer,
-            word=shown(written),
-            meant=meant,
+            FOREIGN_WORD, start, help="text", pointer=pointer, word=shown(written), certain=certain
         )
-        return _WORDS[meant] if known else written
+        return written
+
+    def foreign_word(self, start: int, written: str, meant: str, pointer: str) -> None:
+        """Report a word or a number of JSON that is written otherwise."""
+        self.problems.add(
+            FOREIGN_WORD, start, pointer=pointer, word=shown(written), meant=meant, certain=True
+        )
 
     @staticmethod
     def is_word(written: str) -> bool:
@@ -302,3 +340,31 @@ class _Reader:
 
     def broken(self, kind: str, **values: str) -> StopReading:
         return self.problems.stop(BROKEN_JSON, self.at, message=kind, help=kind, **values)
+
+
+def _read_number(written: str) -> int | float | None:
+    """Return the number that JSON5 writes otherwise than JSON, or None."""
+    if len(written) > LONGEST_NUMBER:
+        return None
+    if _HEX.fullmatch(written):
+        return int(written, 16)
+    if not _LOOSE.fullmatch(written):
+        return None
+    number = float(written)
+    is_whole = written.lstrip("+-").isdecimal()
+    return int(written) if is_whole else number if math.isfinite(number) else None
+
+
+def _unescape(written: str) -> str | None:
+    """Return the text between single quotes, or None if it has an escape that JSON lacks."""
+    again = _ESCAPE.sub(lambda match: "'" if match[1] == "'" else _keep(match), written)
+    try:
+        value = json.loads(f'"{again}"', strict=False)
+    except ValueError:
+        return None
+    return value if isinstance(value, str) else None
+
+
+def _keep(match: re.Match[str]) -> str:
+    """Return an escape as it is, and a double quote as one."""
+    return '\\"' if match[0] == '"' else match[0]

@@ -22,20 +22,25 @@ class StopReading(Exception):  # noqa: N818 - control flow, not an error
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """The result of reading a text: `data` is incomplete if `stopped`, otherwise repaired."""
+    """The result of reading a text: `data` is incomplete if `stopped`, otherwise repaired.
+
+    It is `certain` that the repaired data are what the text says if its grammar alone is wrong.
+    """
 
     data: Any
     positions: Mapping[str, Place]
     findings: tuple[Finding, ...]
     stopped: bool = False
+    certain: bool = False
 
 
 @dataclass(slots=True)
 class Problems:
-    """Findings located by their offset in the text."""
+    """Findings located by their offset in the text; `certain` if none leaves its meaning open."""
 
     lines: Lines
     found: list[Finding] = field(default_factory=list)
+    certain: bool = True
 
     def add(
         self,
@@ -45,12 +50,15 @@ class Problems:
         message: str = "",
         help: str = "",  # noqa: A002 - the finding's field
         pointer: str = "",
+        certain: bool = False,
         **values: Value,
     ) -> None:
         """Note a problem that the reader can recover from; raises StopReading after the 50th.
 
-        `message`, `help` and `values` are those of `Explanation.finding`.
+        `message`, `help` and `values` are those of `Explanation.finding`. It is `certain` what the
+        text means there.
         """
+        self.certain = self.certain and certain
         finding = explanation.finding(message=message, help=help, pointer=pointer, fix=(), **values)
         self.found.append(finding.at(self.position(offset)))
         if len(self.found) >= MOST_PROBLEMS:
@@ -67,7 +75,9 @@ class Problems:
         **values: Value,
     ) -> StopReading:
         """Note a problem and return the exception that ends the reading."""
-        self.add(explanation, offset, message=message, help=help, pointer=pointer, **values)
+        self.certain = False
+        finding = explanation.finding(message=message, help=help, pointer=pointer, fix=(), **values)
+        self.found.append(finding.at(self.position(offset)))
         return StopReading()
 
     def check_size(self, values: int, depth: int, offset: int) -> None:

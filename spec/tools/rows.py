@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from ftc.spec.columns.usual_names import FORMS
 from ftc.spec.tools.entry import Entry, flatten
 from ftc.spec.tools.tables import find_target, find_value, is_alike
 from ftc.spec.tools.work import Work
@@ -25,8 +26,10 @@ _FORMS: Final = {
     "pairs": "preference",
 }  # fmt: skip
 _GROUP: Final = re.compile(r"\[(\d+)\]")
-#: The objectives that learn from preferences alone, as the compiler's table of objectives says.
-PAIRED: Final = frozenset({"dpo", "orpo", "cpo", "simpo", "reward"})
+#: The objectives that learn from preferences alone.
+PAIRED: Final = frozenset(
+    objective for objective, forms in FORMS.items() if forms == ("preference",)
+)
 
 
 def derive_rows(work: Work, registry: Mapping[str, Any], find_form: FindForm | None = None) -> None:

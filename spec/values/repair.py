@@ -8,11 +8,13 @@ from dataclasses import dataclass
 from dataclasses import field as dataclass_field
 from typing import Any, Final
 
+from ftc.spec.columns.usual_names import find_roles
 from ftc.spec.findings.finding import Safety
 from ftc.spec.findings.quote import shown
 from ftc.spec.schema import Schema, branches, object_form
 from ftc.spec.values.expectation import words_of
 from ftc.spec.values.nearest import find_alike, is_certain, nearest
+from ftc.spec.values.phrases import find_others, split_words
 from ftc.spec.values.quantity import (
     is_grouped,
     read_gbit,
@@ -24,6 +26,7 @@ from ftc.spec.values.quantity import (
 from ftc.spec.values.synonyms import find_synonym, find_word
 from ftc.spec.values.verdict import is_valid
 
+_NO_FIELDS: Final[Mapping[str, Schema]] = {}
 _LONGEST: Final = 100
 _LEAST_MODEL_NUMBER: Final = 100
 _BETWEEN: Final = re.compile(r"\s*[,;]\s*|\s+")
@@ -58,11 +61,18 @@ class Repair:
         return shown(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
 
 
-def find_repair(value: Any, field: Schema, named: Schema | None = None) -> Repair | None:
+def find_repair(
+    value: Any,
+    field: Schema,
+    named: Schema | None = None,
+    *,
+    others: Mapping[str, Schema] = _NO_FIELDS,
+) -> Repair | None:
     """Return the repair of a value that the field does not accept, or None if there is none.
 
     A certain repair is `safe`, and a guess is `unsafe`. `named` is the schema with the field's
-    synonyms, if `field` is the short form of a section.
+    synonyms, if `field` is the short form of a section. `others` are the other fields of its
+    section, which a text may give values too.
     """
     word = find_synonym(value, named or field)
     if word is None and isinstance(value, str):
@@ -80,7 +90,8 @@ def find_repair(value: Any, field: Schema, named: Schema | None = None) -> Repai
         or _certain(value, field)
         or _number(value, field)
         or _quoted(value, field)
-        or _contained(value, named or field, field)
+        or _counted(value, named or field)
+        or _contained(value, named or field, field, others)
     )
 
 
@@ -92,17 +103,35 @@ def _each(value: Any, field: Schema) -> Repair | None:
     return Repair(value=meant, help="near") if meant and meant != value else None
 
 
-def _contained(value: Any, named: Schema, field: Schema) -> Repair | None:
+def _counted(value: Any, field: Schema) -> Repair | None:
+    """Return one item and how many there are, for a list of the same: `["A100", "A100"]`.
+
+    The field that counts them is `x-count`.
+    """
+    name = field.get("x-count", "")
+    if not name or not isinstance(value, list) or len({*map(str, value)}) != 1:
+        return None
+    if not is_valid(value[0], field):
+        return None
+    return Repair(value=value[0], help="near", beside={name: len(value)})
+
+
+def _contained(
+    value: Any, named: Schema, field: Schema, others: Mapping[str, Schema]
+) -> Repair | None:
     """Return the repair of a text with exactly one word of the field: `ds_config_zero3.json`."""
     if not isinstance(value, str) or len(value) > _LONGEST or "items" in field:
         return None
-    parts = {*value.split(), *re.split(r"[^A-Za-z0-9]+", value)}
+    parts = {*value.split(), *split_words(value), *re.split(r"[^A-Za-z0-9]+", value)}
     found = {find_word(part, named) for part in parts if part and part != "auto"} - {None}
     found -= {less for more in found for less in named.get("x-refines", {}).get(more, ())}
     meant = next(iter(found), None)
     if len(found) != 1 or meant == value or not is_valid(meant, field):
         return None
-    return Repair(value=meant, help="near", safety="unsafe")
+    beside = find_others(value, named, others)
+    if beside is None:
+        return None
+    return Repair(value=meant, help="near", safety="unsafe", beside=beside)
 
 
 def switches_off(value: Any) -> bool:
@@ -114,14 +143,21 @@ def switches_off(value: Any) -> bool:
 
 
 def _named_columns(value: Any, field: Schema) -> Repair | None:
-    """Return the object for a list of property names, in which each name is its own value."""
+    """Return the object for a list of property names, or of columns with usual names.
+
+    Each name is the value of its property, or of its role.
+    """
     form = object_form(field)
     names = [value] if isinstance(value, str) else value
     if form is None or not isinstance(names, list) or not names:
         return None
-    if not all(isinstance(name, str) and name in form["properties"] for name in names):
+    if not all(isinstance(name, str) for name in names):
         return None
     meant = {name: name for name in names}
+    if not meant.keys() <= form["properties"].keys():
+        meant = {role: name for name, role in find_roles(names).items()}
+    if not meant:
+        return None
     return Repair(value=meant, help="near") if is_valid(meant, field) else None
 
 

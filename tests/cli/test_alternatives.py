@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ftc.compiler.plan.summary.alternatives import _EDITS
+from ftc.compiler.plan.summary.alternatives import _EDITS, _RELEASES
 
 Call = Callable[..., Any]
 LLAMA = "meta-llama/Llama-3.1-8B-Instruct"
@@ -21,6 +21,19 @@ CASES: tuple[tuple[Mapping[str, Any], tuple[str, ...]], ...] = (
      "global_batch": 16}, "data": {"max_length": 8192}},
      ("a micro-batch that fits", "max_length ")),
     ({"model": LLAMA, "method": "lora", "hardware": "RTX 4080"}, ("QLoRA instead of a base",)),
+    ({"model": LLAMA, "method": "lora", "hardware": "T4", "training": {"precision": "fp32"}},
+     ("QLoRA instead of a base in 32 bits",)),
+    ({"model": "google/gemma-2-2b-it", "method": "full", "hardware": "T4",
+      "training": {"precision": "fp32"}}, ("QLoRA instead of a full",)),
+    ({"model": "Qwen/Qwen2.5-3B-Instruct", "method": "lora", "hardware": "RTX 2080 Ti",
+      "training": {"precision": "fp32"}}, ("fp16 precision", "QLoRA instead of a base in 32 bits")),
+    ({"model": LLAMA, "method": "lora", "hardware": "T4", "distribution": "zero3"},
+     ("QLoRA instead of a base in 16 bits",)),
+    ({"model": LLAMA, "method": "lora", "hardware": "T4",
+      "distribution": {"strategy": "zero3", "offload": "none"}}, ("QLoRA instead of a base",)),
+    ({"model": LLAMA, "method": "lora", "hardware": "T4", "training":
+      {"gradient_checkpointing": False}, "data": {"max_length": 2048}},
+     ("gradient checkpointing and QLoRA", "gradient checkpointing and weights")),
     ({"model": LLAMA, "method": "full", "hardware": "RTX 4090"},
      ("optimizer states in the host's memory (", "LoRA instead of a full fine-tune",
       "QLoRA instead of a full fine-tune")),
@@ -69,7 +82,7 @@ def test_every_kind_of_offer_has_a_case() -> None:
     """Each edit that the planner knows is asked for by name below."""
     named = [word for _, words in CASES for word in words]
     assert [kind for kind in KINDS if not any(kind in word for word in named)] == []
-    assert len(_EDITS) <= len(KINDS)  # offloading is two of them
+    assert len(_RELEASES) + len(_EDITS) <= len(KINDS)  # offloading is two of them
 
 
 def write(path: Path, edits: Mapping[str, Any]) -> Path:

@@ -12,6 +12,7 @@ import pytest
 from ftc.spec.findings.finding import Finding, Position
 from ftc.spec.load import MOST_BYTES, load_document
 from ftc.spec.text.document import Document
+from ftc.spec.text.json_reader import read_json
 
 
 def only(source: str) -> Finding:
@@ -225,3 +226,67 @@ def test_what_json_refuses_is_rewritten(tmp_path: Path, text: str, safety: str |
     fixed = [({"op": "replace", "path": "", "value": value}, safety)] if safety else []
     fixes = [(step, each.fix_safety) for each in found for step in each.fix]
     assert [each for each in fixes if each[0]["path"] == ""] == fixed
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "safety"),
+    [
+        ("{name: 't', export: ['Q8_0',], seed: +0x10}", "FTC009", "safe"),
+        ("// mine\n{name: 't', /* his */ export: ['Q8_0'], seed: 16.}", "FTC009", "unsafe"),
+        ("{name: t, export: [Q8_0], seed: 16}", "FTC009", "safe"),
+        ("{'name': 't', 'export': ['Q8_0'], 'seed': 16, 'compile': true}", "FTC014", "safe"),
+        ('{"name": "t" "export": ["Q8_0"]\n"seed": 16}', "FTC018", "safe"),
+        ('{"name": "t", "export": [Q8_0], "seed": 16}', "FTC017", "safe"),
+        (
+            '{"name": "t", "export": ["Q8_0"], "seed": 16}'.replace(' "', " \u201c").replace(
+                '"', "\u201d"
+            ),
+            "FTC014",
+            "safe",
+        ),
+    ],
+)
+def test_text_that_is_nearly_json(tmp_path: Path, text: str, code: str, safety: str) -> None:
+    """One finding says what it is, and its fix writes the same values as JSON."""
+    path = tmp_path / "spec.json"
+    path.write_text(text, encoding="utf-8")
+    found = load_document(str(path))
+    assert isinstance(found, tuple)
+    (finding,) = (each for each in found if each.code < "FTC030")
+    assert (finding.code, finding.fix_safety) == (code, safety)
+    (step,) = finding.fix
+    value = {name: each for name, each in step["value"].items() if name != "compile"}
+    assert value == {"name": "t", "export": ["Q8_0"], "seed": 16}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{name: 't', seed: 1, seed: 2}",  # which of the two
+        "{name: 't\\x41'}",
+        "{name: 't', seed: Infinity}",
+        '{"name": "t", "allow": ["a" "b"]}',  # Python would join them
+        '{"name": "t", "seed": 0,5}',
+    ],
+)
+def test_text_with_several_meanings_is_not_rewritten(tmp_path: Path, text: str) -> None:
+    """There is no fix where a value may be lost or is not known."""
+    path = tmp_path / "spec.json"
+    path.write_text(text, encoding="utf-8")
+    found = load_document(str(path))
+    assert isinstance(found, tuple)
+    assert not [step for each in found for step in each.fix if step["path"] == ""]
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        (r"'it\'s'", "it's"),
+        ("""'say "a"'""", 'say "a"'),
+        (r"'a\nb\\c'", "a\nb\\c"),
+        (r"'\"'", '"'),
+    ],
+)
+def test_single_quotes_have_the_escapes_of_json(written: str, meant: str) -> None:
+    """A quote that is escaped, and one of the other kind, are themselves."""
+    assert read_json(f"[{written}]").data == [meant]

@@ -7,7 +7,8 @@ from ftc.compiler.checks.rule import Problem, problem, put, rule
 from ftc.compiler.checks.rule_input import Case
 from ftc.compiler.knowledge.objectives import OBJECTIVES
 from ftc.compiler.resolve.facts import DataFacts
-from ftc.compiler.resolve.rows.roles import NEEDED, are_swapped
+from ftc.compiler.resolve.rows.roles import are_swapped
+from ftc.spec.columns.usual_names import NEEDED
 from ftc.spec.sources import WholeSource, list_sources
 
 _FEWEST_ROWS = 20

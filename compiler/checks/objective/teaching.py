@@ -9,8 +9,9 @@ from ftc.compiler.checks.rule_input import Case
 from ftc.compiler.knowledge.objectives import OBJECTIVES
 from ftc.compiler.knowledge.well_known.thinking import is_base
 from ftc.compiler.plan.objective.sampling import thinks
-from ftc.compiler.resolve.rows.roles import is_answer_name, usual_name
+from ftc.compiler.resolve.rows.roles import is_answer_name
 from ftc.compiler.resolve.teacher import as_model
+from ftc.spec.columns.usual_names import usual_name
 
 _TEACHER: Final = "/objective/teacher"
 _NAME: Final = "/objective/teacher/id"

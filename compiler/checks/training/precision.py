@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from ftc.compiler.checks.rule import Problem, problem, put, rule
 from ftc.compiler.checks.rule_input import Case
 from ftc.compiler.knowledge.architectures.architecture import supports_sdpa
+from ftc.compiler.plan.method.precision import overflows_in_fp16
 
 _LONG_TOKENS = 1024
 
@@ -78,7 +79,7 @@ def gemma_in_fp16(case: Case) -> Iterator[Problem]:
     Use instead: {"model": "google/gemma-3-1b-it", "hardware": "1x L4"}
     """
     chosen = case.plan.decisions.compute.precision
-    if not case.model.model_type.startswith("gemma") or chosen.value != "fp16":
+    if not overflows_in_fp16(case.model) or chosen.value != "fp16":
         return
     if not case.hardware.bf16:  # else FTC342 says it of the spec
         yield problem(

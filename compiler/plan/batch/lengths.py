@@ -137,19 +137,45 @@ def usual_mean(lengths: Lengths) -> float:
     return limit_lengths(lengths, longest_usual(lengths), drops=True).mean
 
 
+def spread(lengths: Lengths) -> tuple[tuple[int, int], ...]:
+    """Return lengths and the rows that have them, with the mean of all rows.
+
+    The rows of a bin are at equal distances in it. Upper edges alone are multiples of 8, which fill
+    packed rows as no other lengths do.
+    """
+    total = sum(count for _, count in lengths.histogram)
+    width = sum((bin_step(edge) - 1) * count for edge, count in lengths.histogram)
+    above = sum(edge * count for edge, count in lengths.histogram) - lengths.mean * total
+    share = min(1.0, max(0.0, 2 * above / width)) if width else 0.0
+    sizes: list[tuple[float, int]] = []
+    for edge, count in lengths.histogram:
+        step = share * (bin_step(edge) - 1)
+        parts = max(1, min(count, round(step) + 1))
+        for part in range(parts):
+            rows = count * (part + 1) // parts - count * part // parts
+            sizes.append((edge - step * part / max(1, parts - 1), rows))
+    scale = min(1.0, lengths.mean * total / sum(size * rows for size, rows in sizes))
+    found: dict[int, int] = {}
+    for size, rows in sizes:
+        length = max(1, round(size * scale))
+        found[length] = found.get(length, 0) + rows
+    return tuple(sorted(found.items()))
+
+
 def pack_lengths(lengths: Lengths, max_length: int, *, rows: int) -> tuple[int, Lengths]:
     """Return how many packed rows best-fit packing makes of `rows`, and their lengths, all equal.
 
-    The rows of the histogram are packed as the bundle packs them. The upper edge of a
-    bin stands for its rows; all edges are scaled so that their mean is that of the rows.
+    The rows of the histogram are packed as the bundle packs them.
     """
-    total = sum(count for _, count in lengths.histogram)
-    if not total or not rows:
+    if not any(count for _, count in lengths.histogram) or not rows:
         return rows, lengths
-    edges = sum(edge * count for edge, count in lengths.histogram) / total
-    shrink = min(1.0, lengths.mean / max(1.0, edges))
-    shrunk = tuple((round(edge * shrink), count) for edge, count in lengths.histogram)
-    packed = max(1, round(rows * packed_share(shrunk, max_length)))
+    found = spread(lengths)
+    whole, rest = divmod(rows, _WINDOW)
+    windows = ((_WINDOW, whole * _WINDOW), (rest, rest))
+    shares = (
+        count * packed_share(found, max_length, rows=size) for size, count in windows if count
+    )
+    packed = max(1, round(sum(shares)))
     mean = min(float(max_length), lengths.mean * rows / packed)
     full = replace(
         lengths,
@@ -165,13 +191,14 @@ def pack_lengths(lengths: Lengths, max_length: int, *, rows: int) -> tuple[int, 
 
 
 @cache
-def packed_share(histogram: tuple[tuple[int, int], ...], length: int) -> float:
+def packed_share(histogram: tuple[tuple[int, int], ...], length: int, *, rows: int) -> float:
     """Return the number of packed rows of `length` tokens per row of a (tokens, rows) histogram.
 
-    One window of rows is packed: they are drawn at equal distances from the histogram and shuffled.
+    One window of at most so many rows is packed: they are drawn at equal distances from the
+    histogram and shuffled. A small one leaves a larger share of its last packed rows empty.
     """
-    ends = list(accumulate(rows for _, rows in histogram))
-    count = min(_WINDOW, ends[-1])
+    ends = list(accumulate(count for _, count in histogram))
+    count = min(rows, ends[-1])
     places = ((2 * place + 1) * ends[-1] / (2 * count) for place in range(count))
     sizes = [max(1, min(histogram[bisect_left(ends, place)][0], length)) for place in places]
     random.Random(0).shuffle(sizes)  # noqa: S311 - any order of chance

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from ftc.compiler.knowledge.objectives import gives_vectors
-from ftc.compiler.plan.batch.lengths import pack_lengths, round_up
+from ftc.compiler.plan.batch.lengths import pack_lengths, round_up, spread
 from ftc.compiler.plan.decision import Because, Decision, decide, derived
 from ftc.compiler.resolve.facts import Lengths
 from ftc.spec.sections import Objective, Spec
@@ -198,16 +198,11 @@ def pack_rows(
 
 
 def split_lengths(lengths: Lengths, max_length: int) -> tuple[float, Lengths]:
-    """Return how many pieces a row is split into on average, and the lengths of pieces.
-
-    The rows of a bin are assumed to be shorter than its upper edge by the same factor as all rows.
-    """
+    """Return how many pieces a row is split into on average, and the lengths of pieces."""
     pieces: dict[int, int] = {}
     total = sum(count for _, count in lengths.histogram)
-    edges = sum(edge * count for edge, count in lengths.histogram)
-    shrink = min(1.0, lengths.mean * total / edges) if edges else 1.0
-    for edge, count in lengths.histogram:
-        whole, rest = divmod(round(edge * shrink), max_length)
+    for length, count in spread(lengths):
+        whole, rest = divmod(length, max_length)
         for size, number in ((max_length, whole * count), (rest, count)):
             if size and number:
                 pieces[size] = pieces.get(size, 0) + number

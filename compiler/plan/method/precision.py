@@ -23,6 +23,11 @@ def decide_precision(spec: Spec, hardware: HardwareFacts) -> Decision[Precision]
     return decide(spec, "/training/precision", spec.training.precision, derive)
 
 
+def overflows_in_fp16(model: ModelFacts) -> bool:
+    """Tell whether a model's activations exceed fp16's range, as those of Gemma do (FTC343)."""
+    return model.model_type.startswith("gemma")
+
+
 def decide_load_dtype(
     spec: Spec, precision: Precision, sharding: Sharding, model: ModelFacts
 ) -> Decision[Precision]:

@@ -47,13 +47,15 @@ def decide_timetable(
     world: int,
     validated: bool,
     whole: bool = False,
+    estimated: bool = False,
     pace: Pace | None = None,
 ) -> Timetable:
     """Derive the schedule of a run from its rows and batch.
 
     `batch_rows` are the training rows as batches count them: fewer where several are packed in one.
     `validated` says whether rows are held out that evaluations read, `whole` that batches which
-    are not full are left out. `pace` is None where
+    are not full are left out, and `estimated` that rows are packed or split into pieces, whose
+    number depends on the rows that are drawn for training. `pace` is None where
     evaluations and checkpoints are not limited by their time.
     """
     per_epoch = steps_per_epoch(
@@ -65,7 +67,8 @@ def decide_timetable(
         total = keep(spec, "/training/max_steps", max_steps)
     else:
         steps = max(1, math.ceil(epochs.value * per_epoch))
-        total = derived(steps, "steps.epochs", epochs=epochs.value, per_epoch=per_epoch)
+        key = "steps.epochs.estimate" if estimated else "steps.epochs"
+        total = derived(steps, key, epochs=epochs.value, per_epoch=per_epoch)
     evaluation = _eval_steps(spec, total.value, per_epoch, pace)
     return Timetable(
         epochs=epochs,

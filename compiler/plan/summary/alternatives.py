@@ -10,6 +10,7 @@ from typing import Any, Final, Literal
 from ftc.compiler.knowledge.objectives import compares_texts
 from ftc.compiler.knowledge.training.liger import has_liger_kernels
 from ftc.compiler.plan.batch.lengths import round_up, share_above
+from ftc.compiler.plan.method.precision import overflows_in_fp16
 from ftc.compiler.plan.objective.comparison import REFERRING
 from ftc.compiler.plan.objective.engine import can_generate
 from ftc.compiler.plan.objective.sampling import find_engine, samples_from_shards
@@ -56,16 +57,45 @@ def find_alternatives(
     """
     # a batch that cannot be divided has a finding of its own, and says nothing about memory
     divides = spec.training.global_batch in ("auto", plan.decisions.batch.global_batch.value)
-    found = []
+
+    def fit(made: tuple[Change, ...]) -> Alternative | None:
+        """Return changes as an alternative if a spec with all of them fits."""
+        tried = plan_again(made[-1].spec, made[-1].facts)
+        fits = tried is not None and works(made[-1].spec, made[-1].facts, tried, divides=divides)
+        return _alternative(made, tried, plan) if tried is not None and fits else None
+
+    def first(edit: Edit, made: tuple[Change, ...] = ()) -> Alternative | None:
+        """Return the first of an edit's changes that fits, after those that were made before."""
+        now = (made[-1].spec, made[-1].facts) if made else (spec, facts)
+        tried = (fit((*made, change)) for change in edit(*now, plan))
+        return next((each for each in tried if each is not None), None)
+
+    found = [each for edit in _RELEASES if (each := first(edit))]
+    released = () if found else _release(spec, facts, plan)
+    if len(released) > 1 and (all_of_them := fit(released)):
+        found, released = [all_of_them], ()
     for edit in _EDITS:
-        for change in edit(spec, facts, plan):
-            tried = plan_again(change.spec, change.facts)
-            if tried is not None and works(change.spec, change.facts, tried, divides=divides):
-                found.append(_alternative((change,), tried, plan))
-                break
+        alternative = first(edit)
+        if alternative is None and released:
+            alternative = first(edit, released)
+        found += [alternative] if alternative is not None else []
     if all(alternative.kind == "hardware" for alternative in found):
         found += _together(spec, facts, plan, plan_again, divides=divides)
     return tuple(sorted(found, key=_rank))
+
+
+def _release(spec: Spec, facts: KnownFacts, plan: Plan) -> tuple[Change, ...]:
+    """Return the changes that leave to the planner what the spec forbids it to save memory with.
+
+    Where none of them is enough alone, the others are tried beside them: a method that fits would
+    not be offered because of a large micro-batch.
+    """
+    made: tuple[Change, ...] = ()
+    for edit in _RELEASES:
+        now, known = (made[-1].spec, made[-1].facts) if made else (spec, facts)
+        stated = (each for each in edit(now, known, plan) if each.fix[0]["path"] in spec.said)
+        made += tuple(stated)[:1]
+    return made
 
 
 def _rank(alternative: Alternative) -> tuple[int, float]:
@@ -96,7 +126,7 @@ def _together(
         return made, tried
 
     # the last of each is the strongest of its kind: the shortest rows, the most GPUs
-    chosen = [(edit, -1) for edit in _EDITS]
+    chosen = [(edit, -1) for edit in (*_RELEASES, *_EDITS)]
     fitting = next((n for n in range(2, len(chosen) + 1) if attempt(chosen[:n])), None)
     if fitting is None:
         return ()
@@ -209,10 +239,15 @@ def _attend(spec: Spec, facts: KnownFacts, plan: Plan) -> tuple[Change, ...]:
 
 
 def _halve(spec: Spec, facts: KnownFacts, plan: Plan) -> tuple[Change, ...]:
-    """Use 16 bits where the spec asks for fp32 and the hardware has bf16."""
-    if plan.decisions.compute.precision.value != "fp32" or not facts.hardware.bf16:
+    """Use 16 bits where the spec asks for fp32: bf16, or fp16 if the model can be trained in it."""
+    hardware = facts.hardware
+    if plan.decisions.compute.precision.value != "fp32" or hardware.kind == "cpu":
         return ()
-    return (_set(Message("offer.bf16"), "layout", spec, facts, {"/training/precision": "bf16"}),)
+    if not hardware.bf16 and overflows_in_fp16(facts.model):
+        return ()
+    precision = "bf16" if hardware.bf16 else "fp16"
+    words = Message("offer.precision", {"precision": precision})
+    return (_set(words, "layout", spec, facts, {"/training/precision": precision}),)
 
 
 def _divide(spec: Spec, facts: KnownFacts, plan: Plan) -> tuple[Change, ...]:
@@ -337,24 +372,29 @@ def _freeze_more(spec: Spec, facts: KnownFacts, plan: Plan) -> tuple[Change, ...
 def _adapt(spec: Spec, facts: KnownFacts, plan: Plan) -> tuple[Change, ...]:
     """Train an adapter instead of every weight."""
     del plan
-    return (_method(spec, facts, "lora"),) if spec.method.type == "full" else ()
+    return (_method(spec, facts, "lora", wide=False),) if spec.method.type == "full" else ()
 
 
 def _quantize(spec: Spec, facts: KnownFacts, plan: Plan) -> tuple[Change, ...]:
     """Keep the frozen base in 4 bits; its kernels are for GPUs, and for linear modules."""
-    wide = plan.decisions.compute.precision.value == "fp32"
     fused = facts.model.shape is None or facts.model.shape.experts > 0
-    if facts.hardware.kind == "cpu" or wide or fused or facts.model.quantized is not None:
+    if facts.hardware.kind == "cpu" or fused or facts.model.quantized is not None:
         return ()
-    return () if spec.method.type == "qlora" else (_method(spec, facts, "qlora"),)
+    wide = plan.decisions.compute.precision.value == "fp32"
+    return () if spec.method.type == "qlora" else (_method(spec, facts, "qlora", wide=wide),)
 
 
-def _method(spec: Spec, facts: KnownFacts, kind: Literal["lora", "qlora"]) -> Change:
+def _method(spec: Spec, facts: KnownFacts, kind: Literal["lora", "qlora"], *, wide: bool) -> Change:
+    """Return the change of the method; a base in 4 bits is whole on each GPU (FTC427)."""
     instead = "full" if spec.method.type == "full" else "base"
     values: dict[str, object] = {"/method/type": kind}
     if spec.objective.reference == "copy":  # beside an adapter the base itself is one (FTC560)
         values["/objective/reference"] = "auto"
-    words = Message(f"offer.{kind}_instead_of_{instead}")
+    if kind == "qlora" and spec.distribution.strategy == "zero3":
+        values[_STRATEGY] = "auto"
+    if kind == "qlora" and spec.distribution.offload == "parameters":
+        values["/distribution/offload"] = "auto"
+    words = Message(f"offer.{kind}_instead_of_{instead}", {"bits": 32 if wide else 16})
     if kind == "qlora" and find_engine(spec.objective) != "off":  # see FTC554
         words, values["/objective/vllm"] = Message("offer.without_vllm", {"change": words}), "off"
     return _set(words, "method", spec, facts, values)
@@ -449,8 +489,10 @@ def _set(
     return Change(words=words, kind=kind, spec=changed, facts=facts, fix=tuple(fix))
 
 
+#: What the spec itself keeps the planner from: a smaller micro-batch, recomputing, SDPA.
+_RELEASES: Final[tuple[Edit, ...]] = (_shrink, _checkpoint, _attend)
 _EDITS: Final[tuple[Edit, ...]] = (
-    _shrink, _checkpoint, _attend, _halve, _leave_engine, _precompute, _quantize_teacher, _divide,
+    _halve, _leave_engine, _precompute, _quantize_teacher, _divide,
     _offload, _shrink_states, _freeze_more, _fuse, _adapt, _quantize, _shorten, _multiply,
     _divide_base,
 )  # fmt: skip

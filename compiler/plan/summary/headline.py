@@ -39,12 +39,19 @@ def headline(name: str, plan: Plan) -> str:
     A plan that does not fit has no time and no cost.
     """
     verdict = {True: "fits", False: "does not fit", None: "may fit"}[plan.memory.fits]
-    steps = plan.decisions.training.total_steps.value
+    steps = f"{say_steps(plan)} steps"
     if plan.memory.fits is False:
-        return f"{name} {verdict}: {_peak(plan.memory)}; {steps:,} steps"
+        return f"{name} {verdict}: {_peak(plan.memory)}; {steps}"
     time = "" if plan.time_seconds is None else f", about {say_seconds(plan.time_seconds)}"
     cost = "" if plan.cost is None else f", cost {say_cost(plan.cost.total)}"
-    return f"{name} {verdict}: {_peak(plan.memory)}; {steps:,} steps{time}{cost}"
+    return f"{name} {verdict}: {_peak(plan.memory)}; {steps}{time}{cost}"
+
+
+def say_steps(plan: Plan) -> str:
+    """Return the number of steps, with "about" where it is an estimate."""
+    total = plan.decisions.training.total_steps
+    about = "about " if total.because.key == "steps.epochs.estimate" else ""
+    return f"{about}{total.value:,}"
 
 
 def _peak(memory: Memory) -> str:

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
 from ftc.compiler.resolve.rows.reader import Row
-from ftc.compiler.resolve.rows.roles import usual_name
 from ftc.runtime.read.image_rows import find_clip_file
+from ftc.spec.columns.usual_names import usual_name
 
 Kind = Literal["video", "audio"]
 

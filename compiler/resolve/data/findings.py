@@ -16,7 +16,6 @@ from ftc.compiler.resolve.rows.guess import can_read, guess_columns
 from ftc.compiler.resolve.rows.line_layout import OtherLayout, find_layout, holds_python
 from ftc.compiler.resolve.rows.reader import PACKED, FileKind, Row, find_other_kind
 from ftc.compiler.resolve.rows.roles import (
-    NEEDED,
     Roles,
     Unassigned,
     assign_roles,
@@ -27,6 +26,7 @@ from ftc.compiler.resolve.rows.roles import (
 )
 from ftc.compiler.resolve.rows.shape import Shape, find_shape
 from ftc.compiler.resolve.rows.table import NoTable, TableFile, inspect_file, sniff_format
+from ftc.spec.columns.usual_names import NEEDED, find_roles
 from ftc.spec.findings.finding import Finding
 from ftc.spec.message import Message, reason_of
 from ftc.spec.sections import Columns, FileFormat, Form, ObjectiveType
@@ -95,7 +95,11 @@ def unassigned(
     is_open = not unnamed and help_ == "all"
     lacking = find_lacking(source.columns, OBJECTIVES[objective].forms) if is_open else ()
     if lacking:
-        help_ = "lacking"
+        help_, named = "lacking", named_roles(source.columns)
+        meant_roles = find_roles(named, objective=objective)
+        if meant_roles and meant_roles.keys() != {*meant_roles.values()}:
+            columns_of = {meant_roles[role]: column for role, column in named.items()}
+            fix = ({"op": "add", "path": source.at("columns"), "value": columns_of},)
     return explanations.NO_ROLES.finding(
         message="form" if why.form is not None else "objective" if why.roles or alone else "",
         help=help_,

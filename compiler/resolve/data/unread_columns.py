@@ -19,11 +19,11 @@ from ftc.compiler.resolve.rows.roles import (
     find_rivals,
     is_answer_name,
     is_verdict_name,
-    usual_name,
 )
 from ftc.runtime.read.chat_rows import content_of, find_role, join_texts
 from ftc.runtime.read.compared_rows import VERDICTS
 from ftc.runtime.read.text_rows import read_cell
+from ftc.spec.columns.usual_names import usual_name
 from ftc.spec.sections import Columns
 
 _ROWS: Final = 1000  # enough for a share

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from ftc.compiler.resolve.rows.reader import Row
-from ftc.compiler.resolve.rows.roles import IMAGE_NAMES, usual_name
 from ftc.runtime.vision.images import find_inside
+from ftc.spec.columns.usual_names import IMAGE_NAMES, usual_name
 
 #: How files of images begin.
 _BEGINNINGS: Final = (*(b"\x89PNG", b"\xff\xd8\xff", b"GIF8", b"BM", b"II*\0", b"MM\0*"),)

@@ -47,6 +47,10 @@ _GGUF: Final = re.compile(
 )
 
 
+#: A revision behind an id, as pip writes versions of repositories.
+_REVISED: Final = re.compile(r"([A-Za-z0-9][\w.-]*/[\w.-]+)@([\w./-]+)")
+
+
 def folder_fault(spec: Spec, path: Path) -> Finding | None:
     """Return why a path is not the folder of a model, before its config is read."""
     name = spec.model.id
@@ -69,6 +73,8 @@ def folder_fault(spec: Spec, path: Path) -> Finding | None:
         )
     if not looks_like_path(name) and is_closed(name):
         return _closed(name)
+    if (revised := _REVISED.fullmatch(name)) is not None:
+        return _revised(spec, *revised.groups())
     if not looks_like_path(name) and _GGUF.search(name):
         return _converted(spec)
     near = get_close_matches(path.name, _folder_names(path.parent), n=1)
@@ -82,6 +88,20 @@ def folder_fault(spec: Spec, path: Path) -> Finding | None:
         near=others,
     )
     return replace(finding, fix_safety="unsafe")  # a name is guessed
+
+
+def _revised(spec: Spec, repository: str, revision: str) -> Finding:
+    """Return the finding that a revision is written behind the id."""
+    (step,) = patch_field(spec, "model", "revision", revision)
+    section = {**step["value"], "id": repository}
+    return explanations.MODEL_FOLDER.finding(
+        help="revision",
+        pointer=_POINTER,
+        fix=({**step, "value": section},),
+        name=spec.model.id,
+        id=repository,
+        revision=revision,
+    )
 
 
 def pointed(name: str, pointers: Sequence[LfsPointer]) -> Finding:

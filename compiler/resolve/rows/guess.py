@@ -5,9 +5,10 @@ from collections.abc import Iterable, Sequence
 from itertools import islice
 
 from ftc.compiler.resolve.rows.reader import Row
-from ftc.compiler.resolve.rows.roles import is_answer_name, is_prompt_name, usual_name
+from ftc.compiler.resolve.rows.roles import is_answer_name, is_prompt_name
 from ftc.runtime.read.rows import ReadTurns
 from ftc.runtime.read.text_rows import read_cell
+from ftc.spec.columns.usual_names import usual_name
 
 _ROWS = 200
 _FILLED_SHARE = 0.9

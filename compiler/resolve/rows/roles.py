@@ -1,11 +1,8 @@
 """Roles: which column of a data file is the prompt, the answer, the conversation or the text."""
 
-import json
-import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from functools import cache, partial
-from importlib.resources import files
+from functools import partial
 from typing import Final, Literal
 
 from ftc.runtime.read.compared_rows import read_pair, read_scored, read_verdict
@@ -14,113 +11,19 @@ from ftc.runtime.read.message_cells import read_answer, read_prompt
 from ftc.runtime.read.rows import Fault, ReadTurns, Turns
 from ftc.runtime.read.text_rows import read_text
 from ftc.runtime.read.tool_rows import read_calling_chat
+from ftc.spec.columns.usual_names import (
+    CONVERSATIONS,
+    LABELS,
+    NEEDED,
+    OF_VECTORS,
+    PROMPTS,
+    REPLIES,
+    SHOWN,
+    USUAL,
+    VERDICTS,
+    usual_name,
+)
 from ftc.spec.sections import Columns, Form
-
-#: The forms in the order in which they are tried, each with the roles it needs.
-NEEDED: Final[Mapping[Form, tuple[str, ...]]] = {
-    "chat": ("messages",),
-    "instruction": ("instruction", "output"),
-    "prompt_completion": ("prompt", "completion"),
-    "text": ("text",),
-    "preference": ("chosen", "rejected"),
-    "feedback": ("prompt", "completion", "label"),
-    "scored": ("prompt", "completion", "score"),
-    "prompt": ("prompt",),
-}
-
-#: The forms that columns show by themselves. A column of prompts shows no form: its rows are
-#: prompts alone only where the objective samples the answers.
-SHOWN: Final = tuple(form for form in NEEDED if form != "prompt")
-
-#: Of texts that are compared as vectors, the names of both columns in the same order.
-_QUERIES: Final = ("anchor", "query", "question", "prompt", "sentence1", "sentence_1", "text1")
-_DOCUMENTS: Final = (
-    *("positive", "pos", "passage", "document", "answer", "completion"),
-    *("sentence2", "sentence_2", "text2"),
-)
-_PROMPTS: Final = ("prompt", "question", "query", "user", "input", "source", "problem")
-_REPLIES: Final = (
-    *("completion", "response", "answer", "assistant", "output", "reply"),
-    *("target", "solution", "ground_truth"),
-)
-_LABELS: Final = ("label", "labels", "category", "intent", "class", "sentiment", "topic", "target")
-_CONVERSATIONS: Final = ("messages", "conversations", "conversation", "chat", "dialogue")
-_VERDICTS: Final = (*("label", "desirable", "feedback", "rating", "thumbs_up", "thumb", "verdict"),)
-#: The usual names of a column of images.
-IMAGE_NAMES: Final = ("images", "image", "image_path", "img", "picture")
-#: Names that public data sets use, in lower case; several rows of a form are tried in order.
-#: Names in other languages are in `knowledge/text/column_names.json`.
-_USUAL: Final[tuple[tuple[Form, Mapping[str, tuple[str, ...]]], ...]] = (
-    (
-        "chat",
-        {
-            "messages": _CONVERSATIONS,
-            "tools": ("tools", "functions"),
-            "images": IMAGE_NAMES,
-        },
-    ),
-    (
-        "instruction",
-        {
-            "instruction": ("instruction",),
-            "output": ("output", "response", "completion", "answer"),
-            "input": ("input", "context"),
-            "images": IMAGE_NAMES,
-        },
-    ),
-    (
-        "prompt_completion",
-        {
-            "prompt": _PROMPTS,
-            "completion": _REPLIES,
-            "images": IMAGE_NAMES,
-        },
-    ),
-    (
-        "prompt_completion",
-        {
-            "prompt": (
-                *("text", "message", "sentence", "utterance", "review", "content"),
-                *("query", "question", "prompt", "input", "title"),
-            ),
-            "completion": _LABELS,
-            "images": IMAGE_NAMES,
-        },
-    ),
-    ("text", {"text": ("text", "content", "document")}),
-    (
-        "preference",
-        {
-            "chosen": (
-                "chosen",
-                "chosen_response",
-                "preferred",
-                "response_chosen",
-                "winner",
-                "preferred_output",
-            ),
-            "rejected": (
-                *("rejected", "rejected_response", "dispreferred", "response_rejected", "loser"),
-                "non_preferred_output",
-            ),
-            "prompt": ("prompt", "question", "instruction", "query", "input", "user"),
-            "images": IMAGE_NAMES,
-        },
-    ),
-    (
-        "feedback",
-        {
-            "prompt": ("prompt", "question", "instruction", "query", "input", "user"),
-            "completion": ("completion", "response", "answer", "output", "assistant", "reply"),
-            "label": _VERDICTS,
-        },
-    ),
-    # a conversation that ends with the answer brings its own prompt
-    ("feedback", {"completion": _CONVERSATIONS, "label": _VERDICTS}),
-    # Gemini's name, which other data uses for texts
-    ("chat", {"messages": ("contents",)}),
-    ("prompt", {"prompt": (*_PROMPTS, "instruction", *_CONVERSATIONS)}),
-)
 
 #: The roles of which a row needs a text, in the order of a row.
 _OF_TEXT: Final = (
@@ -129,39 +32,18 @@ _OF_TEXT: Final = (
 #: Names of columns that hold answers, or explain them.
 _ANSWERS: Final = frozenset(
     name
-    for form, usual in _USUAL
+    for form, usual in USUAL
     for role, names in usual.items()
     if role in ("completion", "output", "chosen", "rejected", "label") and form != "feedback"
     for name in names
-    if name not in _CONVERSATIONS
+    if name not in CONVERSATIONS
 ) | {
     *("explanation", "rationale", "reasoning", "reason", "cot", "chain_of_thought", "thought"),
     *("analysis", "step", "feedback", "critique", "raw", "translation", "summary"),
 }
 
 #: The forms whose rows may have images.
-FORMS_OF_IMAGES: Final = frozenset(form for form, usual in _USUAL if "images" in usual)
-
-#: The names of texts that are compared as vectors; tried before the others, for such an objective.
-_OF_VECTORS: Final[tuple[tuple[Form, Mapping[str, tuple[str, ...]]], ...]] = (
-    (
-        "preference",
-        {
-            "prompt": _QUERIES,
-            "chosen": _DOCUMENTS,
-            "rejected": ("negative", "neg", "hard_negative"),
-        },
-    ),
-    (
-        "scored",
-        {
-            "prompt": _QUERIES,
-            "completion": _DOCUMENTS,
-            "score": ("score", "similarity", "similarity_score", "relatedness", "label"),
-        },
-    ),
-    ("prompt_completion", {"prompt": _QUERIES, "completion": _DOCUMENTS}),
-)
+FORMS_OF_IMAGES: Final = frozenset(form for form, usual in USUAL if "images" in usual)
 
 #: The function that reads a row of each form, given the column of each role.
 _READERS: Final[Mapping[Form, Callable[..., Turns | Fault]]] = {
@@ -235,7 +117,7 @@ def assign_roles(
     if missing := tuple(role for role, column in said.items() if column not in columns):
         return Unassigned(problem="missing", roles=missing, form=None)
     free = {usual_name(name): name for name in reversed(columns) if name not in said.values()}
-    usual_names = (*_OF_VECTORS, *_USUAL) if "scored" in forms else _USUAL
+    usual_names = (*OF_VECTORS, *USUAL) if "scored" in forms else USUAL
     tried = [pair for pair in usual_names if pair[0] in forms and form in ("auto", pair[0])]
     tried.sort(key=lambda pair: forms.index(pair[0]))
     for kind, usual in tried:
@@ -269,7 +151,7 @@ def named_roles(named: Columns) -> dict[str, str]:
 def find_lacking(named: Columns, forms: Sequence[Form]) -> tuple[str, ...]:
     """Return the fewest roles that rows of these forms need beside those that the spec names."""
     said = named_roles(named).keys()
-    having = [form for form, usual in _USUAL if form in forms and said <= usual.keys()]
+    having = [form for form, usual in USUAL if form in forms and said <= usual.keys()]
     lacks = [tuple(role for role in NEEDED[form] if role not in said) for form in having]
     return min(filter(None, lacks), key=len, default=())
 
@@ -284,7 +166,7 @@ def find_rivals(roles: Roles, columns: Sequence[str], named: Columns) -> dict[st
         for role, column in roles.by_role().items()
         if role in NEEDED[roles.form] and getattr(named, role) is None
     }
-    tables = [usual for form, usual in (*_OF_VECTORS, *_USUAL) if form == roles.form]
+    tables = [usual for form, usual in (*OF_VECTORS, *USUAL) if form == roles.form]
     for usual in tables:
         if all(usual_name(column) in usual.get(role, ()) for role, column in chosen.items()):
             return {
@@ -312,7 +194,7 @@ def leave_labels(roles: Roles) -> Roles:
     Where answers are sampled, such a column sorts the prompts: their answers are called otherwise.
     """
     name = usual_name(roles.completion) if roles.completion is not None else ""
-    if roles.form != "prompt_completion" or name not in _LABELS or name in _REPLIES:
+    if roles.form != "prompt_completion" or name not in LABELS or name in REPLIES:
         return roles
     return Roles(form="prompt", prompt=roles.prompt)
 
@@ -328,7 +210,7 @@ def are_swapped(prompt: str, completion: str) -> bool:
 
     Labels are left out: texts may well be written for a label.
     """
-    usual = next(usual for form, usual in _USUAL if form == "prompt_completion")
+    usual = next(usual for form, usual in USUAL if form == "prompt_completion")
     asked, said = set(usual["prompt"]), set(usual["completion"])
     return usual_name(prompt) in said and usual_name(completion) in asked
 
@@ -340,35 +222,12 @@ def is_answer_name(name: str) -> bool:
 
 def is_prompt_name(column: str) -> bool:
     """Tell whether a column is called as those of questions are."""
-    return usual_name(column) in (*_PROMPTS, "instruction")
+    return usual_name(column) in (*PROMPTS, "instruction")
 
 
 def is_verdict_name(column: str) -> bool:
     """Tell whether a column is called as those are that say if an answer is good."""
-    return usual_name(column) in _VERDICTS
-
-
-def usual_name(column: str) -> str:
-    """Return the English name that a column's name stands for, in lower case.
-
-    Accents, spaces and hyphens do not count, so `Título del correo` is `titulo_del_correo`.
-    """
-    plain = unicodedata.normalize("NFKD", column.strip().lower())
-    bare = "".join(letter for letter in plain if not unicodedata.combining(letter))
-    name = "_".join(bare.replace("-", " ").split())
-    return _translations().get(name, name)
-
-
-@cache
-def _translations() -> Mapping[str, str]:
-    """Return the English name of each name in another language."""
-    text = (files("ftc.compiler.knowledge.text") / "column_names.json").read_text(encoding="utf-8")
-    return {
-        other: english
-        for languages in json.loads(text).values()
-        for english, others in languages.items()
-        for other in others
-    }
+    return usual_name(column) in VERDICTS
 
 
 def _distinct(found: Mapping[str, str]) -> bool:

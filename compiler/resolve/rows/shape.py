@@ -7,9 +7,10 @@ from itertools import islice
 from typing import Final
 
 from ftc.compiler.resolve.rows.reader import Row
-from ftc.compiler.resolve.rows.roles import is_answer_name, usual_name
+from ftc.compiler.resolve.rows.roles import is_answer_name
 from ftc.runtime.read.chat_rows import read_messages
 from ftc.runtime.read.tool_rows import read_calling_messages
+from ftc.spec.columns.usual_names import usual_name
 
 _ROWS: Final = 200
 _SHARE: Final = 0.9  # of the rows, for a column to count as one of a kind

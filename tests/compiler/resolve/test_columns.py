@@ -200,6 +200,8 @@ def test_a_role_that_the_named_ones_need_is_told(make_spec: Any, tmp_path: Path)
     finding = unknown(make_spec(data={"source": "data.csv", "columns": columns}), tmp_path)
     assert finding.code == "FTC206"
     assert "rows with `input` and `output` have `instruction` too" in finding.help
+    assert [step["value"].keys() for step in finding.fix] == [{"prompt", "completion"}]
+    assert finding.fix_safety == "unsafe"
 
 
 def test_columns_are_proposed_where_one_name_is_known(make_spec: Any, tmp_path: Path) -> None:

@@ -187,6 +187,56 @@ def test_a_slice_of_a_gpu_is_told_as_such(make_spec: Any, name: str, near: str) 
     assert "80GB" not in facts.finding.help
 
 
+@pytest.mark.parametrize(
+    ("name", "message", "help_"),
+    [
+        ("cuda", "does not say which GPU", '`"auto"` for the GPU of this machine'),
+        ("cuda:0", "does not say which GPU", "`nvidia-smi -L` prints it"),
+        ("0,1", "does not say which GPU", "`nvidia-smi -L` prints it"),
+        ("NVIDIA GPU", "does not say which GPU", "`nvidia-smi -L` prints it"),
+        ("my laptop", "does not say which GPU", "`nvidia-smi -L` prints it"),
+        ("Google Colab (free)", "says where the training runs", "`T4`"),
+        ("kaggle notebook", "says where the training runs", "`T4`"),
+        ("runpod", "says where the training runs", "`nvidia-smi -L` prints it on that machine"),
+        ("24 GB VRAM", "how much memory", "`L4`"),
+    ],
+)
+def test_a_name_of_no_gpu_is_told_as_such(
+    make_spec: Any, monkeypatch: pytest.MonkeyPatch, name: str, message: str, help_: str
+) -> None:
+    """The sentence says what the name means, and what to write."""
+    monkeypatch.setattr("ftc.compiler.resolve.hardware.read_gpus", lambda: ())
+    found = resolve_hardware(make_spec(hardware=name))
+    assert isinstance(found, Unknown)
+    assert (found.finding.code, found.finding.fix) == ("FTC300", ())
+    assert message in found.finding.message
+    assert help_ in found.finding.help
+
+
+@pytest.mark.parametrize(
+    ("name", "meant", "safety"),
+    [
+        ("cuda", "auto", "unsafe"),
+        ("gpu", "auto", "unsafe"),
+        ("cpu only", "cpu", "safe"),
+        ("no GPU", "cpu", "safe"),
+        ("2x T4 on Kaggle", "2x T4", "safe"),
+        ("colab T4", "T4", "safe"),
+        ("A100 on colab", "A100", "safe"),
+    ],
+)
+def test_what_a_vague_name_means_is_a_fix(
+    make_spec: Any, monkeypatch: pytest.MonkeyPatch, name: str, meant: str, safety: str
+) -> None:
+    """A device of torch is a GPU of this machine where it has one; a place gives nothing away."""
+    here = Gpu(name="Tesla T4", memory_bytes=15 * GIB, compute_capability=7.5)
+    monkeypatch.setattr("ftc.compiler.resolve.hardware.read_gpus", lambda: (here,))
+    found = resolve_hardware(make_spec(hardware=name))
+    assert isinstance(found, Unknown)
+    assert [step["value"] for step in found.finding.fix] == [meant]
+    assert found.finding.fix_safety == safety
+
+
 def test_cpu_is_this_machine(make_spec: Any) -> None:
     """A processor has memory, cores and no GPU memory; the count is of processes."""
     facts = known(resolve_hardware(make_spec(hardware={"gpu": "cpu", "count": 2})))

@@ -376,6 +376,18 @@ def test_folders_that_are_no_models(make_spec: Any, tmp_path: Path) -> None:
     assert "`a/b`" in adapter.finding.help
 
 
+@pytest.mark.parametrize("written", ["short", "long"])
+def test_a_revision_behind_the_id_is_a_field(make_spec: Any, tmp_path: Path, written: str) -> None:
+    """It is written as pip does; the fix keeps the other fields."""
+    name = "owner/name@v1.0"
+    model: Any = name if written == "short" else {"id": name, "trust_remote_code": True}
+    found = resolve_model(make_spec(model=model), folder=tmp_path)
+    assert isinstance(found, Unknown)
+    (step,) = found.finding.fix
+    rest = {} if written == "short" else {"trust_remote_code": True}
+    assert step["value"] == {"id": "owner/name", "revision": "v1.0", **rest}
+
+
 def test_a_guessed_model_is_an_unsafe_fix(make_spec: Any, tmp_path: Path) -> None:
     """The only model or folder that is meant is proposed, beside the fields of the long form."""
     (tmp_path / "models/tuned").mkdir(parents=True)

@@ -20,7 +20,9 @@ bundle = Path(sys.argv[1]).resolve()
 sys.path.insert(0, str(bundle))
 os.chdir(bundle)
 sys.argv = ["train.py"]
-beginning, mark, end = (bundle / "train.py").read_text(encoding="utf-8").partition("try:\n")
+beginning, mark, end = (
+    (bundle / "train.py").read_text(encoding="utf-8").partition("with session.resume")
+)
 names: dict[str, Any] = {"__file__": str(bundle / "train.py"), "__name__": "__main__"}
 exec(compile(beginning, "train.py", "exec"), names)  # noqa: S102 - the script under test
 

@@ -1,0 +1,1 @@
+"""Columns of data: their usual names, and the roles that they stand for."""
