@@ -38,6 +38,10 @@ class Unknown:
     others: tuple[Finding, ...] = ()
 
 
+#: What a model gives that was trained to compare texts: one vector of each, or their relevance.
+Purpose = Literal["vectors", "relevance"]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TextModules:
     """What `modules.json` lists after an embedding model.
@@ -63,7 +67,8 @@ class ModelFacts:
     `licence` and `gated` are None where neither the folder, the Hub nor the table says them.
     `modules` are those that have weights, where no `shape` lists them, with `*` for the number of
     a layer; None where neither headers nor an index name them. `missing_weights` are the files of
-    its index that a folder lacks, empty where it has none of them. `misfit` is the first size of a
+    its index that a folder lacks, empty where it has none of them; `unread_weights` are its files
+    where transformers looks for other names. `misfit` is the first size of a
     folder's weights that does not fit its config.json, `absent` the first tensor of the class that
     they lack. `wrapper` is the multimodal class that it names; other fields then describe the
     language model, at `text_prefix` of what is loaded. `vision` is the tower of an image-text
@@ -72,6 +77,7 @@ class ModelFacts:
     `is_lifted`: config.json has the keys without which the rehearsals of the class stop.
     `has_other_head`: it ties the output head, and the weights have another one.
     `reads_both_ways`: each token of this causal class sees those after it too.
+    `purpose` is what a model that was trained to compare texts gives, None for any other.
     """
 
     id: str
@@ -95,6 +101,7 @@ class ModelFacts:
     pickled: bool | None = None
     modules: tuple[str, ...] | None = None
     missing_weights: tuple[str, ...] = ()
+    unread_weights: tuple[str, ...] = ()
     misfit: Misfit | None = None
     absent: AbsentTensor | None = None
     wrapper: str | None = None
@@ -105,6 +112,7 @@ class ModelFacts:
     is_lifted: bool = False
     has_other_head: bool = False
     reads_both_ways: bool = False
+    purpose: Purpose | None = None
 
     @property
     def converted(self) -> str:

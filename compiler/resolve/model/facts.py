@@ -10,6 +10,7 @@ from typing import Final
 
 from ftc.compiler.knowledge.architectures.architecture import Shape, read_shape
 from ftc.compiler.knowledge.architectures.derived import UNLIMITED_TOKENS
+from ftc.compiler.knowledge.architectures.dtypes import Dtype, dtype_named, said_dtype
 from ftc.compiler.knowledge.architectures.encoders import reads_both_ways
 from ftc.compiler.knowledge.architectures.module_names import find_module_names
 from ftc.compiler.knowledge.exports.converter import layer_pattern, wanted_keys
@@ -18,7 +19,7 @@ from ftc.compiler.knowledge.multimodal.wrappers import TEXT_CLASS_KEY, lacks_tex
 from ftc.compiler.knowledge.objectives import OBJECTIVES, Head
 from ftc.compiler.knowledge.well_known.models import Model, find_model, shape_for
 from ftc.compiler.resolve.detail_facts import VisionFacts
-from ftc.compiler.resolve.facts import ModelFacts, TextModules, Unknown
+from ftc.compiler.resolve.facts import ModelFacts, Purpose, TextModules, Unknown
 from ftc.compiler.resolve.hub.client import Repository, Trouble, fetch_sides
 from ftc.compiler.resolve.licence import read_licence
 from ftc.compiler.resolve.local_paths import relative
@@ -26,14 +27,12 @@ from ftc.compiler.resolve.model import findings as model_faults
 from ftc.compiler.resolve.model.chain import find_first_run, promised_model
 from ftc.compiler.resolve.model.config import (
     Config,
-    Dtype,
-    dtype_named,
     gguf_finding,
     read_config,
 )
 from ftc.compiler.resolve.model.folder import ModelFolder, find_model_folder, find_pointers
 from ftc.compiler.resolve.model.no_causal import not_causal
-from ftc.compiler.resolve.model.text_modules import read_text_modules
+from ftc.compiler.resolve.model.text_modules import read_purpose, read_text_modules
 from ftc.compiler.resolve.model.tokenizer_files import TokenizerFileError, read_tokenizer_config
 from ftc.compiler.resolve.model.vision import make_vision, read_vision
 from ftc.compiler.resolve.model.weight_files.misfit import find_absent, find_misfit
@@ -44,6 +43,9 @@ from ftc.spec.findings.finding import Finding
 from ftc.spec.sections import Spec
 
 _DTYPE_BYTES: Final[Mapping[Dtype, int]] = {"float32": 4, "float16": 2, "bfloat16": 2}
+
+#: What the kinds of the table give that compare texts.
+_PURPOSES: Final[Mapping[str, Purpose]] = {"embedding": "vectors", "reranker": "relevance"}
 
 
 def resolve_model(spec: Spec, *, folder: Path) -> ModelFacts | Unknown:
@@ -137,12 +139,14 @@ def _from_files(
         pickled=_is_pickled(found, weights),
         modules=weights.modules if config.shape is None else None,
         missing_weights=weights.missing,
+        unread_weights=weights.unread,
         misfit=None if config.wrapper else find_misfit(config, weights.sides),
         absent=find_absent(config, weights.names, head),
         wrapper=config.wrapper,
         text_prefix=config.text_prefix,
         vision=_vision(found.path, config),
         text_modules=read_text_modules(found.path),
+        purpose=read_purpose(found.path, name),
         has_other_head=untied is not None,
         reads_both_ways=config.wrapper is None and reads_both_ways(config.data),
         is_lifted=_is_lifted(config.wrapper, config.architecture, config.whole or config.data),
@@ -194,7 +198,7 @@ def facts_from_table(entry: Model, name: str, *, head: Head = "tokens") -> Model
         shape=shape,
         context_tokens=entry.context_tokens,
         embedding_rows=shape.vocab,
-        dtype=dtype_named(entry.config.get("torch_dtype")) or "bfloat16",
+        dtype=dtype_named(said_dtype(entry.config)[1]) or "bfloat16",
         weights_bytes=None,
         quantized=entry.quantized,
         custom_code=False,
@@ -202,6 +206,7 @@ def facts_from_table(entry: Model, name: str, *, head: Head = "tokens") -> Model
         gated=entry.gated,
         unwritten_keys=(),
         text_modules=None if entry.pooling is None else TextModules(poolings=(entry.pooling,)),
+        purpose=_PURPOSES.get(entry.kind),
         wrapper=None if wrapper is None else wrapper.architecture,
         text_prefix="" if wrapper is None else wrapper.prefix,
         vision=_vision_in_table(entry),

@@ -11,6 +11,7 @@ from ftc.compiler.knowledge.architectures.config_types import (
     find_section,
     kind_of,
 )
+from ftc.compiler.knowledge.architectures.dtypes import DTYPES, said_dtype
 from ftc.compiler.resolve import explanations
 from ftc.spec.findings.finding import Finding
 from ftc.spec.findings.quote import quote
@@ -102,6 +103,17 @@ def find_type_fault(part: Part, name: str) -> Finding | None:
         refused = find_refused(part.model_type, key)
         if kind_of(value) in refused:
             return value_fault(name, part.prefix + key, value, _say_accepted(refused))
+    return None
+
+
+def find_dtype_fault(part: Part, name: str) -> Finding | None:
+    """Return a finding for a text that is no dtype of torch, such as `auto`, or a list; or None.
+
+    transformers looks a text up in torch. It keeps other values, and nothing reads them.
+    """
+    key, said = said_dtype(part.data)
+    if isinstance(said, list) or (isinstance(said, str) and said not in DTYPES):
+        return value_fault(name, part.prefix + key, said, Message("phrase.dtype"))
     return None
 
 

@@ -192,6 +192,28 @@ def test_a_sharded_model_is_read_through_its_index(make_spec: Any, model_folder:
     assert (facts.parameters, facts.missing_weights) == (11, ())
 
 
+@pytest.mark.parametrize(
+    ("files", "unread"),
+    [
+        (["consolidated.safetensors"], ["consolidated.safetensors"]),
+        (["consolidated.safetensors", "model.safetensors"], []),
+        (["model-00001-of-00001.safetensors"], ["model-00001-of-00001.safetensors"]),
+        (["consolidated.00.pth"], ["consolidated.00.pth"]),
+        (["adapter_model.safetensors", "optimizer.pt"], []),
+        (["pytorch_model.bin", "other.safetensors"], []),
+    ],
+)
+def test_weights_under_other_names_are_not_read(
+    make_spec: Any, model_folder: Path, files: list[str], unread: list[str]
+) -> None:
+    """Where none has a name that transformers looks for, the facts name the files."""
+    for name in files:
+        write_safetensors(model_folder / name, {"layers.0.wq.weight": ("BF16", [10, 3])})
+    facts = known_model(make_spec(), model_folder.parent)
+    assert list(facts.unread_weights) == unread
+    assert facts.pickled is ("pytorch_model.bin" in files if facts.weights_bytes else None)
+
+
 @pytest.mark.parametrize("data", [b"", b"<!DOCTYPE html><html></html>", b"\0" * 64])
 def test_what_is_no_safetensors_file_is_told(
     make_spec: Any, model_folder: Path, data: bytes
@@ -361,6 +383,11 @@ def test_folders_that_are_no_models(make_spec: Any, tmp_path: Path) -> None:
     pipeline = resolve_model(make_spec(), folder=tmp_path)
     assert isinstance(pipeline, Unknown)
     assert "is a pipeline of diffusers" in pipeline.finding.message
+    (folder / "model_index.json").unlink()
+    (folder / "params.json").write_text("{}")
+    of_maker = resolve_model(make_spec(), folder=tmp_path)
+    assert isinstance(of_maker, Unknown)
+    assert "`params.json` in place of `config.json`" in of_maker.finding.message
     for text in (b"{", b"[]", b"\xff\xfe", b"[" * 100_000):
         (folder / "config.json").write_bytes(text)
         assert code(resolve_model(make_spec(), folder=tmp_path)) == "FTC102"
