@@ -214,7 +214,7 @@ def weights_of_other_names(case: Case) -> Iterator[Problem]:
     """
     absent = case.model.absent
     if absent is not None and not case.model.unread_weights:  # which FTC133 reports
-        kind = "" if absent.held else "head"
+        kind = "" if absent.held else "inside" if case.model.wrapper else "head"
         yield problem(
             "/model/id",
             message=kind,

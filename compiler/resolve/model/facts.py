@@ -36,7 +36,7 @@ from ftc.compiler.resolve.model.text_modules import read_purpose, read_text_modu
 from ftc.compiler.resolve.model.tokenizer_files import TokenizerFileError, read_tokenizer_config
 from ftc.compiler.resolve.model.vision import make_vision, read_vision
 from ftc.compiler.resolve.model.weight_files.misfit import find_absent, find_misfit
-from ftc.compiler.resolve.model.weight_files.other_head import has_other_head
+from ftc.compiler.resolve.model.weight_files.other_head import has_other_head, is_tied_inside
 from ftc.compiler.resolve.model.weight_files.tensor_shape import read_tensors
 from ftc.compiler.resolve.model.weight_files.weights import Weights, listed_weights, read_weights
 from ftc.spec.findings.finding import Finding
@@ -103,6 +103,7 @@ def _from_files(
     config = replace(config, quantized=config.quantized or weights.packed)
     if untied := _untie(found, config, head):
         config = replace(config, shape=untied)
+    config = _with_head(found, config, weights, head)
     dtype = config.dtype or dtype_named(weights.dtype) or "float32"
     sides = weights.sides
     if config.shape is None and config.quantized is None and said is not None:
@@ -175,6 +176,21 @@ def _untie(found: ModelFolder, config: Config, head: Head) -> Shape | None:
     ):
         return None
     return read_shape({**config.data, "tie_word_embeddings": False})
+
+
+def _with_head(found: ModelFolder, config: Config, weights: Weights, head: Head) -> Config:
+    """Return the config of a multimodal model with a head where the class that is loaded has one.
+
+    The class reads another key than that of its language model, and the weights may have a head.
+    """
+    shape = config.shape
+    if shape is None or head != "tokens" or config.quantized is not None:
+        return config
+    folder = found.path if found.origin == "folder" and weights.sides else None
+    tied = is_tied_inside(config, weights.names, folder)
+    if tied is None or tied == shape.tied:
+        return config
+    return replace(config, shape=read_shape({**config.data, "tie_word_embeddings": tied}))
 
 
 def facts_from_table(entry: Model, name: str, *, head: Head = "tokens") -> ModelFacts:

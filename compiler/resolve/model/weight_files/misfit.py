@@ -50,14 +50,18 @@ def find_absent(config: Config, names: Collection[str], head: Head) -> AbsentTen
 
     transformers reads the layers under the name that they have in the class, with or without that
     of the model around them (`model.layers`, `layers`). It knows other names for some types only,
-    and those are not compared. None too where no layers are among the names, where the table does
-    not describe the model, and where the weights are packed.
+    and those are not compared; of a multimodal class only the head is. None too where no layers are
+    among the names, where the table does not describe the model, and where the weights are packed.
     """
     shape, known = config.shape, find_module_names(config.architecture)
     layer, spelled = _spell_layers(config.architecture)
-    if shape is None or not spelled or config.wrapper is not None or config.custom_code:
+    if shape is None or not spelled or config.custom_code:
         return None
-    if not names or config.quantized is not None or has_renamed_tensors(config.model_type):
+    if not names or config.quantized is not None:
+        return None
+    if config.wrapper is not None:
+        return _find_absent_inside(config, shape, names, head)
+    if has_renamed_tensors(config.model_type):
         return None
     layers = [name for name in names if _NUMBERED.search(name)]
     if not layers:
@@ -67,6 +71,18 @@ def find_absent(config: Config, names: Collection[str], head: Head) -> AbsentTen
     if known is None or head != "tokens" or shape.tied or known.head + _WEIGHT in names:
         return None
     return AbsentTensor(tensor=known.head + _WEIGHT, held="")
+
+
+def _find_absent_inside(
+    config: Config, shape: Shape, names: Collection[str], head: Head
+) -> AbsentTensor | None:
+    """Return the head of a multimodal model whose class does not tie it, if the weights lack it."""
+    known = find_module_names(config.architecture)
+    if known is None or head != "tokens" or shape.tied:
+        return None
+    tensor = known.head + _WEIGHT
+    is_there = any(f".{name}".endswith(f".{tensor}") for name in names)
+    return None if is_there else AbsentTensor(tensor=tensor, held="")
 
 
 def _spell_layers(architecture: str) -> tuple[str, tuple[str, ...]]:
