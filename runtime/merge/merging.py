@@ -116,8 +116,15 @@ def write_folder(job: Job, model: Any, trained: Outputs, *, on_rounded: Outputs 
     new = out.with_name("merged.partial")
     shutil.rmtree(new, ignore_errors=True)
     merged = job.compute(model)
-    distance = kind.measure(trained, merged)
     is_finite = all(torch.isfinite(weight).all() for weight in model.state_dict().values())
+    run.ensure(not _has_nan(trained), "the trained model computes numbers, and no NaN")
+    if is_finite and _has_nan(merged):
+        most = torch.finfo(getattr(torch, job.dtype)).max
+        run.stop(
+            f"the merged model computes numbers above {most:.5g}, where {job.dtype} ends: train"
+            " again with a lower learning rate, or from a base in bfloat16"
+        )
+    distance = kind.measure(trained, merged)
     run.say(f"the merged model differs from the trained one by {distance:.2g} {kind.unit}")
     if on_rounded:
         rounded = kind.measure(on_rounded, merged)
@@ -129,6 +136,11 @@ def write_folder(job: Job, model: Any, trained: Outputs, *, on_rounded: Outputs 
     kind.save(job, model, base, new)
     _carry_files(job, base, new)
     replace_folder(out, new)
+
+
+def _has_nan(outputs: Outputs) -> bool:
+    """Return whether an output is no number, as where it comes from one that is infinite."""
+    return any(bool(torch.isnan(found).any()) for found in outputs)
 
 
 def _carry_files(job: Job, base: Path, folder: Path) -> None:

@@ -11,7 +11,7 @@ Dtype = Literal["float32", "float16", "bfloat16"]
 #: Every name that is a dtype in the pinned torch, as a test compares with it.
 DTYPES: Final = frozenset(
     {
-        *("float", "float16", "float32", "float64", "bfloat16", "half", "double", "bool"),
+        *("float", "float16", "float32", "float64", "bfloat16", "half", "double", "bool", "bit"),
         *("float4_e2m1fn_x2", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2"),
         *("float8_e5m2fnuz", "float8_e8m0fnu", "complex32", "complex64", "complex128"),
         *("cfloat", "cdouble", "chalf", "int", "short", "long", "int8", "int16", "int32", "int64"),
