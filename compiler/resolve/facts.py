@@ -70,9 +70,10 @@ class ModelFacts:
     its index that a folder lacks, empty where it has none of them; `unread_weights` are its files
     where transformers looks for other names. `misfit` is the first size of a
     folder's weights that does not fit its config.json, `absent` the first tensor of the class that
-    they lack. `wrapper` is the multimodal class that it names; other fields then describe the
-    language model, at `text_prefix` of what is loaded. `vision` is the tower of an image-text
-    model, None for any other. `tensor_shape`, from names and sides of tensors, stands in for
+    they lack, and `lacking_parameters` how many parameters fewer than the class they have.
+    `wrapper` is the multimodal class that it names; other fields then describe the language model,
+    at `text_prefix` of what is loaded. `vision` is the tower of an image-text model, None for any
+    other. `tensor_shape`, from names and sides of tensors, stands in for
     `shape` in the plan of a model that no table describes.
     `is_lifted`: config.json has the keys without which the rehearsals of the class stop.
     `has_other_head`: it ties the output head, and the weights have another one.
@@ -104,6 +105,7 @@ class ModelFacts:
     unread_weights: tuple[str, ...] = ()
     misfit: Misfit | None = None
     absent: AbsentTensor | None = None
+    lacking_parameters: int = 0
     wrapper: str | None = None
     text_prefix: str = ""
     tensor_shape: Shape | None = None

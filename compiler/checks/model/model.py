@@ -212,8 +212,19 @@ def weights_of_other_names(case: Case) -> Iterator[Problem]:
 
     Use instead: {"model": "./saved-by-save-pretrained"}
     """
-    absent = case.model.absent
-    if absent is not None and not case.model.unread_weights:  # which FTC133 reports
+    absent, lacking = case.model.absent, case.model.lacking_parameters
+    if case.model.unread_weights:  # which FTC133 reports
+        return
+    if absent is None and case.model.misfit is None and lacking:
+        yield problem(
+            "/model/id",
+            message="fewer",
+            help="fewer",
+            name=case.model.id,
+            count=lacking,
+            architecture=case.model.architecture,
+        )
+    elif absent is not None:
         kind = "" if absent.held else "inside" if case.model.wrapper else "head"
         yield problem(
             "/model/id",

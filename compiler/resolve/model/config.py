@@ -34,6 +34,7 @@ from ftc.compiler.resolve.model.no_causal import has_own_tower, not_causal
 from ftc.compiler.resolve.model.rope import find_rope_fault
 from ftc.compiler.resolve.model.sections import (
     find_dtype_fault,
+    find_layers_fault,
     find_section_fault,
     find_type_fault,
     list_parts,
@@ -49,6 +50,8 @@ QUANTIZED_FILE: Final = "hf_quant_config.json"
 _PIPELINE_FILE: Final = "model_index.json"
 #: Meta's and Mistral's own files have this in the place of config.json.
 PARAMS_FILE: Final = "params.json"
+#: PEFT and MLX describe an adapter here; transformers loads it with the model beside it.
+_ADAPTER_FILE: Final = "adapter_config.json"
 _POINTER: Final = "/model/id"
 _SIZES: Final = (
     *("hidden_size", "num_hidden_layers", "num_attention_heads", "vocab_size"),  # of every model
@@ -105,9 +108,13 @@ def _read_config(folder: Path, name: str, head: Head) -> Config | Finding:
     path = folder / CONFIG_FILE
     if not path.is_file():
         return _absent(folder, name)
+    if (folder / _ADAPTER_FILE).is_file():
+        return explanations.ADAPTER.finding(
+            message="beside", help="beside", pointer=_POINTER, name=name
+        )
     text = path.read_bytes()
     try:
-        data = json.loads(text)
+        data = json.loads(text.decode("utf-8"))
     except (ValueError, RecursionError):
         return _broken(name, "not_json")
     if not isinstance(data, dict):
@@ -258,7 +265,8 @@ def _find_fault(data: Mapping[str, Any], name: str, *, flat: bool = False) -> Fi
     """Return the first fault of the config, or of one inside it, that stops transformers."""
     for part in list_parts(data, flat=flat):
         fault = find_type_fault(part, name) or find_section_fault(part, name)
-        fault = fault or find_dtype_fault(part, name) or find_rope_fault(part, name)
+        fault = fault or find_dtype_fault(part, name) or find_layers_fault(part, name)
+        fault = fault or find_rope_fault(part, name)
         if fault is not None:
             return fault
     return None
@@ -308,7 +316,7 @@ def _context(data: Mapping[str, Any]) -> int | None:
 
 def _absent(folder: Path, name: str) -> Finding:
     """Return the finding for a folder without a model, by what it holds instead."""
-    if (folder / "adapter_config.json").is_file():
+    if (folder / _ADAPTER_FILE).is_file():
         tool, base = _origin_of_adapter(folder)
         return explanations.ADAPTER.finding(
             message=tool, help="base" if base else "", pointer=_POINTER, name=name, base=base
@@ -334,7 +342,7 @@ def _origin_of_adapter(folder: Path) -> tuple[str, str]:
     The base of MLX is often a quantized copy, whose original is named.
     """
     try:
-        config = json.loads((folder / "adapter_config.json").read_bytes())
+        config = json.loads((folder / _ADAPTER_FILE).read_bytes())
     except (OSError, ValueError, RecursionError):
         return "", ""
     config = config if isinstance(config, dict) else {}

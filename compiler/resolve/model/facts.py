@@ -35,7 +35,7 @@ from ftc.compiler.resolve.model.no_causal import not_causal
 from ftc.compiler.resolve.model.text_modules import read_purpose, read_text_modules
 from ftc.compiler.resolve.model.tokenizer_files import TokenizerFileError, read_tokenizer_config
 from ftc.compiler.resolve.model.vision import make_vision, read_vision
-from ftc.compiler.resolve.model.weight_files.misfit import find_absent, find_misfit
+from ftc.compiler.resolve.model.weight_files.misfit import count_lacking, find_absent, find_misfit
 from ftc.compiler.resolve.model.weight_files.other_head import has_other_head, is_tied_inside
 from ftc.compiler.resolve.model.weight_files.tensor_shape import read_tensors
 from ftc.compiler.resolve.model.weight_files.weights import Weights, listed_weights, read_weights
@@ -143,6 +143,7 @@ def _from_files(
         unread_weights=weights.unread,
         misfit=None if config.wrapper else find_misfit(config, weights.sides),
         absent=find_absent(config, weights.names, head),
+        lacking_parameters=count_lacking(config, weights, head) if said is None else 0,
         wrapper=config.wrapper,
         text_prefix=config.text_prefix,
         vision=_vision(found.path, config),

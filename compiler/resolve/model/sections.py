@@ -29,6 +29,8 @@ _NAMES: Final[Mapping[str, Message | str]] = {
     "d": Message("phrase.object"),
     "n": "`null`",
 }
+#: Types whose own code checks the kinds of their layers.
+OWN_LAYERS: Final = ("deepseek_v4", "nemotron_h", "neomme")
 _BOTH: Final = "if"  # whole numbers and others
 
 
@@ -114,6 +116,29 @@ def find_dtype_fault(part: Part, name: str) -> Finding | None:
     key, said = said_dtype(part.data)
     if isinstance(said, list) or (isinstance(said, str) and said not in DTYPES):
         return value_fault(name, part.prefix + key, said, Message("phrase.dtype"))
+    return None
+
+
+def find_layers_fault(part: Part, name: str) -> Finding | None:
+    """Return a finding for a list of kinds of layers of another length than their number, or None.
+
+    transformers compares the two before it reads the weights, in all classes but a few.
+    """
+    if part.model_type in OWN_LAYERS:
+        return None
+    number = part.data.get("num_hidden_layers")
+    first, second = (part.data.get(key) for key in ("layer_types", "mlp_layer_types"))
+    for key, kinds in (("layer_types", first), ("mlp_layer_types", second if first else None)):
+        if isinstance(kinds, list) and type(number) is int and len(kinds) != number:
+            return explanations.BROKEN_CONFIG.finding(
+                message="layers",
+                help="value",
+                pointer="/model/id",
+                name=name,
+                key=part.prefix + key,
+                held=len(kinds),
+                layers=number,
+            )
     return None
 
 

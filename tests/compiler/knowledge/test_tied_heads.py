@@ -48,13 +48,11 @@ def describe(name: str) -> dict[str, Any]:
 @pytest.mark.prove
 def test_the_table_is_the_real_code(*, update_golden: bool) -> None:
     """Every class of the table of wrappers."""
-    real = {
-        "source": "the configuration classes of transformers 5.23.0",
-        "classes": {name: describe(name) for name in sorted(WRAPPERS)},
-    }
+    source, classes = "the configuration classes of transformers 5.23.0", sorted(WRAPPERS)
+    real: dict[str, Any] = {"source": source, "classes": {n: describe(n) for n in classes}}
     if update_golden:
         lines = [f"  {json.dumps(k)}: {json.dumps(v)}" for k, v in real["classes"].items()]
-        text = f'{{\n "source": {json.dumps(real["source"])},\n "classes": {{\n'
+        text = f'{{\n "source": {json.dumps(source)},\n "classes": {{\n'
         TABLE.write_text(text + ",\n".join(lines) + "\n }\n}\n", encoding="utf-8")
     assert json.loads(TABLE.read_text(encoding="utf-8")) == real
 

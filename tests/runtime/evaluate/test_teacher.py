@@ -122,7 +122,8 @@ def test_a_teacher_may_be_multimodal(tmp_path: Path, kind: str) -> None:
     }
     tower = {"hidden_size": 16, "intermediate_size": 16, **towers[kind]}
     config = AutoConfig.for_model(kind, text_config={**text, **texts[kind]}, vision_config=tower)
-    made: Any = AutoModelForImageTextToText.from_config(config)
+    kind_of: Any = AutoModelForImageTextToText
+    made = kind_of.from_config(config)
     made.save_pretrained(tmp_path)
     model = load_teacher(tmp_path, dtype="float32", attention="eager", rows=32, revision=None)
     assert type(model) is type(made)

@@ -173,7 +173,7 @@ def to_other(model: Any) -> None:
     ("change", "words"),
     [
         (to_nan, "every weight is a finite number"),
-        (to_large, "numbers above 65504, where float16 ends: train again with a lower"),
+        (to_large, "numbers above 65504, where float16 ends: train again with"),
         (to_other, "agrees with the trained one"),
     ],
 )

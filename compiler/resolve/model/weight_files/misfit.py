@@ -17,6 +17,7 @@ from ftc.compiler.knowledge.architectures.module_names import find_module_names
 from ftc.compiler.knowledge.objectives import Head
 from ftc.compiler.resolve.detail_facts import AbsentTensor, Misfit
 from ftc.compiler.resolve.model.config import Config
+from ftc.compiler.resolve.model.weight_files.weights import Weights
 
 _Sides = Mapping[str, tuple[int, int]]
 
@@ -83,6 +84,24 @@ def _find_absent_inside(
     tensor = known.head + _WEIGHT
     is_there = any(f".{name}".endswith(f".{tensor}") for name in names)
     return None if is_there else AbsentTensor(tensor=tensor, held="")
+
+
+def count_lacking(config: Config, weights: Weights, head: Head) -> int:
+    """Return how many parameters of the class the weights lack, 0 where that is not known.
+
+    Only where all headers were read, and where the table counts the class. Weights may have more:
+    buffers, copies of what is tied, and layers that predict more tokens.
+    """
+    shape, held = config.shape, weights.parameters
+    if shape is None or held is None or head != "tokens" or config.wrapper is not None:
+        return 0
+    if (
+        config.custom_code
+        or config.quantized is not None
+        or not any(map(_NUMBERED.search, weights.names))
+    ):
+        return 0
+    return max(0, shape.parameters - held)
 
 
 def _spell_layers(architecture: str) -> tuple[str, tuple[str, ...]]:

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from ftc.compiler.resolve.hub.client import Repository
 
+SINGLE_FILE: Final = "model.safetensors"
 INDEX_FILE: Final = "model.safetensors.index.json"
 #: The format allows 100 MiB; the longest headers that are published take some 10 MiB.
 _HEADER_BYTES: Final = 32 * 1024 * 1024
@@ -25,9 +26,7 @@ _MATRIX_SIDES: Final = (2, 3)
 _PACKED_SHARE: Final = 0.05
 PICKLES: Final = ("pytorch_model*.bin",)
 #: The files that transformers looks for, in this order.
-_READ: Final = (
-    *("model.safetensors", INDEX_FILE, "pytorch_model.bin", "pytorch_model.bin.index.json"),
-)
+_READ: Final = (*(SINGLE_FILE, INDEX_FILE, "pytorch_model.bin", "pytorch_model.bin.index.json"),)
 #: Files of weights by any name, as Meta and Mistral call theirs too; those of adapters are none.
 _ANY_NAME: Final = ("*.safetensors", "pytorch_model*.bin", "consolidated*.pth")
 _ADAPTER: Final = "adapter_model*"
@@ -72,12 +71,16 @@ class Weights:
 
 def read_weights(folder: Path) -> Weights:
     """Return the facts of the weight files: sharded, single, or pickled (only the size)."""
-    index = _read_object(folder / INDEX_FILE)
+    single = folder / SINGLE_FILE
+    index = None if single.is_file() else _read_object(folder / INDEX_FILE)
+    if index is None and (folder / INDEX_FILE).is_file() and not single.is_file():
+        return Weights(bytes=None, parameters=None, dtype=None, broken=INDEX_FILE)
     names = sorted({str(name) for name in _mapping(index, "weight_map").values()})
     outside = next((name for name in names if Path(name).name != name), None)
     if outside is not None:  # an index that points anywhere but beside itself
         return Weights(bytes=None, parameters=None, dtype=None, broken=INDEX_FILE)
     listed = [folder / name for name in names] or sorted(folder.glob("model*.safetensors"))
+    listed = [single] if single.is_file() else listed  # transformers reads nothing else then
     unread = find_unread(path.name for path in folder.iterdir())
     paths = [path for path in listed if path.is_file()]
     if not listed:
