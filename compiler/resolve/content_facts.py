@@ -80,12 +80,12 @@ class OllamaRows:
 class PairScores:
     """How many of the compared pairs have a higher score for the rejected answer.
 
-    `chosen` and `rejected` are the columns of the scores, `first` is the number of the first such
-    row, counted from 1.
+    `chosen` and `rejected` are the columns of the scores, or `chosen` is one that names the better
+    answer and `rejected` is None. `first` is the number of the first such row, counted from 1.
     """
 
     chosen: str
-    rejected: str
+    rejected: str | None
     compared: int
     contradicted: int
     first: int

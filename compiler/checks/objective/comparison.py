@@ -99,11 +99,11 @@ def neutral_feedback_as_bad(case: Case) -> Iterator[Problem]:
 
 @rule("FTC505", "scores-against-the-pairs", "warning", reads=("data",))
 def scores_against_the_pairs(case: Case) -> Iterator[Problem]:
-    """What it is: Columns of the data score both answers, and a rejected answer has the higher one.
+    """What it is: By other columns of the data, the rejected answer of a pair is the better one.
 
-    Why it matters: Training reads which answer is chosen and no scores. From such a pair the model
-    learns to prefer the answer that the scores call worse. Where most pairs are so, the columns are
-    exchanged, or a low score is a good one.
+    Why it matters: Training reads which column is chosen, and no scores or names of winners. From
+    such a pair the model learns to prefer the worse answer. Where most pairs are so, the columns
+    are exchanged, or a low score is a good one.
 
     Example: {"objective": "dpo", "data": "pairs-with-score_chosen-below-score_rejected.jsonl"}
 
@@ -112,15 +112,16 @@ def scores_against_the_pairs(case: Case) -> Iterator[Problem]:
     parts = case.data.sources or (case.data,)
     for source, data in zip(list_sources(case.spec.data), parts, strict=False):
         if (found := data.contents.pair_scores) is not None:
-            kind = "most" if found.contradicted > found.compared / 2 else ""
+            kind = "most" if found.contradicted >= _MOSTLY * found.compared else ""
             yield problem(
                 source.at("source"),
-                help=kind,
+                message="named" if found.rejected is None else "",
+                help="named" if found.rejected is None else kind,
                 name=source.source,
                 count=found.contradicted,
                 rows=found.compared,
                 chosen=found.chosen,
-                rejected=found.rejected,
+                rejected=found.rejected or "",
                 first=found.first,
             )
 

@@ -8,6 +8,7 @@ from typing import Final
 
 from ftc.compiler.knowledge.objectives import OBJECTIVES, compares_texts
 from ftc.compiler.resolve import explanations
+from ftc.compiler.resolve.data.pair_scores import find_compared
 from ftc.compiler.resolve.rows.guess import can_read, guess_columns, guess_verdicts
 from ftc.compiler.resolve.rows.reader import Row
 from ftc.compiler.resolve.rows.roles import (
@@ -28,6 +29,7 @@ _MOST_KEYS: Final = 4
 _MOST_CELLS: Final = 4  # of a row in the place of the names
 _LONGEST_NAME: Final = 60
 _ALIKE: Final = 0.6
+_PAIRS: Final[tuple[Form, ...]] = ("preference",)
 _ROLES: Final = tuple(field.name for field in fields(Columns))
 
 
@@ -45,17 +47,15 @@ def unassigned(
     """
     if why.problem == "missing":
         return _name_missing(source, why, columns)
-    if twice := _find_two_roles(source.columns):
-        return _name_two_roles(source, *twice)
-    if extra := _find_extra(source, columns, OBJECTIVES[objective].forms):
-        return _name_extra(source, extra, objective)
-    if (verdicts := _propose_verdicts(source, why, columns, objective, rows)) is not None:
-        return verdicts
+    plain = _name_roles(source, columns, objective) or _name_judged(
+        source, why, columns, objective, rows
+    )
+    if plain is not None:
+        return plain
     guess = guess_columns(columns, rows())
     meant = find_objective(columns, lambda roles: can_read(rows(), make_reader(roles)))
     shape = find_shape(columns, rows())
-    is_known = guess is not None or meant is not None
-    shaped = _name_shape(source, columns, objective, shape, is_known=is_known)
+    shaped = _name_shape(source, columns, objective, shape, is_known=bool(guess or meant))
     if source.columns == Columns() and shaped is not None:
         return shaped
     help_, fix = "all", tuple[Mapping[str, object], ...]()
@@ -95,6 +95,57 @@ def unassigned(
     )
 
 
+def _name_roles(
+    source: WholeSource, columns: Sequence[str], objective: ObjectiveType
+) -> Finding | None:
+    """Report roles of the spec that cannot be: two of one column, or one that is not read."""
+    if twice := _find_two_roles(source.columns):
+        return _name_two_roles(source, *twice)
+    if extra := _find_extra(source, columns, OBJECTIVES[objective].forms):
+        return _name_extra(source, extra, objective)
+    return None
+
+
+def _name_judged(
+    source: WholeSource,
+    why: Unassigned,
+    columns: Sequence[str],
+    objective: ObjectiveType,
+    rows: Callable[[], Iterable[Row | None]],
+) -> Finding | None:
+    """Report a column that judges answers: one of verdicts, or one that names the better of two."""
+    forms = OBJECTIVES[objective].forms
+    if forms == ("feedback",):
+        return _propose_verdicts(source, why, columns, objective, rows)
+    return _name_compared(source, why, columns, objective, rows) if forms == _PAIRS else None
+
+
+def _name_compared(
+    source: WholeSource,
+    why: Unassigned,
+    columns: Sequence[str],
+    objective: ObjectiveType,
+    rows: Callable[[], Iterable[Row | None]],
+) -> Finding | None:
+    """Say how to write pairs of which a third column names the better answer, as arenas do."""
+    if source.columns != Columns():
+        return None
+    if (found := find_compared(columns, rows())) is None:
+        return None
+    winner, answers = found
+    return explanations.NO_ROLES.finding(
+        message="objective" if why.roles else "",
+        help="winner",
+        pointer=source.at("source"),
+        name=source.source,
+        columns=tuple(map(_shorten, columns[:20])),
+        objective=objective,
+        roles=why.roles,
+        winner=winner,
+        answers=answers,
+    )
+
+
 def _propose_verdicts(
     source: WholeSource,
     why: Unassigned,
@@ -108,7 +159,7 @@ def _propose_verdicts(
     """
     forms, given = OBJECTIVES[objective].forms, named_roles(source.columns)
     free = [name for name in columns if name not in given.values()]
-    if forms != ("feedback",) or "label" in given:
+    if "label" in given:
         return None
     if (label := guess_verdicts(free, rows())) is None:
         return None

@@ -8,7 +8,7 @@ from typing import Any
 
 from ftc.compiler.resolve.content.unseen_clips import UnseenClips
 from ftc.compiler.resolve.content_facts import Contents
-from ftc.compiler.resolve.data.pair_scores import PairScoreCount, find_scores
+from ftc.compiler.resolve.data.pair_scores import PairScoreCount
 from ftc.compiler.resolve.data.unread_columns import UnreadColumns
 from ftc.compiler.resolve.data.unseen_images import UnseenImages
 from ftc.compiler.resolve.rows.reader import Row
@@ -87,7 +87,7 @@ class Watches:
         self.unread = UnreadColumns(columns=unassigned, roles=roles, named=named)
         self.weights = MessageWeights(column=roles.messages)
         self.neutral = NeutralLabels(column=roles.label)
-        self.scores = PairScoreCount(columns=find_scores(unassigned, roles))
+        self.scores = PairScoreCount(unassigned, roles)
 
     def watch(self, rows: Iterator[Row | None]) -> Iterator[Row | None]:
         """Yield the rows as they are, and look at each."""

@@ -18,8 +18,8 @@ from ftc.compiler.knowledge.exports.rehearsed import find_rehearsed
 from ftc.compiler.knowledge.multimodal.wrappers import TEXT_CLASS_KEY, lacks_text_class
 from ftc.compiler.knowledge.objectives import OBJECTIVES, Head
 from ftc.compiler.knowledge.well_known.models import Model, find_model, shape_for
-from ftc.compiler.resolve.detail_facts import VisionFacts
-from ftc.compiler.resolve.facts import ModelFacts, Purpose, TextModules, Unknown
+from ftc.compiler.resolve.detail_facts import Purpose, TextModules, VisionFacts
+from ftc.compiler.resolve.facts import ModelFacts, Unknown
 from ftc.compiler.resolve.hub.client import Repository, Trouble, fetch_sides
 from ftc.compiler.resolve.licence import read_licence
 from ftc.compiler.resolve.local_paths import relative
@@ -101,13 +101,10 @@ def _from_files(
     if (fault := _find_fault(name, config, weights)) is not None:
         return Unknown(finding=fault)
     config = replace(config, quantized=config.quantized or weights.packed)
-    if untied := _untie(found, config, head):
-        config = replace(config, shape=untied)
-    config = _with_head(found, config, weights, head)
+    untied = _untie(found, config, head)
+    config = _with_head(found, replace(config, shape=untied or config.shape), weights, head)
     dtype = config.dtype or dtype_named(weights.dtype) or "float32"
-    sides = weights.sides
-    if config.shape is None and config.quantized is None and said is not None:
-        sides = fetch_sides(name, said)
+    sides = _sides(name, config, weights, said)
     parameters = _parameters(config, weights, dtype) or sum(map(prod, sides.values())) or None
     tensors = read_tensors(config, sides) if config.shape is None else None
     context = config.context_tokens or _tokenizer_limit(found.path) or _state_limit(tensors)
@@ -115,7 +112,6 @@ def _from_files(
         return Unknown(finding=model_faults.uncounted(name, config, weights))
     if context is None:
         return Unknown(finding=model_faults.no_context(name))
-    entry = find_model(name) if found.origin != "folder" else None
     path = relative(found.path, folder=folder) if found.origin == "folder" else None
     return ModelFacts(
         id=path if path and Path(name).expanduser().is_absolute() else name,
@@ -134,8 +130,8 @@ def _from_files(
         weights_bytes=weights.bytes,
         quantized=config.quantized,
         custom_code=config.custom_code,
-        licence=_licence(found, entry),
-        gated=_is_gated(found, entry),
+        licence=_licence(found, name),
+        gated=_is_gated(found, name),
         unwritten_keys=_unwritten(config),
         pickled=_is_pickled(found, weights),
         modules=weights.modules if config.shape is None else None,
@@ -153,6 +149,15 @@ def _from_files(
         reads_both_ways=config.wrapper is None and reads_both_ways(config.data),
         is_lifted=_is_lifted(config.wrapper, config.architecture, config.whole or config.data),
     )
+
+
+def _sides(
+    name: str, config: Config, weights: Weights, said: Repository | None
+) -> Mapping[str, tuple[int, ...]]:
+    """Return the sides of all tensors; the Hub is asked where no table describes the model."""
+    if config.shape is None and config.quantized is None and said is not None:
+        return fetch_sides(name, said)
+    return weights.sides
 
 
 def _find_fault(name: str, config: Config, weights: Weights) -> Finding | None:
@@ -281,21 +286,23 @@ def _parameters(config: Config, weights: Weights, dtype: Dtype) -> int | None:
     return size // _DTYPE_BYTES[dtype] if size is not None and weights.indexed else None
 
 
-def _licence(found: ModelFolder, entry: Model | None) -> str | None:
+def _licence(found: ModelFolder, name: str) -> str | None:
     """Return the licence that the folder names, or the Hub, else the table."""
     if found.origin == "folder":
         return read_licence(found.path)
     if found.repository is not None:
         return found.repository.licence
+    entry = find_model(name)
     return entry.licence if entry is not None else None
 
 
-def _is_gated(found: ModelFolder, entry: Model | None) -> bool | None:
+def _is_gated(found: ModelFolder, name: str) -> bool | None:
     """Tell whether terms must be accepted first, as the Hub says, else the table."""
     if found.origin == "folder":
         return False
     if found.repository is not None:
         return found.repository.gated
+    entry = find_model(name)
     return entry.gated if entry is not None else None
 
 

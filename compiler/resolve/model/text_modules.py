@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from ftc.compiler.resolve.facts import Purpose, TextModules
+from ftc.compiler.resolve.detail_facts import Purpose, TextModules
 
 MODULES_FILE: Final = "modules.json"
 #: Where sentence-transformers writes which of its classes a model is of.

@@ -372,3 +372,14 @@ def test_no_verdicts_are_proposed_where_two_columns_have_them(
         {"question": t, "answer": t, "vote": n % 2, "other": n % 2} for n, t in enumerate(TEXTS)
     ]
     assert '"columns"' not in find_of_rows(make_spec, tmp_path, rows, objective="kto").help
+
+
+def test_pairs_of_an_arena_are_told(make_spec: Any, tmp_path: Path) -> None:
+    """A third column names the better answer, so that neither column is that of chosen ones."""
+    rows: list[Any] = [
+        {"q": t, "response_a": f"{t}!", "response_b": f"{t}?", "winner": f"model_{'ab'[n % 2]}"}
+        for n, t in enumerate(TEXTS)
+    ]
+    finding = find_of_rows(make_spec, tmp_path, rows, objective="dpo")
+    assert (finding.code, finding.fix) == ("FTC206", ())
+    assert "`winner` names the better of `response_a` and `response_b`" in finding.help

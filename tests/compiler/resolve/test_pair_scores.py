@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from ftc.compiler.resolve.content_facts import PairScores
-from ftc.compiler.resolve.data.pair_scores import PairScoreCount, find_scores
+from ftc.compiler.resolve.data.pair_scores import PairScoreCount
 from ftc.compiler.resolve.rows.roles import Roles
 
 PAIR = Roles(form="preference", prompt="prompt", chosen="chosen", rejected="rejected")
@@ -14,7 +14,7 @@ PAIR = Roles(form="preference", prompt="prompt", chosen="chosen", rejected="reje
 
 def look(columns: list[str], roles: Roles, rows: Sequence[Mapping[str, Any]]) -> PairScores | None:
     """Return what rows with these columns show."""
-    count = PairScoreCount(columns=find_scores(columns, roles))
+    count = PairScoreCount(columns, roles)
     assert list(count.watch(iter(rows))) == list(rows)
     return count.found()
 
@@ -56,3 +56,13 @@ def test_scores_that_fit_are_not_told() -> None:
     """Where the chosen answer has at least the score of the other."""
     columns = ["score_chosen", "score_rejected"]
     assert look(columns, PAIR, [{"score_chosen": 2, "score_rejected": 1}]) is None
+
+
+@pytest.mark.parametrize(("cells", "count"), [(("model_a", "model_b"), 3), (("A", "tie"), 0)])
+def test_a_column_may_name_the_better_answer(cells: tuple[str, str], count: int) -> None:
+    """By the word that tells the answers apart; ties and long texts say nothing."""
+    roles = Roles(form="preference", prompt="p", chosen="response_a", rejected="response_b")
+    rows = [{"winner": cells[n % 2], "loser": cells[n % 2], "text": "b " * 40} for n in range(6)]
+    found = look(["winner", "loser", "text"], roles, rows)
+    assert (0 if found is None else found.contradicted) == count
+    assert found is None or (found.chosen, found.rejected, found.first) == ("winner", None, 2)

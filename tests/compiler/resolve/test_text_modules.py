@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ftc.compiler.resolve.facts import Purpose, TextModules
+from ftc.compiler.resolve.detail_facts import Purpose, TextModules
 from ftc.compiler.resolve.model.text_modules import read_purpose, read_text_modules
 
 NAMES = "sentence_transformers.models"

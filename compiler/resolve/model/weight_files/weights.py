@@ -84,16 +84,7 @@ def read_weights(folder: Path) -> Weights:
     unread = find_unread(path.name for path in folder.iterdir())
     paths = [path for path in listed if path.is_file()]
     if not listed:
-        sizes = [path.stat().st_size for name in PICKLES for path in folder.glob(name)]
-        size = sum(sizes) or None
-        return Weights(
-            bytes=size,
-            parameters=None,
-            dtype=None,
-            pickled=bool(sizes),
-            names=_list_tensors([folder / name for name in unread]),
-            unread=unread,
-        )
+        return _read_others(folder, unread)
     counts: Counter[str] = Counter()
     packed: Counter[str] = Counter()
     tensors: list[str] = []
@@ -131,6 +122,19 @@ def read_weights(folder: Path) -> Weights:
         names=tuple(tensors),
         unread=unread,
         packed=packed.most_common(1)[0][0] if packed.total() > _PACKED_SHARE * size else None,
+    )
+
+
+def _read_others(folder: Path, unread: tuple[str, ...]) -> Weights:
+    """Return the facts of a folder without safetensors that transformers reads: of pickles."""
+    sizes = [path.stat().st_size for name in PICKLES for path in folder.glob(name)]
+    return Weights(
+        bytes=sum(sizes) or None,
+        parameters=None,
+        dtype=None,
+        pickled=bool(sizes),
+        names=_list_tensors([folder / name for name in unread]),
+        unread=unread,
     )
 
 
