@@ -35,6 +35,7 @@ from ftc.compiler.resolve.model.rope import find_rope_fault
 from ftc.compiler.resolve.model.sections import (
     find_dtype_fault,
     find_layers_fault,
+    find_padding_fault,
     find_section_fault,
     find_type_fault,
     list_parts,
@@ -266,7 +267,7 @@ def _find_fault(data: Mapping[str, Any], name: str, *, flat: bool = False) -> Fi
     for part in list_parts(data, flat=flat):
         fault = find_type_fault(part, name) or find_section_fault(part, name)
         fault = fault or find_dtype_fault(part, name) or find_layers_fault(part, name)
-        fault = fault or find_rope_fault(part, name)
+        fault = fault or find_rope_fault(part, name) or find_padding_fault(part, name)
         if fault is not None:
             return fault
     return None

@@ -10,6 +10,7 @@ from ftc.compiler.knowledge.architectures.config_types import (
     find_refused,
     find_section,
     kind_of,
+    pads_embedding,
 )
 from ftc.compiler.knowledge.architectures.dtypes import DTYPES, said_dtype
 from ftc.compiler.resolve import explanations
@@ -117,6 +118,27 @@ def find_dtype_fault(part: Part, name: str) -> Finding | None:
     if isinstance(said, list) or (isinstance(said, str) and said not in DTYPES):
         return value_fault(name, part.prefix + key, said, Message("phrase.dtype"))
     return None
+
+
+def find_padding_fault(part: Part, name: str) -> Finding | None:
+    """Return a finding for a padding token without a row in the embedding, or None.
+
+    Older trainers added such a token to the tokenizer alone.
+    """
+    pad, rows = part.data.get("pad_token_id"), part.data.get("vocab_size")
+    if type(pad) is not int or type(rows) is not int or not pads_embedding(part.model_type):
+        return None
+    if -rows <= pad < rows:
+        return None
+    return explanations.BROKEN_CONFIG.finding(
+        message="padding",
+        help="padding",
+        pointer="/model/id",
+        name=name,
+        key=f"{part.prefix}pad_token_id",
+        id=pad,
+        rows=rows,
+    )
 
 
 def find_layers_fault(part: Part, name: str) -> Finding | None:

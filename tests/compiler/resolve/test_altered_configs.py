@@ -63,7 +63,7 @@ def flip(whole: dict[str, Any], text: dict[str, Any]) -> None:
 
 #: Edits of a whole config and of its text, after which there are facts still.
 KEPT: Final[Mapping[str, Edit]] = {
-    "another vocabulary": lambda _, text: put(text, vocab_size=33_333),
+    "another vocabulary": lambda _, text: put(text, vocab_size=33_333, pad_token_id=0),
     "scaled rotations": lambda _, text: put(text, rope_scaling=SCALED),
     "rotations as of transformers 5": lambda _, text: (
         drop(text, "rope_scaling", "rope_theta"),

@@ -108,3 +108,16 @@ def test_classes_with_kinds_of_layers_of_their_own() -> None:
         if transformers.CONFIG_MAPPING[kind].validate_layer_type is not common
     }
     assert own == set(OWN_LAYERS)
+
+
+@pytest.mark.parametrize(("kind", "told"), [("llama", True), ("gpt_neox", False)])
+def test_a_padding_token_has_a_row(
+    make_spec: Any, model_folder: Path, kind: str, *, told: bool
+) -> None:
+    """Where the class gives the token to its embedding, an id outside of it is a finding."""
+    names = {"llama": "LlamaForCausalLM", "gpt_neox": "GPTNeoXForCausalLM"}
+    edit_config(model_folder, architectures=[names[kind]], model_type=kind, pad_token_id=10**6)
+    found = resolve_model(make_spec(), folder=model_folder.parent)
+    assert isinstance(found, Unknown) is told
+    edit_config(model_folder, pad_token_id=-1)
+    known_model(make_spec(), model_folder.parent)
