@@ -117,12 +117,10 @@ def write_folder(job: Job, model: Any, trained: Outputs, *, on_rounded: Outputs 
     shutil.rmtree(new, ignore_errors=True)
     merged = job.compute(model)
     is_finite = all(torch.isfinite(weight).all() for weight in model.state_dict().values())
-    if is_finite and (_has_nan(trained) or _has_nan(merged)):
-        most = torch.finfo(getattr(torch, job.dtype)).max
-        run.stop(
-            f"the model computes numbers above {most:.5g}, where {job.dtype} ends: train again with"
-            " a lower learning rate, or from a base in bfloat16"
-        )
+    if is_finite and any(torch.isnan(found).any() for found in (*trained, *merged)):
+        end = f"{torch.finfo(getattr(torch, job.dtype)).max:.5g}, where {job.dtype} ends"
+        advice = "train again with a lower learning rate, or from a base in bfloat16"
+        run.stop(f"the model computes numbers above {end}: {advice}")
     distance = kind.measure(trained, merged)
     run.say(f"the merged model differs from the trained one by {distance:.2g} {kind.unit}")
     if on_rounded:
@@ -135,11 +133,6 @@ def write_folder(job: Job, model: Any, trained: Outputs, *, on_rounded: Outputs 
     kind.save(job, model, base, new)
     _carry_files(job, base, new)
     replace_folder(out, new)
-
-
-def _has_nan(outputs: Outputs) -> bool:
-    """Return whether an output is no number, as where it comes from one that is infinite."""
-    return any(bool(torch.isnan(found).any()) for found in outputs)
 
 
 def _carry_files(job: Job, base: Path, folder: Path) -> None:

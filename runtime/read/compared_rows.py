@@ -34,20 +34,19 @@ def read_pair(row: Row, *, chosen: str, rejected: str, prompt: str | None = None
 
     The arguments are columns. `prompt` is not used for an answer that brings its own.
     """
-
-    def is_half() -> bool:
-        """Tell whether one answer brings its prompt, and the other is an answer alone."""
-        return _brings_prompt(row.get(chosen)) != _brings_prompt(row.get(rejected))
-
     answers: list[Turns] = []
     for column in (chosen, rejected):
         turns = _read_answered(row, column, prompt)
         if isinstance(turns, str):
-            return "one_conversation" if turns == "no_prompt" and is_half() else turns
+            return (
+                "one_conversation"
+                if turns == "no_prompt" and _are_unlike(row, chosen, rejected)
+                else turns
+            )
         answers.append(turns)
     (*asked, (_, one)), (*also_asked, (_, other)) = answers
     if [(role, fold(text)) for role, text in asked] != [(r, fold(text)) for r, text in also_asked]:
-        return "one_conversation" if is_half() else "two_prompts"
+        return "one_conversation" if _are_unlike(row, chosen, rejected) else "two_prompts"
     if fold(one) == fold(other):
         return "blank" if is_blank(one) else "same_answers"
     return (*asked, ("chosen", one), ("rejected", other))
@@ -63,13 +62,8 @@ def read_verdict(
     turns = _read_answered(row, completion, prompt)
     if isinstance(turns, str):
         return turns
-    verdict = judge(row.get(label))
+    verdict = VERDICTS.get(str(row.get(label)).strip().rstrip(_SHADES).lower())
     return "no_label" if verdict is None else (*turns, ("label", verdict))
-
-
-def judge(cell: Any) -> str | None:
-    """Return the verdict of a cell, "true" or "false"; None for anything else."""
-    return VERDICTS.get(str(cell).strip().rstrip(_SHADES).lower())
 
 
 def _read_answered(row: Row, column: str, prompt: str | None) -> Turns | Fault:
@@ -88,9 +82,10 @@ def _read_answered(row: Row, column: str, prompt: str | None) -> Turns | Fault:
     return find_disorder(turns) or turns
 
 
-def _brings_prompt(cell: Any) -> bool:
-    turns = _read_cell(cell, role="assistant")
-    return not isinstance(turns, str) and turns[0][0] != "assistant"
+def _are_unlike(row: Row, chosen: str, rejected: str) -> bool:
+    """Tell whether one answer brings its prompt, and the other is an answer alone."""
+    read = [_read_cell(row.get(column), role="assistant") for column in (chosen, rejected)]
+    return len({turns[0][0] == "assistant" for turns in read if not isinstance(turns, str)}) > 1
 
 
 def read_scored(row: Row, *, prompt: str, completion: str, score: str) -> Turns | Fault:

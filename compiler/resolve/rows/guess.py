@@ -6,7 +6,7 @@ from itertools import islice
 
 from ftc.compiler.resolve.rows.reader import Row
 from ftc.compiler.resolve.rows.roles import is_answer_name, is_prompt_name, usual_name
-from ftc.runtime.read.compared_rows import judge
+from ftc.runtime.read.compared_rows import VERDICTS
 from ftc.runtime.read.rows import ReadTurns
 from ftc.runtime.read.text_rows import read_cell
 
@@ -81,7 +81,8 @@ def guess_verdicts(columns: Sequence[str], rows: Iterable[Row | None]) -> str | 
     for name in columns:
         cells = [cell for row in seen if (cell := row.get(name)) not in (None, "")]
         is_filled = bool(cells) and len(cells) >= _FILLED_SHARE * len(seen)
-        if is_filled and {judge(cell) for cell in cells} == {"true", "false"}:
+        words = {VERDICTS.get(str(cell).strip().lower()) for cell in cells}
+        if is_filled and words == {"true", "false"}:
             found.append(name)
     return found[0] if len(found) == 1 else None
 
