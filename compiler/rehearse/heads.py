@@ -69,13 +69,25 @@ def choose_heads(shape: Shape, config: Mapping[str, Any]) -> Heads:
 def _free(shape: Shape, hidden: int) -> Heads:
     """Return heads of the real width, and a hidden width that they divide if the real ones do.
 
-    Several classes refuse a config whose hidden width is no multiple of the number of heads.
+    Several classes refuse a config whose hidden width is no multiple of the number of heads. Where
+    no small width is one, the nearest number of query heads per key head is used that has one.
     """
+    shared = shape.heads // shape.kv_heads
+    own = _free_with(shape, hidden, shared)
+    if shape.hidden % shape.heads or not own.hidden % own.heads:
+        return own
+    near = (n for n in range(1, _MOST_SHARED + 1) if abs(n - shared) <= shared // 4)
+    others = [(abs(n - shared), _free_with(shape, hidden, n)) for n in near]
+    even = [(far, each) for far, each in others if each.hidden % each.heads == 0]
+    return min(even, key=lambda one: (one[0], one[1].hidden), default=(0, own))[1]
+
+
+def _free_with(shape: Shape, hidden: int, shared: int) -> Heads:
+    """Return heads with so many query heads per key head, and a width that they divide if any."""
     part = math.gcd(shape.heads * shape.head_dim, BLOCK)
-    whole = (shape.heads, shape.kv_heads)
-    counts = _counts(shape, shape.heads // shape.kv_heads)
+    counts = _counts(shape, shared)
     fitting = (n for n in counts if math.gcd(n[0] * shape.head_dim, BLOCK) == part)
-    heads, kv_heads = next(fitting, whole)
+    heads, kv_heads = next(fitting, (shape.heads, shape.kv_heads))
     if shape.hidden % shape.heads == 0:
         step = math.gcd(shape.hidden, BLOCK)
         widths = range(hidden, min(shape.hidden, _WIDEST) + 1, step)

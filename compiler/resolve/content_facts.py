@@ -77,6 +77,21 @@ class OllamaRows:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PairScores:
+    """How many of the compared pairs have a higher score for the rejected answer.
+
+    `chosen` and `rejected` are the columns of the scores, or `chosen` is one that names the better
+    answer and `rejected` is None. `first` is the number of the first such row, counted from 1.
+    """
+
+    chosen: str
+    rejected: str | None
+    compared: int
+    contradicted: int
+    first: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Contents:
     """What the texts of rows hold that they should not; the numbers are of `looked_rows` rows.
 
@@ -94,11 +109,11 @@ class Contents:
     each with its rows that are not for training, of the first rows. `foreign` counts the rows with
     `markup`, with files as `base64`, and with a `video` or `audio` that a prompt names.
     `weighed_rows` have an answer with a weight other than 0 and 1, and `neutral_rows` a label 0
-    where others have -1. `rival_columns` are called as
-    one that has a role is, each with that one. `ollama` is None where Ollama gets no template to
-    compare. `speaker_columns` say who wrote the only text of a row. `listed_answers` are written as
-    lists of Python, as `listed_example` is. `strange_roles` are the commonest of the names of roles
-    that are unknown.
+    where others have -1; `pair_scores` is None unless scores contradict pairs. `rival_columns` are
+    called as one that has a role is, each with that one. `ollama` is None where Ollama gets no
+    template to compare. `speaker_columns` say who wrote the only text of a row. `listed_answers`
+    are written as lists of Python, as `listed_example` is. `strange_roles` are the commonest of the
+    names of roles that are unknown.
 
     `review` has the numbers of a few rows to look at, counted from 1, by reason: a fault or damage
     of the row, a kind of what it holds, or its length. Of a mixture each source has its own.
@@ -136,6 +151,7 @@ class Contents:
     foreign: Mapping[str, int] = field(default_factory=dict)
     weighed_rows: int = 0
     neutral_rows: int = 0
+    pair_scores: PairScores | None = None
     ollama: OllamaRows | None = None
     review: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     strange_roles: tuple[str, ...] = ()

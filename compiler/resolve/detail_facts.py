@@ -25,6 +25,22 @@ class Misfit:
     held: int
 
 
+#: What a model gives that was trained to compare texts: one vector of each, or their relevance.
+Purpose = Literal["vectors", "relevance"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TextModules:
+    """What `modules.json` lists after an embedding model.
+
+    `poolings` are the ways in which its tokens become one vector; with several, the vectors are put
+    side by side. `others` are the modules besides the model, its pooling and what has no weights.
+    """
+
+    poolings: tuple[str, ...]
+    others: tuple[str, ...] = ()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AbsentTensor:
     """A tensor that the class needs and the weights lack.

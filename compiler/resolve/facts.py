@@ -19,9 +19,11 @@ from ftc.compiler.resolve.detail_facts import (
     Misfit,
     OllamaFacts,
     Pictures,
+    Purpose,
     ReasoningFacts,
     RegressionFile,
     RewardFacts,
+    TextModules,
     Unwritten,
     VisionFacts,
 )
@@ -39,18 +41,6 @@ class Unknown:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TextModules:
-    """What `modules.json` lists after an embedding model.
-
-    `poolings` are the ways in which its tokens become one vector; with several, the vectors are put
-    side by side. `others` are the modules besides the model, its pooling and what has no weights.
-    """
-
-    poolings: tuple[str, ...]
-    others: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ModelFacts:
     """What the model's config and index files say; weights are never read.
 
@@ -63,15 +53,18 @@ class ModelFacts:
     `licence` and `gated` are None where neither the folder, the Hub nor the table says them.
     `modules` are those that have weights, where no `shape` lists them, with `*` for the number of
     a layer; None where neither headers nor an index name them. `missing_weights` are the files of
-    its index that a folder lacks, empty where it has none of them. `misfit` is the first size of a
+    its index that a folder lacks, empty where it has none of them; `unread_weights` are its files
+    where transformers looks for other names. `misfit` is the first size of a
     folder's weights that does not fit its config.json, `absent` the first tensor of the class that
-    they lack. `wrapper` is the multimodal class that it names; other fields then describe the
-    language model, at `text_prefix` of what is loaded. `vision` is the tower of an image-text
-    model, None for any other. `tensor_shape`, from names and sides of tensors, stands in for
+    they lack, and `lacking_parameters` how many parameters fewer than the class they have.
+    `wrapper` is the multimodal class that it names; other fields then describe the language model,
+    at `text_prefix` of what is loaded. `vision` is the tower of an image-text model, None for any
+    other. `tensor_shape`, from names and sides of tensors, stands in for
     `shape` in the plan of a model that no table describes.
     `is_lifted`: config.json has the keys without which the rehearsals of the class stop.
     `has_other_head`: it ties the output head, and the weights have another one.
     `reads_both_ways`: each token of this causal class sees those after it too.
+    `purpose` is what a model that was trained to compare texts gives, None for any other.
     """
 
     id: str
@@ -95,8 +88,10 @@ class ModelFacts:
     pickled: bool | None = None
     modules: tuple[str, ...] | None = None
     missing_weights: tuple[str, ...] = ()
+    unread_weights: tuple[str, ...] = ()
     misfit: Misfit | None = None
     absent: AbsentTensor | None = None
+    lacking_parameters: int = 0
     wrapper: str | None = None
     text_prefix: str = ""
     tensor_shape: Shape | None = None
@@ -105,6 +100,7 @@ class ModelFacts:
     is_lifted: bool = False
     has_other_head: bool = False
     reads_both_ways: bool = False
+    purpose: Purpose | None = None
 
     @property
     def converted(self) -> str:

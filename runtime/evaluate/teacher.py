@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
-from transformers import AutoModelForCausalLM
 from transformers.utils.quantization_config import BitsAndBytesConfig
 
+from ..language_models import find_class
 from ..models.loaded_weights import require_weights
 from ..tokens.encoding import NOT_LEARNED
 from .answers import find_ends, generate
@@ -50,7 +50,7 @@ def load_teacher(
             bnb_4bit_quant_type="nf4",
             bnb_4bit_use_double_quant=True,
         )
-    loading: Any = AutoModelForCausalLM
+    loading = find_class(source, revision=options.get("revision"))
     model, loaded = loading.from_pretrained(
         source,
         dtype=dtype,

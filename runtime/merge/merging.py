@@ -116,8 +116,12 @@ def write_folder(job: Job, model: Any, trained: Outputs, *, on_rounded: Outputs 
     new = out.with_name("merged.partial")
     shutil.rmtree(new, ignore_errors=True)
     merged = job.compute(model)
-    distance = kind.measure(trained, merged)
     is_finite = all(torch.isfinite(weight).all() for weight in model.state_dict().values())
+    if is_finite and any(torch.isnan(found).any() for found in (*trained, *merged)):
+        end = f"{torch.finfo(getattr(torch, job.dtype)).max:.5g}, where {job.dtype} ends"
+        advice = "train again with a lower learning rate, or from a base in bfloat16"
+        run.stop(f"the model computes numbers above {end}: {advice}")
+    distance = kind.measure(trained, merged)
     run.say(f"the merged model differs from the trained one by {distance:.2g} {kind.unit}")
     if on_rounded:
         rounded = kind.measure(on_rounded, merged)

@@ -38,11 +38,15 @@ def read_pair(row: Row, *, chosen: str, rejected: str, prompt: str | None = None
     for column in (chosen, rejected):
         turns = _read_answered(row, column, prompt)
         if isinstance(turns, str):
-            return turns
+            return (
+                "one_conversation"
+                if turns == "no_prompt" and _are_unlike(row, chosen, rejected)
+                else turns
+            )
         answers.append(turns)
     (*asked, (_, one)), (*also_asked, (_, other)) = answers
     if [(role, fold(text)) for role, text in asked] != [(r, fold(text)) for r, text in also_asked]:
-        return "two_prompts"
+        return "one_conversation" if _are_unlike(row, chosen, rejected) else "two_prompts"
     if fold(one) == fold(other):
         return "blank" if is_blank(one) else "same_answers"
     return (*asked, ("chosen", one), ("rejected", other))
@@ -76,6 +80,12 @@ def _read_answered(row: Row, column: str, prompt: str | None) -> Turns | Fault:
             return "no_prompt" if prompt is None else before
         turns = (*before, *turns)
     return find_disorder(turns) or turns
+
+
+def _are_unlike(row: Row, chosen: str, rejected: str) -> bool:
+    """Tell whether one answer brings its prompt, and the other is an answer alone."""
+    read = [_read_cell(row.get(column), role="assistant") for column in (chosen, rejected)]
+    return len({turns[0][0] == "assistant" for turns in read if not isinstance(turns, str)}) > 1
 
 
 def read_scored(row: Row, *, prompt: str, completion: str, score: str) -> Turns | Fault:

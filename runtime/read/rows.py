@@ -39,11 +39,11 @@ Row = Mapping[str, Any]
 #: Why a row cannot be used: it is blank, or malformed in one of the other ways.
 Fault = Literal[
     "blank", "unreadable", "not_text", "not_whole", "no_list", "no_turn", "order", "unanswered",
-    "unlearned", "answered", "no_prompt", "two_prompts", "same_answers", "no_label", "no_score",
-    "no_tools", "unknown_role", "bad_call", "no_image", "image_count", "image_role",
-    "image_missing", "image_outside", "image_url", "image_broken", "image_truncated",
-    "image_animated", "image_tiny", "image_huge", "image_narrow", "video", "audio",
-    "image_part", "placeholder",
+    "unlearned", "answered", "no_prompt", "two_prompts", "one_conversation", "same_answers",
+    "no_label", "no_score", "no_tools", "unknown_role", "bad_call", "no_image", "image_count",
+    "image_role", "image_missing", "image_outside", "image_url", "image_broken", "image_truncated",
+    "image_animated", "image_tiny", "image_huge", "image_narrow", "video", "audio", "image_part",
+    "placeholder",
 ]  # fmt: skip
 ReadTurns = Callable[[Row], Turns | Fault]
 CHUNK_ROWS: Final = 256  # that one process works on at a time

@@ -26,6 +26,7 @@ _MANY_BLANK = 0.10
 _KINDS = {
     "no_score": "scores",
     "no_label": "verdicts",
+    "one_conversation": "halves",
     "unreadable": "unreadable",
     "cells": "cells",
     "order": "order",

@@ -1,6 +1,6 @@
 """The rules about kinds of models: wrappers, hybrids, experts, models that read both ways.
 
-FTC119, FTC174 to FTC176, FTC335 to FTC338 and FTC353.
+FTC119, FTC174 to FTC176, FTC335 to FTC338, FTC353 and FTC504.
 """
 # ruff: noqa: D401 - the docstring of a rule is its explanation, not a description of the function
 
@@ -20,6 +20,7 @@ from ftc.compiler.knowledge.training.peft_targets import (
 from ftc.compiler.knowledge.training.router_losses import has_router_loss, has_unread_loss
 from ftc.compiler.plan.memory.activations import has_margin, wide_margin
 from ftc.compiler.plan.method.adapter import hit
+from ftc.compiler.resolve.model.similar import list_alike
 
 _ADAPTERS: Final = ("lora", "qlora")
 _MOST: Final = 0.5
@@ -86,6 +87,32 @@ def next_token_in_sight(case: Case) -> Iterator[Problem]:
     """
     if case.model.reads_both_ways and OBJECTIVES[case.spec.objective.type].head == "tokens":
         yield problem("/model/id", name=case.model.id)
+
+
+@rule("FTC504", "comparer-trained-to-write", "warning", reads=("model",))
+def comparer_trained_to_write(case: Case) -> Iterator[Problem]:
+    """What it is: The objective predicts the next token, and the model compares texts.
+
+    Why it matters: An embedding model or a reranker was trained away from writing: its vectors or
+    scores are what it is for, and it answers worse than the model that it was made from. The files
+    of sentence-transformers beside it, its name or ftc's table tell what it is.
+
+    Example: {"model": "Qwen/Qwen3-Embedding-0.6B", "objective": "sft"}
+
+    Use instead: {"model": "Qwen/Qwen3-Embedding-0.6B", "objective": "embed"}
+    """
+    model, objective = case.model, case.spec.objective.type
+    if model.purpose is None or OBJECTIVES[objective].head != "tokens" or model.reads_both_ways:
+        return
+    kind = "" if model.purpose == "vectors" else model.purpose
+    yield problem(
+        "/objective/type",
+        message=kind,
+        help=kind,
+        name=model.id,
+        objective=objective,
+        models=list_alike(model.parameters),
+    )
 
 
 @rule("FTC175", "frozen-experts", "info", reads=("model",), fix_safety="unsafe")

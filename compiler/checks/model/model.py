@@ -20,6 +20,8 @@ from ftc.compiler.resolve.model.weight_files.weights import number_free
 _NON_COMMERCIAL = re.compile(
     r"\bnc\b|non-?commercial|\bresearch\b|^(?:mrl|mnpl|apple-amlr|apple-ascl)\b", re.IGNORECASE
 )
+#: How the files of weights in several parts are called.
+_SHARD = re.compile(r"-\d+-of-\d+\.")
 _ADAPTERS = ("lora", "qlora")
 _OUTSIDE_LAYERS = ("lm_head", "embed_tokens", "wte", "embed_out", "word_embeddings")
 
@@ -210,9 +212,20 @@ def weights_of_other_names(case: Case) -> Iterator[Problem]:
 
     Use instead: {"model": "./saved-by-save-pretrained"}
     """
-    absent = case.model.absent
-    if absent is not None:
-        kind = "" if absent.held else "head"
+    absent, lacking = case.model.absent, case.model.lacking_parameters
+    if case.model.unread_weights:  # which FTC133 reports
+        return
+    if absent is None and case.model.misfit is None and lacking:
+        yield problem(
+            "/model/id",
+            message="fewer",
+            help="fewer",
+            name=case.model.id,
+            count=lacking,
+            architecture=case.model.architecture,
+        )
+    elif absent is not None:
+        kind = "" if absent.held else "inside" if case.model.wrapper else "head"
         yield problem(
             "/model/id",
             message=kind,
@@ -397,13 +410,26 @@ def needless_trust(case: Case) -> Iterator[Problem]:
 
 @rule("FTC133", "folder-without-weights", "warning", reads=("model",))
 def folder_without_weights(case: Case) -> Iterator[Problem]:
-    """What it is: The model's folder has a config.json and no weights.
+    """What it is: The model has a config.json, and no weights under a name that transformers reads.
 
     Why it matters: The plan needs no weights, but the first stage that loads the model stops.
+    transformers reads `model.safetensors`, or the files that `model.safetensors.index.json` names.
+    Meta and Mistral publish files of their own format too, with other names inside.
 
     Example: {"model": "./config-and-tokenizer-only"}
 
     Use instead: {"model": "./config-tokenizer-and-safetensors"}
     """
-    if case.model.origin == "folder" and case.model.weights_bytes is None:
-        yield problem("/model/id", name=case.model.id)
+    model, unread = case.model, case.model.unread_weights
+    if unread:
+        kind = "shards" if all(map(_SHARD.search, unread)) else "format" if model.absent else "file"
+        yield problem(
+            "/model/id",
+            message="unread",
+            help=kind,
+            name=model.id,
+            file=unread[0],
+            more=len(unread) - 1,
+        )
+    elif model.origin == "folder" and model.weights_bytes is None:
+        yield problem("/model/id", name=model.id)

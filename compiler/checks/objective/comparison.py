@@ -8,6 +8,7 @@ from ftc.compiler.checks.rule_input import Case
 from ftc.compiler.plan.batch.sizes import least_rows
 from ftc.compiler.plan.objective.sampling import rewarded
 from ftc.spec.sections import Objective
+from ftc.spec.sources import list_sources
 
 _MOSTLY = 0.8
 _CLEARLY_LONGER = 1.3
@@ -94,6 +95,35 @@ def neutral_feedback_as_bad(case: Case) -> Iterator[Problem]:
     if neutral and case.data.feedback is not None:
         pointer = "/data/columns/label" if case.spec.data.columns.label else "/data/source"
         yield problem(pointer, rows=neutral, column=case.data.label or "")
+
+
+@rule("FTC505", "scores-against-the-pairs", "warning", reads=("data",))
+def scores_against_the_pairs(case: Case) -> Iterator[Problem]:
+    """What it is: By other columns of the data, the rejected answer of a pair is the better one.
+
+    Why it matters: Training reads which column is chosen, and no scores or names of winners. From
+    such a pair the model learns to prefer the worse answer. Where most pairs are so, the columns
+    are exchanged, or a low score is a good one.
+
+    Example: {"objective": "dpo", "data": "pairs-with-score_chosen-below-score_rejected.jsonl"}
+
+    Use instead: {"objective": "dpo", "data": "pairs-with-score_chosen-above-score_rejected.jsonl"}
+    """
+    parts = case.data.sources or (case.data,)
+    for source, data in zip(list_sources(case.spec.data), parts, strict=False):
+        if (found := data.contents.pair_scores) is not None:
+            kind = "most" if found.contradicted >= _MOSTLY * found.compared else ""
+            yield problem(
+                source.at("source"),
+                message="named" if found.rejected is None else "",
+                help="named" if found.rejected is None else kind,
+                name=source.source,
+                count=found.contradicted,
+                rows=found.compared,
+                chosen=found.chosen,
+                rejected=found.rejected or "",
+                first=found.first,
+            )
 
 
 @rule("FTC272", "unbalanced-feedback-weights", "warning", reads=("data", "plan"))

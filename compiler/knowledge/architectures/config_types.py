@@ -7,7 +7,15 @@ from typing import Any, Final
 
 from ftc.compiler.knowledge.tables import read_table
 
-__all__ = ["KINDS", "Section", "find_refused", "find_section", "is_known_type", "kind_of"]
+__all__ = [
+    "KINDS",
+    "Section",
+    "find_refused",
+    "find_section",
+    "is_known_type",
+    "kind_of",
+    "pads_embedding",
+]
 
 #: The letter of each kind of a JSON value: whole and other numbers, truth values, texts, lists,
 #: objects and null.
@@ -49,6 +57,11 @@ class Section:
 def is_known_type(model_type: object) -> bool:
     """Tell whether the pinned transformers has a configuration of this type."""
     return model_type in _types()
+
+
+def pads_embedding(model_type: str) -> bool:
+    """Tell whether the embedding of a class must have a row for `pad_token_id`."""
+    return model_type in read_table(__name__, "padded_types.json")["types"]
 
 
 def kind_of(value: object) -> str:

@@ -30,6 +30,7 @@ from ftc.compiler.resolve.content.rewards import list_rewards, measure_rewards
 from ftc.compiler.resolve.content.scan import MARKED_ROWS, Scan, look_into, scan_rows
 from ftc.compiler.resolve.content.tool_functions import find_tools
 from ftc.compiler.resolve.content_facts import Contents, NearDuplicates
+from ftc.compiler.resolve.data import column_findings as column_faults
 from ftc.compiler.resolve.data import findings as data_faults
 from ftc.compiler.resolve.data.files import (
     DataFiles,
@@ -314,10 +315,10 @@ def _find_roles(
     forms = OBJECTIVES[objective].forms
     roles = assign_roles(columns, named=source.columns, form=source.form, forms=forms)
     if isinstance(roles, Unassigned) and begins_with_title(files[0]):
-        return Unknown(finding=data_faults.titled(source, columns))
+        return Unknown(finding=column_faults.titled(source, columns))
     if isinstance(roles, Unassigned):
         again = partial(read_again, files)
-        fault = data_faults.unassigned(source, roles, columns, objective, again)
+        fault = column_faults.unassigned(source, roles, columns, objective, again)
         return Unknown(finding=fault)
     if twice := [column for column in roles.columns() if columns.count(column) > 1]:
         return Unknown(finding=data_faults.ambiguous(source, twice[0]))

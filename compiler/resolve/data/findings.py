@@ -1,43 +1,28 @@
 """The findings of data that could not be read: one sentence each, and what to do."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import fields, replace
-from difflib import SequenceMatcher
+from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 from typing import Final
 
-from ftc.compiler.knowledge.objectives import OBJECTIVES, compares_texts
+from ftc.compiler.knowledge.objectives import OBJECTIVES
 from ftc.compiler.resolve import explanations
 from ftc.compiler.resolve.content.scan import Scan
 from ftc.compiler.resolve.data.score_scale import ScoreScale
 from ftc.compiler.resolve.local_paths import LfsPointer
-from ftc.compiler.resolve.rows.guess import can_read, guess_columns
 from ftc.compiler.resolve.rows.line_layout import OtherLayout, find_layout, holds_python
-from ftc.compiler.resolve.rows.reader import PACKED, FileKind, Row, find_other_kind
+from ftc.compiler.resolve.rows.reader import PACKED, FileKind, find_other_kind
 from ftc.compiler.resolve.rows.roles import (
     Roles,
-    Unassigned,
-    assign_roles,
     columns_of_text,
-    find_lacking,
-    make_reader,
-    named_roles,
 )
-from ftc.compiler.resolve.rows.shape import Shape, find_shape
 from ftc.compiler.resolve.rows.table import NoTable, TableFile, inspect_file, sniff_format
-from ftc.spec.columns.usual_names import NEEDED, find_roles
 from ftc.spec.findings.finding import Finding
 from ftc.spec.message import Message, reason_of
-from ftc.spec.sections import Columns, FileFormat, Form, ObjectiveType
+from ftc.spec.sections import FileFormat, ObjectiveType
 from ftc.spec.sources import WholeSource
 
 _MOST_REASONS: Final = 3
-_MOST_KEYS: Final = 4
-_MOST_CELLS: Final = 4  # of a row in the place of the names
-_LONGEST_NAME: Final = 60
-_ALIKE: Final = 0.6
-_ROLES: Final = tuple(field.name for field in fields(Columns))
 
 
 def no_reader(source: WholeSource, error: ImportError | None = None) -> Finding:
@@ -49,244 +34,6 @@ def no_reader(source: WholeSource, error: ImportError | None = None) -> Finding:
         pointer=source.at("source"),
         name=source.source,
     )
-
-
-def unassigned(
-    source: WholeSource,
-    why: Unassigned,
-    columns: Sequence[str],
-    objective: ObjectiveType,
-    rows: Callable[[], Iterable[Row | None]],
-) -> Finding:
-    """Say which column is missing, or that nothing shows which column is what.
-
-    The rows may show the columns of prompts and answers, or of prompts alone; another objective
-    may read them as they are; or they have a shape that no objective reads.
-    """
-    if why.problem == "missing":
-        return _name_missing(source, why, columns)
-    if twice := _find_two_roles(source.columns):
-        return _name_two_roles(source, *twice)
-    if extra := _find_extra(source, columns, OBJECTIVES[objective].forms):
-        return _name_extra(source, extra, objective)
-    guess = guess_columns(columns, rows())
-    meant = find_objective(columns, lambda roles: can_read(rows(), make_reader(roles)))
-    shape = find_shape(columns, rows())
-    is_known = guess is not None or meant is not None
-    shaped = _name_shape(source, columns, objective, shape, is_known=is_known)
-    if source.columns == Columns() and shaped is not None:
-        return shaped
-    help_, fix = "all", tuple[Mapping[str, object], ...]()
-    unnamed = source.columns == Columns()
-    fits = guess is not None and unnamed and _trains_on(objective, guess)
-    alone = guess is not None and guess[1] is None and unnamed and compares_texts(objective)
-    if why.form is not None or not unnamed or (fits and OBJECTIVES[objective].samples) or alone:
-        meant = None  # the form, the names or the prompts say what is to be trained on
-    if alone:
-        help_ = "alone"
-    elif meant is not None:
-        help_, fix = "meant", ({"op": "add", "path": "/objective/type", "value": meant},)
-    elif why.roles and (why.form is not None or not fits):
-        help_ = "" if why.form is not None else "form"
-    elif guess is not None and fits:
-        named = {"prompt": guess[0]} | ({"completion": guess[1]} if guess[1] else {})
-        help_ = "pairs" if compares_texts(objective) else "guess" if guess[1] else "prompts"
-        fix = ({"op": "add", "path": source.at("columns"), "value": named},)
-    is_open = not unnamed and help_ == "all"
-    lacking = find_lacking(source.columns, OBJECTIVES[objective].forms) if is_open else ()
-    if lacking:
-        help_, named = "lacking", named_roles(source.columns)
-        meant_roles = find_roles(named, objective=objective)
-        if meant_roles and meant_roles.keys() != {*meant_roles.values()}:
-            columns_of = {meant_roles[role]: column for role, column in named.items()}
-            fix = ({"op": "add", "path": source.at("columns"), "value": columns_of},)
-    return explanations.NO_ROLES.finding(
-        message="form" if why.form is not None else "objective" if why.roles or alone else "",
-        help=help_,
-        pointer=source.at("form" if why.form is not None else "source"),
-        fix=fix,
-        name=source.source,
-        columns=tuple(map(_shorten, columns[:20])),
-        form=why.form or "",
-        roles=lacking or why.roles or _needed(objective),
-        given=tuple(named_roles(source.columns)),
-        objective=objective,
-        meant=meant or "",
-        prompt=guess[0] if guess else "",
-        completion=(guess[1] or "") if guess else "",
-    )
-
-
-def titled(source: WholeSource, columns: Sequence[str]) -> Finding:
-    """Say that the file begins with a title in place of the names of its columns."""
-    return explanations.NO_ROLES.finding(
-        message="title",
-        help="title",
-        pointer=source.at("source"),
-        name=source.source,
-        title=_shorten(columns[0]),
-    )
-
-
-def _shorten(name: str) -> str:
-    """Return a name shortened for a message: a data row taken for a header may be long."""
-    return name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}..."
-
-
-def _find_extra(source: WholeSource, columns: Sequence[str], forms: Sequence[Form]) -> str | None:
-    """Return the role of the spec without which the objective finds its columns."""
-    for role in named_roles(source.columns):
-        others = replace(source.columns, **{role: None})
-        if isinstance(assign_roles(columns, named=others, form=source.form, forms=forms), Roles):
-            return role
-    return None
-
-
-def _name_extra(source: WholeSource, role: str, objective: ObjectiveType) -> Finding:
-    """Say which role the objective does not read."""
-    pointer = source.at("columns", role)
-    return explanations.NO_ROLES.finding(
-        message="extra",
-        help="extra",
-        pointer=pointer,
-        fix=({"op": "remove", "path": pointer},),
-        role=role,
-        column=getattr(source.columns, role),
-        objective=objective,
-    )
-
-
-def _name_shape(
-    source: WholeSource,
-    columns: Sequence[str],
-    objective: ObjectiveType,
-    shape: Shape,
-    *,
-    is_known: bool,
-) -> Finding | None:
-    """Report what the rows hold: a column of conversations, texts inside others, or no header.
-
-    Objects and lists count only where nothing else is known of the columns.
-    """
-    help_, fix = "", tuple[Mapping[str, object], ...]()
-    if shape.is_headless:
-        help_ = "headless"
-    elif shape.conversation is not None and "chat" in OBJECTIVES[objective].forms:
-        help_ = "conversation"
-        value = {"messages": shape.conversation}
-        fix = ({"op": "add", "path": source.at("columns"), "value": value},)
-    elif shape.inner is not None and "chat" in OBJECTIVES[objective].forms and not is_known:
-        help_ = "inner"
-    elif (shape.objects or shape.lists or shape.tokens) and not is_known:
-        help_ = "objects" if shape.objects else "lists" if shape.lists else "tokens"
-    if not help_ or source.form not in ("auto", "chat"):
-        return None
-    holders = tuple(shape.objects) or shape.lists or shape.tokens
-    keys = [f"{name}.{key}" for name, inside in shape.objects.items() for key in inside]
-    return explanations.NO_ROLES.finding(
-        message="headless" if help_ == "headless" else "",
-        help=help_,
-        pointer=source.at("source"),
-        fix=fix,
-        name=source.source,
-        columns=tuple(map(_shorten, columns[:_MOST_CELLS])),
-        conversation=shape.conversation or "",
-        inner=shape.inner or "",
-        holders=holders,
-        count=len(holders),
-        keys=keys[:_MOST_KEYS],
-    )
-
-
-def _needed(objective: ObjectiveType) -> tuple[str, ...]:
-    """Return the roles that a row needs at least for an objective, in its plainest form."""
-    forms = OBJECTIVES[objective].forms
-    return NEEDED["prompt_completion" if "prompt_completion" in forms else forms[0]]
-
-
-def _find_two_roles(named: Columns) -> tuple[str, str, str] | None:
-    """Return a column that is named for two roles, and both of them."""
-    roles: dict[str, str] = {}
-    for role in _ROLES:
-        column = getattr(named, role)
-        if column is not None and roles.setdefault(column, role) != role:
-            return column, roles[column], role
-    return None
-
-
-def _name_two_roles(source: WholeSource, column: str, one: str, other: str) -> Finding:
-    """Say that one column cannot have two roles."""
-    return explanations.NO_ROLES.finding(
-        message="twice",
-        help="twice",
-        pointer=source.at("columns", other),
-        name=source.source,
-        column=column,
-        given=(one, other),
-    )
-
-
-def _name_missing(source: WholeSource, why: Unassigned, columns: Sequence[str]) -> Finding:
-    """Say which columns of the spec the file lacks, and which others have nearly their names."""
-    named = {role: getattr(source.columns, role) for role in _ROLES}
-    near = _find_near(
-        {role: named[role] for role in why.roles},
-        [column for column in columns if column not in named.values()],
-    )
-    return explanations.NO_COLUMN.finding(
-        help="near" if near else "",
-        pointer=source.at("columns", why.roles[0]),
-        fix=tuple(
-            {"op": "replace", "path": source.at("columns", role), "value": column}
-            for role, column in near.items()
-        ),
-        name=source.source,
-        missing=[named[role] for role in why.roles],
-        near=list(near.values()),
-        columns=tuple(columns[:20]),
-    )
-
-
-def find_objective(columns: Sequence[str], reads: Callable[[Roles], bool]) -> ObjectiveType | None:
-    """Return the first of the objectives that find a role for most of the columns.
-
-    Rows that are prompts alone do not tell which objective is meant. `reads` tells whether the rows
-    can be read with these roles. A column of scores counts only if no column has answers.
-    """
-    found: list[tuple[int, ObjectiveType, Roles]] = []
-    for name, about in OBJECTIVES.items():
-        forms = [form for form in about.forms if form != "prompt"]
-        roles = assign_roles(columns, named=Columns(), form="auto", forms=forms)
-        if isinstance(roles, Roles) and reads(roles):
-            found.append((len(roles.columns()), name, roles))
-    if not found:
-        return None
-    _, best, roles = max(found, key=lambda each: each[0])
-    pair = (roles.prompt, roles.completion)
-    if roles.score is not None:
-        alike = [name for _, name, other in found if (other.prompt, other.completion) == pair]
-        return alike[0]
-    return best
-
-
-def _trains_on(objective: ObjectiveType, guess: tuple[str, str | None]) -> bool:
-    """Tell whether the objective trains on a prompt and its answer, or on the prompt alone."""
-    form: Form = "prompt" if guess[1] is None else "prompt_completion"
-    return form in OBJECTIVES[objective].forms
-
-
-def _find_near(missing: Mapping[str, str], free: Sequence[str]) -> dict[str, str]:
-    """Give each role the column most like its name; no column is given to two of them."""
-    alike = sorted(
-        (-SequenceMatcher(None, name.casefold(), column.casefold()).ratio(), role, column)
-        for role, name in missing.items()
-        for column in free
-    )
-    near: dict[str, str] = {}
-    for ratio, role, column in alike:
-        if -ratio >= _ALIKE and role not in near and column not in near.values():
-            near[role] = column
-    return {role: near[role] for role in missing if role in near}
 
 
 def unreadable(source: WholeSource, error: OSError) -> Finding:
@@ -477,6 +224,7 @@ def unusable(
     helps = {"refused": "refused", "image_url": "urls", "no_score": "scores", "image_part": "blind"}
     helps |= {
         "no_label": "verdicts",
+        "one_conversation": "halves",
         "order": "order",
         "no_turn": "turn",
         "cells": "cells",

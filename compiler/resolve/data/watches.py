@@ -8,6 +8,7 @@ from typing import Any
 
 from ftc.compiler.resolve.content.unseen_clips import UnseenClips
 from ftc.compiler.resolve.content_facts import Contents
+from ftc.compiler.resolve.data.pair_scores import PairScoreCount
 from ftc.compiler.resolve.data.unread_columns import UnreadColumns
 from ftc.compiler.resolve.data.unseen_images import UnseenImages
 from ftc.compiler.resolve.rows.reader import Row
@@ -86,10 +87,11 @@ class Watches:
         self.unread = UnreadColumns(columns=unassigned, roles=roles, named=named)
         self.weights = MessageWeights(column=roles.messages)
         self.neutral = NeutralLabels(column=roles.label)
+        self.scores = PairScoreCount(unassigned, roles)
 
     def watch(self, rows: Iterator[Row | None]) -> Iterator[Row | None]:
         """Yield the rows as they are, and look at each."""
-        seen = self.clips.watch(self.images.watch(rows))
+        seen = self.scores.watch(self.clips.watch(self.images.watch(rows)))
         return self.neutral.watch(self.weights.watch(self.unread.watch(seen)))
 
     def add_to(self, contents: Contents) -> Contents:
@@ -97,5 +99,9 @@ class Watches:
         watches = (self.images, self.clips, self.unread)
         found = {name: rows for watch in watches for name, rows in watch.found().items()}
         return replace(
-            contents, **found, weighed_rows=self.weights.rows, neutral_rows=self.neutral.rows
+            contents,
+            **found,
+            weighed_rows=self.weights.rows,
+            neutral_rows=self.neutral.rows,
+            pair_scores=self.scores.found(),
         )

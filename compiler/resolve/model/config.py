@@ -5,7 +5,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 from ftc.compiler.knowledge.architectures.architecture import (
     Shape,
@@ -20,6 +20,7 @@ from ftc.compiler.knowledge.architectures.causal_types import (
     reads_tokens,
 )
 from ftc.compiler.knowledge.architectures.derived import derived_table, find_zero
+from ftc.compiler.knowledge.architectures.dtypes import Dtype, dtype_named, said_dtype
 from ftc.compiler.knowledge.architectures.encoders import read_headed
 from ftc.compiler.knowledge.multimodal.wrappers import (
     Wrapper,
@@ -31,18 +32,27 @@ from ftc.compiler.knowledge.objectives import Head
 from ftc.compiler.resolve import explanations
 from ftc.compiler.resolve.model.no_causal import has_own_tower, not_causal
 from ftc.compiler.resolve.model.rope import find_rope_fault
-from ftc.compiler.resolve.model.sections import find_section_fault, find_type_fault, list_parts
+from ftc.compiler.resolve.model.sections import (
+    find_dtype_fault,
+    find_layers_fault,
+    find_padding_fault,
+    find_section_fault,
+    find_type_fault,
+    list_parts,
+)
 from ftc.compiler.resolve.model.similar import find_converted, find_original
 from ftc.spec.findings.finding import Finding
 from ftc.spec.findings.quote import quote
-
-Dtype = Literal["float32", "float16", "bfloat16"]
 
 CONFIG_FILE: Final = "config.json"
 #: NVIDIA's ModelOpt describes its quantization here, often not in config.json.
 QUANTIZED_FILE: Final = "hf_quant_config.json"
 #: diffusers describes a pipeline of several models here.
 _PIPELINE_FILE: Final = "model_index.json"
+#: Meta's and Mistral's own files have this in the place of config.json.
+PARAMS_FILE: Final = "params.json"
+#: PEFT and MLX describe an adapter here; transformers loads it with the model beside it.
+_ADAPTER_FILE: Final = "adapter_config.json"
 _POINTER: Final = "/model/id"
 _SIZES: Final = (
     *("hidden_size", "num_hidden_layers", "num_attention_heads", "vocab_size"),  # of every model
@@ -54,14 +64,6 @@ _CONTEXT_KEYS: Final = (
     *("max_position_embeddings", "n_positions", "n_ctx", "seq_length", "max_seq_len"),
     *("max_sequence_length", "model_max_length", "context_length"),
 )
-_DTYPES: Final[Mapping[str, Dtype]] = {
-    "float32": "float32",
-    "F32": "float32",
-    "float16": "float16",
-    "F16": "float16",
-    "bfloat16": "bfloat16",
-    "BF16": "bfloat16",
-}
 _CAUSAL: Final = ("ForCausalLM", "LMHeadModel")
 
 
@@ -103,18 +105,17 @@ def read_config(folder: Path, name: str, *, head: Head = "tokens") -> Config | F
     return replace(config, quantized="modelopt")  # whatever method the original had
 
 
-def dtype_named(name: object) -> Dtype | None:
-    """Return the dtype by its name in a config or in a safetensors header."""
-    return _DTYPES.get(name.removeprefix("torch.")) if isinstance(name, str) else None
-
-
 def _read_config(folder: Path, name: str, head: Head) -> Config | Finding:
     path = folder / CONFIG_FILE
     if not path.is_file():
         return _absent(folder, name)
+    if (folder / _ADAPTER_FILE).is_file():
+        return explanations.ADAPTER.finding(
+            message="beside", help="beside", pointer=_POINTER, name=name
+        )
     text = path.read_bytes()
     try:
-        data = json.loads(text)
+        data = json.loads(text.decode("utf-8"))
     except (ValueError, RecursionError):
         return _broken(name, "not_json")
     if not isinstance(data, dict):
@@ -255,7 +256,7 @@ def _config(
         shape=shape,
         context_tokens=shape.context_tokens if shape is not None else _context({**text, **data}),
         embedding_rows=rows,
-        dtype=dtype_named(data.get("dtype", data.get("torch_dtype"))),
+        dtype=dtype_named(said_dtype(data)[1]),
         quantized=read_quantization(data) or read_quantization(text),
         custom_code=custom,
     )
@@ -265,7 +266,8 @@ def _find_fault(data: Mapping[str, Any], name: str, *, flat: bool = False) -> Fi
     """Return the first fault of the config, or of one inside it, that stops transformers."""
     for part in list_parts(data, flat=flat):
         fault = find_type_fault(part, name) or find_section_fault(part, name)
-        fault = fault or find_rope_fault(part, name)
+        fault = fault or find_dtype_fault(part, name) or find_layers_fault(part, name)
+        fault = fault or find_rope_fault(part, name) or find_padding_fault(part, name)
         if fault is not None:
             return fault
     return None
@@ -315,17 +317,16 @@ def _context(data: Mapping[str, Any]) -> int | None:
 
 def _absent(folder: Path, name: str) -> Finding:
     """Return the finding for a folder without a model, by what it holds instead."""
-    if (folder / "adapter_config.json").is_file():
+    if (folder / _ADAPTER_FILE).is_file():
         tool, base = _origin_of_adapter(folder)
         return explanations.ADAPTER.finding(
             message=tool, help="base" if base else "", pointer=_POINTER, name=name, base=base
         )
     if next(folder.glob("*.gguf"), None) is not None:
         return gguf_finding(name)
-    pipeline = "pipeline" if (folder / _PIPELINE_FILE).is_file() else ""
-    return explanations.NO_CONFIG.finding(
-        message=pipeline, help=pipeline, pointer=_POINTER, name=name
-    )
+    others = {_PIPELINE_FILE: "pipeline", PARAMS_FILE: "params"}
+    held = next((kind for file, kind in others.items() if (folder / file).is_file()), "")
+    return explanations.NO_CONFIG.finding(message=held, help=held, pointer=_POINTER, name=name)
 
 
 def gguf_finding(name: str) -> Finding:
@@ -342,7 +343,7 @@ def _origin_of_adapter(folder: Path) -> tuple[str, str]:
     The base of MLX is often a quantized copy, whose original is named.
     """
     try:
-        config = json.loads((folder / "adapter_config.json").read_bytes())
+        config = json.loads((folder / _ADAPTER_FILE).read_bytes())
     except (OSError, ValueError, RecursionError):
         return "", ""
     config = config if isinstance(config, dict) else {}

@@ -10,6 +10,7 @@ from typing import Final
 
 from ftc.compiler.knowledge.architectures.architecture import Shape, read_shape
 from ftc.compiler.knowledge.architectures.derived import UNLIMITED_TOKENS
+from ftc.compiler.knowledge.architectures.dtypes import Dtype, dtype_named, said_dtype
 from ftc.compiler.knowledge.architectures.encoders import reads_both_ways
 from ftc.compiler.knowledge.architectures.module_names import find_module_names
 from ftc.compiler.knowledge.exports.converter import layer_pattern, wanted_keys
@@ -17,8 +18,8 @@ from ftc.compiler.knowledge.exports.rehearsed import find_rehearsed
 from ftc.compiler.knowledge.multimodal.wrappers import TEXT_CLASS_KEY, lacks_text_class
 from ftc.compiler.knowledge.objectives import OBJECTIVES, Head
 from ftc.compiler.knowledge.well_known.models import Model, find_model, shape_for
-from ftc.compiler.resolve.detail_facts import VisionFacts
-from ftc.compiler.resolve.facts import ModelFacts, TextModules, Unknown
+from ftc.compiler.resolve.detail_facts import Purpose, TextModules, VisionFacts
+from ftc.compiler.resolve.facts import ModelFacts, Unknown
 from ftc.compiler.resolve.hub.client import Repository, Trouble, fetch_sides
 from ftc.compiler.resolve.licence import read_licence
 from ftc.compiler.resolve.local_paths import relative
@@ -26,24 +27,25 @@ from ftc.compiler.resolve.model import findings as model_faults
 from ftc.compiler.resolve.model.chain import find_first_run, promised_model
 from ftc.compiler.resolve.model.config import (
     Config,
-    Dtype,
-    dtype_named,
     gguf_finding,
     read_config,
 )
 from ftc.compiler.resolve.model.folder import ModelFolder, find_model_folder, find_pointers
 from ftc.compiler.resolve.model.no_causal import not_causal
-from ftc.compiler.resolve.model.text_modules import read_text_modules
+from ftc.compiler.resolve.model.text_modules import read_purpose, read_text_modules
 from ftc.compiler.resolve.model.tokenizer_files import TokenizerFileError, read_tokenizer_config
 from ftc.compiler.resolve.model.vision import make_vision, read_vision
-from ftc.compiler.resolve.model.weight_files.misfit import find_absent, find_misfit
-from ftc.compiler.resolve.model.weight_files.other_head import has_other_head
+from ftc.compiler.resolve.model.weight_files.misfit import count_lacking, find_absent, find_misfit
+from ftc.compiler.resolve.model.weight_files.other_head import has_other_head, is_tied_inside
 from ftc.compiler.resolve.model.weight_files.tensor_shape import read_tensors
 from ftc.compiler.resolve.model.weight_files.weights import Weights, listed_weights, read_weights
 from ftc.spec.findings.finding import Finding
 from ftc.spec.sections import Spec
 
 _DTYPE_BYTES: Final[Mapping[Dtype, int]] = {"float32": 4, "float16": 2, "bfloat16": 2}
+
+#: What the kinds of the table give that compare texts.
+_PURPOSES: Final[Mapping[str, Purpose]] = {"embedding": "vectors", "reranker": "relevance"}
 
 
 def resolve_model(spec: Spec, *, folder: Path) -> ModelFacts | Unknown:
@@ -99,12 +101,10 @@ def _from_files(
     if (fault := _find_fault(name, config, weights)) is not None:
         return Unknown(finding=fault)
     config = replace(config, quantized=config.quantized or weights.packed)
-    if untied := _untie(found, config, head):
-        config = replace(config, shape=untied)
+    untied = _untie(found, config, head)
+    config = _with_head(found, replace(config, shape=untied or config.shape), weights, head)
     dtype = config.dtype or dtype_named(weights.dtype) or "float32"
-    sides = weights.sides
-    if config.shape is None and config.quantized is None and said is not None:
-        sides = fetch_sides(name, said)
+    sides = _sides(name, config, weights, said)
     parameters = _parameters(config, weights, dtype) or sum(map(prod, sides.values())) or None
     tensors = read_tensors(config, sides) if config.shape is None else None
     context = config.context_tokens or _tokenizer_limit(found.path) or _state_limit(tensors)
@@ -112,7 +112,6 @@ def _from_files(
         return Unknown(finding=model_faults.uncounted(name, config, weights))
     if context is None:
         return Unknown(finding=model_faults.no_context(name))
-    entry = find_model(name) if found.origin != "folder" else None
     path = relative(found.path, folder=folder) if found.origin == "folder" else None
     return ModelFacts(
         id=path if path and Path(name).expanduser().is_absolute() else name,
@@ -131,22 +130,34 @@ def _from_files(
         weights_bytes=weights.bytes,
         quantized=config.quantized,
         custom_code=config.custom_code,
-        licence=_licence(found, entry),
-        gated=_is_gated(found, entry),
+        licence=_licence(found, name),
+        gated=_is_gated(found, name),
         unwritten_keys=_unwritten(config),
         pickled=_is_pickled(found, weights),
         modules=weights.modules if config.shape is None else None,
         missing_weights=weights.missing,
+        unread_weights=weights.unread,
         misfit=None if config.wrapper else find_misfit(config, weights.sides),
         absent=find_absent(config, weights.names, head),
+        lacking_parameters=count_lacking(config, weights, head) if said is None else 0,
         wrapper=config.wrapper,
         text_prefix=config.text_prefix,
         vision=_vision(found.path, config),
         text_modules=read_text_modules(found.path),
+        purpose=read_purpose(found.path, name),
         has_other_head=untied is not None,
         reads_both_ways=config.wrapper is None and reads_both_ways(config.data),
         is_lifted=_is_lifted(config.wrapper, config.architecture, config.whole or config.data),
     )
+
+
+def _sides(
+    name: str, config: Config, weights: Weights, said: Repository | None
+) -> Mapping[str, tuple[int, ...]]:
+    """Return the sides of all tensors; the Hub is asked where no table describes the model."""
+    if config.shape is None and config.quantized is None and said is not None:
+        return fetch_sides(name, said)
+    return weights.sides
 
 
 def _find_fault(name: str, config: Config, weights: Weights) -> Finding | None:
@@ -173,6 +184,21 @@ def _untie(found: ModelFolder, config: Config, head: Head) -> Shape | None:
     return read_shape({**config.data, "tie_word_embeddings": False})
 
 
+def _with_head(found: ModelFolder, config: Config, weights: Weights, head: Head) -> Config:
+    """Return the config of a multimodal model with a head where the class that is loaded has one.
+
+    The class reads another key than that of its language model, and the weights may have a head.
+    """
+    shape = config.shape
+    if shape is None or head != "tokens" or config.quantized is not None:
+        return config
+    folder = found.path if found.origin == "folder" and weights.sides else None
+    tied = is_tied_inside(config, weights.names, folder)
+    if tied is None or tied == shape.tied:
+        return config
+    return replace(config, shape=read_shape({**config.data, "tie_word_embeddings": tied}))
+
+
 def facts_from_table(entry: Model, name: str, *, head: Head = "tokens") -> ModelFacts:
     """Return the facts that ftc carries, without a revision: the run takes the newest.
 
@@ -194,7 +220,7 @@ def facts_from_table(entry: Model, name: str, *, head: Head = "tokens") -> Model
         shape=shape,
         context_tokens=entry.context_tokens,
         embedding_rows=shape.vocab,
-        dtype=dtype_named(entry.config.get("torch_dtype")) or "bfloat16",
+        dtype=dtype_named(said_dtype(entry.config)[1]) or "bfloat16",
         weights_bytes=None,
         quantized=entry.quantized,
         custom_code=False,
@@ -202,6 +228,7 @@ def facts_from_table(entry: Model, name: str, *, head: Head = "tokens") -> Model
         gated=entry.gated,
         unwritten_keys=(),
         text_modules=None if entry.pooling is None else TextModules(poolings=(entry.pooling,)),
+        purpose=_PURPOSES.get(entry.kind),
         wrapper=None if wrapper is None else wrapper.architecture,
         text_prefix="" if wrapper is None else wrapper.prefix,
         vision=_vision_in_table(entry),
@@ -259,21 +286,23 @@ def _parameters(config: Config, weights: Weights, dtype: Dtype) -> int | None:
     return size // _DTYPE_BYTES[dtype] if size is not None and weights.indexed else None
 
 
-def _licence(found: ModelFolder, entry: Model | None) -> str | None:
+def _licence(found: ModelFolder, name: str) -> str | None:
     """Return the licence that the folder names, or the Hub, else the table."""
     if found.origin == "folder":
         return read_licence(found.path)
     if found.repository is not None:
         return found.repository.licence
+    entry = find_model(name)
     return entry.licence if entry is not None else None
 
 
-def _is_gated(found: ModelFolder, entry: Model | None) -> bool | None:
+def _is_gated(found: ModelFolder, name: str) -> bool | None:
     """Tell whether terms must be accepted first, as the Hub says, else the table."""
     if found.origin == "folder":
         return False
     if found.repository is not None:
         return found.repository.gated
+    entry = find_model(name)
     return entry.gated if entry is not None else None
 
 

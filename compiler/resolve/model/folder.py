@@ -22,8 +22,12 @@ from ftc.compiler.resolve.hub.client import (
 )
 from ftc.compiler.resolve.local_paths import LfsPointer, at, is_path, read_pointer
 from ftc.compiler.resolve.model.chain import base_of, find_first_run
-from ftc.compiler.resolve.model.config import CONFIG_FILE, QUANTIZED_FILE
-from ftc.compiler.resolve.model.text_modules import MODULES_FILE, POOLING_FILE
+from ftc.compiler.resolve.model.config import CONFIG_FILE, PARAMS_FILE, QUANTIZED_FILE
+from ftc.compiler.resolve.model.text_modules import (
+    MODULES_FILE,
+    POOLING_FILE,
+    PURPOSE_FILE,
+)
 from ftc.compiler.resolve.model.tokenizer_files import (
     CONFIG_FILE as TOKENIZER_CONFIG_FILE,
 )
@@ -43,6 +47,7 @@ from ftc.spec.sections import Model
 WANTED: Final = (
     CONFIG_FILE,
     QUANTIZED_FILE,
+    PARAMS_FILE,
     TOKENIZER_FILE,
     TOKENIZER_CONFIG_FILE,
     SENTENCEPIECE_FILE,
@@ -54,6 +59,7 @@ WANTED: Final = (
     "generation_config.json",
     MODULES_FILE,
     POOLING_FILE,
+    PURPOSE_FILE,
     *PROCESSOR_FILES,
 )
 

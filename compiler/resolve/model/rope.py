@@ -1,9 +1,13 @@
 """Finds errors in `rope_parameters` and `rope_scaling` that make transformers fail."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from ftc.compiler.knowledge.architectures.rope_types import reads_rope, rope_types
+from ftc.compiler.knowledge.architectures.rope_types import (
+    list_rope_types,
+    reads_rope,
+    rope_type,
+)
 from ftc.compiler.resolve import explanations
 from ftc.compiler.resolve.model.sections import Part, value_fault
 from ftc.spec.findings.finding import Finding
@@ -21,7 +25,8 @@ _NUMBERS: Final = (
 
 def find_rope_fault(config: Part, name: str) -> Finding | None:
     """Return why transformers cannot compute the positions of a model with this config."""
-    if not reads_rope(config.model_type):
+    known = list_rope_types(config.model_type)
+    if known is None:
         return None
     data, prefix = config.data, config.prefix
     section = next((key for key in _SECTIONS if data.get(key)), None)
@@ -31,10 +36,11 @@ def find_rope_fault(config: Part, name: str) -> Finding | None:
     for where, part in _parts(f"{prefix}{section}", said, data.get("layer_types")):
         if not isinstance(part, dict):
             return value_fault(name, where, part, Message("phrase.object"))
-        if (fault := _find_fault(name, where, part)) is not None:
+        kind = rope_type(config.model_type, part)
+        if (fault := _find_fault(name, where, part, kind, known)) is not None:
             return fault
     theta = data.get("rope_theta", 0)
-    if theta is None or _is_number(theta):
+    if theta is None or _is_number(theta) or not reads_rope(config.model_type):
         return None
     return value_fault(name, f"{prefix}rope_theta", theta, Message("phrase.number"))
 
@@ -49,9 +55,13 @@ def _parts(section: str, said: Mapping[str, Any], layers: object) -> Iterator[tu
         yield section, said
 
 
-def _find_fault(name: str, where: str, part: Mapping[str, Any]) -> Finding | None:
-    kind = part.get("rope_type", part.get("type", "default"))
-    known = rope_types()
+def _find_fault(
+    name: str,
+    where: str,
+    part: Mapping[str, Any],
+    kind: object,
+    known: Mapping[str, Sequence[str]],
+) -> Finding | None:
     if not isinstance(kind, str) or kind not in known:
         return explanations.BROKEN_CONFIG.finding(
             message="rope_type",

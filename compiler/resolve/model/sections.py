@@ -10,7 +10,9 @@ from ftc.compiler.knowledge.architectures.config_types import (
     find_refused,
     find_section,
     kind_of,
+    pads_embedding,
 )
+from ftc.compiler.knowledge.architectures.dtypes import DTYPES, said_dtype
 from ftc.compiler.resolve import explanations
 from ftc.spec.findings.finding import Finding
 from ftc.spec.findings.quote import quote
@@ -28,6 +30,8 @@ _NAMES: Final[Mapping[str, Message | str]] = {
     "d": Message("phrase.object"),
     "n": "`null`",
 }
+#: Types whose own code checks the kinds of their layers.
+OWN_LAYERS: Final = ("deepseek_v4", "nemotron_h", "neomme")
 _BOTH: Final = "if"  # whole numbers and others
 
 
@@ -102,6 +106,61 @@ def find_type_fault(part: Part, name: str) -> Finding | None:
         refused = find_refused(part.model_type, key)
         if kind_of(value) in refused:
             return value_fault(name, part.prefix + key, value, _say_accepted(refused))
+    return None
+
+
+def find_dtype_fault(part: Part, name: str) -> Finding | None:
+    """Return a finding for a text that is no dtype of torch, such as `auto`, or a list; or None.
+
+    transformers looks a text up in torch. It keeps other values, and nothing reads them.
+    """
+    key, said = said_dtype(part.data)
+    if isinstance(said, list) or (isinstance(said, str) and said not in DTYPES):
+        return value_fault(name, part.prefix + key, said, Message("phrase.dtype"))
+    return None
+
+
+def find_padding_fault(part: Part, name: str) -> Finding | None:
+    """Return a finding for a padding token without a row in the embedding, or None.
+
+    Older trainers added such a token to the tokenizer alone.
+    """
+    pad, rows = part.data.get("pad_token_id"), part.data.get("vocab_size")
+    if type(pad) is not int or type(rows) is not int or not pads_embedding(part.model_type):
+        return None
+    if -rows <= pad < rows:
+        return None
+    return explanations.BROKEN_CONFIG.finding(
+        message="padding",
+        help="padding",
+        pointer="/model/id",
+        name=name,
+        key=f"{part.prefix}pad_token_id",
+        id=pad,
+        rows=rows,
+    )
+
+
+def find_layers_fault(part: Part, name: str) -> Finding | None:
+    """Return a finding for a list of kinds of layers of another length than their number, or None.
+
+    transformers compares the two before it reads the weights, in all classes but a few.
+    """
+    if part.model_type in OWN_LAYERS:
+        return None
+    number = part.data.get("num_hidden_layers")
+    first, second = (part.data.get(key) for key in ("layer_types", "mlp_layer_types"))
+    for key, kinds in (("layer_types", first), ("mlp_layer_types", second if first else None)):
+        if isinstance(kinds, list) and type(number) is int and len(kinds) != number:
+            return explanations.BROKEN_CONFIG.finding(
+                message="layers",
+                help="value",
+                pointer="/model/id",
+                name=name,
+                key=part.prefix + key,
+                held=len(kinds),
+                layers=number,
+            )
     return None
 
 

@@ -1,13 +1,16 @@
-"""The modules after a sentence-transformers model: how its tokens become one vector."""
+"""What sentence-transformers makes of a model: one vector of a text, or the relevance of a text."""
 
 import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from ftc.compiler.resolve.facts import TextModules
+from ftc.compiler.resolve.detail_facts import Purpose, TextModules
 
 MODULES_FILE: Final = "modules.json"
+#: Where sentence-transformers writes which of its classes a model is of.
+PURPOSE_FILE: Final = "config_sentence_transformers.json"
 #: Where sentence-transformers writes the settings of the pooling.
 POOLING_FILE: Final = "1_Pooling/config.json"
 #: The keys of older files, and the word for each that newer ones have.
@@ -19,6 +22,10 @@ _OLDER_KEYS: Final[Mapping[str, str]] = {
     "pooling_mode_weightedmean_tokens": "weightedmean",
     "pooling_mode_lasttoken": "lasttoken",
 }
+#: How rerankers are called.
+_RANKER: Final = re.compile(r"\bre-?rank(?:er|ing)?\b", re.IGNORECASE)
+_KIND: Final = "model_type"
+_RANKING: Final = "CrossEncoder"
 _PLAIN: Final = ("Transformer", "Pooling", "Normalize", "Dropout")
 
 
@@ -35,6 +42,23 @@ def read_text_modules(folder: Path) -> TextModules | None:
         return None
     others = tuple(kind for kind in kinds if kind not in _PLAIN)
     return TextModules(poolings=_list_poolings(found), others=others)
+
+
+def read_purpose(folder: Path, name: str) -> Purpose | None:
+    """Return what a model gives that compares texts; None for any other, such as one that writes.
+
+    sentence-transformers writes the class. Older files do not have it: they are those of models
+    that give vectors. Rerankers that are causal models often have no such file, but a name.
+    """
+    if _RANKER.search(name.rstrip("/").rpartition("/")[2]):
+        return "relevance"
+    modules, path = (folder / MODULES_FILE).is_file(), folder / PURPOSE_FILE
+    try:
+        config = json.loads(path.read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return "vectors" if modules else None
+    kind = config.get(_KIND) if isinstance(config, dict) else None
+    return "relevance" if kind == _RANKING else "vectors"
 
 
 def _list_poolings(config: Mapping[str, Any]) -> tuple[str, ...]:

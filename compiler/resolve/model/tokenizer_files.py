@@ -119,7 +119,11 @@ def read_tokenizer_config(folder: Path) -> TokenizerConfig:
     config = _read_json(folder / CONFIG_FILE)
     special = _special(_read_json(folder / "special_tokens_map.json")) | _special(config)
     added = config.get("added_tokens_decoder")
-    longest = config.get("model_max_length")
+    longest, side = config.get("model_max_length"), config.get("padding_side", "right")
+    if isinstance(longest, str):
+        raise TokenizerFileError(f"`{CONFIG_FILE}` has a text as `model_max_length`")
+    if side not in ("right", "left"):
+        raise TokenizerFileError(f"`{CONFIG_FILE}` has a `padding_side` other than left and right")
     name = config.get("tokenizer_class")
     template, listed = _template(folder, config), _listed_template(config)
     return TokenizerConfig(

@@ -6,6 +6,7 @@ from itertools import islice
 
 from ftc.compiler.resolve.rows.reader import Row
 from ftc.compiler.resolve.rows.roles import is_answer_name, is_prompt_name
+from ftc.runtime.read.compared_rows import VERDICTS
 from ftc.runtime.read.rows import ReadTurns
 from ftc.runtime.read.text_rows import read_cell
 from ftc.spec.columns.usual_names import usual_name
@@ -72,6 +73,19 @@ def guess_columns(
         case [prompt], [] if not partly:
             return prompt, None
     return None
+
+
+def guess_verdicts(columns: Sequence[str], rows: Iterable[Row | None]) -> str | None:
+    """Return the only column whose words say that answers are good or bad; None without one."""
+    seen = [row for row in islice(rows, _ROWS) if row]
+    found = []
+    for name in columns:
+        cells = [cell for row in seen if (cell := row.get(name)) not in (None, "")]
+        is_filled = bool(cells) and len(cells) >= _FILLED_SHARE * len(seen)
+        words = {VERDICTS.get(str(cell).strip().lower()) for cell in cells}
+        if is_filled and words == {"true", "false"}:
+            found.append(name)
+    return found[0] if len(found) == 1 else None
 
 
 def _are_texts(texts: Sequence[str]) -> bool:

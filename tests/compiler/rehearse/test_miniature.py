@@ -124,12 +124,12 @@ def test_an_8b_llama() -> None:
 
 
 def test_a_ratio_that_256_does_not_divide() -> None:
-    """Seven query heads per key head cannot be 256 wide: another head width, or eight heads."""
+    """Seven query heads per key head divide no small width, and are eight in the miniature."""
     sizes = {"hidden_size": 3584, **_heads(28, 4)}
     small = shrink({**LLAMA, **sizes})
     assert small is not None
     assert (small["hidden_size"], small["head_dim"]) == (256, 128)
-    assert small["num_attention_heads"] == 7 * small["num_key_value_heads"]
+    assert small["num_attention_heads"] == 8 * small["num_key_value_heads"]
     qwen = {"architectures": ["Qwen2ForCausalLM"], "model_type": "qwen2"}
     small = shrink({**LLAMA, **sizes, **qwen})
     assert small is not None
@@ -231,3 +231,12 @@ def test_a_tower_has_two_layers_by_any_name(tower: dict[str, Any]) -> None:
     inside = small["vision_config"]
     [layers] = inside.values() if "n_layers" in inside else inside["encoder_config"].values()
     assert layers == 2
+
+
+def test_heads_divide_the_width_where_the_real_ones_do() -> None:
+    """AFM-4.5B has five query heads per key head, of 128 numbers: no small width is a multiple."""
+    for model in all_models():
+        real = read_shape(model.config)
+        small = read_shape(shrink(model.config) or {})
+        if real is not None and small is not None and real.hidden % real.heads == 0:
+            assert small.hidden % small.heads == 0, model.id

@@ -22,6 +22,12 @@ CONFIGS: Final[dict[str, dict[str, Any]]] = {
     for case in json.loads((ROOT / "benchmarks" / name).read_text(encoding="utf-8"))
 }
 Edit = Callable[[dict[str, Any], dict[str, Any]], object]
+#: With the lists that Phi-3 reads by this name too.
+SCALED: Final[Mapping[str, Any]] = {
+    "rope_type": "yarn",
+    "factor": 4.0,
+    **dict.fromkeys(("short_factor", "long_factor"), [1.0] * 48),
+}
 QUANTIZED: Final[Mapping[str, Any]] = {
     "awq": {"quant_method": "awq", "bits": 4, "group_size": 128},
     "gptq": {"quant_method": "gptq", "bits": 4},
@@ -57,10 +63,8 @@ def flip(whole: dict[str, Any], text: dict[str, Any]) -> None:
 
 #: Edits of a whole config and of its text, after which there are facts still.
 KEPT: Final[Mapping[str, Edit]] = {
-    "another vocabulary": lambda _, text: put(text, vocab_size=33_333),
-    "scaled rotations": lambda _, text: put(
-        text, rope_scaling={"rope_type": "yarn", "factor": 4.0}
-    ),
+    "another vocabulary": lambda _, text: put(text, vocab_size=33_333, pad_token_id=0),
+    "scaled rotations": lambda _, text: put(text, rope_scaling=SCALED),
     "rotations as of transformers 5": lambda _, text: (
         drop(text, "rope_scaling", "rope_theta"),
         put(text, rope_parameters={"rope_type": "default", "rope_theta": 1e4}),

@@ -345,3 +345,43 @@ def test_rows_and_files_of_another_shape_are_told_what_to_write(
     assert '{"messages": [...]}' in find_of_rows(make_spec, tmp_path, [CHAT] * 3).help
     (tmp_path / "rows.json").write_text('{"a": {"0": "x"}}', encoding="utf-8")
     assert "list of objects" in unknown(make_spec(data="rows.json"), tmp_path).help
+
+
+@pytest.mark.parametrize(
+    "words", [("up", "down"), (1, 0), ("\N{THUMBS UP SIGN}", "\N{THUMBS DOWN SIGN}"), (True, False)]
+)
+def test_a_column_of_verdicts_is_proposed(
+    make_spec: Any, tmp_path: Path, words: tuple[Any, Any]
+) -> None:
+    """By its words, whatever it is called, and with the other columns if they need a name too."""
+    rows: list[Any] = [
+        {"question": t, "answer": t, "vote": words[n % 2]} for n, t in enumerate(TEXTS)
+    ]
+    finding = find_of_rows(make_spec, tmp_path, rows, objective="kto")
+    assert [edit["value"] for edit in finding.fix] == [{"label": "vote"}]
+    assert '`"columns": {"label": "vote"}`' in finding.help
+    rows = [{"was": r["question"], "sagte": r["answer"], "vote": r["vote"]} for r in rows]
+    finding = find_of_rows(make_spec, tmp_path, rows, objective="kto")
+    named = {"prompt": "was", "completion": "sagte", "label": "vote"}
+    assert [edit["value"] for edit in finding.fix] == [named]
+
+
+def test_no_verdicts_are_proposed_where_two_columns_have_them(
+    make_spec: Any, tmp_path: Path
+) -> None:
+    """Nothing tells which of the two judges the answer."""
+    rows = [
+        {"question": t, "answer": t, "vote": n % 2, "other": n % 2} for n, t in enumerate(TEXTS)
+    ]
+    assert '"columns"' not in find_of_rows(make_spec, tmp_path, rows, objective="kto").help
+
+
+def test_pairs_of_an_arena_are_told(make_spec: Any, tmp_path: Path) -> None:
+    """A third column names the better answer, so that neither column is that of chosen ones."""
+    rows: list[Any] = [
+        {"q": t, "response_a": f"{t}!", "response_b": f"{t}?", "winner": f"model_{'ab'[n % 2]}"}
+        for n, t in enumerate(TEXTS)
+    ]
+    finding = find_of_rows(make_spec, tmp_path, rows, objective="dpo")
+    assert (finding.code, finding.fix) == ("FTC206", ())
+    assert "`winner` names the better of `response_a` and `response_b`" in finding.help

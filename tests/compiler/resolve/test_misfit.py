@@ -3,6 +3,7 @@
 import json
 import shutil
 import warnings
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,8 @@ import pytest
 from ftc.compiler.resolve.facts import ModelFacts
 from ftc.compiler.resolve.model.config import Config, read_config
 from ftc.compiler.resolve.model.facts import resolve_model
-from ftc.compiler.resolve.model.weight_files.misfit import find_absent, find_misfit
+from ftc.compiler.resolve.model.weight_files.misfit import count_lacking, find_absent, find_misfit
+from ftc.compiler.resolve.model.weight_files.weights import Weights
 
 ROOT = Path(__file__).parents[3]
 CASES = json.loads((ROOT / "tests/compiler/knowledge/architecture_cases.json").read_bytes())
@@ -79,6 +81,11 @@ def config_of(folder: Path, data: dict[str, Any]) -> Config:
     return config
 
 
+def weights_of(names: Iterable[str], parameters: int) -> Weights:
+    """Return weights with these tensors and so many parameters."""
+    return Weights(bytes=1, parameters=parameters, dtype="F32", names=tuple(names))
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_real_classes_fit_their_configs(tmp_path: Path, name: str) -> None:
     """What transformers builds is silent, and one layer too few is told."""
@@ -94,6 +101,9 @@ def test_real_classes_fit_their_configs(tmp_path: Path, name: str) -> None:
         sides = {n: (t.shape[0], t.shape[1]) for n, t in state.items() if t.dim() == 2}
         assert find_misfit(config, sides) is None
         assert find_absent(config, state, "tokens") is None
+        total = sum({id(t): t.numel() for t in state.values()}.values())
+        assert count_lacking(config, weights_of(state, total), "tokens") == 0
+        assert count_lacking(config, weights_of(state, 7), "tokens") > 0
         assert config.shape is not None
         last = f".{config.shape.layers - 1}."
         fewer = {n: pair for n, pair in sides.items() if last not in n}

@@ -361,6 +361,11 @@ def test_folders_that_are_no_models(make_spec: Any, tmp_path: Path) -> None:
     pipeline = resolve_model(make_spec(), folder=tmp_path)
     assert isinstance(pipeline, Unknown)
     assert "is a pipeline of diffusers" in pipeline.finding.message
+    (folder / "model_index.json").unlink()
+    (folder / "params.json").write_text("{}")
+    of_maker = resolve_model(make_spec(), folder=tmp_path)
+    assert isinstance(of_maker, Unknown)
+    assert "`params.json` in place of `config.json`" in of_maker.finding.message
     for text in (b"{", b"[]", b"\xff\xfe", b"[" * 100_000):
         (folder / "config.json").write_bytes(text)
         assert code(resolve_model(make_spec(), folder=tmp_path)) == "FTC102"

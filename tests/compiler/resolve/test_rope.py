@@ -107,8 +107,56 @@ def test_a_section_has_its_own() -> None:
 
 def test_other_classes_are_left_alone() -> None:
     """Their own rules may read anything."""
-    assert find_fault({"model_type": "phi3", "rope_scaling": {"type": "su"}}) is None
+    assert find_fault({"model_type": "internlm3", "rope_scaling": {"type": "own"}}) is None
     assert find_fault({"model_type": "gpt2", "rope_scaling": "linear"}) is None
+
+
+FACTORS = {"short_factor": [1.0] * 8, "long_factor": [1.0] * 8}
+#: Positions of classes with rules of their own, each with words of the finding, if there is one.
+OWN: dict[str, tuple[str, dict[str, Any], str]] = {
+    "su": ("phi3", {"type": "su", **FACTORS}, "does not have `original_max_position_embeddings`"),
+    "su with its context": (
+        "phi3", {"type": "su", **FACTORS, "original_max_position_embeddings": 32}, "",
+    ),
+    "longrope": ("phi3", {"type": "longrope", **FACTORS}, ""),
+    "linear Phi": ("phi3", {"type": "linear", "factor": 2.0}, "the type `linear`"),
+    "su of Olmo": ("olmo3", {"rope_type": "su", **FACTORS}, 'the type `"su"`'),
+    "older key of Olmo": ("olmo3", {"type": "su", **FACTORS}, ""),
+    "linear Olmo": ("olmo3", {"rope_type": "linear", "factor": 2.0}, ""),
+    "dynamic NeoX": ("gpt_neox", {"rope_type": "dynamic"}, "does not have `factor`"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", OWN)
+def test_classes_have_types_of_their_own(case: str) -> None:
+    """An older name may need a key more, and a type of the common code may be refused."""
+    kind, said, words = OWN[case]
+    found = find_fault({"model_type": kind, "rope_scaling": said})
+    assert (found is not None) is bool(words)
+    assert found is None or words.replace('"', "") in found.message.replace('"', "")
+
+
+@pytest.mark.prove
+@pytest.mark.parametrize("case", OWN)
+def test_classes_agree(case: str) -> None:
+    """The real class stops where there is a finding: at its config, or at the model."""
+    transformers = pytest.importorskip("transformers")
+    kind, said, words = OWN[case]
+    sizes = {
+        "vocab_size": 64,
+        "pad_token_id": 0,
+        "hidden_size": 64,
+        "intermediate_size": 64,
+        "num_hidden_layers": 4,
+        "num_attention_heads": 4,
+    }
+    try:
+        config = transformers.AutoConfig.for_model(kind, rope_scaling=dict(said), **sizes)
+        transformers.AutoModelForCausalLM.from_config(config)
+        stopped = False
+    except Exception:  # noqa: BLE001 - whatever it raises, it stops
+        stopped = True
+    assert stopped is bool(words)
 
 
 @pytest.mark.prove

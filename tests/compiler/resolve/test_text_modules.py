@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from ftc.compiler.resolve.facts import TextModules
-from ftc.compiler.resolve.model.text_modules import read_text_modules
+from ftc.compiler.resolve.detail_facts import Purpose, TextModules
+from ftc.compiler.resolve.model.text_modules import read_purpose, read_text_modules
 
 NAMES = "sentence_transformers.models"
 OLD = {"pooling_mode_cls_token": False, "pooling_mode_mean_tokens": False}
@@ -61,3 +61,31 @@ def test_a_broken_pooling_says_nothing(tmp_path: Path, pooling: Any) -> None:
     write(tmp_path, pooling)
     assert read_text_modules(tmp_path) is None
     assert read_text_modules(tmp_path / "1_Pooling") is None
+
+
+@pytest.mark.parametrize(
+    ("name", "files", "purpose"),
+    [
+        ("./model", {}, None),
+        ("./model", {"modules.json": "[]"}, "vectors"),
+        ("./model", {"config_sentence_transformers.json": '{"prompts": {}}'}, "vectors"),
+        (
+            "./model",
+            {
+                "config_sentence_transformers.json": '{"model_type": "CrossEncoder"}',
+                "modules.json": "[]",
+            },
+            "relevance",
+        ),
+        ("./model", {"config_sentence_transformers.json": "{"}, None),
+        ("./Qwen3-Reranker-0.6B/", {}, "relevance"),
+        ("rerankers/tiny-chat", {}, None),
+    ],
+)
+def test_what_a_model_compares_texts_for(
+    tmp_path: Path, name: str, files: dict[str, str], purpose: Purpose | None
+) -> None:
+    """By the files of sentence-transformers, or the name of a reranker."""
+    for file, text in files.items():
+        (tmp_path / file).write_text(text)
+    assert read_purpose(tmp_path, name) == purpose

@@ -196,3 +196,23 @@ def test_a_template_is_probed_where_no_token_is_at_hand(
     assert not facts.exact
     assert facts.closes_answer is None
     assert (facts.accepts_system, facts.prefix_stable) == (True, True)
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"model_max_length": "512"}, "`model_max_length`"),
+        ({"padding_side": "middle"}, "`padding_side`"),
+    ],
+)
+def test_values_that_transformers_stops_at(
+    make_spec: Any, model_folder: Path, changes: dict[str, str], words: str
+) -> None:
+    """The real class raises for the same."""
+    edit(model_folder, **changes)
+    found = resolve(make_spec(), model_folder.parent)
+    assert isinstance(found, Unknown)
+    assert (found.finding.code, words in found.finding.message) == ("FTC114", True)
+    transformers = pytest.importorskip("transformers")
+    with pytest.raises((TypeError, ValueError)):
+        transformers.AutoTokenizer.from_pretrained(model_folder)("hello")

@@ -4,6 +4,8 @@ import json
 from pathlib import Path
 from typing import Any, Final
 
+import pytest
+
 from ftc.compiler.resolve.facts import Unknown
 from ftc.compiler.resolve.model.facts import resolve_model
 from tests.compiler.resolve.resolving import known_model
@@ -127,3 +129,93 @@ def test_the_pattern_of_a_dense_hybrid_is_needed(make_spec: Any, model_folder: P
     for said, expected in ((dense, (key,)), (sparse, ()), (published, ())):
         (model_folder / "config.json").write_text(json.dumps(config | said))
         assert known_model(make_spec(), model_folder.parent).unwritten_keys == expected
+
+
+MISTRAL: Final[dict[str, Any]] = {
+    "architectures": ["Mistral3ForConditionalGeneration"],
+    "model_type": "mistral3",
+    "text_config": {
+        "model_type": "mistral",
+        "vocab_size": 96,
+        "hidden_size": 64,
+        "intermediate_size": 64,
+        "num_hidden_layers": 1,
+        "num_attention_heads": 4,
+        "num_key_value_heads": 2,
+        "head_dim": 16,
+    },
+    "vision_config": {
+        "model_type": "pixtral",
+        "hidden_size": 32,
+        "intermediate_size": 32,
+        "num_hidden_layers": 1,
+        "num_attention_heads": 2,
+    },
+}
+TABLE: Final = {"model.language_model.embed_tokens.weight": ("BF16", [96, 64])}
+HEAD: Final = {"lm_head.weight": ("BF16", [96, 64])}
+OLDER_HEAD: Final = {"language_model.lm_head.weight": ("BF16", [96, 64])}
+
+
+@pytest.mark.parametrize(
+    ("whole", "text", "tensors", "expected"),
+    [
+        ({}, {}, TABLE, "tied"),  # the class ties unless the whole config says otherwise
+        ({}, {"tie_word_embeddings": False}, TABLE, "tied"),
+        ({"tie_word_embeddings": False}, {}, TABLE, "absent"),
+        ({"tie_word_embeddings": False}, {"tie_word_embeddings": True}, TABLE, "absent"),
+        ({"tie_word_embeddings": False}, {}, {**TABLE, **HEAD}, "own"),
+        ({}, {}, {**TABLE, **OLDER_HEAD}, "tied"),  # all bytes are equal: a copy
+        ({}, {}, {**TABLE, "lm_head.weight": ("BF16", [97, 64])}, "own"),
+        ({}, {}, {}, "own"),  # without weights the text decides
+    ],
+)
+def test_the_head_is_that_of_the_class(  # noqa: PLR0917 - a case has four parts
+    make_spec: Any,
+    model_folder: Path,
+    whole: dict[str, Any],
+    text: dict[str, Any],
+    tensors: dict[str, tuple[str, list[int]]],
+    expected: str,
+) -> None:
+    """By the place that the class reads, and by the tensors that the weights have."""
+    config = {**MISTRAL, **whole, "text_config": {**MISTRAL["text_config"], **text}}
+    (model_folder / "config.json").write_text(json.dumps(config))
+    if tensors:
+        write_safetensors(model_folder / "model.safetensors", tensors)
+    facts = known_model(make_spec(), model_folder.parent)
+    assert facts.shape is not None
+    absent = "" if facts.absent is None else facts.absent.tensor
+    assert absent == ("lm_head.weight" if expected == "absent" else "")
+    assert facts.shape.tied is (expected == "tied")
+
+
+@pytest.mark.prove
+@pytest.mark.parametrize("whole", [{}, {"tie_word_embeddings": False}])
+def test_the_real_class_has_this_head(
+    make_spec: Any, model_folder: Path, whole: dict[str, Any]
+) -> None:
+    """It ties the head that the weights lack, or makes a new one, as the facts say."""
+    torch = pytest.importorskip("torch")
+    transformers = pytest.importorskip("transformers")
+    safetensors = pytest.importorskip("safetensors.torch")
+    written = json.dumps({**MISTRAL, **whole})
+    (model_folder / "config.json").write_text(written)
+    kind = transformers.AutoModelForImageTextToText
+    kind.from_config(transformers.AutoConfig.from_pretrained(model_folder)).save_pretrained(
+        model_folder
+    )
+    path = model_folder / "model.safetensors"
+    kept = {k: v for k, v in safetensors.load_file(path).items() if "lm_head" not in k}
+    safetensors.save_file(kept, path, metadata={"format": "pt"})
+    (model_folder / "config.json").write_text(written)
+    model, loaded = kind.from_pretrained(
+        model_folder, output_loading_info=True, dtype=torch.float32
+    )
+    facts = known_model(make_spec(), model_folder.parent)
+    assert facts.shape is not None
+    assert (facts.absent is None) is (not loaded["missing_keys"])
+    assert facts.shape.tied is (model.lm_head.weight is model.get_input_embeddings().weight)
+    if facts.shape.tied:
+        counted = facts.shape.parameters + facts.shape.frozen_parameters
+        assert counted == sum(tensor.numel() for tensor in kept.values())

@@ -5,10 +5,17 @@ from typing import Any
 
 import pytest
 import torch
-from transformers import LlamaConfig, LlamaForCausalLM
+from transformers import (
+    AutoConfig,
+    AutoModelForImageTextToText,
+    LlamaConfig,
+    LlamaForCausalLM,
+)
 from trl.kernels.chunked_divergence import ChunkedDivergenceFunction
 
 from ftc.runtime.evaluate.teacher import divergence, load_teacher, measure_divergence
+
+MROPE: dict[str, Any] = {"rope_type": "default", "rope_theta": 1e4, "mrope_section": [1, 1, 2]}
 
 TOKENS, ROWS = 40, 56
 
@@ -90,3 +97,34 @@ def test_only_learned_tokens_are_compared(tmp_path: Path) -> None:
     assert both == pytest.approx(alone, rel=1e-4)
     assert both[0] == pytest.approx(every[1:4].sum().item(), rel=1e-4)
     assert measure_divergence(teacher, teacher, rows, 0, **given) == pytest.approx([0, 0], abs=1e-4)
+
+
+@pytest.mark.prove
+@pytest.mark.parametrize("kind", ["qwen2_5_vl", "mistral3"])
+def test_a_teacher_may_be_multimodal(tmp_path: Path, kind: str) -> None:
+    """It is loaded whole, and its language model loses the rows that the student lacks."""
+    text = {
+        "vocab_size": 40,
+        "hidden_size": 16,
+        "intermediate_size": 16,
+        "num_hidden_layers": 1,
+        "num_attention_heads": 2,
+        "num_key_value_heads": 2,
+        "pad_token_id": 0,
+    }
+    texts: dict[str, dict[str, Any]] = {
+        "qwen2_5_vl": {"model_type": "qwen2_5_vl_text", "rope_parameters": {**MROPE}},
+        "mistral3": {"model_type": "mistral", "head_dim": 8},
+    }
+    towers: dict[str, dict[str, Any]] = {
+        "qwen2_5_vl": {"depth": 1, "num_heads": 2, "out_hidden_size": 16},
+        "mistral3": {"model_type": "pixtral", "num_hidden_layers": 1, "num_attention_heads": 2},
+    }
+    tower = {"hidden_size": 16, "intermediate_size": 16, **towers[kind]}
+    config = AutoConfig.for_model(kind, text_config={**text, **texts[kind]}, vision_config=tower)
+    kind_of: Any = AutoModelForImageTextToText
+    made = kind_of.from_config(config)
+    made.save_pretrained(tmp_path)
+    model = load_teacher(tmp_path, dtype="float32", attention="eager", rows=32, revision=None)
+    assert type(model) is type(made)
+    assert model(input_ids=torch.tensor([[1, 2, 3]])).logits.shape == (1, 3, 32)

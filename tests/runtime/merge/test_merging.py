@@ -157,6 +157,13 @@ def to_nan(model: Any) -> None:
     model.model.norm.weight.data[0] = float("nan")
 
 
+def to_large(model: Any) -> None:
+    """Make finite weights whose products are too large for 16 bits."""
+    model.half()
+    model.model.layers[0].mlp.up_proj.weight.data.mul_(100_000)
+    model.model.layers[0].mlp.gate_proj.weight.data.mul_(100_000)
+
+
 def to_other(model: Any) -> None:
     """Make another model of it."""
     model.lm_head.weight.data.mul_(50).flip(0)
@@ -164,7 +171,11 @@ def to_other(model: Any) -> None:
 
 @pytest.mark.parametrize(
     ("change", "words"),
-    [(to_nan, "every weight is a finite number"), (to_other, "agrees with the trained one")],
+    [
+        (to_nan, "every weight is a finite number"),
+        (to_large, "numbers above 65504, where float16 ends: train again with"),
+        (to_other, "agrees with the trained one"),
+    ],
 )
 def test_another_model_is_refused(job: merging.Job, change: Change, words: str) -> None:
     """An earlier result stays in its place."""

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ftc.compiler.resolve.facts import TextModules
+from ftc.compiler.resolve.detail_facts import TextModules
 from ftc.compiler.resolve.model.text_modules import read_text_modules
 from tests.tiny_models import write_model
 

@@ -58,6 +58,8 @@ def test_a_pair_in_every_shape(row: Mapping[str, Any]) -> None:
         ({"prompt": "who?", "chosen": "", "rejected": "Bob"}, "blank"),
         ({"prompt": "", "chosen": "Ada", "rejected": "Bob"}, "blank"),
         ({"chosen": said("a?", "Ada"), "rejected": said("b?", "Bob")}, "two_prompts"),
+        ({"prompt": "a?", "chosen": said("b?", "Ada"), "rejected": "Bob"}, "one_conversation"),
+        ({"prompt": "a?", "chosen": "Ada", "rejected": said("b?", "Bob")}, "one_conversation"),
         ({"prompt": "who?", "chosen": said("who?"), "rejected": "Bob"}, "unanswered"),
         ({"prompt": "who?", "chosen": [7], "rejected": "Bob"}, "no_turn"),
         ({"prompt": "who?", "chosen": ["Ada"], "rejected": "Bob"}, "not_text"),
@@ -90,8 +92,10 @@ def test_a_verdict_on_a_conversation() -> None:
 
 def test_answers_without_a_prompt_anywhere() -> None:
     """Two bare texts and no column of prompts are not enough."""
-    row = {"chosen": "Ada", "rejected": "Bob"}
+    row: dict[str, Any] = {"chosen": "Ada", "rejected": "Bob"}
     assert read_pair(row, prompt=None, chosen="chosen", rejected="rejected") == "no_prompt"
+    half = {**row, "chosen": said("who?", "Ada")}
+    assert read_pair(half, prompt=None, chosen="chosen", rejected="rejected") == "one_conversation"
 
 
 @pytest.mark.parametrize(

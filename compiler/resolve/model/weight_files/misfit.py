@@ -17,6 +17,7 @@ from ftc.compiler.knowledge.architectures.module_names import find_module_names
 from ftc.compiler.knowledge.objectives import Head
 from ftc.compiler.resolve.detail_facts import AbsentTensor, Misfit
 from ftc.compiler.resolve.model.config import Config
+from ftc.compiler.resolve.model.weight_files.weights import Weights
 
 _Sides = Mapping[str, tuple[int, int]]
 
@@ -50,14 +51,18 @@ def find_absent(config: Config, names: Collection[str], head: Head) -> AbsentTen
 
     transformers reads the layers under the name that they have in the class, with or without that
     of the model around them (`model.layers`, `layers`). It knows other names for some types only,
-    and those are not compared. None too where no layers are among the names, where the table does
-    not describe the model, and where the weights are packed.
+    and those are not compared; of a multimodal class only the head is. None too where no layers are
+    among the names, where the table does not describe the model, and where the weights are packed.
     """
     shape, known = config.shape, find_module_names(config.architecture)
     layer, spelled = _spell_layers(config.architecture)
-    if shape is None or not spelled or config.wrapper is not None or config.custom_code:
+    if shape is None or not spelled or config.custom_code:
         return None
-    if not names or config.quantized is not None or has_renamed_tensors(config.model_type):
+    if not names or config.quantized is not None:
+        return None
+    if config.wrapper is not None:
+        return _find_absent_inside(config, shape, names, head)
+    if has_renamed_tensors(config.model_type):
         return None
     layers = [name for name in names if _NUMBERED.search(name)]
     if not layers:
@@ -67,6 +72,36 @@ def find_absent(config: Config, names: Collection[str], head: Head) -> AbsentTen
     if known is None or head != "tokens" or shape.tied or known.head + _WEIGHT in names:
         return None
     return AbsentTensor(tensor=known.head + _WEIGHT, held="")
+
+
+def _find_absent_inside(
+    config: Config, shape: Shape, names: Collection[str], head: Head
+) -> AbsentTensor | None:
+    """Return the head of a multimodal model whose class does not tie it, if the weights lack it."""
+    known = find_module_names(config.architecture)
+    if known is None or head != "tokens" or shape.tied:
+        return None
+    tensor = known.head + _WEIGHT
+    is_there = any(f".{name}".endswith(f".{tensor}") for name in names)
+    return None if is_there else AbsentTensor(tensor=tensor, held="")
+
+
+def count_lacking(config: Config, weights: Weights, head: Head) -> int:
+    """Return how many parameters of the class the weights lack, 0 where that is not known.
+
+    Only where all headers were read, and where the table counts the class. Weights may have more:
+    buffers, copies of what is tied, and layers that predict more tokens.
+    """
+    shape, held = config.shape, weights.parameters
+    if shape is None or held is None or head != "tokens" or config.wrapper is not None:
+        return 0
+    if (
+        config.custom_code
+        or config.quantized is not None
+        or not any(map(_NUMBERED.search, weights.names))
+    ):
+        return 0
+    return max(0, shape.parameters - held)
 
 
 def _spell_layers(architecture: str) -> tuple[str, tuple[str, ...]]:

@@ -1,16 +1,21 @@
-"""Detects an output head in the weights that differs from the embedding `config.json` ties it to.
+"""The output head in the weights, and whether the class that is loaded ties it to the embedding.
 
-transformers then ties nothing. Some trainers also save a tied head, which equals the embedding.
+transformers ties nothing where the two differ, whatever `config.json` says. Some trainers also save
+a tied head, which equals the embedding.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from ftc.compiler.knowledge.architectures.architecture import read_shape
+from ftc.compiler.knowledge.architectures.module_names import find_module_names
+from ftc.compiler.knowledge.multimodal.tied_heads import ties_head
+from ftc.compiler.resolve.model.config import Config
 from ftc.compiler.resolve.model.weight_files.weights import read_header
 
-__all__ = ["has_other_head"]
+__all__ = ["has_other_head", "is_tied_inside"]
 
 _SAMPLES: Final = 16
 _SAMPLE_BYTES: Final = 4096
@@ -45,6 +50,34 @@ def has_other_head(folder: Path, *, embedding: str, head: str) -> bool:
     if one.sides != other.sides:
         return True
     return one.dtype == other.dtype and _read(one) != _read(other)
+
+
+def is_tied_inside(config: Config, names: Collection[str], folder: Path | None) -> bool | None:
+    """Return whether a multimodal class has its head tied; None where no tensors are known.
+
+    `names` are those of the tensors. In `folder`, if the weights are there, the head is compared
+    with the embedding; elsewhere a head of its own counts as another one.
+    """
+    known, text = find_module_names(config.architecture), read_shape(_unsaid(config.data))
+    if config.wrapper is None or known is None or text is None or not names:
+        return None
+    heads = _end_in(names, known.head)
+    ties = ties_head(config.wrapper, config.whole, text_default=text.tied)
+    if not heads or not ties:
+        return ties
+    tables = _end_in(names, known.embedding.rpartition(".")[2])
+    if folder is None or len(heads) != 1 or len(tables) != 1:
+        return False
+    return not has_other_head(folder, embedding=tables[0], head=heads[0])
+
+
+def _unsaid(config: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in config.items() if key != "tie_word_embeddings"}
+
+
+def _end_in(names: Collection[str], module: str) -> list[str]:
+    """Return the weights of the modules of this name, wherever they are."""
+    return [name for name in names if f".{name}".endswith(f".{module}.weight")]
 
 
 def _find(path: Path, header: Mapping[str, Any], name: str) -> _Place | None:

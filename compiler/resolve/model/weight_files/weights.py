@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from ftc.compiler.resolve.hub.client import Repository
 
+SINGLE_FILE: Final = "model.safetensors"
 INDEX_FILE: Final = "model.safetensors.index.json"
 #: The format allows 100 MiB; the longest headers that are published take some 10 MiB.
 _HEADER_BYTES: Final = 32 * 1024 * 1024
@@ -23,7 +24,12 @@ _FLOATS: Final = ("F64", "F32", "F16", "BF16")
 _MATRIX_SIDES: Final = (2, 3)
 #: More of the bytes than the numbers of positions and the like, which are not quantized.
 _PACKED_SHARE: Final = 0.05
-PICKLES: Final = ("pytorch_model*.bin", "*.pth", "*.pt")
+PICKLES: Final = ("pytorch_model*.bin",)
+#: The files that transformers looks for, in this order.
+_READ: Final = (*(SINGLE_FILE, INDEX_FILE, "pytorch_model.bin", "pytorch_model.bin.index.json"),)
+#: Files of weights by any name, as Meta and Mistral call theirs too; those of adapters are none.
+_ANY_NAME: Final = ("*.safetensors", "pytorch_model*.bin", "consolidated*.pth")
+_ADAPTER: Final = "adapter_model*"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +51,7 @@ class Weights:
     all tensors in an index; `pickled` that there are pickles and nothing else. `sides` are those of
     each tensor of floats, where all headers were read. `names` are those of all tensors, where the
     headers or the index say them. `packed` is the type of matrices that hold no floats, or floats
-    of 8 bits, in the headers.
+    of 8 bits, in the headers. `unread` are the files, where transformers looks for none of them.
     """
 
     bytes: int | None
@@ -60,21 +66,25 @@ class Weights:
     sides: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     names: tuple[str, ...] = ()
     packed: str | None = None
+    unread: tuple[str, ...] = ()
 
 
 def read_weights(folder: Path) -> Weights:
     """Return the facts of the weight files: sharded, single, or pickled (only the size)."""
-    index = _read_object(folder / INDEX_FILE)
+    single = folder / SINGLE_FILE
+    index = None if single.is_file() else _read_object(folder / INDEX_FILE)
+    if index is None and (folder / INDEX_FILE).is_file() and not single.is_file():
+        return Weights(bytes=None, parameters=None, dtype=None, broken=INDEX_FILE)
     names = sorted({str(name) for name in _mapping(index, "weight_map").values()})
     outside = next((name for name in names if Path(name).name != name), None)
     if outside is not None:  # an index that points anywhere but beside itself
         return Weights(bytes=None, parameters=None, dtype=None, broken=INDEX_FILE)
     listed = [folder / name for name in names] or sorted(folder.glob("model*.safetensors"))
+    listed = [single] if single.is_file() else listed  # transformers reads nothing else then
+    unread = find_unread(path.name for path in folder.iterdir())
     paths = [path for path in listed if path.is_file()]
     if not listed:
-        sizes = [path.stat().st_size for name in PICKLES for path in folder.glob(name)]
-        size = sum(sizes) or None
-        return Weights(bytes=size, parameters=None, dtype=None, pickled=bool(sizes))
+        return _read_others(folder, unread)
     counts: Counter[str] = Counter()
     packed: Counter[str] = Counter()
     tensors: list[str] = []
@@ -110,7 +120,21 @@ def read_weights(folder: Path) -> Weights:
         modules=_modules(matrices),
         sides=sides,
         names=tuple(tensors),
+        unread=unread,
         packed=packed.most_common(1)[0][0] if packed.total() > _PACKED_SHARE * size else None,
+    )
+
+
+def _read_others(folder: Path, unread: tuple[str, ...]) -> Weights:
+    """Return the facts of a folder without safetensors that transformers reads: of pickles."""
+    sizes = [path.stat().st_size for name in PICKLES for path in folder.glob(name)]
+    return Weights(
+        bytes=sum(sizes) or None,
+        parameters=None,
+        dtype=None,
+        pickled=bool(sizes),
+        names=_list_tensors([folder / name for name in unread]),
+        unread=unread,
     )
 
 
@@ -127,7 +151,23 @@ def listed_weights(folder: Path, said: Repository) -> Weights:
         names=tuple(_mapping(index, "weight_map")),
         indexed=bool(total),
         pickled=pickles and not any(name.endswith(".safetensors") for name in said.files),
+        unread=find_unread(said.files),
     )
+
+
+def find_unread(files: Iterable[str]) -> tuple[str, ...]:
+    """Return the files of weights, where none of them has a name that transformers looks for."""
+    names = {name for name in files if "/" not in name}
+    if not names.isdisjoint(_READ):
+        return ()
+    found = (name for name in names if any(fnmatch(name, each) for each in _ANY_NAME))
+    return tuple(sorted(name for name in found if not fnmatch(name, _ADAPTER)))
+
+
+def _list_tensors(paths: Iterable[Path]) -> tuple[str, ...]:
+    """Return the names of the tensors in those of the files that are safetensors."""
+    headers = (read_header(path) or {} for path in paths if path.suffix == ".safetensors")
+    return tuple(name for header in headers for name in header if name != _METADATA)
 
 
 def _listed_bytes(files: Mapping[str, int | None]) -> int | None:

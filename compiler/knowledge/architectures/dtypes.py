@@ -1,0 +1,43 @@
+"""The names of torch's dtypes, which `config.json` may have as `dtype` or `torch_dtype`."""
+
+from collections.abc import Mapping
+from typing import Any, Final, Literal
+
+__all__ = ["DTYPES", "Dtype", "dtype_named", "said_dtype"]
+
+#: The dtypes in which scripts load weights.
+Dtype = Literal["float32", "float16", "bfloat16"]
+
+#: Every name that is a dtype in the pinned torch, as a test compares with it.
+DTYPES: Final = frozenset(
+    {
+        *("float", "float16", "float32", "float64", "bfloat16", "half", "double", "bool", "bit"),
+        *("float4_e2m1fn_x2", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2"),
+        *("float8_e5m2fnuz", "float8_e8m0fnu", "complex32", "complex64", "complex128"),
+        *("cfloat", "cdouble", "chalf", "int", "short", "long", "int8", "int16", "int32", "int64"),
+        *("uint8", "uint16", "uint32", "uint64", "qint8", "qint32", "quint8", "quint4x2"),
+        "quint2x4",
+        *(f"int{bits}" for bits in range(1, 8)),
+        *(f"uint{bits}" for bits in range(1, 8)),
+        *(f"bits{bits}" for bits in ("1x8", "2x4", "4x2", "8", "16")),
+    }
+)
+_LOADED: Final[Mapping[str, Dtype]] = {
+    **dict.fromkeys(("float32", "float", "F32"), "float32"),
+    **dict.fromkeys(("float16", "half", "F16"), "float16"),
+    **dict.fromkeys(("bfloat16", "BF16"), "bfloat16"),
+}
+
+
+def said_dtype(config: Mapping[str, Any]) -> tuple[str, Any]:
+    """Return the key of a config that says its dtype, and what it says; None where nothing does.
+
+    transformers reads the newer of the two names first.
+    """
+    given = ((key, config.get(key)) for key in ("dtype", "torch_dtype"))
+    return next(((key, value) for key, value in given if value is not None), ("dtype", None))
+
+
+def dtype_named(name: object) -> Dtype | None:
+    """Return the dtype by its name in a config or in a safetensors header."""
+    return _LOADED.get(name) if isinstance(name, str) else None

@@ -1,0 +1,123 @@
+"""Folders whose files transformers reads in another way than their names suggest, or not at all."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ftc.compiler.resolve.facts import Unknown
+from ftc.compiler.resolve.model.facts import resolve_model
+from ftc.compiler.resolve.model.sections import OWN_LAYERS
+from tests.compiler.resolve.resolving import code, known_model
+from tests.compiler.resolve.test_model import edit_config, write_safetensors
+
+
+@pytest.mark.parametrize(
+    ("files", "unread"),
+    [
+        (["consolidated.safetensors"], ["consolidated.safetensors"]),
+        (["consolidated.safetensors", "model.safetensors"], []),
+        (["model-00001-of-00001.safetensors"], ["model-00001-of-00001.safetensors"]),
+        (["consolidated.00.pth"], ["consolidated.00.pth"]),
+        (["adapter_model.safetensors", "optimizer.pt"], []),
+        (["pytorch_model.bin", "other.safetensors"], []),
+    ],
+)
+def test_weights_under_other_names_are_not_read(
+    make_spec: Any, model_folder: Path, files: list[str], unread: list[str]
+) -> None:
+    """Where none has a name that transformers looks for, the facts name the files."""
+    for name in files:
+        write_safetensors(model_folder / name, {"layers.0.wq.weight": ("BF16", [10, 3])})
+    facts = known_model(make_spec(), model_folder.parent)
+    assert list(facts.unread_weights) == unread
+    assert facts.pickled is ("pytorch_model.bin" in files if facts.weights_bytes else None)
+
+
+def test_a_single_file_counts_before_an_index(make_spec: Any, model_folder: Path) -> None:
+    """The index beside it is not read then; without the file, a broken one is told."""
+    index = model_folder / "model.safetensors.index.json"
+    index.write_text("{")
+    found = resolve_model(make_spec(), folder=model_folder.parent)
+    assert isinstance(found, Unknown)
+    assert "`model.safetensors.index.json`" in found.finding.message
+    index.write_text('{"weight_map": {"a": "x-1.safetensors"}}')
+    write_safetensors(model_folder / "model.safetensors", {"a": ("BF16", [5])})
+    facts = known_model(make_spec(), model_folder.parent)
+    assert (facts.missing_weights, facts.weights_bytes is None) == ((), False)
+
+
+@pytest.mark.parametrize("lacking", [0, 64])
+def test_fewer_parameters_than_the_class_has(
+    make_spec: Any, model_folder: Path, lacking: int
+) -> None:
+    """They are counted, whatever the tensors are called; more are no fault."""
+    shape = known_model(make_spec(), model_folder.parent).shape
+    assert shape is not None
+    tensors = {"model.layers.0.x": ("BF16", [shape.parameters - lacking]), "b": ("BF16", [0])}
+    write_safetensors(model_folder / "model.safetensors", tensors)
+    assert known_model(make_spec(), model_folder.parent).lacking_parameters == lacking
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
+def test_a_config_is_utf_8(make_spec: Any, model_folder: Path, encoding: str) -> None:
+    """As transformers reads it, without a byte order mark."""
+    path = model_folder / "config.json"
+    path.write_bytes(path.read_text(encoding="utf-8").encode(encoding))
+    assert code(resolve_model(make_spec(), folder=model_folder.parent)) == "FTC102"
+
+
+def test_an_adapter_beside_a_model_is_told(make_spec: Any, model_folder: Path) -> None:
+    """It would be loaded into the model that is trained."""
+    (model_folder / "adapter_config.json").write_text("{}")
+    assert code(resolve_model(make_spec(), folder=model_folder.parent)) == "FTC104"
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"layer_types": ["full_attention"]}, True),
+        ({"layer_types": ["full_attention"] * 2}, False),
+        ({"layer_types": ["full_attention"] * 2, "mlp_layer_types": ["dense"]}, True),
+        ({"layer_types": None, "mlp_layer_types": ["dense"]}, False),
+    ],
+)
+def test_kinds_of_layers_are_as_many_as_the_layers(
+    make_spec: Any, model_folder: Path, changes: dict[str, Any], told: bool
+) -> None:
+    """AutoConfig stops at any other number of them."""
+    edit_config(model_folder, **changes)
+    found = resolve_model(make_spec(), folder=model_folder.parent)
+    assert isinstance(found, Unknown) is told
+    transformers = pytest.importorskip("transformers")
+    try:
+        transformers.AutoConfig.from_pretrained(model_folder)
+    except Exception:  # noqa: BLE001 - of the validation
+        assert told
+    else:
+        assert not told
+
+
+def test_classes_with_kinds_of_layers_of_their_own() -> None:
+    """Those whose code replaces the comparison, of the types that ftc trains."""
+    transformers = pytest.importorskip("transformers")
+    common = transformers.PreTrainedConfig.validate_layer_type
+    own = {
+        kind
+        for kind in (*OWN_LAYERS, "llama", "qwen3_next", "gemma3_text", "lfm2", "gpt_oss")
+        if transformers.CONFIG_MAPPING[kind].validate_layer_type is not common
+    }
+    assert own == set(OWN_LAYERS)
+
+
+@pytest.mark.parametrize(("kind", "told"), [("llama", True), ("gpt_neox", False)])
+def test_a_padding_token_has_a_row(
+    make_spec: Any, model_folder: Path, kind: str, *, told: bool
+) -> None:
+    """Where the class gives the token to its embedding, an id outside of it is a finding."""
+    names = {"llama": "LlamaForCausalLM", "gpt_neox": "GPTNeoXForCausalLM"}
+    edit_config(model_folder, architectures=[names[kind]], model_type=kind, pad_token_id=10**6)
+    found = resolve_model(make_spec(), folder=model_folder.parent)
+    assert isinstance(found, Unknown) is told
+    edit_config(model_folder, pad_token_id=-1)
+    known_model(make_spec(), model_folder.parent)
