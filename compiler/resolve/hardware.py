@@ -278,6 +278,12 @@ def _unknown_name(spec: Spec) -> Finding:
         )
     if (vague := find_vague(name)) is not None and not vague.without:
         return _vague(spec, vague)
+    return _near(spec)
+
+
+def _near(spec: Spec) -> Finding:
+    """Report a name that no GPU has, with those that are like it."""
+    name = spec.hardware.gpu
     guess = suggest(name)
     certain = guess.same_chip and _LONE.search(name) is None  # a fix must not drop a number
     return explanations.NO_GPU_NAME.finding(

@@ -82,12 +82,7 @@ def _explain(
     data: Mapping[str, Any], pointer: str, section: Mapping[str, Any], schema: Schema, key: str
 ) -> Finding:
     here = pointer + join([key])
-    known = (
-        report_turned(here, section)
-        or report_kind(here, section[key], data)
-        or report_wrapped(here, section[key], data)
-    )
-    if known is not None:
+    if (known := _report_whole(here, section, section[key], data)) is not None:
         return known
     named = (
         find_role(key, section, pointer, data)
@@ -105,11 +100,10 @@ def _explain(
     unfit = _implied(key, section, pointer, schema)
     other = None if unfit is not None or share else _elsewhere(key, section, pointer, data, named)
     if other is None or not other.fields:
-        value = section[key]
         places = (named.pointer,) if named else _places(key)
-        advised = refuse_value(value, here, places, data)
+        advised = refuse_value(section[key], here, places, data)
         if advised is None and other is None:
-            advised = refuse_word(value, here, schema, named, data)
+            advised = refuse_word(section[key], here, schema, named, data)
         if advised is not None:
             return advised
     if other is not None and not other.pointer:
@@ -140,6 +134,14 @@ def _explain(
             example=_show(unfit.schema["examples"][0]),
         )
     return _lead(data, here, section, schema, meant, fix=fix)
+
+
+def _report_whole(
+    here: str, section: Mapping[str, Any], value: Any, data: Mapping[str, Any]
+) -> Finding | None:
+    """Return the finding on a section in another form, whatever the key is like."""
+    found = report_turned(here, section) or report_kind(here, value, data)
+    return found or report_wrapped(here, value, data)
 
 
 def _report_unsupported(value: Any, here: str, place: str, advice: Message) -> Finding:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from ftc.compiler.knowledge.objectives import OBJECTIVES, compares_texts
+from ftc.compiler.resolve.columns import findings as column_faults
 from ftc.compiler.resolve.content.answer_kinds import (
     MOST_CLASSES,
     MOST_LABELS,
@@ -30,7 +31,6 @@ from ftc.compiler.resolve.content.rewards import list_rewards, measure_rewards
 from ftc.compiler.resolve.content.scan import MARKED_ROWS, Scan, look_into, scan_rows
 from ftc.compiler.resolve.content.tool_functions import find_tools
 from ftc.compiler.resolve.content_facts import Contents, NearDuplicates
-from ftc.compiler.resolve.data import column_findings as column_faults
 from ftc.compiler.resolve.data import findings as data_faults
 from ftc.compiler.resolve.data.files import (
     DataFiles,

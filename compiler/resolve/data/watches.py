@@ -6,10 +6,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from ftc.compiler.resolve.columns.pair_scores import PairScoreCount
+from ftc.compiler.resolve.columns.unread_columns import UnreadColumns
 from ftc.compiler.resolve.content.unseen_clips import UnseenClips
 from ftc.compiler.resolve.content_facts import Contents
-from ftc.compiler.resolve.data.pair_scores import PairScoreCount
-from ftc.compiler.resolve.data.unread_columns import UnreadColumns
 from ftc.compiler.resolve.data.unseen_images import UnseenImages
 from ftc.compiler.resolve.rows.reader import Row
 from ftc.compiler.resolve.rows.roles import Roles

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from ftc.compiler.resolve.columns.pair_scores import PairScoreCount
 from ftc.compiler.resolve.content_facts import PairScores
-from ftc.compiler.resolve.data.pair_scores import PairScoreCount
 from ftc.compiler.resolve.rows.roles import Roles
 
 PAIR = Roles(form="preference", prompt="prompt", chosen="chosen", rejected="rejected")

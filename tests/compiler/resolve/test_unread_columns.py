@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import pytest
 
-from ftc.compiler.resolve.data.unread_columns import UnreadColumns
+from ftc.compiler.resolve.columns.unread_columns import UnreadColumns
 from ftc.compiler.resolve.rows.roles import Roles, assign_roles
 from ftc.spec.sections import Columns
 

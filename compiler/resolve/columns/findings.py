@@ -8,7 +8,7 @@ from typing import Final
 
 from ftc.compiler.knowledge.objectives import OBJECTIVES, compares_texts
 from ftc.compiler.resolve import explanations
-from ftc.compiler.resolve.data.pair_scores import find_compared
+from ftc.compiler.resolve.columns.pair_scores import find_compared
 from ftc.compiler.resolve.rows.guess import can_read, guess_columns, guess_verdicts
 from ftc.compiler.resolve.rows.reader import Row
 from ftc.compiler.resolve.rows.roles import (
