@@ -4,6 +4,7 @@ import pytest
 
 from ftc.tui.understanding.doubts.unlikely_columns import is_other
 from ftc.tui.understanding.reader import read
+from ftc.tui.understanding.reading import Names
 
 
 @pytest.mark.parametrize(
@@ -48,3 +49,20 @@ def test_a_question_about_a_list_is_no_defect() -> None:
     """A message that doubts a list and also names another setting is read without an error."""
     reading = read("targets q_proj k_proj v_proj o_proj only; rsLoRA on; dropout 0", {})
     assert {each.pointer: each.value for each in reading.changes}["/method/rslora"] is True
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "predict the category column from the description",
+        "guess category given description",
+        "que aprengui category a partir de description",
+        "predice la columna category usando description",
+    ],
+)
+def test_a_column_is_predicted_from_another_one(text: str) -> None:
+    """Columns of the data have their roles from the sentence, in either order of the table."""
+    names = Names(columns=("category", "ticket", "description"))
+    roles = {each.pointer: each.value for each in read(text, {}, {}, names).changes}
+    assert roles["/data/columns/prompt"] == "description"
+    assert roles["/data/columns/completion"] == "category"

@@ -8,6 +8,7 @@ behind its role without a sign: "prompt q, chosen good, rejected bad".
 import re
 from collections.abc import Iterator, Sequence
 from functools import cache
+from itertools import permutations
 from typing import Final
 
 from ftc.compiler.knowledge.hardware.accelerators import all_accelerators
@@ -47,6 +48,19 @@ _PHRASE: Final = re.compile(
 )
 _ARROWS: Final = frozenset({"->", "=>", "\u2192"})
 _SIZE: Final = re.compile(r"\d")
+_COLUMN: Final = r"(?:column|columna|field|camp|campo)"
+_MOST_KNOWN: Final = 50  # columns of a table that are looked for in a message
+#: "predict the category column from the description", for columns that the data has.
+_PREDICTED: Final = (
+    r"\b(?:predict|guess|infer|learn|generat|produc|writ|classif|predi|adivin|endevin|apren|apren"
+    r"d|gener|escri)\w*\s(?:{the}){answer}(?:\s{column})?"
+    r"\s(?:(?:just|only|nomes|solo)\s)?(?:from|given|out of|using|based on|by|a partir (?:de|del)"
+    r"|segons|segun|usando|con|amb|desde|des de)\s(?:{the}){asked}(?![\w/-])"
+)
+_THE: Final = (
+    r"(?:(?:the|its|their|each|el|la|els|les|los|las|lo)\s|l')?"
+    r"(?:(?:column|columna|field|camp|campo)\s)?"
+)
 _ASKED, _ANSWERED = f"{_SECTION}prompt", f"{_SECTION}completion"
 
 
@@ -61,6 +75,7 @@ def read_column_pairs(
     about_data = _OF_DATA.search(message.plain) is not None
     if about_data:
         yield from _read_listed(message)
+    yield from _read_predicted(message, known)
     for match in list(_PAIR.finditer(message.folded)):
         left, right = (_split(match[side]) for side in ("left", "right"))
         before, behind = (_split(message.words(*match.span(side))) for side in ("left", "right"))
@@ -99,6 +114,19 @@ def _read_listed(message: Message) -> Iterator[Change]:
         for each, said in zip(found, words, strict=True):
             name = said[len(said) - len(each["name"]) :]
             yield Change(pointer=f"{_SECTION}{each['role']}", value=name, words=said)
+
+
+def _read_predicted(message: Message, known: Sequence[str]) -> Iterator[Change]:
+    """Yield two columns of the data, one of which is to be predicted from the other."""
+    present = [each for each in known[:_MOST_KNOWN] if fold(each) in message.folded]
+    for asked, answer in permutations(present, 2):
+        names = {"asked": re.escape(fold(asked)), "answer": re.escape(fold(answer))}
+        match = re.search(_PREDICTED.format(the=_THE, column=_COLUMN, **names), message.folded)
+        if match is not None and not message.denied(*match.span()):
+            words = message.words(*match.span())
+            yield Change(pointer=_ASKED, value=asked, words=words)
+            yield Change(pointer=_ANSWERED, value=answer, words=words)
+            return
 
 
 def _gives_roles(left: Sequence[str], right: Sequence[str]) -> bool:

@@ -321,11 +321,14 @@ def _read_unnamed(message: Message) -> Iterator[Change | Choice]:
         fitting = [
             each
             for each in all_accelerators()
-            if each.memory_gib == size and each.is_laptop is mobile
+            if (each.memory_gib, each.is_laptop) == (size, mobile)
+            and each.compute_capability >= _RECENT
         ]
-        values = tuple(each.name for each in fitting if each.compute_capability >= _RECENT)
+        # those that many people have, whose memory somebody has reported, come first
+        fitting.sort(key=lambda each: (each.memory_basis != "reported", -each.bandwidth_gb_s))
+        values = tuple(each.name for each in fitting)
         words = message.words(*match.span())
-        yield Choice(pointer="/hardware/gpu", values=values[-_MOST_OFFERS:], words=words)
+        yield Choice(pointer="/hardware/gpu", values=values[:_MOST_OFFERS], words=words)
 
 
 def _is_elsewhere(message: Message) -> bool:

@@ -32,7 +32,7 @@ _ABOUT: Final = re.compile(
     rf"\b(?:{any_of(_TABLE['about'])} |{_MODEL} (?:of |de |d'|with |amb |con )){_SIZE}"
     rf"|\b(?:an? |un )?{_SIZE.replace('size', 'own').replace('unit', 'its')} (?:models?|modelos?)\b"
 )
-_SPREAD: Final = 0.35  # of a size that is named as "about"
+_SPREAD: Final = 0.25  # of a size that is named as "about"
 _BY: Final = rf"(?:{any_of(_TABLE['by'])} ?(?:the |la |el )?)"
 _SPEAKS: Final = any_of(_TABLE["speaks"])
 _FREE: Final = re.compile(rf"\b{any_of(_TABLE['free'])}(?!\w)")
