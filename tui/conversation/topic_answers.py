@@ -5,6 +5,7 @@ from typing import Final
 
 from ftc.compiler.knowledge.well_known.models import find_model
 from ftc.compiler.plan.plan import Plan
+from ftc.spec.findings.finding import Finding
 from ftc.tui.conversation.advice import recommend_models, slow
 from ftc.tui.conversation.common_answers import find_common, tell_common
 from ftc.tui.conversation.common_questions import CommonQuestion
@@ -17,6 +18,7 @@ from ftc.tui.conversation.data_answers import (
     tell_lengths,
 )
 from ftc.tui.conversation.goal_dialogue import answer_without_data
+from ftc.tui.conversation.judgement import find_new_error
 from ftc.tui.conversation.topics import Topic, find_topic
 from ftc.tui.state.line import Line
 from ftc.tui.understanding.reader import read
@@ -32,6 +34,7 @@ _LICENCES: Final[Mapping[str, str]] = {
     "cc-by-sa": "share_alike", "cc-by": "free",
 }  # fmt: skip
 _MOST_PARTS: Final = 3
+_OBJECTIVE: Final = "/objective/type"
 #: The context length in tokens for which the size of the KV cache is given.
 _CACHED_TOKENS: Final = 4096
 #: Topics that a question only has if it names no value that the planner can compare.
@@ -245,7 +248,7 @@ def _diverged(conversation: Conversation, text: str) -> list[Line]:
 
 
 def _ollama(conversation: Conversation, text: str) -> list[Line]:
-    """Say how Ollama gets the result; propose a GGUF type if none is exported."""
+    """Say how Ollama gets the result; propose what it needs, or say why it cannot."""
     name = conversation.draft.get("/model/id")
     model = find_model(str(name)) if name else None
     if model is not None and not model.convertible:
@@ -257,12 +260,32 @@ def _ollama(conversation: Conversation, text: str) -> list[Line]:
         line = conversation.line(key, types=", ".join(types), type=types[0], name=run)
         return conversation.answer(line)
     change = Change(pointer="/export/types", value=["Q4_K_M"], words="Q4_K_M")
-    conversation.proposal = (change,)
-    what = conversation.compared(conversation.proposal)
-    return [
-        conversation.line("topic.ollama.needs"),
-        conversation.line("judge.take", "proposal", what=what),
-    ]
+    wrong = _find_error_with(conversation, (change,))
+    if wrong is None:
+        return _propose(conversation, conversation.line("topic.ollama.needs"), (change,))
+    refusal = conversation.line(
+        "judge.wrong", what=conversation.listed((change,)), why=conversation.told(wrong)
+    )
+    as_text = (Change(pointer=_OBJECTIVE, value="sft", words="sft"), change)
+    is_classifier = conversation.draft.get(_OBJECTIVE) == "classification"
+    if not is_classifier or _find_error_with(conversation, as_text) is not None:
+        return conversation.answer(refusal)
+    offered = conversation.line("topic.ollama.as_text")
+    return [refusal, *_propose(conversation, offered, as_text)]
+
+
+def _find_error_with(conversation: Conversation, changes: tuple[Change, ...]) -> Finding | None:
+    """Return the first error that changes of the draft cause."""
+    tried = conversation.draft.changed(changes)
+    other = conversation.observer.look(tried, offers=False)
+    return find_new_error(conversation.situation, other)
+
+
+def _propose(conversation: Conversation, told: Line, changes: tuple[Change, ...]) -> list[Line]:
+    """Say something, and ask whether to make the changes."""
+    conversation.proposal = changes
+    what = conversation.compared(changes)
+    return [told, conversation.line("judge.take", "proposal", what=what)]
 
 
 def _models(conversation: Conversation, text: str) -> list[Line]:

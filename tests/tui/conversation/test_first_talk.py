@@ -67,3 +67,22 @@ def test_a_question_takes_no_answer(chats: Path, question: str) -> None:
     before = session.draft
     session.reply(question)
     assert session.draft == before
+
+
+@pytest.mark.parametrize(
+    ("language", "question", "answer"),
+    [
+        ("en", "can I use it in ollama?", "No. With export.types = Q4_K_M"),
+        ("ca", "puc fer-lo servir a ollama?", "No. Amb export.types = Q4_K_M"),
+        ("es", "¿puedo usarlo en ollama?", "No. Con export.types = Q4_K_M"),
+    ],
+)
+def test_a_classifier_needs_its_labels_as_text_for_ollama(
+    folder: Path, language: Language, question: str, answer: str
+) -> None:
+    """llama.cpp has no head for scores: labels as text are proposed with the file."""
+    session = begin(folder, language)
+    session.reply("Qwen3-0.6B-Base, classification, tickets.csv, cpu, 16 GB of RAM, lora")
+    assert answer in said(session, question)
+    changed = {each.pointer: each.value for each in session.proposal}
+    assert changed == {"/objective/type": "sft", "/export/types": ["Q4_K_M"]}
