@@ -296,8 +296,7 @@ def _models(conversation: Conversation, text: str) -> list[Line]:
 
 
 def _no_data(conversation: Conversation, text: str) -> list[Line]:
-    del text
-    return answer_without_data(conversation)
+    return answer_without_data(conversation, text)
 
 
 def _slow(conversation: Conversation, text: str) -> list[Line]:

@@ -67,8 +67,8 @@ def offer(
     for label, value in values(draft, situation, observer.folder):
         change = Change(pointer=question.pointer, value=value, words=label)
         options.append(Option(label=label, changes=(change,)))
-    if question.pointer == "/data/source" and goal is not None and question.trouble is None:
-        options.append(_examples(goal, observer.folder))
+    if question.pointer == "/data/source" and question.trouble is None:
+        options += _without_data(goal, observer.folder, has_files=bool(options))
     withheld: list[Option] = []
     if question.pointer in _PLANNED and _nearly(draft, question.pointer):
         options, withheld = plan_options(options, draft, situation, observer)
@@ -104,11 +104,17 @@ def plan_options(
     return (sound, unsound) if sound else ([replace(each, refused=None) for each in unsound], [])
 
 
-def _examples(goal: Goal, folder: Path) -> Option:
-    """Return the answer that writes a file with example rows."""
-    name = free_name(goal, folder)
-    change = Change(pointer="/data/source", value=name, words=name)
-    return Option(label=name, changes=(change,), key="option.examples", writes=goal)
+def _without_data(goal: Goal | None, folder: Path, *, has_files: bool) -> Iterator[Option]:
+    """Yield the answer that writes a file with example rows; the goal decides which rows.
+
+    While nobody has said the goal, it is the answer that there are no data, if no file is on offer.
+    """
+    if goal is not None:
+        name = free_name(goal, folder)
+        change = Change(pointer="/data/source", value=name, words=name)
+        yield Option(label=name, changes=(change,), key="option.examples", writes=goal)
+    elif not has_files:
+        yield Option(label="no data", changes=(), key="option.no_data", lacks_data=True)
 
 
 def _nearly(draft: Draft, pointer: str) -> bool:
@@ -119,7 +125,7 @@ def _nearly(draft: Draft, pointer: str) -> bool:
 
 def _suggested(question: Question, options: list[Option]) -> int | None:
     """Return the first answer that fits, or the first answer if none is known to fit."""
-    existing = [option for option in options if option.writes is None]
+    existing = [each for each in options if each.writes is None and not each.lacks_data]
     only_the_person_knows = question.pointer.startswith("/data/") and len(existing) != 1
     if not options or only_the_person_knows:
         return None

@@ -15,6 +15,7 @@ from ftc.tui.agent.hook import consult, disclose, hear, offer_server
 from ftc.tui.conversation.card import make_card
 from ftc.tui.conversation.conversation import Conversation
 from ftc.tui.conversation.goal_dialogue import (
+    answer_without_data,
     settle_goal,
     take_option,
     tell_goal,
@@ -52,6 +53,8 @@ from ftc.tui.understanding.reading import (
     Paste,
     Reading,
 )
+from ftc.tui.understanding.text.lexicon import WORDS, any_of
+from ftc.tui.understanding.text.message import fold
 from ftc.tui.understanding.text.sentences import is_question
 from ftc.tui.understanding.vague import find_vague
 from ftc.tui.understanding.values.row_limits import takes_by_order
@@ -66,6 +69,7 @@ _OPENING: Final = ("/model/id", "/data/source", "/hardware/gpu", "/hardware/coun
 _LEAVING: Final = frozenset({"load", "quit", "restart"})
 #: The longest text in which words may hint at a field.
 _LONGEST_WISH: Final = 600
+_LACKS_DATA: Final = re.compile(any_of(WORDS["lacks_data"]))
 _FILE: Final = re.compile(r"[^\s\"'`,;:()]+\.(?:csv|jsonl|json)\b")
 
 
@@ -210,6 +214,8 @@ class Session(Conversation):
         reading = understand(text, self.draft.data, pointer, planned, self._names(text))
         if reading.request is None and not reading.changes and (near := self._vague(text)):
             reading = Reading(choices=(near,))
+        if not reading.changes and self._lacks_data(text):
+            return answer_without_data(self, text)
         if not reading.empty:
             self.reading = reading
             return self._take(reading, text)
@@ -230,6 +236,15 @@ class Session(Conversation):
         if not isinstance(self.step, Question):
             return None
         return "/data/source" if self.step.pointer == GOAL else self.step.pointer
+
+    def _lacks_data(self, text: str) -> bool:
+        """Return whether a message answers the question about the data: there are none yet."""
+        asks_data = isinstance(self.step, Question) and self.step.pointer == "/data/source"
+        return (
+            asks_data
+            and not self.draft.has("/data/source")
+            and _LACKS_DATA.search(fold(text)) is not None
+        )
 
     def _aside(self, text: str) -> list[Line] | None:
         """Return the answer to a message about a topic or a goal that sets no field."""

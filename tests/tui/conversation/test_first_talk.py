@@ -86,3 +86,69 @@ def test_a_classifier_needs_its_labels_as_text_for_ollama(
     assert answer in said(session, question)
     changed = {each.pointer: each.value for each in session.proposal}
     assert changed == {"/objective/type": "sft", "/export/types": ["Q4_K_M"]}
+
+
+@pytest.fixture
+def empty(folder: Path) -> Path:
+    """Return the folder without its data."""
+    (folder / "tickets.csv").unlink()
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("language", "goal", "lack"),
+    [
+        ("en", "I want a chatbot that talks like my grandma", "I have no data"),
+        ("en", "it should speak like a pirate", "there is nothing, I don't have any data"),
+        ("ca", "vull un xatbot que parli com la meva àvia", "no tinc dades"),
+        ("es", "quiero un chatbot que hable como mi abuela", "no tengo datos"),
+    ],
+)
+@pytest.mark.parametrize("messages", [1, 2])
+def test_without_data_the_examples_are_offered(
+    empty: Path, language: Language, goal: str, lack: str, messages: int
+) -> None:
+    """The goal may be said with the lack of data, or before."""
+    session = begin(empty, language)
+    for text in (f"{goal} but {lack}",) if messages == 1 else (goal, lack):
+        session.reply(text)
+    assert session.goal == "style"
+    assert session.writes == "style"
+    session.reply("yes")
+    assert session.draft.get("/data/source") == "style-examples.jsonl"
+
+
+@pytest.mark.parametrize(
+    "lack",
+    [
+        "I don't have any yet",
+        "I've got nothing",
+        "could you show me an example?",
+        "no en tinc, de dades",
+        "no tinc res",
+        "em pots donar un exemple?",
+        "no tengo ninguno, ¿me puedes dar un ejemplo?",
+        "no tengo nada",
+    ],
+)
+def test_asked_for_data_one_may_have_none(empty: Path, lack: str) -> None:
+    """The example file is offered; before the goal is known, that is asked."""
+    session = begin(empty)
+    session.reply("qwen3 0.6b on cpu")
+    (none,) = session.options
+    assert none.lacks_data
+    session.reply(lack)
+    assert session.lacks_data
+    session.reply("talk like a pirate")
+    assert session.writes == "style"
+    session.reply("no")
+    session.reply(lack)
+    assert session.writes == "style"
+
+
+def test_a_question_about_data_settles_no_goal(empty: Path) -> None:
+    """It offers the example file of the goal that it names."""
+    session = begin(empty)
+    session.reply("how can I make data for a preference tuning?")
+    assert session.writes == "preferences"
+    assert not session.draft.data
