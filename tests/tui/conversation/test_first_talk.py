@@ -152,3 +152,26 @@ def test_a_question_about_data_settles_no_goal(empty: Path) -> None:
     session.reply("how can I make data for a preference tuning?")
     assert session.writes == "preferences"
     assert not session.draft.data
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "how accurate will it be",
+        "how precise can I expect it to be?",
+        "com de bo serà el model",
+        "quina precisió tindrà",
+        "cómo de bueno será",
+        "qué precisión tendrá",
+    ],
+)
+def test_an_interrogative_asks_without_a_question_mark(chats: Path, question: str) -> None:
+    """It sets nothing, and leads to no question about a field."""
+    session = begin(chats)
+    session.reply("qwen3 0.6b on chats.jsonl, cpu, 16 GB of RAM")
+    before, step = session.draft, session.step
+    session.reply(question)
+    assert session.draft == before
+    assert isinstance(session.step, Question)
+    assert isinstance(step, Question)
+    assert session.step.pointer == step.pointer
