@@ -33,6 +33,12 @@ from ftc.tui.understanding.reading import Change, Limit, ModelWish
 _TYPES: Final = "/export/types"
 #: Called with a language model's name and each piece of its reply as it arrives.
 Hears = Callable[[str, str], None]
+#: The fields without which there is no plan, by the section that needs one of them.
+_PLANNED_FROM: Final[Mapping[str, tuple[str, ...]]] = {
+    "model": ("/model/id",),
+    "data": ("/data/source", "/data/sources"),
+    "hardware": ("/hardware/gpu",),
+}
 _LOOKED_UP: Final = frozenset({"/model/id", "/data/source", "/data/sources", "/hardware/gpu"})
 
 
@@ -276,6 +282,17 @@ class Conversation:
             return self.voice.say("consequence.fits", spare=spare)
         time = self.voice.duration(plan.time_seconds)
         return self.voice.say("consequence.takes", spare=spare, time=time)
+
+    def tell_missing(self) -> Line:
+        """Return the sentence that says what a plan still needs."""
+        missing = [
+            self.voice.say(f"no_plan.{section}")
+            for section, pointers in _PLANNED_FROM.items()
+            if not any(self.draft.has(pointer) for pointer in pointers)
+        ]
+        if not missing:
+            return self.line("no_plan.unknown")
+        return self.line("no_plan", missing=", ".join(missing))
 
     def errors_to_save(self) -> tuple[Finding, ...]:
         """Return the errors that a spec saved from this draft would have."""

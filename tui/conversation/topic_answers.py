@@ -17,6 +17,13 @@ from ftc.tui.conversation.data_answers import (
     tell_labels,
     tell_lengths,
 )
+from ftc.tui.conversation.fact_answers import (
+    compare_families,
+    judge_data,
+    tell_disk,
+    tell_suggestion,
+    tell_terms,
+)
 from ftc.tui.conversation.goal_dialogue import answer_without_data
 from ftc.tui.conversation.judgement import find_new_error
 from ftc.tui.conversation.topics import Topic, find_topic
@@ -39,6 +46,8 @@ _OBJECTIVE: Final = "/objective/type"
 _CACHED_TOKENS: Final = 4096
 #: Topics that a question only has if it names no value that the planner can compare.
 _WITHOUT_VALUES: Final = frozenset({"cost", "memory", "models", "slow", "time"})
+#: The topic whose patterns take the whole message: no other question is likelier.
+_WHOLE: Final = "reason"
 #: Requests that a question about a topic may be read as.
 _ASIDES: Final = frozenset({"explain", "judge", "later", "plan", "what_if"})
 
@@ -56,7 +65,10 @@ def answer_question(
     if request is not None and request.kind not in _ASIDES:
         return None
     topic = None if request is not None and request.kind == "later" else find_topic(text)
-    if (question := find_common(conversation, text, request, topic)) is not None:
+    if topic in (None, "models") and (compared := compare_families(conversation, text)):
+        return compared
+    question = None if topic == _WHOLE else find_common(conversation, text, request, topic)
+    if question is not None:
         return _answer_common(conversation, text, question)
     if topic is None:
         return None
@@ -121,7 +133,7 @@ def _time(conversation: Conversation, text: str) -> list[Line]:
     del text
     plan = conversation.supposed_plan()
     if plan is None or plan.time is None:
-        return conversation.answer(conversation.line("no_plan"))
+        return conversation.answer(conversation.tell_missing())
     return conversation.answer(*_time_told(conversation, plan))
 
 
@@ -145,7 +157,7 @@ def _memory(conversation: Conversation, text: str) -> list[Line]:
     del text
     plan = conversation.supposed_plan()
     if plan is None:
-        return conversation.answer(conversation.line("no_plan"))
+        return conversation.answer(conversation.tell_missing())
     size = conversation.voice.size
     parts = plan.memory.parts.get(plan.memory.largest_phase, {})
     largest = sorted(parts.items(), key=lambda part: -part[1])[:_MOST_PARTS]
@@ -305,6 +317,10 @@ def _slow(conversation: Conversation, text: str) -> list[Line]:
 
 _ANSWERS: Final[Mapping[Topic, Answer]] = {
     "no_data": _no_data,
+    "gated": tell_terms,
+    "reason": tell_suggestion,
+    "quality": judge_data,
+    "disk": tell_disk,
     "licence": _licence,
     "privacy": _privacy,
     "slow": _slow,

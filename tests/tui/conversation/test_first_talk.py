@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from ftc.tui.languages.spoken import find_spoken
 from ftc.tui.languages.voice import Language, Voice
 from ftc.tui.questions.dialogue import Question
 from ftc.tui.session.session import Session
@@ -175,3 +176,74 @@ def test_an_interrogative_asks_without_a_question_mark(chats: Path, question: st
     assert isinstance(session.step, Question)
     assert isinstance(step, Question)
     assert session.step.pointer == step.pointer
+
+
+FACTS = {
+    "how much disk do I need?": "of disk for its folder run/",
+    "quant de disc em cal?": "de disc per a la carpeta run/",
+    "¿cuánto disco necesito?": "de disco para la carpeta run/",
+    "is my data good?": "FTC225",
+    "són bones les meves dades?": "FTC225",
+    "¿están bien mis datos?": "FTC225",
+    "how do I use it afterwards?": "ask.py",
+    "com l'utilitzo després?": "ask.py",
+    "¿cómo lo uso después?": "ask.py",
+    "why is it gated?": "is not gated",
+    "cal acceptar condicions?": "no té l'accés restringit",
+    "¿hay que aceptar condiciones?": "no tiene el acceso restringido",
+    "why this one?": "I suggest lora: fits",
+    "why do you recommend it?": "I suggest lora: fits",
+    "per què aquest?": "Recomano lora: hi cap",
+    "¿por qué ese?": "Recomiendo lora: cabe",
+}
+
+
+@pytest.mark.parametrize(("question", "fact"), FACTS.items())
+def test_questions_are_answered_from_what_is_known(chats: Path, question: str, fact: str) -> None:
+    """Not with the question of the field that they mention."""
+    session = begin(chats)
+    session.reply("qwen3 0.6b on chats.jsonl, cpu, 16 GB of RAM")
+    before = session.draft
+    session.voice = Voice(language=find_spoken(question) or "en")
+    assert fact in said(session, question)
+    assert session.draft == before
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["which one is better, llama or qwen?", "quin és millor, llama o qwen?", "llama o qwen?"],
+)
+def test_families_are_compared_in_the_table(chats: Path, question: str) -> None:
+    """Only models of both families are on offer."""
+    session = begin(chats)
+    session.reply("chats.jsonl, cpu, 16 GB of RAM")
+    lines = session.reply(question)
+    assert any(line.kind == "table" for line in lines)
+    makers = {option.label.partition("/")[0] for option in session.options}
+    assert makers == {"meta-llama", "Qwen"}
+
+
+@pytest.mark.parametrize(
+    ("language", "question", "missing"),
+    [
+        ("en", "will it fit?", "Still missing: the data."),
+        ("ca", "hi cabrà?", "Hi falta: les dades."),
+        ("es", "¿cabrá?", "Falta: los datos."),
+    ],
+)
+def test_only_what_is_missing_is_named(
+    empty: Path, language: Language, question: str, missing: str
+) -> None:
+    """The model and the machine are known."""
+    session = begin(empty, language)
+    session.reply("llama 3.2 1b, cpu")
+    assert missing in said(session, question)
+
+
+@pytest.mark.parametrize("words", ["ok do it", "yes go ahead", "d'acord fes-ho", "vale adelante"])
+def test_a_yes_may_be_said_twice(empty: Path, words: str) -> None:
+    """Two words of consent without a comma are a yes."""
+    session = begin(empty)
+    session.reply("talk like a pirate")
+    session.reply(words)
+    assert session.draft.get("/data/source") == "style-examples.jsonl"
