@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path, PurePath
 from typing import Any, Final
 
+from ftc.compiler.knowledge.well_known.model_names import find_tuned
 from ftc.compiler.resolve.data.files import find_data_files
 from ftc.compiler.resolve.rows.reader import UnreadableError, read_table
 from ftc.compiler.resolve.rows.table import TableFile, inspect_file
@@ -27,6 +28,7 @@ _MOST_FILES: Final = 4
 _MOST_COLUMNS: Final = 8
 _TOO_LARGE: Final = "FTC420"
 _HOST_TOO_SMALL: Final = "FTC422"
+_NO_TEMPLATE: Final = "FTC141"
 _LARGEST_BYTES: Final = 64 * 1024**2
 _METHODS: Final = ("lora", "qlora", "full")
 _MACHINES: Final = ("auto", "RTX-4090", "A100-SXM4-80GB", "H100-SXM5-80GB")
@@ -63,7 +65,10 @@ def offer(
         return replace(question, suggested=0 if question.options else None)
     options = [*question.options]
     if question.pointer == "/model/id":
-        options += _models(draft, situation, observer, goal, model_wish)
+        tuned = [*_tuned(question, draft)]
+        shortlist = _models(draft, situation, observer, goal, model_wish)
+        known = [each.label for each in tuned]
+        options += [*tuned, *(each for each in shortlist if each.label not in known)]
     for label, value in values(draft, situation, observer.folder):
         change = Change(pointer=question.pointer, value=value, words=label)
         options.append(Option(label=label, changes=(change,)))
@@ -102,6 +107,15 @@ def plan_options(
         planned = replace(option, plan=option.plan or after.plan, refused=refused)
         (unsound if errors else sound).append(planned)
     return (sound, unsound) if sound else ([replace(each, refused=None) for each in unsound], [])
+
+
+def _tuned(question: Question, draft: Draft) -> Iterator[Option]:
+    """Yield the tuned form of a base model that has no chat template for the data."""
+    lacks_template = question.trouble is not None and question.trouble.code == _NO_TEMPLATE
+    name = find_tuned(str(draft.get("/model/id"))) if lacks_template else None
+    if name is not None:
+        change = Change(pointer="/model/id", value=name, words=name)
+        yield Option(label=name, changes=(change,), told=(("model.reason.tuned", {}),))
 
 
 def _without_data(goal: Goal | None, folder: Path, *, has_files: bool) -> Iterator[Option]:

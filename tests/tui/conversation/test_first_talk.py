@@ -247,3 +247,11 @@ def test_a_yes_may_be_said_twice(empty: Path, words: str) -> None:
     session.reply("talk like a pirate")
     session.reply(words)
     assert session.draft.get("/data/source") == "style-examples.jsonl"
+
+
+def test_the_tuned_model_of_a_base_model_comes_first(chats: Path) -> None:
+    """Conversations need a chat template, which its own instruct model has."""
+    session = begin(chats)
+    session.reply("EuroLLM-1.7B with lora on chats.jsonl, cpu, 16 GB of RAM")
+    session.choose(0)
+    assert session.draft.get("/model/id") == "utter-project/EuroLLM-1.7B-Instruct"
