@@ -8,11 +8,20 @@ from pathlib import Path, PurePath
 from typing import Any, Final
 
 from ftc.compiler.knowledge.well_known.model_names import find_tuned
+from ftc.compiler.knowledge.well_known.models import find_model
 from ftc.compiler.resolve.data.files import find_data_files
 from ftc.compiler.resolve.rows.reader import UnreadableError, read_table
 from ftc.compiler.resolve.rows.table import TableFile, inspect_file
-from ftc.compiler.shortlist import METHODS, ModelRequirements, Pick, nominal_data, with_usual_rows
+from ftc.compiler.shortlist import (
+    METHODS,
+    ModelRequirements,
+    Pick,
+    list_models,
+    nominal_data,
+    with_usual_rows,
+)
 from ftc.spec.findings.finding import Finding
+from ftc.spec.sections import Spec
 from ftc.spec.sources import list_sources
 from ftc.tui.questions.dialogue import Option, Question
 from ftc.tui.state.draft import Draft
@@ -65,7 +74,7 @@ def offer(
         return replace(question, suggested=0 if question.options else None)
     options = [*question.options]
     if question.pointer == "/model/id":
-        tuned = [*_tuned(question, draft)]
+        tuned = [*_tuned(question, draft, situation, goal)]
         shortlist = _models(draft, situation, observer, goal, model_wish)
         known = [each.label for each in tuned]
         options += [*tuned, *(each for each in shortlist if each.label not in known)]
@@ -109,13 +118,20 @@ def plan_options(
     return (sound, unsound) if sound else ([replace(each, refused=None) for each in unsound], [])
 
 
-def _tuned(question: Question, draft: Draft) -> Iterator[Option]:
+def _tuned(
+    question: Question, draft: Draft, situation: Situation, goal: Goal | None
+) -> Iterator[Option]:
     """Yield the tuned form of a base model that has no chat template for the data."""
     lacks_template = question.trouble is not None and question.trouble.code == _NO_TEMPLATE
     name = find_tuned(str(draft.get("/model/id"))) if lacks_template else None
-    if name is not None:
-        change = Change(pointer="/model/id", value=name, words=name)
-        yield Option(label=name, changes=(change,), told=(("model.reason.tuned", {}),))
+    model = find_model(name) if name is not None else None
+    if model is None or situation.spec is None:
+        return
+    wish = _require(situation.spec, draft, situation, goal, _ANY_MODEL)
+    (candidate,) = list_models(wish, [model])
+    change = Change(pointer="/model/id", value=model.id, words=model.id)
+    plan = candidate.plan if candidate.method is not None else None
+    yield Option(label=model.id, changes=(change,), plan=plan, told=(("model.reason.tuned", {}),))
 
 
 def _without_data(goal: Goal | None, folder: Path, *, has_files: bool) -> Iterator[Option]:
@@ -190,23 +206,8 @@ def _models(
     """
     if situation.spec is None:
         return
-    data = with_usual_rows(situation.data or nominal_data())
     said = draft.get("/method/type")
-    on_cpu = situation.hardware is not None and situation.hardware.kind == "cpu"
-    small = on_cpu or bool(data.labels) or goal == "classify"
-    small = small and model_wish.least is None and model_wish.most is None
-    spoken = (code for code, share in data.languages.items() if share >= _MAIN_LANGUAGE)
-    wish = ModelRequirements(
-        spec=situation.spec,
-        data=data,
-        hardware=situation.hardware,
-        languages=tuple(dict.fromkeys((*spoken, *model_wish.languages))),
-        context_tokens=data.lengths.p99,
-        gguf=bool(draft.get("/export/types")),
-        methods=(said,) if said in _METHODS else METHODS,
-        most_parameters=_MOST_OF_A_SMALL_ONE if small else None,
-        allowed=None if model_wish == _ANY_MODEL else list_wished(model_wish),
-    )
+    wish = _require(situation.spec, draft, situation, goal, model_wish)
     picks = observer.shortlist(wish)
     if not picks and wish.allowed is not None:  # what was wished counts more than the data
         wish = replace(wish, languages=model_wish.languages, most_parameters=None)
@@ -221,6 +222,29 @@ def _models(
         plan = pick.candidate.plan
         reason = "soonest" if by_time and pick is ordered[0] else pick.reason
         yield Option(label=name, changes=tuple(changes), plan=plan, told=tuple(_told(pick, reason)))
+
+
+def _require(
+    spec: Spec, draft: Draft, situation: Situation, goal: Goal | None, model_wish: ModelWish
+) -> ModelRequirements:
+    """Return what a model needs for the goal, the data, the hardware, the export and the wish."""
+    data = with_usual_rows(situation.data or nominal_data())
+    said = draft.get("/method/type")
+    on_cpu = situation.hardware is not None and situation.hardware.kind == "cpu"
+    small = on_cpu or bool(data.labels) or goal == "classify"
+    small = small and model_wish.least is None and model_wish.most is None
+    spoken = (code for code, share in data.languages.items() if share >= _MAIN_LANGUAGE)
+    return ModelRequirements(
+        spec=spec,
+        data=data,
+        hardware=situation.hardware,
+        languages=tuple(dict.fromkeys((*spoken, *model_wish.languages))),
+        context_tokens=data.lengths.p99,
+        gguf=bool(draft.get("/export/types")),
+        methods=(said,) if said in _METHODS else METHODS,
+        most_parameters=_MOST_OF_A_SMALL_ONE if small else None,
+        allowed=None if model_wish == _ANY_MODEL else list_wished(model_wish),
+    )
 
 
 def _patience(wish: ModelRequirements, pick: Pick) -> float:
