@@ -65,8 +65,6 @@ _COLUMNS: Final = "/data/columns/"
 _UNASKED: Final = frozenset({"data", "diverged", "labels", "no_data", "small_device"})
 #: What the first messages are about.
 _OPENING: Final = ("/model/id", "/data/source", "/hardware/gpu", "/hardware/count")
-#: Requests after which a saved draft is no longer on offer.
-_LEAVING: Final = frozenset({"load", "quit", "restart"})
 #: The longest text in which words may hint at a field.
 _LONGEST_WISH: Final = 600
 _LACKS_DATA: Final = re.compile(any_of(WORDS["lacks_data"]))
@@ -188,6 +186,11 @@ class Session(Conversation):
         if self.awaits_yes:
             return ()
         return self.step.options if isinstance(self.step, Question) else ()
+
+    @property
+    def lasting_draft(self) -> Draft:
+        """The draft to save: the one that is on offer, as long as nothing else has begun."""
+        return self.draft if self.kept is None or self.draft.data else self.kept
 
     def _answer(self, text: str) -> list[Line]:
         if not text:
@@ -364,7 +367,8 @@ class Session(Conversation):
     def _go_on(self, text: str) -> list[Line]:
         """Restore the saved draft on a yes, and begin a new one on a no.
 
-        The offer stays open after a message that sets nothing, such as a question.
+        The offer stays open after a message that sets nothing, such as a question. After another
+        one, `undo` leads back to the saved draft.
         """
         kept, self.kept = self.kept, None
         request = read(text, {}).request
@@ -374,9 +378,14 @@ class Session(Conversation):
             return self.ask()
         before = self.draft, self.goal
         lines = self._answer(text)
-        leaves = request is not None and request.kind in _LEAVING
-        if leaves or self.proposal or self.reading.choices or (self.draft, self.goal) != before:
+        if request is not None and request.kind == "restart":
             return lines
+        if self.ended:
+            self.kept = kept
+            return lines
+        if self.proposal or self.reading.choices or (self.draft, self.goal) != before:
+            self.past = [*([kept] if kept is not None else []), *self.past[1:]]
+            return [self.line("go_on.left"), *lines]
         self.kept = kept
         told = [line for line in lines if line.kind != "question"]
         return [*told, self.line("go_on.ask", "question")]

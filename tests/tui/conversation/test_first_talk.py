@@ -5,10 +5,12 @@ from pathlib import Path
 
 import pytest
 
+from ftc.tui.front_ends.plain import save
 from ftc.tui.languages.spoken import find_spoken
 from ftc.tui.languages.voice import Language, Voice
 from ftc.tui.questions.dialogue import Question
 from ftc.tui.session.session import Session
+from ftc.tui.state.saved_state import find_kept
 from ftc.tui.state.situation import Observer
 
 
@@ -255,3 +257,41 @@ def test_the_tuned_model_of_a_base_model_comes_first(chats: Path) -> None:
     session.reply("EuroLLM-1.7B with lora on chats.jsonl, cpu, 16 GB of RAM")
     session.choose(0)
     assert session.draft.get("/model/id") == "utter-project/EuroLLM-1.7B-Instruct"
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "told"),
+    [
+        ("en", "use qwen3 4b", "`undo` goes back to the draft"),
+        ("en", "talk like a pirate", "`undo` goes back to the draft"),
+        ("ca", "fes servir qwen3 4b", "`desfés` torna a l'esborrany"),
+        ("es", "usa qwen3 4b", "`deshacer` vuelve al borrador"),
+    ],
+)
+def test_an_offered_draft_is_not_lost_without_a_word(
+    folder: Path, language: Language, text: str, told: str
+) -> None:
+    """`undo` brings it back."""
+    first = begin(folder)
+    first.reply("tickets.csv, a 4090")
+    again = Session(
+        observer=Observer(folder=folder), voice=Voice(language=language), kept=first.draft
+    )
+    again.start()
+    assert told in said(again, text)
+    again.reply({"en": "undo", "ca": "desfés", "es": "deshacer"}[language])
+    assert again.draft == first.draft
+
+
+@pytest.mark.parametrize("text", ["what is LoRA?", "quit"])
+def test_an_offered_draft_stays_saved(folder: Path, text: str) -> None:
+    """Nothing else has begun."""
+    first = begin(folder)
+    first.reply("tickets.csv, a 4090")
+    again = Session(observer=Observer(folder=folder), voice=Voice(language="en"), kept=first.draft)
+    again.start()
+    again.reply(text)
+    save(again)
+    kept = find_kept(folder)
+    assert kept is not None
+    assert kept.draft == first.draft
