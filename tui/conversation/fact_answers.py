@@ -1,6 +1,7 @@
 """Answers about the disk, the terms of a model, the suggestion and the quality of the data."""
 
 from collections.abc import Iterator
+from typing import Final
 
 from ftc.tui.conversation.advice import recommend_models
 from ftc.tui.conversation.conversation import Conversation
@@ -12,7 +13,7 @@ from ftc.tui.state.line import Line
 from ftc.tui.understanding.reader import read
 from ftc.tui.understanding.reading import UNSURE, ModelWish
 
-_MODEL = "/model/id"
+_MODEL: Final = "/model/id"
 
 
 def tell_disk(conversation: Conversation, text: str) -> list[Line]:
@@ -65,7 +66,7 @@ def judge_data(conversation: Conversation, text: str) -> list[Line]:
 def compare_families(conversation: Conversation, text: str) -> list[Line] | None:
     """Return the models of the families that a question compares; None if it compares none."""
     makers = dict.fromkeys(_find_makers(text))
-    if len(makers) < 2:  # noqa: PLR2004 - two are compared
+    if len(makers) <= 1:
         return None
     return recommend_models(conversation, "", ModelWish(makers=tuple(makers)))
 
