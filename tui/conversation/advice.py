@@ -28,6 +28,7 @@ _MOST_OFFERS: Final = 4
 _MOST_VERBS: Final = 4
 _HARDLY_LONGER: Final = 1.1
 _QUICKER: Final = 0.9
+_ANY_MODEL: Final = ModelWish()
 _PRICE: Final = "/hardware/price_per_hour"
 
 
@@ -38,7 +39,7 @@ def what_if(conversation: Conversation, about: str) -> list[Line]:
         return [conversation.line("not_understood", text=about), *conversation.ask()]
     plan = conversation.observer.look(conversation.draft.changed(changes), offers=False).plan
     if plan is None:
-        return [conversation.line("no_plan"), *conversation.ask()]
+        return [conversation.tell_missing(), *conversation.ask()]
     lines = []
     if conversation.situation.plan is not None:
         lines.append(
@@ -73,14 +74,14 @@ def fit(conversation: Conversation, about: str) -> list[Line]:
     """Offer changes that bring the peak below a given size, or below the GPU's memory."""
     plan = conversation.situation.plan
     if plan is None:
-        return [conversation.line("no_plan"), *conversation.ask()]
+        return [conversation.tell_missing(), *conversation.ask()]
     amount = AMOUNT.search(fold(about))
     number = read_number(amount[1]) if amount else None
     if number is None and about:
         return what_if(conversation, about)
     budget = plan.memory.capacity_bytes if number is None else int(number * _GIBI)
     if budget is None:
-        return [conversation.line("no_plan"), *conversation.ask()]
+        return [conversation.tell_missing(), *conversation.ask()]
     if plan.memory.device_bytes <= budget:
         peak = conversation.voice.size(plan.memory.device_bytes)
         return [conversation.line("fits_already", peak=peak), *conversation.ask()]
@@ -97,7 +98,7 @@ def cheaper(conversation: Conversation, about: str) -> list[Line]:
     del about
     plan = conversation.situation.plan
     if plan is None:
-        return [conversation.line("no_plan"), *conversation.ask()]
+        return [conversation.tell_missing(), *conversation.ask()]
     found = [
         option
         for option in _planned(conversation, (*_quicker(plan), *_smaller(conversation, plan)))
@@ -106,10 +107,13 @@ def cheaper(conversation: Conversation, about: str) -> list[Line]:
     return _offer(conversation, found, "would_cost_less")
 
 
-def recommend_models(conversation: Conversation, about: str) -> list[Line]:
+def recommend_models(
+    conversation: Conversation, about: str, wish: ModelWish = _ANY_MODEL
+) -> list[Line]:
     """Ask for the model, with those that suit the goal, the data and the hardware.
 
-    The machine and the languages that the question `about` names count for this answer only.
+    The wish, and the machine and the languages that the question `about` names, count for this
+    answer only.
     """
     asked = Question(pointer="/model/id", optional=conversation.draft.has("/model/id"))
     message = Message(about)
@@ -128,7 +132,7 @@ def recommend_models(conversation: Conversation, about: str) -> list[Line]:
         conversation.observer.look(draft, offers=False) if machine else conversation.situation,
         conversation.observer,
         goal=conversation.goal,
-        model_wish=reduce(ModelWish.joined, wishes, conversation.model_wish),
+        model_wish=reduce(ModelWish.joined, wishes, conversation.model_wish.joined(wish)),
     )
     if not found.options:
         return [conversation.line("no_models"), *conversation.ask()]

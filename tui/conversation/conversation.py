@@ -33,6 +33,12 @@ from ftc.tui.understanding.reading import Change, Limit, ModelWish
 _TYPES: Final = "/export/types"
 #: Called with a language model's name and each piece of its reply as it arrives.
 Hears = Callable[[str, str], None]
+#: The fields without which there is no plan, by the section that needs one of them.
+_PLANNED_FROM: Final[Mapping[str, tuple[str, ...]]] = {
+    "model": ("/model/id",),
+    "data": ("/data/source", "/data/sources"),
+    "hardware": ("/hardware/gpu",),
+}
 _LOOKED_UP: Final = frozenset({"/model/id", "/data/source", "/data/sources", "/hardware/gpu"})
 
 
@@ -78,7 +84,10 @@ class Conversation:
         return [*self.change(changes, chosen=chosen), *self.ask()]
 
     def change(self, changes: tuple[Change, ...], *, chosen: bool = False) -> list[Line]:
-        """Make changes; return the lines about them."""
+        """Make changes; return the lines about them.
+
+        A question with only one answer that leads to a working plan is answered with it.
+        """
         if any(self._is_repeated(change) for change in changes):
             self.observer.forget()
         before, self.draft = self.draft, self.draft.changed(changes, chosen=chosen)
@@ -89,7 +98,8 @@ class Conversation:
         self.look()
         key = "chosen" if chosen else "noted"
         what = ", ".join(self._shown(change, before) for change in changes)
-        return [self.line(key, "noted", what=what), *self._found(before), *self._limited(earlier)]
+        noted = [self.line(key, "noted", what=what), *self._found(before), *self._limited(earlier)]
+        return [*noted, *self.take_only_answer()]
 
     def _limited(self, earlier: Plan | None) -> Iterator[Line]:
         """Yield what a new plan takes of the user's limit, if that was unknown or kept before."""
@@ -118,10 +128,11 @@ class Conversation:
         return tuple(self._found(Draft()))
 
     def go_to(self, draft: Draft) -> list[Line]:
-        """Replace the draft, and ask the next question."""
-        self.draft = draft
+        """Replace the draft, and ask the next question; the same draft is not changed."""
+        before, self.draft = self.draft, draft
         self.look()
-        return self.ask()
+        taken = self.take_only_answer() if draft != before else []
+        return [*taken, *self.ask()]
 
     def look(self) -> None:
         """Update the situation and the next step for the current draft."""
@@ -145,13 +156,10 @@ class Conversation:
         )
 
     def ask(self) -> list[Line]:
-        """Return the current question, preceded by the problem with its last answer.
-
-        A question is skipped if only one answer leads to a working plan.
-        """
-        lines = self._take_only_answer()
+        """Return the current question, preceded by the problem with its last answer."""
+        lines: list[Line] = []
         if isinstance(self.step, Done):
-            return [*lines, self.line("done")]
+            return [self.line("done")]
         if self.step.trouble is not None:
             text = self.told(self.step.trouble)
             lines.append(Line(who="ftc", text=text, kind="trouble"))
@@ -178,7 +186,7 @@ class Conversation:
             return self.situation.plan
         return self.observer.look(self.draft.changed(self.supposed), offers=False).plan
 
-    def _take_only_answer(self) -> list[Line]:
+    def take_only_answer(self) -> list[Line]:
         """Answer a question that has a single possible answer; return the lines about it.
 
         The answer joins the change that led to the question, so `undo` reverts both.
@@ -187,11 +195,11 @@ class Conversation:
         if isinstance(step, Done) or step.trouble or not step.withheld or len(step.options) != 1:
             return []
         option = step.options[0]
-        why = self.line("withheld", what=self._withheld(step.withheld))
+        why = self.tell_withheld(step)
         what = f"{step.pointer[1:].replace('/', '.')} = {self.label(option)}"
         self.draft = self.draft.changed(option.changes, chosen=True)
         self.look()
-        return [why, self.line("chosen", "noted", what=what), *self._take_only_answer()]
+        return [why, self.line("chosen", "noted", what=what), *self.take_only_answer()]
 
     def table(self) -> list[Line]:
         """Return the models on offer side by side, and the answers that are not offered.
@@ -212,9 +220,13 @@ class Conversation:
             rows = with_usual_rows(data).usable_rows
             told.append(self.line("models.more_rows", rows=rows, now=data.usable_rows))
         if self.step.withheld:
-            told.append(self.line("withheld", what=self._withheld(self.step.withheld)))
+            told.append(self.tell_withheld(self.step))
         before, self.tabled = self.tabled, tuple(told)
         return [] if before == self.tabled else told
+
+    def tell_withheld(self, question: Question) -> Line:
+        """Return the answers that are not offered, and why."""
+        return self.line("withheld", what=self._withheld(question.withheld))
 
     def _withheld(self, options: tuple[Option, ...]) -> str:
         """Return the answers that are not offered, grouped by the reason."""
@@ -270,6 +282,17 @@ class Conversation:
             return self.voice.say("consequence.fits", spare=spare)
         time = self.voice.duration(plan.time_seconds)
         return self.voice.say("consequence.takes", spare=spare, time=time)
+
+    def tell_missing(self) -> Line:
+        """Return the sentence that says what a plan still needs."""
+        missing = [
+            self.voice.say(f"no_plan.{section}")
+            for section, pointers in _PLANNED_FROM.items()
+            if not any(self.draft.has(pointer) for pointer in pointers)
+        ]
+        if not missing:
+            return self.line("no_plan.unknown")
+        return self.line("no_plan", missing=", ".join(missing))
 
     def errors_to_save(self) -> tuple[Finding, ...]:
         """Return the errors that a spec saved from this draft would have."""

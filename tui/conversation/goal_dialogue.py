@@ -9,10 +9,11 @@ from ftc.tui.conversation.conversation import Conversation
 from ftc.tui.languages.translation import tell_failure
 from ftc.tui.questions.dialogue import GOAL, Option, ask_goal
 from ftc.tui.state.draft import Draft
-from ftc.tui.state.goals import Goal, free_name, objective_of, write_examples
+from ftc.tui.state.goals import Goal, find_goal, free_name, objective_of, write_examples
 from ftc.tui.state.likely_files import list_likely
 from ftc.tui.state.line import Line
 from ftc.tui.understanding.reading import Change, Reading
+from ftc.tui.understanding.text.sentences import is_question
 
 _DEFAULT: Final = "sft"
 
@@ -21,6 +22,8 @@ def take_option(conversation: Conversation, option: Option, *, chosen: bool = Fa
     """Take an answer on offer: a goal, an example file, or changes."""
     if option.goal is not None:
         return settle_goal(conversation, option.goal)
+    if option.lacks_data:
+        return answer_without_data(conversation)
     if option.writes is not None:
         return write_and_use(conversation, option.changes, option.writes)
     return conversation.apply(option.changes, chosen=chosen)
@@ -61,10 +64,17 @@ def with_objective(reading: Reading, goal: Goal, draft: Draft) -> Reading:
     return replace(reading, changes=(*reading.changes, change))
 
 
-def answer_without_data(conversation: Conversation) -> list[Line]:
-    """Explain how data are made, and offer an example file; the goal is asked first."""
+def answer_without_data(conversation: Conversation, text: str = "") -> list[Line]:
+    """Explain how data are made, and offer an example file.
+
+    The goal comes first: it is the one that the message names, or else it is asked. A question
+    about data for a goal does not settle it.
+    """
+    conversation.lacks_data = True
+    if conversation.goal is None and (found := find_goal(text)) is not None:
+        asks = is_question(text)
+        return (offer_examples if asks else settle_goal)(conversation, found[0])
     if conversation.goal is None:
-        conversation.lacks_data = True
         conversation.step = ask_goal()
         return [conversation.line("goal.needed"), *conversation.ask()]
     return offer_examples(conversation, conversation.goal)

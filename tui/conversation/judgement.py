@@ -64,7 +64,7 @@ def _weigh(conversation: Conversation, changes: tuple[Change, ...], about: str) 
     told = [] if changes == (_WITHOUT,) else _explained(conversation, about, changes)
     now = conversation.situation
     other = conversation.observer.look(conversation.draft.changed(changes), offers=False)
-    if wrong := _new_error(now, other):
+    if wrong := find_new_error(now, other):
         refusal = conversation.line("judge.wrong", what=what, why=conversation.told(wrong))
         return [*told, refusal, *conversation.go_to(conversation.draft)]
     if other.plan is None:
@@ -121,7 +121,7 @@ def _measures(plan: Plan) -> tuple[object, ...]:
     return (*values, plan.memory.device_bytes, plan.time_seconds, dict(plan.export_bytes))
 
 
-def _new_error(now: Situation, other: Situation) -> Finding | None:
+def find_new_error(now: Situation, other: Situation) -> Finding | None:
     """Return the first error that the other values cause, except for sizes."""
     known = {finding.code for finding in now.findings}
     return next(

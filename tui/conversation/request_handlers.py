@@ -267,7 +267,7 @@ def _plan(conversation: Conversation, about: str) -> list[Line]:
     del about
     plan = conversation.situation.plan
     if plan is None:
-        return [conversation.line("no_plan"), *conversation.ask()]
+        return [conversation.tell_missing(), *conversation.ask()]
     return [conversation.line("plan_is", plan=conversation.outlook(plan)), *conversation.ask()]
 
 

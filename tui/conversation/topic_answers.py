@@ -5,6 +5,7 @@ from typing import Final
 
 from ftc.compiler.knowledge.well_known.models import find_model
 from ftc.compiler.plan.plan import Plan
+from ftc.spec.findings.finding import Finding
 from ftc.tui.conversation.advice import recommend_models, slow
 from ftc.tui.conversation.common_answers import find_common, tell_common
 from ftc.tui.conversation.common_questions import CommonQuestion
@@ -16,7 +17,15 @@ from ftc.tui.conversation.data_answers import (
     tell_labels,
     tell_lengths,
 )
+from ftc.tui.conversation.fact_answers import (
+    compare_families,
+    judge_data,
+    tell_disk,
+    tell_suggestion,
+    tell_terms,
+)
 from ftc.tui.conversation.goal_dialogue import answer_without_data
+from ftc.tui.conversation.judgement import find_new_error
 from ftc.tui.conversation.topics import Topic, find_topic
 from ftc.tui.state.line import Line
 from ftc.tui.understanding.reader import read
@@ -32,10 +41,13 @@ _LICENCES: Final[Mapping[str, str]] = {
     "cc-by-sa": "share_alike", "cc-by": "free",
 }  # fmt: skip
 _MOST_PARTS: Final = 3
+_OBJECTIVE: Final = "/objective/type"
 #: The context length in tokens for which the size of the KV cache is given.
 _CACHED_TOKENS: Final = 4096
 #: Topics that a question only has if it names no value that the planner can compare.
 _WITHOUT_VALUES: Final = frozenset({"cost", "memory", "models", "slow", "time"})
+#: The topic whose patterns take the whole message: no other question is likelier.
+_WHOLE: Final = "reason"
 #: Requests that a question about a topic may be read as.
 _ASIDES: Final = frozenset({"explain", "judge", "later", "plan", "what_if"})
 
@@ -53,7 +65,10 @@ def answer_question(
     if request is not None and request.kind not in _ASIDES:
         return None
     topic = None if request is not None and request.kind == "later" else find_topic(text)
-    if (question := find_common(conversation, text, request, topic)) is not None:
+    if topic in (None, "models") and (compared := compare_families(conversation, text)):
+        return compared
+    question = None if topic == _WHOLE else find_common(conversation, text, request, topic)
+    if question is not None:
         return _answer_common(conversation, text, question)
     if topic is None:
         return None
@@ -118,7 +133,7 @@ def _time(conversation: Conversation, text: str) -> list[Line]:
     del text
     plan = conversation.supposed_plan()
     if plan is None or plan.time is None:
-        return conversation.answer(conversation.line("no_plan"))
+        return conversation.answer(conversation.tell_missing())
     return conversation.answer(*_time_told(conversation, plan))
 
 
@@ -142,7 +157,7 @@ def _memory(conversation: Conversation, text: str) -> list[Line]:
     del text
     plan = conversation.supposed_plan()
     if plan is None:
-        return conversation.answer(conversation.line("no_plan"))
+        return conversation.answer(conversation.tell_missing())
     size = conversation.voice.size
     parts = plan.memory.parts.get(plan.memory.largest_phase, {})
     largest = sorted(parts.items(), key=lambda part: -part[1])[:_MOST_PARTS]
@@ -245,7 +260,7 @@ def _diverged(conversation: Conversation, text: str) -> list[Line]:
 
 
 def _ollama(conversation: Conversation, text: str) -> list[Line]:
-    """Say how Ollama gets the result; propose a GGUF type if none is exported."""
+    """Say how Ollama gets the result; propose what it needs, or say why it cannot."""
     name = conversation.draft.get("/model/id")
     model = find_model(str(name)) if name else None
     if model is not None and not model.convertible:
@@ -257,12 +272,32 @@ def _ollama(conversation: Conversation, text: str) -> list[Line]:
         line = conversation.line(key, types=", ".join(types), type=types[0], name=run)
         return conversation.answer(line)
     change = Change(pointer="/export/types", value=["Q4_K_M"], words="Q4_K_M")
-    conversation.proposal = (change,)
-    what = conversation.compared(conversation.proposal)
-    return [
-        conversation.line("topic.ollama.needs"),
-        conversation.line("judge.take", "proposal", what=what),
-    ]
+    wrong = _find_error_with(conversation, (change,))
+    if wrong is None:
+        return _propose(conversation, conversation.line("topic.ollama.needs"), (change,))
+    refusal = conversation.line(
+        "judge.wrong", what=conversation.listed((change,)), why=conversation.told(wrong)
+    )
+    as_text = (Change(pointer=_OBJECTIVE, value="sft", words="sft"), change)
+    is_classifier = conversation.draft.get(_OBJECTIVE) == "classification"
+    if not is_classifier or _find_error_with(conversation, as_text) is not None:
+        return conversation.answer(refusal)
+    offered = conversation.line("topic.ollama.as_text")
+    return [refusal, *_propose(conversation, offered, as_text)]
+
+
+def _find_error_with(conversation: Conversation, changes: tuple[Change, ...]) -> Finding | None:
+    """Return the first error that changes of the draft cause."""
+    tried = conversation.draft.changed(changes)
+    other = conversation.observer.look(tried, offers=False)
+    return find_new_error(conversation.situation, other)
+
+
+def _propose(conversation: Conversation, told: Line, changes: tuple[Change, ...]) -> list[Line]:
+    """Say something, and ask whether to make the changes."""
+    conversation.proposal = changes
+    what = conversation.compared(changes)
+    return [told, conversation.line("judge.take", "proposal", what=what)]
 
 
 def _models(conversation: Conversation, text: str) -> list[Line]:
@@ -273,8 +308,7 @@ def _models(conversation: Conversation, text: str) -> list[Line]:
 
 
 def _no_data(conversation: Conversation, text: str) -> list[Line]:
-    del text
-    return answer_without_data(conversation)
+    return answer_without_data(conversation, text)
 
 
 def _slow(conversation: Conversation, text: str) -> list[Line]:
@@ -283,6 +317,10 @@ def _slow(conversation: Conversation, text: str) -> list[Line]:
 
 _ANSWERS: Final[Mapping[Topic, Answer]] = {
     "no_data": _no_data,
+    "gated": tell_terms,
+    "reason": tell_suggestion,
+    "quality": judge_data,
+    "disk": tell_disk,
     "licence": _licence,
     "privacy": _privacy,
     "slow": _slow,

@@ -11,9 +11,9 @@ from ftc.tui.understanding.text.lexicon import any_of
 from ftc.tui.understanding.text.message import fold
 
 Topic = Literal[
-    "no_data", "licence", "privacy", "slow", "overfitting", "resume", "next", "data", "labels",
-    "lengths", "dropped", "rows", "small_device", "inference", "diverged", "ollama", "cost",
-    "memory", "time", "models",
+    "no_data", "gated", "reason", "licence", "privacy", "slow", "overfitting", "resume", "next",
+    "quality", "data", "labels", "lengths", "dropped", "rows", "disk", "small_device", "inference",
+    "diverged", "ollama", "cost", "memory", "time", "models",
 ]  # fmt: skip
 TOPICS: Final[tuple[Topic, ...]] = get_args(Topic)
 

@@ -280,7 +280,7 @@ class Assistant(App[None]):
         suggested = step.suggested if isinstance(step, Question) else None
         self.query_one(Offers).offer(make_buttons(session), suggested)
         folder = session.observer.folder
-        keep(folder, Kept(draft=session.draft, transcript=tuple(session.transcript)))
+        keep(folder, Kept(draft=session.lasting_draft, transcript=tuple(session.transcript)))
         launched, bundle = session.launched, session.finished
         if bundle is not None and bundle.bundle is not None and (finished or launched is not None):
             self.push_screen(BundleScreen(bundle, session.voice, launched))

@@ -76,7 +76,7 @@ class _Mouth:
 
 def save(session: Session) -> None:
     """Save the draft and the conversation for the next start in this folder."""
-    kept = Kept(draft=session.draft, transcript=tuple(session.transcript))
+    kept = Kept(draft=session.lasting_draft, transcript=tuple(session.transcript))
     keep(session.observer.folder, kept)
 
 

@@ -7,11 +7,21 @@ from functools import partial
 from pathlib import Path, PurePath
 from typing import Any, Final
 
+from ftc.compiler.knowledge.well_known.model_names import find_tuned
+from ftc.compiler.knowledge.well_known.models import find_model
 from ftc.compiler.resolve.data.files import find_data_files
 from ftc.compiler.resolve.rows.reader import UnreadableError, read_table
 from ftc.compiler.resolve.rows.table import TableFile, inspect_file
-from ftc.compiler.shortlist import METHODS, ModelRequirements, Pick, nominal_data, with_usual_rows
+from ftc.compiler.shortlist import (
+    METHODS,
+    ModelRequirements,
+    Pick,
+    list_models,
+    nominal_data,
+    with_usual_rows,
+)
 from ftc.spec.findings.finding import Finding
+from ftc.spec.sections import Spec
 from ftc.spec.sources import list_sources
 from ftc.tui.questions.dialogue import Option, Question
 from ftc.tui.state.draft import Draft
@@ -27,6 +37,7 @@ _MOST_FILES: Final = 4
 _MOST_COLUMNS: Final = 8
 _TOO_LARGE: Final = "FTC420"
 _HOST_TOO_SMALL: Final = "FTC422"
+_NO_TEMPLATE: Final = "FTC141"
 _LARGEST_BYTES: Final = 64 * 1024**2
 _METHODS: Final = ("lora", "qlora", "full")
 _MACHINES: Final = ("auto", "RTX-4090", "A100-SXM4-80GB", "H100-SXM5-80GB")
@@ -63,12 +74,15 @@ def offer(
         return replace(question, suggested=0 if question.options else None)
     options = [*question.options]
     if question.pointer == "/model/id":
-        options += _models(draft, situation, observer, goal, model_wish)
+        tuned = [*_tuned(question, draft, situation, goal)]
+        shortlist = _models(draft, situation, observer, goal, model_wish)
+        known = [each.label for each in tuned]
+        options += [*tuned, *(each for each in shortlist if each.label not in known)]
     for label, value in values(draft, situation, observer.folder):
         change = Change(pointer=question.pointer, value=value, words=label)
         options.append(Option(label=label, changes=(change,)))
-    if question.pointer == "/data/source" and goal is not None and question.trouble is None:
-        options.append(_examples(goal, observer.folder))
+    if question.pointer == "/data/source" and question.trouble is None:
+        options += _without_data(goal, observer.folder, has_files=bool(options))
     withheld: list[Option] = []
     if question.pointer in _PLANNED and _nearly(draft, question.pointer):
         options, withheld = plan_options(options, draft, situation, observer)
@@ -104,11 +118,33 @@ def plan_options(
     return (sound, unsound) if sound else ([replace(each, refused=None) for each in unsound], [])
 
 
-def _examples(goal: Goal, folder: Path) -> Option:
-    """Return the answer that writes a file with example rows."""
-    name = free_name(goal, folder)
-    change = Change(pointer="/data/source", value=name, words=name)
-    return Option(label=name, changes=(change,), key="option.examples", writes=goal)
+def _tuned(
+    question: Question, draft: Draft, situation: Situation, goal: Goal | None
+) -> Iterator[Option]:
+    """Yield the tuned form of a base model that has no chat template for the data."""
+    lacks_template = question.trouble is not None and question.trouble.code == _NO_TEMPLATE
+    name = find_tuned(str(draft.get("/model/id"))) if lacks_template else None
+    model = find_model(name) if name is not None else None
+    if model is None or situation.spec is None:
+        return
+    wish = _require(situation.spec, draft, situation, goal, _ANY_MODEL)
+    (candidate,) = list_models(wish, [model])
+    change = Change(pointer="/model/id", value=model.id, words=model.id)
+    plan = candidate.plan if candidate.method is not None else None
+    yield Option(label=model.id, changes=(change,), plan=plan, told=(("model.reason.tuned", {}),))
+
+
+def _without_data(goal: Goal | None, folder: Path, *, has_files: bool) -> Iterator[Option]:
+    """Yield the answer that writes a file with example rows; the goal decides which rows.
+
+    While nobody has said the goal, it is the answer that there are no data, if no file is on offer.
+    """
+    if goal is not None:
+        name = free_name(goal, folder)
+        change = Change(pointer="/data/source", value=name, words=name)
+        yield Option(label=name, changes=(change,), key="option.examples", writes=goal)
+    elif not has_files:
+        yield Option(label="no data", changes=(), key="option.no_data", lacks_data=True)
 
 
 def _nearly(draft: Draft, pointer: str) -> bool:
@@ -119,7 +155,7 @@ def _nearly(draft: Draft, pointer: str) -> bool:
 
 def _suggested(question: Question, options: list[Option]) -> int | None:
     """Return the first answer that fits, or the first answer if none is known to fit."""
-    existing = [option for option in options if option.writes is None]
+    existing = [each for each in options if each.writes is None and not each.lacks_data]
     only_the_person_knows = question.pointer.startswith("/data/") and len(existing) != 1
     if not options or only_the_person_knows:
         return None
@@ -170,23 +206,8 @@ def _models(
     """
     if situation.spec is None:
         return
-    data = with_usual_rows(situation.data or nominal_data())
     said = draft.get("/method/type")
-    on_cpu = situation.hardware is not None and situation.hardware.kind == "cpu"
-    small = on_cpu or bool(data.labels) or goal == "classify"
-    small = small and model_wish.least is None and model_wish.most is None
-    spoken = (code for code, share in data.languages.items() if share >= _MAIN_LANGUAGE)
-    wish = ModelRequirements(
-        spec=situation.spec,
-        data=data,
-        hardware=situation.hardware,
-        languages=tuple(dict.fromkeys((*spoken, *model_wish.languages))),
-        context_tokens=data.lengths.p99,
-        gguf=bool(draft.get("/export/types")),
-        methods=(said,) if said in _METHODS else METHODS,
-        most_parameters=_MOST_OF_A_SMALL_ONE if small else None,
-        allowed=None if model_wish == _ANY_MODEL else list_wished(model_wish),
-    )
+    wish = _require(situation.spec, draft, situation, goal, model_wish)
     picks = observer.shortlist(wish)
     if not picks and wish.allowed is not None:  # what was wished counts more than the data
         wish = replace(wish, languages=model_wish.languages, most_parameters=None)
@@ -201,6 +222,29 @@ def _models(
         plan = pick.candidate.plan
         reason = "soonest" if by_time and pick is ordered[0] else pick.reason
         yield Option(label=name, changes=tuple(changes), plan=plan, told=tuple(_told(pick, reason)))
+
+
+def _require(
+    spec: Spec, draft: Draft, situation: Situation, goal: Goal | None, model_wish: ModelWish
+) -> ModelRequirements:
+    """Return what a model needs for the goal, the data, the hardware, the export and the wish."""
+    data = with_usual_rows(situation.data or nominal_data())
+    said = draft.get("/method/type")
+    on_cpu = situation.hardware is not None and situation.hardware.kind == "cpu"
+    small = on_cpu or bool(data.labels) or goal == "classify"
+    small = small and model_wish.least is None and model_wish.most is None
+    spoken = (code for code, share in data.languages.items() if share >= _MAIN_LANGUAGE)
+    return ModelRequirements(
+        spec=spec,
+        data=data,
+        hardware=situation.hardware,
+        languages=tuple(dict.fromkeys((*spoken, *model_wish.languages))),
+        context_tokens=data.lengths.p99,
+        gguf=bool(draft.get("/export/types")),
+        methods=(said,) if said in _METHODS else METHODS,
+        most_parameters=_MOST_OF_A_SMALL_ONE if small else None,
+        allowed=None if model_wish == _ANY_MODEL else list_wished(model_wish),
+    )
 
 
 def _patience(wish: ModelRequirements, pick: Pick) -> float:

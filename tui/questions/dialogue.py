@@ -48,8 +48,8 @@ class Option:
     `label` is the value as a spec writes it. `key` is the catalogue key of a sentence to show
     instead, if the value alone is unclear. `told` holds facts about the answer: catalogue keys
     with their values. Values whose names end in `_bytes` are sizes. `goal` is the goal that it
-    sets; `writes` the goal whose example file, named by the changes, it writes first. `refused` is
-    the error with which it is withheld.
+    sets; `writes` the goal whose example file, named by the changes, it writes first. `lacks_data`
+    says that there are no data yet. `refused` is the error with which it is withheld.
     """
 
     label: str
@@ -59,6 +59,7 @@ class Option:
     told: tuple[tuple[str, Mapping[str, Any]], ...] = ()
     goal: Goal | None = None
     writes: Goal | None = None
+    lacks_data: bool = False
     refused: Finding | None = None
 
 

@@ -15,6 +15,7 @@ from ftc.tui.agent.hook import consult, disclose, hear, offer_server
 from ftc.tui.conversation.card import make_card
 from ftc.tui.conversation.conversation import Conversation
 from ftc.tui.conversation.goal_dialogue import (
+    answer_without_data,
     settle_goal,
     take_option,
     tell_goal,
@@ -52,6 +53,8 @@ from ftc.tui.understanding.reading import (
     Paste,
     Reading,
 )
+from ftc.tui.understanding.text.lexicon import WORDS, any_of
+from ftc.tui.understanding.text.message import fold
 from ftc.tui.understanding.text.sentences import is_question
 from ftc.tui.understanding.vague import find_vague
 from ftc.tui.understanding.values.row_limits import takes_by_order
@@ -62,10 +65,9 @@ _COLUMNS: Final = "/data/columns/"
 _UNASKED: Final = frozenset({"data", "diverged", "labels", "no_data", "small_device"})
 #: What the first messages are about.
 _OPENING: Final = ("/model/id", "/data/source", "/hardware/gpu", "/hardware/count")
-#: Requests after which a saved draft is no longer on offer.
-_LEAVING: Final = frozenset({"load", "quit", "restart"})
 #: The longest text in which words may hint at a field.
 _LONGEST_WISH: Final = 600
+_LACKS_DATA: Final = re.compile(any_of(WORDS["lacks_data"]))
 _FILE: Final = re.compile(r"[^\s\"'`,;:()]+\.(?:csv|jsonl|json)\b")
 
 
@@ -185,6 +187,11 @@ class Session(Conversation):
             return ()
         return self.step.options if isinstance(self.step, Question) else ()
 
+    @property
+    def lasting_draft(self) -> Draft:
+        """The draft to save: the one that is on offer, as long as nothing else has begun."""
+        return self.draft if self.kept is None or self.draft.data else self.kept
+
     def _answer(self, text: str) -> list[Line]:
         if not text:
             return self.ask()
@@ -210,6 +217,8 @@ class Session(Conversation):
         reading = understand(text, self.draft.data, pointer, planned, self._names(text))
         if reading.request is None and not reading.changes and (near := self._vague(text)):
             reading = Reading(choices=(near,))
+        if not reading.changes and self._lacks_data(text):
+            return answer_without_data(self, text)
         if not reading.empty:
             self.reading = reading
             return self._take(reading, text)
@@ -230,6 +239,15 @@ class Session(Conversation):
         if not isinstance(self.step, Question):
             return None
         return "/data/source" if self.step.pointer == GOAL else self.step.pointer
+
+    def _lacks_data(self, text: str) -> bool:
+        """Return whether a message answers the question about the data: there are none yet."""
+        asks_data = isinstance(self.step, Question) and self.step.pointer == "/data/source"
+        return (
+            asks_data
+            and not self.draft.has("/data/source")
+            and _LACKS_DATA.search(fold(text)) is not None
+        )
 
     def _aside(self, text: str) -> list[Line] | None:
         """Return the answer to a message about a topic or a goal that sets no field."""
@@ -349,7 +367,8 @@ class Session(Conversation):
     def _go_on(self, text: str) -> list[Line]:
         """Restore the saved draft on a yes, and begin a new one on a no.
 
-        The offer stays open after a message that sets nothing, such as a question.
+        The offer stays open after a message that sets nothing, such as a question. After another
+        one, `undo` leads back to the saved draft.
         """
         kept, self.kept = self.kept, None
         request = read(text, {}).request
@@ -359,9 +378,14 @@ class Session(Conversation):
             return self.ask()
         before = self.draft, self.goal
         lines = self._answer(text)
-        leaves = request is not None and request.kind in _LEAVING
-        if leaves or self.proposal or self.reading.choices or (self.draft, self.goal) != before:
+        if request is not None and request.kind == "restart":
             return lines
+        if self.ended:
+            self.kept = kept
+            return lines
+        if self.proposal or self.reading.choices or (self.draft, self.goal) != before:
+            self.past = [*([kept] if kept is not None else []), *self.past[1:]]
+            return [self.line("go_on.left"), *lines]
         self.kept = kept
         told = [line for line in lines if line.kind != "question"]
         return [*told, self.line("go_on.ask", "question")]
@@ -418,6 +442,8 @@ class Session(Conversation):
             sound, withheld = plan_options([*options], self.draft, self.situation, self.observer)
             options = tuple(sound)
             self.step = replace(self.step, options=options, withheld=tuple(withheld))
+            if len(options) == 1 and withheld and not choice.why:
+                return self._take_only(choice, self.step)
         if not options and choice.pointer in _enums():
             self.step = replace(self.step, options=tuple(_enum_options(choice)))
         elif not options:
@@ -426,6 +452,16 @@ class Session(Conversation):
         line = self.line(key, words=choice.words, what=_label(choice.values[0] if options else ""))
         text = line.text if options else f"{line.text}\n{self.voice.ask(choice.pointer)}"
         return [Line(who="ftc", text=text, kind="question")]
+
+    def _take_only(self, choice: Choice, question: Question) -> list[Line]:
+        """Set the one meaning of a message's words that leads to a working plan."""
+        changes = question.options[0].changes
+        self.reading = replace(
+            self.reading,
+            changes=(*self.reading.changes, *changes),
+            choices=tuple(each for each in self.reading.choices if each != choice),
+        )
+        return [self.tell_withheld(question), *self.apply(changes)]
 
     def _say(self, lines: list[Line]) -> tuple[Line, ...]:
         self.transcript += lines

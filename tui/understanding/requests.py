@@ -8,9 +8,10 @@ from ftc.tui.understanding.reading import Request, RequestKind
 from ftc.tui.understanding.text.lexicon import WORDS, any_of
 from ftc.tui.understanding.text.message import Message
 
-#: Requests that are the whole message.
+#: Requests that are the whole message; one may be said in several ways, as in "ok do it".
 _WHOLE: Final = tuple(
-    (kind, re.compile(any_of(words))) for kind, words in WORDS["requests"].items()
+    (kind, re.compile(rf"{any_of(words)}(?:[, ]+{any_of(words)})*"))
+    for kind, words in WORDS["requests"].items()
 )
 #: Requests with a topic, which the rest of the message names.
 _ABOUT: Final = tuple(

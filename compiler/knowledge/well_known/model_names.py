@@ -82,6 +82,22 @@ def choose_nearest(models: Sequence[Model], said: Sequence[str]) -> tuple[Model,
     return (close[-1],) if len(sizes) == 1 else tuple(close)
 
 
+def find_tuned(name: str) -> str | None:
+    """Return the id of the instruction-tuned model that was made from a base model of the table."""
+    owner, words = name.partition("/")[0], words_of(name) - MUTE - TUNED - BASE
+    return next(
+        (
+            model.id
+            for model in all_models()
+            if model.kind == "instruct"
+            and model.id.partition("/")[0] == owner
+            and words_of(model.id) - MUTE - TUNED - BASE == words
+            and model.id != name
+        ),
+        None,
+    )
+
+
 @cache
 def words_of(name: str) -> frozenset[str]:
     """Return the words of an id's name, without its owner."""

@@ -19,6 +19,11 @@ _REQUEST_BEHIND: Final = re.compile(
     rf"[,;:]\s*(?:(?:so|then|and|i|y|doncs|pues|aixi que|asi que)\s+)?{any_of(_ASKING['please'])}\b"
 )
 _OPENING: Final = re.compile(rf"^[\s\u00bf]*{any_of(_ASKING['opening'])}\b")
+#: Words that the accent makes interrogative: "cómo" asks, "como" compares. "Qué bien" exclaims.
+_ACCENTED: Final = re.compile(
+    r"(?:qué|què|cómo|cuándo|dónde|adónde|quién(?:es)?|cuál(?:es)?|cuánt[oa]s?)"
+    r"(?!\s+(?:bien|bueno|va|guay|pena|lástima|raro|lío|bé|bo|llàstima)\b)\b(?!.*!$)"
+)
 #: A word before a colon is a label, and opens no question: "quants: q6_k, q8_0".
 _LABEL: Final = re.compile(r"[\s\u00bf]*\w+\s?:")
 #: "If I switched to ORPO, would I ...": a question's condition proposes nothing.
@@ -78,15 +83,17 @@ def split_sentences(text: str) -> Iterator[Sentence]:
 
 def is_question(sentence: str) -> bool:
     """Return whether a sentence asks; "can you use LoRA?" and "LoRA, ok?" are requests."""
-    folded = fold(sentence).strip()
-    folded = _LEAD.sub("", folded)
+    written = sentence.strip()
+    folded = _LEAD.sub("", fold(written))
+    asked = written[len(written) - len(folded) :].lstrip(" \u00bf").lower()
     if folded.endswith("?") and _ASKS_WHAT.match(folded.lstrip(" \u00bf")):
         return True
     if _BETWEEN_TWO.search(folded):
         return True
     if _REQUEST.match(folded) or _REQUEST_BEHIND.search(folded) or _TAG.search(folded):
         return False
-    opens = _OPENING.match(folded) is not None and _LABEL.match(folded) is None
+    opening = _OPENING.match(folded) or _ACCENTED.match(asked)
+    opens = opening is not None and _LABEL.match(folded) is None
     return folded.endswith("?") or "\u00bf" in sentence or opens
 
 

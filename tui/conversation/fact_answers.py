@@ -1,0 +1,81 @@
+"""Answers about the disk, the terms of a model, the suggestion and the quality of the data."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from ftc.tui.conversation.advice import recommend_models
+from ftc.tui.conversation.conversation import Conversation
+from ftc.tui.conversation.data_answers import judge_rows
+from ftc.tui.conversation.explaining import topics
+from ftc.tui.languages.translation import tell
+from ftc.tui.questions.dialogue import Question
+from ftc.tui.state.line import Line
+from ftc.tui.understanding.reader import read
+from ftc.tui.understanding.reading import UNSURE, ModelWish
+
+_MODEL: Final = "/model/id"
+
+
+def tell_disk(conversation: Conversation, text: str) -> list[Line]:
+    """Say how much disk the run and the download need."""
+    del text
+    plan = conversation.supposed_plan()
+    if plan is None:
+        return conversation.answer(conversation.tell_missing())
+    size = conversation.voice.size
+    told = [conversation.line("topic.disk", run=size(plan.disk_bytes))]
+    if plan.download_bytes:
+        told.append(conversation.line("topic.disk.download", size=size(plan.download_bytes)))
+    return conversation.answer(*told)
+
+
+def tell_terms(conversation: Conversation, text: str) -> list[Line]:
+    """Say whether the model is gated, and what to do then."""
+    del text
+    facts, name = conversation.situation.model, conversation.draft.get(_MODEL)
+    if facts is None or facts.gated is None:
+        return conversation.answer(conversation.line("topic.gated.any"))
+    key = "topic.gated" if facts.gated else "topic.gated.not"
+    return conversation.answer(conversation.line(key, model=name))
+
+
+def tell_suggestion(conversation: Conversation, text: str) -> list[Line]:
+    """Say why the suggested answer is suggested; without one, why the question is asked."""
+    del text
+    step = conversation.step
+    if not isinstance(step, Question):
+        return conversation.ask()
+    if step.suggested is None or not step.options:
+        return [conversation.line("why", why=conversation.voice.why(step.pointer))]
+    option = step.options[step.suggested]
+    because = conversation.consequence(option) or conversation.voice.why(step.pointer)
+    reason = conversation.line("topic.reason", label=conversation.label(option), why=because)
+    return conversation.answer(reason)
+
+
+def judge_data(conversation: Conversation, text: str) -> list[Line]:
+    """Name the problems of the data, if it has any, and judge the number of rows."""
+    if conversation.situation.data is None:
+        return conversation.answer(conversation.line("topic.data.none"))
+    problems = [tell(each, conversation.voice) for each in conversation.situation.data_problems()]
+    head = conversation.voice.say("look.problems" if problems else "topic.data.fine")
+    told = Line(who="ftc", text="\n".join((head, *problems)))
+    return [told, *judge_rows(conversation, text)]
+
+
+def compare_families(conversation: Conversation, text: str) -> list[Line] | None:
+    """Return the models of the families that a question compares; None if it compares none."""
+    makers = dict.fromkeys(_find_makers(text))
+    if len(makers) <= 1:
+        return None
+    return recommend_models(conversation, "", ModelWish(makers=tuple(makers)))
+
+
+def _find_makers(text: str) -> Iterator[str]:
+    """Yield the maker of each model or family that stands alone between "or" and commas."""
+    for part in topics(text):
+        reading = read(part.strip(" ?.!"), {})
+        values = [each.value for each in reading.changes if each.pointer == _MODEL]
+        families = [each for each in reading.choices if each.pointer == _MODEL]
+        values += [each.values[0] for each in families if each.values and each.why != UNSURE]
+        yield from (str(value).partition("/")[0] for value in values[:1])
