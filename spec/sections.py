@@ -395,13 +395,15 @@ class Objective:
     rejected one. `kto`: the same, from single answers rated good or bad. `orpo`: write the chosen
     answer and prefer it, in one run and without a reference model. `cpo`: the same, with the loss
     of `dpo` without its reference. `simpo`: prefer the chosen answer by a margin, per token and
-    without a reference model. `grpo`: generate answers and learn from the ones that earn a reward.
-    `rloo`: the same, with the mean reward of the other answers as the baseline. `distill`: generate
-    answers and learn to give each next token the probability that a teacher gives it. `embed`: turn
-    texts into vectors for search, close for texts that belong together; a pair is
-    `data.columns.prompt` and `completion`, with `score` if it is scored, a triplet `prompt`,
-    `chosen` and `rejected`. `rerank`: read a query and a text at once and score how well they
-    match, from the same data; an encoder gets one output for it.
+    without a reference model. `classification`: give each text one of the labels in the data, by a
+    head with one output per label. `reward`: give an answer a number that is higher for the chosen
+    answer of each pair than for the rejected one. `grpo`: generate answers and learn from the ones
+    that earn a reward. `rloo`: the same, with the mean reward of the other answers as the baseline.
+    `distill`: generate answers and learn to give each next token the probability that a teacher
+    gives it. `embed`: turn texts into vectors for search, close for texts that belong together; a
+    pair is `data.columns.prompt` and `completion`, with `score` if it is scored, a triplet
+    `prompt`, `chosen` and `rejected`. `rerank`: read a query and a text at once and score how well
+    they match, from the same data; an encoder gets one output for it.
     """
     loss_on: LossOn = "completion"
     """Which tokens are learned: those of every answer, those of the last answer of a conversation,
