@@ -636,7 +636,7 @@ class Evaluation:
     """How often the validation split is evaluated, and how the result is measured."""
 
     every_steps: int | Auto = "auto"
-    """The number of optimiser steps between two evaluations of the validation split."""
+    """The number of optimizer steps between two evaluations of the validation split."""
     metric: Metric | Auto = "auto"
     """The metric for generated answers, beside the loss: the fraction that matches exactly
     (`accuracy`), the mean F1 over labels (`macro_f1`), equality except for white space and case
@@ -682,11 +682,11 @@ class Training:
     epochs: float | Auto = "auto"
     """The number of passes over the training split; a fraction is allowed."""
     max_steps: int | None = None
-    """The maximum number of optimiser steps, which overrides the epochs; null trains for the given
+    """The maximum number of optimizer steps, which overrides the epochs; null trains for the given
     epochs.
     """
     global_batch: int | Auto = "auto"
-    """The number of rows per optimiser step, over all processes and accumulation steps."""
+    """The number of rows per optimizer step, over all processes and accumulation steps."""
     micro_batch: int | Auto = "auto"
     """The number of rows per process and forward pass."""
     learning_rate: float | Auto = "auto"
@@ -709,7 +709,7 @@ class Training:
     default of two. It has no effect without loader processes.
     """
     optimizer: Optimizer = "adamw"
-    """The optimiser: AdamW, optionally with 8-bit or paged states; Lion, with one state per weight
+    """The optimizer: AdamW, optionally with 8-bit or paged states; Lion, with one state per weight
     instead of two; Adafactor, with one state per row and column; or plain SGD, with none.
     """
     schedule: Schedule = "cosine"
@@ -735,7 +735,7 @@ class Training:
     weight_decay: float = 0.01
     """How strongly AdamW pulls the weights towards zero."""
     adam_beta2: float = 0.999
-    """The fraction of its running mean that the optimiser keeps at each step: for AdamW the mean of
+    """The fraction of its running mean that the optimizer keeps at each step: for AdamW the mean of
     squared gradients, for Lion the mean of gradients. 0.999 averages over about 1,000 steps, 0.95
     over about 20.
     """
@@ -821,12 +821,12 @@ class Distribution:
 
     strategy: Strategy | Auto = "auto"
     """How several processes share one model. `ddp`: each has a copy. DeepSpeed's ZeRO shards the
-    optimiser (`zero1`), the gradients too (`zero2`), or the weights too (`zero3`). PyTorch's FSDP2
+    optimizer (`zero1`), the gradients too (`zero2`), or the weights too (`zero3`). PyTorch's FSDP2
     shards all three (`fsdp`). auto chooses between copies and ZeRO, because FSDP needs as much
     memory as ZeRO-3.
     """
     offload: Offload | Auto = "auto"
-    """What is kept in host memory instead of on the GPUs: nothing (`none`), the optimiser
+    """What is kept in host memory instead of on the GPUs: nothing (`none`), the optimizer
     (`optimizer`, with ZeRO), or the weights as well (`parameters`, with ZeRO-3 and FSDP).
     """
     nvme_path: str | None = None
