@@ -34,7 +34,7 @@ WHOLE = ("quickstart", "slurm", "dpo", "classification", "grpo", "mixture")
 DERIVED = ("requirements.lock", "plan.svg", ".gitignore")
 PLAN = "plan.txt"
 #: Bundles without a special wish, and the most lines of all their scripts and modules.
-PLAIN = {"quickstart": 8010, "text": 7590, "pissa": 8005}
+PLAIN = {"quickstart": 8070, "text": 7650, "pissa": 8065}
 
 
 def list_golden(name: str, outcome: Outcome) -> Mapping[str, str]:
