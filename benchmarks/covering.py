@@ -33,7 +33,7 @@ _HEAD: Final = """\
 {command} {machine}
 
 A pairwise array over objective, form of rows, method, sharding, device, precision, packing,
-optimiser, file format, export and vectors (of one size or several, or with hard negatives). Every
+optimizer, file format, export and vectors (of one size or several, or with hard negatives). Every
 pair of options that no rule rejects occurs in at least one case. Each case is a whole bundle in
 miniature on a CPU: a Llama with 2.6 million random weights, 60 rows, 6 steps, and all stages of its
 `run.sh` with every post-condition. All cases except `single` use two processes. Cases that differ

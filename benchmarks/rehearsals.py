@@ -197,7 +197,7 @@ _HEAD: Final = """\
 # Rehearsals of model families
 
 `ftc rehearse spec.json` on a folder with a real model's published config.json and a
-tokenizer, without weights: 48 rows of the quickstart's tickets, four optimiser steps on a
+tokenizer, without weights: 48 rows of the quickstart's tickets, four optimizer steps on a
 miniature, one SIGKILL, and then all stages up to a Q4_K_M file that answers.
 
 * *tokenizer*: real ones are rebuilt from the vocabularies in llama.cpp's sources (Llama,

@@ -3,7 +3,7 @@
     LAUNCHED=$(date +%s.%N) accelerate launch benchmarks/stopwatch.py REPORT HELD SCRIPT ARGS...
 
 Adds a callback to the script's Trainer, and counts the tokens of its batches without padding. The
-report has: seconds from LAUNCHED to the end of the first optimiser step; from there to the last
+report has: seconds from LAUNCHED to the end of the first optimizer step; from there to the last
 step the seconds, CPU seconds, tokens and steps; the peak memory of the process in bytes; and the
 loss per token on HELD (rows of `input_ids` and `labels`, or `-` for none) at ten points, with the
 tokens and seconds of training up to that point. Without HELD no checkpoint is saved, because
@@ -65,7 +65,7 @@ def held_out_loss(model: Any) -> float:
 
 
 class Stopwatch(TrainerCallback):  # type: ignore[misc, unused-ignore]
-    """Records when optimiser steps end, and evaluates held-out rows with the clock stopped."""
+    """Records when optimizer steps end, and evaluates held-out rows with the clock stopped."""
 
     def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """Record the end of a step; the run itself is not changed."""

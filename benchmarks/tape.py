@@ -23,7 +23,7 @@ from ftc.compiler.plan.memory.states import moment_bytes, step_copies, trained_b
 from ftc.compiler.plan.memory.weights import base_weights
 
 _FP32, _INT64 = 4, 8
-_STEPS = 2  # optimiser states appear in the first step; all later steps are like the second
+_STEPS = 2  # optimizer states appear in the first step; all later steps are like the second
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,7 +118,7 @@ def replay(
     lengths: Sequence[int] = (),
     losses: Heap | None = None,
 ) -> Heap:
-    """Return the allocator's state after some optimiser steps of a job on one device.
+    """Return the allocator's state after some optimizer steps of a job on one device.
 
     Two steps of rows at full length, or one step for each of `lengths` (tokens per row). With
     `losses` whole logits are in that heap, apart from all other tensors.

@@ -386,7 +386,7 @@ def tell(
         f"Medians of {runs} interleaved runs; OMP_NUM_THREADS={os.environ.get('OMP_NUM_THREADS')}.",
         "",
         "Padding tokens are not counted. Speeds are measured from the first to the last of",
-        f"{_STEPS} optimiser steps, without checkpoints: saving them would distort so short a run.",
+        f"{_STEPS} optimizer steps, without checkpoints: saving them would distort so short a run.",
         "On a shared machine, CPU seconds are more reliable than wall time.",
         "",
         "| script | tokens/s | tokens per processor second | first step, s | peak, MiB |",

@@ -18,7 +18,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, NoReturn
 
-from . import events, files, stages
+from . import events, files, hub_trouble, stages
 
 _DISK_ERRORS = {
     errno.ENOSPC: "the disk is full",
@@ -45,6 +45,7 @@ class Run:
         self.rank = int(os.environ.get("RANK", "0"))  # of this process; 0 writes and prints
         self.processes = int(os.environ.get("WORLD_SIZE", "1"))
         self.end: dict[str, Any] = {"event": "done"}  # unless something changes it
+        self.hub_ids: list[str] = []  # of the models that this stage reads from the Hub
         self.lock_file: IO[str] | None = None
         self._started = time.monotonic()
         self._is_finished = False
@@ -79,6 +80,7 @@ class Run:
         `option` is the argument of the script that takes its path.
         """
         if pinned is not None and model == pinned:
+            self.hub_ids.append(pinned)
             return model
         if not (Path(model) / "config.json").is_file():
             said = f"the model folder {model} has no config.json: give its path with {option}"
@@ -146,13 +148,14 @@ class Run:
         else:  # the event has the error's name only: its text may contain data
             sentence = f"{kind.__name__}: see the output of the stage"
             self.end.update(event="failed", code=1, sentence=sentence)
-        trouble = self.describe_disk_error(error)
-        if trouble is None:
-            sys.__excepthook__(kind, error, trace)
+        if trouble := self.describe_disk_error(error):
+            trouble += "; fix it and run again: nothing is lost"
+        elif trouble := hub_trouble.describe(error, self.hub_ids):
+            self.end["sentence"] = trouble
+        if trouble:
+            print(f"{self.script}: {trouble}", file=sys.stderr)
         else:
-            print(
-                f"{self.script}: {trouble}; fix it and run again: nothing is lost", file=sys.stderr
-            )
+            sys.__excepthook__(kind, error, trace)
 
     # -------------------------------------------------------------------------
     # The record of a stage

@@ -89,13 +89,16 @@ def load_document(source: str) -> Document | tuple[Finding, ...]:
     return reading.findings if reading.stopped else _with_the_rest(document, reading.findings)
 
 
-def read_text(source: str, *, most_bytes: int = MOST_BYTES) -> str | Finding:
-    """Return the text of a file, or of standard input for "-"."""
-    raw = _read_bytes(source, most_bytes)
+def read_text(source: str, *, most_bytes: int = MOST_BYTES, missing: str = "") -> str | Finding:
+    """Return the text of a file, or of standard input for "-".
+
+    `missing` is the variant of the help where there is no such file.
+    """
+    raw = _read_bytes(source, most_bytes, missing)
     return raw if isinstance(raw, Finding) else _decode(raw, source, most_bytes)
 
 
-def _read_bytes(source: str, most_bytes: int) -> bytes | Finding:
+def _read_bytes(source: str, most_bytes: int, missing: str = "") -> bytes | Finding:
     """Return a file's bytes, and one byte more than the limit of a file that is larger."""
     try:
         if source == "-":
@@ -110,7 +113,9 @@ def _read_bytes(source: str, most_bytes: int) -> bytes | Finding:
         others = (name for name in _list_specs(path.parent) if name != path.name)
         beside = {Path(name).stem: name for name in others}
         near = beside.get(nearest(path.stem, beside) or "", "")
-        return MISSING.finding(help="near" if near else "", name=shown(source), near=shown(near))
+        return MISSING.finding(
+            help="near" if near else missing, name=shown(source), near=shown(near)
+        )
     except IsADirectoryError:
         return _folder(source)
     except (OSError, ValueError) as error:

@@ -6,20 +6,23 @@ from dataclasses import replace
 from typing import Any
 
 from ftc.spec.normal import lengthen
+from ftc.spec.pointer import join
 from ftc.spec.text.document import Document
 
 
 def apply_overrides(document: Document, overrides: Mapping[str, str]) -> Document:
     """Return the document with each dotted path set to its value (JSON if it parses, else text).
 
-    A section in its short form becomes an object if a key inside it is set.
+    A section in its short form becomes an object if a key inside it is set. What is set has no
+    position in the text.
     """
     if not overrides or not isinstance(document.data, Mapping):
         return document
     data = dict(document.data)
     for path, text in overrides.items():
         _set(data, path.split("."), _parse(text))
-    return replace(document, data=data)
+    pointers = frozenset(join(path.split(".")) for path in overrides)
+    return replace(document, data=data, overridden=pointers)
 
 
 def _parse(text: str) -> Any:

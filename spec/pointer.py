@@ -1,6 +1,6 @@
 """JSON pointers (RFC 6901): joining, splitting and dotted names."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from functools import lru_cache
 
 
@@ -19,6 +19,13 @@ def split(pointer: str) -> tuple[str, ...]:
 def parent(pointer: str) -> str:
     """Return the pointer of the enclosing value; the parent of the document is the document."""
     return pointer.rpartition("/")[0]
+
+
+def find_above(pointer: str, pointers: Collection[str]) -> str | None:
+    """Return the one of some pointers that is this one, or the nearest that encloses it."""
+    while pointer and pointer not in pointers:
+        pointer = parent(pointer)
+    return pointer or None
 
 
 def dotted(pointer: str) -> str:

@@ -395,13 +395,15 @@ class Objective:
     rejected one. `kto`: the same, from single answers rated good or bad. `orpo`: write the chosen
     answer and prefer it, in one run and without a reference model. `cpo`: the same, with the loss
     of `dpo` without its reference. `simpo`: prefer the chosen answer by a margin, per token and
-    without a reference model. `grpo`: generate answers and learn from the ones that earn a reward.
-    `rloo`: the same, with the mean reward of the other answers as the baseline. `distill`: generate
-    answers and learn to give each next token the probability that a teacher gives it. `embed`: turn
-    texts into vectors for search, close for texts that belong together; a pair is
-    `data.columns.prompt` and `completion`, with `score` if it is scored, a triplet `prompt`,
-    `chosen` and `rejected`. `rerank`: read a query and a text at once and score how well they
-    match, from the same data; an encoder gets one output for it.
+    without a reference model. `classification`: give each text one of the labels in the data, by a
+    head with one output per label. `reward`: give an answer a number that is higher for the chosen
+    answer of each pair than for the rejected one. `grpo`: generate answers and learn from the ones
+    that earn a reward. `rloo`: the same, with the mean reward of the other answers as the baseline.
+    `distill`: generate answers and learn to give each next token the probability that a teacher
+    gives it. `embed`: turn texts into vectors for search, close for texts that belong together; a
+    pair is `data.columns.prompt` and `completion`, with `score` if it is scored, a triplet
+    `prompt`, `chosen` and `rejected`. `rerank`: read a query and a text at once and score how well
+    they match, from the same data; an encoder gets one output for it.
     """
     loss_on: LossOn = "completion"
     """Which tokens are learned: those of every answer, those of the last answer of a conversation,
@@ -634,7 +636,7 @@ class Evaluation:
     """How often the validation split is evaluated, and how the result is measured."""
 
     every_steps: int | Auto = "auto"
-    """The number of optimiser steps between two evaluations of the validation split."""
+    """The number of optimizer steps between two evaluations of the validation split."""
     metric: Metric | Auto = "auto"
     """The metric for generated answers, beside the loss: the fraction that matches exactly
     (`accuracy`), the mean F1 over labels (`macro_f1`), equality except for white space and case
@@ -680,11 +682,11 @@ class Training:
     epochs: float | Auto = "auto"
     """The number of passes over the training split; a fraction is allowed."""
     max_steps: int | None = None
-    """The maximum number of optimiser steps, which overrides the epochs; null trains for the given
+    """The maximum number of optimizer steps, which overrides the epochs; null trains for the given
     epochs.
     """
     global_batch: int | Auto = "auto"
-    """The number of rows per optimiser step, over all processes and accumulation steps."""
+    """The number of rows per optimizer step, over all processes and accumulation steps."""
     micro_batch: int | Auto = "auto"
     """The number of rows per process and forward pass."""
     learning_rate: float | Auto = "auto"
@@ -707,7 +709,7 @@ class Training:
     default of two. It has no effect without loader processes.
     """
     optimizer: Optimizer = "adamw"
-    """The optimiser: AdamW, optionally with 8-bit or paged states; Lion, with one state per weight
+    """The optimizer: AdamW, optionally with 8-bit or paged states; Lion, with one state per weight
     instead of two; Adafactor, with one state per row and column; or plain SGD, with none.
     """
     schedule: Schedule = "cosine"
@@ -733,7 +735,7 @@ class Training:
     weight_decay: float = 0.01
     """How strongly AdamW pulls the weights towards zero."""
     adam_beta2: float = 0.999
-    """The fraction of its running mean that the optimiser keeps at each step: for AdamW the mean of
+    """The fraction of its running mean that the optimizer keeps at each step: for AdamW the mean of
     squared gradients, for Lion the mean of gradients. 0.999 averages over about 1,000 steps, 0.95
     over about 20.
     """
@@ -819,12 +821,12 @@ class Distribution:
 
     strategy: Strategy | Auto = "auto"
     """How several processes share one model. `ddp`: each has a copy. DeepSpeed's ZeRO shards the
-    optimiser (`zero1`), the gradients too (`zero2`), or the weights too (`zero3`). PyTorch's FSDP2
+    optimizer (`zero1`), the gradients too (`zero2`), or the weights too (`zero3`). PyTorch's FSDP2
     shards all three (`fsdp`). auto chooses between copies and ZeRO, because FSDP needs as much
     memory as ZeRO-3.
     """
     offload: Offload | Auto = "auto"
-    """What is kept in host memory instead of on the GPUs: nothing (`none`), the optimiser
+    """What is kept in host memory instead of on the GPUs: nothing (`none`), the optimizer
     (`optimizer`, with ZeRO), or the weights as well (`parameters`, with ZeRO-3 and FSDP).
     """
     nvme_path: str | None = None

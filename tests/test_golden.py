@@ -34,7 +34,7 @@ WHOLE = ("quickstart", "slurm", "dpo", "classification", "grpo", "mixture")
 DERIVED = ("requirements.lock", "plan.svg", ".gitignore")
 PLAN = "plan.txt"
 #: Bundles without a special wish, and the most lines of all their scripts and modules.
-PLAIN = {"quickstart": 8015, "text": 7590, "pissa": 8010}
+PLAIN = {"quickstart": 8075, "text": 7650, "pissa": 8070}
 
 
 def list_golden(name: str, outcome: Outcome) -> Mapping[str, str]:

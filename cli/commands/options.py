@@ -57,9 +57,12 @@ def make_subject(source: str, document: Document | None) -> Subject:
 
     A file that is no document (a comma too many) still has lines to show.
     """
+    overridden = document.overridden if document is not None else frozenset()
     if source == "-":
-        return Subject(name="<stdin>", text=document.text if document is not None else None)
-    return Subject(name=source, text=document.text if document else _read_text(Path(source)))
+        text = document.text if document is not None else None
+        return Subject(name="<stdin>", text=text, overridden=overridden)
+    text = document.text if document else _read_text(Path(source))
+    return Subject(name=source, text=text, overridden=overridden)
 
 
 def _read_text(path: Path) -> str | None:

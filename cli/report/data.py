@@ -412,9 +412,11 @@ def _show_shares(shares: Mapping[str, float], title: str) -> Parts:
 def _show_copies(copies: Mapping[str, Any]) -> Parts:
     if not copies["drawn_rows"]:
         return []
+    drawn, found = copies["drawn_rows"], copies["rows_with_copies"]
     said = (
-        f"Of {copies['drawn_rows']:,} rows drawn, {copies['rows_with_copies']:,} have near copies."
+        f"Of {drawn:,} row{'s' * (drawn != 1)} drawn, {found:,} {'has' if found == 1 else 'have'}"
     )
+    said += " near copies."
     if copies["row"] is not None:
         said += f" Row {copies['row']:,} has the most: {copies['largest']:,}."
     return [Paragraph(text=said)]

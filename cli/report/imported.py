@@ -46,7 +46,7 @@ def import_data(result: Import) -> Mapping[str, Any]:
                 "fields": [
                     {"pointer": pointer, "value": value} for pointer, value in each.fields.items()
                 ],
-                "because": reason(each.reason) if each.reason else None,
+                "because": reason(each.reason, each.near) if each.reason else None,
             }
             for each in keys
         ],
@@ -59,7 +59,8 @@ def _rows(keys: Sequence[Became]) -> Iterator[str]:
     width = max(map(len, names))
     for name, each in zip(names, keys, strict=True):
         fields = ", ".join(f"{dotted(at)} = {_show(value)}" for at, value in each.fields.items())
-        yield f"  {name:{width}}  {fields or reason(each.reason)}"
+        why = reason(each.reason, each.near) if each.reason else ""
+        yield f"  {name:{width}}  {'; '.join(filter(None, (fields, why)))}"
 
 
 def _show(value: Any) -> str:

@@ -199,8 +199,8 @@ def _decisions(plan: Plan) -> Iterator[str]:
 def _alternatives(plan: Plan) -> Iterator[str]:
     yield "What else would fit"
     for alternative in plan.alternatives:
-        ratio = alternative.time_ratio
-        time = "" if ratio is None else f"{ratio - 1:+.0%}".replace("%", "% time")
+        seconds = alternative.time_seconds
+        time = "" if seconds is None else f"about {say_seconds(seconds)}"
         cost = "" if alternative.cost is None else f"{say_cost(alternative.cost):>9}  "
         yield f"  {say_bytes(alternative.device_bytes):>9}  {time:<12}  {cost}{alternative.change}"
     if plan.fitting_gpus:

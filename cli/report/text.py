@@ -6,6 +6,7 @@ from typing import Final
 
 from ftc.report.subject import Subject
 from ftc.spec.findings.finding import Finding, Position
+from ftc.spec.pointer import dotted, find_above
 from ftc.spec.schema import read_schema
 from ftc.spec.text.excerpt import excerpt
 
@@ -78,7 +79,9 @@ def _paragraphs(findings: tuple[Finding, ...], subject: Subject, *, colour: bool
 
 def _headline(finding: Finding, subject: Subject, *, colour: bool) -> str:
     where = subject.name
-    if finding.position is not None:
+    if (path := find_above(finding.pointer, subject.overridden)) is not None:
+        where = f"--set {dotted(path)}"
+    elif finding.position is not None:
         where = f"{where}:{finding.position.line}:{finding.position.column}"
     label = _paint(f"{finding.severity}[{finding.code}]", _COLOURS[finding.severity], colour=colour)
     return f"{where}: {label} {finding.name}: {_visible(finding.message)}"

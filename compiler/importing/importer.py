@@ -114,7 +114,8 @@ def translate_config(config: ForeignConfig, folder: Path, hardware: str | None) 
 
 def _read(source: str) -> str | Finding:
     notebook = source.lower().endswith(".ipynb")
-    return read_text(source, most_bytes=_MOST_NOTEBOOK_BYTES if notebook else MOST_BYTES)
+    most = _MOST_NOTEBOOK_BYTES if notebook else MOST_BYTES
+    return read_text(source, most_bytes=most, missing="import")
 
 
 def _refused(imported: Imported, text: str) -> tuple[Finding, ...]:

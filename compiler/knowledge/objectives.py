@@ -74,7 +74,7 @@ OBJECTIVES: Final[Mapping[ObjectiveType, Objective]] = {
         splits=True,
     ),
     "dpo": Objective(
-        title="direct preference optimisation",
+        title="direct preference optimization",
         script="dpo",
         forms=FORMS["dpo"],
         sequences=2,
@@ -83,7 +83,7 @@ OBJECTIVES: Final[Mapping[ObjectiveType, Objective]] = {
         beside=True,
     ),
     "kto": Objective(
-        title="Kahneman-Tversky optimisation",
+        title="Kahneman-Tversky optimization",
         script="kto",
         forms=FORMS["kto"],
         policy_passes=1,
@@ -91,7 +91,7 @@ OBJECTIVES: Final[Mapping[ObjectiveType, Objective]] = {
         beside=True,
     ),
     "orpo": Objective(
-        title="odds ratio preference optimisation",
+        title="odds ratio preference optimization",
         script="orpo",
         forms=FORMS["orpo"],
         sequences=2,
@@ -99,7 +99,7 @@ OBJECTIVES: Final[Mapping[ObjectiveType, Objective]] = {
         loss="whole",
     ),
     "cpo": Objective(
-        title="contrastive preference optimisation",
+        title="contrastive preference optimization",
         script="orpo",
         forms=FORMS["cpo"],
         sequences=2,
@@ -107,7 +107,7 @@ OBJECTIVES: Final[Mapping[ObjectiveType, Objective]] = {
         loss="whole",
     ),
     "simpo": Objective(
-        title="simple preference optimisation",
+        title="simple preference optimization",
         script="orpo",
         forms=FORMS["simpo"],
         sequences=2,
@@ -115,7 +115,7 @@ OBJECTIVES: Final[Mapping[ObjectiveType, Objective]] = {
         loss="whole",
     ),
     "grpo": Objective(
-        title="group relative policy optimisation",
+        title="group relative policy optimization",
         script="grpo",
         forms=FORMS["grpo"],
         samples=True,

@@ -66,7 +66,7 @@ def find_unshown(plan: Plan, hardware: HardwareFacts) -> Iterator[NotShown]:
         )
     if decided.distribution.offload.value == "none":
         yield NotShown(
-            what="the optimiser's fused CUDA kernels",
+            what="the optimizer's fused CUDA kernels",
             instead="the first step on the GPU tests them",
         )
     if hardware.nodes > 1:

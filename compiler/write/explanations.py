@@ -12,7 +12,7 @@ EDITED = Explanation(
 **Why it matters.** Compiling again would lose the edit. ftc compares each file with the hash that
 it kept in `ftc.lock.json`, and replaces only files that are unchanged since it wrote them.
 
-**Example.** `train.py` was given another optimiser by hand, then `spec.json` changed and
+**Example.** `train.py` was given another optimizer by hand, then `spec.json` changed and
 `ftc compile spec.json` ran.
 
 **Use instead.** Make the change in the spec where it has a field for it. To keep an edit that it

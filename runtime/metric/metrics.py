@@ -209,16 +209,16 @@ def show(number: float | None, *, percent: bool) -> str:
     return f"{number:.1%}" if percent else f"{number:.4f}"
 
 
+def _tell(verdict: str, other: str) -> str:
+    """Return a verdict on the trained model with what it is compared with."""
+    return f"{verdict} {'from' if verdict == 'not distinguishable' else 'than'} {other}"
+
+
 def conclude(report: dict[str, Any]) -> str:
     """Return a sentence that states whether the trained model is better than the other one."""
     name, change = next(iter(report["changes"].items()))
     percent = name in report["percent"]
-    other = report["compared_with"]
-    verdict = {
-        "better": f"The trained model is better than {other}",
-        "worse": f"The trained model is worse than {other}",
-        "not distinguishable": f"The trained model is not distinguishable from {other}",
-    }[change["verdict"]]
+    verdict = f"The trained model is {_tell(change['verdict'], report['compared_with'])}"
     numbers = [show(values[name], percent=percent) for values in (report, report["base"])]
     where = f"on {change['rows']:,} row{'s' * (change['rows'] != 1)}"
     sentence = f"{verdict}: {title(name)} {numbers[0]} against {numbers[1]} {where}"
@@ -242,7 +242,7 @@ def lines(report: dict[str, Any]) -> list[str]:
         change = report.get("changes", {}).get(name)
         if change:
             base = show(report["base"][name], percent=False)
-            line += f"  {base} {report['compared_with']}: {change['verdict']}"
+            line += f"  {_tell(change['verdict'], report['compared_with'])} ({base})"
         said.append(line)
     rest = {name: n for name, n in report.items() if name not in {"rows", *report["judged"]}}
     for name, number in rest.items():

@@ -57,11 +57,11 @@ def write_report(
     write_json(folder / "report.json", report)
     lines = _write_table(report)
     lines += [] if mixture is None else mixture.write_table()
-    lines += ["", f"Tokens per row: {tokens}."]
+    lines += ["", f"Tokens per row: {_show_shares(tokens)}."]
     listed = ["", "Rows by number, counted from 1:", ""]
     for what in changes:
         places = (place_of(row).values() for row in sorted(rows.changes[what]))
-        names = (" ".join(f"{v:,}" if isinstance(v, int) else v for v in p) for p in places)
+        names = (" ".join(map(str, place)) for place in places)
         listed.append(f"- {what}: {', '.join(names)}")
     text = "\n".join(["# Data report", "", *lines, *listed]) + "\n"
     (folder / "report.md").write_text(text, encoding="utf-8")
@@ -76,6 +76,12 @@ def show_row(run: Run, tokenizer: Any, line: bytes) -> None:
     learned = [label for _, label in pairs if label != NOT_LEARNED]
     run.say(f"one row, what is read:    {tokenizer.decode(only_read)!r}")
     run.say(f"one row, what is learned: {tokenizer.decode(learned)!r}")
+
+
+def _show_shares(tokens: Mapping[str, int]) -> str:
+    """Return the lengths that these shares of the rows do not exceed, as a person reads them."""
+    names = {"p50": "median", "p100": "longest"}
+    return ", ".join(f"{names.get(p, f'{p[1:]}%')} {count:,}" for p, count in tokens.items())
 
 
 def _number(row: int) -> dict[str, Any]:

@@ -24,7 +24,7 @@ from ftc.spec.keys.known_keys import (
 )
 from ftc.spec.keys.missing import report_missing
 from ftc.spec.keys.moving import ABSENT, Meant, differs_beside, gives_way, move, read
-from ftc.spec.keys.products import find_product, find_share
+from ftc.spec.keys.products import find_product, find_share, is_shared
 from ftc.spec.keys.refused import (
     find_advice,
     leave_out_needless,
@@ -111,6 +111,8 @@ def _explain(
     place = meant.pointer if meant is not None else here
     if other is None and (advice := find_advice(place)) is not None:
         return _report_unsupported(section[key], here, place, advice)
+    if named is not None and is_shared(key, named.pointer):
+        meant = replace(named, safety="unsafe")
     fix = () if unfit is not None else move(data, here, meant)
     if other is not None:
         unfit, fix = _not_fitting(section[key], fields_by_pointer()[other.pointer]), ()

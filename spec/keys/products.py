@@ -68,12 +68,18 @@ def find_share(key: str, section: Mapping[str, Any], pointer: str) -> str | None
 
     By itself `batch_size` may be the whole batch. Where steps are accumulated it is that of each.
     """
-    field = fields_by_pointer().get(pointer)
-    product = field.schema.get("x-product") if field else None
-    if product is None or key.casefold().replace("-", "_") not in product["shared"]:
+    if not is_shared(key, pointer):
         return None
+    product = fields_by_pointer()[pointer].schema["x-product"]
     beside = {name.casefold().replace("-", "_") for name in section}
     return None if beside.isdisjoint(product["keys"]) else f"{parent(pointer)}/{product['of']}"
+
+
+def is_shared(key: str, pointer: str) -> bool:
+    """Return whether a key is a name of the product at `pointer` and of its other factor."""
+    field = fields_by_pointer().get(pointer)
+    product = field.schema.get("x-product") if field else None
+    return product is not None and key.casefold().replace("-", "_") in product["shared"]
 
 
 def _count_gpus(data: Mapping[str, Any]) -> int:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ftc.spec.findings.finding import Position
-from ftc.spec.pointer import parent
+from ftc.spec.pointer import find_above, parent
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,7 +24,7 @@ class Document:
     """One loaded spec; `positions` maps JSON pointers to places.
 
     `name` is the file name that the user gave ("-" is standard input). Relative paths in the spec
-    are relative to `folder`.
+    are relative to `folder`. `overridden` has the pointers of values that are not of the text.
     """
 
     name: str
@@ -32,6 +32,7 @@ class Document:
     text: str
     data: Any
     positions: Mapping[str, Place]
+    overridden: frozenset[str] = frozenset()
 
     def position(self, pointer: str) -> Position | None:
         """Return the start of the value at the pointer, or of its nearest ancestor."""
@@ -44,6 +45,8 @@ class Document:
         return (place.key or place.value) if place else None
 
     def _nearest(self, pointer: str) -> Place | None:
+        if find_above(pointer, self.overridden) is not None:
+            return None
         while pointer and pointer not in self.positions:
             pointer = parent(pointer)
         return self.positions.get(pointer)

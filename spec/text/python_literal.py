@@ -14,9 +14,12 @@ from ftc.spec.text.problems import Reading
 def as_python(text: str, reading: Reading) -> Reading:
     """Return the reading of a text that JSON refuses for its quotes, if it is a Python dictionary.
 
-    One finding then says so, with the same values as JSON for its fix.
+    One finding then says so, with the same values as JSON for its fix. A few single quotes among
+    double ones are slips in JSON, each with its place.
     """
-    if not any(finding.code == QUOTES.code for finding in reading.findings):
+    single = sum(finding.code == QUOTES.code for finding in reading.findings)
+    is_json = reading.certain and not reading.stopped and 2 * single < text.count('"')
+    if not single or is_json:
         return reading
     data = _evaluate(text)
     if data is None:

@@ -56,8 +56,10 @@ def flatten(value: Any, above: str = "") -> Iterator[Entry]:
 class Became:
     """What became of one key: the fields it led to, or the reason that it led to none.
 
-    A `refused` key asks for a training that ftc does not do. `reason` is a key of reasons.json.
-    `pointer` is that of the field which does not take the value.
+    A `refused` key asks for a training that ftc does not do. `reason` is a key of reasons.json;
+    beside fields it says what could not be looked up.
+    `pointer` is that of the field which does not take the value. `near` is the known key that is
+    most like an unknown one.
     """
 
     key: str
@@ -66,6 +68,7 @@ class Became:
     fields: Mapping[str, Any]
     reason: str = ""
     pointer: str = ""
+    near: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

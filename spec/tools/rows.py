@@ -264,10 +264,14 @@ def _read_registered(work: Work, sources: list[_Source], registry: Mapping[str, 
             keys["source"] = [Entry(path=entry.path, value=name)]
         sources.append(_Source(work, keys))
     places = [source.fields["source"][0] for source in sources if "source" in source.fields]
+    unlisted = any(
+        "/" not in (name := str(each).strip()) and name not in registry for each in names
+    )
+    why = "unlisted" if unlisted else ""
     if len(places) > 1:
-        work.use(entry, {"/data/sources": places})
+        work.use(entry, {"/data/sources": places}, why)
     elif places:
-        work.use(entry, {"/data/source": places[0]})
+        work.use(entry, {"/data/source": places[0]}, why)
 
 
 def _read_listed(work: Work, name: str, listed: Entry, keys: dict[str, list[Entry]]) -> None:

@@ -17,6 +17,7 @@ from typing import Any, Final
 
 from ftc.spec.message import Message
 from ftc.spec.schema import fields, fields_by_pointer
+from ftc.spec.values.nearest import is_certain, nearest
 from ftc.spec.values.synonyms import find_synonym
 
 TOOLS: Final = ("torchtune", "unsloth", "axolotl", "llamafactory", "trl")
@@ -143,9 +144,17 @@ def find_value(table: Table, target: str, value: Any) -> Any:
     return value if found is None else found
 
 
-def reason(name: str) -> str:
-    """Return the sentence of a reason."""
-    return str(Message(f"left.{name}"))
+def find_near(table: Table, path: str) -> str:
+    """Return the known key of which an unknown one is a misspelling, or ""."""
+    known = {name.rpartition(".")[2] for name in (*table.keys, *_common()["keys"])}
+    last = path.rpartition(".")[2]
+    near = nearest(last, known)
+    return near if near is not None and is_certain(last, near, known) else ""
+
+
+def reason(name: str, near: str = "") -> str:
+    """Return the sentence of a reason; `near` is the known key like an unknown one."""
+    return str(Message(f"left.{name}.near", {"near": near}) if near else Message(f"left.{name}"))
 
 
 def _ancestors(path: str) -> list[str]:

@@ -23,7 +23,14 @@ from ftc.spec.tools.objective import (
     derive_objective,
 )
 from ftc.spec.tools.rows import FindForm, derive_rows
-from ftc.spec.tools.tables import find_target, find_value, is_alike, name_tool, read_table
+from ftc.spec.tools.tables import (
+    find_near,
+    find_target,
+    find_value,
+    is_alike,
+    name_tool,
+    read_table,
+)
 from ftc.spec.tools.work import Work
 from ftc.spec.values.admission import admits
 
@@ -178,6 +185,8 @@ def _sort(work: Work, entry: Entry) -> None:
     if target.startswith("@"):
         work.facts.setdefault(target, []).append(entry)
         return None
+    if target == "-unknown":
+        return work.leave(entry, "unknown", near=find_near(work.table, entry.path))
     if target.startswith("-"):
         alike = is_alike(work.table, entry.path, value)
         other = target == "-default_alike" and value is False and not alike

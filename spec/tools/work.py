@@ -60,7 +60,11 @@ class Work:
         set_by = {**(known.fields if known else {}), pointer: value}
         default = entry.path.startswith("(")
         self.became[entry.path] = Became(
-            key=entry.path, value=entry.value, kind="default" if default else kind, fields=set_by
+            key=entry.path,
+            value=entry.value,
+            kind="default" if default else kind,
+            fields=set_by,
+            reason=known.reason if known and known.fields else "",
         )
         return True
 
@@ -78,16 +82,31 @@ class Work:
             del self.became[entry.path]
             self.leave(entry, reason)
 
-    def use(self, entry: Entry, fields: Mapping[str, Any]) -> None:
+    def use(self, entry: Entry, fields: Mapping[str, Any], reason: str = "") -> None:
         """Say that a key led to fields that another key set with it."""
         known = self.became.get(entry.path)
         if (known is None or known.kind == "left") and not entry.path.startswith("("):
             self.became[entry.path] = Became(
-                key=entry.path, value=entry.value, kind="derived", fields=dict(fields)
+                key=entry.path,
+                value=entry.value,
+                kind="derived",
+                fields=dict(fields),
+                reason=reason,
             )
 
-    def leave(self, entry: Entry, reason: str, kind: Kind = "left", *, pointer: str = "") -> None:
-        """Record why a key has no field; `pointer` is the field that rejects its value, if any."""
+    def leave(
+        self,
+        entry: Entry,
+        reason: str,
+        kind: Kind = "left",
+        *,
+        pointer: str = "",
+        near: str = "",
+    ) -> None:
+        """Record why a key has no field; `pointer` is the field that rejects its value, if any.
+
+        `near` is the known key that is most like an unknown one.
+        """
         known = self.became.get(entry.path)
         used = known is not None and bool(known.fields) and kind == "left"
         if used or entry.path.startswith("("):
@@ -99,6 +118,7 @@ class Work:
             fields={},
             reason=reason,
             pointer=pointer,
+            near=near,
         )
 
     def refuse(self, entry: Entry, reason: str) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from ftc.runtime import hub_trouble
 from ftc.runtime.run import Run
 from ftc.tui.watch.run import Watched
 from ftc.tui.watch.stages import Stage
@@ -251,6 +252,42 @@ def test_an_error_without_a_full_disk(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setattr(shutil, "disk_usage", lambda _: usage)
 
     assert Run(tmp_path, stage="x").describe_disk_error(RuntimeError("iostream error")) is None
+
+
+# As transformers tells it: without the repository.
+UNNAMED = """
+run.need_model('acme/base', 'acme/base')
+try:
+    raise hub.errors.LocalEntryNotFoundError('x')
+except OSError as error:
+    raise OSError("We couldn't connect to 'https://huggingface.co' to load") from error
+"""
+
+
+@pytest.mark.parametrize(
+    ("code", "repository"),
+    [
+        ("hub.hf_hub_download('acme/rows', 'x.csv', repo_type='dataset')", "acme/rows"),
+        ("hub.snapshot_download('acme/base')", "acme/base"),
+        (UNNAMED, "acme/base"),
+    ],
+)
+def test_files_out_of_reach_are_one_sentence(tmp_path: Path, code: str, repository: str) -> None:
+    """With the repository, the server and what to do; `ftc watch` reads the same."""
+    script = f"{BEGIN}import huggingface_hub as hub\nimport huggingface_hub.errors\n{code}\n"
+    ended = execute(tmp_path, script, HF_HUB_OFFLINE="1", HF_HOME=str(tmp_path / "cache"))
+    sentence = (
+        f"{repository} could not be fetched from https://huggingface.co and is not in the cache:"
+        " connect this machine to the network and run again, or set HF_HOME to a folder that has"
+        " it in its cache"
+    )
+    assert (ended.code, ended.err) == (1, f"export.py: {sentence}\n")
+    assert read_stage(tmp_path).sentence == sentence
+
+
+def test_other_errors_are_not_of_the_hub() -> None:
+    """They keep their traceback."""
+    assert hub_trouble.describe(FileNotFoundError("https://huggingface.co/x")) is None
 
 
 # -----------------------------------------------------------------------------

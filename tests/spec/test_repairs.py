@@ -368,6 +368,8 @@ def test_a_batch_beside_steps_is_that_of_one_pass(section: str) -> None:
     assert "4 rows \u00d7 2 steps \u00d7 2 GPUs" in steps.help
     (alone,) = refuse({**FULL, "hardware": "L4", "training": {"batch_size": 4}})
     assert "global_batch`" in alone.help
+    assert [step["path"] for step in alone.fix] == ["/training/global_batch"]
+    assert alone.fix_safety == "unsafe"
 
 
 def test_a_key_that_contradicts_a_field_says_what_it_asks_for() -> None:

@@ -106,12 +106,14 @@ def say_next(finished: Finished, voice: Voice) -> str:
     steps, bundle = finished.steps, finished.bundle
     if steps is None or bundle is None:
         return ""
-    parts = [voice.say("next", bundle=_in_shell(bundle), start=steps.start)]
+    parts, folder = [], _in_shell(bundle)
     if steps.install:
         install = "\n".join(f"  {line}" for line in steps.install)
-        parts.append(voice.say("next.install", install=install))
+        parts.append(voice.say("next.install", bundle=folder, install=install))
+        parts += [voice.say("next.address")] if "ADDRESS" in install else []
+    parts.append(voice.say("next", bundle=folder, start=steps.start))
     spec = _in_shell(finished.spec)
-    parts.append(voice.say("next.others", spec=spec, bundle=_in_shell(bundle)))
+    parts.append(voice.say("next.others", spec=spec, bundle=folder))
     return "\n".join(parts)
 
 

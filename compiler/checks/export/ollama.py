@@ -45,7 +45,7 @@ def template_with_date(case: Case) -> Iterator[Problem]:
 def first_token_untrained(case: Case) -> Iterator[Problem]:
     """What it is: llama.cpp puts a token before every text, and the chat template does not.
 
-    Why it matters: Servers that tokenise by themselves, such as Ollama, start with a token that the
+    Why it matters: Servers that tokenize by themselves, such as Ollama, start with a token that the
     model has not seen in training. `ask.py` leaves it out.
 
     Example: {"model": {"id": "./llama", "chat_template": "chatml.jinja"}, "export": ["Q4_K_M"]}

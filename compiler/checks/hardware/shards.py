@@ -82,9 +82,9 @@ def eight_bits_under_fsdp(case: Case) -> Iterator[Problem]:
 
 @rule("FTC435", "states-without-weights", "error")
 def states_without_weights(case: Case) -> Iterator[Problem]:
-    """What it is: Only the optimiser is to be offloaded to the host's memory under FSDP.
+    """What it is: Only the optimizer is to be offloaded to the host's memory under FSDP.
 
-    Why it matters: FSDP offloads its shards together with the gradients and the optimiser's states,
+    Why it matters: FSDP offloads its shards together with the gradients and the optimizer's states,
     or nothing. `parameters` is the word for that.
 
     Example: {"distribution": {"strategy": "fsdp", "offload": "optimizer"}}
@@ -98,9 +98,9 @@ def states_without_weights(case: Case) -> Iterator[Problem]:
 
 @rule("FTC436", "optimizer-of-whole-tensors", "error", reads=("plan",), fix_safety="unsafe")
 def optimizer_of_whole_tensors(case: Case) -> Iterator[Problem]:
-    """What it is: The optimiser does not support the divided tensors of FSDP.
+    """What it is: The optimizer does not support the divided tensors of FSDP.
 
-    Why it matters: FSDP gives the optimiser shards (torch's `DTensor`). The kernels of bitsandbytes
+    Why it matters: FSDP gives the optimizer shards (torch's `DTensor`). The kernels of bitsandbytes
     need plain memory and stop at them; Adafactor needs the rows and columns of whole matrices.
 
     Example: {"training": {"optimizer": "adamw_8bit"}, "hardware": "2x A100-80GB",

@@ -1,4 +1,4 @@
-"""The rules about optimisers, schedules and what is added to the loss (FTC440 to 449, 452, 453)."""
+"""The rules about optimizers, schedules and what is added to the loss (FTC440 to 449, 452, 453)."""
 # ruff: noqa: D401 - the docstring of a rule is its explanation, not a description of the function
 
 from collections.abc import Iterator, Mapping
@@ -24,7 +24,7 @@ _ZERO_IS_OFF: Final = ("/training/max_grad_norm",)
 
 @rule("FTC440", "optimizer-left-behind", "error", reads=("plan",), fix_safety="unsafe")
 def optimizer_left_behind(case: Case) -> Iterator[Problem]:
-    """What it is: The optimiser's states are offloaded, and the optimiser is not AdamW.
+    """What it is: The optimizer's states are offloaded, and the optimizer is not AdamW.
 
     Why it matters: Offloaded states are updated on the CPU, on flat slices of the weights. torch's
     AdamW supports that. The kernels of bitsandbytes need a GPU, Adafactor needs whole matrices, and
@@ -130,7 +130,7 @@ def inverse_sqrt_without_warmup(case: Case) -> Iterator[Problem]:
 
 @rule("FTC444", "guessed-rate-of-sgd", "warning", reads=("plan",))
 def guessed_rate_of_sgd(case: Case) -> Iterator[Problem]:
-    """What it is: The optimiser is plain SGD, and no learning rate is set.
+    """What it is: The optimizer is plain SGD, and no learning rate is set.
 
     Why it matters: The size of AdamW's steps is given by its rate, for any model. The size of SGD's
     steps depends on the gradients, and there is no usual rate: the planner takes a hundred times
@@ -150,7 +150,7 @@ def guessed_rate_of_sgd(case: Case) -> Iterator[Problem]:
 
 @rule("FTC445", "paged-without-a-gpu", "warning", reads=("hardware",))
 def paged_without_a_gpu(case: Case) -> Iterator[Problem]:
-    """What it is: A paged optimiser is set, and the training runs on a CPU.
+    """What it is: A paged optimizer is set, and the training runs on a CPU.
 
     Why it matters: Paged states move out of the GPU's memory when it is full. On a CPU they are
     plain tensors, and nothing is saved.

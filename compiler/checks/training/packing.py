@@ -77,7 +77,7 @@ def packed_batch_beyond_step(case: Case) -> Iterator[Problem]:
     """What it is: One packed row per process holds far more rows than a step should have.
 
     Why it matters: A packed row is at least as long as the longest row. If rows are few and mostly
-    short, one packed row holds many of them: the run has few optimiser steps, and the weights
+    short, one packed row holds many of them: the run has few optimizer steps, and the weights
     hardly change.
 
     Example: {"data": {"source": "300-short-rows-and-a-novel.jsonl", "packing": "best-fit"}}

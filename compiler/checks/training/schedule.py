@@ -45,7 +45,7 @@ def _has_too_many_processes(case: Case) -> bool:
 def more_processes_than_rows(case: Case) -> Iterator[Problem]:
     """What it is: There are so many processes that one row for each is most of the training split.
 
-    Why it matters: Every process reads at least one row per optimiser step. With more processes
+    Why it matters: Every process reads at least one row per optimizer step. With more processes
     than rows, some get rows that another one has as well; with nearly as many, an epoch has only a
     few steps, and the weights hardly change.
 
@@ -125,7 +125,7 @@ def long_warmup(case: Case) -> Iterator[Problem]:
 
 @rule("FTC523", "few-steps", "warning", reads=("data", "plan"))
 def few_steps(case: Case) -> Iterator[Problem]:
-    """What it is: The run has fewer than ten optimiser steps.
+    """What it is: The run has fewer than ten optimizer steps.
 
     Why it matters: The weights hardly change in so few steps.
 
@@ -179,7 +179,7 @@ def learning_rate_off_scale(case: Case) -> Iterator[Problem]:
     """What it is: The learning rate is outside the range of sound recipes for this run.
 
     Why it matters: The range depends on the objective, the method, the size of the model and the
-    optimiser. Above it the loss rises or becomes NaN within a few steps, or the model forgets what
+    optimizer. Above it the loss rises or becomes NaN within a few steps, or the model forgets what
     it knew; below it nothing is learned in the planned steps. A full fine-tune at LoRA's rate, or
     preferences at the rate of answers, are the usual errors. Under LoRA+ the rate of the B matrices
     is the learning rate times `method.loraplus_ratio`, and it has a limit too.
@@ -268,7 +268,7 @@ def wrecking_learning_rate(case: Case) -> Iterator[Problem]:
 def batch_beyond_rows(case: Case) -> Iterator[Problem]:
     """What it is: The global batch is larger than the training split.
 
-    Why it matters: An epoch is then one optimiser step: the run has as many steps as epochs, and
+    Why it matters: An epoch is then one optimizer step: the run has as many steps as epochs, and
     the weights hardly change.
 
     Example: {"data": "300-rows.csv", "training": {"global_batch": 512}}

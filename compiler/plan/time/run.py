@@ -44,7 +44,7 @@ _LEAST, _MOST = 0.7, 1.5
 MOST_ELSEWHERE: Final = 2.2
 _CPU_SPREAD: Final = 2.0  # ... by this factor either way
 _ESTIMATE_SPREAD: Final = 1.2  # more, where lengths were estimated from characters
-_START_SECONDS: Final = 20.0  # imports, tokenising a small file, the first step
+_START_SECONDS: Final = 20.0  # imports, tokenizing a small file, the first step
 _HOUR_SECONDS: Final = 3600
 _DISK_BYTES_PER_SECOND: Final = 1e9  # an NVMe disk or a cloud's network disk: an assumption
 

@@ -1,4 +1,4 @@
-"""The Trainer's names of an optimiser and a schedule, and their options."""
+"""The Trainer's names of an optimizer and a schedule, and their options."""
 
 from collections.abc import Mapping
 from typing import Any, Final

@@ -15,6 +15,8 @@ _UNPRINTABLE = re.compile(
 )
 _WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 # The last three begin what GitHub's Markdown makes a link of by itself.
+# Code that needs no escape: it ends at its second backtick, and no cell, link or HTML is in it.
+_CODE = re.compile(r"(?<![`\\])(`[\w.]+`)(?!`)", re.ASCII)
 _MARKUP = re.compile(r"[\\`*_{}\[\]<>#|~&$!@]|:(?=/)|(?<=www)\.", re.IGNORECASE)
 
 
@@ -60,14 +62,19 @@ class Word:
 
 @dataclass(frozen=True, slots=True)
 class Markdown:
-    """Text inside a line of Markdown, with all Markdown and HTML syntax escaped."""
+    """Text inside a line of Markdown, with all Markdown and HTML syntax escaped.
+
+    Code in backticks stays code if it consists of a few harmless characters.
+    """
 
     text: str
 
     def __str__(self) -> str:
         """Return the text on one line, with links, markup and cell separators escaped."""
         line = " ".join(_UNPRINTABLE.sub(" ", self.text).split())
-        return _MARKUP.sub(r"\\\g<0>", line).replace("\\<", "&lt;")
+        parts = _CODE.split(line)
+        parts[::2] = [_MARKUP.sub(r"\\\g<0>", part).replace("\\<", "&lt;") for part in parts[::2]]
+        return "".join(parts)
 
 
 @dataclass(frozen=True, slots=True)

@@ -266,7 +266,7 @@ def _histogram(tokens: Sequence[int]) -> tuple[tuple[int, int], ...]:
 
 
 def count_scored(examples: Sequence[Example], *, tokenizer: LoadedTokenizer) -> Iterator[Pair]:
-    """Yield (tokens, 0) per example, as transformers' pipeline would tokenise its text."""
+    """Yield (tokens, 0) per example, as transformers' pipeline would tokenize its text."""
     for start in range(0, len(examples), _BATCH_ROWS):
         texts = [text_of(example.turns) for example in examples[start : start + _BATCH_ROWS]]
         for encoding in tokenizer.encode(texts, special=True):

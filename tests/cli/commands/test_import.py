@@ -105,3 +105,25 @@ def test_a_wrong_spec_is_no_foreign_config(call: Call, tmp_path: Path) -> None:
         "name: x\nmodel: a/b\ndata: c.csv\nlearning_rate: 1\nlora_r: 8\nmax_length: 9\n"
     )
     assert "FTC090" not in call("check", path).out
+
+
+def test_a_file_that_is_not_there(call: Call) -> None:
+    """Nothing is said of specs."""
+    result = call("import", "nofile.yml")
+    assert "there is no file `nofile.yml`\nhelp: check the name and the folder\n" in result.err
+
+
+def test_a_misspelled_key_is_told_from_an_unknown_one(call: Call, config: Path) -> None:
+    """With the key that was meant."""
+    config.write_text(f"{CONFIG}learning_rat: 1e-4\nzzz: 1\n", encoding="utf-8")
+    said = call("import", config).err
+    assert "ftc does not know this key: did you mean `learning_rate`?" in said
+    assert "ftc does not know this key: look up what it does" in said
+
+
+def test_names_of_a_list_that_is_not_there(call: Call, config: Path) -> None:
+    """The missing file is named beside what became of the names."""
+    text = "model_name_or_path: a/b\nstage: sft\nfinetuning_type: lora\ndataset: identity,other\n"
+    config.write_text(text, encoding="utf-8")
+    said = call("import", config).err
+    assert "; a name of this is not in `dataset_info.json`, which is looked for in" in said

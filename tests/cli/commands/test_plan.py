@@ -202,3 +202,12 @@ def test_a_pilot_scales_the_plan(call: Call, spec_file: Path, validate: Validate
     path.write_text(json.dumps({**pilot, "machine": {**machine, "count": 8}}))
     refused = call("plan", spec_file, "--calibrate", path)
     assert (refused.code, "FTC309" in refused.err, refused.out) == (1, True, ""), refused.err
+
+
+def test_a_value_that_set_gives_is_not_shown_in_the_file(call: Call, spec_file: Path) -> None:
+    """The finding names `--set`, and has no place in the text."""
+    said = call("plan", spec_file, "--set", "hardware=1x T44")
+    assert "--set hardware: error[FTC300]" in said.err
+    machine = call("plan", spec_file, "--set", "hardware=1x T44", "--format", "json").out
+    found = next(each for each in json.loads(machine)["findings"] if each["code"] == "FTC300")
+    assert found["line"] is None

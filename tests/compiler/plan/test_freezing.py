@@ -81,7 +81,7 @@ def test_a_tied_head_is_the_embedding(build_known: BuildKnown) -> None:
 
 
 def test_the_memory_model_is_told_of_all(build_known: BuildKnown) -> None:
-    """Eight bits, DoRA, an optimiser and smoothing reach the job."""
+    """Eight bits, DoRA, an optimizer and smoothing reach the job."""
     edits = {
         "/spec/method/type": "qlora",
         "/spec/method/quantization": "int8",

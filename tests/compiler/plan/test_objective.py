@@ -160,7 +160,7 @@ def test_orpo_holds_all_logits() -> None:
 
 
 def test_generation_keeps_keys_and_values_of_a_whole_step() -> None:
-    """All answers of an optimiser step are generated together."""
+    """All answers of an optimizer step are generated together."""
     job = lora(objective="grpo", answer_tokens=512)
     generation = parts_of_phases(job)["generation"]
     assert generation["cache"] == cache_bytes(job) == 8 * 1024 * 29 * 2 * 4 * 128 * 2

@@ -1,4 +1,4 @@
-"""What optimisers keep: by the plan's formulas, and by the pinned stack's own classes."""
+"""What optimizers keep: by the plan's formulas, and by the pinned stack's own classes."""
 
 from dataclasses import replace
 from typing import Any, get_args

@@ -31,7 +31,7 @@ def plan_of(build_known: BuildKnown, edits: Mapping[str, Any]) -> Plan:
 
 
 def static(plan: Plan) -> int:
-    """Return what stays on the device while the optimiser steps."""
+    """Return what stays on the device while the optimizer steps."""
     return plan.memory.parts["optimizer_step"]["static"]
 
 

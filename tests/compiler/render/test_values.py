@@ -70,7 +70,23 @@ def test_markdown_is_escaped() -> None:
     """Markup of a spec is shown, not read; plain words stay as they are."""
     text = str(Markdown("<b>[x](y)</b>\n# `z` | 1.5 (www.a.b) http://c"))
 
-    assert text == r"&lt;b\>\[x\](y)&lt;/b\> \# \`z\` \| 1.5 (www\.a.b) http\://c"
+    assert text == r"&lt;b\>\[x\](y)&lt;/b\> \# `z` \| 1.5 (www\.a.b) http\://c"
+
+
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [
+        ("`training.early_stopping` is on", "`training.early_stopping` is on"),
+        ("``a`", r"\`\`a\`"),
+        ("`a``", r"\`a\`\`"),
+        (r"\`a`", r"\\\`a\`"),
+        ("`a|b` and `c_d`", r"\`a\|b\` and `c_d`"),
+        ("`<b>`", r"\`&lt;b\>\`"),
+    ],
+)
+def test_harmless_code_stays_code(text: str, written: str) -> None:
+    """Without a backslash inside of it, which a reader would see."""
+    assert str(Markdown(text)) == written
 
 
 @pytest.mark.parametrize("value", ["text", 1, None, ["a"]])

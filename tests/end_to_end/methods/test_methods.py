@@ -1,4 +1,4 @@
-"""Methods, optimisers and schedules in miniature: what must move moves, merging is right.
+"""Methods, optimizers and schedules in miniature: what must move moves, merging is right.
 
 All bundles run in one process, since importing the libraries takes longer than any of them.
 """

@@ -118,7 +118,7 @@ def hold_equal(alone: dict[str, list[list[float]]], together: dict[str, list[lis
 
 @pytest.mark.prove
 def test_zero2_on_two_processes(folder: Path, alone: dict[str, list[list[float]]]) -> None:
-    """Shared optimiser states and gradients change no loss."""
+    """Shared optimizer states and gradients change no loss."""
     together = curve(folder, 2, "zero2")
 
     assert read_json(folder / "zero2-2/deepspeed.json")["zero_optimization"]["stage"] == 2
@@ -145,7 +145,7 @@ def test_copies_on_two_processes(folder: Path, alone: dict[str, list[list[float]
 
 @pytest.mark.prove_all
 def test_zero1_on_two_processes(folder: Path, alone: dict[str, list[list[float]]]) -> None:
-    """Shared optimiser states change no loss."""
+    """Shared optimizer states change no loss."""
     together = curve(folder, 2, "zero1")
 
     assert read_json(folder / "zero1-2/deepspeed.json")["zero_optimization"]["stage"] == 1
@@ -168,7 +168,7 @@ def test_an_offloaded_optimizer_on_one_process(
 def test_offloaded_weights_on_two_processes(
     folder: Path, alone: dict[str, list[list[float]]]
 ) -> None:
-    """Weights and optimiser states that wait on the host change no loss."""
+    """Weights and optimizer states that wait on the host change no loss."""
     together = curve(folder, 2, "zero3", "parameters")
 
     settings = read_json(folder / "zero3-parameters/deepspeed.json")["zero_optimization"]

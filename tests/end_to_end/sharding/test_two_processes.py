@@ -1,4 +1,4 @@
-"""Objectives other than SFT on two processes that share the optimiser: ZeRO-2.
+"""Objectives other than SFT on two processes that share the optimizer: ZeRO-2.
 
 Pairs are judged one by one, so that one process and two of half the batch must give one curve.
 A verdict is weighed against other verdicts of its pass, and an answer that is tried is drawn: of

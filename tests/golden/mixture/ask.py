@@ -20,7 +20,7 @@ ANSWER_TOKENS = 512
 
 parser = argparse.ArgumentParser(description="Ask the fine-tuned model one question.")
 parser.add_argument("question")
-parser.add_argument("--type", choices=TYPES, default=TYPES[-1], help="which GGUF file answers")
+parser.add_argument("--type", choices=TYPES, default=TYPES[0], help="which GGUF file answers")
 args = parser.parse_args()
 run = Run(HERE, stage="ask")
 path = HERE / "run" / "quantize" / f"{NAME}-{args.type}.gguf"

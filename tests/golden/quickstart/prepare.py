@@ -48,7 +48,7 @@ PLANNED_P95 = 61  # the 95th percentile of the rows' lengths, in tokens
 # -----------------------------------------------------------------------------
 # Arguments
 
-parser = argparse.ArgumentParser(description="Clean, split and tokenise the data.")
+parser = argparse.ArgumentParser(description="Clean, split and tokenize the data.")
 parser.add_argument("--data", type=Path, default=HERE / DATA, help="another file of the same form")
 parser.add_argument("--changed-data", action="store_true", help="accept data that changed")
 parser.add_argument("--model", type=Path, default=HERE / MODEL, help="the model's folder")

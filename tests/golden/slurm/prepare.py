@@ -49,7 +49,7 @@ PLANNED_ROWS = [240]  # after cleaning
 # -----------------------------------------------------------------------------
 # Arguments
 
-parser = argparse.ArgumentParser(description="Clean, split and tokenise the data.")
+parser = argparse.ArgumentParser(description="Clean, split and tokenize the data.")
 parser.add_argument("--data", type=Path, default=HERE / DATA, help="another file of the same form")
 parser.add_argument("--changed-data", action="store_true", help="accept data that changed")
 parser.add_argument("--model", default=MODEL, help="the folder of another model")

@@ -185,3 +185,19 @@ def test_one_row_is_no_plural() -> None:
     measured = {"loss": metrics.loss([1.0], [2])}
     said = metrics.describe(measured, measured, "the model before training")["verdict"]
     assert said.endswith("on 1 row, too few to compare.")
+
+
+def test_a_line_says_what_is_better_than_what() -> None:
+    """The verdict is on the trained model, not on the one behind it."""
+    before = {"accuracy": metrics.share([0.0] * 40)}
+    after = {"accuracy": metrics.share([1.0] * 40)}
+
+    def say(one: dict[str, metrics.Measured], other: dict[str, metrics.Measured]) -> str:
+        report = {"rows": 40, **metrics.describe(one, other, "the model before training")}
+        return next(line for line in metrics.lines(report) if "accuracy" in line)
+
+    assert say(after, before).endswith("  better than the model before training (0.0000)")
+    assert say(before, after).endswith("  worse than the model before training (1.0000)")
+    assert say(after, after).endswith(
+        "  not distinguishable from the model before training (1.0000)"
+    )

@@ -68,8 +68,10 @@ def test_the_commonest_change_is_first_and_rows_are_in_order(tmp_path: Path) -> 
     ]
     assert report["tokens"] == {"p50": 500, "p90": 900, "p95": 950, "p99": 990, "p100": 1000}
     text = (tmp_path / "report.md").read_text(encoding="utf-8")
-    assert "- duplicate: 7, 1,100\n- cut: 3\n" in text
+    assert "- duplicate: 7, 1100\n- cut: 3\n" in text
     assert printed in text
+    lengths = "median 500, 90% 900, 95% 950, 99% 990, longest 1,000"
+    assert f"Tokens per row: {lengths}.\n" in text
     assert "| read | 1,200 |\n| duplicate | 2 |\n| cut | 1 |\n| in train | 900 |" in printed
 
 

@@ -223,7 +223,7 @@ def test_repairs_are_ranked_by_hours(session: Session) -> None:
         ("¿cuánto va a tardar?", "min), of which "),
         ("quant pot trigar?", "min), of which "),
         ("¿por qué ese learning rate?", "The plan uses learning_rate = "),
-        ("how much memory does it need?", "per device at the peak: weights and optimiser states"),
+        ("how much memory does it need?", "per device at the peak: weights and optimizer states"),
         ("are 2,400 rows enough?", "2,400 rows are enough."),
         ("is 50 rows enough", "50 rows are too few: the model would memorise them."),
         ("how do I avoid overfitting?", "evaluates 24 held-out rows every"),

@@ -215,7 +215,9 @@ def test_the_conversation_ends_in_a_bundle(session: Session, folder: Path) -> No
     assert session.finished is not None
     assert json.loads((folder / "spec.json").read_text(encoding="utf-8")) == spec(session)
     assert (folder / "triage" / "run.sh").is_file()
-    assert lines[-1].text.startswith("Next: cd ")
+    said = lines[-1].text
+    assert said.startswith("First, once, in the folder ")
+    assert said.index("pip install") < said.index("\nNext: cd ")
 
 
 def test_compiling_too_soon_asks_on(session: Session, folder: Path) -> None:
