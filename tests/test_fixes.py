@@ -129,8 +129,8 @@ WRITTEN_ELSEWHERE: Sequence[tuple[Mapping[str, Any], Mapping[str, Any]]] = [
         ({"method": {"r": 8}}, {"method": {"rank": 8}}),
         ({"method": {"target_modules": ["q_proj"]}}, {"method": {"targets": ["q_proj"]}}),
         ({"training": {"lr": 1e-4}}, {"training": {"learning_rate": 1e-4}}),
-        # other programs mean the rows of one process by it
-        ({"training": {"batch_size": 8}}, {"training": {"batch_size": 8}}),
+        # unsafe: other programs mean the rows of one process by it
+        ({"training": {"batch_size": 8}}, {"training": {"global_batch": 8}}),
         ({"method": {"r": "a lot"}}, {"method": {"r": "a lot"}}),
         ({"method": {"r": 8, "rank": 16}}, {"method": {"r": 8, "rank": 16}}),
         *WRITTEN_ELSEWHERE,
