@@ -87,7 +87,7 @@ _RESIZED: Final = re.compile(
 )
 #: "the 14", "el de 14": a size if the draft's family has it.
 _BARE_SIZE: Final = re.compile(
-    r"\b(?:the|el|l') ?(?:de |del )?(?P<size>\d+(?:\.\d+)?)"
+    r"\b(?:the|el|l') ?(?:de |del )?(?P<size>\d{1,3}(?:\.\d+)?)"
     r"(?=\s*(?:$|[.,;!?]|\b(?:not|no|i|y|and)\b))"
 )
 #: At most three words of the clause stand before it.
