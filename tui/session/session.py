@@ -442,8 +442,6 @@ class Session(Conversation):
             sound, withheld = plan_options([*options], self.draft, self.situation, self.observer)
             options = tuple(sound)
             self.step = replace(self.step, options=options, withheld=tuple(withheld))
-            if len(options) == 1 and withheld and not choice.why:
-                return self._take_only(choice, self.step)
         if not options and choice.pointer in _enums():
             self.step = replace(self.step, options=tuple(_enum_options(choice)))
         elif not options:
@@ -452,16 +450,6 @@ class Session(Conversation):
         line = self.line(key, words=choice.words, what=_label(choice.values[0] if options else ""))
         text = line.text if options else f"{line.text}\n{self.voice.ask(choice.pointer)}"
         return [Line(who="ftc", text=text, kind="question")]
-
-    def _take_only(self, choice: Choice, question: Question) -> list[Line]:
-        """Set the one meaning of a message's words that leads to a working plan."""
-        changes = question.options[0].changes
-        self.reading = replace(
-            self.reading,
-            changes=(*self.reading.changes, *changes),
-            choices=tuple(each for each in self.reading.choices if each != choice),
-        )
-        return [self.tell_withheld(question), *self.apply(changes)]
 
     def _say(self, lines: list[Line]) -> tuple[Line, ...]:
         self.transcript += lines

@@ -211,7 +211,7 @@ def test_a_damaged_conversion_fails_the_export(
     assert [entry["file"] for entry in quality["files"]] == kept[::-1]
     assert all("its divergence is" in entry["fault"] for entry in quality["files"])
     asked = run(sys.executable, "ask.py", "hello", cwd=unfinished)
-    assert "triage-Q4_K_M.gguf is missing" in asked.err
+    assert "triage-Q8_0.gguf is missing" in asked.err
 
 
 def test_the_bound_of_the_spec_is_held(place: Path, unfinished: Path, sdist: Path) -> None:

@@ -43,16 +43,15 @@ def said(session: Session, text: str) -> str:
     return "\n".join(line.text for line in session.reply(text))
 
 
-def test_the_only_possible_meaning_is_taken(chats: Path) -> None:
-    """The other salamandra does not fit: which one is not asked, and the message has its card."""
+def test_a_question_leaves_the_open_one_open(chats: Path) -> None:
+    """One salamandra does not fit; the other one is asked about, and a question is no answer."""
     session = begin(chats)
     session.reply("EuroLLM-1.7B with lora on chats.jsonl, cpu, 16 GB of RAM")
-    lines = session.reply("change it to salamandra")
-    assert session.draft.get("/model/id") == "BSC-LT/salamandra-2b-instruct"
-    (card,) = [line.card for line in lines if line.card]
-    assert [row.what for row in card] == ["model.id"]
     before = session.draft
+    session.reply("change it to salamandra")
     session.reply("how long will it take?")
+    assert session.draft == before
+    session.reply("llama 3 was trained with batches of 4 million")
     assert session.draft == before
 
 
@@ -61,8 +60,6 @@ def test_a_question_takes_no_answer(chats: Path, question: str) -> None:
     """An open question with one answer left stays open."""
     session = begin(chats)
     session.reply("EuroLLM-1.7B with lora on chats.jsonl, cpu, 16 GB of RAM")
-    session.reply("change it to salamandra")
-    session.reply("undo")
     only = "BSC-LT/salamandra-2b-instruct"
     session.step = session.offer(Question(pointer="/model/id"))
     options = tuple(each for each in session.step.options if each.label == only)
