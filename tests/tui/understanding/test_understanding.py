@@ -138,14 +138,14 @@ def test_folding_keeps_the_length(text: str) -> None:
     ids=lambda text: text[:12],
 )  # fmt: skip
 def test_a_long_text_is_read_in_time(text: str) -> None:
-    """The best of five readings of four thousand characters; a sentence takes a fraction."""
+    """One of five readings of four thousand characters; a sentence takes a fraction."""
     read(text, {})
-    seconds = []
     for _ in range(5):
         begin = time.process_time()
         read(text, {})
-        seconds.append(quiet_seconds(begin))
-    assert min(seconds) < 4 * LONGEST_SECONDS
+        if quiet_seconds(begin) < 4 * LONGEST_SECONDS:
+            return
+    pytest.fail(f"no reading took under {4 * LONGEST_SECONDS} s")
 
 
 def test_an_utterance_is_read_in_time() -> None:
