@@ -10,40 +10,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, Final
 
+from ftc.tui.understanding.doubts.undone import begins_anew, find_undone
 from ftc.tui.understanding.text.lexicon import NUMBER, any_of
-from ftc.tui.understanding.text.message import SENTENCE_END, Span, find_around, fold
+from ftc.tui.understanding.text.message import Span, fold
 from ftc.tui.understanding.text.sentences import is_question, split_sentences
 from ftc.tui.understanding.text.word_tables import word_table
 
 _ASIDE: Final[Mapping[str, Any]] = word_table("aside")
 _GAP: Final = r"[\s,.;:!\u2026()\u2013\u2014-]*"
-#: A few words at most, since "no no no" can be divided in as many ways as a power of its length.
-_WORDS: Final = rf"(?:(?:{any_of(_ASIDE['opening'])})\b{_GAP}){{0,6}}"
-_OPENING: Final = rf"{_GAP}{_WORDS}"
-_ONLY_OPENING: Final = re.compile(_OPENING)
-_ALL: Final = any_of(_ASIDE["all"])
-_IT: Final = any_of(_ASIDE["it"])
-_COURTESY: Final = (
-    r"(?:thanks?(?: you)?|please|sorry|gracies|gracias|perdo|perdon|perdona|sisplau|si us plau"
-    r"|por favor|then|anyway|after all|for now|al final|de moment|de momento|doncs|pues|ok|okay)"
-)
-#: "Nothing, leave it as it was": alone, the second half could be about one field.
-_NOTHING: Final = r"(?:(?:nothing|res|nada|forget it)[\s,.;:!\u2026-]+)+"
-#: Words at the end of a message that undo what comes before them. They begin a clause: in "the
-#: name, tant se val", and not in "the duplicates drop them".
-_UNDONE: Final = re.compile(
-    rf"(?:^|[.,;:!?\u2026\n(\u2013\u2014-]\s*|\b{any_of(_ASIDE['break'])}\s+){_WORDS}"
-    rf"(?P<said>(?:{_ALL}|{_IT}|{_NOTHING}{any_of(_ASIDE['so'])})\b(?:{_OPENING}(?:{_ALL}|{_IT}|{any_of(_ASIDE['so'])})\b)*){_GAP}"
-    rf"(?:{_COURTESY}{_GAP})*$"
-)
-#: Words that undo all before them, and after which the message begins anew.
-_ANEW: Final = re.compile(
-    rf"(?:^|[.,;:!?\u2026\n(\u2013\u2014-]\s*|\b{any_of(_ASIDE['break'])}\s+)"
-    rf"{_WORDS}{_ALL}(?=\s*[.,;:!\u2026\n\u2013\u2014-])"
-)
-_OF_ALL: Final = re.compile(rf"(?<![\w-]){_ALL}\b")
-#: Alternatives between which the words leave the choice: "lora or qlora, never mind which".
-_EITHER: Final = re.compile(r"\b(?:or|o|u|whichever|qualsevol|cualquiera)\b|\?")
 _PERSON: Final = re.compile(rf"(?<![\w-]){any_of(_ASIDE['person'])}(?![\w-])")
 #: A line that a program printed.
 _PRINTED: Final = re.compile(
@@ -100,13 +74,6 @@ _CLOCK: Final = re.compile(
     r"(?:[01]?\d|2[0-3])(?::[0-5]\d(?![\d:])(?:\s?[ap]m\b)?|\s?[ap]m\b)"
     r"|(?:[01]?\d|2[0-3])(?::[0-5]\d)?\s?[ap]m\b)"
 )
-#: Nothing changes: "no, don't change anything yet, I have found the error".
-_UNCHANGED: Final = re.compile(
-    rf"(?:^|[.,;:!?\u2026\n(\u2013\u2014-]\s*|\b{any_of(_ASIDE['break'])}\s+)"
-    rf"(?P<opening>{_WORDS}){any_of(_ASIDE['unchanged'])}(?![\w'-])(?!\s+{any_of(_ASIDE['beside'])}\b)"
-)
-_YET: Final = re.compile(rf"\s+{any_of(_ASIDE['yet'])}\b")
-_ORDERS: Final = re.compile(rf"\b{any_of(_ASIDE['order'])}\b")
 
 
 def set_aside(text: str) -> str:
@@ -115,7 +82,7 @@ def set_aside(text: str) -> str:
     parts = (_printed, _shown, _topics, _times, _answered)
     for start, end in [span for find in parts for span in find(kept)]:
         kept = _blanked(kept, start, end)
-    for start, end in _undone(kept):
+    for start, end in find_undone(kept):
         kept = _blanked(kept, start, end)
     return kept
 
@@ -203,7 +170,7 @@ def _answered(text: str) -> Iterator[Span]:
     It is what stands since the last sign, or its last word if that is a sentence.
     """
     for match in _DENIED_AT_ONCE.finditer(folded := fold(text)):
-        if _ANEW.match(folded, match.end("asked")):  # "too? no, forget all that" undoes more
+        if begins_anew(folded, match.end("asked")):  # "too? no, forget all that" undoes more
             continue
         asked = match["asked"]
         short = len(asked.split()) <= _FEW and match["sign"] is not None
@@ -213,35 +180,3 @@ def _answered(text: str) -> Iterator[Span]:
 
 def _sentences(text: str) -> Sequence[str]:
     return [text[each.start : each.end] for each in split_sentences(text)]
-
-
-def _undone(text: str) -> Iterator[Span]:
-    """Yield what the last words of a message undo.
-
-    They undo the sentence in which they stand, if it says something before them; else all before.
-    """
-    folded = fold(text)
-    begins = [each.end() for each in _ANEW.finditer(folded)]
-    begins += [each.end() for each in _UNCHANGED.finditer(folded) if _undoes(folded, each)]
-    if begins:
-        yield 0, max(begins)
-    match = _UNDONE.search(folded)
-    if match is None:
-        return
-    said = match.start("said")
-    first = find_around(SENTENCE_END, folded, (said, said))[0]
-    alone = _ONLY_OPENING.fullmatch(folded, first, said) is not None
-    whole = _OF_ALL.search(match["said"]) is not None
-    if not whole and _EITHER.search(folded, first, said):
-        return
-    yield (0 if whole or alone else first), len(text)
-
-
-def _undoes(folded: str, unchanged: re.Match[str]) -> bool:
-    """Return whether words that change nothing undo what comes before them.
-
-    Behind an order they only protect the rest, unless a hesitation introduces them.
-    """
-    hesitates = unchanged["opening"].strip(" ,.;:!\u2026") != ""
-    waits = _YET.match(folded, unchanged.end()) is not None
-    return hesitates or waits or _ORDERS.search(folded, 0, unchanged.start()) is None
