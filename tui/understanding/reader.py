@@ -80,6 +80,7 @@ from ftc.tui.understanding.machines.hardware import read_hardware
 from ftc.tui.understanding.machines.instances import read_instances
 from ftc.tui.understanding.machines.limits import read_limit, read_wall_time
 from ftc.tui.understanding.machines.prices import share_price
+from ftc.tui.understanding.models.forms import prefer_base
 from ftc.tui.understanding.models.hub_ids import settle_ids
 from ftc.tui.understanding.models.model_wishes import read_model_wishes
 from ftc.tui.understanding.models.models import read_models
@@ -286,7 +287,7 @@ def _completed(
     planned: Mapping[str, Any],
 ) -> list[Change | Choice]:
     """Return what the readers found, each value in its field's unit, and what it implies."""
-    found = settle_roles(settle_ids(found, text, draft))
+    found = settle_roles(prefer_base(settle_ids(found, text, draft), draft))
     found = settle_owners(settle_privacy(found, text), text, draft)
     found = limit_sources(complete_compounds(found, text), text)
     said = share_price(settle_batches(settle_text(found), draft), text, draft)

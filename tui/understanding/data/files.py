@@ -134,8 +134,8 @@ _PROJECT: Final = re.compile(
     r"\b(?:proj(?:ect(?:e|o)?)?|proy(?:ecto)?|experiment(?:o)?)"
     r"(?: (?:of|in|de|en|del|a) (?:wandb|w&b|ml ?flow|trackio))?"
     r"(?: (?:there|in it|alla|alli|hi))?"
-    r"(?: (?:called|named|name|is|anomenat|llamado|es diu|se llama|es digui|se llame"
-    r"|(?:should |to )?be|sea|sigui))*(?:\s?[:=]\s?| )"
+    r"(?: (?:called|named|name|is|anomenat|llamado|(?:que )?(?:es diu|es digui|es diria|se llam\w+)"
+    r"|(?:(?:should|would|will|to|could) )?be|seria|sera|fos|sea|sigui|es))*(?:\s?[:=]\s?| )"
     rf"{QUOTES}?(?P<name>[a-z0-9][\w-]*(?:\.\w[\w-]*)*){QUOTES}?"
     r"(?=\s*(?:$|[.,;!\x00]|(?:run|run name|and|i|y|in|on|en|al?|del?|of)\b))"
 )

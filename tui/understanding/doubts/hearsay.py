@@ -11,7 +11,12 @@ from typing import Any, Final
 
 from ftc.tui.understanding.bare import DESCRIBED
 from ftc.tui.understanding.certainty import CONDITION, OWN_CONDITION, USING, is_endorsed
-from ftc.tui.understanding.elsewhere import drop_unheeded, find_elsewhere, find_people
+from ftc.tui.understanding.elsewhere import (
+    drop_unheeded,
+    find_elsewhere,
+    find_past,
+    find_people,
+)
 from ftc.tui.understanding.reading import Change, Choice, ask_about
 from ftc.tui.understanding.text.lexicon import WORDS, any_of
 from ftc.tui.understanding.text.message import (
@@ -183,7 +188,7 @@ def find_quotations(text: str) -> Iterator[Span]:
 
 def _is_hearsay(text: str, said: Change | Choice, spans: Sequence[Span]) -> bool:
     if said.pointer == _OBJECTIVE:
-        spans = [*_dreams(text)]
+        spans = [*_dreams(text), *find_past(text)]
     elif said.pointer.startswith("/hardware/"):  # others own and lend machines
         spans = [span for span in spans if span not in find_people(text)]
     elif said.pointer.startswith(DESCRIBED):

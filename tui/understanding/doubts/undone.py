@@ -33,7 +33,7 @@ _END: Final = rf"{_GAP}(?:{_COURTESY}{_GAP})*{_REASON}{_GAP}$"
 _LEFT: Final = re.compile(rf"{_SO}\b{_END}")
 #: "No", "I don't", "on second thought", and what stands between it and the words that undo.
 _TURN: Final = re.compile(
-    rf"{_SIGN}{_WORDS}(?:(?:i|we|yo|jo)\s+)?(?P<turn>{any_of(_ASIDE['turn'])})(?![\w-])"
+    rf"{_SIGN}{_WORDS}(?P<turn>(?:(?:i|we|yo|jo)\s+)?{any_of(_ASIDE['turn'])})(?![\w-])"
     rf"(?={_OPENING}$|\s*[.,;:!\u2026]|\s+{any_of(_ASIDE['reason'])}\b)"
 )
 #: What is asked for between the two, or left out of what is undone, so that nothing is undone.

@@ -39,9 +39,11 @@ _KINDS: Final[Mapping[str, str]] = {
     "modules": r"(?P<value>(?:(?:q|k|v|o|qkv|gate|up|down)\s*[,+/]\s*)*"
     r"\w+_proj(?:\s*[,+/]\s*\w+_proj)*)",
     "benchmarks": r"(?P<value>{benchmark}"
-    r"(?:(?:\s*[,+]\s*(?:and |i |y )?|\s+(?:and|i|y)\s+){benchmark})*)",
+    r"(?:(?:\s*[,+/]\s*(?:and |i |y )?|\s+(?:and|i|y)\s+)(?:the |el |la |l'|los )?{benchmark})*)",
 }
-_JOINED: Final = re.compile(r"\s*[,+/]\s*(?:(?:and|i|y)\s+)?|\s+(?:and|i|y)\s+")
+_JOINED: Final = re.compile(
+    r"(?:\s*[,+/]\s*(?:(?:and|i|y)\s+)?|\s+(?:and|i|y)\s+)(?:(?:the|el|la|los)\s+|l')?"
+)
 _PARTS, _TEXT = "/method/parts", "language_model"
 _ALSO: Final = re.compile(r"\b(?:also|too|as well|tambe|tambien|besides|addition\w*)\b")
 _SUFFIX: Final = "_proj"

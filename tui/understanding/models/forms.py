@@ -1,15 +1,17 @@
 """Forms of a model, as trained for chats or as a base: "the same, not the instruct"."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from ftc.compiler.knowledge.well_known.model_names import BASE, MUTE, PART, TUNED, words_of
 from ftc.compiler.knowledge.well_known.models import all_models, find_model
-from ftc.tui.understanding.reading import Change, value_at
-from ftc.tui.understanding.text.message import Message
+from ftc.tui.understanding.reading import Change, Choice, value_at
+from ftc.tui.understanding.text.message import Message, fold
 
 _POINTER: Final = "/model/id"
+_AIM: Final = "/objective/type"
 #: The form that the message rejects: "the 360M, the normal one, not the instruct".
 _NOT_TUNED: Final = (
     r"(?:not|no(?: pas)?|nor|ni|sense|sin|without|rather than|instead of|en vez de|en lugar de"
@@ -42,6 +44,25 @@ def read_form(message: Message, draft: Mapping[str, Any]) -> Iterator[Change]:
         denied = match["untuned"] is None and message.denied(match.start())
         if len(same) == 1 and not denied:
             yield Change(pointer=_POINTER, value=same[0].id, words=message.words(*match.span()))
+
+
+def prefer_base(said: Sequence[Change | Choice], draft: Mapping[str, Any]) -> list[Change | Choice]:
+    """Return what was said with the base form of a model that continues its pretraining.
+
+    A form that the message names stays.
+    """
+    objectives = [each.value for each in said if isinstance(each, Change) and each.pointer == _AIM]
+    if [*objectives, value_at(draft, _AIM)][0] != "cpt":
+        return list(said)
+    return [_as_base(each) if each.pointer == _POINTER else each for each in said]
+
+
+def _as_base(said: Change | Choice) -> Change | Choice:
+    if not isinstance(said, Change) or TUNED & set(PART.findall(fold(said.words))):
+        return said
+    bare = _bare(str(said.value))
+    bases = [each.id for each in all_models() if each.kind == "base" and _bare(each.id) == bare]
+    return replace(said, value=bases[0]) if len(bases) == 1 else said
 
 
 def _bare(name: str) -> frozenset[str]:

@@ -110,6 +110,11 @@ _PRICE: Final = re.compile(
 _ROWS: Final = "/data/max_rows"
 #: "I have 300 examples" states a number; it sets no limit.
 _LIMITING: Final = re.compile(rf"\b{any_of(WORDS['limiting'])}\b")
+#: "two lines long", "tres líneas cada uno": the length of something, and no number of rows.
+_LENGTHY: Final = re.compile(
+    r"\s+(?:long|each|apiece|per|tall|de (?:larg[oa]|llarg|llargada|largura|longitud)|cada|por"
+    r"|llarg\w*|larg\w*)\b"
+)
 _CHANGES: Final = re.compile(
     r"\b(?:set|change|make|raise|lower|increase|decrease|reduce|bump|drop|cut|higher|smaller|bigger"
     r"|posa\S*|canvia\S*|puja\S*|baixa\S*|redueix|augmenta|pon\S*|cambia\S*|sube\S*|baja\S*"
@@ -293,6 +298,8 @@ def _is_limit(message: Message, match: re.Match[str]) -> bool:
     clause = message.clause(*match.span())
     held = _HELD.match(message.folded, match.end()) and not _ONLY.search(clause)
     if held or is_possession(message.folded[: match.start()]):
+        return False
+    if _LENGTHY.match(message.folded, match.end()):
         return False
     part = message.folded[match.end() :].lstrip()[:1] in ("", ",", ";", "|", "/", "+", "\x00")
     if part and _HUB_DATA.search(message.plain):
