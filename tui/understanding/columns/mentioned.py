@@ -27,8 +27,13 @@ _SECTION: Final = "/data/columns/"
 _NAME: Final = r"[a-z_]\w*(?:[.-]\w+)*"
 _COLUMN: Final = r"(?:columns?|columna|columnes|columnas|fields?|camps?|campos?|cols?)"
 _CALLED: Final = (
-    r"(?:\s*[:=,]|(?: (?:are|is|son|es|called|named|anomenad[ae]s?|llamad[ao]s?|(?:que )?es diuen?"
-    r"|(?:que )?se llaman?)){1,2}:?)?"
+    r"(?:\s*[:=,]|(?: (?:are|is|son|es|called|named|anomenad[ae]s?|llamad[ao]s?"
+    r"|(?:que )?es diu(?:en)?|(?:que )?se llaman?)){1,2}:?)?"
+)
+#: "the good one", "que val": what tells a column from others, before its name.
+_QUALIFIED: Final = (
+    r"(?:(?: (?:that|which|que|we|i))*(?: \w+){1,2}"
+    r"(?= (?:(?:is|are) (?:called|named)|(?:que )?es diu(?:en)?|(?:que )?se llaman?)\b))?"
 )
 _JOIN: Final = (
     r"(?:\s*[/+&]\s*|,? (?:and|i|y|e|plus|mes|mas) "
@@ -49,7 +54,8 @@ _QUOTED: Final = re.compile(rf"(?<!\w){QUOTES}(?P<name>{_NAME}){QUOTES}(?!\w)")
 _IN_QUOTES: Final = rf"{QUOTES}{_NAME}{QUOTES}"
 #: Names behind the word: in quotes, or bare before a stop or words that say what they hold.
 _LISTED: Final = re.compile(
-    rf"(?<!\w){_COLUMN}(?:{_CALLED} |\s?[:=]\s?)(?P<names>{_IN_QUOTES}(?:{_LINK}{_IN_QUOTES})*"
+    rf"(?<!\w){_COLUMN}{_QUALIFIED}(?:{_CALLED} |\s?[:=]\s?)"
+    rf"(?P<names>{_IN_QUOTES}(?:{_LINK}{_IN_QUOTES})*"
     rf"|{_NAME}(?:\s?/\s?{_NAME}){{1,4}}|{_NAME}(?:(?:\s*,\s*{_NAME})*{_JOIN}{_NAME})?"
     r"(?=\s*(?:$|[,.;:!?()\n=])|\s(?:[/|+]\s|->|\u2192)"
     rf"|\s+(?!es diu|se llama|is called|is named)(?:{_VERBS}|for)\b"
@@ -327,7 +333,7 @@ def _settled(role: str | None, objective: object, message: Message) -> str | Non
         return "completion"
     if role == "score" and objective not in _SCORED and not _SIMILAR.search(message.plain):
         return None
-    if objective == "cpt" and role == "prompt":
+    if objective == "cpt" and role is not None:
         return "text"
     return role
 
