@@ -151,5 +151,5 @@ class Observer:
         return found if isinstance(found, tuple) else ()
 
     def forget(self) -> None:
-        """Drop facts that were unread or came from the table; the next `look` reads them again."""
+        """Drop facts that were not read, or that came from the table, to read them again."""
         self.resolver.forget_doubtful()

@@ -55,7 +55,7 @@ def complete(before: str, folder: Path) -> tuple[Completion, ...]:
 
 
 def _rank(word: str, name: str) -> int | None:
-    """Return 0 for a name that begins with the word, 1 if a part does, 2 if it is inside."""
+    """Return 0 if a name begins with the word, 1 if a part does, 2 if it has the word inside."""
     if name.startswith(word):
         return 0
     if any(part.startswith(word) for part in re.split(r"[/\s-]", name)):
