@@ -1,4 +1,4 @@
-"""Parts of a message that set nothing: logs and settings that are only shown, and what is undone.
+"""Parts of a message that set nothing: logs, settings that are only shown, retracted parts.
 
 "{'loss': 0.4, 'epoch': 2.0} ... why does it stop?", "the wiki says: ... is that right?", "rank 8.
 Hm, no, forget I said anything". Such parts are blanked before the message is read, so that every
@@ -17,7 +17,7 @@ from ftc.tui.understanding.text.word_tables import word_table
 
 _ASIDE: Final[Mapping[str, Any]] = word_table("aside")
 _GAP: Final = r"[\s,.;:!\u2026()\u2013\u2014-]*"
-#: A few words at most, since "no no no" can be divided in as many ways as a power of its length.
+#: A few words at most, because the number of ways to split "no no no" grows exponentially.
 _WORDS: Final = rf"(?:(?:{any_of(_ASIDE['opening'])})\b{_GAP}){{0,6}}"
 _OPENING: Final = rf"{_GAP}{_WORDS}"
 _ONLY_OPENING: Final = re.compile(_OPENING)
@@ -27,7 +27,7 @@ _COURTESY: Final = (
     r"(?:thanks?(?: you)?|please|sorry|gracies|gracias|perdo|perdon|perdona|sisplau|si us plau"
     r"|por favor|then|anyway|after all|for now|al final|de moment|de momento|doncs|pues|ok|okay)"
 )
-#: "Nothing, leave it as it was": alone, the second half could be about one field.
+#: "Nothing, leave it as it was": the second half alone could be about one field.
 _NOTHING: Final = r"(?:(?:nothing|res|nada|forget it)[\s,.;:!\u2026-]+)+"
 #: Words at the end of a message that undo what comes before them. They begin a clause: in "the
 #: name, tant se val", and not in "the duplicates drop them".
@@ -36,16 +36,16 @@ _UNDONE: Final = re.compile(
     rf"(?P<said>(?:{_ALL}|{_IT}|{_NOTHING}{any_of(_ASIDE['so'])})\b(?:{_OPENING}(?:{_ALL}|{_IT}|{any_of(_ASIDE['so'])})\b)*){_GAP}"
     rf"(?:{_COURTESY}{_GAP})*$"
 )
-#: Words that undo all before them, and after which the message begins anew.
+#: Words that undo everything before them, after which the message starts again.
 _ANEW: Final = re.compile(
     rf"(?:^|[.,;:!?\u2026\n(\u2013\u2014-]\s*|\b{any_of(_ASIDE['break'])}\s+)"
     rf"{_WORDS}{_ALL}(?=\s*[.,;:!\u2026\n\u2013\u2014-])"
 )
 _OF_ALL: Final = re.compile(rf"(?<![\w-]){_ALL}\b")
-#: Alternatives between which the words leave the choice: "lora or qlora, never mind which".
+#: Alternatives with a free choice: "lora or qlora, never mind which".
 _EITHER: Final = re.compile(r"\b(?:or|o|u|whichever|qualsevol|cualquiera)\b|\?")
 _PERSON: Final = re.compile(rf"(?<![\w-]){any_of(_ASIDE['person'])}(?![\w-])")
-#: A line that a program printed.
+#: A line of program output.
 _PRINTED: Final = re.compile(
     r"^[ \t]*(?:"
     r"\{[^{}\n]*['\"](?:loss|eval_\w+|grad_norm|train_\w+)['\"]\s*:[^{}\n]*\}"
@@ -59,7 +59,7 @@ _PRINTED: Final = re.compile(
     r")[ \t]*$",
     re.MULTILINE,
 )
-#: A dictionary of a log, and what a card without memory says, inside a sentence.
+#: A dictionary from a log, or an out-of-memory message, inside a sentence.
 _OF_MEMORY: Final = re.compile(
     r"(?i)\{[^{}\n]*['\"](?:loss|eval_\w+|grad_norm|train_\w+)['\"]\s*:[^{}\n]*\}"
     r"|(?:torch\.(?:cuda\.)?)?OutOfMemoryError\b:?|CUDA out of memory\.?"
@@ -75,7 +75,7 @@ _DENIED_AT_ONCE: Final = re.compile(
     r"|absolutely not|ni (?:hablar|pensarlo|parlar-ne|pensar-hi|loc[oa]|boig|boja)"
     r"|de (?:ninguna|cap) manera)\s*(?:[,.;/-]\s*|$)"
 )
-#: "Five epochs? No, three": a question that the writer answers with another number.
+#: "Five epochs? No, three": the writer answers the question with another number.
 _ANSWERED: Final = re.compile(
     r"(?i)(?P<mark>\u00bf?)(?P<asked>[^\u00bf?\n]{1,40})"
     rf"\?(?=\s*(?:no|nah|nope)\s*[,:]?\s+{NUMBER}\s*(?:$|[.,;!]))"
@@ -121,9 +121,9 @@ def set_aside(text: str) -> str:
 
 
 def find_ignored(text: str) -> Sequence[Span]:
-    """Return what people say who are not to be listened to: "ignore him".
+    """Return the statements of people whom the message ignores: "ignore him".
 
-    That is the sentence with these words up to them, and the one before.
+    That is the sentence up to these words, and the sentence before it.
     """
     found = []
     for match in _PERSON.finditer(fold(text)):
@@ -135,7 +135,7 @@ def find_ignored(text: str) -> Sequence[Span]:
     return found
 
 
-#: The fewest words that are a part of their own before words that undo.
+#: The minimum number of words that form a separate part before words that undo.
 _FEW: Final = 3
 
 
@@ -144,7 +144,7 @@ def _blanked(text: str, start: int, end: int) -> str:
 
 
 def _printed(text: str) -> Iterator[Span]:
-    """Yield the lines that a program printed, and its words about memory inside a sentence."""
+    """Yield the lines of program output, and out-of-memory messages inside a sentence."""
     for match in _PRINTED.finditer(text):
         yield match.span()
     for match in _OF_MEMORY.finditer(text):
@@ -158,9 +158,9 @@ def _times(text: str) -> Iterator[Span]:
 
 
 def _shown(text: str) -> Iterator[Span]:
-    """Yield lines of settings that are only shown: somebody else's, or those of a question.
+    """Yield lines of settings that are only shown: somebody else's, or part of a question.
 
-    Lines that the message asks to use are settings.
+    Lines that the message asks to use are not among them.
     """
     lines = [match.span() for match in re.finditer(r"[^\n]+", text)]
     given = [
@@ -181,7 +181,7 @@ def _shown(text: str) -> Iterator[Span]:
 
 
 def _topics(text: str) -> Iterator[Span]:
-    """Yield names that stand alone before the question about them: "Qwen3-4B-Base... what's Base?".
+    """Yield isolated names before a question about them: "Qwen3-4B-Base... what's Base?".
 
     The question repeats a part of the name, or begins with a pronoun for it.
     """
@@ -198,9 +198,9 @@ def _topics(text: str) -> Iterator[Span]:
 
 
 def _answered(text: str) -> Iterator[Span]:
-    """Yield what a line asks of itself and denies at once: "ipo? no", "corpus.txt? no, b.csv".
+    """Yield questions that the writer immediately denies: "ipo? no", "corpus.txt? no, b.csv".
 
-    It is what stands since the last sign, or its last word if that is a sentence.
+    The range starts after the last sign. If that text is a sentence, only its last word is yielded.
     """
     for match in _DENIED_AT_ONCE.finditer(folded := fold(text)):
         if _ANEW.match(folded, match.end("asked")):  # "too? no, forget all that" undoes more
@@ -216,9 +216,9 @@ def _sentences(text: str) -> Sequence[str]:
 
 
 def _undone(text: str) -> Iterator[Span]:
-    """Yield what the last words of a message undo.
+    """Yield the ranges that the last words of a message undo.
 
-    They undo the sentence in which they stand, if it says something before them; else all before.
+    They undo their own sentence if it has text before them, and otherwise everything before.
     """
     folded = fold(text)
     begins = [each.end() for each in _ANEW.finditer(folded)]
@@ -238,9 +238,9 @@ def _undone(text: str) -> Iterator[Span]:
 
 
 def _undoes(folded: str, unchanged: re.Match[str]) -> bool:
-    """Return whether words that change nothing undo what comes before them.
+    """Return whether words such as "don't change anything" undo the text before them.
 
-    Behind an order they only protect the rest, unless a hesitation introduces them.
+    After an order they only protect the rest, unless a hesitation introduces them.
     """
     hesitates = unchanged["opening"].strip(" ,.;:!\u2026") != ""
     waits = _YET.match(folded, unchanged.end()) is not None
