@@ -141,7 +141,7 @@ class Compilation:
 
     @cached_property
     def resolved(self) -> Facts:
-        """The facts without what a pilot measures now; the lock may have an earlier one's."""
+        """The facts without this pilot's measurements; the lock may have an earlier pilot's."""
         facts = self.resolver.resolve(
             self.spec, folder=self.document.folder, kept=self.kept, unsaid=self.unsaid
         )

@@ -1,4 +1,4 @@
-"""One process of a run: everything that its memory depends on."""
+"""One process of a run: everything that determines its memory."""
 
 from dataclasses import dataclass
 from typing import Literal

@@ -1,4 +1,4 @@
-"""The bytes of images: the batch's pixels, the tower's forward pass, and what it keeps if trained.
+"""The bytes of images: the batch's pixels, the tower's forward pass, and its stored activations.
 
 The coefficients are those of the classes in the pinned transformers, under SDPA and in 16 bits: the
 test of this module traces every tensor of their forward passes.
