@@ -137,7 +137,7 @@ class Shape:
         return sum(kind.count for kind in self.kinds if kind.mixer in RECURRENT)
 
     def scanned_layers(self) -> int:
-        """Return how many layers compute a state token by token, which takes a kernel to be fast.
+        """Return the number of layers that compute a state per token, which needs a kernel.
 
         A short convolution reads only a few earlier tokens, and is one operation of PyTorch.
         """

@@ -14,7 +14,7 @@ from ftc.compiler.resolve.facts import DataFacts, Lengths, ModelFacts
 from ftc.runtime.tokens.packing import fill
 from ftc.spec.sections import Spec
 
-_PIECE_TOKENS = 2048  # a piece of a long text; longer ones teach longer dependencies, at a price
+_PIECE_TOKENS = 2048  # a piece of a long text; longer pieces teach longer dependencies
 _ESTIMATE_SPREAD = 1.5  # code has up to 45% more tokens than prose of as many characters
 _WINDOW = 1000  # rows that are packed together
 

@@ -13,7 +13,7 @@ from ftc.spec.sections import Objective, Spec
 _ROWS_PER_STEP = 100  # about a hundred optimizer steps an epoch
 _LEAST, _MOST = 4, 128
 LEAST_CONTRASTED: Final = 32  # rows of a step, each of which is contrasted with the others
-_TEXT_TOKENS: Final = 150_000  # of a step of text; a power of two of rows leaves 100,000 or more
+_TEXT_TOKENS: Final = 150_000  # per step of text; a power of two of rows leaves 100,000 or more
 _TEXT_STEPS: Final = 32  # an epoch of little text has at least as many
 _FULL_ENOUGH: Final = 0.95  # of a packed row; longer rows are hardly fuller
 _GROUPED_PADDING: Final = 1.05  # tokens of a batch of similar rows, over those without padding

@@ -1,4 +1,4 @@
-"""Data facts: what the rows hold, which column is what, what is left and how long it is."""
+"""Data facts: the content of rows, the roles of columns, the usable rows and their lengths."""
 
 import json
 from collections import Counter
