@@ -1,4 +1,4 @@
-"""What two or more runs have in common and where they differ: specs, decisions, results."""
+"""Compares two or more runs: their specs, decisions and results."""
 
 import json
 import time
@@ -217,7 +217,7 @@ def _by_intervals(name: str, first: Result, second: Result) -> Verdict:
 
 
 def _tokens(result: Result) -> tuple[Any, Any]:
-    """Return what a loss per token rests on; with other tokens it is another number."""
+    """Return the inputs that determine a loss per token, which depends on the tokens."""
     return result.report.get("rows"), result.report.get("tokens")
 
 

@@ -141,7 +141,7 @@ def _explain(
 def _report_whole(
     here: str, section: Mapping[str, Any], value: Any, data: Mapping[str, Any]
 ) -> Finding | None:
-    """Return the finding on a section in another form, whatever the key is like."""
+    """Return the finding for a section in another form, for any key in it."""
     found = report_turned(here, section) or report_kind(here, value, data)
     return found or report_wrapped(here, value, data)
 
