@@ -1,4 +1,4 @@
-"""The front door: help, exit codes, and what is said when something fails."""
+"""The entry point: help, exit codes, and error messages."""
 
 import os
 import subprocess

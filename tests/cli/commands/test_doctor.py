@@ -1,4 +1,4 @@
-"""`ftc doctor`, with a driver that is played by a module of the same functions."""
+"""`ftc doctor`, with a module of the same functions in place of the driver."""
 
 import json
 import sys

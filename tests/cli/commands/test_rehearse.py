@@ -1,4 +1,4 @@
-"""`ftc rehearse`, up to where its processes would begin."""
+"""`ftc rehearse`, up to the start of its processes."""
 
 import json
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""The tables about llama.cpp's converter are what the converter itself says and does."""
+"""The tables about llama.cpp's converter agree with the converter itself."""
 
 import ast
 import json

@@ -1,4 +1,4 @@
-"""Answers: those that end with a number, refuse, were cut, or are questions."""
+"""Answers that end with a number, refuse, were cut, or are questions."""
 
 import random
 

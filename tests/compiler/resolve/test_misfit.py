@@ -1,4 +1,4 @@
-"""A folder whose config.json contradicts its safetensors headers is told; a sound one is not."""
+"""Folders whose config.json contradicts their safetensors headers are reported, others not."""
 
 import json
 import shutil
