@@ -81,7 +81,7 @@ class Change:
 
 
 def read_results(folders: Sequence[Path]) -> tuple[Result, ...]:
-    """Read several bundles; those with the same name are told apart by their folders."""
+    """Read several bundles; bundles with the same name are distinguished by their folders."""
     results = tuple(map(_read_result, folders))
     names = Counter(result.name for result in results)
     return tuple(

@@ -190,7 +190,7 @@ class Job:
 
     @property
     def every_layers(self) -> int:
-        """Of so many layers one is recomputed, where activations are."""
+        """The interval of recomputed layers, if activations are recomputed."""
         partial = not isinstance(self.checkpointing, bool | str)
         return int(self.checkpointing) if partial else 1
 

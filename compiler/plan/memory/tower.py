@@ -151,7 +151,7 @@ _MASKED: Final = frozenset({"pixtral"})
 
 
 def pixel_bytes(job: Job, *, rows: int) -> int:
-    """Return the bytes of the images of so many rows as the processor makes them, in fp32.
+    """Return the bytes of the processed images of a number of rows, in fp32.
 
     Idefics3 and SmolVLM have a mask of the pixels besides, in int64, LFM2-VL one of the patches.
     """

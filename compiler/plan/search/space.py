@@ -51,7 +51,7 @@ from ftc.spec.sections import Attention, Metric, Objective, Offload, Precision, 
 #: Of `runtime/evaluate/answers.py`: so many rows, or tokens with answers, are generated at once.
 BATCH_ROWS: Final = 16
 BATCH_TOKENS: Final = 8192
-_EVERY: Final = (4, 2)  # of so many layers one is recomputed
+_EVERY: Final = (4, 2)  # intervals of recomputed layers
 #: The objectives whose trainer recomputes selectively.
 SELECTIVE: Final = frozenset({"sft", "cpt"})
 

@@ -152,7 +152,7 @@ def _read_config(folder: Path, name: str, head: Head) -> Config | Finding:
 
 
 def _plain(data: Mapping[str, Any], sha256: str, name: str, *, head: Head) -> Config | Finding:
-    """Return the config of a model that is no wrapper.
+    """Return the config of a model that is not a wrapper.
 
     The language model of some wrappers has no class that loads it by itself.
     """

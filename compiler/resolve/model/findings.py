@@ -235,7 +235,7 @@ def _converted(spec: Spec) -> Finding:
 
 
 def _closed(name: str) -> Finding:
-    """Return the finding that nobody but its maker can train a model; it names open ones."""
+    """Return the finding that only its maker can train a model; it names open models."""
     return explanations.MODEL_NOT_FOUND.finding(
         message="closed",
         help="closed",
