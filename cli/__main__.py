@@ -1,4 +1,4 @@
-"""The front door: `ftc` on a command line, its exit codes, and what is said when it fails."""
+"""The entry point: the `ftc` command, its exit codes, and its error messages."""
 
 import errno
 import io
@@ -58,7 +58,7 @@ def run(arguments: Sequence[str]) -> int:
         click.echo("ftc: interrupted", err=True)
         return INTERRUPTED
     except BrokenPipeError:
-        # whoever read has gone: nothing more can be said
+        # the reader has gone: nothing more can be written
         _drop_output()
         return BROKEN_PIPE
     except Exception as error:
@@ -74,7 +74,7 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _prepare_output() -> None:
-    """Print a letter that the encoding lacks as its escape, and nothing where output is closed."""
+    """Print a character outside the encoding as an escape, and nothing if output is closed."""
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is None:
@@ -85,7 +85,7 @@ def _prepare_output() -> None:
 
 
 def _drop_output() -> None:
-    """Forget what was not printed, so that Python does not try again at exit."""
+    """Drop unprinted output, so that Python does not try again at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
@@ -108,7 +108,7 @@ def _invoke(arguments: Sequence[str]) -> int:
 
 
 def _say_defect(error: Exception) -> str:
-    """Keep the traceback in a file and say in two lines where it is."""
+    """Save the traceback in a file, and print its path in two lines."""
     import tempfile  # noqa: PLC0415 - for a defect only
     import traceback  # noqa: PLC0415
 

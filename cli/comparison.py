@@ -1,4 +1,4 @@
-"""What two or more runs have in common and where they differ: specs, decisions, results."""
+"""Compares two or more runs: their specs, decisions and results."""
 
 import json
 import time
@@ -81,7 +81,7 @@ class Change:
 
 
 def read_results(folders: Sequence[Path]) -> tuple[Result, ...]:
-    """Read several bundles; those with the same name are told apart by their folders."""
+    """Read several bundles; bundles with the same name are distinguished by their folders."""
     results = tuple(map(_read_result, folders))
     names = Counter(result.name for result in results)
     return tuple(
@@ -217,7 +217,7 @@ def _by_intervals(name: str, first: Result, second: Result) -> Verdict:
 
 
 def _tokens(result: Result) -> tuple[Any, Any]:
-    """Return what a loss per token rests on; with other tokens it is another number."""
+    """Return the inputs that determine a loss per token, which depends on the tokens."""
     return result.report.get("rows"), result.report.get("tokens")
 
 

@@ -1,4 +1,4 @@
-"""What this machine has: GPUs as NVIDIA's driver reports them, memory, disk and cores."""
+"""Reads this machine's hardware: GPUs from NVIDIA's driver, memory, disk and cores."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -11,7 +11,7 @@ import psutil
 from ftc.compiler.knowledge.hardware.accelerators import LEAST_CAPABILITY, find_accelerator
 
 _GIB: Final = 2**30
-# what the driver itself and an idle desktop hold; above it somebody is computing
+# the memory used by the driver and an idle desktop; a GPU with more is in use
 _IDLE_BYTES: Final = 1 * _GIB
 _DISK_STEP_GIB: Final = 10
 
@@ -29,7 +29,7 @@ class Device:
 
     @property
     def busy(self) -> bool:
-        """Whether somebody else uses a part of it that a plan counts on."""
+        """Whether other processes use memory that a plan needs."""
         return self.used_bytes > _IDLE_BYTES
 
     @property
@@ -53,7 +53,7 @@ class Machine:
 
 
 def read_machine(folder: Path) -> Machine:
-    """Ask the driver and the system; `folder` is where a run would write."""
+    """Query the driver and the system; `folder` is the folder that a run would write to."""
     memory = psutil.virtual_memory()
     devices, driver, trouble = _read_devices()
     return Machine(
@@ -105,7 +105,7 @@ def hardware_section(machine: Machine) -> Mapping[str, Any]:
 
 
 def list_notes(machine: Machine) -> tuple[str, ...]:
-    """Return what the section does not say, one line each: GPUs left out, or in use."""
+    """Return notes that are not in the section, one line each: GPUs left out or in use."""
     notes = [] if machine.trouble is None else [machine.trouble]
     chosen = choose_devices(machine)
     others = [device for device in machine.devices if device not in chosen]

@@ -1,4 +1,4 @@
-"""Offers of rented machines: their file, and what a spec's run takes and costs on each."""
+"""Offers of rented machines: reads their file, and plans a spec's run on each."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -21,7 +21,7 @@ _HOUR: Final = 3600
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Offer:
-    """A machine: what its seller calls it, its `hardware` section, and what an hour of it costs."""
+    """A machine: its seller's name, its `hardware` section, and its price per hour."""
 
     name: str
     hardware: Mapping[str, Any]

@@ -1,1 +1,1 @@
-"""What follows from a spec: facts, plan, checks, and the files of a bundle."""
+"""Compiles a spec: facts, plan, checks, and the files of a bundle."""

@@ -52,14 +52,14 @@ _NO_EXTRAS: Final[Mapping[Extra, bool]] = {}
 
 
 class Compilation:
-    """A valid spec on its way to a bundle; a stage runs when its result is first asked for.
+    """A valid spec in compilation; a stage runs when its result is first needed.
 
-    `output` is the bundle's folder, where it is not the usual one. `locked` takes every fact from
-    the lock in it or fails; `update` takes none from there. A `resolver` that is passed to several
-    compilations looks up again only what their specs have different. `unsaid` names the facts whose
-    part of the spec nobody has written yet. `calibrate` is the pilot.json that scales the plan.
-    `extras` says which files on request are wanted or not; of the others, those in the lock stay.
-    Without `offers`, a plan that does not fit lists no changes that would.
+    `output` is the bundle's folder, if it is not the usual one. `locked` takes every fact from the
+    lock in that folder or fails; `update` takes none from it. A `resolver` that is passed to
+    several compilations looks up only the facts in which their specs differ. `unsaid` names the
+    facts whose part of the spec is not written yet. `calibrate` is the pilot.json that scales the
+    plan. `extras` says which optional files are wanted or not; others stay if they are in the lock.
+    Without `offers`, a plan that does not fit lists no changes that would fit.
     """
 
     def __init__(
@@ -89,7 +89,7 @@ class Compilation:
 
     @cached_property
     def previous(self) -> Lock | None:
-        """The lock in the bundle's folder. Raises LockFailure where it is damaged."""
+        """The lock in the bundle's folder. Raises LockFailure if it is damaged."""
         return read_lock(self.folder)
 
     @cached_property
@@ -125,7 +125,7 @@ class Compilation:
 
     @cached_property
     def facts(self) -> Facts:
-        """What is known of the model, its tokenizer, the data and the hardware."""
+        """The known facts about the model, its tokenizer, the data and the hardware."""
         facts, found = self.resolved, self.calibration
         if isinstance(found, Calibration) and isinstance(facts.hardware, HardwareFacts):
             return replace(facts, hardware=replace(facts.hardware, calibration=found))
@@ -133,7 +133,7 @@ class Compilation:
 
     @cached_property
     def calibration(self) -> Calibration | Finding | None:
-        """What a pilot measured, or what is wrong with its file; None where there is none."""
+        """The measurements of a pilot, or the problem with its file; None without a pilot."""
         hardware = self.resolved.hardware
         if self.calibrate is None or isinstance(hardware, Unknown):
             return None
@@ -141,7 +141,7 @@ class Compilation:
 
     @cached_property
     def resolved(self) -> Facts:
-        """The facts without what a pilot measures now; the lock may have an earlier one's."""
+        """The facts without this pilot's measurements; the lock may have an earlier pilot's."""
         facts = self.resolver.resolve(
             self.spec, folder=self.document.folder, kept=self.kept, unsaid=self.unsaid
         )
@@ -153,28 +153,28 @@ class Compilation:
 
     @cached_property
     def known(self) -> KnownFacts | None:
-        """The facts once all are known, else None."""
+        """The facts if all are known, else None."""
         return known(self.facts)
 
     @cached_property
     def plan(self) -> Plan | None:
-        """The plan; None while a fact is unknown, or what a pilot measured is."""
+        """The plan; None if a fact or the measurements of a pilot are unknown."""
         if self.known is None or isinstance(self.calibration, Finding):
             return None
         return (make_plan if self.offers else plan_once)(self.spec, self.known)
 
     @cached_property
     def planned(self) -> Facts:
-        """The facts with the lengths that rows have once the plan has limited their images."""
+        """The facts with the lengths of rows after the plan has limited their images."""
         if self.known is None or self.plan is None:
             return self.facts
         return replace(self.facts, data=planned_facts(self.known, self.plan).data)
 
     @cached_property
     def judged(self) -> tuple[Finding, ...]:
-        """What is wrong, pointers in the long form: why facts are unknown, then what rules say.
+        """The findings, with pointers in the long form: unknown facts first, then the rules.
 
-        Rules say nothing of a spec that is not all written yet.
+        Rules are not run for an incomplete spec.
         """
         facts, plan = self.planned, self.plan
         if self.unsaid:
@@ -188,17 +188,17 @@ class Compilation:
 
     @cached_property
     def findings(self) -> tuple[Finding, ...]:
-        """The findings with their places in the file, in the file's order."""
+        """The findings with their positions in the file, in the file's order."""
         return locate_all(self.document, self.judged)
 
     @cached_property
     def failed(self) -> bool:
-        """Whether any finding is an error, so that there is nothing to render."""
+        """Whether any finding is an error, so that nothing can be rendered."""
         return any(finding.severity == "error" for finding in self.findings)
 
     @cached_property
     def files(self) -> tuple["RenderedFile", ...]:
-        """The files of the bundle, without the lock. Raises ValueError where there is no plan."""
+        """The files of the bundle, without the lock. Raises ValueError without a plan."""
         from ftc.compiler.render.bundle import render_bundle
 
         if self.known is None or self.plan is None:
@@ -238,19 +238,19 @@ class Compilation:
 
     @cached_property
     def moved(self) -> tuple[str, ...]:
-        """What differs between the lock on disk and the new one, a sentence each."""
+        """The differences between the lock on disk and the new one, one sentence each."""
         return list_changes(self.previous, self.lock) if self.previous is not None else ()
 
     @cached_property
     def broken(self) -> tuple[Finding, ...]:
-        """What is wrong with the files themselves: defects of ftc."""
+        """The errors in the rendered files themselves, which are bugs in ftc."""
         from ftc.compiler.verify.verifier import verify_files
 
         return locate_all(self.document, verify_files(self.files))
 
     @property
     def _seen(self) -> tuple[Finding, ...]:
-        """What is held out here although an earlier run of the chain trains on it."""
+        """The held-out data that an earlier run of the chain trains on."""
         spec, folder, data, plan = self.spec, self.document.folder, self.facts.data, self.plan
         if plan is None or isinstance(data, Unknown):
             return ()
@@ -297,7 +297,7 @@ def _place(finding: Finding) -> tuple[int, int, str]:
 
 
 def _list_unknown(facts: Facts) -> tuple[Finding, ...]:
-    """Return why facts are unknown, one finding for one cause."""
+    """Return the findings that explain unknown facts, one per cause."""
     findings: list[Finding] = []
     for fact in (facts.model, facts.tokenizer, facts.data, facts.hardware, facts.teacher):
         if isinstance(fact, Unknown) and fact is not NOT_SAID:
@@ -306,7 +306,7 @@ def _list_unknown(facts: Facts) -> tuple[Finding, ...]:
 
 
 def _require_all(spec: Spec, lock: Lock | None, kept: Mapping[str, Fact]) -> None:
-    """Raise EnvironmentFailure when a fact would have to be looked up."""
+    """Raise EnvironmentFailure if a fact would have to be looked up."""
     if lock is None:
         message = "there is no `ftc.lock.json` beside the bundle"
     elif missing := ", ".join(name for name in needed_facts(spec) if name not in kept):

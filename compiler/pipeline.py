@@ -1,7 +1,7 @@
 """The entry points of the compiler: check, compile, write, compare with the disk.
 
-The order of the stages is that of `compilation`, which is imported once a spec could be read: one
-that cannot be read does not wait for the rest.
+`compilation` has the order of the stages. It is imported after a spec was read, so that the error
+for an unreadable spec does not wait for the import.
 """
 
 from collections.abc import Mapping
@@ -32,10 +32,10 @@ STAGES: Final = ("load", "validate", "resolve", "plan", "check", "render", "veri
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What the stages that ran have left; a stage that did not run leaves None or nothing.
+    """The results of the stages that ran; a stage that did not run leaves None or nothing.
 
-    `findings` are located in the document and sorted by place, then code. `folder` is where the
-    bundle belongs; `moved` says what differs from the lock that was found there.
+    `findings` are located in the document and sorted by place, then code. `folder` is the folder of
+    the bundle; `moved` are the differences from the lock in it.
     """
 
     document: Document | None = None
@@ -69,8 +69,7 @@ def check(
     `overrides` maps dotted paths to values, as `apply_overrides` reads them. `locked` takes every
     fact from the lock or fails; `update` looks again at all of them. A `resolver` that is passed to
     several calls keeps the facts of what their specs have in common. `calibrate` is the pilot.json
-    that scales the plan.
-    Raises EnvironmentFailure when the world fails, never for a wrong spec.
+    that scales the plan. Raises EnvironmentFailure if disk or network fail, never for a wrong spec.
     """
     read = _read(source, overrides or {})
     if read.spec is None or read.document is None:
@@ -103,8 +102,8 @@ def compile_bundle(
 ) -> Outcome:
     """Run every stage up to verify (or `stop_after`), ready for `write`; nothing is written.
 
-    `extras` says which of the files on request are wanted or not; the others stay as they were.
-    `overrides` and `resolver` are those of `check`.
+    `extras` says which optional files are wanted or not; the others stay unchanged. `overrides` and
+    `resolver` are those of `check`.
     """
     read = _read(source, overrides or {})
     if stop_after in STAGES[:2]:
@@ -135,7 +134,7 @@ def compile_bundle(
 
 
 def write(outcome: Outcome, *, force: bool = False) -> "Written":
-    """Put the files of a sound outcome in place; raises EnvironmentFailure on a conflict."""
+    """Write the files of a valid outcome; raises EnvironmentFailure on a conflict."""
     from ftc.compiler.relocation import carried_name
     from ftc.compiler.write.bundle import write_bundle
 
@@ -147,7 +146,7 @@ def write(outcome: Outcome, *, force: bool = False) -> "Written":
 
 
 def drift(source: str, *, output: Path | None = None) -> tuple[Outcome, tuple["Drift", ...]]:
-    """Compare a bundle on disk with its spec, by its lock alone: no network, data, GPU or model."""
+    """Compare a bundle on disk with its spec by its lock: no network, data, GPU or model."""
     from ftc.compiler.write.bundle import require_finished
     from ftc.compiler.write.drift import find_drift
 
@@ -159,9 +158,9 @@ def drift(source: str, *, output: Path | None = None) -> tuple[Outcome, tuple["D
 
 
 def mask_rows(outcome: Outcome, rows: int) -> tuple["MaskedRow", ...] | None:
-    """Return the first usable rows with the tokens that are learned; None where facts are unknown.
+    """Return the first usable rows with their trained tokens; None if facts are unknown.
 
-    Raises EnvironmentFailure where only a part of what decides the tokens is at hand.
+    Raises EnvironmentFailure if the files that determine the tokens are incomplete.
     """
     from ftc.compiler.plan.vision import find_rule
     from ftc.compiler.resolve.data.mask import mask_rows as mask
@@ -213,7 +212,7 @@ def _read(source: str, overrides: Mapping[str, str]) -> Outcome:
 
 
 def _foreign(source: str, data: object) -> tuple[Finding, ...]:
-    """Return the one finding on a file that is another trainer's config; nothing for others."""
+    """Return the single finding for a file that is another trainer's config, or nothing."""
     from ftc.compiler.importing.importer import recognise_file
 
     found = recognise_file(source, data)
@@ -221,7 +220,7 @@ def _foreign(source: str, data: object) -> tuple[Finding, ...]:
 
 
 def _with_the_rest(read: Outcome, resolver: Optional["Resolver"]) -> Outcome:
-    """Add what the sound parts of a wrong spec give."""
+    """Add the findings of the valid parts of a wrong spec."""
     if read.document is None:
         return read
     from ftc.compiler.compilation import check_rest
@@ -232,7 +231,7 @@ def _with_the_rest(read: Outcome, resolver: Optional["Resolver"]) -> Outcome:
 
 
 def _outcome(compilation: "Compilation") -> Outcome:
-    """Return what the stages up to the checks have left."""
+    """Return the outcome of the stages up to the checks."""
     return Outcome(
         document=compilation.document,
         spec=compilation.spec,

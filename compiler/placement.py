@@ -1,8 +1,8 @@
-"""The lock's view of a spec: as its bundle sees it, whichever of its copies is compiled.
+"""The lock's view of a spec: the same for the user's spec and the bundle's copy.
 
-A spec and the copy that its bundle carries name the same files by different paths. A lock holds the
-hashes of the one form that both have: paths relative to the bundle, and what a file holds in place
-of the name of a file that the bundle copies.
+A spec and the copy in its bundle have different paths of the same files. A lock has the hashes of a
+form that both share: paths relative to the bundle, and the content instead of the name of each file
+that the bundle copies.
 """
 
 from collections.abc import Callable, Mapping
@@ -34,13 +34,13 @@ _Move = Callable[[str], str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Placement:
-    """Where a spec is, and where its bundle is."""
+    """The folders of a spec and its bundle."""
 
     folder: Path
     bundle: Path
 
     def place_spec(self, spec: Spec, facts: Mapping[str, Fact]) -> Spec:
-        """Return the spec as its bundle sees it; `facts` tell local files from names of the Hub."""
+        """Return the spec as its bundle sees it; `facts` distinguish local files from Hub names."""
         move, model, teacher = self._to_bundle, spec.model, facts.get("teacher")
         if _is_local(facts.get("model")):
             model = replace(model, id=move(model.id))
@@ -68,7 +68,7 @@ class Placement:
         return _move_path(path, start=self.folder, end=self.bundle)
 
     def _place_data(self, spec: Spec, data: DataFacts) -> Spec:
-        """Return the spec with the places of its sources, and of what a model is asked again."""
+        """Return the spec with the paths of its sources and of its regression files."""
         move, said, training = self._to_bundle, spec.data, spec.training
         if said.sources is not None and len(data.sources) == len(said.sources):
             pairs = zip(said.sources, data.sources, strict=True)
@@ -86,7 +86,7 @@ class Placement:
         return replace(spec, data=said, training=training)
 
     def _place_files(self, objective: Objective) -> Objective:
-        """Return the objective with what its files hold in place of their names."""
+        """Return the objective with the contents of its files in place of their names."""
         if objective.tools is not None:
             text = self._hash_file(objective.tools, TOOLS_NAME, read_functions)
             objective = replace(objective, tools=text)
@@ -112,7 +112,7 @@ class Placement:
         return self._to_bundle(path)
 
     def _hash_file(self, path: str, copy: str, read: Callable[[Path], Any]) -> str:
-        """Return the hash of what a file or the bundle's copy of it holds; its place for none."""
+        """Return the hash of a file or of the bundle's copy, or the path if neither exists."""
         try:
             held = read(first_file((self.folder / path, self.bundle / copy)))
         except RewardFileError:
@@ -129,7 +129,7 @@ def _place_source(source: str | Source, move: _Move) -> str | Source:
 
 
 def _place_check(check: RegressionCheck, move: _Move) -> RegressionCheck:
-    """Return a check with the place of its file."""
+    """Return a check with the path of its file."""
     named = {kind: path for kind in KINDS if (path := getattr(check, kind)) is not None}
     moved: dict[str, Any] = {kind: move(path) for kind, path in named.items()}
     return replace(check, **moved)

@@ -1,4 +1,4 @@
-"""A spec seen from its bundle: the folder it compiles to, every path relative to that folder."""
+"""Rewrites a spec for its bundle, with every path relative to the bundle's folder."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -39,7 +39,7 @@ def bundle_folder(document: Document, spec: Spec, output: Path | None) -> Path:
 
 
 def carried_name(document: Document, folder: Path) -> str | None:
-    """Return the name of the spec in the bundle in `folder`, where that one is compiled."""
+    """Return the name of the spec inside the bundle in `folder`, if that one is compiled."""
     if not _is_carried(document) or document.folder.resolve() != folder.resolve():
         return None
     return SPEC_NAME
@@ -59,7 +59,7 @@ def bundle_source(
     *,
     extras: frozenset[Extra] = frozenset(),
 ) -> BundleSource:
-    """Return what render needs, with every path relative to the bundle in POSIX form."""
+    """Return the input of render, with every path relative to the bundle in POSIX form."""
     data_path = from_folder(facts.data.path, document.folder, folder)
     data_paths = tuple(
         from_folder(part.path, document.folder, folder) for part in facts.data.sources
@@ -122,7 +122,7 @@ def _relocate(written: Mapping[str, Any], *places: tuple[str, str, str | None]) 
 
 
 def relocate_checks(training: Mapping[str, Any], paths: Sequence[str | None]) -> dict[str, Any]:
-    """Return a section whose regression checks have other paths, those of None as they are."""
+    """Return a section with new paths of its regression checks; None leaves a path unchanged."""
     checks = [
         {key: path if path and key in KINDS else value for key, value in check.items()}
         for check, path in zip(training["evaluation"]["regression"], paths, strict=True)
@@ -131,7 +131,7 @@ def relocate_checks(training: Mapping[str, Any], paths: Sequence[str | None]) ->
 
 
 def relocate_sources(written: Mapping[str, Any], paths: Sequence[str | None]) -> list[Any]:
-    """Return the sources of a written spec with other paths, those of None as they are."""
+    """Return the sources of a written spec with new paths; None leaves a path unchanged."""
     sources = []
     for item, path in zip(written["data"]["sources"], paths, strict=True):
         new = item
@@ -144,7 +144,7 @@ def relocate_sources(written: Mapping[str, Any], paths: Sequence[str | None]) ->
 def _read_rewards(
     spec_folder: Path, spec: Spec, facts: KnownFacts, bundle: Path
 ) -> tuple[str | None, Mapping[str, Any] | None]:
-    """Return the text of the functions and the JSON Schema that rewards name, None without."""
+    """Return the text of the functions and the JSON Schema that rewards name, or None."""
     functions, schema = None, None
     for reward in find_rewards(spec.objective, facts.data) if rewarded(spec.objective) else ():
         try:
@@ -162,7 +162,7 @@ def _read_rewards(
 
 
 def _read_tools(spec_folder: Path, spec: Spec, bundle: Path) -> str | None:
-    """Return the text of the tools that the model may call, None without."""
+    """Return the text of the tools that the model may call, or None."""
     written = spec.objective.tools
     if written is None or not calls_tools(spec.objective):
         return None
@@ -173,7 +173,7 @@ def _read_tools(spec_folder: Path, spec: Spec, bundle: Path) -> str | None:
 
 
 def _fail(error: RewardFileError) -> EnvironmentFailure:
-    """Return what is said of a file that was there when the spec was checked."""
+    """Return the failure for a file that existed when the spec was checked."""
     return EnvironmentFailure(
         message=Message("failure.reward.message", {"reason": Message(error.key, error.values)}),
         help=Message("failure.reward.help"),
@@ -181,7 +181,7 @@ def _fail(error: RewardFileError) -> EnvironmentFailure:
 
 
 def first_file(places: tuple[Path, ...]) -> Path:
-    """Return the first place where a file is; the first of all where none is."""
+    """Return the first path that exists, or the first path if none does."""
     return next((place for place in places if place.is_file()), places[0])
 
 
@@ -201,7 +201,7 @@ def _with_own_files(objective: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _with_teacher(objective: Mapping[str, Any], spec: Spec, path: str) -> dict[str, Any]:
-    """Return the section with the teacher's path seen from the bundle."""
+    """Return the section with the teacher's path relative to the bundle."""
     named = _named_model(spec.objective.teacher.id or "", path)
     written = objective["teacher"]
     return {
@@ -211,23 +211,23 @@ def _with_teacher(objective: Mapping[str, Any], spec: Spec, path: str) -> dict[s
 
 
 def _named_model(name: str, model_path: str | None) -> str | None:
-    """Return the path by which the bundle's spec names a model: another bundle by its folder."""
+    """Return the path of a model in the bundle's spec; another bundle is named by its folder."""
     if model_path is None or name.rstrip("/").endswith(RESULT):
         return model_path
     return model_path.removesuffix(f"/{RESULT}")
 
 
 def _replaced(section: str, value: Any, key: str, new: str) -> Any:
-    """Return a section with one of its keys replaced; a short form stays one where it can."""
+    """Return a section with one key replaced; a short form stays short if possible."""
     long = dict(value) if isinstance(value, Mapping) else lengthen(section, value)
     long[key] = new
     return new if not isinstance(value, Mapping) and len(long) == 1 else long
 
 
 def from_folder(path: str | None, start: Path, end: Path) -> str | None:
-    """Return a path seen from one folder as seen from another; absolute where none is relative.
+    """Return a path relative to one folder as relative to another, or absolute if impossible.
 
-    Links on the way to the two folders are followed, since `..` does; those of `path` are kept.
+    Links on the way to the two folders are resolved, as `..` does; links in `path` are kept.
     """
     if path is None:
         return None
@@ -239,7 +239,7 @@ def from_folder(path: str | None, start: Path, end: Path) -> str | None:
 
 
 def place_image(image: str | None, start: Path, end: Path) -> str | None:
-    """Return an Apptainer image seen from `end`; only a relative path changes."""
+    """Return an Apptainer image relative to `end`; only a relative path changes."""
     is_relative = image is not None and not image.startswith("/") and ":" not in image
     return from_folder(image, start, end) if is_relative else image
 

@@ -29,7 +29,7 @@ _MOST: Final = 4
 _FREE_LICENCES: Final = frozenset({"apache-2.0", "mit"})
 _LONGEST_SECONDS: Final = 24 * 3600
 _LARGEST_UNKNOWN: Final = 35 * 10**9  # parameters that QLoRA trains on a GPU of 48 GB
-#: Families whose models are the newest of their makers in the table; older ones come after them.
+#: Families with the newest models of their makers in the table; older ones come after them.
 _RECENT: Final = (
     "Qwen3", "gemma-3", "Llama-3", "SmolLM3", "granite-3.3", "phi-4", "Phi-4", "OLMo-2",
     "Mistral-7B-Instruct-v0.3", "Mistral-Small-24B", "salamandra", "EuroLLM", "Falcon3", "SmolLM2",
@@ -356,7 +356,7 @@ def with_usual_rows(data: DataFacts, least: int = 500) -> DataFacts:
 
 
 def nominal_data(rows: int = 10_000, tokens: int = 512) -> DataFacts:
-    """Return facts that stand in for data that were not named: so many rows of one length."""
+    """Return stand-in facts for unknown data: a number of rows of one length."""
     half = tokens // 2
     spread = dict.fromkeys(("p50", "p90", "p95", "p99", "max", "mean"), tokens)
     parts = (f"{part}_{rank}" for part in ("prompt", "answer") for rank in ("p50", "p95", "max"))

@@ -1,4 +1,4 @@
-"""One sentence for files of the Hub that are neither in reach nor in the cache.
+"""The error message for files of the Hub that can be neither fetched nor found in the cache.
 
 Standard library only: errors are known by the names of their classes.
 """
@@ -15,7 +15,7 @@ _SERVER = re.compile(r"https?://[^/\s']+")
 
 
 def describe(error: BaseException, wanted: Sequence[str] = ()) -> str | None:
-    """Return what could not be fetched, from where, and what to do; None for other errors.
+    """Return a sentence about what could not be fetched and what to do; None for other errors.
 
     `wanted` are the repositories to name where the error names none.
     """
@@ -37,7 +37,7 @@ def describe(error: BaseException, wanted: Sequence[str] = ()) -> str | None:
 
 
 def _follow(error: BaseException | None) -> Iterator[BaseException]:
-    """Yield an error and those that led to it."""
+    """Yield an error and its causes."""
     seen: set[int] = set()
     while error is not None and id(error) not in seen:
         seen.add(id(error))
@@ -46,5 +46,5 @@ def _follow(error: BaseException | None) -> Iterator[BaseException]:
 
 
 def _address(error: BaseException) -> str:
-    """Return the address that a request failed at, or an empty text."""
+    """Return the address of a failed request, or an empty text."""
     return str(getattr(getattr(error, "_request", None), "url", ""))

@@ -1,1 +1,1 @@
-"""What can be said: the schema, loading, validation, the typed spec and its findings."""
+"""The spec language: the schema, loading, validation, the typed spec and its findings."""

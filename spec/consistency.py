@@ -26,9 +26,9 @@ from ftc.spec.pointer import dotted, split
 from ftc.spec.schema import Field, Schema, asks_nothing, fields, find_field, find_unmet
 
 _HELD_OUT_BELOW: Final = 0.9
-#: Roles that a row of their form may lack.
+#: Roles that are optional in their row format.
 _OPTIONAL: Final = frozenset({"tools", "images", "input"})
-#: Roles that are alike: what is asked, and what is answered.
+#: Similar roles: those of questions, and those of answers.
 _ALIKE: Final = (
     ("prompt", "instruction", "text", "input"),
     ("completion", "output", "label"),

@@ -1,4 +1,4 @@
-"""Fields without a value in the long form: who reads one learns that nothing is known of it."""
+"""Fields without a value in the long form: reading one shows that its value is unknown."""
 
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any

@@ -90,7 +90,7 @@ def load_document(source: str) -> Document | tuple[Finding, ...]:
 
 
 def read_text(source: str, *, most_bytes: int = MOST_BYTES, missing: str = "") -> str | Finding:
-    """Return the text of a file, or of standard input for "-".
+    """Return the text of a file, or of standard input if the path is "-".
 
     `missing` is the variant of the help where there is no such file.
     """

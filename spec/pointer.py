@@ -9,7 +9,7 @@ def join(parts: Iterable[str | int]) -> str:
     return "".join(f"/{str(part).replace('~', '~0').replace('/', '~1')}" for part in parts)
 
 
-@lru_cache(maxsize=4096)  # of the schema's fields, again and again
+@lru_cache(maxsize=4096)  # the fields of the schema are split often
 def split(pointer: str) -> tuple[str, ...]:
     """Return the unescaped parts of a pointer."""
     parts = pointer.split("/")[1:]
@@ -22,7 +22,7 @@ def parent(pointer: str) -> str:
 
 
 def find_above(pointer: str, pointers: Collection[str]) -> str | None:
-    """Return the one of some pointers that is this one, or the nearest that encloses it."""
+    """Return the pointer itself if it is among some, or else its nearest ancestor among them."""
     while pointer and pointer not in pointers:
         pointer = parent(pointer)
     return pointer or None

@@ -87,7 +87,7 @@ def salvage(document: Document, findings: Sequence[Finding]) -> Salvaged | None:
 
 
 def _said(finding: Finding) -> tuple[str, str]:
-    """Return what a finding says; that of a moved section is reported where it was, and here."""
+    """Return a finding without its place, since a moved section reports it at two places."""
     return finding.code, finding.message
 
 

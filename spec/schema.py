@@ -57,7 +57,7 @@ def read_unsupported() -> Schema:
 
 
 def advise_against(pattern: str, word: str) -> str:
-    """Return the key of the sentence on a word that is no value of the field at a pattern."""
+    """Return the key of the sentence about a word that is not a value of the field at a pattern."""
     return f"unsupported.{pattern}.{read_unsupported()['values'][pattern][word]}"
 
 

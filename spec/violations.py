@@ -245,7 +245,7 @@ def _misspelt_word(
 
 
 def _listed_words(violation: Violation) -> tuple[str, ...]:
-    """Return the words of the field that a text lists, if there are several."""
+    """Return the field's words in a text, if there are several."""
     words = words_of(violation.field)
     said = (find_alike(part, words) for part in split_words(violation.value))
     found = tuple(dict.fromkeys(word for word in said if word is not None))

@@ -1,4 +1,4 @@
-"""What all tests share: the guard against a stale install, goldens, and what lies outside."""
+"""Shared by all tests: the guard against a stale install, goldens, and external resources."""
 
 import gc
 import os

@@ -1,4 +1,4 @@
-"""Checking any text ends without a traceback; the same spec always gives the same bundle."""
+"""Any text can be checked without a traceback; the same spec always gives the same bundle."""
 
 import json
 import os

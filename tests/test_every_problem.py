@@ -1,4 +1,4 @@
-"""Every problem at once: a wrong part of a spec hides nothing but what rests on it."""
+"""Every problem at once: a wrong part of a spec hides only problems that depend on it."""
 
 import json
 from collections.abc import Mapping

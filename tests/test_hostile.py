@@ -1,4 +1,4 @@
-"""What has broken a reader, or was made to: each is refused, in time and in memory."""
+"""Inputs that broke a reader or could: each is rejected within limits of time and memory."""
 
 import time
 from pathlib import Path

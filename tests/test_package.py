@@ -1,4 +1,4 @@
-"""The package as a whole: its floors, what it never imports, and how fast it says no."""
+"""The package as a whole: its layers, forbidden imports, and the speed of a failing check."""
 
 import ast
 import json

@@ -1,4 +1,4 @@
-"""No secret is told: planted tokens are in no output, no finding and no file of a bundle."""
+"""No secret leaks: planted tokens are in no output, no finding and no file of a bundle."""
 
 import json
 import os

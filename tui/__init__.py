@@ -1,1 +1,1 @@
-"""The assistant's floor: it asks, and calls the compiler like every other front end."""
+"""The assistant: it asks questions, and calls the compiler like every other front end."""

@@ -1,4 +1,4 @@
-"""`ftc check`: everything that is wrong with a spec, and the repairs that are certain."""
+"""`ftc check`: all findings about a spec, and the certain repairs."""
 
 import json
 import sys
@@ -92,7 +92,7 @@ def command(
 
 
 def _show_masks(outcome: Outcome, rows: int) -> str:
-    """Return the first rows with their marks; "" where a finding has said why there are none."""
+    """Return the first rows with their marks; "" if a finding explains why there are none."""
     from ftc.report.mask import report_masks  # noqa: PLC0415 - for --show-mask only
 
     masked = mask_rows(outcome, rows)
@@ -103,9 +103,9 @@ def _show_masks(outcome: Outcome, rows: int) -> str:
 
 
 def _repair(source: str, outcome: Outcome, *, unsafe: bool) -> Outcome:
-    """Apply fixes until none is left, or a text comes back; say what was done on stderr.
+    """Apply fixes until none is left or a text repeats, and report them on stderr.
 
-    A fix that another one contradicts waits for the next round, when it may not be right any more.
+    A fix that conflicts with another one waits for the next round, in which it may no longer apply.
     """
     from ftc.compiler.resolve.resolver import Resolver  # noqa: PLC0415 - for --fix only
     from ftc.repair import repair  # noqa: PLC0415 - for --fix only
@@ -119,7 +119,7 @@ def _repair(source: str, outcome: Outcome, *, unsafe: bool) -> Outcome:
         wanted = [each for each in findings if _is_wanted(each, unsafe=unsafe, readable=readable)]
         if not wanted:
             break
-        # the bytes of the file: line ends stay as they are
+        # the bytes of the file, to keep the line endings
         text = path.read_bytes().decode("utf-8")
         before = text if before is None else before
         repaired = repair(text, wanted, edit)
@@ -137,7 +137,7 @@ def _repair(source: str, outcome: Outcome, *, unsafe: bool) -> Outcome:
 
 
 def _editor(path: Path) -> Edit | None:
-    """Return what edits a file of this name; None for JSON."""
+    """Return the editor for a file with this name; None for JSON."""
     if path.suffix.lower() not in {".yaml", ".yml"}:
         return None
     from ftc.yaml_text import edit_yaml  # noqa: PLC0415 - for a YAML spec only
@@ -146,7 +146,7 @@ def _editor(path: Path) -> Edit | None:
 
 
 def _show(source: str, before: str | None, *, faithful: bool) -> None:
-    """Print what became of the file as a unified diff."""
+    """Print the changes of the file as a unified diff."""
     after = Path(source).read_bytes().decode("utf-8") if before is not None else None
     if before is None or after is None or before == after:
         click.echo("nothing can be repaired for certain", err=True)
@@ -161,7 +161,7 @@ def _show(source: str, before: str | None, *, faithful: bool) -> None:
 def _is_wanted(finding: Finding, *, unsafe: bool, readable: bool) -> bool:
     """Return whether a finding is repaired; a guess never repairs an info.
 
-    A text that cannot be read is not edited: only the whole of it is replaced.
+    An unreadable text is not edited; only the whole text is replaced.
     """
     if not finding.fix or not (readable or replaces_all(finding.fix)):
         return False
@@ -169,7 +169,7 @@ def _is_wanted(finding: Finding, *, unsafe: bool, readable: bool) -> bool:
 
 
 def _offer(findings: tuple[Finding, ...], *, readable: bool) -> str:
-    """Say how many findings the two kinds of repair would take away; "" for none."""
+    """Return how many findings the two kinds of repair would fix; "" for none."""
     safe = sum(_is_wanted(each, unsafe=False, readable=readable) for each in findings)
     unsafe = sum(_is_wanted(each, unsafe=True, readable=readable) for each in findings) - safe
     offers = [

@@ -1,4 +1,4 @@
-"""`ftc compare`: where runs differ, and whether one is better than another."""
+"""`ftc compare`: the differences between runs, and whether one is better than another."""
 
 from pathlib import Path
 

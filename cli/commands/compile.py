@@ -1,4 +1,4 @@
-"""`ftc compile`: the bundle on disk, or how the one on disk has drifted from its spec."""
+"""`ftc compile`: writes the bundle, or shows how the bundle on disk differs from its spec."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -139,7 +139,7 @@ def command(
 
 
 def _refuse_workflow(source: str, address: str, stop_after: str | None) -> None:
-    """Raise UsageError where the options allow no workflow, or its address names no commit."""
+    """Raise UsageError if the options allow no workflow, or if its address names no commit."""
     if source == "-" or stop_after not in {None, "write"}:
         raise click.UsageError("--workflow needs a spec in a file, and a bundle that is written.")
     if not is_address(address):
@@ -150,7 +150,7 @@ def _refuse_workflow(source: str, address: str, stop_after: str | None) -> None:
 
 
 def _plan_workflow(source: str, outcome: Outcome, address: str | None) -> Workflow | None:
-    """Return the workflow that was asked for; nothing is written where one cannot be."""
+    """Return the requested workflow; nothing is written if it is impossible."""
     if address is None or outcome.spec is None or outcome.folder is None:
         return None
     return make_workflow(
@@ -161,7 +161,7 @@ def _plan_workflow(source: str, outcome: Outcome, address: str | None) -> Workfl
 def _wanted(
     notebook: bool | None, container: bool | None, readmes: tuple[str, ...]
 ) -> dict[Extra, bool]:
-    """Return the files on request that are wanted or not; the others stay as they were."""
+    """Return which optional files are wanted or not; the others stay unchanged."""
     asked: dict[Extra, bool | None] = {"notebook": notebook, "image": container}
     for extra, language in _READMES.items():
         asked[extra] = True if language in readmes else False if "none" in readmes else None
@@ -184,7 +184,7 @@ def _check(source: str, output: Path | None, *, report: str) -> bool:
 
 
 def _tell(source: str, outcome: Outcome, *, report: str) -> None:
-    """Print on stderr what is wrong, and what moved since the lock; JSON carries both itself."""
+    """Print findings and changes since the lock on stderr; JSON output contains both."""
     if report == "json":
         return
     tell_findings(outcome.findings, make_subject(source, outcome.document))
@@ -200,9 +200,9 @@ def _name(outcome: Outcome) -> str:
 
 
 def _text(outcome: Outcome, written: Written | None) -> str:
-    """Return the files that changed, by what became of them, and the commands that come next.
+    """Return the changed files, grouped by their change, and the next commands.
 
-    Those of `runtime/`, which are many, are one line for each thing that became of them.
+    The many files of `runtime/` are one line per kind of change.
     """
     if outcome.failed:
         return "nothing was written"
@@ -225,7 +225,7 @@ def _text(outcome: Outcome, written: Written | None) -> str:
 
 
 def _next(folder: str, outcome: Outcome) -> tuple[str, ...]:
-    """Return the commands that start the run, by what starts it."""
+    """Return the commands that start the run, by launcher."""
     wanted = next((file.text for file in outcome.files if file.name == "requirements.txt"), "")
     install = install_command(f"{folder}requirements.txt", wanted)
     launcher = outcome.spec.launch.type if outcome.spec else "local"
@@ -241,7 +241,7 @@ def _next(folder: str, outcome: Outcome) -> tuple[str, ...]:
 
 
 def _data(outcome: Outcome, written: Written | None) -> Mapping[str, Any]:
-    """Return what was done as plain data; `files` is null where nothing was written."""
+    """Return the result as plain data; `files` is null if nothing was written."""
     files = {word: list(getattr(written, word)) for word in _MARKS} if written else None
     return {
         "version": VERSION,

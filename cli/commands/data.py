@@ -1,4 +1,4 @@
-"""`ftc data`: what the rows of a spec are, before anything is trained on them."""
+"""`ftc data`: describes the rows of a spec before training."""
 
 import click
 

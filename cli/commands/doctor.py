@@ -1,4 +1,4 @@
-"""`ftc doctor`: what this machine has, ending in a `hardware` section ready to paste."""
+"""`ftc doctor`: this machine's hardware, as a `hardware` section ready to paste."""
 
 from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
@@ -36,13 +36,13 @@ def _packages() -> Mapping[str, Mapping[str, str | None]]:
 
 def _installed(name: str) -> str | None:
     try:
-        return version(name).partition("+")[0]  # a build's own tag says nothing of the version
+        return version(name).partition("+")[0]  # a build tag is not part of the version
     except PackageNotFoundError:
         return None
 
 
 def _compare(packages: Mapping[str, Mapping[str, str | None]]) -> str:
-    """Say in one line whether a bundle would run here on what it is pinned to."""
+    """Return a line on whether the installed packages match the pins of a bundle."""
     missing = [name for name, each in packages.items() if each["installed"] is None]
     other = [
         f"{name} {each['installed']} (pinned {each['pinned']})"

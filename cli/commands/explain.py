@@ -66,7 +66,7 @@ def _explanation_data(explanation: Explanation) -> Mapping[str, Any]:
 
 
 def _field_data(field: Field) -> Mapping[str, Any]:
-    """Return a field's page; with the words and keys that it or its items take, if any."""
+    """Return a field's page, with the words and keys that it or its items accept, if any."""
     schema = field.schema
     inner = [branch["items"] for branch in branches(schema) if "items" in branch]
     taken = (*branches(schema), *(branch for items in inner for branch in branches(items)))
@@ -99,7 +99,7 @@ def _term_data(term: Entry) -> Mapping[str, Any]:
 def _find(topic: str, entries: list[Mapping[str, Any]]) -> Mapping[str, Any]:
     """Return the entry of a code, its name, a field (as a pointer too) or a term, in any case.
 
-    A field is found by its last name too, where only one has it.
+    A field is also found by its last name, if only one field has it.
     """
     wanted = topic.strip("/").replace("/", ".").lower()
     wanted = _SHORT_CODE.sub(lambda match: f"ftc{match[1]:0>3}", wanted)
@@ -132,7 +132,7 @@ def _find(topic: str, entries: list[Mapping[str, Any]]) -> Mapping[str, Any]:
 
 
 def _find_value(wanted: str) -> str | None:
-    """Return the field that has a word among its values; of several the one that names a section.
+    """Return the field that has a word among its values, preferably one that names a section.
 
     Those are the types of objectives, methods and launchers, and the strategies.
     """
@@ -143,7 +143,7 @@ def _find_value(wanted: str) -> str | None:
 
 
 def _find_alias(wanted: str) -> list[str]:
-    """Return the fields of which other tools have this name, in the section if it is given."""
+    """Return the fields that other tools call by this name, in the given section, if any."""
     section, _, alias = wanted.rpartition(".")
     found = [field.name for field in fields() if alias in field.schema.get("x-aliases", ())]
     return [name for name in found if not section or name.rpartition(".")[0] == section]

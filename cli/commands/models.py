@@ -1,4 +1,4 @@
-"""`ftc models`: the table of well-known models, by what they need and what they are for."""
+"""`ftc models`: the table of well-known models, by requirements and purpose."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -205,7 +205,7 @@ def _wish(
     *,
     gguf: bool,
 ) -> ModelRequirements:
-    """Return what is asked for; `unsaid` are sections of the spec that only stand in."""
+    """Return the requirements; `unsaid` are sections of the spec that are only stand-ins."""
     facts = Resolver().resolve(spec, folder=Path(), unsaid={"model", "tokenizer", *unsaid})
     for fact, failure in ((facts.data, EnvironmentFailure), (facts.hardware, UsageFailure)):
         if isinstance(fact, Unknown) and fact is not NOT_SAID:
@@ -239,7 +239,7 @@ def _objective_of(named: tuple[Model, ...]) -> str:
 
 
 def _spec(objective: str, hardware: str | None, data: str | None) -> Spec:
-    """Return a spec that says what was said, and stands in for the rest."""
+    """Return a spec with the given values, and stand-ins for the rest."""
     said: dict[str, Any] = {"name": "models", "model": "any/model", "data": data or "any"}
     said["objective"] = objective
     if hardware is not None:

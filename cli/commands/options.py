@@ -53,7 +53,7 @@ def format_option(what: str) -> Callable[[Callback], Callback]:
 
 
 def make_subject(source: str, document: Document | None) -> Subject:
-    """Return what the findings are about: its name as the user wrote it, and its text.
+    """Return the subject of the findings: its name as the user wrote it, and its text.
 
     A file that is no document (a comma too many) still has lines to show.
     """
@@ -74,14 +74,14 @@ def _read_text(path: Path) -> str | None:
 
 
 def tell_findings(findings: Iterable[Finding], subject: Subject) -> None:
-    """Print findings on stderr, where the product of the command is something else."""
+    """Print findings on stderr if the command's output is something else."""
     text = report_text(tuple(findings), subject=subject, colour=wants_colour(sys.stderr.isatty()))
     if text:
         click.echo(text, err=True)
 
 
 def wants_colour(is_terminal: bool) -> bool:
-    """Whether to colour: on a terminal, unless NO_COLOR or a dumb terminal says otherwise."""
+    """Return whether to use colours: on a terminal that is not dumb, without NO_COLOR."""
     return is_terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 

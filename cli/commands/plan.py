@@ -1,4 +1,4 @@
-"""`ftc plan`: what a spec will cost, why each number is what it is, and what else would fit."""
+"""`ftc plan`: the cost of a spec, the reason for each number, and alternatives that fit."""
 
 import sys
 from collections.abc import Mapping

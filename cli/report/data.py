@@ -1,4 +1,4 @@
-"""What a spec's data hold: as the data that `data.schema.json` promises, and as a page."""
+"""Describes a spec's data: as plain data for `data.schema.json`, and as a page."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
@@ -35,7 +35,7 @@ _BAR: Final = 40
 _MOST_LABELS: Final = 40
 _MOST_COLUMNS: Final = 40
 _MARKS: Final = ("p50", "p90", "p95", "p99", "max")
-#: What is said of rows, where no message says it.
+#: Sentences about rows without a message of their own.
 _WORDS: Final = {
     "blank": "lack a text",
     "contradicting": "prefer what another row rejects",
@@ -279,7 +279,7 @@ def _page(described: Mapping[str, Any]) -> Parts:
 
 
 def _say(reason: str) -> str:
-    """Return what is true of the rows that a reason counts."""
+    """Return the sentence about the rows that a reason counts."""
     if reason in _WORDS:
         return _WORDS[reason]
     if f"private.{reason}" in read_messages("en"):

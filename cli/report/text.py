@@ -1,4 +1,4 @@
-"""Findings for people: where, what is wrong, the line with a caret, and what to do."""
+"""Findings as text: the place, the problem, the line with a caret, and the remedy."""
 
 from collections.abc import Iterator, Mapping
 from itertools import groupby
@@ -15,7 +15,7 @@ _COLOURS: Final[Mapping[str, str]] = {"error": "1;31", "warning": "1;33", "info"
 _HELP: Final = "1;32"
 _HEADING: Final = "1"
 _START: Final = Position(line=1, column=1)
-#: So many findings are read at a glance; more stand under the sections of the spec.
+#: The maximum number of findings in one list; more are grouped by section of the spec.
 _FEW: Final = 4
 _WHOLE: Final = "the spec"
 
@@ -23,8 +23,8 @@ _WHOLE: Final = "the spec"
 def report_text(findings: tuple[Finding, ...], *, subject: Subject, colour: bool = False) -> str:
     """Return the findings by section of the spec, and a last line that counts them.
 
-    Findings that one remedy cures share it, findings of one place share the excerpt. "" without
-    findings.
+    Findings with the same remedy share it, and findings at one place share the excerpt. The text is
+    "" without findings.
     """
     if not findings:
         return ""
@@ -65,7 +65,7 @@ def _by_section(findings: tuple[Finding, ...]) -> Mapping[str, tuple[Finding, ..
 
 
 def _paragraphs(findings: tuple[Finding, ...], subject: Subject, *, colour: bool) -> Iterator[str]:
-    """Yield a paragraph for each remedy, with every finding that it cures."""
+    """Yield a paragraph for each remedy, with all findings that it fixes."""
     shown: list[str] = []
     for (_, advice), group in groupby(findings, key=lambda each: (each.code, each.help)):
         cured = tuple(group)

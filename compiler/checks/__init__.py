@@ -1,1 +1,1 @@
-"""The rule book: one registry, one pass, one list of findings."""
+"""The rules: one registry, one pass, one list of findings."""

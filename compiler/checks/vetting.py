@@ -1,4 +1,4 @@
-"""Fixes are kept only where the spec that they lead to has no error that it did not have before."""
+"""Keeps only fixes whose resulting spec has no new error."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

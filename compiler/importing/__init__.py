@@ -1,1 +1,1 @@
-"""Imported configs: what the files of other trainers mean in ftc's terms."""
+"""Imports configs of other trainers."""

@@ -20,7 +20,7 @@ _FEWEST: Final = 2
 
 
 def is_command(text: str) -> bool:
-    """Return whether a text starts a program that trains, or is arguments alone."""
+    """Return whether a text starts a training program, or consists only of arguments."""
     joined = _joined(text)
     alone = joined.lstrip().startswith("--")
     return is_arguments(joined) and (alone or _STARTER.search(joined) is not None)
@@ -32,7 +32,7 @@ def is_arguments(text: str) -> bool:
 
 
 def read_command(text: str) -> list[Entry]:
-    """Return the arguments of the command with the most, and its subcommand as `command`."""
+    """Return the arguments of the longest command, with its subcommand as `command`."""
     lines = _joined(text).splitlines()
     best = max(lines, key=lambda line: line.count(" --"), default="")
     try:
@@ -43,7 +43,7 @@ def read_command(text: str) -> list[Entry]:
 
 
 def read_value(text: str) -> Any:
-    """Return the value that an argument writes."""
+    """Return the value of an argument."""
     kind = kind_of(text)
     if kind == "boolean":
         return text.lower() == "true"
@@ -57,7 +57,7 @@ def _joined(text: str) -> str:
 
 
 def _flags_joined(text: str) -> str:
-    """Join lines that each hold arguments only, as a list of arguments is often written."""
+    """Join lines that contain only arguments, as in a list with one argument per line."""
     lines = text.strip().splitlines()
     ahead = [line for line in lines if line.strip() and not line.lstrip().startswith("#")]
     if len(ahead) > 1 and all(line.lstrip().startswith("--") for line in ahead[1:]):

@@ -1,7 +1,7 @@
-"""The text of a foreign config as values: YAML of any dialect, and JSON.
+"""Parses the text of a foreign config: YAML of any dialect, and JSON.
 
-Other tools' YAML has anchors, tags of its own, several documents and places to fill in. Nothing of
-it is run: a tag is left out, and its value is kept.
+Other tools' YAML has anchors, custom tags, several documents and placeholders. Nothing in it is
+executed: a tag is dropped, and its value is kept.
 """
 
 import re
@@ -19,7 +19,7 @@ _QUOTES: Final = str.maketrans("", "", "\"':#,[]")
 
 
 class UnreadableConfigError(ValueError):
-    """The text is no YAML; `line` is where."""
+    """The text is not YAML; `line` is the place of the error."""
 
     def __init__(self, problem: str, line: int) -> None:
         super().__init__(problem)
@@ -38,7 +38,7 @@ def read_documents(text: str) -> list[Any]:
 
 
 def _quoted(place: str) -> str:
-    """Return a place to fill in as YAML can read it: `{{ x }}` as `$( x )`."""
+    """Return a placeholder in a form that YAML can read: `{{ x }}` as `$( x )`."""
     return "" if place.startswith("{%") else f"$({place[2:-2].translate(_QUOTES)})"
 
 
@@ -64,7 +64,7 @@ def _line(mark: Any) -> int:
 
 
 class _Values:
-    """Builds values from nodes; an alias is a copy, up to a number of values in all."""
+    """Builds values from nodes; an alias becomes a copy, up to a total number of values."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -90,7 +90,7 @@ class _Values:
 
 
 def _scalar(node: yaml.ScalarNode) -> Any:
-    """Return a scalar's value; a quoted one is text, unless a tag says what it is."""
+    """Return a scalar's value; a quoted scalar is text unless it has a tag."""
     written = str(node.value)
     own = node.tag.startswith("!")  # a tag of another tool: `!ENV`, `!!python/name`
     if node.style is not None or (own and node.tag != "!"):

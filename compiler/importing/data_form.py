@@ -1,4 +1,4 @@
-"""The form of the rows in a file that an imported config names: a look at its columns."""
+"""Finds the row format of a file in an imported config from its columns."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from ftc.spec.sections import Columns
 
 
 def find_form(folder: Path, source: str) -> str | None:
-    """Return the form that the columns of a file show, or None for any other data.
+    """Return the row format that the columns of a file show, or None for any other data.
 
     A file is looked for beside the config and in the current folder.
     """

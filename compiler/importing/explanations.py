@@ -1,4 +1,4 @@
-"""The explanations of FTC090 to FTC094: files of other trainers."""
+"""The explanations of FTC090 to FTC094, about files of other trainers."""
 
 from typing import Final
 

@@ -26,13 +26,13 @@ from ftc.spec.tools.entry import Imported
 from ftc.spec.tools.tables import read_table
 from ftc.spec.tools.translation import build_spec, translate
 
-#: Notebooks carry their pictures with them.
+#: Notebooks contain their images.
 _MOST_NOTEBOOK_BYTES: Final = 64 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Import:
-    """The result of an import; `spec` is None if findings prevent one. `text` is the file's."""
+    """The result of an import; `spec` is None if findings prevent one. `text` is the input."""
 
     text: str | None = None
     tool: str = ""
@@ -49,7 +49,7 @@ def import_file(
     data: str | None = None,
     hardware: str | None = None,
 ) -> Import:
-    """Import a file, or standard input for "-"; the other arguments replace what the file says."""
+    """Import a file, or standard input for "-"; the other arguments override the file."""
     text = _read(source)
     if isinstance(text, Finding):
         return Import(findings=(text,))
@@ -78,7 +78,7 @@ def import_file(
 
 
 def recognise_file(source: str, data: Any) -> Finding | None:
-    """Return the finding on a file that is no spec if it is a config of another trainer."""
+    """Return the finding for a file that is a config of another trainer instead of a spec."""
     own = set(read_schema()["properties"]) - {"model", "name"}
     if source == "-" or (isinstance(data, Mapping) and own & set(data)):
         return None
@@ -93,7 +93,7 @@ def recognise_file(source: str, data: Any) -> Finding | None:
 
 
 def translate_config(config: ForeignConfig, folder: Path, hardware: str | None) -> Imported:
-    """Translate a config whose relative paths start at a folder, for this hardware of a spec."""
+    """Translate a config with paths relative to a folder, for the hardware of a spec."""
     from ftc.compiler.importing.data_form import find_form  # noqa: PLC0415 - only for imports
     from ftc.compiler.importing.unfit import find_unfit  # noqa: PLC0415 - only for imports
     from ftc.compiler.knowledge.training.peft_defaults import find_peft_targets  # noqa: PLC0415
@@ -119,7 +119,7 @@ def _read(source: str) -> str | Finding:
 
 
 def _refused(imported: Imported, text: str) -> tuple[Finding, ...]:
-    """Return one finding for each reason; the first key stands for those that share it."""
+    """Return one finding for each reason, with the first of its keys."""
     found: dict[str, Finding] = {}
     for each in imported.refused:
         finding = REFUSED.finding(message=each.reason, key=shown(each.key))
@@ -128,9 +128,9 @@ def _refused(imported: Imported, text: str) -> tuple[Finding, ...]:
 
 
 def _find(key: str, text: str) -> Position | None:
-    """Return where a key stands in a text, by its last name.
+    """Return the position of a key in a text, by its last name.
 
-    One of LLaMA-Factory's list of data sets stands in another file, which `dataset` leads to.
+    A key of LLaMA-Factory's list of data sets is in another file, to which `dataset` refers.
     """
     key = "dataset" if key.startswith("dataset_info.") else key
     last = re.escape(re.sub(r"\[\d+\]", "", key).rpartition(".")[2])

@@ -1,7 +1,7 @@
-"""Scripts and notebooks as keys: the literal arguments of the calls that set up a training.
+"""Reads scripts and notebooks as keys: the literal arguments of calls that set up training.
 
-The text is parsed and never run. A name stands for the literal that was assigned to it last; the
-value of any other expression is COMPUTED. What stands under `if False:` is not read.
+The text is parsed and never run. A name has the literal that was last assigned to it; the value of
+any other expression is COMPUTED. Code under `if False:` is not read.
 """
 
 import ast
@@ -33,7 +33,7 @@ _DEEPEST: Final = 40
 
 
 class UnreadableScriptError(ValueError):
-    """The text is not Python; `line` is where."""
+    """The text is not Python; `line` is the place of the error."""
 
     def __init__(self, problem: str, line: int) -> None:
         super().__init__(problem)
@@ -41,7 +41,7 @@ class UnreadableScriptError(ValueError):
 
 
 def read_notebook(text: str) -> list[str] | None:
-    """Return the code of a notebook's cells, or None if the text is no notebook."""
+    """Return the code of a notebook's cells, or None if the text is not a notebook."""
     try:
         notebook = json.loads(text)
     except (ValueError, RecursionError):
@@ -59,7 +59,7 @@ def read_notebook(text: str) -> list[str] | None:
 
 
 def blank_magics(code: str) -> str:
-    """Replace the lines of a cell that are for the notebook or the shell by `pass`."""
+    """Replace notebook magics and shell commands in a cell by `pass`."""
     if re.match(r"\s*%%(?!capture|time)", code):
         return ""
     lines, continued = [], False
@@ -76,7 +76,8 @@ def blank_magics(code: str) -> str:
 def read_script(cells: Sequence[str]) -> list[Entry]:
     """Return the keys of the calls in a script, or in a notebook's cells.
 
-    A cell that is no Python is a key with its number; raises UnreadableScriptError if all are such.
+    A cell that is not Python becomes a key with its number; raises UnreadableScriptError if no cell
+    is Python.
     """
     script, entries, broken = _Script(), list[Entry](), list[UnreadableScriptError]()
     for number, cell in enumerate(cells, start=1):
@@ -94,7 +95,7 @@ def read_script(cells: Sequence[str]) -> list[Entry]:
 
 
 class _Script:
-    """Follows statements in their order, so that a name has the value it was last given."""
+    """Follows statements in order, so that a name has the value last assigned to it."""
 
     def __init__(self) -> None:
         self.names: dict[str, Any] = {}
@@ -140,7 +141,7 @@ class _Script:
             yield from self.call(call)
 
     def loaded(self, function: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[Entry]:
-        """Yield the data sets that a function loads; its arguments are not known."""
+        """Yield the data sets that a function loads, with unknown arguments."""
         outer = self.names
         self.names = {**outer, **{each.arg: COMPUTED for each in function.args.args}}
         for statement in function.body:
@@ -177,7 +178,7 @@ class _Script:
             yield Entry(path=f"{head}.{key}", value=value)
 
     def class_of(self, node: ast.expr | None) -> str:
-        """Return the class that a value is made of, or "" if it is not seen."""
+        """Return the class of a value, or "" if it is unknown."""
         if isinstance(node, ast.Name):
             return self.classes.get(node.id, "")
         if isinstance(node, ast.IfExp):
@@ -186,7 +187,7 @@ class _Script:
         return name if _CLASS.fullmatch(name) else ""
 
     def value(self, node: ast.expr, depth: int = 0) -> Any:
-        """Return the value of a literal, or of what is made of literals and names alone."""
+        """Return the value of a literal, or of an expression of literals and names only."""
         if depth > _DEEPEST:
             return COMPUTED
         if isinstance(node, ast.Constant):

@@ -1,4 +1,4 @@
-"""A foreign file: its text, the tool that it is for, and its keys."""
+"""A foreign file: its text, its tool, and its keys."""
 
 import json
 import re
@@ -18,12 +18,12 @@ _SCRIPT: Final = re.compile(r"(?m)^(?:from\s+\S+\s+import\s|import\s+\w)")
 
 
 class UnknownConfigError(ValueError):
-    """The text is no config that ftc knows."""
+    """The text is not a config that ftc knows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForeignConfig:
-    """The keys of a file and the tool that it is for."""
+    """The keys of a file, and its tool."""
 
     tool: str
     entries: tuple[Entry, ...]

@@ -1,4 +1,4 @@
-"""What an imported config asks of a model whose class does not take it."""
+"""Finds settings of an imported config that the model's class does not support."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -9,7 +9,7 @@ from ftc.compiler.knowledge.well_known.models import find_model
 
 
 def find_unfit(fields: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield what the model's class does not take, where only speed is at stake."""
+    """Yield the settings that the class does not support, if they only affect speed."""
     model = find_model(str(fields.get("/model/id", "")))
     if model is None:
         return

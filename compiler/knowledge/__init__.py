@@ -1,1 +1,1 @@
-"""Tables of models, accelerators, architectures and so on, with their sources and no logic."""
+"""Tables of models, accelerators, architectures and so on, with their sources and without logic."""

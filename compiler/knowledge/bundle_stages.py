@@ -1,4 +1,4 @@
-"""The stages of a bundle in their order, and where they leave what other programs read."""
+"""The stages of a bundle in order, and the files that they write for other programs."""
 
 from pathlib import Path
 from typing import Final
@@ -7,12 +7,12 @@ from typing import Final
 STAGES: Final = (
     *("prepare", "train", "merge", "evaluate", "quantize", "projector", "adapter", "vllm"),
 )
-#: Names of records in bundles that an earlier ftc compiled.
+#: Names of records in bundles compiled by an earlier ftc.
 _EARLIER: Final = {"prepare": "data", "merge": "merged"}
 
 
 def find_record(bundle: Path, stage: str) -> Path | None:
-    """Return the record of a stage that is done, or None."""
+    """Return the record of a completed stage, or None."""
     if stage not in STAGES:
         raise ValueError(f"there is no stage {stage}")
     for name in (stage, _EARLIER.get(stage, stage)):

@@ -1,4 +1,4 @@
-"""The glossary: the terms of the field, each explained in three languages."""
+"""The glossary: technical terms, each explained in three languages."""
 
 import re
 from collections.abc import Mapping
@@ -31,7 +31,7 @@ def all_entries() -> tuple[Entry, ...]:
 
 
 def find_entry(words: str) -> Entry | None:
-    """Return the entry that the words name, or None; ignores case, spaces and hyphens."""
+    """Return the entry for a term, or None; ignores case, spaces and hyphens."""
     return _by_name().get(_folded(words)) or _by_name().get(_folded(words).removesuffix("s"))
 
 

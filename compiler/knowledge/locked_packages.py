@@ -1,4 +1,4 @@
-"""The locked packages: the hashes of the files that a bundle may install, and dependencies.
+"""The locked packages: file hashes and dependencies of everything a bundle may install.
 
 from ftc.compiler.knowledge.tables import read_table
 
@@ -13,7 +13,7 @@ from typing import Any, Final
 from ftc.compiler.knowledge.tables import read_table
 
 PLATFORM: Final = "linux x86_64"
-#: Packages whose CPU build is on another index than the build that is locked.
+#: Packages whose CPU build is on a different index from the locked build.
 CPU_BUILDS: Final = ("torch", "torchvision")
 #: The dependencies of torch's CPU build; the index's build needs the CUDA packages too.
 CPU_TORCH_NEEDS: Final = (
@@ -31,7 +31,7 @@ class LockedPackage:
 
 
 def list_pythons() -> tuple[str, ...]:
-    """Return the versions of Python that the lock was made for, oldest first."""
+    """Return the Python versions of the lock, oldest first."""
     return tuple(_table()["pythons"])
 
 

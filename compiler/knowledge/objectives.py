@@ -1,4 +1,4 @@
-"""Objectives: what the model learns, and which rows it needs.
+"""The objectives of training, and the rows that they need.
 
 One entry here and one template, `templates/objectives/<script>.j2`, make an objective. The
 template extends `train.py.j2`. The objective's settings are properties of `/objective` in the
@@ -182,20 +182,20 @@ OBJECTIVES: Final[Mapping[ObjectiveType, Objective]] = {
 
 #: The objectives whose sampled answers are rewarded.
 REWARDED: Final = tuple(name for name, objective in OBJECTIVES.items() if objective.rewards)
-#: The objectives whose names are no words: abbreviations of their titles.
+#: The objectives whose names are abbreviations of their titles.
 ABBREVIATED: Final = tuple(name for name, each in OBJECTIVES.items() if name not in each.title)
 
 
 def gives_vectors(objective: ObjectiveType) -> bool:
-    """Tell whether the model gives one vector of a text."""
+    """Tell whether the model returns one vector per text."""
     return OBJECTIVES[objective].head == "vectors"
 
 
 def gives_relevance(objective: ObjectiveType) -> bool:
-    """Tell whether the model reads a query and a text at once, and says how well they match."""
+    """Tell whether the model scores how well a query and a text match."""
     return OBJECTIVES[objective].head == "relevance"
 
 
 def compares_texts(objective: ObjectiveType) -> bool:
-    """Tell whether sentence-transformers trains the model: texts are compared, none is written."""
+    """Tell whether sentence-transformers trains the model, which compares texts and writes none."""
     return gives_vectors(objective) or gives_relevance(objective)

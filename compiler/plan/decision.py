@@ -1,4 +1,4 @@
-"""The decision: a value, who made it (user, default or facts), and the reason as data."""
+"""A decision: a value, its source (user, default or facts), and the reason as data."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -39,7 +39,7 @@ def decide(
     written: T | Literal["auto"],
     derive: Callable[[], tuple[T, Because]],
 ) -> Decision[T]:
-    """Return the value that the spec has at `pointer`; derive it where that is "auto".
+    """Return the spec's value at `pointer`; derive it if that is "auto".
 
     A value that the user did not write came from the schema and is a default.
     """
@@ -78,5 +78,5 @@ def pass_through(spec: Spec) -> Mapping[str, Decision[Any]]:
 
 
 def derived(value: T, key: str, **values: object) -> Decision[T]:
-    """Return a decision that no field of the spec can make."""
+    """Return a decision that no field of the spec can set."""
     return Decision(value=value, source="derived", because=Because(key=key, values=values))

@@ -1,4 +1,4 @@
-"""What the modules of the plan decided, gathered in the order of a run."""
+"""Gathers the decisions of the plan's modules in the order of a run."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -67,7 +67,7 @@ from ftc.spec.sections import Spec
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decided:
-    """What `plan_once` decided before its decisions are gathered."""
+    """The results of `plan_once` before its decisions are gathered."""
 
     frame: Frame
     job: Job
@@ -78,7 +78,7 @@ class Decided:
 
 
 def gather_decisions(decided: Decided) -> Decisions:
-    """Return every decision; what a method or an objective does not have is None."""
+    """Return every decision; those that a method or an objective does not have are None."""
     frame = decided.frame
     spec, facts, splits = frame.spec, frame.facts, frame.splits
     comparison, sampling = frame.comparison, decide_sampling(spec, facts.data)
@@ -136,7 +136,7 @@ def gather_decisions(decided: Decided) -> Decisions:
 
 
 def _without_router_loss(frame: Frame) -> dict[str, Decision[Any]]:
-    """Turn TRL's router loss off where the model's own config would switch it on, in vain."""
+    """Turn TRL's router loss off if the model's own config would turn it on without effect."""
     shape = frame.shape
     if not stops_at_router_loss(shape.architecture, experts=bool(shape.experts)):
         return {}

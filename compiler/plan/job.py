@@ -1,4 +1,4 @@
-"""One process of a run: everything that its memory depends on."""
+"""One process of a run: everything that determines its memory."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -190,7 +190,7 @@ class Job:
 
     @property
     def every_layers(self) -> int:
-        """Of so many layers one is recomputed, where activations are."""
+        """The interval of recomputed layers, if activations are recomputed."""
         partial = not isinstance(self.checkpointing, bool | str)
         return int(self.checkpointing) if partial else 1
 

@@ -1,4 +1,4 @@
-"""The plan: every number of a run as a decision, and what it will cost."""
+"""The plan: every number of a run as a decision, and the cost of the run."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
@@ -35,7 +35,7 @@ Bound = float | Literal["measured"]
 # all layers, whose inputs are on the host.
 Recomputing = bool | int | Literal["selective", "offload"]
 Evidence = Literal["pilot", "published", "none"]  # of the rates of a device
-# Of a classification: a row of each label counts as much, or so many times as much, as others.
+# For a classification: rows of all labels count equally, or each label has a weight.
 Weights = Literal["balanced", "none"] | Mapping[str, float]
 
 
@@ -81,7 +81,7 @@ class Rows:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Batch:
-    """How many rows a step and a pass have, and what a pass keeps in memory.
+    """The rows of a step and of a pass, and the activations that a pass keeps.
 
     Batches count rows, packed ones where rows are packed.
     """
@@ -193,7 +193,7 @@ class Vectors:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Engine:
-    """What generates the answers of training."""
+    """The engine that generates the answers of training."""
 
     vllm: Decision[Vllm] | None
     vllm_share: Decision[float] | None
@@ -201,7 +201,7 @@ class Engine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evaluation:
-    """What measures the model, during and after training."""
+    """The evaluation of the model during and after training."""
 
     metric: Decision[Metric]
     best_by: Decision[BestBy]
@@ -222,7 +222,7 @@ class Lora:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verification:
-    """What exported files must reach; None where nothing is exported.
+    """The bounds for exported files; None if nothing is exported.
 
     Bounds are nats per token, a share, a ratio and a share, or measured by the bundle;
     `max_metric_drop` is None without a metric.
@@ -237,7 +237,7 @@ class Verification:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Method:
-    """What is trained, and how the base is stored; None under other methods."""
+    """The trained weights, and the storage of the base; None under other methods."""
 
     target_pattern: Decision[str] | None
     lora_experts: Decision[bool] | None
@@ -255,7 +255,7 @@ class Method:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decisions:
-    """All decisions in sections, in the order of a run; one that a run does not need is None.
+    """All decisions in sections, in the order of a run; unneeded decisions are None.
 
     `settings` are fields of the spec that are passed on to the Trainer, by their names in the table
     of settings.
@@ -283,7 +283,7 @@ class Decisions:
 
     @property
     def most_answer_tokens(self) -> int:
-        """The most tokens of an answer that is generated; 0 where none is."""
+        """The maximum tokens of a generated answer; 0 without generation."""
         return 0 if self.answer_tokens is None else self.answer_tokens.value
 
     @property

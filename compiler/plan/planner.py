@@ -1,4 +1,4 @@
-"""From a spec and known facts to the plan: every decision, its memory, time and disk."""
+"""Makes the plan from a spec and known facts: every decision, with memory, time and disk."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -122,7 +122,7 @@ def _decide_batch(
 
 
 def make_frame(spec: Spec, facts: KnownFacts) -> Frame:
-    """Decide what comes before the search for a layout.
+    """Make the decisions that precede the search for a layout.
 
     Rows are arranged as the spec says, and one by one where it leaves that open.
     """

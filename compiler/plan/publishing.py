@@ -1,4 +1,4 @@
-"""Decides what is published: the adapter, the merged weights, GGUF files, folders for vLLM."""
+"""Decides which results are published: adapter, merged weights, GGUF files, vLLM folders."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -8,7 +8,7 @@ from ftc.compiler.resolve.facts import ModelFacts
 from ftc.spec.sections import Method, Published, Spec
 
 _Keys = Mapping[tuple[Published, ...], str]
-#: The reasons, by what is published beside the weights.
+#: The reasons, by the files published beside the weights.
 _ALL_WEIGHTS: Final[_Keys] = {
     (): "published.all_weights",
     ("gguf",): "published.all_weights.gguf",
@@ -30,7 +30,7 @@ _ADAPTER: Final[_Keys] = {
 
 
 def decide_published(spec: Spec, model: ModelFacts) -> Decision[tuple[Published, ...]] | None:
-    """Return what is uploaded beside the model card; None without a repository."""
+    """Return the files uploaded beside the model card; None without a repository."""
     if spec.publish.repo is None:
         return None
     return decide(spec, "/publish/what", spec.publish.what, lambda: _derive(spec, model))
@@ -42,7 +42,7 @@ def has_adapter(method: Method) -> bool:
 
 
 def _derive(spec: Spec, model: ModelFacts) -> tuple[tuple[Published, ...], Because]:
-    """Return the adapter where others have its base, else the merged weights, and all files."""
+    """Return the adapter if its base is on the Hub, else the merged weights, and all files."""
     names: tuple[Published, ...] = ("gguf",) if spec.export.types else ()
     names += ("vllm",) if spec.export.vllm else ()
     if not has_adapter(spec.method):

@@ -55,5 +55,5 @@ def _list_scale_bytes(shape: Shape, served: Served) -> Iterator[int]:
 
 
 def calibration_reason() -> Because:
-    """Return why so many tokens are read."""
+    """Return the reason for the number of tokens that are read."""
     return Because(key="served.calibration", values={})

@@ -1,4 +1,4 @@
-"""What a training process sees of images: the tower, its trained parts, and its patches."""
+"""The image input of a training process: the tower, its trained parts, and its patches."""
 
 from dataclasses import dataclass, replace
 
@@ -10,7 +10,7 @@ from ftc.spec.sections import Method, ModelPart
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sight:
-    """What a training process sees: the tower, which parts of it are trained, and the patches.
+    """The image input of a process: the tower, its trained parts, and the patches.
 
     `row_patches` and `row_tokens` are those of the row with the most, `mean_patches` those of a row
     on average; `picture_patches` are compared with each other. `trainable` counts the trained
@@ -31,7 +31,7 @@ class Sight:
 def make_sight(
     method: Method, facts: KnownFacts, *, rank: int | None, dora: bool = False
 ) -> Sight | None:
-    """Return what the tower sees under the first of the limits; None for rows without images.
+    """Return the tower's input under the first of the limits; None for rows without images.
 
     `rank` is that of adapters, which may be of DoRA; None where weights are trained in full.
     """
@@ -54,7 +54,7 @@ def make_sight(
 
 
 def see(shape: Shape, facts: KnownFacts) -> Shape:
-    """Return the shape with the tower and projector in memory, where rows have images."""
+    """Return the shape with the tower and projector in memory, if rows have images."""
     vision = facts.model.vision
     if vision is None or facts.data.pictures is None:
         return shape
@@ -63,7 +63,7 @@ def see(shape: Shape, facts: KnownFacts) -> Shape:
 
 
 def _count(tower: Tower, part: ModelPart, *, rank: int | None, dora: bool) -> int:
-    """Count the trained weights of a part that sees, or those of its adapters."""
+    """Count the trained weights of a vision part, or those of its adapters."""
     whole, linears = {
         "language_model": (0, ()),
         "projector": (tower.projector_parameters, tower.projector_linears),

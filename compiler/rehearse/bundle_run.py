@@ -19,9 +19,9 @@ from ftc.compiler.knowledge.bundle_stages import find_record
 from ftc.compiler.rehearse.stage import StageFailed
 
 _POLL_SECONDS: Final = 0.02
-_LONGEST_SECONDS: Final = 1800.0  # per stage; a longer stage is taken to hang
+_LONGEST_SECONDS: Final = 1800.0  # per stage; a longer stage is considered to hang
 _CAUSE_LINES: Final = 8
-_SAID: Final = re.compile(r"\w+\.(py|sh): ")  # as messages of scripts and of run.sh begin
+_SAID: Final = re.compile(r"\w+\.(py|sh): ")  # the start of messages from scripts and run.sh
 _ERROR: Final = re.compile(r"(\[rank\d+\]: )?[\w.]+(Error|Exception|Exit|Interrupt)\b")
 _LAUNCHER: Final = re.compile(r".*(CalledProcessError|ChildFailedError)")
 
@@ -40,7 +40,7 @@ def done(stage: str, name: str | None = None) -> Mark:
 
 
 def said(stage: str, words: str) -> Mark:
-    """Return the mark of a stage that prints these words at its end."""
+    """Return the mark of a stage that ends by printing these words."""
     return Mark(stage=stage, reached=lambda _, text: words in text)
 
 

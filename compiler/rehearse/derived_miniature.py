@@ -1,7 +1,7 @@
-"""The miniature of a class from the derived table: shrinks each size according to its role.
+"""Makes the miniature of a class in the derived table by shrinking each size by its role.
 
-The part follows from the key's name and from the equations that the real sizes obey: a width equal
-to the model's stays equal to it, and the heads of a state space stay as wide together as before.
+The role follows from the key's name and from equations between the real sizes: a width equal to the
+model's stays equal to it, and the heads of a state space keep their total width.
 """
 
 import math
@@ -45,8 +45,8 @@ _RANKS: Final = ("mamba_dt_rank", "time_step_rank")
 _TOKENS_PER_RANK: Final = 16  # the width of the model over the rank, where a config says "auto"
 #: One kind of layer for the layers whose numbers a list has; the second numbers them from one.
 _MEMBERS: Final = re.compile(r".*(layers|indices|idxs|indexes)")
-#: llama.cpp tells by the number of layers that these have no `q_lora_rank`, and how the experts of
-#: the others are chosen (deepseek2.cpp).
+#: llama.cpp concludes from the number of layers that these have no `q_lora_rank`, and how the
+#: others choose experts (deepseek2.cpp).
 _COUNTED: Final = frozenset({"deepseek_v2", "deepseek_v3"})
 _COUNTED_ALWAYS: Final = frozenset({"glm4_moe_lite"})
 #: The layer from which on llama.cpp lets the layers of a type read earlier keys (gemma3n.cpp).
@@ -64,7 +64,7 @@ class _Real:
     shape: Shape
 
     def size(self, *names: str) -> int | None:
-        """Return the first of these sizes that the model has."""
+        """Return the first of these sizes in the model."""
         return next((self.sizes[name].value for name in names if name in self.sizes), None)
 
 
@@ -100,7 +100,7 @@ def shrink_derived(
 
 
 def count_layers(shape: Shape, config: Mapping[str, Any]) -> int:
-    """Return the number of layers: as many of the first ones as it takes to have every kind."""
+    """Return the number of first layers that include every kind."""
     counted = shape.model_type in _COUNTED and config.get("q_lora_rank", 0) is None
     if counted or shape.model_type in _COUNTED_ALWAYS:
         return shape.layers
@@ -118,7 +118,7 @@ def count_layers(shape: Shape, config: Mapping[str, Any]) -> int:
 
 
 def cut_layers(config: Mapping[str, Any], layers: int, few: int) -> dict[str, Any]:
-    """Return the config with its first layers only, in every key that speaks of layers."""
+    """Return the config with only its first layers, in every key about layers."""
     cut = {}
     for key, value in config.items():
         new = value
@@ -142,7 +142,7 @@ def cut_layers(config: Mapping[str, Any], layers: int, few: int) -> dict[str, An
 
 
 def _is_name(value: object) -> bool:
-    """Tell whether a string is no pattern of letters for layers."""
+    """Tell whether a string is a name, and not a pattern of letters for layers."""
     return isinstance(value, str) and bool(re.search(r"[a-z_./]", value))
 
 
@@ -235,7 +235,7 @@ def _whole(expansion: int | None, hidden: int, count: int) -> int | None:
 
 
 def _said(real: _Real, *names: str) -> int | None:
-    """Return the first of these keys that the config says as a number."""
+    """Return the first of these keys with a number in the config."""
     return next((real.config[n] for n in names if type(real.config.get(n)) is int), None)
 
 
@@ -254,7 +254,7 @@ def _inner_widths(real: _Real) -> dict[str, int]:
 
 
 def _listed_widths(config: Mapping[str, Any]) -> dict[str, list[int]]:
-    """Return the widths of feed-forward layers that a list has for each layer."""
+    """Return the widths of feed-forward layers from a list with one per layer."""
     return {
         key: [shrink_width(width, INTERMEDIATE) for width in value]
         for key, value in config.items()
@@ -295,7 +295,7 @@ def _experts(real: _Real) -> dict[str, int]:
 
 
 def _shared_experts(real: _Real, small: Mapping[str, int]) -> dict[str, int]:
-    """Keep a dense layer as wide as the shared experts of all key heads, where it is so.
+    """Keep a dense layer as wide as the shared experts of all key heads, if it is.
 
     llama.cpp's converter takes the width of ERNIE's shared experts from this equation.
     """

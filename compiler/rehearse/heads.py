@@ -67,10 +67,11 @@ def choose_heads(shape: Shape, config: Mapping[str, Any]) -> Heads:
 
 
 def _free(shape: Shape, hidden: int) -> Heads:
-    """Return heads of the real width, and a hidden width that they divide if the real ones do.
+    """Return heads of the real width, and a hidden width that they divide, if the real ones do.
 
-    Several classes refuse a config whose hidden width is no multiple of the number of heads. Where
-    no small width is one, the nearest number of query heads per key head is used that has one.
+    Several classes reject a config whose hidden width is not a multiple of the number of heads. If
+    no small width is a multiple, the nearest number of query heads per key head with such a width
+    is used.
     """
     shared = shape.heads // shape.kv_heads
     own = _free_with(shape, hidden, shared)
@@ -83,7 +84,7 @@ def _free(shape: Shape, hidden: int) -> Heads:
 
 
 def _free_with(shape: Shape, hidden: int, shared: int) -> Heads:
-    """Return heads with so many query heads per key head, and a width that they divide if any."""
+    """Return heads with this number of query heads per key head, and a divisible width, if any."""
     part = math.gcd(shape.heads * shape.head_dim, BLOCK)
     counts = _counts(shape, shared)
     fitting = (n for n in counts if math.gcd(n[0] * shape.head_dim, BLOCK) == part)

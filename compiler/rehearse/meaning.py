@@ -1,4 +1,4 @@
-"""What a failed stage means for the real run, and what no rehearsal on a CPU can show."""
+"""The meaning of a failed stage for the real run, and the limits of a rehearsal on a CPU."""
 
 from collections.abc import Iterator, Mapping
 from typing import Final
@@ -31,7 +31,7 @@ MEANINGS: Final[Mapping[str, str]] = {
 
 
 def find_unshown(plan: Plan, hardware: HardwareFacts) -> Iterator[NotShown]:
-    """Yield what this spec relies on and this rehearsal cannot test."""
+    """Yield the parts of this spec that this rehearsal cannot test."""
     decided = plan.decisions
     precision, world = decided.compute.precision.value, decided.distribution.world.value
     yield NotShown(

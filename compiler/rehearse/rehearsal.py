@@ -33,7 +33,7 @@ from ftc.runtime.files import read_rows
 from ftc.spec.findings.finding import EnvironmentFailure
 from ftc.spec.sections import Spec
 
-#: How far the 16-bit GGUF may differ from the merged model: mean nats per token.
+#: The maximum difference between the 16-bit GGUF and the merged model: mean nats per token.
 MOST_DIVERGENCE: Final = 0.001
 #: ... and one minus the least cosine of a vector, or the largest difference of a score.
 MOST_TURN: Final = 0.0001
@@ -47,12 +47,12 @@ _TOWERS: Final = ("timm",)
 _MEBI: Final = 2**20
 _QUESTION_LETTERS: Final = 400
 _ASKED_TEXTS: Final = 3
-#: What an evaluation may have measured, in the order in which it is told.
+#: The possible measurements of an evaluation, in the order of the report.
 _MEASURES: Final = {
     "loss": "loss",
     "ndcg_at_10": "nDCG@10",
     "spearman": "Spearman's correlation",
-    "reward": "mean reward",  # of prompts alone, as the next
+    "reward": "mean reward",  # of prompts alone, like the next one
     "divergence": "divergence from the teacher",
 }
 
@@ -202,7 +202,7 @@ def _marks(spec: Spec, course: Course) -> Iterator[Mark]:
 
 
 def _compare(course: Course) -> None:
-    """Compare what the export measured of the 16-bit GGUF with the largest effect of rounding."""
+    """Compare the export's measurements of the 16-bit GGUF with the maximum effect of rounding."""
     with course.stage("compare") as result:
         words, off, most = _measure(_qualities(course.bundle)["F16"])
         if off >= most:
@@ -214,7 +214,7 @@ def _compare(course: Course) -> None:
 
 
 def _measure(found: Mapping[str, Any]) -> tuple[str, float, float]:
-    """Return in words how far a file is from the model, as a number, and what rounding explains."""
+    """Return the distance of a file from the model in words, as a number, and its bound."""
     if "cosine" in found:
         off = 1 - found["cosine"]
         words = f"F16: a cosine of {found['cosine']:.6f} or more on {found['texts']:,} texts"
@@ -231,7 +231,7 @@ def _measure(found: Mapping[str, Any]) -> tuple[str, float, float]:
 
 
 def _qualities(bundle: Path) -> dict[str, Any]:
-    """Return what the export measured of each file, by type."""
+    """Return the export's measurements of each file, by type."""
     text = (bundle / "run" / "quantize" / "quality.json").read_text(encoding="utf-8")
     return {entry["type"]: entry for entry in json.loads(text)["files"]}
 
@@ -258,7 +258,7 @@ def _ask(spec: Spec, course: Course) -> None:
 
 
 def _choose_words(spec: Spec, rows: list[Mapping[str, Any]]) -> list[str]:
-    """Return what `ask.py` is asked: a question, and the texts that it compares, if it does."""
+    """Return the input of `ask.py`: a question, and the texts to compare, if any."""
     row = rows[0]
     if compares_texts(spec.objective.type):
         texts = list(dict.fromkeys(row["positive"] for row in rows))
@@ -271,7 +271,7 @@ def _choose_words(spec: Spec, rows: list[Mapping[str, Any]]) -> list[str]:
 def _read_rows(run: Path) -> list[Any]:
     """Return the test split's rows, or the training split's if nothing is held out.
 
-    Raises StageFailed where a file has no rows, or another program's.
+    Raises StageFailed if a file has no rows, or was written by another program.
     """
     for name in ("test", "train"):
         path = run / "data" / f"{name}.jsonl"
@@ -331,7 +331,7 @@ def _say_quality(found: Mapping[str, Any]) -> str:
 
 
 def _say_compared(found: Mapping[str, Any]) -> str:
-    """Say on how many rows transformers and llama.cpp were compared; raises StageFailed if none."""
+    """Return how many rows transformers and llama.cpp compared; raises StageFailed if none."""
     rows = found["compared_rows"]
     if not rows:
         raise StageFailed("no row was compared with llama.cpp's tokens")

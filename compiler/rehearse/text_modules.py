@@ -1,4 +1,4 @@
-"""What sentence-transformers reads beside a model: how its tokens become one vector."""
+"""Copies the files of sentence-transformers that define the pooling of a model."""
 
 import json
 import shutil

@@ -1,11 +1,11 @@
-"""Files that a bundle has only on request; they stay until a request takes them away."""
+"""Files that a bundle has only on request; they stay until a request removes them."""
 
 from collections.abc import Collection, Mapping
 from typing import Final, Literal
 
 Extra = Literal["notebook", "image", "readme_ca", "readme_es"]
 
-#: The file by which a bundle is known to have each.
+#: The file that shows that a bundle has each.
 FILES: Final[Mapping[Extra, str]] = {
     "image": "Dockerfile",
     "notebook": "notebook.ipynb",
@@ -15,7 +15,7 @@ FILES: Final[Mapping[Extra, str]] = {
 
 
 def find_extras(asked: Mapping[Extra, bool], before: Collection[str]) -> frozenset[Extra]:
-    """Return the extras of a bundle: those asked for, and those of before that were not declined.
+    """Return the extras of a bundle: the requested ones, and earlier ones that were not declined.
 
     `before` are the names of the files that its lock lists.
     """

@@ -1,4 +1,4 @@
-"""The pinned packages that a bundle runs on: the set that ftc is tested with."""
+"""The pinned packages of a bundle, which ftc is tested with."""
 
 from collections.abc import Callable, Mapping
 from typing import Final

@@ -117,7 +117,7 @@ def _memory(source: BundleSource) -> Iterable[tuple[str, str]]:
 def _decisions(
     source: BundleSource, scripts: Sequence[RenderedFile]
 ) -> Iterable[tuple[str, str, str, str]]:
-    """Yield the name, value, source and reason of each decision that is no constant of a script."""
+    """Yield the name, value, source and reason of each decision that is not a script's constant."""
     text = "\n".join(script.text for script in scripts)
     constants = set(re.findall(r"^([A-Z][A-Z0-9_]*) = ", text, re.MULTILINE))
     for name, decision in source.plan.decisions.items().items():

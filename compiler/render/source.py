@@ -53,7 +53,7 @@ def sees(source: BundleSource) -> bool:
 
 
 def reads_number_words(source: BundleSource) -> bool:
-    """Return whether the processor writes numbers as words: SmolVLM's, for videos."""
+    """Return whether the processor writes numbers as words, as SmolVLM's does for videos."""
     vision = source.facts.model.vision
     return sees(source) and vision is not None and vision.rule.get("kind") == "tiles"
 

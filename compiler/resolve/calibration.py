@@ -1,4 +1,4 @@
-"""What a pilot measured on a machine, read from its pilot.json: factors for later plans."""
+"""Reads the measurements of a pilot from its pilot.json as factors for later plans."""
 
 import hashlib
 from pathlib import Path
@@ -13,7 +13,7 @@ from ftc.spec.findings.finding import Finding
 from ftc.spec.message import Message, Value, reason_of
 
 _VERSION: Final = 1
-#: Of measured to planned numbers; beyond these the file is not what a pilot writes.
+#: The bounds of the ratio of measured to planned numbers; a file beyond them is not from a pilot.
 _LEAST: Final = 0.02
 _MOST: Final = 50.0
 _MOST_BYTES: Final = 2**20  # of the file
@@ -23,7 +23,7 @@ Seconds = Annotated[float, msgspec.Meta(gt=0)]
 
 
 class Machine(msgspec.Struct):
-    """Where the pilot ran; `count` are the processes of one node."""
+    """The machine of the pilot; `count` is the number of processes per node."""
 
     kind: Literal["gpu", "cpu"]
     device: str
@@ -32,7 +32,7 @@ class Machine(msgspec.Struct):
 
 
 class Factors(msgspec.Struct):
-    """What the plan of the pilot's bundle was scaled by."""
+    """The factors that scaled the plan of the pilot's bundle."""
 
     memory: Seconds = 1.0
     time: Seconds = 1.0
@@ -63,7 +63,7 @@ class Pilot(msgspec.Struct):
 
 
 def read_calibration(path: Path, hardware: HardwareFacts) -> Calibration | Finding:
-    """Return the factors of a pilot.json, or what is wrong with the file for this hardware."""
+    """Return the factors of a pilot.json, or the problem with the file on this hardware."""
     try:
         with path.open("rb") as file:
             content = file.read(_MOST_BYTES)
@@ -111,7 +111,7 @@ def _memory_factor(found: Pilot) -> float:
 
 
 def _time_factor(found: Pilot) -> float | None:
-    """Return measured over planned seconds of a step; None where the plan knew none."""
+    """Return measured over planned seconds of a step; None if the plan had no time."""
     planned = found.planned
     if planned.step_seconds is None:
         return None
@@ -120,7 +120,7 @@ def _time_factor(found: Pilot) -> float | None:
 
 
 def _is_of(machine: Machine, hardware: HardwareFacts) -> bool:
-    """Return whether a pilot ran on as many devices of this kind, of any that the spec can mean."""
+    """Return whether a pilot ran on the same number of a device that the spec can mean."""
     if (machine.kind, machine.nodes) != (hardware.kind, hardware.nodes):
         return False
     if machine.count != max(1, hardware.count):
@@ -133,7 +133,7 @@ def _is_of(machine: Machine, hardware: HardwareFacts) -> bool:
 
 
 def _describe(count: int, device: str, nodes: int) -> str:
-    """Return a machine as a spec would name it."""
+    """Return a machine in the notation of a spec."""
     name = f"{count}x {device}"
     return name if nodes == 1 else f"{nodes} nodes of {name}"
 

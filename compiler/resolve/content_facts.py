@@ -1,4 +1,4 @@
-"""What the texts of rows hold that they should not: a part of the facts about the data."""
+"""Unwanted content in the texts of rows: a part of the facts about the data."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -27,7 +27,7 @@ class Markers:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolUse:
-    """How many rows call tools, and in how many the calls do not fit what is declared.
+    """The number of rows that call tools, and of rows whose calls do not match the declarations.
 
     `described_rows` declare tools that their messages name as well. `unoffered_rows` call tools
     and declare none, `undeclared_rows` call one that is not among those declared; `incomplete_rows`
@@ -48,7 +48,7 @@ class ToolUse:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Leak:
-    """How many prompts hold their own answer: at their `end`, or behind the words `before` it."""
+    """The number of prompts that contain their answer, at the `end` or after the words `before`."""
 
     kind: Literal["label", "answer", "end"]
     rows: int
@@ -58,7 +58,7 @@ class Leak:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CutAnswers:
-    """How many answers end in the middle of a sentence, and at how many characters."""
+    """The number of answers that end in the middle of a sentence, and their length."""
 
     rows: int
     characters: int
@@ -66,7 +66,7 @@ class CutAnswers:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OllamaRows:
-    """For how many of the compared rows Ollama would write another prompt than training does.
+    """The number of compared rows for which Ollama's prompt differs from the prompt in training.
 
     `first` is the number of the first such row, counted from 1 in the file that has it.
     """
@@ -78,7 +78,7 @@ class OllamaRows:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PairScores:
-    """How many of the compared pairs have a higher score for the rejected answer.
+    """The number of compared pairs whose rejected answer has a higher score.
 
     `chosen` and `rejected` are the columns of the scores, or `chosen` is one that names the better
     answer and `rejected` is None. `first` is the number of the first such row, counted from 1.
@@ -93,7 +93,7 @@ class PairScores:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contents:
-    """What the texts of rows hold that they should not; the numbers are of `looked_rows` rows.
+    """Unwanted content in the texts of rows; the numbers refer to `looked_rows` rows.
 
     `missing_answers` and `missing_prompts` count texts such as `nan`. `echo_rows` have the question
     as their answer, and the answers of `begun_rows` begin with it. `contradicting_rows` repeat a
@@ -175,7 +175,7 @@ class NearDuplicates:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenAnswers:
-    """Why answers are no closed set of labels: the `number` found and the `most` there may be.
+    """Why answers are not a closed set of labels: the `number` found and the maximum, `most`.
 
     `values` compares distinct values, `length` the characters of the first value that is too long,
     `rows` has all rows as `number` and the values that share them as `most`; `form` says that the

@@ -25,13 +25,13 @@ class Misfit:
     held: int
 
 
-#: What a model gives that was trained to compare texts: one vector of each, or their relevance.
+#: The output of a model that was trained to compare texts: vectors, or relevance scores.
 Purpose = Literal["vectors", "relevance"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TextModules:
-    """What `modules.json` lists after an embedding model.
+    """The modules that `modules.json` lists after an embedding model.
 
     `poolings` are the ways in which its tokens become one vector; with several, the vectors are put
     side by side. `others` are the modules besides the model, its pooling and what has no weights.

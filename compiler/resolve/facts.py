@@ -34,7 +34,7 @@ from ftc.spec.sections import FileFormat, Form
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unknown:
-    """A fact that is not known, and why; `others` are further causes, apart from the first."""
+    """An unknown fact and the reason; `others` are further causes."""
 
     finding: Finding
     others: tuple[Finding, ...] = ()

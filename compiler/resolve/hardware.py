@@ -87,7 +87,7 @@ def measure_disk(facts: HardwareFacts, *, downloaded: int = 0) -> HardwareFacts:
 
 
 def describe_device(device: Accelerator, count: int) -> dict[str, Any]:
-    """Return the fields of HardwareFacts that a data sheet gives, for so many in one host."""
+    """Return the fields of HardwareFacts from a data sheet, for a number of GPUs in one host."""
     return {
         "name": device.name,
         "memory_bytes": device.memory_bytes,
@@ -198,7 +198,7 @@ def _cpu(said: Hardware, *, origin: Literal["spec", "machine"]) -> HardwareFacts
 
 
 def link_of(device: Accelerator | None, count: int) -> Link:
-    """Return how so many GPUs of one host are connected."""
+    """Return how a number of GPUs in one host are connected."""
     if count < 2:  # noqa: PLR2004 - one GPU has no connection
         return "none"
     return "pcie" if device is None else device.link
@@ -282,7 +282,7 @@ def _unknown_name(spec: Spec) -> Finding:
 
 
 def _near(spec: Spec) -> Finding:
-    """Report a name that no GPU has, with those that are like it."""
+    """Report an unknown GPU name, with similar known names."""
     name = spec.hardware.gpu
     guess = suggest(name)
     certain = guess.same_chip and _LONE.search(name) is None  # a fix must not drop a number

@@ -1,4 +1,4 @@
-"""The licence of a model: what its README's front matter says, else how its LICENSE begins."""
+"""Reads a model's licence from its README's front matter, or the start of its LICENSE."""
 
 import re
 from pathlib import Path
@@ -12,7 +12,7 @@ _FILES: Final = ("LICENSE", "LICENSE.txt", "LICENSE.md", "LICENCE")
 
 
 def read_licence(folder: Path) -> str | None:
-    """Return the licence that a model's folder names; None where no file says one."""
+    """Return the licence that a model's folder names; None if no file names one."""
     front = _FRONT.match(_beginning(folder / "README.md"))
     said = dict(_KEY.findall(front[1])) if front is not None else {}
     named = name_licence(said.get("license"), said.get("license_name"))

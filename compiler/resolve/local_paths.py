@@ -1,4 +1,4 @@
-"""Local paths: told apart from ids of the Hub, relative to the spec, and pointers of git-lfs."""
+"""Local paths: distinguished from Hub ids, relative to the spec, and git-lfs pointers."""
 
 import os
 import re
@@ -43,7 +43,7 @@ def has_variable(name: str) -> bool:
 
 
 def at(text: str, *, folder: Path) -> Path:
-    """Return the path that a path in the spec stands for."""
+    """Return the absolute path for a path in the spec."""
     try:
         return folder / Path(text).expanduser()
     except RuntimeError:  # a user that this machine does not have
@@ -78,7 +78,7 @@ def relative(place: Path, *, folder: Path) -> str:
 
 
 def read_pointer(path: Path) -> LfsPointer | None:
-    """Return what a file points to; None where it is no pointer, or not there."""
+    """Return the content of a git-lfs pointer; None if the file is not a pointer or is missing."""
     if not path.is_file() or path.stat().st_size >= _LONGEST_BYTES:
         return None
     text = path.read_bytes()

@@ -1,4 +1,4 @@
-"""The resolver: every fact of a spec, each looked up once for the part of the spec behind it."""
+"""Resolves every fact of a spec, once for each version of its part of the spec."""
 
 import hashlib
 import json
@@ -41,7 +41,7 @@ FACTS: Final[Mapping[str, type[Fact]]] = {
     "hardware": HardwareFacts,
     "teacher": TeacherFacts,
 }
-#: The fact that rests on a part of a spec that nobody has written yet.
+#: The fact that depends on a part of the spec that is not written yet.
 NOT_SAID: Final = Unknown(
     finding=Finding(
         code="",

@@ -1,4 +1,4 @@
-"""The teacher of a distillation: a second model, and whether it reads the student's tokens."""
+"""The teacher of a distillation: a second model, with a compatible tokenizer or not."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -65,7 +65,7 @@ def as_model(spec: Spec) -> Spec:
 
 
 def of_teacher(finding: Finding) -> Finding:
-    """Return a finding about a model as one about the teacher: its pointer, its words."""
+    """Return a finding about a model as a finding about the teacher."""
     name = finding.pointer.removeprefix("/model")
     return replace(
         finding,

@@ -1,4 +1,4 @@
-"""The keys: the closed table of what the pinned libraries accept, and what lies outside of it."""
+"""The table of keys that the pinned libraries accept, and the search for others."""
 
 import json
 from collections.abc import Iterator, Mapping

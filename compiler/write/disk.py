@@ -1,4 +1,4 @@
-"""The bundle's folder: what lies in it, one writer at a time, one sentence when the disk fails."""
+"""The bundle's folder: its contents, a lock for one writer, and errors of the disk."""
 
 import contextlib
 import errno

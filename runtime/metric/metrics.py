@@ -210,7 +210,7 @@ def show(number: float | None, *, percent: bool) -> str:
 
 
 def _tell(verdict: str, other: str) -> str:
-    """Return a verdict on the trained model with what it is compared with."""
+    """Return a verdict on the trained model, with the model it is compared with."""
     return f"{verdict} {'from' if verdict == 'not distinguishable' else 'than'} {other}"
 
 

@@ -79,7 +79,7 @@ def show_row(run: Run, tokenizer: Any, line: bytes) -> None:
 
 
 def _show_shares(tokens: Mapping[str, int]) -> str:
-    """Return the lengths that these shares of the rows do not exceed, as a person reads them."""
+    """Return the lengths below which these shares of the rows are, as text."""
     names = {"p50": "median", "p100": "longest"}
     return ", ".join(f"{names.get(p, f'{p[1:]}%')} {count:,}" for p, count in tokens.items())
 

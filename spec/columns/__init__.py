@@ -1,1 +1,1 @@
-"""Columns of data: their usual names, and the roles that they stand for."""
+"""The usual names of data columns, and their roles."""

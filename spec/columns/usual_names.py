@@ -1,4 +1,4 @@
-"""The usual names of columns: which role each stands for in rows of each form."""
+"""The usual names of columns, with the role of each in each row format."""
 
 import json
 import unicodedata
@@ -9,7 +9,7 @@ from typing import Final
 
 from ftc.spec.sections import Form, ObjectiveType
 
-#: The forms in the order in which they are tried, each with the roles it needs.
+#: The row formats in the order in which they are tried, each with its required roles.
 NEEDED: Final[Mapping[Form, tuple[str, ...]]] = {
     "chat": ("messages",),
     "instruction": ("instruction", "output"),
@@ -21,11 +21,11 @@ NEEDED: Final[Mapping[Form, tuple[str, ...]]] = {
     "prompt": ("prompt",),
 }
 
-#: The forms that columns show by themselves. A column of prompts shows no form: its rows are
-#: prompts alone only where the objective samples the answers.
+#: The row formats that can be inferred from the columns alone. A column of prompts is not enough:
+#: rows are only prompts if the objective samples the answers.
 SHOWN: Final = tuple(form for form in NEEDED if form != "prompt")
 
-#: Of texts that are compared as vectors, the names of both columns in the same order.
+#: For texts that are compared as vectors, the names of both columns in the same order.
 QUERIES: Final = ("anchor", "query", "question", "prompt", "sentence1", "sentence_1", "text1")
 DOCUMENTS: Final = (
     *("positive", "pos", "passage", "document", "answer", "completion"),
@@ -41,8 +41,8 @@ CONVERSATIONS: Final = ("messages", "conversations", "conversation", "chat", "di
 VERDICTS: Final = (*("label", "desirable", "feedback", "rating", "thumbs_up", "thumb", "verdict"),)
 #: The usual names of a column of images.
 IMAGE_NAMES: Final = ("images", "image", "image_path", "img", "picture")
-#: Names that public data sets use, in lower case; several rows of a form are tried in order.
-#: Names in other languages are in `column_names.json`.
+#: Names in public data sets, in lower case; several entries of a format are tried in order. Names
+#: in other languages are in `column_names.json`.
 USUAL: Final[tuple[tuple[Form, Mapping[str, tuple[str, ...]]], ...]] = (
     (
         "chat",
@@ -108,14 +108,14 @@ USUAL: Final[tuple[tuple[Form, Mapping[str, tuple[str, ...]]], ...]] = (
             "label": VERDICTS,
         },
     ),
-    # a conversation that ends with the answer brings its own prompt
+    # a conversation that ends with the answer includes its prompt
     ("feedback", {"completion": CONVERSATIONS, "label": VERDICTS}),
-    # Gemini's name, which other data uses for texts
+    # Gemini's name, which other data sets use for texts
     ("chat", {"messages": ("contents",)}),
     ("prompt", {"prompt": (*PROMPTS, "instruction", *CONVERSATIONS)}),
 )
 
-#: The names of texts that are compared as vectors; tried before the others, for such an objective.
+#: The names of texts that are compared as vectors; an objective with vectors tries them first.
 OF_VECTORS: Final[tuple[tuple[Form, Mapping[str, tuple[str, ...]]], ...]] = (
     (
         "preference",
@@ -136,7 +136,7 @@ OF_VECTORS: Final[tuple[tuple[Form, Mapping[str, tuple[str, ...]]], ...]] = (
     ("prompt_completion", {"prompt": QUERIES, "completion": DOCUMENTS}),
 )
 
-#: The forms of rows that each objective trains on, in the order in which they are tried.
+#: The row formats of each objective, in the order in which they are tried.
 FORMS: Final[Mapping[ObjectiveType, tuple[Form, ...]]] = {
     "sft": ("chat", "instruction", "prompt_completion", "text"),
     "cpt": ("text",),
@@ -154,7 +154,7 @@ FORMS: Final[Mapping[ObjectiveType, tuple[Form, ...]]] = {
     "rerank": ("preference", "scored", "prompt_completion"),
 }
 
-#: The roles that rows of each form may have; of forms alike, the more common one comes first.
+#: The possible roles in each row format; of similar formats, the more common one comes first.
 ROLES: Final[Mapping[str, tuple[str, ...]]] = {
     form: tuple(
         dict.fromkeys(
@@ -168,10 +168,10 @@ ROLES: Final[Mapping[str, tuple[str, ...]]] = {
 def find_roles(
     names: Collection[str], *, form: str = "auto", objective: str = "sft"
 ) -> dict[str, str]:
-    """Return the role of each name in rows of a form that has a role for all of them.
+    """Return the role of each name in a row format that has roles for all of them.
 
-    A name that is a role of the form stands for itself. The forms of the objective come first, and
-    of several those that lack no role. Without such a form nothing is returned.
+    A name that is a role of the format means itself. The objective's formats come first, and among
+    several those with all required roles. Without such a format, nothing is returned.
     """
     own = next((forms for kind, forms in FORMS.items() if kind == objective), SHOWN)
     vectors, others = (OF_VECTORS, USUAL) if "scored" in own else (USUAL, OF_VECTORS)
@@ -186,7 +186,7 @@ def find_roles(
 
 
 def _take(names: Collection[str], usual: Mapping[str, Collection[str]]) -> dict[str, str]:
-    """Return a role of the form for each name; nothing if one of them has none."""
+    """Return a role of the format for each name; nothing if one of them has no role."""
     found = {name: name for name in names if name in usual}
     for name in names:
         if name in found:
@@ -201,7 +201,7 @@ def _take(names: Collection[str], usual: Mapping[str, Collection[str]]) -> dict[
 
 
 def usual_name(column: str) -> str:
-    """Return the English name that a column's name stands for, in lower case.
+    """Return the English equivalent of a column's name, in lower case.
 
     Accents, spaces and hyphens do not count, so `Título del correo` is `titulo_del_correo`.
     """
@@ -213,7 +213,7 @@ def usual_name(column: str) -> str:
 
 @cache
 def _translations() -> Mapping[str, str]:
-    """Return the English name of each name in another language."""
+    """Return the English equivalent of each name in another language."""
     text = (files("ftc.spec.columns") / "column_names.json").read_text(encoding="utf-8")
     return {
         other: english

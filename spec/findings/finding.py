@@ -1,4 +1,4 @@
-"""The finding: what is wrong with a spec, where, and what to do about it."""
+"""A finding: a problem of a spec, its place, and the remedy."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -20,7 +20,7 @@ class Position:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """One thing wrong: `problem` says what is wrong, `remedy` says what to do.
+    """A problem: `problem` says what is wrong, and `remedy` what to do.
 
     `message` and `help` are the two in English. `pointer` is a JSON pointer into the document as
     written ("" is the whole document); `fix` is a JSON patch (RFC 6902) on that document, or empty
@@ -54,7 +54,7 @@ class Finding:
 
 
 class EnvironmentFailure(Exception):  # noqa: N818 - it is the world that failed, not the spec
-    """The world failed (network, disk, conflict): one sentence, and what to do about it.
+    """A failure of the environment (network, disk, conflict): a sentence, and the remedy.
 
     What the assistant can meet is a message of the catalogue; a plain string is English only.
     """
@@ -78,6 +78,6 @@ class EnvironmentFailure(Exception):  # noqa: N818 - it is the world that failed
 
 
 class UsageFailure(EnvironmentFailure):
-    """A command line that names what there is not."""
+    """A command line that names something that does not exist."""
 
     exit_code = 2

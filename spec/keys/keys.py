@@ -141,7 +141,7 @@ def _explain(
 def _report_whole(
     here: str, section: Mapping[str, Any], value: Any, data: Mapping[str, Any]
 ) -> Finding | None:
-    """Return the finding on a section in another form, whatever the key is like."""
+    """Return the finding for a section in another form, for any key in it."""
     found = report_turned(here, section) or report_kind(here, value, data)
     return found or report_wrapped(here, value, data)
 
@@ -344,14 +344,14 @@ def _by_name(key: str, section: Mapping[str, Any], pointer: str, schema: Schema)
 
 
 def _by_value(key: str, value: Any, pointer: str) -> Meant | None:
-    """Find the only other field of this name, or its singular, that takes the value."""
+    """Find the only other field with this name, or its singular, that accepts the value."""
     found = []
     for place in {*_places(key), *_places(key.removesuffix("s"))}:
         field = fields_by_pointer().get(place)
         if field is None or "x-short" in field.schema or not _may_hold(place, value, pointer):
             continue
         if isinstance(value, str) and not words_of(field.schema):
-            continue  # any text would do
+            continue  # it accepts any text
         meant = _renamed(place, value, field.schema, "safe")
         if is_valid(value, field.schema) or (meant.repair and meant.safety == "safe"):
             found.append(meant)

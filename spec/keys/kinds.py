@@ -1,4 +1,4 @@
-"""A section under the name of its kind: `"qlora": {"rank": 8}`, `"dpo": {"beta": 0.2}`."""
+"""Handles a section named by its kind: `"qlora": {"rank": 8}`, `"dpo": {"beta": 0.2}`."""
 
 import json
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ from ftc.spec.values.expectation import words_of
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Kind:
-    """The section, the field of its kind, and the word for it."""
+    """A section, the field for its kind, and the word of the kind."""
 
     section: str
     field: str
@@ -24,7 +24,7 @@ class _Kind:
 
 
 def report_kind(here: str, value: Any, data: Mapping[str, Any]) -> Finding | None:
-    """Report an object under a word of a section's short form, which its fix writes beside it."""
+    """Report an object whose key is a word of a section's short form; the fix adds the word."""
     kind = _find(split(here)[-1], parent(here)) if isinstance(value, Mapping) and value else None
     if kind is None or not isinstance(value, Mapping):
         return None
@@ -56,7 +56,7 @@ def report_kind(here: str, value: Any, data: Mapping[str, Any]) -> Finding | Non
 
 
 def _find(key: str, above: str) -> _Kind | None:
-    """Return the kind that a key names, if one section alone has it, or the one around the key.
+    """Return the kind that a key names, if only one section has it, or if the key is inside it.
 
     A section of the default kind needs no word for it.
     """

@@ -18,7 +18,7 @@ from ftc.spec.schema import Schema, fields_by_pointer, read_schema
 from ftc.spec.values.repair import Repair
 
 _COLUMNS: Final = "/data/columns"
-#: Reasons that say themselves what to write.
+#: Reasons that already say what to write.
 _ADVISED: Final = frozenset({"warmup", "rows", "registered", "adapter", "upload"})
 
 
@@ -46,7 +46,7 @@ def report_turned(here: str, section: Mapping[str, Any]) -> Finding | None:
 
 
 def find_wrapped(value: Any, pointer: str) -> tuple[str, ...]:
-    """Return the keys of an object at the top of a spec that holds the sections of one, or none."""
+    """Return the keys of a top-level object that contains the sections of a spec, or none."""
     if pointer or not isinstance(value, Mapping):
         return ()
     known = read_schema()["properties"].keys()
@@ -55,7 +55,7 @@ def find_wrapped(value: Any, pointer: str) -> tuple[str, ...]:
 
 
 def report_wrapped(here: str, value: Any, data: Mapping[str, Any]) -> Finding | None:
-    """Report a spec inside of a spec, whose sections belong to its top."""
+    """Report a spec inside a spec, whose sections belong at the top level."""
     names = find_wrapped(value, parent(here))
     if not names:
         return None

@@ -76,7 +76,7 @@ def find_share(key: str, section: Mapping[str, Any], pointer: str) -> str | None
 
 
 def is_shared(key: str, pointer: str) -> bool:
-    """Return whether a key is a name of the product at `pointer` and of its other factor."""
+    """Return whether a key can mean both the product at `pointer` and its other factor."""
     field = fields_by_pointer().get(pointer)
     product = field.schema.get("x-product") if field else None
     return product is not None and key.casefold().replace("-", "_") in product["shared"]

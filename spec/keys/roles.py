@@ -1,4 +1,4 @@
-"""Names of columns as keys of `data.columns` or `data`: `query`, `document`. A key is a role."""
+"""Handles column names as keys of `data.columns` or `data`: `query`, `document`."""
 
 import re
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ _COLUMNS: Final = "columns"
 def find_role(
     key: str, section: Mapping[str, Any], pointer: str, data: Mapping[str, Any]
 ) -> Meant | None:
-    """Return the role that a key of the columns means beside the other keys, or None.
+    """Return the role that a key of `data.columns` means, given the other keys, or None.
 
     It is certain if rows of one form have a role for each of the keys.
     """
@@ -29,7 +29,7 @@ def find_role(
 def find_role_above(
     key: str, section: Mapping[str, Any], pointer: str, data: Mapping[str, Any]
 ) -> Meant | None:
-    """Return the role that a key of the data means, where it belongs into the columns, or None."""
+    """Return the role that a key of `data` means if it belongs in `data.columns`, or None."""
     if _DATA.fullmatch(pointer) is None or not isinstance(section[key], str):
         return None
     columns = section.get(_COLUMNS, {})

@@ -37,7 +37,7 @@ def unfold(
 
 
 def unfolds(value: Any, field: Schema) -> bool:
-    """Return whether a value is an object that says what the field is, perhaps beside more."""
+    """Return whether a value is an object with the field's value, perhaps among other keys."""
     names = {*_OWN, *field.get("x-aliases", ())}
     return isinstance(value, Mapping) and bool(names & value.keys())
 

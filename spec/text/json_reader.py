@@ -244,7 +244,7 @@ class _Reader:
         return value
 
     def backslashes(self, written: str, at: int, pointer: str) -> str:
-        """Report a string with backslashes that are no escapes, and return what it means."""
+        """Report a string with backslashes that are not escapes, and return its meaning."""
         plain = written.replace("\\\\", "\\")
         is_path = _PATH.match(plain) is not None
         better = plain.replace("\\", "/" if is_path else "\\\\")

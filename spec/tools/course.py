@@ -167,7 +167,7 @@ def _read_precision(work: Work) -> None:
 
 
 def _on(work: Work, name: str) -> Entry | None:
-    """Return the key that switches a precision on, or the last that speaks of it."""
+    """Return the key that switches a precision on, or the last key about it."""
     entries = work.facts.get(name, [])
     entries.sort(key=lambda entry: entry.value is True)
     return work.entry(name)

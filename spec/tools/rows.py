@@ -26,7 +26,7 @@ _FORMS: Final = {
     "pairs": "preference",
 }  # fmt: skip
 _GROUP: Final = re.compile(r"\[(\d+)\]")
-#: The objectives that learn from preferences alone.
+#: The objectives that learn only from preferences.
 PAIRED: Final = frozenset(
     objective for objective, forms in FORMS.items() if forms == ("preference",)
 )

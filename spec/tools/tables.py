@@ -145,7 +145,7 @@ def find_value(table: Table, target: str, value: Any) -> Any:
 
 
 def find_near(table: Table, path: str) -> str:
-    """Return the known key of which an unknown one is a misspelling, or ""."""
+    """Return the known key that an unknown key misspells, or ""."""
     known = {name.rpartition(".")[2] for name in (*table.keys, *_common()["keys"])}
     last = path.rpartition(".")[2]
     near = nearest(last, known)
@@ -153,7 +153,7 @@ def find_near(table: Table, path: str) -> str:
 
 
 def reason(name: str, near: str = "") -> str:
-    """Return the sentence of a reason; `near` is the known key like an unknown one."""
+    """Return the sentence of a reason; `near` is the known key similar to an unknown one."""
     return str(Message(f"left.{name}.near", {"near": near}) if near else Message(f"left.{name}"))
 
 

@@ -103,7 +103,7 @@ class Work:
         pointer: str = "",
         near: str = "",
     ) -> None:
-        """Record why a key has no field; `pointer` is the field that rejects its value, if any.
+        """Record the reason why a key has no field, and the field that rejects its value, if any.
 
         `near` is the known key that is most like an unknown one.
         """

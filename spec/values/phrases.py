@@ -79,7 +79,7 @@ def _split(text: str, others: Mapping[str, Schema]) -> Iterator[str]:
 
 
 def _values(words: tuple[str, ...], name: str, schema: Schema, own: Schema) -> Iterator[Any]:
-    """Yield the values that the words give to a field; no word is part of two phrases."""
+    """Yield a field's values in the words; no word belongs to two phrases."""
     names, used = _names(name, schema), set[int]()
     for length in range(_MOST_WORDS, 0, -1):
         for start in range(len(words) - length + 1):

@@ -143,7 +143,7 @@ def switches_off(value: Any) -> bool:
 
 
 def _named_columns(value: Any, field: Schema) -> Repair | None:
-    """Return the object for a list of property names, or of columns with usual names.
+    """Return the object for a list of property names or of usual column names.
 
     Each name is the value of its property, or of its role.
     """

@@ -65,7 +65,7 @@ def find_section(key: str, here: str = "") -> str | None:
 def find_sibling(
     value: Any, name: str, section: Mapping[str, Any], schema: Schema
 ) -> tuple[str, Any] | None:
-    """Return the only other field of a section that a word means, and its value, or None."""
+    """Return the single other field of a section that a word means, with its value, or None."""
     found = {it: word for it, word in find_owners(value, section, schema).items() if it != name}
     return next(iter(found.items())) if len(found) == 1 else None
 

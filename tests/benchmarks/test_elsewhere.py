@@ -1,4 +1,4 @@
-"""Published runs of other code: what their plans may miss."""
+"""Published runs of other code: the accepted errors of their plans."""
 
 import json
 import statistics

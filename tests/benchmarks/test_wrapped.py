@@ -1,4 +1,4 @@
-"""The benchmark of multimodal classes: its own path, and the results that it kept."""
+"""The benchmark of multimodal classes: its path, and the results that it stored."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A spec that compiles offline, a way to call ftc, and the schemas of its JSON."""
+"""A spec that compiles offline, a function that calls ftc, and the schemas of its JSON."""
 
 import json
 from collections.abc import Callable, Mapping

@@ -1,4 +1,4 @@
-"""What a plan offers in place of a run that does not fit compiles, each kind of it."""
+"""Each kind of alternative to a run that does not fit compiles."""
 
 import json
 from collections.abc import Callable, Mapping

@@ -1,4 +1,4 @@
-"""The front door: help, exit codes, and what is said when something fails."""
+"""The entry point: help, exit codes, and error messages."""
 
 import os
 import subprocess
@@ -78,7 +78,7 @@ def test_each_command_has_help(call: Call, name: str) -> None:
     ],
 )
 def test_usage_errors_leave_with_2(call: Call, arguments: list[str], said: str) -> None:
-    """A wrong command line is told apart from a wrong spec."""
+    """A wrong command line has another exit code than a wrong spec."""
     result = call(*arguments)
     assert (result.code, result.out) == (2, "")
     assert said in result.err

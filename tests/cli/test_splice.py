@@ -1,4 +1,4 @@
-"""JSON patches on text: the touched characters change and no others."""
+"""JSON patches on text: only the affected characters change."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""Repairs of YAML: what the user wrote around them stays."""
+"""Repairs of YAML: the user's text around them stays unchanged."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""One base of spec and facts that nothing is wrong with, and edits to it by JSON pointer."""
+"""A base of a valid spec and facts, and edits to it by JSON pointer."""
 
 import copy
 import json

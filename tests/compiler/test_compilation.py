@@ -1,4 +1,4 @@
-"""The order of the stages: each runs when it is needed and once, and facts are used again."""
+"""The order of the stages: each runs once and only if needed, and facts are reused."""
 
 import json
 from collections import Counter

@@ -1,4 +1,4 @@
-"""Real processes: the command line, generated scripts, and how each of them ended."""
+"""Real processes: the command line and generated scripts, with their exit status."""
 
 import atexit
 import json

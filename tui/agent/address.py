@@ -14,7 +14,7 @@ from ftc.tui.state.served_model import Agent, ModelError, Server
 
 #: The variable with the key of a server, unless `--llm-key` names another.
 KEY_VARIABLE: Final = "FTC_LLM_KEY"
-#: What `--llm` says so that no server on this machine is looked for.
+#: The value of `--llm` that turns off the search for a server on this machine.
 NO_MODEL: Final = "none"
 _HOST_AND_PORT: Final = re.compile(r"[\w.-]+:\d+(?:/\S*)?")
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -27,10 +27,10 @@ _LATEST: Final = ":latest"  # what Ollama adds to a name without a tag
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """What the command line says of a language model.
+    """The options of the command line about a language model.
 
-    `source` is a file, an address, `none`, or None where nothing is said; `name` is the model's on
-    its server, `key_variable` the environment variable with the server's key.
+    `source` is a file, an address, `none`, or None if the option is absent. `name` is the name of
+    the model on its server. `key_variable` is the environment variable with the server's key.
     """
 
     source: str | None = None
@@ -53,7 +53,7 @@ class Wanted:
 
 
 def read_server(text: str, key_variable: str | None) -> Server:
-    """Return the server of an address; raises EnvironmentFailure if it is none.
+    """Return the server of an address; raises EnvironmentFailure if the address is not valid.
 
     Without a path, `/v1` is added. Neither a password in the address nor a key is ever repeated.
     """
@@ -76,14 +76,14 @@ def read_server(text: str, key_variable: str | None) -> Server:
 def _split(text: str) -> SplitResult | None:
     try:
         parts = urlsplit(text)
-        _ = parts.port  # raises for a port that is no number
+        _ = parts.port  # raises for a port that is not a number
     except ValueError:
         return None
     return parts
 
 
 def _find_variable(name: str | None) -> str:
-    """Return the variable of the key; one that somebody named must be there."""
+    """Return the name of the key's variable; a variable that the user named must be set."""
     if name is None:
         return KEY_VARIABLE if os.environ.get(KEY_VARIABLE) else ""
     if not _NAME.fullmatch(name) or not os.environ.get(name):
@@ -95,10 +95,11 @@ def _find_variable(name: str | None) -> str:
 
 
 def open_agent(wanted: Wanted) -> Agent | None:
-    """Return the agent of the named server's model, None if no server is named.
+    """Return an agent for the model on the named server, or None if no server is named.
 
-    Without a name, the server must have one model. A server that lists no models is believed.
-    Raises EnvironmentFailure if the server does not answer or has no such model.
+    Without a name, the server must have exactly one model. If the server lists no models, the given
+    name is used unchecked. Raises EnvironmentFailure if the server does not answer or has no such
+    model.
     """
     if not wanted.is_address:
         return None

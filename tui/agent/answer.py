@@ -9,7 +9,7 @@ from typing import Any, Final
 from ftc.tui.agent.wire import clean
 from ftc.tui.state.served_model import ModelError
 
-#: What a model that reasons writes before its answer, if the server does not separate it.
+#: The reasoning that a model writes before its answer, if the server does not separate it.
 _THOUGHT: Final = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTALL)
 _FENCE: Final = re.compile(r"\A\s*```(?:json)?\s*(.*?)\s*```\s*\Z", re.DOTALL)
 _LONGEST_WHY: Final = 240
@@ -26,7 +26,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Said:
-    """What the model said in one answer: text for the user, and calls of tools."""
+    """The model's output in one answer: text for the user, and tool calls."""
 
     text: str
     calls: tuple[Call, ...]
@@ -49,7 +49,7 @@ def gather(
     most_letters: int,
     listen: Callable[[str], None],
 ) -> Said:
-    """Return the answer of a stream; `listen` gets its text so far after each chunk with text.
+    """Return the answer of a stream. After each chunk with text, `listen` gets the text so far.
 
     Raises ModelError for a refusal, and for an answer that broke off.
     """
@@ -87,7 +87,7 @@ def gather(
 
 
 def strip_thoughts(text: str) -> str:
-    """Return a text without what a model reasoned before its answer."""
+    """Return a text without the reasoning that the model wrote before its answer."""
     return _THOUGHT.sub("", text)
 
 
@@ -105,7 +105,7 @@ def _add(got: _Gathered, choice: Mapping[str, Any]) -> None:
 
 
 def _add_call(got: _Gathered, part: Mapping[str, Any]) -> None:
-    """Add a fragment of a call; a new id at an old index is another call, as Ollama writes."""
+    """Add a fragment of a call; a new id at a known index starts another call (Ollama)."""
     function = part.get("function") or {}
     index, known = part.get("index", len(got.calls)), "" + (part.get("id") or "")
     at = got.places.get(index)
@@ -121,7 +121,7 @@ def _add_call(got: _Gathered, part: Mapping[str, Any]) -> None:
 
 
 def read_written_call(text: str, names: Iterable[str]) -> Call | None:
-    """Return the call that a text consists of, as models without tools write it; None if none."""
+    """Return the call that makes up the whole text, as models without tools write it, or None."""
     fenced = _FENCE.match(text)
     try:
         # the grammar of llama-cpp-python allows control characters in a text

@@ -22,9 +22,9 @@ _NO_TALKER: Final = "embed"  # servers list embedding models too
 
 @dataclass(slots=True)
 class Finder:
-    """Asks this machine's ports on threads, from the moment it is made; nothing waits for it.
+    """Queries this machine's ports on threads as soon as it is created; nothing waits for it.
 
-    `found` holds a server and its first model as soon as one answered with a list of models.
+    `found` holds a server and its first model once a server has answered with a list of models.
     """
 
     ports: Mapping[str, int] = field(default_factory=lambda: PORTS)
@@ -49,7 +49,7 @@ class Finder:
             self.found.append((name, Agent(server=server, model=talkers[0])))
 
     def offer(self) -> tuple[str, Agent] | None:
-        """Return a server that was not offered before, and remember that it is now."""
+        """Return a server that was not offered before, and record that it has been offered."""
         offered = find_offered()
         for name, agent in self.found:
             if agent.server.url not in offered:

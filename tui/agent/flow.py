@@ -1,4 +1,4 @@
-"""What a thread gives piece by piece, taken under a time limit and a stop."""
+"""Reads the pieces that a thread produces, with a time limit and a stop signal."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -17,7 +17,7 @@ Stopped = Callable[[], bool]
 def follow(
     pieces: "SimpleQueue[Piece | ModelError | None]", limits: Limits, stopped: Stopped
 ) -> Iterator[Piece]:
-    """Yield the pieces up to None; raises ModelError for a failure, a stop and the time limit."""
+    """Yield the pieces up to None; raises ModelError on a failure, a stop or a timeout."""
     until = time.monotonic() + limits.seconds
     while True:
         if stopped():

@@ -1,4 +1,4 @@
-"""The model's place in a session: what it is given, and how its answers are shown."""
+"""Connects the model to a session: which messages it gets, and how its answers are shown."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -17,13 +17,13 @@ from ftc.tui.state.served_model import Agent, LocalModel, ModelError, Server
 from ftc.tui.understanding.reading import Change
 from ftc.tui.understanding.text.message import fold
 
-#: A message that begins with this goes to the model at once.
+#: A message that begins with this goes directly to the model.
 _DIRECT: Final = "@"
 _LISTING_SECONDS: Final = 5.0
 
 
 def disclose(conversation: Conversation) -> list[Line]:
-    """Return what leaves the machine and to where; nothing without a model."""
+    """Return a notice about which data leaves the machine, and where it goes, or nothing."""
     agent = conversation.agent
     if agent is None:
         return []
@@ -39,7 +39,7 @@ def disclose(conversation: Conversation) -> list[Line]:
 
 
 def offer_server(conversation: Conversation, finder: Finder | None) -> list[Line]:
-    """Return the offer of a server on this machine, once; nothing while a model is on."""
+    """Return the offer to use a server on this machine, once; nothing while a model is on."""
     if finder is None or conversation.agent is not None or (found := finder.offer()) is None:
         return []
     name, agent = found
@@ -48,7 +48,7 @@ def offer_server(conversation: Conversation, finder: Finder | None) -> list[Line
 
 
 def hear(conversation: Conversation, text: str, finder: Finder | None) -> list[Line] | None:
-    """Answer what concerns the model itself, and messages that are given to it directly.
+    """Answer messages about the model itself, and messages sent directly to it.
 
     Returns None for every other message.
     """
@@ -88,7 +88,7 @@ def _turn_on(conversation: Conversation, finder: Finder | None) -> list[Line] | 
 
 
 def consult(conversation: Conversation, text: str) -> list[Line]:
-    """Give a message to the model, and return its answer, or why there is none."""
+    """Give a message to the model, and return its answer, or the reason why there is none."""
     agent = conversation.agent
     if agent is None:
         return []
@@ -118,7 +118,7 @@ def _names(server: Server) -> str:
 
 
 def _show(conversation: Conversation, before: Agent, turn: Turn) -> Iterator[Line]:
-    """Yield the model's words, marked as its own, and its proposal, which waits for a yes."""
+    """Yield the model's words, marked as the model's, and its proposal, which waits for a yes."""
     model = turn.agent.model
     if turn.text:
         text = conversation.voice.say("agent.said", model=model, text=turn.text)

@@ -1,7 +1,7 @@
-"""A model in a GGUF file: llama.cpp answers the same request body in this process.
+"""A model in a GGUF file: llama.cpp answers the requests of the server protocol in this process.
 
-The file's chat template writes the prompt, and a grammar made from the schema of the request holds
-the answer to one call of a tool. The chunks are those of a server's stream.
+The file's chat template writes the prompt. A grammar made from the schema of the request restricts
+the answer to one tool call. The chunks have the format of a server's stream.
 """
 
 import json
@@ -20,7 +20,7 @@ from ftc.tui.state.served_model import Agent, Limits, LocalModel, ModelError
 _CONTEXT_TOKENS: Final = 8192
 _MOST_TOKENS: Final = 1024
 _LEAST_TOKENS: Final = 64
-#: A prompt of thousands of tokens takes a CPU a minute or more; Escape ends it earlier.
+#: A prompt of thousands of tokens takes a minute or more on a CPU; Escape stops it.
 _SECONDS: Final = 300.0
 _RESULT_LETTERS: Final = 4000
 _Pieces = SimpleQueue[Mapping[str, Any] | ModelError | None]
@@ -71,9 +71,9 @@ def _silence() -> Any:
 def complete(
     model: LocalModel, body: Mapping[str, Any], limits: Limits, stopped: Stopped
 ) -> Iterator[Mapping[str, Any]]:
-    """Yield the chunks of an answer, from a thread, so that the time limit and a stop act at once.
+    """Yield the chunks of an answer from a thread, so that a timeout or a stop acts at once.
 
-    Raises ModelError if the messages leave no room for an answer, and where llama.cpp fails.
+    Raises ModelError if the messages leave no room for an answer, or if llama.cpp fails.
     """
     pieces: _Pieces = SimpleQueue()
     over = Event()
@@ -85,7 +85,7 @@ def complete(
 
 
 def _pump(model: LocalModel, body: Mapping[str, Any], pieces: _Pieces, over: Event) -> None:
-    """Put the chunks, then None or a failure."""
+    """Put the chunks into the queue, then None or a failure."""
     try:
         with model.turn:
             for chunk in _answer(model, body, over):
@@ -93,13 +93,13 @@ def _pump(model: LocalModel, body: Mapping[str, Any], pieces: _Pieces, over: Eve
         pieces.put(None)
     except ModelError as failure:
         pieces.put(failure)
-    except Exception as error:  # noqa: BLE001 - a thread's failure is a sentence
+    except Exception as error:  # noqa: BLE001 - the failure is shown to the user
         why = " ".join(str(error).split())[:200] or type(error).__name__
         pieces.put(ModelError("agent.file.failed", file=model.name, why=why))
 
 
 def _answer(model: LocalModel, body: Mapping[str, Any], over: Event) -> Iterator[Mapping[str, Any]]:
-    """Yield the chunks as a server sends them; ends before the next token once it is over."""
+    """Yield the chunks as a server sends them; a stop takes effect before the next token."""
     from llama_cpp import StoppingCriteriaList  # noqa: PLC0415 - an extra
 
     llm = model.llm
@@ -123,9 +123,9 @@ def _answer(model: LocalModel, body: Mapping[str, Any], over: Event) -> Iterator
 
 
 def _write_prompt(llm: Any, messages: list[dict[str, Any]]) -> tuple[list[int], list[str]]:
-    """Return the tokens of the prompt by the file's chat template, and what ends an answer.
+    """Return the tokens of the prompt, by the file's chat template, and the stop texts.
 
-    A file without a template gets ChatML's. Some templates refuse the system's role.
+    A file without a template gets the template of ChatML. Some templates reject the system role.
     """
     from llama_cpp.llama_chat_format import (  # noqa: PLC0415 - an extra
         Jinja2ChatFormatter,
@@ -154,6 +154,6 @@ def _grammar(schema: str) -> Any:
 
 
 def _without_system(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the messages with the first, the system's, at the head of the user's first one."""
+    """Return the messages with the system message prepended to the user's first message."""
     system, user, *rest = messages
     return [{**user, "content": f"{system['content']}\n\n{user['content']}"}, *rest]

@@ -1,4 +1,4 @@
-"""The schema of what a model may propose, made from the spec's: a grammar holds a model to it."""
+"""The schema of a model's proposals, made from the spec's schema; a grammar enforces it."""
 
 from collections.abc import Mapping
 from functools import cache
@@ -14,7 +14,7 @@ _KEPT: Final = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum")
 
 @cache
 def proposal_schema() -> Mapping[str, Any]:
-    """Return the schema of a proposal: a few fields, each with a bounded value of its own kind."""
+    """Return the schema of a proposal: a few fields, each with a bounded value of its type."""
     choices = [
         {
             "type": "object",

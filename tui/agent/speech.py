@@ -1,4 +1,4 @@
-"""What a user may already read of an answer that is still being written."""
+"""The part of an unfinished answer that can already be shown to the user."""
 
 import json
 import re
@@ -9,24 +9,25 @@ from typing import Final
 from ftc.tui.agent.answer import strip_thoughts
 from ftc.tui.agent.wire import clean
 
-#: The call of `answer`, as far as its text begins; a grammar writes the keys in this order.
+#: The call of `answer` up to the start of its text; a grammar writes the keys in this order.
 _ANSWER: Final = re.compile(
     r"""\s*(?:```(?:json)?\s*)?\{\s*"tool"\s*:\s*"answer"\s*,\s*"arguments"\s*:\s*\{\s*"text"\s*:\s*"(?P<text>(?:[^"\\]|\\.)*)""",
     re.DOTALL,
 )
-#: A surrogate whose second half may still come.
+#: A surrogate whose second half may still arrive.
 _HALF: Final = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}\Z")
 _UNFINISHED: Final = re.compile(r"\\u[0-9a-fA-F]{0,3}\Z")
-#: An opening tag of what a model reasons, as far as it is written.
+#: The opening tag of a model's reasoning, perhaps incomplete.
 _TAG: Final = re.compile(r"<[a-z]{0,8}\Z")
 _CALL: Final = ("{", "```")
 
 
 @dataclass(slots=True, kw_only=True)
 class Speech:
-    """Passes on the text of a turn as it grows, and holds what was passed on.
+    """Passes on the text of a turn as it grows, and stores the text that was passed on.
 
-    `hear` gets each new piece. A turn has the text of all its rounds, with a blank line between.
+    `hear` gets each new piece. The text of a turn is that of all its rounds, with blank lines
+    between them.
     """
 
     hear: Callable[[str], None]
@@ -39,7 +40,7 @@ class Speech:
         self._tell(self._joined(find_shown(raw)))
 
     def settle(self, text: str) -> None:
-        """Take the final text of an answer, and pass on the part that was held back."""
+        """Take the final text of an answer, and pass on the rest of it."""
         self.earlier = self._joined(clean(text))
         self._tell(self.earlier)
 
@@ -54,7 +55,7 @@ class Speech:
 
 
 def find_shown(raw: str) -> str:
-    """Return the part of an unfinished answer to show: no thoughts, no calls, no half tokens."""
+    """Return the visible part of an unfinished answer: no reasoning, calls or partial tokens."""
     text = strip_thoughts(_TAG.sub("", raw))
     if not text.lstrip().startswith(_CALL):
         return clean(text)
@@ -64,5 +65,5 @@ def find_shown(raw: str) -> str:
     part = _HALF.sub("", _UNFINISHED.sub("", answer["text"]))
     try:
         return clean(json.loads(f'"{part}"', strict=False))
-    except ValueError:  # a wrong escape: the whole answer will tell
+    except ValueError:  # an invalid escape: the complete answer decides
         return ""

@@ -1,9 +1,9 @@
-"""The closed tools of the model: each does what a button of the assistant does, and no more.
+"""The fixed set of tools of the model: each does only what a button of the assistant does.
 
 They work on the draft in memory and write nothing. `ftc mcp` serves commands on files to other
-agents; here the same functions of the compiler are called on a draft that has no file yet. What
-comes from the rows (values, labels, messages of findings that quote them) is left out unless the
-user allowed it.
+agents; here the same functions of the compiler are called on a draft that has no file yet. Content
+of the rows (values, labels, messages of findings that quote them) is left out unless the user
+allowed it.
 """
 
 import json
@@ -40,7 +40,7 @@ _MOST_FINDINGS: Final = 12
 _LONGEST_TEXT: Final = 1200
 _MODEL: Final = "/model/id"
 _GPU: Final = "/hardware/gpu"
-#: The decisions of a plan that a model is told; the others are numbers of no choice.
+#: The decisions of a plan that a model gets; nobody chooses the other numbers.
 _DECISIONS: Final = (
     "max_length", "packing", "micro_batch", "accumulation", "global_batch", "epochs", "total_steps",
     "learning_rate", "lora_rank", "precision", "gradient_checkpointing", "train_rows", "world",
@@ -48,12 +48,12 @@ _DECISIONS: Final = (
 
 
 class WrongCallError(Exception):
-    """A call that cannot be done; its text tells the model what to write instead."""
+    """A call that cannot be executed; its text tells the model what to write instead."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tool:
-    """A tool: `parameters` is the JSON Schema of its arguments, `answer` gives plain data."""
+    """A tool: `parameters` is the JSON Schema of its arguments, and `answer` returns plain data."""
 
     name: str
     description: str
@@ -62,7 +62,7 @@ class Tool:
 
 
 def find_tool(name: str) -> Tool:
-    """Return a tool; raises WrongCallError for another name."""
+    """Return a tool; raises WrongCallError for an unknown name."""
     for tool in TOOLS:
         if tool.name == name:
             return tool
@@ -70,7 +70,7 @@ def find_tool(name: str) -> Tool:
 
 
 def read_arguments(tool: Tool, text: str) -> Mapping[str, Any]:
-    """Return the arguments of a call, valid by the tool's schema; raises WrongCallError."""
+    """Return the arguments of a call, validated by the tool's schema; raises WrongCallError."""
     from jsonschema import Draft202012Validator  # noqa: PLC0415 - slow to import
 
     try:
@@ -89,7 +89,7 @@ def read_arguments(tool: Tool, text: str) -> Mapping[str, Any]:
 
 
 def _suggest(name: object) -> str:
-    """Return the fields whose names are near to one that does not exist."""
+    """Return the fields whose names are similar to an unknown name."""
     near = get_close_matches(str(name).replace(".", "/"), settable(), n=3)
     return f"; near to it are {', '.join(near)}" if near else ""
 
@@ -97,7 +97,7 @@ def _suggest(name: object) -> str:
 def read_changes(conversation: Conversation, arguments: Mapping[str, Any]) -> tuple[Change, ...]:
     """Return the changes of a call that the draft does not have yet.
 
-    Raises WrongCallError if the schema of specs refuses one, and if nothing would change.
+    Raises WrongCallError if the spec's schema rejects a change, or if nothing would change.
     """
     said = [
         Change(pointer=each["field"], value=each["value"], words="")
@@ -119,7 +119,7 @@ def read_changes(conversation: Conversation, arguments: Mapping[str, Any]) -> tu
 def reads_nothing(changes: Iterable[Change]) -> bool:
     """Return whether the changes can be planned without opening a file or asking the Hub.
 
-    A model could otherwise learn what is on the machine, or send words to the Hub, without the
+    Otherwise a model could find out what is on the machine, or send words to the Hub, without the
     user.
     """
     return all(_is_closed(each.pointer, each.value) for each in changes)
@@ -137,7 +137,7 @@ def _is_closed(pointer: str, value: Any) -> bool:
 
 @cache
 def _words(pointer: str) -> frozenset[str]:
-    """Return the words of a field that has a fixed set of them."""
+    """Return the values of a field with a fixed set of values."""
     schema = next(each.schema for each in fields() if each.pointer == pointer)
     leaves = [leaf for branch in branches(schema) for leaf in (branch, branch.get("items", {}))]
     words = [word for leaf in leaves for word in (*leaf.get("enum", ()), leaf.get("const"))]
@@ -183,7 +183,7 @@ def _numbers(plan: Plan) -> Mapping[str, Any]:
 def _finding(finding: Finding, *, sees_rows: bool) -> Mapping[str, str]:
     told = {"code": finding.code, "name": finding.name, "severity": finding.severity}
     told["field"] = finding.pointer
-    # a message may quote a row or a label; its code and name never do
+    # a message may quote a row or a label; a code and a name never do
     return told | ({"message": finding.message} if sees_rows else {})
 
 
@@ -192,7 +192,7 @@ def _explain(conversation: Conversation, agent: Agent, arguments: Mapping[str, A
     field = _field(topic)
     about = topic if field is None else field.name
     lines = [*tell_page(conversation, about), *tell_meaning(conversation, about)]
-    if agent.sees_rows or about in _DECISIONS:  # others may name labels
+    if agent.sees_rows or about in _DECISIONS:  # other reasons may name labels
         lines += tell_reason(conversation, about)
     if not lines:
         raise WrongCallError(f"there is no page about {topic!r}")
@@ -206,7 +206,7 @@ def _field(topic: str) -> Field | None:
 
 
 def _shape(field: Field) -> Mapping[str, Any]:
-    """Return a field's schema without what only a person reads."""
+    """Return a field's schema without the parts that are only for people."""
     own = ("title", "examples", "description")
     return {
         key: value
@@ -216,7 +216,7 @@ def _shape(field: Field) -> Mapping[str, Any]:
 
 
 def _list_models(conversation: Conversation, agent: Agent, arguments: Mapping[str, Any]) -> Any:
-    """Return the models on offer with their plans, or those of the table with such a name."""
+    """Return the offered models with their plans, or models of the table with a matching name."""
     del agent
     if name := str(arguments.get("name", "")).casefold():
         found = [each for each in all_models() if name in each.id.casefold()][:_MOST_MODELS]
@@ -286,7 +286,7 @@ def settable() -> tuple[str, ...]:
 def _changes_schema(*, named: bool = True) -> Mapping[str, Any]:
     """Return the schema of changes; ftc validates the values, whose schemas fill 34 KB.
 
-    It is part of a prompt: without `named`, it does not list the fields a second time.
+    The schema is part of a prompt: without `named`, it does not list the fields again.
     """
     field = {"enum": list(settable())} if named else {"description": f"as in {PROPOSE}"}
     return _object(
@@ -361,7 +361,7 @@ NAMES: Final = tuple(tool.name for tool in TOOLS)
 
 
 def declare() -> list[Mapping[str, Any]]:
-    """Return the tools as a request lists them."""
+    """Return the tools in the format of a request."""
     shown = {_WHAT_IF: _changes_schema(named=False)}
     return [
         {
@@ -380,8 +380,9 @@ def declare() -> list[Mapping[str, Any]]:
 def action_schema() -> Mapping[str, Any]:
     """Return the schema of one action, for a model that is constrained to JSON.
 
-    Changes are constrained to the fields' own schemas: a grammar is not part of the prompt. The
-    text has no limit here: llama.cpp's grammar for one of 2,000 letters ended its server.
+    Changes are constrained to the schemas of the fields, since a grammar is not part of the prompt.
+    The text has no length limit here: a llama.cpp server crashes on the grammar for a limit of
+    2,000 characters.
     """
     own = {PROPOSE: proposal_schema(), _WHAT_IF: proposal_schema()}
     text = {"type": "string"}

@@ -1,4 +1,4 @@
-"""One turn of the model: it asks for tools, gets their results, and answers or proposes."""
+"""One turn of the model: it calls tools, gets their results, and answers or proposes changes."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -31,7 +31,7 @@ from ftc.tui.understanding.reading import Change
 _ANSWER: Final = "answer"
 _MOST_CALLS: Final = 4
 _KEPT_MESSAGES: Final = 6
-#: Statuses of servers that do not know tools or a response format: the next mode is tried.
+#: Statuses of servers that do not support tools or a response format: the next mode is tried.
 _UNABLE: Final = frozenset({400, 405, 415, 422, 500, 501})
 _LANGUAGES: Final = {"en": "English", "ca": "Catalan", "es": "Spanish"}
 _PROMPT: Final = """\
@@ -62,10 +62,10 @@ class Turn:
 
 
 def take_turn(agent: Agent, conversation: Conversation, text: str) -> Turn:
-    """Give the model one message; raises ModelError if no answer comes of it.
+    """Give the model one message; raises ModelError if it gives no answer.
 
     The model's text is cut to a limit and has no control characters. The conversation's `hears`
-    gets it piece by piece, as it is written.
+    gets each piece of it as it arrives.
     """
     speech = Speech(
         hear=partial(conversation.hears, agent.model), most_letters=agent.limits.text_letters
@@ -75,7 +75,7 @@ def take_turn(agent: Agent, conversation: Conversation, text: str) -> Turn:
 
 @dataclass(slots=True, kw_only=True)
 class _Talk:
-    """The messages of a turn while it goes on."""
+    """The messages of a turn in progress."""
 
     agent: Agent
     conversation: Conversation
@@ -85,7 +85,7 @@ class _Talk:
     wants_rows: bool = False
 
     def run(self) -> Turn:
-        """Ask until the model answers, proposes, or reaches a limit."""
+        """Query the model until it answers, proposes changes, or reaches a limit."""
         stopped = self.agent.brake.watch()
         user = {"role": "user", "content": _situation(self.conversation, self.text)}
         added: list[dict[str, Any]] = []
@@ -105,7 +105,7 @@ class _Talk:
         raise ModelError("agent.rounds", count=self.agent.limits.rounds)
 
     def _ask(self, messages: list[dict[str, Any]], stopped: Stopped, *, first: bool) -> Said:
-        """Return an answer; a server that refuses a mode is asked in the next one."""
+        """Return an answer; if a server rejects a mode, the next mode is tried."""
         reason: ModelError | None = None
         for mode in MODES[MODES.index(self.agent.mode) :]:
             language = _LANGUAGES[self.conversation.voice.language]
@@ -198,14 +198,14 @@ class _Talk:
 
 
 def _send(agent: Agent, body: Mapping[str, Any], stopped: Stopped) -> Iterator[Mapping[str, Any]]:
-    """Yield the chunks of an answer of a file's model or of a server's."""
+    """Yield the chunks of an answer, from a model in a file or on a server."""
     if isinstance(agent.server, LocalModel):
         return complete(agent.server, body, agent.limits, stopped)
     return chat(agent.server, body, agent.limits, stopped)
 
 
 def _valid_json(arguments: str) -> str:
-    """Return the arguments as they were if they are JSON: a server may refuse others."""
+    """Return the arguments unchanged if they are JSON, since a server may reject anything else."""
     try:
         json.loads(arguments)
     except (ValueError, RecursionError):
@@ -231,7 +231,7 @@ def _request(
 
 
 def _situation(conversation: Conversation, text: str) -> str:
-    """Return what the model is told: the settings, the open question, and the message."""
+    """Return the input of the model: the settings, the open question, and the message."""
     step = conversation.step
     asked = conversation.voice.ask(step.pointer) if isinstance(step, Question) else ""
     settings = json.dumps(written(conversation.draft), ensure_ascii=False)

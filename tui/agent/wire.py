@@ -3,8 +3,8 @@
 `huggingface_hub.InferenceClient` also speaks it, but release 2.4.0 sends the user's Hugging Face
 token to every address, follows a redirect with the whole message, rewrites a JSON schema into the
 dialect of another server, has no limit for the length of an answer, and refuses each address while
-HF_HUB_OFFLINE is set. Here a redirect is an error, no key but the named one is sent, and time and
-size are limited.
+HF_HUB_OFFLINE is set. Here a redirect is an error, only the named key is sent, and time and size
+are limited.
 """
 
 import json
@@ -39,7 +39,7 @@ def list_models(server: Server, *, seconds: float) -> tuple[str, ...]:
     limits = Limits(seconds=seconds, silent_seconds=seconds)
     lines = _exchange(server, "/models", None, limits, lambda: False)
     found = _decode("".join(lines))
-    entries = found.get("data", False)  # null where Ollama has no models
+    entries = found.get("data", False)  # null if Ollama has no models
     if not isinstance(entries, list | None):
         raise ModelError("agent.garbage", address=server.url)
     names = [each.get("id") for each in entries or () if isinstance(each, dict)]
@@ -49,9 +49,9 @@ def list_models(server: Server, *, seconds: float) -> tuple[str, ...]:
 def chat(
     server: Server, body: Mapping[str, Any], limits: Limits, stopped: Stopped
 ) -> Iterator[Mapping[str, Any]]:
-    """Yield the chunks of a streamed answer, or the whole of one that is not streamed.
+    """Yield the chunks of a streamed answer, or the whole answer if it is not streamed.
 
-    Raises ModelError where the server fails, also in the middle of a stream.
+    Raises ModelError if the server fails, also in the middle of a stream.
     """
     whole: list[str] = []
     for line in _exchange(server, "/chat/completions", body, limits, stopped):
@@ -79,7 +79,7 @@ def _chunk(text: str, server: Server) -> Mapping[str, Any]:
 
 
 def _decode(text: str) -> dict[str, Any]:
-    """Return a JSON object, empty if the text is none."""
+    """Return the JSON object in a text, or an empty one if the text is not a JSON object."""
     try:
         found = json.loads(text)
     except (ValueError, RecursionError):
@@ -94,7 +94,7 @@ def _exchange(
     limits: Limits,
     stopped: Stopped,
 ) -> Iterator[str]:
-    """Yield the lines of an answer, from a thread, so that time limits and a stop act at once."""
+    """Yield the lines of an answer from a thread, so that a timeout or a stop acts at once."""
     connection = _prepare(server, min(_CONNECT_SECONDS, limits.silent_seconds))
     lines: SimpleQueue[str | ModelError | None] = SimpleQueue()
     opened: list[socket.socket] = []
@@ -122,7 +122,7 @@ def _prepare(server: Server, seconds: float) -> "HTTPConnection":
 
 
 def _hang_up(opened: "list[socket.socket]") -> None:
-    """Close the connection under the thread that reads it; the server then stops writing."""
+    """Close the connection that the thread is reading; the server then stops writing."""
     for each in opened:
         with suppress(OSError):
             each.shutdown(2)  # both directions
@@ -130,7 +130,7 @@ def _hang_up(opened: "list[socket.socket]") -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Request:
-    """A request; `opened` gets its socket as soon as the server accepted it."""
+    """A request; `opened` gets its socket as soon as the server has accepted the connection."""
 
     server: Server
     path: str
@@ -144,7 +144,7 @@ def _pump(
     request: _Request,
     lines: "SimpleQueue[str | ModelError | None]",
 ) -> None:
-    """Send the request, and put the lines of the answer, then None or a failure."""
+    """Send the request, and put the lines of the answer into the queue, then None or a failure."""
     from http.client import HTTPException  # noqa: PLC0415 - not at start
 
     server, limits = request.server, request.limits
@@ -165,7 +165,7 @@ def _pump(
         lines.put(failure)
     except TimeoutError:
         lines.put(_silent(request))
-    except (HTTPException, ValueError, AttributeError):  # no HTTP, or closed while it was read
+    except (HTTPException, ValueError, AttributeError):  # not HTTP, or closed while it was read
         key = "agent.broken" if began else "agent.garbage"
         lines.put(ModelError(key, address=server.url))
     except OSError as error:
@@ -202,7 +202,7 @@ def _key(server: Server) -> str:
 
 
 def _read(response: "HTTPResponse", limits: Limits) -> Iterator[str]:
-    """Yield the lines of the body; raises ModelError beyond the limits of size."""
+    """Yield the lines of the body; raises ModelError if it exceeds the size limits."""
     total = 0
     while line := response.readline(limits.line_bytes + 1):
         total += len(line)
@@ -212,7 +212,7 @@ def _read(response: "HTTPResponse", limits: Limits) -> Iterator[str]:
 
 
 def _failed(response: "HTTPResponse", server: Server, body: Mapping[str, Any] | None) -> ModelError:
-    """Return the failure of an answer whose status is not 200."""
+    """Return the error for an answer whose status is not 200."""
     status = response.status
     found = _decode(response.read(_LONGEST_SAID * 40).decode("utf-8", "replace"))
     said = find_error(found, server) or response.reason or "-"
@@ -227,9 +227,9 @@ def _failed(response: "HTTPResponse", server: Server, body: Mapping[str, Any] | 
 
 
 def find_error(found: Mapping[str, Any], server: Server) -> str:
-    """Return the message of an error as OpenAI, Ollama, llama.cpp and vLLM write it; short.
+    """Return the message of an error from OpenAI, Ollama, llama.cpp or vLLM, shortened.
 
-    The key is cut out where a server repeats it.
+    The key is removed if a server repeats it.
     """
     error = found.get("error", found)
     said = error.get("message", error.get("detail", "")) if isinstance(error, Mapping) else error

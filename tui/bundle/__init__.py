@@ -1,1 +1,1 @@
-"""What becomes of a finished draft: the spec, the bundle, and running it."""
+"""Finishes a draft: writes the spec and the bundle, and runs it."""

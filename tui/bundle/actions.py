@@ -1,4 +1,4 @@
-"""The tables of actions: footer, help screen and command palette, and a bundle's buttons.
+"""The tables of actions, for the footer, the help screen, the command palette and the buttons.
 
 Each action can also be typed as a message: `words.json` has the words in three languages.
 """
@@ -9,10 +9,10 @@ from typing import Final, Literal
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Action:
-    """One action of the assistant: a key, and the message that does the same in the chat.
+    """One action of the assistant: a key, and the chat message that does the same.
 
-    `key` is Textual's name of the key; `label` and `help` are keys of the catalogue.
-    `sends`: the key sends a message; an action of the screen alone sends none.
+    `key` is Textual's name of the key; `label` and `help` are keys of the catalogue. If `sends` is
+    set, the key sends a message; an action that only affects the screen sends none.
     """
 
     name: str
@@ -54,7 +54,7 @@ ACTIONS: Final = (
 )
 
 
-#: What is done with a written bundle.
+#: The actions on a written bundle.
 Act = Literal["run", "rehearse", "watch"]
-#: The keys of these acts beside the bundle's files.
+#: The keys of these actions on the screen with the bundle's files.
 ACT_KEYS: Final[dict[Act, str]] = {"run": "r", "rehearse": "e", "watch": "w"}

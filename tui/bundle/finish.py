@@ -23,9 +23,9 @@ _READMES: Final[Mapping[Language, Extra]] = {"ca": "readme_ca", "es": "readme_es
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finished:
-    """The files written, and what comes next.
+    """The files written, and the next steps.
 
-    If `findings` has errors, there is a spec but no bundle, and nothing comes next.
+    If `findings` has errors, there is a spec but no bundle, and there are no next steps.
     """
 
     spec: Path
@@ -36,7 +36,7 @@ class Finished:
 
 
 def spec_path(draft: Draft, folder: Path, own: Path | None) -> Path:
-    """Return the path for the spec: its own file, `spec.json`, or a file with the run's name.
+    """Return the path for the spec: its current file, `spec.json`, or a file with the run's name.
 
     A file that the conversation did not write or load is not overwritten.
     """
@@ -62,7 +62,7 @@ def save(draft: Draft, path: Path) -> None:
 
 
 def is_written(draft: Draft, path: Path) -> bool:
-    """Return whether a file has the draft's spec as `save` writes it."""
+    """Return whether a file contains the draft's spec as `save` writes it."""
     try:
         return path.read_text(encoding="utf-8") == _file_text(draft)
     except (OSError, UnicodeError):
@@ -102,7 +102,7 @@ def _compile(path: Path, *extras: Extra) -> Finished:
 
 
 def say_next(finished: Finished, voice: Voice) -> str:
-    """Return the commands that come next, one a line; "" without a bundle."""
+    """Return the next commands, one per line; "" without a bundle."""
     steps, bundle = finished.steps, finished.bundle
     if steps is None or bundle is None:
         return ""
@@ -118,5 +118,5 @@ def say_next(finished: Finished, voice: Voice) -> str:
 
 
 def _in_shell(path: Path) -> str:
-    """Return a path as one word of a shell."""
+    """Return a path quoted as one word of a shell command."""
     return shlex.quote(str(path))

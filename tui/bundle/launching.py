@@ -1,6 +1,6 @@
-"""What is done with a written bundle, by a button or a message: run, rehearse, watch.
+"""Actions on a written bundle, by a button or a message: run, rehearse, watch.
 
-A run is apart from the assistant: it goes on when that and its terminal end.
+A run is detached from the assistant: it continues when the assistant and its terminal end.
 """
 
 import os
@@ -27,9 +27,10 @@ REHEARSAL_NAME: Final = "run/rehearsal.log"
 _PATIENCE_SECONDS: Final = 60.0
 _MOST_NAMES: Final = 4
 _COLUMNS: Final = 72
-#: The shell ends at once, so the command is no child of the assistant: nobody waits for it.
+#: The shell exits at once, so the command is not a child of the assistant, which need not wait for
+#: it.
 _DETACH: Final = '"$@" </dev/null >>"$FTC_OUTPUT" 2>&1 & echo $!'
-#: Prints the names on standard input that no installed package has.
+#: Prints those names of standard input that are not installed packages.
 _FIND_MISSING: Final = """
 import sys
 from importlib.metadata import PackageNotFoundError, version
@@ -44,9 +45,9 @@ _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Launched:
-    """The result of an act: a sentence, and whether a process was started that can be watched.
+    """The result of an action: a sentence, and whether it started a process that can be watched.
 
-    `pid` is the process that was started, 0 if none was.
+    `pid` is the process that was started, or 0 if there is none.
     """
 
     act: Act
@@ -58,7 +59,8 @@ class Launched:
 def launch(act: Act, finished: Finished, voice: Voice) -> Launched:
     """Run, rehearse or watch the bundle as asked; raises EnvironmentFailure if that fails.
 
-    A run is started unless it is running already, lacks packages, or is another program's to start.
+    A run is not started if it is already running, lacks packages, or must be started by another
+    program.
     """
     bundle, say = finished.bundle, voice.say
     if bundle is None:
@@ -84,9 +86,9 @@ def launch(act: Act, finished: Finished, voice: Voice) -> Launched:
 
 
 def find_missing(bundle: Path) -> tuple[str, ...]:
-    """Return the packages of requirements.txt that the Python of run.sh lacks.
+    """Return the packages of requirements.txt that are missing in the Python of run.sh.
 
-    All of them are missing where there is no Python, or one that does not answer.
+    All of them are missing if there is no Python, or if it does not answer.
     """
     try:
         lines = (bundle / "requirements.txt").read_text(encoding="utf-8").splitlines()
@@ -125,7 +127,7 @@ def start_rehearsal(spec: Path, bundle: Path) -> int:
 
 
 def _start(command: Sequence[str], folder: Path, log: Path) -> int:
-    """Start a command in a session of its own, with what it prints at the end of a log."""
+    """Start a command in a new session, with its output appended to a log."""
     try:
         log.parent.mkdir(parents=True, exist_ok=True)
         log.touch()
@@ -149,7 +151,7 @@ def _start(command: Sequence[str], folder: Path, log: Path) -> int:
 
 
 def _environment(bundle: Path) -> Mapping[str, str]:
-    """Return the environment of run.sh: the bundle's own Python comes first, if it has one."""
+    """Return the environment of run.sh: the bundle's Python comes first if it has one."""
     own = (bundle / ".venv" / "bin").resolve()
     path = os.environ.get("PATH", os.defpath)
     return {**os.environ, "PATH": f"{own}{os.pathsep}{path}" if own.is_dir() else path}

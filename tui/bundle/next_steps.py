@@ -1,4 +1,4 @@
-"""What comes after compiling: the commands that install a bundle's packages and start it."""
+"""The steps after compiling: the commands that install a bundle's packages and start it."""
 
 import re
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ _INSTALLED: Final = frozenset({"local", "slurm"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NextSteps:
-    """Shell commands to run in the bundle's folder; `is_local`: ftc can start the run itself."""
+    """Shell commands to run in the bundle's folder; with `is_local`, ftc can start the run."""
 
     install: tuple[str, ...]
     start: str
@@ -28,7 +28,7 @@ class NextSteps:
 
 
 def find_next_steps(readme: str, launcher: Launcher) -> NextSteps:
-    """Return the steps of a bundle: those of its README, which differ by machine and packages."""
+    """Return the steps from a bundle's README, which depend on the machine and the packages."""
     found = _BLOCK.search(readme)
     lines = found[1].splitlines() if found and launcher in _INSTALLED else []
     return NextSteps(install=tuple(lines), start=_COMMANDS[launcher], is_local=launcher == "local")

@@ -1,1 +1,1 @@
-"""The sentences of the assistant, one file per language, the same keys in each."""
+"""The sentences of the assistant: one file per language, with the same keys in each."""

@@ -24,7 +24,7 @@ from ftc.tui.understanding.text.numbers import read_number
 AMOUNT: Final = re.compile(r"(\d+(?:[.,]\d+)?)\s*(?:gi?b|g|gigas?)\b")
 _GIBI: Final = 1024**3
 _MOST_OFFERS: Final = 4
-#: Words of a verb before what is supposed: "ho fem amb".
+#: Words of a verb before a supposed value: "ho fem amb".
 _MOST_VERBS: Final = 4
 _HARDLY_LONGER: Final = 1.1
 _QUICKER: Final = 0.9
@@ -33,7 +33,7 @@ _PRICE: Final = "/hardware/price_per_hour"
 
 
 def what_if(conversation: Conversation, about: str) -> list[Line]:
-    """Plan the draft with other values, show both plans, and offer the change."""
+    """Plan the draft with other values, show both plans, and offer to change them."""
     changes = _suppose(about, conversation.draft.data)
     if not changes:
         return [conversation.line("not_understood", text=about), *conversation.ask()]
@@ -59,7 +59,7 @@ def what_if(conversation: Conversation, about: str) -> list[Line]:
 def _suppose(about: str, draft: Mapping[str, Any]) -> tuple[Change, ...]:
     """Return the changes that a supposition names: "(i si) poso 5 èpoques" is "5 èpoques".
 
-    The verb in front may have any person and mood; one that denies is not left out.
+    The leading verb may have any person and mood. A negated verb is kept.
     """
     words = about.split()
     for start in range(min(_MOST_VERBS, len(words))):
@@ -110,10 +110,10 @@ def cheaper(conversation: Conversation, about: str) -> list[Line]:
 def recommend_models(
     conversation: Conversation, about: str, wish: ModelWish = _ANY_MODEL
 ) -> list[Line]:
-    """Ask for the model, with those that suit the goal, the data and the hardware.
+    """Ask for the model, and offer models that suit the goal, the data and the hardware.
 
-    The wish, and the machine and the languages that the question `about` names, count for this
-    answer only.
+    `wish` applies to this answer only, and so do the machine and the languages that the question
+    `about` names.
     """
     asked = Question(pointer="/model/id", optional=conversation.draft.has("/model/id"))
     message = Message(about)
@@ -142,7 +142,7 @@ def recommend_models(
 
 
 def slow(conversation: Conversation, about: str) -> list[Line]:
-    """Say where the time goes, and offer what would take less of it, the quickest first."""
+    """Say what takes the time, and offer faster options, the fastest first."""
     del about
     plan = conversation.situation.plan
     if plan is None or plan.time is None:
@@ -164,7 +164,7 @@ def slow(conversation: Conversation, about: str) -> list[Line]:
 
 
 def limit(conversation: Conversation, about: str) -> list[Line]:
-    """Keep a limit of time or money, compare the plan with it, and offer what stays below it."""
+    """Store a limit on time or cost, compare the plan with it, and offer options within it."""
     found = read_limit(Message(about))
     if found is not None:
         conversation.limit = conversation.limit.joined(found[0])
@@ -195,7 +195,7 @@ def _is_quicker(other: Plan | None, plan: Plan) -> bool:
 
 
 def _other_machines(plan: Plan, *, on_cpu: bool) -> Iterator[tuple[Change, ...]]:
-    """Yield a GPU instead of the CPU, or twice as many GPUs."""
+    """Yield changes to a GPU instead of the CPU, or to twice as many GPUs."""
     if on_cpu:
         yield (_set("/hardware/gpu", value="RTX-4090"),)
     else:
@@ -223,10 +223,10 @@ def _costs_less(other: Plan, plan: Plan) -> bool:
 
 
 def _smaller(conversation: Conversation, plan: Plan) -> tuple[tuple[Change, ...], ...]:
-    """Return changes that need less memory, alone and combined.
+    """Return changes that reduce memory, single and combined.
 
-    Changes that do not affect the result come first. The maximum length is halved only if hardly
-    any row is longer.
+    Changes that do not affect the result come first. The maximum length is halved only if very few
+    rows are longer.
     """
     recompute = _set("/training/gradient_checkpointing", value=True)
     one = _set("/training/micro_batch", value=1)
@@ -246,7 +246,7 @@ def _smaller(conversation: Conversation, plan: Plan) -> tuple[tuple[Change, ...]
 
 
 def _quicker(plan: Plan) -> Iterator[tuple[Change, ...]]:
-    """Yield changes that take less time."""
+    """Yield changes that reduce the time."""
     epochs = plan.decisions.training.epochs.value
     if epochs > 1:
         yield (_set("/training/epochs", value=int(epochs) - 1 if epochs > 1 else 1),)
@@ -259,7 +259,7 @@ def _set(pointer: str, *, value: object) -> Change:
 
 
 def _planned(conversation: Conversation, edits: Iterable[tuple[Change, ...]]) -> Iterator[Option]:
-    """Yield each edit that has an effect and causes no error, as an answer with its plan."""
+    """Yield each edit that has an effect and causes no error, as an option with its plan."""
     known = {finding.code for finding in conversation.situation.findings}
     for changes in edits:
         if all(conversation.draft.get(change.pointer) == change.value for change in changes):

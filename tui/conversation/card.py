@@ -1,4 +1,4 @@
-"""The card of a message: what was understood, what is unsure, and what was not used."""
+"""The card of a message: what was understood, what is uncertain, and what was not used."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""Answers to the common questions of the table, with the values of this plan."""
+"""Answers the common questions of the table with the values of this plan."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -24,17 +24,17 @@ from ftc.tui.understanding.text.message import Message, fold
 #: Requests that are answered elsewhere.
 _OTHERS: Final = frozenset({"cheaper", "fit", "later", "models", "plan"})
 
-#: A topic that matches most questions that mention a model.
+#: A topic that most questions about a model match.
 _LOOSE: Final = "models"
 
 
 def find_common(
     conversation: Conversation, text: str, request: Request | None, topic: Topic | None
 ) -> CommonQuestion | None:
-    """Return the common question that a message asks, if any.
+    """Return the common question in a message, or None.
 
-    It has to be certain where something else answers: a topic of facts, a second training, the
-    planner, the glossary or a field.
+    The match has to be certain if something else can answer: a topic of facts, a second training,
+    the planner, the glossary or a field.
     """
     known = topic not in (None, _LOOSE) or (
         request is not None and _is_answered(conversation, request)
@@ -44,9 +44,9 @@ def find_common(
 
 
 def _is_answered(conversation: Conversation, request: Request) -> bool:
-    """Return whether a request has values to compare, or words that are explained.
+    """Return whether a request has values to compare, or words with an explanation.
 
-    A field explains words that tell nothing but its name.
+    A field explains words that only name it.
     """
     about = request.about
     inner = read(about, conversation.draft.data)

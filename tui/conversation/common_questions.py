@@ -1,8 +1,8 @@
-"""Common questions and their answers, found by the similarity of a message to example questions.
+"""Finds common questions and their answers by the similarity of a message to example questions.
 
-The table has several ways to ask each question, in three languages. The similarity is the mean of
+The table has several examples of each question, in three languages. The similarity is the mean of
 two tf-idf measures over word stems: the share of the message that the question's examples and its
-answer cover, and the cosine to its nearest example.
+answer cover, and the cosine similarity to its nearest example.
 """
 
 import json
@@ -23,25 +23,25 @@ from ftc.tui.understanding.learned.stems import stem
 from ftc.tui.understanding.text.message import fold
 from ftc.tui.understanding.text.sentences import split_sentences
 
-#: The least similarity for an answer instead of "I cannot answer that", and for one that is
+#: The minimum similarity for an answer instead of "I cannot answer that", and for an answer that is
 #: preferred to the planner's or the glossary's. They were chosen by leaving out one example at a
 #: time (`test_left_out_examples_choose_the_thresholds`).
 LIKELY: Final = 0.45
 CERTAIN: Final = 0.8
-#: The least lead over the second most similar question.
+#: The minimum lead over the second most similar question.
 _AHEAD: Final = 0.03
 _WORD: Final = re.compile(r"[a-z]+\d*|\d+")
 #: The weights of a function word, a number, and a pair of words.
 _FUNCTION: Final = 0.1
 _NUMBER: Final = 0.3
 _PAIR: Final = 0.3
-#: The weight of a stem that the table lacks, relative to that of its rarest stem.
+#: The weight of a stem that is not in the table, relative to the rarest stem of the table.
 _UNKNOWN: Final = 1.4
 #: The weights of a word of the answer, and of a word of an example in another language.
 _ANSWERED: Final = 0.5
 _FOREIGN: Final = 0.8
-#: Added to every message's weight, relative to the rarest stem, so that function words alone
-#: match nothing.
+#: This is added to the weight of every message, relative to the rarest stem, so that function words
+#: alone match nothing.
 _DOUBT: Final = 0.3
 
 Weights = Mapping[str, float]
@@ -49,10 +49,10 @@ Weights = Mapping[str, float]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommonQuestion:
-    """A question with ways to ask it and its answer, by language.
+    """A question with examples and its answer, by language.
 
-    A topic tells its facts after the answer, if there is one, and `decisions` are values of the
-    plan that are told.
+    If there is a topic, its facts follow the answer. `decisions` are the values of the plan to
+    show.
     """
 
     id: str
@@ -63,9 +63,9 @@ class CommonQuestion:
 
 
 def find_question(text: str, language: Language, least: float) -> CommonQuestion | None:
-    """Return the question that a message asks, or None below the least similarity.
+    """Return the question that a message asks, or None below the minimum similarity.
 
-    Of a message with several sentences each that asks is compared.
+    In a message with several sentences, each question is compared.
     """
     spoken = find_spoken(text) or language
     asked = [text[each.start : each.end] for each in split_sentences(text) if each.asks]
@@ -102,7 +102,7 @@ def _index(language: Language) -> "_Index":
 
 
 class _Index:
-    """The stems of the questions, as a message in one language is compared with them."""
+    """The stems of the questions, for comparison with a message in one language."""
 
     def __init__(self, language: Language) -> None:
         self._language: Final = language
@@ -137,13 +137,13 @@ class _Index:
         return (self._cover(asked, worth) + nearest) / 2
 
     def _cover(self, asked: Weights, worth: Weights) -> float:
-        """Return the share of a message's words that a question has."""
+        """Return the share of a message's words that occur in a question."""
         words = {name: weight**2 for name, weight in asked.items() if " " not in name}
         covered = sum(weight * worth.get(name, 0.0) for name, weight in words.items())
         return covered / (sum(words.values()) + (_DOUBT * self._rarest) ** 2)
 
     def _find_worth(self, question: CommonQuestion, without: str) -> Weights:
-        """Return the weight of each stem of a question, by where it occurs."""
+        """Return the weight of each stem of a question, which depends on where it occurs."""
         own = [each for each in question.asks[self._language] if each != without]
         foreign = [
             each for name in LANGUAGES if name != self._language for each in question.asks[name]

@@ -31,9 +31,9 @@ from ftc.tui.state.situation import Observer, Situation
 from ftc.tui.understanding.reading import Change, Limit, ModelWish
 
 _TYPES: Final = "/export/types"
-#: Called with a language model's name and each piece of its reply as it arrives.
+#: A callback that gets a language model's name and each piece of its reply as it arrives.
 Hears = Callable[[str, str], None]
-#: The fields without which there is no plan, by the section that needs one of them.
+#: The fields that a plan requires, by section; one field of each section is enough.
 _PLANNED_FROM: Final[Mapping[str, tuple[str, ...]]] = {
     "model": ("/model/id",),
     "data": ("/data/source", "/data/sources"),
@@ -48,12 +48,12 @@ class Conversation:
 
     `proposal` waits for a yes; `writes` is the goal whose example file is written with it.
     `supposed` is the proposal before this message, which a question may be about. `saves` is the
-    file that waits for a yes to be written although the draft has errors. `goal` is None
-    while nobody has said it; then the data shows what the model learns. `lacks_data`: the user said
-    that there are no data yet. `model_wish` limits the models on offer, `limit` the time and the
-    money of the run. `tabled` is the table that was shown last. `agent` is the language model, None
-    without one; `hears` shows what it says while it is said, before the reply is whole. `launched`
-    is what the last message started with the bundle.
+    file that is written after a yes, although the draft has errors. `goal` is None until the user
+    states it; then the data shows what the model learns. `lacks_data` means that the user said that
+    there is no data yet. `model_wish` limits the offered models, and `limit` the time and the cost
+    of the run. `tabled` is the table that was shown last. `agent` is the language model, or None
+    without one; `hears` shows its reply while it arrives. `launched` is the process that the last
+    message started with the bundle.
     """
 
     observer: Observer
@@ -80,13 +80,13 @@ class Conversation:
     ended: bool = False
 
     def apply(self, changes: tuple[Change, ...], *, chosen: bool = False) -> list[Line]:
-        """Make changes; return the lines about them and the next question."""
+        """Apply changes to the draft, and return the lines about them with the next question."""
         return [*self.change(changes, chosen=chosen), *self.ask()]
 
     def change(self, changes: tuple[Change, ...], *, chosen: bool = False) -> list[Line]:
-        """Make changes; return the lines about them.
+        """Apply changes to the draft, and return the lines about them.
 
-        A question with only one answer that leads to a working plan is answered with it.
+        If only one answer of a question leads to a working plan, that answer is taken.
         """
         if any(self._is_repeated(change) for change in changes):
             self.observer.forget()
@@ -102,7 +102,7 @@ class Conversation:
         return [*noted, *self.take_only_answer()]
 
     def _limited(self, earlier: Plan | None) -> Iterator[Line]:
-        """Yield what a new plan takes of the user's limit, if that was unknown or kept before."""
+        """Yield how a new plan compares with the user's limit, unless nothing changed in that."""
         plan = self.situation.plan
         was_over = earlier is not None and is_over(self.limit, earlier)
         was_priced = earlier is not None and earlier.cost is not None
@@ -128,7 +128,7 @@ class Conversation:
         return tuple(self._found(Draft()))
 
     def go_to(self, draft: Draft) -> list[Line]:
-        """Replace the draft, and ask the next question; the same draft is not changed."""
+        """Replace the draft, and ask the next question; an equal draft gets no automatic answer."""
         before, self.draft = self.draft, draft
         self.look()
         taken = self.take_only_answer() if draft != before else []
@@ -145,7 +145,7 @@ class Conversation:
         self.step = step
 
     def offer(self, question: Question) -> Question:
-        """Return a question with its answers for this draft, goal and wish."""
+        """Return a question with the answers for this draft, goal and wish."""
         return offer(
             question,
             self.draft,
@@ -156,7 +156,7 @@ class Conversation:
         )
 
     def ask(self) -> list[Line]:
-        """Return the current question, preceded by the problem with its last answer."""
+        """Return the current question, after the problem with the last answer to it, if any."""
         lines: list[Line] = []
         if isinstance(self.step, Done):
             return [self.line("done")]
@@ -171,7 +171,7 @@ class Conversation:
         return [*lines, *self.table(), Line(who="ftc", text=question, kind="question")]
 
     def answer(self, *lines: Line) -> list[Line]:
-        """Return the lines that answer the user's question, then the question still open."""
+        """Return the lines that answer the user's question, and then the open question."""
         if self.supposed:
             self.proposal = self.supposed
             what = self.compared(self.proposal)
@@ -202,9 +202,9 @@ class Conversation:
         return [why, self.line("chosen", "noted", what=what), *self.take_only_answer()]
 
     def table(self) -> list[Line]:
-        """Return the models on offer side by side, and the answers that are not offered.
+        """Return the table of the offered models, and the answers that were withheld.
 
-        What the last table said is not repeated.
+        The content of the last table is not repeated.
         """
         if isinstance(self.step, Done):
             return []
@@ -225,11 +225,11 @@ class Conversation:
         return [] if before == self.tabled else told
 
     def tell_withheld(self, question: Question) -> Line:
-        """Return the answers that are not offered, and why."""
+        """Return the lines about the withheld answers and the reasons."""
         return self.line("withheld", what=self._withheld(question.withheld))
 
     def _withheld(self, options: tuple[Option, ...]) -> str:
-        """Return the answers that are not offered, grouped by the reason."""
+        """Return the withheld answers, grouped by reason."""
         labels: dict[str, list[str]] = {}
         for option in options:
             labels.setdefault(self._why_not(option), []).append(self.label(option))
@@ -242,7 +242,7 @@ class Conversation:
         return error.problem.render(self.voice.language)
 
     def told(self, finding: Finding) -> str:
-        """Return the finding's message, and its help below."""
+        """Return the finding's message, with its help below."""
         return tell_with_help(finding, self.voice)
 
     def label(self, option: Option) -> str:
@@ -253,7 +253,7 @@ class Conversation:
         return self.voice.label(pointer, option.label)
 
     def consequence(self, option: Option) -> str:
-        """Return the consequence of an answer; empty if there is no plan yet."""
+        """Return the consequence of an answer; empty if there is no plan."""
         outlook = "" if option.plan is None else self.outlook(option.plan)
         told = [self._tell(key, values) for key, values in option.told]
         return "; ".join(part for part in (*told, outlook) if part)
@@ -284,7 +284,7 @@ class Conversation:
         return self.voice.say("consequence.takes", spare=spare, time=time)
 
     def tell_missing(self) -> Line:
-        """Return the sentence that says what a plan still needs."""
+        """Return the sentence that lists what is missing for a plan."""
         missing = [
             self.voice.say(f"no_plan.{section}")
             for section, pointers in _PLANNED_FROM.items()
@@ -295,7 +295,7 @@ class Conversation:
         return self.line("no_plan", missing=", ".join(missing))
 
     def errors_to_save(self) -> tuple[Finding, ...]:
-        """Return the errors that a spec saved from this draft would have."""
+        """Return the errors of the spec that would be saved from this draft."""
         return tuple(
             finding
             for finding in self.situation.findings
@@ -311,7 +311,7 @@ class Conversation:
         return ", ".join(self._shown(change, None) for change in changes)
 
     def _shown(self, change: Change, before: Draft | None) -> str:
-        """Return a change as `field = value`, with another value that it replaces."""
+        """Return a change as `field = value`, with the value that it replaces, if any."""
         name = change.pointer[1:].replace("/", ".")
         old = None if before is None else before.get(change.pointer)
         if change.value is None:
@@ -322,7 +322,7 @@ class Conversation:
         return self.voice.say("replaced", name=name, new=_value(change.value), old=_value(old))
 
     def compared(self, changes: tuple[Change, ...], before: Draft | None = None) -> str:
-        """Return each change on a line, with the old and the new value."""
+        """Return one line per change, with the old and the new value."""
         old = self.draft if before is None else before
         return "".join(f"\n  {_differing(change, old)}" for change in changes)
 
@@ -356,6 +356,6 @@ def _differing(change: Change, draft: Draft) -> str:
 
 
 def _value(value: object) -> str:
-    """Return a value as a sentence shows it."""
+    """Return a value formatted for a sentence."""
     shown = ", ".join(map(str, value)) if isinstance(value, list) else value
     return "[]" if shown == "" else str(shown)

@@ -1,4 +1,4 @@
-"""Answers to questions about the data, from what was found in the files."""
+"""Answers questions about the data with the facts found in the files."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -14,7 +14,7 @@ from ftc.tui.state.line import Line
 from ftc.tui.understanding.text.message import fold
 from ftc.tui.understanding.text.numbers import read_number
 
-#: Rows with which a goal is usually reached, and below which it usually is not.
+#: The numbers of rows with which a goal is usually reached, and below which it usually is not.
 _ENOUGH_ROWS: Final[Mapping[Goal, tuple[int, int]]] = {
     "classify": (1000, 200),
     "style": (500, 100),
@@ -32,7 +32,7 @@ _MOST_LABELS: Final = 3
 
 
 def tell_data(conversation: Conversation, text: str) -> list[Line]:
-    """Say what the files have: rows, columns, the first rows, languages and problems."""
+    """Describe the files: rows, columns, the first rows, languages and problems."""
     del text
     draft, folder = conversation.draft, conversation.observer.folder
     before = Draft(data={name: value for name, value in draft.data.items() if name != "data"})
@@ -43,7 +43,7 @@ def tell_data(conversation: Conversation, text: str) -> list[Line]:
 
 
 def tell_lengths(conversation: Conversation, text: str) -> list[Line]:
-    """Say how many tokens the rows have, and where the plan cuts them."""
+    """Say how many tokens the rows have, and at which length the plan cuts them."""
     del text
     facts = conversation.situation.data
     if facts is None:

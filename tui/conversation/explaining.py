@@ -1,4 +1,4 @@
-"""Answers to "what is X?": X is a term, a code, a field or a decision of the plan."""
+"""Answers "what is X?", where X is a term, a code, a field or a decision of the plan."""
 
 import re
 from collections.abc import Iterator
@@ -35,7 +35,7 @@ def explain(conversation: Conversation, about: str) -> list[Line]:
 
 
 def topics(about: str) -> list[str]:
-    """Return each topic that the words name: two for "the difference between LoRA and QLoRA"."""
+    """Return the topics that the words name: "the difference between LoRA and QLoRA" has two."""
     bare = _BETWEEN.sub("", fold(about))
     return [topic for topic in _AND.split(bare) if topic]
 

@@ -1,4 +1,4 @@
-"""Answers about the disk, the terms of a model, the suggestion and the quality of the data."""
+"""Answers questions about disk space, a model's terms, the suggestion and the data's quality."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -17,7 +17,7 @@ _MODEL: Final = "/model/id"
 
 
 def tell_disk(conversation: Conversation, text: str) -> list[Line]:
-    """Say how much disk the run and the download need."""
+    """Say how much disk space the run and the download need."""
     del text
     plan = conversation.supposed_plan()
     if plan is None:
@@ -30,7 +30,7 @@ def tell_disk(conversation: Conversation, text: str) -> list[Line]:
 
 
 def tell_terms(conversation: Conversation, text: str) -> list[Line]:
-    """Say whether the model is gated, and what to do then."""
+    """Say whether the model is gated and, if so, how to get access."""
     del text
     facts, name = conversation.situation.model, conversation.draft.get(_MODEL)
     if facts is None or facts.gated is None:
@@ -40,7 +40,7 @@ def tell_terms(conversation: Conversation, text: str) -> list[Line]:
 
 
 def tell_suggestion(conversation: Conversation, text: str) -> list[Line]:
-    """Say why the suggested answer is suggested; without one, why the question is asked."""
+    """Give the reason for the suggested answer or, without one, for the question."""
     del text
     step = conversation.step
     if not isinstance(step, Question):
@@ -54,7 +54,7 @@ def tell_suggestion(conversation: Conversation, text: str) -> list[Line]:
 
 
 def judge_data(conversation: Conversation, text: str) -> list[Line]:
-    """Name the problems of the data, if it has any, and judge the number of rows."""
+    """List the problems of the data, and judge the number of rows."""
     if conversation.situation.data is None:
         return conversation.answer(conversation.line("topic.data.none"))
     problems = [tell(each, conversation.voice) for each in conversation.situation.data_problems()]
@@ -64,7 +64,7 @@ def judge_data(conversation: Conversation, text: str) -> list[Line]:
 
 
 def compare_families(conversation: Conversation, text: str) -> list[Line] | None:
-    """Return the models of the families that a question compares; None if it compares none."""
+    """Return the models of the families that a question compares, or None if it compares none."""
     makers = dict.fromkeys(_find_makers(text))
     if len(makers) <= 1:
         return None
@@ -72,7 +72,7 @@ def compare_families(conversation: Conversation, text: str) -> list[Line] | None
 
 
 def _find_makers(text: str) -> Iterator[str]:
-    """Yield the maker of each model or family that stands alone between "or" and commas."""
+    """Yield the maker of each model or family that is a whole part between "or" and commas."""
     for part in topics(text):
         reading = read(part.strip(" ?.!"), {})
         values = [each.value for each in reading.changes if each.pointer == _MODEL]

@@ -1,4 +1,4 @@
-"""Questions about a field without a value: "should I use a bigger rank?", "how many epochs?"."""
+"""Answers questions about a field without a value: "should I use a bigger rank?"."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -15,7 +15,7 @@ from ftc.tui.understanding.reading import Change
 from ftc.tui.understanding.text.lexicon import WORDS, any_of
 from ftc.tui.understanding.text.message import Message, fold
 
-#: What stands in for a comparison without an amount; "less" first: "mes petit" has "mes".
+#: The change for a comparison without an amount. "Less" comes first, since "mes petit" has "mes".
 _TRIED: Final = tuple(
     (factor, re.compile(rf"\b{any_of(WORDS['comparatives'][name])}\b"))
     for name, factor in (("less", "half the"), ("more", "double the"))
@@ -24,7 +24,7 @@ _ARTICLE: Final = re.compile(r"^(?:(?:an?|the|una?|el|la|els|les|los|las|use|usa
 
 
 def compare_amounts(conversation: Conversation, about: str) -> Sequence[Change]:
-    """Return the change that "a bigger rank" stands for: twice as much, or half as much."""
+    """Return the change for words such as "a bigger rank": twice as much, or half as much."""
     folded = fold(about)
     for factor, compared in _TRIED:
         if compared.search(folded):
@@ -35,7 +35,7 @@ def compare_amounts(conversation: Conversation, about: str) -> Sequence[Change]:
 
 
 def tell_field(conversation: Conversation, about: str, *, is_explained: bool) -> Iterator[Line]:
-    """Yield the meaning of the field in a question, unless explained, and its planned value."""
+    """Yield the field's meaning, unless it was already explained, and its planned value."""
     mentions = find_mentions(Message(about))
     named = mentions[0] if mentions else find_likely(about)
     field = next((each for each in fields() if named and each.pointer == named.pointer), None)

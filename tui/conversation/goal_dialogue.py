@@ -1,4 +1,4 @@
-"""The dialogue about the goal: it is asked first, and it decides which data is needed."""
+"""The dialogue about the goal, which is asked first and decides which data is needed."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -19,7 +19,7 @@ _DEFAULT: Final = "sft"
 
 
 def take_option(conversation: Conversation, option: Option, *, chosen: bool = False) -> list[Line]:
-    """Take an answer on offer: a goal, an example file, or changes."""
+    """Take an offered answer: a goal, an example file, or changes."""
     if option.goal is not None:
         return settle_goal(conversation, option.goal)
     if option.lacks_data:
@@ -30,7 +30,7 @@ def take_option(conversation: Conversation, option: Option, *, chosen: bool = Fa
 
 
 def settle_goal(conversation: Conversation, goal: Goal) -> list[Line]:
-    """Take the goal, say which data it needs, and ask for them or offer to write examples."""
+    """Set the goal, say which data it needs, and ask for the data or offer to write examples."""
     conversation.goal = goal
     told = [tell_goal(conversation, goal)]
     objective = objective_of(goal)
@@ -46,7 +46,7 @@ def settle_goal(conversation: Conversation, goal: Goal) -> list[Line]:
 
 
 def tell_goal(conversation: Conversation, goal: Goal) -> Line:
-    """Return the sentence about a goal and the data that it needs."""
+    """Return the sentence about a goal and the data it needs."""
     return conversation.line(
         "goal.noted",
         goal=conversation.voice.say(f"goal.{goal}"),
@@ -65,10 +65,10 @@ def with_objective(reading: Reading, goal: Goal, draft: Draft) -> Reading:
 
 
 def answer_without_data(conversation: Conversation, text: str = "") -> list[Line]:
-    """Explain how data are made, and offer an example file.
+    """Explain how to create training data, and offer an example file.
 
-    The goal comes first: it is the one that the message names, or else it is asked. A question
-    about data for a goal does not settle it.
+    The goal is needed first: it is the one that the message names, or else ftc asks for it. A
+    question about the data for a goal does not set the goal.
     """
     conversation.lacks_data = True
     if conversation.goal is None and (found := find_goal(text)) is not None:
@@ -81,7 +81,7 @@ def answer_without_data(conversation: Conversation, text: str = "") -> list[Line
 
 
 def offer_examples(conversation: Conversation, goal: Goal) -> list[Line]:
-    """Explain how to make data for the goal, and offer to write an example file."""
+    """Explain how to create data for the goal, and offer to write an example file."""
     name = free_name(goal, conversation.observer.folder)
     conversation.proposal = (Change(pointer="/data/source", value=name, words=name),)
     conversation.writes = goal
@@ -94,7 +94,7 @@ def offer_examples(conversation: Conversation, goal: Goal) -> list[Line]:
 def write_and_use(
     conversation: Conversation, changes: tuple[Change, ...], goal: Goal
 ) -> list[Line]:
-    """Write the example file that the changes name, and make the changes."""
+    """Write the example file that the changes name, and apply the changes."""
     name = str(changes[0].value)
     path = Path(conversation.observer.folder / name)
     try:

@@ -1,4 +1,4 @@
-"""Judgement: answers questions such as "should I use QLoRA?" with the planner."""
+"""Answers questions such as "should I use QLoRA?" with the planner."""
 
 import re
 from collections.abc import Iterator
@@ -26,9 +26,9 @@ _GPU: Final = "/hardware/gpu"
 _TIMES: Final = "/training/epochs"
 _QUICKER: Final = 0.9
 _SLOWER: Final = 1.1
-#: Findings about sizes that the plan shows anyway.
+#: Findings about sizes that the plan also shows.
 _SIZES: Final = frozenset({"FTC420"})
-#: Requests that a question may mean: those that only show something.
+#: The requests that a question can mean: those that only show something.
 _TELLING: Final = frozenset({"cheaper", "explain", "fit", "models", "plan", "what_if"})
 _WISE: Final = frozenset({"either", "needed", "quicker", "yes"})
 
@@ -88,7 +88,7 @@ def _weigh(conversation: Conversation, changes: tuple[Change, ...], about: str) 
 def _verdict(
     conversation: Conversation, now: Plan | None, other: Plan, changes: tuple[Change, ...]
 ) -> str:
-    """Return the key of the sentence that answers."""
+    """Return the key of the sentence that answers the question."""
     if changes == (_WITHOUT,):
         return "without"
     if now is None:
@@ -116,13 +116,13 @@ def _is_so(conversation: Conversation, changes: tuple[Change, ...]) -> bool:
 
 
 def _measures(plan: Plan) -> tuple[object, ...]:
-    """Return the values by which plans are compared: every decision and the results."""
+    """Return the values for comparing plans: every decision and the results."""
     values = tuple(decision.value for decision in plan.decisions.items().values())
     return (*values, plan.memory.device_bytes, plan.time_seconds, dict(plan.export_bytes))
 
 
 def find_new_error(now: Situation, other: Situation) -> Finding | None:
-    """Return the first error that the other values cause, except for sizes."""
+    """Return the first error that the other values cause, except errors about sizes."""
     known = {finding.code for finding in now.findings}
     return next(
         (
@@ -137,7 +137,7 @@ def find_new_error(now: Situation, other: Situation) -> Finding | None:
 
 
 def _explained(conversation: Conversation, about: str, changes: tuple[Change, ...]) -> list[Line]:
-    """Return the explanation of the topic, and why the plan has its current value."""
+    """Return the explanation of the topic, and the reason for its value in the plan."""
     names = [about, *(str(change.value) for change in changes if isinstance(change.value, str))]
     for name in names:
         if lines := [*tell_page(conversation, name), *tell_meaning(conversation, name)]:

@@ -1,4 +1,4 @@
-"""Applies the fix of a finding, as a key, a button and a message ask for it."""
+"""Applies the fix of a finding, on request by a key, a button or a message."""
 
 from dataclasses import replace
 from typing import Final
@@ -15,14 +15,14 @@ ORDER: Final[tuple[Severity, ...]] = ("error", "warning", "info")
 
 
 def find_fixable(conversation: Conversation, code: str | None) -> Finding | None:
-    """Return a finding with a fix: the one with this code, by default the gravest."""
+    """Return a finding with a fix: the one with this code, by default the most severe."""
     found = sorted(conversation.situation.findings, key=lambda each: ORDER.index(each.severity))
     fixable = (each for each in found if code in (None, each.code))
     return next((each for each in fixable if find_repair(each) is not None), None)
 
 
 def repair(conversation: Conversation, code: str | None) -> list[Line]:
-    """Apply a fix, which the card shows; one that may change the result is only proposed."""
+    """Apply a fix and show it on the card; an unsafe fix is only proposed."""
     finding = find_fixable(conversation, code)
     option = None if finding is None else find_repair(finding)
     if finding is None or option is None:

@@ -42,7 +42,7 @@ def _yes(conversation: Conversation, about: str) -> list[Line]:
 
 
 def _no(conversation: Conversation, about: str) -> list[Line]:
-    """Drop what was offered; a required question stays open."""
+    """Drop the offer; a required question stays open."""
     del about
     if isinstance(conversation.step, Question) and conversation.step.optional:
         return [conversation.line("dropped"), *conversation.go_to(conversation.draft)]
@@ -50,7 +50,7 @@ def _no(conversation: Conversation, about: str) -> list[Line]:
 
 
 def _leave(conversation: Conversation, about: str) -> list[Line]:
-    """Say that nothing was changed: the message took back what it said, or only showed a log."""
+    """Say that nothing was changed: the message retracted its own request, or only showed a log."""
     del about
     return [conversation.line("dropped"), *conversation.ask()]
 
@@ -74,7 +74,7 @@ def _unsure(conversation: Conversation, about: str) -> list[Line]:
 
 
 def _delegate(conversation: Conversation, about: str) -> list[Line]:
-    """Apply suggested answers until a question has none; one `undo` reverts them all."""
+    """Apply the suggested answers until a question has none; one `undo` reverts all of them."""
     past, start = [*conversation.past], conversation.draft
     told: list[Line] = []
     while (option := _suggestion(conversation.step)) is not None:
@@ -86,7 +86,7 @@ def _delegate(conversation: Conversation, about: str) -> list[Line]:
 
 
 def _suggestion(step: Question | Done) -> Option | None:
-    """Return the suggested answer of a question; None if it writes a file or repairs something."""
+    """Return the suggested answer of a question; None if it writes a file or repairs the spec."""
     if isinstance(step, Done) or step.optional or step.trouble or step.suggested is None:
         return None
     option = step.options[step.suggested] if step.options else None
@@ -94,7 +94,7 @@ def _suggestion(step: Question | Done) -> Option | None:
 
 
 def _advise(conversation: Conversation, about: str) -> list[Line]:
-    """Suggest an answer with its reason; for the model, list those that match the message."""
+    """Suggest an answer with its reason; for the model, list the models that match the message."""
     step = conversation.step
     if isinstance(step, Done):
         return conversation.ask()
@@ -108,7 +108,7 @@ def _advise(conversation: Conversation, about: str) -> list[Line]:
 
 
 def _left(conversation: Conversation, about: str) -> list[Line]:
-    """Name the fields that have no answer yet, and ask the next question."""
+    """List the fields that have no answer yet, and ask the next question."""
     del about
     fields = [each for each in asked_pointers() if not conversation.draft.has(each)]
     if isinstance(conversation.step, Done) or not fields:
@@ -126,7 +126,7 @@ def _why(conversation: Conversation, about: str) -> list[Line]:
 
 
 def _undo(conversation: Conversation, about: str) -> list[Line]:
-    """Take back the last change, or as many as the message says."""
+    """Undo the last change, or as many changes as the message says."""
     if not conversation.past:
         return [conversation.line("nothing_to_undo"), *conversation.ask()]
     count = min(max(int(read_number(fold(about)) or 1), 1), len(conversation.past))
@@ -150,7 +150,7 @@ def _redo(conversation: Conversation, about: str) -> list[Line]:
 
 
 def _changes(conversation: Conversation, about: str) -> list[Line]:
-    """List what differs between the draft at the start and now."""
+    """List the differences between the draft at the start and the current one."""
     del about
     start = conversation.past[0] if conversation.past else conversation.draft
     found = find_differences(start, conversation.draft)
@@ -213,7 +213,7 @@ def _compile(conversation: Conversation, about: str) -> list[Line]:
 
 
 def _save(conversation: Conversation, about: str) -> list[Line]:
-    """Write the spec to the named file, or to its own."""
+    """Write the spec to the named file, or to its current file."""
     folder = conversation.observer.folder
     path = folder / about if about else spec_path(conversation.draft, folder, conversation.spec)
     if path.suffix not in (".json", ".yaml", ".yml"):
@@ -307,7 +307,7 @@ def _later(conversation: Conversation, about: str) -> list[Line]:
 
 
 def _fix(conversation: Conversation, about: str) -> list[Line]:
-    """Apply the fix of the named finding, or of the gravest that has one."""
+    """Apply the fix of the named finding, or of the most severe finding with a fix."""
     return repair(conversation, about.upper() or None)
 
 
@@ -327,7 +327,7 @@ def _watch(conversation: Conversation, about: str) -> list[Line]:
 
 
 def _act(conversation: Conversation, act: Act) -> list[Line]:
-    """Do what the bundle's buttons do; a bundle compiled from other settings is not run."""
+    """Do the same as the bundle's buttons; a bundle compiled from other settings is not run."""
     finished = conversation.finished
     if finished is None or finished.bundle is None:
         return [conversation.line("bundle.none"), *conversation.ask()]

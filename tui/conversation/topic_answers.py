@@ -1,4 +1,4 @@
-"""Answers to questions about licence, privacy, cost, time, rows and more, from facts."""
+"""Answers questions about licence, privacy, cost, time, rows and more with facts."""
 
 from collections.abc import Callable, Mapping
 from typing import Final
@@ -34,7 +34,7 @@ from ftc.tui.understanding.text.message import Message, fold
 from ftc.tui.understanding.text.numbers import as_written
 from ftc.tui.understanding.values.quantities import read_prices
 
-#: What a licence allows, by the beginning of its identifier; the first that matches counts.
+#: What a licence allows, by the beginning of its identifier; the first match counts.
 _LICENCES: Final[Mapping[str, str]] = {
     "apache": "free", "mit": "free", "bsd": "free", "llama": "llama", "gemma": "gemma",
     "cc-by-nc": "research", "qwen-research": "research", "mrl": "research",
@@ -44,11 +44,11 @@ _MOST_PARTS: Final = 3
 _OBJECTIVE: Final = "/objective/type"
 #: The context length in tokens for which the size of the KV cache is given.
 _CACHED_TOKENS: Final = 4096
-#: Topics that a question only has if it names no value that the planner can compare.
+#: Topics of questions that name no value that the planner can compare.
 _WITHOUT_VALUES: Final = frozenset({"cost", "memory", "models", "slow", "time"})
-#: The topic whose patterns take the whole message: no other question is likelier.
+#: The topic whose patterns match the whole message, so that no other question is more likely.
 _WHOLE: Final = "reason"
-#: Requests that a question about a topic may be read as.
+#: Requests for which a question about a topic can be mistaken.
 _ASIDES: Final = frozenset({"explain", "judge", "later", "plan", "what_if"})
 
 Answer = Callable[[Conversation, str], list[Line]]
@@ -57,10 +57,10 @@ Answer = Callable[[Conversation, str], list[Line]]
 def answer_question(
     conversation: Conversation, text: str, request: Request | None
 ) -> list[Line] | None:
-    """Return the answer to a question about a topic, and the open question again.
+    """Return the answer to a question about a topic, followed by the open question.
 
-    None if the message has another request, no topic and no common question, or a value that the
-    planner can compare.
+    The result is None if the message has another request, has neither a topic nor a common
+    question, or has a value that the planner can compare.
     """
     if request is not None and request.kind not in _ASIDES:
         return None
@@ -115,7 +115,7 @@ def _privacy(conversation: Conversation, text: str) -> list[Line]:
 
 def _cost(conversation: Conversation, text: str) -> list[Line]:
     plan, voice = conversation.supposed_plan(), conversation.voice
-    if asked := tuple(read_prices(Message(text))):  # "at $2 an hour": tried, not set
+    if asked := tuple(read_prices(Message(text))):  # "at $2 an hour": used here, but not set
         tried = conversation.draft.changed((*conversation.supposed, *asked))
         plan = conversation.observer.look(tried, offers=False).plan
     if plan is None or plan.time is None:
@@ -191,7 +191,7 @@ def _overfitting(conversation: Conversation, text: str) -> list[Line]:
 
 
 def _resume(conversation: Conversation, text: str) -> list[Line]:
-    """Say what an interrupted run loses, and how it goes on."""
+    """Say what an interrupted run loses, and how to resume it."""
     del text
     plan = conversation.situation.plan
     lines = [conversation.line("topic.resume")]
@@ -240,7 +240,7 @@ def _inference(conversation: Conversation, text: str) -> list[Line]:
 
 
 def _diverged(conversation: Conversation, text: str) -> list[Line]:
-    """Say why a loss diverges or does not fall, and which setting of the plan to change."""
+    """Say why a loss diverges or does not fall, and which setting to change."""
     del text
     plan = conversation.situation.plan
     lines = [conversation.line("topic.diverged")]
@@ -260,7 +260,7 @@ def _diverged(conversation: Conversation, text: str) -> list[Line]:
 
 
 def _ollama(conversation: Conversation, text: str) -> list[Line]:
-    """Say how Ollama gets the result; propose what it needs, or say why it cannot."""
+    """Say how to use the result in Ollama, propose the changes it needs, or say why it cannot."""
     name = conversation.draft.get("/model/id")
     model = find_model(str(name)) if name else None
     if model is not None and not model.convertible:
@@ -287,21 +287,21 @@ def _ollama(conversation: Conversation, text: str) -> list[Line]:
 
 
 def _find_error_with(conversation: Conversation, changes: tuple[Change, ...]) -> Finding | None:
-    """Return the first error that changes of the draft cause."""
+    """Return the first error that changes to the draft would cause."""
     tried = conversation.draft.changed(changes)
     other = conversation.observer.look(tried, offers=False)
     return find_new_error(conversation.situation, other)
 
 
 def _propose(conversation: Conversation, told: Line, changes: tuple[Change, ...]) -> list[Line]:
-    """Say something, and ask whether to make the changes."""
+    """Return a line, and ask whether to apply the changes that it proposes."""
     conversation.proposal = changes
     what = conversation.compared(changes)
     return [told, conversation.line("judge.take", "proposal", what=what)]
 
 
 def _models(conversation: Conversation, text: str) -> list[Line]:
-    """Ask for the model, with the models that suit the goal."""
+    """Ask for the model, and offer models that suit the goal."""
     if conversation.goal is None and ("label" in fold(text) or "etiquet" in fold(text)):
         conversation.goal = "classify"
     return recommend_models(conversation, text)

@@ -1,4 +1,4 @@
-"""The topics of questions that facts answer: licence, privacy, cost, time, rows, Ollama, ..."""
+"""The topics of questions that can be answered with facts: licence, privacy, cost, time, ..."""
 
 import json
 import re

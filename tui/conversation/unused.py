@@ -11,7 +11,7 @@ from ftc.tui.understanding.text.message import Span, find_around, find_places, f
 _WORD: Final = re.compile(r"[^\s,;:!?()\"\u00bf\u00a1\u00ab\u00bb]+")
 _MUTE: Final = frozenset(word for words in WORDS["mute"].values() for word in words)
 
-#: Words that say what becomes of a value: "take out", "only", "not", "too".
+#: Words that say what to do with a value: "take out", "only", "not", "too".
 _OPERATING: Final = ("deny", "remove", "put", "acts", "more")
 _OPERATORS: Final = re.compile(
     rf"(?<![\w'-])(?:{'|'.join(any_of(WORDS[kind]) for kind in _OPERATING)}"
@@ -31,8 +31,8 @@ _NOUNS: Final[Mapping[str, frozenset[str]]] = {
 def find_spans(changes: Sequence[Change], text: str) -> list[tuple[Change, list[Span]]]:
     """Return the changes with the ranges of their words in the message, its end excluded.
 
-    They include nouns for the value, such as "file" in "the file is tickets.csv", and the words of
-    its clause that say what becomes of it, such as "only".
+    The ranges include nouns for the value, such as "file" in "the file is tickets.csv", and words
+    of its clause such as "only", which say what to do with it.
     """
     found = []
     for change in changes:
@@ -56,7 +56,7 @@ def _find_nouns(change: Change, text: str) -> Iterator[Span]:
 
 
 def find_unused(reading: Reading, changes: Sequence[Change], text: str) -> list[Span]:
-    """Return the ranges of words that had no effect: no change, no question, no request."""
+    """Return the ranges of words that led to no change, no question and no request."""
     if reading.request is not None and not reading.changes:
         return []
     used = [span for _, spans in find_spans(changes, text) for span in spans]
@@ -80,7 +80,7 @@ def find_unused(reading: Reading, changes: Sequence[Change], text: str) -> list[
 
 
 def name_unused(reading: Reading, changes: Sequence[Change], text: str) -> tuple[str, ...]:
-    """Return the unused parts as written, without articles and courtesy at their ends."""
+    """Return the unused parts as written, without articles and polite words at their ends."""
     parts = []
     for start, end in find_unused(reading, changes, text):
         part = text[start:end]
@@ -92,5 +92,5 @@ def name_unused(reading: Reading, changes: Sequence[Change], text: str) -> tuple
 
 
 def is_telling(word: str) -> bool:
-    """Return whether a word says more than a sign, an article, a courtesy or "use"."""
+    """Return whether a word is more than a sign, an article, a polite word or "use"."""
     return any(map(str.isalnum, word)) and fold(word).strip(".'") not in _MUTE

@@ -1,1 +1,1 @@
-"""The front ends: the screen, the plain lines, and the browser."""
+"""The front ends: full screen, plain lines, and a browser."""

@@ -48,7 +48,7 @@ Call = Callable[[Session], tuple[Line, ...]]
 
 
 class Heard(Message):
-    """A piece of what a language model says, in the reply with a number."""
+    """A piece of a language model's reply, with the number of the reply."""
 
     def __init__(self, reply: int, model: str, piece: str) -> None:
         super().__init__()
@@ -78,7 +78,7 @@ class Assistant(App[None]):
         self.interrupted = float("-inf")
         self.replies = 0
         say = session.voice.say
-        # hide Textual's own quit binding from the footer, and name the palette in words of ours
+        # hide Textual's own quit binding from the footer, and give the palette our own name
         del self._bindings.key_to_bindings[_WAY_OUT]
         del self._bindings.key_to_bindings[self.COMMAND_PALETTE_BINDING]
         self._bindings.bind(
@@ -98,7 +98,7 @@ class Assistant(App[None]):
             )
 
     def compose(self) -> ComposeResult:
-        """Lay out the two sides, or one tab for each if the screen is too narrow."""
+        """Lay out the two panes, or one tab for each if the screen is too narrow."""
         say = self.session.voice.say
         yield Header(icon="")
         yield Tabs(Tab(say("tab.talk"), id="tab-talk"), Tab(say("tab.side"), id="tab-side"))
@@ -203,7 +203,7 @@ class Assistant(App[None]):
             message.insert(event.character)
 
     def action_help_quit(self) -> None:
-        """Say what Ctrl-C does, and quit if it is pressed again; with a selection it copies."""
+        """Explain Ctrl-C, and quit when it is pressed again; with a selection, copy it."""
         if monotonic() - self.interrupted < _AGAIN_SECONDS:
             self.exit()
             return
@@ -219,7 +219,7 @@ class Assistant(App[None]):
         self._ask(lambda session: session.reply(text), Line(who="you", text=text))
 
     def _repair(self, code: str | None) -> None:
-        """Apply the fix of a finding, by default of the first that has one."""
+        """Apply the fix of a finding, by default the first fixable one."""
         fixable = (each.code for each in self.query_one(Findings).shown if each.is_fixable)
         code = code or next(fixable, None)
         shown = () if code is None else (self.session.asked_to_fix(code),)
@@ -256,7 +256,7 @@ class Assistant(App[None]):
             self._show(session, lines)
 
     def _pass_on(self, heard: Heard) -> None:
-        """Show a piece from a reply's thread."""
+        """Show a piece of a reply from its thread."""
         self.post_message(heard)
 
     @on(Heard)
@@ -266,7 +266,7 @@ class Assistant(App[None]):
             await self.query_one(Transcript).hear(heard.model, heard.piece)
 
     def _fail(self, line: Line) -> None:
-        """Show why there is no reply; the session does not change."""
+        """Show the reason why there is no reply; the session does not change."""
         self.query_one(Transcript).add((line,))
         self._idle()
 

@@ -21,10 +21,10 @@ from ftc.tui.state.saved_state import Kept, keep
 
 #: The first line of a pasted block, up to a blank line: "{", or a key without a value.
 _BLOCK: Final = re.compile(r"\s*\{\s*(?:\"|$)|[\w.-]+:\s*$")
-#: A line "key: value" begins a block if another line of a config is already there.
+#: A line "key: value" begins a block if another line of a config has already arrived.
 _KEY: Final = re.compile(r"[A-Za-z_][\w.-]*:\s+\S")
 _MORE: Final = re.compile(r"[A-Za-z_\"'][\w.\"'-]*:(?:\s|$)|\s+\S|- ")
-#: How long a paste may take from one line to the next.
+#: The maximum time between two lines of a paste.
 _PASTE_SECONDS: Final = 0.05
 
 
@@ -51,14 +51,14 @@ def converse(session: Session, asking: TextIO, telling: TextIO) -> None:
 
 @dataclass(slots=True)
 class _Mouth:
-    """Writes what a language model says as it is said; `said` is what was written of a reply."""
+    """Writes a language model's reply as it arrives; `said` is the part written so far."""
 
     telling: TextIO
     voice: Voice
     said: str = ""
 
     def hear(self, model: str, piece: str) -> None:
-        """Write a piece, after the model's name if it is the first."""
+        """Write a piece; the first piece follows the model's name."""
         if not self.said:
             self.telling.write(f"{self.voice.say('agent.says', model=model)}\n")
         self.said += piece
@@ -83,7 +83,7 @@ def save(session: Session) -> None:
 def edit_lines(sent: tuple[str, ...], asking: TextIO, telling: TextIO) -> Iterator[str] | None:
     """Return the messages typed on a terminal with line editing and the history of `sent`.
 
-    None if the input is no terminal that can edit lines.
+    The result is None if the input is not a terminal that can edit lines.
     """
     is_terminal = asking is sys.stdin and telling is sys.stdout
     if not (is_terminal and asking.isatty() and telling.isatty()):
@@ -91,10 +91,10 @@ def edit_lines(sent: tuple[str, ...], asking: TextIO, telling: TextIO) -> Iterat
     if os.environ.get("TERM", "dumb") == "dumb":
         return None
     try:
-        import readline  # noqa: PLC0415 - Windows has none
+        import readline  # noqa: PLC0415 - Windows does not have it
     except ImportError:
         return None
-    readline.parse_and_bind("set enable-bracketed-paste on")  # a paste of lines is one message
+    readline.parse_and_bind("set enable-bracketed-paste on")  # several pasted lines are one message
     readline.clear_history()
     for text in sent:
         readline.add_history(text)
@@ -102,7 +102,7 @@ def edit_lines(sent: tuple[str, ...], asking: TextIO, telling: TextIO) -> Iterat
 
 
 def _edited() -> Iterator[str]:
-    """Yield the lines that `input` reads with the line editor, until the input ends."""
+    """Yield the lines read with the line editor, until the input ends."""
     while True:
         try:
             text = input("> ")
@@ -128,8 +128,8 @@ def converse_in_json(session: Session, asking: TextIO, telling: TextIO) -> None:
 def read_messages(asking: TextIO, *, blank: bool = False) -> Iterator[str]:
     """Yield the messages: lines, or a pasted block up to its first blank line.
 
-    A block begins with "{", with a line "key:", or with a line "key: value" if a further line of a
-    config is there at once. `blank` keeps empty messages.
+    A block begins with "{", with a line "key:", or with a line "key: value" if another line of a
+    config follows immediately. `blank` keeps empty messages.
     """
     lines = _Lines(asking)
     while (text := lines.next()) is not None:
@@ -142,7 +142,7 @@ def read_messages(asking: TextIO, *, blank: bool = False) -> Iterator[str]:
 
 
 class _Lines:
-    """The lines of an input; a file is read ahead on a thread, to see the end of a paste."""
+    """The lines of an input; a thread reads a file ahead, to detect the end of a paste."""
 
     def __init__(self, asking: TextIO) -> None:
         self._memory: TextIO | None = asking if isinstance(asking, StringIO) else None
@@ -170,12 +170,12 @@ class _Lines:
         return line
 
     def until_blank(self) -> Iterator[str]:
-        """Yield the lines up to a blank one or to the end; the blank one is dropped."""
+        """Yield the lines up to a blank line or the end; the blank line is dropped."""
         while (line := self.next()) is not None and line.strip():
             yield line
 
     def config(self) -> Iterator[str]:
-        """Yield the further lines of a config that are already there; a blank line ends it."""
+        """Yield the lines of a config that have already arrived, up to a blank line."""
         while True:
             try:
                 line = self._seen.pop() if self._seen else self._get(_PASTE_SECONDS)
@@ -202,10 +202,10 @@ def _prompt(telling: TextIO) -> None:
 def _tell(
     session: Session, lines: tuple[Line, ...], telling: TextIO, told: frozenset[str]
 ) -> frozenset[str]:
-    """Write a reply and the answers on offer, and before them the findings that are new.
+    """Write the new findings, then a reply and the offered answers.
 
-    `told` are the findings shown so far that still hold; returns those of now. A finding that the
-    reply has told is not repeated.
+    `told` are the findings already shown that still apply; the function returns the current ones. A
+    finding in the reply is not repeated.
     """
     reply = "\n".join(line.text for line in lines)
     telling.write(f"{reply}\n" if reply else "")

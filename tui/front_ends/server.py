@@ -1,7 +1,7 @@
 """The assistant in a browser on this machine: one process of `ftc chat` for each connection.
 
 The server listens only on the loopback interface. It answers only requests with its token, which
-is new at every start.
+changes at every start.
 """
 
 import socket
@@ -34,7 +34,7 @@ _HEADERS: Final = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Served:
-    """The assistant at an address: where it listens, and its token."""
+    """The address at which the assistant listens, and its token."""
 
     listener: socket.socket
     token: str = field(default_factory=lambda: token_urlsafe(_TOKEN_BYTES), repr=False)
@@ -51,7 +51,7 @@ class Served:
 
 
 def listen(port: int) -> Served:
-    """Take a port of this machine, or any free one for 0.
+    """Listen on a port of this machine; 0 means any free port.
 
     Raises EnvironmentFailure if the port is in use, or if textual-serve is not installed.
     """
@@ -72,14 +72,14 @@ def listen(port: int) -> Served:
 
 
 def serve(served: Served, command: str) -> None:
-    """Answer browsers until ctrl+c; `command` is the shell command of one assistant."""
+    """Serve browsers until Ctrl+C; `command` is the shell command that starts one assistant."""
     from aiohttp.web import run_app  # noqa: PLC0415 - an extra
 
     run_app(make_site(served, command), sock=served.listener, print=None)
 
 
 def make_site(served: Served, command: str) -> "Application":
-    """Return the site: all pages need the token, and none loads anything from elsewhere."""
+    """Return the site: all pages need the token, and none loads anything from other hosts."""
     from aiohttp.web import Application, Response, get, static  # noqa: PLC0415 - an extra
     from textual_serve.server import Server  # noqa: PLC0415
 

@@ -1,1 +1,1 @@
-"""The languages of the assistant: sentences, names of fields, and which one a message is in."""
+"""The languages of the assistant: sentences, field names, and language detection."""

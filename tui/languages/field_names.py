@@ -14,9 +14,9 @@ _SHORT: Final = "x-short"
 
 
 def find_asked(pointer: str) -> str:
-    """Return the field that a pointer of a written spec is about: `/model` is `/model/id`.
+    """Return the field for a pointer into a written spec: `/model` means `/model/id`.
 
-    A value inside of a field, such as an option of a template, belongs to the field.
+    A value inside a field, such as an option of a template, belongs to the field.
     """
     known = _titles()
     while pointer not in known:
@@ -26,14 +26,14 @@ def find_asked(pointer: str) -> str:
 
 
 def name_field(pointer: str, language: Language) -> str:
-    """Return the name of a field; raises KeyError for a pointer of no field."""
+    """Return the name of a field; raises KeyError if the pointer is not a field's."""
     if language == "en":
         return _titles()[pointer]
     return str(_names()["fields"][pointer][language])
 
 
 def name_decision(name: str, language: Language) -> str:
-    """Return the name of a decision: that of its field, or its own; else its raw key."""
+    """Return the name of a decision: the name of its field, its own name, or its raw key."""
     own = _names()["decisions"].get(name)
     if isinstance(own, Mapping):
         return str(own[language])
@@ -48,7 +48,7 @@ def _titles() -> Mapping[str, str]:
 
 @cache
 def _by_key() -> Mapping[str, str]:
-    """Return the field of each last key that only one field has."""
+    """Return the fields by their last key, for keys that only one field has."""
     keys = Counter(pointer.rpartition("/")[2] for pointer in _titles())
     last = ((pointer.rpartition("/")[2], pointer) for pointer in _titles())
     return {key: pointer for key, pointer in last if keys[key] == 1}

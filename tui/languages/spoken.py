@@ -1,4 +1,4 @@
-"""The language of a message: its function words, and the spelling that only one language has."""
+"""Detects the language of a message from function words and distinctive spellings."""
 
 import json
 import re
@@ -10,7 +10,7 @@ from typing import Final
 from ftc.tui.languages.voice import LANGUAGES, Language
 
 _WORD: Final = re.compile(r"[^\W\d_]+(?:['·][^\W\d_]+)*")
-#: Signs that only one of the three languages writes. Names and paths rarely have them.
+#: Characters that only one of the three languages uses. Names and paths rarely have them.
 _SPELLINGS: Final[Mapping[Language, re.Pattern[str]]] = {
     "en": re.compile(r"\w'(?:t|s|m|re|ve|ll|d)\b"),
     "ca": re.compile(
@@ -18,13 +18,13 @@ _SPELLINGS: Final[Mapping[Language, re.Pattern[str]]] = {
     ),
     "es": re.compile(r"[ñ¿¡]|\w(?:ción|ciones|mente)\b"),
 }
-_FEWEST: Final = 2  # what must speak for a language
-_LEAD: Final = 2  # times what speaks for any other
+_FEWEST: Final = 2  # words or characters of a language
+_LEAD: Final = 2  # times as many as for any other language
 
 
 def find_spoken(text: str) -> Language | None:
-    """Return the language of a message, or None if too little or too much tells."""
-    text = text.lower().replace("\u2019", "'")  # as phones type it
+    """Return the language of a message, or None if there are too few signs or a tie."""
+    text = text.lower().replace("\u2019", "'")  # as phones type an apostrophe
     words = set(_WORD.findall(text))
     counts = {
         language: len(words & own) + len(_SPELLINGS[language].findall(text))
@@ -52,7 +52,7 @@ def _own_words() -> Mapping[Language, frozenset[str]]:
 
 
 def _spell(words: list[str]) -> frozenset[str]:
-    """Return the words as they are, and as people without an accent key type them."""
+    """Return the words with their accents, and as people without accent keys type them."""
     return frozenset(words) | {word.translate(_PLAIN) for word in words}
 
 

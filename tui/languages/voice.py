@@ -1,4 +1,4 @@
-"""The voice: the assistant's sentences in three languages, from catalogues."""
+"""The assistant's sentences in three languages, from catalogues."""
 
 import json
 import locale
@@ -23,14 +23,14 @@ _MINUTE: Final = 60
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Voice:
-    """Returns sentences of the catalogue; each key has one in every language."""
+    """Returns sentences of the catalogue; each key has a sentence in every language."""
 
     language: Language = "en"
 
     def say(self, key: str, **values: Any) -> str:
         """Return a sentence with its values; raises KeyError for a key that does not exist.
 
-        `{rows:row|rows}` is the word for one, or for any other number.
+        `{rows:row|rows}` becomes the first word for one, and the second for any other number.
         """
         shown = {name: (value, self.show(value)) for name, value in values.items()}
         return _Sentence().vformat(read_catalogue(self.language)[key], (), shown)
@@ -44,7 +44,7 @@ class Voice:
         return self._of_field(pointer, "why")
 
     def label(self, pointer: str, value: str) -> str:
-        """Return the label of a value among a field's answers: the value, or value and words."""
+        """Return the label of an answer to a field's question: the value, perhaps with words."""
         words = read_catalogue(self.language).get(f"option.{pointer}.{value}")
         return value if words is None else f"{value} ({words})"
 
@@ -58,7 +58,7 @@ class Voice:
         return text if self.language == "en" else text.translate(str.maketrans(",.", ".,"))
 
     def percent(self, share: float) -> str:
-        """Return a share in percent, with one decimal: `2.8%`, or `2,8 %`."""
+        """Return a share as a percentage with one decimal: `2.8%`, or `2,8 %`."""
         space = "" if self.language == "en" else " "
         return f"{self.show(round(share * 100, 1))}{space}%"
 
@@ -77,7 +77,7 @@ class Voice:
         return self.say("time.hours", count=round(seconds / _HOUR, 1))
 
     def name_language(self, code: str) -> str:
-        """Return a language's name, or its code if it has none."""
+        """Return the name of a language, or its code if the name is unknown."""
         name = name_language(code)
         return name.render(self.language) if isinstance(name, Message) else name
 
@@ -88,7 +88,7 @@ class Voice:
 
 
 class _Sentence(Formatter):
-    """Fills in values that come with their text."""
+    """Fills in values that have their text with them."""
 
     def format_field(self, value: Any, format_spec: str) -> str:
         """Return the value's text, or the word that fits the number."""

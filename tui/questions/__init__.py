@@ -1,1 +1,1 @@
-"""What is asked next, the answers on offer, and how an answer is read."""
+"""The next question, the answers it offers, and the reading of an answer."""

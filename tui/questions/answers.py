@@ -1,4 +1,4 @@
-"""A bare answer: a message that contains only a value for the field that was asked."""
+"""Reads a bare answer: a message that contains only a value for the field of the question."""
 
 import re
 from collections.abc import Collection, Mapping
@@ -27,7 +27,7 @@ _LEAD: Final = re.compile(
     rf"(?i)^(?:(?:{any_of(WORDS['questions']['lead'])}|{any_of(WORDS['correct'])})\b[\s,:]+)+"
     r"(?=\w)"
 )
-#: An answer that is given with hesitation: "hmm, maybe four?".
+#: A hesitant answer: "hmm, maybe four?".
 _TENTATIVE: Final = re.compile(
     r"(?i)^(?:(?:h+m+|uh+|um+|well|so|ok|maybe|perhaps|i guess|i think|i'd say"
     r"|let'?s say|say|probably|potser|diguem|posem|jo diria|suposo que|tal vez|quizas?|digamos"
@@ -54,10 +54,10 @@ def understand(
     planned: Mapping[str, Any] = _NOTHING,
     names: Names = _NO_NAMES,
 ) -> Reading:
-    """Return the reading of a message; what the words leave open is taken to answer `asked`.
+    """Return the reading of a message; a value without a field answers the question `asked`.
 
     `planned` holds the plan's values by pointer, for changes relative to them. `names` are the
-    files and columns that exist; a bare answer names no other column.
+    existing files and columns; a bare answer cannot name another column.
     """
     reading = read(text, draft, planned, names)
     if asked is None:
@@ -75,7 +75,7 @@ def understand(
 
 
 def _own_answer(asked: str, text: str, reading: Reading) -> Change | None:
-    """Return a value that only the question makes clear: "none", no GPU, or an ambiguous name."""
+    """Return a value that is only clear from the question: "none", no GPU, or an ambiguous name."""
     bare = text.strip().strip("\"'`.")
     if asked == _TYPES and (_NONE.fullmatch(fold(bare)) or _says(reading, "no")):
         return Change(pointer=asked, value=[], words=bare)
@@ -96,7 +96,7 @@ def _own_answer(asked: str, text: str, reading: Reading) -> Change | None:
 
 
 def _is_other_column(pointer: str, value: object, columns: Collection[str]) -> bool:
-    """Return whether a value names a column that the data do not have."""
+    """Return whether a value names a column that the data does not have."""
     if not pointer.startswith("/data/columns/"):
         return False
     return value not in columns if columns else " " in str(value)
@@ -107,9 +107,9 @@ def _says(reading: Reading, kind: str) -> bool:
 
 
 def read_answer(pointer: str, text: str) -> Change | None:
-    """Return the change that a bare answer makes to a field, or None if it is not a value.
+    """Return the change that a bare answer makes to a field, or None if it has no value.
 
-    A sentence of many words is not the value of a path, a name or a model.
+    A long sentence is not a path, a name or a model.
     """
     text = strip_welcome(strip_correction(text.strip().strip("\"'`")))
     if is_question(text):
@@ -144,7 +144,7 @@ def _fitting(schema: Mapping[str, Any], text: str) -> Any:
 
 
 def _is_name(text: str) -> bool:
-    """Return whether a text names a run; words of talk show that it is a sentence."""
+    """Return whether a text can be the name of a run; conversational words make it a sentence."""
     words = re.findall(r"[a-z']+", fold(text))
     return _is_short(text) and bool(slug(text)) and not _TALK.intersection(words)
 
@@ -154,7 +154,7 @@ def _is_reference(text: str) -> bool:
 
 
 def _is_machine(text: str) -> bool:
-    """Return whether a text names a machine that the table knows."""
+    """Return whether a text names a machine from the table."""
     known = find_accelerator(text) is not None or find_other_maker(text) is not None
     return known or text == "auto"
 

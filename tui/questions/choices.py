@@ -1,4 +1,4 @@
-"""The answers to offer for a question, each with the plan that it leads to."""
+"""The answers to a question, each with the plan that it leads to."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -43,7 +43,7 @@ _METHODS: Final = ("lora", "qlora", "full")
 _MACHINES: Final = ("auto", "RTX-4090", "A100-SXM4-80GB", "H100-SXM5-80GB")
 _EXPORTS: Final[tuple[tuple[str, ...], ...]] = (("Q4_K_M",), ("Q8_0",), ("Q4_K_M", "Q8_0"), ())
 _LONGEST_NAME: Final = 63
-_MAIN_LANGUAGE: Final = 0.1  # a model should know every language with at least this share of rows
+_MAIN_LANGUAGE: Final = 0.1  # the share of rows from which a model should support a language
 #: In parameters. Larger models hardly classify better, and are too slow to train on a CPU.
 _MOST_OF_A_SMALL_ONE: Final = 4_500_000_000
 _SHORT_SECONDS: Final = 2 * 3600
@@ -63,8 +63,8 @@ def offer(
 ) -> Question:
     """Return the question with its answers, each with a plan, and ftc's suggestion.
 
-    Repairs of the question come first. A field without a fixed set of values has no answers. An
-    answer after which the plan does not fit, or has a new error, is withheld while another is left.
+    Repairs come first. A field without a fixed set of values has no answers. An answer is withheld
+    if the plan with it does not fit or has a new error, unless no other answer is left.
     """
     values = _VALUES.get(question.pointer)
     if question.trouble is not None and question.trouble.code == _HOST_TOO_SMALL:
@@ -99,13 +99,13 @@ def plan_options(
 ) -> tuple[list[Option], list[Option]]:
     """Return the answers that lead to a plan without a new error, and the others.
 
-    If there is none without, all are returned: one of them has to be chosen or repaired.
+    If every answer has a new error, all are returned, since the user has to choose or repair one.
     """
     known = {finding.code for finding in situation.findings} - {_TOO_LARGE}
     sound: list[Option] = []
     unsound: list[Option] = []
     for option in options:
-        if option.plan is not None and option.told:  # the shortlist has planned and checked it
+        if option.plan is not None and option.told:  # already planned and checked
             sound.append(option)
             continue
         after = observer.look(draft.changed(option.changes), offers=False)
@@ -121,7 +121,7 @@ def plan_options(
 def _tuned(
     question: Question, draft: Draft, situation: Situation, goal: Goal | None
 ) -> Iterator[Option]:
-    """Yield the tuned form of a base model that has no chat template for the data."""
+    """Yield the instruction-tuned variant of a base model that has no chat template."""
     lacks_template = question.trouble is not None and question.trouble.code == _NO_TEMPLATE
     name = find_tuned(str(draft.get("/model/id"))) if lacks_template else None
     model = find_model(name) if name is not None else None
@@ -135,9 +135,9 @@ def _tuned(
 
 
 def _without_data(goal: Goal | None, folder: Path, *, has_files: bool) -> Iterator[Option]:
-    """Yield the answer that writes a file with example rows; the goal decides which rows.
+    """Yield the answer that writes a file with example rows for the goal.
 
-    While nobody has said the goal, it is the answer that there are no data, if no file is on offer.
+    If the goal is unknown and no file is offered, yield the answer that there is no data.
     """
     if goal is not None:
         name = free_name(goal, folder)
@@ -148,7 +148,7 @@ def _without_data(goal: Goal | None, folder: Path, *, has_files: bool) -> Iterat
 
 
 def _nearly(draft: Draft, pointer: str) -> bool:
-    """Return whether an answer to this question completes the input of a plan."""
+    """Return whether the answer to this question is the last missing input of a plan."""
     needed = {"/model/id", "/data/source", "/hardware/gpu"} - {pointer}
     return all(draft.has(each) for each in needed)
 
@@ -169,7 +169,7 @@ def _files(draft: Draft, situation: Situation, folder: Path) -> Iterator[tuple[s
 
 
 def _columns(draft: Draft, situation: Situation, folder: Path) -> Iterator[tuple[str, Any]]:
-    """Yield the file's columns without a role; a large file is not read for this."""
+    """Yield the file's columns without a role; large files are not read for this."""
     if situation.spec is None:
         return
     source = list_sources(situation.spec.data)[0]
@@ -199,17 +199,17 @@ def _models(
     goal: Goal | None,
     model_wish: ModelWish,
 ) -> Iterator[Option]:
-    """Yield the models of the shortlist for the known goal, data, hardware and export.
+    """Yield the models of the shortlist that suit the goal, data, hardware and export.
 
-    If no method is set, a model that only fits with QLoRA also sets the method. For labels, and on
-    a CPU, models are small, and those that train in a short time come first.
+    If no method is set, a model that only fits with QLoRA also sets the method. For labels and on a
+    CPU, the models are small, and those with a short training time come first.
     """
     if situation.spec is None:
         return
     said = draft.get("/method/type")
     wish = _require(situation.spec, draft, situation, goal, model_wish)
     picks = observer.shortlist(wish)
-    if not picks and wish.allowed is not None:  # what was wished counts more than the data
+    if not picks and wish.allowed is not None:  # the user's wish counts more than the data
         wish = replace(wish, languages=model_wish.languages, most_parameters=None)
         picks = observer.shortlist(wish)
     ordered = sorted(picks, key=partial(_patience, wish))
@@ -227,7 +227,7 @@ def _models(
 def _require(
     spec: Spec, draft: Draft, situation: Situation, goal: Goal | None, model_wish: ModelWish
 ) -> ModelRequirements:
-    """Return what a model needs for the goal, the data, the hardware, the export and the wish."""
+    """Return the requirements of the goal, data, hardware, export and wish for a model."""
     data = with_usual_rows(situation.data or nominal_data())
     said = draft.get("/method/type")
     on_cpu = situation.hardware is not None and situation.hardware.kind == "cpu"
@@ -248,7 +248,7 @@ def _require(
 
 
 def _patience(wish: ModelRequirements, pick: Pick) -> float:
-    """Return the seconds that a small model takes beyond a short run; 0 for other wishes."""
+    """Return the seconds by which a small model exceeds a short run; 0 for other wishes."""
     plan = pick.candidate.plan
     if wish.most_parameters is None or plan is None or plan.time_seconds is None:
         return 0.0
@@ -256,7 +256,7 @@ def _patience(wish: ModelRequirements, pick: Pick) -> float:
 
 
 def _told(pick: Pick, reason: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Yield the method of a model, why it is offered, and when a larger one would fit."""
+    """Yield the method of a model, the reason for offering it, and when a larger one would fit."""
     method = pick.candidate.method
     if method is not None:
         yield "model.method", {"method": method}
@@ -269,7 +269,7 @@ def _told(pick: Pick, reason: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
 
 
 def _machines(draft: Draft, situation: Situation, folder: Path) -> Iterator[tuple[str, Any]]:
-    """Yield the known names that are nearest to an unknown one, else the usual machines."""
+    """Yield the known names most similar to an unknown one, or else the usual machines."""
     del situation, folder
     said = draft.get("/hardware/gpu")
     near = find_near(said) if isinstance(said, str) and said not in _MACHINES else ()

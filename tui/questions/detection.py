@@ -1,4 +1,4 @@
-"""What ftc finds at the start, without a question: GPUs, data files; and messages to try."""
+"""Detects GPUs and data files at the start, and composes example messages."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +19,7 @@ _LABELS: Final = frozenset({"label", "labels", "category", "class", "intent", "t
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Detection:
-    """The machine's GPUs and main memory, and the data files of the folder, the likeliest first."""
+    """The machine's GPUs and main memory, and the folder's data files, the most likely first."""
 
     gpus: tuple[Gpu, ...]
     ram_bytes: int
@@ -28,7 +28,7 @@ class Detection:
 
     @property
     def gpu(self) -> str | None:
-        """The name of the first GPU, as the table writes it if it is there."""
+        """The name of the first GPU, as in the table if the table has it."""
         if not self.gpus:
             return None
         match = find_accelerator(self.gpus[0].name)
@@ -62,7 +62,7 @@ def tell_detection(found: Detection, voice: Voice) -> str:
 
 
 def make_examples(found: Detection, voice: Voice) -> tuple[str, str, str]:
-    """Return three messages that suit what was found: a whole wish, a goal, and a question."""
+    """Return three example messages for the detected files: a full request, a goal, a question."""
     gpu = found.gpu or _FALLBACK_GPU
     if not found.files:
         whole = voice.say("example.no_file", gpu=gpu)

@@ -1,6 +1,6 @@
-"""The dialogue: computes the next question from a draft and its situation.
+"""Computes the next question from a draft and its situation.
 
-This module has no side effects: front ends show the question and read the answer.
+This module has no side effects; front ends show the question and read the answer.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,7 +17,7 @@ from ftc.tui.state.goals import GOALS, Goal
 from ftc.tui.state.situation import Situation
 from ftc.tui.understanding.reading import Change
 
-#: Sections that are asked for by the field of their short form.
+#: Sections whose question is about the field of their short form.
 _ASKED_AS: Final[Mapping[str, str]] = {
     "/model": "/model/id",
     "/data": "/data/source",
@@ -27,29 +27,31 @@ _ASKED_AS: Final[Mapping[str, str]] = {
 }
 
 
-#: The field that the question about the goal is about.
+#: The field of the question about the goal.
 GOAL: Final = "/objective/type"
 _METHOD: Final = "/method/type"
 _MOST_ALTERNATIVES: Final = 4
-#: Factors on the hours of a change, for ranking: a worse result or more GPUs count as more hours.
+#: Factors by which the hours of a change are multiplied for ranking: a worse result or more GPUs
+#: count as more hours.
 _WEIGHTS: Final[Mapping[Kind, float]] = {"layout": 1.0, "method": 1.2, "data": 2.0, "hardware": 4.0}
 _PROMPT: Final = "/data/columns/prompt"
 _ANSWER: Final = "/data/columns/completion"
 #: Findings about columns that were not recognised.
 _COLUMNS: Final = frozenset({"FTC206"})
-#: Findings about a Hub that was busy, unreachable or sent an incomplete answer.
+#: Findings about a Hub that was busy or unreachable, or whose answer was incomplete.
 _PASSING: Final = frozenset({"FTC108", "FTC109", "FTC110", "FTC210"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Option:
-    """One answer that is offered: its changes, and the plan that it would lead to.
+    """One offered answer: its changes, and the plan that it would lead to.
 
     `label` is the value as a spec writes it. `key` is the catalogue key of a sentence to show
-    instead, if the value alone is unclear. `told` holds facts about the answer: catalogue keys
-    with their values. Values whose names end in `_bytes` are sizes. `goal` is the goal that it
-    sets; `writes` the goal whose example file, named by the changes, it writes first. `lacks_data`
-    says that there are no data yet. `refused` is the error with which it is withheld.
+    instead, if the value alone is unclear. `told` holds facts about the answer: catalogue keys with
+    their values. Values whose names end in `_bytes` are sizes. `goal` is the goal that it sets.
+    `writes` is a goal whose example file it writes first, under the name in the changes.
+    `lacks_data` means that there is no data yet. `refused` is the error for which the answer is
+    withheld.
     """
 
     label: str
@@ -65,10 +67,10 @@ class Option:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """The next question: a field, the answers on offer, and ftc's suggestion.
+    """The next question: a field, the offered answers, and ftc's suggestion.
 
-    `trouble` is the problem with the field's current value, if that is why the question is asked.
-    An `optional` question does not block compiling. `withheld` are answers that are not offered,
+    `trouble` is the problem with the field's current value, if that led to the question. An
+    `optional` question does not block compiling. `withheld` are answers that are not offered
     because the plan with them does not fit or has an error.
     """
 
@@ -82,14 +84,14 @@ class Question:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Done:
-    """There is no question left: the draft compiles, perhaps with warnings."""
+    """There are no more questions: the draft compiles, perhaps with warnings."""
 
 
 Step = Question | Done
 
 
 def next_step(draft: Draft, situation: Situation) -> Step:
-    """Return the next question; a field that is set, or follows from the rest, is not asked.
+    """Return the next question, about a field that is neither set nor derived from the others.
 
     Errors in the draft come first. The order of fields is the schema's (`x-question.order`).
     """
@@ -108,14 +110,14 @@ def next_step(draft: Draft, situation: Situation) -> Step:
 
 
 def ask_goal() -> Question:
-    """Return the question that comes first: what the model should learn to do."""
+    """Return the first question: what the model should learn to do."""
     options = tuple(Option(label=goal, changes=(), key=f"goal.{goal}", goal=goal) for goal in GOALS)
     return Question(pointer=GOAL, options=options)
 
 
 @cache
 def asked_pointers() -> tuple[str, ...]:
-    """Return the fields that have their own question, in the schema's order."""
+    """Return the fields with their own question, in the schema's order."""
     ordered = {
         _ASKED_AS.get(field.pointer, field.pointer): field.schema["x-question"]["order"]
         for field in fields()
@@ -125,7 +127,7 @@ def asked_pointers() -> tuple[str, ...]:
 
 
 def _is_too_large(situation: Situation) -> bool:
-    """Return whether the method that the plan chose does not fit; another one may."""
+    """Return whether the method that the plan chose does not fit; another method may fit."""
     return situation.plan is not None and not situation.plan.memory.fits
 
 
@@ -137,13 +139,13 @@ def _first_error(situation: Situation, draft: Draft) -> Finding | None:
 
 
 def concerns(finding: Finding, draft: Draft) -> bool:
-    """Return whether a finding is about a section that the draft has."""
+    """Return whether a finding is about a section of the draft."""
     section = finding.pointer.split("/")[1:2]
     return bool(section) and draft.has(f"/{section[0]}")
 
 
 def _asked(pointer: str) -> str:
-    """Return the field to ask about for a finding's pointer."""
+    """Return the field to ask about, for a finding's pointer."""
     known = {field.pointer for field in fields()}
     while pointer and pointer not in known:
         pointer = pointer.rpartition("/")[0]
@@ -151,12 +153,12 @@ def _asked(pointer: str) -> str:
 
 
 def _asked_column(draft: Draft) -> str:
-    """Return the column to ask for, if the names do not show the roles."""
+    """Return the column to ask for, if the roles are not clear from the names."""
     return _ANSWER if draft.has(_PROMPT) else _PROMPT
 
 
 def find_repair(finding: Finding) -> Option | None:
-    """Return the fix of a finding as an answer; None if it has none that only sets values."""
+    """Return the fix of a finding as an answer; None without a fix that only sets values."""
     return _repair(finding.fix)
 
 
@@ -179,20 +181,20 @@ def _repair(fix: Sequence[Mapping[str, object]]) -> Option | None:
 
 
 def _alternatives(plan: Plan) -> tuple[Option, ...]:
-    """Return the plan's alternatives as answers: those with few hours and a good result first."""
+    """Return the plan's alternatives as answers, ranked by hours and quality of the result."""
     ranked = sorted(plan.alternatives, key=_burden)
     fixes = (_repair(alternative.fix) for alternative in ranked)
     return tuple(option for option in fixes if option is not None)[:_MOST_ALTERNATIVES]
 
 
 def _burden(alternative: Alternative) -> float:
-    """Return the hours of an alternative, weighed by what it costs beside them."""
+    """Return the hours of an alternative, weighted by its other costs."""
     seconds = alternative.time_seconds
     return float("inf") if seconds is None else seconds * _WEIGHTS[alternative.kind]
 
 
 def _retries(finding: Finding, pointer: str, draft: Draft) -> tuple[Option, ...]:
-    """Return the same value as an answer, if looking it up again may succeed."""
+    """Return the current value as an answer, if another lookup may succeed."""
     if finding.code not in _PASSING or not draft.has(pointer):
         return ()
     value = draft.get(pointer)

@@ -1,4 +1,4 @@
-"""Summaries of the data, the model and the machine, shown when each is named."""
+"""Summarizes the data, the model and the machine when the user names them."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,7 +23,7 @@ _MOST_LABELS: Final = 6
 _MOST_PROBLEMS: Final = 5
 _MAIN_LANGUAGE: Final = 0.1  # languages with a smaller share of rows are not mentioned
 _BILLION: Final = 1e9
-#: A json file has to be read in full to show its first rows; a larger one is not read.
+#: A JSON file has to be read in full to show its first rows; larger files are not read.
 _LARGEST_JSON_BYTES: Final = 32 * 1024**2
 _DATA: Final = ("/data/source", "/data/sources")
 _ROLES: Final = ("messages", "prompt", "completion", "instruction", "input", "output", "text")
@@ -32,7 +32,7 @@ _ROLES: Final = ("messages", "prompt", "completion", "instruction", "input", "ou
 def summarize_facts(
     before: Draft, after: Draft, situation: Situation, *, folder: Path, voice: Voice
 ) -> Iterator[Line]:
-    """Yield summaries of the file, the model and the machine that are new in `after`."""
+    """Yield summaries of the file, the model and the machine, if they are new in `after`."""
     if any(_is_new(place, before, after) for place in _DATA) and situation.data is not None:
         for part in situation.data.sources or (situation.data,):
             labels = answer_labels(part, after)
@@ -54,12 +54,12 @@ def _is_new(pointer: str, before: Draft, after: Draft) -> bool:
 
 
 def answer_labels(facts: DataFacts, draft: Draft) -> tuple[Label, ...]:
-    """Return the labels that answers are one of; none where texts are compared, or scored."""
+    """Return the labels of the answers; none if texts are compared or scored."""
     return () if compares_texts(draft.get("/objective/type") or "sft") else facts.labels
 
 
 def _data(facts: DataFacts, labels: Sequence[Label], folder: Path, voice: Voice) -> Iterator[str]:
-    """Yield the number of rows, the columns and form, the first rows, languages and labels."""
+    """Yield the number of rows, the columns and format, the first rows, languages and labels."""
     roles = [(role, getattr(facts, role)) for role in _ROLES if getattr(facts, role)]
     told = ", ".join(f"{role} = {column}" for role, column in roles)
     yield voice.say(
@@ -114,7 +114,7 @@ def _json(value: Any) -> str:
 
 
 def _cut(text: str) -> str:
-    """Return the text cut to one line of a narrow screen, without control characters."""
+    """Return the text without control characters, cut to one line of a narrow screen."""
     plain = "".join(letter if letter.isprintable() else " " for letter in text)
     return plain if len(plain) <= _WIDTH else plain[: _WIDTH - 3] + "..."
 

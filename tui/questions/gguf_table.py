@@ -1,4 +1,4 @@
-"""A table of GGUF types for the chosen model: the file's size, and what the type loses."""
+"""A table of GGUF types for the chosen model: file size and loss of quality."""
 
 from typing import Final
 
@@ -11,17 +11,17 @@ from ftc.spec.sections import GgufType
 from ftc.tui.languages.voice import Voice
 from ftc.tui.state.line import Cells
 
-#: The types that are compared: from hardly any loss to the smallest that is advisable.
+#: The compared types, from almost no loss to the smallest type that is advisable.
 _COMPARED: Final[tuple[GgufType, ...]] = ("F16", "Q8_0", "Q6_K", "Q5_K_M", "Q4_K_M", "Q3_K_M")
-#: The most that the perplexity may rise for a star, and for each further one.
+#: The maximum increase of the perplexity for one star, and for each further star.
 _RISES: Final = (1.0, 0.12, 0.035, 0.012, 0.004)
 _NAMES: Final = ("type", "size", "bits", "quality", "rise")
 
 
 def tabulate_types(model: ModelFacts, voice: Voice) -> Cells:
-    """Return a row for each type: size for this model, bits per weight, quality.
+    """Return a row for each type: file size for this model, bits per weight, quality.
 
-    The quality is the rise of the perplexity over 16 bits that llama.cpp publishes for an 8B model.
+    The quality is the perplexity increase over 16 bits that llama.cpp publishes for an 8B model.
     """
     shape = shape_of(model)
     rows = []

@@ -1,4 +1,4 @@
-"""A table of the models on offer: quality, speed, licence, languages and memory side by side."""
+"""A table of the offered models: quality, speed, licence, languages and memory."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -9,14 +9,14 @@ from ftc.tui.questions.dialogue import Option
 from ftc.tui.state.line import Cells
 
 _BILLION: Final = 1e9
-#: The parameters from which a model's answers are expected to be of a class; the last is the best.
+#: The minimum number of parameters for each class of answer quality, the best class last.
 _CLASSES: Final = (0, 1_000_000_000, 3_500_000_000, 7_000_000_000, 20_000_000_000)
 _MOST_LANGUAGES: Final = 4
 _OWN: Final = ("en", "es", "ca")
 
 
 def tabulate(options: Sequence[Option], voice: Voice) -> Cells:
-    """Return the table of the answers that name a model of the table; empty if none does."""
+    """Return a table of the answers that name a known model; empty if none does."""
     found = [
         (number, option, model)
         for number, option in enumerate(options, start=1)
@@ -47,7 +47,7 @@ def _cells(option: Option, model: Model, voice: Voice) -> tuple[str, ...]:
 
 
 def _languages(model: Model) -> str:
-    """Return the codes of the assistant's languages first, then others, and how many more."""
+    """Return language codes, the assistant's languages first, and the number of the rest."""
     codes = sorted(model.languages, key=lambda code: (code not in _OWN, _rank(code), code))
     shown = ", ".join(codes[:_MOST_LANGUAGES])
     return shown + (f" +{len(codes) - _MOST_LANGUAGES}" if len(codes) > _MOST_LANGUAGES else "")

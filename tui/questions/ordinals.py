@@ -1,4 +1,4 @@
-"""Answers that point at an offer: "the second one", "el mes petit", "number 3"."""
+"""Reads answers that refer to an offered option: "the second one", "el mes petit", "number 3"."""
 
 import re
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ _LARGEST: Final = re.compile(rf"{_ARTICLE}{any_of(WORDS['largest'])}{_NOUN}")
 
 
 def find_offer(text: str, options: Sequence[Option]) -> Option | None:
-    """Return the offer that a message points at by its place or its size, or None."""
+    """Return the option that a message refers to by its position or its size, or None."""
     folded = fold(text).strip(" .,!")
     for index, pattern in _ORDINALS if len(options) > 1 else ():
         if pattern.fullmatch(folded):

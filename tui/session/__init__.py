@@ -1,1 +1,1 @@
-"""A session reads each message and answers it; what a front end shows of that."""
+"""A session, which reads and answers messages, and the data that front ends show."""

@@ -1,4 +1,4 @@
-"""What became of one message, for a program: what was applied, asked and not used.
+"""The result of one message as data: what was applied, asked and not used.
 
 `ftc chat --plain --format json` prints one such object per message.
 """
@@ -16,10 +16,11 @@ from ftc.tui.understanding.text.message import find_places
 
 
 def describe(session: Session, text: str, before: Draft, lines: Sequence[Line]) -> dict[str, Any]:
-    """Return the record of a message: `before` is the draft before it, `lines` ftc's reply.
+    """Return the record of a message; `before` is the draft before it, and `lines` ftc's reply.
 
-    Positions are characters of `text`, the end excluded. Words that ask for what the draft already
-    has are unused, because they change nothing. So is a goal beside changes.
+    Positions are characters of `text`, with the end excluded. Words for a value that the draft
+    already has are unused, because they change nothing. A goal in a message with changes is unused,
+    too.
     """
     intent, reading = _intent(session, before), session.reading
     if intent == "change":
@@ -45,7 +46,7 @@ def describe(session: Session, text: str, before: Draft, lines: Sequence[Line]) 
 
 
 def _proposed(session: Session, lines: Sequence[Line]) -> Mapping[str, Any] | None:
-    """Return the changes that wait for a yes, and who proposes them: "ftc" or a model's name."""
+    """Return the changes that wait for a yes, and their source: "ftc" or a model's name."""
     line = next((line for line in lines if line.kind == "proposal"), None)
     if line is None or not session.proposal:
         return None
@@ -57,7 +58,7 @@ def _proposed(session: Session, lines: Sequence[Line]) -> Mapping[str, Any] | No
 
 
 def _asked(session: Session, text: str) -> Iterator[Mapping[str, Any]]:
-    """Yield the question that is open now, with the words of the message that led to it."""
+    """Yield the open question, with the words of the message that led to it."""
     choice = session.reading.asked
     if session.proposal:
         yield {"pointer": session.proposal[0].pointer, "options": ["yes", "no"], "words": []}
@@ -70,7 +71,7 @@ def _asked(session: Session, text: str) -> Iterator[Mapping[str, Any]]:
 
 
 def _intent(session: Session, before: Draft) -> str:
-    """Return the request's kind, "change", "goal" or "unknown"."""
+    """Return the kind of the request, "change", "goal" or "unknown"."""
     if session.reading.request is not None:
         return session.reading.request.kind
     reading = session.reading

@@ -1,4 +1,4 @@
-"""The memory of a plan as bars: one per phase, divided into weights, gradients and so on."""
+"""The memory of a plan as bars, one per phase, divided into weights, gradients and so on."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from typing import Final
 
 from ftc.compiler.plan.plan import Memory
 
-#: What the bytes of a process are for, in the order of a bar; each has a mark of its own.
+#: The kinds of memory in the order of a bar, each with its own mark.
 MARKS: Final[Mapping[str, str]] = {
     "weights": "\u2588",
     "optimizer": "\u2593",
@@ -21,7 +21,7 @@ MARKS: Final[Mapping[str, str]] = {
 }
 LIMIT: Final = "\u2502"
 FREE: Final = "\u00b7"
-#: The phase before the optimizer has states.
+#: The phase before the optimizer states exist.
 _FIRST: Final = "load"
 
 Part = tuple[str, int]
@@ -29,7 +29,7 @@ Part = tuple[str, int]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bar:
-    """A phase and its parts in bytes, in the order of `MARKS`; its peak counts the safety margin.
+    """A phase and its parts in bytes, in the order of `MARKS`; its peak includes the safety margin.
 
     `is_largest` marks the phase that decides whether the run fits.
     """
@@ -46,7 +46,7 @@ class Bar:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gauge:
-    """The bars in the order of a run, and the memory of a device, if that is known."""
+    """The bars in the order of a run, and the memory of a device, if known."""
 
     bars: tuple[Bar, ...]
     capacity_bytes: int | None
@@ -58,15 +58,15 @@ class Gauge:
 
     @property
     def scale_bytes(self) -> int:
-        """What the full width stands for: the limit, or the longest bar if that is longer."""
+        """The bytes of the full width: the limit, or the longest bar if it is longer."""
         return max([self.capacity_bytes or 0, *(bar.total_bytes for bar in self.bars), 1])
 
 
 def make_gauge(memory: Memory) -> Gauge | None:
     """Return the bars of a plan's memory; None if the plan has no parts.
 
-    What a process needs beside the parts (free bytes between tensors and the margin, and what is
-    outside torch's allocator) is the same for each phase.
+    The memory of a process outside the parts (fragmentation, the margin, and memory outside torch's
+    allocator) is the same for each phase.
     """
     if not memory.parts:
         return None
@@ -86,10 +86,10 @@ def make_gauge(memory: Memory) -> Gauge | None:
 
 
 def draw(gauge: Gauge, bar: Bar, columns: int) -> Iterator[tuple[str, str]]:
-    """Yield the runs of a bar, each with its name: a part, "free" or "limit".
+    """Yield the segments of a bar, each with its name: a part, "free" or "limit".
 
-    All bars of a gauge have one scale and one width, the limit's mark included. What does not fit
-    goes beyond that mark. A part that is smaller than a cell is not drawn.
+    All bars of a gauge have the same scale and width, including the mark of the limit. Memory that
+    does not fit extends beyond that mark. A part smaller than a cell is not drawn.
     """
     cells = _cells(bar.parts, gauge.scale_bytes, columns - 1)
     limit = gauge.capacity_bytes
@@ -119,7 +119,7 @@ def _runs(cells: Sequence[str]) -> Iterator[tuple[str, str]]:
 
 
 def _parts(memory: Memory, phase: str) -> dict[str, int]:
-    """Return the parts of a phase, with the static one divided into weights and optimizer."""
+    """Return the parts of a phase, with the static part divided into weights and optimizer."""
     said = memory.parts[phase]
     static = said.get("static", 0)
     states = 0 if phase == _FIRST else min(memory.optimizer_bytes, static)

@@ -19,7 +19,7 @@ def make_session(
 ) -> Session:
     """Return a session that has not started; `spec` is an existing spec to change.
 
-    `model` is a language model, for messages that the word reader does not understand. Raises
+    `model` is a language model for messages that the reader does not understand. Raises
     EnvironmentFailure if the spec or the model cannot be read, or its server does not answer.
     """
     model = model or Wanted()

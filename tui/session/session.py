@@ -1,4 +1,4 @@
-"""The session: reads each message and answers it; front ends only show the answers."""
+"""Reads each message and answers it; front ends only show the answers."""
 
 import json
 import re
@@ -61,11 +61,11 @@ from ftc.tui.understanding.values.row_limits import takes_by_order
 
 _MOST_KEYS: Final = 40
 _COLUMNS: Final = "/data/columns/"
-#: Topics that are answered even if the message is no question.
+#: Topics that are answered even if the message is not a question.
 _UNASKED: Final = frozenset({"data", "diverged", "labels", "no_data", "small_device"})
-#: What the first messages are about.
+#: The topics of the first messages.
 _OPENING: Final = ("/model/id", "/data/source", "/hardware/gpu", "/hardware/count")
-#: The longest text in which words may hint at a field.
+#: The maximum length of a text whose words may hint at a field.
 _LONGEST_WISH: Final = 600
 _LACKS_DATA: Final = re.compile(any_of(WORDS["lacks_data"]))
 _FILE: Final = re.compile(r"[^\s\"'`,;:()]+\.(?:csv|jsonl|json)\b")
@@ -75,10 +75,11 @@ _FILE: Final = re.compile(r"[^\s\"'`,;:()]+\.(?:csv|jsonl|json)\b")
 class Session(Conversation):
     """A conversation with its messages. `reply` may be slow, because it reads files and the Hub.
 
-    If it `follows` the user, it answers in the language of the first message, and later in that of
-    two messages in a row. `spoken` is that of the last message whose words show it. `sent` are the
-    user's messages of the conversation that was saved in this folder. `finder` looks for a language
-    model on this machine to offer. `last_number` points to what "make it 128" is about.
+    If `follows` is set, it answers in the language of the first message, and later switches to the
+    language of two messages in a row. `spoken` is the language of the last message that shows one.
+    `sent` are the user's messages of the conversation that was saved in this folder. `finder` looks
+    for a language model on this machine to offer. `last_number` is the pointer of the field that
+    "make it 128" refers to.
     """
 
     transcript: list[Line] = field(default_factory=list)
@@ -92,7 +93,7 @@ class Session(Conversation):
     last_number: str = ""
 
     def start(self) -> tuple[Line, ...]:
-        """Greet, tell what was found, and ask the first question, or offer to continue a draft."""
+        """Greet, report the detection, and ask the first question or offer to continue a draft."""
         self.look()
         found = detect(self.observer.folder)
         text = tell_detection(found, self.voice)
@@ -109,7 +110,7 @@ class Session(Conversation):
         return self._say([*lines, *disclose(self), *self.ask()])
 
     def _named(self, draft: Draft) -> str:
-        """Return the values of a draft, one a line, by the names of their fields."""
+        """Return the values of a draft with the names of their fields, one per line."""
         language = self.voice.language
         values = list_values(draft)
         rows = tuple((name_field(find_asked(at), language), value) for at, value in values)
@@ -135,7 +136,7 @@ class Session(Conversation):
         return self._say(lines)
 
     def _follow(self, text: str) -> Iterator[Line]:
-        """Answer in the language of this message and the one before, if any, and say so."""
+        """Switch to the language of this message and the one before, if it is new, and say so."""
         spoken = find_spoken(text)
         if spoken is None:
             return
@@ -158,7 +159,7 @@ class Session(Conversation):
                 yield self.line("not_used", "unused", words="; ".join(unused))
 
     def repair(self, code: str | None = None) -> tuple[Line, ...]:
-        """Apply the fix of a finding, by default the gravest that has one."""
+        """Apply the fix of a finding, by default the most severe one with a fix."""
         self.reading, self.taken = Reading(), ()
         finding = find_fixable(self, code)
         if finding is not None:
@@ -166,30 +167,30 @@ class Session(Conversation):
         return self._say(repair(self, code))
 
     def asked_to_fix(self, code: str) -> Line:
-        """Return the user's line that asks for the fix of a finding."""
+        """Return the user's line that requests the fix of a finding."""
         return Line(who="you", text=self.voice.say("fix.says", code=code))
 
     def choose(self, index: int) -> tuple[Line, ...]:
-        """Take one of the answers on offer; raises IndexError for another number."""
+        """Take one of the offered answers; raises IndexError for any other number."""
         option = self.options[index]
         self.transcript.append(Line(who="you", text=option.label))
         return self._say(take_option(self, option))
 
     @property
     def awaits_yes(self) -> bool:
-        """Whether a yes or a no is asked for: to a saved draft, a proposal, or a file to write."""
+        """Whether ftc waits for a yes or a no: to a saved draft, a proposal, or a file to write."""
         return self.kept is not None or bool(self.proposal) or self.saves is not None
 
     @property
     def options(self) -> tuple[Option, ...]:
-        """The answers on offer; none while a yes or a no is asked for."""
+        """The offered answers; none while ftc waits for a yes or a no."""
         if self.awaits_yes:
             return ()
         return self.step.options if isinstance(self.step, Question) else ()
 
     @property
     def lasting_draft(self) -> Draft:
-        """The draft to save: the one that is on offer, as long as nothing else has begun."""
+        """The draft to save: the saved one as long as it is offered and no other has begun."""
         return self.draft if self.kept is None or self.draft.data else self.kept
 
     def _answer(self, text: str) -> list[Line]:
@@ -235,13 +236,13 @@ class Session(Conversation):
         return [self.line("not_understood", text=text), *self.ask()]
 
     def _asked_field(self) -> str | None:
-        """Return the field that a bare answer sets; before the goal is known that is the data."""
+        """Return the field that a bare answer sets: the data until the goal is known."""
         if not isinstance(self.step, Question):
             return None
         return "/data/source" if self.step.pointer == GOAL else self.step.pointer
 
     def _lacks_data(self, text: str) -> bool:
-        """Return whether a message answers the question about the data: there are none yet."""
+        """Return whether a message answers the question about the data with "there is none yet"."""
         asks_data = isinstance(self.step, Question) and self.step.pointer == "/data/source"
         return (
             asks_data
@@ -268,18 +269,18 @@ class Session(Conversation):
         return settle_goal(self, found[0])
 
     def _vague(self, text: str) -> Choice | None:
-        """Return the question to ask if the message is only a wish, such as "make it faster"."""
+        """Return the question for a message that is only a wish, such as "make it faster"."""
         return find_vague(text[:_LONGEST_WISH]) if self._has_begun() else None
 
     def _wished(self, text: str) -> Choice | None:
-        """Return the question that plain words hint at, once a model or data is named."""
+        """Return the question that everyday words hint at, once a model or data is named."""
         return find_wished(text[:_LONGEST_WISH]) if self._has_begun() else None
 
     def _likely(self, text: str) -> Choice | None:
-        """Return the question about the field that a message is likeliest to mean, if any.
+        """Return the question about the field that a message most likely means, if any.
 
         Before a model or data is named, it is about one of them or about the machine. A single word
-        answers the question about a column, if anything: it does not lead to that about another.
+        that answers a question about a column does not lead to a question about another column.
         """
         asked = self.step.pointer if isinstance(self.step, Question) else ""
         if is_question(text) or (asked.startswith(_COLUMNS) and len(text.split()) == 1):
@@ -311,7 +312,7 @@ class Session(Conversation):
         return [*refused, *noted, *self._ask_choice(reading.asked)]
 
     def _remarks(self, reading: Reading) -> Iterator[Line]:
-        """Yield what the user should know about the values that were read."""
+        """Yield remarks about the values that were read."""
         for change in reading.needless:
             key = "stays_unpublished" if change.pointer == "/publish/private" else "stays_off"
             yield self.line(key, name=change.pointer[1:].replace("/", "."))
@@ -325,7 +326,7 @@ class Session(Conversation):
                 yield self.line("column_unchecked", what=_label(change.value))
 
     def _take_paste(self, reading: Reading, paste: Paste) -> list[Line]:
-        """Say how many lines were pasted, which keys were taken over, and which were not."""
+        """Say how many lines were pasted, which keys were used, and which were not."""
         if not (reading.changes or paste.left):
             return [self.line("pasted_text", lines=paste.lines), *self.ask()]
         taken = self.change(reading.changes) if reading.changes else []
@@ -355,7 +356,7 @@ class Session(Conversation):
         return self.apply(changes) if writes is None else write_and_use(self, changes, writes)
 
     def _decide_to_save(self, text: str) -> list[Line] | None:
-        """Save a spec with errors on a yes; None if the message is no decision."""
+        """Save a spec with errors after a yes; None if the message is not a decision."""
         path, self.saves = self.saves, None
         request = read(text, {}).request
         if path is None or request is None or request.kind not in ("yes", "no"):
@@ -365,10 +366,10 @@ class Session(Conversation):
         return [self.line("dropped"), *self.ask()]
 
     def _go_on(self, text: str) -> list[Line]:
-        """Restore the saved draft on a yes, and begin a new one on a no.
+        """Restore the saved draft after a yes, and begin a new one after a no.
 
-        The offer stays open after a message that sets nothing, such as a question. After another
-        one, `undo` leads back to the saved draft.
+        The offer stays open after a message that sets nothing, such as a question. After any other
+        message, `undo` leads back to the saved draft.
         """
         kept, self.kept = self.kept, None
         request = read(text, {}).request
@@ -391,7 +392,7 @@ class Session(Conversation):
         return [*told, self.line("go_on.ask", "question")]
 
     def _offered(self, text: str) -> Option | None:
-        """Return the answer on offer that a message names by number or by label."""
+        """Return the offered answer that a message names by number or by label."""
         if text.isdecimal() and 1 <= int(text) <= len(self.options):
             return self.options[int(text) - 1]
         folded = text.casefold()
@@ -399,7 +400,7 @@ class Session(Conversation):
         return named or find_offer(text, self.options)
 
     def _names(self, text: str) -> Names:
-        """Return the files with spaces that a message may name, and the columns of the data."""
+        """Return the files with spaces in their names, and the columns of the data."""
         folder = self.observer.folder
         files = list_spaced(folder) if "." in text else ()
         named = [*(name for name in files if name in text), *_FILE.findall(text)]
@@ -410,7 +411,7 @@ class Session(Conversation):
         return Names(files=files, columns=columns)
 
     def _wish(self, choice: Choice, wish: ModelWish) -> list[Line]:
-        """Keep a wish about the model; ask for one unless the draft's own is as wished."""
+        """Store a wish about the model, and ask for a model unless the draft's model meets it."""
         self.model_wish = self.model_wish.joined(wish)
         own = self.draft.get("/model/id")
         known = find_model(str(own)) if own is not None else None
@@ -457,12 +458,12 @@ class Session(Conversation):
 
 
 def _label(value: object) -> str:
-    """Return a value as a spec writes it; a text without quotes."""
+    """Return a value as in a spec, but a text without quotes."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def _enum_options(choice: Choice) -> Iterator[Option]:
-    """Yield the values of a field with a fixed set of them."""
+    """Yield the values of a field with a fixed set of values."""
     for value in _enums()[choice.pointer]:
         change = Change(pointer=choice.pointer, value=value, words=choice.words)
         yield Option(label=_label(value), changes=(change,))
@@ -470,5 +471,5 @@ def _enum_options(choice: Choice) -> Iterator[Option]:
 
 @cache
 def _enums() -> Mapping[str, tuple[Any, ...]]:
-    """Return the values of each field that has a fixed set of them."""
+    """Return the values of each field with a fixed set of values."""
     return {each.pointer: values for each in fields() if (values := choices(each.schema))}

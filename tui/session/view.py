@@ -1,4 +1,4 @@
-"""The panel beside a conversation and the answers on offer, for every front end."""
+"""The panel beside a conversation and the offered answers, for every front end."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ MARKS: Final[Mapping[Source, str]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanRow:
-    """A value of the spec or the plan: its raw key, its name in the user's language, and why."""
+    """A value of the spec or the plan: its raw key, its name in the user's language, the reason."""
 
     source: Source
     key: str
@@ -45,7 +45,7 @@ class PlanRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FindingRow:
-    """A finding as one line; `is_fixable` if one key repairs it."""
+    """A finding as one line; `is_fixable` means that a key press repairs it."""
 
     code: str
     severity: Severity
@@ -57,7 +57,8 @@ class FindingRow:
 class View:
     """The panel's blocks, with their titles by name.
 
-    `memory` is the text below the bars of the `gauge`. Empty rows mean: nothing yet, no problems.
+    `memory` is the text below the bars of the `gauge`. Empty rows mean that there are no values or
+    no problems.
     """
 
     titles: Mapping[str, str]
@@ -87,14 +88,14 @@ def make_view(session: Session) -> View:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Offer:
-    """An answer on offer: its text, and the message that gives it."""
+    """An offered answer: its text, and the message that chooses it."""
 
     text: str
     says: str
 
 
 def make_offers(session: Session) -> tuple[str, ...]:
-    """Return the texts of the answers on offer, with consequences and ftc's suggestion."""
+    """Return the texts of the offered answers, with consequences and ftc's suggestion."""
     step = session.step
     if not isinstance(step, Question):
         return ()
@@ -108,7 +109,7 @@ def make_offers(session: Session) -> tuple[str, ...]:
 
 
 def make_buttons(session: Session) -> tuple[Offer, ...]:
-    """Return what a list can offer: the answers, by number, or yes and no to what is proposed."""
+    """Return the entries of a list: the answers by number, or yes and no for a proposal."""
     if session.awaits_yes:
         words = (session.voice.say(f"reply.{word}") for word in ("yes", "no"))
         return tuple(Offer(text=word, says=word) for word in words)
@@ -117,7 +118,7 @@ def make_buttons(session: Session) -> tuple[Offer, ...]:
 
 
 def _said(session: Session) -> Iterator[PlanRow]:
-    """Yield the values of the spec; those that the user left to ftc are marked as chosen."""
+    """Yield the values of the spec; values that ftc chose for the user are marked."""
     chosen = session.draft.chosen
     for pointer, value in list_values(session.draft):
         own = any(each in (pointer, f"{pointer}/{each.rpartition('/')[2]}") for each in chosen)
@@ -133,7 +134,7 @@ def _said(session: Session) -> Iterator[PlanRow]:
 
 
 def _decided(session: Session) -> Iterator[PlanRow]:
-    """Yield the decisions of the plan that the spec does not have."""
+    """Yield the decisions of the plan that are not in the spec."""
     plan, voice = session.situation.plan, session.voice
     decided = {} if plan is None else plan.decisions.items()
     for name in _SHOWN:

@@ -1,1 +1,1 @@
-"""What a conversation is about: draft, facts and plan, goals, limits, files, and what is saved."""
+"""The state of a conversation: draft, facts, plan, goals, limits, files, and saved state."""

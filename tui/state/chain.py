@@ -9,12 +9,12 @@ from ftc.tui.understanding.reading import Change
 
 #: Sections of the first spec that the second one starts with.
 _SHARED: Final = ("method", "hardware", "distribution", "export", "tracking", "launch")
-_LONGEST: Final = 50  # letters of the first name, so that the second is no longer than 63
+_LONGEST: Final = 50  # characters of the first name, so that the second has at most 63
 _NAMING: Final = frozenset({"/objective/type", "/data/source", "/data/sources"})
 
 
 def chain(first: Draft, changes: Sequence[Change]) -> Draft | None:
-    """Return the draft of a second fine-tune; None without its data or the first one's name.
+    """Return the draft of a second fine-tune; None if its data or the first name is missing.
 
     Its model is the result of the first bundle. The changes override the copied fields.
     """

@@ -1,4 +1,4 @@
-"""The draft: the values of a spec so far, as an immutable object, and how they are written."""
+"""The draft: the values of a spec so far, as an immutable object, and its conversion to a spec."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ from ftc.tui.understanding.reading import Change, value_at
 _COUNTED: Final = "hardware"
 _ONE_SOURCE: Final = "/data/source"
 _SOURCES: Final = "/data/sources"
-#: A spec has only one of each pair: setting one removes the other.
+#: A spec has only one field of each pair: setting one removes the other.
 _OTHER: Final[Mapping[str, str]] = {_ONE_SOURCE: _SOURCES, _SOURCES: _ONE_SOURCE}
 #: Placeholders for required values that are not set yet.
 _STAND_INS: Final[Mapping[str, str]] = {"name": "draft", "model": "not/said", "data": "not-said"}
@@ -20,7 +20,7 @@ _STAND_INS: Final[Mapping[str, str]] = {"name": "draft", "model": "not/said", "d
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Draft:
-    """A spec in its long form with only the values that were set.
+    """A spec in its long form, with only the values that were set.
 
     `chosen` holds the pointers of values that the user left to ftc.
     """
@@ -52,7 +52,7 @@ class Draft:
 
 
 def find_differences(before: Draft, after: Draft) -> tuple[Change, ...]:
-    """Return the changes that make one draft of another, in the order of their sections."""
+    """Return the changes from one draft to another, in the order of the sections."""
     return tuple(_differences(before.data, after.data, ""))
 
 
@@ -66,7 +66,7 @@ def _differences(old: Any, new: Any, pointer: str) -> Iterator[Change]:
 
 
 def read_draft(data: Mapping[str, Any]) -> Draft:
-    """Return the draft of a written spec, with short forms expanded."""
+    """Return the draft for a written spec, with short forms expanded."""
     kept = {key: value for key, value in data.items() if key != "$schema"}
     return Draft(data={section: lengthen(section, value) for section, value in kept.items()})
 

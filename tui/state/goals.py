@@ -18,7 +18,7 @@ Goal = Literal["classify", "style", "transform", "tools", "preferences", "retrie
 GOALS: Final[tuple[Goal, ...]] = get_args(Goal)
 
 
-#: "no preference pairs": right before the words of a goal.
+#: "no preference pairs": a negation right before the words of a goal.
 _DENIED: Final = re.compile(
     r"\b(?:no|not|without|never|nor|isn't|sense|cap|sin|ningun\w*|ni|res de|nada de)\s+(?:(?:any"
     r"|an?|real|de|cap"
@@ -27,9 +27,9 @@ _DENIED: Final = re.compile(
 
 
 def find_goal(text: str) -> tuple[Goal, str] | None:
-    """Return the goal that a message describes, and the words that do.
+    """Return the goal that a message describes, and the words that describe it.
 
-    The most specific goal comes first in the table. A denied goal does not count.
+    The most specific goal comes first in the table. A negated goal does not count.
     """
     folded = fold(text)
     for goal, pattern in _patterns().items():
@@ -53,7 +53,7 @@ def free_name(goal: Goal, folder: Path) -> str:
 
 
 def write_examples(path: Path, goal: Goal, language: Language) -> int:
-    """Write a few rows in the format of the goal; return how many.
+    """Write a few rows in the format of the goal, and return their number.
 
     Raises EnvironmentFailure if the file exists or cannot be written.
     """

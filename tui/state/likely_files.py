@@ -1,4 +1,4 @@
-"""Files of a folder that may be training data, the likeliest first."""
+"""Files of a folder that may be training data, the most likely first."""
 
 import csv
 import json
@@ -12,7 +12,7 @@ from ftc.compiler.resolve.rows.roles import Roles, assign_roles
 from ftc.spec.sections import Columns
 
 _ENDINGS: Final = (".csv", ".jsonl", ".json", ".parquet")
-#: Files of ftc and of other tools that are never data.
+#: Files of ftc and other tools, which are never data.
 _TOOLS: Final = frozenset({"spec.json", "ftc.lock.json", "package.json", "plan.json"})
 _MOST_LOOKED_AT: Final = 100
 _MOST_LISTED: Final = 2000
@@ -21,9 +21,9 @@ _NAMES: Final = ("train", "data", "ticket", "chat", "example", "dataset")
 
 
 def list_likely(folder: Path) -> list[str]:
-    """Return the names of files with rows: recognised columns first, then telling names, by name.
+    """Return the names of files with rows: known columns first, then suggestive names, by name.
 
-    A file whose first bytes are not text, or whose JSON is one object, is left out.
+    A file is left out if its first bytes are not text, or if it is a single JSON object.
     """
     try:
         paths = sorted(path for path in folder.iterdir() if path.suffix.lower() in _ENDINGS)
@@ -38,7 +38,7 @@ def list_likely(folder: Path) -> list[str]:
 
 
 def list_spaced(folder: Path) -> tuple[str, ...]:
-    """Return the names of the data files whose names have a space, which no pattern can read."""
+    """Return the names of the data files with a space, which no pattern can recognise."""
     try:
         names = islice((path.name for path in folder.iterdir()), _MOST_LISTED)
         return tuple(sorted(name for name in names if " " in name and _is_data(name)))
@@ -51,7 +51,7 @@ def _is_data(name: str) -> bool:
 
 
 def read_columns(path: Path) -> tuple[str, ...]:
-    """Return the columns that the beginning of a file shows; none if it shows no rows."""
+    """Return the columns in the beginning of a file; none if it shows no rows."""
     try:
         if path.suffix.lower() not in _ENDINGS[:3] or not path.is_file():
             return ()
@@ -64,7 +64,7 @@ def read_columns(path: Path) -> tuple[str, ...]:
 
 
 def _rank(path: Path) -> tuple[int, int] | None:
-    """Return the rank of a file, the lowest first; None if it holds no rows."""
+    """Return the rank of a file, the lowest first; None if it has no rows."""
     try:
         if not path.is_file():
             return None

@@ -1,4 +1,4 @@
-"""What a plan takes, compared with the user's limit of time and money."""
+"""Compares a plan with the user's limits on time and cost."""
 
 from collections.abc import Iterator
 
@@ -17,7 +17,7 @@ def is_over(limit: Limit, plan: Plan) -> bool:
 
 
 def tell_limit(limit: Limit, plan: Plan | None, voice: Voice) -> Iterator[Line]:
-    """Yield a line for each part of the limit: what the plan takes, or that there is none yet."""
+    """Yield a line for each limit: the plan's value, or that there is no plan yet."""
     if limit.seconds is not None:
         yield Line(who="ftc", text=_tell_time(limit.seconds, plan, voice))
     if limit.money is not None:

@@ -9,12 +9,12 @@ Kind = Literal[
 ]  # fmt: skip
 
 
-#: The rows of a table, the head first.
+#: The rows of a table, the header first.
 Cells = tuple[tuple[str, ...], ...]
 
 
 class Row(NamedTuple):
-    """A row of a card: what is set or unsure, the words behind it, the value before and after."""
+    """A row of a card: what is set or uncertain, its words, and the value before and after."""
 
     kind: Literal["set", "unsure", "unused"]
     what: str
@@ -38,9 +38,9 @@ class Line:
 
     `card` holds the rows of a message's card, for a front end that shows them one by one. `by`
     names the language model that wrote the text or made the proposal; it is empty for ftc's own.
-    `cells` are those of a "table", the head first, or the texts of "examples"; `text` has them too.
-    The text of a "page" is Markdown. So is `said`, a model's own words in a "speech", whose `text`
-    also tells the model's name.
+    `cells` are the rows of a "table", the header first, or the texts of "examples"; `text` has them
+    too. The text of a "page" is Markdown. So is `said`, the model's own words in a "speech"; the
+    `text` of a "speech" also has the model's name.
     """
 
     who: Literal["ftc", "you"]

@@ -1,4 +1,4 @@
-"""State saved between starts: drafts and transcripts of folders, the theme, and servers offered."""
+"""State saved between starts: drafts, transcripts, the theme, and the servers offered."""
 
 import hashlib
 import json
@@ -65,7 +65,7 @@ def find_kept(folder: Path) -> Kept | None:
 
 
 def _line(saved: dict[str, Any]) -> Line:
-    """Return a saved line; JSON has no tuples."""
+    """Return a saved line, with lists converted back to tuples."""
     card = tuple(Row(*row) for row in saved.get("card", ()))
     cells = tuple(tuple(row) for row in saved.get("cells", ()))
     return Line(**{**saved, "card": card, "cells": cells})
@@ -90,7 +90,7 @@ def find_theme() -> str | None:
 
 
 def keep_offered(address: str) -> None:
-    """Save that the server at an address was offered: it is not offered again."""
+    """Save that the server at an address was offered, so that it is not offered again."""
     path = _place() / _OFFERED
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)

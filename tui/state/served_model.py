@@ -1,4 +1,4 @@
-"""The language model of a conversation: where it is, and what it may see."""
+"""The language model of a conversation: its location, and what it may see."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -6,15 +6,15 @@ from threading import Lock
 from typing import Any, Final, Literal
 from urllib.parse import urlsplit
 
-#: How the model is asked, the best first: by tools, by JSON under a schema as OpenAI writes it or
-#: as older servers of llama.cpp do, or for text alone.
+#: The modes of requests, the best first: tools, JSON with a schema in the format of OpenAI or of
+#: older llama.cpp servers, or text only.
 Mode = Literal["tools", "json", "object", "plain"]
 MODES: Final[tuple[Mode, ...]] = ("tools", "json", "object", "plain")
 _LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
 class ModelError(Exception):
-    """The model gave no answer; `key` and `values` are its sentence in the catalogue.
+    """The model gave no answer; `key` and `values` are the sentence in the catalogue.
 
     `status` is that of the HTTP answer, 0 if there was none.
     """
@@ -28,7 +28,7 @@ class ModelError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Server:
-    """An OpenAI-compatible server; `url` is what `/chat/completions` is appended to.
+    """An OpenAI-compatible server; `/chat/completions` is appended to `url`.
 
     `key_variable` names the environment variable with the key. The key itself is read for each
     request and not kept. An empty name means no key.
@@ -49,15 +49,16 @@ class Server:
 
     @property
     def is_open(self) -> bool:
-        """Whether what is sent to another machine is not encrypted."""
+        """Whether data goes to another machine without encryption."""
         return not self.is_here and urlsplit(self.url).scheme == "http"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LocalModel:
-    """A model in a GGUF file, opened by llama-cpp-python; `turn` is held while it answers.
+    """A model in a GGUF file, opened by llama-cpp-python; the lock `turn` is held while it answers.
 
-    Nothing leaves the machine. The library is not reentrant: a second message waits for its turn.
+    Nothing leaves the machine. The library is not reentrant, so a second message waits for the
+    lock.
     """
 
     llm: Any
@@ -72,7 +73,7 @@ class LocalModel:
 
 @dataclass(slots=True)
 class Brake:
-    """Stops a turn in progress; turns that begin later are not stopped."""
+    """Stops turns in progress; later turns are not stopped."""
 
     count: int = 0
 
@@ -81,7 +82,7 @@ class Brake:
         self.count += 1
 
     def watch(self) -> Callable[[], bool]:
-        """Return a function that says whether the brake was pulled since now."""
+        """Return a function that returns whether the brake was pulled after this call."""
         before = self.count
         return lambda: self.count != before
 
@@ -96,13 +97,13 @@ class Limits:
     silent_seconds: float = 60.0
     line_bytes: int = 256 * 1024
     answer_bytes: int = 4 * 1024**2
-    result_letters: int = 12_000  # of what a tool tells the model
+    result_letters: int = 12_000  # of the result of a tool
     text_letters: int = 6000  # of the shown text; an answer with four times as many ends the turn
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Agent:
-    """A model and its part of the conversation; `history` holds the last messages both ways."""
+    """A model and its part of the conversation; `history` holds the last messages of both sides."""
 
     server: Server | LocalModel
     model: str

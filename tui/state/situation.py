@@ -1,4 +1,4 @@
-"""The situation: the facts, plan and findings of a draft, as far as they are known."""
+"""The known facts, plan and findings of a draft."""
 
 import json
 from dataclasses import dataclass, field
@@ -33,13 +33,13 @@ _NEEDED: Final = {
     "data": "/data/source",
     "hardware": "/hardware/gpu",
 }
-#: The prefix of an adapter's decisions, which the names of its fields lack.
+#: The prefix of an adapter's decisions; the names of its fields do not have it.
 _ADAPTER: Final = "lora_"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Situation:
-    """What is known about a draft; a fact that depends on an unset field is None.
+    """The known facts about a draft; a fact that depends on an unset field is None.
 
     `findings` are the problems of the draft, with pointers in the long form.
     """
@@ -88,7 +88,7 @@ class Situation:
         return planned | rows
 
     def data_problems(self) -> tuple[Finding, ...]:
-        """Return the findings about the data, also while nothing else is known."""
+        """Return the findings about the data, even if nothing else is known."""
         found = self.findings
         if self.plan is None and self.spec is not None and self.facts is not None:
             found = (*found, *run_checks(self.spec, self.facts, None))
@@ -98,10 +98,10 @@ class Situation:
 
 @dataclass(slots=True)
 class Observer:
-    """Looks at drafts; a fact is looked up again only when the part of the draft behind it changes.
+    """Looks up facts about drafts; a fact is looked up again only if its part of the draft changes.
 
-    Facts come from the files and the Hub as they are now, never from the lock of a bundle.
-    `listed` is the last shortlist, with its wish.
+    Facts come from the current files and the Hub, never from the lock of a bundle. `listed` is the
+    last shortlist, with its wish.
     """
 
     folder: Path
@@ -109,10 +109,10 @@ class Observer:
     listed: tuple[ModelRequirements, tuple[Pick, ...]] | None = None
 
     def look(self, draft: Draft, *, offers: bool = True) -> Situation:
-        """Return the situation of a draft; reads files, and asks the Hub if the draft names it.
+        """Return the situation of a draft; reads files, and queries the Hub if necessary.
 
-        What rests on a field that is not filled in yet is not looked up. Without `offers`, a plan
-        that does not fit lists no changes that would: they take longer than the plan itself.
+        Facts that depend on an unset field are not looked up. Without `offers`, a plan that does
+        not fit lists no changes that would fit, since finding them takes longer than planning.
         """
         data = completed(draft)
         text = json.dumps(data)
@@ -136,13 +136,13 @@ class Observer:
         )
 
     def shortlist(self, wish: ModelRequirements) -> tuple[Pick, ...]:
-        """Return the shortlist of a wish; that of the same wish as before is not planned again."""
+        """Return the shortlist for a wish; the last shortlist is reused for the same wish."""
         if self.listed is None or self.listed[0] != wish:
             self.listed = wish, shortlist(wish)
         return self.listed[1]
 
     def find_missing(self, draft: Draft) -> tuple[Finding, ...]:
-        """Return what the schema misses in the draft as it would be written."""
+        """Return the schema's findings about the spec of a draft."""
         data = written(draft)
         text = json.dumps(data)
         found = validate(
@@ -151,5 +151,5 @@ class Observer:
         return found if isinstance(found, tuple) else ()
 
     def forget(self) -> None:
-        """Drop facts that were unread or came from the table; the next `look` reads them again."""
+        """Drop facts that were not read, or that came from the table, to read them again."""
         self.resolver.forget_doubtful()

@@ -1,4 +1,4 @@
-"""GPU names that the table does not have, and the names that are nearest to them."""
+"""GPU names that are not in the table, and the most similar names in it."""
 
 import re
 from difflib import get_close_matches
@@ -27,7 +27,7 @@ _ALIKE: Final = 0.4
 
 
 def ask_near(text: str) -> Choice | None:
-    """Return the question which known GPU an unknown name means; None if there is no such name."""
+    """Ask which known GPU an unknown name means; return None if there is no such name."""
     match = _NAME.search(fold(text))
     if match is None:
         return None
@@ -41,7 +41,7 @@ def ask_near(text: str) -> Choice | None:
 
 
 def ask_suggested(text: str, asked: str | None) -> Choice | None:
-    """Return the question which GPU a bare answer means, if it shares a number with some."""
+    """Ask which known GPU a bare answer means, if it shares a number with any."""
     if asked != _GPU or len(text.split()) > _LONGEST_ANSWER or not re.search(r"\d", text):
         return None
     names = suggest(text).names
@@ -49,7 +49,7 @@ def ask_suggested(text: str, asked: str | None) -> Choice | None:
 
 
 def find_near(name: str) -> tuple[str, ...]:
-    """Return the names of the table that are nearest to an unknown one; none to a known one."""
+    """Return the names of the table most similar to an unknown name; none for a known name."""
     if find_accelerator(name) is not None or find_other_maker(name) is not None:
         return ()
     names = {_bare(device.name): device.name for device in all_accelerators()}
@@ -57,6 +57,6 @@ def find_near(name: str) -> tuple[str, ...]:
 
 
 def _bare(name: str) -> str:
-    """Return a name without its maker, its memory and signs: `rtx5090` for RTX-5090."""
+    """Return a name without maker, memory size and punctuation: `rtx5090` for RTX-5090."""
     plain = re.sub(r"\b(?:nvidia|geforce)\b|\d+gb\b", "", fold(name))
     return re.sub(r"[^a-z0-9]+", "", plain)

@@ -1,1 +1,1 @@
-"""What front ends share: typing, slow calls, and the end of a conversation."""
+"""Parts shared by front ends: text input, slow calls, and the end of a conversation."""

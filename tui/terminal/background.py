@@ -1,4 +1,4 @@
-"""Slow calls in daemon threads, so that quitting is immediate."""
+"""Runs slow calls in daemon threads, so that quitting is immediate."""
 
 import asyncio
 import sys
@@ -28,13 +28,13 @@ async def run_in_background(call: Callable[[], T]) -> T:
         if error is not None:
             future.set_exception(error)
         else:
-            future.set_result(result)  # type: ignore[arg-type]  # None only where T has it
+            future.set_result(result)  # type: ignore[arg-type]  # None only if T allows it
 
     def work() -> None:
         result, error = None, None
         try:
             result = call()
-        except Exception as raised:  # noqa: BLE001 - raised again in the awaiting task
+        except Exception as raised:  # noqa: BLE001 - raised again in the task that awaits it
             error = raised
         if not loop.is_closed():
             loop.call_soon_threadsafe(deliver, result, error)

@@ -1,4 +1,4 @@
-"""Completion of the word being typed: files of the folder, well-known models and GPUs."""
+"""Completes the word being typed: files of the folder, well-known models and GPUs."""
 
 import os
 import re
@@ -16,7 +16,7 @@ Kind = Literal["file", "model", "gpu"]
 
 _WORD: Final = re.compile(r"[^\s,;\"'`()]+$")
 _LEAST_LETTERS: Final = 2
-#: The fewest letters of a word that may match inside a name, not only its beginning.
+#: The minimum length of a word that may match inside a name, not only at its beginning.
 _LEAST_INSIDE: Final = 3
 _MOST: Final = 6
 _MOST_LISTED: Final = 2000
@@ -25,7 +25,7 @@ _ENDINGS: Final = frozenset({".csv", ".jsonl", ".json", ".parquet", ".yaml", ".y
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Completion:
-    """A name that the word may become; `word` is what is typed of it."""
+    """A completion; `word` is the part that was typed."""
 
     kind: Kind
     name: str
@@ -38,9 +38,9 @@ class Completion:
 
 
 def complete(before: str, folder: Path) -> tuple[Completion, ...]:
-    """Return the names that the last word of a text may become: those that begin with it first.
+    """Return the completions of the last word of a text; names that begin with it come first.
 
-    None for a word of one letter, for a complete name, and for a bare number.
+    A word of one letter, a complete name and a bare number have no completions.
     """
     match = _WORD.search(before)
     word = match[0] if match else ""
@@ -55,7 +55,7 @@ def complete(before: str, folder: Path) -> tuple[Completion, ...]:
 
 
 def _rank(word: str, name: str) -> int | None:
-    """Return 0 for a name that begins with the word, 1 if a part does, 2 if it is inside."""
+    """Return 0 if a name begins with the word, 1 if a part does, 2 if it has the word inside."""
     if name.startswith(word):
         return 0
     if any(part.startswith(word) for part in re.split(r"[/\s-]", name)):
@@ -75,7 +75,7 @@ def _known() -> tuple[tuple[Kind, str], ...]:
 
 
 def _files(word: str, folder: Path) -> Iterator[str]:
-    """Yield the data files, specs and folders of the folder that the word is in."""
+    """Yield the data files, specs and folders in the folder that the word names."""
     inside = word.rpartition("/")[0]
     place = folder / inside if inside else folder
     try:
@@ -87,7 +87,7 @@ def _files(word: str, folder: Path) -> Iterator[str]:
 
 @lru_cache(maxsize=1)
 def _listed(place: Path, _changed_ns: int) -> tuple[str, ...]:
-    """Return the names that a folder offers, cached until its modification time changes."""
+    """Return the names in a folder, cached until its modification time changes."""
     names = []
     with os.scandir(place) as entries:
         for entry in islice(entries, _MOST_LISTED):

@@ -1,13 +1,13 @@
-"""The messages that were sent before, as a line editor goes through them."""
+"""The history of sent messages, as in a line editor."""
 
 from dataclasses import dataclass, field
 
 
 @dataclass(slots=True, kw_only=True)
 class History:
-    """Sent messages, the oldest first; `place` is the one shown, or their number for a new one.
+    """Sent messages, the oldest first; `place` is the index of the one shown, or one past the last.
 
-    `unsent` is the new message, which going back to the end shows again.
+    `unsent` is the unsent message, which is shown again at the end.
     """
 
     messages: list[str] = field(default_factory=list)
@@ -15,7 +15,7 @@ class History:
     unsent: str = ""
 
     def __post_init__(self) -> None:
-        """Begin after the last message."""
+        """Start after the last message."""
         self.place = len(self.messages)
 
     def add(self, text: str) -> None:
@@ -34,7 +34,7 @@ class History:
         return self.messages[self.place]
 
     def newer(self) -> str | None:
-        """Return the message after the one shown, at last the unsent one; None after that."""
+        """Return the message after the one shown, finally the unsent one; None after that."""
         if self.place == len(self.messages):
             return None
         self.place += 1

@@ -9,10 +9,10 @@ _LOOK_SECONDS: Final = 1.0
 
 
 def end_with_parent() -> None:
-    """Watch the parent process, and exit at once when it is gone.
+    """Watch the parent process, and exit immediately when it has ended.
 
     Otherwise Textual's browser driver would read the closed pipe of a dead server forever. The
-    draft is not lost: it is saved after each reply.
+    draft is not lost, since it is saved after each reply.
     """
     parent = os.getppid()
 

@@ -1,1 +1,1 @@
-"""Reading messages: from a message in English, Catalan or Spanish to changes of a spec."""
+"""Reads messages in English, Catalan or Spanish as changes to a spec."""

@@ -1,4 +1,4 @@
-"""Whether a field applies (`x-when`), judged by the draft and the message."""
+"""Decides from the draft and the message whether a field applies (`x-when`)."""
 
 import re
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ SPOKEN: Final[Mapping[str, Any]] = word_table("names")
 def applies(field: Field, message: Message, draft: Mapping[str, Any]) -> bool | None:
     """Return whether the draft or the message meets the conditions under which a field is read.
 
-    None if it depends on none, or on a default that neither of them replaces.
+    None if the field has no conditions, or depends on a default that neither of them replaces.
     """
     certain = "x-when" in field.schema
     for pointer, values in field.schema.get("x-when", {}).items():

@@ -1,4 +1,4 @@
-"""The part of a message that no reader took; it may show whether a value is requested."""
+"""The unread part of a message, which may show whether a value is requested."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -7,14 +7,14 @@ from typing import Final
 from ftc.tui.understanding.fields.named import field_names
 from ftc.tui.understanding.text.message import Span, fold
 
-#: "the tutorial says: set lr to 5e-3" quotes.
+#: "the tutorial says: set lr to 5e-3" is a quotation.
 _REPORTED: Final = re.compile(
     r"\b(?:say|says|said|tells?|told|wrote|writes|written|reads?|shows?|shown|logs?|recom\w+|suggest\w*"
     r"|claim\w*|prints?|output|error|e\.g|eg|example|quote|warning|hint|tip|docs?|dice|dicen|dijo|dijeron"
     r"|diu|diuen|deia|dit|dir|suger\w+|escri\w+|pone|ponia|poni|mostra\w*|muestra\w*|registr\w+|exempl\w*"
     r"|ejempl\w*|avis\w*)\b[^.;!?\n:]{0,40}(?P<colon>:)(?=\s)"
 )
-#: A machine that somebody lends is at hand: "my sister lent me her pc", "el meu germà m'ha deixat".
+#: A borrowed machine is available: "my sister lent me her pc", "el meu germà m'ha deixat".
 _LENT: Final = re.compile(
     r"(?:\b(?:my|our|a|an|the|mi|un|una|el|la)(?: (?:meu|meva|old))? \w+ )?"
     r"\b(?:(?:has |have |is )?(?:lent|lends?|lending) (?:me|us)(?: (?:his|her|their|its|a|an))?"
@@ -36,9 +36,9 @@ DESCRIBED: Final = (
 
 
 def hide_read(text: str, spans: Sequence[Span]) -> str:
-    """Return the folded text without what had an effect, names of fields and replaced values."""
+    """Return the folded text without words that had an effect, field names and replaced values."""
     bare = _without(fold(text), spans)
-    for match in _REPORTED.finditer(fold(text)):  # what is quoted is no clause of its own
+    for match in _REPORTED.finditer(fold(text)):  # a quotation is not a separate clause
         bare = f"{bare[: match.start('colon')]} {bare[match.end('colon') :]}"
     for pointer, pattern in field_names():
         if pointer.startswith(DESCRIBED):

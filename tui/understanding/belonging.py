@@ -1,4 +1,4 @@
-"""Values whose field depends on what they belong to: a revision, the length of an answer.
+"""Values whose field depends on their owner: a revision, the length of an answer.
 
 "The teacher is Qwen2.5 72B, revision main" is the teacher's revision, and with GRPO "700 tokens
 each" is the length of the answers.
@@ -25,7 +25,7 @@ from ftc.tui.understanding.values.rates import as_scale
 _REVISION: Final = "/model/revision"
 _LENGTH, _ANSWER = "/data/max_length", "/objective/answer_tokens"
 _OBJECTIVE: Final = "/objective/type"
-#: What may have a revision, by the field of it.
+#: The owners of a revision, by the field of the revision.
 _OWNERS: Final = (
     (
         "/objective/teacher/revision",
@@ -51,10 +51,10 @@ _FIELDS: Final[Mapping[str, str]] = {
 _OF_WHAT: Final = re.compile(
     r"\s*(?:of|for|del?|dels|d'|para|per a)\s*(?:(?:the|my|our|el|la|els|les|mi|tu)\s+|l')?"
 )
-#: "the branch of acme/chats": what stands behind the word is the thing itself.
+#: "the branch of acme/chats": the id after the word is the owner.
 _NO_REVISION: Final = re.compile(r"(?!(?:refs|pr|release|feature|hotfix)/)[\w.-]+/[\w.-]+")
 _SOURCE, _FORMAT, _IMAGE = "/data/source", "/data/format", "/launch/image"
-#: The image of a container has a registry, a path or a tag: a picture's column has none.
+#: A container image has a registry, a path or a tag; a column of images does not.
 _IMAGE_NAME: Final = re.compile(r"[/:.]")
 _AT_REVISION: Final = re.compile(r"(?P<id>[\w.-]+/[\w.-]+)@(?P<revision>[\w.-]+)")
 _OF_ANSWERS: Final = re.compile(
@@ -83,7 +83,7 @@ _STORED: Final = re.compile(
 )
 _QUANTIZED: Final = re.compile(r"\b(?:4[ -]?bits?|quant\w*|q-?lora|nf4|fp4|bnb)\b")
 _FAR: Final = 140
-#: Letters on a side of a number in which the answers may be mentioned.
+#: The number of characters before and after a number in which answers may be mentioned.
 _NEAR: Final = 34
 _PART_END: Final = re.compile(r"[;!?\n]|\.(?=\s|$)")
 
@@ -91,9 +91,9 @@ _PART_END: Final = re.compile(r"[;!?\n]|\.(?=\s|$)")
 def move_to_owners(
     found: Sequence[Change | Choice], message: Message, draft: Mapping[str, Any]
 ) -> list[Change | Choice]:
-    """Return what was found, each in the field of its name that applies.
+    """Return the values, each moved to the field of the same name that applies.
 
-    "label smoothing" is that of the objective's loss if the loss has one.
+    "Label smoothing" belongs to the objective's loss if that loss has it.
     """
     known = fields_by_pointer()
     moved: list[Change | Choice] = []
@@ -120,9 +120,9 @@ def move_to_owners(
 
 @cache
 def _find_namesakes(pointer: str) -> Mapping[str, str]:
-    """Return the other fields with the same last name, each with the objective that calls it so.
+    """Return the other fields with the same last name, each with the objective that uses the name.
 
-    CPO's "alpha" is not that of LoRA; the objective is empty if the field has the name itself.
+    CPO's "alpha" is not LoRA's. The objective is empty if the name is the field's own.
     """
     last = pointer.rpartition("/")[2]
     return {
@@ -136,7 +136,7 @@ def _find_namesakes(pointer: str) -> Mapping[str, str]:
 def settle_owners(
     said: Sequence[Change | Choice], text: str, draft: Mapping[str, Any]
 ) -> list[Change | Choice]:
-    """Return what was read, with each revision and length moved to the field that it belongs to."""
+    """Return the values, with each revision and length moved to the field of its owner."""
     folded = fold(text)
     found = [
         part
@@ -150,7 +150,7 @@ def settle_owners(
         each
         for each in found
         if each.pointer != _FORMAT
-        or not any(file.endswith(f".{_value(each)}") for file in files)  # as its name says
+        or not any(file.endswith(f".{_value(each)}") for file in files)  # from the file name
     ]
     return [_settled(each, found, folded, draft) for each in found]
 
@@ -205,13 +205,13 @@ def _settled(
 
 
 def _is_unsure(revision: str, said: Sequence[Change | Choice]) -> bool:
-    """Return whether the thing of a revision is only asked about, so that it may be another."""
+    """Return whether the owner of a revision is still a question, so that it may be another."""
     owners = [each for each in said if _FIELDS.get(each.pointer) == revision]
     return bool(owners) and all(isinstance(each, Choice) for each in owners)
 
 
 def _labelled(each: Change | Choice, before: str) -> str | None:
-    """Return the field that the words name in the section before the sentence's colon, if any."""
+    """Return the field that the words name in the section of the sentence's heading, if any."""
     first = find_around(_PART_END, before, (len(before), len(before)))[0]
     label = _LABEL.match(before[first:])
     if label is None or not isinstance(each, Change):
@@ -228,9 +228,10 @@ def _labelled(each: Change | Choice, before: str) -> str | None:
 def _of_company(
     each: Change | Choice, said: Sequence[Change | Choice], folded: str, place: int
 ) -> Change | None:
-    """Return an unnamed amount as the field of its unit in its neighbour's section.
+    """Return an amount without a name as the field of its unit, in the section of its neighbour.
 
-    "KL at most 0.02, over 8,000 tokens" are the tokens of that check, and no length of rows.
+    In "KL at most 0.02, over 8,000 tokens", the tokens belong to that check and are not a length of
+    rows.
     """
     amount = _AMOUNT.fullmatch(fold(each.words))
     if amount is None or not isinstance(each, Change):
@@ -255,7 +256,7 @@ def _of_company(
 
 
 def _is_stored(folded: str, place: int) -> bool:
-    """Return whether a type is that in which quantized weights are stored."""
+    """Return whether a type is the storage type of quantized weights."""
     return _STORED.search(folded[:place]) is not None and _QUANTIZED.search(folded) is not None
 
 
@@ -266,7 +267,7 @@ def _fields_of(section: str) -> Sequence[str]:
 
 
 def _is_of_embeddings(folded: str, start: int, end: int) -> bool:
-    """Return whether a rate is that of what was named before: "train the embeddings, and those"."""
+    """Return whether a rate belongs to the embeddings before it: "train the embeddings, those"."""
     first, last = find_around(_PART_END, folded, (start, end))
     return (
         _THOSE.search(folded, first, last) is not None
@@ -275,7 +276,7 @@ def _is_of_embeddings(folded: str, start: int, end: int) -> bool:
 
 
 def _owner(place: int, words: str, said: Sequence[Change | Choice], folded: str) -> str:
-    """Return the field of a revision: that of the last thing named before it or in its words."""
+    """Return the field of a revision, by the last owner named before it or in its words."""
     for pointer, pattern in _OWNERS:
         if pattern.search(fold(words)):
             return pointer

@@ -1,9 +1,9 @@
-"""Certainty: which changes of a message its own words make doubtful, so that ftc asks.
+"""Finds changes that the words of their message make doubtful, so that ftc asks about them.
 
-A value is doubtful if its sentence makes it depend on something ("if it does not fit, QLoRA"), if
-its clause reports what somebody did or said, if it is a bound, an increment or an end of a range
-("at least 5 epochs", "3 to 5 epochs"), if it is only compared with ("better than Q4"), if it is the
-machine that will use the model, or if the message gives a field two values.
+A value is doubtful if it depends on a condition ("if it does not fit, QLoRA"), if its clause
+reports an action or a statement of somebody, if it is a bound, an increment or an end of a range
+("at least 5 epochs", "3 to 5 epochs"), if it is only the other side of a comparison ("better than
+Q4"), if it is the machine that will run the model, or if the message gives a field two values.
 """
 
 import re
@@ -55,9 +55,9 @@ _WELCOME: Final = re.compile(
     rf"^\s*{any_of(_HEDGES['welcome'])}(?=\s*(?:$|[.,;!)]|\b(?:and|i|y|for|per|para|thanks)\b))"
 )
 _WELCOMED: Final = re.compile(rf"^\S+(\s+{any_of(_HEDGES['welcome'])}[\s.!]*)$")
-#: The clause that says why: its value is not the one that is wanted.
+#: A clause with a reason: its value is not the requested one.
 _REASON: Final = re.compile(rf"[\s,]{any_of(_HEDGES['reason'])}\s+(?:[^\s.;!?]+\s+){{1,}}$")
-#: "they told me to take a 3B and I have a 4070": what the writer has is a part of its own.
+#: "they told me to take a 3B and I have a 4070": what the writer has is a separate part.
 _OWN_PART: Final = re.compile(
     r"\b(?:and|but|y|i|pero) (?:(?:i|we)(?:'ve| have)? (?:have|got|own|want|need)|tengo"
     r"|tenemos|tinc"
@@ -78,7 +78,7 @@ _THAN: Final = re.compile(
 _LISTED: Final = re.compile(
     r"_+(?:[\s,]+(?:and |with |i |y |amb |con )?_+)*\s*(?:,|\b(?:and|i|y)\b|,\s*(?:and|i|y))\s*$"
 )
-#: What may stand between two parts of a list that different readers read.
+#: The text between two parts of a list that different readers read.
 _PARTS: Final = re.compile(r"[\s,+&/]+(?:(?:and|i|y|e)\s+)?")
 _FURTHER: Final = re.compile(rf"^\s*{any_of(_HEDGES['further'])}\b")
 _MORE_INSIDE: Final = re.compile(r"\b(?:more|extra|mes|mas|less|fewer|menys|menos)\b")
@@ -91,14 +91,14 @@ REVISED: Final = re.compile(rf"(?:^|[\s,.;:]){any_of(_HEDGES['revise'])}(?=$|[\s
 #: "swap the 4090 for a 3090", "from rank 8 to rank 16": the second of two values counts.
 _SWAPS: Final = re.compile(rf"\b{any_of(_HEDGES['swap'])}(?!\w)[^.;!?\n]*$")
 _FOR: Final = re.compile(rf"^(?:\s+\w+){{0,2}}?\s*{any_of(_HEDGES['swapped_for'])}(?!\w)")
-#: What begins a part of its own: "zero3, and if needed ...", "the bucket so that ... if ...".
+#: The beginning of a separate part: "zero3, and if needed ...", "the bucket so that ... if ...".
 _APART: Final = re.compile(rf"[\s,]{any_of(_HEDGES['apart'])}\b")
 #: "use qlora, otherwise it does not fit", "que si no no m'hi cap".
 _OTHERWISE: Final = re.compile(
     r"[\s,;.(-](?:(?:que|perque|porque|because|cause) (?:si no|if not)|otherwise|or else|si no|sino"
     r"|altrament|de lo contrario|d'altra manera)\b"
 )
-#: What is so, behind what would be: "if I were rich I'd buy a 5090 but I have ...".
+#: A fact after a hypothesis: "if I were rich I'd buy a 5090 but I have ...".
 _REALLY: Final = re.compile(
     r"\b(?:but|pero)\b.*\b(?:i have|i'?ve got|we have|we'?ve got|i'?m stuck with|tinc|tenim|tengo"
     r"|tenemos|de moment|de momento|for now|el que hi ha|lo que hay)\b"
@@ -109,11 +109,11 @@ OWN_CONDITION: Final = (
     *("/training/early_stopping", "/training/evaluation/allow_worse", "/export/verify/"),
     *("/training/evaluation/regression", "/data/cleaning/overlong", "/data/columns/"),
 )
-#: "q6_k, fail if the mean KL is above 0.03": a check, and no condition of what stands before it.
+#: "q6_k, fail if the mean KL is above 0.03": a check, and not a condition on the words before it.
 _CHECKS: Final = re.compile(
     r"\b(?:fail|stop|abort|error(?: out)?|falli|falla|falle|peti|aborta\w*|atura\w*|para)\s+$"
 )
-#: "show 5 answers at each evaluation, so I see if it learns": what one sees is no condition.
+#: "show 5 answers at each evaluation, so I see if it learns": "see if" is not a condition.
 _SEES: Final = re.compile(
     r"\b(?:so|aixi|asi|to|per|para|i|y|and)\b[\w', ]{0,30}?\b(?:see|check|tell|find out|judge|watch"
     r"|veig|veiem|veure|vegi|vegem|mir\w+|comprov\w+|comprob\w+|compruebo|ver|veo|vemos|vea|veamos"
@@ -123,7 +123,7 @@ _WHICH: Final = re.compile(r"\s*(?:which|that|que|el qual|la qual|el cual|la cua
 _TYPES: Final = "/export/types"
 _COLUMNS: Final = "/data/columns/"
 _OBJECTIVE: Final = "/objective/type"
-#: Numbers of which a bound is the value that is meant.
+#: Numbers for which a bound is the requested value.
 _LIMITS: Final = frozenset(
     {"/data/max_length", "/data/max_rows", "/training/max_steps", "/launch/hours"}
 )
@@ -131,16 +131,16 @@ _LIMITS: Final = frozenset(
 #: Numbers whose own words say "less" or "more": "everything but the last three layers".
 _COUNTED: Final = (*("/data/max_length", "/data/max_rows", "/method/layers"), "/export/verify/")
 
-#: A number behind these words is no value of a field itself.
+#: A number after these words is not the value of a field.
 _RELATIVE: Final = re.compile(
     r"\b(?:or|o|vs|than|que|times|by|more|less|over|under|above|below|between|entre|mes|mas|menys"
     r"|menos|per|por)\b(?! (?:1|0)(?:[.,]\d+)?$)"
 )
 
-#: A value that is said more often is not looked at again.
+#: Only this many occurrences of a value are examined.
 _MOST_TIMES: Final = 3
 
-#: A sentence that is nothing but an order about the one before it: "Put it on.", "Ponlo."
+#: A sentence that is only an order about the previous one: "Put it on.", "Ponlo."
 _ORDERED_SO: Final = re.compile(
     r"\s*(?:(?:so|please|then|and|yes|ok|doncs|pues|i|y|si|venga|va|vinga),? )*"
     r"(?:(?:use|put|set|take|do|try|enable|activate|add) (?:it|that|this|them)(?: (?:on|in))?"
@@ -153,9 +153,9 @@ Said = Change | Choice
 
 
 def settle(text: str, said: Sequence[Said]) -> list[Said]:
-    """Return what was said in the order of the message, with doubtful changes as choices.
+    """Return the values in the order of the message, with doubtful changes as choices.
 
-    `text` is the message as written. Of two values of one field, the later one counts if the words
+    `text` is the message as written. If a field has two values, the later one is used if the words
     between them revise the first; otherwise both are offered.
     """
     folded = fold(text)
@@ -170,7 +170,7 @@ def settle(text: str, said: Sequence[Said]) -> list[Said]:
 
 
 def _places(text: str, said: Sequence[Said]) -> list[tuple[int, Said]]:
-    """Return what was said with its place; what was said again stands where its words do again."""
+    """Return the values with their places; a repeated value gets the place of each repetition."""
     placed: list[tuple[int, Said]] = []
     for index, each in enumerate(said):
         if each in said[:index]:
@@ -188,7 +188,7 @@ def _places(text: str, said: Sequence[Said]) -> list[tuple[int, Said]]:
 
 
 def _place(text: str, each: Said) -> int:
-    """Return where the words stand; parts joined by commas stand where the first does."""
+    """Return the place of the words; several parts joined by commas have the place of the first."""
     place = find_words(text, each.words)
     return place if place >= 0 else find_words(text, each.words.split(", ")[0])
 
@@ -203,7 +203,7 @@ def _without(folded: str, places: Sequence[tuple[int, int]]) -> str:
 
 def _doubted(folded: str, bare: str, change: Change, start: int) -> Said:
     words = fold(change.words)
-    if not folded.startswith(words, start):  # parts that stand apart
+    if not folded.startswith(words, start):  # separate parts
         words = words.split(", ")[0]
     if start < 0 or not _is_doubtful(folded, bare, change, start, start + len(words)):
         return change
@@ -211,24 +211,24 @@ def _doubted(folded: str, bare: str, change: Change, start: int) -> Said:
 
 
 def find_hedge(folded: str) -> bool:
-    """Return whether words report, guess, make a condition, compare or deny."""
+    """Return whether words report, guess, set a condition, compare or negate."""
     patterns = (NEGATORS, _RELATIVE)
     return find_doubt(folded) or any(pattern.search(folded) for pattern in patterns)
 
 
 def find_doubt(folded: str) -> bool:
-    """Return whether words report, guess or make a condition."""
+    """Return whether words report, guess or set a condition."""
     return any(pattern.search(folded) for pattern in (_TOLD, _GUESS, CONDITION))
 
 
 def strip_welcome(text: str) -> str:
-    """Return an answer without the words that only welcome it: "ticket-sorter is fine"."""
+    """Return an answer without words that only approve it: "ticket-sorter is fine"."""
     match = _WELCOMED.match(fold(text))
     return text[: match.start(1)] if match else text
 
 
 def is_endorsed(folded: str, end: int) -> bool:
-    """Return whether the sentence goes on to ask for what it has told: "so let's do that".
+    """Return whether the sentence goes on to request what it reported: "so let's do that".
 
     The sentence after a question belongs to it: "what about 8? Go ahead, use that".
     """
@@ -252,7 +252,7 @@ def _is_doubtful(folded: str, bare: str, change: Change, start: int, end: int) -
         sentence, start - find_around(SENTENCE_END, bare, (start, end))[0]
     ):
         return True
-    described = change.pointer.startswith(_COLUMNS)  # "what our agents wrote" is what it holds
+    described = change.pointer.startswith(_COLUMNS)  # "what our agents wrote" describes the column
     told = _TOLD.search(clause) or _goes_on_telling(bare, start)
     if (told and not described) or _GUESS.search(clause):
         return True
@@ -293,12 +293,12 @@ def _is_doubtful(folded: str, bare: str, change: Change, start: int, end: int) -
     plain = _EXPONENT.sub(" ", folded[start:end])
     inside = not change.pointer.startswith(_COUNTED) and _MORE_INSIDE.search(plain)
     if inside and (said := re.search(NUMBER, Message(change.words).folded)):
-        inside = read_number(said[0]) == change.value and inside  # else it was added
+        inside = read_number(said[0]) == change.value and inside  # otherwise it was added
     return bool(_FURTHER.match(after) or inside)
 
 
 def _goes_on_telling(bare: str, start: int) -> bool:
-    """Return whether a value belongs to a list that tells: "I tried qlora, nf4, dq off"."""
+    """Return whether a value belongs to a list in a report: "I tried qlora, nf4, dq off"."""
     before = _LISTED.sub("", bare[:start])
     if before.rstrip().endswith("_") or len(before) == start:
         return False
@@ -307,9 +307,9 @@ def _goes_on_telling(bare: str, start: int) -> bool:
 
 
 def _depends(sentence: str, place: int) -> bool:
-    """Return whether a condition of the sentence applies to what stands at a place in it.
+    """Return whether a condition in the sentence applies to the words at a place in it.
 
-    A condition after the place applies unless "and", "but" or a purpose stands between them.
+    A condition after the place applies unless "and", "but" or a purpose is between them.
     """
     reasons = [match.span() for match in _OTHERWISE.finditer(sentence, place)]
     for match in CONDITION.finditer(sentence):
@@ -327,7 +327,7 @@ def _depends(sentence: str, place: int) -> bool:
 
 
 def _one_of(folded: str, text: str, first: Said, second: Said) -> Said:
-    """Return the value that counts of two, or a choice between both."""
+    """Return the valid one of two values, or a choice between both."""
     if _values(first) == _values(second):
         return first if isinstance(first, Change) else second
     begin, end = _place(text, first) + len(first.words), _place(text, second)

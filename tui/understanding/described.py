@@ -1,8 +1,8 @@
-"""The objective from what a message says of its goal and of its rows, where it does not name one.
+"""Finds the objective from a message's description of its goal and its rows.
 
-"For each question we have a better answer and a worse one" asks for preferences without the word.
-A goal is enough; a hint of it counts only with rows that agree. Where two objectives are described,
-or a hint stands alone, ftc asks.
+"For each question we have a better answer and a worse one" asks for preferences without the word. A
+goal is enough; a hint of it counts only with matching rows. If two objectives are described, or if
+there is only a hint, ftc asks.
 """
 
 import re
@@ -16,38 +16,38 @@ from ftc.tui.understanding.text.message import Message, Span, find_places, find_
 from ftc.tui.understanding.text.word_tables import word_table
 
 _TABLE: Final[Mapping[str, Mapping[str, Any]]] = word_table("described")
-#: Classes of words, of which two in one sentence are a goal: "which department it belongs to".
+#: Classes of words; two of them in one sentence describe a goal: "which department it belongs to".
 _CLASSES: Final = "classes"
 _PAIRS: Final = "pairs"
 _QUESTION: Final = re.compile(r"(?<![^.;:!?\n])[^.;:!?\n]*\?")
 _SENTENCE: Final = re.compile(r"(?:[^.;:!?\n]|\.(?=\S))+")
 _POINTER: Final = "/objective/type"
 _COLUMNS: Final = "/data/columns/"
-#: Labels of which something else is said than that they are predicted.
+#: Labels about which the message says something other than that they are predicted.
 _NO_GOAL: Final = re.compile(
     r"\b(?:(?:smooth|suavi[tz])\w* (?:(?:of|the|les|las|els|los) )*(?:labels?|etiquet\w+)"
     r"|(?:estratific|stratif)\w+[^.;,!?\n]{0,40}|[^.;,!?\n]{0,40}(?:estratific|stratif)\w+)"
 )
 _TOOLS: Final = ("/hardware/", "/tracking/", "/launch/", "/distribution/")
-#: Between a machine and what is said of it: "the A100 node belongs to".
+#: Between a machine and the statement about it: "the A100 node belongs to".
 _NEXT_WORDS: Final = re.compile(r"(?:\s+[^\W\d]+){0,2}\s+")
 _TEACHER: Final = "/objective/teacher/id"
-#: How much each part of a description tells.
+#: The weight of each part of a description.
 _WEIGHTS: Final[Mapping[str, int]] = {"goal": 2, "hint": 1, "data": 1}
-#: Rows that no other objective has, if each question has both answers.
+#: Rows that only this objective has, if each question has both answers.
 _TELLING_ROWS: Final = frozenset({"dpo", "kto"})
 _COMPARED: Final = re.compile(
     r"\b(?:each|every|per|both|two|pairs?|cada|dues|dos|parelles?|parells?|pares?|parejas?|better"
     r"|worse|millors?|pitjors?|mejor|peor|prefer\w*|prefier\w*)\b"
 )
-#: A text that is made, so that "plain text" says how the answers look.
+#: A generated text, so that "plain text" describes the format of the answers.
 _MADE: Final = re.compile(
     r"\b(?:summar\w+|resum\w*|translat\w+|tradu\w+|explain\w*|expli\w+|correct\w*|corrige"
     r"|corregi\w*|corrij\w+|answer(?:s|ing)?(?! (?:either|or))|reply"
     r"|replies|contesti\w*|contest[ae]n?|responda|respongui)\b"
 )
 _ENOUGH: Final = 2
-#: A model that talks or writes: the same words are then the topic of its texts.
+#: A model that talks or writes; the same words are then the topic of its texts.
 _TALKS: Final = re.compile(
     r"\b(?:(?:to|should|must|that|and|can|will) (?:explains?|writes?|answers?|repl(?:y|ies)|talks?"
     r"|summari[sz]es?|translates?)|^(?:explain|write|answer)|tutor\w*|(?:chat ?)?bots?|pupils?"
@@ -64,7 +64,7 @@ def read_described(
 ) -> Iterator[Change | Choice]:
     """Yield the objective that the message describes, unless the draft or `said` has one.
 
-    The names at `columns`, which are those of columns, describe nothing.
+    The names of columns, whose ranges are `columns`, describe nothing.
     """
     if value_at(draft, _POINTER) is not None or any(each.pointer == _POINTER for each in said):
         return
@@ -115,14 +115,14 @@ def with_described(message: Message, draft: Mapping[str, Any]) -> Mapping[str, A
 
 
 def _of_tools(text: str, said: Sequence[Change | Choice]) -> Iterator[Span]:
-    """Yield the words of machines and trackers: who owns or likes one says nothing of the rows."""
+    """Yield the words about machines and trackers, which say nothing about the rows."""
     for each in said:
         if each.pointer.startswith(_TOOLS):
             yield from find_places(text, each.words)
 
 
 def _columns(text: str, said: Sequence[Change | Choice]) -> Iterator[Span]:
-    """Yield the range of each column's name in the words that gave it its role."""
+    """Yield the range of each column's name in the words that gave its role."""
     for each in said:
         if isinstance(each, Change) and each.pointer.startswith(_COLUMNS):
             first = max(0, find_words(text, fold(each.words)))
@@ -132,14 +132,14 @@ def _columns(text: str, said: Sequence[Change | Choice]) -> Iterator[Span]:
 
 
 def _without(text: str, spans: Sequence[Span]) -> str:
-    """Return a text with an underscore for each letter of some ranges."""
+    """Return a text with the letters of some ranges replaced by underscores."""
     for start, end in spans:
         text = f"{text[:start]}{'_' * (end - start)}{text[end:]}"
     return text
 
 
 def _weigh(objective: str, part: str, text: str) -> int:
-    """Return how much a part of a description tells in the whole message."""
+    """Return the weight of a part of a description in the whole message."""
     if objective == "cpt" and part == "hint" and _MADE.search(text):
         return 0
     if part == "goal" and objective != "distill" and _TALKS.search(text):
@@ -150,7 +150,7 @@ def _weigh(objective: str, part: str, text: str) -> int:
 
 
 def _find_parts(text: str) -> Iterator[tuple[str, str, int, int]]:
-    """Yield the parts of descriptions in a text: the objective, the kind of part and its place."""
+    """Yield the parts of descriptions in a text: the objective, the kind of the part, its place."""
     for sentence in _SENTENCE.finditer(text):
         first, last = sentence.span()
         for objective, part, pattern in _patterns():

@@ -1,8 +1,8 @@
-"""What holds elsewhere: for other people, in texts, in the past, or only in a wish.
+"""Statements about other people, texts, the past, or mere wishes.
 
 "My boss always sets rank 256", "the notebook takes 32 rows", "last time it was 8 epochs", "if only
-I had an H100". Such a part goes on to the end of its sentence, or to words that turn to one's own
-settings ("but", "this time", "I'm going with"). "I'll do what Pau says" adopts what Pau says.
+I had an H100". Such a part ends with its sentence, or at words that turn to the writer's own
+settings ("but", "this time", "I'm going with"). "I'll do what Pau says" adopts Pau's settings.
 """
 
 import re
@@ -40,7 +40,7 @@ _SUBJECTS: Final = (
     any_of(_ELSEWHERE["pronoun"]),
     _GROUP,
 )
-#: What a text does: any verb in the third person, such as "caps", "toca" or "marque".
+#: The action of a text: any verb in the third person, such as "caps", "toca" or "marque".
 _VERB_FORMS: Final = (
     r"[a-z]{3,}(?<![sui])s(?!\w)|(?!(?:para|sobre|entre|contra|sense|sota|hasta|fora|fuera|antes"
     r"|desde|encara|llavors|donde|cada|esta|este)\b)[a-z]{3,}(?:[ae]|eix|uix)n?(?!\w)"
@@ -82,7 +82,7 @@ _HEEDED: Final = re.compile(
     r"(?:(?:en|na|la|el|lo|my|mi|the|the one of)\s+|l')?(?P<who>[a-z]+)(?:'s)?"
 )
 _HEEDED_THEM: Final = re.compile(rf"(?<![\w'-]){any_of(_ELSEWHERE['heeded_them'])}(?![\w'])")
-#: Advice for the one who writes, who passes it on as a wish: "she says that I should use QLoRA".
+#: Advice for the writer, who passes it on as a wish: "she says that I should use QLoRA".
 _ADVICE: Final = re.compile(rf"(?<![\w'-]){any_of(_ELSEWHERE['advice'])}(?![\w'])")
 _THEM: Final = frozenset(
     [
@@ -110,7 +110,7 @@ _THEM: Final = frozenset(
         "mismo",
     ]
 )
-#: Words with a capital letter that are no people.
+#: Words with a capital letter that are not people.
 _NO_NAMES: Final = frozenset(
     [
         "qwen",
@@ -197,7 +197,7 @@ _NO_NAMES: Final = frozenset(
 
 @lru_cache(maxsize=8)
 def find_elsewhere(text: str) -> Sequence[Span]:
-    """Return the ranges of a text about what others do, about the past, and about wishes."""
+    """Return the ranges of a text about other people's actions, the past, and wishes."""
     folded = fold(text)
     found = [*find_people(text), *_past(folded)]
     found += [(each.start(), _end(folded, each.end())) for each in _WISH.finditer(folded)]
@@ -207,7 +207,7 @@ def find_elsewhere(text: str) -> Sequence[Span]:
 
 @lru_cache(maxsize=8)
 def find_people(text: str) -> Sequence[Span]:
-    """Return the ranges of what people and texts say and do, without their advice."""
+    """Return the ranges about statements and actions of people and texts, without advice."""
     folded = fold(text)
     spans = dict.fromkeys(_people(text, folded))
     return [(start, end) for start, end in spans if not _ADVICE.search(folded, start, end)]
@@ -220,13 +220,13 @@ def find_past(text: str) -> Sequence[Span]:
 
 @lru_cache(maxsize=8)
 def find_reports(text: str) -> Sequence[Span]:
-    """Return the ranges of what people and texts say and do, their advice included."""
+    """Return the ranges about statements and actions of people and texts, including advice."""
     return list(_people(text, fold(text)))
 
 
 @lru_cache(maxsize=8)
 def find_heeded(text: str) -> Sequence[Span]:
-    """Return the ranges of what people say whom the message follows: "I'll do what Pau says"."""
+    """Return the ranges of statements that the message adopts: "I'll do what Pau says"."""
     folded = fold(text)
     spans = [*_people(text, folded), *_past(folded)]
     found: list[Span] = []
@@ -251,16 +251,16 @@ def find_heeded(text: str) -> Sequence[Span]:
 def adopt(
     text: str, told: Sequence[Change | Choice], read: Callable[[str], Sequence[Change]]
 ) -> list[Change | Choice]:
-    """Return what was told, with a change for each value of the people whom the message follows.
+    """Return the values, with a change for each value of a person whom the message follows.
 
-    Words that may mean a value of a field are read with the field's own name.
+    Words that may be a value of a field are read with the field's name.
     """
     spans = find_heeded(text)
     return [_adopted(each, read) if _is_in(text, each, spans) else each for each in told]
 
 
 def drop_unheeded(text: str, told: Sequence[Change | Choice]) -> list[Change | Choice]:
-    """Return what was told; of a field that the followed people name, only what they say."""
+    """Return the values; for fields that the followed people name, only their values."""
     spans = find_heeded(text)
     fields = {each.pointer for each in told if _is_in(text, each, spans)}
     return [each for each in told if each.pointer not in fields or _is_in(text, each, spans)]
@@ -285,7 +285,7 @@ def _adopted(said: Change | Choice, read: Callable[[str], Sequence[Change]]) -> 
 
 
 def _people(text: str, folded: str) -> Iterator[Span]:
-    """Yield what people and texts say and do, up to the end of the sentence."""
+    """Yield the statements and actions of people and texts, up to the end of the sentence."""
     for pattern in (_PEOPLE, _TEXTS):
         for match in pattern.finditer(folded):
             yield match.start(), _end(folded, match.end())
@@ -300,7 +300,7 @@ def _people(text: str, folded: str) -> Iterator[Span]:
 
 
 def _is_name(word: str) -> bool:
-    """Return whether a word that begins a sentence is no word of a request."""
+    """Return whether the first word of a sentence is a name, and not a request word."""
     known = read_words(("grammar", "request", "thing", "machine", "lead", "determiner"))
     return fold(word) not in known | asking_forms()
 
@@ -315,17 +315,17 @@ def _past(folded: str) -> Iterator[Span]:
 
 
 def is_advice(folded: str, start: int, end: int) -> bool:
-    """Return whether a range advises the one who writes: "they say that I should use QLoRA"."""
+    """Return whether a range is advice for the writer: "they say that I should use QLoRA"."""
     return _ADVICE.search(folded, start, end) is not None
 
 
 def find_own(folded: str, start: int, end: int) -> Sequence[Span]:
-    """Return the words of a range that turn to one's own settings: "but", "this time"."""
+    """Return the words of a range that turn to the writer's own settings: "but", "this time"."""
     return [match.span() for match in _OWN.finditer(folded, start, end)]
 
 
 def _end(folded: str, place: int) -> int:
-    """Return the end of the sentence after a place, or where it turns to one's own settings."""
+    """Return the end of the sentence after a place, or the turn to the writer's own settings."""
     end = SENTENCE_END.search(folded, place)
     stop = end.start() if end else len(folded)
     turns = (pattern.search(folded, place, stop) for pattern in (_OWN, _DEMAND))

@@ -1,4 +1,4 @@
-"""A message about the value that was set last: "make it 128", "súbelo a 128", "no, la meitat"."""
+"""Reads a message about the last value: "make it 128", "súbelo a 128", "no, la meitat"."""
 
 import re
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ _OPENING: Final = (
     r"(?:(?:no|ok|okay|vale|val|and|i|y|but|pero|then|well|hm+|actually|rather|better|mejor|millor"
     r"|wait|espera|perdon?a?|sorry|please|porfa|sisplau)[\s,]+)*"
 )
-#: Verbs with the pronoun that stands for the value.
+#: Verbs with a pronoun for the value.
 _IT: Final = (
     r"(?:(?:make|bump|set|raise|lower|drop|bring|put|change|take|turn|push|move|increase|reduce"
     r"|cut|keep|leave)\s+(?:it|that|this)(?:\s+(?:up|down|back))?"
@@ -36,9 +36,9 @@ _BY_FACTOR: Final = re.compile(
 
 
 def read_followup(text: str, pointer: str, draft_value: Any) -> Change | None:
-    """Return the new value of the field that was set last, None if the message is about another.
+    """Return the new value of the last set field, or None if the message is about something else.
 
-    The whole message must be a verb with a pronoun and a number, or a factor.
+    The whole message must be a verb with a pronoun and a number, or with a factor.
     """
     if isinstance(draft_value, bool) or not isinstance(draft_value, int | float):
         return None
@@ -56,12 +56,12 @@ def read_followup(text: str, pointer: str, draft_value: Any) -> Change | None:
 
 
 def _factor(folded: str) -> float | None:
-    """Return the factor that words state, with or without an article."""
+    """Return the factor in words, with or without an article."""
     return read_factor(folded) or read_factor(_ARTICLE.sub("", folded))
 
 
 def last_number(changes: Sequence[Change], before: str) -> str:
-    """Return the pointer of the only number that a message has set, else the one before."""
+    """Return the pointer of the only number that a message sets, else the previous pointer."""
     numbers = [
         each.pointer
         for each in changes

@@ -1,4 +1,4 @@
-"""What a value implies and what it removes: "lora rank 8" implies LoRA."""
+"""The values that a value implies or removes: "lora rank 8" implies LoRA."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -9,7 +9,7 @@ from ftc.spec.schema import fields_by_pointer
 from ftc.tui.understanding.reading import Change, Choice, value_at
 from ftc.tui.understanding.text.message import SENTENCE_END, find_around, find_places, fold
 
-#: Fields whose every value removes other fields, and a word for that value.
+#: Fields for which any value removes other fields, and the placeholder for that value.
 KIND: Final = {"/training/epochs": "any", "/training/max_steps": "any"}
 _KNOBS: Final = (
     *("/method/rank", "/method/alpha", "/method/dropout", "/method/targets"),
@@ -39,16 +39,16 @@ _PICKS: Final = (
     r"|judg)\w*\b"
 )
 _KEPT: Final = r"\b(?:checkpoint|ckpt|model|modelo|epoch|version|weights|pesos|one)\b"
-#: What chooses one of several checkpoints.
+#: The fields that choose one of several checkpoints.
 _PICKED: Final = re.compile(rf"{_PICKS}[^.;!?\n]{{0,40}}{_KEPT}|{_KEPT}[^.;!?\n]{{0,30}}{_PICKS}")
 _OBJECTIVE: Final = re.compile(rf"(?i)({'|'.join(ABBREVIATED)})\b")
 
 
 def drop_denied_methods(said: Sequence[Change | Choice]) -> list[Change | Choice]:
-    """Remove a method that was only inferred from a denial if the message says more about methods.
+    """Remove a method that was only inferred from a negation if the message says more about it.
 
-    "instead of 4 bit" implies LoRA unless another width is requested, and "no adapters" a full
-    fine-tune unless another method is.
+    "Instead of 4 bit" implies LoRA unless another width is requested. "No adapters" implies a full
+    fine-tune unless another method is requested.
     """
     rounded = any(each.pointer == ROUNDED for each in said)
     methods = [each for each in said if each.pointer == _METHOD]
@@ -62,12 +62,12 @@ def drop_denied_methods(said: Sequence[Change | Choice]) -> list[Change | Choice
 
 
 def _is_kept(said: Change | Choice) -> bool:
-    """Return whether something is set that adapters have: "dora instead of plain lora"."""
+    """Return whether an option of adapters is set: "dora instead of plain lora"."""
     return isinstance(said, Change) and said.value not in (None, False)
 
 
 def _is_denial(said: Change | Choice) -> bool:
-    """Return whether a full fine-tune is told by the word for adapters."""
+    """Return whether a full fine-tune was read from a word for adapters."""
     full = isinstance(said, Change) and said.value == "full"
     return full and _ADAPTERS.search(fold(said.words)) is not None
 
@@ -75,7 +75,7 @@ def _is_denial(said: Change | Choice) -> bool:
 def imply(said: Sequence[Change | Choice], draft: Mapping[str, Any]) -> list[Change]:
     """Return LoRA as the method for "lora rank 8", and DPO as the objective for "dpo beta".
 
-    Only where neither draft nor message has one.
+    Only if neither the draft nor the message has one.
     """
     objective = [
         Change(pointer="/objective/type", value=named[1].lower(), words=each.words)
@@ -88,9 +88,9 @@ def imply(said: Sequence[Change | Choice], draft: Mapping[str, Any]) -> list[Cha
 
 
 def settle_method(said: Sequence[Change | Choice]) -> list[Change | Choice]:
-    """Return what was said, without what only denies another method.
+    """Return the values without a method that only negates another one.
 
-    Beside "train the last 4 layers", "no LoRA" asks for no full training.
+    Beside "train the last 4 layers", "no LoRA" does not mean full fine-tuning.
     """
     types = [each for each in said if each.pointer == "/method/type"]
     values = {getattr(each, "value", None) for each in types}
@@ -106,7 +106,7 @@ def _value(each: Change | Choice) -> object:
 
 
 def imply_by_name(said: Sequence[Change | Choice], draft: Mapping[str, Any]) -> list[Change]:
-    """Return the values that stand in the names of other fields: "polynomial power 1.5"."""
+    """Return the values inside the names of other fields: "polynomial power 1.5"."""
     known = fields_by_pointer()
     has = {each.pointer for each in said}
     found = {
@@ -123,9 +123,9 @@ def imply_by_name(said: Sequence[Change | Choice], draft: Mapping[str, Any]) -> 
 
 
 def imply_kinds(said: Sequence[Change | Choice], draft: Mapping[str, Any]) -> list[Change | Choice]:
-    """Return what was said, with the one kind that has its fields: a partition is Slurm's.
+    """Return the values with the one type that has their fields: a partition belongs to Slurm.
 
-    A field of one kind alone tells it, unless the draft or a change has another.
+    A field of only one type implies that type, unless the draft or a change has another.
     """
     known = fields_by_pointer()
     told = {each.pointer for each in said if isinstance(each, Change)}
@@ -150,7 +150,7 @@ def imply_kinds(said: Sequence[Change | Choice], draft: Mapping[str, Any]) -> li
 def imply_best(
     said: Sequence[Change | Choice], text: str, draft: Mapping[str, Any]
 ) -> list[Change]:
-    """Return that the metric picks the checkpoint: "keep the one with the best macro F1"."""
+    """Return that the metric selects the checkpoint: "keep the one with the best macro F1"."""
     if any(each.pointer == _BEST_BY for each in said) or value_at(draft, _BEST_BY) == "metric":
         return []
     folded = fold(text)

@@ -122,7 +122,7 @@ from ftc.tui.understanding.values.shares import divide_by_whole
 _CORRECTION: Final = re.compile(rf"^\s*{any_of(WORDS['correct'])}\b[,:]?\s+(?=\S)")
 #: The longest text that is read; a quoted system message may be longer.
 _LONGEST, _LONGEST_QUOTED = 1000, 8000
-#: A text of more lines was not written as a message: rows, a log, a script.
+#: A text with more lines is not a message, but rows, a log or a script.
 _MOST_LINES: Final = 20
 #: A line of a training's log: "step 30 loss 2.8 lr 0.002".
 _LOGGED: Final = re.compile(
@@ -187,7 +187,7 @@ def _read_message(
     planned: Mapping[str, Any],
     names: Names,
 ) -> Reading:
-    """Return the reading of a message that is neither pasted text nor only a request."""
+    """Return the reading of a message that is neither a pasted text nor only a request."""
     _strike_correction(message)
     strike_names(message)
     texts = list(read_texts(message))
@@ -233,7 +233,7 @@ def _answer(
     draft: Mapping[str, Any],
     planned: Mapping[str, Any],
 ) -> tuple[list[Said], str | None]:
-    """Return what is told outside of questions, and the question that the message is about."""
+    """Return the values outside questions, and the question that the message is about."""
     told = list(said)
     if about is not None:
         own = list(outside_openings(text))
@@ -250,7 +250,7 @@ def _answer(
 def _conclude(
     told: Sequence[Said], about: str | None, message: Message, draft: Mapping[str, Any]
 ) -> Reading:
-    """Return the reading of what was told, and of the question that the message is about."""
+    """Return the reading for the values and for the question that the message is about."""
     doubtful = [each for each in told if isinstance(each, Change) and is_doubtful(each)]
     changes = {
         each.pointer: each for each in told if isinstance(each, Change) and each not in doubtful
@@ -286,7 +286,7 @@ def _completed(
     draft: Mapping[str, Any],
     planned: Mapping[str, Any],
 ) -> list[Change | Choice]:
-    """Return what the readers found, each value in its field's unit, and what it implies."""
+    """Return the values of the readers, converted to their fields' units, and implied values."""
     found = settle_roles(prefer_base(settle_ids(found, text, draft), draft))
     found = settle_owners(settle_privacy(found, text), text, draft)
     found = limit_sources(complete_compounds(found, text), text)
@@ -301,7 +301,7 @@ def _completed(
 
 
 def _unread(text: str, linked: Sequence[Said], told: Sequence[Said]) -> list[Said]:
-    """Return the linked numbers that are no part of what was told."""
+    """Return the linked numbers that are not part of the values."""
     read = [span for each in told for span in find_places(text, each.words)]
     return [
         each
@@ -315,7 +315,7 @@ def _unread(text: str, linked: Sequence[Said], told: Sequence[Said]) -> list[Sai
 
 
 def _request(about: str | None, limit: tuple[Limit, str] | None) -> Request | None:
-    """Return the request of a message with changes: its limit, or else its question."""
+    """Return the request in a message with changes: its limit, or else its question."""
     if limit is not None:
         return Request(kind="limit", about=limit[1])
     if about is None:
@@ -327,7 +327,7 @@ def _request(about: str | None, limit: tuple[Limit, str] | None) -> Request | No
 def _read_fields(
     message: Message, draft: Mapping[str, Any], planned: Mapping[str, Any], names: Names
 ) -> Iterator[Change | Choice]:
-    """Yield what the readers find, each in the words that the ones before it have left."""
+    """Yield the values of the readers; each reads the words that the previous ones have left."""
     mentioned: list[Mention] = []
     known = with_described(message, draft)
     found = list(_read_first(message, known, planned, names, mentioned))
@@ -347,7 +347,7 @@ def _read_first(
     names: Names,
     mentioned: list[Mention],
 ) -> Iterator[Change | Choice]:
-    """Yield what stands in the words of fields, and not alone or without a value.
+    """Yield the values with words of their fields.
 
     The columns that the message mentions beside them are added to `mentioned`.
     """
@@ -396,7 +396,7 @@ def _doubt_of(message: Message, names: Names) -> Doubt:
 
 
 def _is_set(choice: Choice, draft: Mapping[str, Any]) -> bool:
-    """Return whether the draft has the only value that the words may mean."""
+    """Return whether the draft already has the only value that the words may mean."""
     return choice.why == UNSURE and choice.values == (value_at(draft, choice.pointer),)
 
 
@@ -414,9 +414,10 @@ def _only_asks(text: str) -> bool:
 def _outside_questions(
     text: str, said: Sequence[Change | Choice], draft: Mapping[str, Any]
 ) -> tuple[list[Change | Choice], str | None]:
-    """Return what is not part of a question, and the first question about the rest.
+    """Return the values outside questions, and the first question with a value.
 
-    Beside what is told, a question may propose what the draft lacks: "Could Gemma 2B learn that?".
+    Beside statements, a question may propose a value that the draft lacks: "Could Gemma 2B learn
+    that?".
     """
     sentences = list(split_sentences(text))
     asking = [sentence for sentence in sentences if sentence.asks]
@@ -446,7 +447,7 @@ def _outside_questions(
 def _taken_up(
     text: str, about: str, draft: Mapping[str, Any], planned: Mapping[str, Any]
 ) -> list[Change | Choice]:
-    """Return what a question is about, where a request behind it has the same value."""
+    """Return the values of a question if a request after it has the same values."""
     asked, mark, after = text.rpartition("?")
     topic = about.strip(" ?\u00bf")
     if not (mark and after.strip()) or "?" in topic or topic not in asked:
@@ -460,7 +461,7 @@ def _taken_up(
 
 
 def _is_taken_up(said: Change | Choice, after: str) -> bool:
-    """Return whether a request behind a question has its value: "is 32 better? Just go with 32"."""
+    """Return whether a request after a question has its value: "is 32 better? Just go with 32"."""
     if not isinstance(said, Change) or isinstance(said.value, bool | list) or said.value is None:
         return False
     folded = Message(after).folded
@@ -478,7 +479,7 @@ def strip_correction(text: str) -> str:
 
 
 def _strike_numbers(message: Message) -> None:
-    """Cross out the lines of a log, and the numbers that others replace: "1e-4, not 2e-4"."""
+    """Cross out the lines of a log, and numbers that are replaced: "1e-4, not 2e-4"."""
     list(message.take(_LOGGED) if "\n" in message.written else ())
     for denied in list(_NOT_NUMBER.finditer(message.folded)):
         message.cross_out(*denied.span("denied"))

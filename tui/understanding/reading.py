@@ -13,15 +13,15 @@ RequestKind = Literal[
     "unsure", "watch", "what_if", "why", "yes",
 ]  # fmt: skip
 
-#: The reason of a question about a value that was read but may not be meant.
+#: The reason for a question about a value that was read but may not be meant.
 UNSURE: Final = "unsure"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """One value of the draft: a pointer into the long form, and the words that set it.
+    """A new value in the draft: a pointer into the long form, and the words that set it.
 
-    A value of None removes the field from the draft, so that it is planned again.
+    None removes the field from the draft, so that it is planned again.
     """
 
     pointer: str
@@ -39,13 +39,13 @@ class Request:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limit:
-    """What a run may take at most: seconds, and money in the currency of the price."""
+    """The limits of a run: seconds, and money in the currency of the price."""
 
     seconds: float | None = None
     money: float | None = None
 
     def joined(self, other: "Limit") -> "Limit":
-        """Return both limits; of two of a kind, the other's counts."""
+        """Return both limits; the other's values take precedence."""
         return Limit(
             seconds=self.seconds if other.seconds is None else other.seconds,
             money=self.money if other.money is None else other.money,
@@ -54,10 +54,11 @@ class Limit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelWish:
-    """What is wished of a model beside its name; what is empty is not wished.
+    """Wishes about a model other than its name; empty values are not wishes.
 
-    `most` and `least` are parameters; `makers` and `without` owners on the Hub, `without` also
-    words of names; `languages` are ISO 639-1 codes; `free`: a licence without conditions.
+    `most` and `least` are numbers of parameters. `makers` and `without` are owners on the Hub;
+    `without` also has words of names. `languages` are ISO 639-1 codes. `free` means a licence
+    without conditions.
     """
 
     most: int | None = None
@@ -70,7 +71,7 @@ class ModelWish:
     free: bool = False
 
     def joined(self, other: "ModelWish") -> "ModelWish":
-        """Return both wishes together; of two sizes or makers the other's counts."""
+        """Return both wishes together; the other's size and makers take precedence."""
         sized = other.most is not None or other.least is not None
         return ModelWish(
             most=other.most if sized else self.most,
@@ -86,10 +87,10 @@ class ModelWish:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
-    """Words about a field that do not settle its value: the user has to choose, or to say one.
+    """Words about a field that do not determine its value: the user has to choose or name one.
 
-    `values` are what the words may mean, the likeliest first; empty if they name no valid value.
-    `why` is the catalogue key of a sentence that says why they do not. `wish` limits the models.
+    `values` are the possible meanings, the most likely first; they are empty if the words name no
+    valid value. `why` is the catalogue key of the reason. `wish` limits the models.
     """
 
     pointer: str
@@ -101,7 +102,7 @@ class Choice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Paste:
-    """A pasted config or text: its number of lines, and the keys that no field takes."""
+    """A pasted config or text: its number of lines, and the keys without a field."""
 
     lines: int
     left: tuple[str, ...] = ()
@@ -109,7 +110,7 @@ class Paste:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Names:
-    """Names that a message may contain although they have spaces: files and columns that exist."""
+    """Existing files and columns, whose names in a message may have spaces."""
 
     files: tuple[str, ...] = ()
     columns: tuple[str, ...] = ()
@@ -120,8 +121,8 @@ class Reading:
     """The result of reading a message; `rest` holds the words that no reader took.
 
     `refused` holds changes that the schema rejects, such as a dropout of 5. `paste` is set if the
-    message is a pasted text, which is answered as such. `used` are words with another effect, such
-    as a goal. `needless` would switch off what is off, and is answered.
+    message is a pasted text. `used` are words with another effect, such as a goal. `needless` are
+    changes that would switch off what is already off; ftc only answers them.
     """
 
     changes: tuple[Change, ...] = ()
@@ -135,9 +136,9 @@ class Reading:
 
     @property
     def asked(self) -> Choice | None:
-        """Return the one question that the message leads to: the first open choice.
+        """Return the single question that follows the message: the first open choice.
 
-        A rejected value is asked again.
+        For a rejected value, ftc asks again.
         """
         if self.choices:
             return self.choices[0]

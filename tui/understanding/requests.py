@@ -1,4 +1,4 @@
-"""Requests: what a message asks ftc to do or show, beside its changes."""
+"""Reads requests: actions and information that a message asks for, other than changes."""
 
 import re
 from typing import Final, cast
@@ -8,7 +8,7 @@ from ftc.tui.understanding.reading import Request, RequestKind
 from ftc.tui.understanding.text.lexicon import WORDS, any_of
 from ftc.tui.understanding.text.message import Message
 
-#: Requests that are the whole message; one may be said in several ways, as in "ok do it".
+#: Requests that are the whole message, which may repeat the request, as in "ok do it".
 _WHOLE: Final = tuple(
     (kind, re.compile(rf"{any_of(words)}(?:[, ]+{any_of(words)})*"))
     for kind, words in WORDS["requests"].items()
@@ -39,7 +39,7 @@ def read_request(message: Message) -> Request | None:
 
 
 def _read_several(text: str) -> Request | None:
-    """Return the last of several requests, such as "ok, compile it"; None if a part is not one."""
+    """Return the last of several requests: "ok, compile it"; None if a part is not a request."""
     parts = _PARTS.split(text)
     kinds = [kind for part in parts for kind, pattern in _WHOLE if pattern.fullmatch(part)]
     if len(parts) == 1 or len(kinds) != len(parts):

@@ -1,6 +1,6 @@
 """Wishes that name no field: "24 please", "make it smaller", "que vagi més de pressa".
 
-ftc asks about the field that is most likely meant, and sets nothing.
+ftc asks about the field that was most likely meant, and sets nothing.
 """
 
 import re
@@ -65,7 +65,7 @@ _WISHES: Final = tuple(
 def find_vague(text: str) -> Choice | None:
     """Return a question about the field that a message without any field most likely means.
 
-    A whole number is most likely a rank, a part of one a learning rate.
+    A whole number is most likely a rank, and a fraction of one a learning rate.
     """
     written = text.strip()
     folded = Message(written).folded

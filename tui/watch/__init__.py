@@ -1,1 +1,1 @@
-"""Watching a run: what its scripts have written, live or after the fact."""
+"""Watches a run by the files that its scripts write, live or after the fact."""

@@ -1,4 +1,4 @@
-"""Warnings about a run: a sentence each, computed from its numbers only."""
+"""Warnings about a run, computed only from its numbers."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -11,18 +11,19 @@ from ftc.tui.watch.run import Run
 from ftc.tui.watch.training import Curve
 from ftc.tui.watch.words import ENGLISH, respell, say, say_size, say_time
 
-#: Memory above the plan times this is reported.
+#: Memory above this multiple of the plan is reported.
 _MEMORY_SLACK: Final = 1.1
 _NEARLY_FULL: Final = 0.97
 _WORSE_TIMES: Final = 3
-#: How long nothing may be written: in the longest gap between two records, and in seconds.
+#: The maximum time without output: as a multiple of the longest gap between two records, and in
+#: seconds.
 _SILENT_GAPS: Final = 5.0
 _SILENT_SECONDS: Final = 180.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Alert:
-    """A sentence, and how bad it is."""
+    """A warning: its sentence and its severity."""
 
     severity: Severity
     text: str

@@ -1,4 +1,4 @@
-"""`ftc watch` full screen: one screen of runs, in an application of its own."""
+"""The application of `ftc watch`, which shows one screen of runs."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -13,7 +13,7 @@ from ftc.tui.watch.words import ENGLISH
 
 
 class Watch(App[None]):
-    """Ends with its only screen."""
+    """Exits when its only screen closes."""
 
     TITLE = "ftc watch"
     ENABLE_COMMAND_PALETTE = False
@@ -29,7 +29,7 @@ class Watch(App[None]):
         self.runs_screen = WatchScreen(watched, runs, clock, voice)
 
     def on_mount(self) -> None:
-        """Open the screen, in the colours of last time."""
+        """Open the screen with the saved theme."""
         theme = find_theme()
         if theme in self.available_themes:
             self.theme = theme

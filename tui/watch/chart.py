@@ -1,4 +1,4 @@
-"""Curves drawn with letters: braille dots, or ASCII where a terminal has nothing else."""
+"""Draws curves with characters: braille dots, or ASCII if the terminal has no others."""
 
 import math
 from collections.abc import Iterator, Mapping
@@ -8,14 +8,14 @@ from typing import Final
 
 from ftc.tui.watch.training import Curve
 
-#: The dots of a braille letter, by row and column: Unicode 16, block U+2800.
+#: The dots of a braille character, by row and column: Unicode 16, block U+2800.
 _DOTS: Final = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))
 _BRAILLE: Final = 0x2800
 _LABEL: Final = 10
-#: Letters left of a row.
+#: The width of the labels left of a row.
 MARGIN: Final = _LABEL + 1
 _LEAST_COLUMNS: Final = 8
-#: A loss falls so far in its first steps that the rest looks flat on a linear scale.
+#: A loss falls so much in the first steps that the rest looks flat on a linear scale.
 _DECADES_TIMES: Final = 10.0
 
 Cells = Mapping[tuple[int, int], str]
@@ -23,10 +23,10 @@ Cells = Mapping[tuple[int, int], str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chart:
-    """`rows` are letters from the top, without the labels; `marked` are where points stand.
+    """`rows` are lines of text from the top, without labels; `marked` are the cells of points.
 
-    `traced` are where the line is; the other letters are its raw points. `labels` stand left of the
-    rows, `foot` below them; `logarithmic` is how the rows are spaced.
+    `traced` are the cells of the line; the other characters are its raw points. `labels` are left
+    of the rows, and `foot` is below them. `logarithmic` tells whether the scale is logarithmic.
     """
 
     labels: tuple[str, ...]
@@ -38,7 +38,7 @@ class Chart:
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """The whole as text."""
+        """The whole chart as text."""
         drawn = (
             f"{label:>{_LABEL}} {row}".rstrip()
             for label, row in zip(self.labels, self.rows, strict=True)
@@ -56,11 +56,11 @@ def draw(
     word: str = "step",
     raw: Curve = (),
 ) -> Chart | None:
-    """Return a line and points on one scale, in so many letters; None where there is no room.
+    """Return a line and points on one scale, in the given size; None if there is no room.
 
-    `raw` is what the line smooths, drawn behind it; `word` is that for a step, below the axis. A
-    column shows the mean of its values, so ten thousand take no longer to look at than ten. What
-    spans more than a decade above zero is drawn by its logarithm.
+    `raw` are the unsmoothed points, drawn behind the line. `word` is the word for a step, below the
+    axis. A column shows the mean of its values, so the size of the chart does not depend on their
+    number. Positive values that span more than a decade are drawn on a logarithmic scale.
     """
     width = columns - MARGIN
     both = (*line, *points, *raw)
@@ -110,7 +110,7 @@ class _Frame:
     logarithmic: bool
 
     def place(self, step: int, value: float, *, across: int, down: int) -> tuple[int, int]:
-        """Return the (row, column) of a point on a grid of so many cells per letter."""
+        """Return the (row, column) of a point, with this many cells per character."""
         columns, lines = self.width * across, self.rows * down
         share = (step - self.first) / max(1, self.last - self.first)
         value, low, high = (
@@ -120,7 +120,7 @@ class _Frame:
         return round((1 - height) * (lines - 1)), round(share * (columns - 1))
 
     def cell(self, step: int, value: float) -> tuple[int, int]:
-        """Return the letter of a point."""
+        """Return the character cell of a point."""
         return self.place(step, value, across=1, down=1)
 
 
@@ -137,7 +137,7 @@ def _dotted_cells(frame: _Frame, line: Curve) -> Cells:
 
 
 def _trace(frame: _Frame, line: Curve, *, across: int, down: int) -> Iterator[tuple[int, int]]:
-    """Yield the cells of a line: one a column, and what lies between two columns."""
+    """Yield the cells of a line: one per column, and those that connect two columns."""
     heights: dict[int, list[int]] = {}
     for step, value in line:
         row, column = frame.place(step, value, across=across, down=down)

@@ -1,4 +1,4 @@
-"""The loss over the steps, as large as there is room for."""
+"""The loss over the steps, as large as the available space."""
 
 from collections.abc import Iterator
 from itertools import groupby
@@ -14,12 +14,12 @@ from ftc.tui.watch.training import Curve
 from ftc.tui.watch.words import ENGLISH, respell, say
 from ftc.tui.watch.zoom import ALL, Zoom, cut
 
-#: Colours of the theme: the smoothed line, what it smooths, and the points of validation.
+#: Colours of the theme: the smoothed line, its raw points, and the validation points.
 _LINE, _RAW, _POINT = "$primary", "$foreground 40%", "bold $text-warning"
 
 
 class CurvePane(Widget):
-    """Training as a line and validation as points; drawn anew when the room or the run changes."""
+    """Training as a line and validation as points; redrawn when the size or the run changes."""
 
     DEFAULT_CSS = "CurvePane { height: 1fr; }"
 
@@ -33,7 +33,7 @@ class CurvePane(Widget):
         self._drawn = Content(say(voice, "no_loss"))
 
     def show(self, run: Run) -> None:
-        """Take a run's curves; the same ones are not drawn again."""
+        """Set a run's curves; the same curves are not drawn again."""
         curves = run.training.curves
         name = "reward" if "reward" in curves else "loss"
         line, points = curves.get(name, ()), curves.get(f"eval_{name}", ())
@@ -50,18 +50,18 @@ class CurvePane(Widget):
         self._redraw()
 
     def zoom(self, zoom: Zoom) -> None:
-        """Show another part of the steps."""
+        """Show another range of steps."""
         self._zoom = zoom
         self._redraw()
 
     def step_nearer(self, *, nearer: bool) -> None:
-        """Show half of the present part, or twice as much."""
+        """Show half of the current range, or twice as much."""
         first, last = self._ends
         change = self._zoom.nearer if nearer else self._zoom.farther
         self.zoom(change(first, last))
 
     def move(self, quarters: int) -> None:
-        """Show the part that lies so many quarters of the present one later."""
+        """Shift the range by a number of quarters of its length."""
         self.zoom(self._zoom.moved(quarters, *self._ends))
 
     @property
@@ -71,15 +71,15 @@ class CurvePane(Widget):
         return min(ends, default=0), max(ends, default=0)
 
     def on_resize(self) -> None:
-        """Draw for the new room."""
+        """Redraw for the new size."""
         self._redraw()
 
     def render(self) -> Content:
-        """Return what was drawn last."""
+        """Return the last drawing."""
         return self._drawn
 
     def _redraw(self) -> None:
-        """Draw the curves into the room that there is."""
+        """Draw the curves into the available space."""
         shown = self._zoom.span(*self._ends)
         chart = draw(
             cut(smooth(self._line, self._strength), *shown),
@@ -96,7 +96,7 @@ class CurvePane(Widget):
         self.refresh()
 
     def _notes(self, chart: Chart | None) -> Iterator[str]:
-        """Yield how the curve is drawn."""
+        """Yield the notes about how the curve is drawn."""
         if chart is None:
             return
         if chart.logarithmic:

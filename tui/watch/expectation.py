@@ -1,4 +1,4 @@
-"""What was planned of a run: the numbers that ftc left in the bundle's `plan.json`."""
+"""The plan of a run: the numbers in the bundle's `plan.json`."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -11,9 +11,9 @@ PLAN_NAME: Final = "plan.json"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Expectation:
-    """The stages in their order, and what training was to take; None where that is unknown.
+    """The stages in their order, and the planned values of training; None if unknown.
 
-    Bytes are one process's, and what its device has; seconds are of the whole training stage.
+    Bytes are those of one process and of its device; seconds are those of the whole training stage.
     """
 
     name: str = ""
@@ -29,7 +29,7 @@ class Expectation:
 
 
 def read_expectation(record: Record) -> Expectation:
-    """Return what a plan's file says, leaving out what it does not say as it should."""
+    """Return the numbers of a plan's file, without invalid ones."""
     named = record.get("stages")
     stages = named if isinstance(named, list) else []
     seconds = section(record, "seconds")

@@ -1,4 +1,4 @@
-"""How busy the GPUs of this machine are, by NVIDIA's own tool; nothing where there is none."""
+"""The load of this machine's GPUs, read with nvidia-smi; nothing without it."""
 
 import csv
 import subprocess
@@ -16,9 +16,9 @@ _QUERY: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GpuLoad:
-    """One GPU: the share of the last moments in which it computed, and its memory in use.
+    """One GPU: its recent utilization, and its used memory.
 
-    A value is None where the driver does not support it.
+    A value is None if the driver does not support it.
     """
 
     index: int
@@ -28,7 +28,7 @@ class GpuLoad:
 
 
 def read_loads() -> tuple[GpuLoad, ...]:
-    """Return the GPUs in their order; none without the tool, a driver, or an answer in time."""
+    """Return the GPUs in order; none without the tool, a driver, or an answer in time."""
     try:
         done = subprocess.run(
             _QUERY,
@@ -43,7 +43,7 @@ def read_loads() -> tuple[GpuLoad, ...]:
 
 
 def parse_loads(table: str) -> tuple[GpuLoad, ...]:
-    """Return the GPUs of a table in CSV; a line that is no GPU is left out."""
+    """Return the GPUs in a CSV table; a line that does not describe a GPU is skipped."""
     found = []
     for row in csv.reader(table.splitlines(), skipinitialspace=True):
         if len(row) != _QUERY[1].count(",") + 1 or (index := _count(row[0])) is None:
@@ -61,6 +61,6 @@ def parse_loads(table: str) -> tuple[GpuLoad, ...]:
 
 
 def _count(cell: str) -> int | None:
-    """Return a number of a cell; None for a word such as `[N/A]`."""
+    """Return the number in a cell; None for a word such as `[N/A]`."""
     text = cell.strip()
     return int(text) if text.isascii() and text.isdecimal() else None

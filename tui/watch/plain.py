@@ -1,4 +1,4 @@
-"""Runs line by line: what they are now, and then what happens, until none runs."""
+"""Reports runs line by line: their state, and then each event until all have ended."""
 
 import time
 from collections.abc import Iterator, Sequence
@@ -34,9 +34,9 @@ def follow(
     once: bool,
     voice: Voice = ENGLISH,
 ) -> None:
-    """Say how runs are, and, while one of them runs, a line for whatever is new.
+    """Print the state of the runs and, while one of them is running, a line for each event.
 
-    Raises EnvironmentFailure where a folder is no bundle.
+    Raises EnvironmentFailure if a folder is not a bundle.
     """
     watched = [Watched(folder) for folder in folders]
     runs = [each.look(time.time()) for each in watched]
@@ -83,7 +83,7 @@ def report_run(run: Run, *, columns: int, plain: bool, voice: Voice = ENGLISH) -
 
 
 def tell_news(before: Run, now: Run, *, named: bool, voice: Voice = ENGLISH) -> Iterator[str]:
-    """Yield a line for each point of the curves, each stage and each warning that is new."""
+    """Yield a line for each new point of the curves, each new stage and each new warning."""
     name = f"{now.name}: " if named else ""
     yield from (f"{name}{line}" for line in _news(before, now, voice))
 
@@ -143,7 +143,7 @@ def _change_of(stage: Stage, voice: Voice) -> str:
 
 
 def can_draw(stream: TextIO) -> bool:
-    """Whether a stream's encoding has the letters that curves and marks are drawn with."""
+    """Return whether a stream's encoding has the characters for curves and marks."""
     try:
         "⣿●✓▶".encode(getattr(stream, "encoding", None) or "ascii")
     except (UnicodeEncodeError, LookupError):

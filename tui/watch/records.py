@@ -1,4 +1,4 @@
-"""Files that scripts append to: JSON objects, one a line, of which the last may be half written."""
+"""Reads log files of JSON objects, one per line; the last line may be incomplete."""
 
 import json
 import os
@@ -8,14 +8,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any, Final
 
-#: An object is read whole, so a larger file is none.
+#: An object is read as a whole; a larger file is not read.
 _MOST_BYTES: Final = 64 * 2**20
 _BLOCK_BYTES: Final = 2**20
-#: About so many bytes of a longer log are parsed: a screen has far fewer columns than lines.
+#: About this many bytes of a longer log are parsed: a screen has far fewer columns than the log has
+#: lines.
 _PARSED_BYTES: Final = 4 * 2**20
-#: A line that differs from its neighbours: a start, an evaluation, a warning, a loss that is null.
+#: A line that differs from its neighbours: a start, an evaluation, a warning, a null loss.
 _TELLING: Final = re.compile(rb'"event"|"eval_|"warning"|"stopped_early"|null')
-#: What is not a whole line is a line that is being written, unless it is longer than any line.
+#: An incomplete line is still being written, unless it is longer than this.
 _MOST_LINE_BYTES: Final = 2**16
 #: More records than these are thinned.
 MOST_RECORDS: Final = 40_000
@@ -25,7 +26,7 @@ Record = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mark:
-    """How far a file was read: which file it is (its number on the disk), and up to which byte."""
+    """The position up to which a file was read: the inode of the file, and a byte offset."""
 
     inode: int = 0
     offset: int = 0
@@ -33,9 +34,9 @@ class Mark:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """The records that were added since a mark, and the mark to go on from.
+    """The records added since a mark, and the mark to continue from.
 
-    `afresh` says that they are the first of another file: what was read before is gone.
+    `afresh` means that another file has replaced the file, so that the earlier records are gone.
     """
 
     records: tuple[Record, ...] = ()
@@ -45,10 +46,10 @@ class Reading:
 
 
 def read_records(path: Path, since: Mark) -> Reading:
-    """Return what was appended to a file since; a half-written last line is left for later.
+    """Return the records appended to a file since a mark, without an incomplete last line.
 
-    Of a long addition a sample of the lines is parsed, and every line with an event. A file that is
-    not there has no records. Raises OSError where it is there and cannot be read.
+    Of a long addition, a sample of the lines and every line with an event are parsed. A missing
+    file has no records. Raises OSError if the file exists and cannot be read.
     """
     try:
         if not path.is_file():  # opening a pipe would wait for its writer
@@ -71,7 +72,7 @@ def read_records(path: Path, since: Mark) -> Reading:
 
 
 class _Lines:
-    """The whole lines of a file up to a byte; `offset` is where the last of them ended."""
+    """The complete lines of a file up to a byte; `offset` is the end of the last one."""
 
     def __init__(self, file: IO[bytes], start: int, end: int) -> None:
         self.offset = start
@@ -80,7 +81,7 @@ class _Lines:
         self._end = end
 
     def __iter__(self) -> Iterator[bytes]:
-        """Yield lines without their ends; a line that is too long for one is counted instead."""
+        """Yield lines without line endings; lines that are too long are only counted."""
         rest, at, skips = b"", self.offset, False
         while block := self._file.read(min(_BLOCK_BYTES, self._end - at)):
             at += len(block)
@@ -96,7 +97,7 @@ class _Lines:
 
 
 def _sample(lines: Iterable[bytes], every: int) -> tuple[list[Record], int]:
-    """Return the records of every n-th line and of each telling one, and the damaged lines."""
+    """Return the records of every n-th line and of all events, and the invalid lines."""
     records: list[Record] = []
     damaged = 0
     for number, line in enumerate(lines):
@@ -113,7 +114,7 @@ def _sample(lines: Iterable[bytes], every: int) -> tuple[list[Record], int]:
 
 
 def thin(records: list[Record]) -> list[Record]:
-    """Return at most MOST_RECORDS: the newer half as it is, and of the older what tells most."""
+    """Return at most MOST_RECORDS: the newer half as it is, and a selection of the older ones."""
     while len(records) > MOST_RECORDS:
         older, newer = records[: -MOST_RECORDS // 2], records[-MOST_RECORDS // 2 :]
         told = [record for record in older if is_telling(record)]
@@ -126,7 +127,7 @@ def thin(records: list[Record]) -> list[Record]:
 
 
 def is_telling(record: Record) -> bool:
-    """Return whether a record differs from those beside it, as _TELLING does for its line."""
+    """Return whether a record differs from its neighbours, as _TELLING decides for a line."""
     return any(
         value is None or name in _TELLING_NAMES or name.startswith("eval_")
         for name, value in record.items()
@@ -137,7 +138,7 @@ _TELLING_NAMES: Final = frozenset({"event", "warning", "stopped_early"})
 
 
 def read_object(path: Path) -> Record | None:
-    """Return the JSON object that a file holds; None where there is none, or not a whole one."""
+    """Return the JSON object in a file; None if there is no complete object."""
     try:
         if not path.is_file() or path.stat().st_size > _MOST_BYTES:
             return None

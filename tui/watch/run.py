@@ -16,7 +16,7 @@ from ftc.tui.watch.training import Training, read_training
 
 STAGES_NAME: Final = "run/stages.jsonl"
 LOG_NAME: Final = "run/train/log.jsonl"
-#: No stage runs between two stages, while Python starts.
+#: Between two stages, no stage is running while Python starts.
 _BETWEEN_SECONDS: Final = 20.0
 _GPU_SECONDS: Final = 3.0
 _OUTPUT_LINES: Final = 100
@@ -28,8 +28,9 @@ State = Literal["waiting", "running", "stopped", "failed", "gone", "done"]
 class Run:
     """`evaluation` maps the measurements of the last evaluation to their values, without `eval_`.
 
-    `now` is when this was read, in seconds since 1970; `left_seconds` is of training, by its pace.
-    `gpus` are those of this machine, while a stage runs on it; `output` is what was printed last.
+    `now` is the time of reading in seconds since 1970. `left_seconds` is the remaining time of
+    training at its pace. `gpus` are the GPUs of this machine while a stage runs on it. `output` is
+    the last printed output.
     """
 
     folder: Path
@@ -47,19 +48,19 @@ class Run:
 
     @property
     def current(self) -> Stage | None:
-        """The stage that runs, or else the last that did anything."""
+        """The running stage, or else the last active one."""
         active = [stage for stage in self.stages if stage.began is not None]
         running = [stage for stage in active if stage.status == "running"]
         return max(running or active, key=lambda stage: stage.order, default=None)
 
     @property
     def total_steps(self) -> int | None:
-        """The steps of the Trainer, or of the plan before it starts."""
+        """The steps of the Trainer or, before it starts, of the plan."""
         return self.training.steps or self.expected.steps
 
     @property
     def left_seconds(self) -> float | None:
-        """The time that training still needs at its present pace; None if it is not running."""
+        """The remaining time of training at its current pace; None if it is not running."""
         pace, total = self.training.pace_seconds, self.total_steps
         if pace is None or total is None or not self.is_training:
             return None
@@ -67,19 +68,19 @@ class Run:
 
     @property
     def is_here(self) -> bool:
-        """Whether a stage runs, and on this machine."""
+        """Whether a stage is running on this machine."""
         current = self.current
         return current is not None and current.status == "running" and not current.elsewhere
 
     @property
     def is_training(self) -> bool:
-        """Whether the stage that runs is the training."""
+        """Whether training is the running stage."""
         current = self.current
         return current is not None and current.name == "train" and current.status == "running"
 
 
 class Watched:
-    """One bundle whose files are read repeatedly, each from where the last reading ended."""
+    """A bundle whose files are read repeatedly, each from the end of the last reading."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -110,7 +111,7 @@ class Watched:
         return replace(run, gpus=gpus, output=read_output(self.folder, _OUTPUT_LINES))
 
     def _ask_gpus(self, now: float) -> tuple[GpuLoad, ...]:
-        """Return the load of the GPUs, which is asked for less often than files are read."""
+        """Return the load of the GPUs, which is queried less often than the files are read."""
         if now - self._asked >= _GPU_SECONDS:
             self._loads, self._asked = read_loads(), now
         return self._loads
@@ -126,7 +127,7 @@ class _Log:
         self._mark = Mark()
 
     def read(self) -> bool:
-        """Read what was added; return whether anything was."""
+        """Read new records, and return whether there were any."""
         try:
             reading = read_records(self.path, self._mark)
         except OSError as error:
@@ -151,7 +152,7 @@ def make_run(
     damaged: int,
     now: float,
 ) -> Run:
-    """Return the run that its parts make."""
+    """Return the run made of these parts."""
     evaluated = {
         name.removeprefix("eval_"): curve[-1]
         for name, curve in training.curves.items()

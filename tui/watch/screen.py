@@ -1,4 +1,4 @@
-"""Runs on a screen: where each is, its curve, its numbers beside the plan's, what it printed."""
+"""The screen of runs: progress, curve, numbers beside the plan's, and output."""
 
 import re
 import time
@@ -53,9 +53,9 @@ _SEVERITIES: Final[dict[Severity, tuple[str, str]]] = {
     "warning": ("▲", "$text-warning"),
     "info": ("·", "$foreground"),
 }
-#: What stands between two facts of a line.
+#: The separator of two facts in a line.
 _GAP: Final = " \u00b7 "
-#: Keys, their actions, their words in the catalogue; whether the footer has them.
+#: Keys, their actions, their catalogue keys, and whether the footer shows them.
 _KEYS: Final = (
     ("q,ctrl+c,escape", "leave", "leave", True),
     ("s", "smooth", "smoothing", True),
@@ -71,7 +71,7 @@ _KEYS: Final = (
 
 
 class WatchScreen(ModalScreen[None]):
-    """Reads the files of the runs once a second, in the background; leaving touches no run."""
+    """Reads the files of the runs once a second in the background; closing it affects no run."""
 
     CSS_PATH = "watch.tcss"
     HORIZONTAL_BREAKPOINTS = [  # noqa: RUF012 - an instance variable of the base class
@@ -105,7 +105,7 @@ class WatchScreen(ModalScreen[None]):
                 )
 
     def compose(self) -> ComposeResult:
-        """Lay out a list where there are several runs, and one run below it."""
+        """Lay out a list if there are several runs, and one run below it."""
         if len(self.watched) > 1:
             yield OptionList(
                 *(Row(headline(run, self.voice)) for run in self.runs), id="runs", markup=False
@@ -122,7 +122,7 @@ class WatchScreen(ModalScreen[None]):
         yield Footer(compact=True, show_command_palette=False)
 
     def on_mount(self) -> None:
-        """Show what was read before the screen opened."""
+        """Show the data that was read before the screen opened."""
         self.query_one("#output", Static).border_title = say(self.voice, "output")
         for runs in self.query("#runs").results(OptionList):
             runs.focus()
@@ -137,7 +137,7 @@ class WatchScreen(ModalScreen[None]):
 
     @work(exclusive=True, exit_on_error=False, group="look")
     async def _look(self) -> None:
-        """Read what is new, on a thread: a disk far away may take its time."""
+        """Read new data on a thread, since a network disk may be slow."""
         try:
             runs = await run_in_background(partial(_look_at, self.watched, self.clock))
         except EnvironmentFailure as failure:
@@ -172,7 +172,7 @@ class WatchScreen(ModalScreen[None]):
         self._show_output(run)
 
     def _show_output(self, run: Run) -> None:
-        """Write as many of the last lines as there is room for."""
+        """Show as many of the last lines as fit."""
         output = self.query_one("#output", Static)
         is_large = self.has_class("-output")
         output.display = bool(run.output) or is_large
@@ -182,7 +182,7 @@ class WatchScreen(ModalScreen[None]):
 
     @property
     def _output_lines(self) -> int:
-        """The lines beside a curve: more of them where they say why a run ended."""
+        """The lines beside a curve; more of them if they show why a run ended."""
         many = self.has_class("-tall") or self.has_class("-ended-badly")
         return 6 if many else 2
 
@@ -200,11 +200,11 @@ class WatchScreen(ModalScreen[None]):
         shown.display = bool(lines)
 
     def on_resize(self) -> None:
-        """Lay the numbers out anew: beside the curve they take more lines."""
+        """Lay out the numbers again; beside the curve they take more lines."""
         self.call_after_refresh(self.show_run)
 
     def action_leave(self) -> None:
-        """Go back to what opened the screen."""
+        """Return to the screen that opened this one."""
         self.dismiss()
 
     def action_smooth(self) -> None:
@@ -220,11 +220,11 @@ class WatchScreen(ModalScreen[None]):
         self.query_one(CurvePane).zoom(LAST_HALF)
 
     def action_zoom_last(self) -> None:
-        """Show the last steps, a fixed number."""
+        """Show a fixed number of last steps."""
         self.query_one(CurvePane).zoom(LAST_N)
 
     def action_nearer(self, nearer: bool) -> None:
-        """Show half of the steps that are shown, or twice as many."""
+        """Show half of the shown steps, or twice as many."""
         self.query_one(CurvePane).step_nearer(nearer=nearer)
 
     def action_move(self, quarters: int) -> None:
@@ -232,13 +232,13 @@ class WatchScreen(ModalScreen[None]):
         self.query_one(CurvePane).move(quarters)
 
     def action_output(self) -> None:
-        """Show what was printed in place of the curve, or the curve again."""
+        """Show the output in place of the curve, or the curve again."""
         self.toggle_class("-output")
         self.call_after_refresh(self.show_run)
 
 
 def _stages(run: Run, voice: Voice) -> Content:
-    """Return all stages in one line, their marks in colour."""
+    """Return all stages in one line, with coloured marks."""
     return Content("  ").join(
         Content.assemble(
             (MARKS[stage.status], _COLOURS[stage.status]), f" {say_stage(stage, voice)}"
@@ -250,7 +250,7 @@ def _stages(run: Run, voice: Voice) -> Content:
 def _lay_out(facts: Sequence[Fact], columns: int, *, wide: bool) -> Table:
     """Return names and values in a table; beside the curve a value has a line for each part.
 
-    Below the curve, where lines are few, two facts share a line if so many columns hold them.
+    Below the curve, where there are few lines, two facts share a line if they fit.
     """
     table = Table.grid(padding=(0, 2, 0, 0))
     if wide:
@@ -269,9 +269,9 @@ def _lay_out(facts: Sequence[Fact], columns: int, *, wide: bool) -> Table:
 
 
 def _flow(facts: Sequence[Fact], columns: int) -> Table | Content:
-    """Return facts for a low screen: two columns if they fit, else as many a line as fit.
+    """Return facts for a low screen: two columns if they fit, else as many per line as fit.
 
-    Each fact stays whole; below each other, they would leave the curve no room.
+    No fact is split. One fact per line would leave no room for the curve.
     """
     half = (len(facts) + 1) // 2
     if sum(_width(part) for part in (facts[:half], facts[half:])) <= columns:
@@ -295,7 +295,7 @@ def _flow(facts: Sequence[Fact], columns: int) -> Table | Content:
 
 
 def _width(facts: Sequence[Fact]) -> int:
-    """Return the columns of names and values, each with a gap."""
+    """Return the width of names and values, each with a gap."""
     names = max((cell_len(fact.name) for fact in facts), default=0)
     return names + max((cell_len(fact.text) for fact in facts), default=0) + 4
 

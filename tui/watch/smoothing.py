@@ -1,10 +1,10 @@
-"""Smoothing: a moving average whose weights fall exponentially, as TensorBoard draws it."""
+"""Smoothing by an exponential moving average, as in TensorBoard."""
 
 from typing import Final
 
 from ftc.tui.watch.training import Curve
 
-#: The share of the average that a new point leaves; 0 draws the points themselves.
+#: The share of the average that remains after a new point; 0 draws the points themselves.
 STRENGTHS: Final = (0.0, 0.6, 0.9, 0.97)
 
 

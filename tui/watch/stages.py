@@ -8,7 +8,7 @@ from typing import Final, Literal
 from ftc.tui.watch.records import Record
 from ftc.tui.watch.values import count, number, text
 
-#: A process that started this long after the event is another one with the same id.
+#: A process that started this long after the event is another process with the same id.
 _CLOCK_SECONDS: Final = 10.0
 
 Status = Literal["waiting", "running", "done", "stopped", "failed", "gone"]
@@ -17,11 +17,11 @@ _ENDS: Final[Mapping[str, Status]] = {"done": "done", "stopped": "stopped", "fai
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stage:
-    """One stage of the run; `gone` means that its process ended without logging an end.
+    """One stage of the run; `gone` means that its process ended without logging its end.
 
-    `seconds` is the time it took, or has taken so far; `sentence` and `code` describe its end.
-    `order` counts the events of all stages, so that clocks may differ. `elsewhere` is the machine
-    that it runs on, if that is not this one.
+    `seconds` is its duration so far; `sentence` and `code` describe its end. `order` counts the
+    events of all stages, so that clocks may differ. `elsewhere` is its machine, if that is not this
+    one.
     """
 
     name: str
@@ -37,7 +37,7 @@ class Stage:
 def read_stages(
     records: Iterable[Record], expected: Sequence[str], now: float
 ) -> tuple[Stage, ...]:
-    """Return every stage in the order of the plan; stages that it does not have come last."""
+    """Return every stage in the order of the plan; other stages come last."""
     latest: dict[str, Stage] = {name: Stage(name=name) for name in expected}
     processes: dict[str, tuple[int, float]] = {}
     for order, record in enumerate(records):
@@ -62,7 +62,7 @@ def read_stages(
 
 
 def _end(stage: Stage, order: int, record: Record, status: Status) -> Stage:
-    """Return a stage that ended; if it was skipped as done, it keeps the seconds of its work."""
+    """Return an ended stage; a stage that was skipped as done keeps its earlier duration."""
     took, at = number(record, "seconds"), number(record, "time") or 0.0
     if took is None and (status != "done" or stage.seconds is None) and stage.began is not None:
         took = max(0.0, at - stage.began)
@@ -78,7 +78,7 @@ def _end(stage: Stage, order: int, record: Record, status: Status) -> Stage:
 
 
 def _look(stage: Stage, process: tuple[int, float] | None, now: float) -> Stage:
-    """Return a running stage with the time it has taken, or as gone."""
+    """Return a running stage with its time so far, or mark it as gone."""
     if stage.status != "running" or stage.began is None:
         return stage
     alive = bool(stage.elsewhere) or (process is not None and _is_alive(*process))
@@ -93,7 +93,7 @@ def _look(stage: Stage, process: tuple[int, float] | None, now: float) -> Stage:
 
 
 def _is_alive(pid: int, noted: float) -> bool:
-    """Return whether the process that logged its start at that time is still running."""
+    """Return whether the process that logged its start at this time is still running."""
     import psutil  # noqa: PLC0415 - for a stage that has not ended
 
     if pid <= 0:

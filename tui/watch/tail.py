@@ -1,4 +1,4 @@
-"""The last lines that a run printed, from the end of whichever log it has."""
+"""The last output lines of a run, from the end of its log."""
 
 import re
 from collections.abc import Iterator
@@ -6,24 +6,25 @@ from itertools import islice
 from pathlib import Path
 from typing import Final
 
-#: Where `ftc` writes what a run prints that it started.
+#: The log to which `ftc` writes the output of a run that it started.
 OUTPUT_NAME: Final = "run/output.log"
-#: The fullest first: everything that was printed, Slurm's log of the job, the launchers' logs of
-#: each process, and what the stages said themselves.
+#: The most complete log first: all output, Slurm's log of the job, the launchers' logs of each
+#: process, and the stages' own messages.
 _LOGS: Final = (OUTPUT_NAME, "slurm-*.log", "run/logs/**/*.log", "run/stages.log")
-#: Logs that are written to at the same time differ by less.
+#: The modification times of logs that are written at the same time differ by less than this.
 _SAME_SECONDS: Final = 60.0
 _MOST_FILES: Final = 200
-#: More lines than any screen shows end in so many bytes.
+#: This many bytes have more lines than a screen can show.
 _END_BYTES: Final = 2**16
-#: What moves a cursor or sets a colour (ECMA-48: CSI, OSC and the two-letter escapes).
+#: Escape sequences, which move a cursor or set a colour (ECMA-48: CSI, OSC and the two-letter
+#: escapes).
 _ESCAPES: Final = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\\\)?|[ -~])")
 
 
 def read_output(bundle: Path, most: int) -> tuple[str, ...]:
-    """Return at most so many last lines of the log that was written last; none without a log.
+    """Return the last lines of the log that was written last, up to a number; none without a log.
 
-    Of several that are being written, it is the fullest.
+    If several logs are being written, the most complete one is used.
     """
     found = [(path, _written(path)) for path in _list_logs(bundle)]
     newest = max((written for _, written in found), default=0.0)
@@ -32,10 +33,10 @@ def read_output(bundle: Path, most: int) -> tuple[str, ...]:
 
 
 def read_tail(path: Path, most: int) -> tuple[str, ...]:
-    """Return the last lines of a file of any size, without what a terminal would act on.
+    """Return the last lines of a file of any size, without escape sequences.
 
-    Only the end of the file is read. Of a line that was rewritten, as progress is, the last text
-    counts. A byte that is no UTF-8 becomes a replacement character.
+    Only the end of the file is read. Of a rewritten line, such as a progress bar, the last text
+    counts. A byte that is not UTF-8 becomes a replacement character.
     """
     try:
         with path.open("rb") as file:
@@ -52,7 +53,7 @@ def read_tail(path: Path, most: int) -> tuple[str, ...]:
 
 
 def _list_logs(bundle: Path) -> Iterator[Path]:
-    """Yield the logs of a run, the fullest kind first, and of a kind the newest first."""
+    """Yield the logs of a run, the most complete kind first, and the newest first within a kind."""
     for pattern in _LOGS:
         paths = [path for path in islice(bundle.glob(pattern), _MOST_FILES) if path.is_file()]
         yield from sorted(paths, key=_written, reverse=True)
@@ -66,7 +67,7 @@ def _written(path: Path) -> float:
 
 
 def _clean(line: str) -> str:
-    """Return the text that a terminal would show of a line."""
+    """Return a line's text as a terminal would show it."""
     parts = [part for part in _ESCAPES.sub("", line).split("\r") if part.strip()]
     text = parts[-1].expandtabs(4).rstrip() if parts else ""
     return "".join(letter if letter.isprintable() else "\ufffd" for letter in text)

@@ -1,4 +1,4 @@
-"""Training as its log tells it: curves, pace and memory, of the newest attempt at each step."""
+"""Training as logged: curves, pace and memory, from the latest attempt at each step."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -9,12 +9,12 @@ from typing import Final
 from ftc.tui.watch.records import Record
 from ftc.tui.watch.values import count, number, text
 
-#: The stretch that the pace is taken from: evaluations and checkpoints are in it, as in the rest.
+#: The period over which the pace is measured; it includes evaluations and checkpoints.
 _WINDOW_SECONDS: Final = 900.0
 _RECENT: Final = 12
-#: The share of prompts whose answers all got the same reward, as GRPO's trainer logs it.
+#: The share of prompts whose answers all got the same reward, as logged by GRPO's trainer.
 _EQUAL_SHARE: Final = "frac_reward_zero_std"
-#: Of a record, what is no measurement.
+#: The keys of a record that are not measurements.
 _FRAME: Final = frozenset({"time", "step", "steps", "epoch", "event", "micro_batch", "processes"})
 
 Curve = tuple[tuple[int, float], ...]
@@ -24,11 +24,11 @@ Curve = tuple[tuple[int, float], ...]
 class Training:
     """`curves` maps a measurement to its (step, value) pairs, steps ascending.
 
-    `attempts` counts the starts; `micro_batch` is the rows of a pass in this one. `pace_seconds`
-    are those of a step, over the last stretch; gaps are between two records of this attempt; `lost`
-    are the steps at which the loss was not a number. `best_by` is the measurement of an evaluation
-    that the best checkpoint is chosen by. `warning` is the last one of training itself, unless what
-    it warns of has ended; `stopped_early` says why training stopped before its last step.
+    `attempts` counts the starts; `micro_batch` is the micro-batch of the current attempt.
+    `pace_seconds` is the time of a step in the last period. Gaps are between two records of this
+    attempt. `lost` are the steps at which the loss was not a number. `best_by` is the evaluation
+    measurement that selects the best checkpoint. `warning` is the last warning of training, unless
+    its cause has ended. `stopped_early` is the reason why training stopped before its last step.
     """
 
     steps: int | None = None
@@ -57,7 +57,7 @@ class Training:
 
 
 def read_training(records: Iterable[Record], tokens_per_step: int | None) -> Training:
-    """Return what a log says; what lies beyond the checkpoint of a later attempt is forgotten."""
+    """Return the training in a log, without steps beyond a later attempt's checkpoint."""
     kept: dict[int, dict[str, object]] = {}
     attempt: list[Record] = []
     attempts = last = 0
@@ -98,9 +98,9 @@ def read_training(records: Iterable[Record], tokens_per_step: int | None) -> Tra
 
 
 def _find_best_by(kept: Mapping[int, Record]) -> tuple[str, bool]:
-    """Return what the best checkpoint is chosen by, and whether more of it is better.
+    """Return the measurement that selects the best checkpoint, and whether higher is better.
 
-    A log of an older bundle does not say: then it is the reward where answers are tried.
+    The log of an older bundle does not name it; then it is the reward if answers are sampled.
     """
     for said in kept.values():
         if name := text(said, "best_by"):
@@ -131,7 +131,7 @@ def _find_curves(kept: Mapping[int, Record]) -> Mapping[str, Curve]:
 
 
 def _find_pace(attempt: Sequence[Record]) -> float | None:
-    """Return the seconds of a step over the last stretch of an attempt."""
+    """Return the seconds per step in the last period of an attempt."""
     points = _points(attempt, "step")
     if not points:
         return None
@@ -142,7 +142,7 @@ def _find_pace(attempt: Sequence[Record]) -> float | None:
 
 
 def _find_speed(attempt: Sequence[Record]) -> float | None:
-    """Return the tokens per second between records, their median: an evaluation is in a few."""
+    """Return the median of tokens per second between records, since a few include an evaluation."""
     points = _points(attempt, "num_tokens")[-_RECENT:]
     speeds = [
         (more - before) / (after - at)

@@ -1,4 +1,4 @@
-"""What a record says under a name, if it says it: a file may hold anything."""
+"""Reads the values of a record by name; a file may contain anything."""
 
 import math
 from typing import Any, Final
@@ -18,13 +18,13 @@ def number(record: Record, name: str) -> float | None:
 
 
 def count(record: Record, name: str) -> int | None:
-    """Return a number that counts something, from 0."""
+    """Return a count: a whole number from 0."""
     found = number(record, name)
     return None if found is None or found < 0 else int(found)
 
 
 def text(record: Record, name: str) -> str:
-    """Return one line without what a terminal would act on; "" for anything but a text."""
+    """Return one line without control characters; "" for anything but a text."""
     found: Any = record.get(name)
     if not isinstance(found, str):
         return ""
@@ -33,6 +33,6 @@ def text(record: Record, name: str) -> str:
 
 
 def section(record: Record, name: str) -> Record:
-    """Return an object inside a record; an empty one for anything else."""
+    """Return an object in a record; an empty object for anything else."""
     found = record.get(name)
     return found if isinstance(found, dict) else {}

@@ -1,4 +1,4 @@
-"""A run in words: the same lines for the screen, a pipe and a screen reader."""
+"""Describes a run in words: the same lines for the screen, a pipe and a screen reader."""
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,7 +28,7 @@ _PLAIN_MARKS: Final[Mapping[Status, str]] = {
     "failed": "x",
     "gone": "x",
 }
-#: The voice of files and programs.
+#: The voice for files and programs.
 ENGLISH: Final = Voice()
 _POINTS: Final = str.maketrans(",.", ".,")
 
@@ -68,12 +68,12 @@ def say_size(voice: Voice, size: int) -> str:
 
 
 def headline(run: Run, voice: Voice = ENGLISH) -> str:
-    """Return one line with the state of a run."""
+    """Return the state of a run in one line."""
     return f"{run.name}: {say_state(run, voice)}"
 
 
 def say_state(run: Run, voice: Voice = ENGLISH) -> str:
-    """Return what a run is doing, or how it ended."""
+    """Return the activity of a run, or how it ended."""
     current = run.current
     if current is None:
         return say(voice, "not_started")
@@ -109,7 +109,7 @@ def _say_end(state: State, current: Stage, voice: Voice) -> str:
 
 
 def say_advice(run: Run, voice: Voice = ENGLISH) -> str:
-    """Return what to do now that a run has ended; "" while it runs, or before it does."""
+    """Return the advice after the end of a run; "" while it is running or before it starts."""
     current = run.current
     if current is None or run.state in ("waiting", "running"):
         return ""
@@ -124,18 +124,18 @@ def say_advice(run: Run, voice: Voice = ENGLISH) -> str:
 
 
 def say_stages(run: Run, *, plain: bool, voice: Voice = ENGLISH) -> str:
-    """Return all stages in one line, each with a mark for its state, and its time."""
+    """Return all stages in one line, each with a mark for its state and its duration."""
     marks = _PLAIN_MARKS if plain else MARKS
     return "  ".join(f"{marks[stage.status]} {say_stage(stage, voice)}" for stage in run.stages)
 
 
 def say_stage(stage: Stage, voice: Voice) -> str:
-    """Return the name of a stage, and its time."""
+    """Return the name of a stage and its duration."""
     return stage.name if stage.seconds is None else f"{stage.name} {say_time(voice, stage.seconds)}"
 
 
 def find_facts(run: Run, voice: Voice = ENGLISH) -> tuple[Fact, ...]:
-    """Return the lines about a run: its training, or before that its plan."""
+    """Return the facts about a run: those of training or, before it starts, of the plan."""
     return tuple(_facts(run, voice) if run.training.attempts else _plans(run, voice))
 
 
@@ -181,7 +181,7 @@ def _facts(run: Run, voice: Voice) -> Iterator[Fact]:
 
 
 def _resources(run: Run, voice: Voice) -> Iterator[Fact]:
-    """Yield the memory and the time that is left, beside the plan's."""
+    """Yield the memory and the remaining time, beside the plan's."""
     held, planned = run.training.memory_bytes, run.expected.memory_bytes
     if held is not None:
         told = say(voice, "planned", value=say_size(voice, planned)) if planned else ""
@@ -195,7 +195,7 @@ def _resources(run: Run, voice: Voice) -> Iterator[Fact]:
 
 
 def _gpus(gpus: Sequence[GpuLoad], voice: Voice) -> Iterator[Fact]:
-    """Yield a line for each GPU, or of many GPUs one with the least and the most of them."""
+    """Yield a line for each GPU, or one line with the minimum and maximum of many GPUs."""
     groups = [[gpu] for gpu in gpus] if len(gpus) <= _MOST_GPUS else [list(gpus)]
     for group in groups:
         loads = [gpu.percent for gpu in group if gpu.percent is not None]
@@ -216,7 +216,7 @@ def _gpus(gpus: Sequence[GpuLoad], voice: Voice) -> Iterator[Fact]:
 
 
 def _plan_left(run: Run, voice: Voice) -> str:
-    """Return the planned time for the steps that are left."""
+    """Return the planned time for the remaining steps."""
     low, high, total = run.expected.low_seconds, run.expected.high_seconds, run.total_steps
     if low is None or high is None or not total:
         return ""
@@ -225,13 +225,13 @@ def _plan_left(run: Run, voice: Voice) -> str:
 
 
 def _say_span(low: float, high: float, voice: Voice) -> str:
-    """Return two durations, or one if they are the same in words."""
+    """Return two durations, or one if both have the same text."""
     first, last = say_time(voice, low), say_time(voice, high)
     return first if first == last else say(voice, "span", low=first, high=last)
 
 
 def _say_moment(now: float, seconds: float) -> str:
-    """Return the moment after so many seconds, by this machine's clock."""
+    """Return the clock time after a number of seconds."""
     today, then = time.localtime(now), time.localtime(now + seconds)
     same_day = today[:3] == then[:3]
     return time.strftime("%H:%M" if same_day else "%Y-%m-%d %H:%M", then)
@@ -252,7 +252,7 @@ def _say_evaluation(run: Run, voice: Voice) -> str:
 
 
 def say_progress(run: Run, columns: int) -> str:
-    """Return a bar of so many characters, full at the last step; "" before the first step."""
+    """Return a progress bar of a given width, full at the last step; "" before the first step."""
     if not run.training.attempts or not run.total_steps:
         return ""
     full = round(columns * min(1.0, run.training.step / run.total_steps))
@@ -262,7 +262,7 @@ def say_progress(run: Run, columns: int) -> str:
 _MOST_MEASUREMENTS: Final = 4
 _MOST_GPUS: Final = 2
 REPORT_NAME: Final = "run/report.html"
-#: The exit codes of the scripts that have an advice of their own: runtime/exit_codes.py.
+#: The exit codes of the scripts that have their own advice: runtime/exit_codes.py.
 _ADVISED: Final = frozenset({PREEMPTED, OUT_OF_MEMORY, DIVERGED, HUNG, WORSE})
 #: The curves of a training: the name in the catalogue, the measurement, its format.
 _MEASURED: Final = (

@@ -1,20 +1,20 @@
-"""The part of the steps that a curve shows: all, the last half, the last n, moved back or forth."""
+"""The range of steps that a curve shows: all, the last half or the last n, perhaps shifted."""
 
 from dataclasses import dataclass, replace
 from typing import Final
 
 from ftc.tui.watch.training import Curve
 
-#: The steps of the key for the last ones.
+#: The number of steps for the key that shows the last ones.
 LAST_STEPS: Final = 100
 _LEAST_STEPS: Final = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Zoom:
-    """`share` of all steps is shown, or `steps` of them; `back` is the distance from the last step.
+    """Shows a `share` of all steps, or a number of `steps`, at a distance `back` from the last.
 
-    With a distance of 0, the shown part follows a run that goes on.
+    With a distance of 0, the range follows a run in progress.
     """
 
     share: float = 1.0
@@ -22,22 +22,22 @@ class Zoom:
     back: int = 0
 
     def span(self, first: int, last: int) -> tuple[int, int]:
-        """Return the first and the last step that are shown, of a curve between two steps."""
+        """Return the first and the last shown step of a curve between two steps."""
         width = self._width(first, last)
         end = max(last - self.back, first + width)
         return end - width, end
 
     def nearer(self, first: int, last: int) -> "Zoom":
-        """Return half of the shown part, at its end."""
+        """Return the second half of the range."""
         return replace(self, steps=max(_LEAST_STEPS, self._width(first, last) // 2))
 
     def farther(self, first: int, last: int) -> "Zoom":
-        """Return twice the shown part; all steps where that is not less."""
+        """Return a range twice as long, at most all steps."""
         steps = 2 * self._width(first, last)
         return Zoom() if steps >= last - first else replace(self, steps=steps)
 
     def moved(self, quarters: int, first: int, last: int) -> "Zoom":
-        """Return the part that lies so many quarters of its length later; earlier if negative."""
+        """Return the range shifted by quarters of its length; a negative number shifts it back."""
         width = self._width(first, last)
         back = self.back - quarters * max(1, width // 4)
         return replace(self, back=min(max(0, back), max(0, last - first - width)))

@@ -1,4 +1,4 @@
-"""The written bundle: a list of its files, the selected file, and what can be done next."""
+"""The written bundle: a list of its files, the selected file, and the next actions."""
 
 import time
 from functools import partial
@@ -31,7 +31,7 @@ _DOES: Final = (*ACT_KEYS.items(), ("readme", "l"))
 
 
 class BundleScreen(ModalScreen[None]):
-    """A read-only viewer of the files, with buttons that start the run and follow it."""
+    """A read-only viewer of the files, with buttons that start and watch the run."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,q", "dismiss", "OK"),
@@ -39,14 +39,14 @@ class BundleScreen(ModalScreen[None]):
     ]
 
     def __init__(self, finished: Finished, voice: Voice, launched: Launched | None = None) -> None:
-        """Show a bundle, and follow what a message has started with it."""
+        """Show a bundle, and follow the process that a message has started with it."""
         super().__init__()
         self.finished = finished
         self.voice = voice
         self.launched = launched
 
     def compose(self) -> ComposeResult:
-        """Lay out the list and the viewer, with the next commands above them."""
+        """Lay out the file list and the viewer, with the next commands above them."""
         say = self.voice.say
         told = f"{say_next(self.finished, self.voice)}\n{say('help.leave')}"
         yield Static(told, id="next", markup=False)
@@ -95,7 +95,7 @@ class BundleScreen(ModalScreen[None]):
         getattr(self, f"action_{name}_bundle")()
 
     def _tell(self, text: str) -> None:
-        """Show one line about what was done, or why it was not."""
+        """Show one line about the result of an action."""
         told = self.query_one("#told", Static)
         told.update(text)
         told.display = bool(text)
@@ -107,7 +107,7 @@ class BundleScreen(ModalScreen[None]):
             self._launch("run")
 
     def action_rehearse_bundle(self) -> None:
-        """Start a rehearsal, and show what it prints."""
+        """Start a rehearsal, and show its output."""
         self._launch("rehearse")
 
     def action_watch_bundle(self) -> None:
@@ -123,7 +123,7 @@ class BundleScreen(ModalScreen[None]):
             self._tell(tell_failure(failure, self.voice))
 
     def _follow(self, launched: Launched) -> None:
-        """Show the result of an act, and open the screen that watches its process."""
+        """Show the result of an action, and open the screen that watches its process."""
         bundle = self.finished.bundle
         self._tell("" if launched.act == "watch" else launched.told)
         if bundle is None or not launched.follows:
@@ -134,7 +134,7 @@ class BundleScreen(ModalScreen[None]):
         if launched.pid:
             self.app.notify(
                 launched.told
-            )  # on the screen that opens: the first stage takes a moment
+            )  # shown on the new screen, since the first stage takes a moment to start
         watched = Watched(bundle)
         self.app.push_screen(WatchScreen([watched], [watched.look(time.time())], voice=self.voice))
 

@@ -1,4 +1,4 @@
-"""The line that shows that a reply is in progress, for how long, and how to stop it."""
+"""The line that shows that a reply is in progress, its duration, and how to stop it."""
 
 from itertools import cycle
 from time import monotonic
@@ -35,7 +35,7 @@ class Busy(Static):
         return self.began is not None
 
     def begin(self) -> None:
-        """Show from now on that a reply is in progress."""
+        """Start showing that a reply is in progress."""
         self.began = monotonic()
         if self.timer is not None:
             self.timer.resume()

@@ -1,4 +1,4 @@
-"""The card of a message: what was understood, what is unsure, what was not used."""
+"""The card of a message: what was understood, what is uncertain, what was not used."""
 
 from typing import Final
 
@@ -32,7 +32,7 @@ def _table(rows: tuple[Row, ...], voice: Voice) -> Table:
 
 
 def _cells(row: Row, voice: Voice) -> tuple[Text, Text]:
-    """Return what a row is about, and what became of it with the words that said so."""
+    """Return the topic of a row, and its result with the words behind it."""
     words = voice.say("card.words", words=row.words)
     if row.kind != "set":
         told = voice.say(f"card.{row.kind}", what=row.what, words=words)

@@ -1,4 +1,4 @@
-"""Messages to try on the first screen: a click or Enter puts one into the message field."""
+"""Example messages on the first screen; a click or Enter puts one into the message field."""
 
 from textual.content import Content
 from textual.message import Message
@@ -9,7 +9,7 @@ from ftc.tui.languages.voice import Voice
 
 
 class Examples(OptionList):
-    """The examples, one a row."""
+    """The examples, one per row."""
 
     class Picked(Message):
         """An example was picked."""
@@ -29,6 +29,6 @@ class Examples(OptionList):
         self.highlighted = None
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
-        """Post which example was picked."""
+        """Post the picked example."""
         event.stop()
         self.post_message(self.Picked(self.examples[event.option_index]))

@@ -1,4 +1,4 @@
-"""The findings about the draft: a symbol and a colour for the severity, and the key of a fix."""
+"""The findings about the draft, with a symbol and a colour for severity, and the fix key."""
 
 from typing import Final
 
@@ -16,7 +16,7 @@ _COLOURS: Final = {"error": "$text-error", "warning": "$text-warning", "info": "
 
 
 class Findings(OptionList):
-    """A finding a row; Enter or a click applies its fix, or opens the page of its rule."""
+    """One finding per row; Enter or a click applies its fix, or opens the page of its rule."""
 
     class Picked(Message):
         """A finding was picked."""
@@ -31,7 +31,7 @@ class Findings(OptionList):
         self.shown: tuple[FindingRow, ...] = ()
 
     def show(self, view: View) -> None:
-        """Show the findings; a row says it if there are none."""
+        """Show the findings, or a row that says that there are none."""
         self.border_title = view.titles["findings"]
         self.shown = view.findings
         self.clear_options()
@@ -51,6 +51,6 @@ class Findings(OptionList):
         return Content.assemble((mark, _COLOURS[finding.severity]), *told, (fix, "bold"))
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
-        """Post which finding was picked."""
+        """Post the picked finding."""
         event.stop()
         self.post_message(self.Picked(self.shown[event.option_index]))

@@ -15,7 +15,7 @@ from ftc.tui.widgets.marked import split_marked
 
 
 class HelpScreen(ModalScreen[None]):
-    """All keys and commands; any key that closes it returns to the conversation."""
+    """All keys and commands; each of its keys returns to the conversation."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,f1,q", "dismiss", "OK")]
 

@@ -1,4 +1,4 @@
-"""What a command prints that runs by itself: the end of its log, until the command ends."""
+"""The output of a detached command: the end of its log, until the command ends."""
 
 from pathlib import Path
 from typing import ClassVar, Final
@@ -32,18 +32,18 @@ class LogScreen(ModalScreen[None]):
         yield Static("", id="log", markup=False)
 
     def on_mount(self) -> None:
-        """Read the log again and again."""
+        """Read the log periodically."""
         block = self.query_one("#log", Static)
         block.border_title = str(self.log_path)
         self._read()
         self.set_interval(_EVERY_SECONDS, self._read)
 
     def on_resize(self) -> None:
-        """Show as many lines as there is room for."""
+        """Show as many lines as fit."""
         self.call_after_refresh(self._read)
 
     def _read(self) -> None:
-        """Show the end of the log, and below it whether the command still runs."""
+        """Show the end of the log, and below it whether the command is still running."""
         block = self.query_one("#log", Static)
         is_running = psutil.pid_exists(self.pid)
         lines = read_tail(self.log_path, max(1, block.content_size.height - 2))

@@ -1,4 +1,4 @@
-"""The memory of the plan: a bar per phase in parts, the limit of the device, and the totals."""
+"""The memory of the plan: a divided bar per phase, the limit of the device, and the totals."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -11,7 +11,7 @@ from ftc.tui.languages.voice import Voice
 from ftc.tui.session.gauge import LIMIT, MARKS, Bar, Gauge, draw
 from ftc.tui.session.view import View
 
-#: A colour of the terminal for each part; the mark alone says it too.
+#: A terminal colour for each part; the mark alone identifies it too.
 _COLOURS: Final = {
     "weights": "blue",
     "optimizer": "magenta",
@@ -27,16 +27,16 @@ _COLOURS: Final = {
     "free": "dim",
 }
 _LEAST_COLUMNS: Final = 12
-#: A part with a smaller share of the scale is not named.
+#: A part with a smaller share of the scale is not listed.
 _LEAST_SHARE: Final = 0.01
 _GAP: Final = "  "
 _OVER: Final = "\u2717"
-#: From this height of the screen on, every phase has its bar.
+#: From this screen height on, every phase has a bar.
 _TALL: Final = 30
 
 
 class MemoryBars(Widget):
-    """Bars with their legend; on a low screen only the phase that needs most."""
+    """Bars with their legend; on a low screen, only the phase with the largest peak."""
 
     def __init__(self, voice: Voice) -> None:
         super().__init__(id="memory")
@@ -51,7 +51,7 @@ class MemoryBars(Widget):
         self.refresh(layout=True)
 
     def on_resize(self) -> None:
-        """Measure again: the legend's lines depend on the width."""
+        """Lay out again, since the lines of the legend depend on the width."""
         self.refresh(layout=True)
 
     def render(self) -> RenderResult:

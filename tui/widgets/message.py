@@ -1,4 +1,4 @@
-"""The field for a message: several lines, the messages sent before, and completion of names."""
+"""The message field: several lines, message history, and completion of names."""
 
 from pathlib import Path
 from typing import ClassVar
@@ -16,9 +16,9 @@ _LINE = "shift+enter,alt+enter,ctrl+j"
 
 
 class MessageInput(TextArea):
-    """Enter sends and a line break has its own key; Up and Down go through the sent messages.
+    """Enter sends, and a line break has its own key; Up and Down go through the sent messages.
 
-    Of a name that is being typed, the rest is shown behind the cursor, and Right or Tab takes it.
+    The rest of a name being typed is shown after the cursor; Right or Tab takes it.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding(_LINE, "break_line", show=False)]
@@ -31,14 +31,14 @@ class MessageInput(TextArea):
             self.text = text
 
     class Completing(Message):
-        """The word at the cursor may become one of these names; none: there is nothing to offer."""
+        """The completions of the word at the cursor changed, perhaps to none."""
 
         def __init__(self, found: tuple[Completion, ...]) -> None:
             super().__init__()
             self.found = found
 
     class Left(Message):
-        """Down was pressed after the newest message: the focus may move on."""
+        """Down was pressed after the newest message, so the focus may move on."""
 
     def __init__(self, placeholder: str, folder: Path, history: History) -> None:
         super().__init__(
@@ -49,7 +49,7 @@ class MessageInput(TextArea):
             tab_behavior="focus",
             highlight_cursor_line=False,
         )
-        for action in ACTIONS:  # the editor's own undo, select and other keys make way
+        for action in ACTIONS:  # these keys replace the editor's own undo, select and others
             self._bindings.key_to_bindings.pop(action.key, None)
         self.folder = folder
         self.sent = history
@@ -62,7 +62,7 @@ class MessageInput(TextArea):
         self.move_cursor(self.document.end)
 
     def on_key(self, event: events.Key) -> None:
-        """Send with Enter; while names are offered, Tab takes one and Escape drops them."""
+        """Send with Enter; while names are offered, Tab takes one and Escape closes the list."""
         if event.key == "enter":
             text = self.text
             self.sent.add(text)
@@ -104,14 +104,14 @@ class MessageInput(TextArea):
             self.post_message(self.Left())
 
     def update_suggestion(self) -> None:
-        """Look for names that the word at the cursor may become."""
+        """Look for completions of the word at the cursor."""
         row, column = self.cursor_location
         line = self.document.get_line(row)
         at_the_end = column == len(line) and self.selection.is_empty
         self._offer(complete(line, self.folder) if at_the_end else ())
 
     def take(self, index: int) -> None:
-        """Take one of the names on offer."""
+        """Take one of the offered names."""
         self._take(self.found[index])
 
     def _take(self, completion: Completion) -> None:
@@ -127,7 +127,7 @@ class MessageInput(TextArea):
         self._show(0)
 
     def _show(self, chosen: int) -> None:
-        """Show the rest of the chosen name, and tell the list which one it is."""
+        """Show the rest of the chosen name, and highlight the name in the list."""
         self.chosen = chosen
         self.suggestion = self.found[chosen].rest if self.found else ""
         self.post_message(self.Completing(self.found))

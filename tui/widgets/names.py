@@ -1,4 +1,4 @@
-"""The names on offer for the word being typed, above the message."""
+"""The completions of the word being typed, above the message."""
 
 from typing import Final
 
@@ -14,7 +14,7 @@ _MARKS: Final[dict[Kind, str]] = {"file": "\u2261", "model": "\u25c6", "gpu": "\
 
 
 class Names(OptionList):
-    """A list without the focus: the message keeps it, and moves the highlight."""
+    """A list without focus; the message field keeps the focus and moves the highlight."""
 
     can_focus = False
 
@@ -36,7 +36,7 @@ class Names(OptionList):
         self.border_subtitle = self.voice.say("names.keys")
 
     def show(self, found: tuple[Completion, ...], chosen: int) -> None:
-        """Show the names with what kind each is, and the highlight on the chosen one."""
+        """Show the names with their kinds, and highlight the chosen one."""
         if found != self.shown:
             self.shown = found
             self.clear_options()
@@ -52,6 +52,6 @@ class Names(OptionList):
         return self.voice.say(f"names.{kind}")
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
-        """Post which name was clicked."""
+        """Post the clicked name."""
         event.stop()
         self.post_message(self.Taken(event.option_index))

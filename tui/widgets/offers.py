@@ -1,4 +1,4 @@
-"""The answers on offer, as a list: arrows and Enter, or a click; a number goes to the message."""
+"""The list of offered answers, chosen with arrows and Enter, or a click; a number is a message."""
 
 from textual.content import Content
 from textual.message import Message
@@ -9,7 +9,7 @@ from ftc.tui.session.view import Offer
 
 
 class Offers(OptionList):
-    """Answers with their consequences; hidden while there are none."""
+    """Answers with their consequences; hidden if there are none."""
 
     class Chosen(Message):
         """An answer was chosen."""
@@ -45,6 +45,6 @@ class Offers(OptionList):
             self.highlighted = self.shown.index(found)
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
-        """Post which answer was chosen."""
+        """Post the chosen answer."""
         event.stop()
         self.post_message(self.Chosen(self.shown[event.option_index]))

@@ -1,4 +1,4 @@
-"""The values of the spec and the plan as rows; the reason of the chosen one stands below."""
+"""The values of the spec and the plan as rows, with the reason of the selected one below."""
 
 from textual.app import ComposeResult
 from textual.containers import Vertical
@@ -11,7 +11,7 @@ from ftc.tui.session.view import MARKS, PlanRow, View
 
 
 class PlanRows(Vertical):
-    """A list that arrows and clicks go through, and the answer to "why?"."""
+    """A list for arrows and clicks, and the answer to "why?"."""
 
     def __init__(self, voice: Voice) -> None:
         super().__init__(id="spec")
@@ -25,7 +25,7 @@ class PlanRows(Vertical):
         yield Static("", id="why", markup=False)
 
     def show(self, view: View) -> None:
-        """Show the rows; the highlight stays on its row if that is still there."""
+        """Show the rows; the highlight stays on its row if the row still exists."""
         self.border_title = view.titles["spec"]
         listed = self.query_one("#rows", OptionList)
         before = listed.highlighted

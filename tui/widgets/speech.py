@@ -1,4 +1,4 @@
-"""What a language model says: its name, and its words as Markdown, piece by piece."""
+"""The reply of a language model: its name, and its words as Markdown, piece by piece."""
 
 from textual.app import ComposeResult
 from textual.containers import Vertical
@@ -9,7 +9,7 @@ from ftc.tui.languages.voice import Voice
 
 
 class Speech(Vertical):
-    """A block that grows while the model writes; `said` is what it shows so far."""
+    """A block that grows while the model writes; `said` is the text so far."""
 
     def __init__(self, model: str, voice: Voice, said: str = "") -> None:
         super().__init__(classes="line ftc speech model")
@@ -23,14 +23,14 @@ class Speech(Vertical):
         yield Markdown(self.said, open_links=False)
 
     async def hear(self, piece: str) -> None:
-        """Append a piece; Textual joins those that come faster than it can draw."""
+        """Append a piece; Textual joins pieces that arrive faster than it can draw."""
         if self.stream is None:
             self.stream = Markdown.get_stream(self.query_one(Markdown))
         self.said += piece
         await self.stream.write(piece)
 
     def end(self, said: str) -> None:
-        """Show the whole reply, in case its last pieces have not arrived."""
+        """Show the whole reply, since the last pieces may not have arrived."""
         self.run_worker(self._end(said))
 
     async def _end(self, said: str) -> None:

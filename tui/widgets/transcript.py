@@ -21,8 +21,8 @@ _FIRST_LINES = 3
 class Transcript(VerticalScroll):
     """The lines, the newest last.
 
-    It stays at its end whatever its size, until the user scrolls; the user's next message goes back
-    to the end.
+    It stays scrolled to the end until the user scrolls. The user's next message scrolls to the end
+    again.
     """
 
     can_focus = True
@@ -37,16 +37,16 @@ class Transcript(VerticalScroll):
         self.anchor()
 
     async def hear(self, model: str, piece: str) -> None:
-        """Show the next piece of what a model says."""
+        """Show the next piece of a model's reply."""
         if self.heard is None:
             self.heard = Speech(model, self.voice)
             await self.mount(self.heard)
         await self.heard.hear(piece)
 
     def add(self, lines: tuple[Line, ...]) -> None:
-        """Append lines; a card stands for the lines that it repeats.
+        """Append lines; a card replaces the lines that it repeats.
 
-        What a model said stays where it was heard. If it broke off, so does its block.
+        A model's reply stays in its block, even if it was interrupted.
         """
         heard, self.heard = self.heard, None
         if heard is not None:
@@ -63,7 +63,7 @@ class Transcript(VerticalScroll):
         )
 
     def _block(self, line: Line) -> Widget:
-        """Return a line as a block; of a long paste, its first lines and their number."""
+        """Return a line as a block; a long paste is reduced to its first lines and their number."""
         classes = f"line {line.who} {line.kind}{' model' if line.by else ''}"
         match line.kind:
             case "page":

@@ -1,4 +1,4 @@
-"""The rules about what the texts of rows hold that they should not (FTC263 to FTC277)."""
+"""The rules about unwanted content in the texts of rows (FTC263 to FTC277)."""
 # ruff: noqa: D401 - the docstring of a rule is its explanation, not a description of the function
 
 from collections.abc import Iterator, Mapping

@@ -1,4 +1,4 @@
-"""The rules about images and the parts that see (FTC180 to 189, 192 to 194, 279, 299)."""
+"""The rules about images and vision parts (FTC180 to 189, 192 to 194, 279, 299)."""
 # ruff: noqa: D401 - the docstring of a rule is its explanation, not a description of the function
 
 from collections.abc import Iterator, Mapping

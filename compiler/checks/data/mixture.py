@@ -1,4 +1,4 @@
-"""The rules about mixtures: every source must add something, and its weight be one it can have."""
+"""The rules about mixtures: every source must contribute, with a possible weight."""
 # ruff: noqa: D401 - the docstring of a rule is its explanation, not a description of the function
 
 import math

@@ -15,9 +15,9 @@ from ftc.compiler.knowledge.objectives import OBJECTIVES
 from ftc.compiler.resolve.content.answer_kinds import FEWEST_ROWS_EACH
 from ftc.compiler.resolve.facts import Label
 
-_MANY = 300  # labels, of which people rarely keep apart so many
+_MANY = 300  # labels; people rarely distinguish more
 _SHOWN = 3
-#: The separators of a list of labels, the surest first.
+#: The separators of a list of labels, the most certain first.
 _DIVISIONS = tuple(map(re.compile, (r"\|+", ";", ",", r"\+")))
 _AMOUNT = re.compile(r"[+-]?\d{1,12}(\.\d{1,12})?")
 _FEWEST_AMOUNTS = 10

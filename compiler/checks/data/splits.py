@@ -1,4 +1,4 @@
-"""The rules about splits: what is held out must be there, and be new to the model."""
+"""The rules about splits: held-out rows must exist, and be new to the model."""
 # ruff: noqa: D401 - the docstring of a rule is its explanation, not a description of the function
 
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""The rules about streaming: what it needs, and what is known of data that nobody read whole."""
+"""The rules about streaming: its requirements, and data that was not read in full."""
 # ruff: noqa: D401 - the docstring of a rule is its explanation, not a description of the function
 
 import math

@@ -1,4 +1,4 @@
-"""Rules about what rows hold that training does not heed, or learns as it is written."""
+"""Rules about content of rows that training ignores, or learns literally."""
 # ruff: noqa: D401 - the docstring of a rule is its explanation, not a description of the function
 
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""The rules about exporting to GGUF (FTC620): what llama.cpp cannot convert."""
+"""The rules about exporting to GGUF (FTC620): models that llama.cpp cannot convert."""
 # ruff: noqa: D401 - the docstring of a rule is its explanation, not a description of the function
 
 from collections.abc import Iterator

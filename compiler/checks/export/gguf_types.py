@@ -1,4 +1,4 @@
-"""The rules about the types of GGUF files (FTC621, FTC660 to FTC662): what a name does not say."""
+"""The rules about the types of GGUF files (FTC621, FTC660 to FTC662)."""
 # ruff: noqa: D401 - the docstring of a rule is its explanation, not a description of the function
 
 from collections.abc import Iterator

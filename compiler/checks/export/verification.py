@@ -1,4 +1,4 @@
-"""The rules about verified exports (FTC650 to FTC659): bounds that hold nothing, or too much."""
+"""The rules about verified exports (FTC650 to FTC659): bounds that are unused or too strict."""
 # ruff: noqa: D401 - the docstring of a rule is its explanation, not a description of the function
 
 from collections.abc import Iterator, Mapping

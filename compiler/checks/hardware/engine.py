@@ -1,4 +1,4 @@
-"""The rules about vLLM, which generates answers (FTC519, FTC552 to FTC555)."""
+"""The rules about vLLM as the generator of answers (FTC519, FTC552 to FTC555)."""
 # ruff: noqa: D401 - the docstring of a rule is its explanation, not a description of the function
 
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""The rules about several nodes and what starts a run on them (FTC345 to FTC351, 354, 450, 451)."""
+"""The rules about several nodes and launchers (FTC345 to FTC351, 354, 450, 451)."""
 # ruff: noqa: D401 - the docstring of a rule is its explanation, not a description of the function
 
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""The rule about chained runs: a model that another bundle is still to make."""
+"""The rule about chained runs: a model that another bundle has not made yet."""
 # ruff: noqa: D401 - the docstring of a rule is its explanation, not a description of the function
 
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""The rules about what a chat template leaves out of the rows (FTC146, FTC148, FTC149, FTC278)."""
+"""The rules about parts of rows that a chat template omits (FTC146, FTC148, FTC149, FTC278)."""
 # ruff: noqa: D401 - the docstring of a rule is its explanation, not a description of the function
 
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""The rules about what rehearsals have shown of a family (FTC690 to FTC699)."""
+"""The rules about the rehearsals of a model family (FTC690 to FTC699)."""
 # ruff: noqa: D401 - the docstring of a rule is its explanation, not a description of the function
 
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""The rules about what a bundle makes of a model that sees (FTC190, FTC191, FTC692, FTC699)."""
+"""The rules about bundles of vision models (FTC190, FTC191, FTC692, FTC699)."""
 # ruff: noqa: D401 - the docstring of a rule is its explanation, not a description of the function
 
 from collections.abc import Iterator, Mapping

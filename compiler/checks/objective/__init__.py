@@ -1,1 +1,1 @@
-"""Rules about what is learned: answers that are compared, rewards, a teacher, vectors."""
+"""Rules about objectives: compared answers, rewards, a teacher, vectors."""

@@ -1,4 +1,4 @@
-"""The rules about metrics: what answers are judged by, and the best checkpoint with them."""
+"""The rules about metrics, which judge answers and select the best checkpoint."""
 # ruff: noqa: D401 - the docstring of a rule is its explanation, not a description of the function
 
 from collections.abc import Iterator

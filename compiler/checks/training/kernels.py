@@ -1,4 +1,4 @@
-"""The rules about kernels that are asked for and not there (FTC535 and FTC536)."""
+"""The rules about requested kernels that are not available (FTC535 and FTC536)."""
 # ruff: noqa: D401 - the docstring of a rule is its explanation, not a description of the function
 
 from collections.abc import Iterator

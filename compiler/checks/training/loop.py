@@ -1,4 +1,4 @@
-"""The rules about compiling the model and about rates of their own (FTC327 to FTC329, FTC537)."""
+"""The rules about compiling the model and separate rates (FTC327 to FTC329, FTC537)."""
 # ruff: noqa: D401 - the docstring of a rule is its explanation, not a description of the function
 
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""The rules about optimizers, schedules and what is added to the loss (FTC440 to 449, 452, 453)."""
+"""The rules about optimizers, schedules and terms of the loss (FTC440 to 449, 452, 453)."""
 # ruff: noqa: D401 - the docstring of a rule is its explanation, not a description of the function
 
 from collections.abc import Iterator, Mapping

@@ -1,4 +1,4 @@
-"""The rules about precision, attention and GPUs that work, and work badly (FTC340 to FTC359)."""
+"""The rules about precision, attention and GPUs that work poorly (FTC340 to FTC359)."""
 # ruff: noqa: D401 - the docstring of a rule is its explanation, not a description of the function
 
 from collections.abc import Iterator

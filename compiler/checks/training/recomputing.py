@@ -1,4 +1,4 @@
-"""The rules about activations that are recomputed in part, or kept by the host (FTC540 to 543)."""
+"""The rules about partial recomputation and activations on the host (FTC540 to 543)."""
 # ruff: noqa: D401 - the docstring of a rule is its explanation, not a description of the function
 
 from collections.abc import Iterator

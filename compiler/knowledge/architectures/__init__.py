@@ -1,1 +1,1 @@
-"""Architectures: the layers and tensors of a model, from its `config.json` alone."""
+"""The layers and tensors of a model, computed from its `config.json` alone."""

@@ -39,10 +39,10 @@ __all__ = [
 
 
 def read_quantization(config: Mapping[str, object]) -> str | None:
-    """Return the method by which a `config.json` says that the weights are quantized, or None.
+    """Return the quantization method of the weights according to a `config.json`, or None.
 
-    MLX writes no method, only the numbers, under the key `quantization`. bitsandbytes wrote none at
-    first.
+    MLX writes no method, but only numbers under the key `quantization`. Old versions of
+    bitsandbytes wrote none.
     """
     said = config.get("quantization_config") or config.get("compression_config")
     if isinstance(said, dict) and "quant_method" in said:
@@ -75,10 +75,10 @@ def _read(config: Mapping[str, object]) -> Shape | None:
 
 
 def find_unfit_keys(config: Mapping[str, object]) -> tuple[str, ...]:
-    """Return the keys of a config of a known class any of which stands in the way of its shape.
+    """Return the keys of a known class's config that each prevent computing its shape.
 
-    Without such a key the default of the class takes its place, and the sizes fit each other. A key
-    that makes another variant of the class is right as it is.
+    Without such a key, the default of the class applies, and the sizes are consistent. A key that
+    selects another variant of the class is not among them.
     """
     name = _name(config)
     if name is None or read_shape(config) is not None:
@@ -91,13 +91,13 @@ def find_unfit_keys(config: Mapping[str, object]) -> tuple[str, ...]:
 
 
 def class_of_type(model_type: object) -> str | None:
-    """Return the class that the table has for a `model_type`; None for one that it lacks."""
+    """Return the class of a `model_type`; None if the table does not have it."""
     table = derived_table().items()
     return next((name for name, entry in table if entry["model_type"] == model_type), None)
 
 
 def side_keys(architecture: str, module: str) -> tuple[str, str]:
-    """Return the config keys that alone make up a linear module's input and output, or ""."""
+    """Return the config keys that directly give a linear module's input and output, or ""."""
     entry = _entry(architecture)
     rows = () if entry is None else entry["layer"]
     sides = [sides for name, sides, _ in rows if f".{name}".endswith(f".{module}.weight")]
@@ -122,7 +122,7 @@ def embedding_width(architecture: str, config: Mapping[str, object]) -> tuple[st
 
 
 def spell_setting(architecture: str, setting: str, config: Mapping[str, object]) -> str:
-    """Return a setting as this config writes it, or else as its class does."""
+    """Return a setting in the spelling of this config, or else of its class."""
     entry = _entry(architecture)
     if entry is None or setting in config:
         return setting
@@ -146,10 +146,10 @@ def is_convertible(architecture: str) -> bool:
 
 
 def as_loaded(config: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a config whose class is that of its `model_type`, which transformers loads.
+    """Return a config with the class of its `model_type`, which transformers loads.
 
-    It is unchanged where one of the two is not in the table, and where code of the repository may
-    load the class that is named.
+    It is unchanged if one of the two is not in the table, or if code of the repository may load the
+    named class.
     """
     names, own = config.get("architectures"), class_of_type(config.get("model_type"))
     first = names[0] if isinstance(names, list) and names else None
@@ -160,9 +160,10 @@ def as_loaded(config: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def named_in_vain(config: Mapping[str, object], loaded: str) -> str:
-    """Return the class that a config names where `loaded` reads other tensors of its layers, or "".
+    """Return the class that a config names if `loaded` reads other tensors in its layers, or "".
 
-    transformers loads the class of `model_type`, and leaves out or invents what it does not share.
+    transformers loads the class of `model_type`; tensors that the two do not share are dropped or
+    newly initialised.
     """
     names = config.get("architectures")
     first = names[0] if isinstance(names, list) and names else None
@@ -193,9 +194,9 @@ def is_respelt(written: object, own: str | None) -> bool:
 
 
 def converted_class(architecture: str, wrapper: str | None) -> str:
-    """Return the class that the converter reads a model as: that of its text, or the wrapper's.
+    """Return the class as which the converter reads a model: its text model's, or the wrapper's.
 
-    The converter registers some under an older spelling, such as `PhiMoEForCausalLM`.
+    The converter registers some classes under an older spelling, such as `PhiMoEForCausalLM`.
     """
     names = (architecture, wrapper or architecture)
     known = next((name for name in names if is_convertible(name)), None)
@@ -241,7 +242,7 @@ _MIXING: Final = frozenset(
 
 
 def has_entry(architecture: str) -> bool:
-    """Return whether the table has the class, whatever a config says of its sizes."""
+    """Return whether the table has the class, regardless of the sizes in a config."""
     return architecture in derived_table()
 
 

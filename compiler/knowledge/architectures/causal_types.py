@@ -1,4 +1,4 @@
-"""The `model_type`s that the pinned transformers has a causal language model for."""
+"""The `model_type`s for which the pinned transformers has a causal language model."""
 
 from functools import cache
 
@@ -18,12 +18,12 @@ def reads_tokens(model_type: object) -> bool:
 
 
 def reads_ahead(model_type: object) -> bool:
-    """Tell whether a type's class predicts a token from the tokens after it too."""
+    """Tell whether a type's class also predicts a token from later tokens."""
     return model_type in _types("ahead")
 
 
 def has_renamed_tensors(model_type: str) -> bool:
-    """Tell whether transformers reads weights of this type under other names than its class has."""
+    """Tell whether transformers renames the weights of this type when it reads them."""
     return model_type in _types("renamed")
 
 

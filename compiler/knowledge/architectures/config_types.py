@@ -1,4 +1,4 @@
-"""The kinds of values that the configs of transformers refuse, and the sections they have."""
+"""The types of values that the configs of transformers reject, and the sections they have."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,8 +17,8 @@ __all__ = [
     "pads_embedding",
 ]
 
-#: The letter of each kind of a JSON value: whole and other numbers, truth values, texts, lists,
-#: objects and null.
+#: The letter of each JSON type: integers, other numbers, booleans, strings, lists, objects and
+#: null.
 KINDS: Final[Mapping[type, str]] = {
     int: "i",
     float: "f",
@@ -34,9 +34,10 @@ KINDS: Final[Mapping[type, str]] = {
 class Section:
     """A config inside another one, such as `text_config`.
 
-    `model_type` is its type if it names none. `may_name`: a type that it names takes its place;
-    `must_name`: it has to name one; `must_be_known`: transformers refuses types it does not know.
-    `renamed` are the types that only the outer class knows, each with the one it is read as.
+    `model_type` is its type if it names none. `may_name`: a type in the section replaces that one.
+    `must_name`: the section has to name a type. `must_be_known`: transformers rejects unknown
+    types. `renamed` are types that only the outer class knows, each with the type as which it is
+    read.
     """
 
     model_type: str
@@ -65,12 +66,12 @@ def pads_embedding(model_type: str) -> bool:
 
 
 def kind_of(value: object) -> str:
-    """Return the letter of a JSON value's kind."""
+    """Return the letter of a JSON value's type."""
     return KINDS[type(value)]
 
 
 def find_refused(model_type: str, key: str) -> str:
-    """Return the letters of the kinds that a class refuses for a key; none if it is not known."""
+    """Return the letters of the types that a class rejects for a key; none for an unknown key."""
     table = _table()
     model = table["models"].get(model_type, {"keys": (), "other": {}})
     if key not in model["keys"]:
@@ -80,7 +81,7 @@ def find_refused(model_type: str, key: str) -> str:
 
 
 def find_section(model_type: str, key: str) -> Section | None:
-    """Return what a class reads under a key as a config of its own; None for all other keys."""
+    """Return the section that a class reads under a key; None for all other keys."""
     model = _table()["models"].get(model_type, {})
     kind = model.get("sections", {}).get(key)
     if kind is None:

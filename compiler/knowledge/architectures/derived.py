@@ -49,16 +49,16 @@ _CONTEXT: Final = (
     *("max_position_embeddings", "model_max_length", "max_seq_len", "seq_length"),
     *("context_length", "n_positions"),
 )
-#: The keys that say how wide a feed-forward layer is.
+#: The keys for the width of a feed-forward layer.
 _WIDTHS: Final = (
     *("intermediate_size", "n_inner", "ffn_hidden_size", "ffn_dim", "dff", "hidden_dim"),
 )
-#: The keys that say how many experts a token has.
+#: The keys for the number of experts per token.
 CHOSEN_EXPERTS: Final = (
     *("num_experts_per_tok", "moe_k", "moe_topk", "num_experts_per_token", "top_k_experts"),
     *("moe_top_k", "num_selected_experts"),
 )
-#: The keys that say how many experts a layer has.
+#: The keys for the number of experts in a layer.
 EXPERTS: Final = (
     *("num_experts", "num_local_experts", "n_routed_experts", "moe_num_experts"),
     *("num_moe_experts", "n_experts"),
@@ -71,15 +71,15 @@ _MATRIX_SIDES: Final = 2
 _KEY: Final = re.compile(r"[A-Za-z_]\w*")
 #: Kinds of layers that the formulas for equal layers describe.
 _PLAIN: Final = frozenset({"full_attention", "sliding_attention"})
-#: Without a limit of positions: what Mamba's published models were trained with.
+#: For models without a position limit: the training length of the published Mamba models.
 UNLIMITED_TOKENS: Final = 2048
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Named:
-    """A size that a class reads: where the config says it, or would, and its value.
+    """A size that a class reads: its place in the config, and its value.
 
-    `follows`: it is said nowhere and follows from others.
+    `follows`: the config does not have it, and it follows from other sizes.
     """
 
     path: tuple[str, ...]
@@ -88,7 +88,7 @@ class Named:
 
 
 _Tensors = Mapping[str, tuple[int, ...]]
-#: The mixer and the MLP of a layer, and the sizes that lists give it by itself.
+#: The mixer and the MLP of a layer, and its own sizes from lists.
 _Kind = tuple[str, str, tuple[tuple[str, int], ...]]
 
 
@@ -117,7 +117,7 @@ def named_sizes(entry: Entry, config: Mapping[str, object]) -> Mapping[str, Name
 
 
 def read_entry(name: str, entry: Entry, config: Mapping[str, object]) -> Shape | None:
-    """Return the shape of a model of this class; None where the entry does not describe it."""
+    """Return the shape of a model of this class; None if the entry does not describe it."""
     read = EntryConfig(entry, config)
     for key, allowed in entry["requires"].items():
         value = single(read.value(key))
@@ -149,7 +149,7 @@ def _is_seen(entry: Entry, kind: _Kind) -> bool:
 
 
 def find_zero(entry: Entry, config: Mapping[str, object]) -> str | None:
-    """Return the key whose 0 would make tensors without elements, or None."""
+    """Return the key with a value of 0 that would make empty tensors, or None."""
     read = EntryConfig(entry, config)
     keys = entry.get("positive", ())
     return next((key for key in keys if type(read.value(key)) is int and not read.value(key)), None)
@@ -171,7 +171,7 @@ def is_recurrent(architecture: str) -> bool:
 
 
 def linear_keys(entry: Entry) -> Mapping[str, str]:
-    """Return the shortest ending that only this module has, for each linear module of a layer."""
+    """Return the shortest unique name suffix of each linear module of a layer."""
     keys = {}
     for module in entry["linears"]:
         parts = module.split(".")
@@ -198,7 +198,7 @@ def _kinds(read: EntryConfig) -> tuple[_Kind, ...] | None:
 
 
 def _listed(read: EntryConfig) -> int | None:
-    """Return the number of layers where only the list of their kinds says it."""
+    """Return the number of layers if it only follows from the list of their kinds."""
     values = (read.value(str(form["key"])) for form in read.entry["mixer"] if "key" in form)
     return next((len(value) for value in values if isinstance(value, list | str)), None)
 
@@ -206,7 +206,7 @@ def _listed(read: EntryConfig) -> int | None:
 def _tensors(
     read: EntryConfig, rows: Sequence[tuple[str, str, str]], kind: _Kind = ("", "", ())
 ) -> _Tensors | None:
-    """Return the sides of the tensors that a layer of this kind has, or the model outside them."""
+    """Return the sides of the tensors in a layer of this kind, or outside the layers."""
     mixer, mlp, own = kind
     read = replace(read, here=dict(own))
     found = {n: read.sides(sides) for n, sides, when in rows if read.holds(when, mixer, mlp)}
@@ -221,7 +221,7 @@ def _shape(
     layers: Mapping[_Kind, _Tensors],
     outside: _Tensors,
 ) -> Shape:
-    """Add up the tensors of all layers, and of what is outside them."""
+    """Add up the tensors of all layers, and those outside the layers."""
     entry, counts = read.entry, Counter(kinds)
     vocab, embedded = outside[entry["embedding"]]
     hidden = read.size("hidden_size") or embedded  # some embeddings are narrower
@@ -280,7 +280,7 @@ def _joint_key_heads(
 ) -> int | None:
     """Return the number of key heads from the rows of a projection to queries, keys and values.
 
-    None where no layer has one. GPT-BigCode and Falcon do not read the key of the config.
+    None if no layer has one. GPT-BigCode and Falcon do not read the key of the config.
     """
     for tensors in layers.values():
         for name, sides in tensors.items():
@@ -348,9 +348,9 @@ def _weight(entry: Entry, tensors: _Tensors, module: str) -> tuple[int, int]:
 
 
 def _experts(read: EntryConfig, layers: Mapping[_Kind, _Tensors], hidden: int) -> tuple[int, int]:
-    """Return how many experts a layer has and how wide one is, from their fused last projection.
+    """Return the number of experts in a layer and their width, from their fused last projection.
 
-    Where the experts lie end to end in a matrix, both are read from the config.
+    If the experts are concatenated in a matrix, both are read from the config.
     """
     for tensors in layers.values():
         for name, sides in tensors.items():
@@ -363,22 +363,22 @@ def _experts(read: EntryConfig, layers: Mapping[_Kind, _Tensors], hidden: int) -
 
 
 def _is_fused(name: str, sides: Sequence[int]) -> bool:
-    """Tell whether a tensor has the weights of all experts: stacked, or end to end in a matrix."""
+    """Tell whether a tensor has the weights of all experts, stacked or concatenated in a matrix."""
     if len(sides) == _MATRIX_SIDES:
         return is_end_to_end(name)
     return len(sides) > _MATRIX_SIDES and ("expert" in name or "_linear" in name)
 
 
 def is_end_to_end(name: str) -> bool:
-    """Tell whether a matrix has all experts under each other (`DbrxExpertGLU`).
+    """Tell whether a matrix is the concatenation of all experts (`DbrxExpertGLU`).
 
-    It is a parameter of its own, as the weight of a linear module has that word in its name.
+    It is a bare parameter, since the weight of a linear module has "weight" in its name.
     """
     return "expert" in name and not name.endswith((".weight", "bias", "scale"))
 
 
 def _expert_parameters(entry: Entry, tensors: _Tensors) -> int:
-    """Return the parameters of a layer's fused experts and of a router that is no linear module.
+    """Return the parameters of a layer's fused experts and of a router that is not a linear module.
 
     Both may have biases.
     """

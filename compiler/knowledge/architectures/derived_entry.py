@@ -1,4 +1,4 @@
-"""An entry of the derived table, and a `config.json` that is read by it."""
+"""An entry of the derived table, and the `config.json` that is read with it."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,9 +15,9 @@ _DEEPEST_RULE: Final = 3  # rules for missing keys that lead to other missing ke
 class Entry(TypedDict):
     """One entry of `derived_architectures.json`; a tensor is [name, sides, conditions].
 
-    `loads` is the class that transformers has for the type, where repositories name another.
-    `scaled` are sizes that no key says: a key times a factor, rounded up to a multiple if there is
-    one. `passes` is how often a token goes through the layers of each stack, where it is not once.
+    `loads` is the class that transformers has for the type, if repositories name another. `scaled`
+    are sizes without their own key: a key times a factor, rounded up to a multiple if there is one.
+    `passes` is how often a token passes through the layers of each stack, if not once.
     """
 
     model_type: str
@@ -67,7 +67,7 @@ class EncoderEntry(Entry):
 class EntryConfig:
     """A `config.json`, read with the names, defaults and rules of its class.
 
-    `here` has the sizes of one layer, where a list of the config gives each layer its own.
+    `here` has the sizes of one layer, if a list of the config has one per layer.
     """
 
     entry: Entry
@@ -93,11 +93,11 @@ class EntryConfig:
         return None if depth > _DEEPEST_RULE else evaluate(rule, self._at(depth + 1), floor=True)
 
     def _at(self, depth: int) -> Callable[[str], object]:
-        """Return how the keys of a rule are read, so many rules deep."""
+        """Return the reader of a rule's keys at a given depth of rules."""
         return lambda name: self.value(name, depth)
 
     def _said(self, key: str) -> tuple[object, bool]:
-        """Return what the file says of a key, under any of its names, and whether it does."""
+        """Return the file's value of a key, under any of its names, and whether it has one."""
         for path in self._paths(key):
             where, is_said = _look(self.data, path)
             is_older = path[0] in self.entry.get("older", {})
@@ -110,7 +110,7 @@ class EntryConfig:
         return bool(self._said(key)[0])
 
     def _paths(self, key: str) -> Iterator[tuple[str, ...]]:
-        """Yield the places where a key may be, legacy keys that override it first."""
+        """Yield the possible paths of a key, first the legacy keys that override it."""
         aliases, older = self.entry["aliases"], self.entry.get("older", {})
         names = [*(name for name, real in older.items() if real == key), key]
         names += [name for name, real in aliases.items() if real == key]
@@ -118,19 +118,19 @@ class EntryConfig:
         yield from (tuple(name.split(".")) for name in names)
 
     def path(self, key: str) -> tuple[str, ...]:
-        """Return where the file says a key, or the key itself if it does not."""
+        """Return the path of a key in the file, or the key itself if the file does not have it."""
         for path in self._paths(key):
             if _look(self.data, path)[0] is not None:
                 return path
         return (key,)
 
     def passes(self) -> float:
-        """Return how often a token goes through a layer, on average over the stacks."""
+        """Return how often a token passes through a layer, on average over the stacks."""
         counts = [evaluate(text, self.value) or 1 for text in self.entry.get("passes", ())]
         return sum(counts) / len(counts) if counts else 1.0
 
     def _scaled(self, keys: Mapping[str, str]) -> int | None:
-        """Return a width that is a share of another, rounded up to a multiple (xLSTM)."""
+        """Return a width that is a fraction of another, rounded up to a multiple (xLSTM)."""
         width, times = self.value(keys["of"]), self.value(keys["times"])
         multiple = self.value(keys["multiple"]) if "multiple" in keys else 1
         if (
@@ -179,7 +179,7 @@ class EntryConfig:
         return True
 
     def listed(self, layers: int) -> list[Mapping[str, int]] | None:
-        """Return the sizes that lists give each layer by itself; None where a list fits none."""
+        """Return the sizes of each layer from lists; None if a list does not fit."""
         found: list[dict[str, int]] = [{} for _ in range(layers)]
         for key, name in self.entry.get("each", {}).items():
             values = self.value(name)
@@ -202,9 +202,9 @@ class EntryConfig:
 
 
 def _look(data: object, path: Sequence[str]) -> tuple[object, bool]:
-    """Return what is at a path of keys, where `*` is the first, and whether there is anything.
+    """Return the value at a path of keys, where `*` is the first entry, and whether it exists.
 
-    A number is a place in a list.
+    A number is an index into a list.
     """
     for part in path:
         if isinstance(data, list) and part.isdecimal() and int(part) < len(data):

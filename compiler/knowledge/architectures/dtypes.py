@@ -1,14 +1,14 @@
-"""The names of torch's dtypes, which `config.json` may have as `dtype` or `torch_dtype`."""
+"""The names of torch's dtypes, which `config.json` has under `dtype` or `torch_dtype`."""
 
 from collections.abc import Mapping
 from typing import Any, Final, Literal
 
 __all__ = ["DTYPES", "Dtype", "dtype_named", "said_dtype"]
 
-#: The dtypes in which scripts load weights.
+#: The dtypes that the scripts load weights in.
 Dtype = Literal["float32", "float16", "bfloat16"]
 
-#: Every name that is a dtype in the pinned torch, as a test compares with it.
+#: The names of all dtypes in the pinned torch; a test compares them.
 DTYPES: Final = frozenset(
     {
         *("float", "float16", "float32", "float64", "bfloat16", "half", "double", "bool", "bit"),
@@ -30,7 +30,7 @@ _LOADED: Final[Mapping[str, Dtype]] = {
 
 
 def said_dtype(config: Mapping[str, Any]) -> tuple[str, Any]:
-    """Return the key of a config that says its dtype, and what it says; None where nothing does.
+    """Return the key of a config's dtype and its value; None if the config has no dtype.
 
     transformers reads the newer of the two names first.
     """
@@ -39,5 +39,5 @@ def said_dtype(config: Mapping[str, Any]) -> tuple[str, Any]:
 
 
 def dtype_named(name: object) -> Dtype | None:
-    """Return the dtype by its name in a config or in a safetensors header."""
+    """Return the dtype with a name from a config or a safetensors header."""
     return _LOADED.get(name) if isinstance(name, str) else None

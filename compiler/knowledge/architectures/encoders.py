@@ -1,10 +1,10 @@
-"""Encoders: models that read a text in both directions, and give a vector for each token.
+"""Encoders: models that read a text in both directions and return a vector for each token.
 
 `.ci/encoders.py` derives the table from the classes of transformers. An entry has the tensors of
 the class without an output head, since only the vectors are used. `also` lists classes that add a
 head to the same weights; the head is dropped. `first_position` is the position of the first token.
 `scoring` is the class with a score head: its name, the path of the encoder in it, and its tensors
-outside of the layers.
+outside the layers.
 """
 
 from collections.abc import Mapping
@@ -23,10 +23,10 @@ from ftc.compiler.knowledge.objectives import Head
 
 
 def read_headed(config: Mapping[str, object], head: Head) -> Shape | None:
-    """Return the shape of what is loaded for an objective's output; None if no table has the class.
+    """Return the shape of the model loaded for an objective's output; None for an unknown class.
 
-    For `vectors` an encoder will do, and a causal model is loaded without its head,
-    whether its weights have it or not. `relevance` is the one score of an encoder.
+    For `vectors`, the model is an encoder or a causal model without its head, even if its weights
+    have the head. `relevance` is the single score of an encoder.
     """
     shape = read_shape(config)
     if shape is None and head == "vectors":
@@ -39,8 +39,8 @@ def read_headed(config: Mapping[str, object], head: Head) -> Shape | None:
 def read_bare(config: Mapping[str, object]) -> Shape | None:
     """Apply the formula of a causal class to the config of a model that was saved without its head.
 
-    It names the class inside: `MistralModel`, `Gemma3TextModel`. The shape is that of the class
-    with the head. None for all other models.
+    Such a config names the inner class: `MistralModel`, `Gemma3TextModel`. The shape is that of the
+    class with the head. The result is None for all other models.
     """
     names, own = config.get("architectures"), class_of_type(config.get("model_type"))
     if own is None or not isinstance(names, list) or not names:
@@ -54,8 +54,7 @@ def read_bare(config: Mapping[str, object]) -> Shape | None:
 def read_encoder(config: Mapping[str, object], *, scores: bool = False) -> Shape | None:
     """Apply the table's formula to a `config.json`; None if no entry describes this model.
 
-    With `scores` the shape is that of the class that gives one score, whether the weights have its
-    head or not.
+    With `scores`, the shape is that of the class with one score, even if the weights lack its head.
     """
     name = _name(config, scores=scores)
     if name is None:
@@ -84,7 +83,7 @@ def scored_entry(entry: EncoderEntry) -> EncoderEntry:
 
 
 def scoring_class(architecture: str) -> str:
-    """Return the class that gives a score with the layers of an encoder of the table."""
+    """Return the scoring class that has the layers of a known encoder."""
     return encoder_table()[architecture]["scoring"]["class"]
 
 
@@ -112,7 +111,7 @@ def reads_both_ways(config: Mapping[str, object]) -> bool:
 
 
 def _lacks_decoder(config: Mapping[str, object]) -> bool:
-    """Tell whether a config names the causal class of an encoder, and is not that of a decoder."""
+    """Tell whether a config names the causal class of an encoder without being a decoder."""
     names = config.get("architectures")
     first = names[0] if isinstance(names, list) and names else None
     entry = derived_table().get(first) if isinstance(first, str) else None

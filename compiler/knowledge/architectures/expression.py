@@ -7,7 +7,7 @@ __all__ = ["evaluate"]
 
 
 def evaluate(text: str, read: Callable[[str], object], *, floor: bool = False) -> int | None:
-    """Return the value of `2*a*b+c/d`; None where it, or a key in it, is no positive integer.
+    """Return the value of `2*a*b+c/d`; None unless it and its keys are positive integers.
 
     With `floor` the value is rounded down, as by `//`.
     """

@@ -1,4 +1,4 @@
-"""How many numbers a layer keeps of a token while a model generates: its keys and values."""
+"""How many numbers a layer caches per token during generation: its keys and values."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final
@@ -7,7 +7,7 @@ from ftc.compiler.knowledge.architectures.shape import KEYLESS
 
 __all__ = ["find_cached"]
 
-#: Latent attention keeps what this module gives: the latent vector and the rotated part of the
+#: Latent attention caches the output of this module: the latent vector and the rotated part of the
 #: keys (`DeepseekV3Attention.forward`; vLLM does the same).
 _LATENT: Final = ".kv_a_proj_with_mqa.weight"
 _KEY: Final = ".k_proj.weight"
@@ -19,10 +19,10 @@ _JOINT: Final = "self_attn.kv_proj.weight"
 def find_cached(
     kinds: Sequence[tuple[str, Mapping[str, Sequence[int]]]], *, alike: int
 ) -> tuple[int, ...]:
-    """Return the numbers that a layer of each kind caches of a token; () if all that attend do so.
+    """Return the numbers that each kind of layer caches per token; () if they are all alike.
 
-    A kind is its mixer, and the sides of its tensors by name; `alike` is what the keys and values
-    of the model's heads make up.
+    A kind is its mixer, and the sides of its tensors by name; `alike` are the numbers of the keys
+    and values of the model's heads.
     """
     own = [_count(mixer, tensors, alike) for mixer, tensors in kinds]
     lent = max((n for (_, t), n in zip(kinds, own, strict=True) if _named(t, _KEY)), default=0)
@@ -35,10 +35,10 @@ def find_cached(
 
 
 def _borrow(mixer: str, lent: int) -> int:
-    """Return the numbers of a layer without projections of keys, of a model that has some.
+    """Return the numbers of a layer without key projections in a model that has some.
 
-    It reads the keys and values of an earlier layer. One beside a state space has its own, by
-    weights that it shares (Zamba).
+    It reads the keys and values of an earlier layer. A layer beside a state space has its own,
+    computed with shared weights (Zamba).
     """
     return lent if mixer == "parallel" else 0
 
@@ -52,7 +52,7 @@ def _is_latent(tensors: Mapping[str, Sequence[int]]) -> bool:
 
 
 def _count(mixer: str, tensors: Mapping[str, Sequence[int]], alike: int) -> int:
-    """Return the numbers of one kind of layer, by its own tensors."""
+    """Return the numbers of one kind of layer from its own tensors."""
     if mixer in KEYLESS:
         return 0
     if _is_latent(tensors):
@@ -71,7 +71,7 @@ def _named(tensors: Mapping[str, Sequence[int]], end: str) -> list[str]:
 
 
 def _find(tensors: Mapping[str, Sequence[int]], end: str) -> str | None:
-    """Return the outermost tensor of this name; None for several, and for none."""
+    """Return the outermost tensor with this name; None if there are several or none."""
     depths = sorted((name.count("."), name) for name in _named(tensors, end))
     alone = len(depths) == 1 or (depths and depths[0][0] < depths[1][0])
     return depths[0][1] if alone else None

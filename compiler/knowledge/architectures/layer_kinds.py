@@ -1,12 +1,11 @@
-"""Which kind each layer of a model is, read from the keys of its `config.json`.
+"""The kind of each layer of a model, read from the keys of its `config.json`.
 
-How kinds alternate is in the configuration code of transformers, not in the tensors. The forms here
-are those that the classes of the table use; a form that finds none of its keys leaves the choice to
-the next one, as does one whose `if` is not set, or whose `if_many` is
-not above one. A kind with other tensors than the rest of its name
-has a word after a plus sign: `dense+shared`. A form may have a list `plus` of further forms, whose
-words, empty ones among them, are added to its kinds. With `earliest` the first layers of a kind get
-a word more.
+The alternation of kinds is in the configuration code of transformers, not in the tensors. The
+classes of the table use the forms here. If a form finds none of its keys, if its `if` is not set,
+or if its `if_many` is not above one, the next form applies. A kind whose tensors differ from others
+of its name has a word after a plus sign: `dense+shared`. A form may have a list `plus` of more
+forms, whose words (perhaps empty) are added to its kinds. With `earliest`, the first layers of a
+kind get another word.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -27,13 +26,13 @@ _OLD_NAMES: Final = {
 
 
 def read_kinds(forms: Sequence[Form], read: Read, layers: int) -> tuple[str, ...] | None:
-    """Return the kind of each layer by the first form whose keys are there; None if none fits."""
+    """Return the kind of each layer by the first form whose keys exist; None if no form fits."""
     kinds = _words(forms, read, layers)
     return kinds if kinds is not None and all(kinds) else None
 
 
 def _words(forms: Sequence[Form], read: Read, layers: int) -> tuple[str, ...] | None:
-    """Return a word for each layer, with those that the forms of `plus` add to it."""
+    """Return a word for each layer, with the words that the forms of `plus` add."""
     for form in forms:
         if "if" in form and not read(form["if"]):
             continue
@@ -51,7 +50,7 @@ def _words(forms: Sequence[Form], read: Read, layers: int) -> tuple[str, ...] | 
 
 
 def _mark_earliest(rule: Form, words: tuple[str, ...], read: Read) -> tuple[str, ...] | None:
-    """Add a word to the first layers of a kind, which have the tensors that all its layers have."""
+    """Add a word to the first layers of a kind, which have the tensors of all its layers."""
     count = _integer(read, rule["count"])
     if count is None:
         return None
@@ -62,7 +61,7 @@ def _mark_earliest(rule: Form, words: tuple[str, ...], read: Read) -> tuple[str,
 
 
 def plain_kind(kind: str) -> str:
-    """Return a kind without the word that tells it from others of its name."""
+    """Return a kind without the word that distinguishes it from others of its name."""
     return kind.partition("+")[0]
 
 
@@ -74,8 +73,8 @@ def _all(form: Form, _: Read, layers: int) -> tuple[str, ...]:
 def _list(form: Form, read: Read, layers: int) -> tuple[str, ...] | None:
     """Return the names of a list with an entry per layer, which `names` may translate.
 
-    Where `cut` is set, the class leaves out what the list has for layers beyond the last; where
-    `repeat` is, it begins the list again until every layer has an entry.
+    With `cut`, the class ignores entries beyond the last layer. With `repeat`, it repeats the list
+    until every layer has an entry.
     """
     value = read(form["key"])
     if not isinstance(value, list):
@@ -87,7 +86,7 @@ def _list(form: Form, read: Read, layers: int) -> tuple[str, ...] | None:
 
 
 def _pattern(form: Form, read: Read, _: int) -> tuple[str, ...] | None:
-    """Return the kinds that the letters of a string stand for."""
+    """Return the kinds encoded by the letters of a string."""
     value = read(form["key"])
     if not isinstance(value, str):
         return None
@@ -95,14 +94,14 @@ def _pattern(form: Form, read: Read, _: int) -> tuple[str, ...] | None:
 
 
 def _first(form: Form, read: Read, layers: int) -> tuple[str, ...] | None:
-    """Return one kind for the first layers, as many as the key says, and another for the rest."""
+    """Return one kind for the first layers, whose number is in a key, and another for the rest."""
     count = _integer(read, form["key"])
     yes, no = form["kinds"]
     return None if count is None else tuple(yes if n < count else no for n in range(layers))
 
 
 def _last(form: Form, read: Read, layers: int) -> tuple[str, ...] | None:
-    """Return one kind for the last layers, as many as the key says, and another for the rest."""
+    """Return one kind for the last layers, whose number is in a key, and another for the rest."""
     count = _integer(read, form["key"])
     if count is None:
         return None
@@ -113,8 +112,8 @@ def _last(form: Form, read: Read, layers: int) -> tuple[str, ...] | None:
 def _period(form: Form, read: Read, layers: int) -> tuple[str, ...] | None:
     """Return a kind for every layer n with (n + shift) % period == offset, and another elsewhere.
 
-    `from` and `to` limit the first kind to the layers from one to the other, both included; the
-    layers of `and` have it besides.
+    `from` and `to` limit the first kind to a range of layers, both ends included; the layers of
+    `and` also have it.
     """
     period = _integer(read, form["period"])
     offset = _integer(read, form.get("offset", 0))
@@ -146,9 +145,9 @@ def _members(form: Form, read: Read, layers: int) -> tuple[str, ...] | None:
 
 
 def _own(form: Form, read: Read, layers: int) -> tuple[str, ...] | None:
-    """Return one kind for the layers that a list names by their own number, another for the rest.
+    """Return one kind for layers whose list entry is their own number, another for the rest.
 
-    The others use what an earlier layer, the one that they name, has computed.
+    The others use the result of the earlier layer in their entry.
     """
     value = read(form["key"])
     if not isinstance(value, list) or len(value) != layers:
@@ -158,7 +157,7 @@ def _own(form: Form, read: Read, layers: int) -> tuple[str, ...] | None:
 
 
 def _skip(form: Form, read: Read, layers: int) -> tuple[str, ...] | None:
-    """Return a kind for the first layers and then every so many, and another for those between."""
+    """Return a kind for the first layers and then periodically, and another for those between."""
     every, start = _integer(read, form["key"]), _integer(read, form["from"])
     if every is None or start is None:
         return None

@@ -1,4 +1,4 @@
-"""The module names of transformers' models: of the layers and of the modules in them.
+"""The module names in transformers' models: of the layers and of the modules in them.
 
 They come from the derived table, whose entries have the names of all tensors.
 """

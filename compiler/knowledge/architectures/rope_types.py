@@ -1,4 +1,4 @@
-"""How positions are stretched (`rope_parameters`): the types that transformers knows."""
+"""The types of RoPE scaling (`rope_parameters`) in transformers."""
 
 from collections.abc import Mapping, Sequence
 from functools import cache
@@ -12,9 +12,9 @@ _Types = Mapping[str, Sequence[str]]
 
 
 def list_rope_types(model_type: str) -> _Types | None:
-    """Return the types that a class can load, each with the keys that it needs beside its name.
+    """Return the types that a class can load, each with its required keys other than the name.
 
-    None for a class whose types are not known: those of its code may be any.
+    The result is None for a class with custom code, whose types are unknown.
     """
     table = _table()
     if reads_rope(model_type):
@@ -25,13 +25,13 @@ def list_rope_types(model_type: str) -> _Types | None:
 
 
 def rope_type(model_type: str, said: Mapping[str, Any]) -> object:
-    """Return the type that parameters name; some classes ignore the older name of the key."""
+    """Return the type in the parameters; some classes ignore the older name of the key."""
     ignored = model_type in _table()["ignore_type"]
     return said.get("rope_type", "default" if ignored else said.get("type", "default"))
 
 
 def reads_rope(model_type: str) -> bool:
-    """Tell whether a class checks and reads the parameters by the common code alone."""
+    """Tell whether a class reads and validates the parameters only with the common code."""
     return model_type in _table()["models"]
 
 

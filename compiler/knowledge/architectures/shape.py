@@ -1,4 +1,4 @@
-"""What the formulas of memory and time need to know of a model's layers."""
+"""The properties of a model's layers that the formulas for memory and time need."""
 
 import re
 from collections.abc import Mapping
@@ -7,9 +7,9 @@ from typing import Final, Literal
 
 __all__ = ["KEYLESS", "RECURRENT", "LayerKind", "LinearShape", "Shape", "is_router"]
 
-#: Mixers that carry a state from token to token, instead of or beside keys and values.
+#: Mixers with a state from token to token, instead of or in addition to keys and values.
 RECURRENT: Final = frozenset({"linear_attention", "state_space", "conv", "parallel"})
-#: Mixers that keep no keys and values of a token; those of `cross_attention` are of images.
+#: Mixers that cache no keys and values per token; those of `cross_attention` are for images.
 KEYLESS: Final = RECURRENT - {"parallel"} | {"none", "cross_attention"}
 
 _ROUTER: Final = re.compile(r"(?:.*\.)?(?:gate|router)(?:\.\w+)*")
@@ -22,11 +22,11 @@ def is_router(name: str) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LinearShape:
-    """One kind of linear module: its weight's sides and how many the whole model has.
+    """One kind of linear module: its weight's sides, and the number of such modules in the model.
 
-    Where layers of several kinds have modules of the same name and of different sizes, the sides
-    are the largest ones, and `sides` is the sum of both sides over all of the modules; otherwise it
-    is None. `path` is the module's name in its layer where no table has it.
+    If modules of the same name have different sizes, the sides are the largest ones, and `sides` is
+    the sum of both sides over all modules; otherwise it is None. `path` is the module's name in its
+    layer if no table has it.
     """
 
     in_features: int
@@ -38,7 +38,7 @@ class LinearShape:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LayerKind:
-    """Layers that have the same tensors: what mixes tokens in them, and what follows.
+    """Layers with the same tensors: their token mixer and their MLP.
 
     `mixer` is transformers' name of the layer type: `full_attention`, `sliding_attention`,
     `linear_attention`, `state_space`, `conv`, `parallel` (attention beside a state space) and
@@ -55,7 +55,7 @@ class LayerKind:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shape:
-    """What the memory formulas need to know of a model; all counts are parameters, not bytes.
+    """The properties of a model for the memory formulas; all counts are parameters, not bytes.
 
     `parameters` is the exact total with tied weights counted once. `embedding_parameters` holds
     the token table and learned positions, `head_parameters` the output head (0 when tied).
@@ -106,7 +106,7 @@ class Shape:
     expert_modules: tuple[tuple[int, int], ...] = ()
 
     def cached_numbers(self) -> int:
-        """Return how many numbers all layers cache of a token: keys, values, latent vectors.
+        """Return the numbers that all layers cache per token: keys, values, latent vectors.
 
         A layer caches those of each pass.
         """
@@ -123,29 +123,29 @@ class Shape:
         return (self.passes - 1) * (self.parameters - outside)
 
     def most_cached(self) -> int:
-        """Return how many numbers the layer that caches the most keeps of a token."""
+        """Return the numbers per token in the layer that caches the most."""
         return max(self.cached, default=2 * self.kv_heads * self.head_dim)
 
     def attention_layers(self) -> int:
-        """Return how many layers compare a token with those before it; windows count whole."""
+        """Return the number of layers with attention; windows count as full attention."""
         if not self.kinds:
             return self.layers
         return sum(kind.count for kind in self.kinds if kind.mixer not in KEYLESS)
 
     def recurrent_layers(self) -> int:
-        """Return how many layers carry a state from token to token."""
+        """Return the number of layers with a state from token to token."""
         return sum(kind.count for kind in self.kinds if kind.mixer in RECURRENT)
 
     def scanned_layers(self) -> int:
-        """Return how many layers compute a state token by token, which takes a kernel to be fast.
+        """Return the number of layers that compute a state per token, which needs a kernel.
 
-        A short convolution reads a few tokens back, and is one operation of PyTorch.
+        A short convolution reads only a few earlier tokens, and is one operation of PyTorch.
         """
         scanned = RECURRENT - {"conv"}
         return sum(kind.count for kind in self.kinds if kind.mixer in scanned)
 
     def sparse_layers(self) -> int:
-        """Return how many layers have experts."""
+        """Return the number of layers with experts."""
         if not self.experts:
             return 0
         if not self.kinds:
@@ -153,5 +153,5 @@ class Shape:
         return sum(kind.count for kind in self.kinds if kind.mlp == "sparse")
 
     def has_linear(self, name: str, layer: int) -> bool:
-        """Tell whether the layer of this number has the linear module."""
+        """Tell whether the layer with this number has the linear module."""
         return not self.kinds or name in self.kinds[self.order[layer]].linears

@@ -1,4 +1,4 @@
-"""Attention within a window of tokens: how wide it is, and in how many layers.
+"""Sliding-window attention: its width, and the number of layers that have it.
 
 `.ci/windows.py` writes the table, `windows.json`, from the classes of transformers.
 """
@@ -14,10 +14,10 @@ _LOCAL = ("sliding", "chunked")  # in the names of layer types
 
 
 def read_windows(shape: Shape, config: Mapping[str, object]) -> tuple[int, int]:
-    """Return how many tokens a window has, and how many layers have one; 0 and 0 for none.
+    """Return the tokens of a window, and the number of layers with one; 0 and 0 for none.
 
-    Without a list of layer types the share of the layers is that of a model of default size. A
-    switch that is off by default has its first layers without windows.
+    Without a list of layer types, the share of these layers is that of a model of default size. If
+    the class has a switch for windows, the first `max_window_layers` layers have none.
     """
     entry = _table().get(shape.architecture)
     if entry is None or ("switch" in entry and not config.get(entry["switch"])):

@@ -1,4 +1,4 @@
-"""How llama.cpp's converter, at the pinned version, converts a tokenizer."""
+"""How the pinned version of llama.cpp's converter converts a tokenizer."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -42,7 +42,7 @@ def pre_tokenizer_name(sha256: str) -> str | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Converter:
-    """What the converter's class for an architecture does.
+    """The behaviour of the converter's class for an architecture.
 
     `paths` are for a sentencepiece tokenizer with `tokenizer.model`, for one without it, for a
     byte-level one, and for one whose class is `GPT2Tokenizer`. `reads_added`: when it reads
@@ -80,18 +80,18 @@ def find_converter(architecture: str) -> Converter | None:
 def hides_rotation(architecture: str) -> bool:
     """Return whether the converter needs a `rotary_pct` that transformers drops when it reads.
 
-    The converter reads config.json by transformers, so that writing the key there is no help;
-    `export.py` writes it, from `rope_parameters`, where the converter looks by itself.
+    The converter reads config.json through transformers, so the key cannot be written there.
+    `export.py` writes it, from `rope_parameters`, where the converter reads it directly.
     """
     return architecture == "GPTNeoXForCausalLM"
 
 
 def layer_pattern(architecture: str) -> str | None:
-    """Return the key in which the converter reads the kinds of layers, if transformers changes it.
+    """Return the key with the kinds of layers for the converter, if transformers changes it.
 
-    transformers reads it into a list with other names, of which the converter knows some, and adds
-    `num_experts_per_tok`, by which the converter takes a dense model for one with experts. It has
-    to read config.json by itself, with the key as it was published.
+    transformers converts it to a list with other names, of which the converter knows only some. It
+    also adds `num_experts_per_tok`, from which the converter concludes that a dense model has
+    experts. The converter has to read config.json directly, with the original key.
     """
     return "hybrid_override_pattern" if architecture == "NemotronHForCausalLM" else None
 
@@ -99,22 +99,21 @@ def layer_pattern(architecture: str) -> str | None:
 def reads_published(architecture: str) -> bool:
     """Return whether the converter needs keys that transformers changes while it reads config.json.
 
-    Of these classes the merged folder has the base's config.json, and the converter has to read it
-    by itself: from transformers `sparse_attention_config` and `num_attention_groups` come back
-    under other names.
+    For these classes, the merged folder has the base's config.json, and the converter has to read
+    it directly: transformers renames `sparse_attention_config` and `num_attention_groups`.
     """
     return layer_pattern(architecture) is not None or architecture in _PUBLISHED
 
 
 def expects_drafts(architecture: str) -> bool:
-    """Return whether the converter asserts that there are draft layers, unless told otherwise."""
+    """Return whether the converter requires draft layers by default."""
     return architecture.startswith(("Qwen3Next", "Qwen3_5"))
 
 
 def wanted_keys(architecture: str) -> tuple[str, ...]:
     """Return the keys of config.json that the converter needs and transformers does not write.
 
-    `export.py` carries them over from the base model, where its config has them.
+    `export.py` copies them from the base model, if its config has them.
     """
     if hides_rotation(architecture):
         return ()

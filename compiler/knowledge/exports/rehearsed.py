@@ -1,4 +1,4 @@
-"""How far a rehearsal of each architecture gets, from its config to a GGUF that answers."""
+"""The last stage that a rehearsal of each architecture reaches, up to a GGUF that answers."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,11 +14,10 @@ _AFTER_MERGING: Final = ("convert", "compare", "quantize", "answer")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rehearsed:
-    """The result of an architecture: the stage that failed and why, or None and None.
+    """The result of an architecture: the failed stage and the reason, or None and None.
 
-    `seen` is the last stage that was run, where that was not the last of all: what comes after it
-    is unknown. Where a config has all keys of `unless`, with one of the values if any are listed,
-    a rehearsal goes the whole way.
+    `seen` is the last stage that was run, if later stages are unknown. If a config has all keys of
+    `unless`, with one of the values if any are listed, a rehearsal succeeds.
     """
 
     stage: str | None
@@ -28,11 +27,11 @@ class Rehearsed:
 
     @property
     def is_trained(self) -> bool:
-        """Whether it came as far as a merged model."""
+        """Whether the rehearsal produced a merged model."""
         return self.stage is None or self.stage in _AFTER_MERGING
 
     def is_lifted(self, config: Mapping[str, object]) -> bool:
-        """Return whether a config has what lets the rehearsal go the whole way."""
+        """Return whether a config has the keys with which the rehearsal succeeds."""
         said = {**config, **_section(config)}
         found = {key: said.get(key) for key in self.unless}
         return bool(found) and all(

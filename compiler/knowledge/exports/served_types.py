@@ -2,7 +2,8 @@
 
 The numbers are those of `PRESET_SCHEMES` in its quant_scheme.py (0.17.0). The compute capability is
 what vLLM's kernels for the type need (`get_min_capability` of its schemes for compressed-tensors);
-for FP8 and NVFP4 it is that of the arithmetic itself. Before it vLLM rounds weights alone.
+for FP8 and NVFP4 it is that of the arithmetic itself. On older devices, vLLM quantizes only
+weights.
 """
 
 from collections.abc import Mapping

@@ -1,7 +1,7 @@
-"""The classes of models that write text in the pinned vLLM.
+"""The classes of text generation models in the pinned vLLM.
 
-vllm_classes.json has the names in the registry of vLLM's wheel. Another class is loaded by vLLM's
-backend for classes of transformers, where that can read it.
+vllm_classes.json has the names in the registry of vLLM's wheel. vLLM loads other classes with its
+Transformers backend, if that supports them.
 """
 
 from functools import cache

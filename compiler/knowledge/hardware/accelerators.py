@@ -23,8 +23,8 @@ __all__ = [
     "suggest",
 ]
 
-#: The first compute capability (Turing) that the CUDA 13 builds of torch have kernels for, and so
-#: those of the locked torch (PyTorch's CUDA support matrix; its issues 172352 and 190385).
+#: The first compute capability (Turing) with kernels in the CUDA 13 builds of torch, including the
+#: locked torch (PyTorch's CUDA support matrix; its issues 172352 and 190385).
 LEAST_CAPABILITY: Final = (7, 5)
 
 # Names of makers and product lines, which never distinguish two entries.
@@ -41,7 +41,7 @@ _NVIDIA = re.compile(r"\b(?:nvidia|geforce|tesla|quadro|titan|rtx|gtx)")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Accelerator:
-    """One device as its data sheet gives it; rates are dense, in 10^12 operations per second.
+    """A device according to its data sheet; rates are dense, in 10^12 operations per second.
 
     All are made by NVIDIA. `memory_gib` is the advertised size. `memory_bytes` is the total that
     PyTorch reports (`memory_basis` says whether it was reported or estimated). `bf16_tflops` is
@@ -64,7 +64,7 @@ class Accelerator:
 
     @property
     def is_laptop(self) -> bool:
-        """Whether it is soldered into a laptop, so that nobody rents or adds one."""
+        """Whether it is built into a laptop, so that it cannot be rented or added."""
         return "-Laptop" in self.name
 
 
@@ -78,7 +78,7 @@ class Match:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Guess:
-    """The names that an unknown one may mean; `same_chip`: all are of the chip that it names."""
+    """The known names that an unknown one may mean; with `same_chip`, all have the named chip."""
 
     names: tuple[str, ...]
     same_chip: bool
@@ -86,7 +86,7 @@ class Guess:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OtherMaker:
-    """A maker of accelerators without CUDA; `kind` is "gpu" where they are GPUs, else empty."""
+    """A maker of accelerators without CUDA; `kind` is "gpu" if they are GPUs, else empty."""
 
     maker: str
     kind: Literal["gpu", ""]
@@ -97,8 +97,8 @@ def find_accelerator(text: str) -> Match | None:
     """Read a name as people write it ("4090", "A100-80GB", "NVIDIA H100 80GB HBM3"), or None.
 
     If several devices match, the one with the least memory is taken, because a plan for it fits on
-    the others. Among devices of one size, the one with the fastest link is the usual one. A name
-    may be a plural ("4090s") where it is not that of another device, as "L40s" is.
+    the others. Among devices with the same memory, the one with the fastest link is the usual one.
+    A name may be a plural ("4090s") if it is not the name of another device, such as "L40s".
     """
     words = _words(text)
     found = _list_fitting(words) or _list_fitting(frozenset(_PLURAL.sub("", w) for w in words))
@@ -110,9 +110,9 @@ def find_accelerator(text: str) -> Match | None:
 
 @cache
 def find_other_maker(text: str, *, whole: bool = False) -> OtherMaker | None:
-    """Return who makes an accelerator that is not NVIDIA's, by its name; None if it may be.
+    """Return the maker of an accelerator by its name; None if it may be NVIDIA's.
 
-    Some word of the name must be that of a maker or product; with `whole`, all of it.
+    A word of the name must belong to a maker or product; with `whole`, the whole name must.
     """
     name = " ".join(re.findall(r"[a-z0-9]+", text[:_LONGEST].lower()))
     if _NVIDIA.search(name):
@@ -134,9 +134,10 @@ def find_unified(text: str) -> str | None:
 
 
 def find_slice(text: str) -> int | None:
-    """Return the GB of a slice of a GPU (MIG) of this name, 0 if it has none, or None.
+    """Return the memory in GB of a GPU slice (MIG) with this name, 0 if not given, or None.
 
-    Profiles are called by their seventh parts and their memory: `1g.10gb` (NVIDIA, MIG user guide).
+    Profiles are named by their sevenths of the GPU and their memory: `1g.10gb` (NVIDIA, MIG user
+    guide).
     """
     if (profile := _PROFILE.search(text[:_LONGEST])) is not None:
         return int(profile[1])
@@ -153,7 +154,7 @@ def list_smaller(memory_gib: int) -> tuple[str, ...]:
 def suggest(text: str) -> Guess:
     """Return at most three names that share the model number of an unknown name.
 
-    None of them is older than the locked torch supports.
+    All of them are supported by the locked torch.
     """
     words = _words(_join_number(text))
     numbers = _digits(words)
@@ -175,25 +176,25 @@ def _list_fitting(words: frozenset[str]) -> list[Accelerator]:
 
 
 def _fits(words: frozenset[str], device: Accelerator, entry: Mapping[str, Any]) -> bool:
-    """Return whether the words contain all words of the chip, and none that the entry lacks."""
+    """Return whether the words contain all words of the chip, and no words that the entry lacks."""
     chip = frozenset(entry["words"].split())
     size = str(device.memory_gib)
     return chip <= words <= chip | {size, f"{size}gb"} | frozenset(entry["qualifiers"].split())
 
 
 def _order(device: Accelerator) -> tuple[int, bool, str]:
-    """Return the key by which the usual device of the least memory is the first."""
+    """Return a sort key that puts the usual device with the least memory first."""
     return device.memory_bytes, device.link == "pcie", device.name
 
 
 def _join_number(text: str) -> str:
-    """Return a name in small letters whose model number is one word: "a-1o0" is "a100"."""
+    """Return a name in lower case with the model number as one word: "a-1o0" becomes "a100"."""
     text = re.sub(r"(?<=\d)o(?=\d)", "0", text[:_LONGEST].lower())
     return re.sub(r"\b([a-z])[\s_-]+(?=\d+\b)", r"\1", text)
 
 
 def _digits(words: frozenset[str]) -> frozenset[str]:
-    """Return the digits of the words that have some, sizes of memory apart."""
+    """Return the digits in the words, except memory sizes."""
     sized = re.compile(r"\d+gb")
     return frozenset(
         re.sub(r"\D", "", word)

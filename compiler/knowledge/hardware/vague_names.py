@@ -1,4 +1,4 @@
-"""Names of hardware that name no GPU: a device of torch, a place that rents many, a memory size."""
+"""Hardware names without a GPU: a torch device, a cloud provider, a memory size."""
 
 import re
 from dataclasses import dataclass
@@ -17,9 +17,9 @@ _MOST_NAMED: Final = 4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Vague:
-    """What such a name means, and some GPUs that may be meant.
+    """The meaning of such a name, and some GPUs that may be meant.
 
-    `place` is who rents them, or "". `without` is the name without the words that say so.
+    `place` is the provider, or "". `without` is the name without the words for it.
     """
 
     kind: Kind
@@ -30,7 +30,7 @@ class Vague:
 
 @cache
 def find_vague(text: str) -> Vague | None:
-    """Return what a name that names no GPU means, or None if it has other words too."""
+    """Return the meaning of a name without a GPU, or None if it has other words too."""
     name = text[:_LONGEST].casefold()
     words = [word for word in _WORD.findall(name) if not word.isdecimal()]
     if size := _SIZE.search(name):
@@ -68,7 +68,7 @@ def _is(group: str, word: str) -> bool:
 
 
 def _list_of(gib: int) -> tuple[str, ...]:
-    """Return the GPUs with this memory that one buys or rents; bf16 comes first."""
+    """Return the GPUs with this memory that can be bought or rented; those with bf16 come first."""
     found = [each for each in all_accelerators() if each.memory_gib == gib and not each.is_laptop]
     found.sort(key=lambda each: (not each.bf16, each.name))
     return tuple(each.name for each in found)[:_MOST_NAMED]

@@ -48,7 +48,7 @@ def derived_modules(kind: str) -> Mapping[str, Mapping[str, Sequence[str]]]:
 
 
 def read_derived(kind: str, config: Mapping[str, Any], *, hidden: int) -> DerivedTower | None:
-    """Return the tower of a `config.json`; None where a size is not a positive integer.
+    """Return the tower of a `config.json`; None if a size is not a positive integer.
 
     `hidden` is the width of the language model.
     """
@@ -97,7 +97,7 @@ def _are_sizes(said: Mapping[str, Any], defaults: Mapping[str, Any]) -> bool:
 
 
 def _merge(said: str, sizes: Mapping[str, Any]) -> int | None:
-    """Return how many patches along a side become one token: a size, or the inverse of one."""
+    """Return the number of patches per side that become one token: a size, or its inverse."""
     inverse, _, key = said.rpartition("/")
     value = sizes[key]
     if type(value) not in (int, float) or value <= 0:
@@ -106,7 +106,7 @@ def _merge(said: str, sizes: Mapping[str, Any]) -> int | None:
 
 
 def _tensors(rows: _Rows, sizes: Mapping[str, Any]) -> dict[str, tuple[int, ...]] | None:
-    """Return the sides of the tensors that there are."""
+    """Return the sides of the existing tensors."""
     found: dict[str, tuple[int, ...]] = {}
     for name, text, when in rows:
         if not all(_holds(condition, sizes) for condition in when.split()):

@@ -1,4 +1,4 @@
-"""Which multimodal classes tie their output head to the embedding, by what their config says."""
+"""The multimodal classes that tie their output head to the embedding, by config keys."""
 
 from collections.abc import Mapping
 from functools import cache
@@ -12,10 +12,11 @@ _KEY = "tie_word_embeddings"
 
 
 def ties_head(wrapper: str, config: Mapping[str, Any], *, text_default: bool) -> bool:
-    """Return whether a class ties the head of a model that has none of its own in its weights.
+    """Return whether a class ties the output head of a model without a head in its weights.
 
-    Some classes read the key of the whole config, some that of its `text_config`, some the second
-    without the first, and some tie if either says so. `text_default` is what the text is without.
+    Some classes read the key at the top of the config, some read it in `text_config`, some fall
+    back from the first to the second, and some tie if either is set. `text_default` is the default
+    of the text config.
     """
     entry, inside = _table()["classes"][wrapper], config.get("text_config")
     own = inside.get(_KEY) if isinstance(inside, dict) else None

@@ -1,4 +1,4 @@
-"""The part of an image-text model that sees: the sizes of its tower and its projector.
+"""The vision part of an image-text model: the sizes of its tower and its projector.
 
 The parameter counts are formulas over `config.json`, derived (`derived_towers`) or written here;
 the test of this table holds them against the classes of the pinned transformers.
@@ -30,10 +30,10 @@ Linear = tuple[int, int, int]
 class Tower:
     """A vision tower and the projector behind it.
 
-    `layers` are those that run. `patch_values` are the numbers of a patch of pixels, `merge` the
-    patches a side that become one token, `out` the width of the language model, `deepstack` the
-    layers whose features the language model reads too. `derived` are the linear modules of the
-    layers and of the projector, where they follow from the tower's tensors and not from its kind.
+    `layers` are those that run. `patch_values` are the numbers in a patch of pixels, `merge` the
+    patches per side that become one token, `out` the width of the language model, and `deepstack`
+    the layers whose features the language model also reads. `derived` are the linear modules of the
+    layers and of the projector, if they follow from the tower's tensors and not from its kind.
     """
 
     kind: Kind
@@ -68,7 +68,7 @@ class Tower:
 
     @property
     def projector_linears(self) -> tuple[Linear, ...]:
-        """The linear modules of the projector; Gemma 3 has none, but a matrix."""
+        """The linear modules of the projector; Gemma 3 has a bare matrix instead."""
         if self.derived is not None:
             return tuple(self.derived[1])
         joined = self.hidden * self.merge**2
@@ -83,9 +83,9 @@ class Tower:
         return (*merging, (self.hidden, self.out, 1), (self.out, self.out, 1))
 
     def modules(self, part: ModelPart) -> Mapping[str, tuple[str, ...]]:
-        """Return the names of the linear modules of a part, by where transformers has them.
+        """Return the names of the linear modules of a part, by their places in transformers.
 
-        `*` stands for the number of a layer. Names may be among them that this tower lacks.
+        `*` stands for the number of a layer. Some names may not exist in this tower.
         """
         if part == "language_model" or not self._has_linears(part):
             return {}
@@ -102,7 +102,7 @@ class Tower:
 
 
 def read_tower(config: Mapping[str, Any], *, hidden: int) -> Tower | None:
-    """Return the tower of an image-text model's `config.json`; None for one that is not known.
+    """Return the tower of an image-text model's `config.json`; None if it is unknown.
 
     `hidden` is the width of the language model.
     """
@@ -145,7 +145,7 @@ def _derived(kind: Any, config: Mapping[str, Any], hidden: int) -> Tower | None:
 
 
 def adapted_modules(tower: Tower, parts: Sequence[ModelPart]) -> dict[str, tuple[str, ...]]:
-    """Return the linear modules of parts that see, as `Tower.modules` does."""
+    """Return the linear modules of vision parts, as `Tower.modules` does."""
     return {path: names for part in parts for path, names in tower.modules(part).items()}
 
 

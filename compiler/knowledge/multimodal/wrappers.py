@@ -1,4 +1,4 @@
-"""Multimodal classes with a language model inside, which trains on text alone.
+"""Multimodal classes with a language model inside, which can be trained on text alone.
 
 `.ci/wrappers.py` derives the entries of `wrappers.json`. The test of this table holds it against
 the classes of the pinned transformers.
@@ -26,10 +26,10 @@ __all__ = [
     "wrapper_named",
 ]
 
-#: Where a config names the class of its language model.
+#: The place where a config names the class of its language model.
 TEXT_CLASS_KEY: Final = "text_config.architectures"
 
-#: The keys of a flat config that are not the language model's.
+#: The keys of a flat config that do not belong to the language model.
 _OUTSIDE: Final = ("architectures", "model_type", "vision_config")
 
 
@@ -96,19 +96,19 @@ def find_wrapper(config: Mapping[str, Any]) -> Wrapper | None:
 
 
 def wrapper_named(architecture: str | None) -> Wrapper | None:
-    """Return the wrapper of this class; None for any other class, and for none."""
+    """Return the wrapper of this class; None for any other class or for None."""
     return None if architecture is None else _table().get(architecture)
 
 
 def lacks_text_class(config: Mapping[str, Any], wrapper: str, text: str) -> bool:
-    """Tell whether llama.cpp's converter needs a name of the language model that is not there."""
+    """Tell whether llama.cpp's converter needs a name of the language model that is missing."""
     inside = config.get("text_config")
     named = isinstance(inside, dict) and bool(inside.get("architectures"))
     return not named and is_convertible(text) and not is_convertible(wrapper)
 
 
 def text_config(config: Mapping[str, Any], wrapper: Wrapper) -> dict[str, Any] | None:
-    """Return the language model's config as one of its own class; None for another text model."""
+    """Return the config of the language model's own class; None for another text model."""
     text = _inside(config)
     kind = text.get("model_type", wrapper.text_types[0])
     section = find_section(wrapper.model_type, "text_config")
@@ -122,7 +122,7 @@ def text_config(config: Mapping[str, Any], wrapper: Wrapper) -> dict[str, Any] |
     if "tie_word_embeddings" in config:
         text.setdefault("tie_word_embeddings", config["tie_word_embeddings"])
     dtype = config.get("dtype") or config.get("torch_dtype")
-    if dtype is not None:  # that of the whole counts, under any of its names
+    if dtype is not None:  # the dtype of the whole model applies, under any of its names
         text = {**text, "dtype": dtype}
     for key in ("quantization_config", "compression_config"):
         if key in config:
@@ -137,7 +137,7 @@ def text_config(config: Mapping[str, Any], wrapper: Wrapper) -> dict[str, Any] |
 
 
 def _inside(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the keys of the language model, which a flat config has beside those of the tower."""
+    """Return the keys of the language model, which a flat config has beside the tower's."""
     inside = config.get("text_config")
     if isinstance(inside, dict):
         return dict(inside)
@@ -152,7 +152,7 @@ def _table() -> Mapping[str, Wrapper]:
 
 
 def _entry(name: str, entry: Mapping[str, Any]) -> Wrapper:
-    """Return a wrapper, with tuples in the place of lists."""
+    """Return a wrapper with tuples instead of lists."""
     said: dict[str, Any] = {
         key: tuple(value) if isinstance(value, list) else value for key, value in entry.items()
     }

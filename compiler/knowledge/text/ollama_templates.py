@@ -1,9 +1,9 @@
 """Families of chat templates, as Go templates for Ollama.
 
 A template of the table reads Ollama's `.System` and `.Messages`. It leaves out the first token,
-which llama.cpp adds by itself. The placeholder OPENING takes what a generation prompt writes after
-the assistant's header. `default` is the text around the model's own system message, which is used
-if a conversation has none.
+which llama.cpp adds by itself. The placeholder OPENING stands for the text that a generation prompt
+adds after the assistant's header. `default` is the text around the model's own system message,
+which is used if a conversation has none.
 """
 
 from collections.abc import Sequence
@@ -46,7 +46,7 @@ def find_ollama_family(name: str) -> Family | None:
 
 
 def is_sayable(text: str) -> bool:
-    """Return whether a Modelfile can contain a text.
+    """Return whether a Modelfile can represent a text.
 
     Ollama ends a text at triple quotes, and silently drops characters that are not printable,
     including tabs and wide spaces.

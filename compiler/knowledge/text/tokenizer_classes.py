@@ -1,4 +1,4 @@
-"""The steps that a tokenizer class of transformers sets, overriding `tokenizer.json`."""
+"""The steps of `tokenizer.json` that a tokenizer class of transformers overrides."""
 
 from collections.abc import Mapping
 from functools import cache
@@ -22,7 +22,7 @@ def uses_file(name: str) -> bool:
 
 
 def find_class_steps(name: str) -> Mapping[str, Any] | None:
-    """Return what a class replaces in `tokenizer.json`; None if the class is unknown.
+    """Return the parts of `tokenizer.json` that a class replaces; None if the class is unknown.
 
     The keys are `normalizer`, `pre_tokenizer`, `decoder`, and `model` (the options of its BPE).
     """

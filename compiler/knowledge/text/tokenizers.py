@@ -1,8 +1,8 @@
 """Tokens per character for each tokenizer family, to estimate lengths without a tokenizer.
 
-Latin letters, punctuation and spaces have a ratio of characters per token. Every other script has
-a rate of tokens per character, and so have digits: `.ci/token_rates.py` measures both. A character
-of no script here counts its UTF-8 bytes, which no tokenizer with bytes exceeds.
+Latin letters, punctuation and spaces have a ratio of characters per token. Every other script has a
+rate of tokens per character, as do digits; `.ci/token_rates.py` measures both. A character of any
+other script counts as its UTF-8 bytes, which is the maximum for a tokenizer with byte fallback.
 """
 
 import math
@@ -15,7 +15,7 @@ from ftc.compiler.knowledge.tables import read_table
 
 __all__ = ["SCRIPTS", "chars_per_token", "count_tokens", "find_scripts", "tokenizer_families"]
 
-#: The ranges of the characters that have a rate of their own, first and last included.
+#: The ranges of characters with their own rate, first and last included.
 SCRIPTS: Final[Mapping[str, tuple[tuple[int, int], ...]]] = {
     "accented": ((0x1E00, 0x1EFF),),
     "greek": ((0x370, 0x3FF), (0x1F00, 0x1FFF)),
@@ -49,7 +49,7 @@ SCRIPTS: Final[Mapping[str, tuple[tuple[int, int], ...]]] = {
 _LAST_LATIN: Final = 0x36F
 _NOT_LATIN: Final = re.compile(f"[^\\0-{chr(_LAST_LATIN)}]+")
 _NUMBERS: Final = re.compile("[0-9]+")
-_BYTES: Final = "bytes"  # the name of what belongs to no script here
+_BYTES: Final = "bytes"  # the name for characters of other scripts
 
 
 class _Ratio(TypedDict):
@@ -64,7 +64,7 @@ class _Ratio(TypedDict):
 def chars_per_token(family: str, *, english: bool = True) -> float:
     """Return the characters per token of prose; for an unknown family, the lowest of the table.
 
-    The lowest ratio gives the most tokens, so that a length is not underestimated.
+    The lowest ratio gives the most tokens, so lengths are not underestimated.
     """
     ratios = _families()
     known = [ratios[family]] if family in ratios else list(ratios.values())
@@ -74,7 +74,7 @@ def chars_per_token(family: str, *, english: bool = True) -> float:
 def count_tokens(text: str, family: str, latin: float) -> int:
     """Estimate a text's tokens; `latin` is the number of Latin characters per token.
 
-    The rates are those that nine of ten texts stay under, so that a length is rarely too low.
+    The rates are 90th percentiles over texts, so a length is rarely too low.
     """
     rates = _rates(family)
     numbers = _NUMBERS.findall(text)
@@ -89,7 +89,7 @@ def count_tokens(text: str, family: str, latin: float) -> int:
 
 
 def find_scripts(text: str) -> Mapping[str, list[str]]:
-    """Return the runs of characters beyond the Latin ones, by their script."""
+    """Return the runs of non-Latin characters, by their script."""
     found: dict[str, list[str]] = {}
     for other in _NOT_LATIN.finditer(text):
         for run in _runs().finditer(other[0]):
@@ -113,7 +113,7 @@ def _runs() -> re.Pattern[str]:
 
 @cache
 def _rates(family: str) -> Mapping[str, float]:
-    """Return the rates of a family, or of the measured one that it is like; else the highest."""
+    """Return the rates of a family, or of the measured family it resembles, or the highest."""
     table = cast("dict[str, dict[str, float]]", read_table(__name__, "token_rates.json"))
     entry = _families().get(family)
     name = family if family in table or entry is None else entry["like"]

@@ -1,4 +1,4 @@
-"""The chat templates in which the pinned TRL can read calls of tools."""
+"""The chat templates whose tool calls the pinned TRL can read."""
 
 from collections.abc import Mapping
 from functools import cache
@@ -7,7 +7,7 @@ from ftc.compiler.knowledge.tables import read_table
 
 
 def is_readable(template_sha256: str) -> bool:
-    """Tell whether TRL reads calls in the answers of this chat template.
+    """Tell whether TRL can read tool calls in the answers of this chat template.
 
     Source: TRL 1.16, `add_response_schema` of trl/chat_template_utils.py, which compares whole
     texts, and `trl/chat_templates`.

@@ -1,4 +1,4 @@
-"""The markers by which chat formats begin and end turns, and the tokenizers that have them whole.
+"""The markers of turns in chat formats, and the tokenizers that have them as single tokens.
 
 Names of formats and families are those of `models.json`.
 """
@@ -43,7 +43,7 @@ _FORMATS: Final[Mapping[str, tuple[str, ...]]] = {
     "tulu": _SPEAKERS,
     "zephyr": _SPEAKERS,
 }
-#: The formats whose markers are tokens of a family, also where a model has no chat template.
+#: The formats whose markers are tokens of a family, even if a model has no chat template.
 _FAMILIES: Final[Mapping[str, tuple[str, ...]]] = {
     "cl100k": ("phi4",),
     "cohere": ("cohere",),
@@ -71,6 +71,6 @@ def written_markers(model: Model) -> frozenset[str]:
 
 
 def known_markers(model: Model) -> frozenset[str]:
-    """Return all markers that mean something to a model: those of its format and its tokenizer."""
+    """Return all markers with a meaning for a model: those of its format and its tokenizer."""
     formats = (model.chat_template, *_FAMILIES.get(model.tokenizer, ()))
     return frozenset(marker for name in formats for marker in _FORMATS.get(name, ()))

@@ -1,4 +1,4 @@
-"""The tasks of the evaluation harness in the version that bundles pin: groups and tags too."""
+"""The tasks, groups and tags of the evaluation harness in the version that bundles pin."""
 
 from functools import cache
 
@@ -7,7 +7,7 @@ from ftc.compiler.knowledge.tables import read_table
 
 @cache
 def list_tasks() -> frozenset[str]:
-    """Return the names that the harness knows, as `.ci/harness_tasks.py` wrote them."""
+    """Return the names of the harness, as written by `.ci/harness_tasks.py`."""
     names, name = [], ""
     for each in read_table(__name__, "harness_tasks.json")["tasks"]:
         shared, _, rest = each.partition(" ")

@@ -1,6 +1,6 @@
-"""Metrics: how a generated answer is compared with the right one.
+"""The metrics that compare a generated answer with the correct one.
 
-All are between 0 and 1, and more is better. Modules of `runtime/` with these names compute them.
+All are between 0 and 1, and higher is better. Modules of `runtime/` with these names compute them.
 """
 
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""The modules that PEFT adapts where a config names none, by the model's type."""
+"""The modules that PEFT adapts if a config names none, by model type."""
 
 from collections.abc import Sequence
 from functools import cache

@@ -1,4 +1,4 @@
-"""Which LoRA targets PEFT turns into others, and which have no effect."""
+"""The LoRA targets that PEFT replaces by others, and those without an effect."""
 
 from typing import Final
 
@@ -26,10 +26,10 @@ _OF_EXPERTS: Final = frozenset({"gate", "gate_proj", "up_proj", "down_proj"})
 
 
 def is_bypassed(architecture: str, linear: str) -> bool:
-    """Return whether an adapter on this module of a state space would not take part.
+    """Return whether an adapter on this module of a state space would be bypassed.
 
-    The fast kernels, and Jamba's code, read these weights without a call of the module. For five of
-    the model types PEFT refuses an adapter on `out_proj` (`_check_lora_target_modules_mamba`).
+    The fast kernels, and Jamba's code, read these weights without calling the module. For five of
+    the model types, PEFT rejects an adapter on `out_proj` (`_check_lora_target_modules_mamba`).
     """
     entry = derived_table().get(architecture)
     mamba = entry is not None and entry["model_type"] in _STATE_SPACES
@@ -39,7 +39,7 @@ def is_bypassed(architecture: str, linear: str) -> bool:
 def is_unlearned(architecture: str, linear: str) -> bool:
     """Return whether this module runs without gradients, so that an adapter on it never changes.
 
-    Such are the indexers of sparse attention, which choose the tokens that a query reads.
+    Examples are the indexers of sparse attention, which choose the tokens that a query reads.
     """
     entry = derived_table().get(architecture)
     if entry is None or "unlearned" not in entry:
@@ -49,10 +49,11 @@ def is_unlearned(architecture: str, linear: str) -> bool:
 
 
 def is_redirected(model_type: str, linear: str | None = None) -> bool:
-    """Return whether PEFT turns a target of this name into one of the experts' tensors.
+    """Return whether PEFT replaces a target with this name by one of the experts' tensors.
 
-    Dense layers and shared experts have modules of the same names, which then get no adapter.
-    Without a name: whether PEFT rewrites a pattern into the last parts of the names it matches.
+    Dense layers and shared experts have modules with the same names, which then get no adapter.
+    Without a name, return whether PEFT rewrites a pattern into the last parts of the matching
+    names.
     """
     last = None if linear is None else linear.rpartition(".")[2]
     return model_type in _REWRITTEN and (last is None or last in _OF_EXPERTS)

@@ -1,10 +1,10 @@
-"""Classes with experts whose router loss TRL can compute, and those where it must not try."""
+"""Classes with experts whose router loss TRL can compute, and those for which it fails."""
 
 from typing import Final
 
 __all__ = ["has_router_loss", "has_unread_loss", "stops_at_router_loss"]
 
-#: Those of the tables whose `forward` returns `aux_loss` in the pinned transformers, and whose
+#: Classes of the tables whose `forward` returns `aux_loss` in the pinned transformers, and whose
 #: configuration has the `num_experts` that TRL reads (trl/trainer/utils.py, `_fused_forward`).
 _CLASSES: Final = frozenset(
     {
@@ -30,7 +30,7 @@ _CLASSES: Final = frozenset(
         "Qwen4ExpForCausalLM",
     }
 )
-#: Classes that return it, and whose configuration calls the number of experts otherwise.
+#: Classes that return it, but whose configuration has another name for the number of experts.
 _UNREAD: Final = frozenset(
     {
         "DbrxForCausalLM",
@@ -44,8 +44,8 @@ _UNREAD: Final = frozenset(
         "PhimoeForCausalLM",
     }
 )
-#: Classes without it whose configuration has a weight for the loss by default, so that TRL asks for
-#: the loss even of their dense models.
+#: Classes without it whose configuration has a weight for the loss by default, so that TRL requests
+#: the loss even from dense models.
 _BY_DEFAULT: Final = frozenset(
     {
         "DeepseekV4ForCausalLM",
@@ -71,5 +71,5 @@ def has_unread_loss(architecture: str) -> bool:
 
 
 def stops_at_router_loss(architecture: str, *, experts: bool) -> bool:
-    """Return whether TRL would stop at a weight that the model's own config has."""
+    """Return whether TRL would fail because of a weight in the model's own config."""
     return architecture in _BY_DEFAULT or (experts and architecture not in _CLASSES)

@@ -1,4 +1,4 @@
-"""Settings: the constants of train.py, each with its decision and the Trainer's argument for it.
+"""The constants of train.py, each with its decision and its argument of the Trainer.
 
 One row defines a constant with its reason, and the argument that receives it. `make sections`
 writes templates/parts/settings.j2 from the rows. A row with a `field` defines the decision too:
@@ -19,8 +19,8 @@ class Setting:
     constant nor the argument.
 
     `field` is a JSON pointer into the spec. There is no decision if the field is not read
-    (`x-when`). An `unwritten` row makes none for the field's default, which is the Trainer's
-    default too.
+    (`x-when`). An `unwritten` row makes no decision for the field's default, which is also the
+    Trainer's default.
     """
 
     name: str

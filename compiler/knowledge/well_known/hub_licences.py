@@ -12,7 +12,7 @@ def list_licences() -> frozenset[str]:
 
 
 def describe_licence(name: str) -> dict[str, str]:
-    """Return what the metadata of a card say of a licence."""
+    """Return the licence in the metadata of a model card."""
     identifier = name.lower()
     if identifier in list_licences():
         return {"license": identifier}

@@ -28,7 +28,7 @@ CLOSED: Final = re.compile(
     r"|claude(?:[ -](?:\d(?:\.\d)?|opus|sonnet|haiku))*"
     r"|gemini(?:[ -](?:\d(?:\.\d)?|pro|flash))*|copilot|bard|o[1345](?:[ -]mini)?)(?![\w/-])"
 )
-#: What follows the name of a closed model: a date, "latest", "preview".
+#: A suffix of a closed model's name: a date, "latest", "preview".
 _EDITION: Final = re.compile(r"(?:[-@]?(?:\d{2,8}|latest|preview|exp|thinking|v\d))*$")
 
 
@@ -45,9 +45,9 @@ def is_closed(name: str) -> bool:
 
 
 def find_said(name: str) -> tuple[Model, ...]:
-    """Return the models that a whole name stands for, as people say it; () where none fits.
+    """Return the models for a complete informal name; () if none fits.
 
-    An owner counts if it is written: another owner's model is another model.
+    An owner in the name must match, since another owner's model is a different model.
     """
     owner, _, last = name.casefold().rpartition("/")
     said = PART.findall(last.replace("_", "."))
@@ -58,7 +58,7 @@ def find_said(name: str) -> tuple[Model, ...]:
 
 
 def find_fitting(said: Sequence[str]) -> list[Model]:
-    """Return the models whose ids have all the words that were said."""
+    """Return the models whose ids have all words of the name."""
     wanted = set(said) - TUNED - BASE
     models = [model for model in all_models() if wanted <= words_of(model.id)]
     if set(said) & TUNED:
@@ -69,7 +69,7 @@ def find_fitting(said: Sequence[str]) -> list[Model]:
 
 
 def choose_nearest(models: Sequence[Model], said: Sequence[str]) -> tuple[Model, ...]:
-    """Return the models whose ids have the fewest other words; one size, the tuned form."""
+    """Return the models whose ids have the fewest other words, in one size and tuned."""
     wanted = set(said) - TUNED - BASE
     extra = {model.id: len(words_of(model.id) - wanted - MUTE) for model in models}
     fewest = min(extra.values(), default=0)
@@ -83,7 +83,7 @@ def choose_nearest(models: Sequence[Model], said: Sequence[str]) -> tuple[Model,
 
 
 def find_tuned(name: str) -> str | None:
-    """Return the id of the instruction-tuned model that was made from a base model of the table."""
+    """Return the id of the instruction-tuned variant of a base model in the table."""
     owner, words = name.partition("/")[0], words_of(name) - MUTE - TUNED - BASE
     return next(
         (

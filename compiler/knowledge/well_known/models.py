@@ -14,14 +14,14 @@ from ftc.compiler.knowledge.tables import read_table
 __all__ = ["KINDS", "Kind", "Model", "all_models", "find_model", "shape_for"]
 
 Kind = Literal["base", "instruct", "encoder", "embedding", "reranker"]
-#: The kinds of models that are trained for an output.
+#: The kinds of models for each output.
 KINDS: Final[Mapping[Head, tuple[Kind, ...]]] = {
     "tokens": ("base", "instruct"),
     "scores": ("base", "instruct"),
     "vectors": ("embedding", "encoder"),
     "relevance": ("reranker", "encoder"),
 }
-#: The output that the published count of a kind's parameters includes the head of.
+#: The output whose head is included in the published parameter count of each kind.
 _HEADS: Final[Mapping[Kind, Head]] = {
     "base": "tokens",
     "instruct": "tokens",
@@ -81,7 +81,7 @@ def find_model(name: str) -> Model | None:
 
 
 def shape_for(model: Model, head: Head) -> Shape | None:
-    """Return the shape with another head; None where its class has no such head."""
+    """Return the shape with another head; None if its class has no such head."""
     if model.wrapper is not None or _HEADS[model.kind] == head:
         return model.shape
     return read_headed(model.config, head)

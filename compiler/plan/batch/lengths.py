@@ -1,4 +1,4 @@
-"""The length of a training row in tokens, and how many rows remain when they are packed."""
+"""The length of a training row in tokens, and the number of rows after packing."""
 
 import math
 import random
@@ -14,9 +14,9 @@ from ftc.compiler.resolve.facts import DataFacts, Lengths, ModelFacts
 from ftc.runtime.tokens.packing import fill
 from ftc.spec.sections import Spec
 
-_PIECE_TOKENS = 2048  # a piece of a long text; longer ones teach longer dependencies, at a price
+_PIECE_TOKENS = 2048  # a piece of a long text; longer pieces teach longer dependencies
 _ESTIMATE_SPREAD = 1.5  # code has up to 45% more tokens than prose of as many characters
-_WINDOW = 1000  # rows that are packed at a time
+_WINDOW = 1000  # rows that are packed together
 
 
 def decide_max_length(spec: Spec, model: ModelFacts, data: DataFacts) -> Decision[int]:
@@ -49,10 +49,10 @@ def decide_max_length(spec: Spec, model: ModelFacts, data: DataFacts) -> Decisio
 
 
 def longest_padded(spec: Spec, data: DataFacts, lengths: Lengths, max_length: int) -> int:
-    """Return the most tokens of a row that is padded: of the longest one there is, if it is known.
+    """Return the maximum length of a padded row: the length of the longest row, if known.
 
-    An estimate may be too short, most of all for code. KTO also joins prompts with other rows'
-    answers. Of sampled data any row may be as long as `max_length`.
+    An estimate may be too short, especially for code. KTO also joins prompts with other rows'
+    answers. In sampled data, any row may be as long as `max_length`.
     """
     if data.sampled_rows < data.rows:
         return max_length
@@ -67,7 +67,7 @@ def longest_padded(spec: Spec, data: DataFacts, lengths: Lengths, max_length: in
 def longest_usual(lengths: Lengths) -> int:
     """Return the length of the longest row that is not an outlier.
 
-    If the longest row is one, this is the upper edge of the last bin without outliers.
+    If the longest row is an outlier, this is the upper edge of the last bin without outliers.
     """
     most = OUTLIER * lengths.p99
     if lengths.max <= most:
@@ -109,8 +109,8 @@ def share_above(lengths: Lengths, tokens: int) -> float:
 def limit_lengths(lengths: Lengths, max_length: int, *, drops: bool) -> Lengths:
     """Return the lengths once rows above `max_length` are dropped, or cut.
 
-    Rows that the limit changes count with the middle of their bin, so that one extreme row does
-    not distort the mean. Where all rows above it are dropped, the longest row is one that is kept.
+    Rows that the limit changes count with the middle of their bin, so that one extreme row does not
+    distort the mean. If all rows above it are dropped, the longest row is the longest kept row.
     """
     if lengths.max <= max_length:
         return lengths
@@ -133,15 +133,15 @@ def limit_lengths(lengths: Lengths, max_length: int, *, drops: bool) -> Lengths:
 
 
 def usual_mean(lengths: Lengths) -> float:
-    """Return the mean length of the rows, outliers left out."""
+    """Return the mean length of the rows without outliers."""
     return limit_lengths(lengths, longest_usual(lengths), drops=True).mean
 
 
 def spread(lengths: Lengths) -> tuple[tuple[int, int], ...]:
-    """Return lengths and the rows that have them, with the mean of all rows.
+    """Return lengths with their numbers of rows, which have the mean of all rows.
 
-    The rows of a bin are at equal distances in it. Upper edges alone are multiples of 8, which fill
-    packed rows as no other lengths do.
+    The rows of a bin are spaced evenly in it. Upper edges alone would be multiples of 8, which fill
+    packed rows unusually well.
     """
     total = sum(count for _, count in lengths.histogram)
     width = sum((bin_step(edge) - 1) * count for edge, count in lengths.histogram)
@@ -163,7 +163,7 @@ def spread(lengths: Lengths) -> tuple[tuple[int, int], ...]:
 
 
 def pack_lengths(lengths: Lengths, max_length: int, *, rows: int) -> tuple[int, Lengths]:
-    """Return how many packed rows best-fit packing makes of `rows`, and their lengths, all equal.
+    """Return the number of rows after best-fit packing of `rows`, and their equal lengths.
 
     The rows of the histogram are packed as the bundle packs them.
     """
@@ -194,8 +194,8 @@ def pack_lengths(lengths: Lengths, max_length: int, *, rows: int) -> tuple[int, 
 def packed_share(histogram: tuple[tuple[int, int], ...], length: int, *, rows: int) -> float:
     """Return the number of packed rows of `length` tokens per row of a (tokens, rows) histogram.
 
-    One window of at most so many rows is packed: they are drawn at equal distances from the
-    histogram and shuffled. A small one leaves a larger share of its last packed rows empty.
+    At most one window of rows is packed; they are drawn at equal distances from the histogram and
+    shuffled. A small one leaves a larger share of its last packed rows empty.
     """
     ends = list(accumulate(count for _, count in histogram))
     count = min(rows, ends[-1])

@@ -12,11 +12,11 @@ from ftc.spec.sections import Objective, Spec
 
 _ROWS_PER_STEP = 100  # about a hundred optimizer steps an epoch
 _LEAST, _MOST = 4, 128
-LEAST_CONTRASTED: Final = 32  # rows of a step, of which each is told apart from the others
-_TEXT_TOKENS: Final = 150_000  # of a step of text; a power of two of rows leaves 100,000 or more
+LEAST_CONTRASTED: Final = 32  # rows of a step, each of which is contrasted with the others
+_TEXT_TOKENS: Final = 150_000  # per step of text; a power of two of rows leaves 100,000 or more
 _TEXT_STEPS: Final = 32  # an epoch of little text has at least as many
-_FULL_ENOUGH: Final = 0.95  # of a packed row; longer ones are hardly fuller
-_GROUPED_PADDING: Final = 1.05  # tokens of a batch of alike rows, over those without padding
+_FULL_ENOUGH: Final = 0.95  # of a packed row; longer rows are hardly fuller
+_GROUPED_PADDING: Final = 1.05  # tokens of a batch of similar rows, over those without padding
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,12 +34,12 @@ class Batch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Arrangement:
-    """What batches are made of: the `rows` of an epoch and their `lengths`.
+    """The content of batches: the `rows` of an epoch and their `lengths`.
 
     `length_tokens` is the length of the longest row. `each` is the mean number of data rows in one
     row: 1 without packing. `sorted`: the rows of a step, which are drawn at random, are sorted by
     length. `together`: the number of rows that are padded to one length before they are divided
-    into passes, where that is done.
+    into passes, if any.
     """
 
     packed: bool = False
@@ -63,7 +63,7 @@ class Arrangement:
 
 
 def target_rows(train_rows: int, *, text_tokens: float = 0.0) -> float:
-    """Return how many data rows a step should have: a hundredth of them, within bounds.
+    """Return the target number of data rows per step: a hundredth of the rows, within bounds.
 
     `text_tokens` is the mean length of a row of text, 0 for rows with answers. Continued
     pretraining learns from text that hardly repeats, in large steps: those of arXiv 2403.08763 have
@@ -76,7 +76,7 @@ def target_rows(train_rows: int, *, text_tokens: float = 0.0) -> float:
 
 
 def _bounded(train_rows: int) -> str | None:
-    """Return the reason of a batch that is at a bound, None if it is between them."""
+    """Return the reason for a batch at a bound, or None if it is between the bounds."""
     if train_rows < _LEAST * _ROWS_PER_STEP:
         return "global_batch.least"
     return "global_batch.most" if train_rows > _MOST * _ROWS_PER_STEP else None
@@ -97,10 +97,9 @@ def decide_batch(
 
     Batches count packed rows where `each` of them holds several data rows. Rows of text have
     `text_tokens` on average, which is 0 for rows with answers. If vectors of few `documents` are
-    told apart, a step has no more rows than those, divided by the `texts` that a row has of them; 0
-    stands for many. `scored` says that rows are
-    pairs with a score. A batch of the spec that cannot be divided is replaced by the nearest one
-    that can (a rule reports it).
+    contrasted, a step has at most that number of rows, divided by the `texts` of them in a row; 0
+    stands for many. `scored` says that rows are pairs with a score. A batch of the spec that cannot
+    be divided is replaced by the nearest one that can (a rule reports it).
     """
 
     def derive() -> tuple[int, Because]:
@@ -142,7 +141,7 @@ def decide_batch(
 
 
 def least_rows(objective: Objective) -> int:
-    """Return the fewest rows of a pass: two where rows are compared with each other."""
+    """Return the minimum number of rows in a pass: two if rows are compared with each other."""
     return 2 if objective.type == "kto" or gives_vectors(objective.type) else 1
 
 
@@ -178,8 +177,8 @@ def pack_rows(
 ) -> Arrangement | None:
     """Return packed rows of the smallest doubling of the longest row that packing fills.
 
-    No packed row is above `most_tokens`. Returns None where `max_length` is above it already, or
-    where there are no rows. Of a row that `max_length` truncates, the rest counts.
+    No packed row is longer than `most_tokens`. Returns None if `max_length` is already longer, or
+    if there are no rows. If `max_length` truncates a row, the remaining part counts.
     """
     best: Arrangement | None = None
     length = round_up(max_length)
@@ -198,7 +197,7 @@ def pack_rows(
 
 
 def split_lengths(lengths: Lengths, max_length: int) -> tuple[float, Lengths]:
-    """Return how many pieces a row is split into on average, and the lengths of pieces."""
+    """Return the mean number of pieces that a row is split into, and the lengths of the pieces."""
     pieces: dict[int, int] = {}
     total = sum(count for _, count in lengths.histogram)
     for length, count in spread(lengths):

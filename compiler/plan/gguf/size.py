@@ -26,8 +26,8 @@ from ftc.spec.sections import GgufType
 _UNQUANTIZED: Final = frozenset({"F32", "F16", "BF16"})
 _LOWEST: Final = frozenset({"IQ1_S", "IQ1_M", "IQ2_XXS", "IQ2_XS", "IQ2_S", "IQ2_M"})
 _TWO_BITS_UP: Final = frozenset({"IQ2_S", "IQ2_M"})
-_MANY_SHARED = 4  # query heads to a key head from which attention's values are few and dear
-_EIGHT_EXPERTS = 8  # Mixtral's: the attention of so large a model is cheap to keep
+_MANY_SHARED = 4  # query heads per key head from which the value matrices are small and sensitive
+_EIGHT_EXPERTS = 8  # Mixtral's: in such a large model, keeping attention precise costs little
 _LARGE_LAYERS = 80  # of the Llama and Qwen2 of 70B
 _LARGE: Final = frozenset(
     {"LlamaForCausalLM", "MistralForCausalLM", "MixtralForCausalLM", "Qwen2ForCausalLM"}
@@ -110,20 +110,20 @@ class _Place:
         return index < eighth or index >= 7 * self.layers // 8 or (index - eighth) % 3 == 2  # noqa: PLR2004
 
     def first(self, part: int) -> bool:
-        """Whether it is in the first of so many parts of the layers."""
+        """Whether it is in the first of this many equal parts of the layers."""
         return self.index < self.layers // part
 
 
 def predict_bytes(shape: Shape, tokenizer: TokenizerFacts, kind: GgufType) -> int:
     """Return the size of the file of this type.
 
-    It is within 2 % of what llama.cpp writes for an architecture of the table. For another it uses
-    the bits per weight of Llama 3.1 8B.
+    It is within 2 % of what llama.cpp writes for an architecture of the table. For other
+    architectures it uses the bits per weight of Llama 3.1 8B.
     """
     return weight_bytes(shape, kind) + _GENERAL_BYTES + _vocabulary_bytes(shape, tokenizer)
 
 
-@lru_cache(maxsize=256)  # a plan is made many times over to find what else would fit
+@lru_cache(maxsize=256)  # planning is repeated many times to find alternatives that fit
 def weight_bytes(shape: Shape, kind: GgufType) -> int:
     """Return the bytes of the tensors alone, with their entries in the header."""
     chosen = choose_types(shape, kind)
@@ -150,7 +150,7 @@ def _vocabulary_bytes(shape: Shape, tokenizer: TokenizerFacts) -> int:
 
 
 def choose_types(shape: Shape, kind: GgufType) -> tuple[tuple[Tensor, str], ...]:
-    """Return each matrix of the model with the type that it has in a file of this kind."""
+    """Return each matrix of the model with its type in a file of this kind."""
     default = file_type(kind).tensor
     counts: Counter[Category] = Counter()
     chosen = []
@@ -188,7 +188,7 @@ def _choose(kind: GgufType, default: str, tensor: Tensor, place: _Place) -> str:
 
 
 def _fitting(wanted: str, tensor: Tensor) -> str:
-    """Return another type where a row is not a multiple of the block (`tensor_type_fallback`)."""
+    """Return another type if a row is not a multiple of the block (`tensor_type_fallback`)."""
     if tensor.columns % block_weights(wanted) == 0:
         return wanted
     other = _FALLBACKS.get(wanted, wanted)

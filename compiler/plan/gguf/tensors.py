@@ -1,4 +1,4 @@
-"""The tensors that llama.cpp's converter makes of a model, by name and size, from its shape."""
+"""The tensors that llama.cpp's converter writes for a model, by name and size, from its shape."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -36,7 +36,7 @@ _CATEGORIES: Final[Mapping[str, Category]] = {
     "ffn_gate": "gate",
     "ffn_down": "down",
 }
-# The converter writes no head for these, not even for one that is not tied to the embedding.
+# The converter writes no head for these, not even one that is not tied to the embedding.
 _HEADLESS: Final = frozenset({"GemmaForCausalLM", "Gemma2ForCausalLM"})
 _OUTSIDE: Final = -1
 
@@ -58,15 +58,15 @@ class Tensor:
 
     @property
     def weights(self) -> int:
-        """How many weights it has, over all experts."""
+        """The number of its weights, over all experts."""
         return self.columns * self.rows
 
 
 def list_tensors(shape: Shape) -> tuple[Tensor, ...]:
     """Return every matrix, in the order in which llama.cpp decides their types.
 
-    Empty where the architecture is not in the table, or llama.cpp does not convert it. Norms and
-    biases, which are 32-bit vectors, are not listed: `count_vector_weights` counts them.
+    The list is empty if the architecture is not in the table, or if llama.cpp does not convert it.
+    Norms and biases, which are 32-bit vectors, are not listed: `count_vector_weights` counts them.
     """
     if shape.kinds or not shape.linear_shapes or set(shape.linear_shapes) - set(_NAMES):
         return ()

@@ -1,4 +1,4 @@
-"""What a quantized file may lose before the export fails, and the tokens it is calibrated on."""
+"""The loss at which the export of a quantized file fails, and the tokens of its calibration."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -73,7 +73,7 @@ def importance_tokens(shape: Shape) -> int:
 
 
 def importance_reason(shape: Shape) -> Because:
-    """Return why there are that many."""
+    """Return the reason for that number."""
     if _times(shape) == 1:
         return Because(key="importance.tokens", values={})
     values = {"experts": shape.experts, "used": shape.experts_per_token}

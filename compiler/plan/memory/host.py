@@ -1,4 +1,4 @@
-"""What is outside of the GPU: memory of the host, space on its disks."""
+"""Resources outside the GPU: host memory and disk space."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -14,8 +14,8 @@ from ftc.spec.sections import Spec
 
 _FP32: Final = 4
 _MOMENTS: Final = 2 * _FP32
-#: Weights of one process that are updated at a time. DeepSpeed's own number, ten times this, takes
-#: 16 GB of buffers for each process.
+#: The weights of one process that are updated at a time. DeepSpeed's default, ten times this
+#: number, needs 16 GB of buffers per process.
 SUB_GROUP: Final = 10**8
 #: Of the optimizer: a weight, its gradient and two moments are there at once.
 STATE_BUFFERS: Final = 4
@@ -128,7 +128,7 @@ def loading_bytes(job: Job) -> int:
 
 
 def copied_bytes(job: Job) -> int:
-    """Return the bytes of a loaded model that are not pages of its file.
+    """Return the bytes of a loaded model that are not mapped from its file.
 
     safetensors maps the file into memory, where weights of its own type stay. Weights of another
     type are copies, and so are fused experts, which transformers joins from a tensor for each. A

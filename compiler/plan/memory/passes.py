@@ -1,4 +1,4 @@
-"""What an objective needs in addition: pairs, a reference, passes without gradients.
+"""Additional memory of an objective: pairs, a reference, passes without gradients.
 
 The entries of `OBJECTIVES` say which.
 """
@@ -78,7 +78,7 @@ def passes_without_gradient(job: Job) -> int:
 
 
 def asks_reference(job: Job) -> bool:
-    """Tell whether one of the passes without gradients is that of a reference."""
+    """Tell whether one of the passes without gradients belongs to a reference."""
     return bool(OBJECTIVES[job.objective].reference_passes) and job.reference in _ELSEWHERE
 
 
@@ -92,7 +92,7 @@ def asks_beside(job: Job) -> bool:
 
 
 def loss_of(job: Job) -> Loss:
-    """Return what the loss is computed from.
+    """Return the input from which the loss is computed.
 
     Label smoothing needs all logits; TRL's fused head then runs once more, for the metrics.
     """

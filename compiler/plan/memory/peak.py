@@ -74,7 +74,7 @@ def scattered_bytes(job: Job, allocated: int) -> int:
 
 
 def bound_bytes(job: Job, allocated: int) -> int:
-    """Return what must be free for torch: the peak, what lies free between tensors, the margin."""
+    """Return the memory that torch needs: the peak, free bytes between tensors, and the margin."""
     return allocated + scattered_bytes(job, allocated) + margin_bytes(job, allocated)
 
 

@@ -1,4 +1,4 @@
-"""The phases of a run and what each has allocated at its peak, in bytes."""
+"""The phases of a run, and the bytes allocated at the peak of each."""
 
 from dataclasses import replace
 
@@ -70,7 +70,7 @@ def phases(job: Job) -> dict[str, int]:
 
 
 def parts_of_phases(job: Job) -> dict[str, dict[str, int]]:
-    """Return what each phase's peak is made of.
+    """Return the parts of each phase's peak.
 
     `static` are weights and optimizer states, `activations` include the batch, `copies` are of
     weights (autocast's, the optimizer's), `gathered` are the whole weights of a sharded run.
@@ -157,7 +157,7 @@ def _vision(
 
 
 def _answers(job: Job, static: int, *, active: int) -> dict[str, dict[str, int]]:
-    """Return the phase in which an evaluation generates answers, where it does.
+    """Return the phase in which an evaluation generates answers, if it does.
 
     `active` are the bytes of one layer per token. All tokens of the prompts are read at once.
     """
@@ -178,7 +178,7 @@ def _answers(job: Job, static: int, *, active: int) -> dict[str, dict[str, int]]
 
 
 def _largest_backward(job: Job, *, layer: int, kept: int, active: int) -> dict[str, int]:
-    """Return the gradients and activations of the layer whose backward pass needs most.
+    """Return the gradients and activations of the layer whose backward pass needs the most memory.
 
     That of the last layer comes first and has all activations; the first layer's comes last and has
     all gradients; that of the embedding follows. `layer`, `kept` and `active` are bytes per token.

@@ -1,4 +1,4 @@
-"""What stays between steps, in bytes: weights, adapters, gradients, optimizer states."""
+"""The bytes that stay between steps: weights, adapters, gradients, optimizer states."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -274,7 +274,7 @@ def _factored(job: Job) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Tensors:
-    """So many trained weights of one size, each of them `stacked` matrices."""
+    """A number of trained weights of one size, each of them `stacked` matrices."""
 
     count: int
     rows: int

@@ -1,4 +1,4 @@
-"""The bytes of images: the batch's pixels, the tower's forward pass, and what it keeps if trained.
+"""The bytes of images: the batch's pixels, the tower's forward pass, and its stored activations.
 
 The coefficients are those of the classes in the pinned transformers, under SDPA and in 16 bits: the
 test of this module traces every tensor of their forward passes.
@@ -151,7 +151,7 @@ _MASKED: Final = frozenset({"pixtral"})
 
 
 def pixel_bytes(job: Job, *, rows: int) -> int:
-    """Return the bytes of the images of so many rows as the processor makes them, in fp32.
+    """Return the bytes of the processed images of a number of rows, in fp32.
 
     Idefics3 and SmolVLM have a mask of the pixels besides, in int64, LFM2-VL one of the patches.
     """

@@ -74,7 +74,7 @@ def expert_matrices(job: Job) -> int:
 
 
 def quantized_bytes(job: Job, linear: int) -> int:
-    """Return the bytes of so many quantized linear weights, without their scales."""
+    """Return the bytes of a number of quantized linear weights, without their scales."""
     if job.storage == "plain":
         return linear * job.load_bytes
     if job.storage == "int8":
@@ -84,7 +84,7 @@ def quantized_bytes(job: Job, linear: int) -> int:
 
 
 def _scales(job: Job, linear: int) -> int:
-    """Return how many scales GPTQ has for so many weights."""
+    """Return how many scales GPTQ has for a number of weights."""
     if job.storage != "gptq-4-row":
         return linear // _GROUP
     shape = job.shape

@@ -1,4 +1,4 @@
-"""What a method trains: an adapter and its targets, or some layers; and the base of QLoRA."""
+"""The trained weights of a method: an adapter and its targets, or some layers; QLoRA's base."""
 
 import math
 import re
@@ -23,7 +23,7 @@ _ATTENTION = (
     "c_attn", "Wqkv", "attn", "self_attn", "attention", "q_a_proj", "q_b_proj",
     "kv_a_proj_with_mqa", "kv_b_proj",
 )  # fmt: skip
-#: Blocks called attention, and what projects queries, keys and values in blocks of other names.
+#: Blocks called attention, and the projections of queries, keys and values in other blocks.
 _IN_ATTENTION = re.compile(
     r"(?:^|\.)(?:\w*(?:attn|attention)\.|(?:[qkvo]_proj|w[qkvo]|w?qkv\w*|query|key|value)$)",
     re.IGNORECASE,
@@ -232,7 +232,7 @@ def linear_modules(shape: Shape) -> tuple[str, ...]:
 
 
 def attention_modules(shape: Shape) -> tuple[str, ...]:
-    """Return the linear modules of the attention blocks, told by where they are in a layer."""
+    """Return the linear modules of the attention blocks, by their places in a layer."""
     paths = _paths(shape)
     return tuple(name for name in linear_modules(shape) if _IN_ATTENTION.search(paths[name]))
 

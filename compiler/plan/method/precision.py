@@ -24,7 +24,7 @@ def decide_precision(spec: Spec, hardware: HardwareFacts) -> Decision[Precision]
 
 
 def overflows_in_fp16(model: ModelFacts) -> bool:
-    """Tell whether a model's activations exceed fp16's range, as those of Gemma do (FTC343)."""
+    """Tell whether a model's activations exceed the range of fp16, like Gemma's (FTC343)."""
     return model.model_type.startswith("gemma")
 
 

@@ -1,1 +1,1 @@
-"""What an objective decides: comparisons, sampled answers and class weights."""
+"""The decisions of an objective: comparisons, sampled answers and class weights."""

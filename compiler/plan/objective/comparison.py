@@ -1,4 +1,4 @@
-"""What answers are compared with and how strongly; what a row of each class counts in the loss."""
+"""The comparison of answers and its strength, and the weights of classes in the loss."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ RATE_PARAMETERS: Final = 6.7e9
 RATE_EXPONENT: Final = 0.4
 #: The objectives that compare the model with a reference.
 REFERRING: Final = frozenset(name for name, each in OBJECTIVES.items() if each.beside)
-#: The objectives whose rows are answers side by side, and whose trainers switch dropout off.
+#: The objectives whose rows are several answers, and whose trainers disable dropout.
 PAIRING: Final = frozenset(
     name for name, each in OBJECTIVES.items() if {"preference", "feedback"}.issuperset(each.forms)
 )
@@ -27,7 +27,7 @@ _SIMPO_BETA: Final = 2.0
 _MARGIN_SHARE: Final = 0.5  # of beta
 _ROBUST_SMOOTHING: Final = 0.1
 _EXO_SMOOTHING: Final = 1e-3
-_UNEVEN: Final = 2.0  # labels of nearly as many rows count nearly alike without weights
+_UNEVEN: Final = 2.0  # labels with similar numbers of rows need no weights
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +45,7 @@ class Comparison:
 
 
 def decide_comparison(spec: Spec, data: DataFacts) -> Comparison:
-    """Return beta, the loss, the weights and where the reference comes from.
+    """Return beta, the loss, the weights and the source of the reference.
 
     Beta is 0.1 as in the experiments of DPO (arXiv 2305.18290, section 6), KTO (2402.01306, section
     4), ORPO (2403.07691, section 5) and CPO (2401.08417), and 5 where log-probabilities are means
@@ -79,7 +79,7 @@ def decide_comparison(spec: Spec, data: DataFacts) -> Comparison:
 
 
 def decide_reference(spec: Spec, data: DataFacts) -> Decision[Reference] | None:
-    """Return where the reference's log-probabilities come from, None without a reference.
+    """Return the source of the reference's log-probabilities, or None without a reference.
 
     Under FSDP the reference is the base with its adapter switched off, at each step: before
     training only the first process has the weights. With images TRL computes it at each step too

@@ -1,4 +1,4 @@
-"""What generates the answers: transformers in the training processes, or vLLM beside them."""
+"""The engine that generates answers: transformers in the training processes, or vLLM."""
 
 import math
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ class Engine:
 
 
 def decide_engine(spec: Spec, job: Job, hardware: HardwareFacts) -> Engine:
-    """Decide which share of a GPU's memory vLLM gets, by what the answers of a step need.
+    """Decide vLLM's share of a GPU's memory from the needs of a step's answers.
 
     With sleep mode it gives all of it back while the weights are trained (TRL 1.16,
     `VLLMGeneration`: `sleep(level=2)` after each generation).
@@ -39,7 +39,7 @@ def decide_engine(spec: Spec, job: Job, hardware: HardwareFacts) -> Engine:
     needed, most = engine_bytes(job), MOST_SHARE * hardware.memory_bytes
     values = {"weights_bytes": engine_weights(job), "cache_bytes": engine_cache_bytes(job)}
     taken = math.ceil(100 * needed / hardware.memory_bytes)
-    if vllm.value == "server":  # nothing else is on that GPU, but what arrives for the server
+    if vllm.value == "server":  # nothing else is on that GPU, except weights sent to the server
         arriving = packed_bytes(job)
         taken = math.floor(100 * (most - arriving) / hardware.memory_bytes)
         needed += arriving
@@ -50,9 +50,9 @@ def decide_engine(spec: Spec, job: Job, hardware: HardwareFacts) -> Engine:
 
 
 def can_generate(spec: Spec, plan: Plan, hardware: HardwareFacts) -> bool:
-    """Tell whether vLLM, where it is to generate the answers, gets weights that it can load.
+    """Tell whether vLLM gets weights that it can load, if it generates the answers.
 
-    See FTC552 to FTC555, which say what else is wrong.
+    See FTC552 to FTC555 for other problems.
     """
     if find_engine(spec.objective) == "off":
         return True

@@ -1,4 +1,4 @@
-"""The reasons of what an objective decides, in English: one sentence per key."""
+"""The reasons for an objective's decisions in English, one sentence per key."""
 
 from collections.abc import Mapping
 from typing import Final

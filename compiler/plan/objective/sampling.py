@@ -1,4 +1,4 @@
-"""Objectives that learn from sampled answers: how many, how long, how they are rewarded."""
+"""Objectives that learn from sampled answers: their number, length and rewards."""
 
 import math
 from dataclasses import dataclass, replace
@@ -47,7 +47,7 @@ class Sampling:
 
 
 def samples(objective: Objective) -> bool:
-    """Tell whether training samples answers from the model."""
+    """Tell whether training samples answers from the model itself."""
     return OBJECTIVES[objective.type].samples
 
 
@@ -299,7 +299,7 @@ def _rewards(spec: Spec, data: DataFacts) -> Decision[tuple[str, ...]]:
 
 
 def _word(reward: Reward) -> str:
-    """Return what the README calls a reward."""
+    """Return the README's name of a reward."""
     kind: str = reward.match or ""
     if reward.regex is not None:
         kind = "regex"

@@ -1,4 +1,4 @@
-"""Objectives that compare texts: how a vector is read off, and what a query is compared with."""
+"""Objectives that compare texts: pooling of vectors, and the texts compared with a query."""
 
 import math
 from collections.abc import Mapping
@@ -36,7 +36,7 @@ class Vectors:
 
 
 def decide_wrong_texts(spec: Spec, data: DataFacts) -> Decision[int] | None:
-    """Return how many wrong texts are drawn for a row; None where the data have them, or scores."""
+    """Return the wrong texts drawn per row; None if the data has wrong texts or scores."""
     if not gives_relevance(spec.objective.type) or data.form != "prompt_completion":
         return None
     return decide(
@@ -83,7 +83,7 @@ def pairs_in_passes(objective: Objective, data: DataFacts) -> bool:
 def decide_vectors(
     spec: Spec, model: ModelFacts, data: DataFacts, *, job: Job, mining_seconds: float | None
 ) -> Vectors:
-    """Return how texts become vectors, and what these are compared with.
+    """Return how texts become vectors, and with which texts they are compared.
 
     The tokens of an encoder see the whole text, and so do those of a causal class without its mask,
     so that their mean stands for it; of a model that reads from left to right only the last token
@@ -116,7 +116,7 @@ def decide_vectors(
 
 
 def _decide_dimensions(spec: Spec, job: Job) -> Decision[tuple[int, ...]] | None:
-    """Return the shorter sizes, largest first; None where only the full size is trained."""
+    """Return the shorter sizes, largest first; None if only the full size is trained."""
     dimensions = spec.objective.matryoshka_dimensions
     if not dimensions:
         return None

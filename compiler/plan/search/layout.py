@@ -1,4 +1,4 @@
-"""The search for a layout: of all that fit, the fastest by the time model, with room to spare.
+"""Searches for a layout: the fastest that fits, by the time model, with a memory reserve.
 
 A layout is a sharding, an offload, gradient checkpointing and a micro-batch. The search also gives
 the reason of the choice and the cost of the runner-up.
@@ -134,7 +134,7 @@ def decide_layout(frame: Frame, found: Search) -> Layout:
 
 
 def _why_not_fused(frame: Frame) -> str:
-    """Return the key of why a search without Liger's kernels had none to compare with."""
+    """Return the reason key for a search without Liger's kernels that had no alternative."""
     if may_fuse(frame):
         return "liger.unneeded"
     if frame.spec.training.compile is True:
@@ -166,7 +166,7 @@ def _decide_liger(frame: Frame, found: Search) -> Decision[bool] | None:
 
 
 def _recomputing_key(way: Way) -> str:
-    """Return the key of the reason of what is recomputed."""
+    """Return the reason key for the recomputed layers."""
     if isinstance(way.checkpointing, bool):
         return "checkpointing.on" if way.checkpointing else "checkpointing.off"
     name = way.checkpointing if isinstance(way.checkpointing, str) else "every"
@@ -201,7 +201,7 @@ def _decide_sharding(frame: Frame, found: Search) -> Decision[Sharding]:
 def _because(key: str, chosen: Candidate, runner: Candidate | None) -> Because:
     """Return the reason with the cost of the runner-up: its additional time, or its memory.
 
-    The reason has no cost where there is no runner-up, or where no difference is known.
+    The reason has no cost without a runner-up, or if the difference is unknown.
     """
     if runner is None or chosen.memory.fits is None:
         return Because(key=key)
@@ -404,7 +404,7 @@ def _measure_between(frame: Frame, tried: Mapping[Way, list[Candidate]]) -> list
 
 
 def _measure_part(frame: Frame, way: Way, rows: Sequence[int]) -> list[Candidate]:
-    """Return what fits of a way: the largest micro-batches of `rows`, down to one that leaves room.
+    """Return the candidates of a way that fit: the largest micro-batches, down to one with room.
 
     Smaller ones are slower. The smallest is measured first: if it does not fit, none does.
     """
@@ -440,7 +440,7 @@ def _measure(frame: Frame, way: Way, micro: int) -> Candidate:
     job = frame.job(way.sharding, checkpointing=way.checkpointing, micro=micro, offload=way.offload)
     memory = measure(job, hardware)
     if not is_held(frame, job, memory):
-        memory = replace(memory, fits=False)  # the device would hold it, the host would not
+        memory = replace(memory, fits=False)  # it fits on the device, but not on the host
     if memory.fits is False:
         return Candidate(way=way, micro=micro, seconds=math.inf, memory=memory)
     step = frame.batch.decision.value

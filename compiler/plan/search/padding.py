@@ -1,4 +1,4 @@
-"""How padding is avoided: whether rows are packed or grouped by length, and why."""
+"""Decides whether rows are packed or grouped by length to avoid padding."""
 
 from dataclasses import dataclass, replace
 from typing import Final
@@ -23,11 +23,11 @@ from ftc.compiler.plan.time.run import padded_tokens
 from ftc.compiler.resolve.facts import KnownFacts, Lengths
 from ftc.spec.sections import Objective, Packing, Spec
 
-_WORTH_PACKING: Final = 1.1  # the tokens of a padded step over those of packed rows
+_WORTH_PACKING: Final = 1.1  # the minimum ratio of tokens in a padded step to tokens in packed rows
 _LEAST_PACKED: Final = 4  # packed rows of a step
 _NOT_MORE: Final = 0.95
 _WORTH_GROUPING: Final = 1.5  # more: batches of alike rows are less random
-_PASS_ROWS: Final = 8  # of the passes that grouping is weighed for, where the spec says none
+_PASS_ROWS: Final = 8  # of the passes for which grouping is weighed, if the spec has no number
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +64,7 @@ class _Tried:
 
 
 def sorts_rows(objective: Objective) -> bool:
-    """Tell whether the rows of a step are sorted by length, where they are not packed.
+    """Tell whether the rows of a step are sorted by length, if they are not packed.
 
     Trainers that compare or sample answers have their own sampler of rows.
     """
@@ -163,7 +163,7 @@ def _rearrange(frame: Frame, arrangement: Arrangement) -> Frame:
 
 
 def _try_packing(padded: _Tried) -> tuple[Because, _Tried | None]:
-    """Return why rows are packed or not, and the packed frame where they are."""
+    """Return the reason why rows are packed or not, and the packed frame if they are."""
     first = padded.frame
     because = _obstacle(first)
     if because is not None:

@@ -1,6 +1,6 @@
-"""What is decided before the search for a layout, and the job that a layout gives.
+"""The decisions before the search for a layout, and the job of a layout.
 
-That includes how many processes there are, how they may share a model, and what may be offloaded.
+They include the number of processes, the ways to shard a model, and the offloads.
 """
 
 from collections.abc import Iterable, Mapping
@@ -51,14 +51,14 @@ from ftc.spec.sections import Attention, Metric, Objective, Offload, Precision, 
 #: Of `runtime/evaluate/answers.py`: so many rows, or tokens with answers, are generated at once.
 BATCH_ROWS: Final = 16
 BATCH_TOKENS: Final = 8192
-_EVERY: Final = (4, 2)  # of so many layers one is recomputed
+_EVERY: Final = (4, 2)  # intervals of recomputed layers
 #: The objectives whose trainer recomputes selectively.
 SELECTIVE: Final = frozenset({"sft", "cpt"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Frame:
-    """What is decided before the search: all that a job needs but its layout, each decided once.
+    """The decisions before the search: all inputs of a job except its layout.
 
     `pieces` is how many rows to train on each data row gives (more than 1 only where long texts are
     split), `lengths` are theirs, and `longest` is the most tokens that one of
@@ -152,7 +152,7 @@ class Frame:
         )
 
     def _describe_adapter(self) -> dict[str, Any]:
-        """Return what a job says of the adapter; nothing without one."""
+        """Return the adapter's part of a job; nothing without an adapter."""
         spec, adapter = self.spec, self.adapter
         if adapter is None:
             return {}
@@ -208,7 +208,7 @@ class Frame:
 
     @property
     def sight(self) -> Sight | None:
-        """What the tower sees of images; None without any."""
+        """The tower's input of images; None without images."""
         return make_sight(
             self.spec.method,
             self.facts,

@@ -1,1 +1,1 @@
-"""What a plan says in short: the headline, the memory bars and what else would fit."""
+"""Summaries of a plan: the headline, the memory bars and alternatives that fit."""

@@ -1,4 +1,4 @@
-"""What would fit: changes to a spec that does not fit.
+"""Finds changes that make a spec fit.
 
 Each change is planned again; the cheapest comes first.
 """
@@ -49,7 +49,7 @@ Edit = Callable[[Spec, KnownFacts, Plan], tuple[Change, ...]]
 def find_alternatives(
     spec: Spec, facts: KnownFacts, plan: Plan, plan_again: PlanAgain
 ) -> tuple[Alternative, ...]:
-    """Return the single changes that fit, or a combination of changes where none does.
+    """Return the single changes that fit, or a combination of changes if none does.
 
     First come changes that give the same training, then another method, then less data, then more
     hardware; of each kind the fastest first. `plan_again` plans a spec without alternatives of its
@@ -65,7 +65,7 @@ def find_alternatives(
         return _alternative(made, tried, plan) if tried is not None and fits else None
 
     def first(edit: Edit, made: tuple[Change, ...] = ()) -> Alternative | None:
-        """Return the first of an edit's changes that fits, after those that were made before."""
+        """Return the first change of an edit that fits, on top of the earlier changes."""
         now = (made[-1].spec, made[-1].facts) if made else (spec, facts)
         tried = (fit((*made, change)) for change in edit(*now, plan))
         return next((each for each in tried if each is not None), None)
@@ -85,10 +85,10 @@ def find_alternatives(
 
 
 def _release(spec: Spec, facts: KnownFacts, plan: Plan) -> tuple[Change, ...]:
-    """Return the changes that leave to the planner what the spec forbids it to save memory with.
+    """Return the changes that remove the spec's restrictions on memory-saving options.
 
-    Where none of them is enough alone, the others are tried beside them: a method that fits would
-    not be offered because of a large micro-batch.
+    If none of them is enough alone, other changes are tried together with them. Otherwise a large
+    micro-batch could hide a method that fits.
     """
     made: tuple[Change, ...] = ()
     for edit in _RELEASES:
@@ -106,11 +106,11 @@ def _rank(alternative: Alternative) -> tuple[int, float]:
 def _together(
     spec: Spec, facts: KnownFacts, plan: Plan, plan_again: PlanAgain, *, divides: bool
 ) -> tuple[Alternative, ...]:
-    """Return changes that fit together, as few and as small as possible, more hardware last."""
-    plans: dict[str, Plan | None] = {}  # edits that change nothing lead to the same spec again
+    """Return changes that together fit, as few and small as possible, with hardware last."""
+    plans: dict[str, Plan | None] = {}  # edits without an effect lead to the same spec
 
     def attempt(chosen: Sequence[tuple[Edit, int]]) -> tuple[tuple[Change, ...], Plan] | None:
-        """Make the changes one after the other; None where the plan with them does not fit."""
+        """Apply the changes one after the other; return None if the plan with them does not fit."""
         made: tuple[Change, ...] = ()
         now, known = spec, facts
         for edit, place in chosen:
@@ -146,7 +146,7 @@ def _together(
 
 
 def works(spec: Spec, facts: KnownFacts, plan: Plan, *, divides: bool = True) -> bool:
-    """Whether a plan would compile: device and host hold it, and it has the batch of the spec.
+    """Return whether a plan would compile: it fits on device and host, and has the spec's batch.
 
     The batch matters only where it `divides` now. This is the one test of what would fit, also for
     the list of models. ZeRO-3 does not divide a base in 4 bits (FTC427), not all answers can be
@@ -185,8 +185,8 @@ def _alternative(made: tuple[Change, ...], tried: Plan, plan: Plan) -> Alternati
 def _say(made: tuple[Change, ...], tried: Plan) -> Message:
     """Return the words for all changes, with the sharding that they lead to.
 
-    That is the one that more GPUs make use of, or that takes the place of the spec's own. Where
-    nobody said how much memory the host has, the words name what offloading needs of it.
+    The sharding is the one that uses more GPUs, or that replaces the spec's sharding. If the host's
+    memory is unknown, the words give the memory that offloading needs.
     """
     words = Message("offer.together", {"changes": [change.words for change in made]})
     offloads = any(step["path"] == "/distribution/offload" for c in made for step in c.fix)
@@ -223,7 +223,7 @@ def _fuse(spec: Spec, facts: KnownFacts, plan: Plan) -> tuple[Change, ...]:
 
 
 def _shrink(spec: Spec, facts: KnownFacts, plan: Plan) -> tuple[Change, ...]:
-    """Leave the micro-batch to the planner, which takes one that divides the batch and fits."""
+    """Leave the micro-batch to the planner, which chooses one that divides the batch and fits."""
     del plan
     if spec.training.micro_batch in ("auto", 1):
         return ()
@@ -239,7 +239,7 @@ def _attend(spec: Spec, facts: KnownFacts, plan: Plan) -> tuple[Change, ...]:
 
 
 def _halve(spec: Spec, facts: KnownFacts, plan: Plan) -> tuple[Change, ...]:
-    """Use 16 bits where the spec asks for fp32: bf16, or fp16 if the model can be trained in it."""
+    """Use 16 bits instead of fp32: bf16, or fp16 if the model can be trained in it."""
     hardware = facts.hardware
     if plan.decisions.compute.precision.value != "fp32" or hardware.kind == "cpu":
         return ()
@@ -385,7 +385,7 @@ def _quantize(spec: Spec, facts: KnownFacts, plan: Plan) -> tuple[Change, ...]:
 
 
 def _method(spec: Spec, facts: KnownFacts, kind: Literal["lora", "qlora"], *, wide: bool) -> Change:
-    """Return the change of the method; a base in 4 bits is whole on each GPU (FTC427)."""
+    """Return the change to another method; a 4-bit base is not sharded over GPUs (FTC427)."""
     instead = "full" if spec.method.type == "full" else "base"
     values: dict[str, object] = {"/method/type": kind}
     if spec.objective.reference == "copy":  # beside an adapter the base itself is one (FTC560)
@@ -489,7 +489,7 @@ def _set(
     return Change(words=words, kind=kind, spec=changed, facts=facts, fix=tuple(fix))
 
 
-#: What the spec itself keeps the planner from: a smaller micro-batch, recomputing, SDPA.
+#: Options that a spec can deny the planner: a smaller micro-batch, recomputing, SDPA.
 _RELEASES: Final[tuple[Edit, ...]] = (_shrink, _checkpoint, _attend)
 _EDITS: Final[tuple[Edit, ...]] = (
     _halve, _leave_engine, _precompute, _quantize_teacher, _divide,

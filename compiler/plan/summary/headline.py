@@ -1,4 +1,4 @@
-"""The plan in one line (does it fit, peak, hours, cost) and its memory as one bar per phase."""
+"""The plan in one line (fit, peak, hours, cost), and its memory as one bar per phase."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ class Bar:
 
 
 def headline(name: str, plan: Plan) -> str:
-    """Return the line that says whether it fits, at what peak, in how many hours, at what cost.
+    """Return the line with the fit, the peak, the hours and the cost.
 
     A plan that does not fit has no time and no cost.
     """
@@ -48,7 +48,7 @@ def headline(name: str, plan: Plan) -> str:
 
 
 def say_steps(plan: Plan) -> str:
-    """Return the number of steps, with "about" where it is an estimate."""
+    """Return the number of steps, with "about" if it is an estimate."""
     total = plan.decisions.training.total_steps
     about = "about " if total.because.key == "steps.epochs.estimate" else ""
     return f"{about}{total.value:,}"

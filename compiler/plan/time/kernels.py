@@ -63,7 +63,7 @@ def attention_operations(job: Job) -> float:
 def attention_seconds(
     job: Job, hardware: HardwareFacts, tokens: float, *, peak: float, products: float
 ) -> float:
-    """Return the seconds of attention in a micro-batch of so many tokens on a GPU.
+    """Return the seconds of attention in a micro-batch with this many tokens on a GPU.
 
     `peak` and `products` are operations per second: of the data sheet, and of matrix products.
     """

@@ -70,7 +70,7 @@ _HIDDEN: Final = 0.5  # share of a micro-batch's time that overlaps with communi
 
 
 def micro_seconds(job: Job, hardware: HardwareFacts, tokens: float) -> float:
-    """Return the seconds of one micro-batch of so many tokens, forward and backward.
+    """Return the seconds of one micro-batch with this many tokens, forward and backward.
 
     This is the slower of computing and launching kernels (the idea is from S. Williams et al.,
     "Roofline", 2009). Computing is the arithmetic at the rate that products of this width reach,
@@ -155,7 +155,7 @@ def passes(job: Job) -> float:
 
 
 def _count_passes(job: Job, *, backward: int) -> float:
-    """Return the passes where a backward pass costs so many forward passes."""
+    """Return the passes if a backward pass costs this many forward passes."""
     behind = backward + job.recomputed_share
     if not job.frozen_layers:
         return 1 + behind

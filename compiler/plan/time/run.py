@@ -241,7 +241,7 @@ def saving_seconds(job: Job) -> float:
 
 
 def teacher_seconds(job: Job, hardware: HardwareFacts, tokens: float) -> float:
-    """Return the seconds of the teacher's pass over so many tokens; 0 without a teacher."""
+    """Return the seconds of the teacher's pass over a number of tokens; 0 without a teacher."""
     taught = teaching(job)
     return 0.0 if taught is None else forward_seconds(taught, hardware, tokens)
 
@@ -284,7 +284,7 @@ def attended_tokens(rows: Arrangement, *, micro: int) -> float:
 
 @lru_cache(maxsize=1024)
 def _squared_over_mean(histogram: tuple[tuple[int, int], ...], draws: int, most: int) -> float:
-    """Return E[M^2] / E[M] of the largest M of so many draws, none of them above `most`."""
+    """Return E[M^2] / E[M] for the maximum M of a number of draws, each at most `most`."""
     total = sum(count for _, count in histogram)
     seen, below, first, second = 0, 0.0, 0.0, 0.0
     for edge, count in sorted(histogram):
@@ -347,7 +347,7 @@ def _spread(job: Job, evidence: Evidence, lengths: Lengths) -> tuple[float, floa
 
 
 def count_evaluations(steps: int, every: int) -> int:
-    """Return how often something happens that happens every so many steps, the end included."""
+    """Return the number of evaluations with this interval of steps, including the end."""
     return math.ceil(steps / max(1, every))
 
 

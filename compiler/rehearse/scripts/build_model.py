@@ -90,7 +90,7 @@ def balance_head() -> None:
 
 
 def copy_unread() -> dict[str, torch.Tensor]:
-    """Return what published files have for layers that read the keys of an earlier layer.
+    """Return the tensors of published files for layers that reuse an earlier layer's keys.
 
     The class ignores these tensors, and llama.cpp does not load a model without them.
     """
@@ -111,7 +111,7 @@ def copy_unread() -> dict[str, torch.Tensor]:
 
 
 def publish_names() -> None:
-    """Name the saved tensors as repositories do, where transformers names them otherwise."""
+    """Rename the saved tensors to the names in repositories, if transformers uses others."""
     written, named = PUBLISHED[config.model_type]
     for path in sorted(folder.glob("*.safetensors")):
         tensors = {re.sub(written, named, name): each for name, each in load_file(path).items()}

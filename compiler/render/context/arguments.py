@@ -52,7 +52,7 @@ def _has_copy(uses: Uses) -> bool:
 
 
 def _loads_image_text(uses: Uses) -> bool:
-    """Return whether the language model is loaded with what is beside it."""
+    """Return whether the language model is loaded together with its tower."""
     return uses.wrapped or uses.vision
 
 
@@ -74,7 +74,7 @@ def _has_continued_rows(uses: Uses) -> bool:
     return any(part.form in talks or part.has_message_cells for part in uses.parts)
 
 
-#: The name that is passed, and when it is.
+#: The names that are passed, and their conditions.
 _PASSED: Final[Mapping[str, tuple[str, Callable[[Uses], bool]]]] = {
     "adapter": ("adapter", _is_adapted_by_trainer),
     "answered_metric": ("METRIC", lambda uses: uses.answered_gguf),
@@ -156,7 +156,7 @@ def _computes_beside_cast_modules(uses: Uses) -> bool:
     return precise and uses.also_train and uses.spec.method.type == "qlora"
 
 
-#: Functions that are called as a statement, as a callback or as an item, and when they are.
+#: Functions that are called as a statement, a callback or an item, and their conditions.
 _CALLED: Final[Mapping[str, tuple[str, Callable[[Uses], bool]]]] = {
     "widen_added_adapter": ("train_in_fp32", _has_narrow_adapter),
     "add_adapter": ("add_adapter", lambda uses: uses.decisions.lora.lora_rank is not None),

@@ -1,4 +1,4 @@
-"""The context of the templates: values as literals, reasons as comments, and what they are for."""
+"""The context of the templates: values as literals, reasons as comments, and conditions."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final

@@ -17,7 +17,7 @@ _GIB: Final = 2**30
 _CORES_PER_GPU: Final = 4
 _SPARE: Final = 1.25  # a quarter more than planned: a job that exceeds its memory is killed
 _WORKSPACE: Final = "/workspace"
-#: Starts again after an end that is no loss of the machine, which SkyPilot counts by itself.
+#: The restarts after failures other than a lost machine, which SkyPilot handles itself.
 _RESTARTS: Final = 5
 _SAVING_SECONDS: Final = 120
 

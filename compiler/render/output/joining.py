@@ -1,7 +1,7 @@
 """Writes a statement of generated Python on one line if it fits.
 
-A template has one argument on each line, since it is the bundle that decides which of them are
-left. The formatter keeps such lines apart while the last one ends in a comma.
+A template has one argument per line, since each bundle keeps only some of them. The formatter keeps
+such lines separate if the last one ends in a comma.
 """
 
 import ast
@@ -11,14 +11,15 @@ import tokenize
 
 _WIDTH = 100
 _SIMPLE = (ast.Assign, ast.AugAssign, ast.Expr, ast.Return)
-#: Text in parts, which the formatter joins, and brackets that it takes away from one line.
+#: Adjacent strings, which the formatter joins, and brackets that it removes.
 _UNLIKE = re.compile(r"""["'] [rbf]*["']|(?:=|return) \(""")
 
 
 def join_short(text: str) -> str:
     """Return the source with each simple statement on one line that has room for it.
 
-    Statements with a comment inside, and those that the formatter would write in another way, stay.
+    Statements with a comment inside, and those that the formatter would write differently, are
+    unchanged.
     """
     lines = text.split("\n")
     tokens = list(tokenize.generate_tokens(io.StringIO(text).readline))

@@ -1,4 +1,4 @@
-"""Removes what a rendered script does not use: names that nothing reads, and what has no value.
+"""Removes unused parts of a rendered script: names that nothing reads, and undefined values.
 
 A template has all imports, constants, functions, variables, arguments and calls that some bundle
 needs. An argument is left out if its constant or its word has no value in this bundle, and a call
@@ -21,10 +21,10 @@ UNDEFINED: Final = "\u115f"
 def remove_unused(text: str) -> str:
     """Return Python source without the names at its top level that it never reads.
 
-    These are imports, functions, and variables that are assigned alone. A statement that is kept
-    whole is unchanged; an import of which names are removed is written on one line, or with one
-    name per line if it is too long. What an undefined word or constant is given to goes first: the
-    callee has a default for an argument, and a call of an undefined word is a whole statement.
+    These are imports, functions, and variables in single assignments. A statement that is kept
+    whole is unchanged. An import that loses names is written on one line, or with one name per line
+    if it is too long. Undefined arguments and calls are removed first: the callee has a default for
+    the argument, and a call of an undefined word is a whole statement.
 
     Raises ValueError if the script needs a value that is undefined.
     """
@@ -127,7 +127,7 @@ def _remove(text: str) -> list[str | None]:
 
 
 def _walk_defined(node: ast.AST) -> Iterator[ast.AST]:
-    """Yield a node and all inside it, without what is in a statement of an undefined word."""
+    """Yield a node and its descendants, except statements that call an undefined word."""
     yield node
     if not (isinstance(node, ast.Expr) and _is_undefined(node.value)):
         for child in ast.iter_child_nodes(node):
@@ -135,9 +135,9 @@ def _walk_defined(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def _find_needed(loads: Mapping[ast.stmt, set[str]]) -> list[ast.stmt]:
-    """Return the statements whose name another one of them reads, and those that bind none.
+    """Return the needed statements: those that bind no name, or a name that another one reads.
 
-    A statement that reads a name only to bind it again does not need it.
+    A statement that reads a name only to rebind it does not count as a reader.
     """
     bound = {statement: _find_bound(statement) for statement in loads}
     kept, before = list(loads), len(loads) + 1
@@ -155,7 +155,7 @@ def _list_loaded(nodes: Iterable[ast.AST]) -> set[str]:
 
 
 def _find_bound(statement: ast.stmt) -> str | None:
-    """Return the only name that a statement binds, or None if it does anything else."""
+    """Return the name that a statement binds, or None if it does anything else."""
     match statement:
         case (
             ast.FunctionDef(name=name)
@@ -198,7 +198,8 @@ def _write(node: ast.Import | ast.ImportFrom, names: list[ast.alias], comment: s
 def _join(lines: list[str | None]) -> Iterator[str]:
     """Yield the lines that are left.
 
-    Of the blank lines around a removed group the most stay; one, if no function is beside it.
+    Around a removed group, the larger number of blank lines is kept, or one if no function is
+    adjacent.
     """
     blanks, most, last = 0, -1, ""
     for line in lines:

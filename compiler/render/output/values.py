@@ -14,8 +14,8 @@ _UNPRINTABLE = re.compile(
     r"[\x00-\x1f\x7f-\x9f\u115f\u1160\u2028\u2029\u3164\ufeff\uffa0\ud800-\udfff]+"
 )
 _WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
-# The last three begin what GitHub's Markdown makes a link of by itself.
-# Code that needs no escape: it ends at its second backtick, and no cell, link or HTML is in it.
+# The last three begin what GitHub's Markdown makes a link of by itself. Code that needs no escape:
+# it has two backticks, and contains no cell separator, link or HTML.
 _CODE = re.compile(r"(?<![`\\])(`[\w.]+`)(?!`)", re.ASCII)
 _MARKUP = re.compile(r"[\\`*_{}\[\]<>#|~&$!@]|:(?=/)|(?<=www)\.", re.IGNORECASE)
 
@@ -64,7 +64,7 @@ class Word:
 class Markdown:
     """Text inside a line of Markdown, with all Markdown and HTML syntax escaped.
 
-    Code in backticks stays code if it consists of a few harmless characters.
+    Code in backticks is kept as code if it contains only safe characters.
     """
 
     text: str
@@ -123,7 +123,7 @@ def _string_literal(text: str) -> str:
 
 
 def _write_character(character: str) -> str:
-    """Return a letter or digit of one column as it is, and everything else in ASCII.
+    """Return a single-width letter or digit unchanged, and everything else as an ASCII escape.
 
     Letters that are written from right to left would reorder the line on a screen.
     """

@@ -1,4 +1,4 @@
-"""Bounds on what a chat template makes: texts and structures are refused before they are made."""
+"""Bounds on a chat template: too large texts and structures are rejected before they are built."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -7,29 +7,29 @@ from typing import Any, Final
 from jinja2 import nodes
 from jinja2.visitor import NodeTransformer
 
-#: Characters of a text that a template makes, items of a structure that it prints.
+#: The maximum characters of a template's text, and items of a structure that it prints.
 MOST_CHARS: Final = 64 * 1024 * 1024
 MOST_ITEMS: Final = 1_000_000
 _MOST_COLUMNS: Final = 100_000
 _WIDE: Final = re.compile(r"\d{5}|\*")
-#: Jinja's filters that can make much of little; the others are left as fast as they are.
+#: Jinja's filters that can produce large results from small inputs; others are not wrapped.
 GROWING: Final = (
     *("replace", "join", "format", "indent", "center", "batch", "slice", "wordwrap", "urlize"),
     *("string", "tojson", "pprint", "truncate"),
 )
-#: The filter that stands for `~`; the space keeps templates from naming it.
+#: The filter that replaces `~`; templates cannot name it because of the space.
 JOINED: Final = "joined text"
 
 
 class BoundError(Exception):
-    """The template asks for more than any conversation needs."""
+    """The template exceeds what any conversation needs."""
 
 
 class Joins(NodeTransformer):
     """Replaces the operator `~`, which joins texts, by the bounded filter."""
 
     def visit_Concat(self, node: nodes.Concat) -> nodes.Node:  # noqa: N802 - Jinja's name
-        """Return the filter over what is joined."""
+        """Return the filter applied to the joined parts."""
         self.generic_visit(node)
         parts = nodes.List(node.nodes, lineno=node.lineno)
         return nodes.Filter(parts, JOINED, [], [], None, None, lineno=node.lineno)

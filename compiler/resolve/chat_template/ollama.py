@@ -1,4 +1,4 @@
-"""Ollama: which family of the table writes conversations as a chat template does.
+"""Finds the family of Ollama templates that renders conversations like a chat template.
 
 A family is recognised by its output and not by a name: for every probe conversation its Go template
 must give the same text as the Jinja template.
@@ -42,7 +42,7 @@ PROBES: Final[Sequence[Sequence[Message]]] = tuple(
 )
 _CLOCK: Final = "strftime_now"
 _ANSWER: Final = "It is the answer."
-_LONGEST_DEFAULT: Final = 8000  # letters of a system message that a model brings along
+_LONGEST_DEFAULT: Final = 8000  # characters of a model's default system message
 _LONGEST_OPENING: Final = 200
 _HALVES: Final = re.compile(r"[\ud800-\udfff]")  # of surrogate pairs: no file can hold them
 

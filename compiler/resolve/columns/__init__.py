@@ -1,1 +1,1 @@
-"""Columns: which column is what, the scores of pairs, and columns that nothing reads."""
+"""The roles of columns, the scores of pairs, and columns that nothing reads."""

@@ -1,4 +1,4 @@
-"""The findings about columns: one is missing, or none shows which column is what."""
+"""The findings about columns: a missing column, or unclear roles."""
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -26,7 +26,7 @@ from ftc.spec.sections import Columns, Form, ObjectiveType
 from ftc.spec.sources import WholeSource
 
 _MOST_KEYS: Final = 4
-_MOST_CELLS: Final = 4  # of a row in the place of the names
+_MOST_CELLS: Final = 4  # cells of a row shown in place of the column names
 _LONGEST_NAME: Final = 60
 _ALIKE: Final = 0.6
 _PAIRS: Final[tuple[Form, ...]] = ("preference",)
@@ -40,10 +40,10 @@ def unassigned(
     objective: ObjectiveType,
     rows: Callable[[], Iterable[Row | None]],
 ) -> Finding:
-    """Say which column is missing, or that nothing shows which column is what.
+    """Report the missing column, or that the roles of the columns are unclear.
 
-    The rows may show the columns of prompts and answers, or of prompts alone; another objective
-    may read them as they are; or they have a shape that no objective reads.
+    The finding depends on the rows: they may show the columns of prompts and answers, another
+    objective may read them unchanged, or no objective can read their structure.
     """
     if why.problem == "missing":
         return _name_missing(source, why, columns)
@@ -63,7 +63,7 @@ def unassigned(
     fits = guess is not None and unnamed and _trains_on(objective, guess)
     alone = guess is not None and guess[1] is None and unnamed and compares_texts(objective)
     if why.form is not None or not unnamed or (fits and OBJECTIVES[objective].samples) or alone:
-        meant = None  # the form, the names or the prompts say what is to be trained on
+        meant = None  # the format, the names or the prompts show the training target
     if alone:
         help_ = "alone"
     elif meant is not None:
@@ -98,7 +98,7 @@ def unassigned(
 def _rename_roles(
     source: WholeSource, objective: ObjectiveType
 ) -> tuple[Mapping[str, object], ...]:
-    """Return the fix that names the columns by the roles that they are usually given."""
+    """Return the fix that assigns the usual roles to the columns."""
     named = named_roles(source.columns)
     meant = find_roles(named, objective=objective)
     if not meant or meant.keys() == {*meant.values()}:
@@ -110,7 +110,7 @@ def _rename_roles(
 def _name_roles(
     source: WholeSource, columns: Sequence[str], objective: ObjectiveType
 ) -> Finding | None:
-    """Report roles of the spec that cannot be: two of one column, or one that is not read."""
+    """Report invalid roles in the spec: two roles of one column, or a role that is not read."""
     if twice := _find_two_roles(source.columns):
         return _name_two_roles(source, *twice)
     if extra := _find_extra(source, columns, OBJECTIVES[objective].forms):
@@ -125,7 +125,7 @@ def _name_judged(
     objective: ObjectiveType,
     rows: Callable[[], Iterable[Row | None]],
 ) -> Finding | None:
-    """Report a column that judges answers: one of verdicts, or one that names the better of two."""
+    """Report a column that judges answers: verdicts, or the name of the better answer."""
     forms = OBJECTIVES[objective].forms
     if forms == ("feedback",):
         return _propose_verdicts(source, why, columns, objective, rows)
@@ -139,7 +139,7 @@ def _name_compared(
     objective: ObjectiveType,
     rows: Callable[[], Iterable[Row | None]],
 ) -> Finding | None:
-    """Say how to write pairs of which a third column names the better answer, as arenas do."""
+    """Explain how to write pairs if a third column names the better answer, as in arena data."""
     if source.columns != Columns():
         return None
     if (found := find_compared(columns, rows())) is None:
@@ -165,9 +165,9 @@ def _propose_verdicts(
     objective: ObjectiveType,
     rows: Callable[[], Iterable[Row | None]],
 ) -> Finding | None:
-    """Propose the column whose words judge the answers, if only its name is not a usual one.
+    """Propose the column whose values judge the answers, if only its name is unusual.
 
-    The columns of prompts and answers are proposed with it where their names are not usual either.
+    The columns of prompts and answers are proposed as well if their names are also unusual.
     """
     forms, given = OBJECTIVES[objective].forms, named_roles(source.columns)
     free = [name for name in columns if name not in given.values()]
@@ -197,7 +197,7 @@ def _propose_verdicts(
 
 
 def titled(source: WholeSource, columns: Sequence[str]) -> Finding:
-    """Say that the file begins with a title in place of the names of its columns."""
+    """Report that the file begins with a title instead of column names."""
     return explanations.NO_ROLES.finding(
         message="title",
         help="title",
@@ -208,12 +208,12 @@ def titled(source: WholeSource, columns: Sequence[str]) -> Finding:
 
 
 def _shorten(name: str) -> str:
-    """Return a name shortened for a message: a data row taken for a header may be long."""
+    """Return a name shortened for a message, since a row mistaken for a header may be long."""
     return name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}..."
 
 
 def _find_extra(source: WholeSource, columns: Sequence[str], forms: Sequence[Form]) -> str | None:
-    """Return the role of the spec without which the objective finds its columns."""
+    """Return the role in the spec whose removal lets the objective find its columns."""
     for role in named_roles(source.columns):
         others = replace(source.columns, **{role: None})
         if isinstance(assign_roles(columns, named=others, form=source.form, forms=forms), Roles):
@@ -222,7 +222,7 @@ def _find_extra(source: WholeSource, columns: Sequence[str], forms: Sequence[For
 
 
 def _name_extra(source: WholeSource, role: str, objective: ObjectiveType) -> Finding:
-    """Say which role the objective does not read."""
+    """Report the role that the objective does not read."""
     pointer = source.at("columns", role)
     return explanations.NO_ROLES.finding(
         message="extra",
@@ -243,9 +243,9 @@ def _name_shape(
     *,
     is_known: bool,
 ) -> Finding | None:
-    """Report what the rows hold: a column of conversations, texts inside others, or no header.
+    """Report the structure of the rows: a column of conversations, nested texts, or no header.
 
-    Objects and lists count only where nothing else is known of the columns.
+    Objects and lists are reported only if nothing else is known about the columns.
     """
     help_, fix = "", tuple[Mapping[str, object], ...]()
     if shape.is_headless:
@@ -278,13 +278,13 @@ def _name_shape(
 
 
 def _needed(objective: ObjectiveType) -> tuple[str, ...]:
-    """Return the roles that a row needs at least for an objective, in its plainest form."""
+    """Return the minimum roles of a row for an objective, in its simplest format."""
     forms = OBJECTIVES[objective].forms
     return NEEDED["prompt_completion" if "prompt_completion" in forms else forms[0]]
 
 
 def _find_two_roles(named: Columns) -> tuple[str, str, str] | None:
-    """Return a column that is named for two roles, and both of them."""
+    """Return a column that has two roles in the spec, with both roles."""
     roles: dict[str, str] = {}
     for role in _ROLES:
         column = getattr(named, role)
@@ -294,7 +294,7 @@ def _find_two_roles(named: Columns) -> tuple[str, str, str] | None:
 
 
 def _name_two_roles(source: WholeSource, column: str, one: str, other: str) -> Finding:
-    """Say that one column cannot have two roles."""
+    """Report that one column cannot have two roles."""
     return explanations.NO_ROLES.finding(
         message="twice",
         help="twice",
@@ -306,7 +306,7 @@ def _name_two_roles(source: WholeSource, column: str, one: str, other: str) -> F
 
 
 def _name_missing(source: WholeSource, why: Unassigned, columns: Sequence[str]) -> Finding:
-    """Say which columns of the spec the file lacks, and which others have nearly their names."""
+    """Report the columns of the spec that are not in the file, with similar names in it."""
     named = {role: getattr(source.columns, role) for role in _ROLES}
     near = _find_near(
         {role: named[role] for role in why.roles},
@@ -327,10 +327,10 @@ def _name_missing(source: WholeSource, why: Unassigned, columns: Sequence[str]) 
 
 
 def find_objective(columns: Sequence[str], reads: Callable[[Roles], bool]) -> ObjectiveType | None:
-    """Return the first of the objectives that find a role for most of the columns.
+    """Return the objective that assigns roles to the most columns, the first of several.
 
-    Rows that are prompts alone do not tell which objective is meant. `reads` tells whether the rows
-    can be read with these roles. A column of scores counts only if no column has answers.
+    Rows with only prompts do not show which objective is meant. `reads` tells whether the rows can
+    be read with these roles. A column of scores counts only if no column has answers.
     """
     found: list[tuple[int, ObjectiveType, Roles]] = []
     for name, about in OBJECTIVES.items():
@@ -355,7 +355,7 @@ def _trains_on(objective: ObjectiveType, guess: tuple[str, str | None]) -> bool:
 
 
 def _find_near(missing: Mapping[str, str], free: Sequence[str]) -> dict[str, str]:
-    """Give each role the column most like its name; no column is given to two of them."""
+    """Assign to each role the column with the most similar name; no column gets two roles."""
     alike = sorted(
         (-SequenceMatcher(None, name.casefold(), column.casefold()).ratio(), role, column)
         for role, name in missing.items()

@@ -1,4 +1,4 @@
-"""Columns without a role that contradict which of two compared answers is the chosen one."""
+"""Finds columns without a role that contradict the choice between two answers."""
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
@@ -11,22 +11,22 @@ from ftc.compiler.resolve.rows.reader import Row
 from ftc.compiler.resolve.rows.roles import Roles
 from ftc.spec.columns.usual_names import usual_name
 
-#: Words in the names of columns where a higher number is a better answer.
+#: Words in the names of columns in which a higher number means a better answer.
 _SCORES: Final = frozenset(
     {"score", "scores", "rating", "ratings", "reward", "rewards", "grade", "grades", "stars"}
 )
 
 
-#: Names of columns that name the worse answer.
+#: Names of columns that contain the name of the worse answer.
 _WORSE: Final = frozenset({"loser", "worse", "worst"})
-_LONGEST_NAME: Final = 40  # of an answer, in a column that names the better one
+_LONGEST_NAME: Final = 40  # of an answer's name, in a column that names the better answer
 _ROWS: Final = 200
 _LEAST_NAMED: Final = 0.5  # of the rows
 
 
 @dataclass(slots=True, kw_only=True)
 class _Count:
-    """The compared pairs, those that are contradicted, and the first of them."""
+    """The numbers of compared and of contradicted pairs, and the first contradicted row."""
 
     compared: int = 0
     contradicted: int = 0
@@ -51,11 +51,11 @@ class _Count:
 
 
 class PairScoreCount:
-    """Counts the pairs whose rejected answer is the better one by columns without a role.
+    """Counts the pairs whose rejected answer is better according to columns without a role.
 
-    Two columns of scores have one name but for the word that tells the columns of the answers
-    apart: `score_chosen` and `score_rejected` beside `chosen` and `rejected`. A column of names has
-    that word in its cells: `model_b` beside `answer_a` and `answer_b`.
+    The names of two score columns differ only in the word that also distinguishes the answer
+    columns: `score_chosen` and `score_rejected` beside `chosen` and `rejected`. A column that names
+    the better answer has that word in its cells: `model_b` beside `answer_a` and `answer_b`.
     """
 
     def __init__(self, columns: Sequence[str], roles: Roles) -> None:
@@ -73,7 +73,7 @@ class PairScoreCount:
             yield row
 
     def found(self) -> PairScores | None:
-        """Return the fact that the rows show; None where nothing contradicts them."""
+        """Return the result of the count; None if nothing contradicts the pairs."""
         if self.scores is not None and (told := self.scored.tell(*self.scores)) is not None:
             return told
         told_by = (
@@ -99,9 +99,9 @@ class PairScoreCount:
 def find_compared(
     columns: Sequence[str], rows: Iterable[Row | None]
 ) -> tuple[str, tuple[str, str]] | None:
-    """Return the column that names the better of two answers, and their columns; None without one.
+    """Return the column that names the better of two answers, with their columns, or None.
 
-    As in data of arenas: `winner` beside `response_a` and `response_b`.
+    Arena data has such columns: `winner` beside `response_a` and `response_b`.
     """
     seen = list(islice(rows, _ROWS))
     for one, other in combinations(columns, 2):
@@ -116,7 +116,7 @@ def find_compared(
 
 
 def find_words(roles: Roles) -> tuple[str, str] | None:
-    """Return the words by which the names of the better and of the worse answer differ."""
+    """Return the words that distinguish the column names of the better and the worse answer."""
     if roles.chosen is None or roles.rejected is None:
         return None
     chosen, rejected = _split(roles.chosen), _split(roles.rejected)
@@ -125,7 +125,7 @@ def find_words(roles: Roles) -> tuple[str, str] | None:
 
 
 def find_scores(columns: Sequence[str], words: tuple[str, str]) -> tuple[str, str] | None:
-    """Return the columns with the scores of the chosen and of the rejected answer, if both exist.
+    """Return the columns with the scores of the chosen and the rejected answer, if both exist.
 
     `columns` are those without a role, `words` those of `find_words`.
     """

@@ -1,9 +1,9 @@
-"""Columns that training leaves out although the answers of their rows rest on them.
+"""Finds columns that training ignores although the answers depend on them.
 
-A column is needed if its text has the words that an answer adds to its prompt, and the text of
-another row has them less often; or if its name says that it belongs before the question. A column
-that has the prompt as well is a copy of the whole row, and one named as answers are explains them.
-A column of verdicts is needed too: without it, answers that were judged bad are learned.
+A column is needed if its text has the words that an answer adds to its prompt, and the texts of
+other rows have them less often, or if its name shows that it belongs before the question. A column
+that also has the prompt is a copy of the whole row, and a column with a name for answers explains
+them. A column of verdicts is needed too, since otherwise bad answers are learned.
 """
 
 import re
@@ -29,9 +29,9 @@ from ftc.spec.sections import Columns
 _ROWS: Final = 1000  # enough for a share
 _CHARS: Final = 8000
 _FEWEST_ROWS: Final = 20
-#: A word of more answers than this share tells nothing about one of them.
+#: A word in a larger share of the answers is not specific to one of them.
 _COMMON_SHARE: Final = 0.2
-#: How much more often the row's own text has the words of its answer than another row's.
+#: The minimum ratio at which the row's own text has the answer's words, compared with other rows.
 _LEAST_LEAD: Final = 0.25
 _COPY_SHARE: Final = 0.9  # of the words of a prompt, in a column that repeats the row
 _FILLED_SHARE: Final = 0.5
@@ -40,13 +40,13 @@ _OTHER_SHARE: Final = 0.1  # of rows, in a column that is no copy of another
 _FEWEST_BAD: Final = 0.02  # share of rows
 _WHOLE: Final = re.compile(r"[0-9]{1,18}")
 _WORD: Final = re.compile(r"\w{2,}")
-#: What a question is asked about, by the usual names.
+#: Usual names of columns that a question is about.
 _BEFORE: Final = frozenset(
     {
         *("context", "contexts", "passage", "evidence", "background", "knowledge", "schema"),
     }
 )
-#: Turns before a question. The first question of a conversation has none.
+#: Columns of turns before a question. The first question of a conversation has none.
 _EARLIER: Final = frozenset({"history", "chat_history", "previous_turns"})
 #: Columns of system messages.
 _SYSTEMS: Final = frozenset(
@@ -69,12 +69,12 @@ _WRITERS: Final = frozenset(
         *("sender_id", "author_id", "from_id", "participant", "name"),
     }
 )
-#: Where an export of chats writes the author as an object: its keys, the first with a text counts.
+#: Keys of an author that a chat export writes as an object; the first with a text counts.
 _NAMES_OF_WRITERS: Final = ("role", "username", "name", "displayname", "id")
 _LEAST_SPOKEN: Final = 0.9  # share of rows that name a writer
 _FEWEST_WRITERS: Final = 2
 _ROWS_OF_ONE: Final = 5  # of a writer, on average
-_MESSAGE_CHARS: Final = 300  # of a message, on average: documents have authors as well
+_MESSAGE_CHARS: Final = 300  # of a message, on average, since documents have authors as well
 
 _Words = frozenset[str]
 
@@ -92,7 +92,7 @@ class UnreadColumns:
     _rows: list[Mapping[str, str]] = field(default_factory=list)
 
     def watch(self, rows: Iterator[Row | None]) -> Iterator[Row | None]:
-        """Yield the rows as they are, and keep the texts of the first ones."""
+        """Yield the rows unchanged, and keep the texts of the first ones."""
         kept = (*self.columns, *self.roles.columns())
         for row in rows:
             if row and self.columns and len(self._rows) < _ROWS:
@@ -100,7 +100,7 @@ class UnreadColumns:
             yield row
 
     def found(self) -> dict[str, Any]:
-        """Return the facts that the rows show."""
+        """Return the facts found in the rows."""
         return {
             "needed_columns": self.find_needed(),
             "system_columns": self.find_systems(),
@@ -111,7 +111,7 @@ class UnreadColumns:
         }
 
     def find_needed(self) -> dict[str, int]:
-        """Return the columns that answers rest on, each with the number of rows that have text."""
+        """Return the columns that answers depend on, each with the number of rows with text."""
         found = {name: sum(bool(row[name]) for row in self._rows) for name in self.columns}
         return {
             name: rows
@@ -120,7 +120,7 @@ class UnreadColumns:
         }
 
     def find_systems(self) -> dict[str, str]:
-        """Return the columns of system messages, each with its text if that is one in all rows."""
+        """Return the columns of system messages, each with its text if all rows have the same."""
         found: dict[str, str] = {}
         for name in self.columns:
             texts = {row[name] for row in self._rows} if usual_name(name) in _SYSTEMS else set()
@@ -130,7 +130,7 @@ class UnreadColumns:
         return found
 
     def find_rivals(self) -> dict[str, str]:
-        """Return the columns called as one with a role is, with that one; copies of it are none."""
+        """Return the columns named like one with a role, with that one; copies are left out."""
         return {
             name: column
             for name, column in find_rivals(self.roles, self.columns, self.named).items()
@@ -138,7 +138,7 @@ class UnreadColumns:
         }
 
     def _differs(self, name: str, column: str) -> bool:
-        """Return whether most rows have a text in a column, and many another than in the other."""
+        """Return whether most rows have text in a column, and many a different one in the other."""
         filled = [row for row in self._rows if row[name]]
         other = sum(row[name] != row[column] for row in filled)
         return len(filled) > _FILLED_SHARE * len(self._rows) and other > _OTHER_SHARE * len(filled)
@@ -153,7 +153,7 @@ class UnreadColumns:
         return found
 
     def find_speakers(self) -> tuple[str, ...]:
-        """Return the columns that say who wrote the text of each row, where a row is one text.
+        """Return the columns with the author of each row, if a row is a single text.
 
         These are roles of conversations, or a few writers of short texts under a usual name.
         """
@@ -257,13 +257,13 @@ def _drop_common(answers: Sequence[_Words]) -> list[_Words]:
 
 
 def _share(wanted: Sequence[_Words], texts: Sequence[_Words]) -> float:
-    """Return the mean share of the wanted words that the texts have, of those that want any."""
+    """Return the mean share of the wanted words in the texts, over texts with wanted words."""
     shares = [len(w & text) / len(w) for w, text in zip(wanted, texts, strict=True) if w]
     return sum(shares) / len(shares) if shares else 0.0
 
 
 def _take_others(texts: Sequence[_Words]) -> list[_Words]:
-    """Return for each text the last different one before it; the first has the one that follows."""
+    """Return for each text the last different text before it; the first gets the next one."""
     others: list[_Words] = []
     different: _Words = next((text for text in texts if text != texts[0]), frozenset())
     for before, text in pairwise((texts[0], *texts)):

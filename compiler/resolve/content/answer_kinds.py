@@ -1,4 +1,4 @@
-"""What the answers of rows are: a closed set of labels, final numbers, refusals, cut answers."""
+"""Classifies the answers of rows: a closed set of labels, final numbers, refusals, cut answers."""
 
 import re
 from collections import Counter
@@ -36,14 +36,14 @@ _STRIPPED: Final = 2  # characters that cleaning may take from the end of a cut 
 _ENDINGS: Final = tuple(".!?:;\"')]}>*`|\u3002\uff01\uff1f\u00bb\u201d\u2019")
 _ELLIPSES: Final = ("...", "\u2026")
 MOST_LABELS: Final = 200
-MOST_CLASSES: Final = 1000  # that a head tells apart; words would be written for fewer
+MOST_CLASSES: Final = 1000  # of a classification head; fewer classes could also be written as words
 _LONGEST_CHARS: Final = 80
 FEWEST_ROWS_EACH: Final = 5  # on average
 
 
 @dataclass(slots=True, kw_only=True)
 class LabelCount:
-    """Counts answers until they show that they are no closed set, and why: `open_by`."""
+    """Counts answers until they are no closed set; `open_by` is the reason."""
 
     counts: Counter[str] = field(default_factory=Counter)
     open_by: OpenAnswers | None = None
@@ -61,9 +61,9 @@ class LabelCount:
             self.counts.clear()
 
     def why_open(self, most: int = MOST_LABELS) -> OpenAnswers | None:
-        """Return why the answers are no closed set of at most `most` labels; None where they are.
+        """Return why the answers are not a closed set of at most `most` labels; None if they are.
 
-        Answers that were never counted are none either.
+        Uncounted answers are not a closed set either.
         """
         values, rows = len(self.counts), self.counts.total()
         if self.open_by is not None:
@@ -75,14 +75,14 @@ class LabelCount:
         return None
 
     def labels(self, most: int = MOST_LABELS) -> tuple[Label, ...]:
-        """Return the closed set by name; empty unless there are rows enough for each."""
+        """Return the closed set by name; empty unless each label has enough rows."""
         if self.why_open(most) is not None:
             return ()
         return tuple(Label(name=name, rows=rows) for name, rows in sorted(self.counts.items()))
 
 
 def said_by(example: Example) -> str:
-    """Return the answer that is learned: of a preference the chosen one, of a text the whole."""
+    """Return the learned answer: the chosen one of a preference, or a whole text."""
     return "" if example.is_prompt else example.turns[len(example.prompt)][1]
 
 
@@ -92,7 +92,7 @@ def count_documents(examples: Sequence[Example]) -> int:
 
 
 def count_final_numbers(examples: Sequence[Example]) -> int:
-    """Return how many answers are a number, or end with one that they announce (`#### 42`)."""
+    """Return how many answers are a number, or end with an announced number (`#### 42`)."""
     answers = [example.answer for example in examples if example.prompt and not example.compares]
     return sum(map(_is_final_number, answers))
 
@@ -112,8 +112,8 @@ def count_refusals(examples: Sequence[Example]) -> int:
 def find_cut(examples: Sequence[Example]) -> CutAnswers | None:
     """Return how many answers end in the middle of a sentence at the length of the longest.
 
-    None unless most do, some of them in the middle of a word: something cut them at so many
-    characters.
+    The result is None unless most do, some of them in the middle of a word, so that something has
+    cut them at that length.
     """
     answers = {said_by(example) for example in examples if example.prompt}
     lengths = Counter(map(len, answers))
@@ -128,7 +128,7 @@ def find_cut(examples: Sequence[Example]) -> CutAnswers | None:
 
 
 def _ends_in_words(cut: Sequence[str]) -> bool:
-    """Tell whether many texts end with the beginning of a word that the others have whole."""
+    """Tell whether many texts end with a part of a word that other texts have in full."""
     words = {word for answer in cut for word in answer.split()[:-1]}
     begun = {word[:end] for word in words for end in range(1, len(word))}
     last = [answer.split()[-1].removesuffix("...").removesuffix("\u2026") for answer in cut]
@@ -137,7 +137,7 @@ def _ends_in_words(cut: Sequence[str]) -> bool:
 
 
 def _is_open(answer: str) -> bool:
-    """Tell whether a text of several words stops without the end of a sentence."""
+    """Tell whether a text of several words ends in the middle of a sentence."""
     if len(answer.split(maxsplit=_FEWEST_WORDS)) < _FEWEST_WORDS:
         return False
     return answer.endswith(_ELLIPSES) or not answer.endswith(_ENDINGS)

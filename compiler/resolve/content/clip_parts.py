@@ -1,4 +1,4 @@
-"""Videos and audio in parts of messages that state no type, as Bedrock and Gemini write them."""
+"""Videos and audio in parts of messages without a type, in the formats of Bedrock and Gemini."""
 
 from collections.abc import Mapping
 from typing import Any, Final, Literal
@@ -18,7 +18,7 @@ _MIME_TYPES: Final = ("mimeType", "mime_type")
 
 
 def find_clip_part(row: Row) -> Clip | None:
-    """Return what a part of a message in a row is, None where it is neither video nor audio."""
+    """Return the kind of a message part; None if it is neither video nor audio."""
     lists = (messages for cell in row.values() if isinstance(messages := load_messages(cell), list))
     contents = (content_of(each) for some in lists for each in some if isinstance(each, dict))
     parts = (part for content in contents if isinstance(content, list) for part in content)

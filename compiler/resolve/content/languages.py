@@ -1,4 +1,4 @@
-"""Languages: which ones the texts are in, by their script or their most frequent words."""
+"""Detects the languages of the texts by their script or their most frequent words."""
 
 import json
 from collections import Counter
@@ -22,10 +22,10 @@ class _Table(TypedDict):
 
 
 def find_languages(examples: Sequence[Example]) -> Mapping[str, float]:
-    """Return the share of each language among drawn rows whose language shows, most first.
+    """Return the share of each language among sampled rows with a clear language, most first.
 
-    Rows too short to tell, and languages of less than one row in fifty, are left out. A row that
-    could be of two languages counts for the one that the other rows show more often.
+    Rows that are too short, and languages of less than one row in fifty, are left out. A row that
+    could be in two languages counts for the one that is more frequent in other rows.
     """
     rows = [_count_hits(examples[place]) for place in draw(examples, _SAMPLE_ROWS)]
     usual: Counter[str] = Counter()
@@ -38,7 +38,7 @@ def find_languages(examples: Sequence[Example]) -> Mapping[str, float]:
 
 
 def _count_hits(example: Example) -> Counter[str]:
-    """Count what speaks for each language, by ISO 639-1 code; one hit alone says nothing."""
+    """Count the hits for each language, by ISO 639-1 code; a single hit is ignored."""
     text = " ".join(text for _, text in example.turns)[:_CHARS]
     if not text.isascii() and (code := _by_script(text)) is not None:
         return Counter({code: _FEWEST_HITS})

@@ -1,4 +1,4 @@
-"""Leaks: prompts that hold the answer which the model is to learn."""
+"""Finds leaks: prompts that contain the answer that the model should learn."""
 
 import re
 from collections import Counter
@@ -22,7 +22,7 @@ _CONTEXT_CHARS: Final = 14
 _LABEL_SHARE: Final = 0.9
 _ALONE_SHARE: Final = 0.8
 _CONTEXT_SHARE: Final = 0.8
-_BEHIND: Final = r"[:=|\[(<>\"'#\n][ \t]{0,4}"  # what stands before a value, not before a word
+_BEHIND: Final = r"[:=|\[(<>\"'#\n][ \t]{0,4}"  # characters before a value, and not before a word
 _MARKED: Final = "marked"
 _SIGNS: Final = re.compile(r"[\W_]+")
 #: Words that announce an answer, in the three languages of ftc's messages.
@@ -36,11 +36,12 @@ _ANNOUNCED: Final = re.compile(
 def find_leak(
     examples: Sequence[Example], labels: Sequence[Label], *, sampled: bool
 ) -> Leak | None:
-    """Return how many prompts hold their answer; None unless nearly all of them do.
+    """Return how many prompts contain their answer; None unless nearly all of them do.
 
-    Of labels, those prompts count that hold no other label: a prompt may list all of them. Of other
-    answers, those that end prompts or stand in them behind the same words; where the answers are
-    `sampled` in training (GRPO) any words will do, else those that announce an answer.
+    For labels, a prompt counts if it contains no other label, since a prompt may list all of them.
+    Other answers count if they end prompts, or follow the same words in them. If the answers are
+    `sampled` in training (GRPO), these can be any words, otherwise only words that announce an
+    answer.
     """
     asked = [each for each in examples if each.prompt and each.prompt[-1][0] == "user"]
     some = asked[:: max(1, -(-len(asked) // _MOST_ROWS))]
@@ -50,7 +51,7 @@ def find_leak(
 
 
 def count_echoes(examples: Sequence[Example]) -> int:
-    """Return in how many rows the answer is the whole question, white space apart."""
+    """Return in how many rows the answer is the whole question, ignoring white space."""
     return sum(
         example.prompt[-1][1] == said and example.prompt[-1][0] == "user"
         for example in examples
@@ -59,9 +60,9 @@ def count_echoes(examples: Sequence[Example]) -> int:
 
 
 def count_beginnings(examples: Sequence[Example]) -> int:
-    """Return in how many rows the answer begins with the whole question, of some words at least.
+    """Return in how many rows the answer begins with the whole question of several words.
 
-    A word that is looked up or a name may well begin what is said of it.
+    A definition may well begin with the word or the name that it defines.
     """
     return sum(
         _begins(said_by(example), example.prompt[-1][1])
@@ -71,14 +72,14 @@ def count_beginnings(examples: Sequence[Example]) -> int:
 
 
 def _begins(answer: str, question: str) -> bool:
-    """Tell whether the question, of some words, stands before other words or alone."""
+    """Tell whether the answer begins with the question, which has several words."""
     if not answer.startswith(question) or len(question.split()) < _FEWEST_WORDS:
         return False
     return not (answer[len(question) :][:1].isalnum() and question[-1:].isalnum())
 
 
 def _find_labels(some: Sequence[Example], labels: Sequence[Label]) -> Leak | None:
-    """Count the prompts that hold their label alone, in a place that no sentence gives it."""
+    """Count the prompts that contain only their own label, outside a sentence."""
     if len(labels) < 2:  # noqa: PLR2004 - one label alone tells nothing
         return None
     words = {label.name: _words(label.name) for label in labels}
@@ -106,7 +107,7 @@ def _find_labels(some: Sequence[Example], labels: Sequence[Label]) -> Leak | Non
 
 
 def _place(example: Example, text: str, word: str) -> str:
-    """Return where a label stands: behind a sign, at an end beside a word, or "" in a sentence."""
+    """Return the place of a label: after a sign, at an end beside a word, or "" in a sentence."""
     label, asked = re.escape(example.answer.casefold()), _asked(example).casefold()
     if (
         not example.answer.isalnum()
@@ -141,7 +142,7 @@ def _find_answers(some: Sequence[Example], *, sampled: bool) -> Leak | None:
 
 
 def _is_at_end(text: str, answer: str) -> bool:
-    """Tell whether a text ends with the answer as a word of its own, punctuation apart."""
+    """Tell whether a text ends with the answer as a separate word, ignoring punctuation."""
     place = text.rfind(answer)
     if place < 1 or text[place - 1].isalnum():
         return False
@@ -149,7 +150,7 @@ def _is_at_end(text: str, answer: str) -> bool:
 
 
 def _contexts(text: str, answer: str, *, announced: bool) -> Iterator[str]:
-    """Yield what stands before the answer, wherever it stands as a word of its own."""
+    """Yield the words before each occurrence of the answer as a separate word."""
     end = len(text)
     for _ in range(_MOST_PLACES):
         place = text.rfind(answer, 0, end)

@@ -1,4 +1,4 @@
-"""What the model's tokenizer, as transformers loads it, loses of the data's texts."""
+"""Finds text that the model's tokenizer loses when transformers loads it."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -48,7 +48,7 @@ def try_round_trip(
 
 
 def add_round_trips(parts: Sequence[RoundTrip | None]) -> RoundTrip | None:
-    """Return what the rows of several sources lose together; None where no source was tried."""
+    """Return the combined losses of several sources; None if no source was tried."""
     tried = [part for part in parts if part is not None]
     if not tried:
         return None

@@ -1,4 +1,4 @@
-"""Markers: texts of rows that hold what a chat template writes, and new tokens that none holds."""
+"""Finds chat template markers in rows, and new tokens that occur in no row."""
 
 import re
 from collections import Counter
@@ -18,7 +18,7 @@ from ftc.spec.sections import Spec
 _SHOWN: Final = 5
 _SHORT: Final = ({"role": "user", "content": "Hello."}, {"role": "assistant", "content": "Hi."})
 _CANDIDATE: Final = re.compile(r"<[^<>\s]{1,60}>|\[/?[A-Z_]{3,30}\]")
-#: The names between the signs by which templates of well-known families begin and end turns.
+#: The names inside the turn markers of well-known families.
 _TURN_NAMES: Final = frozenset(
     {
         "im_start", "im_end", "im_user", "im_assistant", "im_system", "im_middle", "im_sep",
@@ -32,16 +32,16 @@ _TURN_NAMES: Final = frozenset(
 )  # fmt: skip
 _TURN: Final = re.compile(r"<[|\uff5c]([^|\uff5c<>]+)[|\uff5c]>|<((?:start|end)_of_turn)>")
 _BRACKETS: Final = frozenset({"[INST]", "[/INST]", "[SYSTEM_PROMPT]", "[/SYSTEM_PROMPT]"})
-#: Tokens that begin or end texts in most families: no text of a row begins or ends with one.
+#: Tokens that begin or end texts in most families, which no row should begin or end with.
 _EDGES: Final = (
     *("</s>", "<s>", "<|endoftext|>", "<|end_of_text|>", "<|begin_of_text|>", "<eos>", "<bos>"),
     *("<|return|>", "<\uff5cend\u2581of\u2581sentence\uff5c>"),
 )
-#: What rows hold on purpose: the parts of a file to complete, and reasoning.
+#: Tokens that rows contain on purpose: fill-in-the-middle and reasoning.
 _ON_PURPOSE: Final = re.compile(
     r"fim|prefix|suffix|middle|repo|file|think|reason|mask|blank|gmask", re.IGNORECASE
 )
-#: Last lines of prompts that open an answer, as transcripts and templates in plain text do.
+#: Last lines of prompts that open an answer, as in transcripts and plain-text templates.
 _OPENING: Final = re.compile(
     r"(?:^|\n)\s*((?:#{2,3} ?)?(?:Assistant|ASSISTANT|Response|Bot|AI|Resposta|Respuesta) ?:)\s*\Z"
 )
@@ -72,8 +72,8 @@ _ANSWER: Final = frozenset(
 class KnownMarkers:
     """The markers of one tokenizer: its special tokens, and those that its template writes.
 
-    `tokens` are all tokens that the tokenizer keeps whole, or the markers that ftc's table knows of
-    it; None where neither is at hand.
+    `tokens` are all tokens that the tokenizer does not split, or its markers in ftc's table; None
+    if neither is known.
     """
 
     special: frozenset[str] = frozenset()
@@ -84,7 +84,8 @@ class KnownMarkers:
 def list_markers(loaded: LoadedTokenizer, new_tokens: Collection[str]) -> KnownMarkers:
     """Return the markers of a tokenizer and of the spec's new tokens.
 
-    The tokens at the ends of texts are no markers of turns: rows hold them without any template.
+    Tokens at the ends of texts are not turn markers, since rows can contain them without a
+    template.
     """
     rendered = ""
     if loaded.template is not None:
@@ -101,7 +102,7 @@ def list_markers(loaded: LoadedTokenizer, new_tokens: Collection[str]) -> KnownM
 
 
 def look_up_markers(name: str, new_tokens: Collection[str]) -> KnownMarkers:
-    """Return what ftc's table knows of a model whose tokenizer is not at hand."""
+    """Return the markers from ftc's table for a model whose tokenizer is not available."""
     entry = find_model(name)
     if entry is None:
         return KnownMarkers()
@@ -111,7 +112,7 @@ def look_up_markers(name: str, new_tokens: Collection[str]) -> KnownMarkers:
 
 
 def find_markers(examples: Sequence[Example], known: KnownMarkers) -> Markers:
-    """Count the rows whose texts hold markers of turns or special tokens."""
+    """Count the rows with turn markers or special tokens in their texts."""
     turned: Counter[str] = Counter()
     special: Counter[str] = Counter()
     opened: Counter[str] = Counter()
@@ -159,7 +160,7 @@ def _find(example: Example, known: KnownMarkers) -> tuple[list[str], list[str]]:
 
 
 def _find_edge(text: str) -> str:
-    """Return the token that begins or ends a text, empty where none does."""
+    """Return the token that begins or ends a text, or ""."""
     if not text.startswith("<") and not text.endswith(">"):
         return ""
     return next((e for e in _EDGES if text.endswith(e) or text.startswith(e)), "")
@@ -172,7 +173,7 @@ def _is_turn(found: str) -> bool:
 
 
 def _find_opening(example: Example) -> str:
-    """Return the words that open an answer at the end of a prompt, empty where none do."""
+    """Return the words at the end of a prompt that open an answer, or ""."""
     prompt = example.prompt
     if not prompt or not prompt[-1][1].endswith(":"):
         return ""
@@ -181,7 +182,7 @@ def _find_opening(example: Example) -> str:
 
 
 def _find_speakers(example: Example) -> tuple[str, ...]:
-    """Return the names of the one who asks and the one who answers, if one text has both."""
+    """Return the names of the asking and the answering speaker, if a text has both."""
     for role, text in example.turns:
         if role in ("tools", "calls", "label") or ":" not in text:
             continue
@@ -202,7 +203,7 @@ def _most(counts: Counter[str], known: KnownMarkers) -> tuple[str, ...]:
 
 
 def find_absent_tokens(spec: Spec, examples: Sequence[Example]) -> tuple[str, ...]:
-    """Return the tokens of `model.new_tokens` that neither a row nor the system message holds."""
+    """Return the tokens of `model.new_tokens` that are in no row and not in the system message."""
     system = spec.data.system or ""
     absent = [token for token in spec.model.new_tokens if token not in system]
     for example in examples:

@@ -1,11 +1,11 @@
 """Copies: rows that repeat another, its prompt, or nearly all of its words.
 
-In a long row any word stands somewhere, so that long rows are compared by runs of three words.
-A few hundred rows are drawn and each row of the data is held against them, so that the work grows
-with the rows and not with their pairs. Two rows are near copies when the words that they share are
-nine tenths of the words of both (Jaccard). Of a drawn row's words the rarest tenth, and one more,
-are enough to find every such row: it must have at least one of them (prefix filtering, Bayardo,
-Ma and Srikant, "Scaling up all pairs similarity search", WWW 2007).
+Long rows share many words by chance, so they are compared by sequences of three words. A few
+hundred rows are sampled, and each row of the data is compared with them, so the work grows with the
+rows and not with their pairs. Two rows are near copies if the words that they share are nine tenths
+of the words of both (Jaccard). The rarest tenth of a sampled row's words, plus one, are enough to
+find every near copy, which must have at least one of them (prefix filtering, Bayardo, Ma and
+Srikant, "Scaling up all pairs similarity search", WWW 2007).
 """
 
 import math
@@ -20,21 +20,21 @@ from ftc.compiler.resolve.content_facts import NearDuplicates
 from ftc.compiler.resolve.rows.example import Example
 from ftc.runtime.read.cleaning import fold
 
-#: Rows whose words are counted, to tell rare words from common ones.
+#: The number of rows whose words are counted to find rare words.
 _COUNTED_ROWS: Final = 1000
 _PROBES: Final = 200
 _ALIKE: Final = 0.9
 _FEWEST_WORDS: Final = 5
 _SHORT_WORDS: Final = 40
-#: Words longer than this on average are none: the writing has no spaces.
+#: Longer words on average mean that the script has no spaces.
 _LONGEST_WORD_CHARS: Final = 12
-#: Of a longer row its first and its last characters stand for the whole.
+#: A longer row is represented by its first and last characters.
 _CHARS: Final = 500
-#: Pairs of rows that are compared at most; rows that come later are then not looked at.
+#: The maximum number of compared pairs; later rows are not examined.
 _PAIRS: Final = 300_000
 _PUNCTUATION: Final = str.maketrans(dict.fromkeys("!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~", " "))
 Feature = str | tuple[str, str, str]
-#: Distinct prompts that are remembered; past them copies of later ones are not found.
+#: The maximum number of remembered prompts; copies of later prompts are not found.
 _REMEMBERED: Final = 2_000_000
 _KEY_BYTES: Final = 12
 
@@ -43,7 +43,7 @@ _KEY_BYTES: Final = 12
 class _Index:
     """The drawn rows: `words` by place, and the places in which each of the rare words stands.
 
-    Of the rows in `whole` the common words count as well: they have next to no others.
+    For the rows in `whole`, common words count as well, since they have almost no others.
     """
 
     words: Mapping[int, frozenset[Feature]]
@@ -54,10 +54,10 @@ class _Index:
 
 @dataclass(slots=True, kw_only=True)
 class PromptCount:
-    """What `prepare.py` groups by: examples with one prompt stay together in one split.
+    """The groups of `prepare.py`: examples with the same prompt stay in one split.
 
-    `conflicting` counts the examples whose prompt came before with another answer, `contradicting`
-    those that came before with the opposite preference or verdict.
+    `conflicting` counts the examples whose prompt occurred before with another answer, and
+    `contradicting` those that occurred with the opposite preference or verdict.
     """
 
     seen: set[bytes] = field(default_factory=set)
@@ -66,7 +66,7 @@ class PromptCount:
     contradicting: int = 0
 
     def is_known(self, example: Example) -> bool:
-        """Count the example; tell whether the same one came before, white space apart."""
+        """Count the example; tell whether it occurred before, ignoring white space."""
         before = [fold(text) for _, text in example.prompt]
         answer = "\x1f".join(fold(text) for _, text in example.turns[len(before) :])
         digest = blake2b(digest_size=_KEY_BYTES)
@@ -87,11 +87,11 @@ class PromptCount:
         return known
 
     def distinct(self) -> int:
-        """Return how many prompts there are."""
+        """Return the number of distinct prompts."""
         return len(self.rows)
 
     def largest(self) -> int:
-        """Return how many different answers the most frequent prompt has."""
+        """Return the number of different answers to the most frequent prompt."""
         return max(self.rows.values(), default=0)
 
     def _remember(self, key: bytes, prompt: bytes) -> None:
@@ -135,9 +135,9 @@ def find_near_duplicates(examples: Sequence[Example], numbers: Sequence[int]) ->
 
 
 def split_words(example: Example) -> list[str]:
-    """Return the words of an example in lower case, those of its system turn apart.
+    """Return the words of an example in lower case, without its system turn.
 
-    Writing without spaces gives its pairs of letters in place of words.
+    Text without spaces gives pairs of letters instead of words.
     """
     text = " ".join([text for role, text in example.turns if role != "system"])
     if len(text) > 2 * _CHARS:
@@ -152,13 +152,13 @@ def split_words(example: Example) -> list[str]:
 
 
 def draw(examples: Sequence[Example], rows: int) -> list[int]:
-    """Return the places of some examples, drawn with a fixed seed."""
+    """Return the indices of some examples, sampled with a fixed seed."""
     pick = random.Random(0)  # noqa: S311 - a sample, no secret
     return pick.sample(range(len(examples)), min(rows, len(examples)))
 
 
 def _draw(examples: Sequence[Example]) -> _Index:
-    """Draw rows, count words, and note the rarest words of each row that has enough of them."""
+    """Sample rows, count words, and store the rarest words of each row with enough words."""
     sample = draw(examples, _COUNTED_ROWS)
     drawn = {place: frozenset(_features(examples[place])) for place in sample}
     rows_with = Counter(word for words in drawn.values() for word in words)
@@ -188,7 +188,7 @@ def _features(example: Example) -> Sequence[Feature]:
 
 
 def _tells_apart(words: frozenset[Feature], example: Example) -> bool:
-    """Tell whether the words are more than numbers and the answer: what fills in a template."""
+    """Tell whether the words are more than numbers and the answer, which fill in a template."""
     answer = set(split_words(Example(turns=(("assistant", example.answer),))))
     return any(
         not any(letter.isdigit() for letter in "".join(word)) and word not in answer
@@ -197,7 +197,7 @@ def _tells_apart(words: frozenset[Feature], example: Example) -> bool:
 
 
 def _same_prompt(one: Example, other: Example) -> bool:
-    """Tell whether `prepare.py` keeps both in one split, so that neither shows the other."""
+    """Tell whether `prepare.py` keeps both in one split, so that neither leaks the other."""
     return len(one.prompt) > 0 and one.prompt == other.prompt
 
 
@@ -206,7 +206,7 @@ def _alike(one: frozenset[Feature], other: set[Feature]) -> bool:
 
 
 def _oppose(example: Example) -> str | None:
-    """Return the answers with the opposite preference or verdict; None where there is neither."""
+    """Return the answers with the opposite preference or verdict, or None without either."""
     if example.compares:
         return "\x1f".join(fold(text) for _, text in example.turns[:-3:-1])
     if example.verdict:

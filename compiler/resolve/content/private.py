@@ -7,7 +7,7 @@ from typing import Final
 
 from ftc.compiler.resolve.rows.example import Example
 
-#: Kinds of secrets: a text that each one holds, searched first since that is fast, and its form.
+#: Kinds of secrets: a text in each of them, searched first for speed, and the pattern.
 _SECRETS: Final[tuple[tuple[str, str, re.Pattern[str]], ...]] = tuple(
     (kind, sign, re.compile(pattern))
     for kind, sign, pattern in (
@@ -29,18 +29,18 @@ _SECRETS: Final[tuple[tuple[str, str, re.Pattern[str]], ...]] = tuple(
         ("password", "://", r"\b[a-z][a-z0-9+.-]{1,20}://[^\s:/@]{1,64}:([^\s:/@]{4,64})@[\w.-]+"),
     )
 )
-#: What documentation writes where a secret would stand.
+#: Placeholders for secrets in documentation.
 _PLACEHOLDER: Final = re.compile(
     r"example|sample|dummy|placeholder|changeme|redacted|passw|secret|your|token|user|hidden"
     r"|1234|abcd|xxx|\*{3}|\.{3}|\$|<|>|\{|\}|%",
     re.IGNORECASE,
 )
-_FEWEST_SIGNS: Final = 6  # different characters of a key that was drawn at random
+_FEWEST_SIGNS: Final = 6  # different characters of a random key
 
 _EMAIL: Final = re.compile(
     r"(?<![\w.+/:-])[A-Za-z0-9][\w.+-]{0,63}@((?:[A-Za-z0-9-]{1,63}\.)+[A-Za-z]{2,12})\b"
 )
-#: Names that RFC 2606 keeps free, and senders that are no person.
+#: Names reserved by RFC 2606, and senders that are not persons.
 _NO_HOST: Final = re.compile(
     r"(?:^|\.)(?:example|test|invalid|localhost|local)(?:\.|$)|(?:^|\.)(?:domain|email|company)\.com$",
     re.IGNORECASE,
@@ -57,7 +57,7 @@ _CARD: Final = re.compile(
     r"|(?:4\d{3}|5[1-5]\d{2}|2[2-7]\d{2}|6011|65\d{2})([ -]?)\d{4}\2\d{4}\2\d{4})(?![\w-])"
 )
 _IBAN: Final = re.compile(r"\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?\b")
-#: The numbers that payment services print for tests, and the IBANs of manuals.
+#: Test numbers of payment services, and the IBANs of manuals.
 _PRINTED: Final = frozenset(
     {
         "4242424242424242", "4111111111111111", "4012888888881881", "5555555555554444",
@@ -66,14 +66,14 @@ _PRINTED: Final = frozenset(
         "FR1420041010050500013M02606", "ES9121000418450200051332", "NL91ABNA0417164300",
     }
 )  # fmt: skip
-#: What every number of a telephone, a card or an account has: digits close together.
+#: Every telephone, card or account number has digits close together.
 _LONG_NUMBER: Final = re.compile(r"\d(?:[ .()-]{0,2}\d){6}")
 _MOST_ROWS: Final = 2000
 _MOST_CHARS: Final = 20_000
 
 
 def find_secrets(examples: Sequence[Example]) -> Mapping[str, tuple[int, ...]]:
-    """Return the places of the examples in which each kind of secret stands."""
+    """Return the indices of the examples that contain each kind of secret."""
     places: defaultdict[str, list[int]] = defaultdict(list)
     for place, example in enumerate(examples):
         text = _text(example)
@@ -86,7 +86,7 @@ def find_secrets(examples: Sequence[Example]) -> Mapping[str, tuple[int, ...]]:
 
 
 def find_personal(examples: Sequence[Example]) -> tuple[Mapping[str, tuple[int, ...]], int]:
-    """Return where each kind of personal data stands, and how many examples were looked at."""
+    """Return the indices for each kind of personal data, and the number of examined examples."""
     some = range(0, len(examples), max(1, -(-len(examples) // _MOST_ROWS)))
     places: defaultdict[str, list[int]] = defaultdict(list)
     shaped = 0
@@ -110,7 +110,7 @@ def _text(example: Example) -> str:
 
 
 def _has_secret(pattern: re.Pattern[str], text: str) -> bool:
-    """Tell whether a match is no placeholder."""
+    """Tell whether a match is a secret and not a placeholder."""
     for match in pattern.finditer(text):
         secret = match[1] if match.re.groups else match[0]
         if len(set(secret)) >= min(_FEWEST_SIGNS, len(secret)) and not _PLACEHOLDER.search(secret):
@@ -133,7 +133,7 @@ _PHONE_MAX: Final = 15
 
 
 def _list_cards(text: str) -> set[str]:
-    """Return the numbers of a card's form, but for those that every manual has."""
+    """Return the numbers in the form of a card, except those of manuals."""
     return {_digits(match[0]) for match in _CARD.finditer(text)} - _PRINTED
 
 

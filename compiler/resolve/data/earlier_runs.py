@@ -1,4 +1,4 @@
-"""Earlier rows: prompts of a chained spec's data that the run before has trained on, or will."""
+"""Finds prompts in a chained spec's data that the previous run trains on."""
 
 import json
 from collections.abc import Iterator
@@ -34,10 +34,10 @@ class _Rows:
 
 
 def find_seen(spec: Spec, data: DataFacts, *, folder: Path, held_rows: int) -> tuple[Finding, ...]:
-    """Return a warning where rows that are held out here are trained on by the run before.
+    """Return a warning if the previous run trains on rows that are held out here.
 
-    `held_rows` counts those of validation and test. Prompts are compared by what the user says;
-    data that are not on this disk are not looked at, and say nothing.
+    `held_rows` counts those of validation and test. Prompts are compared by the user's text. Data
+    that is not on this disk is not examined.
     """
     first = find_first_run(spec.model, folder=folder)
     mine = _read_rows(spec, data, folder=folder) if first is not None and held_rows else None

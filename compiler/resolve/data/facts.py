@@ -1,4 +1,4 @@
-"""Data facts: what the rows hold, which column is what, what is left and how long it is."""
+"""Data facts: the content of rows, the roles of columns, the usable rows and their lengths."""
 
 import json
 from collections import Counter
@@ -102,7 +102,7 @@ from ftc.spec.salvage import known_or_none
 from ftc.spec.sections import Objective, Spec
 from ftc.spec.sources import WholeSource, is_mixture, limit_rows, list_sources
 
-#: Above this size the lengths of a sample stand for all.
+#: Above this size, only the lengths of a sample are measured.
 LARGE_BYTES: Final = 64 * 1024 * 1024
 #: The lengths of a source whose rows are all copies of another source's.
 _NO_LENGTHS: Final = Lengths(
@@ -129,7 +129,7 @@ _Measured = tuple[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Report:
-    """What two looks at one source gave: at its rows, and at the lengths of its examples.
+    """The results of reading one source: its rows, and the lengths of its examples.
 
     `seeks`: the facts say which of the files are there that texts may name.
     """
@@ -158,7 +158,7 @@ def resolve_data(
     tokenizer: TokenizerFacts | Unknown,
     model: ModelFacts | Unknown | None = None,
 ) -> DataFacts | Unknown:
-    """Return the facts of the data, and those of the files that the result is compared on."""
+    """Return the facts of the data, and of the files of regression checks."""
     found = _resolve_sources(spec, folder=folder, tokenizer=tokenizer, model=model)
     if isinstance(found, Unknown):
         return found
@@ -173,7 +173,7 @@ def _resolve_sources(
     tokenizer: TokenizerFacts | Unknown,
     model: ModelFacts | Unknown | None,
 ) -> DataFacts | Unknown:
-    """Return the data's facts; lengths are estimates where the tokenizer is not at hand.
+    """Return the data's facts; lengths are estimates if the tokenizer is not available.
 
     `max_rows` limits the usable rows alone, as `prepare.py` draws them after cleaning. A row that
     an earlier source had is a copy. Images are looked at for a model that can read them.
@@ -220,7 +220,7 @@ def _look(
     model: ModelFacts | Unknown | None,
     prompts: PromptCount,
 ) -> _Report | Unknown:
-    """Find a source's files and read them; what the world refuses is a finding."""
+    """Find a source's files and read them; a failure becomes a finding."""
     found = find_data_files(spec, source, folder=folder)
     if isinstance(found, Finding):
         return Unknown(finding=found)
@@ -302,7 +302,7 @@ def _read(
 def _without_unused_images(
     spec: Spec, source: WholeSource, roles: Roles, seeing: Seeing | None
 ) -> Roles:
-    """Return the roles without a column of images that nothing has a use for."""
+    """Return the roles without an unused column of images."""
     used = seeing and OBJECTIVES[spec.objective.type].sees
     return roles if source.columns.images is not None or used else replace(roles, images=None)
 
@@ -310,7 +310,7 @@ def _without_unused_images(
 def _find_roles(
     spec: Spec, source: WholeSource, columns: tuple[str, ...], files: Sequence[TableFile]
 ) -> Roles | Unknown:
-    """Return the column of each role, or what is wrong with the columns; the rows help to guess."""
+    """Return the column of each role, or the problem with the columns; rows support the guess."""
     objective = spec.objective.type
     forms = OBJECTIVES[objective].forms
     roles = assign_roles(columns, named=source.columns, form=source.form, forms=forms)
@@ -348,12 +348,12 @@ def _compares(objective: Objective) -> bool:
 
 
 def _find_absent(spec: Spec, scan: Scan) -> tuple[str, ...]:
-    """Return the new tokens that no row holds; none where the spec's model is left out."""
+    """Return the new tokens that no row contains; none if the spec's model is left out."""
     return known_or_none(lambda: find_absent_tokens(spec, scan.examples)) or ()
 
 
 def _classifies(objective: Objective) -> bool:
-    """Tell whether a head is trained to tell labels apart."""
+    """Tell whether a classification head is trained."""
     return objective.type == "classification"
 
 

@@ -1,4 +1,4 @@
-"""Where the data is: a file beside the spec, or the files of a Hub data set in the cache."""
+"""Finds the data: a file beside the spec, or the cached files of a Hub data set."""
 
 import re
 import stat
@@ -74,7 +74,7 @@ class DataFiles:
 
 
 def find_data_files(spec: Spec, source: WholeSource, *, folder: Path) -> DataFiles | Finding:
-    """Find the file or fetch the data set; its format is said, or shown by the extension."""
+    """Find the file or fetch the data set; the spec or the extension gives its format."""
     name = source.source
     suffix = PurePosixPath(name).suffix.lower()
     hub = "/" in name and suffix not in FORMATS and not is_path(name, folder=folder)
@@ -105,7 +105,7 @@ def find_data_files(spec: Spec, source: WholeSource, *, folder: Path) -> DataFil
 def choose_files(
     names: Sequence[str], data: WholeSource
 ) -> tuple[tuple[str, ...], FileFormat] | None:
-    """Choose a data set's files: of the subset's folder, of the split's name, of one format.
+    """Choose a data set's files by the subset's folder, the split's name and one format.
 
     A repository whose files name no split holds one, called train.
     """
@@ -135,7 +135,7 @@ def _words(name: str) -> set[str]:
 
 
 def _find_data_set(data: WholeSource) -> DataFiles | Finding:
-    """Ask the Hub for the files and fetch them; the cache answers where it cannot be asked."""
+    """Query the Hub for the files and fetch them, or use the cache if the Hub is unreachable."""
     found = _ask(data)
     if isinstance(found, Trouble):
         return _undescribed(data) or _explain(data, found)
@@ -149,7 +149,7 @@ def _find_data_set(data: WholeSource) -> DataFiles | Finding:
 
 
 def _ask(data: WholeSource) -> Repository | Trouble:
-    """Return what the Hub says of a data set, or said when it was last asked.
+    """Return the Hub's description of a data set, or the last one that was stored.
 
     Of a commit that is enough; of a branch or tag it is where the Hub cannot be asked. What can no
     longer be had from the Hub can still be read in the cache, but not streamed.
@@ -166,7 +166,7 @@ def _ask(data: WholeSource) -> Repository | Trouble:
 
 
 def _find_stream(data: WholeSource) -> DataFiles | Finding:
-    """Ask the Hub for the files and fetch the first rows of a few; the cache answers without it."""
+    """Query the Hub and fetch the first rows of a few files, or use the cache."""
     source, found = data.source, _ask(data)
     if isinstance(found, Trouble):
         return _explain(data, found)
@@ -198,7 +198,7 @@ def _unstreamable(data: WholeSource, kind: Literal["json", "wide"]) -> Finding:
 
 
 def _undescribed(data: WholeSource) -> DataFiles | None:
-    """Return the files that another tool downloaded; nothing says whether they are all."""
+    """Return the files that another tool downloaded, which may be incomplete."""
     commit = cached_commit(data.source, data.revision, "dataset")
     if commit is None:
         return None
@@ -226,7 +226,7 @@ def _no_file(spec: Spec, source: WholeSource, path: Path, folder: Path) -> Findi
         inside = _list_data(path.rglob("*")) if is_folder else []
     except PermissionError as error:
         return data_faults.unreadable(source, error)
-    except (OSError, ValueError):  # not there, or a name that no disk can hold
+    except (OSError, ValueError):  # missing, or a name that is invalid on any disk
         if matching := _match(path):
             return _several(spec, source, matching, folder, kind="pattern")
         if any(map(_is_text, _glob(path))):
@@ -246,7 +246,7 @@ def _no_file(spec: Spec, source: WholeSource, path: Path, folder: Path) -> Findi
 
 
 def _match(pattern: Path) -> list[Path]:
-    """Return the data files that a name with `*` or the like matches; none of another name."""
+    """Return the data files that match a name with wildcards; none for any other name."""
     return _list_data(_glob(pattern))
 
 
@@ -266,7 +266,7 @@ def _list_data(paths: Iterable[Path]) -> list[Path]:
 
 
 def _is_text(path: Path) -> bool:
-    """Tell whether a file holds text, by its first bytes."""
+    """Tell whether a file contains text, by its first bytes."""
     with suppress(OSError):
         if path.is_file() and not path.name.startswith("."):
             with path.open("rb") as file:
@@ -283,7 +283,7 @@ def _several(
     *,
     kind: Literal["folder", "pattern"],
 ) -> Finding:
-    """Say that a file is to be named, or all of them in a list, and propose these."""
+    """Ask to name one file or a list of all files, and propose both."""
     names = [name for path in found if (name := relative(path, folder=folder))]
     chosen = choose_files(names, source)  # as of a data set of the Hub: the files of one split
     is_clear = len({_format(name) for name in names}) == 1
@@ -408,7 +408,7 @@ def _explain(data: WholeSource, trouble: Trouble) -> Finding:
 
 
 def inspect_files(source: WholeSource, found: DataFiles) -> list[TableFile] | Unknown:
-    """Return the files with what their bytes are, Unknown where one is no table."""
+    """Return the files with their formats, or Unknown if one is not a table."""
     if found.format != "parquet":
         for path in found.paths:
             if kind := find_other_kind(path):

@@ -1,4 +1,4 @@
-"""The findings of data that could not be read: one sentence each, and what to do."""
+"""The findings for unreadable data."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -26,7 +26,7 @@ _MOST_REASONS: Final = 3
 
 
 def no_reader(source: WholeSource, error: ImportError | None = None) -> Finding:
-    """Say what reads parquet, or images where that is what is missing."""
+    """Report the missing library for parquet or images."""
     images = error is not None and error.name is not None and error.name.startswith("PIL")
     return explanations.NO_PARQUET.finding(
         message="images" if images else "",
@@ -37,7 +37,7 @@ def no_reader(source: WholeSource, error: ImportError | None = None) -> Finding:
 
 
 def unreadable(source: WholeSource, error: OSError) -> Finding:
-    """Say that the file is there, and neither disk nor rights give it."""
+    """Report a file that exists but cannot be read, because of the disk or its permissions."""
     return explanations.NO_FILE.finding(
         message="unreadable",
         help="unreadable",
@@ -50,7 +50,7 @@ def unreadable(source: WholeSource, error: OSError) -> Finding:
 def broken(
     source: WholeSource, kind: FileFormat, what: Message | str, path: Path | None = None
 ) -> Finding:
-    """Say that the file does not have its format; the file at `path` may have another one."""
+    """Report that the file does not match its format; the file at `path` may have another one."""
     is_other = isinstance(what, Message) and what.key == "reading.no_list"
     is_lines = path is not None and kind == "json" and sniff_format(path) == "jsonl"
     return explanations.BROKEN_DATA.finding(
@@ -87,7 +87,7 @@ def pointed(source: WholeSource, pointer: LfsPointer) -> Finding:
 
 
 def binary(source: WholeSource, why: NoTable) -> Finding:
-    """Say that the file is no text, or one that is damaged or in an unknown encoding."""
+    """Report that the file is not text, is damaged, or has an unknown encoding."""
     is_text = why != "binary"
     return explanations.NOT_TEXT.finding(
         message=why if is_text else "",
@@ -98,7 +98,7 @@ def binary(source: WholeSource, why: NoTable) -> Finding:
 
 
 def other_kind(source: WholeSource, kind: FileKind) -> Finding:
-    """Say what the file is where its first bytes show another kind than its format."""
+    """Report the kind of the file if its first bytes contradict its format."""
     what = kind if kind in ("html", "parquet", "xml") else "archive"
     texts = {"html": "html", "parquet": "parquet", "xml": "xml"}
     texts |= dict.fromkeys(("PDF", "docx", "pptx"), "texts")
@@ -141,7 +141,7 @@ def ambiguous(source: WholeSource, column: str) -> Finding:
 
 
 def other_scale(source: WholeSource, scale: ScoreScale, objective: ObjectiveType) -> Finding:
-    """Say which scale the scores have, and what brings them to 0 to 1, or to good and bad."""
+    """Report the scale of the scores, and how to convert them to 0 to 1, or to good and bad."""
     added, ratings = scale.added, scale.divisor is None
     return explanations.NO_ROWS.finding(
         message="ratings" if ratings else "scale",
@@ -157,7 +157,7 @@ def other_scale(source: WholeSource, scale: ScoreScale, objective: ObjectiveType
 
 
 def empty(source: WholeSource, kind: FileFormat, rows: int, path: Path) -> Finding:
-    """Say why the file at `path` names no columns; `rows` is how many it has all the same."""
+    """Report why the file at `path` has no column names; `rows` is its number of rows."""
     help_ = "list" if rows and kind == "jsonl" else "objects" if rows else "empty"
     if help_ == "list":
         help_ = "python" if holds_python(path) else find_layout(path)
@@ -200,7 +200,7 @@ def name_fault(fault: str, kind: FileFormat | None) -> str:
 def unusable(
     source: WholeSource, kind: FileFormat, scan: Scan, objective: ObjectiveType, roles: Roles
 ) -> Finding:
-    """Say what is wrong with the rows of a file, the commonest reasons first.
+    """Report the faults in the rows of a file, the most common reasons first.
 
     An objective without images has no place for those that messages refer to.
     """

@@ -1,8 +1,8 @@
-"""Facts of large data files that an earlier call found: they are kept in the user's cache folder.
+"""Caches the facts of large data files in the user's cache folder.
 
-A file's name is a hash of everything that the facts rest on: the bytes of the data, the parts of
-the spec, the facts and files of the tokenizer, and ftc's own code. So an entry is right for as
-long as it exists, and whoever deletes it loses nothing but time.
+A file's name is a hash of everything that the facts depend on: the bytes of the data, the parts of
+the spec, the facts and files of the tokenizer, and ftc's own code. So an entry never becomes
+invalid, and deleting it only costs time.
 """
 
 import os
@@ -26,7 +26,7 @@ from ftc.compiler.resolve.model.folder import find_tokenizer_folder
 from ftc.spec.sections import Spec
 from ftc.spec.sources import list_sources
 
-#: Smaller files are read again: that takes no longer than a second.
+#: Smaller files are read again, which takes at most a second.
 LEAST_BYTES: Final = 1024 * 1024
 MOST_FILES: Final = 200
 MOST_BYTES: Final = 64 * 1024 * 1024
@@ -34,7 +34,7 @@ MOST_BYTES: Final = 64 * 1024 * 1024
 _LIBRARIES: Final = ("jinja2", "tokenizers", "sentencepiece", "pyarrow")
 _OWN_CODE: Final = ("compiler/knowledge", "compiler/resolve", "runtime", "spec")
 _WEIGHTS: Final = (".safetensors", ".bin", ".pt", ".pth", ".gguf", ".h5", ".msgpack", ".onnx")
-#: Fields of `data` that the facts do not rest on.
+#: Fields of `data` that the facts do not depend on.
 _PLANNED: Final = frozenset({"max_length", "splits"})
 _ENDING: Final = ".json"
 
@@ -82,7 +82,7 @@ def find_key(
 
 
 def recall(key: str) -> DataFacts | None:
-    """Return the facts of an entry, or None where there is none that can be read."""
+    """Return the facts of an entry, or None without a readable entry."""
     path = kept_folder() / f"{key}{_ENDING}"
     try:
         facts = msgspec.json.decode(path.read_bytes(), type=DataFacts)
@@ -94,7 +94,7 @@ def recall(key: str) -> DataFacts | None:
 
 
 def keep(key: str, facts: DataFacts) -> None:
-    """Write an entry whole, and remove those that were used least; a disk that refuses is no fault.
+    """Write an entry atomically, and remove the least recently used; disk errors are ignored.
 
     Facts that would not be the same when they are read are not kept.
     """

@@ -1,4 +1,4 @@
-"""Lengths: how many tokens each example has, template included, and how they are distributed.
+"""Counts the tokens of each example, including the template, and their distribution.
 
 The prompt of an example is what the model reads before the last answer begins. Without the
 tokenizer both are estimated from characters.
@@ -25,10 +25,10 @@ from ftc.runtime.tokens.vector_records import list_texts
 from ftc.runtime.vision.image_tokens import Rule, most_pixels, place_images
 
 Pair = tuple[int, int]
-#: Tokens that a template's markers add to a turn, where the template is not known.
+#: Tokens that an unknown template's markers add to a turn.
 _MARKER_TOKENS: Final = 5
 _BATCH_ROWS: Final = 2000
-#: A longest row beyond so many times the 99th percentile is an outlier, not the data.
+#: A longest row beyond this multiple of the 99th percentile is an outlier.
 OUTLIER: Final = 2.0
 Count = Callable[[Sequence[Example]], Iterable[Pair | None]]
 #: What estimates the tokens of a text.
@@ -64,7 +64,7 @@ def count_lengths(
 
 
 def find_refusal(examples: Iterable[Example], tokenizer: LoadedTokenizer) -> str:
-    """Return what the chat template says to the first example that it refuses; "" for none."""
+    """Return the chat template's error for the first example that it rejects, or ""."""
     for example in examples:
         turns = example.turns
         if example.compares or example.verdict:
@@ -290,7 +290,7 @@ def count_longest(
 def estimate_longest(
     examples: Sequence[Example], *, estimate: Estimate, joined: bool
 ) -> Iterator[Pair]:
-    """Yield the same, as estimated from characters."""
+    """Yield the same numbers, estimated from characters."""
     for example in examples:
         yield _longest([estimate(text) for text in list_texts(example.turns)], joined=joined), 0
 

@@ -1,4 +1,4 @@
-"""The mask: which tokens of a row are learned and which are only read, as `prepare.py` marks them.
+"""The mask of learned and only read tokens in a row, as `prepare.py` makes it.
 
 An answer is learned with what closes it. Its place is found by rendering the beginnings of the
 conversation, since a chat template is free to write what it likes around a text.
@@ -65,7 +65,7 @@ def mask_rows(
     rows: int,
     rule: Rule | None = None,
 ) -> tuple[MaskedRow, ...] | None:
-    """Return the first usable rows; None where no file of the tokenizer is at hand.
+    """Return the first usable rows; None without a file of the tokenizer.
 
     Images have the tokens that their `rule` gives them.
     """
@@ -82,7 +82,7 @@ def mask_rows(
 
 
 def read_examples(spec: Spec, folder: Path, data: DataFacts) -> Iterator[tuple[int, Example]]:
-    """Yield the rows that say something, numbered, in the order of the files."""
+    """Yield the rows that are not empty, numbered, in the order of the files."""
     numbers = count(1)
     for source, part in zip(list_sources(spec.data), data.sources or (data,), strict=True):
         found = find_data_files(spec, source, folder=folder)

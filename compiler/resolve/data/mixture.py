@@ -1,4 +1,4 @@
-"""The facts of a mixture: what several sources add up to, by the rows that each gives."""
+"""The facts of a mixture: the sum of several sources, weighted by their rows."""
 
 import hashlib
 from collections import Counter
@@ -29,7 +29,7 @@ from ftc.spec.message import Message
 from ftc.spec.sections import Form, Spec
 from ftc.spec.sources import WholeSource, list_sources
 
-#: Forms that are all read as the turns of a conversation.
+#: Row formats that are all read as turns of a conversation.
 _TURNS: Final = frozenset({"chat", "instruction", "prompt_completion"})
 _ROLES: Final = tuple(field.name for field in fields(Roles) if field.name != "form")
 _PERCENT: Final = {"p50": 50, "p90": 90, "p95": 95, "p99": 99}
@@ -59,7 +59,7 @@ def allot(
 
 
 def find_mixed_forms(sources: Sequence[tuple[WholeSource, Form]]) -> Finding | None:
-    """Return what is wrong with the forms of the sources, None where all can be read as one."""
+    """Return the problem with the sources' row formats; None if all can be read as one."""
     (first, wanted), *others = sources
     for source, form in others:
         if form != wanted and not {form, wanted} <= _TURNS:
@@ -99,7 +99,7 @@ def _find_proposal(fault: Finding) -> str | None:
 def mix_facts(
     spec: Spec, parts: Sequence[DataFacts], scans: Sequence[Scan], *, folder: Path
 ) -> DataFacts:
-    """Return the facts of all sources together, each source's own among them."""
+    """Return the combined facts of all sources, including the facts of each."""
     examples = [example for scan in scans for example in scan.examples]
     starts = [sum(scan.rows for scan in scans[:n]) for n in range(len(scans))]
     numbers = [start + n for start, scan in zip(starts, scans, strict=True) for n in scan.numbers]

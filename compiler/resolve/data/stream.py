@@ -1,4 +1,4 @@
-"""The first rows of some files of a Hub data set: all that is looked at of one that is streamed.
+"""The first rows of some files of a streamed data set, which are all that is read of it.
 
 They are kept in the Hub's cache, beside what is downloaded, so that the next look needs no network.
 """
@@ -27,12 +27,12 @@ _WIDE: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF32_LE, c
 
 
 class WideTextError(Exception):
-    """The text has more than one byte to a letter, so that no part of it can be read alone."""
+    """The text has several bytes per letter, so no part of it can be read separately."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FirstRows:
-    """Files of this disk that hold the first rows.
+    """Local files with the first rows.
 
     `part` is the share of the data set's bytes that they stand for; `rows` counts all rows of the
     data set, by what parquet files say of themselves, and is None for text.

@@ -1,4 +1,4 @@
-"""What counts the tokens of rows: the model's own tokenizer, or an estimate by script."""
+"""Counts the tokens of rows with the model's tokenizer, or estimates them by script."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -38,7 +38,7 @@ def choose_count(
     rule: Rule | None,
     schemas: Sequence[str],
 ) -> Count:
-    """Return what counts or estimates the tokens of rows, for the objective of the spec."""
+    """Return the counter or estimator of tokens for the objective of the spec."""
     system, joined = spec.data.system, gives_relevance(spec.objective.type)
     if loaded is not None and known is not None:
         if spec.objective.type == "classification":

@@ -1,4 +1,4 @@
-"""Images in columns that have no role: training would use the rows without them."""
+"""Finds images in columns without a role, which training would ignore."""
 
 import json
 from collections import Counter
@@ -36,7 +36,7 @@ class UnseenImages:
     seeks: bool = False
 
     def watch(self, rows: Iterator[Row | None]) -> Iterator[Row | None]:
-        """Yield the rows as they are, and count them."""
+        """Yield the rows unchanged, and count them."""
         usual = {name: usual_name(name) in IMAGE_NAMES for name in self.columns}
         for row in rows:
             for name, named in usual.items() if row else ():
@@ -45,7 +45,7 @@ class UnseenImages:
             yield row
 
     def found(self) -> dict[str, Any]:
-        """Return the facts that the rows show."""
+        """Return the facts found in the rows."""
         return {"unseen_images": dict(sorted(self.rows.items()))}
 
     def _holds(self, cell: Any, *, named: bool) -> bool:

@@ -1,4 +1,4 @@
-"""What looks at the rows of a source while they are counted."""
+"""Inspects the rows of a source while they are counted."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -90,12 +90,12 @@ class Watches:
         self.scores = PairScoreCount(unassigned, roles)
 
     def watch(self, rows: Iterator[Row | None]) -> Iterator[Row | None]:
-        """Yield the rows as they are, and look at each."""
+        """Yield the rows unchanged, and inspect each."""
         seen = self.scores.watch(self.clips.watch(self.images.watch(rows)))
         return self.neutral.watch(self.weights.watch(self.unread.watch(seen)))
 
     def add_to(self, contents: Contents) -> Contents:
-        """Return the contents with what the rows showed."""
+        """Return the contents with the results."""
         watches = (self.images, self.clips, self.unread)
         found = {name: rows for watch in watches for name, rows in watch.found().items()}
         return replace(

@@ -53,7 +53,7 @@ def snapshot_folder(repository: str, commit: str, kind: Kind) -> Path:
 
 
 def has_repository(repository: str, kind: Kind) -> bool:
-    """Tell whether any part of a repository was ever downloaded."""
+    """Tell whether any part of a repository has been downloaded."""
     return repository_folder(repository, kind).is_dir()
 
 

@@ -34,7 +34,7 @@ from ftc.spec.message import Message
 Reason = Literal["missing", "gated", "revision", "limited", "unreachable", "offline"]
 #: Seconds before a silent Hub counts as unreachable, per request.
 TIMEOUT_SECONDS: Final = 5.0
-#: What a reader of a file asks for at once, unless it wants more.
+#: The bytes that a reader of a file requests at a time, by default.
 BLOCK_BYTES: Final = 256 * 1024
 _PARTIAL: Final = 206
 _BEYOND: Final = 416
@@ -56,7 +56,7 @@ class Trouble:
         return self.reason in ("limited", "unreachable", "offline")
 
 
-#: Why the Hub is not asked where the user forbids it.
+#: The reason for not querying the Hub if the user forbids it.
 OFFLINE: Final = Trouble(reason="offline", detail=Message("hub.offline"))
 
 
@@ -236,7 +236,7 @@ def find_endpoint() -> str | None:
 
 
 def sort_trouble(error: Exception) -> Trouble:
-    """Return the trouble behind an exception of the Hub's client; raise one that is a defect."""
+    """Return the trouble behind an exception of the Hub's client; reraise any other exception."""
     from huggingface_hub import errors  # noqa: PLC0415
 
     cause: BaseException | None = error

@@ -49,7 +49,7 @@ CONFIG_FILE: Final = "config.json"
 QUANTIZED_FILE: Final = "hf_quant_config.json"
 #: diffusers describes a pipeline of several models here.
 _PIPELINE_FILE: Final = "model_index.json"
-#: Meta's and Mistral's own files have this in the place of config.json.
+#: Meta's and Mistral's own formats have this file instead of config.json.
 PARAMS_FILE: Final = "params.json"
 #: PEFT and MLX describe an adapter here; transformers loads it with the model beside it.
 _ADAPTER_FILE: Final = "adapter_config.json"
@@ -152,7 +152,7 @@ def _read_config(folder: Path, name: str, head: Head) -> Config | Finding:
 
 
 def _plain(data: Mapping[str, Any], sha256: str, name: str, *, head: Head) -> Config | Finding:
-    """Return the config of a model that is no wrapper.
+    """Return the config of a model that is not a wrapper.
 
     The language model of some wrappers has no class that loads it by itself.
     """

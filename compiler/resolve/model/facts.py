@@ -44,7 +44,7 @@ from ftc.spec.sections import Spec
 
 _DTYPE_BYTES: Final[Mapping[Dtype, int]] = {"float32": 4, "float16": 2, "bfloat16": 2}
 
-#: What the kinds of the table give that compare texts.
+#: The outputs of the table's kinds of models that compare texts.
 _PURPOSES: Final[Mapping[str, Purpose]] = {"embedding": "vectors", "reranker": "relevance"}
 
 
@@ -154,7 +154,7 @@ def _from_files(
 def _sides(
     name: str, config: Config, weights: Weights, said: Repository | None
 ) -> Mapping[str, tuple[int, ...]]:
-    """Return the sides of all tensors; the Hub is asked where no table describes the model."""
+    """Return the sides of all tensors; the Hub is queried if no table describes the model."""
     if config.shape is None and config.quantized is None and said is not None:
         return fetch_sides(name, said)
     return weights.sides
@@ -185,7 +185,7 @@ def _untie(found: ModelFolder, config: Config, head: Head) -> Shape | None:
 
 
 def _with_head(found: ModelFolder, config: Config, weights: Weights, head: Head) -> Config:
-    """Return the config of a multimodal model with a head where the class that is loaded has one.
+    """Return the config of a multimodal model, with its head tied as in the loaded class.
 
     The class reads another key than that of its language model, and the weights may have a head.
     """

@@ -47,7 +47,7 @@ _GGUF: Final = re.compile(
 )
 
 
-#: A revision behind an id, as pip writes versions of repositories.
+#: A revision after an id, in pip's notation for repositories.
 _REVISED: Final = re.compile(r"([A-Za-z0-9][\w.-]*/[\w.-]+)@([\w./-]+)")
 
 
@@ -91,7 +91,7 @@ def folder_fault(spec: Spec, path: Path) -> Finding | None:
 
 
 def _revised(spec: Spec, repository: str, revision: str) -> Finding:
-    """Return the finding that a revision is written behind the id."""
+    """Return the finding for a revision that was appended to the id."""
     (step,) = patch_field(spec, "model", "revision", revision)
     section = {**step["value"], "id": repository}
     return explanations.MODEL_FOLDER.finding(
@@ -235,7 +235,7 @@ def _converted(spec: Spec) -> Finding:
 
 
 def _closed(name: str) -> Finding:
-    """Return the finding that nobody but its maker can train a model; it names open ones."""
+    """Return the finding that only its maker can train a model; it names open models."""
     return explanations.MODEL_NOT_FOUND.finding(
         message="closed",
         help="closed",

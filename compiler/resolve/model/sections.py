@@ -30,7 +30,7 @@ _NAMES: Final[Mapping[str, Message | str]] = {
     "d": Message("phrase.object"),
     "n": "`null`",
 }
-#: Types whose own code checks the kinds of their layers.
+#: Types with their own validation of layer kinds.
 OWN_LAYERS: Final = ("deepseek_v4", "nemotron_h", "neomme")
 _BOTH: Final = "if"  # whole numbers and others
 
@@ -110,7 +110,7 @@ def find_type_fault(part: Part, name: str) -> Finding | None:
 
 
 def find_dtype_fault(part: Part, name: str) -> Finding | None:
-    """Return a finding for a text that is no dtype of torch, such as `auto`, or a list; or None.
+    """Return a finding for a dtype that torch does not have, such as `auto` or a list, or None.
 
     transformers looks a text up in torch. It keeps other values, and nothing reads them.
     """
@@ -142,7 +142,7 @@ def find_padding_fault(part: Part, name: str) -> Finding | None:
 
 
 def find_layers_fault(part: Part, name: str) -> Finding | None:
-    """Return a finding for a list of kinds of layers of another length than their number, or None.
+    """Return a finding if the list of layer kinds does not have one entry per layer, or None.
 
     transformers compares the two before it reads the weights, in all classes but a few.
     """

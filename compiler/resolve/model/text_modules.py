@@ -1,4 +1,4 @@
-"""What sentence-transformers makes of a model: one vector of a text, or the relevance of a text."""
+"""How sentence-transformers uses a model: for text vectors, or for relevance scores."""
 
 import json
 import re
@@ -9,11 +9,11 @@ from typing import Any, Final
 from ftc.compiler.resolve.detail_facts import Purpose, TextModules
 
 MODULES_FILE: Final = "modules.json"
-#: Where sentence-transformers writes which of its classes a model is of.
+#: The file in which sentence-transformers stores the class of a model.
 PURPOSE_FILE: Final = "config_sentence_transformers.json"
-#: Where sentence-transformers writes the settings of the pooling.
+#: The file in which sentence-transformers stores the settings of the pooling.
 POOLING_FILE: Final = "1_Pooling/config.json"
-#: The keys of older files, and the word for each that newer ones have.
+#: The keys of older files, and the corresponding words of newer ones.
 _OLDER_KEYS: Final[Mapping[str, str]] = {
     "pooling_mode_cls_token": "cls",
     "pooling_mode_max_tokens": "max",
@@ -22,7 +22,7 @@ _OLDER_KEYS: Final[Mapping[str, str]] = {
     "pooling_mode_weightedmean_tokens": "weightedmean",
     "pooling_mode_lasttoken": "lasttoken",
 }
-#: How rerankers are called.
+#: Words in the names of rerankers.
 _RANKER: Final = re.compile(r"\bre-?rank(?:er|ing)?\b", re.IGNORECASE)
 _KIND: Final = "model_type"
 _RANKING: Final = "CrossEncoder"
@@ -45,7 +45,7 @@ def read_text_modules(folder: Path) -> TextModules | None:
 
 
 def read_purpose(folder: Path, name: str) -> Purpose | None:
-    """Return what a model gives that compares texts; None for any other, such as one that writes.
+    """Return the output of a model that compares texts; None for any other model.
 
     sentence-transformers writes the class. Older files do not have it: they are those of models
     that give vectors. Rerankers that are causal models often have no such file, but a name.

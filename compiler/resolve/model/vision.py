@@ -1,4 +1,4 @@
-"""How an image-text model sees: its tower, and the rule by which its processor reads images.
+"""The vision part of an image-text model: its tower, and its processor's rule for images.
 
 The settings come from `preprocessor_config.json` and `processor_config.json`; those that a file
 leaves out have the defaults of the processor's class in the pinned transformers.
@@ -25,14 +25,14 @@ from ftc.runtime.vision.image_tokens import (
 
 IMAGE_FILE: Final = "preprocessor_config.json"
 PROCESSOR_FILE: Final = "processor_config.json"
-#: The files that say how a processor reads images.
+#: The files with the settings of an image processor.
 PROCESSOR_FILES: Final = (IMAGE_FILE, PROCESSOR_FILE, "video_preprocessor_config.json")
 
 _Read = Mapping[str, Any]
 
 
 def read_vision(folder: Path, config: _Read, *, hidden: int) -> VisionFacts | None:
-    """Return what is known of a model's tower; None for one whose tower is not known.
+    """Return the facts of a model's tower; None if the tower is unknown.
 
     `config` is the whole `config.json`, `hidden` the width of the language model.
     """

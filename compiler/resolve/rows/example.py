@@ -1,4 +1,4 @@
-"""One example: what a row of data says, in the one form that cleaning and lengths look at.
+"""One example: the content of a row, in the form that cleaning and lengths use.
 
 Rows are read and cleaned by `ftc.runtime`, as `prepare.py` of every bundle does it.
 """

@@ -1,4 +1,4 @@
-"""What a file of JSON Lines holds that does not have one object in each line."""
+"""Recognises the content of a JSON Lines file without one object per line."""
 
 import ast
 import json

@@ -192,7 +192,7 @@ def _read_parquet(path: Path) -> Table:
 
 
 def find_other_kind(path: Path) -> FileKind | None:
-    """Return the kind of a file that is no table of text, None where its first bytes show none."""
+    """Return the kind of a file that is not a text table; None if its first bytes show none."""
     with path.open("rb") as stream:
         start = stream.read(_LOOKED_AT)
     for signature, kind in _SIGNATURES.items():

@@ -1,4 +1,4 @@
-"""What the rows hold if no column has a usual name: conversations, objects, or no header."""
+"""The structure of rows without usual column names: conversations, objects, or no header."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -22,7 +22,7 @@ _SENTENCE: Final = re.compile(r".*[.!]")  # a question may be the name of a surv
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shape:
-    """What the first rows hold.
+    """The structure of the first rows.
 
     `conversation` is the only column of conversations, `inner` the only key of a column of objects
     that holds them, as `body.messages`. `objects` are the columns of objects, each with the keys of

@@ -64,7 +64,7 @@ def inspect_file(
     path: Path,
     format: FileFormat,  # noqa: A002 - the field's name
 ) -> TableFile | NoTable:
-    """Read the file's bytes once, in blocks; or return why they are no table of text."""
+    """Read the file's bytes once, in blocks, or return why they are not a text table."""
     sha256, size, encoding = _scan_bytes(path)
     if format == "parquet":
         encoding = "binary"
@@ -83,7 +83,7 @@ def inspect_file(
 
 
 def _scan_bytes(path: Path) -> tuple[str, int, str | None]:
-    """Return the hash, the size and the encoding; no encoding where bytes are no text."""
+    """Return the hash, the size and the encoding; no encoding if the bytes are not text."""
     digest, size, utf8 = hashlib.sha256(), 0, _Utf8Count()
     start, has_nul, undefined = b"", False, False
     with path.open("rb") as stream:

@@ -1,4 +1,4 @@
-"""What llama.cpp's converter will find in a tokenizer's files, and how large its part of a GGUF is.
+"""Predicts how llama.cpp's converter reads a tokenizer, and its size in a GGUF.
 
 It also says how transformers loads a tokenizer: its class replaces steps of `tokenizer.json`.
 """

@@ -50,7 +50,7 @@ _MARKER: Final = re.compile(r"<\|[^<>|\s]{1,40}\|>|<[a-z]+_of_[a-z]+>")
 _USER: Final = {"role": "user", "content": "What is the capital of Peru?"}
 _ANSWER: Final = {"role": "assistant", "content": "It is Lima."}
 _SYSTEM: Final = {"role": "system", "content": "Answer with one sentence."}
-#: What a template is probed with where the tokenizer's own special tokens are not at hand.
+#: The special tokens for probing a template if the tokenizer's own ones are not available.
 _STAND_INS: Final = {"bos_token": "<s>", "eos_token": "</s>", "pad_token": "</s>"}
 _CALLED: Final = "find_capital_city"
 _TURNS: Final[Turns] = (("user", _USER["content"]), ("assistant", _ANSWER["content"]))
@@ -375,7 +375,7 @@ def _broken_template(spec: Spec, error: ChatTemplateError) -> Finding:
 def find_split_markers(
     template: ChatTemplate, tokenizer: "Tokenizer", messages: Sequence[Message]
 ) -> tuple[str, ...]:
-    """Return the markers of a rendered conversation that are no token of the tokenizer, sorted."""
+    """Return the markers of a rendered conversation that are not tokens, sorted."""
     try:
         text = template.render(messages)
     except ChatTemplateError:

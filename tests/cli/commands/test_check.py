@@ -251,7 +251,7 @@ def test_fix_writes_a_python_dictionary_as_json(call: Call, spec_file: Path) -> 
 
 
 def test_a_byte_order_mark_hides_nothing(call: Call, spec_file: Path) -> None:
-    """What else is wrong is told too; no repair is promised for a text that cannot be edited."""
+    """Other findings are shown too; no repair is promised for a text that cannot be edited."""
     break_it(spec_file)
     spec_file.write_bytes(b"\xef\xbb\xbf" + spec_file.read_bytes())
     result = call("check", spec_file)

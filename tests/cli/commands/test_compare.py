@@ -182,7 +182,7 @@ def test_without_numpy(call: Call, runs: tuple[Path, ...], monkeypatch: pytest.M
 
 
 def test_bad_calls(call: Call, tmp_path: Path, runs: tuple[Path, ...]) -> None:
-    """One bundle, one given twice, and a folder that is none."""
+    """One bundle, the same bundle twice, and a folder that is not a bundle."""
     assert call("compare", runs[0]).code == 2
     twice = call("compare", runs[0], runs[0] / ".." / runs[0].name)
     assert (twice.code, "given twice" in twice.err) == (2, True)

@@ -86,7 +86,7 @@ def test_clean_rows(describe: Describe) -> None:
 
 
 def test_rows_to_review(describe: Describe, tmp_path: Path) -> None:
-    """Each flaw is found in its row, the worst first; no text of a row is told."""
+    """Each flaw is found in its row, the worst first; no text of a row is printed."""
     change_rows(tmp_path / "tickets.csv", FLAWED)
     found = describe()
     assert found["rows"]["dropped"] == {"blank": 1, "duplicate": 1}

@@ -1,4 +1,4 @@
-"""`ftc doctor`, with a driver that is played by a module of the same functions."""
+"""`ftc doctor`, with a module of the same functions in place of the driver."""
 
 import json
 import sys
@@ -158,7 +158,7 @@ def test_the_section_is_valid_where_it_is_pasted(
 def test_installed_packages_are_held_against_the_pins(
     call: Call, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One that is missing and one of another version are named; a build's tag is none."""
+    """A missing package and one of another version are named; a build tag does not count."""
     installed = {**PINS, "torch": f"{PINS['torch']}+cpu", "trl": "0.9.1"}
     del installed["deepspeed"]
 

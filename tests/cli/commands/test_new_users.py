@@ -1,4 +1,4 @@
-"""`ftc check` on what new users write: one finding for a cause, and the next step."""
+"""`ftc check` on typical specs of new users: one finding per cause, and the next step."""
 
 import json
 from collections.abc import Callable

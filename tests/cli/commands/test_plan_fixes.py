@@ -1,4 +1,4 @@
-"""What `ftc plan` proposes, ftc accepts: each kind of change is applied and compiled."""
+"""ftc accepts what `ftc plan` proposes: each kind of change is applied and compiled."""
 
 import json
 from collections.abc import Callable, Mapping

@@ -1,4 +1,4 @@
-"""`ftc rehearse`, up to where its processes would begin."""
+"""`ftc rehearse`, up to the start of its processes."""
 
 import json
 from collections.abc import Callable
@@ -35,7 +35,7 @@ def validator(
 def test_a_spec_that_does_not_compile(
     call: Call, spec_file: Path, validator: jsonschema.Draft202012Validator
 ) -> None:
-    """The findings are told, the table has one stage, and the exit code is that of findings."""
+    """The findings are printed, the table has one stage, and the exit code is that of findings."""
     (spec_file.parent / "tickets.csv").unlink()
     result = call("rehearse", spec_file)
     assert result.code == 1

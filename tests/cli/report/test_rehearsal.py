@@ -1,4 +1,4 @@
-"""The table of a rehearsal: every stage, why it stopped, and what it never claims."""
+"""The table of a rehearsal: every stage, the reason for stopping, and no false claims."""
 
 from pathlib import Path
 

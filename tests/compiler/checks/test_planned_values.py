@@ -1,4 +1,4 @@
-"""What the planner chooses is never wrong: no error is about a value that the spec leaves out."""
+"""The planner's choices are valid: no error is about a value that the spec leaves out."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""Every rule against its case file: it raises where it must and is silent where it must."""
+"""Every rule against its case file: it raises exactly in the expected cases."""
 
 import json
 from collections.abc import Mapping

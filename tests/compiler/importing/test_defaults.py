@@ -1,4 +1,4 @@
-"""What other tools do where a config says nothing: it is written into the spec, by objective."""
+"""Defaults of other tools, which are written into the spec by objective."""
 
 import ast
 import json

@@ -1,4 +1,4 @@
-"""Files as they are: dialects of YAML, commands over several lines, notebooks, hostile input."""
+"""Real files: dialects of YAML, commands over several lines, notebooks, hostile input."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The tables about llama.cpp's converter are what the converter itself says and does."""
+"""The tables about llama.cpp's converter agree with the converter itself."""
 
 import ast
 import json
@@ -34,7 +34,7 @@ def table(name: str, folder: str = "exports") -> dict[str, Any]:
 
 
 def hold(name: str, real: dict[str, Any], *, update: bool) -> None:
-    """Compare a table with what it was made from, or write it anew."""
+    """Compare a table with its source, or rewrite it."""
     if update:
         text = json.dumps(real, indent=1, ensure_ascii=True)
         (FOLDER / name).write_text(text + "\n", encoding="utf-8")

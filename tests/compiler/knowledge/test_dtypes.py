@@ -1,4 +1,4 @@
-"""The dtypes of a config: the names are torch's, and what is none is told where it is."""
+"""The dtypes of a config: the names are torch's, and an invalid one is reported at its place."""
 
 import json
 from pathlib import Path

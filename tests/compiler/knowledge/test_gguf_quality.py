@@ -1,4 +1,4 @@
-"""The published figures of GGUF types: whole, in order, and never kinder than what was measured."""
+"""The published figures of GGUF types: complete, in order, and never better than measured."""
 
 from typing import get_args
 

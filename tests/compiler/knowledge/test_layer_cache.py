@@ -1,4 +1,4 @@
-"""What layers cache of a token, against the caches that the classes of transformers fill."""
+"""What layers cache per token, against the caches of the classes of transformers."""
 
 import json
 import warnings

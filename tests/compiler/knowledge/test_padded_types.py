@@ -1,4 +1,4 @@
-"""Which classes give the padding token to their embedding, which then must have a row for it."""
+"""The classes that pass the padding token to their embedding, which then needs a row for it."""
 
 import inspect
 import json

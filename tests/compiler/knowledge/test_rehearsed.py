@@ -1,4 +1,4 @@
-"""The table of rehearsals: it speaks of families that are there, and gives its reasons."""
+"""The table of rehearsals: its families exist, and its results have reasons."""
 
 import json
 from importlib.resources import files

@@ -1,4 +1,4 @@
-"""What the real libraries allocate where a plan says so; prints bytes as JSON.
+"""The allocations of the real libraries that a plan predicts; prints bytes as JSON.
 
     python -m tests.compiler.plan.real_libraries FOLDER CASES_AS_JSON
 

@@ -1,4 +1,4 @@
-"""What a layer keeps, counted by hand where a class is not like Llama's."""
+"""The activations that a layer keeps, counted by hand for classes unlike Llama's."""
 
 from dataclasses import replace
 

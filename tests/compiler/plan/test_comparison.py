@@ -1,4 +1,4 @@
-"""What is decided where answers are compared: beta, reference, weights, rate and passes."""
+"""The decisions for compared answers: beta, reference, weights, rate and passes."""
 
 from collections.abc import Callable, Mapping
 from typing import Any

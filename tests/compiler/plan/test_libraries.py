@@ -1,4 +1,4 @@
-"""What plans say that libraries allocate, held against the pinned libraries on a CPU."""
+"""The planned allocations of libraries, compared with the pinned libraries on a CPU."""
 
 import json
 import os

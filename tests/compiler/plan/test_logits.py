@@ -1,4 +1,4 @@
-"""What losses over all logits hold at their peak: the plan against the pinned stack's own code."""
+"""The peak memory of losses over all logits: the plan against the pinned stack's own code."""
 
 import weakref
 from types import SimpleNamespace

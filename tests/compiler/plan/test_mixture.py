@@ -24,7 +24,7 @@ def mixed(build: BuildKnown, sources: list[Any], **edits: Any) -> Any:
 
 
 def test_one_source_is_no_mixture(build_known: BuildKnown) -> None:
-    """Nothing is said of a mixture where there is none."""
+    """A plan without a mixture does not mention one."""
     assert make_plan(*build_known({})).decisions.splits.mixture is None
 
 

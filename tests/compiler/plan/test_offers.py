@@ -1,4 +1,4 @@
-"""What is offered in words is what the patch of the offer does."""
+"""The words of an offer describe its patch."""
 
 from collections.abc import Callable, Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""What is packed or grouped by length, and why: from the data's lengths, the model and the spec."""
+"""Whether rows are packed or grouped by length, and the reasons."""
 
 from collections.abc import Callable, Mapping
 from typing import Any

@@ -7,7 +7,7 @@ from ftc.compiler.resolve.data.lengths import summarise
 
 
 def share(totals: list[int], tokens: int) -> float:
-    """Return the share that is told of rows with these lengths."""
+    """Return the reported share of rows with these lengths."""
     return share_above(summarise([(total, 1) for total in totals], estimate=False), tokens)
 
 

@@ -1,4 +1,4 @@
-"""Reasons of very short runs: a share that is less than one step or one row is said to be so."""
+"""Reasons in very short runs: they mention a share of less than one step or one row."""
 
 from collections.abc import Callable, Mapping
 from operator import attrgetter

@@ -1,4 +1,4 @@
-"""What stays on the device between steps, and what waits on the host instead."""
+"""The memory on the device between steps, and the states on the host."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""What lies in files of a local disk: its size, the host's buffers, and the step's time."""
+"""Swap files on a local disk: their size, the host's buffers, and the step's time."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace

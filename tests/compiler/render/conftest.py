@@ -1,4 +1,4 @@
-"""A folder with what all stages of a bundle share."""
+"""A folder with the files that all stages of a bundle share."""
 
 from pathlib import Path
 

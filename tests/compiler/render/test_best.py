@@ -1,4 +1,4 @@
-"""That the best evaluation of any plan has a checkpoint, by the Trainer's own flow."""
+"""The best evaluation of any plan has a checkpoint, by the Trainer's own control flow."""
 
 from collections.abc import Callable
 from pathlib import Path

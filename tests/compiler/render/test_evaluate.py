@@ -1,4 +1,4 @@
-"""The rendered evaluate.py: what it compares with, and what it imports before there is work."""
+"""The rendered evaluate.py: its comparisons, and its imports before there is work."""
 
 import ast
 import json

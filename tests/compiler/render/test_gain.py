@@ -1,4 +1,4 @@
-"""What of a bundle depends on rows that are held out, and on what the spec allows."""
+"""The parts of a bundle that depend on held-out rows and on what the spec allows."""
 
 from ftc.runtime.stages import REPORTING
 from tests.compiler.conftest import BuildKnown

@@ -1,4 +1,4 @@
-"""What starts a run: shell that shells and shellcheck read, and no text of a spec in it."""
+"""Launch scripts: shells and shellcheck accept them, and they contain no text of a spec."""
 
 import json
 import re

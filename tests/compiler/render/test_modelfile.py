@@ -1,4 +1,4 @@
-"""The Modelfiles of bundles: what they say is what the facts and the spec say, and nothing more."""
+"""The Modelfiles of bundles agree with the facts and the spec, and contain nothing else."""
 
 import ast
 from collections.abc import Callable, Mapping

@@ -1,4 +1,4 @@
-"""plan.json: what the report of a run says of its plan."""
+"""plan.json: the plan that the report of a run shows."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""Rows that the reference is asked of before training: those that the steps read, and no others."""
+"""Rows whose reference is computed before training: only those that the steps read."""
 
 from types import SimpleNamespace
 from typing import Any

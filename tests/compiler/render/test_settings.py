@@ -1,4 +1,4 @@
-"""The table of settings says what train.py holds: its constants, their reasons, the arguments."""
+"""The table of settings agrees with train.py: its constants, their reasons, the arguments."""
 
 import ast
 from collections.abc import Mapping

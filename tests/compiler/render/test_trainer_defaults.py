@@ -1,4 +1,4 @@
-"""No decision is left to a trainer: what its own default does not say, train.py says."""
+"""No decision is left to a trainer: train.py sets what differs from its defaults."""
 
 import ast
 import re

@@ -1,4 +1,4 @@
-"""What the tests of resolve share: specs through the real front door, small models, a local hub."""
+"""Shared by the tests of resolve: specs through the real entry point, small models, a local hub."""
 
 import importlib.util
 import json

@@ -1,4 +1,4 @@
-"""Weights with names that the class does not read are reported, and so are packed weights."""
+"""Weights whose names the class does not read are reported; so are packed weights."""
 
 import json
 import shutil

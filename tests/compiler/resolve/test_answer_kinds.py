@@ -1,4 +1,4 @@
-"""Answers: those that end with a number, refuse, were cut, or are questions."""
+"""Answers that end with a number, refuse, were cut, or are questions."""
 
 import random
 
@@ -35,7 +35,7 @@ def test_a_number_that_is_no_result(text: str) -> None:
 
 
 def test_refusals() -> None:
-    """In three languages; an apology for a late parcel is none."""
+    """Refusals are recognised in three languages; an apology for a late parcel is not a refusal."""
     refusing = ("I'm sorry, but I can't help with that.", "As an AI language model, I cannot say",
                 "Lo siento, pero no puedo ayudarte.", "Ho sento, per\u00f2 no puc.")  # fmt: skip
     assert count_refusals(answered(*refusing)) == len(refusing)
@@ -43,7 +43,7 @@ def test_refusals() -> None:
 
 
 def test_answers_of_one_length_that_stop_in_a_sentence() -> None:
-    """Whole answers, codes of one length and a few long ones are none."""
+    """Complete answers, codes of one length and a few long answers do not count."""
     words = ["parcel", "courier", "street", "battery", "warranty", "invoice", "refund", "keyboard"]
     pick = random.Random(3)  # noqa: S311 - a fixed sample
     texts = [" ".join(pick.choices(words, k=20)) for _ in range(60)]

@@ -1,4 +1,4 @@
-"""Columns that are missing, doubled, or not recognised, and what is proposed for them."""
+"""Columns that are missing, duplicated or not recognised, and the proposals for them."""
 
 import json
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""What texts of rows hold: kinds of secrets and personal data, and the sum over sources."""
+"""Contents of rows: kinds of secrets and personal data, and the sum over sources."""
 
 import json
 import time

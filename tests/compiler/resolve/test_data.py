@@ -15,7 +15,7 @@ SHAREGPT = [{"from": "human", "value": "hi"}, {"from": "gpt", "value": "hello"}]
 
 
 def test_every_kind_of_malformed_row_is_named(make_spec: Any, tmp_path: Path) -> None:
-    """Each way in which a conversation is none is counted by itself."""
+    """Each kind of malformed conversation is counted separately."""
     user, answer = CHAT
     chat_rows(
         tmp_path,
@@ -99,7 +99,7 @@ def test_a_wrong_byte_among_right_letters_is_damage(make_spec: Any, tmp_path: Pa
 
 
 def test_every_count(make_spec: Any, tmp_path: Path) -> None:
-    """Blank, duplicate, misencoded and malformed rows are told apart; the rest is usable."""
+    """Blank, duplicate, misencoded and malformed rows are distinguished; the rest is usable."""
     rows = [
         "message,intent",
         "one,a",

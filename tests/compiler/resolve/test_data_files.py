@@ -319,7 +319,7 @@ def test_files_without_columns(
     ],
 )
 def test_rows_of_python(make_spec: Any, tmp_path: Path, text: str, advice: str) -> None:
-    """Rows that `str` wrote are told apart from what no program reads."""
+    """Rows that `str` wrote are distinguished from unreadable rows."""
     (tmp_path / "d.jsonl").write_text(text * 2)
     assert advice in unknown(make_spec(data="d.jsonl"), tmp_path).help
 

@@ -1,4 +1,4 @@
-"""What a row says, cleaned, and what damages it."""
+"""The cleaned content of a row, and its damage."""
 
 import pytest
 

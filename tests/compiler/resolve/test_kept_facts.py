@@ -1,4 +1,4 @@
-"""Facts of large files that are kept from call to call: never wrong, and never in the way."""
+"""Facts of large files that are cached between calls: never wrong, and never an obstacle."""
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor

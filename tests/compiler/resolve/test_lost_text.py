@@ -101,7 +101,7 @@ def test_rows_are_drawn_from_all_of_the_data(tmp_path: Path) -> None:
 
 
 def test_sources_are_added_up() -> None:
-    """What was not tried adds nothing; without any trial there is none."""
+    """An untried source adds nothing; if no source was tried, there is no result."""
     part = RoundTrip(rows=10, lost={" ": 3, "x": 1}, torn_rows=3, other_rows=4)
 
     assert add_round_trips([None, None]) is None

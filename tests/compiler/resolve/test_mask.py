@@ -1,4 +1,4 @@
-"""Which tokens are learned: every answer with its end, and nothing that the model would not say."""
+"""The learned tokens: every answer with its end, and nothing that the model would not write."""
 
 import json
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""A folder whose config.json contradicts its safetensors headers is told; a sound one is not."""
+"""Folders whose config.json contradicts their safetensors headers are reported, others not."""
 
 import json
 import shutil
@@ -88,7 +88,7 @@ def weights_of(names: Iterable[str], parameters: int) -> Weights:
 
 @pytest.mark.parametrize("name", CASES)
 def test_real_classes_fit_their_configs(tmp_path: Path, name: str) -> None:
-    """What transformers builds is silent, and one layer too few is told."""
+    """Models built by transformers raise nothing, and a missing layer is reported."""
     torch = pytest.importorskip("torch")
     transformers = pytest.importorskip("transformers")
     for case in CASES[name][:1]:

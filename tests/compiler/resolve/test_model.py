@@ -349,7 +349,7 @@ def test_the_table_knows_what_is_published_quantized() -> None:
 
 
 def test_folders_that_are_no_models(make_spec: Any, tmp_path: Path) -> None:
-    """A missing folder, an adapter, a GGUF, an empty folder and broken JSON are told apart."""
+    """A missing folder, an adapter, a GGUF, an empty folder and broken JSON are distinguished."""
     folder = tmp_path / "model"
     assert code(resolve_model(make_spec(), folder=tmp_path)) == "FTC100"
     folder.mkdir()
@@ -458,7 +458,7 @@ def test_a_rank_of_zero_is_told(make_spec: Any, model_folder: Path) -> None:
 def test_an_id_with_the_tag_of_a_file_is_a_gguf(
     name: str, base: str, make_spec: Any, tmp_path: Path
 ) -> None:
-    """Such an id is none of the Hub: the finding names the model that it was made from."""
+    """Such an id is not a Hub id: the finding names the model that it was made from."""
     unknown = resolve_model(make_spec(model=name), folder=tmp_path)
     assert isinstance(unknown, Unknown)
     found = unknown.finding

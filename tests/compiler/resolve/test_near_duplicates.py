@@ -1,4 +1,4 @@
-"""Near copies and languages: what is found, what is not, and that chance has no part in it."""
+"""Near copies and languages: what is found, what is not, and that the result is deterministic."""
 
 import random
 from collections.abc import Sequence

@@ -35,7 +35,7 @@ def test_weights_under_other_names_are_not_read(
 
 
 def test_a_single_file_counts_before_an_index(make_spec: Any, model_folder: Path) -> None:
-    """The index beside it is not read then; without the file, a broken one is told."""
+    """The index is not read if the single file exists; otherwise a broken index is reported."""
     index = model_folder / "model.safetensors.index.json"
     index.write_text("{")
     found = resolve_model(make_spec(), folder=model_folder.parent)

@@ -1,4 +1,4 @@
-"""Files that are tables of another kind than they seem: what is said, and which fix there is."""
+"""Files that are other tables than they seem: the messages and the fixes."""
 
 import json
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Regular expressions of a spec: what `re` says, within a time."""
+"""Regular expressions of a spec: the results of `re`, within a time limit."""
 
 import re
 import time

@@ -1,4 +1,4 @@
-"""Rows that are prompts alone: how they are recognised, read and counted."""
+"""Rows with only prompts: how they are recognised, read and counted."""
 
 import json
 from pathlib import Path

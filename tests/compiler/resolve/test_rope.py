@@ -1,4 +1,4 @@
-"""Faults of `rope_parameters`: what transformers stops at is told, and nothing else."""
+"""Faults of `rope_parameters`: exactly those at which transformers stops are reported."""
 
 import json
 from pathlib import Path

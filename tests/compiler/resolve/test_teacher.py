@@ -1,4 +1,4 @@
-"""The teacher of a distillation: resolved, planned, locked and found wrong as the model is."""
+"""The teacher of a distillation: resolved, planned, locked and checked like the model."""
 
 import json
 from collections.abc import Mapping

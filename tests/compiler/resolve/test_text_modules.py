@@ -1,4 +1,4 @@
-"""What `modules.json` says of an embedding model, in old and new files and in broken ones."""
+"""The `modules.json` of an embedding model, in old, new and broken files."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The tools of a file: their schemas are transformers' own, and what cannot be a tool is said."""
+"""The tools of a file: their schemas are transformers' own, and invalid tools are reported."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Columns that training leaves out although the answers of their rows rest on them."""
+"""Columns that training ignores although the answers depend on them."""
 
 import random
 from collections.abc import Callable, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Videos and audio that training would leave out, in every form in which data sets have them."""
+"""Videos and audio that training would leave out, in every format of data sets."""
 
 from typing import Any
 

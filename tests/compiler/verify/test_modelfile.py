@@ -1,4 +1,4 @@
-"""Modelfiles are read as Ollama reads them, and what a spec brings cannot break out of its line."""
+"""Modelfiles are read as Ollama reads them, and text of a spec cannot escape its line."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Writing a bundle: only ftc's own files change, and whatever is in the way is named."""
+"""Writing a bundle: only ftc's own files change, and conflicting files are named."""
 
 import fcntl
 import json

@@ -1,4 +1,4 @@
-"""Drift: each way in which a bundle can differ from its spec is told apart and shown."""
+"""Drift: each kind of difference between a bundle and its spec is distinguished and shown."""
 
 import os
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""An interrupted write: killed or out of space at any point, the bundle stays whole."""
+"""An interrupted write: the bundle stays complete if it is killed or out of space at any point."""
 
 import os
 import resource

@@ -1,4 +1,4 @@
-"""The lock reads back what was written, refuses nonsense, and says what still holds."""
+"""The lock reads back what was written, rejects invalid content, and shows what is still valid."""
 
 import json
 import re

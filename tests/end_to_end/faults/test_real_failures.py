@@ -1,4 +1,4 @@
-"""What ten findings warn of is real: with the rule silenced it happens, in miniature.
+"""The failures behind ten findings are real: without the rule they happen, in miniature.
 
 Where a spec can say it, the bundle is compiled with the rule taken out, and its own script, or its
 own constants in the library's call, meet the failure. Where no spec can (padding that hides the

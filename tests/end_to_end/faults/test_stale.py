@@ -1,4 +1,4 @@
-"""A finished run whose files or sources change: what is stale is done anew, nothing else."""
+"""A finished run whose files or sources change: only stale stages are run again."""
 
 import re
 import shutil

@@ -1,4 +1,4 @@
-"""Methods, optimizers and schedules in miniature: what must move moves, merging is right.
+"""Methods, optimizers and schedules in miniature: the right weights change, and merging is correct.
 
 All bundles run in one process, since importing the libraries takes longer than any of them.
 """

@@ -1,4 +1,4 @@
-"""A pilot of the quickstart on this machine's CPU: what it measures, and what it leaves alone."""
+"""A pilot of the quickstart on this machine's CPU: its measurements, and untouched files."""
 
 import csv
 import hashlib

@@ -1,4 +1,4 @@
-"""What people hit, in eighteen themes: each spec as a victim would write it, and the finding.
+"""Common problems in eighteen themes: a realistic spec of each, and the finding.
 
 The letters are those of the sections of the field's issues; `docs/site/checks.json` names the
 threads.

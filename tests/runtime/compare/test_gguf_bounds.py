@@ -1,4 +1,4 @@
-"""What a GGUF file is held to: rounding of each matrix, and the model's own response to noise."""
+"""The bounds of a GGUF file: rounding of each matrix, and the model's own response to noise."""
 
 import math
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Judging: a row costs what it costs alone, whatever shares its batch."""
+"""Judging: the loss of a row does not depend on the other rows of its batch."""
 
 import itertools
 from collections.abc import Iterator

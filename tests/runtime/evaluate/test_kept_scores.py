@@ -1,4 +1,4 @@
-"""What a model gives on the files of regression checks: answers, and the losses of a text."""
+"""The results of a model on the files of regression checks: answers, and losses of a text."""
 
 import json
 from pathlib import Path

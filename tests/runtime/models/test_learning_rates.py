@@ -1,4 +1,4 @@
-"""Learning rates of their own: which parameter group each weight of an optimizer is in."""
+"""Separate learning rates: the parameter group of each weight in an optimizer."""
 
 from types import SimpleNamespace
 from typing import Any

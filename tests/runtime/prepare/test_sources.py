@@ -1,4 +1,4 @@
-"""The sources of a mixture give the same rows from every format, from disk and as they come."""
+"""The sources of a mixture give the same rows from every format, from disk and streamed."""
 
 import csv
 import io

@@ -1,4 +1,4 @@
-"""What a text loses when it is encoded and decoded, and what is only written otherwise."""
+"""The text lost by encoding and decoding, and harmless differences of notation."""
 
 import pytest
 

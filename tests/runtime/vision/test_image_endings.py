@@ -1,4 +1,4 @@
-"""Images whose file was cut, and PNGs that say behind their pixels how they are turned."""
+"""Truncated image files, and PNGs that store their orientation after the pixels."""
 
 import io
 from collections.abc import Callable

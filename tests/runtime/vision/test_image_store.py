@@ -1,4 +1,4 @@
-"""Images that are no files: bytes of rows, and what addresses return."""
+"""Images that are not files: bytes in rows, and downloads."""
 
 import base64
 import io

@@ -147,7 +147,7 @@ def test_asked_for_data_one_may_have_none(empty: Path, lack: str) -> None:
 
 
 def test_a_question_about_data_settles_no_goal(empty: Path) -> None:
-    """It offers the example file of the goal that it names."""
+    """The answer offers the example file for the goal in the question."""
     session = begin(empty)
     session.reply("how can I make data for a preference tuning?")
     assert session.writes == "preferences"

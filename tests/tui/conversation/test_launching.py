@@ -1,4 +1,4 @@
-"""A run that the assistant starts: apart from it, logged, and only where its packages are."""
+"""A run started by the assistant: detached, logged, and only if its packages are installed."""
 
 import os
 import signal

@@ -61,7 +61,7 @@ def test_what_is_replaced_is_not_set() -> None:
 
 @pytest.mark.parametrize("text", ["on one 24 GB card", "una targeta de 24 GB", "a 24 gb gpu"])
 def test_a_card_of_a_size_is_first_one_that_many_have(text: str) -> None:
-    """The question begins with the cards whose memory somebody has reported."""
+    """The question begins with the cards whose memory has been reported."""
     asked = read(text, {}).asked
     assert asked is not None
     assert asked.values[:2] == ("RTX-4090", "RTX-3090")

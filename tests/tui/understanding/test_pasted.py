@@ -1,4 +1,4 @@
-"""Pasted configs: what is taken over, what is left, and what is no config."""
+"""Pasted configs: which keys are used, which are left, and which texts are not configs."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What every test of a run has: one clock, wherever it runs."""
+"""A fixed clock for every test of a run."""
 
 import time
 from collections.abc import Iterator

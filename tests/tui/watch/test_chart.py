@@ -1,4 +1,4 @@
-"""Curves as letters: in their frame, whatever the values and the room."""
+"""Curves as characters: inside their frame for any values and any size."""
 
 import time
 

@@ -1,4 +1,4 @@
-"""GPUs as nvidia-smi tells them. This machine has none: an executable on PATH prints its format."""
+"""GPUs from nvidia-smi, which an executable on PATH imitates, as this machine has no GPU."""
 
 from pathlib import Path
 

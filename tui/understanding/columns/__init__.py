@@ -1,1 +1,1 @@
-"""Which column of the data holds what."""
+"""The content of each column of the data."""

@@ -1,8 +1,8 @@
-"""Columns in clauses of one sentence that are built alike: "the question is in q, the answer in a".
+"""Columns in clauses of the same form in one sentence: "the question is in q, the answer in a".
 
-One clause that is surely about a column (it has the word, or a name that is no word) makes those
-beside it sure, whose names may be any words. Without one, two clauses of different roles are enough
-in a message about a data file.
+If one clause is certainly about a column (it has the word "column", or a name that is not an
+ordinary word), its neighbours are too, even if their names are ordinary words. Otherwise, two
+clauses of different roles are enough in a message about a data file.
 """
 
 import re
@@ -72,7 +72,7 @@ _TWO: Final = 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Clause:
-    """The name of a column, its range, the role that its clause tells, and whether that is sure."""
+    """The name of a column, its range, the role from its clause, and whether that is certain."""
 
     name: str
     start: int
@@ -82,7 +82,7 @@ class Clause:
 
 
 def find_column_clauses(text: str) -> Iterator[Clause]:
-    """Yield the columns of a folded text in clauses that are built alike, sentence by sentence."""
+    """Yield the columns of a folded text in clauses of the same form, sentence by sentence."""
     about_data = _DATA.search(text) is not None
     for sentence in _SENTENCE.finditer(text):
         for shape, pattern in enumerate(_SHAPES):
@@ -94,7 +94,7 @@ def find_column_clauses(text: str) -> Iterator[Clause]:
 
 
 def _match(text: str, first: int, last: int, pattern: re.Pattern[str]) -> Iterator[Clause]:
-    """Yield the clauses of a sentence that have the shape of a pattern."""
+    """Yield the clauses of a sentence that match a pattern."""
     joints = [each.span() for each in _JOINT.finditer(text, first, last)]
     starts = [first, *(end for _, end in joints)]
     for begin, stop in zip(starts, [*(start for start, _ in joints), last], strict=True):
@@ -118,7 +118,7 @@ def _match(text: str, first: int, last: int, pattern: re.Pattern[str]) -> Iterat
 
 
 def _settle(found: Sequence[Clause], shape: int, *, about_data: bool) -> list[Clause]:
-    """Return the clauses that are about columns, or none if that is not sure."""
+    """Return the clauses that are about columns, or none if that is uncertain."""
     told = [each for each in found if each.role is not None]
     roles = {each.role for each in told}
     if shape in (_IS, _SIGNED):

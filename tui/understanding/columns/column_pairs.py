@@ -1,8 +1,8 @@
 """Reads pairs of columns: "question -> answer", "best=chosen", "a/b as chosen/rejected".
 
 The column before an arrow is the prompt, and the column after it is the completion. If the name of
-a role follows the sign, the column before the sign gets that role. In a list each column may stand
-behind its role without a sign: "prompt q, chosen good, rejected bad".
+a role follows the sign, the column before the sign gets that role. In a list, each column may
+follow its role without a sign: "prompt q, chosen good, rejected bad".
 """
 
 import re
@@ -41,7 +41,7 @@ _EACH: Final = re.compile(
 _OF_DATA: Final = re.compile(
     r"\.(?:csv|tsv|jsonl?|parquet)\b|\b(?:col(?:s|umn|umns|umna|umnes|umnas)?|fields?|camps?|campos?)\b"
 )
-#: A word right before a name that belongs to it, and does not introduce columns.
+#: A word right before a name that belongs to the name and does not introduce columns.
 _PHRASE: Final = re.compile(
     r"(?<!\w)(?!(?:col(?:s|umns?|umna|umnes|umnas)?|fields?|camps?|campos?|map|maps|from|de|data|dades"
     r"|datos|sft|classify|translate|with|amb|con|is|are|on|and|i|y)\b)[a-z]{2,}(?:\s|')$"
@@ -49,7 +49,7 @@ _PHRASE: Final = re.compile(
 _ARROWS: Final = frozenset({"->", "=>", "\u2192"})
 _SIZE: Final = re.compile(r"\d")
 _COLUMN: Final = r"(?:column|columna|field|camp|campo)"
-_MOST_KNOWN: Final = 50  # columns of a table that are looked for in a message
+_MOST_KNOWN: Final = 50  # the number of the data's columns that are searched for in a message
 #: "predict the category column from the description", for columns that the data has.
 _PREDICTED: Final = (
     r"\b(?:predict|guess|infer|learn|generat|produc|writ|classif|predi|adivin|endevin|apren|apren"
@@ -67,9 +67,9 @@ _ASKED, _ANSWERED = f"{_SECTION}prompt", f"{_SECTION}completion"
 def read_column_pairs(
     message: Message, known: Sequence[str], doubt: Doubt
 ) -> Iterator[Change | Choice]:
-    """Yield the roles of the columns on both sides of a sign; `known` are the data's columns.
+    """Yield the roles of the columns on both sides of a sign; `known` are the columns of the data.
 
-    What an arrow leads from and to may be something else than columns: `doubt` asks about it.
+    The two sides of an arrow may not be columns: `doubt` decides whether to ask.
     """
     columns = {fold(each) for each in known}
     about_data = _OF_DATA.search(message.plain) is not None
@@ -117,7 +117,7 @@ def _read_listed(message: Message) -> Iterator[Change]:
 
 
 def _read_predicted(message: Message, known: Sequence[str]) -> Iterator[Change]:
-    """Yield two columns of the data, one of which is to be predicted from the other."""
+    """Yield two columns of the data, one of which is predicted from the other."""
     present = [each for each in known[:_MOST_KNOWN] if fold(each) in message.folded]
     for asked, answer in permutations(present, 2):
         names = {"asked": re.escape(fold(asked)), "answer": re.escape(fold(answer))}
@@ -135,7 +135,7 @@ def _gives_roles(left: Sequence[str], right: Sequence[str]) -> bool:
 
 
 def _leads(match: re.Match[str], left: Sequence[str], right: Sequence[str]) -> bool:
-    """Return whether an arrow leads from one column to another: "question -> answer"."""
+    """Return whether an arrow points from one column to another: "question -> answer"."""
     return (
         match["sign"].strip() in _ARROWS
         and len(left) == len(right) == 1

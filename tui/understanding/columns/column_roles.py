@@ -1,4 +1,4 @@
-"""Words that tell the role of a column: those around its name, and the name itself."""
+"""Words that show the role of a column: those around its name, and the name itself."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -19,7 +19,7 @@ _NAMED: Final = tuple(
 )
 #: Words that are never a column's name without quotes.
 NO_COLUMN: Final = frozenset(_TABLE["none"]["words"]["any"])
-#: A language, a file or a kind of file is where an answer is written, and seldom a column.
+#: An answer is written in a language, a file or a type of file, which are rarely columns.
 NO_COMMON: Final = (
     rf"(?!(?:{'|'.join(sorted(NO_COLUMN))})\b|{any_of(_TABLE['none']['languages'])}\b"
     r"|(?:\S*\.)?(?:csv|tsv|jsonl?|parquet|txt|xlsx)\b|files?\b)"
@@ -30,7 +30,7 @@ _DESCRIBES: Final = re.compile(
     r"(?:long|short|huge|tiny|big|small|empty|ready|optional|simple|easy|hard|enorm\w*|llarg\w*"
     r"|curt\w*|larg[oa]s?|cort[oa]s?|gran|grande?s?|petit\w*|pequen\w*|buit|buida|vaci[oa]s?)\Z"
 )
-#: Words that may name a column beside another one: "the one they liked is in good".
+#: Words that may name a column if another one is named: "the one they liked is in good".
 ADJECTIVES: Final = frozenset(_TABLE["none"]["adjectives"]["any"])
 NO_CLAUSE_NAME: Final = NO_COMMON.replace(
     "|".join(sorted(NO_COLUMN)), "|".join(sorted(NO_COLUMN - ADJECTIVES))
@@ -42,7 +42,7 @@ NO_LANGUAGES: Final[Mapping[str, str]] = {}
 def find_roles(
     text: str, languages: Mapping[str, str] = NO_LANGUAGES
 ) -> list[tuple[int, int, str]]:
-    """Return the place and the role of the telling words of a text, of two at one the longer."""
+    """Return the place and the role of each word that shows a role; the longest at a place."""
     found = [
         (match.start(), match.end(), role)
         for role, pattern in _ROLES
@@ -62,7 +62,7 @@ def find_roles(
 
 
 def is_description(text: str, end: int) -> bool:
-    """Return whether a text tells up to a place how something is: "the prompt is long"."""
+    """Return whether a text up to a place describes something: "the prompt is long"."""
     return _DESCRIBES.search(fold(text[:end])) is not None
 
 
@@ -72,7 +72,7 @@ def is_language(name: str) -> bool:
 
 
 def role_of_name(name: str) -> str | None:
-    """Return the role that a column's own name tells: "good_reply" is the better answer."""
+    """Return the role that a column's name shows: "good_reply" is the better answer."""
     for role, pattern in _NAMED:
         if any(pattern.fullmatch(part) for part in _PART.findall(name.replace("_", " "))):
             return role

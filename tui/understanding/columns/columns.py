@@ -1,4 +1,4 @@
-"""Columns: which column of the data holds what."""
+"""Reads which column of the data has which role."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -95,7 +95,7 @@ _COLUMNS: Final = tuple(
     for role, words in WORDS["columns"].items()
     for form in _FORMS
 )
-#: Columns that exist, by their names as they are: with spaces, dots or other signs.
+#: Existing columns by their exact names, with spaces, dots or other signs.
 _KNOWN_FORMS: Final = (
     _THE + r"(?:{words})(?: " + _COLUMN_WORD + r")?\s*(?:=|:|->|<-)\s*{name}",
     _THE
@@ -117,7 +117,7 @@ _KNOWN_FORMS: Final = (
     + _THE
     + r")+(?:{words})",
 )
-#: What shows that a message speaks of columns, or of another file.
+#: Words that show that a message is about columns, or about another file.
 _SPOKEN_OF: Final = re.compile(
     rf"\b{_COLUMN_WORD}s?\b|\bcolumnes\b|[=\"'`\u201c\u00ab_]|->|<-|\.\w{{3,7}}\b"
 )
@@ -139,7 +139,7 @@ _LABEL: Final = "/data/columns/label"
 _OBJECTIVE: Final = "/objective/type"
 _LABELS: Final = "classification"
 _VOTES: Final = "kto"
-#: Objectives whose rows have two answers, of which one is better.
+#: Objectives whose rows have two answers, one of them better.
 PREFERENCES: Final = frozenset({"dpo", "orpo", "simpo", "cpo", "reward"})
 _CHOSEN, _REJECTED = "/data/columns/chosen", "/data/columns/rejected"
 VOTE: Final = re.compile(r"\b(?:labels?|etiquet\w+)\b")
@@ -159,7 +159,7 @@ _ORDERED: Final = (
 
 
 def _read_two(message: Message) -> Iterator[Change]:
-    """Yield the roles of two columns that are named together and told apart by their order."""
+    """Yield the roles of two columns that are named together and distinguished by their order."""
     for match in list(_TWO.finditer(message.folded)):
         for group, place in _ORDERED:
             for role, words in WORDS["columns"].items():
@@ -182,8 +182,8 @@ _ANY_ROLE: Final = "|".join(any_of(words) for words in WORDS["columns"].values()
 _ARTICLE: Final = r"(?:(?:the|la|el|les|las|los) |l')?"
 _NAME: Final = rf"{QUOTES}?{_NO_NAME}(?P<{{}}>[a-z_]\w*(?:[.-]\w+)*){QUOTES}?"
 _ENDS: Final = r"(?=\s*(?:$|[,.;:!)]))"
-#: The second of two sentences leaves out what the first one has: "column q is the input and a the
-#: output", "columna de entrada q y de salida a".
+#: The second clause leaves out words of the first one: "column q is the input and a the output",
+#: "columna de entrada q y de salida a".
 _GAPPED: Final = (
     re.compile(
         rf"\b{_COLUMN_WORD} {_NAME.format('first')} {_HOLDS} {_ARTICLE}(?P<one>{_ANY_ROLE})"
@@ -199,7 +199,7 @@ _GAPPED: Final = (
 
 
 def _read_gapped(message: Message) -> Iterator[Change]:
-    """Yield both columns of two sentences of which the second is cut short."""
+    """Yield the columns of two clauses, of which the second leaves out words."""
     for pattern in _GAPPED:
         for match in message.take(pattern):
             words = message.words(*match.span())
@@ -233,7 +233,7 @@ _BRACKETED: Final = re.compile(
 
 
 def _read_by_key(message: Message) -> Iterator[Change]:
-    """Yield columns behind their roles and a sign, several of them in the same order."""
+    """Yield columns after their roles and a sign; several columns have the order of their roles."""
     for match in list(_BY_KEY.finditer(message.folded)):
         roles = _SLASH.split(match["roles"])
         names = _SLASH.split(message.words(*match.span("names")))
@@ -247,7 +247,7 @@ def _read_by_key(message: Message) -> Iterator[Change]:
 
 
 def _read_bracketed(message: Message) -> Iterator[Change]:
-    """Yield the columns with their roles in brackets, where there are two or more."""
+    """Yield the columns with their roles in brackets, if there are two or more."""
     found = list(_BRACKETED.finditer(message.folded))
     for match in found if len(found) > 1 else ():
         name, words = message.words(*match.span("name")), message.words(*match.span())
@@ -256,14 +256,14 @@ def _read_bracketed(message: Message) -> Iterator[Change]:
 
 
 def speaks_of_columns(text: str) -> bool:
-    """Return whether a text speaks of columns, or of another file."""
+    """Return whether a text is about columns, or about another file."""
     return _SPOKEN_OF.search(fold(text)) is not None
 
 
 def read_columns(message: Message, known: Sequence[str]) -> Iterator[Change]:
     """Yield the column of each role, with its name as written.
 
-    If the columns of the data are `known`, another word is one only where columns are spoken of.
+    If the columns of the data are `known`, another word is a column only in a text about columns.
     """
     spoken = not known or speaks_of_columns(message.folded)
     yield from _read_by_key(message)
@@ -285,7 +285,7 @@ def read_columns(message: Message, known: Sequence[str]) -> Iterator[Change]:
 
 
 def is_coded_value(column: str) -> bool:
-    """Return whether a name is a value of a field: the "q8_0" of "output in q8_0" is no column."""
+    """Return whether a name is a value of a field: "q8_0" in "output in q8_0" is not a column."""
     return _CODED.search(fold(column)) is not None and is_value(column)
 
 
@@ -306,7 +306,7 @@ def _values() -> frozenset[str]:
 
 
 def _read_loose(message: Message, known: Sequence[str]) -> Iterator[Change]:
-    """Yield columns that stand behind "in"; an ordinary word counts beside one that is a name."""
+    """Yield columns after "in"; an ordinary word is a column only beside a clear name."""
     found = [
         (role, match) for role, pattern in _LOOSELY for match in pattern.finditer(message.folded)
     ]
@@ -323,7 +323,7 @@ def _read_loose(message: Message, known: Sequence[str]) -> Iterator[Change]:
 
 
 def settle_roles(said: Sequence[Change | Choice]) -> list[Change | Choice]:
-    """Return what was said; beside an instruction, "input" and "output" are the columns so named.
+    """Return the values; beside an instruction, "input" and "output" are those roles.
 
     Elsewhere they are the prompt and its completion.
     """
@@ -339,12 +339,12 @@ def settle_roles(said: Sequence[Change | Choice]) -> list[Change | Choice]:
 
 
 def settle_text(said: Sequence[Change | Choice]) -> list[Change | Choice]:
-    """Return what was said, with the text as the prompt where an answer is named beside it.
+    """Return the values, with the text as the prompt if an answer is named beside it.
 
     An output column beside a prompt column is read as the completion. A prompt column
     beside an instruction column is read as the input.
 
-    In a classifier's rows the completion is the label. In KTO's rows a label is the vote.
+    In rows for classification, the completion is the label. In rows for KTO, a label is the vote.
     """
     objectives = (
         each.value for each in said if isinstance(each, Change) and each.pointer == _OBJECTIVE
@@ -379,7 +379,7 @@ def settle_text(said: Sequence[Change | Choice]) -> list[Change | Choice]:
 
 
 def read_known_columns(message: Message, columns: Sequence[str]) -> Iterator[Change]:
-    """Yield the columns that exist and that the message gives a role, the longest name first."""
+    """Yield the existing columns to which the message gives a role, the longest name first."""
     present = tuple(name for name in columns[:_MOST_COLUMNS] if fold(name) in message.folded)
     for role, name, pattern in _known(present) if present else ():
         for match in message.take(pattern):

@@ -1,8 +1,7 @@
-"""Columns in running text: each gets its role from the words around it, its name or its order.
+"""Columns in prose: each gets its role from the words around it, its name or its order.
 
-"the essay (column 'original') and the good version (column 'fixed')" names two columns. What an
-essay is to a model no list tells, but a version that is good is an answer, and the other column of
-two is then the prompt.
+"The essay (column 'original') and the good version (column 'fixed')" names two columns. No list has
+the role of an essay, but a good version is an answer, so the other column is the prompt.
 """
 
 import re
@@ -41,18 +40,18 @@ _JOIN: Final = (
     r"(?:called|named|llamada|anomenada|que es diu|que se llama) )?)"
 )
 _LINK: Final = rf"(?:{_JOIN}|\s*,\s*)"
-#: What a column does with what it holds.
+#: Verbs between a column and its content.
 _VERBS: Final = (
     r"(?:is|are|holds?|has|have|contains?|carries|gives|keeps|stores|es|son|te|tenen|tiene|tienen"
     r"|conte|contenen|contiene|contienen|hi ha|hay|va|hi va|porta|lleva|guarda)"
 )
-#: Words before what a column holds: "the reply", "what we answer".
+#: Words before the content of a column: "the reply", "what we answer".
 _OWN: Final = (
     r"(?:(?:the|our|my|its|their|what|els?|l[aeo]s?|lo que|nostr[ae]s?|nuestr[ao]s?|mis?)\s|l')"
 )
 _QUOTED: Final = re.compile(rf"(?<!\w){QUOTES}(?P<name>{_NAME}){QUOTES}(?!\w)")
 _IN_QUOTES: Final = rf"{QUOTES}{_NAME}{QUOTES}"
-#: Names behind the word: in quotes, or bare before a stop or words that say what they hold.
+#: Names after the word "column": in quotes, or bare before a stop or words about the content.
 _LISTED: Final = re.compile(
     rf"(?<!\w){_COLUMN}{_QUALIFIED}(?:{_CALLED} |\s?[:=]\s?)"
     rf"(?P<names>{_IN_QUOTES}(?:{_LINK}{_IN_QUOTES})*"
@@ -61,19 +60,20 @@ _LISTED: Final = re.compile(
     rf"|\s+(?!es diu|se llama|is called|is named)(?:{_VERBS}|for)\b"
     rf"|\s+(?:and|i|y|e)\s+{_OWN}))"
 )
-#: A name that is no word, without quotes.
+#: A name without quotes that is not an ordinary word.
 _CODED: Final = re.compile(r"(?<![\w./\\-])[a-z]+(?:_[a-z\d]+)+(?<!_proj)(?![\w/\\]|[.-]\w)")
-#: Names behind a file: "prefs.jsonl (q/good/bad)", "pairs.csv (query, passage)".
+#: Names after a file: "prefs.jsonl (q/good/bad)", "pairs.csv (query, passage)".
 _OF_FILE: Final = re.compile(
     r"\.(?:csv|tsv|jsonl?|parquet|xlsx)(?:\s*[(\[:]\s*|\s*(?:->|\u2192)\s*|,?\s+(?:with|amb|con)\s+)"
     rf"(?P<names>(?:{_NAME}(?:\s?/\s?{_NAME}){{1,4}}|{_NAME}(?:{_LINK}{_NAME}){{1,4}}))(?![\w/])"
 )
 _ARROW: Final = re.compile(r"->|\u2192")
-#: Names of splits and of other things that are said of a file.
+#: Names of splits and other properties of a file.
 _NO_FILE_COLUMN: Final = re.compile(
     r"(?:train|test|val|dev|eval|valid)\w*|split|utf|csv|jsonl?|rows|files|filas|the|my|els?|l[aeo]s?"
 )
-#: Names behind a file, of which one is no word: "pairs.csv has text_a, text_b and score".
+#: Names after a file, at least one of them not an ordinary word: "pairs.csv has text_a, text_b and
+#: score".
 _FILE_HAS: Final = re.compile(
     rf"\.(?:csv|tsv|jsonl?|parquet|xlsx),?\s*(?:(?:hi ha|hay|has|have|with|amb|con|te|tiene"
     rf"|contains?|conte|contiene|{_COLUMN})\s+|[(:]\s*)(?P<names>(?:{_NAME}{_LINK})+{_NAME})(?![\w/])"
@@ -81,7 +81,7 @@ _FILE_HAS: Final = re.compile(
 #: Column names in brackets, at least one of them an identifier: "(text_a, text_b, mark)".
 _IN_BRACKETS: Final = re.compile(rf"\((?P<names>(?:{_NAME}\s*,\s*)+{_NAME})\)")
 _TOGETHER: Final = re.compile(rf"{_LINK}(?:an? |the |una? |l[ao]s? |els? |les )?")
-#: Two or more names in quotes, one behind the other.
+#: Two or more quoted names in a row.
 _QUOTED_LIST: Final = re.compile(
     rf"(?<!\w)(?P<names>{_IN_QUOTES}(?:(?:{_LINK}|,? (?:or|o) ){_IN_QUOTES})+)(?!\w)"
 )
@@ -91,7 +91,7 @@ _BEFORE_NAME: Final = re.compile(
     r"|hi ha|hay)(?: (?:the|la|el))?|[:=(,]|\b(?:and|i|y|e))\s*(?:(?:the|la|el)\s)?$"
 )
 _COLUMN_WORD: Final = re.compile(rf"\b{_COLUMN}\b")
-#: What stands between a name and words that say what it holds.
+#: The text between a name and the words about its content.
 _HOLDS: Final = re.compile(
     rf"{QUOTES}?\s*(?:column |columna )?(?:\(\s*|[:=]\s*"
     r"|,?\s*(?:which |that |que |on |donde |where )?"
@@ -99,27 +99,27 @@ _HOLDS: Final = re.compile(
     rf"(?:{_VERBS}|for|with|as|per|pels?|per al?s?|para|amb|con|com a?|como)\s+"
     r"|(?=(?:the|el|la) |l'))"
 )
-#: A name behind these words is where what stands before them is found.
+#: A name after these words is the place of the content before them.
 _FOUND_IN: Final = re.compile(
     rf"(?:\b(?:in|under|inside|from|a|en|dins(?: de)?|sota|bajo|dentro de)|\()"
     rf"\s*(?:(?:the|la|el)\s)?(?:{_COLUMN}{_CALLED}\s*)?{QUOTES}?$"
 )
-#: Between what a column holds and its name: "what we answer is 'reply'".
+#: Between the content of a column and its name: "what we answer is 'reply'".
 _IS: Final = re.compile(rf"\s+(?:is|are|es|son)\s+{QUOTES}?")
-#: Roles told by an adjective, which may also be an opinion: "whether it was good is 'useful'".
+#: Roles shown by an adjective, which may also be an opinion: "whether it was good is 'useful'".
 _VERDICTS: Final = frozenset({"chosen", "rejected", "label", "score", "other"})
 _NEAR: Final = 48
 _COMMANDS: Final = re.compile(r"(?i)\w*[\u00e1\u00e9\u00ed\u00f3\u00fa]\w*(?:l[oae]s?|nos|sel[oa])")
 _STOP: Final = re.compile(r"[;!?\n]|\.(?=\s|$)")
 #: Another part of the sentence: "column q has what they ask and I want the answers in Catalan".
 _NEXT: Final = re.compile(r",|\s(?:and|i|y|e)\s")
-#: "translate from Catalan into English": a language is what comes in, or what goes out.
+#: "translate from Catalan into English": a language is that of the input or of the output.
 _TRANSLATED: Final = re.compile(
     r"\b(?:transl|tradu)\w*\b[^.;!?\n]{0,30}?\b(?:from|del?|de l'|d')\s?(?:l'|la |el )?"
     r"(?P<prompt>[a-z]{4,})\s+(?:in)?(?:to|al?|cap al?|hacia(?: el)?)\s+(?:l'|el )?"
     r"(?P<completion>[a-z]{4,})"
 )
-#: Names of roles that other forms of rows have: the rows' form follows from them.
+#: Names of roles of other row formats, which show the format of the rows.
 _OF_FORMS: Final = frozenset({"instruction", "input", "output", "messages", "tools", "system"})
 _OTHER: Final[Mapping[str, str]] = {
     "prompt": "completion",
@@ -130,13 +130,13 @@ _OTHER: Final[Mapping[str, str]] = {
     "images": "completion",
 }
 _SCORED: Final = frozenset({"embed", "rerank"})
-#: Objectives whose rows have a prompt and its answer, mostly in this order.
+#: Objectives whose rows have a prompt and its answer, usually in this order.
 _ANSWERED: Final = frozenset({None, "sft", "classification", *_SCORED})
 _OBJECTIVE: Final = "/objective/type"
 #: The columns of preference pairs.
 _ANSWERS: Final = frozenset({"chosen", "rejected"})
 _PAIR: Final = _ANSWERS | {"prompt"}
-#: The columns of rows with votes, and of pairs with their likeness, in their usual order.
+#: The columns of rows with votes, and of pairs with their similarity, in their usual order.
 _TRIPLES: Final = (
     (frozenset({"kto"}), ("prompt", "completion", "label")),
     (_SCORED, ("prompt", "completion", "score")),
@@ -144,34 +144,34 @@ _TRIPLES: Final = (
 #: "liked" and "not_liked": the answers of a preference.
 _ABSENT: Final = re.compile(r"^(?:no|not|non|un|dis)_?(?=\w{3})")
 _SIMILAR: Final = re.compile(r"\b(?:similar\w*|semblan\w*|assembl\w*|parec\w*)")
-#: "la de sortida es diu X": a name, whatever word it is.
+#: "la de sortida es diu X": a name, even if it is an ordinary word.
 _NAMED: Final = re.compile(
     rf"\b(?:es diu|se llama|is called|is named|called|named|es)\s+{QUOTES}?$"
 )
 _TWO: Final = 2
-#: Words of preference pairs: the order of their columns does not tell which answer is better.
+#: Words about preference pairs: the order of their columns does not show which answer is better.
 _PAIRED: Final = re.compile(
     r"\b(?:pairs?|parelles?|parej\w+|prefer\w*|chosen|rejected|win\w*|los\w+|better|worse)\b"
 )
 
 
-#: How many letters before a name may call it a label.
+#: The number of characters before a name in which it may be called a label.
 _NEAR_VOTE: Final = 16
 
 
 class Doubt(Protocol):
-    """What turns a column with an unlikely role into a question."""
+    """A function that turns a column with an unlikely role into a question."""
 
     def __call__(self, column: Change, /, *, told: bool) -> Change | Choice:
-        """Return the column or the question; words may have `told` the role."""
+        """Return the column or the question; `told` means that words gave the role."""
 
 
 @dataclass(frozen=True, slots=True)
 class Mention:
-    """A name of a column, its place, and the role that the words around it tell, if any.
+    """A name of a column, its place, and the role from the words around it, if any.
 
-    Unless it is `sure`, it may be a label or another quoted word: only the words after it tell.
-    Its role is `told` by the words around it, and not by the name alone.
+    Unless it is `sure`, it may be a label or another quoted word, and only the words after it show
+    its role. `told` means that the words around it gave the role, and not the name alone.
     """
 
     name: str
@@ -184,10 +184,10 @@ class Mention:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """The range of a name, and where the text begins that may tell its role before it.
+    """The range of a name, and the start of the text before it that may show its role.
 
-    It is `sure` that it names a column behind that word, or behind one such as "in". A list may
-    give it a `role`.
+    It is `sure` that it names a column after the word "column", or after a word such as "in". A
+    list may give it a `role`.
     """
 
     start: int
@@ -200,10 +200,10 @@ class _Place:
 def hide_mentioned(
     message: Message, *, known: bool, is_other: Callable[[str], bool]
 ) -> Sequence[Mention]:
-    """Return the columns that the message mentions and that no reader took; hide their names.
+    """Return the mentioned columns that no reader took, and hide their names.
 
-    If other columns of the message are `known`, a name in the place of a column is one too, unless
-    it `is_other`: the name of something else.
+    If other columns of the message are `known`, a name in the position of a column is also one,
+    unless it `is_other`: the name of something else.
     """
     mentions = _find_mentions(message, known=known, is_other=is_other)
     for each in mentions:
@@ -217,10 +217,10 @@ def read_mentioned(
     said: Sequence[Change | Choice],
     doubt: Doubt,
 ) -> Iterator[Change | Choice]:
-    """Yield the roles of columns that were hidden; show again those that have none.
+    """Yield the roles of hidden columns, and restore names without a role.
 
-    `said` is what was read so far: an objective tells what two columns are, and a role that is
-    taken is not given again. `doubt` returns a column, or a question about it.
+    `said` are the values read so far: an objective shows the roles of two columns, and a used role
+    is not given again. `doubt` returns a column, or a question about it.
     """
     objective = next(
         (each.value for each in said if isinstance(each, Change) and each.pointer == _OBJECTIVE),
@@ -260,7 +260,7 @@ def read_mentioned(
 
 
 def _has_others(message: Message) -> bool:
-    """Return whether another quoted name, of unknown role, stands where columns are named."""
+    """Return whether another quoted name of unknown role is in the position of a column."""
     return any(
         _BEFORE_NAME.search(message.folded, max(0, match.start() - _NEAR), match.start())
         for match in _QUOTED.finditer(message.folded)
@@ -270,7 +270,7 @@ def _has_others(message: Message) -> bool:
 def _opposed(
     roles: Sequence[str | None], taken: Sequence[str], objective: object
 ) -> list[str | None]:
-    """Return the roles, with that of "the other one" opposed to the first one told."""
+    """Return the roles, with the opposite of the first known role for "the other one"."""
     told = [*taken, *(role for role in roles if role not in (None, "other"))]
     if objective in PREFERENCES:  # the answer is then the better one
         told = ["chosen" if role == "completion" else role for role in told]
@@ -292,7 +292,7 @@ def _complete(
     objective: object,
     message: Message,
 ) -> None:
-    """Give a role to the one column of two that has none, or to both by their order."""
+    """Give a role to the one of two columns without a role, or to both by their order."""
     if len(names) == _TWO and _ABSENT.sub("", names[1]) == names[0] and objective != "kto":
         roles[:] = ["chosen", "rejected"]
     for objectives, usual in _TRIPLES:
@@ -324,7 +324,7 @@ def _complete(
 
 
 def _settled(role: str | None, objective: object, message: Message) -> str | None:
-    """Return a role as the objective reads it; a mark is a score only of likeness."""
+    """Return a role as the objective uses it; a mark is a score only for similarity."""
     if role == "text":
         return "text" if objective == "cpt" else "prompt"
     if role == "label" and objective != "kto":
@@ -341,7 +341,7 @@ def _settled(role: str | None, objective: object, message: Message) -> str | Non
 def _find_mentions(
     message: Message, *, known: bool, is_other: Callable[[str], bool]
 ) -> list[Mention]:
-    """Return the names in a message that are columns, each in quotes or behind the word."""
+    """Return the names in a message that are columns, in quotes or after the word "column"."""
     text = message.plain
     found: dict[int, _Place] = {}
     for match in _QUOTED.finditer(text):
@@ -366,7 +366,7 @@ def _find_mentions(
         names = list(_names(match))
         roles = _respective(text[max(0, match.start() - _NEAR) : match.start()], len(names))
         for (start, end), role in zip(names, roles, strict=True):
-            # what is said before several names tells nothing of each
+            # words before several names do not show the role of each
             first = start if len(names) > 1 else 0
             found[start] = _Place(start, end, first, sure=True, role=role)
     for each in find_column_clauses(text):
@@ -400,9 +400,9 @@ def _find_mentions(
 
 
 def _file_lists(text: str) -> Iterator[re.Match[str]]:
-    """Yield lists of names behind a file name; with commas, one name must look like a column.
+    """Yield lists of names after a file name; with commas, one name must look like a column.
 
-    "tickets.csv (clean, train)" lists none.
+    "tickets.csv (clean, train)" has no column.
     """
     for match in _OF_FILE.finditer(text):
         names = [text[slice(*span)] for span in _names(match)]
@@ -414,7 +414,7 @@ def _file_lists(text: str) -> Iterator[re.Match[str]]:
 
 
 def _quoted_lists(text: str) -> Iterator[re.Match[str]]:
-    """Yield the lists of quoted names that stand where columns do, or of which one tells its role.
+    """Yield the lists of quoted names in the position of columns, or with a name that shows a role.
 
     "They are 'rude' and 'polite'" lists labels.
     """
@@ -430,7 +430,7 @@ def _quoted_lists(text: str) -> Iterator[re.Match[str]]:
 
 
 def _respective(before: str, count: int) -> Sequence[str | None]:
-    """Return the roles of several names if the words before tell one of each, in their order."""
+    """Return the roles of several names if the words before them give a role for each, in order."""
     text = _STOP.split(before)[-1]
     told = find_roles(text, {})
     roles = [role for *_, role in told]
@@ -440,14 +440,14 @@ def _respective(before: str, count: int) -> Sequence[str | None]:
 
 @cache
 def _values() -> frozenset[str]:
-    """Return the values of all fields that have a list of them: "adamw_8bit" is no column."""
+    """Return the values of all fields with a fixed set: "adamw_8bit" is not a column."""
     return frozenset(str(value) for field in fields() for value in choices(field.schema))
 
 
 def _names(match: re.Match[str]) -> Iterator[Span]:
-    """Yield the range of each name of a list, up to a word that is none.
+    """Yield the range of each name in a list, up to a word that is not a name.
 
-    In brackets behind a file every word is one: "prefs.csv (prompt, good, bad)".
+    In brackets after a file, every word is a name: "prefs.csv (prompt, good, bad)".
     """
     listed, first = match["names"], match.start("names")
     bracketed = match.re is _OF_FILE and match.string[match.end() : match.end() + 1] in (")", "]")
@@ -463,7 +463,7 @@ def _names(match: re.Match[str]) -> Iterator[Span]:
 
 
 def _translated(message: Message) -> Mapping[str, str]:
-    """Return the role of each language of a translation that the message asks for."""
+    """Return the role of each language in a translation that the message requests."""
     match = _TRANSLATED.search(message.plain)
     return {} if match is None else {match[role]: role for role in ("prompt", "completion")}
 
@@ -471,10 +471,11 @@ def _translated(message: Message) -> Mapping[str, str]:
 def _role(
     text: str, span: Span, around: Span, languages: Mapping[str, str], *, sure: bool
 ) -> tuple[str | None, int, bool]:
-    """Return the role of a name, where the words behind it that tell it end, and if words tell it.
+    """Return the role of a name, the end of the words after it that show it, and whether words do.
 
-    Words behind the name tell more than those before it, unless it is found in them ("the text is
-    in 'body'"); the name itself tells least. `around` is the text between the names beside it.
+    Words after the name take precedence over words before it, unless these end in a word such as
+    "in" ("the text is in 'body'"). The name itself comes last. `around` is the text between its
+    neighbours.
     """
     start, end = span
     first, stop = around

@@ -1,4 +1,4 @@
-"""Files and texts: the data set, a system message, a name."""
+"""Reads files and texts: the data set, a system message, the name of the run."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -27,20 +27,20 @@ _WEIGHTED: Final = re.compile(
     r"(?=\s*[(,:]?\s*(?:(?:at|with|amb|con)\s+)?"
     r"(?:(?:a )?(?:weight|weighted|peso|pes)\b|\d+(?:[.,]\d+)?\s*%|x\d|\d+x\b))"
 )
-#: A file with another suffix, where the message says that it is one: "the data are in log.data".
+#: A file with another suffix, if the message says that it is the data: "the data are in log.data".
 _PLACED_FILE: Final = re.compile(
     r"\b(?:data ?set|data|dades|datos|file|fitxer|arxiu|fichero|archivo)\s"
     r"(?:is|are|es|son|estan?)\s(?:(?:in|a|en|at)\s)?(?P<path>[\w./-]*[a-z]\w*\.[a-z]{2,8})(?=\s*(?:$|[,;:!?)]|\.(?:\s|$)|\s))"
 )
 _SUFFIX: Final = r"\.(?:csv|jsonl|json|parquet|tsv)(?![\w/\\])"
 _PIECE: Final = r"\w[^\s\"'`,;:!?()\x00/]+"
-#: Words that part a name from what stands before it.
+#: Words that separate a name from the text before it.
 _NO_PIECE: Final = (
     r"(?!(?:is|are|be|as|sea|sean|sigui|siguin|on|in|at|from|it|its|the|my|our|a|an|with|use|and|for|to|has|have|called|named|es|son|en"
     r"|el|la|els|les|los|las|un|una|con|amb|per|para|i|y|e|que|te|tiene|diu|llama|anomenat|llamado|now"
     r"|ara|ahora|not|no|but|sino|or|o|ni|than)\s)"
 )
-#: A name with spaces behind words that name a file: "file called Visites CAP 2023.csv".
+#: A name with spaces after words that name a file: "file called Visites CAP 2023.csv".
 _CALLED_FILE: Final = re.compile(
     r"\b(?:called|named|titled|es diu|se llama|anomenat|llamado|titulado|titulat"
     r"|(?:file|fitxer|fichero|archivo|arxiu|dataset|data)(?: (?:is|es|son))?:?)\s"
@@ -57,7 +57,7 @@ _BEFORE_FILE: Final = re.compile(
     r"(?:(?:the|my|our|this|el|la|els|les|los|las|mi|mis|meu|meva)\s+)*(?P<more>(?:[a-z]{2,}\s){1,2})"
     r"|[,:(]\s*(?P<word>[a-z]{2,}\s))$"
 )
-#: A version is no whole name: "faq v3.csv".
+#: A version is not a complete name: "faq v3.csv".
 _VERSION: Final = re.compile(
     r"(?:v?\d[\w.]*|final\w*|new|old|copy|nou|nova|nuevo|nueva|copia)\.\w+"
 )
@@ -65,7 +65,7 @@ _APART: Final = re.compile(
     r"\b(?:valid\w*|test(?:ing)?|eval\w*|avalua\w*|held[ -]?out|prova|proves|prueba|pruebas)\b"
 )
 _APART_NAME: Final = re.compile(r"(?i)(?:val|valid|validation|test|eval|dev)\b")
-#: What is said of a file that is not used: "the old file was called ...", "ja no existeix".
+#: Words about a file that is not used: "the old file was called ...", "ja no existeix".
 _GONE: Final = re.compile(
     r"\b(?:no longer|not any ?more|ja no|ya no) (?:exist\w*|here|there|hi es|esta|el tinc|lo tengo)"
     r"|\b(?:doesn'?t|does not|no) exist\w* (?:any ?more|ja|ya)\b"
@@ -128,7 +128,7 @@ _LEFT_OUT: Final = re.compile(
 _TRACKER: Final = re.compile(
     r"\b(?:wandb|w&b|weights (?:and|&) biases|ml ?flow|trackio|tensor ?board)\b"
 )
-#: A tracker shows runs by a name of their own.
+#: A tracker has its own names of runs.
 _RUN: Final = re.compile(r"\b(?:run|attempt|try|execucio|ejecucion|intent|intento)\b")
 _PROJECT: Final = re.compile(
     r"\b(?:proj(?:ect(?:e|o)?)?|proy(?:ecto)?|experiment(?:o)?)"
@@ -168,9 +168,10 @@ _COURTESY: Final = re.compile(
     r"|gracias))+$"
 )
 _LONGEST_NAME: Final = 63
-#: The words of a numbered name without one before it.
+#: The words of a numbered name that has no other name before it.
 _PIECES: Final = 2
-#: The letters before a name in which the run may stand: "and the run, call it n3".
+#: The number of characters before a name in which the run may be mentioned: "and the run, call it
+#: n3".
 _BESIDE: Final = 14
 #: A verb that gives a field its value as well as a run its name.
 _PUT: Final = re.compile(r"(?:ponle|posa-li)(?! (?:de|por|como|per|com|nom|nombre)\b)")
@@ -194,9 +195,9 @@ _OF_ROWS: Final = re.compile(
 
 
 def take_known_files(message: Message, files: Sequence[str]) -> Mapping[int, str]:
-    """Return the existing files that the message names, by their place; cross them out.
+    """Return the existing files that the message names, by their place, and cross them out.
 
-    The longest name comes first: "tickets 2024.csv" is not "2024.csv".
+    The longest name takes precedence: "tickets 2024.csv" is not "2024.csv".
     """
     named: dict[int, str] = {}
     for name in sorted(files, key=len, reverse=True):
@@ -222,8 +223,9 @@ def read_files(
 ) -> Iterator[Change | Choice]:
     """Yield the data file that the message names, or the files of a mixture in their order.
 
-    `known` are the existing files and `hub` the data sets that were taken before, by their places.
-    A file for validation or test alone is asked about: a spec divides one source into splits.
+    `known` are the existing files, and `hub` the data sets of the Hub that were already read, by
+    their places. If a file is only for validation or test, ftc asks, since a spec divides one
+    source into splits.
     """
     named = {**known, **{place: data.id for place, data in hub.items()}}
     apart = []
@@ -265,7 +267,7 @@ def read_files(
 def _is_added(message: Message, named: Mapping[int, str]) -> bool:
     """Return whether a sentence adds its file to the data instead of replacing the data.
 
-    Words that add something else, in another part of the sentence, do not add the file: "train on
+    Words that add something else in another part of the sentence do not add the file: "train on
     pairs.csv, and also set rank 16".
     """
     place = min(named)
@@ -283,7 +285,7 @@ def _is_added(message: Message, named: Mapping[int, str]) -> bool:
 
 
 def _take_weighted(message: Message) -> dict[int, str]:
-    """Return the Hub data sets that have a weight, as the files beside them, by their places."""
+    """Return the Hub data sets that have a weight, like the files beside them, by their places."""
     found = {}
     for match in list(_WEIGHTED.finditer(message.folded)):
         if not message.denied(match.start()):
@@ -293,7 +295,7 @@ def _take_weighted(message: Message) -> dict[int, str]:
 
 
 def _with_words_before(message: Message, start: int, path: str) -> str:
-    """Return a file name with the words before it that belong to it: "on repair orders.csv"."""
+    """Return a file name with the preceding words that belong to it: "on repair orders.csv"."""
     before = _BEFORE_FILE.search(message.folded[:start])
     if before is None or (before["word"] and not _VERSION.fullmatch(fold(path))):
         return path
@@ -310,7 +312,7 @@ def _with_words_before(message: Message, start: int, path: str) -> str:
 def _spaced(path: str) -> str:
     """Return a file name with spaces, without a leading word that belongs to the request.
 
-    "Consultas Web 2021.csv" is a name; of "rows Web 2021.csv" it is the part after "rows".
+    "Consultas Web 2021.csv" is a name; in "rows Web 2021.csv", the name begins after "rows".
     """
     pieces = path.split()
     if len(pieces) > _PIECES and not pieces[0][0].isupper() and is_request_word(fold(pieces[0])):
@@ -324,13 +326,13 @@ def _mixture(
     paths: Sequence[str],
     hub: Mapping[int, HubData],
 ) -> Change:
-    """Return the sources of a mixture, with their weights where the message has one for each."""
+    """Return the sources of a mixture, with their weights if the message has one for each."""
     places = {path: place for place, path in sorted(named.items(), reverse=True)}
     starts = [places[path] for path in paths if path in places]
     ends = [start + len(named[start]) for start in starts]
     weights = find_weights(message, starts, ends) if len(starts) == len(paths) else ()
     told = {data.id: data.options["weight"] for data in hub.values() if "weight" in data.options}
-    if told and len(starts) == len(paths):  # those of the files stand behind them
+    if told and len(starts) == len(paths):  # the weights of the files follow them
         left = [place for place in starts if named[place] not in told]
         found = find_weights(message, left, [place + len(named[place]) for place in left])
         rest = dict(zip((named[place] for place in left), found, strict=False))
@@ -347,7 +349,7 @@ def _mixture(
 
 
 def _uncorrected(message: Message, named: Mapping[int, str]) -> Iterator[str]:
-    """Yield the files in their order, without those that "no wait" before the next takes back."""
+    """Yield the files in order, without those that "no wait" before the next file retracts."""
     places = sorted(named)
     for place, following in zip(places, (*places[1:], None), strict=False):
         end = place + len(named[place])
@@ -356,7 +358,7 @@ def _uncorrected(message: Message, named: Mapping[int, str]) -> Iterator[str]:
 
 
 def _is_corrected(text: str, end: int, following: int) -> bool:
-    """Return whether the words between two files take the first one back."""
+    """Return whether the words between two files retract the first one."""
     said = text[end:following]
     return bool(_CORRECTED.fullmatch(said)) or (
         _SORRY.search(said) is not None and _IS_NOW.search(said) is not None
@@ -414,9 +416,9 @@ def _read_unquoted(message: Message, match: re.Match[str]) -> Iterator[Change]:
 
 
 def with_described_file(told: Sequence[Change | Choice]) -> list[Change | Choice]:
-    """Return what was told; a file of which the message tells the columns is the data.
+    """Return the values, with a file whose columns the message describes as the data.
 
-    "faq.csv has the question in 'q'" looks like a report, and no report goes into columns.
+    "faq.csv has the question in 'q'" looks like a report, but a report does not describe columns.
     """
     if not any(each.pointer.startswith("/data/columns/") for each in told):
         return list(told)
@@ -431,9 +433,9 @@ def with_described_file(told: Sequence[Change | Choice]) -> list[Change | Choice
 def without_chats(
     told: Sequence[Change | Choice], draft: Mapping[str, Any], message: Message
 ) -> Sequence[Change | Choice]:
-    """Return what was told without the rows' form, where a chat is mentioned and no rows are.
+    """Return the values without the row format if a message mentions a chat but no rows.
 
-    "In a long chat only the last reply should count" says nothing of the form of known data.
+    "In a long chat only the last reply should count" does not describe the format of known data.
     """
     about_rows = value_at(draft, "/data/source") is None or _OF_ROWS.search(message.plain)
     if about_rows or any(

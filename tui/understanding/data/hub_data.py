@@ -1,7 +1,7 @@
-"""Data sets of the Hub with what stands beside them: 'load_dataset("acme/web", "es")'.
+"""Data sets of the Hub with their options: 'load_dataset("acme/web", "es")'.
 
-What stands in brackets behind an id is its split, its subset, a limit of rows or its weight, as in
-"acme/web (train_sft, capped at 20k rows)". Such an id is a data set and no model.
+The brackets after an id hold its split, its subset, a row limit or its weight, as in "acme/web
+(train_sft, capped at 20k rows)". Such an id is a data set and not a model.
 """
 
 import re
@@ -31,10 +31,10 @@ _CALL: Final = re.compile(
 _KEYWORD: Final = re.compile(
     r"(?P<key>\w+)\s*=\s*(?:[\"'](?P<text>[^\"'\n]*)[\"']|(?P<word>[\w.-]+))"
 )
-#: What only rows have.
+#: Words that only apply to rows.
 _OF_ROWS: Final = frozenset({"split", "max_rows", "streaming"})
 _KEYS: Final = {"name": "subset", "split": "split", "revision": "revision"}
-#: Data sets that are mixed: a model beside them is known or of a family.
+#: A mixture of data sets; a model beside them is known or belongs to a known family.
 _MIXED: Final = re.compile(r"\b(?:mix(?:ed|es|ing|ture)?|blend\w*|mezcl\w*|barrej\w*)\b")
 _ROWS: Final = re.compile(
     r"(?:(?:only|just|the|first|capped|cap|max(?:_rows|\w*)|up|at|most|to|limit\w*|nomes|solo|com|como|a|molt"
@@ -67,7 +67,7 @@ class HubData:
 
 
 def take_hub_data(message: Message) -> dict[int, HubData]:
-    """Return the data sets that the message shows to be such by their places; cross them out."""
+    """Return the ids that the message shows to be data sets, by place, and cross them out."""
     found: dict[int, HubData] = {}
     for match in list(_CALL.finditer(message.folded)):
         options = {"subset": message.words(*match.span("subset"))} if match["subset"] else {}
@@ -116,7 +116,7 @@ def _keywords(message: Message, start: int, end: int) -> Iterator[tuple[str, Any
 
 
 def _options(message: Message, match: re.Match[str]) -> dict[str, Any]:
-    """Return what the brackets behind an id say, or nothing if a part of them is not understood."""
+    """Return the options in the brackets after an id, or none if a part is not understood."""
     options: dict[str, Any] = {}
     place = match.start("items")
     for item in _SEPARATOR.split(match["items"]):

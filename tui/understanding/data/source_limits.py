@@ -8,7 +8,7 @@ from ftc.tui.understanding.reading import Change, Choice
 from ftc.tui.understanding.text.message import find_places, fold
 
 _SOURCES, _ROWS = "/data/sources", "/data/max_rows"
-#: Words behind the number that mean the file named last.
+#: Words after the number that refer to the last named file.
 _THIS: Final = re.compile(
     r"\s*(?:of|from|de|d'|del|dels)\s?(?:that one|this one|it\b|aquesta?\b|aquell\w*"
     r"|est[ae]\b|es[ae]\b|aquella\b)"
@@ -18,7 +18,7 @@ _OF_THIS: Final = re.compile(
     r"\b(?:of (?:that|this) one|from (?:that|this|it)|d'(?:aquesta?|aquell\w*)"
     r"|de (?:est[ae]|es[ae]|aquella))\b,?(?: \w+){0,3}\s*$"
 )
-#: A part of a list of files, each with what is said of it.
+#: A part of a list of files with properties.
 _PART_END: Final = re.compile(r"[;\n]|[,.](?=\s)")
 _ORDINALS: Final = (
     r"first|primer[ao]?",
@@ -32,10 +32,10 @@ _BY_ORDER: Final = tuple(
 
 
 def limit_sources(found: Sequence[Change | Choice], text: str) -> list[Change | Choice]:
-    """Return what was found, with a row limit moved into the source that it applies to.
+    """Return the values, with each row limit moved into the source that it applies to.
 
-    That is the file whose parentheses contain the limit, the one that the words beside it mean, or
-    the one before it in its part of a list of files: "a.csv at most 800 rows; b.csv all of them".
+    That is the file whose parentheses contain the limit, the file that the words beside it refer
+    to, or the file before it in its part of a list: "a.csv at most 800 rows; b.csv all of them".
     """
     changes = {each.pointer: each for each in found if isinstance(each, Change)}
     mixture, rows = changes.get(_SOURCES), changes.get(_ROWS)

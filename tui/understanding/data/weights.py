@@ -1,4 +1,4 @@
-"""Weights: the share of each file of a mixture, and how much a label counts."""
+"""Weights: the share of each file in a mixture, and the weight of a label."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -118,7 +118,7 @@ def _ahead(message: Message, places: Sequence[int]) -> list[re.Match[str] | None
 
 
 def _ratio(message: Message, places: Sequence[int], ends: Sequence[int]) -> Sequence[float]:
-    """Return the weights of two files that stand behind both, or "twice as much" before one."""
+    """Return the weights of two files that follow both, or "twice as much" before one."""
     listed = _LISTED.match(message.folded, ends[1])
     if listed is not None and _SHARES.search(listed[0]):
         numbers = [read_number(listed["first"]), read_number(listed["second"])]
@@ -139,7 +139,7 @@ def weighted(paths: Sequence[str], weights: Sequence[float]) -> list[Mapping[str
 
 
 def read_label_weights(message: Message) -> Iterator[Change]:
-    """Yield how much rows of a label count: listed, in quotes, or behind the word "label"."""
+    """Yield the weights of labels, which are listed, quoted, or after the word "label"."""
     found, words = [], []
     for match in message.take(_LABELS):
         if message.denied(match.start()):

@@ -1,1 +1,1 @@
-"""What a message mentions without requesting it."""
+"""Finds values that a message mentions without requesting them."""

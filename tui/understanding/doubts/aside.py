@@ -1,4 +1,4 @@
-"""Parts of a message that set nothing: logs and settings that are only shown, and what is undone.
+"""Parts of a message that set nothing: logs, settings that are only shown, retracted parts.
 
 "{'loss': 0.4, 'epoch': 2.0} ... why does it stop?", "the wiki says: ... is that right?", "rank 8.
 Hm, no, forget I said anything". Such parts are blanked before the message is read, so that every
@@ -19,7 +19,7 @@ from ftc.tui.understanding.text.word_tables import word_table
 _ASIDE: Final[Mapping[str, Any]] = word_table("aside")
 _GAP: Final = r"[\s,.;:!\u2026()\u2013\u2014-]*"
 _PERSON: Final = re.compile(rf"(?<![\w-]){any_of(_ASIDE['person'])}(?![\w-])")
-#: A line that a program printed.
+#: A line of program output.
 _PRINTED: Final = re.compile(
     r"^[ \t]*(?:"
     r"\{[^{}\n]*['\"](?:loss|eval_\w+|grad_norm|train_\w+)['\"]\s*:[^{}\n]*\}"
@@ -33,7 +33,7 @@ _PRINTED: Final = re.compile(
     r")[ \t]*$",
     re.MULTILINE,
 )
-#: A dictionary of a log, and what a card without memory says, inside a sentence.
+#: A dictionary from a log, or an out-of-memory message, inside a sentence.
 _OF_MEMORY: Final = re.compile(
     r"(?i)\{[^{}\n]*['\"](?:loss|eval_\w+|grad_norm|train_\w+)['\"]\s*:[^{}\n]*\}"
     r"|(?:torch\.(?:cuda\.)?)?OutOfMemoryError\b:?|CUDA out of memory\.?"
@@ -49,7 +49,7 @@ _DENIED_AT_ONCE: Final = re.compile(
     r"|absolutely not|ni (?:hablar|pensarlo|parlar-ne|pensar-hi|loc[oa]|boig|boja)"
     r"|de (?:ninguna|cap) manera)\s*(?:[,.;/-]\s*|$)"
 )
-#: "Five epochs? No, three": a question that the writer answers with another number.
+#: "Five epochs? No, three": the writer answers the question with another number.
 _ANSWERED: Final = re.compile(
     r"(?i)(?P<mark>\u00bf?)(?P<asked>[^\u00bf?\n]{1,40})"
     rf"\?(?=\s*(?:no|nah|nope)\s*[,:]?\s+{NUMBER}\s*(?:$|[.,;!]))"
@@ -88,9 +88,9 @@ def set_aside(text: str) -> str:
 
 
 def find_ignored(text: str) -> Sequence[Span]:
-    """Return what people say who are not to be listened to: "ignore him".
+    """Return the statements of people whom the message ignores: "ignore him".
 
-    That is the sentence with these words up to them, and the one before.
+    That is the sentence up to these words, and the sentence before it.
     """
     found = []
     for match in _PERSON.finditer(fold(text)):
@@ -102,7 +102,7 @@ def find_ignored(text: str) -> Sequence[Span]:
     return found
 
 
-#: The fewest words that are a part of their own before words that undo.
+#: The minimum number of words that form a separate part before words that undo.
 _FEW: Final = 3
 
 
@@ -111,7 +111,7 @@ def _blanked(text: str, start: int, end: int) -> str:
 
 
 def _printed(text: str) -> Iterator[Span]:
-    """Yield the lines that a program printed, and its words about memory inside a sentence."""
+    """Yield the lines of program output, and out-of-memory messages inside a sentence."""
     for match in _PRINTED.finditer(text):
         yield match.span()
     for match in _OF_MEMORY.finditer(text):
@@ -125,9 +125,9 @@ def _times(text: str) -> Iterator[Span]:
 
 
 def _shown(text: str) -> Iterator[Span]:
-    """Yield lines of settings that are only shown: somebody else's, or those of a question.
+    """Yield lines of settings that are only shown: somebody else's, or part of a question.
 
-    Lines that the message asks to use are settings.
+    Lines that the message asks to use are not among them.
     """
     lines = [match.span() for match in re.finditer(r"[^\n]+", text)]
     given = [
@@ -148,7 +148,7 @@ def _shown(text: str) -> Iterator[Span]:
 
 
 def _topics(text: str) -> Iterator[Span]:
-    """Yield names that stand alone before the question about them: "Qwen3-4B-Base... what's Base?".
+    """Yield isolated names before a question about them: "Qwen3-4B-Base... what's Base?".
 
     The question repeats a part of the name, or begins with a pronoun for it.
     """
@@ -165,9 +165,9 @@ def _topics(text: str) -> Iterator[Span]:
 
 
 def _answered(text: str) -> Iterator[Span]:
-    """Yield what a line asks of itself and denies at once: "ipo? no", "corpus.txt? no, b.csv".
+    """Yield questions that the writer immediately denies: "ipo? no", "corpus.txt? no, b.csv".
 
-    It is what stands since the last sign, or its last word if that is a sentence.
+    The range starts after the last sign. If that text is a sentence, only its last word is yielded.
     """
     for match in _DENIED_AT_ONCE.finditer(folded := fold(text)):
         if begins_anew(folded, match.end("asked")):  # "too? no, forget all that" undoes more

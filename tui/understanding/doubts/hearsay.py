@@ -1,4 +1,4 @@
-"""Parts of a message that request nothing now: quotations, and plans for some day.
+"""Parts of a message that request nothing now: quotations and future plans.
 
 "The blog said: 'rank 16 and dropout 0.1 will do'", "once the second card arrives I'll try ZeRO-3".
 The assistant asks about a value in such a part instead of setting it.
@@ -34,17 +34,17 @@ _HEARSAY: Final[Mapping[str, Any]] = word_table("hearsay")
 _SOMEDAY: Final = re.compile(rf"(?<![\w-]){any_of(_HEARSAY['someday'])}(?!\w)")
 #: A reminder or a note about another spec.
 _ANOTHER_SPEC: Final = re.compile(rf"(?<![\w-]){any_of(_HEARSAY['another_spec'])}(?!\w)")
-#: What is conceded is not asked for: "even though the tutorial sets beta2 to 0.95".
+#: A concession is not a request: "even though the tutorial sets beta2 to 0.95".
 _CONCESSIVE: Final = re.compile(
     rf"(?<![\w-]){any_of(_HEARSAY['concessive'])}"
     r"(?! (?:with|without|preferably|better|con|sin|mejor|amb|sense|millor|only|solo|nomes)\b)"
     r"(?=\s+\w)"
 )
-#: A question that refers to what was said before it: "is that so?".
+#: A question that refers to the text before it: "is that so?".
 _ASKS_BACK: Final = re.compile(rf"(?<!\w){any_of(_HEARSAY['asks_back'])}(?!\w)")
 _ABOUT: Final = re.compile(rf"(?<![\w-]){any_of(_HEARSAY['about'])}(?!\w)")
-#: What somebody else did: "my boss trained hers", "el perito usó", "el professor va posar". Spanish
-#: marks the past with an accent, which folding removes.
+#: An action of somebody else: "my boss trained hers", "el perito usó", "el professor va posar".
+#: Spanish marks the past tense with an accent, which folding removes.
 _PAST: Final = re.compile(
     r"(?i)\b\w{2,}(?:(?<!ci)(?<!si)\u00f3|aron|ieron)\b"
     r"|\b(?:va|van)\s+(?!a\b|b\u00e9\b)\w{2,}(?:ar|er|ir|re)\b|\b\w{3,}(?:ava|aven|aban)\b"
@@ -89,7 +89,7 @@ _Said = Sequence[Change | Choice]
 
 
 def prefer_own(text: str, told: _Said) -> list[Change | Choice]:
-    """Drop hearsay about a field that the message itself sets elsewhere."""
+    """Drop hearsay about a field that the message sets elsewhere."""
     told = drop_unheeded(text, told)
     spans = find_hearsay(text)
     own = {each.pointer for each in told if not _is_hearsay(text, each, spans)}
@@ -108,7 +108,7 @@ def doubt_hearsay(text: str, told: _Said) -> list[Change | Choice]:
 
 
 def _find_back_question(text: str) -> int | None:
-    """Return where a message ends in a question about what was said before: "is that so?"."""
+    """Return the start of a final question about the text before it: "is that so?"."""
     last = [*split_sentences(text)][-1:]
     if not last or not last[0].asks or text[last[0].end :].strip():
         return None
@@ -121,7 +121,7 @@ def _find_back_question(text: str) -> int | None:
 def _doubted_by(
     said: Change | Choice, text: str, spans: Sequence[Span], end: int
 ) -> Change | Choice:
-    """Return a question about a value of hearsay, of any field, that a question asks about."""
+    """Return a question for a value of hearsay if the message ends in a question about it."""
     inside = any(
         first <= start < last and start < end
         for start, _ in find_places(text, said.words)[:1]
@@ -156,7 +156,7 @@ def find_hearsay(text: str) -> Sequence[Span]:
 
 
 def _dreams(text: str) -> Iterator[Span]:
-    """Yield quotations and sentences about the future, where not even an objective is requested."""
+    """Yield quotations and sentences about the future, which do not request even an objective."""
     folded = fold(text)
     yield from find_quotations(text)
     for pattern in (_SOMEDAY, _ANOTHER_SPEC):
@@ -177,7 +177,7 @@ def _conditions(folded: str) -> Iterator[Span]:
 
 
 def find_quotations(text: str) -> Iterator[Span]:
-    """Yield the ranges of quotations of several words, with their marks."""
+    """Yield the ranges of quotations of several words, with their quotation marks."""
     for match in _QUOTED.finditer(text):
         if (
             len((match["marked"] or match["plain"] or match["single"] or "").split())
@@ -189,7 +189,7 @@ def find_quotations(text: str) -> Iterator[Span]:
 def _is_hearsay(text: str, said: Change | Choice, spans: Sequence[Span]) -> bool:
     if said.pointer == _OBJECTIVE:
         spans = [*_dreams(text), *find_past(text)]
-    elif said.pointer.startswith("/hardware/"):  # others own and lend machines
+    elif said.pointer.startswith("/hardware/"):  # other people own and lend machines
         spans = [span for span in spans if span not in find_people(text)]
     elif said.pointer.startswith(DESCRIBED):
         return False

@@ -1,10 +1,10 @@
-"""Licence: whether the words around a value make it a request.
+"""Decides whether the words around a value make it a request.
 
 People also report ("my friend uses QLoRA", "it crashed at epoch 2"), quote, hope and complain, in
-more ways than a list has. A value is therefore set only if its clause begins with a verb that asks
-("classify my emails on a 4090"), if every other word of it belongs to a request (grammar, a verb of
-wanting or setting, a thing of the trade, or, for hardware, words of owning), or if its sentence is
-unlike any report (`requested`). A value beside other words is asked about.
+more ways than a list can have. A value is therefore set only if its clause begins with a request
+verb ("classify my emails on a 4090"), if all its other words belong to a request (function words,
+verbs of wanting or setting, technical terms or, for hardware, words of owning), or if its sentence
+is unlike a report (`requested`). Otherwise ftc asks about the value.
 """
 
 import re
@@ -29,7 +29,7 @@ from ftc.tui.understanding.text.message import (
 from ftc.tui.understanding.text.ordinary import read_words
 from ftc.tui.understanding.text.verbs import asking_forms, english_verbs, quiet_forms
 
-#: Not the English "I", which people also write small.
+#: Not the English "I", which people also write in lower case.
 _CATALAN_AND: Final = (
     r"i(?!'|\s+(?:am|can|could|don't|got|had|have|like|need|think|tried|used|wanna|want|was"
     rf"|will|would|{'|'.join(sorted(english_verbs() - {'set', 'cap', 'export', 'train'}))})\b)"
@@ -39,11 +39,11 @@ _CLAUSE_END: Final = re.compile(
     r"|\b(?:but|pero|sino|because|since|porque|pues|perque|ja que|ya que|puesto que)\b"
     rf"|\b(?:and|then|so|{_CATALAN_AND}|y|e|luego|llavors|asi que|aixi que|o sea que)\b"
 )
-_LONGEST: Final = 400  # characters of a clause before or after what is set
+_LONGEST: Final = 400  # characters of a clause before or after the value
 _AND: Final = re.compile(rf"\b(?:and|{_CATALAN_AND}|y|e)$")
-#: A name with a digit, a slash or an underscore in it is code, and tells nothing: "bge-m3".
+#: A name with a digit, a slash or an underscore is code and is ignored: "bge-m3".
 _WORD: Final = re.compile(r"(?<![\w/])(?<!\w[-.])[a-z]+(?:['-][a-z]+)*(?![\w/]|[-.]\w)")
-#: Elided articles and pronouns before a word, and pronouns and plurals behind it.
+#: Elided articles and pronouns before a word, and pronouns and plurals after it.
 _SUBJECTS: Final = frozenset({"i", "we", "they", "he", "she", "who", "people", "you"})
 _MODALS: Final = frozenset(
     {"can", "could", "shall", "should", "may", "must", "will", "would", "do", "let"}
@@ -54,12 +54,12 @@ _ELIDED: Final = re.compile(
 _ENDING: Final = re.compile(r"(?<=[a-z]{3})(?:l[aeo]s?|me)$")
 _PLURAL: Final = re.compile(r"(?<=[a-z]{3})(?:es|s)$")
 _QUOTE: Final = re.compile(r"[\"\u201c\u201d\u00ab\u00bb]|(?<!\w)'")
-#: Quoted words, more than one: somebody else's sentence.
+#: Several quoted words: somebody else's sentence.
 _QUOTED: Final = re.compile(
     rf"(?<!\w){QUOTES}[^\"\n]{{0,200}}?\S\s+\S[^\"\n]{{0,200}}?{QUOTES}(?!\w)"
 )
 _CORRECTS: Final = re.compile(rf"\b{any_of(WORDS['corrects'])}(?!\w)")
-#: What a value is for tells nothing against it.
+#: The purpose of a value is no evidence against a request.
 _PURPOSE: Final = re.compile(
     r"\b(?:for|per(?: al?s?)?|para) (?:the|my|our|his|her|their|el|la|els|les|los|las|l'|una?"
     r"|mis?|nuestr\w+|al|que)\b"
@@ -68,10 +68,10 @@ _REPORTS: Final = re.compile(
     r"\b(?:say|says|said|tells?|told|uses|used|tried|heard|read|dicen?|dijo|dijeron|diu|diuen|dit"
     r"|usan?|usaba|probe|vaig|vam|he|va|was|were|had|has|is|are|es|son|era)\b"
 )
-#: The fewest fields of an expert's line, and how many fields are read for each word that is not.
+#: The minimum number of fields in an expert's line, and of read fields for each unread word.
 _FEWEST_OF_JARGON: Final = 3
 _LEAST_READ: Final = 2
-#: Forms that only ask: "mídelo", "guárdate", "comprova-ho", "fes-la".
+#: Forms that are always requests: "mídelo", "guárdate", "comprova-ho", "fes-la".
 _COMMANDS: Final = re.compile(
     r"(?i)\s*(?:(?:y|i|e|luego|llavors|pues|doncs|si us plau|por favor|ara|ahora|tambi[e\u00e9]n"
     r"|tamb[e\u00e9])\s+)?(?:\w*[\u00e1\u00e9\u00ed\u00f3\u00fa]\w*(?:l[oae]s?|te|me|nos|sel[oa])"
@@ -82,7 +82,7 @@ _ENCLITIC: Final = re.compile(
     r"|ala),? )*(?P<verb>[a-z]{2,})(?:l[aeo]s?|me|nos)\b"
 )
 _SHORT_ORDERS: Final = frozenset({"da", "dad", "pon", "haz", "mete", "deja", "echa"})
-#: Repeats a demand: "I said 3 epochs".
+#: A repeated demand: "I said 3 epochs".
 _REPEATS: Final = re.compile(
     r"\s*(?:(?:hey|ei|eh|no|ya|ja|but|pero),? )*(?:i (?:said|meant)|(?:t'|et )?(?:he|havia) dit"
     r"|vaig dir|volia dir|(?:te )?(?:he|habia) dicho|(?:te )?dije|queria decir)\b"
@@ -112,8 +112,8 @@ _WISHES: Final = re.compile(
     r"|(?:no|tampoco?|ni) (?:(?:me|nos|l[aeo]s?|li|em|ho|els|les) |l')?[a-z]{3,}(?:[ea]s|is)\b"
     r"|(?:i|we)(?:'ve| have)? decided\b|(?:he|hem|hemos) decidi[dt]o?\b)"
 )
-#: What the writer wants or has is what follows the verb, whatever else the clause tells: "apart
-#: from the one that comes out, I also want the Q6_K", "at the bank we have one H100".
+#: The words after the verb are what the writer wants or has, whatever the rest of the clause says:
+#: "apart from the one that comes out, I also want the Q6_K", "at the bank we have one H100".
 _BARE_BEFORE: Final = (
     r"(?: (?:also|tambe|tambien|just|only|nomes|solo|ara|ahora|now|ademas|a mes|ja|ya|please|a"
     r"|an|the"
@@ -127,7 +127,7 @@ _WANTING: Final = (
 _WANTED: Final = re.compile(_WANTING + _BARE_BEFORE)
 #: "on top of the Q4 I'd like a Q6_K": the verb is among the words of the value.
 _WANTS_INSIDE: Final = re.compile(rf"{_WANTING}\b")
-#: Words that attribute the statement to others.
+#: Words that attribute the statement to somebody else.
 _OTHERS_SAY: Final = re.compile(
     r"\b(?:say|says|said|tells?|told|claims?|reckons?|thinks?|swears?|dicen?|dijo|dijeron|diu|diuen"
     r"|deia|segons|segun|according|creuen?|creu|creen?|opina\w*|recom\w+|sugg\w+|sug(?:ier|ger)\w+)\b"
@@ -161,7 +161,7 @@ _CONTENT: Final = re.compile(
     r"|(?:will|'ll) do(?=\s*(?:$|[.,;!)]|(?:me|us|nicely|fine|just|for now|to start)\b)))"
     r"(?=\s*(?:$|[.,;:!?)]|\w))"
 )
-#: What has to be so: "a row of 6000 tokens has to fit".
+#: A requirement: "a row of 6000 tokens has to fit".
 _OBLIGES: Final = re.compile(
     r"\b(?:(?:has|have|needs?) to|must|should(?! have)|(?:hi )?(?:ha|han) de|tienen? que"
     r"|haur(?:e|em|a|an) de|tendr(?:e|emos|a|an) que|deben?|hay que|cal que)\b"
@@ -177,9 +177,9 @@ _CALLED: Final = re.compile(
     r"\b(?:is called|is named|called|se llam[ae]|es diu|es digui|s'anomen\w+)\b"
 )
 _CHECKED: Final = "/export/verify/"
-#: "q5 > q4" compares.
+#: "q5 > q4" is a comparison.
 _COMPARES: Final = re.compile(r"\s(?:[<>\u2264\u2265]|[<>]=)\s(?!\d)")
-#: Beside a number of passes, a batch is that of one pass.
+#: Beside a number of passes, a batch is the batch of one pass.
 _BATCH: Final = "/training/global_batch"
 _WHOLE_BATCH: Final = re.compile(r"\b(?:global|total|effective|efectiu|efectivo)\b")
 _ACCUMULATES: Final = re.compile(r"\b(?:grad\w*[ _-])?(?:accum|acumul)")
@@ -190,22 +190,22 @@ _OPTION: Final = re.compile(r"-|[a-z]+(?:_[a-z]+){2,}[ =:]")
 #: Articles that also stand in shorthand: "an int8 base", "5% del pico".
 _CONTRACTED: Final = frozenset({"a", "an", "al", "als", "del", "dels"})
 _OBJECTIVE: Final = "/objective/type"
-#: Bounds of the score (`requested.report_score`), chosen by cross-validation. Below the first, a
-#: value is set although the words around it are unknown. Above the second, ftc asks about a value
+#: Thresholds of the score (`requested.report_score`), chosen by cross-validation. Below the first,
+#: a value is set even if the words around it are unknown. Above the second, ftc asks about a value
 #: instead of setting it.
 SURELY_ASKED: Final = -3.0
 SURELY_TOLD: Final = 0.5
-#: A model is named beside anything that it should learn: only the words before it are looked at.
+#: A model may be followed by anything that it should learn, so only the words before it are
+#: examined.
 _MODEL: Final = "/model/id"
-#: A price counts only if it is the machine's, which the words after it tell.
+#: A price counts only if it is the price of a machine, which the words after it show.
 _PRICE: Final = "/hardware/price_per_hour"
 
 
 def find_unlicensed(text: str, changes: Sequence[Change], spans: Sequence[Span]) -> set[str]:
-    """Return the pointers of changes whose clauses hold words that no request has.
+    """Return the pointers of changes whose clauses contain words that no request has.
 
-    `spans` are the ranges of all words of the message that had an effect, whose own words tell
-    nothing against a value.
+    `spans` are the ranges of all words that had an effect, which are no evidence against a value.
     """
     if not changes:
         return set()
@@ -217,7 +217,7 @@ def find_unlicensed(text: str, changes: Sequence[Change], spans: Sequence[Span])
 
 
 def find_evidence(text: str, change: Change, spans: Sequence[Span]) -> frozenset[str]:
-    """Return the features of a change of a message, from which its score is computed."""
+    """Return the features of a change, from which its score is computed."""
     return _evidence(hide_read(text, spans), change, text)
 
 
@@ -227,24 +227,24 @@ def _evidence(bare: str, change: Change, text: str) -> frozenset[str]:
 
 
 def has_unknown(text: str, change: Change, spans: Sequence[Span]) -> bool:
-    """Return whether the clause of a change has a word that no request has, and no order leads.
+    """Return whether the clause of a change has a word that no request has, and no leading order.
 
-    Such a word may also stand in its own words, between a field's name and its number: "the dropout
-    of my online course was 40%".
+    The word may also be between the field's name and its number: "the dropout of my online course
+    was 40%".
     """
     if _is_governed(text, change):
         return False
     if _has_foreign(hide_read(text, spans), change, text, jargon=False, lenient=False):
         return True
     if isinstance(change.value, str | bool) or change.value is None:
-        return False  # its words may describe it
+        return False  # the words may describe it
     named = fold(str(change.value))
     between = (word for word in _WORD.findall(fold(change.words)) if word not in named)
     return not all(_is_known(word, ("thing", "machine")) for word in between)
 
 
 def is_examined(pointer: str) -> bool:
-    """Return whether the words around a field's value are looked at."""
+    """Return whether the words around a field's value are examined."""
     return pointer == _OBJECTIVE or not pointer.startswith((*DESCRIBED, *OWN_CONDITION))
 
 
@@ -256,13 +256,13 @@ def _is_unlicensed(bare: str, change: Change, text: str, *, jargon: bool) -> boo
     score = report_score(_evidence(bare, change, text))
     if change.pointer == _OBJECTIVE:
         return score > SURELY_TOLD
-    if score > SURELY_TOLD and not change.pointer.endswith("/id"):  # a name is itself a wish
+    if score > SURELY_TOLD and not change.pointer.endswith("/id"):  # a name is a wish by itself
         return not _is_wished(bare, change, text)
     return _has_foreign(bare, change, text, jargon=jargon, lenient=score < SURELY_ASKED)
 
 
 def _is_governed(text: str, change: Change) -> bool:
-    """Return whether a verb of wanting, or for a machine one of having, stands right before it."""
+    """Return whether a verb of wanting, or of having for a machine, is right before the value."""
     places = find_places(text, change.words)
     if not places or any(begin < places[0][0] < end for begin, end in _find_quoted(text)):
         return False
@@ -291,15 +291,15 @@ def _is_wished(bare: str, change: Change, text: str) -> bool:
     order = f"{bare[first:start]}{fold(text)[start:end]}"
     if _is_enclitic(order):
         return True
-    quoted = _find_quoted(text)  # words of a quotation before it tell nothing of an order
+    quoted = _find_quoted(text)  # words of an earlier quotation are no order
     apart = bool(quoted) and all(stop <= first for _, stop in quoted)
     return _WISHES.match(order) is not None or (apart and _begins_as_request(order))
 
 
 def _is_jargon(text: str, bare: str, changes: Sequence[Change]) -> bool:
-    """Return whether a message is an expert's line: no article, and most of it was read.
+    """Return whether a message is an expert's line: it has no article, and most of it was read.
 
-    The few words that were not read are names and abbreviations, not a report.
+    The few unread words are then names and abbreviations, and not a report.
     """
     fields = {change.pointer for change in changes}
     if len(fields) < _FEWEST_OF_JARGON or not is_terse(text):
@@ -320,7 +320,7 @@ def _has_foreign(bare: str, change: Change, text: str, *, jargon: bool, lenient:
 
 
 def _is_foreign(bare: str, change: Change, text: str, place: Span, *, known: bool) -> bool:
-    """Return whether the clause around a place of a change has a word that no request has."""
+    """Return whether the clause around an occurrence of a change has a word that no request has."""
     start, end = place
     if any(begin < start and end < stop for begin, stop in _find_quoted(text)):
         return True
@@ -342,7 +342,7 @@ def _is_foreign(bare: str, change: Change, text: str, place: Span, *, known: boo
     stop = last.start() if last else min(len(bare), end + _LONGEST)
     stop = start if change.pointer == _MODEL else stop
     purpose = None if change.pointer == _PRICE else _PURPOSE.search(bare, end, stop)
-    if purpose is not None:  # what it is for does not matter
+    if purpose is not None:  # the purpose does not matter
         stop = purpose.start()
     if _COMPARES.search(fold(text)[first:stop]):
         return True
@@ -367,9 +367,9 @@ def _is_foreign(bare: str, change: Change, text: str, place: Span, *, known: boo
 
 
 def _begins_as_request(before: str) -> bool:
-    """Return whether the first word beside grammar is a verb that asks: "classify my emails".
+    """Return whether the first content word is a request verb: "classify my emails".
 
-    A verb after an article is a noun ("the run died"), and a quoted one is somebody else's.
+    A verb after an article is a noun ("the run died"), and a quoted verb is somebody else's.
     """
     if _QUOTE.search(before):
         return False
@@ -392,12 +392,12 @@ def _is_enclitic(order: str) -> bool:
 
 
 def _tells_nothing(passed: Sequence[str]) -> bool:
-    """Return whether the words before a verb do not make it a statement: "we use", "they set"."""
+    """Return whether the words before a verb leave it a request, unlike "we use" or "they set"."""
     return not passed or passed[-1] not in _SUBJECTS or bool(_MODALS & set(passed[:-1]))
 
 
 def _is_known(word: str, things: tuple[str, ...]) -> bool:
-    """Return whether a word belongs to a request; a verb with an ending of others does not.
+    """Return whether a word belongs to a request; a verb with a third-person ending does not.
 
     Every part of a compound must be known: "fine-tuned" is a past form, so it is not.
     """
@@ -413,7 +413,7 @@ def _is_known(word: str, things: tuple[str, ...]) -> bool:
 
 
 def is_request_word(word: str) -> bool:
-    """Return whether a word of a request may stand before a noun: grammar, a thing, a machine."""
+    """Return whether a request word may precede a noun: a function word, a thing, a machine."""
     forms = _bare_forms(word)
     words = read_words(("grammar", "request", "thing", "machine", "lead", "determiner"))
     return not words.isdisjoint({*forms, *(_PLURAL.sub("", form) for form in forms)})
@@ -425,9 +425,9 @@ def _verbs() -> frozenset[str]:
 
 
 def _is_ordered(bare: str, first: int, change: Change) -> bool:
-    """Return whether a sentence begins with a verb and its object, as only an order does.
+    """Return whether a sentence begins with a verb and its object, like an order.
 
-    People also tell of machines so: "sold my 3090".
+    People also report about machines in this form: "sold my 3090".
     """
     before = bare[:first].rstrip()
     begins = not before or before[-1] in ".,;:!?"
@@ -437,7 +437,7 @@ def _is_ordered(bare: str, first: int, change: Change) -> bool:
 
 @cache
 def _is_near(word: str, things: tuple[str, ...]) -> bool:
-    """Return whether a word is known, or is one letter away from such a word: "kep"."""
+    """Return whether a word is known, or differs from a known word in one letter: "kep"."""
     parts = [(word[:at], word[at:]) for at in range(1, len(word) + 1)]
     swapped = (f"{a}{b[1]}{b[0]}{b[2:]}" for a, b in parts if len(b) > 1)
     shorter = (f"{a}{b[1:]}" for a, b in parts if b)
@@ -462,16 +462,16 @@ def _find_quoted(text: str) -> Sequence[Span]:
 
 
 def _bare_forms(word: str) -> set[str]:
-    """Return a word with and without what is joined to it: `l'entrena`, `entrenalo`."""
+    """Return a word with and without its clitics: `l'entrena`, `entrenalo`."""
     whole = _ELIDED.sub("", word)
     spoken = f"{word[:-2]}ado" if word.endswith("ao") else word  # "montao" for "montado"
     return {word, spoken, whole, _ENDING.sub("", whole)}
 
 
 def is_terse(text: str) -> bool:
-    """Return whether a text has no article, as a line of shorthand has none.
+    """Return whether a text has no article, like a line of shorthand.
 
-    Words that correct do not count: "T=0.9, no scratch that 0.7".
+    Words of correction are ignored: "T=0.9, no scratch that 0.7".
     """
     words = set(_WORD.findall(_CORRECTS.sub(" ", _QUOTED.sub(" ", fold(text)))))
     return words.isdisjoint(read_words(("determiner",)) - _CONTRACTED)

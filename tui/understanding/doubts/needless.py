@@ -1,7 +1,7 @@
-"""Orders to leave off what is off: "don't turn on DoRA" changes nothing and gets an answer.
+"""Orders not to enable a switch that is off: "don't turn on DoRA" only gets an answer.
 
-A state that is asked for ("DoRA off") is written into the draft, and so is what the plan or the
-default would switch on.
+A requested state ("DoRA off") is written into the draft. So is "off" for a switch that the plan or
+the default would enable.
 """
 
 import re
@@ -28,21 +28,21 @@ _SWITCHED: Final = re.compile(rf"{_NEVER}(?:turn|switch)(?:ing)?(?: (?:the|my|ou
 _ON: Final = re.compile(r"\s*on\b")
 _CLAUSE_END: Final = re.compile(r"[!?;:,\n]|\.(?=\s|$)|\b(?:but|pero|sino)\b")
 
-#: Words that ask for nothing to be published.
+#: Words that ask not to publish anything.
 _UNPUBLISHED: Final = re.compile(
     rf"{_NEVER}(?:publi\w+|upload\w*|push\w*|shar(?:e|ing)|releas(?:e|ing)|post|puj\w+|pugis?|pugin"
     r"|pugeu|penj\w+|compart\w+|sub(?:as?|an|ais|ir|irl[oae]s?)|cuelgu\w+|colg(?:ar|uis?|ueis)\w*)"
 )
-#: "No lo subas, ni en privado" says nothing of a repository.
+#: "No lo subas, ni en privado" names no repository.
 _PRIVATE: Final = "/publish/private"
 
 
 def find_needless(
     text: str, told: Sequence[Change | Choice], draft: Mapping[str, Any]
 ) -> list[Change]:
-    """Return the changes that only forbid switching on what is unset and off by default.
+    """Return the changes that only forbid a switch which is unset and off by default.
 
-    Who may see a result is one of them, if the message forbids to publish it.
+    The visibility of a result is one of them if the message forbids publishing it.
     """
     changes = [each for each in told if isinstance(each, Change)]
     unpublished = not _is_published(told, draft) and _UNPUBLISHED.search(fold(text)) is not None

@@ -1,4 +1,4 @@
-"""Hardware that is part of a report, or of a concession: it is told, and not asked for."""
+"""Hardware in a report or a concession, which is not a request."""
 
 import re
 from collections.abc import Sequence
@@ -9,10 +9,10 @@ from ftc.tui.understanding.text.message import SENTENCE_END, Span, find_around, 
 
 _HARDWARE: Final = "/hardware/"
 _TWO: Final = 2
-#: "at work we have eight H100, but this one I do at home": what follows is the point.
+#: "at work we have eight H100, but this one I do at home": the second clause is the request.
 _BUT: Final = re.compile(r"[\s,]+(?:but|though|although|pero)\s+(?P<point>[^.;!?\n]+)")
 _FEWEST_WORDS: Final = 3
-#: "that's meant for eight cards": hardware of somebody else's setup.
+#: "that's meant for eight cards": the hardware of somebody else's setup.
 _MEANT_FOR: Final = re.compile(
     r"\b(?:that|this|aixo|allo|eso|esto)(?:'s|,? (?:is|was|es|era|va|esta))"
     r"(?: (?:meant|pensat|pensada|pensado|only|nomes|solo))? (?:for|per a|para)\s+$"
@@ -20,11 +20,11 @@ _MEANT_FOR: Final = re.compile(
 
 
 def doubt_reported_hardware(text: str, told: Sequence[Change | Choice]) -> list[Change | Choice]:
-    """Return what was told, with a question about hardware in a sentence that is only a report.
+    """Return the values, with a question about hardware in a sentence that is only a report.
 
-    Hardware is set without words of a request, since people just say what they have. In "she
-    trained hers for 6 epochs, full, on three H100s" the other values show that it is a report.
-    So does a clause behind "but" of which nothing was read: "at work we have eight H100, but ...".
+    Hardware is set without request words, since people just say what they have. In "she trained
+    hers for 6 epochs, full, on three H100s", the other values show that it is a report. So does an
+    unread clause after "but": "at work we have eight H100, but ...".
     """
     folded = fold(text)
     places = [(each, find_places(text, each.words)[:1]) for each in told]
@@ -53,7 +53,7 @@ def doubt_reported_hardware(text: str, told: Sequence[Change | Choice]) -> list[
 
 
 def _is_conceded(folded: str, place: Sequence[Span], spans: Sequence[Span]) -> bool:
-    """Return whether the sentence goes on with "but" and a clause in which nothing was read."""
+    """Return whether the sentence goes on with "but" and an unread clause."""
     for _, end in place:
         first, last = find_around(SENTENCE_END, folded, (end, end))
         match = _BUT.search(folded, end, last)
@@ -67,7 +67,7 @@ def _is_conceded(folded: str, place: Sequence[Span], spans: Sequence[Span]) -> b
 
 
 def _is_report(said: Sequence[Change | Choice]) -> bool:
-    """Return whether at least two other values are doubted, and no other value is sure."""
+    """Return whether at least two other values are in doubt, and no other value is certain."""
     others = [each for each in said if not each.pointer.startswith(_HARDWARE)]
     doubted = [each for each in others if isinstance(each, Choice) and each.why == UNSURE]
     return len(doubted) >= _TWO and len(doubted) == len(others)

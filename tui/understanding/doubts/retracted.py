@@ -1,4 +1,4 @@
-"""Values that a later part of the message takes back: "seed 1234 ... no wait, leave the seed"."""
+"""Values that a later part of the message retracts: "seed 1234 ... no wait, leave the seed"."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -35,7 +35,7 @@ _KEPT_IT: Final = re.compile(
 _ENDS: Final = re.compile(rf"\s*(?:$|[.,;:!?]|{any_of(WORDS['as_is'])}\b)")
 _AGAIN: Final = r"[\s,.]*(?:(?:the|la|el)\s+)?(?:columna?\s+)?"
 
-#: "5 epochs, sorry I meant 4": the number that words of correction put in the place of a value.
+#: "5 epochs, sorry I meant 4": the number with which words of correction replace a value.
 _INSTEAD: Final = re.compile(
     r"(?:\s+[a-z]{2,12})?"
     r"(?:\s*(?:com a molt|com a maxim|como mucho|como maximo|at most|max|or so|o asi|tops))?"
@@ -48,7 +48,7 @@ _ORDERED: Final = re.compile(
     rf"|mejor|millor)\s+)*(?:{any_of(WORDS['put'])})\s+(?:(?:it|to|at|a|en)\s+)*(?P<number>{NUMBER})"
     r"\s*(?P<share>%)?(?P<unit>(?!))?(?=\s*(?:$|[.;!?)]|,(?!\d)))"
 )
-#: "alpha 8... 16, sorry": the words of correction stand behind the new number.
+#: "alpha 8... 16, sorry": the words of correction follow the new number.
 _SORRY_AFTER: Final = re.compile(
     rf"\s*(?:\.{{2,}}|\u2026|,|\u2013|\s-)\s*(?P<number>{NUMBER})\s*(?P<share>%)?(?P<unit>(?!))?,?\s+"
     r"(?:sorry|i mean(?:t)?|my bad|perdon|perdo|perdona|disculpa|volia dir|vull dir|queria decir"
@@ -66,7 +66,7 @@ _LAST_SAID: Final = re.compile(
 )
 _CORRECTED_BY: Final = re.compile(rf"{CORRECTING}(?P<rest>[^.,;!?\n]{{2,30}})")
 _GAP: Final = r"[\s,.;:!\u2026-]*"
-#: "DoRA... well no, it is slow": taken back, and nothing in its place.
+#: "DoRA... well no, it is slow": retracted without a replacement.
 _NOT_SO: Final = re.compile(
     r"[\s,.;:\u2026-]*(?:(?:actually|well|hmm+|oh|wait|bueno|be|mejor|millor|better|uy|ui|ai|ay|pero|but"
     r"|on second thoughts?)[\s,.]*)*(?<=[.,;:\u2026\s])(?:no|nope|mejor no|millor no|better not)"
@@ -88,7 +88,7 @@ _OFF_AFTER: Final = re.compile(
 )
 #: "fora packing".
 _OUT_BEFORE: Final = re.compile(r"(?<!\w)(?:fora|fuera)\s+(?:(?:el|la|de|del|d')\s*)?$")
-#: "in the column draft... sorry, in final": another name instead.
+#: "in the column draft... sorry, in final": another name replaces the first.
 _OTHER_NAME: Final = re.compile(
     rf"{CORRECTING}(?P<placed>(?:(?:in|a|en|the|la|el|it is|it's|es|columna?|field|camp)\s+)+)?"
     rf"(?<!\w){QUOTES}?(?P<name>[a-z_][\w.-]*\w|[a-z]){QUOTES}?(?=\s*(?:$|[,;!)\n]|\.(?:\s|$)))"
@@ -123,14 +123,14 @@ _NUMBER: Final = re.compile(rf"\d|(?<!\w){NUMBER}")
 _PAIR: Final = 2
 _BROKEN_OFF: Final = re.compile(
     r"\s*(?:\.{3}|\u2026)\s*(?:(?:oh|ah|ai|ay|uy|ui)\s+)?(?:no|nah|nope|wait|espera)\s*[,.:;!]"
-    # what takes the value up again: "q8... no, wait, both"
+    # words that restore the value: "q8... no, wait, both"
     r"(?!(?:\s*(?:wait|espera|hmm+|mira)\s*[,.:;!])*\s*(?:both|els dos|les dues|los dos|las dos"
     r"|ambdos|ambdues|ambos|ambas|all (?:of them|two|three)|tots|totes|todos|todas)(?!\w))"
 )
-#: A word that is a value's own: "qlora", "zero2".
+#: A word that is a value: "qlora", "zero2".
 _ONE_WORD: Final = re.compile(r"[a-z][\w-]{3,}")
 
-#: "I have a lore.jsonl, but don't use it yet": a pronoun takes the nearest value back.
+#: "I have a lore.jsonl, but don't use it yet": a pronoun retracts the nearest value.
 _UNUSED_IT: Final = re.compile(
     r"(?<=[\s,;.(])(?:(?:(?:do not|don'?t|dont|please don'?t|let'?s not|never|not going to|won'?t)"
     r"\s+(?:(?:yet|just|even|actually)\s+)?"
@@ -156,7 +156,7 @@ _Said = Sequence[Change | Choice]
 
 
 def revise(text: str, said: _Said) -> list[Change | Choice]:
-    """Apply corrections: replace each number by the one that words behind it put in its place.
+    """Apply corrections: replace each number by the one in the correction after it.
 
     A unit after the new number must be that of the value: "5 epochs, no, 4 GPUs" corrects nothing.
     """
@@ -165,7 +165,7 @@ def revise(text: str, said: _Said) -> list[Change | Choice]:
 
 
 def _removed(text: str, change: Change) -> Change | None:
-    """Return a change switched off if words behind it take it back or remove it."""
+    """Return a change switched off if words after it retract or remove it."""
     off = next((each for each in (False, "none") if admits(change.pointer, each)), None)
     start = find_words(text, change.words)
     if off is None or start < 0 or change.value in (False, None, "none"):
@@ -182,7 +182,7 @@ def _removed(text: str, change: Change) -> Change | None:
 
 
 def _renamed(text: str, change: Change) -> Change:
-    """Return a change of a name with the one that words of correction put in its place."""
+    """Return a change of a name with the name in the correction after it."""
     start = find_words(text, change.words)
     field = fields_by_pointer().get(change.pointer)
     if field is None or choices(field.schema) or start < 0 or change.pointer in _OWN_NAMES:
@@ -198,7 +198,7 @@ def _renamed(text: str, change: Change) -> Change:
 
 
 def _exchanged(text: str, said: _Said) -> list[Change | Choice]:
-    """Return what was said, the two numbers exchanged if words behind them exchange them."""
+    """Return the values, with two numbers swapped if words after them say so."""
     match = _EXCHANGED.search(fold(text))
     before = [
         each
@@ -268,18 +268,19 @@ def _revised(text: str, change: Change) -> Change | Choice:
 
 
 def _factor_of(after: str) -> tuple[float, int] | None:
-    """Return the factor behind a correction, and where it ends: "batch of 16, no, half of that"."""
+    """Return the factor in a correction, and its end: "batch of 16, no, half of that"."""
     match = _CORRECTED_BY.match(after)
     factor = read_factor(match["rest"].strip()) if match else None
     return None if match is None or factor is None else (factor, match.end())
 
 
 def drop_retracted(text: str, said: _Said) -> list[Change | Choice]:
-    """Return what was said without what the message takes back further on.
+    """Return the values without those that the message later retracts.
 
-    That is a field that it then leaves as it is, a column that it then gives another role, and a
-    value that it then denies, or that it says not to use yet. That is also one where it breaks off
-    ("half of the rows... no, that is too many"); if a number follows, the field is left open.
+    Those are a field that it later leaves unchanged, a column that later gets another role, and a
+    value that it later negates or says not to use yet. A value at which the sentence breaks off is
+    also dropped ("half of the rows... no, that is too many"); if a number follows, ftc asks about
+    the field.
     """
     folded, message = fold(text), Message(text)
     said = _without_unused(text, folded, said)
@@ -307,10 +308,10 @@ def drop_retracted(text: str, said: _Said) -> list[Change | Choice]:
 
 
 def _without_unused(text: str, folded: str, said: _Said) -> _Said:
-    """Return what was said without the values that a later pronoun takes back: "don't use it yet".
+    """Return the values without those that a later pronoun retracts: "don't use it yet".
 
-    It stands for the nearest value before it, in its sentence or in the one before. What a value
-    already switches off is not meant by it.
+    The pronoun refers to the nearest value before it, in its sentence or in the one before, but not
+    to a value that switches something off.
     """
     places = [
         (place[-1], each)
@@ -330,7 +331,7 @@ def _without_unused(text: str, folded: str, said: _Said) -> _Said:
 
 
 def _is_denied_later(message: Message, change: Change, end: int) -> bool:
-    """Return whether a later clause denies the words of a value: "we're not doing QLoRA"."""
+    """Return whether a later clause negates the words of a value: "we're not doing QLoRA"."""
     words = fold(change.words)
     if not isinstance(change.value, str) or not _ONE_WORD.fullmatch(words):
         return False
@@ -343,7 +344,7 @@ def _is_denied_later(message: Message, change: Change, end: int) -> bool:
 
 
 def _left_fields(text: str) -> Iterator[tuple[str | None, int]]:
-    """Yield each field that is left as it is, with its place; None is whatever stands before."""
+    """Yield each field that is left unchanged, with its place; None means any field before it."""
     message = Message(text)
     for mention in find_mentions(message):
         before = message.folded[: mention.start]

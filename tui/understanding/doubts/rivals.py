@@ -1,8 +1,8 @@
-"""Doubts about a value that another part of the message speaks against.
+"""Doubts about a value because of a rival in another part of the message.
 
 "Alpha at 128 there, 32 does for me" has a second number, "2e-4 failed, a tenth of that" a factor,
-"the card says packing: true; what does it do?" a question about what it shows. Each is a sign that
-the first value is not the request, if no reader has taken it.
+"the card says packing: true; what does it do?" a question about what it shows. If no reader took
+the rival, it is a sign that the first value is not the request.
 """
 
 import re
@@ -22,7 +22,7 @@ from ftc.tui.understanding.text.word_tables import word_table
 
 _RIVALS: Final[Mapping[str, Any]] = word_table("rivals")
 _NEXT: Final = rf"(?=\s*(?:$|[;:!?)\n]|[.,](?!\d)|(?:i|y|and|so) |{any_of(_RIVALS['verdict'])}\b))"
-#: A number that is no count of anything: "two is plenty", "so put 20 and we have some room".
+#: A number without a noun: "two is plenty", "so put 20 and we have some room".
 _TYPES: Final = "/export/types"
 _ALSO: Final = re.compile(r"\b(?:also|as well|tambe|tambien)\b")
 _OTHER: Final = re.compile(
@@ -35,7 +35,7 @@ _DENIED: Final = re.compile(r"\b(?:not|no|no pas|never|ni)\s+\Z")
 _FACTOR: Final = re.compile(rf"(?<![\w'-]){any_of(_RIVALS['factor'])}(?![\w'])")
 _ASKS_OF: Final = re.compile(rf"(?<![\w'-]){any_of(_RIVALS['asks_of'])}")
 _BESIDES: Final = re.compile(rf"(?<![\w'-]){any_of(_RIVALS['besides'])}(?![\w'])")
-#: What may stand between a number of cards and "in total".
+#: The text between a number of cards and "in total".
 _TOTAL_OF_CARDS: Final = re.compile(r"[^.;!?\n\d]{0,60}")
 _TOTAL: Final = re.compile(rf"(?<![\w'-]){any_of(_RIVALS['total'])}(?![\w'])")
 _ORDER: Final = re.compile(rf"\b(?:{any_of(WORDS['put'])}|{any_of(WORDS['acts'])})\b")
@@ -58,7 +58,7 @@ Said = Change | Choice
 
 
 def doubt_rivals(text: str, told: Sequence[Said]) -> list[Said]:
-    """Return what was told, with a question for each value that has a rival behind it."""
+    """Return the values, with a question for each value that is followed by a rival."""
     folded = fold(text)
     kept = [_shared(folded, each, told) for each in _without_retracted(folded, told)]
     used = [span for each in kept for span in find_places(text, each.words)]
@@ -68,9 +68,9 @@ def doubt_rivals(text: str, told: Sequence[Said]) -> list[Said]:
 
 
 def doubt_added(text: str, told: Sequence[Said]) -> list[Said]:
-    """Return what was told, with a question for each list and column that goes with another one.
+    """Return the values, with a question for each list and column that is added to another one.
 
-    "Besides that, a Q6_K", "... and the head too": what the words refer to has not been read.
+    "Besides that, a Q6_K", "... and the head too": the other part has not been read.
     """
     folded = fold(text)
     return [ask_about(each) if _is_added(folded, each) else each for each in told]
@@ -93,7 +93,7 @@ def _is_added(folded: str, said: Said) -> bool:
 def _outnumbered(
     folded: str, text: str, told: Sequence[Said], used: Sequence[Span]
 ) -> Iterator[str]:
-    """Yield the field of the last value before each number or factor that nobody has read."""
+    """Yield the field of the last value before each unread number or factor."""
     for match in (*_OTHER.finditer(folded), *_FACTOR.finditer(folded)):
         group = next((name for name, value in match.groupdict().items() if value), 0)
         place = match.span(group)
@@ -115,7 +115,7 @@ def _outnumbered(
 
 
 def _may_be_number(said: Said) -> bool:
-    """Return whether a number may belong to a field: it has one, or is open."""
+    """Return whether a number may belong to a field: its value is a number or unknown."""
     if said.pointer.startswith(DESCRIBED):
         return False
     return _is_number(said.value) if isinstance(said, Change) else not said.values
@@ -126,15 +126,15 @@ def _is_number(value: Any) -> bool:
 
 
 def _is_of_kind(said: Change, number: float) -> bool:
-    """Return whether a field may have a number, or that number of percent."""
+    """Return whether a field accepts a number, or that number of percent."""
     values = (number, number / 100) if isinstance(said.value, float) else (number,)
     return number != said.value and any(admits(said.pointer, as_written(each)) for each in values)
 
 
 def _asked_about(folded: str, text: str, told: Sequence[Said]) -> Iterator[str]:
-    """Yield the fields that the message only shows, to ask what they mean.
+    """Yield the fields that the message only shows in order to ask about them.
 
-    The sentence before the question orders nothing.
+    The sentence before the question has no order.
     """
     sentences = list(split_sentences(text))
     for index, question in enumerate(sentences):
@@ -152,7 +152,7 @@ def _asked_about(folded: str, text: str, told: Sequence[Said]) -> Iterator[str]:
 
 
 def _without_retracted(folded: str, told: Sequence[Said]) -> Iterator[Said]:
-    """Yield what was told; lists without the members that later words take back."""
+    """Yield the values; lists lose the members that later words retract."""
     named = [match["name"] for match in _RETRACTED.finditer(folded)]
     for each in told:
         if not (isinstance(each, Change) and isinstance(each.value, list)):
@@ -180,7 +180,7 @@ def _plain(name: str) -> str:
 
 
 def _shared(folded: str, said: Said, told: Sequence[Said]) -> Said:
-    """Return a count of cards in each machine if the message says that of all machines."""
+    """Return the number of cards per machine if the message gives the total of all machines."""
     nodes = [each.value for each in told if isinstance(each, Change) and each.pointer == _NODES]
     if not isinstance(said, Change) or said.pointer != _COUNT:
         return said

@@ -1,8 +1,8 @@
-"""Settles a field in doubt by a later clause: "rank 32 earlier, but scrap that, 16 is plenty".
+"""Resolves a doubt with a later clause: "rank 32 earlier, but scrap that, 16 is plenty".
 
-The clause has only a value and words of settling. The value is a number if the field is numeric,
-words that the reader understands as a value of the field, or a part of a name that takes the place
-of a part of the same form: "Mistral 7B v0.2... well, the v0.3".
+The clause has only a value and words of decision. The value is a number if the field is numeric,
+words that the reader understands as a value of the field, or a part of a name that replaces a part
+of the same form: "Mistral 7B v0.2... well, the v0.3".
 """
 
 import re
@@ -51,11 +51,11 @@ _DENIES: Final = re.compile(
     r"|at|to)\s+)?$"
 )
 _COLUMNS: Final = "/data/columns/"
-#: What interrupts a value right after it: "16 ... oh wait".
+#: An interruption right after a value: "16 ... oh wait".
 BROKEN_OFF: Final = re.compile(rf"\s*(?:\.{{2,}}|\u2026)|{CORRECTING}")
-#: "four... sorry, five": what stands before the second number.
+#: "four... sorry, five": the text before the second number.
 _CORRECTED: Final = re.compile(rf"{CORRECTING}$")
-#: "I have a 3B too" takes nothing back.
+#: "I have a 3B too" retracts nothing.
 _BESIDE: Final = re.compile(r"\b(?:too|also|as well|tambe|tambien)\b")
 #: A part of a name with a number in it: "7B", "v0.2".
 _PART: Final = re.compile(r"[A-Za-z]*\d+(?:\.\d+)*[A-Za-z]*")
@@ -65,10 +65,10 @@ Reader = Callable[[str], Sequence[Change]]
 
 
 def settle_later(text: str, told: Sequence[Said], read: Reader) -> list[Said]:
-    """Return what was told, with the value of a later clause for the one field in doubt.
+    """Return the values, with the value of a later clause for the one field in doubt.
 
-    Nothing changes if several fields are in doubt and none is broken off, or if no clause settles
-    the field. `read` returns the changes that a text means by itself.
+    Nothing changes if several fields are in doubt and none is broken off, or if no clause decides
+    the field. `read` returns the changes in a text.
     """
     target = _find_target(text, told)
     if target is None:
@@ -89,7 +89,7 @@ def settle_later(text: str, told: Sequence[Said], read: Reader) -> list[Said]:
 
 
 def _whole(settled: Change, target: Said) -> Change:
-    """Return the whole doubted list if a clause repeats only a part of it: "Q5, plus an F16"."""
+    """Return the whole list in doubt if a clause repeats only a part of it: "Q5, plus an F16"."""
     values = target.values if isinstance(target, Choice) else (target.value,)
     part, whole = settled.value, values[0] if len(values) == 1 else None
     if not (isinstance(part, list) and isinstance(whole, list)):
@@ -102,7 +102,7 @@ def _whole(settled: Change, target: Said) -> Change:
 def _find_target(text: str, told: Sequence[Said]) -> Said | None:
     """Return the value in doubt: the interrupted one, or the only one.
 
-    Of several that are asked about in one sentence, it is the only number.
+    If several in one sentence are in doubt, it is the only number.
     """
     doubted = [each for each in told if _is_doubted(text, each)]
     broken = [each for each in doubted if _is_broken_off(text, each)]
@@ -114,7 +114,7 @@ def _find_target(text: str, told: Sequence[Said]) -> Said | None:
 
 
 def _numbers_of_one(text: str, withheld: Sequence[Choice]) -> Sequence[Choice]:
-    """Return the numbers among the values if all values stand in one sentence; else nothing."""
+    """Return the numbers among the values if all values are in one sentence, else nothing."""
     folded, known = fold(text), {field.pointer for field in numeric()}
     places = [find_places(text, each.words)[0] for each in withheld]
     sentences = {find_around(SENTENCE_END, folded, place) for place in places}
@@ -135,7 +135,7 @@ def _is_part(text: str, clause: Span, said: Said) -> bool:
 
 
 def _is_in(text: str, said: Said, spans: Sequence[Span]) -> bool:
-    """Return whether a change lies in one of the ranges, or a question ends in one."""
+    """Return whether a change is in one of the ranges, or a question ends in one."""
     places = find_places(text, said.words)
     if isinstance(said, Choice):
         return any(start < last <= end for _, last in places for start, end in spans)
@@ -145,13 +145,13 @@ def _is_in(text: str, said: Said, spans: Sequence[Span]) -> bool:
 
 
 def _is_doubted(text: str, said: Said) -> bool:
-    """Return whether a field was left open, or was set before words that revise it."""
+    """Return whether a field is undecided, or was set before words that revise it."""
     if said.pointer.startswith(_COLUMNS):
         return False
     if isinstance(said, Choice):
         return said.why in (UNSURE, "") and bool(find_places(text, said.words))
     if isinstance(said.value, list):
-        return False  # lists have corrections of their own
+        return False  # corrections of lists have their own reader
     places = find_places(text, said.words)
     if not places:
         return False
@@ -174,7 +174,7 @@ def _clauses(text: str, target: Said) -> Iterator[Span]:
 
 
 def _settled(clause: str, target: Said, read: Reader, *, last: bool) -> Change | None:
-    """Return the value that a clause gives to a field; the last one may hold nothing but it."""
+    """Return the value that a clause gives to a field; the last clause may be only the value."""
     message = Message(clause)
     number = _NUMBERED.fullmatch(message.folded)
     if any(field.pointer == target.pointer for field in numeric()):
@@ -199,7 +199,7 @@ def _settled(clause: str, target: Said, read: Reader, *, last: bool) -> Change |
 
 
 def _with_part(words: str, value: str) -> str | None:
-    """Return a name with its part of the same form replaced: "v0.3" takes the place of "v0.2"."""
+    """Return a name with a part of the same form replaced: "v0.3" replaces "v0.2"."""
     part = _PART.fullmatch(re.sub(rf"(?i)^{_THE}", "", value))
     if part is None:
         return None

@@ -1,8 +1,8 @@
-"""Doubts about a value by words around it that nothing else has explained.
+"""Doubts about a value because of unexplained words around it.
 
 "Apparently", "imagine", "I was kidding", "it was a disaster", "not yet": such words turn a sentence
-into a report, a supposition, a joke or a plan. A value in the sentence of such words, or in the one
-before words that comment on it, is asked about instead of being set.
+into a report, a supposition, a joke or a plan. A value in such a sentence, or in the sentence
+before a comment, is not set, and ftc asks about it.
 """
 
 import re
@@ -22,13 +22,13 @@ _STRAY: Final[Mapping[str, Any]] = word_table("stray")
 _MARKS: Final[Mapping[str, re.Pattern[str]]] = {
     kind: re.compile(rf"(?<![\w'/-]){any_of(words)}(?![\w'-])") for kind, words in _STRAY.items()
 }
-#: A request to explain, of which the mark is a part: "and tell me why people use all".
+#: A request for an explanation that contains the mark: "and tell me why people use all".
 _EXPLAINS: Final = re.compile(
     r"\b(?:(?:i|y|and|,) )?(?:explain|tell me|explica\S*|digue?s-?me|dime|dim|cuentame)\b"
 )
-#: Comments on what stands before them.
+#: Comments on the text before them.
 _ON_BEFORE: Final = frozenset({"jokes", "mistakes", "later", "dismissed"})
-#: Marks that also concern what the training is for, and columns.
+#: Marks that also apply to the purpose of the training and to columns.
 _OF_ANY: Final = frozenset({"ironic", "unasked", "supposes"})
 #: "... but that was with GPT-2": all values of the sentence belong to something else.
 _DISOWNED: Final = "disowned"
@@ -36,14 +36,14 @@ _MODEL: Final = "/model/"
 _ORDERED: Final = ("/objective/type", "/data/columns/")
 _PAUSE: Final = re.compile(r"[,.;:!?\n]")
 
-#: The most words between the beginning of a sentence and a comment on the one before.
+#: The maximum number of words between the start of a sentence and a comment on the one before.
 _FEW: Final = 3
 
 Said = Change | Choice
 
 
 def doubt_stray(text: str, told: Sequence[Said]) -> list[Said]:
-    """Return what was told, with a question for each value beside words that speak against it."""
+    """Return the values, with a question for each value that nearby words put in doubt."""
     folded = fold(text)
     read = [(each, place) for each in told for place in find_places(text, each.words)]
     spans = [
@@ -62,9 +62,9 @@ def _find_spans(text: str) -> Sequence[tuple[int, int, str, Span]]:
 
 
 def _spans(folded: str) -> Iterator[tuple[int, int, str, Span]]:
-    """Yield the kind and place of each mark behind its part of the sentence.
+    """Yield the part of the sentence that each mark applies to, its kind, and its place.
 
-    That part ends at one's own settings.
+    The part ends where the writer's own settings begin.
     """
     for kind, pattern in _MARKS.items():
         for match in pattern.finditer(folded):
@@ -108,7 +108,7 @@ def _is_doubted(folded: str, text: str, said: Said, spans: Sequence[tuple[int, i
 def _is_own(folded: str, mark: Span, kind: str, said: Said, place: Span) -> bool:
     """Return whether a mark is a part of a value: "if it comes out worse than the base, keep it".
 
-    It stands in the words of the value, or before them in their clause if they are a condition.
+    The mark is in the words of the value, or before them in their clause if they are a condition.
     """
     start, end = place
     if start <= mark[0] and mark[1] <= end:

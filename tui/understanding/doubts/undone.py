@@ -14,7 +14,7 @@ from ftc.tui.understanding.text.word_tables import word_table
 
 _ASIDE: Final[Mapping[str, Any]] = word_table("aside")
 _GAP: Final = r"[\s,.;:!\u2026()\u2013\u2014-]*"
-#: A few words at most, since "no no no" can be divided in as many ways as a power of its length.
+#: A few words at most, because the number of ways to split "no no no" grows exponentially.
 _WORDS: Final = rf"(?:(?:{any_of(_ASIDE['opening'])})\b{_GAP}){{0,6}}"
 _OPENING: Final = rf"{_GAP}{_WORDS}"
 _ONLY_OPENING: Final = re.compile(_OPENING)
@@ -45,10 +45,10 @@ _NEAR: Final = 100
 _UNDONE: Final = re.compile(
     rf"{_SIGN}{_WORDS}(?P<said>(?:{_ALL}|{_IT})\b(?:{_OPENING}(?:{_ALL}|{_IT}|{_SO})\b)*){_END}"
 )
-#: Words that undo all before them, and after which the message begins anew.
+#: Words that undo everything before them, after which the message starts again.
 _ANEW: Final = re.compile(rf"{_SIGN}{_WORDS}{_ALL}(?=\s*[.,;:!\u2026\n\u2013\u2014-])")
 _OF_ALL: Final = re.compile(rf"(?<![\w-]){_ALL}\b")
-#: Alternatives between which the words leave the choice: "lora or qlora, never mind which".
+#: Alternatives with a free choice: "lora or qlora, never mind which".
 _EITHER: Final = re.compile(r"\b(?:or|o|u|whichever|qualsevol|cualquiera)\b|\?")
 #: Nothing changes: "no, don't change anything yet, I have found the error".
 _UNCHANGED: Final = re.compile(
@@ -64,10 +64,10 @@ def begins_anew(folded: str, at: int) -> bool:
 
 
 def find_undone(text: str) -> Iterator[Span]:
-    """Yield what words of a message undo.
+    """Yield the ranges that words of a message undo.
 
-    At its end they undo the sentence in which they stand, if it says something before them; else
-    all before.
+    At its end they undo their own sentence if it has text before them, and otherwise everything
+    before.
     """
     folded = fold(text)
     begins = [each.end() for each in _ANEW.finditer(folded)]
@@ -97,9 +97,9 @@ def _find_turn(folded: str) -> Span:
 
 
 def _undoes(folded: str, unchanged: re.Match[str]) -> bool:
-    """Return whether words that change nothing undo what comes before them.
+    """Return whether words such as "don't change anything" undo the text before them.
 
-    Behind an order they only protect the rest, unless a hesitation introduces them.
+    After an order they only protect the rest, unless a hesitation introduces them.
     """
     hesitates = unchanged["opening"].strip(" ,.;:!\u2026") != ""
     waits = _YET.match(folded, unchanged.end()) is not None

@@ -1,6 +1,6 @@
 """Numbers with the unit of another field: "a batch of 1,024 tokens", "rank of 8 GB".
 
-A field's schema names the unit that its number has. A number with another unit is asked about.
+A field's schema names the unit of its number. If a number has another unit, ftc asks about it.
 """
 
 import re
@@ -24,12 +24,12 @@ _UNITS: Final[Mapping[str, tuple[str, str]]] = {
 }
 _NUMBER: Final = re.compile(r"\d[\d.,]*k?")
 _ANY: Final = "|".join(rf"(?P<{kind}>{words})" for kind, (words, _) in _UNITS.items())
-#: Not that of a rate: "400 Gb/s".
+#: Not the unit of a rate: "400 Gb/s".
 _UNIT: Final = re.compile(rf"\s?(?:{_ANY})(?![\w/])")
 
 
 def doubt_units(text: str, told: Sequence[Change | Choice]) -> list[Change | Choice]:
-    """Return what was told, with a question for each number that has the unit of another field."""
+    """Return the values, with a question for each number that has the unit of another field."""
     folded = fold(text)
     return [
         Choice(pointer=each.pointer, values=(), words=each.words, why=UNSURE)

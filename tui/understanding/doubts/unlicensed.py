@@ -1,4 +1,4 @@
-"""Questions in place of the values that no request sets, as `licence` finds them."""
+"""Replaces the values that no request sets (see `licence`) by questions."""
 
 import re
 from collections.abc import Sequence
@@ -11,16 +11,16 @@ from ftc.tui.understanding.reading import Change, Choice, ask_about
 from ftc.tui.understanding.text.message import find_places, fold
 
 _OVERLONG: Final = "/data/cleaning/overlong"
-#: What joins two values of a list.
+#: The separator of two values of a list.
 _LIST_JOINS: Final = re.compile(r"\s+(?:and|i|y|amb|con|with)\s+")
 
 
 def ask_unlicensed(
     text: str, told: Sequence[Change | Choice], said: Sequence[Change | Choice]
 ) -> list[Change | Choice]:
-    """Return what was told, with a question in place of each value that no request sets.
+    """Return the values, with a question in place of each value that no request sets.
 
-    `said` is what was read: the words of a value that another one replaced tell nothing either.
+    `said` are all values read: the words of a replaced value are no evidence either.
     """
     spans = [span for each in (*told, *said) for span in find_places(text, each.words)]
     changes = [each for each in told if isinstance(each, Change)]
@@ -36,9 +36,9 @@ def ask_unlicensed(
 def withhold(
     text: str, told: Sequence[Change | Choice], found: Sequence[Change | Choice]
 ) -> list[Change | Choice]:
-    """Return what was told, each value of those `found` that is unlikely requested as a question.
+    """Return the values, with a question for each of those `found` that is probably not requested.
 
-    Its clause must also have unknown words. A value that another step has settled is none of them.
+    The clause of the value must also have unknown words. Values decided by another step are kept.
     """
     spans = [span for each in told for span in find_places(text, each.words)]
     return [
@@ -54,16 +54,16 @@ def withhold(
 
 
 def _of_same_words(changes: Sequence[Change], doubted: set[str]) -> set[str]:
-    """Return what happens to long rows, where its words are those of a doubted length.
+    """Return the treatment of long rows if its words are those of a length in doubt.
 
-    "Vectors that are cut to 256 numbers" tells nothing of rows.
+    "Vectors that are cut to 256 numbers" is not about rows.
     """
     words = {each.words for each in changes if each.pointer in doubted}
     return {each.pointer for each in changes if each.pointer == _OVERLONG and each.words in words}
 
 
 def _joined_to(text: str, changes: Sequence[Change], doubted: set[str]) -> set[str]:
-    """Return the fields listed together with a doubted one: "with lr 1e-5 and 10 epochs"."""
+    """Return the fields listed together with a field in doubt: "with lr 1e-5 and 10 epochs"."""
     places = sorted(
         (span, each.pointer) for each in changes for span in find_places(text, each.words)[:1]
     )

@@ -1,8 +1,8 @@
-"""Doubts about columns: names that are none, and columns that the message does not ask for.
+"""Doubts about columns: names that are not columns, and columns that are not requested.
 
-A word beside "column" or after a file name may not be a column: it may be a model, a card or a type
-of a GGUF file. People also report columns ("the previous intern had named the answer `res`") and
-refuse them ("don't use `draft`").
+A word beside "column" or after a file name may be something else: a model, a card or a GGUF type.
+People also report columns ("the previous intern had named the answer `res`") and refuse them
+("don't use `draft`").
 """
 
 import re
@@ -30,7 +30,7 @@ _REFUSED: Final = re.compile(
     r"(?:(?!\b(?:sino|but|pero|rather)\b)[^.;:,!?\n]){0,30}$"
 )
 
-#: "what they wrote": what a column holds, and no report.
+#: "what they wrote": the content of a column, and not a report.
 _WHAT: Final = re.compile(r"\b(?:what|which|where|que|quoi|donde|on)\s+(?:\w+\s+)?$")
 
 _FILE: Final = re.compile(r"\S+\.(?:csv|tsv|jsonl?|parquet|txt|xlsx|gguf)")
@@ -44,9 +44,9 @@ _Said = Sequence[Change | Choice]
 
 
 def doubt_columns(text: str, told: _Said, columns: Sequence[str]) -> list[Change | Choice]:
-    """Return what was told, with a question in place of each unlikely column.
+    """Return the values, with a question in place of each unlikely column.
 
-    `columns` are those of the data, which are columns whatever their names look like.
+    `columns` are the columns of the data, which are never in doubt.
     """
     people = (span for span in find_people(text) if not _WHAT.search(fold(text[: span[0]])))
     reported = [*people, *find_past(text)]
@@ -66,9 +66,9 @@ def doubt_columns(text: str, told: _Said, columns: Sequence[str]) -> list[Change
 
 
 def is_other(name: str) -> bool:
-    """Return whether a folded name is that of another thing.
+    """Return whether a folded name belongs to something other than a column.
 
-    That is a file, a card, a type of a file, a model, a module, or a key of another tool.
+    That is a file, a card, a file type, a model, a module, or a key of another tool.
     """
     if _FILE.fullmatch(name) or is_chip(name) or is_type(name) or _MODULE.fullmatch(name):
         return True
@@ -79,9 +79,9 @@ def is_other(name: str) -> bool:
 
 
 def _is_reported(text: str, said: Change, reported: Sequence[Span], quoted: Sequence[Span]) -> bool:
-    """Return whether others named a column, or the message refuses it.
+    """Return whether somebody else named a column, or the message rejects it.
 
-    A quotation that is more than the name quotes somebody.
+    A quotation longer than the name quotes somebody.
     """
     for start, end in find_places(text, str(said.value))[:1]:
         inside = (first <= start and end <= last for first, last in reported)

@@ -1,4 +1,4 @@
-"""Values that their own message does not want: undecided, rejected, needless.
+"""Values that the message itself does not want: undecided, rejected or unnecessary.
 
 "I can't decide which of the two", "the 14B does not fit", "no need to freeze anything", "right now
 we do not log anywhere".
@@ -27,7 +27,7 @@ _NEEDLESS: Final = _compiled("needless")
 _CURRENTLY: Final = _compiled("currently")
 _NOT_MINE: Final = _compiled("not_mine")
 _CLAUSE_END: Final = re.compile(r"[!?;:,\n]|\.(?=\s|$)|\b(?:but|so|pero|aixi que|asi que)\b")
-#: Between a value and what is said of it: "the 14B (I tried) just".
+#: Between a value and the statement about it: "the 14B (I tried) just".
 _BETWEEN: Final = re.compile(
     r"\s*(?:\([^)\n]*\)\s*)?(?:(?!(?:que|perque|porque|because|since|cause|so|and|or|i|y|o|si|if|when"
     r"|quan|cuando|where|on|donde|it|that|which|who|otherwise|but|pero|is|es)\b)\w+\s+){0,2}?"
@@ -58,7 +58,7 @@ Said = Change | Choice
 
 
 def doubt_wavering(text: str, told: Sequence[Said], draft: Mapping[str, Any]) -> list[Said]:
-    """Return what was told without what the message rejects; what it leaves open is asked."""
+    """Return the values without rejected ones, and with questions for undecided ones."""
     folded = fold(text)
     wanted = [ask_about(each) if _is_replaced(each) else each for each in told]
     kept = [each for each in wanted if not _is_unwanted(folded, text, each, draft)]
@@ -69,7 +69,7 @@ def doubt_wavering(text: str, told: Sequence[Said], draft: Mapping[str, Any]) ->
 
 
 def _is_replaced(said: Said) -> bool:
-    """Return whether the words name a value only as the one to replace."""
+    """Return whether the words name a value only as the value to replace."""
     if not isinstance(said, Change) or not isinstance(said.value, str):
         return False
     match = _REPLACED.search(fold(said.words))
@@ -114,7 +114,7 @@ def _is_unwanted(folded: str, text: str, said: Said, draft: Mapping[str, Any]) -
 
 
 def _is_rejected(folded: str, end: int) -> bool:
-    """Return whether the words right behind a value say that it does not do."""
+    """Return whether the words right after a value say that it is unsuitable."""
     between = _BETWEEN.match(folded, end)
     found = _REJECTED.search(folded, end)
     stop = _CLAUSE_END.search(folded, end)
@@ -127,7 +127,7 @@ def _is_rejected(folded: str, end: int) -> bool:
 
 
 def _undecided(text: str, folded: str) -> Iterator[Span]:
-    """Yield the sentences that leave a choice open, each with the one before it."""
+    """Yield the sentences that leave a choice open, each with the sentence before it."""
     for match in _UNDECIDED.finditer(folded):
         said = text[match.start() : match.end()].lower()
         if said == "no se" and _THAT.search(folded[: match.start()]):
@@ -148,7 +148,7 @@ def _is_open(text: str, said: Said, spans: Sequence[Span]) -> bool:
 
 
 def _asked(said: Said) -> Said:
-    """Return the question about a value; of several files, which one is the data."""
+    """Return the question about a value; for several files, the question which one is the data."""
     if isinstance(said, Change) and said.pointer == _SOURCES and isinstance(said.value, list):
         return Choice(pointer=_SOURCE, values=tuple(said.value), words=said.words, why=UNSURE)
     return ask_about(said)

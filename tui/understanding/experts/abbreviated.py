@@ -1,8 +1,8 @@
-"""Abbreviations that the schema itself explains: "ref precomputed", "beta2 0.95", "8 gens".
+"""Abbreviations that follow from the schema: "ref precomputed", "beta2 0.95", "8 gens".
 
-A part of a message between commas that is nothing but a name and a value, or a value of which only
-one field has the name, sets a field. The name is any field's own, its title or another tool's name
-for it, each word cut short as one likes; it counts if only one field fits it and takes the value.
+A part of a message between commas sets a field if it is only a name and a value, or a value that
+only one field has. The name may be the field's own name, its title or another tool's name for it,
+and each word may be abbreviated. It counts if exactly one field matches it and accepts the value.
 """
 
 import re
@@ -34,7 +34,7 @@ _PAIRS: Final = (
 )
 _OPEN: Final = r"(?<![^\s,;|+\x00])"
 _SHUT: Final = r"(?![^\s,;|+\x00])(?!\s+(?:per|by|each|every|por|cada|a cada|for each)\s)"
-#: In a line of nothing but shorthand, spaces part the pairs: "grpo 16 gens temp 1.0".
+#: In a line of pure shorthand, spaces separate the pairs: "grpo 16 gens temp 1.0".
 _TERSE: Final = (
     re.compile(rf"{_OPEN}(?P<name>[a-z]{{2,}}(?:_[a-z]+)*\d?)\s+(?P<value>{_NUMBER}){_SHUT}"),
     re.compile(rf"{_OPEN}(?P<value>{_NUMBER})\s+(?P<name>[a-z]{{2,}}){_SHUT}"),
@@ -43,12 +43,12 @@ _TERSE: Final = (
 _SIGNED: Final = re.compile(
     rf"(?<![\w./-])(?P<name>{_NAME.replace(' ', '')})\s?[=:]\s?(?P<value>[\w./@-]*\w)(?![\w/])"
 )
-#: A value that is no word of a language: with a digit or an underscore.
+#: A value that is not an ordinary word: it has a digit or an underscore.
 _CODE: Final = re.compile(r"(?<![\w.-])[a-z]+(?:_[a-z]+)*_?\d*(?![\w.-])")
 _TELLING: Final = re.compile(r"[\d_]")
 _SEPARATORS: Final = re.compile(r"[ _-]+")
 _FUNCTION: Final = frozenset({"between", "of", "per", "for", "the", "by", "on", "as", "a", "to"})
-#: What is counted beside many fields: "2 hours" is no field's name.
+#: Units beside many fields: "2 hours" has no field's name.
 _UNITS: Final = frozenset(
     {
         "hour",
@@ -67,9 +67,9 @@ _UNITS: Final = frozenset(
         "checks",
     }
 )
-#: The weight of something beside it, and not of a field: "a.jsonl weight 0.7".
+#: The weight of a file or label, and not of a field: "a.jsonl weight 0.7".
 _WEIGHTS: Final = frozenset({"weight", "weights", "peso", "pesos", "pes"})
-#: Words that begin many names and tell none from another.
+#: Words that begin many names and distinguish none.
 _HEADS: Final = frozenset({"num", "n", "max", "min", "most", "number", "lora", "use"})
 _SHORTEST_NAME: Final = 3
 _SHORTEST_INITIALS: Final = 2
@@ -93,7 +93,7 @@ _SHORTEST_VALUE: Final = 4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Named:
-    """A field by one of its names; `rank` is lower for its own name than for another tool's."""
+    """A field with one of its names; `rank` is lower for its own name than for another tool's."""
 
     field: Field
     parts: tuple[str, ...]
@@ -101,7 +101,7 @@ class _Named:
 
 
 def read_abbreviated(message: Message, draft: Mapping[str, Any]) -> Iterator[Change]:
-    """Yield the fields of parts of the message that are a name and a value, or only a value."""
+    """Yield the fields of the parts that are a name and a value, or only a value."""
     terse = _TERSE if is_terse(message.written) else ()
     for pattern in (*_PAIRS, *terse, _SIGNED):
         place = 0
@@ -126,7 +126,7 @@ def read_abbreviated(message: Message, draft: Mapping[str, Any]) -> Iterator[Cha
 
 
 def _named_with(pointer: str, name: str, words: str) -> Iterator[Change]:
-    """Yield the value of another field that a name has in it: "wandb project" says the tracker."""
+    """Yield the value of another field inside a name: "wandb project" names the tracker."""
     needs = next(each for each in fields() if each.pointer == pointer).schema.get("x-when", {})
     for other, values in needs.items():
         for value in {*_SEPARATORS.split(name)} & {*map(str, values)}:
@@ -136,7 +136,7 @@ def _named_with(pointer: str, name: str, words: str) -> Iterator[Change]:
 def _resolve(
     message: Message, match: re.Match[str], draft: Mapping[str, Any]
 ) -> tuple[str, Any] | None:
-    """Return the one field that a name and a value fit, with its value."""
+    """Return the one field that matches a name and a value, with its value."""
     written = message.words(*match.span("value"))
     signed = re.search(r"[=:]", match[0]) is not None or "_" in match["name"]
     named_so = list(_find(match["name"], signed=signed))
@@ -167,7 +167,7 @@ def _resolve(
             )
             and not (each[3] is True and each[2].startswith(_LAUNCH))
         )
-    ]  # "spot on" praises where nothing is launched, and "doc=passage" is no text of "rerank"
+    ]  # "spot on" is praise if nothing is launched, and "doc=passage" is not a text of "rerank"
     is_partial = bool(fits) and min(each[0][0] for each in fits) not in (0, 1, _INITIALS)
     if is_partial and len({each[2] for each in fits}) > 1:
         return None  # "weight 0.5"
@@ -182,7 +182,7 @@ def _resolve(
 
 
 def _is_shared(named: Sequence[tuple[_Named, tuple[int, int]]]) -> bool:
-    """Return whether several fields have a name as their own."""
+    """Return whether a name is the own name of several fields."""
     own = {each.field.pointer for each, place in named if place == (0, 0)}
     return len(own) > 1
 
@@ -219,9 +219,9 @@ def _is_whole(said: Sequence[str]) -> bool:
 
 
 def _is_short(said: Sequence[str], parts: Sequence[str], *, whole: bool) -> bool:
-    """Return whether each word cuts a word of the name short, in its order.
+    """Return whether the words abbreviate words of the name, in order.
 
-    If `whole`, no word of the name may be missing.
+    With `whole`, no word of the name may be missing.
     """
     content = [part for part in parts if part not in _HEADS] or list(parts)
     if not _cuts(said[0], content[0]) and not _cuts(said[0], parts[0]):
@@ -257,9 +257,10 @@ def _cuts(word: str, part: str) -> bool:
 
 
 def _value(field: Field, text: str, written: str, *, signed: bool, whole: bool) -> Any:
-    """Return the value of a text for a field, None if it is not one of its kinds.
+    """Return the value of a text for a field, or None if it has another type.
 
-    Without a sign, a text counts behind the whole name, and if it is no word: "split train_sft".
+    Without a sign, a text must follow the whole name and must not be an ordinary word: "split
+    train_sft".
     """
     kinds = {kind for branch in branches(field.schema) for kind in types_of(branch)}
     if text[0].isdigit() or text[0] == ".":
@@ -279,7 +280,7 @@ def _value(field: Field, text: str, written: str, *, signed: bool, whole: bool) 
 
 
 def _choice(choices: Sequence[str], text: str) -> str | None:
-    """Return the one value that a text names or cuts short."""
+    """Return the one value that a text names or abbreviates."""
     bare = _SEPARATORS.sub("", text)
     named = [each for each in choices if _SEPARATORS.sub("", each) == bare]
     if not named and len(bare) >= _SHORTEST_VALUE:
@@ -288,20 +289,20 @@ def _choice(choices: Sequence[str], text: str) -> str | None:
 
 
 def _alone(text: str, message: Message, draft: Mapping[str, Any]) -> tuple[str, str] | None:
-    """Return the field that alone has a value, if nothing contradicts that it applies."""
+    """Return the only field that has a value, if nothing contradicts that it applies."""
     found = [
         (field.pointer, choice)
         for field, choice in _values().get(_SEPARATORS.sub("", text), ())
         if applies(field, message, draft) is not False
     ]
-    if not found:  # "nf4" alone is that of the model that is trained
+    if not found:  # "nf4" alone is the type of the trained model
         found = [
             (field.pointer, choice)
             for field, choice in _values().get(_SEPARATORS.sub("", text), ())
             if field.pointer == _ROUNDED
         ]
     known = fields_by_pointer()
-    if len(found) > 1:  # of several, the one that always applies, or certainly does
+    if len(found) > 1:  # of several, the one that always or certainly applies
         always = [each for each in found if "x-when" not in known[each[0]].schema]
         sure = [each for each in found if applies(known[each[0]], message, draft)]
         found = always if len(always) == 1 else sure
@@ -330,7 +331,7 @@ def _choices(field: Field) -> tuple[str, ...]:
 
 @cache
 def _values() -> Mapping[str, tuple[tuple[Field, str], ...]]:
-    """Return the fields that have each value which is no ordinary word."""
+    """Return the fields of each value that is not an ordinary word."""
     found: dict[str, list[tuple[Field, str]]] = {}
     for field in fields():
         for choice in _choices(field):

@@ -1,7 +1,7 @@
 """Reads experts' abbreviations: "z3, dq", "k8s ns ml-train img ghcr.io/acme/trainer:2.1".
 
 They are read only in a line without articles, because "spot" and "run" are ordinary words in a
-sentence. A text is read after the name of a field, if the field's `x-when` holds for the draft or
+sentence. A text after the name of a field is read if the field's `x-when` holds for the draft or
 the message.
 """
 
@@ -50,7 +50,7 @@ _HUB: Final = re.compile(r"(?<![\w./-])[a-z][\w.-]*/[a-z][\w.-]*")
 _FILE: Final = re.compile(r"/|\.(?:ya?ml|json\w?|toml|py|csv|cfg)$")
 _DIGIT: Final = re.compile(r"\d")
 _PART_END: Final = re.compile(r"\s*(?:$|[,;|/\n)])")
-#: Abbreviations that are others in small letters: "rm" is a command.
+#: Abbreviations with another meaning in lower case: "rm" is a command.
 _CAPITALS: Final[Mapping[str, tuple[str, str]]] = {
     "RM": ("/objective/type", "reward"),
     "KD": ("/objective/type", "distill"),
@@ -64,7 +64,7 @@ _QUOTED: Final = re.compile(
 
 
 def read_jargon(message: Message, draft: Mapping[str, Any]) -> Iterator[Change]:
-    """Yield the abbreviated values, and the texts after short names, of a terse line."""
+    """Yield the abbreviated values of a terse line, and the texts after short names."""
     for match in message.take(_QUOTED):
         text = message.words(*match.span("text"))[1:-1]
         yield Change(pointer="/data/system", value=text, words=message.words(*match.span()))
@@ -168,7 +168,7 @@ def _texts() -> tuple[tuple[str, re.Pattern[str]], ...]:
 
 @cache
 def _values() -> tuple[tuple[str, Any, re.Pattern[str], re.Pattern[str]], ...]:
-    """Return each pointer and value, its pattern, and a pattern that the message must also have."""
+    """Return each pointer and value, its pattern, and a second pattern to match."""
     return tuple(
         (
             each["pointer"],

@@ -1,7 +1,7 @@
-"""The parts of an expert's line that are nothing but a value: "cpt / full / lasttoken / spot".
+"""The parts of an expert's line that are only a value: "cpt / full / lasttoken / spot".
 
-A part ends at a comma, a bar, a slash between spaces, a plus, an arrow or a bracket. What no other
-reader took of it is read as the value of the one field that has it and applies.
+A part ends at a comma, a bar, a slash between spaces, a plus, an arrow or a bracket. The text that
+no other reader took is read as the value of the one field that has it and applies.
 """
 
 import re
@@ -20,14 +20,14 @@ from ftc.tui.understanding.text.message import Message
 from ftc.tui.understanding.text.ordinary import is_ordinary
 
 _PART: Final = re.compile(r"(?:(?!->|=>|\s/\s)[^,;|+()\[\]\n\x00\u2192])+")
-#: Words around a value that say nothing of it: "embed with", "the mean".
+#: Words around a value that do not belong to it: "embed with", "the mean".
 _LEAD: Final = re.compile(
     rf"^(?:(?:{any_of(WORDS['links'])}|{any_of(WORDS['put'])}|w/|only|just|nomes|solo|and|i|y)\s+)+"
 )
 _TAIL: Final = re.compile(
     r"\s+(?:w/|with|using|amb|con|on|over|sobre|en|de|of|for|per|para|a|at|@|only|just|nomes|solo|and|i|y|:)$"
 )
-#: Values that mean too many things on their own.
+#: Values that are ambiguous without a name.
 _COMMON: Final = frozenset(
     {"auto", "none", "all", "default", "drop", "learn", "loss", "metric", "optimizer", "parameters"}
     | {"prompt", "text", "adapter", "merged", "vllm", "gguf", "off", "copy", "server", "exact"}
@@ -36,9 +36,9 @@ _COMMON: Final = frozenset(
 _SWITCH: Final = re.compile(r"true|false|on|off|yes|no|si|(?:en|dis)abled|(?:des)?activa[dt]o?")
 _SHORTEST: Final = 4
 _DEPTH: Final = 2
-#: The fewest fields of a line whose parts may be bare values.
+#: The minimum number of fields in a line whose parts may be bare values.
 _FEWEST: Final = 2
-#: Where a cloud's run leaves its files.
+#: The storage for the files of a run in a cloud.
 _BUCKET: Final = re.compile(r"(?<!\S)(?:s3|gs|r2|https)://[^\s,;|]+")
 #: "8k" between commas: a context.
 _LENGTH_ALONE: Final = re.compile(
@@ -48,8 +48,8 @@ _LENGTH: Final = "/data/max_length"
 _LICENCE, _REPOSITORY = "/publish/licence", "/publish/repo"
 _STORE: Final = "/launch/bucket"
 _SEPARATORS: Final = re.compile(r"[ _-]+")
-#: Behind a value these words switch it off, and are no value themselves.
-#: Names of branches that are also words: "main" before a rate is no branch.
+#: After a value these words switch it off, and are not values themselves. Names of branches that
+#: are also words: "main" before a rate is not a branch.
 _BRANCHES: Final = frozenset({"main", "master"})
 _OUT: Final = re.compile(r"fora|fuera|off|out|away|gone|no|none")
 
@@ -57,7 +57,7 @@ _OUT: Final = re.compile(r"fora|fuera|off|out|away|gone|no|none")
 def read_parts(
     message: Message, draft: Mapping[str, Any], found: Sequence[Change | Choice]
 ) -> Iterator[Change]:
-    """Yield the values that stand alone in the parts of a line of shorthand."""
+    """Yield the values that are a whole part of a line of shorthand."""
     has = {each.pointer for each in found}
     if len(has) < _FEWEST or not is_terse(message.written):
         return
@@ -80,7 +80,7 @@ def read_parts(
         after = message.folded[end:].lstrip()
         beside = before.endswith("\0") or after.startswith("\0")
         if beside and _OUT.fullmatch(message.folded[start:end]):
-            continue  # "torch.compile out", "fora packing": of what was read beside it
+            continue  # "torch.compile out", "fora packing": belongs to the value read beside it
         if after.startswith("\0") and message.folded[start:end] in _BRANCHES:
             continue  # "main lr 4e-5"
         read = _resolve(message.folded[start:end], message, draft)
@@ -98,7 +98,7 @@ def read_parts(
 
 
 def _trimmed(folded: str, start: int, end: int) -> tuple[int, int]:
-    """Return a range without the words at its ends that belong to no value."""
+    """Return a range without leading and trailing words that belong to no value."""
     text = folded[start:end].rstrip(" .:\t")
     while (bare := _TAIL.sub("", text).rstrip(" .:\t")) != text:
         text = bare
@@ -108,12 +108,12 @@ def _trimmed(folded: str, start: int, end: int) -> tuple[int, int]:
 
 
 def _resolve(text: str, message: Message, draft: Mapping[str, Any]) -> tuple[str, Any] | None:
-    """Return the one field that a text is a value of, with the value."""
+    """Return the one field that has a text as a value, with the value."""
     denied = NEGATORS.match(text)
     if denied is not None:
         return _denied(text[denied.end() :].strip())
     if _SWITCH.fullmatch(text):
-        return None  # "true" alone says nothing of what is true
+        return None  # "true" alone names no field
     whole = [
         each
         for each in _values()
@@ -175,14 +175,14 @@ def _values() -> tuple[tuple[str, Any, re.Pattern[str], str], ...]:
 
 
 def _typed(field: Field, choice: str) -> Any:
-    """Return a choice as the field has it: itself, or a list with it."""
+    """Return a choice in the type of the field: the choice, or a list with it."""
     single = choice in map(str, choices(field.schema))
     listed = any("items" in one for one in branches(field.schema))
     return [choice] if listed and not single else choice
 
 
 def _choices(field: Field) -> tuple[str, ...]:
-    """Return the values that a field, or an item of its list, may have."""
+    """Return the values of a field, or of an item of its list."""
     items = (
         one for each in branches(field.schema) if "items" in each for one in branches(each["items"])
     )

@@ -1,1 +1,1 @@
-"""What is exported and published, and the name of a run."""
+"""Reads exports, publishing, and the name of a run."""

@@ -1,4 +1,4 @@
-"""GGUF types: which are wanted, which are removed, and whether the adapter is exported too."""
+"""Reads which GGUF types to export or remove, and whether to export the adapter."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -41,7 +41,7 @@ _ADAPTER: Final = re.compile(rf"\b(?:the |l'|el )?{any_of(WORDS['adapter_gguf'])
 _FLOATS: Final = re.compile(r"\bb?f16\b")
 _JOINT: Final = re.compile(r"\s*(?:\+|/|&|and|i|y)\s*")
 _MORE: Final = re.compile(rf"\b{any_of(WORDS['more'])}\b")
-#: "also load it in 4 bits" is about training.
+#: "also load it in 4 bits" is about training, not about an export.
 _TRAINS: Final = re.compile(
     r"\b(?:train\w*|load\w*|base|q?lora|optimi[sz]er|adam\w*|optimitzador|optimizador|teacher|prof\w*"
     r"|model[eo]?|entren\w+|carreg\w+|carg\w+)\b"
@@ -60,19 +60,19 @@ _PREFERRED: Final = re.compile(
     r"\b(?:rather|prefer\w*|better|sooner|mejor|millor|abans)\b[^.;!?\n]*"
     r"\b(?:than|to|que(?: no)?|a|al)\s+(?:the |an? |el |la |un |una )?$"
 )
-#: "a notch above q4": what it is compared with.
+#: "a notch above q4": the type of the comparison.
 _COMPARED: Final = re.compile(
     r"\b(?:above|over|better than|more than|bigger than|higher than|up from|per sobre de|millor que"
     r"|mes que|por encima de|mejor que|mas que)\s+(?:the |an? |el |la |un |una )?$"
 )
-#: "out with the q4": no type that is wanted.
+#: "out with the q4": a type that is removed.
 _AWAY: Final = re.compile(
     r"\b(?:fora|fuera|out with|scratch|ditch|lose|bin|chuck|axe|nix|treu(?:-li|-me)?"
     r"|quita(?:le|me)?|saca|elimina|borra|esborra|suprime|suprimeix|retira|lleva(?:-li|-me)?"
     r"|trau(?:-li)?|prou de)"
     r"\s+(?:the |el |la |els |les |los |las )?$"
 )
-#: "swap the q4 for q5 and q8": what stands before the word of exchange goes.
+#: "swap the q4 for q5 and q8": the type before the word of exchange is removed.
 _EXCHANGED: Final = re.compile(
     r"\b(?:swap|replace|change|switch|trade|exchange|move|go|canvi\w*|substitu\w*|reempla[cz]\w*"
     r"|passa\w*|cambi\w*|sustitu\w*|pasa\w*)(?:-me|-li)?\s(?P<out>[^,;:.!?\n]*?)"
@@ -89,10 +89,10 @@ _ONLY: Final = re.compile(
     r"\b(?:only|just|nomes|solo|solament|solamente|unicament|unicamente)"
     r"\s+(?:(?:the|a|an|el|la|un|una|amb|con|keep|want|en)\s+)*$"
 )
-#: "anything but qlora, I don't want to quantize": the weights that are trained.
+#: "anything but qlora, I don't want to quantize": about the trained weights.
 _VERB: Final = re.compile(r"quanti[sz]e|(?:qua|cua)ntit?[zsf]\w*r\b|cuanti\w+r\b")
 _LORA: Final = re.compile(r"q?lora\b")
-#: "una cosa mes petita": a comparative, and no further type.
+#: "una cosa mes petita": a comparative, and not another type.
 _COMPARATIVE: Final = re.compile(
     r"\b(?:mes|mas) (?!(?:un|una|el|la|els|les|los|las|que|amb|con|sisplau|porfa)\b)[a-z]{4,}"
 )
@@ -117,26 +117,26 @@ _BOTH: Final = re.compile(
     r"\b(?:both|(?:els|les|los|las|totes) (?:dos|dues)|ambdos|ambdues|ambos|ambas)\b"
 )
 _USUAL: Final = "Q4_K_M"
-#: The most letters between a type and a word for its files that are read as one.
+#: The maximum number of characters between a type and a word for its files, to belong together.
 _FARTHEST: Final = 40
-#: The most words of a text that names only bits.
+#: The maximum number of words in a text that names only bits.
 _BARE_WORDS: Final = 5
 
 
-#: Where a type is named, which one, and whether it is denied.
+#: The position of a type's name, the type, and whether it is negated.
 Found = tuple[int, int, str, bool]
 
 
 def read_exports(message: Message, have: Sequence[str]) -> Iterator[Change | Choice]:
     """Yield the new list of types; `have` is the draft's list.
 
-    Named types replace the list, or are added if the message says so. Denied types are removed.
+    Named types replace the list, or are added if the message says so. Negated types are removed.
     """
     more = _adds(message.folded)
     without = any(message.denied(each.start()) for each in _ANY_GGUF.finditer(message.folded))
     for match in message.take(_ADAPTER):
         words, wanted = message.words(*match.span()), not message.denied(match.start())
-        if not (wanted and without):  # "no gguf, only the adapter": that is no GGUF either
+        if not (wanted and without):  # "no gguf, only the adapter": no GGUF either
             yield Change(pointer="/export/adapter", value=wanted, words=words)
     found = _without_exchanged(message, sorted(_find(message)))
     none = None if found else _NO_EXPORT.search(message.folded)
@@ -185,13 +185,13 @@ def read_exports(message: Message, have: Sequence[str]) -> Iterator[Change | Cho
 
 
 def _is_near(place: tuple[int, int, bool], named: Sequence[Span]) -> bool:
-    """Return whether a word for the files stands beside the types that are named, if there are."""
+    """Return whether a word for the files is near the named types, or there are none."""
     start, end, _ = place
     return not named or any(max(start - last, first - end) <= _FARTHEST for first, last in named)
 
 
 def is_type(name: str) -> bool:
-    """Return whether a folded word names a type of a GGUF file: "q5_k_m", "q8"."""
+    """Return whether a folded word names a GGUF type: "q5_k_m", "q8"."""
     return any(pattern.fullmatch(name) for pattern, _ in _TYPES)
 
 
@@ -202,14 +202,14 @@ def _adds(folded: str) -> bool:
 
 
 def _alone(message: Message, found: Found) -> bool:
-    """Return whether a type is the only one that is wanted: "just the Q6"; not "only Q4 and Q8"."""
+    """Return whether a type is the only requested one: "just the Q6"; not "only Q4 and Q8"."""
     start, end, _, denied = found
     before = _ONLY.search(message.plain[:start])
     return not denied and before is not None and not _JOINT.match(message.plain, end)
 
 
 def _without_corrected(message: Message, found: list[Found]) -> list[Found]:
-    """Return the types without those that the words before the next one take back."""
+    """Return the types without those that the words before the next one retract."""
     if _BOTH.search(message.folded):
         return found
     kept: list[Found] = []
@@ -223,7 +223,7 @@ def _without_corrected(message: Message, found: list[Found]) -> list[Found]:
 
 
 def _without_exchanged(message: Message, found: list[Found]) -> list[Found]:
-    """Return the types, those that the message exchanges for the ones behind them as denied."""
+    """Return the types, with those that are exchanged for the following ones marked as negated."""
     out = [match.span("out") for match in _EXCHANGED.finditer(message.plain)]
     out += [match.span("out") for match in _WRITTEN.finditer(message.plain)]
     out = [
@@ -240,9 +240,9 @@ def _without_exchanged(message: Message, found: list[Found]) -> list[Found]:
 def _other_wanted(
     message: Message, found: Sequence[Found], general: Sequence[tuple[int, int, bool]]
 ) -> Span | None:
-    """Return where a separate clause asks for an export whose type was not read.
+    """Return the position of a separate clause that requests an export whose type was not read.
 
-    "Remove the q4 and give me a gguf that is really good" leaves no export without a question.
+    For "remove the q4 and give me a gguf that is really good", ftc asks about the type.
     """
     for start, end, denied in general:
         apart = all(
@@ -255,12 +255,12 @@ def _other_wanted(
 
 
 def _is_away(message: Message, start: int) -> bool:
-    """Return whether the words before a place send away what stands there: "scratch the gguf"."""
+    """Return whether the words before a place remove what it names: "scratch the gguf"."""
     return _AWAY.search(message.plain[:start]) is not None
 
 
 def _without_replaced(message: Message, found: list[Found]) -> list[Found]:
-    """Return the types without those after "instead of" where no other type is wanted."""
+    """Return the types without those after "instead of", if no other type is requested."""
     if any(not denied for *_, denied in found):
         return found
     return [each for each in found if not message.replaced(each[0])]
@@ -277,7 +277,7 @@ def read_bits(text: str) -> tuple[str, ...]:
 
 
 def _find(message: Message) -> Iterator[Found]:
-    """Yield each named type with its position, and whether it is denied."""
+    """Yield each named type with its position, and whether it is negated."""
     for pattern, kind in _TYPES:
         for match in message.take(pattern):
             before = message.folded[: match.start()]
@@ -305,7 +305,7 @@ def _find_joined(message: Message, found: Sequence[Found]) -> Iterator[Found]:
 
 
 def _find_bits(message: Message) -> Iterator[Found]:
-    """Yield the types that are named by their bits, if the message is about GGUF.
+    """Yield the types that are named only by their bits, if the message is about GGUF.
 
     "adamw 8bit, gguf" names the bits of an optimizer.
     """
@@ -315,7 +315,7 @@ def _find_bits(message: Message) -> Iterator[Found]:
         if _TRAINS.search(clause) and not _ANY_GGUF.search(clause):
             continue
         if match["all"].startswith("16") and not _ANY_GGUF.search(clause):
-            continue  # "a folder in 16 bits" is no GGUF
+            continue  # "a folder in 16 bits" is not a GGUF file
         denied = message.denied(match.start())
         other = _OTHER_BITS.match(message.folded, match.end()) if denied else None
         message.cross_out(*match.span())
@@ -327,7 +327,7 @@ def _find_bits(message: Message) -> Iterator[Found]:
 
 
 def _removes_bits(message: Message, have: Sequence[str]) -> bool:
-    """Return whether the message denies a width of a type in the draft: "no 4 bit either"."""
+    """Return whether the message negates the width of a type in the draft: "no 4 bit either"."""
     match = _BITS.search(message.folded)
     if match is None or not message.denied(match.start()):
         return False
@@ -344,7 +344,7 @@ def _adds_bits(message: Message, have: Sequence[str]) -> bool:
 
 
 def choose_types(found: Sequence[Found], have: Sequence[str], *, more: bool) -> list[str]:
-    """Return the new list: named types replace or extend what the draft has, denied ones go."""
+    """Return the new list: named types replace or extend the draft's, negated ones are removed."""
     wanted = [kind for _, _, kind, denied in found if not denied]
     unwanted = {kind for _, _, kind, denied in found if denied}
     base = have if more or not wanted else ()

@@ -1,4 +1,4 @@
-"""Reads what is said of publishing: the licence, and whether the repository is private."""
+"""Reads the options of publishing: the licence, and whether the repository is private."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -61,7 +61,7 @@ def read_licence(message: Message) -> Iterator[Change]:
 
 
 def _published(each: Change | Choice) -> Change | Choice:
-    """Return what is published, where a repository is named beside "only the adapter"."""
+    """Return what is published, if a repository is named beside "only the adapter"."""
     alone = each.pointer == "/export/adapter" and _ONLY.search(fold(each.words)) is not None
     if not alone or not isinstance(each, Change) or each.value is not True:
         return each
@@ -69,7 +69,7 @@ def _published(each: Change | Choice) -> Change | Choice:
 
 
 def settle_privacy(said: Sequence[Change | Choice], text: str) -> list[Change | Choice]:
-    """Return what was said, with the word behind a repository that says who may see it."""
+    """Return the values, with the visibility that a word after the repository gives."""
     repository = next((each for each in said if each.pointer == _REPOSITORY), None)
     if repository is not None:
         said = [_published(each) for each in said]
@@ -93,7 +93,7 @@ def settle_privacy(said: Sequence[Change | Choice], text: str) -> list[Change | 
 
 
 def _is_denied(text: str, place: int) -> bool:
-    """Return whether what stands at a place of the text is denied: "never push it in public"."""
+    """Return whether the text at a place is negated: "never push it in public"."""
     message = Message(text)
     folded = next((at for at, span in enumerate(message.origin) if span[0] >= place), 0)
     return place >= 0 and message.denied(folded)

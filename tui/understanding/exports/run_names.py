@@ -1,7 +1,7 @@
 """The name of a run: "new run called rag-v2", "run: prova-1".
 
 It is the tracker's name of the run if the draft or the message has a tracker with such names, and
-the spec's own name otherwise. A model behind the word is no name: "MoE run: qwen3-30b-a3b".
+the spec's own name otherwise. A model after the word is not a name: "MoE run: qwen3-30b-a3b".
 """
 
 import re
@@ -36,23 +36,23 @@ _NAMED: Final = re.compile(
     r"|(?P<bare>\s+)(?=[\w.]*[\d_-]))"
     rf"{_NAME}{_ENDS}"
 )
-#: "change the name, demo looks awful... churn-bot": the new name stands last.
+#: "change the name, demo looks awful... churn-bot": the new name comes last.
 _RENAMED: Final = re.compile(
     r"\b(?:change|cambia(?:le|me)?|canvia(?:-li|-me|'m)?) (?:(?:the|its|my|el|lo) )?"
     r"(?:name|nombre|nom)(?: (?:of the|del?) (?:project|proyecto|projecte|it|this))?\b"
     r"(?! (?:of|del?|d')\b)[^\n\"\x00]{0,60}?(?:\.{2,}|\u2026|:|->|\u2192|\s[-\u2013\u2014])\s*"
     rf"{QUOTES}?(?P<name>[a-z][a-z0-9]*(?:[_-][a-z0-9]+)+){QUOTES}?\s*[.!]?\s*$"
 )
-#: "MoE run: ...": what kind of run it is belongs to the label.
+#: "MoE run: ...": the kind of run belongs to the label.
 _LED: Final = re.compile(rf"(?:(?<![\w./-])[a-z][\w-]*\s)?{_NOUN}\s*:\s*")
-#: What tells that a word behind the bare "run" is a name: "run prova-1", but not "run q4_k_m".
+#: The form of a name after the bare word "run": "run prova-1", but not "run q4_k_m".
 _TELLING: Final = re.compile(r"[a-z]{2,}\w*(?:-\w+)*[-_]?v?\d+")
 _MODEL: Final = re.compile(r"[\w./-]*\w")
 _LONGEST: Final = 63
 
 
 def read_run_names(message: Message, draft: Mapping[str, Any]) -> Iterator[Change]:
-    """Yield the name of the run, and hide the word where a model stands behind it."""
+    """Yield the name of the run, and hide the word "run" if a model follows it."""
     tracked = applies(find_field(_RUN), message, draft) is True
     for match in list(_NAMED.finditer(message.folded)):
         name = message.words(*match.span("name"))

@@ -1,4 +1,4 @@
-"""Quantized folders for vLLM and SGLang: which types are wanted, and which are removed."""
+"""Reads which quantized folders for vLLM and SGLang to export or remove."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -25,7 +25,7 @@ _TYPES: Final = tuple(
 _ENGINE: Final = re.compile(rf"\b{any_of(WORDS['served_engine'])}\b")
 _ROUNDED: Final = re.compile(rf"\b{any_of(WORDS['served_rounded'])}\b")
 _MORE: Final = re.compile(rf"\b{any_of(WORDS['more'])}\b")
-#: FP8 alone is also a precision of training, which ftc does not have.
+#: FP8 alone is also a training precision, which ftc does not support.
 _AMBIGUOUS: Final = "FP8"
 _USUAL: Final = "FP8_DYNAMIC"
 
@@ -33,7 +33,7 @@ _USUAL: Final = "FP8_DYNAMIC"
 def read_served(message: Message, have: Sequence[str]) -> Iterator[Change]:
     """Yield the new list of types; `have` is the draft's list.
 
-    The words about quantizing beside a type or beside "for vLLM" are not about GGUF files.
+    Words about quantizing beside a type or beside "for vLLM" are not about GGUF files.
     """
     found = sorted(_find(message))
     if not found and not _is_asked(message):
@@ -53,14 +53,14 @@ def read_served(message: Message, have: Sequence[str]) -> Iterator[Change]:
 
 
 def _find(message: Message) -> Iterator[Found]:
-    """Yield each named type with its position, and whether it is denied."""
+    """Yield each named type with its position, and whether it is negated."""
     for pattern, kind in _TYPES:
         for match in message.take(pattern) if _may_mean(message, kind) else ():
             yield *match.span(), kind, message.denied(match.start())
 
 
 def _may_mean(message: Message, kind: str) -> bool:
-    """Return whether a name means a folder: FP8 alone only beside an engine or quantizing."""
+    """Return whether a name means an export; FP8 does only beside an engine or quantizing."""
     if kind != _AMBIGUOUS:
         return True
     folded = message.folded
@@ -68,6 +68,6 @@ def _may_mean(message: Message, kind: str) -> bool:
 
 
 def _is_asked(message: Message) -> bool:
-    """Return whether a message without a type wants something quantized for an engine."""
+    """Return whether a message without a type requests a quantized export for an engine."""
     engine = _ENGINE.search(message.folded)
     return engine is not None and _ROUNDED.search(message.clause(*engine.span())) is not None

@@ -1,1 +1,1 @@
-"""Fields by their names, in whatever form people give them."""
+"""Reads fields by their names, in the many forms that people use."""

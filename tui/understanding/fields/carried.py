@@ -1,4 +1,4 @@
-"""A value or a unit that a second field has too.
+"""A value or a unit that applies to a second field as well.
 
 "Validation 5 % and the test too", "same for alpha", "validation at 5 % and the test at 15".
 """
@@ -34,12 +34,12 @@ _AFTER: Final = re.compile(
     rf"\s*,?\s*(?:is |es |to |at |a |en |al? |be )?(?:too|as well|also|tambe|tambien|{_ALIKE})"
     r"(?=\s*(?:$|[.,;!)\x00]|\b(?:and|i|y|please|pls|sisplau|porfa)\b))"
 )
-#: After the name: a number without a unit, which the value before it has.
+#: After the name: a number without a unit, which has the unit of the value before it.
 _NUMBERED: Final = re.compile(
     rf"\s*(?:[=:]|(?:at|to|is|of|with|a|al|als|en|de|del|amb|con|es)\s)?\s*(?P<number>{NUMBER})"
     r"(?=\s*(?:$|[.;!)\x00]|,(?!\d)|\b(?:and|i|y|please|pls|sisplau|porfa)\b))"
 )
-#: What stands between the value and the name.
+#: The text between the value and the name.
 _JOINED: Final = re.compile(rf"(?:\s*[,;]\s*|\s+(?:and|i|y|amb|con|with)\s+){{1,2}}{_THE}")
 _PERCENT: Final = re.compile(r"%|\b(?:per ?cent|por ciento)\b")
 _TEST: Final = re.compile(
@@ -51,7 +51,7 @@ _SPLIT: Final = {"t": "/data/splits/test", "p": "/data/splits/test", "v": "/data
 def read_carried(
     message: Message, said: Sequence[Change | Choice], draft: Mapping[str, Any]
 ) -> Iterator[Change]:
-    """Yield the fields that have the value of the number before them; cross their words out."""
+    """Yield the fields that have the value of the number before them, and cross out their words."""
     numbers = [
         (find_words(message.written, each.words), each)
         for each in said
@@ -96,7 +96,7 @@ def read_carried(
 
 
 def _numbered(message: Message, mention: Mention, at: int, source: Change) -> Change | None:
-    """Return the share of a field that is named right behind another one's, without its "%"."""
+    """Return the share of a field that is named right after another share, without its "%"."""
     match = _NUMBERED.match(message.plain, mention.end)
     between = message.written[at + len(source.words) : message.origin[mention.start][0]]
     if match is None or not (

@@ -1,7 +1,7 @@
 """Options made of parts: "lion in 8 bits" and "8-bit paged AdamW" are one option each.
 
-A reader may take the shorter option of two, because its name stands in one piece. If the words
-beside it say the other parts of a longer option, in any order, that option is meant.
+A reader may take the shorter option, because its name is contiguous. If the words beside it name
+the other parts of a longer option, in any order, the longer option is meant.
 """
 
 import re
@@ -34,16 +34,16 @@ _BETWEEN: Final = (
 _STABLE: Final = ("/training/schedule", "warmup_stable_decay")
 _WEIGHTS, _DECAY = "/training/weight_decay", "/training/decay"
 _OF_WEIGHTS: Final = re.compile(r"weight|pes|peso|wd|w_|regular")
-#: Parts that tell the longer option wherever they stand in its sentence.
+#: Parts that show the longer option anywhere in its sentence.
 _ALONE: Final = frozenset({"restarts"})
 #: Parts that only join the others.
 _JOINS: Final = frozenset({"with"})
 
 
 def complete_compounds(said: Sequence[Change | Choice], text: str) -> list[Change | Choice]:
-    """Return what was said, with each option completed by the words beside it.
+    """Return the values, with each option completed by the words beside it.
 
-    So is an option that another value needs: four cycles need a cosine with restarts.
+    An option that another value needs is also completed: four cycles need a cosine with restarts.
     """
     told = [_complete(each, text) if isinstance(each, Change) else each for each in said]
     if any((each.pointer, _value(each)) == _STABLE for each in told):
@@ -62,7 +62,7 @@ def _as_decay(said: Change | Choice) -> Change | Choice:
 
 
 def _needed(change: Change, told: Sequence[Change | Choice]) -> Change:
-    """Return an option as the longer one without which another value is not read."""
+    """Return the longer option if another value requires it, or the option itself."""
     longer = _longer(change.pointer).get(change.value) if isinstance(change.value, str) else None
     known = fields_by_pointer()
     for each in told if longer else ():
@@ -98,13 +98,13 @@ def _complete(change: Change, text: str) -> Change:
 
 
 def _is_said(part: str, message: Message, sentence: Span) -> bool:
-    """Return whether a sentence says a part without denying it."""
+    """Return whether a sentence has a part without negating it."""
     match = _said(part).search(message.plain, *sentence)
     return match is not None and not Message(message.written).denied(*match.span())
 
 
 def _grow(plain: str, start: int, end: int, missing: set[str]) -> tuple[str, int, int] | None:
-    """Return the part that stands right beside a range, and the range with it."""
+    """Return the part right beside a range, and the range extended by it."""
     for part in sorted(missing):
         said = _said(part).pattern
         if after := re.compile(_BETWEEN + said).match(plain, end):
@@ -122,7 +122,7 @@ def _said(part: str) -> re.Pattern[str]:
 
 @cache
 def _longer(pointer: str) -> Mapping[str, Mapping[str, frozenset[str]]]:
-    """Return the options of a field with those that add parts to them, by the added parts."""
+    """Return for each option of a field the longer options, by the parts that they add."""
     field = fields_by_pointer().get(pointer)
     options = [each for each in choices(field.schema) if isinstance(each, str)] if field else []
     parts = {each: frozenset(_SEPARATOR.split(each)) for each in options}

@@ -1,8 +1,8 @@
 """Parts of a line whose every word belongs to one field: "scale 50", "7 negatives per query".
 
-The words of a field are those of its key, its title, its other names and its names in speech, in
-three languages; each may be cut short or inflected. A part of a message is read if one field alone
-accounts for every word of it and for its value. Words that few fields have count more.
+The words of a field are those of its key, its title, its aliases and its spoken names, in three
+languages; each may be abbreviated or inflected. A part of a message is read if exactly one field
+explains all its words and its value. Words that few fields have count more.
 """
 
 import re
@@ -29,19 +29,19 @@ from ftc.tui.understanding.text.ordinary import is_ordinary
 _PART: Final = re.compile(r"(?:(?!->|=>|\s/\s|\.\s)(?:[^,;|+()\[\]\n\x00\u2192]|(?<=\d),(?=\d)))+")
 _TOKEN: Final = re.compile(r"[a-z]+\d?(?:'[a-z]+)?")
 _NUMBER: Final = re.compile(r"(?<![\w.])(?:\d+(?:[.,]\d+)?(?:e-?\d+)?k?|\.\d+)(?:\s?%)?(?![\w.])")
-#: A number with a unit of one letter, as in "15 s per call", belongs to no field of this reader.
+#: A number with a unit of one letter, as in "15 s per call", is left to other readers.
 _UNIT: Final = re.compile(r"\d\s?[a-z]\b(?<!k)")
 _LETTERS: Final = re.compile(r"[a-z]{2,}")
-#: The most letters and words of a part.
+#: The maximum number of characters and words in a part.
 _LONGEST: Final = 80
 _MOST_WORDS: Final = 6
-#: Letters of two words that must agree, and the share of the shorter one.
+#: The number of letters that must agree in two words, and their share of the shorter word.
 _STEM: Final = 3
 _SAME: Final = 0.7
-#: The least weight of a name: the sum of log(all fields / fields with the word) over its words.
+#: The minimum weight of a name: the sum of log(all fields / fields with the word) over its words.
 _LEAST: Final = 2.5
 _AHEAD: Final = 0.8
-#: The most ordinary words beside the name of a switch.
+#: The maximum number of ordinary words beside the name of a switch.
 _MOST_ORDINARY: Final = 2
 _YES: Final = frozenset({"ok", "on", "yes", "si", "please", "true"})
 _LENGTH: Final = "/data/max_length"
@@ -69,7 +69,7 @@ _OPPOSITES: Final[Mapping[str, re.Pattern[str]]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Covering:
-    """A field that accounts for a part, with its value and how telling the words are."""
+    """A field that explains a part, with its value and the weight of the words."""
 
     pointer: str
     value: Any
@@ -79,7 +79,7 @@ class _Covering:
 def read_covered(
     message: Message, draft: Mapping[str, Any], found: Sequence[Change | Choice]
 ) -> Iterator[Change]:
-    """Yield the fields of the parts that no reader took and that one field alone explains."""
+    """Yield the fields of unread parts that exactly one field explains."""
     has = {each.pointer for each in found}
     for match in list(_PART.finditer(message.folded)):
         text = match[0]
@@ -132,7 +132,7 @@ def _cover(
 def _explain(
     field: Field, text: str, tokens: Sequence[str], numbers: Sequence[str]
 ) -> _Covering | None:
-    """Return the value if a field accounts for every word of a part, else None."""
+    """Return the value if a field explains every word of a part, else None."""
     value, rest = _value(field, text, tokens, numbers)
     if value is None or not admits(field.pointer, value):
         return None
@@ -198,7 +198,7 @@ def _titles(field: Field) -> Sequence[str]:
 def _value(
     field: Field, text: str, tokens: Sequence[str], numbers: Sequence[str]
 ) -> tuple[Any, Sequence[str]]:
-    """Return the value of a part for a field and the words that are left for its name."""
+    """Return the value of a part for a field, and the remaining words for its name."""
     kinds = {kind for branch in branches(field.schema) for kind in types_of(branch)}
     if numbers and NEGATORS.search(text):
         return None, tokens  # "not 42"
@@ -229,7 +229,7 @@ def _amount(pointer: str, text: str) -> int | float | None:
 
 @cache
 def _words(pointer: str) -> Sequence[tuple[str, re.Pattern[str]]]:
-    """Return the words of each value of a field that has a fixed set."""
+    """Return the words of each value of a field with a fixed set of values."""
     return [
         (value, re.compile(rf"(?<![\w-])(?:{said})(?![\w-])"))
         for value, said in value_words().get(pointer, {}).items()
@@ -244,7 +244,7 @@ def _candidates() -> tuple[Field, ...]:
 
 @lru_cache(maxsize=2048)
 def _fits(token: str) -> Mapping[str, float]:
-    """Return the fields that have a word like this one, with how like it is: up to 1."""
+    """Return the fields that have a similar word, with the similarity, which is at most 1."""
     found: dict[str, float] = {}
     for name, pointers in _fields_by_word().get(token[0], {}).items():
         like = _likeness(token, name)
@@ -255,7 +255,7 @@ def _fits(token: str) -> Mapping[str, float]:
 
 @cache
 def _fields_by_word() -> Mapping[str, Mapping[str, Sequence[str]]]:
-    """Return the fields of each word by its first letter, which words that are alike share."""
+    """Return the fields of each word by its first letter, which similar words share."""
     found: dict[str, dict[str, list[str]]] = {}
     for pointer, names in _vocabulary().items():
         for name in names:
@@ -264,7 +264,7 @@ def _fields_by_word() -> Mapping[str, Mapping[str, Sequence[str]]]:
 
 
 def _weigh(pointer: str, token: str) -> float:
-    """Return how telling a word is of a field; 0 if the field has no such word."""
+    """Return the weight of a word for a field; 0 if the field has no such word."""
     fits = _fits(token)
     if pointer not in fits or (is_ordinary(token) and token not in pointer):
         return 0.0

@@ -1,8 +1,8 @@
-"""Lists of a field's own words behind a verb: "train the projector along with the LM".
+"""Lists of a field's values after a verb: "train the projector along with the LM".
 
-The verb tells the field: what is trained of a model of images, what is published, what the
-template is told, what is trained beside adapters. "upload only the adapter" needs "only", or more
-than one item.
+The verb shows the field: the trained parts of a vision model, the published files, the options of
+the template, the modules trained beside adapters. "Upload only the adapter" needs "only", or
+several items.
 """
 
 import re
@@ -40,8 +40,8 @@ _LEADS: Final[Mapping[str, re.Pattern[str]]] = {
         rf"{_ONLY}{_THE}"
     ),
 }
-#: What stands behind a list that tells the field without a verb before it: "LM + projector
-#: trained", and for what is published "adapter + gguf only".
+#: Words after a list that show the field if no verb precedes it: "LM + projector trained" and, for
+#: publishing, "adapter + gguf only".
 _TRAILS: Final[Mapping[str, re.Pattern[str]]] = {
     _PARTS: re.compile(
         r"\s*(?:(?:are|is|be|get|gets|to be|van|va|son|se|es|s')\s*)?"
@@ -72,7 +72,7 @@ _WORDS: Final[Mapping[str, Mapping[str, str]]] = {
         "gguf": "ggufs?",
     },
 }
-#: The options of chat templates that people name without saying so.
+#: The options of chat templates that people name without mentioning the template.
 TEMPLATE_OPTIONS: Final = ("enable_thinking", "reasoning_effort", "thinking_budget")
 #: "chat_template_kwargs reasoning_effort=low, enable_thinking=false"; the names of known options.
 _OPTION: Final = re.compile(
@@ -88,7 +88,7 @@ _SWITCH: Final = {
 
 
 def read_enumerated(message: Message) -> Iterator[Change]:
-    """Yield the lists behind verbs, and the options of the template."""
+    """Yield the lists after verbs, and the options of the template."""
     for pointer, lead in _LEADS.items():
         for match in list(lead.finditer(message.folded)):
             values, end = _items(pointer, message, match.end())
@@ -106,7 +106,7 @@ def read_enumerated(message: Message) -> Iterator[Change]:
 
 
 def _read_trailed(pointer: str, message: Message) -> Iterator[Change]:
-    """Yield the list without a verb before it; one of what is published needs a word for that."""
+    """Yield the list without a preceding verb; a list for publishing needs a word for that."""
     if pointer == _WHAT and _PUBLISHES.search(message.plain) is None:
         return
     place = 0
@@ -128,7 +128,7 @@ def _read_trailed(pointer: str, message: Message) -> Iterator[Change]:
 
 
 def _next_item(pointer: str, message: Message, place: int) -> int | None:
-    """Return where the next item begins as a whole word."""
+    """Return the start of the next item, which is a whole word."""
     starts = (
         match.start()
         for pattern in _patterns(pointer).values()
@@ -138,7 +138,7 @@ def _next_item(pointer: str, message: Message, place: int) -> int | None:
 
 
 def _items(pointer: str, message: Message, place: int) -> tuple[list[str], int]:
-    """Return the values of the list that starts at an offset, and the offset of its end."""
+    """Return the values of the list that starts at an offset, and its end."""
     values: list[str] = []
     end = place
     while True:

@@ -21,15 +21,15 @@ from ftc.tui.understanding.text.message import Message, fold
 _SEPARATORS: Final = re.compile(r"[ _-]+")
 _COLUMNS: Final = "/data/columns/"
 _SHORT: Final = "x-short"
-#: A width that is that of the model, not of the teacher.
+#: A width of the model, and not of the teacher.
 _OTHER: Final = ("@bits4",)
-#: The ranks of a name: the lower, the surer.
+#: The ranks of a name: the lower, the more certain.
 DOTTED, OWN, TITLE, ALIAS = range(4)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Name:
-    """A field by one of its names."""
+    """A field with one of its names."""
 
     field: Field
     rank: int
@@ -80,7 +80,7 @@ def _titles(field: Field) -> Iterator[str]:
 
 
 def _aliases(field: Field) -> Iterator[str]:
-    """Yield the names that mean the field itself: a count of accumulated steps is no batch."""
+    """Yield the names with the field's own meaning: a count of accumulated steps is not a batch."""
     for alias in field.schema.get("x-aliases", ()):
         target = find_target(read_table(""), alias)
         other = target.startswith("/") and not field.pointer.startswith(target)

@@ -1,8 +1,8 @@
-"""Fields that a message only hints at, where nothing of it is read: ftc asks, and sets nothing.
+"""Fields that an unread message only hints at: ftc asks about them, and sets nothing.
 
-"The fraud rows are rare" names no field: `hints.json` has what people say of a field without its
-name. "The learning a bit slower" has no field's whole name. Its word "learning" is part of the
-names of few fields; the likeliest is meant.
+"The fraud rows are rare" names no field: `hints.json` has phrases about a field without its name.
+"The learning a bit slower" has no complete name of a field. Its word "learning" is part of the
+names of few fields, and the most likely field is meant.
 """
 
 import re
@@ -18,13 +18,13 @@ from ftc.tui.understanding.text.message import Message, fold
 from ftc.tui.understanding.text.sentences import is_question
 from ftc.tui.understanding.text.word_tables import word_table
 
-#: A shorter word is part of too many others.
+#: A shorter word is part of too many other words.
 _SHORTEST: Final = 6
-#: Words of more fields than these hint at none.
+#: A word of more fields than this is no hint.
 _MOST_FIELDS: Final = 4
 _WORD: Final = re.compile(r"[a-z]+")
 _MARKS: Final = re.compile(r"\\.|\(\?[:!=<]*|[^a-z]+")
-#: What people do with a field, and common words: no part of a field's name.
+#: Verbs for changing a field, and common words, which are not part of a field's name.
 _SHARED: Final = frozenset(
     word
     for part in ("acts", "hint", "kept", "more", "mute", "put", "remove", "talk")
@@ -38,7 +38,7 @@ _HINTS: Final[Mapping[str, Any]] = word_table("hints")
 
 
 def find_wished(text: str) -> Choice | None:
-    """Return a question about the field of which the message says most without its name."""
+    """Return a question about the field that the message describes best without its name."""
     if is_question(text):
         return None
     message = Message(text)
@@ -66,9 +66,9 @@ def _hints() -> tuple[tuple[str, re.Pattern[str]], ...]:
 
 
 def find_hinted(message: Message, text: str) -> Choice | None:
-    """Return a question about the field whose name the words are nearest to, if one is nearest.
+    """Return a question about the field with the most similar name, if there is only one.
 
-    The words must also ask for a change: "lower", "més lent", "la mitad".
+    The words must also request a change: "lower", "més lent", "la mitad".
     """
     if is_question(text) or not _CHANGES.search(message.folded):
         return None
@@ -78,7 +78,7 @@ def find_hinted(message: Message, text: str) -> Choice | None:
         for pointer in _fields_of().get(match[0], ()):
             scores[pointer] += 1
             first.setdefault(pointer, message.words(*match.span()))
-    for pointer in scores:  # of two fields, the one with a reader of its own is usually meant
+    for pointer in scores:  # of two fields, the one with its own reader is usually meant
         scores[pointer] += 0.5 if pointer in WORDS["quantities"] else 0
     likeliest = sorted(scores.items(), key=lambda pair: -pair[1])[:2]
     if not likeliest or (len(likeliest) > 1 and likeliest[0][1] == likeliest[1][1]):
@@ -89,7 +89,7 @@ def find_hinted(message: Message, text: str) -> Choice | None:
 
 @cache
 def _fields_of() -> Mapping[str, frozenset[str]]:
-    """Return the fields of each long word that few fields have in their names."""
+    """Return the fields of each long word that is part of few names."""
     found: dict[str, set[str]] = defaultdict(set)
     names = {at: any_of(words) for at, words in WORDS["quantities"].items()}
     for pointer, pattern in (*names.items(), *spoken_names().items()):

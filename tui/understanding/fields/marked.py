@@ -1,4 +1,4 @@
-"""Values that are recognised by their form: a finding's code, a template, a pattern, a new token.
+"""Values recognised by their form: a finding's code, a template, a pattern, a new token.
 
 "No m'avisis més del FTC152", "templates/shop.jinja", "`<order>` and `</order>` as single words".
 """
@@ -40,7 +40,7 @@ _NAMED_TOOLS: Final = re.compile(
 
 
 def read_marked(message: Message, draft: Mapping[str, Any]) -> Iterator[Change]:
-    """Yield the values that are recognised by their form; several items make one list."""
+    """Yield the values recognised by their form; several items form one list."""
     if not _asks_about_code(message):
         yield from _listed(message, "/allow", _CODE, str.upper)
     if _AS_TOKENS.search(message.plain):
@@ -63,7 +63,7 @@ def read_marked(message: Message, draft: Mapping[str, Any]) -> Iterator[Change]:
 
 
 def _asks_about_code(message: Message) -> bool:
-    """Return whether a question holds the code of a finding: "I get FTC231, is that bad?"."""
+    """Return whether a question contains the code of a finding: "I get FTC231, is that bad?"."""
     places = [match.start() for match in _CODE.finditer(message.folded)]
     return any(
         each.asks and any(each.start <= place < each.end for place in places)
@@ -74,7 +74,7 @@ def _asks_about_code(message: Message) -> bool:
 def _listed(
     message: Message, pointer: str, pattern: re.Pattern[str], form: Any
 ) -> Iterator[Change]:
-    """Yield the list of what a pattern finds, as it is written."""
+    """Yield the list of a pattern's matches, as written."""
     found = [match.span() for match in pattern.finditer(message.folded)]
     if not found or (message.denied(found[0][0]) and pointer != "/allow"):
         return
@@ -86,14 +86,14 @@ def _listed(
 
 
 def _read_prefixes(message: Message) -> Iterator[Change]:
-    """Yield the text before each query, and that before each document: both end with a colon."""
+    """Yield the prefixes of queries and of documents, which end with a colon."""
     if not _EMBEDS.search(message.plain):
         return
     taken: set[str] = set()
     last = 0
     for match in list(_PREFIX.finditer(message.folded)):
         around = SENTENCE_END.split(message.plain[last : match.start()])[-1]
-        own = match["text"]  # "query: " says itself what it stands before
+        own = match["text"]  # "query: " names its own field
         is_query = _OF_QUERY.search(own) is not None or _DOCUMENT in taken
         is_document = not is_query and (
             _QUERY in taken or _OF_DOCUMENT.search(f"{around} {own}") is not None

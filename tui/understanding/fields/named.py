@@ -1,4 +1,4 @@
-"""Fields that a message names without a value that could be read: ftc asks about them."""
+"""Fields that a message names without a readable value: ftc asks about them."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -15,10 +15,10 @@ from ftc.tui.understanding.text.lexicon import NEGATORS, NUMBER, WORDS, any_of
 from ftc.tui.understanding.text.message import Message, Span
 from ftc.tui.understanding.text.numbers import as_written, read_number
 
-#: Words that mean too many things to be a field's name on their own.
+#: Words that are too ambiguous to be a field's name on their own.
 _VAGUE: Final = frozenset({"/data/max_rows", "/hardware/disk_gib", "/distribution/strategy"})
 
-#: Words that give a field back to ftc: "remove the alpha", "the default rank".
+#: Words that leave a field to ftc: "remove the alpha", "the default rank".
 _REMOVED: Final = re.compile(rf"(?:^|(?<=[\s,.;:\x00])){any_of(WORDS['remove'])}\b[\s]*(?:\S+ )?$")
 _DEFAULT: Final = re.compile(rf"\b{any_of(WORDS['default'])}(?!\w)")
 _TO_DEFAULT: Final = re.compile(
@@ -27,7 +27,7 @@ _TO_DEFAULT: Final = re.compile(
 )
 _ARTICLE: Final = re.compile(r"(?:the |my |that |el |la |l'|els |les |los |las )+$")
 _TO_VALUE: Final = re.compile(r"\s+(?:down |back )?(?:to|a|fins a|hasta)\s+\d")
-#: Words that leave a field as it is: "leave the learning rate alone".
+#: Words that leave a field unchanged: "leave the learning rate alone".
 _KEPT: Final = re.compile(rf"\b{any_of(WORDS['kept'])}\b")
 
 
@@ -65,7 +65,7 @@ _PUT: Final = re.compile(
     rf"|fes servir|pon(?:le|me|la|lo)?|usa)\s+(?:(?:to|at|a|en)\s+)?"
     rf"(?P<number>{NUMBER})\s*(?P<share>%)?(?=\s*(?:$|[;!)\n]|\.(?!\d)|,(?!\d)))"
 )
-#: "test" means many things; with a share it is the test split.
+#: "test" is ambiguous; with a share it is the test split.
 _TEST: Final = re.compile(r"(?<![\w-])(?:test|prova|prueba)(?![\w-])")
 #: A number further on in the sentence, at the end of its clause.
 _LONE: Final = re.compile(
@@ -73,16 +73,16 @@ _LONE: Final = re.compile(
     r"(?P<share>\s*%)?(?:\s+(?:or so|o asi|mes o menys|mas o menos))?(?=\s*(?:$|[;!)\n]|\.(?!\d)))"
 )
 _ANY_NUMBER: Final = re.compile(r"\d+(?:[.,]\d+)*")
-#: The number that follows is what a field was or is: "the rank, which was at 8".
+#: The next number is the old or current value: "the rank, which was at 8".
 _KEPT_AS: Final = re.compile(
     r"\b(?:was|were|used|had|era|eren|eran|estava|estaba|tenia|from|desde|des de|leave|why|than)\b"
 )
 
 
 def read_named(message: Message, draft: Mapping[str, Any]) -> Iterator[Change | Choice]:
-    """Yield a question for each field whose name stands in a clause of which nothing was read.
+    """Yield a question for each field whose name is in an unread clause.
 
-    A field that the words remove, or leave at its default, is given back to ftc.
+    A field that the words remove, or leave at its default, is left to ftc.
     """
     for test in list(_TEST.finditer(message.folded)):
         found = _PLACED.match(message.folded, test.end())
@@ -119,7 +119,7 @@ def read_named(message: Message, draft: Mapping[str, Any]) -> Iterator[Change | 
 
 @cache
 def _switched_off() -> frozenset[str]:
-    """Return the fields that have no other value for "not at all" than "none"."""
+    """Return the fields whose only value for "not at all" is "none"."""
     return frozenset(
         field.pointer
         for field in fields()
@@ -128,12 +128,12 @@ def _switched_off() -> frozenset[str]:
 
 
 def _is_distilled(message: Message, draft: Mapping[str, Any]) -> bool:
-    """Return whether a teacher is one of models: people speak of other teachers too."""
+    """Return whether a teacher is a model, since people also mention other teachers."""
     return value_at(draft, "/objective/type") == "distill" or "distil" in message.written.lower()
 
 
 def _placed(message: Message, pointer: str, match: re.Match[str]) -> Change | Choice | None:
-    """Return the number that the clause puts a named field to: "la llavor posa-la a 2024"."""
+    """Return the number to which the clause sets a named field: "la llavor posa-la a 2024"."""
     found = _PLACED.match(message.folded, match.end())
     if found is None and _MORE_OF.search(message.folded[: match.start()]):
         found = _SAY.match(message.folded, match.end())
@@ -163,7 +163,7 @@ def _placed(message: Message, pointer: str, match: re.Match[str]) -> Change | Ch
 
 
 def _lone(message: Message, pointer: str, match: re.Match[str]) -> Change | None:
-    """Return the only number of a message whose only field is named before it: "dropout, 0.1"."""
+    """Return the only number of a message, after its only field: "dropout, 0.1"."""
     found = _LONE.match(message.folded, match.end())
     numbers = _ANY_NUMBER.findall(message.folded)
     if found is None or len(numbers) != 1 or pointer not in numeric_fields():
@@ -198,7 +198,7 @@ def _removed_from(message: Message, match: re.Match[str]) -> Span | None:
 
 @cache
 def field_names() -> tuple[tuple[str, re.Pattern[str]], ...]:
-    """Return the patterns of the names of each field, the longest ones first."""
+    """Return the patterns of the names of each field, the longest first."""
     kept: dict[str, str] = {}
     for pointer, words in (*WORDS["quantities"].items(), *WORDS["named"].items()):
         kept[pointer] = "|".join(filter(None, (kept.get(pointer), any_of(words))))

@@ -1,8 +1,8 @@
 """Rarely set fields in prose: "print five sample answers at every evaluation".
 
-`prose.json` has, for each field, its value or the kind of its value, and patterns made of classes
-of words in three languages: {rows}, {remove}, {rises}. A field is read where the draft or the
-message may have it; what a clause denies is not set, except that a switch is turned.
+For each field, `prose.json` has its value or the type of its value, and patterns made of word
+classes in three languages: {rows}, {remove}, {rises}. A field is read if it may apply to the draft
+or the message. A negated value is not set, but a negated switch is reversed.
 """
 
 import re
@@ -61,7 +61,7 @@ def read_prose(message: Message, draft: Mapping[str, Any]) -> Iterator[Change]:
             named = [name for name in ("taken", "value") if name in match.groupdict()]
             if message.denied(match.start("taken" if "taken" in named else 0)):
                 if fixed is not True or wanted:
-                    continue  # what is trusted only if it is wanted is off anyway
+                    continue  # trust is off by default
                 value = False
             if value is None or not admits(pointer, value):
                 continue
@@ -105,7 +105,7 @@ def _read(kind: str, message: Message, match: re.Match[str]) -> Any:
 
 
 def _parts(said: str) -> list[str]:
-    """Return the parts of a model in their order; what is trained too comes beside the text."""
+    """Return the parts of a model in order; parts that are also trained are added to the text."""
     found = {
         match.start(): part
         for part, words in value_words()[_PARTS].items()
@@ -117,9 +117,9 @@ def _parts(said: str) -> list[str]:
 
 @cache
 def _table() -> tuple[tuple[str, str, Any, bool, bool, re.Pattern[str]], ...]:
-    """Return each field with the kind of its value, its fixed value, and its pattern.
+    """Return each field with the type of its value, its fixed value, and its pattern.
 
-    Between them stands whether all words of the pattern belong to the field, and whether denied
+    Two flags precede the pattern: whether all its words belong to the field, and whether negated
     words set nothing.
     """
     lexicon = word_table("prose")
@@ -140,7 +140,7 @@ def _table() -> tuple[tuple[str, str, Any, bool, bool, re.Pattern[str]], ...]:
 
 
 def _filled(pattern: str, classes: Mapping[str, str]) -> str:
-    """Return a pattern with the words of its classes, which may have classes in them."""
+    """Return a pattern with its word classes expanded, which may be nested."""
     while (filled := _CLASS.sub(lambda match: classes[match[1]], pattern)) != pattern:
         pattern = filled
     return pattern

@@ -44,7 +44,7 @@ _LINKS: Final = r"[\s:=,]+(?!and\b|i\b|y\b)(?:[\w']+\s+){0,2}?"
 #: Between two names: "alpha at twice the rank".
 _TO_OTHER: Final = re.compile(rf"[\s:=]+(?!and\b|i\b|y\b)(?:[\w']+\s+){{0,2}}?{_FACTOR}\s+{_THE}")
 _NOW: Final = any_of(WORDS["what_it_is"])
-#: After a name: "the learning rate, a fifth of what it is".
+#: After a name: "the learning rate, a fifth of its value".
 _OF_ITSELF: Final = re.compile(
     rf"{_LINKS}{_FACTOR}(?:\s+{_THE}{_NOW}(?!\w)|(?P<alone>)(?=\s*(?:$|[.,;])))"
 )
@@ -56,7 +56,7 @@ _ANY: Final = re.compile(rf"\b(?:{_FACTOR})(?!\w)")
 _ONLY: Final = re.compile(_FACTOR)
 _SMALLEST_COUNT: Final = 1
 _LARGEST_PART: Final = 20
-#: A smaller number is no part in words, but a rate that was worked out before.
+#: A smaller number is not a fraction in words, but a rate that was already computed.
 _LEAST_PART: Final = 0.03
 _ADDED: Final = r"(?:more|extra|additional|further|mes|mas|addicionals?|adicionales?)"
 _ADDS: Final = (
@@ -77,13 +77,13 @@ _COMPARES: Final = (
     r"(?!\s+(?:(?:than|de|que|del|d'|of|or|o)\b"
     r"|(?:gran|petit|llarg|curt|alt|baix|large?|pequen|cort|baj|big|small|long|short|high)))"
 )
-#: A fraction in words, which numerals have made a number: "a la quarta part", "a third".
+#: A fraction in words, already converted to a number: "a la quarta part", "a third".
 _FRACTION: Final = re.compile(
     r"\b(?:quarter|third|fifth|tenth|(?:tercera|quarta|cuarta|cinquena|quinta|desena|decima) parte?"
     r"|terc|tercio|quart|cuarto|cinque|quinto|decim|decimo)\b"
 )
 _ADDING: Final = re.compile(rf"\b(?:{_ADDED}|{_ADDS}|{_RAISES}|{_LOWERS}|{_LESS})\b")
-#: The groups that take something away.
+#: The groups that subtract.
 _TAKEN: Final = frozenset({"cut", "fewer", "less"})
 _PART: Final = re.compile(r"(\d+(?:\.\d+)?)%(?: (?:of|del?)(?: \w+)?)?")
 _RATES: Final = frozenset({"/training/learning_rate", "/training/embedding_learning_rate"})
@@ -92,9 +92,9 @@ _RATES: Final = frozenset({"/training/learning_rate", "/training/embedding_learn
 def read_relative(
     message: Message, draft: Mapping[str, Any], planned: Mapping[str, Any]
 ) -> Iterator[Change | Choice]:
-    """Yield the present value times the factor; a question where there is no present value.
+    """Yield the current value times the factor, or a question if there is no current value.
 
-    The factor may also be of another field, with its value in the message if it has one there.
+    The factor may also apply to another field, whose value in the message takes precedence.
     """
     adds = _ADDING.search(message.folded) is not None
     if not adds and not _ANY.search(message.folded):
@@ -112,9 +112,10 @@ def read_relative(
 def scale_fractions(
     said: Sequence[Change | Choice], draft: Mapping[str, Any], planned: Mapping[str, Any]
 ) -> list[Change | Choice]:
-    """Replace a fraction in words by that fraction of the present value.
+    """Replace a fraction in words by that fraction of the current value.
 
-    "The learning rate to a quarter" is no rate of 0.25; a share for validation is.
+    "The learning rate to a quarter" is not a rate of 0.25, but a validation share of a quarter is
+    0.25.
     """
     return [
         _scaled(each.pointer, _present(each.pointer, draft, planned), _part(each.value), each.words)
@@ -129,7 +130,7 @@ def scale_fractions(
 
 
 def _part(value: float) -> float:
-    """Return a third as a third, not as its digits."""
+    """Return one third exactly, instead of its rounded decimal."""
     return float(Fraction(value).limit_denominator(_LARGEST_PART))
 
 
@@ -139,7 +140,7 @@ def _read_added(
     draft: Mapping[str, Any],
     planned: Mapping[str, Any],
 ) -> Iterator[Change | Choice]:
-    """Yield the present value and what is added to it: "two more epochs", "un epoch más"."""
+    """Yield the current value plus an increment: "two more epochs", "un epoch más"."""
     for pointer in dict.fromkeys(each.pointer for each in mentions):
         now = _present(pointer, draft, planned)
         if isinstance(now, bool) or not isinstance(now, int | float) or pointer == _SEED:
@@ -178,7 +179,7 @@ def _read_pairs(
     draft: Mapping[str, Any],
     planned: Mapping[str, Any],
 ) -> Iterator[Change | Choice]:
-    """Yield "A twice the B" and "A, a fifth of what it is"."""
+    """Yield the fields of "A twice the B" and "A, a fifth of its value"."""
     for index, each in enumerate(mentions):
         match = _OF_ITSELF.match(message.folded, each.end)
         if match is not None and match["alone"] is not None and match["same"]:
@@ -207,7 +208,7 @@ def _read_pairs(
 
 
 def _said(text: str) -> Mapping[str, Any]:
-    """Return the numbers that a part of a message gives to fields."""
+    """Return the fields' numbers in a part of a message."""
     message = Message(text)
     found = [*read_shorthand(message), *read_quantities(message)]
     return {each.pointer: each.value for each in found if isinstance(each, Change)}
@@ -234,7 +235,7 @@ def _scaled(pointer: str, now: Any, factor: float, words: str) -> Change | Choic
 
 
 def scale(now: float, factor: float) -> int | float:
-    """Return a value times a factor, in six digits; that of a count is a count."""
+    """Return a value times a factor, rounded to six digits; a count stays a count."""
     value = now * factor
     if isinstance(now, int):
         value = max(_SMALLEST_COUNT, round(value))
@@ -242,13 +243,13 @@ def scale(now: float, factor: float) -> int | float:
 
 
 def read_factor(folded: str) -> float | None:
-    """Return the factor that folded words state and nothing else, such as "half" or "3 times"."""
+    """Return the factor in folded words that are only a factor, such as "half" or "3 times"."""
     match = _ONLY.fullmatch(folded)
     return None if match is None or match["same"] else _factor(match)
 
 
 def read_part(text: str) -> float | None:
-    """Return the part that a fraction in words states and nothing else, such as "a third"."""
+    """Return the fraction in words that are only a fraction, such as "a third"."""
     part = _PART.fullmatch(Message(text).folded)
     return _part(float(part[1]) / 100) if part and not re.search(r"\d", text) else None
 

@@ -1,7 +1,7 @@
 """Rewards of online training: "rewards: numeric + regex '</a>' weight 0.2 + checks.py".
 
-Each item is a match of the reference, a pattern in quotes, a schema or a Python file, and may have
-a weight before or behind it. A single match without a weight is left to the readers of names.
+Each item is a match of the reference, a quoted pattern, a schema or a Python file, with an optional
+weight before or after it. A single match without a weight is left to the readers of names.
 """
 
 import re
@@ -40,7 +40,7 @@ _THE: Final = re.compile(r"(?:an?|the|un|una|el|la|els|les|los|las)\s+")
 _REGEX: Final = re.compile(
     r"(?:regexp?|pattern|patro|patron|format)\s*[=:]?\s*(?:\"(?P<a>[^\"\n]+)\"|'(?P<b>[^'\n]+)'"
     r"|`(?P<c>[^`\n]+)`|\u00ab(?P<d>[^\u00bb\n]+)\u00bb|(?<==)(?P<e>[^\s\"'`,;]+)"
-    # without quotes it ends at "$", or before a space
+    # without quotes, it ends at "$" or before a space
     rf"|(?P<g>[^\s\"'`,;:](?:(?!\s(?:and|i|y|plus|regexp?|{_WEIGHT_WORD})\b)[^,;\n])*?\$)(?=\s|[,;]|$)"
     r"|(?P<f>(?=[^\s,;]*[\\\[\](){}^$*+?|])[^\s\"'`,;:](?:[^\s,;]|,(?=\d*\}))*?)(?=\s|$|[,;](?!\d*\})"
     rf"|\((?:{_WEIGHT_WORD}\s*[=:]?\s*)?\d*\.?\d+\)))"
@@ -68,7 +68,7 @@ _SCHEMA: Final = re.compile(
 
 
 def read_rewards(message: Message, draft: Mapping[str, Any]) -> Iterator[Change]:
-    """Yield the list that follows the word, or begins with a match, or the functions of a file."""
+    """Yield the list after the word "rewards", or of matches, or the functions of a file."""
     starts = [(named.start(), named.end()) for named in _NAMED.finditer(message.folded)]
     starts += [(each.start(), each.start()) for each in _matches().finditer(message.folded)]
     for start, first in starts:
@@ -96,13 +96,13 @@ def read_rewards(message: Message, draft: Mapping[str, Any]) -> Iterator[Change]
 
 @cache
 def _matches() -> re.Pattern[str]:
-    """Return the pattern for the kind of match, which stands before the word: "numeric reward"."""
+    """Return the pattern for the kind of match before the word "reward": "numeric reward"."""
     words = "|".join(value_words().get(_POINTER, {}).values())
     return re.compile(rf"(?<![\w-])(?:{words}) rewards?(?!\w)")
 
 
 def _of_file(message: Message, draft: Mapping[str, Any]) -> Change | None:
-    """Return the functions of a file as rewards, each with its weight if they have one."""
+    """Return the functions of a file as rewards, each with its weight, if any."""
     online = any(re.search(rf"\b{each}\b", message.plain) for each in REWARDED)
     if not online and value_at(draft, "/objective/type") not in REWARDED:
         return None
@@ -133,7 +133,7 @@ def _of_file(message: Message, draft: Mapping[str, Any]) -> Change | None:
 def _in_files(message: Message) -> Change | None:
     """Return the reward files of sentences about rewards: "my own rewards, in acc.py".
 
-    If a sentence speaks of tools too, the last word before the file counts.
+    If a sentence also mentions tools, the last word before the file decides.
     """
     found = []
     for match in _SCRIPT.finditer(message.folded):
@@ -173,7 +173,7 @@ def _entry(path: str, names: list[str]) -> dict[str, Any]:
 
 
 def _item(message: Message, place: int) -> tuple[Any, int] | None:
-    """Return the reward that starts at an offset, and the offset of its end."""
+    """Return the reward that starts at an offset, and its end."""
     ahead = _TIMES.match(message.folded, place)
     for begin, weight in ((place, None), *(((ahead.end(), ahead["number"]),) if ahead else ())):
         article = _THE.match(message.folded, begin)

@@ -1,8 +1,8 @@
 """Experts' shorthand: "bs2 ga16 lr 2e-4 wu .03", "r=64 a=128 seqlen 8k".
 
-An abbreviation of `shorthand.json` stands before its number, glued to it or not; one letter needs
-a sign. The full names of the same line are read in the same way, so that "lr 1e-5 warmup .1" gives
-each name the number behind it.
+An abbreviation of `shorthand.json` precedes its number, with or without a space; a single letter
+needs a sign. Full names in the same line are read in the same way, so in "lr 1e-5 warmup .1" each
+name gets the number after it.
 """
 
 import re
@@ -19,7 +19,7 @@ from ftc.tui.understanding.text.message import Message
 from ftc.tui.understanding.text.numbers import as_written, read_number
 from ftc.tui.understanding.text.word_tables import word_table
 
-#: What stands for gradient accumulation, which a spec does not have.
+#: The placeholder for gradient accumulation, which a spec does not have.
 ACCUMULATION: Final = "@accumulation"
 _GLOBAL, _MICRO = "/training/global_batch", "/training/micro_batch"
 _LENGTH: Final = "/data/max_length"
@@ -31,12 +31,12 @@ _VALUE: Final = (
     r"(?P<value>\d+(?:[.,]\d+)?(?:e-?\d+)?k?|\.\d+)(?P<share> ?%)?"
     r"(?![\w%]|[.,]\w|/\w(?!\w*\s?[=:]))"
 )
-#: What shows that the number is not the whole value: a unit, another end of a range.
+#: Signs that the number is not the whole value: a unit, the other end of a range.
 _GOES_ON: Final = re.compile(
     r"\s*(?:(?:steps|passos|pasos)\b|(?:->|\u2192|-|\u2013|\bto\b|\bfins a\b|\bhasta\b|\bx\b)\s*\d"
     r"|(?:gpus?|cards?|x|of|del?|d'\w+)\b)"
 )
-#: "mbs 2 x ga 4 x 2 gpus": the cards are no part of the steps.
+#: "mbs 2 x ga 4 x 2 gpus": the cards are not part of the steps.
 _ON_CARDS: Final = re.compile(r"\s*[x*\u00d7]\s*\d{1,3}\s?(?:gpus?|cards?|targetes|tarjetas)\b")
 #: A warm-up may be counted in steps.
 _STEPS: Final = re.compile(r"\s*(?:steps|passos|pasos)\b")
@@ -49,7 +49,7 @@ _BETAS: Final = re.compile(
 _ALPHA_OF_RANK: Final = re.compile(
     r"(?<![\w.-])(?:(?:lora_)?a(?:lpha)?\s?=\s?|(?:lora_)?alpha\s)(?:(?P<times>\d)\s?[*x\u00d7]?\s?)?r(?:ank)?(?![\w.-])"
 )
-#: "bs 4x8": a batch and how many of them are accumulated.
+#: "bs 4x8": a batch, and the number of accumulated batches.
 _ACCUMULATED: Final = re.compile(
     r"(?<![\w.-])(?:bsz?|batch(?:[ _-]?size)?|lote?s?)\s?[=:]?\s?(?P<micro>\d{1,4})\s?[x*\u00d7]\s?"
     r"(?P<steps>\d{1,4})(?![\w.])"
@@ -63,7 +63,8 @@ _GLUED_RANK: Final = re.compile(
     r"|(?<![\w.-])r (?:de|of|at|to|is|a) (?P<of>[2-9]|\d{2,4})(?![\w.])"
     r"|(?<![\w.-])a(?P<other>\d{1,4})\s?[/,;+]?\s?r(?P<second>\d{1,4})(?![\w.])"
 )
-#: "r16, A100 40GB": a card, and no alpha. A capital letter beside a small one tells them apart too.
+#: "r16, A100 40GB": a card, and not an alpha. A capital letter beside a lower-case one also shows
+#: this.
 _CARD: Final = re.compile(r"^(?:\s?[x\u00d7]\s?\d|[\s-]\d+ ?gi?b?\b|[\s-](?:pcie|sxm\d?)\b)")
 _LONGEST_ALPHA: Final = 3
 _CARDS: Final = frozenset({"2", "10", "16", "30", "40", "100", "800"})
@@ -73,7 +74,7 @@ _KILO, _KILO_TOKENS = 1000, 1024
 
 
 def read_shorthand(message: Message) -> Iterator[Change]:
-    """Yield the abbreviated fields with their numbers; accumulation has a pointer of its own."""
+    """Yield the abbreviated fields with their numbers; accumulation has its own pointer."""
     for betas in message.take(_BETAS):
         second = read_number(betas["second"])
         words = message.words(*betas.span())
@@ -113,7 +114,7 @@ def read_shorthand(message: Message) -> Iterator[Change]:
 
 
 def _read_alpha(message: Message) -> Iterator[Change]:
-    """Yield the alpha that is told by the rank of the same message."""
+    """Yield the alpha that is given relative to the rank in the same message."""
     rank = re.search(r"(?<![\w.-])r(?:ank)?\s?[=:]?\s?(\d+)(?![\w.])", message.plain)
     for match in message.take(_ALPHA_OF_RANK) if rank else ():
         value = int(match["times"] or 1) * int(rank[1]) if rank else 0
@@ -138,7 +139,7 @@ def _read_ranks(message: Message) -> Iterator[Change]:
 
 
 def _is_card(message: Message, match: re.Match[str]) -> bool:
-    """Return whether what follows a rank is a GPU: "r16, A100 40GB", "r16 A10"."""
+    """Return whether a GPU follows a rank: "r16, A100 40GB", "r16 A10"."""
     written = message.words(match.start("alpha") - 1, match.end("alpha"))
     capital = written[0].isupper() and not message.words(*match.span())[0].isupper()
     if len(match["alpha"]) > _LONGEST_ALPHA and is_chip(f"a{match['alpha']}"):
@@ -148,7 +149,7 @@ def _is_card(message: Message, match: re.Match[str]) -> bool:
 
 
 def settle_batches(said: list[Change | Choice], draft: Mapping[str, Any]) -> list[Change | Choice]:
-    """Replace accumulation steps, which a spec does not have, by the global batch they result in.
+    """Replace accumulation steps, which a spec does not have, by the resulting global batch.
 
     A batch size beside accumulation steps is the micro-batch. Without one in the message, the
     draft's micro-batch is used; if the draft has none either, ftc asks.
@@ -160,7 +161,7 @@ def settle_batches(said: list[Change | Choice], draft: Mapping[str, Any]) -> lis
     passes = [each for each in rest if each.pointer in (_MICRO, _GLOBAL) and _is_count(each)]
     micro = next((each for each in passes if each.pointer == _MICRO), None)
     both = micro is not None and any(each.pointer == _GLOBAL for each in passes)
-    if both:  # the whole is said, and the accumulation follows from it
+    if both:  # both batches are given, and the accumulation follows from them
         return rest
     own = micro or next(iter(passes), None)
     now = value_at(draft, _MICRO) if own is None else own.value  # type: ignore[union-attr]
@@ -197,7 +198,7 @@ def _value(pointer: str, text: str, *, share: bool) -> int | float | None:
 
 
 def _pointer(match: re.Match[str]) -> tuple[str, str]:
-    """Return the field that a match names, and whether by its short or its full name."""
+    """Return the field that a match names, and whether the name is short or full."""
     group = next(
         name
         for name in match.groupdict()
@@ -208,7 +209,7 @@ def _pointer(match: re.Match[str]) -> tuple[str, str]:
 
 @cache
 def _names() -> tuple[tuple[str, str, str], ...]:
-    """Return each field with the kind and the pattern of its short or full names."""
+    """Return each field with the type and the pattern of its short or full names."""
     kinds = {"full": {at: [any_of(words)] for at, words in WORDS["quantities"].items()}, **_TABLE}
     return tuple(
         (pointer, kind, "|".join(names))

@@ -1,7 +1,7 @@
-"""Fields by their names in speech: "pooling mean", "0.7 as the temperature", "no streaming".
+"""Fields by their spoken names: "pooling mean", "0.7 as the temperature", "no streaming".
 
-`names.json` has the names of each field in three languages, and the words for its values. What a
-value may be follows from the field's schema: a number, one of its words, on or off, a text, a list.
+`names.json` has the names of each field in three languages, and the words for its values. The
+field's schema determines the type of a value: a number, a word of a set, a switch, a text, a list.
 """
 
 import re
@@ -39,7 +39,7 @@ _NUMBER_AFTER: Final = re.compile(
     r"(?P<speed>\s*(?:gbit|gbps|gb/s|gigabits?)(?:/s)?\b)?"
 )
 _NUMBER_BEFORE: Final = re.compile(rf"(?<![\w.,-])(?P<value>{NUMBER}\s*%?){_LINK}$")
-#: "un límite de 12 horas": no number.
+#: "un límite de 12 horas": "un" is not a number.
 _ARTICLE: Final = re.compile(r"una?|one|single|a single")
 _ON: Final = frozenset({"true", "on", "yes", "si", "activat", "activado", "enabled"})
 _OFF: Final = frozenset({"false", "off", "no", "none", "desactivat", "desactivado", "disabled"})
@@ -51,18 +51,18 @@ _AND: Final = (
     r"|(?<=\d)\s+(?=[a-z]\w*/\d))"
 )
 _VALUE: Final = re.compile(r"\s*[=:]?\s*\d")
-#: A value or a path, which shows that the word before it is a name and not an item.
+#: A value or a path, which shows that the word before it is a name and not a list item.
 _NEXT: Final = re.compile(r"\s*[=:]?\s*[\d/]")
 _ENDS: Final = re.compile(rf"\s*(?:$|[.;|)\n\x00]|{_AND})")
 #: A module of the model, not of the environment: "modules q_proj".
 _WEIGHT: Final = re.compile(r"_proj\b")
 _ITEMS: Final = re.compile(rf"{_SAID}(?P<value>{_ITEM}(?:(?:{_AND})+{_ITEM})*)")
 _ITEMS_BEFORE: Final = re.compile(rf"(?P<value>{_ITEM}(?:(?:{_AND})+{_ITEM})*){_LINK}$")
-#: Joined in one way throughout: "256/512, 4 negatives" is a list of two.
+#: A list has a single separator: "256/512, 4 negatives" is a list of two.
 _NUMBERS: Final = re.compile(
     rf"{_SAID}(?P<value>\d+(?:(?:\s*/\s*\d+)+(?![\w.%])|(?:\s+\d{{2,}})+(?=\s*(?:$|[,;.|)\n]))|(?:(?:{_AND})+\d+)*))(?![\w.%])"
 )
-#: The last number of a list has a noun of its own: "256, 512, 3 hard negatives".
+#: The last number of a list has its own noun: "256, 512, 3 hard negatives".
 _COUNTED_BEHIND: Final = re.compile(
     r"\s+(?!(?:please|pls|plz|thanks|for|with|on|in|as|at|to|of|or|too|also|only|each|so|but|because"
     r"|per|para|por|com|como|con|amb|en|de|sisplau|porfa|pero|que|tambe|tambien|i|y|and|dim\w*|d)\b)"
@@ -70,13 +70,13 @@ _COUNTED_BEHIND: Final = re.compile(
 )
 _LAST: Final = re.compile(rf"(?:{_AND})+\d+$")
 _WORDS_BETWEEN: Final = r"(?:\s+(?!and\b|i\b|y\b|but\b|pero\b)[\w']+){0,6}?"
-#: "hellaswag + arc_easy": what a plus joins is a list.
+#: "hellaswag + arc_easy": a plus joins the items of a list.
 _PLUS: Final = re.compile(r"\s?[+]\s?[a-z]+[_\d]|,\s?[a-z]{3,}\w*[_\d]\w*(?=\s*(?:$|[,;]))")
 _THE: Final = r"the |el |la |els |les |los |las "
 _NEAR: Final = 80
 _LICENCE: Final = "/publish/licence"
 _PUBLISHED: Final = re.compile(rf"\b{any_of(WORDS['publish'])}(?!\w)")
-#: A sentence that is about the licence only.
+#: A sentence that is only about the licence.
 _LICENSED: Final = re.compile(
     r"\W*(?:(?:the|its|la|make|use|set|put|pon|posa|under|with|amb|con) )*"
     r"l?l?icen[cs]i?\w*\s*(?:=|:|should|must|is\b|has to|ha de|debe|sea|sigui|to\b|as\b|\w+\W*$)"
@@ -87,13 +87,13 @@ _HOURS_A_DAY: Final = 24
 _DENIED: Final = re.compile(
     r"\b(?:not|no|don'?t|never|ni|mai|nunca)\s(?:les |los |las |els |l[oa] )?$"
 )
-#: A switch that is undone behind its name: "duplicates are not removed".
+#: A switch that is negated after its name: "duplicates are not removed".
 _UNDONE: Final = re.compile(r"(?<=\w )(?:not|never|no)(?: (?:be|get|es|se))?(?: \w+)?$")
-#: A name behind the words that describe what it names.
+#: A name after the words that describe it.
 _CODE_BEHIND: Final = re.compile(
     rf"\s*[,:(]\s*[{_QUOTES}]?(?P<value>[a-z]\w*(?:[-_]\w+)+)[{_QUOTES}]?(?=\s*(?:$|[.,;!)]))"
 )
-#: A name that says by itself what it is: with a sign, a digit or a separator.
+#: A name that is recognisable by itself: it has a sign, a digit or a separator.
 _TELLING: Final = re.compile(r"[\d_:/.@<\[-]")
 
 
@@ -128,17 +128,17 @@ class _Spoken:
 
 
 def spoken_names() -> Mapping[str, str]:
-    """Return the pattern of each field's name in three languages, if it means nothing else."""
+    """Return the pattern of each field's unambiguous names in three languages."""
     return {pointer: any_of(entry) for pointer, entry in SPOKEN.items() if not entry.get("vague")}
 
 
 def vague_names() -> frozenset[str]:
-    """Return the fields whose names also mean other things."""
+    """Return the fields with ambiguous names."""
     return frozenset(pointer for pointer, entry in SPOKEN.items() if entry.get("vague"))
 
 
 def spoken_words() -> Mapping[str, Sequence[str]]:
-    """Return the patterns of each field's names, for the words that stand in them."""
+    """Return the patterns of each field's names, for the words in them."""
     return {
         pointer: [pattern for language in LANGUAGES for pattern in entry.get(language, ())]
         for pointer, entry in SPOKEN.items()
@@ -146,14 +146,14 @@ def spoken_words() -> Mapping[str, Sequence[str]]:
 
 
 def value_words() -> Mapping[str, Mapping[str, str]]:
-    """Return the pattern of each value that has words of its own, by the field."""
+    """Return the pattern of each value with its own words, by field."""
     return {pointer: spoken.words for pointer, spoken in _table().items()}
 
 
 def read_spoken(message: Message, draft: Mapping[str, Any]) -> Iterator[Change]:
-    """Yield the fields that are named with a value that the schema accepts, the longest name first.
+    """Yield the fields named with a value that the schema accepts, the longest name first.
 
-    A text without a sign is taken only for a field that applies to the draft or to the message.
+    A text without a sign is read only for a field that applies to the draft or the message.
     """
     mentions = find_mentions(message)
     for mention in mentions:
@@ -176,7 +176,7 @@ def read_spoken(message: Message, draft: Mapping[str, Any]) -> Iterator[Change]:
 def names_another(
     field: Field, message: Message, draft: Mapping[str, Any], *, start: int, end: int
 ) -> bool:
-    """Return whether these words name another field that applies, where this one does not."""
+    """Return whether these words name another field that applies, while this one does not."""
     if applies(field, message, draft) is not False:
         return False
     overlapping = (
@@ -188,19 +188,19 @@ def names_another(
 
 
 def _publishes(message: Message, draft: Mapping[str, Any]) -> bool:
-    """Return whether a licence is that of the result, and not a wish for the model."""
+    """Return whether a licence is for the result, and not a wish about the model."""
     if draft.get("publish") is not None or _PUBLISHED.search(message.plain):
         return True
     return draft.get("model") is not None and _LICENSED.match(message.plain) is not None
 
 
 def find_mentions(message: Message) -> Sequence[Mention]:
-    """Return the names of fields in a message, the longest first; none lies inside another."""
+    """Return the names of fields in a message, the longest first and without overlaps."""
     return _find_mentions(message.folded)
 
 
 def find_all_mentions(message: Message) -> Sequence[Mention]:
-    """Return the names of fields in a message, those that were read too."""
+    """Return the names of fields in a message, including those already read."""
     return _find_mentions(message.plain)
 
 
@@ -225,7 +225,7 @@ def _find_mentions(folded: str) -> Sequence[Mention]:
 
 @cache
 def _patterns() -> tuple[tuple[str, re.Pattern[str]], ...]:
-    """Return the names of all fields; those of `quantities` have their own reader."""
+    """Return the names of all fields, except those that `quantities` reads."""
     named = [*((at, any_of(words)) for at, words in WORDS["quantities"].items())]
     named += [(at, any_of(entry)) for at, entry in SPOKEN.items()]
     return tuple((at, re.compile(rf"(?<![\w-]){name}(?![\w-])")) for at, name in named)
@@ -293,13 +293,13 @@ def _value(
 
 
 def _may_launch(spoken: _Spoken, message: Message, draft: Mapping[str, Any]) -> bool:
-    """Return whether a number may belong to the launcher: "4 hours" is said of many things."""
+    """Return whether a number may belong to the launcher, since "4 hours" is ambiguous."""
     launches = spoken.field.pointer.startswith(_LAUNCH)
     return not launches or applies(spoken.field, message, draft) is True
 
 
 def _word(spoken: _Spoken, mention: Mention, message: Message) -> _Found | None:
-    """Return one of the field's own words beside its name: the nearest, after it or before it."""
+    """Return the value of the field nearest to its name, after it or before it."""
     between = "" if spoken.vague else _WORDS_BETWEEN
     near_start = max(message.folded.rfind("\x00", 0, mention.start) + 1, mention.start - _NEAR)
     before = message.folded[near_start : mention.start]
@@ -333,14 +333,14 @@ def _word(spoken: _Spoken, mention: Mention, message: Message) -> _Found | None:
 
 
 def _as_kind(spoken: _Spoken, found: _Found) -> _Found:
-    """Return the value of a switch that is named by its own words."""
+    """Return the value of a switch that has words for its values."""
     if found.value in ("true", "false") and "boolean" in spoken.kinds:
         return replace(found, value=found.value == "true")
     return found
 
 
 def _joined(spoken: _Spoken, found: _Found, message: Message) -> _Found:
-    """Return the list of a value and of those that "and" joins to it."""
+    """Return the list of a value and those joined to it by "and"."""
     values, end = [found.value], found.end
     for value, said in spoken.words.items():
         match = _compiled(rf"{_AND}(?:{_THE})?(?:{said})(?!\w)").match(message.folded, end)
@@ -400,7 +400,7 @@ def _amount(text: str) -> int | float | None:
 
 
 def _list(mention: Mention, message: Message) -> _Found | None:
-    """Return the items after a name: each tells by a sign in it that it is no ordinary word."""
+    """Return the items after a name; a sign in each shows that it is not an ordinary word."""
     match = _ITEMS.match(message.folded, mention.end)
     items, end = _told(message, *match.span("value")) if match else ([], 0)
     if items:
@@ -427,7 +427,7 @@ def _list_numbers(mention: Mention, message: Message) -> _Found | None:
 
 
 def _told(message: Message, start: int, end: int) -> tuple[list[str], int]:
-    """Return the first items of a list that are no ordinary words, and where they end."""
+    """Return the first items of a list that are not ordinary words, and their end."""
     items: list[str] = []
     stop = start
     for match in re.finditer(_ITEM, message.folded[start:end]):
@@ -443,7 +443,7 @@ def _told(message: Message, start: int, end: int) -> tuple[list[str], int]:
         if not _TELLING.search(written) and is_ordinary(fold(written)):
             break
         if not _TELLING.search(written) and not _ENDS.match(message.folded, start + match.end()):
-            break  # "arc_easy, answers for 100 rows": the beginning of another part
+            break  # "arc_easy, answers for 100 rows": another part begins
         if not _TELLING.search(written) and _NEXT.match(message.folded, start + match.end()):
             break  # "harness a_b and c, seed 2024": another field
         modules = [each for each in written.split("+") if "/" in each]  # "cuda/12+python/3"
@@ -455,7 +455,7 @@ def _told(message: Message, start: int, end: int) -> tuple[list[str], int]:
 def _text(
     spoken: _Spoken, mention: Mention, message: Message, draft: Mapping[str, Any]
 ) -> _Found | None:
-    """Return the text after a name: in quotes, or one word that is no ordinary speech."""
+    """Return the text after a name: in quotes, or one word that is not an ordinary word."""
     if match := _QUOTED.match(message.folded, mention.end):
         group = next(name for name in "abcd" if match[name] is not None)
         start, end = match.span(group)

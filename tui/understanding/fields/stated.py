@@ -1,8 +1,9 @@
-"""Fields stated by a whole name: "training.epochs = 3", "best checkpoint by: metric".
+"""Fields with their complete names: "training.epochs = 3", "best checkpoint by: metric".
 
-The names are those of `field_index`. Before a sign any name counts; without one, only a name of
-several words, and only beside a value that the field's schema tells: a number, one of its words, a
-switch. A name that several fields have belongs to the one that takes the value and applies.
+The names are those of `field_index`. Before a sign, any name counts. Without a sign, only a name of
+several words counts, and only beside a value that the field's schema determines: a number, a word
+of a set, a switch. A name of several fields belongs to the field that accepts the value and
+applies.
 """
 
 import re
@@ -26,9 +27,9 @@ _SIGN: Final = re.compile(r"\s*(?::=|=(?!=)|:(?!/)|->|\u2192)\s*")
 _WORD: Final = re.compile(r"[a-z0-9][\w.+'/-]*")
 _BEFORE: Final = re.compile(r"(?:[a-z0-9][\w.+'/-]*[ _]){0,5}[a-z0-9][\w.+'/-]*$")
 _OPEN: Final = re.compile(r"(?:^|[\s,;|(\x00/\"'`\u201c\u00ab]|--)$")
-#: Where a name of one word with a colon may stand: "3 gpus: 4090" has none.
+#: The position of a name of one word with a colon: "3 gpus: 4090" has none.
 _STARTS: Final = re.compile(r"(?:^|[,;.|(\n\x00]|\s/|--)\s*$")
-#: Words that make another name of the one behind them: "min lr", "emb lr".
+#: Words that change the meaning of the name after them: "min lr", "emb lr".
 _QUALIFIED: Final = re.compile(
     r"\b(?:min(?:imum)?|floor|piso|suelo|terra|emb(?:ed(?:ding)?s?)?|router|second|first|test"
     r"|val)(?:[ _]| (?:de|del|of) (?:the |la |l'|el )?)$"
@@ -43,7 +44,7 @@ _SWITCH: Final = re.compile(rf"(?P<on>{'|'.join(_ON)})|(?P<off>{'|'.join(_OFF)})
 _NUMBER: Final = re.compile(
     rf"[+-]?{NUMBER}(?P<share>\s?%)?(?![\w/%]|[.,:]\w|-\w|\s?[/x\u00d7*]\s?\d)"
 )
-#: What shows that a number is not the whole value: its unit, the end of its range, its change.
+#: Signs that a number is not the whole value: a unit, the end of a range, a change.
 _GOES_ON: Final = re.compile(
     r"\s*(?:(?:->|\u2192|-|\u2013|\bto\b|\bfins a\b|\bhasta\b|\bor\b|\bo\b)\s*\d"
     r"|\s(?:[kmgt]i?b|gbit|gbps|days?|dies|dias?|hours?|hores|horas|h|min\w*|steps?|passos|pasos"
@@ -61,16 +62,16 @@ _NAMED_REFERENCE: Final = re.compile(
 )
 _SEPARATOR: Final = "[ _-]?"
 _JOINS: Final = re.compile(r"\s*(?:[+,&]|\b(?:and|i|y|e)\b)\s*")
-#: These have readers of their own for what people write after "model:" or "data:".
+#: These fields have their own readers for the text after "model:" or "data:".
 _OWN_READERS: Final = frozenset(
     {"/model/id", "/hardware/gpu", "/name", "/export/types", "/export/vllm"}
 )
-#: Names of these are Hub ids or paths, and nothing else.
+#: The values of these fields are only Hub ids or paths.
 _REFERENCES: Final = frozenset({"/data/source", "/objective/teacher/id", "/objective/tools"})
 _SOURCES: Final = "/data/sources"
 _REFERENCE: Final = re.compile(r"\S+/\S+|\S+\.\w{2,8}")
 _OF_OTHER: Final = re.compile(r"(?:data(?:set)?|model|hub|hf|git|the|my|our|el|la|mi)[ _-]$")
-#: What stands before a query or a document often ends with a colon.
+#: The prefix of a query or a document often ends with a colon.
 _PREFIXES: Final = frozenset({"/objective/query_prompt", "/objective/document_prompt"})
 _PATTERN: Final = "/method/target_pattern"
 _TEACHER: Final = "/objective/teacher/"
@@ -88,7 +89,7 @@ class _Found:
 
 
 def read_stated(message: Message, draft: Mapping[str, Any]) -> Iterator[Change]:
-    """Yield the fields that are named in full before a sign, or next to a value of theirs."""
+    """Yield the fields whose complete names are before a sign or next to a value."""
     yield from _read_signed(message, draft)
     yield from _read_beside(message, draft)
     yield from _read_texts(message, draft)
@@ -106,7 +107,7 @@ def _read_signed(message: Message, draft: Mapping[str, Any]) -> Iterator[Change]
 
 
 def _read_beside(message: Message, draft: Mapping[str, Any]) -> Iterator[Change]:
-    """Yield the fields of names of several words with a value right after or before them."""
+    """Yield the fields with names of several words and a value right after or before them."""
     for after in (True, False):
         for match in list(_long_names().finditer(message.folded)):
             start, end = match.span()
@@ -124,7 +125,7 @@ def _read_beside(message: Message, draft: Mapping[str, Any]) -> Iterator[Change]
 
 
 def _read_texts(message: Message, draft: Mapping[str, Any]) -> Iterator[Change]:
-    """Yield the paths and ids right behind a field's name of one word: "repo acme/triage"."""
+    """Yield the paths and ids right after a field's name of one word: "repo acme/triage"."""
     for match in list(_NAMED_REFERENCE.finditer(message.folded)):
         names = tuple(
             name
@@ -146,7 +147,7 @@ def _is_text(field: Field) -> bool:
 def _value_before(
     message: Message, names: Sequence[Name], start: int, end: int
 ) -> tuple[int, int] | None:
-    """Return where the value before a name begins, twice, if a part of the message begins there."""
+    """Return the start of the value before a name, twice, if a part of the message begins there."""
     before = message.folded[:start]
     if not before.endswith(" ") or _SIGN.match(message.folded, end):
         return None
@@ -165,7 +166,7 @@ def _value_before(
 
 
 def _names_before(folded: str, end: int) -> Iterator[tuple[int, Sequence[Name]]]:
-    """Yield the names that end at a place, the longest first, each with its start."""
+    """Yield the names that end at a place with their starts, the longest first."""
     match = _BEFORE.search(folded, max(0, end - 80), end)
     if match is None:
         return
@@ -188,9 +189,9 @@ def _taken(
     signed: bool,
     end: int = 0,
 ) -> Change | None:
-    """Return the change of the one field that takes the value, and cross out its words.
+    """Return the change of the one field that accepts the value, and cross out its words.
 
-    `place` holds where the words and where the value begin.
+    `place` holds the start of the words and of the value.
     """
     start, begin = place
     if message.denied(start):
@@ -222,7 +223,7 @@ def _taken(
 
 
 def _may_have(pointer: str, value: Any) -> bool:
-    """Return whether a field admits a value; a warm-up in steps becomes a share of them later."""
+    """Return whether a field accepts a value; warm-up steps are converted to a share later."""
     steps = pointer == _WARMUP and isinstance(value, int) and value > 1
     return steps or admits(pointer, value)
 
@@ -230,11 +231,11 @@ def _may_have(pointer: str, value: Any) -> bool:
 def _one_of(
     fits: list[tuple[Name, _Found, bool | None]],
 ) -> tuple[Name, _Found, bool | None] | None:
-    """Return the fit of the surest name among those of fields that apply, if it is one."""
+    """Return the match with the most certain name among applicable fields, if it is unique."""
     for when in (True, None, False):
         kept = [each for each in fits if each[2] is when]
         best = [each for each in kept if each[0].rank == min(one[0].rank for one in kept)]
-        if len(best) > 1:  # a teacher is named, where it is meant
+        if len(best) > 1:  # a teacher is always mentioned explicitly
             best = [each for each in best if not each[0].field.pointer.startswith(_TEACHER)]
         if len(best) == 1:
             return best[0]
@@ -246,7 +247,7 @@ def _one_of(
 def _value(
     field: Field, message: Message, begin: int, *, signed: bool, named: Name | None = None
 ) -> _Found | None:
-    """Return the value of a field that begins at a place."""
+    """Return the value of a field that starts at a place."""
     kinds = kinds_of(field)
     if "object" in kinds:
         return None
@@ -284,12 +285,12 @@ def _reference(message: Message, begin: int) -> _Found | None:
 
 
 def _coded(field: Field) -> bool:
-    """Return whether a field holds a text: "none" may be a name."""
+    """Return whether a field is a free text, for which "none" may be a name."""
     return "string" in kinds_of(field) and not _closed(field)
 
 
 def _closed(field: Field) -> bool:
-    """Return whether all texts of a field are those of a list."""
+    """Return whether all texts of a field belong to a fixed set."""
     texts = [each for each in branches(field.schema) if "string" in kinds_of_branch(each)]
     return all("enum" in each or "const" in each for each in texts)
 
@@ -345,7 +346,7 @@ def _choice(field: Field, folded: str, begin: int) -> _Found | None:
 def _text(
     message: Message, begin: int, *, surely: bool, colon: bool = False, pattern: bool = False
 ) -> _Found | None:
-    """Return a quoted text, or one word; without certainty only a word of code."""
+    """Return a quoted text or one word; if uncertain, only a word of code."""
     quoted = _QUOTED.match(message.folded, begin)
     if quoted is not None:
         group = next(name for name in "abcde" if quoted[name] is not None)

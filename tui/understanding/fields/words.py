@@ -1,4 +1,4 @@
-"""Words that set a field by themselves: methods, strategies, number formats, kinds of data."""
+"""Words that set a field by themselves: methods, strategies, number formats, data formats."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -22,7 +22,7 @@ _LETTERS: Final = re.compile(
     rf"(?:\s+(?:proj\w*|only|nomes|solo))*"
     rf"|(?<![\w-])(?P<alone>{_LIST})(?:\s+(?:proj\w*|proyec\w*|modul\w*|attention|only|nomes|solo))+\b"
 )
-#: The value for a negated word: the other of two, or None to plan the field again.
+#: The value for a negated word: the other one of two, or None to plan the field again.
 _OTHERWISE: Final = {
     ("/method/type", "lora"): "full",
     ("/method/type", "full"): "lora",
@@ -47,8 +47,8 @@ _OTHERWISE: Final = {
 def read_words(message: Message, draft: Mapping[str, Any]) -> Iterator[Change | Choice]:
     """Yield the changes of single words.
 
-    A negated word sets the opposite where the draft has that value or none; it changes nothing
-    where the draft has another value.
+    A negated word sets the opposite if the draft has that value or no value. It changes nothing if
+    the draft has another value.
     """
     settled: set[str] = set()
     for change in _read_modules(message):
@@ -86,9 +86,9 @@ def _read_modules(message: Message) -> Iterator[Change]:
 
 
 def _deny(pointer: str, denied: list[tuple[Any, str]], now: Any) -> Iterator[Change | Choice]:
-    """Yield the opposite of the denied values of one field; `now` is the draft's value.
+    """Yield the opposite of the negated values of one field; `now` is the draft's value.
 
-    Without an opposite the field is planned again, or asked about if the draft has no value.
+    Without an opposite, the field is planned again. If the draft has no value, ftc asks.
     """
     values = [value for value, _ in denied]
     if now is not None and now not in values:

@@ -1,1 +1,1 @@
-"""Linear models learned from annotated messages, which read what the patterns leave open."""
+"""Linear models learned from annotated messages, for words that no pattern reads."""

@@ -1,6 +1,6 @@
 """Texts of a message that may name a column, each with its shape.
 
-They are in quotes, look like no ordinary word, or stand where a column does.
+They are quoted, do not look like ordinary words, or are in the position of a column.
 """
 
 import re
@@ -21,7 +21,7 @@ _QUOTED: Final = re.compile(
     r"|[\u201c\u2018](?P<e>[^\u201d\u2019\n]{1,40})[\u201d\u2019])"
     r"(?![^\W_])"
 )
-#: A name that is no word: "user_text", "PlayerLine", "OK_resp", "q1", "TIPO-AVERIA".
+#: A name that is not a word: "user_text", "PlayerLine", "OK_resp", "q1", "TIPO-AVERIA".
 _CODE: Final = re.compile(
     rf"(?<![\w./\\@-])(?:{_LETTER}[^\W_]*(?:_\w+)+|{_LETTER}+\d{{1,2}}|[a-z]+[A-Z]\w*"
     rf"|[A-Z][a-z]+[A-Z]\w*|[A-Z]{{2,}}(?:[_-]\w+)*|[a-z]+-[a-z]+)(?![\w/\\@]|[.-]\w)"
@@ -39,10 +39,11 @@ _NO_TAIL: Final = (
     "|e|o|la|el|les|las|los|els|que|una?|surt|entra|sale|please|now|ara|ahora|diu|\u00e9s|s\u00f3n"
     "|t\u00e9|se|en|not|no|from|they|it|which|where|but|pero|there|hi|ha|hay"
 )
-#: Words with capitals and numbers behind a first word with a capital: "Owner Msg", "Pregunta 1".
+#: Words with capitals and numbers after a first word with a capital: "Owner Msg", "Pregunta 1".
 _CAPITAL: Final = rf"{_BIG}\w*(?:(?:[ /]{_BIG}\w*)|(?: \d{{1,2}}\b)|(?: \(\w+\)))*"
 _UPPER: Final = re.compile(rf"(?<![\w./\\@-])(?P<name>{_CAPITAL})(?![\w/\\@]|[.-]\w)")
-#: Words behind it up to the end of the clause: "Resposta t\u00e8cnic", "Soluci\u00f3 pas a pas".
+#: The following words up to the end of the clause: "Resposta t\u00e8cnic", "Soluci\u00f3 pas a
+#: pas".
 _TAIL: Final = (
     rf"(?:\s(?!(?:{_NO_TAIL})\b){_SMALL})*?(?:\s(?!(?:{_NO_TAIL}|a|de)\b){_SMALL})"
     r"(?=\s*(?:$|[,.;:)\n]|\b(?:and|i|y|e)\s)"
@@ -55,7 +56,7 @@ _BEHIND_COLUMN: Final = re.compile(
     rf"(?<!\w)(?i:{_COLUMN})\s?[:=]?\s?"
     rf"(?P<name>{_CAPITAL}{_TAIL}|{_CAPITAL}|{_SMALL}{_TAIL}|{_WORD})(?![\w/\\])"
 )
-#: A word in the place of a name: "the prompt in ask", "question: q", "text -> label".
+#: A word in the position of a name: "the prompt in ask", "question: q", "text -> label".
 _PLACED: Final = re.compile(
     rf"(?:\b(?:in|under|from|is|en|a|de|es|\u00e9s|est[\u00e1\u00e0]|called|diu|llama|named|ahora)\s"
     rf"|[:=(/]\s?|(?:->|\u2192|=>)\s?|,\s|\b(?:and|i|y|e|or|o)\s)(?P<name>{_WORD})"
@@ -72,7 +73,7 @@ _HOLDS: Final = re.compile(
     r"\s?=|\s(?:is|has|holds|contains|keeps|es|\u00e9s|t\u00e9|tiene|lleva|porta|cont\u00e9|contiene|guarda)\s"
 )
 FILE: Final = re.compile(r"\S+\.(?:csv|tsv|jsonl?|parquet|xlsx|txt|gguf|jinja|py|ya?ml|bin)\b")
-#: What begins the name of a model, a device or a method.
+#: The beginning of the name of a model, a device or a method.
 _OTHER: Final = re.compile(
     r"(?:qwen|llama|gemma|mi[sn]tral|mixtral|phi-?\d|smollm|deepseek|falcon|granite|salamandra"
     r"|eurollm|\w*bert|rtx|gtx|nvidia|[ahlvt]\d{1,3}s?\b|q?lora\b|gguf|vllm|gpus?\b|cpu\b|ram\b"
@@ -86,7 +87,7 @@ _STOPS: Final = frozenset(
 )
 #: Shapes that take precedence over shorter names inside them.
 _WHOLE: Final = frozenset({"quoted", "upper", "long"})
-#: The most words of a name, and names of a message.
+#: The maximum number of words in a name, and of names in a message.
 _LONGEST: Final = 4
 _MOST: Final = 8
 
@@ -94,7 +95,8 @@ _MOST: Final = 8
 def find_shapes(text: str, known: Sequence[str]) -> dict[Span, str]:
     """Return the range and the shape of each text that may name a column, from left to right.
 
-    `known` are the columns of the data. Of two that overlap, the one of the surer shape is kept.
+    `known` are the columns of the data. If two overlap, the one with the more certain shape is
+    kept.
     """
     found: dict[Span, str] = {}
     files = [match.span() for match in FILE.finditer(text)]
@@ -117,12 +119,12 @@ def find_shapes(text: str, known: Sequence[str]) -> dict[Span, str]:
 
 @cache
 def _is_named(folded: str) -> bool:
-    """Return whether a text begins as the name of a model or of a device does."""
+    """Return whether a text begins like the name of a model or a device."""
     return _OTHER.match(folded) is not None or find_accelerator(folded) is not None
 
 
 def _candidates(text: str, known: Sequence[str]) -> Iterator[tuple[int, int, str]]:
-    """Yield what may be a name, the surest shapes first."""
+    """Yield possible names, the most certain shapes first."""
     for match in _QUOTED.finditer(text):
         group = next(name for name in "abcde" if match[name] is not None)
         if len(match[group].split()) <= _LONGEST and match[group].strip(": ") == match[group]:

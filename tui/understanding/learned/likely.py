@@ -1,4 +1,4 @@
-"""The field that a message of which nothing was read is likeliest to be about: ftc asks for it."""
+"""The most likely field of an unread message, for which ftc then asks."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,21 +12,21 @@ from ftc.tui.understanding.learned.stems import find_fit, stem
 from ftc.tui.understanding.reading import Choice
 from ftc.tui.understanding.text.message import Message
 
-#: The least probability of a field for ftc to ask for its value, chosen on messages held out.
+#: The minimum probability of a field for ftc to ask for its value, chosen on held-out messages.
 LIKELY: Final = 0.16
-#: The field must be at least this likely relative to "none of them". The bound is low because ftc
-#: has to ask about something: it did not understand the message.
+#: The minimum likelihood of the field relative to "none of them". The bound is low because ftc did
+#: not understand the message and has to ask something.
 _AGAINST_NONE: Final = 0.5
-#: The least weight of one word for the field: a field that is asked about often is no reason.
+#: The minimum weight of a single word for the field, since a high prior of the field is not enough.
 _TELLING: Final = 0.3
-#: A shorter word tells nothing by itself.
+#: A shorter word has no meaning by itself.
 _SHORTEST: Final = 3
 _NOTHING: Final = (0.0, (0, 0))
 _WORD: Final = re.compile(r"[a-z]+(?:'[a-z]+)?|\d+|[?]")
 
 
 def find_likely(text: str) -> Choice | None:
-    """Return a question about the likeliest field of a message, or None if none is likely."""
+    """Return a question about the most likely field of a message, or None if none is likely."""
     message = Message(text)
     places = [(match.span(), stem(match[0])) for match in _WORD.finditer(message.folded)]
     words = [word for _, word in places]
@@ -43,7 +43,7 @@ def find_likely(text: str) -> Choice | None:
 
 
 def _tell(word: str, pointer: str) -> float:
-    """Return how much a word tells for a field."""
+    """Return the weight of a word for a field."""
     model = read_model("fields")
     named = sum(weight for _, weight in find_fit(pointer, [word]))
     weight = dict(model.weights_of(word)).get(pointer, 0.0)

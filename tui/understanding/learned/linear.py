@@ -1,7 +1,7 @@
 """Linear models with weights that `.ci/linked.py` learns from annotated messages.
 
-A model gives each of some options a probability. Its weights are those of a multinomial logistic
-regression: of a feature with an option, and of a number that tells how well an option fits.
+A model gives each of some options a probability. It is a multinomial logistic regression. It has
+weights for pairs of a feature and an option, and for numbers that measure how well an option fits.
 """
 
 import json
@@ -15,7 +15,7 @@ from typing import Any, Final, Literal
 _HUNDRED: Final = 100
 #: The option that no field is meant.
 NONE: Final = ""
-#: What tells how well an option fits: numbers by their names.
+#: Numbers by name that measure how well an option fits.
 Fit = Mapping[str, float]
 
 
@@ -23,7 +23,7 @@ Fit = Mapping[str, float]
 class Model:
     """The weights of a model: of each number of a fit, and of each feature.
 
-    A feature has the index of an option and its weight in hundredths, and so on.
+    A feature has alternating option indices and weights in hundredths.
     """
 
     options: Sequence[str]
@@ -43,7 +43,7 @@ class Model:
         return {option: share / whole for option, share in shares.items()}
 
     def weights_of(self, feature: str) -> Iterator[tuple[str, float]]:
-        """Yield each option that a feature tells for or against, with its weight."""
+        """Yield each option for which a feature has a weight, with the weight."""
         pairs = self.features.get(feature, ())
         for index, weight in zip(pairs[::2], pairs[1::2], strict=True):
             yield self.options[index], weight / _HUNDRED

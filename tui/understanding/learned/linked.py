@@ -1,7 +1,7 @@
-"""Numbers that no pattern took, each linked to the field that its sentence is likeliest to mean.
+"""Links each number that no pattern took to the most likely field in its sentence.
 
 The words around a number, its size and how it is written are the features of a linear model, which
-gives each field of numbers a probability. A number that is only told gets none.
+gives each field of numbers a probability. A number that is only reported gets no field.
 """
 
 import re
@@ -22,7 +22,7 @@ from ftc.tui.understanding.reading import Change, Choice
 from ftc.tui.understanding.text.message import Message, Span, find_places
 from ftc.tui.understanding.text.numbers import as_written, read_number
 
-#: The least probability of a field for a number to be set, chosen on messages held out.
+#: The minimum probability of a field for a number to be set, chosen on held-out messages.
 SURELY_LINKED: Final = 0.8
 _NUMBER: Final = re.compile(
     r"(?<![\w.,/-])(?P<number>(?:\d+(?:[.,]\d+)*|\.\d+)(?:e[-+]?\d+)?)"
@@ -33,10 +33,11 @@ _SENTENCE: Final = frozenset(".;!?\n")
 _BEFORE: Final = 7
 _AFTER: Final = 5
 _FARTHEST: Final = 3
-#: The letters on a side of a number in which its words stand, and the most numbers of a message.
+#: The number of characters on each side of a number that are used, and the maximum number of
+#: numbers in a message.
 _LETTERS: Final = 160
 _MOST: Final = 24
-#: Fields that count tokens, of which "2k" are 2048.
+#: Fields that count tokens, for which "2k" is 2048.
 _TOKENS: Final = frozenset({"/data/max_length", "/objective/answer_tokens"})
 _VERSION: Final = "/ftc"
 #: A field that admits this number is a count and takes no percentage.
@@ -54,13 +55,13 @@ class Number:
     fits: Mapping[str, Fit]
 
     def weigh(self) -> Mapping[str, float]:
-        """Return the probability of each field, and that the number sets none."""
+        """Return the probability of each field, and of no field."""
         return read_model("numbers").weigh(self.features, self.fits)
 
 
-#: The weight of what stands beside it: "a.jsonl weight 0.7".
+#: The weight of a file or label: "a.jsonl weight 0.7".
 _WEIGHS: Final = re.compile(r"(?i)(?:^|\s)(?:weight|peso|pes)\s+[\d.,]+$")
-#: Units of which only fields with such a name have a number.
+#: Units whose numbers belong only to fields with a matching name.
 _UNITS: Final[Mapping[str, re.Pattern[str]]] = {
     "hours": re.compile(r"\s?(?:hours?|hrs?|h|horas?|hores|hora)\b"),
     "seconds": re.compile(r"\s?(?:seconds?|secs?|segons?|segundos?)\b"),
@@ -75,10 +76,10 @@ _DECAY: Final = "/training/weight_decay"
 def read_linked(
     message: Message, asked: str, said: Sequence[Change | Choice], draft: Mapping[str, Any]
 ) -> Iterator[Change]:
-    """Yield the field of each number of which nothing was `said`, the surest first.
+    """Yield the field of each number that `said` does not contain, the most certain first.
 
-    `asked` is the folded message before its fields were read: what is crossed out in it requests
-    nothing. A field is yielded once.
+    `asked` is the folded message before its fields were read: words crossed out in it request
+    nothing. Each field is yielded once.
     """
     taken = [span for each in said for span in find_places(message.written, each.words)]
     weighed = [
@@ -104,7 +105,7 @@ def read_linked(
 
 
 def _has_unit_of(message: Message, number: Number, pointer: str) -> bool:
-    """Return whether the unit right behind a number is none, or one of a field's: "2 hours"."""
+    """Return whether no unit follows a number, or a unit of the field: "2 hours"."""
     units = (each for each, pattern in _UNITS.items() if pattern.match(message.plain, number.end))
     unit = next(units, None)
     return unit is None or pointer.endswith(unit)
@@ -113,7 +114,7 @@ def _has_unit_of(message: Message, number: Number, pointer: str) -> bool:
 def add_linked(
     told: Sequence[Change | Choice], linked: Sequence[Change | Choice]
 ) -> list[Change | Choice]:
-    """Return what was told, with the linked numbers of fields that the patterns did not set."""
+    """Return the values, with the linked numbers of fields that the patterns did not set."""
     has = {each.pointer for each in told if isinstance(each, Change)}
     added = [each for each in linked if each.pointer not in has]
     asked = {each.pointer for each in added}
@@ -126,7 +127,7 @@ def _is_taken(message: Message, number: Number, taken: Sequence[Span]) -> bool:
 
 
 def find_numbers(message: Message, draft: Mapping[str, Any]) -> Sequence[Number]:
-    """Return the numbers of a message, those that were read too."""
+    """Return the numbers of a message, including those already read."""
     text = message.plain
     matches = list(islice(_NUMBER.finditer(text), _MOST))
     may = {each.pointer: applies(each, message, draft) for each in numeric()} if matches else {}
@@ -189,7 +190,7 @@ def _within(words: Sequence[str]) -> Sequence[str]:
 
 
 def _near(words: Sequence[str]) -> int:
-    """Return how many words stand before the next number or comma."""
+    """Return the number of words before the next number or comma."""
     return next((place for place, word in enumerate(words) if word in "#,"), len(words))
 
 
@@ -225,7 +226,7 @@ def _form(number: float, match: re.Match[str]) -> Iterator[str]:
 
 
 def _fit(pointer: str, before: Sequence[str], after: Sequence[str]) -> dict[str, float]:
-    """Return how well the words around a number name a field."""
+    """Return the measures of how well the words around a number name a field."""
     fit: dict[str, float] = {}
     for side, words in (("before", before), ("after", after)):
         near = _near(words)

@@ -1,4 +1,4 @@
-"""The values of fields with a fixed set of values, and the stems of the words for each value."""
+"""The values of fields with fixed sets of values, and the stems of the words for each value."""
 
 import re
 from collections import Counter
@@ -16,7 +16,7 @@ from ftc.tui.understanding.fields.spoken import value_words
 from ftc.tui.understanding.learned.stems import find_stems
 from ftc.tui.understanding.text.lexicon import WORDS
 
-#: Fields with readers of their own, whose values are no ordinary words or follow from the data.
+#: Fields with their own readers, whose values are not ordinary words or follow from the data.
 _OWN: Final = ("/data/format", "/export/types", "/export/vllm", "/model/pickled_weights")
 _CODE: Final = re.compile(r"`([^`]+)`")
 _PART: Final = re.compile(r"[;,:.]|\bor\b")
@@ -70,7 +70,7 @@ def _values(field: Field) -> Iterator[Any]:
 
 
 def _names(field: Field, value: Any) -> Sequence[str]:
-    """Return the texts that name a value: its own, and what people say for it."""
+    """Return the texts that name a value: its own text, and what people say for it."""
     own = value[0] if isinstance(value, list) else value
     if isinstance(own, bool):
         return ()

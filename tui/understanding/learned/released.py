@@ -1,10 +1,10 @@
 """Values that are set only if a linear model agrees with the patterns that a request is likely.
 
-The model looks at the words around a value, at what else the message sets, and at how much of it
-was read. A value that `certainty` or `licence` withheld by a single word is set if the model finds
-a request; a number that the model of numbers links to another field, or to none, is not. A value
-that no pattern withheld is asked about if the model finds no request and its clause has words that
-no request has (`unlicensed.withhold`).
+The features of the model are the words around a value, the other values of the message, and the
+share of the message that was read. A value that `certainty` or `licence` withheld because of a
+single word is set if the model finds a request, unless the model of numbers links it to another
+field or to none. If no pattern withheld a value, ftc asks about it if the model finds no request
+and its clause has words that no request has (`unlicensed.withhold`).
 """
 
 import re
@@ -18,14 +18,14 @@ from ftc.tui.understanding.learned.requested import find_features
 from ftc.tui.understanding.reading import UNSURE, Change, Choice
 from ftc.tui.understanding.text.message import Message, Span, find_places
 
-#: The least probability of a request, chosen on messages held out.
+#: The minimum probability of a request, chosen on held-out messages.
 SURELY_REQUESTED: Final = 0.5
-#: The least probability of a request for a value that no pattern withheld.
+#: The minimum probability of a request for a value that no pattern withheld.
 LIKELY_REQUESTED: Final = 0.7
-#: A number that is less likely linked to the field is no value of it.
+#: The minimum probability of the link between a number and its field.
 _NOT_LINKED: Final = 0.2
 REQUESTED: Final = "requested"
-#: Column fields are never released: saying what a column holds is not a request.
+#: Column fields are never released, since a description of a column is not a request.
 _COLUMNS: Final = "/data/columns/"
 _WORD: Final = re.compile(r"[a-z]+")
 _MOST_CHANGES: Final = 4
@@ -37,7 +37,7 @@ _WORDS_IN_STEP: Final = 4
 def release(
     message: Message, text: str, told: Sequence[Change | Choice], draft: Mapping[str, Any]
 ) -> list[Change | Choice]:
-    """Return what was told, each withheld value that is likely requested as a change."""
+    """Return the values, with each withheld value that is probably requested as a change."""
     if not any(map(is_withheld, told)):
         return list(told)
     numbers = find_numbers(message, draft)
@@ -50,12 +50,12 @@ def release(
 
 
 def is_unlikely(text: str, change: Change, told: Sequence[Change | Choice]) -> bool:
-    """Return whether a value that no pattern withheld is no likely request."""
+    """Return whether a value that no pattern withheld is probably not requested."""
     return not _is_requested(text, change, told, LIKELY_REQUESTED)
 
 
 def is_withheld(said: Change | Choice) -> bool:
-    """Return whether a pattern found one value and another one was not sure of it."""
+    """Return whether one pattern found a value and another one put it in doubt."""
     single = isinstance(said, Choice) and said.why == UNSURE and len(said.values) == 1
     return single and not said.pointer.startswith(_COLUMNS)
 
@@ -74,7 +74,7 @@ def _is_meant(
 def _is_requested(
     text: str, said: Change | Choice, told: Sequence[Change | Choice], least: float
 ) -> bool:
-    """Return whether a request is likelier than `least`; words that stand nowhere tell nothing."""
+    """Return whether a request is more likely than `least`; False if the words are not found."""
     features = find_signs(text, said, told)
     if not features:
         return isinstance(said, Change)
@@ -82,7 +82,7 @@ def _is_requested(
 
 
 def find_signs(text: str, said: Change | Choice, told: Sequence[Change | Choice]) -> frozenset[str]:
-    """Return the features of a value of a message, from which its probability is computed."""
+    """Return the features of a value, from which its probability is computed."""
     places = find_places(text, said.words)
     if not places:
         return frozenset()

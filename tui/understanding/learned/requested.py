@@ -14,7 +14,7 @@ from typing import Final
 
 from ftc.tui.understanding.text.message import SENTENCE_END, Span, find_around
 
-#: Words are compared by their first letters, because endings of verbs and nouns tell little.
+#: Words are compared by their first letters, because endings of verbs and nouns mean little.
 _STEM: Final = 6
 _CLAUSE_END: Final = re.compile(
     r"[!?;:,\n()]|\.(?=\s|$)|\s[-\u2013\u2014]\s"
@@ -26,7 +26,7 @@ _WORD: Final = re.compile(r"_+|[a-z]+(?:'[a-z]+)?|\d+|[?\",:;.!()]")
 def find_features(bare: str, place: Span, pointer: str) -> frozenset[str]:
     """Return the features of a value at a place: its field, and the words of its sentence.
 
-    `bare` is the folded message with an underscore for each letter that was read.
+    `bare` is the folded message with underscores for the letters that were read.
     """
     return frozenset(_features(bare, place, pointer))
 

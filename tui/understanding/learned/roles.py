@@ -1,7 +1,8 @@
-"""Names of columns in running text, each with the role that its sentence likeliest gives it.
+"""Names of columns in prose, each with its most likely role in its sentence.
 
 The words around a name, its own words and its place among the other names are the features of a
-linear model, which gives each role a probability. The roles of a message are chosen together.
+linear model, which gives each role a probability. The roles of all names in a message are chosen
+together.
 """
 
 import re
@@ -25,7 +26,7 @@ _BREAK: Final = re.compile(r"[@;!?\n]+|\.(?=\s|$)|,\s|\s(?:and|i|y|e)\s")
 _SENTENCE_END: Final = frozenset(".;!?\n")
 _CLAUSE_END: Final = frozenset(("@", ",", ":", "(", ")", "and", "i", "y"))
 _QUOTES: Final = frozenset("'`\"\u00ab")
-#: Words anywhere in the message that show the form of its rows.
+#: Words anywhere in the message that show the format of its rows.
 _TELLING: Final = frozenset(
     "dpo kto orpo simpo cpo grpo embed rerank prefer sft cpt classi classe clasif vector tool tools"  # noqa: SIM905
     " eines herram chat conver alpaca instru img foto fotos pictur image imatge imagen simila"
@@ -39,11 +40,11 @@ _TOKENS: Final = 8
 _LINK: Final = 30
 _FAR: Final = 4
 _MESSAGE: Final = 1000
-#: Roles with a smaller probability are not tried, nor more than the likeliest.
+#: The minimum probability and the maximum number of the roles that are tried.
 _LEAST: Final = 0.02
 _MOST_ROLES: Final = 5
 _TINY: Final = 1e-9
-#: Shapes of names that no other word has.
+#: Shapes that only names have.
 _MARKED: Final = frozenset({"shape:quoted", "shape:known", "shape:column", "shape:code"})
 #: Groups of roles that exclude each other in one spec.
 _APART: Final = (
@@ -55,7 +56,7 @@ _APART: Final = (
     (frozenset({"chosen", "rejected"}), frozenset({"completion", "messages", "score"})),
     (frozenset({"messages"}), frozenset({"prompt", "completion"})),
 )
-#: The usual roles, each with the roles whose words may mean it: "text" may mean a prompt.
+#: The usual roles, each with the roles whose words can mean it: "text" can mean a prompt.
 _LIKE: Final[Mapping[str, frozenset[str] | set[str]]] = {
     "prompt": {"prompt", "text"},
     "completion": {"completion", "label", "score"},
@@ -76,7 +77,7 @@ class Name:
     told: frozenset[str]
 
     def may_be(self, pointer: str) -> bool:
-        """Return whether adjacent words name this role, or name none and the role is usual."""
+        """Return whether adjacent words name this role, or name no role and this one is usual."""
         role = pointer.removeprefix(SECTION)
         like = _LIKE.get(role, {role})
         return bool(self.told & like) if self.told else role in _LIKE
@@ -87,12 +88,12 @@ class Name:
         return self.features[1] in _MARKED
 
     def weigh(self) -> Mapping[str, float]:
-        """Return the probability of each role, and that the text names no column."""
+        """Return the probability of each role, and that the text is not a column."""
         return read_model("roles").weigh(self.features, self.fits)
 
 
 def find_names(text: str, known: Sequence[str]) -> Sequence[Name]:
-    """Return what may name a column in a message; `known` are the columns of its data."""
+    """Return the possible names of columns in a message; `known` are the columns of the data."""
     text = text[:_MESSAGE]
     shapes = find_shapes(text, known)
     hidden = list(fold(text))
@@ -112,7 +113,7 @@ def find_names(text: str, known: Sequence[str]) -> Sequence[Name]:
 
 @cache
 def list_roles() -> tuple[str, ...]:
-    """Return the pointers of the columns of all forms of rows."""
+    """Return the pointers of the columns of all row formats."""
     return tuple(field.pointer for field in fields() if field.pointer.startswith(SECTION))
 
 
@@ -164,7 +165,7 @@ def _beside(side: str, words: Sequence[str]) -> Iterator[str]:
 
 
 def _links(bare: str, spans: Sequence[Span], at: int) -> Iterator[str]:
-    """Yield what stands between a name and those beside it."""
+    """Yield the text between a name and its neighbours."""
     start, end = spans[at]
     if at:
         yield f"link:{_between(bare[spans[at - 1][1] : start])}"
@@ -177,7 +178,7 @@ def _between(text: str) -> str:
 
 
 def _told(bare: str, start: int, end: int, name: str) -> dict[str, set[str]]:
-    """Return where the words around a name tell each role, and whether the name itself does."""
+    """Return the places of the words that show each role, and whether the name itself shows one."""
     told: dict[str, set[str]] = {}
     before = _BREAK.split(bare[max(0, start - _NEAR) : start])[-1]
     after = _BREAK.split(bare[end : end + _NEAR], maxsplit=1)[0]
@@ -218,14 +219,14 @@ def _tokens(text: str) -> list[str]:
 
 
 def _until(words: Sequence[str], ends: frozenset[str]) -> Sequence[str]:
-    """Return the words before the first of some."""
+    """Return the words before the first stop word."""
     return words[: next((at for at, word in enumerate(words) if word in ends), len(words))]
 
 
 def _fit(
     stems: Mapping[str, float], own: Sequence[str], before: Sequence[str], after: Sequence[str]
 ) -> dict[str, float]:
-    """Return how well a name and the words around it name a role."""
+    """Return the measures of how well a name and the words around it name a role."""
     fit: dict[str, float] = {}
     value = sum(stems.get(each, 0.0) for each in set(own))
     if value:
@@ -242,7 +243,7 @@ def _fit(
 def assign(
     names: Sequence[Name], shares: Sequence[Mapping[str, float]]
 ) -> list[tuple[Name, str, float]]:
-    """Return each name that has a role, its role and how sure that is; chosen together."""
+    """Return each name that has a role, its role and the probability; roles are chosen jointly."""
     roles = _choose([each.text for each in names], shares)
     found = []
     for at, (name, role) in enumerate(zip(names, roles, strict=True)):
@@ -258,7 +259,7 @@ def assign(
 
 
 def _choose(names: Sequence[str], shares: Sequence[Mapping[str, float]]) -> Sequence[str]:
-    """Return the likeliest role of each name, or none, so that one spec can have them all."""
+    """Return the most likely role of each name, or none, so that one spec can have all of them."""
     best: tuple[float, Sequence[str]] = (float("-inf"), [NONE] * len(names))
 
     def search(roles: list[str], score: float) -> None:

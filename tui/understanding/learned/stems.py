@@ -14,12 +14,12 @@ from ftc.tui.understanding.fields.spoken import spoken_words
 from ftc.tui.understanding.text.lexicon import WORDS
 from ftc.tui.understanding.text.message import fold
 
-#: Endings of words tell little.
+#: Endings of words mean little.
 _LONGEST: Final = 6
 _LETTERS: Final = re.compile(r"[a-z]{2,}")
-#: What a pattern has beside letters.
+#: The parts of a pattern other than letters.
 _MARKS: Final = re.compile(r"\\.|\(\?[:!=<]*|[^a-z]+")
-#: A word of speech tells a little less than one of the field's title.
+#: A spoken word has slightly less weight than a word of the field's title.
 _SPOKEN: Final = 0.9
 
 
@@ -30,7 +30,7 @@ def stem(word: str) -> str:
 
 @cache
 def field_stems() -> Mapping[str, Mapping[str, float]]:
-    """Return the stems of each field's names; a stem of few fields weighs more."""
+    """Return the stems of each field's names; stems of few fields have more weight."""
     found = {field.pointer: _stems(field) for field in fields()}
     times = Counter(each for stems in found.values() for each in stems)
     rarity = {each: log(len(found) / count) for each, count in times.items()}
@@ -58,7 +58,7 @@ def find_stems(texts: Iterable[str]) -> frozenset[str]:
 
 
 def find_fit(pointer: str, words: Sequence[str]) -> Iterator[tuple[int, float]]:
-    """Yield the place and the weight of each different word that names a field."""
+    """Yield the place and the weight of each distinct word that names a field."""
     stems = field_stems()[pointer]
     seen: set[str] = set()
     for place, word in enumerate(words):

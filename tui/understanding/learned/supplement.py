@@ -1,7 +1,7 @@
-"""What the learned models add to the patterns: the one place that calls them for a message.
+"""Adds the values of the learned models; only this module calls them for a message.
 
-A model adds a value only where the patterns set none, in words that nothing else read, and outside
-of questions.
+A model adds a value only if the patterns set none, from words that nothing else read, and outside
+questions.
 """
 
 import re
@@ -24,36 +24,36 @@ from ftc.tui.understanding.text.ordinary import is_ordinary, read_words
 from ftc.tui.understanding.text.sentences import split_sentences
 from ftc.tui.understanding.values.overlong import says_what_happens
 
-#: The least probabilities of a column's role and of a value, chosen on messages held out.
+#: The minimum probabilities of a column's role and of a value, chosen on held-out messages.
 SURELY_NAMED: Final = 0.85
 SURELY_WORDED: Final = 0.5
 _SURELY_OTHER: Final = 0.9
-#: Fields of which the patterns read descriptions too, and know more words.
+#: Fields whose descriptions the patterns also read, with more words.
 _OWN: Final = frozenset(
     {"/objective/type", "/method/type", "/distribution/strategy", "/data/form", "/model/id"}
 )
-#: The least weight of a word that indicates a value.
+#: The minimum weight of a word that indicates a value.
 _TELLING: Final = 0.25
 
-#: "Our rows are twice as long as theirs" compares, and asks for nothing.
+#: "Our rows are twice as long as theirs" is a comparison, and not a request.
 _COMPARES: Final = re.compile(
     r"\b(?:(?:as|tan) \w+ (?:as|com|como)|twice as|el doble de|(?:mes|mas) \w+ (?:que|del que)"
     r" (?:els|les|los|las|el|la) (?:seu|seva|seus|seves|suyos|suyas|teu|teus|teves|tuyos))\b"
 )
-#: Values that turn a field off, and words that do beside those that deny.
+#: Values that turn a field off, and further words that do so beside negations.
 _OFF: Final = ("none",)
 _OFF_WORDS: Final = re.compile(
     r"\b(?:off|out|none|nothing|nobody|nowhere|zero|only|just|local\w*|stop\w*|leave|keep|plain|ordinary"
     r"|normal|res|gens|cap|ningu\w*|nomes|apag\w*|atur\w*|deix\w*|guard\w*|nada|nadie|cero|solo"
     r"|dej\w*|par[ae]\w*|quit\w*|tre[uit]\w*|fora|fuera|lliure|libre|\w*n't|without|sense|sin)\b"
 )
-#: The part of a value that has a number: "_8bit".
+#: The part of a value with a number: "_8bit".
 _NUMBERED: Final = re.compile(r"[_-]\w*\d\w*$")
 _QUANTIZATION: Final = "/quantization"
-#: A shorter word tells nothing by itself.
+#: A shorter word has no meaning by itself.
 _SHORTEST: Final = 3
 
-#: A name of more words that is no column of the data is a quotation.
+#: A name with more words that is not a column of the data is a quotation.
 _MOST_WORDS: Final = 2
 _SHORT: Final = 3
 _SAID: Final = re.compile(r"[^\W_]+")
@@ -62,8 +62,8 @@ _PROMPT, _TEXT = f"{SECTION}prompt", f"{SECTION}text"
 _OVERLONG: Final = "/data/cleaning/overlong"
 _PUBLISH: Final = "/publish/"
 _PUBLIC: Final = ("/publish/private", False)
-#: Words that a message must have to set these: "MoE" alone trains no expert, "4 bits" belongs to a
-#: teacher only beside a word for one, and "publish it" does not say whether it is public.
+#: Words that a message must have to set these: "MoE" alone does not train experts, "4 bits" belongs
+#: to a teacher only beside a word for one, and "publish it" does not say whether it is public.
 _NEEDED: Final[Mapping[str, re.Pattern[str]]] = {
     "/objective/teacher/quantization": re.compile(
         r"\b(?:teach\w*|tutor\w*|profe\w*|m(?:a)?estr[aeo]\w*|distil\w*|destil\w*|imit\w*|mentor\w*"
@@ -85,9 +85,9 @@ _Said = Sequence[Change | Choice]
 def add_roles(
     text: str, told: _Said, said: _Said, draft: Mapping[str, Any], columns: Sequence[str]
 ) -> list[Change | Choice]:
-    """Return what was told, with the columns that the model of roles finds beside them.
+    """Return the values, with the columns that the model of roles adds.
 
-    A column that is in `said` but not in `told` was retracted, and is not set again.
+    A column in `said` but not in `told` was retracted, and is not set again.
     """
     gone = (each for each in said if isinstance(each, Change) and each not in told)
     left = {each.value for each in gone if each.pointer.startswith(SECTION)}
@@ -118,7 +118,7 @@ def add_roles(
 
 
 def _is_phrase(name: str) -> bool:
-    """Return whether a name has so many words that a quotation is likelier than a column."""
+    """Return whether a name has so many words that it is probably a quotation."""
     return len(name.split()) > _MOST_WORDS
 
 
@@ -129,9 +129,9 @@ def _is_plain(told: _Said, draft: Mapping[str, Any]) -> bool:
 
 
 def _with_column(told: _Said, name: str, pointer: str, share: float) -> list[Change | Choice]:
-    """Return what was told with a column in a role, unless what was told of columns denies it.
+    """Return the values with a column in a role, unless the other columns contradict it.
 
-    It replaces the same column in another role, and a part of its name in any role.
+    The column replaces the same column in another role, and a part of its name in any role.
     """
     own = [each for each in told if isinstance(each, Change) and each.pointer.startswith(SECTION)]
     same = [each for each in own if each.value == name]
@@ -148,7 +148,7 @@ def _with_column(told: _Said, name: str, pointer: str, share: float) -> list[Cha
 
 
 def _is_rival(said: Change | Choice, name: str, pointer: str) -> bool:
-    """Return whether a question is about another name in a role, or about the name in another."""
+    """Return whether a question is about another name in a role, or the name in another role."""
     if not isinstance(said, Choice) or not said.pointer.startswith(SECTION) or not said.values:
         return False
     return (name in said.values) != (said.pointer == pointer)
@@ -163,10 +163,10 @@ def add_worded(
     *,
     doubted: Sequence[Choice] = (),
 ) -> list[Change | Choice]:
-    """Return what was told, with the values that the model of words finds in unread words.
+    """Return the values, with those that the model of words finds in unread words.
 
-    A field that is in `said` but not in `told` was retracted, and is not set again. Nor is one in
-    the words of a value that was `doubted`.
+    A field in `said` but not in `told` was retracted, and is not set again. A field in the words of
+    a `doubted` value is not set either.
     """
     kept = list(told)
     gone = {each.pointer for each in said} - {each.pointer for each in told}
@@ -201,7 +201,7 @@ def add_worded(
         if pointer == _OVERLONG and not says_what_happens(message.plain[clause.start : clause.end]):
             continue  # "these are long texts"
         if option.value is False and option.field.schema.get("default") is False:
-            continue  # what nobody has switched on
+            continue  # it is already off
         if (pointer, option.value) == _PUBLIC and message.denied(clause.start, clause.end):
             continue  # "never push it publicly"
         kept = [*others, Change(pointer=pointer, value=option.value, words=words)]
@@ -209,14 +209,14 @@ def add_worded(
 
 
 def _tells(words: str) -> bool:
-    """Return whether words have one with a meaning of its own: "more than the" has none."""
+    """Return whether any word has its own meaning; none in "more than the" has."""
     short = (each for each in _SAID.findall(fold(words)) if len(each) <= _SHORT)
     longer = any(len(each) > _SHORT for each in _SAID.findall(fold(words)))
     return longer or not read_words(("grammar", "determiner")).issuperset(short)
 
 
 def _is_topic(pointer: str, message: Message, draft: Mapping[str, Any]) -> bool:
-    """Return whether a message may speak of a field: what is published needs a word for it."""
+    """Return whether a message can be about a field: publishing needs a word for it."""
     needed = _NEEDED.get(pointer)
     if needed is not None and needed.search(message.plain) is None:
         return False
@@ -225,9 +225,10 @@ def _is_topic(pointer: str, message: Message, draft: Mapping[str, Any]) -> bool:
 
 
 def _adds_digits(field: Field, value: Any, message: Message, clause: Clause) -> bool:
-    """Return whether a value has a number that the words lack, so that another value may be meant.
+    """Return whether a value has a number that the words lack, so another value may be meant.
 
-    "adamw" is not `adamw_8bit`, "not in 4 bits" asks for no `int8`, nor do "quantised weights".
+    "adamw" is not `adamw_8bit`, and neither "not in 4 bits" nor "quantised weights" requests
+    `int8`.
     """
     said, text = message.plain[clause.start : clause.end], str(value)
     numbers = re.findall(r"\d+", text)
@@ -241,7 +242,7 @@ def _adds_digits(field: Field, value: Any, message: Message, clause: Clause) -> 
 
 
 def _turns_off(message: Message, clause: Clause, key: str) -> bool:
-    """Return whether a clause has a word that turns something off, and one that tells what."""
+    """Return whether a clause has a word that turns something off, and a word for the thing."""
     said = message.plain[clause.start : clause.end]
     telling = (
         message.plain[start:end] for word, start, end in clause.words if tell(word, key) > _TELLING
@@ -252,9 +253,9 @@ def _turns_off(message: Message, clause: Clause, key: str) -> bool:
 
 
 def _denies(said: Change | Choice, value: Any) -> bool:
-    """Return whether what was said about a field excludes a value.
+    """Return whether the values of a field exclude a value.
 
-    A choice between the value and none does not: "anything but wandb, log to mlflow".
+    A choice between the value and no value does not: "anything but wandb, log to mlflow".
     """
     if isinstance(said, Change):
         return True
@@ -262,7 +263,7 @@ def _denies(said: Change | Choice, value: Any) -> bool:
 
 
 def _words(message: Message, clause: Clause, key: str, read: Sequence[Span]) -> str | None:
-    """Return the words of a clause that tell a value, or None if all of them were read."""
+    """Return the words of a clause that indicate a value, or None if all of them were read."""
     telling = [(start, end) for word, start, end in clause.words if tell(word, key) > _TELLING]
     fresh = [
         span
@@ -277,7 +278,7 @@ def _words(message: Message, clause: Clause, key: str, read: Sequence[Span]) -> 
 
 
 def _questions(text: str) -> list[Span]:
-    """Return the ranges of the questions of a message that it does not answer itself."""
+    """Return the ranges of a message's questions, except those that it answers itself."""
     return [
         (each.start, each.end)
         for each in split_sentences(text)

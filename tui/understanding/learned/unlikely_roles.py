@@ -1,4 +1,4 @@
-"""Roles of columns that the model of roles finds unlikely, so that ftc asks about them."""
+"""Asks about roles of columns that the model of roles finds unlikely."""
 
 import re
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ from ftc.tui.understanding.reading import Change, Choice, ask_about
 from ftc.tui.understanding.text.message import fold
 from ftc.tui.understanding.text.ordinary import read_words
 
-#: Roles whose words are those of another one in some forms of rows.
+#: Roles whose words belong to another role in some row formats.
 _SAME: Final[Mapping[str, tuple[str, ...]]] = {
     f"{SECTION}text": (f"{SECTION}prompt",),
     f"{SECTION}prompt": (f"{SECTION}text", f"{SECTION}instruction"),
@@ -20,17 +20,17 @@ _SAME: Final[Mapping[str, tuple[str, ...]]] = {
     f"{SECTION}input": (f"{SECTION}prompt", f"{SECTION}instruction"),
     f"{SECTION}output": (f"{SECTION}completion",),
 }
-#: The least probability of a role that words tell, and of one that a name or its place suggests,
-#: chosen on messages from which the model had not learned.
+#: The minimum probability of a role shown by words, and of a role suggested by a name or its
+#: position, chosen on held-out messages.
 _LEAST_TOLD: Final = 0.05
 _LEAST_GUESSED: Final = 0.3
-#: If another name's probability of a role is larger by this much, the role belongs to that name.
+#: If another name's probability of a role is larger by this margin, the role belongs to that name.
 _MUCH: Final = 0.4
-#: The least probability of another role.
+#: The minimum probability of another role.
 _SURELY: Final = 0.75
 
 _PLURAL: Final = re.compile(r"[^s]s$")
-#: Words of requests and of grammar, which name no column.
+#: Request words and function words, which name no column.
 _WORDS: Final = ("grammar", "request", "lead", "determiner")
 
 
@@ -43,12 +43,12 @@ def _weigh_names(text: str, columns: tuple[str, ...]) -> Mapping[str, Mapping[st
 def doubt_role(
     column: Change, text: str, columns: tuple[str, ...], *, told: bool
 ) -> Change | Choice:
-    """Return a column, or a question about it if the model speaks against its role.
+    """Return a column, or a question about it if the model finds its role unlikely.
 
-    A name that is the word for its role needs no more, but its plural may describe the rows: "with
-    questions and answers". The model also speaks against a role that it gives to another name, with
-    a much higher probability. The role is `told` by the words around the name, and not by the name
-    or its place; `columns` are those of the data.
+    A name that is the word for its role is enough, but its plural may describe the rows: "with
+    questions and answers". A role is also unlikely if the model gives it to another name with a
+    much higher probability. `told` means that the words around the name show the role, and not the
+    name or its position; `columns` are the columns of the data.
     """
     shares = _weigh_names(text, columns)
     return ask_about(column) if _is_unlikely(column, shares, told=told) else column

@@ -1,8 +1,8 @@
-"""Values of fields with a fixed set of them, each linked to the clause that is likeliest to set it.
+"""Links clauses to the values of fields with a fixed set of values.
 
 "The optimiser that stores one state per row" names no value. The words of a clause, and how well
 they name a field and a value, are the features of a linear model, which gives each value a
-probability. A clause that only tells something gets none.
+probability. A clause that only reports something gets no value.
 """
 
 import re
@@ -26,7 +26,7 @@ _CLAUSE: Final = re.compile(
     r"(?:(?!\.(?=\s|$)|\s[-\u2013\u2014/|+]+\s|\b(?:and|i|y|e|but|pero)\b)[^,;:!?\n()])+"
 )
 _TOKEN: Final = re.compile(r"[a-z]+(?:'[a-z]+)?\d*|\d[\w.]*|[+]")
-#: The most clauses of a message that are looked at, and the letters of one.
+#: The maximum number of clauses of a message, and of characters in a clause, that are read.
 _MOST: Final = 24
 _LONGEST: Final = 240
 _OFF: Final = frozenset({"none", "off"})
@@ -35,7 +35,7 @@ _NO_FIT: Final[Fit] = {}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Clause:
-    """A part of a message, its words with their places, its features, and how values fit it."""
+    """A part of a message: its words with their places, its features, and the fit of values."""
 
     start: int
     end: int
@@ -44,7 +44,7 @@ class Clause:
     fits: Mapping[str, Fit]
 
     def weigh(self) -> Mapping[str, float]:
-        """Return the probability of each value, and that the clause sets none."""
+        """Return the probability of each value, and of no value."""
         return read_model("values").weigh(self.features, self.fits)
 
 
@@ -72,7 +72,7 @@ def list_keys() -> tuple[str, ...]:
 
 
 def tell(word: str, key: str) -> float:
-    """Return how strongly a word indicates a value."""
+    """Return the weight with which a word indicates a value."""
     model = read_model("values")
     option = find_option(key)
     weight = dict(model.weights_of(word)).get(key, 0.0)
@@ -93,7 +93,7 @@ def _option_fields() -> tuple[Field, ...]:
 
 @cache
 def _named_by() -> Mapping[str, Sequence[tuple[str, float]]]:
-    """Return the fields that each stem names, with its weight."""
+    """Return the fields that each stem names, with their weights."""
     found: dict[str, list[tuple[str, float]]] = defaultdict(list)
     for each in _option_fields():
         for word, weight in field_stems()[each.pointer].items():
@@ -148,7 +148,7 @@ def _find_fits(
     *,
     denied: bool,
 ) -> Mapping[str, Fit]:
-    """Return how well the words of a clause, and those around it, name each value."""
+    """Return the measures of how well the words in and around a clause name each value."""
     name, near = _sum_names(words), _sum_names(around)
     fits = {}
     for option in options:
@@ -181,7 +181,7 @@ def _fit(
     *,
     denied: bool,
 ) -> Iterator[tuple[str, float]]:
-    """Yield the numbers that tell how well a clause fits a value."""
+    """Yield the measures of how well a clause fits a value."""
     name, near = named
     yield from ((part, value) for part, value in (("name", name), ("name near", near)) if value)
     if values:

@@ -1,1 +1,1 @@
-"""GPUs, instances of clouds, memory, prices and limits of a run."""
+"""GPUs, cloud instances, memory, prices and limits of a run."""

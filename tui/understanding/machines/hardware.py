@@ -1,4 +1,4 @@
-"""Hardware: a GPU's name with or without a count, and a count alone."""
+"""Reads hardware: a GPU's name with or without a count, or a count alone."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -92,24 +92,24 @@ _ALONE: Final = frozenset({"5000", "6000", "8000", "4000", "2000", "4500", "tita
     *("1060", "1070", "1080"),
 }
 _MAKERS: Final = frozenset({"rtx", "quadro", "nvidia", "geforce", "ada", "gtx", "titan", "pro"})
-#: What makes one of the bare numbers a card: "a 1080 ti".
+#: A suffix that makes a bare number a card: "a 1080 ti".
 _VARIANTS: Final = frozenset({"ti", "super"})
 _NOT_AT_AN_END: Final = frozenset(NUMBER_WORDS) | {"de", "of", "with", "con", "amb", "d", "and"}
 _MOST: Final = 1024
 _MOST_OF_THEM: Final = 64
 _GPU: Final = "/hardware/gpu"
-#: An amount of memory, beside which a chip's name alone may be settled: "80 GB".
+#: An amount of memory, which may identify the card of a chip: "80 GB".
 _AMOUNT: Final = re.compile(r"(?<![\w.])(?P<size>\d{2,3})(?: ?(?:gi?b|g|gigas?|gigs?|gigues)\b)")
 _TWICE: Final = 1.15
-#: What follows a name and makes it another card: "4090 Ti", "a 4090 with 48 GB".
+#: A suffix that makes a name another card: "4090 Ti", "a 4090 with 48 GB".
 _VARIANT: Final = re.compile(r"^\s*(?:ti|super|max-?q|d)\b")
 _WITH_MEMORY: Final = re.compile(
     r"^\s*(?:\(|with|of|de|amb|con)?\s*(?P<size>\d+) ?(?:gi?b|gigas?|gigues|gigs?)\b"
     r"(?! (?:of |de )?ram)"
 )
-#: What stands before a name and says which of its cards: "the eighty-gig A100".
+#: Words before a name that select one of its cards: "the eighty-gig A100".
 _SIZED_BEFORE: Final = re.compile(r"(?<![\w.])(?P<size>\d+)[ -]?(?:gi?b|gigas?|gigues|gigs?)[ -]$")
-#: What follows a name and says which of its cards: "an A100, the 80 GB one", "una H100, la PCIe".
+#: Words after a name that select one of its cards: "an A100, the 80 GB one", "una H100, la PCIe".
 _WHICH: Final = re.compile(
     r"[\s,(]+(?:(?:the|la|el|one|las|los|de|with|con|amb|version|versio|in|en)\s+|l'|d'){0,4}"
     r"(?P<which>(?P<size>\d+)(?: ?(?:gi?b|gigas?|gigs?|gigues|g))?|pcie|sxm\d?|nvl)\b"
@@ -119,10 +119,10 @@ _WHICH: Final = re.compile(
 _MOST_OFFERS: Final = 4
 _ROUNDING: Final = 4
 _RECENT: Final = (7, 5)
-#: A notebook of a service is none of the user's computers.
+#: A notebook of a service is not the user's computer.
 _SERVICE: Final = r"(?<!kaggle )(?<!colab )(?<!jupyter )(?<!sagemaker )(?<!azure )"
 _LAPTOP: Final = re.compile(rf"\b(?:laptops?|{_SERVICE}notebook|portatil(?:es)?|mobile)\b")
-#: Machines other than the laptop that may hold the card.
+#: Machines other than the laptop that may contain the card.
 _NO_LAPTOP: Final = re.compile(
     r"\b(?:desktop|tower|server|servers|workstation|rig|box|cloud|cluster|lab|office|work|remote|ssh"
     r"|sobretaula|torre|servidors?|despatx|oficina|feina|sobremesa|servidor(?:es)?|despacho|trabajo"
@@ -160,13 +160,13 @@ _WITHOUT: Final = re.compile(
 )
 
 
-#: A rented machine, which trains for a user who has no GPU.
+#: A rented machine, which a user without a GPU trains on.
 _ELSEWHERE: Final = re.compile(
     r"\b(?:cloud|nube|nuvol|(?:rent|renting|rented|llog\w+|alquil\w+)\b(?! out)|aws|ec2|gcp|azure"
     r"|runpod|vast(?:\.ai)?|lambda(?:labs)?|skypilot|sky pilot|slurm|k8s|kubernetes|cluster"
     r"|spot (?:instances?|machines?)|(?:maquin(?:a|as|es)|instanci(?:a|as|es)) spot|colab|kaggle)\b"
 )
-#: "no GPU yet": there may be one later.
+#: "no GPU yet": the user may get one later.
 _YET: Final = re.compile(
     r"\s+(?:yet|for now|at the moment|right now|encara|de moment|ara mateix|todavia|aun|por ahora"
     r"|de momento)\b"
@@ -187,7 +187,7 @@ _FEW_WORDS: Final = 6
 def read_hardware(message: Message, draft: Mapping[str, Any]) -> Iterator[Change | Choice]:
     """Yield the nodes, the GPU and its count; counts only if they are given.
 
-    A laptop's GPU, a size without a name and an Apple processor are asked about.
+    For a laptop's GPU, a size without a name and an Apple processor, ftc asks.
     """
     written = message.folded
     yield from _read_parts(message)
@@ -241,7 +241,7 @@ def read_hardware(message: Message, draft: Mapping[str, Any]) -> Iterator[Change
 def _read_counts(
     message: Message, draft: Mapping[str, Any], *, named: bool
 ) -> Iterator[Change | Choice]:
-    """Yield the number of GPUs given without a GPU's name; `named` says if the message has one."""
+    """Yield the number of GPUs without a GPU's name; `named` tells if the message has a name."""
     for match in message.take(_COUNT_ALONE):
         if message.replaced(match.start()):
             continue  # "rather than that one card"
@@ -258,7 +258,7 @@ def _read_counts(
 
 
 def _read_parts(message: Message) -> Iterator[Change]:
-    """Yield how many of the GPUs are used, and the nodes."""
+    """Yield the number of GPUs to use, and the nodes."""
     for match in message.take(_SOME_OF):
         count = _count(match["number"])
         if count is not None:
@@ -324,7 +324,7 @@ def _read_unnamed(message: Message) -> Iterator[Change | Choice]:
             if (each.memory_gib, each.is_laptop) == (size, mobile)
             and each.compute_capability >= _RECENT
         ]
-        # those that many people have, whose memory somebody has reported, come first
+        # common cards, whose memory has been reported, come first
         fitting.sort(key=lambda each: (each.memory_basis != "reported", -each.bandwidth_gb_s))
         values = tuple(each.name for each in fitting)
         words = message.words(*match.span())
@@ -332,14 +332,14 @@ def _read_unnamed(message: Message) -> Iterator[Change | Choice]:
 
 
 def _is_elsewhere(message: Message) -> bool:
-    """Return whether a message names a rented machine or a cloud, and does not refuse it."""
+    """Return whether a message names a rented machine or a cloud without rejecting it."""
     said = Message(message.written)  # other readers have taken "with SkyPilot"
     found = _ELSEWHERE.finditer(said.folded)
     return any(not said.denied(match.start(), match.end()) for match in found)
 
 
 def _which(name: str, folded: str, start: int, end: int) -> tuple[str, int]:
-    """Return the card that the words after a name pick of those with its chip, and the end."""
+    """Return the card of a chip that the words after the name select, and the end of the words."""
     match = _WHICH.match(folded, end)
     before = _SIZED_BEFORE.search(folded[:start])
     if match is None and before is None:
@@ -358,7 +358,7 @@ def _which(name: str, folded: str, start: int, end: int) -> tuple[str, int]:
 
 
 def _same_card(name: str, said: str, draft: Mapping[str, Any]) -> str:
-    """Return the draft's card where the words name its chip and no memory: "two A100s"."""
+    """Return the draft's card if the words name its chip and no memory: "two A100s"."""
     own = value_at(draft, _GPU)
     if not isinstance(own, str) or re.search(r"\d ?g", said):
         return name
@@ -376,9 +376,9 @@ def _is_another(name: str, after: str) -> bool:
 
 
 def _in_two_sizes(name: str, said: str, written: str) -> tuple[str, ...]:
-    """Return the cards that a name means if one has more memory than another: "an A100".
+    """Return the cards with a name if they differ in memory: "an A100".
 
-    An amount of memory anywhere in the message leaves those that have it.
+    An amount of memory anywhere in the message selects the cards that have it.
     """
     text = " ".join(map(_singular, re.split(r"[^a-z0-9.]+", said)))
     found = find_accelerator(_JOINING.sub(" ", text))
@@ -399,7 +399,7 @@ def _is_laptop(name: str) -> bool:
 def _is_of_laptop(message: Message, start: int, end: int) -> bool:
     """Return whether a card belongs to the laptop named beside it.
 
-    It is, in one clause with it, and in one sentence that names no other machine.
+    It does in the same clause, and in the same sentence if that names no other machine.
     """
     if _LAPTOP.search(message.clause(start, end)):
         return True
@@ -408,15 +408,15 @@ def _is_of_laptop(message: Message, start: int, end: int) -> bool:
 
 
 def _in_laptop(said: str) -> str | None:
-    """Return the laptop's GPU of a card's name, or None if the table has none."""
+    """Return the laptop GPU with the name of a card, or None if the table has none."""
     found = find_accelerator(f"{said} laptop")
     return None if found is None else found.accelerator.name
 
 
 def _smaller(name: str) -> tuple[str, ...]:
-    """Return a GPU's name, and those of its generation with less memory: a laptop's has less."""
+    """Return a GPU and those of its generation with less memory, since a laptop's has less."""
     own = next((each for each in all_accelerators() if each.name == name), None)
-    if own is None:  # of another maker
+    if own is None:  # from another maker
         return (name,)
     same = [
         each
@@ -430,7 +430,7 @@ def _smaller(name: str) -> tuple[str, ...]:
 
 
 def _names(message: Message) -> Iterator[tuple[int, int, str]]:
-    """Yield the position and the table's name of each GPU, the longest name first."""
+    """Yield the position and the name in the table of each GPU, the longest name first."""
     position = 0
     while True:
         words = [(m.start(), m.end(), m[0]) for m in _WORD.finditer(message.folded, position)]
@@ -460,7 +460,7 @@ def _at(message: Message, words: list[tuple[int, int, str]]) -> tuple[int, int, 
 
 
 def _at_other(message: Message, words: list[tuple[int, int, str]]) -> tuple[int, int, str] | None:
-    """Return the name of an accelerator that is not NVIDIA's; a check says that it has no CUDA."""
+    """Return the name of an accelerator of another maker; a check reports that it lacks CUDA."""
     for length in range(min(_LONGEST_OTHER, len(words)), 0, -1):
         start, end = words[0][0], words[length - 1][1]
         text = message.folded[start:end]
@@ -482,7 +482,7 @@ def _singular(word: str) -> str:
 
 @cache
 def _chips() -> frozenset[str]:
-    """Return the words that name a GPU: the table's words that contain a digit."""
+    """Return the words that name a GPU: the words of the table that contain a digit."""
     names = " ".join(fold(device.name) for device in all_accelerators())
     words = set(re.split(r"[^a-z0-9]+", names))
     chips = {word for word in words if re.search(r"\d", word) and not word.endswith("gb")}

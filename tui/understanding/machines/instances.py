@@ -1,4 +1,4 @@
-"""Instances of cloud providers by name: `g5.12xlarge`, `a2-highgpu-1g`, `Standard_NC24ads_A100_v4`.
+"""Reads names of cloud instances: `g5.12xlarge`, `a2-highgpu-1g`, `Standard_NC24ads_A100_v4`.
 
 `instances.json` has the GPU and the number of GPUs of each. Source: the providers' pages of
 instance types (AWS, Google Cloud, Azure, Lambda).
@@ -21,7 +21,7 @@ _BEFORE: Final = (
     rf"|instancias?)?\s*(?:of |de |d')?)?(?:{_PROVIDER}\s+)?(?:standard[_ ]|ml\.)?"
 )
 _AFTER: Final = rf"(?:\s+(?:on|in|at|from|a|en|de|d')\s*(?:the )?{_PROVIDER}\b)?"
-#: What the name of an instance looks like, also of one that the table lacks.
+#: The form of an instance's name, even of one that is not in the table.
 _ANY: Final = (
     r"(?:(?:g\d|p\d|inf|trn)[a-z0-9-]*\.(?:\d*xlarge|metal)|[ag]\d-[a-z]+-\d+g?"
     r"|n[cdv]\d+[a-z]*(?:_[a-z]+\d+)?_v\d|gpu_\d+x_[a-z0-9_]+)"
@@ -31,9 +31,9 @@ _MOST_NODES: Final = 1024
 
 
 def read_instances(message: Message) -> Iterator[Change | Choice]:
-    """Yield the GPU of the instance that the message names, its count, and how many instances.
+    """Yield the GPU of the named instance, the number of GPUs, and the number of instances.
 
-    An instance that the table lacks is asked about.
+    For an instance that is not in the table, ftc asks.
     """
     for match in message.take(_INSTANCE):
         words = message.words(*match.span())
@@ -52,7 +52,7 @@ def read_instances(message: Message) -> Iterator[Change | Choice]:
 
 
 def _find(name: str) -> tuple[str, int] | None:
-    """Return the GPU of an instance and their number, or None if the table lacks it."""
+    """Return the GPU of an instance and the number of GPUs, or None if it is not in the table."""
     for pattern, gpu, count in _table():
         if match := pattern.fullmatch(name):
             return gpu, count or int(match["gpus"])

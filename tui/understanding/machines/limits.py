@@ -1,4 +1,4 @@
-"""Limits of a run: "it must finish in 2 hours", "at most 10 dollars", "pressupost de 20 euros"."""
+"""Reads limits of a run: "it must finish in 2 hours", "pressupost de 20 euros"."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -35,7 +35,7 @@ _PATTERNS: Final = tuple(
 )
 
 
-#: What says that a launcher's own limit is meant.
+#: Words that show that the launcher's own limit is meant.
 _LAUNCHER: Final = re.compile(r"\b(?:slurm|sbatch|kubernetes|k8s|skypilot)\b")
 _REMOTE: Final = frozenset({"slurm", "kubernetes", "skypilot"})
 _WALL_TIME: Final = re.compile(
@@ -44,13 +44,13 @@ _WALL_TIME: Final = re.compile(
     rf"(?! ?(?:/|per |an? |por |la |l'|al? ))(?: {_AFTER}\b)?"
 )
 _OFTEN: Final = re.compile(r"\b(?:every|each|per|cada|after|tras|despres de|despues de)\s*$")
-#: "no job longer than 20 hours": the "no" belongs to the bound and does not cancel the limit.
+#: "no job longer than 20 hours": the "no" belongs to the bound and does not negate the limit.
 _BOUND: Final = re.compile(rf"\b{_BEFORE} {_ABOUT}$")
 _HOUR: Final = 3600
 
 
 def read_wall_time(message: Message, draft: Mapping[str, Any]) -> Iterator[Change]:
-    """Yield the time limit of a job that a launcher gets: "slurm, 12h max"."""
+    """Yield the time limit of a launcher's job: "slurm, 12h max"."""
     sent = value_at(draft, "/launch/type") in _REMOTE
     if not sent and not _LAUNCHER.search(message.folded):
         return
@@ -67,7 +67,7 @@ def read_wall_time(message: Message, draft: Mapping[str, Any]) -> Iterator[Chang
 
 
 def read_limit(message: Message) -> tuple[Limit, str] | None:
-    """Return the limit of time or money that a message names, and its words; cross them out."""
+    """Return the limit of time or cost in a message and its words, and cross them out."""
     found, words = Limit(), list[str]()
     for pattern in _PATTERNS:
         for match in message.take(pattern):

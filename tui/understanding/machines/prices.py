@@ -1,4 +1,4 @@
-"""A price that the words give for the whole machine: a spec has that of one GPU."""
+"""Converts the price of a whole machine to the price of one GPU, which a spec has."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -23,7 +23,7 @@ _WHOLE: Final = re.compile(
 def share_price(said: Sequence[Said], text: str, draft: Mapping[str, Any]) -> list[Said]:
     """Divide the price of a whole machine by its number of GPUs.
 
-    A machine of which only the price is told is not the one that trains by that.
+    A price alone does not make a machine the one that trains.
     """
     folded = fold(text)
     if any(each.pointer == _PRICE for each in said):  # "this machine costs 2 euros an hour"

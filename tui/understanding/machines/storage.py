@@ -1,4 +1,4 @@
-"""Memory and disk of the machine: "96 gb of system memory", "al disc hi ha mig tera lliure"."""
+"""Reads the machine's memory and disk: "96 gb of system memory", "mig tera de disc lliure"."""
 
 import re
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ _DISK: Final = (
 )
 _DISK_FIELD: Final = "/hardware/disk_gib"
 _NOUNS: Final = (("/hardware/ram_gib", _MEMORY), (_DISK_FIELD, _DISK))
-#: Few words may stand between an amount and its noun, none of which begins another part.
+#: A few words may be between an amount and its noun, but none that begins another part.
 _GAP: Final = r"(?:(?: (?!and\b|i\b|y\b|with\b|amb\b|con\b)[\w']+){0,4}? | ?[:=] ?)"
 _FREE: Final = r"(?: (?:free|left|spare|available|lliures?|libres?|disponibles?))?"
 #: A computer or processor with an amount of memory: "a laptop with 16 GB", "cpu only, 32 GB".
@@ -36,7 +36,7 @@ _COMPUTERS: Final = re.compile(
     rf"|(?P<amount>{_AMOUNT.replace('?P<number>', '').replace('?P<unit>', '')})"
     rf" (?:{_COMPUTER}|(?:of |de )?(?:memory|memoria))\b"
 )
-#: "400 GB free" beside "a disk of 1 TB": what is free counts, and not the whole disk.
+#: "400 GB free" beside "a disk of 1 TB": the free space counts, and not the whole disk.
 _FREE_DISK: Final = re.compile(
     r"(?<![\w.,])\d[\d.,]* ?(?:[gt]i?b|[gt]|gigas?|gigues|gigs?|teras?)"
     r"(?: (?:of |de )?(?:disk|disco?|space|espai|espacio))?"
@@ -68,7 +68,7 @@ def read_storage(message: Message) -> Iterator[Change]:
 
 
 def _is_whole(message: Message, disk: re.Match[str]) -> bool:
-    """Return whether a disk is named with its size, and its sentence says what is free of it."""
+    """Return whether an amount is the size of a disk whose sentence also gives the free space."""
     start, end = find_around(SENTENCE_END, message.plain, disk.span())
     free = _FREE_DISK.finditer(message.plain, start, end)
     return any(each.end() <= disk.start() or disk.end() <= each.start() for each in free)

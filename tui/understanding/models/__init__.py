@@ -1,1 +1,1 @@
-"""The model: its name, what is wished of it, its revision, and a teacher."""
+"""The model: its name, wishes about it, its revision, and a teacher."""

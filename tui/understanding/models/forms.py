@@ -1,4 +1,4 @@
-"""Forms of a model, as trained for chats or as a base: "the same, not the instruct"."""
+"""Variants of a model, instruction-tuned or base: "the same, not the instruct"."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,7 +12,7 @@ from ftc.tui.understanding.text.message import Message, fold
 
 _POINTER: Final = "/model/id"
 _AIM: Final = "/objective/type"
-#: The form that the message rejects: "the 360M, the normal one, not the instruct".
+#: The variant that the message rejects: "the 360M, the normal one, not the instruct".
 _NOT_TUNED: Final = (
     r"(?:not|no(?: pas)?|nor|ni|sense|sin|without|rather than|instead of|en vez de|en lugar de"
     r"|en lloc de|en comptes de)\s+(?:(?:the|el|la|l'|an?|una?|de|del|version|versio)\s*)*"
@@ -31,7 +31,7 @@ _FORM: Final = re.compile(
 
 
 def read_form(message: Message, draft: Mapping[str, Any]) -> Iterator[Change]:
-    """Yield the draft's model in its other form: "the plain base version of the same model"."""
+    """Yield the other variant of the draft's model: "the plain base version of the same model"."""
     now = find_model(str(value_at(draft, _POINTER)))
     for match in message.take(_FORM) if now is not None else ():
         plain = match["untuned"] is not None or BASE & set(PART.findall(match[0]))
@@ -66,5 +66,5 @@ def _as_base(said: Change | Choice) -> Change | Choice:
 
 
 def _bare(name: str) -> frozenset[str]:
-    """Return the words of an id's name without those of its form."""
+    """Return the words of an id's name without those of its variant."""
     return words_of(name) - TUNED - BASE - MUTE

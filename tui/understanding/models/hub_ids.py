@@ -1,8 +1,9 @@
-"""Tells from the surrounding words what a Hub id names: the data, or the result's repository.
+"""Decides from the surrounding words whether a Hub id is the data or the result's repository.
 
-The readers take ids by the words right before them. A clause whose subject is the data ("the data
-is on huggingface under acme/calls") names a data set; one that sends something to the Hub, or that
-tells who may see it ("goes to acme/bot on the hub, private"), names the result's repository.
+The readers classify ids by the words right before them. A clause whose subject is the data ("the
+data is on huggingface under acme/calls") names a data set. A clause that sends something to the
+Hub, or that states its visibility ("goes to acme/bot on the hub, private"), names the result's
+repository.
 """
 
 import re
@@ -32,7 +33,7 @@ _TRAINED_ON: Final = re.compile(
     r"\b(?:on|with|from|using|over|sobre|amb|con|de|del|dels)\s+"
     r"(?:(?:the|our|my|all|les|els|nostres|meves|los|las|mis|nuestros)\s+)*$"
 )
-#: "we uploaded the data to acme/calls": the data are the verb's object.
+#: "we uploaded the data to acme/calls": the data is the verb's object.
 _SENT_ROWS: Final = re.compile(
     rf"\b(?:(?:have|has|'ve|i|we|he|hem|hemos|ha|han|vam|vaig|ja|ya) )(?:already )?"
     r"(?:published|uploaded|pushed|put|stored|posted|penja\w*|puja\w*|publica\w*|subi\w*|colga\w*)"
@@ -44,7 +45,7 @@ _GOES: Final = re.compile(
     r"|shar(?:e|ed|ing)|result\w*|va|vagi|vaya|vayan|anira|ira|iran|penj\w+|puj\w+|pugi\w*|publi(?:ca|qu|sh)\w*"
     r"|sub(?:e|ir|a|irl[oa]|el[oa]|ela)|colg\w+|cuelg\w+|deixa\w*|deja\w*|dejal[oa])\b"
 )
-#: "the data are uploaded to ...": this states a fact and orders nothing.
+#: "the data are uploaded to ...": a fact, and not an order.
 _DONE: Final = re.compile(
     r"\b(?:(?:colgad|subid|publicad|guardad|penjad|pujad|desad)[oa]s?|penjat|pujat|publicat|desat"
     r"|uploaded|published|pushed|stored|posted|put up)\b"
@@ -59,7 +60,7 @@ _SEEN: Final = re.compile(
     r"\b(?:public[ao]?|private(?:ly)?|privat|privada|privado|en obert|en abierto|licen[cs]\w*"
     r"|llicencia)\b"
 )
-#: Right behind the id: "acme/bot, public", "acme/bot (private)".
+#: Right after the id: "acme/bot, public", "acme/bot (private)".
 _SEEN_BEHIND: Final = re.compile(
     rf"\s*[,(]\s*(?:as |en |amb |con |with |under |i |y |and )?{_SEEN.pattern}"
     r"|\s+(?:public[ao]?|private|privat|privad[ao])(?=\s*(?:$|[.,;!)]))"
@@ -76,7 +77,7 @@ _STARTS: Final = re.compile(
 def settle_ids(
     said: Sequence[Change | Choice], text: str, draft: Mapping[str, Any]
 ) -> list[Change | Choice]:
-    """Return what was said, with each unknown id in the field that its context names."""
+    """Return the values, with each unknown id in the field that its context indicates."""
     return [_settled(each, text, draft) for each in said]
 
 
@@ -102,7 +103,7 @@ def _settled(each: Change | Choice, text: str, draft: Mapping[str, Any]) -> Chan
 
 
 def _value(each: Change | Choice) -> str | None:
-    """Return the id that a value or a question is about, if it is one."""
+    """Return the id of a value or a question, if it is an id."""
     if each.pointer not in (_MODEL, _DATA, _REPOSITORY):
         return None
     values = (each.value,) if isinstance(each, Change) else each.values
@@ -119,7 +120,7 @@ def _blank(match: re.Match[str]) -> str:
 
 
 def _role(before: str, after: str, *, other: bool) -> str | None:
-    """Return the field of an id between two parts of its sentence, or None if they tell nothing."""
+    """Return the field of an id between two parts of its sentence, or None if it is unclear."""
     if _SENT_ROWS.search(before):
         return _DATA
     rows = _ABOUT_ROWS.search(_DONE.sub(_blank, before))

@@ -1,4 +1,4 @@
-"""Wishes about the model: its size, maker, origin, languages and licence, without its name.
+"""Reads wishes about an unnamed model: its size, maker, origin, languages and licence.
 
 "something under 3B", "from Mistral", "que no sea china", "don't use qwen", "que parli català".
 """
@@ -32,7 +32,7 @@ _ABOUT: Final = re.compile(
     rf"\b(?:{any_of(_TABLE['about'])} |{_MODEL} (?:of |de |d'|with |amb |con )){_SIZE}"
     rf"|\b(?:an? |un )?{_SIZE.replace('size', 'own').replace('unit', 'its')} (?:models?|modelos?)\b"
 )
-_SPREAD: Final = 0.25  # of a size that is named as "about"
+_SPREAD: Final = 0.25  # relative tolerance of "about" a size
 _BY: Final = rf"(?:{any_of(_TABLE['by'])} ?(?:the |la |el )?)"
 _SPEAKS: Final = any_of(_TABLE["speaks"])
 _FREE: Final = re.compile(rf"\b{any_of(_TABLE['free'])}(?!\w)")
@@ -42,7 +42,7 @@ _SMALLER: Final = re.compile(rf"\b{any_of(_TABLE['smaller'])}\b")
 _BIGGER: Final = re.compile(rf"\b{any_of(_TABLE['bigger'])}\b")
 _MOST_OF_A_SMALL_ONE: Final = 4_500_000_000
 _FEW_WORDS: Final = 7
-#: Before a place: "push it to Google Drive".
+#: Before a destination: "push it to Google Drive".
 _TO: Final = re.compile(r"\b(?:to|onto|into|on|at|al?|en)\s+\Z")
 _POINTER: Final = "/model/id"
 _MANY: Final = 1_000_000_000
@@ -50,7 +50,7 @@ _SMALL_UNIT: Final = 1_000_000
 
 
 def read_model_wishes(message: Message, draft: Mapping[str, Any]) -> Iterator[Change | Choice]:
-    """Yield one question about the model, with everything that the message wishes of it."""
+    """Yield one question about the model, with all wishes in the message."""
     wish, spans = ModelWish(), list[tuple[int, int]]()
     for found, start, end in _find(message, draft):
         wish = wish.joined(found)
@@ -63,7 +63,7 @@ def read_model_wishes(message: Message, draft: Mapping[str, Any]) -> Iterator[Ch
 
 
 def meets(wish: ModelWish, model: Model) -> bool:
-    """Return whether a model is as wished."""
+    """Return whether a model meets a wish."""
     owner = model.id.partition("/")[0]
     size = model.shape.parameters
     name = model.id.casefold()
@@ -82,7 +82,7 @@ def meets(wish: ModelWish, model: Model) -> bool:
 
 
 def list_wished(wish: ModelWish) -> frozenset[str]:
-    """Return the ids of the models that are as wished."""
+    """Return the ids of the models that meet a wish."""
     return frozenset(model.id for model in all_models() if meets(wish, model))
 
 
@@ -99,7 +99,7 @@ def _find(message: Message, draft: Mapping[str, Any]) -> Iterator[tuple[ModelWis
 
 
 def _find_sizes(message: Message, draft: Mapping[str, Any]) -> Iterator[tuple[ModelWish, int, int]]:
-    """Yield bounds of the size, and a size that is only about right while there is no model."""
+    """Yield bounds of the size, or an approximate size if there is no model yet."""
     between = _BETWEEN.search(message.folded)
     if between is not None:
         low = float((between["low"] or between["from"]).replace(",", ".")) * _MANY
@@ -133,7 +133,7 @@ def _find_sizes(message: Message, draft: Mapping[str, Any]) -> Iterator[tuple[Mo
 def _find_relative(
     message: Message, draft: Mapping[str, Any]
 ) -> Iterator[tuple[ModelWish, int, int]]:
-    """Yield "a small model", and "a smaller one" than the draft's."""
+    """Yield the wish of "a small model", and of one smaller than the draft's."""
     own = find_model(str(value_at(draft, _POINTER)))
     bounds = [(_SMALL, ModelWish(most=_MOST_OF_A_SMALL_ONE))]
     if own is not None:
@@ -156,7 +156,7 @@ def _parameters(match: re.Match[str]) -> int:
 
 
 def _find_makers(message: Message) -> Iterator[tuple[ModelWish, int, int]]:
-    """Yield makers that are wanted ("a model from Mistral") and those that are not ("no qwen").
+    """Yield wanted makers ("a model from Mistral") and unwanted ones ("no qwen").
 
     A company as a destination rejects nothing: "do not upload it to Hugging Face".
     """
@@ -173,7 +173,7 @@ def _find_makers(message: Message) -> Iterator[tuple[ModelWish, int, int]]:
 
 
 def _find_origins(message: Message) -> Iterator[tuple[ModelWish, int, int]]:
-    """Yield where a model should be from, or should not be from."""
+    """Yield the wanted and unwanted origins of a model."""
     short = len(message.folded.split()) <= _FEW_WORDS
     about_models = re.search(r"\bmodel(?:o|s|os)?\b", message.folded) is not None
     for origin, alone, wanted in _origins():
@@ -190,7 +190,7 @@ def _find_origins(message: Message) -> Iterator[tuple[ModelWish, int, int]]:
 
 @cache
 def _makers() -> tuple[tuple[str, re.Pattern[str], re.Pattern[str]], ...]:
-    """Return each maker with the patterns of its name alone, and of a model from it."""
+    """Return for each maker the pattern of its name, and of a model from it."""
     return tuple(
         (
             owner,
@@ -208,7 +208,7 @@ def _makers() -> tuple[tuple[str, re.Pattern[str], re.Pattern[str]], ...]:
 
 @cache
 def _origins() -> tuple[tuple[str, re.Pattern[str], re.Pattern[str]], ...]:
-    """Return each origin with the patterns of its words, and of a model from there."""
+    """Return for each origin the pattern of its words, and of a model from there."""
     return tuple(
         (
             origin,

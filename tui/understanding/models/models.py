@@ -1,4 +1,4 @@
-"""Models: a Hub id, a folder, or an informal name of a known model ("llama 3.1 8b")."""
+"""Reads models: a Hub id, a folder, or an informal name of a known model ("llama 3.1 8b")."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -40,7 +40,7 @@ _DATA_AROUND: Final = re.compile(
     r"|(?:public|open|hub|free|ready-made) sets?|splits?|subsets?|particio|particion|subconj\w+"
     r"|config(?:uration|uracio|uracion)?)\b"
 )
-#: "owner/name on tickets.csv": the file, which was read before, is the data.
+#: "owner/name on tickets.csv": the file, which has already been read, is the data.
 _ON_DATA: Final = re.compile(r"\s*(?:on|with|using|amb|con|en|sobre)\s+\x00")
 #: "push it to", "súbelo a", "que es publiqui com a": the repository of the result follows.
 _PUBLISHED: Final = re.compile(
@@ -63,7 +63,7 @@ _DISTILLED_FROM: Final = frozenset({"into", "to", "from", "on", "a", "al", "sobr
 _DISTILLED_INTO: Final = re.compile(
     r"\s+(?:(?:in)?to|from|on|of|del?|d'|en|al?|sobre|amb|con)\s*(?:the |el |un )?"
 )
-#: Words that may stand between the words of a name: "qwen2.5, but the coder of 1.5B".
+#: Words that may be between the words of a name: "qwen2.5, but the coder of 1.5B".
 _LINKING: Final = frozenset(
     {"de", "of", "del", "but", "pero", "the", "el", "la", "l", "in", "its", "en", "su", "version",
      "versio", "d", "model", "modelo"}
@@ -85,17 +85,17 @@ _RESIZED: Final = re.compile(
     CORRECTING
     + r"(?:the |el |la |l'|de |del )*(?P<size>\d+(?:\.\d+)?[bm])(?: one)?(?=\s*(?:$|[.,;!)]))"
 )
-#: "the 14", "el de 14": a size if the draft's family has it.
+#: "the 14", "el de 14": a size, if the draft's family has it.
 _BARE_SIZE: Final = re.compile(
     r"\b(?:the|el|l') ?(?:de |del )?(?P<size>\d{1,3}(?:\.\d+)?)"
     r"(?=\s*(?:$|[.,;!?]|\b(?:not|no|i|y|and)\b))"
 )
-#: At most three words of the clause stand before it.
+#: At most three words of the clause precede it.
 _BEFORE_SIZE: Final = re.compile(r"(?:^|[,.;:!?\n\x00])\s*(?:[^\s,.;:!?]+\s+){0,3}$")
 #: Spanish says "se llama" for "is called".
 _IS_CALLED: Final = re.compile(r"\b(?:se|me|te|lo|la) $")
 _PROGRAM: Final = re.compile(r"llama\.?cpp\b")
-#: The model whose answers are learned: "distil from ...", "teacher: ...".
+#: The teacher model: "distil from ...", "teacher: ...".
 _TEACHES: Final = r"(?:teacher|professor|profe(?:sor)?|mestre|maestr[oa])"
 _TEACHER_BEFORE: Final = re.compile(
     r"(?:\b(?:d[ei]st?il\S*|gkd|kd)(?: \w+){0,2}? (?:from|of|del?|d'un|des de|desde)"
@@ -125,7 +125,7 @@ _SMALLEST: Final = re.compile(rf"\b{any_of(WORDS['smallest'])}\b")
 _LARGEST: Final = re.compile(rf"\b{any_of(WORDS['largest'])}\b")
 #: "distil qwen3 32b down into qwen3 1.7b".
 _DISTILS: Final = re.compile(r"\bd[ei]st?il\S*(?:\s+(?:the|el|la))?\s*$")
-#: "destilar qwen3 32b en qwen3 1.7b": the two names are no one name.
+#: "destilar qwen3 32b en qwen3 1.7b": the two names are not one name.
 _DISTILLED: Final = re.compile(r"\b(?:d[ei]st?il\S*|kd(?![\w-]))")
 _INTO: Final = re.compile(
     r"\s*(?:(?:down |cap )?(?:into|in|to|a|al|en|dins(?: de)?|hacia)\s+|(?:->|=>|\u2192)\s*)"
@@ -143,11 +143,11 @@ _BASE_BEFORE: Final = re.compile(r"\bbase (?:(?:model|version) )?(?:of |de |del 
 _BASE_AFTER: Final = re.compile(r"\s*[(,]?\s*(?:the )?base\b")
 _MOST_CHOICES: Final = 6
 _POINTER: Final = "/model/id"
-#: "2/hour" and "24/7" are no ids, nor is a module such as "gcc/13.2".
+#: "2/hour", "24/7" and modules such as "gcc/13.2" are not ids.
 _AMOUNT: Final = re.compile(
     r"\$?\d[\d.,]*(?:/.*)|.*/v?\d+(?:\.\d+)*|\w+/(?:h|hora?|hour|day|dia|month|mes)", re.IGNORECASE
 )
-#: "4 gpus/node", "prefix query/passage": a rate or two names, and no id.
+#: "4 gpus/node", "prefix query/passage": a rate or two names, and not an id.
 _PER: Final = re.compile(
     r"(?:train|val(?:id)?|validation|test|dev|eval)(?:/(?:train|val(?:id)?|validation|test|dev|eval))+"
     r"|[a-z]+/(?:nodes?|gpus?|devices?|prompts?|rows?|steps?|epochs?|quer(?:y|ies)|passages?|docs?"
@@ -157,10 +157,10 @@ _TOKENIZER: Final = re.compile(r"\b(?:tokeni[sz]er|tokeni[tz]ador)\b[^.;,!?\n]{0
 _NUMBER_OF: Final = re.compile(
     r"\d{1,3}\s?[x\u00d7]?\s?(?:(?:nvidia|geforce|tesla|rtx|gtx|quadro)[ -]?)?(?P<card>\w+)"
 )
-#: The number before is a count of cards.
+#: The number before the word is a count of cards.
 _COUNT: Final = re.compile(r"\s?[x\u00d7]\s?(?:[a-z]+[ -]?)?\d")
 
-#: What only data has, right behind a Hub id: "acme/web cfg=es", "acme/web:train_sft".
+#: Options that only data has, right after a Hub id: "acme/web cfg=es", "acme/web:train_sft".
 _DATA_BEHIND: Final = re.compile(
     r"\s?:(?:train|test|val|dev|eval)|[\s,(]+(?:(?:en|in|amb|con|with) )?"
     r"(?:split|sub-?set|cfg|config|streaming|max_rows)\b"
@@ -168,7 +168,7 @@ _DATA_BEHIND: Final = re.compile(
 
 
 def read_models(message: Message, draft: Mapping[str, Any]) -> Iterator[Change | Choice]:
-    """Yield what a message says of models: of two that distillation joins, the first teaches."""
+    """Yield the models of a message; in a distillation of two models, the first is the teacher."""
     distils = _DISTILLED.search(message.plain) is not None
     written = message.plain
     found = list(_read_models(message, draft))
@@ -191,8 +191,8 @@ def read_models(message: Message, draft: Mapping[str, Any]) -> Iterator[Change |
 def _read_models(message: Message, draft: Mapping[str, Any]) -> Iterator[Change | Choice]:
     """Yield the model that the message names, or the models that its words match.
 
-    The instruction-tuned form of a model is meant unless the message says "base". A size alone
-    ("the 14B, not the 7B") means the draft's model in that size. A closed model is asked about.
+    The instruction-tuned variant of a model is meant unless the message says "base". A size alone
+    ("the 14B, not the 7B") means the draft's model in that size. For a closed model, ftc asks.
     """
     yield from _read_ids(message, draft)
     for match in message.take(_FOLDER):
@@ -247,7 +247,7 @@ def _of_extreme_size(message: Message, models: tuple[Model, ...]) -> tuple[Model
 def _of_other_size(
     message: Message, models: tuple[Model, ...], draft: Mapping[str, Any]
 ) -> tuple[Model, ...]:
-    """Return those of several models in the one size that the message names apart from the name.
+    """Return the models in the one size that the message mentions separately from the name.
 
     "The 7B is too big, rather the 1.5B of the same Qwen 2.5": the draft's own size is not meant.
     """
@@ -278,7 +278,7 @@ def _read_student(message: Message, teacher: str) -> Iterator[Change]:
 
 
 def _taught_by(message: Message, start: int, end: int) -> str:
-    """Return the field of a model: the teacher's if the words beside it say so."""
+    """Return the field of a model, which is the teacher's if the words beside it say so."""
     before = _TEACHER_BEFORE.search(message.plain[:start])
     if _STUDENT_BEFORE.search(message.folded[:start]):
         return _POINTER
@@ -319,9 +319,9 @@ def _read_size(message: Message, draft: Mapping[str, Any]) -> Iterator[Change | 
 
 
 def _read_ids(message: Message, draft: Mapping[str, Any]) -> Iterator[Change | Choice]:
-    """Yield the Hub ids; one that the table does not have is a data set if words say so.
+    """Yield the Hub ids; an unknown id is a data set if the words say so.
 
-    Without such words, and without a model family's name in it, ftc asks.
+    Without such words, and without the name of a model family in it, ftc asks.
     """
     for match in list(_ID.finditer(message.folded)):
         words = message.words(*match.span())
@@ -364,14 +364,14 @@ def _read_ids(message: Message, draft: Mapping[str, Any]) -> Iterator[Change | C
 
 
 def _are_values(words: str) -> bool:
-    """Return whether words that a slash joins name an objective or roles: "dpo/apo_zero"."""
+    """Return whether words joined by a slash name an objective or roles: "dpo/apo_zero"."""
     parts = words.split("/")
     return any(part in _objectives() for part in parts) or set(parts) <= _roles()
 
 
 @cache
 def _roles() -> frozenset[str]:
-    """Return the names of the columns' roles: "chosen/rejected" is no id."""
+    """Return the names of the columns' roles: "chosen/rejected" is not an id."""
     section = "/data/columns/"
     names = (each.pointer for each in fields() if each.pointer.startswith(section))
     return frozenset(name.removeprefix(section) for name in names)
@@ -383,7 +383,7 @@ def _objectives() -> frozenset[str]:
 
 
 def _read_own_names(message: Message) -> Iterator[Change]:
-    """Yield models named without their owner."""
+    """Yield the models that are named without an owner."""
     for start, end, model in find_own_names(message):
         if message.denied(start, end):
             continue
@@ -394,15 +394,16 @@ def _read_own_names(message: Message) -> Iterator[Change]:
 
 
 def _counts_cards(folded: str, place: int) -> bool:
-    """Return whether the number at a place is a count of the card that is named behind it."""
+    """Return whether the number at a place is a count of the card named after it."""
     match = _NUMBER_OF.match(folded, place)
     return match is not None and is_chip(match["card"])
 
 
 def _find_name(message: Message) -> tuple[int, int, tuple[Model, ...], bool] | None:
-    """Return the longest run of words that starts a family's name and matches a model's id.
+    """Return the longest sequence of words that begins with a family and matches a model's id.
 
-    The last part is False if a number follows that no such model has: another version or size.
+    The last part is False if a number follows that no such model has, so another version or size is
+    meant.
     """
     found = PART.finditer(message.folded)
     parts = [(m.start(), m.end(), _WORD_OF_DISTILLED.sub("distill", m[0])) for m in found]

@@ -1,4 +1,4 @@
-"""Known models that are named without their owner: "bge-m3", "gemma-2-9b-it", "ModernBERT base"."""
+"""Finds known models named without an owner: "bge-m3", "gemma-2-9b-it", "ModernBERT base"."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -11,22 +11,22 @@ from ftc.tui.understanding.text.message import Message, fold
 
 _NAME: Final = re.compile(r"(?<![\w./\\-])[a-z][\w.]*(?:-[\w.]*\w)+(?![\w/\\-])")
 _SEPARATOR: Final = re.compile(r"[-_ ]")
-#: "glm 5" is no name before "epochs".
+#: "glm 5" is not a name before "epochs".
 _ENDS_IN_NUMBER: Final = re.compile(r"[-_]\d+$")
-#: The end of a name is a model's if it has at least three words: "r1-distill-qwen-14b".
+#: The minimum number of words for the end of a model's name: "r1-distill-qwen-14b".
 _FEWEST_SEPARATORS: Final = 2
 
 
 def complete_name(name: str) -> str:
-    """Return the Hub id of a model that is named without its owner; other names as they are."""
+    """Return the Hub id of a model named without an owner; other names are returned unchanged."""
     return _by_name().get(fold(name), name)
 
 
 def find_own_names(message: Message) -> Iterator[tuple[int, int, str]]:
-    """Yield where such names stand, with the model's id.
+    """Yield the range of each such name, with the model's id.
 
-    Behind a family's name, only a name that says which form of the model it is counts as whole.
-    Names of other models may have spaces for hyphens.
+    If a name begins with a family, it is complete only if it states the variant of the model. Names
+    of other models may have spaces instead of hyphens.
     """
     for match in list(_NAME.finditer(message.folded)):
         model = _by_name().get(match[0]) or _by_tail().get(match[0])
@@ -41,13 +41,13 @@ def find_own_names(message: Message) -> Iterator[tuple[int, int, str]]:
 
 @cache
 def _by_name() -> Mapping[str, str]:
-    """Return the models by the folded name behind the owner."""
+    """Return the models by their folded name without the owner."""
     return {fold(model.id.partition("/")[2]): model.id for model in all_models()}
 
 
 @cache
 def _by_tail() -> Mapping[str, str]:
-    """Return the models by the end of their names, where no other name ends so."""
+    """Return the models by the ends of their names that no other name has."""
     tails: dict[str, list[str]] = {}
     for name, model in _by_name().items():
         parts = name.split("-")
@@ -63,7 +63,7 @@ def _by_tail() -> Mapping[str, str]:
 
 @cache
 def _by_words() -> Mapping[str, str]:
-    """Return the models of no family by the words of their names."""
+    """Return the models without a family by the words of their names."""
     return {
         _SEPARATOR.sub(" ", name): model
         for name, model in _by_name().items()

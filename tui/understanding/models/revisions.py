@@ -1,4 +1,4 @@
-"""Revisions: a commit by its hash, a branch or a tag by its word: "Qwen/Qwen3-8B a 3f2a9c1"."""
+"""Reads revisions: a commit hash, or a branch or tag after the word: "Qwen/Qwen3-8B a 3f2a9c1"."""
 
 import re
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ _REVISION: Final = re.compile(
     rf"(?P<named>(?:(?:refs|pr|release|feature)/)?[a-z0-9][\w.-]*\w|main){QUOTES}?)"
     r"(?=\s*(?:$|[,;:!?)\n]|\.(?:\s|$)|\s))"
 )
-#: What follows the word in speech, and names none: "the tag of", "commit to main".
+#: Words after "tag" or "commit" that are not revisions: "the tag of", "commit to main".
 _NO_NAME: Final = frozenset(
     {"of", "to", "the", "that", "is", "it", "and", "for", "in", "on", "per", "que", "del", "de"}
     | {"la", "el", "es", "as", "or", "to", "from", "los", "les", "els", "both", "fixed", "id"}
@@ -29,7 +29,7 @@ _CODED: Final = re.compile(r"[\d_.-]")
 
 
 def read_revisions(message: Message) -> Iterator[Change]:
-    """Yield each revision as the model's; `belonging` moves it to what is named before it."""
+    """Yield each revision as the model's; `belonging` moves it to the owner named before it."""
     for match in list(_REVISION.finditer(message.folded)):
         named = match["named"]
         if named is not None and (

@@ -1,4 +1,4 @@
-"""The teacher of a distillation: what is said beside it is its own."""
+"""Assigns options beside the teacher of a distillation to the teacher."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -22,7 +22,7 @@ _LOADED: Final = (
 
 
 def settle_teacher(found: Sequence[Change | Choice], message: Message) -> Iterator[Change | Choice]:
-    """Yield what was found; a width in bits right behind the teacher's name is the teacher's."""
+    """Yield the values; a width in bits right after the teacher's name is the teacher's."""
     taught = [each for each in found if each.pointer == _TEACHER]
     for each in found:
         between = [

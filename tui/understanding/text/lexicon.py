@@ -1,4 +1,4 @@
-"""The words for what a spec can say, in English, Catalan and Spanish, from `words.json`.
+"""The words for the values of a spec, in English, Catalan and Spanish, from `words.json`.
 
 Each is a pattern over lowercase letters without accents. All three languages are always read,
 because people mix them.
@@ -25,7 +25,7 @@ NUMBER_WORDS: Final[Mapping[str, int]] = {
     "nueve": 9, "a hundred": 100, "a thousand": 1000, "thousand": 1000, "cent": 100, "cien": 100,
     "mil": 1000, "doce": 12, "dotze": 12, "zero": 0, "cero": 0, "hundred": 100,
 }  # fmt: skip
-#: "set the rank": a verb, and no Catalan number.
+#: "set the rank": a verb, and not the Catalan number.
 _VERB: Final = (
     r"(?!\s+(?:the|its?|my|our|this|that|these|an?|up|to|all|both|\w+ (?:to|at)|lr|everything)\b)"
 )
@@ -40,7 +40,7 @@ _PRONOUN: Final = "".join(
 def _pattern_of(word: str) -> str:
     if word == "one":
         return rf"{_PRONOUN}{word}"
-    if word == "single":  # "every single weight" counts nothing
+    if word == "single":  # "every single weight" is not a count
         return rf"(?<!\bevery )(?<!\beach ){word}"
     return rf"{word}{_VERB}" if word == "set" else re.escape(word)
 
@@ -60,7 +60,7 @@ def any_of(entry: Mapping[str, Any]) -> str:
 
 NEGATORS: Final = re.compile(rf"\b{any_of(WORDS['deny'])}(?:\b|(?<=\W))")
 _PAUSE: Final = r"[\s,.;:!\u2013\u2014\u2026()-]*"
-#: What stands between a value and the one that corrects it: ", oh wait, sorry, I meant".
+#: The text between a value and its correction: ", oh wait, sorry, I meant".
 CORRECTING: Final = (
     rf"{_PAUSE}(?:{any_of(WORDS['hesitate'])}{_PAUSE})*(?:{any_of(WORDS['corrects'])}{_PAUSE})+"
     rf"(?:{any_of(WORDS['hesitate'])}{_PAUSE})*"

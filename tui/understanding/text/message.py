@@ -1,4 +1,4 @@
-"""A message while it is read: folded letter by letter, with the understood parts crossed out."""
+"""A message while it is read: folded character by character, with read parts crossed out."""
 
 import re
 import unicodedata
@@ -45,13 +45,13 @@ _NO_AFTER: Final = re.compile(
     rf"(?:\s+(?:{_PARTICLES}))?"
     r"\s*(?:[,.;!]|$|(?:que|perque|porque|because|since|amb|con)\b)"
 )
-#: "de 4090 res", "de test nada": none of what stands between the two.
+#: "de 4090 res", "de test nada": negates the words between the two.
 _OF: Final = re.compile(r"(?<![\w'])(?:de (?:la |el |els |les |los |las |l')?|del |d')$")
 _NONE: Final = re.compile(
     r"\s+(?:res|nada)(?: de (?:res|nada))?"
     rf"(?:\s+(?:{_PARTICLES}))?\s*(?:[,.;!]|$|(?:que|perque|porque)\b)"
 )
-#: "instead of q4" denies the next words only: what follows them is wanted.
+#: "instead of q4" negates only the next words; the words after them are wanted.
 _INSTEAD: Final = re.compile(
     r"\b(?:(?:instead|in place) of|rather than"
     r"|(?:en vez|en lugar|en lloc|en comptes|enlloc) del?s?)"
@@ -69,12 +69,12 @@ _SWAPS: Final = re.compile(
     r"|pas\w+|sustitu\w*)\s+(?:from |de |del |the |el |la |els |les |los |las )*$"
 )
 _FOR: Final = re.compile(r"\s+(?:to|for|with|into|by|a|al|por|per|amb|con)\s")
-#: "no wait, rank 32" corrects, and denies nothing.
+#: "no wait, rank 32" is a correction, and not a negation.
 _CORRECTS: Final = re.compile(
     r"\bno,? (?=(?:wait|sorry|actually|better|make it|i mean|espera|perdona?|mejor|millor|ara"
     r"|ahora)\b)"
 )
-#: "I don't want you to not pack them": denied twice, and thus wanted.
+#: "I don't want you to not pack them": a double negation, and thus wanted.
 _TWICE_DENIED: Final = re.compile(
     r"\b(?:(?:do not|don'?t|dont) (?:want|like|wish)(?: (?:you|it|them|us|this|that))?(?: to)?"
     r" (?:not|never|skip|avoid|forget)(?: to)?"
@@ -83,12 +83,12 @@ _TWICE_DENIED: Final = re.compile(
     r"|no (?:quiero|queremos|querria) que (?:\w+ )?(?:no|dejes de|deje de)(?: (?:me|nos|los|las"
     r"|lo))?)\b"
 )
-#: "It's not that I like mlflow": what follows is a reason, and is not denied.
+#: "It's not that I like mlflow": a reason follows, which is not negated.
 _NOT_THAT: Final = re.compile(
     r"\b(?:it(?:'s| is) not|it isn'?t|not) (?:that|because|as if|like) (?:i|we|they|he|she|it|you)"
     r"\b|\bno (?:es|era|sera) (?:pas )?(?:que|perque|porque)\b"
 )
-#: "Remove all the tracking, tensorboard included": an example of what the clause before says.
+#: "Remove all the tracking, tensorboard included": an example for the clause before.
 _INCLUDED: Final = re.compile(
     r"(?:'s)? (?:included|inclos\w*|incloent|incluid\w+|inclusive|and all|i tot|y todo)"
     r"(?=\s*(?:$|[.,;!)]))"
@@ -102,9 +102,9 @@ _RESPELT: Final = str.maketrans({"\u2019": "'", "\u2018": "'", "\u02bc": "'", "\
 _STANDARD: Final = {"ses": "les", "sa": "la", "mos": "ens"}
 _BALEARIC: Final = re.compile(r"\b(?:ses|sa|mos)\b")
 _MAJORCAN: Final = re.compile(r"\b(?:ses|mos)\b|\b(?:amb|per|i|de|a|que) sa\b")
-#: A range of a message as it was written, its end excluded.
+#: A range of a message as written, with the end excluded.
 Span = tuple[int, int]
-#: What follows a question mark inside a regular expression or an address, which ends no sentence:
+#: The text after a question mark in a regular expression or an address, where it ends no sentence:
 #: "-?\d+$".
 IN_PATTERN: Final = r"[\\\d\[(^$*+=&|{]"
 SENTENCE_END: Final = re.compile(
@@ -126,7 +126,7 @@ def fold(text: str) -> str:
 
 
 def find_around(ends: re.Pattern[str], text: str, place: Span) -> Span:
-    """Return the part of a text that has a range in it, from the end before to the end after."""
+    """Return the part of a text around a range, between the previous and the next separator."""
     start, end = place
     first = max((match.end() for match in ends.finditer(text, 0, start)), default=0)
     last = ends.search(text, end)
@@ -134,7 +134,7 @@ def find_around(ends: re.Pattern[str], text: str, place: Span) -> Span:
 
 
 def find_words(text: str, words: str) -> int:
-    """Return where words stand in a text as whole words, else where they stand at all, or -1."""
+    """Return the index of words in a text, as whole words if possible, or -1."""
     first = place = text.find(words)
     while place >= 0:
         end = place + len(words)
@@ -145,7 +145,7 @@ def find_words(text: str, words: str) -> int:
 
 
 def find_places(text: str, words: str) -> list[Span]:
-    """Return where words stand in a text; parts that are joined by commas may stand apart."""
+    """Return the ranges of words in a text; parts joined by commas may be separate."""
     place = find_words(text, words) if words else -1
     if place >= 0:
         return [(place, place + len(words))]
@@ -159,11 +159,11 @@ def _is_inside_word(text: str, place: int) -> bool:
 
 @dataclass(slots=True)
 class Message:
-    """A user's message; each reader crosses out what it takes, and later readers do not see it.
+    """A user's message; each reader crosses out its words, which later readers do not see.
 
     `folded` is the text for patterns: lowercase, without accents, numbers in words as digits.
-    `plain` is the same with nothing crossed out.
-    `origin` holds the range of `written` behind each character of `folded`.
+    `plain` is the same text with nothing crossed out. `origin` holds the range of `written` behind
+    each character of `folded`.
     """
 
     written: str
@@ -204,16 +204,16 @@ class Message:
         self.folded = self.folded[:start] + _CROSSED * (end - start) + self.folded[end:]
 
     def cut(self, end: int) -> None:
-        """Forget what stands behind `end` in the folded text."""
+        """Drop the folded text after `end`."""
         self.folded, self.plain = self.folded[:end], self.plain[:end]
         self.origin = self.origin[:end]
 
     def restore(self, start: int, end: int) -> None:
-        """Show a range again that was hidden."""
+        """Restore a hidden range."""
         self.folded = self.folded[:start] + self.plain[start:end] + self.folded[end:]
 
     def words(self, start: int, end: int) -> str:
-        """Return a range of the folded text as it was written."""
+        """Return a range of the folded text as written."""
         if start >= min(end, len(self.origin)):
             return ""
         stop = min(end, len(self.origin)) - 1
@@ -236,19 +236,19 @@ class Message:
         return NEGATORS.search(clause[ends[-1] if ends else 0 :]) is not None
 
     def replaced(self, start: int, end: int | None = None) -> bool:
-        """Return whether another value replaces what follows: "instead of X", "change X to Y"."""
+        """Return whether another value replaces the next words: "instead of X", "change X to Y"."""
         before = self.folded[max(0, start - _LONGEST_CLAUSE) : start]
         if end is not None and _SWAPS.search(before) and _FOR.match(self.folded, end):
             return True
         return _REPLACED.search(before) is not None
 
     def quoted(self, start: int, end: int) -> bool:
-        """Return whether a range alone stands in quotation marks."""
+        """Return whether exactly a range is in quotation marks."""
         around = self.plain[max(0, start - 1) : start], self.plain[end : end + 1]
         return all(mark and mark in _MARKS for mark in around)
 
     def is_read_around(self, start: int, end: int) -> bool:
-        """Return whether the clause around a range has a part that a reader took."""
+        """Return whether a reader took a part of the clause around a range."""
         return _CROSSED in self.clause(start, end)
 
     def clause(self, start: int, end: int) -> str:
@@ -259,7 +259,7 @@ class Message:
         return self.folded[ends[-1] if ends else 0 : stop]
 
     def rest(self) -> str:
-        """Return what no reader took."""
+        """Return the words that no reader took."""
         kept, last = [], (-1, -1)
         for mark, place in zip(self.folded, self.origin, strict=True):
             if mark == _CROSSED:

@@ -8,7 +8,7 @@ from ftc.tui.understanding.text.lexicon import NUMBER_WORDS
 
 _THOUSANDS: Final = re.compile(r"[1-9]\d{0,2}(?:[.,]\d{3})+")
 _KILO: Final = 1024
-#: A larger number beside "gpus" is the name of a card: "gpus: 4090".
+#: A larger number beside "gpus" is a card: "gpus: 4090".
 MOST_GPUS: Final = 72
 
 

@@ -44,7 +44,7 @@ _SCALES: Final[Mapping[str, int]] = {
     "million": 10**6, "milio": 10**6, "milions": 10**6, "millon": 10**6, "millones": 10**6,
     "billion": 10**9,
 }  # fmt: skip
-#: Fractions of one: their plural takes a number before it.
+#: Fractions of one; the plural follows a number.
 _FRACTION: Final[Mapping[str, float]] = {
     "tenth": 0.1, "hundredth": 0.01, "thousandth": 0.001, "ten thousandth": 1e-4,
     "hundred thousandth": 1e-5, "millionth": 1e-6,
@@ -82,7 +82,7 @@ def _alternatives(words: Mapping[str, object]) -> str:
     return "|".join(sorted(map(re.escape, words), key=len, reverse=True))
 
 
-#: "80 cents an hour" are no hundreds.
+#: "80 cents an hour": "cents" is not the Catalan "hundreds".
 _COINS: Final = r"cents? ?(?:/|(?:an?|per|each|every) (?:hour|h)\b)"
 _NUMBER: Final = rf"(?:(?!{_COINS})(?:{_alternatives({**_UNITS, **_SCALES})}))"
 _PHRASE: Final = rf"{_NUMBER}(?:(?:[ -]+|-i-|[ ]+(?:and|i|y)[ ]+){_NUMBER})*"
@@ -137,7 +137,7 @@ _TENTH: Final = re.compile(
     r"|[ ](?:for|per|para|as|com|como)[ ](?:a |al |la |el )?(?:test|valid|eval|aval|pro[vb]|prueb))"
 )
 _JOINED: Final = re.compile(r"\b(\w{3,})mil\b")
-#: Two parts of a number without "hundred", as English says sizes.
+#: Two parts of a number without "hundred", as in spoken English sizes.
 _PAIR: Final = re.compile(
     r"(?<![\w.-])(?P<hundreds>one|two|five|seven|ten|twenty|forty|eighty)[ -]"
     r"(?P<tens>(?:twenty|thirty|forty|fifty|sixty|ninety)[ -](?:two|four|six|eight)|twelve|sixty)"
@@ -191,7 +191,7 @@ def _find_halves(folded: str) -> Iterator[Numeral]:
 
 
 def replace_percent(folded: str) -> str:
-    """Return the text with "20 percent" as "20       %", as long as before."""
+    """Return the text with "20 percent" as "20       %", which has the same length."""
     return _PERCENT.sub(lambda match: "%".rjust(len(match[0])), folded)
 
 
@@ -234,7 +234,7 @@ def _digits(match: re.Match[str]) -> str | None:
 
 
 def _decimals(said: str) -> str:
-    """Return the digits after a point, which are said one by one or as one number."""
+    """Return the digits after a point, which are spoken one by one or as one number."""
     return "".join(word if word.isdigit() else str(_UNITS.get(word, "")) for word in said.split())
 
 
@@ -244,7 +244,7 @@ def _plain(digit: str) -> str:
 
 
 def _whole(amount: float) -> str:
-    """Return the digits of a number; billions as people write the size of a model, "7b"."""
+    """Return the digits of a number; billions become the size of a model, such as "7b"."""
     if amount >= _BILLION and amount % 10**8 == 0:
         return f"{amount / _BILLION:g}b"
     return f"{amount:.12g}"

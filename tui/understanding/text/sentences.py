@@ -1,4 +1,4 @@
-"""Sentences of a message: which of them ask something, and which speak of a later training."""
+"""Finds the sentences of a message, its questions, and its plans for a later training."""
 
 import re
 from collections.abc import Iterator
@@ -19,20 +19,21 @@ _REQUEST_BEHIND: Final = re.compile(
     rf"[,;:]\s*(?:(?:so|then|and|i|y|doncs|pues|aixi que|asi que)\s+)?{any_of(_ASKING['please'])}\b"
 )
 _OPENING: Final = re.compile(rf"^[\s\u00bf]*{any_of(_ASKING['opening'])}\b")
-#: Words that the accent makes interrogative: "cómo" asks, "como" compares. "Qué bien" exclaims.
+#: Words that are interrogative only with an accent: "cómo" asks, "como" compares. "Qué bien" is an
+#: exclamation.
 _ACCENTED: Final = re.compile(
     r"(?:qué|què|cómo|cuándo|dónde|adónde|quién(?:es)?|cuál(?:es)?|cuánt[oa]s?)"
     r"(?!\s+(?:bien|bueno|va|guay|pena|lástima|raro|lío|bé|bo|llàstima)\b)\b(?!.*!$)"
 )
-#: A word before a colon is a label, and opens no question: "quants: q6_k, q8_0".
+#: A word before a colon is a label and does not begin a question: "quants: q6_k, q8_0".
 _LABEL: Final = re.compile(r"[\s\u00bf]*\w+\s?:")
-#: "If I switched to ORPO, would I ...": a question's condition proposes nothing.
+#: "If I switched to ORPO, would I ...": the condition of a question is not a proposal.
 _SUPPOSED: Final = re.compile(
     r"^(?:(?:if|si)\s|(?:and|but|i|y|pero) (?:if|si)\s)"
     r"|\bif (?:i|we|you|one) (?:ever )?(?:were to|went|took|did|had|chose|\w{2,}ed)\b"
     r"|\bsi (?:\w+ ){0,2}?\w{3,}(?:ara|iera|ase|iese|aramos|ieramos|asemos|iesemos|essim|issim)\b"
 )
-#: What asks for a fact, a comparison or advice.
+#: Questions for a fact, a comparison or advice.
 _SEEKS: Final = re.compile(
     r"^(?:how|what|which|why(?:'?s)?|when|where|who|is|are|was|does|do|did|should|must|has|have"
     r"|quin(?:a|s|es)?|quant(?:a|s|es)?|com|per que|on|qui|es|son|cal|hauria|hi ha"
@@ -41,7 +42,7 @@ _SEEKS: Final = re.compile(
     r"|instead|millor|pitjor|prou|hi cap|mejor|peor|suficiente?|cabe|cabria|diferenci\w+"
     r"|val[ae]? la pena)\b"
 )
-#: "how much quality do I lose with int8, more or less?": what follows the comma is no tag.
+#: "how much quality do I lose with int8, more or less?": "more or less" is not a question tag.
 _ASKS_WHAT: Final = re.compile(
     r"(?:(?:how|what)(?! about)|which|why(?:'?s)?|when|where|who|quin\w*"
     r"|quant\w*|cual\w*|cuant\w*|por que"
@@ -52,7 +53,7 @@ _BETWEEN_TWO: Final = re.compile(
     r",\s*(?:which (?:one|is)|what(?:'s| is) (?:better|best)|quin (?:es|va|respon|dels)|quina es"
     r"|cual (?:es|va|responde|de))\b"
 )
-#: Words with which a sentence is a question from its beginning.
+#: Words that make a sentence a question from its beginning.
 _OPENS: Final = re.compile(
     r"(?:(?:can|could|may|should|would|will|must) (?:i|we|one|you|it|this|that)|is it|is there"
     r"|are there"
@@ -67,7 +68,7 @@ _LATER: Final = re.compile(rf"\b{any_of(_ASKING['later'])}\b")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sentence:
-    """A range of a message as it was written; `asks` if it is a question."""
+    """A range of a message as written; `asks` is set if it is a question."""
 
     start: int
     end: int
@@ -98,9 +99,9 @@ def is_question(sentence: str) -> bool:
 
 
 def proposes(question: str) -> bool:
-    """Return whether a question proposes what it names: "Could Gemma 2B learn that?".
+    """Return whether a question proposes its value: "Could Gemma 2B learn that?".
 
-    One that asks for a fact, a comparison or advice proposes nothing, nor does one that supposes.
+    A question for a fact, a comparison or advice, or one with a supposition, proposes nothing.
     """
     folded = fold(question).strip(" \u00bf\u00a1")
     if _SUPPOSED.search(folded) is not None:
@@ -109,9 +110,9 @@ def proposes(question: str) -> bool:
 
 
 def outside_openings(text: str) -> Iterator[tuple[int, int]]:
-    """Yield the ranges of the sentences that do not begin as a question or with what it supposes.
+    """Yield the ranges of sentences that begin with neither a question nor its supposition.
 
-    "I have a 4090, is that enough?" begins with a statement, "can one do DPO, or not?" asks.
+    "I have a 4090, is that enough?" begins with a statement; "can one do DPO, or not?" does not.
     """
     for match in _SENTENCE.finditer(text):
         folded = fold(match[0]).strip(" \u00bf\u00a1\n")
@@ -122,5 +123,5 @@ def outside_openings(text: str) -> Iterator[tuple[int, int]]:
 
 
 def is_about_later(folded: str) -> bool:
-    """Return whether a folded text speaks of another training after this one."""
+    """Return whether a folded text is about another training after this one."""
     return _LATER.search(folded) is not None and _TRAINING.search(folded) is not None

@@ -1,4 +1,4 @@
-"""Signs that people write for words: "top1 >= 0.95", "r -> 64", "r/alpha 128/256"."""
+"""Signs that people write instead of words: "top1 >= 0.95", "r -> 64", "r/alpha 128/256"."""
 
 import re
 from collections.abc import Iterator
@@ -17,16 +17,16 @@ _LETTERS: Final = {
 _GREEK: Final = re.compile(rf"(?<![a-z\u0370-\u03ff])[{''.join(_LETTERS)}](?![a-z\u0370-\u03ff])")
 #: Which of Adam's betas, before its value: "\u03b22 0.98".
 _OF_ADAM: Final = re.compile(r"[12]\s*[=:]?\s*(?:0?[.,]\d|\s1\b)")
-#: A sign between a name and its number. Between two numbers it says more: "8 -> 16".
+#: A sign between a name and its number. Between two numbers it is a change: "8 -> 16".
 _BETWEEN: Final = re.compile(
     r"(?:(?<=[a-z] )|(?<=[a-z]\d ))(?:[-=]>|\u2192|[<>]=|[\u2264\u2265])(?= ?\.?\d)"
     r"|(?:(?<=\bkl )|(?<=ppl )|(?<=ratio )|(?<=divergence )|(?<=agreement )|(?<=top1 )|(?<=top-1 )"
     r"|(?<=drop ))[<>](?= ?\.?\d)"
 )
 _JOINED: Final = re.compile(r"(?<=[a-z])(?:\u2192|[<>]=|[\u2264\u2265])(?=\d)")
-#: A bound before a number that has its name behind it: "≤1024 new tokens".
+#: A bound before a number whose name follows: "≤1024 new tokens".
 _BOUND: Final = re.compile(r"(?:(?<=^)|(?<=[,;(|] )|(?<=[,;(|]))(?:[<>]=|[\u2264\u2265]) ?(?=\d)")
-#: Dots and bullets that part the settings of a line.
+#: Dots and bullets that separate the settings of a line.
 _BULLET: Final = re.compile(r"(?<=\s)[\u00b7\u2022\u2027\u2219](?=\s)")
 _NUMBER: Final = r"(?:\d+(?:\.\d+)?|\.\d+)(?:e-?\d+)?k?"
 #: Names and their numbers in the same order: "lr/wd 1e-4/0.01", "micro/global batch 1/32".
@@ -37,7 +37,7 @@ _PAIRED: Final = re.compile(
 )
 #: "c/200 pasos", as people write "cada" or "con".
 _EACH: Final = re.compile(r"(?<![\w/])c/ ?(?=\d)")
-#: Words cut short: "w/ 8 cards", "layers 36 thru 39", "incl. the experts".
+#: Abbreviated words: "w/ 8 cards", "layers 36 thru 39", "incl. the experts".
 _SHORTENED: Final = {
     "w/o": "without ",
     "w/": "with ",
@@ -69,12 +69,12 @@ _FACTOR_OF: Final = re.compile(
 _OVER: Final = re.compile(r"(?<=[a-z] )>\s?(?=\d+k?\s?tok)")
 _PARTS: Final = " / "
 _SLASH: Final = re.compile(r"\s?/\s?")
-#: Shares of the rows, which have a reader of their own.
+#: Shares of the rows, which have their own reader.
 _SPLITS: Final = frozenset({"train", "training"})
 
 
 def find_signs(folded: str) -> Iterator[Numeral]:
-    """Yield the signs of a folded text, each with the words that it means."""
+    """Yield the signs of a folded text with the words that they mean."""
     for match in _PAIRED.finditer(folded):
         if folded.count(_PARTS) > match[0].count(_PARTS):
             continue  # "qlora / ctx 4k / 3 ep": slashes separate the settings

@@ -1,7 +1,7 @@
 """Misspelt names of settings: "learing rate", "ephocs", "epoqes".
 
-Only long names that no other common word resembles are corrected, where one letter is wrong,
-missing or added, or two letters have changed places.
+Only long names that resemble no other common word are corrected, if one letter is wrong, missing or
+added, or two letters are swapped.
 """
 
 import re
@@ -39,7 +39,7 @@ _NAMES: Final = (
     ),
 )
 _WORD: Final = re.compile(r"(?<![\w./\\-])[a-z]{4,14}(?![\w./\\-])")
-#: Words and endings that are right although a name resembles them.
+#: Correct words and endings that resemble a name.
 _RIGHT: Final = re.compile(
     r"earnings?|token|gradients|sequences|optimi[sz]e|schedule[sd]?|epochal|attentions?|tensions?"
     r"|experts?|sevilla|ever|even|emery|epic\w*|validat\w+|warmups?|learnings?|leaning"
@@ -94,18 +94,18 @@ _SHORT: Final = (
     (re.compile(r"(?<=\d )toks?\b|(?<=[a-z] )toks?\b"), "tokens"),
     (re.compile(rf"(?<![\w-])(?P<width>{'|'.join(_WIDTHS)})(?=[ -]bits?\b)"), None),
 )
-#: Families of models, of which a misspelt name counts before a number: "gema 3", "mistal 7b".
+#: Model families, whose misspelt names count before a number: "gema 3", "mistal 7b".
 _FAMILIES: Final = ("gemma", "mistral", "mixtral", "llama", "deepseek", "granite", "falcon")
 _BEFORE_NUMBER: Final = re.compile(r"(?<![\w./\\-])[a-z]{4,9}(?=[ -]?\d)")
 _NO_FAMILY: Final = frozenset({"gamma", "lambda"})
-#: Of shorter words only the order of the letters is corrected.
+#: In shorter words, only the order of the letters is corrected.
 _SHORTEST: Final = 5
 
 
 def find_typos(folded: str) -> Iterator[Numeral]:
-    """Yield the misspelt names of a folded text, each with the name that it means.
+    """Yield the misspelt names of a folded text, each with the correct name.
 
-    Short forms are spelt out too: "bump the seed 2 2024", "lo q contesta", "six-bit".
+    Short forms are also expanded: "bump the seed 2 2024", "lo q contesta", "six-bit".
     """
     for pattern, word in _SHORT:
         for match in pattern.finditer(folded):
@@ -137,7 +137,7 @@ def _correct(word: str) -> str | None:
 
 
 def _is_near(word: str, name: str) -> bool:
-    """Return whether one edit makes one word of the other, or the same letters in another order."""
+    """Return whether one edit, or a change of order, turns one word into the other."""
     if sorted(word) == sorted(name):
         return True
     if len(word) < _SHORTEST - 1 or len(name) < _SHORTEST or abs(len(word) - len(name)) > 1:

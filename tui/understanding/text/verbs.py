@@ -1,9 +1,9 @@
-"""The forms in which verbs ask: imperatives, subjunctives, infinitives, from `verbs.json`.
+"""The request forms of verbs: imperatives, subjunctives, infinitives, from `verbs.json`.
 
 "Borra", "no borres", "que no borren" and "borrar" are one verb. Past forms and the first person of
-the present are left out: "borré" and "uso" report. A verb may have its other stem behind it
-("probar:prueb"); ":e" is a Catalan verb with "-eix-", and ":-" one of which only the infinitive is
-regular.
+the present are left out, since "borré" and "uso" report. A verb may be followed by its other stem
+("probar:prueb"); ":e" marks a Catalan verb with "-eix-", and ":-" a verb with only a regular
+infinitive.
 """
 
 import re
@@ -23,13 +23,13 @@ _SPANISH: Final = {
 }
 #: Short verbs double their last letter: "dropping".
 _DOUBLED: Final = re.compile(r"[a-z]?[^aeiou]?[^aeiou][aeiou][^aeiouwxy]")
-#: How the stem of a verb in "-ar" is spelt before "e" and "i".
+#: The spelling of the stem of a verb in "-ar" before "e" and "i".
 _SOFT: Final = (("\u00e7", "c"), ("c", "qu"), ("g", "gu"), ("z", "c"))
 
 
 @cache
 def asking_forms() -> frozenset[str]:
-    """Return the folded forms of the verbs that ask, in the three languages."""
+    """Return the folded request forms of verbs in the three languages."""
     gerunds = map(_gerund, english_verbs())
     return frozenset(
         {
@@ -42,7 +42,7 @@ def asking_forms() -> frozenset[str]:
 
 @cache
 def quiet_forms() -> frozenset[str]:
-    """Return those of verbs beside which other words may still report: "stop suggesting it"."""
+    """Return the forms of verbs that do not make the rest a request: "stop suggesting it"."""
     return frozenset(_forms(word_table("verbs")["quiet"]))
 
 
@@ -84,7 +84,7 @@ def _spanish(entry: str) -> Iterator[str]:
 
 
 def _spelt(stem: str, endings: tuple[str, ...]) -> Iterator[str]:
-    """Yield the forms of a stem, spelt as its sound needs."""
+    """Yield the forms of a stem, with the spelling that keeps its sound."""
     for ending in endings:
         pair = next((each for each in _SOFT if stem.endswith(each[0])), None)
         if pair is None or ending[0] not in "ei" or "a" not in endings[0]:

@@ -8,6 +8,6 @@ from typing import Any
 
 @cache
 def word_table(name: str) -> Any:
-    """Return the table of this name, without `.json`: an object, or a list of them."""
+    """Return the table with this name, without `.json`: an object, or a list of objects."""
     text = (files("ftc.tui.understanding.tables") / f"{name}.json").read_text(encoding="utf-8")
     return json.loads(text)

@@ -1,6 +1,6 @@
-"""A command's flags among prose: "--lr 1e-4 --bf16, full params, on a 3090".
+"""Command-line flags in prose: "--lr 1e-4 --bf16, full params, on a 3090".
 
-The flags are read as a pasted command, and the rest as the message that it is.
+The flags are read as a pasted command, and the rest as a message.
 """
 
 import re
@@ -13,7 +13,7 @@ from ftc.tui.understanding.implied import find_displaced, imply
 from ftc.tui.understanding.reading import Reading
 from ftc.tui.understanding.tools.pasted import is_submission, read_pasted
 
-#: A part between commas outside of quotation marks and brackets.
+#: A part between commas outside quotation marks and brackets.
 _PART: Final = re.compile(
     r"(?:\"[^\"]*\"|'[^']*'|\[[^\]]*\]|\{[^}]*\}|(?![,;|]\s|[,;|]$|\s/\s).)+", re.DOTALL
 )
@@ -23,7 +23,7 @@ _FLAG: Final = re.compile(r"(?<!\S)--[A-Za-z]")
 def read_config(
     text: str, draft: Mapping[str, Any], again: Callable[[str], Reading]
 ) -> Reading | None:
-    """Return the reading of a pasted config, with that of the prose beside flags."""
+    """Return the reading of a pasted config, or of flags with the prose beside them."""
 
     def paste(words: str) -> Reading | None:
         return read_pasted(words, draft, again)
@@ -41,7 +41,7 @@ def _read_with_flags(
     paste: Callable[[str], Reading | None],
     read: Callable[[str], Reading],
 ) -> Reading | None:
-    """Return the reading of a line with flags and prose; None if it has only one of them."""
+    """Return the reading of a line with flags and prose; None if it has only one of the two."""
     flags, prose = _split(text)
     if not (flags and prose):
         return None

@@ -1,7 +1,7 @@
 """Pasted configs: axolotl's and LLaMA-Factory's YAML, the arguments of TRL scripts, JSON, a spec.
 
-A config is recognised by its form, and translated as `ftc import` translates a file. A field whose
-schema admits the value is taken over; the keys that lead to none are named in the answer.
+A config is recognised by its form, and translated as `ftc import` translates a file. A value is
+used if the schema of its field accepts it; the answer lists the keys without a field.
 """
 
 import re
@@ -38,7 +38,7 @@ _CALL: Final = re.compile(r"(?:Config|Arguments|Trainer|from_pretrained|get_peft
 _SBATCH: Final = re.compile(r"(?i)\b(?:sbatch|srun|salloc)\b|^[^-\n]*\bslurm\b\W*\s-")
 _FEWEST_LINES: Final = 2
 _BATCH: Final = "/training/global_batch"
-#: The reasons that a key has no field: no table has it, or the field does not admit the value.
+#: The reasons why a key has no field: no table has it, or the field rejects the value.
 _UNKNOWN, _VALUE = "unknown", "value"
 _TYPES: Final = "/export/types"
 _PART: Final = "/data/sources/"
@@ -52,7 +52,7 @@ def read_pasted(
 ) -> Reading | None:
     """Return the reading of a config, or None if the text is not one.
 
-    `read` is the reader of messages: it reads a flag that no tool has, such as "--quants q4,q8".
+    `read` is the reader of messages, for flags that no tool has, such as "--quants q4,q8".
     """
     if is_submission(text):
         return None
@@ -68,7 +68,7 @@ def read_pasted(
 
 
 def is_submission(text: str) -> bool:
-    """Return whether a text holds options of sbatch, which have a reader of their own."""
+    """Return whether a text contains options of sbatch, which have their own reader."""
     return _SBATCH.search(text) is not None and not text.lstrip().startswith("{")
 
 
@@ -82,7 +82,7 @@ def _find_tool(paths: Sequence[str]) -> str:
 def _reading(
     imported: Imported, text: str, draft: Mapping[str, Any], read: Callable[[str], Reading]
 ) -> Reading | None:
-    """Return the changes that a config leads to, and the keys that lead to none."""
+    """Return the changes in a config, and the keys without a field."""
     changes: dict[str, Change] = {}
     choices: list[Choice] = []
     left = []
@@ -122,7 +122,7 @@ def _reading(
 def _shortened(key: Became, words: str, read: Callable[[str], Reading] | None) -> Sequence[Change]:
     """Return the changes of a key that is an expert's abbreviation, such as "--ep 1".
 
-    A flag is also read, if `read` is given, as the message that it is: "--quants q4,q8".
+    With `read`, a flag is also read as a message: "--quants q4,q8".
     """
     line = f"{key.key}={key.value}"
     short = [each for each in read_shorthand(Message(line)) if isinstance(each, Change)]
@@ -144,12 +144,12 @@ def _means_types(key: str) -> bool:
 
 
 def _without_first(key: str) -> str:
-    """Return a key as a reader writes it: the first of a list is the list."""
+    """Return a key in the readers' form: the first item of a list becomes the list."""
     return key.replace("[0]", "")
 
 
 def _checked(pointer: str, value: Any) -> Any:
-    """Return a value that names a model or data only if it is such a name."""
+    """Return a value; the value of a model or data field only if it is a valid name."""
     if pointer not in _REFERENCES or (isinstance(value, str) and _REFERENCE.fullmatch(value)):
         return value
     return _named_model(value) if pointer == "/model/id" else None
@@ -206,7 +206,7 @@ def _parse(text: str) -> Sequence[Entry]:
 
 
 def _read_calls(text: str) -> Sequence[Entry]:
-    """Return the arguments of calls; a part of a call, which is no Python, is read by its words."""
+    """Return the arguments of calls; an incomplete call, which is not Python, is read by words."""
     try:
         found = read_script([text])
     except UnreadableScriptError:
@@ -239,7 +239,7 @@ def _as_data(text: str) -> Mapping[str, Any] | None:
 
 
 def _words(path: str, text: str) -> str:
-    """Return the key and its value as written, up to the end of the line or of the value."""
+    """Return the key and its value as written, up to the end of the line or the value."""
     key = path.rpartition(".")[2]
     name = re.escape(key).replace("_", "[_-]")
     found = re.search(
@@ -268,7 +268,7 @@ def _named_model(value: object) -> str | None:
 
 
 def _gpus(draft: Mapping[str, Any]) -> int:
-    """Return the GPUs that the draft names; one if it names none."""
+    """Return the number of GPUs in the draft, by default one."""
     hardware = draft.get("hardware")
     own = hardware if isinstance(hardware, Mapping) else {}
     count, nodes = own.get("count", 1), own.get("nodes", 1)
@@ -280,5 +280,5 @@ def _pointers() -> frozenset[str]:
     return frozenset(field.pointer for field in fields())
 
 
-#: Sections that hold a value themselves.
+#: Sections that can be a value themselves.
 _LEAVES: Final = frozenset({"/name", "/allow"})

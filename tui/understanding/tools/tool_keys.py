@@ -23,7 +23,7 @@ _KEY: Final = re.compile(
     rf"(?<![\w/.\\-])(?P<dash>--)?{_NAME}(?P<sign>\s*[=:]\s*|[ \t]+)"
     r"(?P<value>\"[^\"\x00]*\"|'[^'\x00]*'|\[[^\]\x00]*\]|[^\s,;()\x00]+)"
 )
-#: "--bf16", "load_in_4bit": a switch is on if nothing is said of it.
+#: "--bf16", "load_in_4bit": a switch without a value is on.
 _FLAG: Final = re.compile(
     rf"(?<![\w/.\\-])(?:--{_NAME}|(?P<snake>[a-z][a-z0-9]*(?:_[a-z0-9]+)+))"
     r"(?=\s*(?:$|[,;|)+\n\x00]|\.(?:\s|$)|--|\s(?:w/|(?:with|and|on|amb|i|con|y|en)\b)))"
@@ -42,25 +42,25 @@ _SBATCH_FIELDS: Final = {
     **dict.fromkeys(("t", "time"), "/launch/hours"),
     **dict.fromkeys(("gpus-per-node", "ntasks-per-node"), "/hardware/count"),
 }
-#: "--gres=gpu:4", "--gres=gpu:a100:4", whose GPU has a reader of its own.
+#: "--gres=gpu:4", "--gres=gpu:a100:4"; the GPU has its own reader.
 _GRES: Final = re.compile(r"--gres[= ]gpu(?=:(?:[a-z][\w.-]*:)?(?P<count>\d{1,2})\b)(?::\d+)?")
 #: "12:00:00", "1-12:00:00", "12:00".
 _TIME: Final = re.compile(r"(?:(?P<days>\d+)-)?(?P<hours>\d+):(?P<minutes>\d\d)(?::\d\d)?")
 _SLURM: Final = re.compile(r"\b(?:slurm|sbatch)\b")
-#: Where a key of one word with a colon may stand: "3 gpus: 4090" has none.
+#: The position of a key of one word with a colon: "3 gpus: 4090" has none.
 _AT_START: Final = re.compile(r"(?:^|[,;.\n\x00])\s*$")
-#: Modules have a reader of their own.
+#: Modules have their own reader.
 _MODULE: Final = re.compile(r"[\[\"']*(?:\w+_proj|qkvo?)\b")
 #: What people write for true and false beside a key.
 _SWITCHED: Final = {"on": True, "yes": True, "off": False, "no": False}
 _KILO: Final = re.compile(r"\d+(?:\.\d+)?k")
 _LENGTH: Final = "/data/max_length"
-#: Names and files have readers of their own.
+#: Names and files have their own readers.
 _ELSEWHERE: Final = ("/name", "/model/id", "/data/source", "/data/columns", "/hardware/gpu")
 
 
 def read_tool_keys(message: Message) -> Iterator[Change]:
-    """Yield the fields that other tools' keys lead to."""
+    """Yield the fields for other tools' keys."""
     yield from _read_sbatch(message)
     position = 0
     while match := _KEY.search(message.folded, position):
@@ -98,7 +98,7 @@ def read_tool_keys(message: Message) -> Iterator[Change]:
 
 
 def _read_sbatch(message: Message) -> Iterator[Change]:
-    """Yield the fields of sbatch's options; the short ones tell capital letters from small ones."""
+    """Yield the fields of sbatch's options; the short ones are case-sensitive."""
     if not _SLURM.search(message.plain):
         return
     for match in list(_GRES.finditer(message.folded)):
@@ -118,7 +118,7 @@ def _read_sbatch(message: Message) -> Iterator[Change]:
 
 
 def _hours(written: str) -> object:
-    """Return the hours of a time as sbatch takes it; a number alone is one of minutes."""
+    """Return the hours of a time in sbatch's format; a number alone is in minutes."""
     time = _TIME.fullmatch(written)
     if time is None:
         return int(written) / 60 if written.isdecimal() else None

@@ -1,4 +1,4 @@
-"""Values that a schema accepts and hardly anyone means: they are asked about, not applied."""
+"""Unusual values that the schema accepts: ftc asks about them instead of applying them."""
 
 import re
 from collections.abc import Mapping

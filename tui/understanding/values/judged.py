@@ -1,4 +1,4 @@
-"""How the best checkpoint is found: "best ckpt by accuracy", "que lo elija por f1"."""
+"""Reads how the best checkpoint is chosen: "best ckpt by accuracy", "que lo elija por f1"."""
 
 import re
 from collections.abc import Iterator
@@ -32,7 +32,7 @@ _PATTERNS: Final = (
 
 
 def read_judged(message: Message) -> Iterator[Change]:
-    """Yield by what the best checkpoint is chosen, and the metric if one is named."""
+    """Yield how the best checkpoint is chosen, and the metric if one is named."""
     for pattern in _PATTERNS:
         for match in message.take(pattern):
             if message.denied(match.start(), match.end()):

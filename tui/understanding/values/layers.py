@@ -1,4 +1,4 @@
-"""Layers: how many are frozen or trained, as in "freeze the first 20 layers"."""
+"""Reads how many layers are frozen or trained, as in "freeze the first 20 layers"."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -71,7 +71,7 @@ _CHECKPOINTING: Final = "/training/gradient_checkpointing"
 
 
 def read_recomputed(message: Message) -> Iterator[Change]:
-    """Yield every how many layers the activations are recomputed, or that it is selective."""
+    """Yield the interval of the recomputed layers, or that recomputation is selective."""
     for match in message.take(_SELECTIVE):
         if not message.denied(match.start()):
             words = message.words(*match.span())
@@ -84,9 +84,9 @@ def read_recomputed(message: Message) -> Iterator[Change]:
 
 
 def read_layers(message: Message, draft: Mapping[str, Any]) -> Iterator[Change | Choice]:
-    """Yield the method, and how many of the last layers are trained.
+    """Yield the method, and the number of last layers to train.
 
-    Frozen layers are subtracted from the model's; ftc asks if the model is not in the table.
+    Frozen layers are subtracted from the model's layers; ftc asks if the model is not in the table.
     """
     yield from _read_listed(message, draft)
     for match in message.take(_KEPT):
@@ -103,7 +103,7 @@ def read_layers(message: Message, draft: Mapping[str, Any]) -> Iterator[Change |
 
 
 def _read_listed(message: Message, draft: Mapping[str, Any]) -> Iterator[Change | Choice]:
-    """Yield the layers that are told by their numbers; of frozen ones the others are trained."""
+    """Yield the layers that are listed by number; if they are frozen, the others are trained."""
     for match in list(_LISTED.finditer(message.folded)):
         numbers = list(_numbers(match["all"]))
         if len(numbers) < _SEVERAL or message.denied(match.start()):
@@ -142,7 +142,7 @@ def _train(layers: int, message: Message, match: re.Match[str]) -> Iterator[Chan
 
 
 def _read_beside(message: Message, end: int) -> Iterator[Change]:
-    """Yield the head and the embeddings that are joined to the trained layers."""
+    """Yield the head and the embeddings if they are listed with the trained layers."""
     match = _BESIDE.match(message.folded, end)
     if match is not None:
         names = [name for name, said in _ALSO.items() if re.search(said, match[0])]

@@ -1,4 +1,4 @@
-"""Rows that are too long: "chop anything over 1024 tokens", "las que pasen de 2k, fuera"."""
+"""Reads what to do with long rows: "chop anything over 1024 tokens", "las largas, fuera"."""
 
 import re
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from ftc.tui.understanding.text.message import Message, fold
 from ftc.tui.understanding.text.numbers import as_written, read_number
 
 _LONG: Final[Any] = WORDS["overlong"]
-#: A unit of another field after a number: "cut at 1000 steps" is no length.
+#: A unit of another field after a number: "cut at 1000 steps" is not a length.
 _OTHER_UNIT: Final = (
     r"(?!\s*(?:steps?|pass(?:os|es)|pas(?:os)?|epochs?|ep|epoques|epoca|epocas|rows?|files?|filas?|examples?"
     r"|exemples?|ejemplos?|hours?|hor[ae]s?|minut\w*|gpus?|gi?b|%)\b)"
@@ -32,7 +32,7 @@ _NONE: Final = re.compile(
     r"\b(?:nothing|none|no(?: single)?|cap|res|que no|ningun\w*|nada|never|mai|nunca)\b"
     r"(?=[^.;,!?\n]*$|[^.;,!?\n]*\d)"
 )
-#: "discard what exceeds", without a number: that of the field's own limit.
+#: "discard what exceeds", without a number: the limit of the field applies.
 _WHOLE: Final = tuple(
     (
         value,
@@ -61,7 +61,7 @@ _BEGINNING: Final = (
     r"|(?:quedate|quedemonos|guarda|conserva|deja)(?:me)?(?: solo)?(?: con)?"
     r" (?:el|los) (?:principios?|comienzos?|inicios?)"
 )
-#: Acts in everyday words: "just cut off the end", "leave it out".
+#: Actions in everyday words: "just cut off the end", "leave it out".
 _LONGER_ACTS: Final = tuple(
     (value, re.compile(rf"(?<![\w-])(?:{words})(?!\w)"))
     for value, words in (
@@ -80,7 +80,7 @@ _LEAST: Final = 16
 
 
 def read_overlong(message: Message) -> Iterator[Change]:
-    """Yield the greatest length of a row, and whether longer rows are cut or dropped."""
+    """Yield the maximum length of a row, and whether longer rows are cut or dropped."""
     for match in list(_TO.finditer(message.folded)):
         if not message.denied(match.start()):
             yield from _take(message, match.start(), match.end(), match["number"], "truncate")
@@ -116,7 +116,7 @@ def read_overlong(message: Message) -> Iterator[Change]:
 
 
 def _read_longer(message: Message) -> Iterator[Change]:
-    """Yield what happens to a row that is too long: the one wanted act of its sentence."""
+    """Yield the treatment of a row that is too long: the one requested action of its sentence."""
     for match in list(_LONGER.finditer(message.folded)):
         stop = _SENTENCE_END.search(message.folded, match.end())
         end = stop.start() if stop else len(message.folded)
@@ -135,7 +135,7 @@ def _read_longer(message: Message) -> Iterator[Change]:
 
 
 def says_what_happens(text: str) -> bool:
-    """Return whether a text says that rows are cut or dropped, and not only that they are long."""
+    """Return whether a text says that rows are cut or dropped, not only that they are long."""
     folded = fold(text)
     return any(pattern.search(folded) for _, pattern in _LONGER_ACTS)
 
@@ -143,7 +143,7 @@ def says_what_happens(text: str) -> bool:
 def _take(
     message: Message, start: int, end: int, number: str, overlong: str | None
 ) -> Iterator[Change]:
-    """Yield the length, and what happens to longer rows if it is said; cross out their words."""
+    """Yield the length, and the treatment of longer rows if mentioned; cross out the words."""
     length = read_number(number)
     if length is None or length < _LEAST:
         return

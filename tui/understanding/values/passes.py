@@ -1,4 +1,4 @@
-"""Passes over the data and rows of a step, as people count them.
+"""Reads passes over the data and rows per step in everyday words.
 
 "Show it the data four times" are epochs, "32 rows at a time" is a batch.
 """
@@ -85,12 +85,12 @@ _GROUPED: Final = re.compile(
     r"\b(?:de (?=(?P<twice>\d+) en (?P=twice)\b)\d+ en|(?:in (?:groups|lots|chunks|packs) of"
     r"|en grupo?s de|de a)) (?P<number>\d+)\b(?! (?:gpus?|layers|capes|capas))"
 )
-#: "train on both at a time", "amb tots dos alhora": all of the things that were named.
+#: "train on both at a time", "amb tots dos alhora": all named things together.
 _ALL_OF_THEM: Final = re.compile(
     r"\b(?:all|both|tots|totes|els|les|todos|todas|los|las)(?: l[oae]s| els)?\s+$"
 )
 _FEW: Final = 3
-#: "to the GPU 2 by 2": what one pass sees.
+#: "to the GPU 2 by 2": the rows of one pass.
 _ON_CARD: Final = re.compile(
     r"\b(?:gpu|card|targeta|tarjeta|grafica|memoria|memory)\b[^.;!?\n\d]{0,16}$"
 )
@@ -98,18 +98,18 @@ _TO_CARD: Final = re.compile(
     r"\s+(?:a|en|on|to|onto|into|per|por) (?:(?:the|la|each|cada) )?"
     r"(?:gpu|card|targeta|tarjeta|grafica)\b"
 )
-#: "check on it every hundred steps": how often, whatever the verb.
+#: "check on it every hundred steps": an interval, with any verb.
 _OFTEN: Final = re.compile(
     rf"\b(?:every|each|cada)\s+(?P<number>{NUMBER})\s+(?:training )?"
     r"(?:steps|updates|passos|pasos|iterations|actualitzacions|actualizaciones)\b"
 )
 
 
-#: How often something is logged is no field.
+#: The logging interval is not a field.
 _LOGGED: Final = re.compile(
     r"\b(?:log(?:s|ged|ging)?|print(?:s|ing)?|logueja\w*|registr\w+|loguea\w*|imprim\w+)\b[^,;.!?\n]*$"
 )
-#: What a whole step sees, beside the rows of one pass: "but only 4 at a time".
+#: The rows of a whole step, beside the rows of one pass: "but only 4 at a time".
 _WHOLE_STEP: Final = (
     re.compile(
         r"\b(?:cada|per|por) (?:pas|paso|actualitzacio|actualizacion) (?:que )?"
@@ -139,7 +139,7 @@ _WHOLE_STEP: Final = (
 
 
 def read_counts(message: Message) -> Iterator[Change]:
-    """Yield the rows of a step, the evaluations without improvement, and how often it is judged."""
+    """Yield the rows per step, the evaluations without improvement, and the evaluation interval."""
     whole = False
     for pattern in _WHOLE_STEP:
         for match in message.take(pattern):
@@ -178,7 +178,7 @@ def _count(message: Message, match: re.Match[str], pointer: str) -> Iterator[Cha
 
 
 def read_passes(message: Message) -> Iterator[Change]:
-    """Yield the epochs of a message that says how often the rows are seen."""
+    """Yield the epochs if a message says how often the rows are seen."""
     for pattern in _SENTENCES:
         for match in message.take(pattern):
             number = 2.0 if match["twice"] else 1.0

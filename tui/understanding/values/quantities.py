@@ -1,4 +1,4 @@
-"""Numbers with a word beside them: epochs, rates, batches, lengths, shares."""
+"""Reads numbers with a word beside them: epochs, rates, batches, lengths, shares."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -108,7 +108,7 @@ _PRICE: Final = re.compile(
     + _AN_HOUR.format(2)
 )
 _ROWS: Final = "/data/max_rows"
-#: "I have 300 examples" states a number; it sets no limit.
+#: "I have 300 examples" states a number and sets no limit.
 _LIMITING: Final = re.compile(rf"\b{any_of(WORDS['limiting'])}\b")
 #: "two lines long", "tres líneas cada uno": the length of something, and no number of rows.
 _LENGTHY: Final = re.compile(
@@ -141,20 +141,20 @@ _BOUND: Final = re.compile(
     r"(?:(?:pas|sobrepas|super|exced)\w*)(?: mai| nunca)?"
     r"(?: de(?: l[oa]s)?| dels?| d'| els?| l[oa]s)?)\s*$"
 )
-#: "drop the learning rate to 1e-4" sets it.
+#: "drop the learning rate to 1e-4" sets the rate.
 _LOWERED: Final = re.compile(r"\b(?:drop|cut)(?: the)? $")
 _TO: Final = re.compile(r"\bto\b")
 _LOWERED_TO: Final = re.compile(
     r"\b(?:drop|cut|dump)(?:\s+\w+){0,4}?\s+(?:(?:back |down )?to|at)\s+$"
 )
-#: The number after a denied one: "no, cuatro", "but 4".
+#: The number after a negated one: "no, cuatro", "but 4".
 _INSTEAD: Final = re.compile(
     rf"[\s,.:]*(?:(?:no|not|but|sino|rather|mejor|millor|make it|que|i (?:said|meant)|he dit"
     rf"|vaig dir|he dicho|dije|{any_of(WORDS['put'])})\b[\s,]*)*"
     rf"(?P<number>{NUMBER}\s*%?)(?:\s+(?:of them|epochs?|epoques|epocas))?"
     r"(?=\s*(?:$|[.,;!]))"
 )
-#: The number before a denied one: "5 instead of 3 epochs".
+#: The number before a negated one: "5 instead of 3 epochs".
 _IN_PLACE: Final = re.compile(
     rf"\b(?P<number>{NUMBER}\s*%?) (?:instead of|rather than|and not|not|en vez de|en lugar de"
     r"|en lloc de|enlloc de|en comptes de|i no|y no)(?: the| los| las| els| les)? $"
@@ -191,7 +191,7 @@ _WARMED: Final = re.compile(
     r"(?=\s*(?:steps|passos|pasos)\b|\s(?:of|dels?|de)\s(?:the |els? |los |las |l')?"
     r"(?:steps|training|run|passos|pasos|entren\w+)\b)))(?:\s*(?:steps|passos|pasos)\b)?"
 )
-#: "3ep", as experts glue them.
+#: "3ep", an expert's form without a space.
 _GLUED_EPOCHS: Final = re.compile(r"(?<![\w.,])(?P<number>\d+(?:[.,]\d+)?)ep(?:ochs?|s)?\b")
 #: A noun that the number belongs to: "router aux coef 1e-3".
 _OF_OTHER: Final = re.compile(
@@ -215,8 +215,8 @@ _TERA: Final = re.compile(r"\d\s*ti?b\b")
 def read_quantities(message: Message) -> Iterator[Change | Choice]:
     """Yield the changes of numbers with a word beside them.
 
-    A field that is denied is set to zero where that turns it off. One that is only named, in a
-    message that changes it to nothing readable, is asked about.
+    A negated field is set to zero if that turns it off. If a message changes a field without a
+    readable value, ftc asks about it.
     """
     yield from read_shares(message)
     yield from read_prices(message)
@@ -261,7 +261,7 @@ def read_quantities(message: Message) -> Iterator[Change | Choice]:
 
 
 def _read_glued(message: Message) -> Iterator[Change]:
-    """Yield what experts write without a name or a space: "3ep", "2e-4"."""
+    """Yield numbers that experts write without a name or a space: "3ep", "2e-4"."""
     for match in message.take(_GLUED_EPOCHS):
         value = as_written(read_number(match["number"]) or 0.0)
         yield Change(pointer="/training/epochs", value=value, words=message.words(*match.span()))
@@ -277,7 +277,7 @@ def _read_glued(message: Message) -> Iterator[Change]:
 
 
 def _read_deniable(message: Message) -> Iterator[Change | Choice]:
-    """Yield zero for what is denied where that turns it off, and a question where it is changed."""
+    """Yield zero for a negated field if that turns it off, and a question for a changed field."""
     for pointer, pattern in _DENIABLE.items():
         for match in list(pattern.finditer(message.folded)):
             words = message.words(*match.span())
@@ -294,7 +294,7 @@ def _read_deniable(message: Message) -> Iterator[Change | Choice]:
 
 
 def _is_limit(message: Message, match: re.Match[str]) -> bool:
-    """Return whether a number of rows limits them: the clause says so, or it is the message."""
+    """Return whether a number of rows is a limit: its clause says so, or it stands alone."""
     clause = message.clause(*match.span())
     held = _HELD.match(message.folded, match.end()) and not _ONLY.search(clause)
     if held or is_possession(message.folded[: match.start()]):
@@ -303,12 +303,12 @@ def _is_limit(message: Message, match: re.Match[str]) -> bool:
         return False
     part = message.folded[match.end() :].lstrip()[:1] in ("", ",", ";", "|", "/", "+", "\x00")
     if part and _HUB_DATA.search(message.plain):
-        return True  # the rows of a set of the Hub are nobody's own
+        return True  # nobody owns the rows of a data set on the Hub
     return message.folded.strip() == match[0].strip() or _LIMITING.search(clause) is not None
 
 
 def _is_denied(message: Message, match: re.Match[str]) -> bool:
-    """Return whether a number is denied; "no more than 3" is a bound, "drop it to 3" a value."""
+    """Return whether a number is negated; "no more than 3" is a bound, "drop it to 3" a value."""
     before = message.folded[: match.start()]
     if (
         _BOUND.search(before)
@@ -322,14 +322,14 @@ def _is_denied(message: Message, match: re.Match[str]) -> bool:
 
 
 def _revision(message: Message, match: re.Match[str]) -> re.Match[str] | None:
-    """Return the number that the words after a number put in its place."""
+    """Return the number with which the following words replace a number."""
     swaps = _SWAPPED.search(message.folded[: match.start()]) is not None
     revised = REVISION.match(message.folded, match.end())
     return revised or (_SWAP.match(message.folded, match.end()) if swaps else None)
 
 
 def _corrected(pointer: str, match: re.Match[str], message: Message) -> Change | Choice:
-    """Return the number that replaces a denied one ("not 3 epochs but 4"), or a question."""
+    """Return the number that replaces a negated one ("not 3 epochs but 4"), or a question."""
     other = _revision(message, match) or _INSTEAD.match(message.folded, match.end())
     if other is None and (other := _IN_PLACE.search(message.folded[: match.start()])):
         words = message.words(other.start(), match.end())
@@ -359,7 +359,7 @@ def read_prices(message: Message) -> Iterator[Change]:
 
 
 def _read_stopping(message: Message) -> Iterator[Change]:
-    """Yield early stopping as it is described: "stop if it does not improve 4 times"."""
+    """Yield early stopping from a description: "stop if it does not improve 4 times"."""
     for match in message.take(_WORSE_STOPS):
         yield Change(pointer=_STOPPING, value=_PATIENCE, words=message.words(*match.span()))
     for match in message.take(_STOPS):
@@ -370,7 +370,7 @@ def _read_stopping(message: Message) -> Iterator[Change]:
 
 
 def _value(pointer: str, text: str, around: str) -> int | float | None:
-    """Return the value of a field, or None if the text is not valid; `around` contains the unit."""
+    """Return the value of a field, or None if the text is invalid; `around` contains the unit."""
     percent = text.rstrip().endswith("%")
     kilo = _KILO_TOKENS if pointer == "/data/max_length" else _KILO
     number = read_number(text.rstrip(" %"), kilo=kilo)

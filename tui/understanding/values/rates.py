@@ -1,7 +1,7 @@
-"""Learning rates next to other values: "3 epochs at 2e-4", "5e-5 but 1e-5 on the head".
+"""Reads learning rates beside other values: "3 epochs at 2e-4", "5e-5 but 1e-5 on the head".
 
-A number with a negative exponent is a rate. Beside "at" it belongs to the run and not to the name
-before it, if that name has a number of its own.
+A number with a negative exponent is a rate. After "at" it belongs to the run and not to the name
+before it, if that name has its own number.
 """
 
 import re
@@ -71,13 +71,13 @@ _PARTS: Final = {
     "embeddings": re.compile(r"emb|token"),
     "head": re.compile(r"head"),
 }
-#: "give those a 1e-5 lr", "que aquells vagin a 2e-5": what stands last before the clause.
+#: "give those a 1e-5 lr", "que aquells vagin a 2e-5": the last thing before the clause.
 _OF_THOSE: Final = re.compile(
     r"\b(?:those|these|them|both|they|aquests?|aquells?|ambdos|els dos|eixos|esos|estos|ellos|ambos"
     r"|los dos|[ea]stas|esas)\b[^.;!?\n\d]{0,36}?"
     rf"(?P<rate>{RATE})(?:\s+(?:lr|learning rate))?(?![\w.])"
 )
-#: What has no rate of its own, so that "those" means it only if nothing else stands between.
+#: Things without their own rate; "those" refers to one only if nothing else is between.
 _EMBEDS_BEFORE: Final = re.compile(rf"(?<![\w/.-]){_EMBEDS}(?![\w-])[^.;!?\n]*$")
 _DECAYS: Final = re.compile(
     rf"\b(?:decay(?:ing|s)?|annealed|down|baja|baixa)\s+(?:from|desde|des de)\s+"

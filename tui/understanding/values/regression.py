@@ -1,7 +1,7 @@
-"""Reads what the trained model must not lose: "regression gate: neutral.txt, may drop 5 % at most".
+"""Reads regression checks: "regression gate: neutral.txt, may drop 5 % at most".
 
-The files and the numbers of a part of the message that speaks of regressions belong to it, and to
-no other field.
+The files and the numbers in a part of the message about regressions belong to the check, and to no
+other field.
 """
 
 import re
@@ -17,7 +17,7 @@ from ftc.tui.understanding.text.message import Message
 from ftc.tui.understanding.text.numbers import as_written, read_number
 
 _POINTER: Final = "/training/evaluation/regression"
-#: A sentence, or the part of it up to a semicolon; a point inside a file's name ends none.
+#: A sentence, or its part up to a semicolon; a point inside a file's name does not end it.
 _PART: Final = re.compile(r"(?:[^;!?\n.]|\.(?=\S))+")
 _NOT: Final = r"(?:(?:must|should|can|may|do|does|will)\s?(?:n'?t|not)|never|no|nunca|mai)"
 _NEGATED: Final = re.compile(_NOT)
@@ -46,7 +46,7 @@ _MOST_SHARE: Final = 1
 
 
 def read_regression(message: Message, draft: Mapping[str, Any]) -> Iterator[Change]:
-    """Yield the checks of the parts that speak of regressions and name a file."""
+    """Yield the checks of the parts that mention regressions and a file."""
     if applies(find_field(_POINTER), message, draft) is False:
         return
     checks: list[dict[str, Any]] = []
@@ -58,7 +58,7 @@ def read_regression(message: Message, draft: Mapping[str, Any]) -> Iterator[Chan
             continue
         drops = [each.end() for each in _drops(part[0], files)]
         if not drops and _NEGATED.match(about[0]):
-            continue  # "we must not lose data.csv" bounds nothing
+            continue  # "we must not lose data.csv" sets no bound
         checks += _checks(message, part, files)
         first = part.start() + min(about.start(), files[0].start())
         last = part.start() + max(files[-1].end(), *drops, 0)
@@ -69,7 +69,7 @@ def read_regression(message: Message, draft: Mapping[str, Any]) -> Iterator[Chan
 
 
 def _drops(text: str, files: list[re.Match[str]]) -> list[re.Match[str]]:
-    """Return the numbers of a part that stand in no file's name."""
+    """Return the numbers of a part outside file names."""
     inside = [each.span() for each in files]
     return [
         each
@@ -82,9 +82,9 @@ def _drops(text: str, files: list[re.Match[str]]) -> list[re.Match[str]]:
 def _checks(
     message: Message, part: re.Match[str], files: list[re.Match[str]]
 ) -> Iterator[dict[str, Any]]:
-    """Yield a check for each file, with the drop behind it, or else the only one of the part.
+    """Yield a check for each file, with the drop after it, or else the only drop of the part.
 
-    Where the first drop stands before the first file, each stands before its own.
+    If the first drop precedes the first file, each drop precedes its file.
     """
     drops = _drops(part[0], files)
     ahead = bool(drops) and drops[0].start() < files[0].start()

@@ -1,6 +1,6 @@
-"""How many rows of the data are used: "don't use more than 3000 of the tickets".
+"""Reads how many rows of the data are used: "don't use more than 3000 of the tickets".
 
-The rows go by the name of their file too: those of "tickets.csv" are tickets.
+Rows can be called by the name of their file: the rows of "tickets.csv" are tickets.
 """
 
 import re
@@ -22,13 +22,13 @@ _ROWS: Final = (
     r"|mostres|muestras|registres|registros|linies|lineas)"
 )
 _OF: Final = r"(?:(?:of|de|d')\s?)?(?:(?:the|my|our|those|els|les|los|las|mis|nuestr\w+)\s)?"
-#: What limits a number: "at most", "don't use more than", "only".
+#: Words that limit a number: "at most", "don't use more than", "only".
 _LIMIT: Final = (
     r"(?:(?:more than|over|above|mes de|mes d'|mas de|at most|up to|no passis de|no pases de|only"
     r"|just|nomes|solo|com a molt|como mucho|como maximo|com a maxim|fins a|hasta"
     r"|limit\w* (?:it |yourself )?to|limita\S* a)\s?)"
 )
-#: What says that a number is enough: "5000 rows are plenty", "n'hi ha prou amb 300 files".
+#: Words that say that a number is enough: "5000 rows are plenty", "n'hi ha prou amb 300 files".
 _ENOUGH: Final = (
     r"(?:plenty|enough|sufficient|will do|would do|de sobra|sobran?|bast(?:a|en|an|ara|aran)"
     r"|suficients?|suficientes?|n'hi ha prou|en tinc prou|ja va be|ja en tinc prou|me vale|me llega"
@@ -43,7 +43,7 @@ _BEGINNING: Final = (
 _LITTLE: Final = (
     r"(?:(?:it'?s|is|are|ja|ya|me|em|nos|ens|en|n'|hi|that|more than|fem|faig)\s?){0,3}"
 )
-#: What may stand behind a number of rows whose noun is left out.
+#: The text after a number of rows without a noun.
 _BARE_END: Final = (
     r"(?:\s(?:of (?:them|those|these)|d'elles|d'ells|de (?:ellas|ellos|esas|esos)))?"
     r"(?=\s*(?:$|[.,;:!?)]|(?:and|but|so|i|y|e|pero|que|ja|ya)\b))"
@@ -58,20 +58,20 @@ _STARTS: Final = (
 _PARTIAL: Final = re.compile(
     r"\s(?:per|each|every|at|por|cada|for|para|of|as|com a|como|in|en|a|al|alhora)\b"
 )
-#: What is no row: "don't use more than 100 tokens".
+#: Units other than rows: "don't use more than 100 tokens".
 _NO_UNIT: Final = (
     r"(?!(?:tokens|steps|epochs|hours|euros|gigas|gigues|words|pixels|passos|pasos|hores|horas|paraules"
     r"|palabras|caracters|caracteres|characters|layers|capes|capas|gpus|nodes|cards|times|veces"
     r"|vegades|seconds|segons|segundos|minutes|minuts|minutos|dies|days|dias|points|punts|puntos"
     r"|epoques|epocas|targetes|tarjetas|checkpoints|generations|workers|threads|bits)\b)"
 )
-#: "we've only got 300 rows", "it's only 300 rows": how many exist, and not how many to use.
+#: "we've only got 300 rows", "it's only 300 rows": the number that exists, and not a limit.
 _HAVING: Final = re.compile(
     r"(?:\b(?:ha(?:ve|s)|got|there (?:are|is)|tinc|tenim|te|tenen|tengo|tenemos|tiene|tienen|hay"
     r"|hi ha|it'?s|it is|they'?re|they are|these are|those are|son|eren|eran)|'ve)"
     r"(?:\s(?:only|just|got|solo|nomes|unicament|unicamente|sols))*\s*$"
 )
-#: "the first 300 rows": ftc draws a sample, and takes no rows by their order.
+#: "the first 300 rows": ftc draws a random sample, and does not select rows by order.
 _ORDER: Final = r"\b(?:first|last|top|primer(?:es|s|as|os)|ultim(?:es|s|as|os)|darrer(?:es|s))"
 _FIRST: Final = re.compile(rf"{_ORDER} $")
 _ORDERED: Final = re.compile(rf"{_ORDER} \w")
@@ -81,7 +81,7 @@ _LEAST_BARE: Final = 200
 
 
 def read_row_limits(message: Message, draft: Mapping[str, Any]) -> Iterator[Change]:
-    """Yield the most rows to use; the number may stand beside the name of the file's rows."""
+    """Yield the maximum number of rows; the number may be beside the name of the rows."""
     for pattern in _patterns(tuple(sorted(_names(message, draft)))):
         for match in list(pattern.finditer(message.folded)):
             number = read_number(match["number"], kilo=1000)
@@ -99,23 +99,23 @@ def read_row_limits(message: Message, draft: Mapping[str, Any]) -> Iterator[Chan
 
 
 def find_start(message: Message, match: re.Match[str]) -> int:
-    """Return where a number of rows begins, with "first" before it."""
+    """Return the start of a number of rows, including "first" before it."""
     first = _FIRST.search(message.folded[: match.start()])
     return match.start() if first is None else first.start()
 
 
 def takes_by_order(change: Change) -> bool:
-    """Return whether the words ask for rows by their order: "the first 300 rows"."""
+    """Return whether the words request rows by their order: "the first 300 rows"."""
     return change.pointer == _POINTER and _ORDERED.search(fold(change.words)) is not None
 
 
 def is_possession(before: str) -> bool:
-    """Return whether the folded words before a number of rows say that so many exist."""
+    """Return whether the folded words before a number of rows say that these rows exist."""
     return _HAVING.search(before) is not None
 
 
 def _names(message: Message, draft: Mapping[str, Any]) -> set[str]:
-    """Return the words of the data's name, which name its rows."""
+    """Return the words in the data's name, which can name its rows."""
     sources = [str(value_at(draft, "/data/source") or "")]
     sources += [match["stem"] for match in _FILE.finditer(message.plain)]
     return {word for name in sources for word in _WORD.findall(PurePath(fold(name)).stem)}

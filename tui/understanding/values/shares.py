@@ -1,4 +1,4 @@
-"""Converts absolute numbers to the shares that a spec has: warm-up steps, learning rate floor."""
+"""Converts absolute numbers to the shares in a spec: warm-up steps, learning rate floor."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -17,7 +17,7 @@ _SHARES: Final = (
 def divide_by_whole(
     said: Sequence[Change | Choice], draft: Mapping[str, Any], planned: Mapping[str, Any]
 ) -> list[Change | Choice]:
-    """Return what was said, with absolute numbers as shares of their wholes, if known."""
+    """Return the values, with absolute numbers as shares of their wholes, if known."""
     numbers = {each.pointer: each.value for each in said if isinstance(each, Change)}
     wholes = {
         pointer: (numbers.get(whole) or value_at(draft, whole) or planned.get(whole), bounds)

@@ -1,4 +1,4 @@
-"""Shares of rows for validation and test, and of warm-up steps: "10% for test"."""
+"""Reads the shares of rows for validation and test, and of warm-up steps: "10% for test"."""
 
 import re
 from collections.abc import Iterator
@@ -48,7 +48,7 @@ _TAKEN_OUT: Final = re.compile(
     r"\s+(?:de|del|of|for)\s+(?:la |el |l')?)?$"
 )
 _PART: Final = re.compile(r"(?:split|set)$")
-#: "drop the test rows that are empty": some of the rows go, and not the split.
+#: "drop the test rows that are empty": some rows are dropped, and not the split.
 _OF_ROWS: Final = re.compile(
     rf"\b{_TAKES_OUT}\b.*\b(?:rows?|lines?|examples?|samples?|records?|duplicates?|filas|lineas"
     r"|ejemplos|registros|muestras|files|linies|exemples|registres|mostres|duplicados|duplicats)\b"
@@ -68,7 +68,7 @@ _BOTH: Final = re.compile(
     rf"(?P<other>{_WHAT_ANY})\s*(?:=|:|,|at|to|on|al?|with|amb|con|de|del|of|both|tots dos|ambos)*"
     r"\s*(?P<number>\d+(?:[.,]\d+)?)\s*%"
 )
-#: "15% of the files stay apart for the final test".
+#: "15% of the files are held out for the final test".
 _STAYS_FOR: Final = re.compile(
     r"\b(?P<number>\d+(?:[.,]\d+)?)\s*%\s*(?:of|del?|dels|de les|de los|de las|d')\s*"
     r"(?!(?:warm|step|pas))(?:the |our |my |els |les |los |las |nostr\w+ |nuestr\w+ )?[a-z]+"
@@ -76,14 +76,14 @@ _STAYS_FOR: Final = re.compile(
     r"(?:the |a |our |el |la |una? )?(?:final |last )?(?P<what>test|prova|proves|prueba|pruebas"
     r"|examen|validation|validacion?)\b"
 )
-#: Rows held out to see how the training goes: "to keep an eye on it", "per veure com va".
+#: Rows held out to watch the training: "to keep an eye on it", "per veure com va".
 _WATCHED: Final = re.compile(
     r"\b(?:watch\w*|monitor\w*|follow\w*|track\w*|keep an eye|see how (?:it|the|training)"
     r"|(?:during|while|as it) train\w*|vigil\w*|segui\w*|controla\w*"
     r"|(?:veure|ver|mirar) (?:com|como|si) (?:va|aprende?n?|evoluciona|entrena|marcha|millora"
     r"|mejora))\b"
 )
-#: "another ten for test", after a share in per cent.
+#: "another ten for test", after a percentage.
 _ANOTHER: Final = re.compile(
     rf"\b(?:another |(?:un )?altre |otro )?(?P<number>{NUMBER}|nothing|none|res|cap|nada)\s+"
     r"(?:more |at all |de res |de nada )?"
@@ -91,7 +91,7 @@ _ANOTHER: Final = re.compile(
     r"(?P<what>test(?:ing)?|validation|validacio(?:n)?|validar|eval(?:uation)?|prova|provar|proves"
     r"|prueba|pruebas|probar)\b"
 )
-#: "half of that for validation", after a share in per cent.
+#: "half of that for validation", after a percentage.
 _AS_MUCH: Final = re.compile(
     r"\b(?:(?P<half>half (?:of )?(?:that|it|as much)|la meitat(?: d'aixo)?|la mitad(?: de eso)?)"
     r"|the same(?: again| amount)?|as much(?: again)?|otro tanto|lo mismo|el mateix"
@@ -100,7 +100,7 @@ _AS_MUCH: Final = re.compile(
     r"(?P<what>test(?:ing)?|validation|validacio(?:n)?|validar|eval(?:uation)?|prova|provar|proves"
     r"|prueba|pruebas|probar)\b"
 )
-#: "80/10/10", beside a word that says what is divided.
+#: "80/10/10", beside a word for the split.
 _RATIO: Final = re.compile(
     r"(?:\b(?:split|division|particio|reparteix|divideix|divide|parteix|parte)\b[\w ]{0,20}?)?"
     r"(?<!\d)(?P<a>[5-9]\d)\s?[/:-]\s?(?P<b>\d{1,2})(?:\s?[/:-]\s?(?P<c>\d{1,2}))?(?![\d/:-])"
@@ -115,7 +115,7 @@ _REPEATED: Final = re.compile(r"\b(?:per|each|every|por|cada|a cada|en cada)\s$"
 
 
 def read_shares(message: Message) -> Iterator[Change | Choice]:
-    """Yield the shares of the splits and of the warm-up, in per cent or as "80/10/10"."""
+    """Yield the shares of the splits and of the warm-up, as percentages or as "80/10/10"."""
     for match in message.take(_BOTH):
         if _shared(match["what"]) != _shared(match["other"]):
             yield _share(_shared(match["what"]), match, message)
@@ -154,13 +154,13 @@ def read_shares(message: Message) -> Iterator[Change | Choice]:
 
 
 def _is_taken_out(message: Message, match: re.Match[str]) -> bool:
-    """Return whether the message removes a whole split, and names it as a split."""
+    """Return whether the message removes a whole split, which it names as a split."""
     out = _TAKEN_OUT.search(message.folded[: match.start()])
     return out is not None and (out["part"] is not None or _PART.search(match[0]) is not None)
 
 
 def _kept_for(match: re.Match[str], message: Message) -> str:
-    """Return the split of rows that are held out: to watch the training, or else for a test."""
+    """Return the split of held-out rows: validation to watch the training, or else test."""
     no_test = any(
         _shared(each["what"]) == _TEST and message.denied(*each.span())
         for each in _SPLIT.finditer(message.folded)
@@ -171,7 +171,7 @@ def _kept_for(match: re.Match[str], message: Message) -> str:
 
 
 def read_unjudged(message: Message) -> Iterator[Choice]:
-    """Yield a question about "no evaluation": without validation rows there is none."""
+    """Yield a question for "no evaluation", since without validation rows there is none."""
     for match in list(_UNJUDGED.finditer(message.folded)):
         repeated = _REPEATED.search(message.folded[: match.start()])
         read = message.is_read_around(*match.span())

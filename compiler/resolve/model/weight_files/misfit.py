@@ -77,7 +77,7 @@ def find_absent(config: Config, names: Collection[str], head: Head) -> AbsentTen
 def _find_absent_inside(
     config: Config, shape: Shape, names: Collection[str], head: Head
 ) -> AbsentTensor | None:
-    """Return the head of a multimodal model whose class does not tie it, if the weights lack it."""
+    """Return the missing head of a multimodal model whose class does not tie it, or None."""
     known = find_module_names(config.architecture)
     if known is None or head != "tokens" or shape.tied:
         return None
@@ -87,7 +87,7 @@ def _find_absent_inside(
 
 
 def count_lacking(config: Config, weights: Weights, head: Head) -> int:
-    """Return how many parameters of the class the weights lack, 0 where that is not known.
+    """Return the number of the class's parameters that the weights lack; 0 if unknown.
 
     Only where all headers were read, and where the table counts the class. Weights may have more:
     buffers, copies of what is tied, and layers that predict more tokens.

@@ -1,4 +1,4 @@
-"""The output head in the weights, and whether the class that is loaded ties it to the embedding.
+"""The output head in the weights, and whether the loaded class ties it to the embedding.
 
 transformers ties nothing where the two differ, whatever `config.json` says. Some trainers also save
 a tied head, which equals the embedding.
@@ -53,7 +53,7 @@ def has_other_head(folder: Path, *, embedding: str, head: str) -> bool:
 
 
 def is_tied_inside(config: Config, names: Collection[str], folder: Path | None) -> bool | None:
-    """Return whether a multimodal class has its head tied; None where no tensors are known.
+    """Return whether a multimodal class ties its head; None if no tensors are known.
 
     `names` are those of the tensors. In `folder`, if the weights are there, the head is compared
     with the embedding; elsewhere a head of its own counts as another one.
@@ -76,7 +76,7 @@ def _unsaid(config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _end_in(names: Collection[str], module: str) -> list[str]:
-    """Return the weights of the modules of this name, wherever they are."""
+    """Return the weights of all modules with this name, at any path."""
     return [name for name in names if f".{name}".endswith(f".{module}.weight")]
 
 

@@ -25,9 +25,9 @@ _MATRIX_SIDES: Final = (2, 3)
 #: More of the bytes than the numbers of positions and the like, which are not quantized.
 _PACKED_SHARE: Final = 0.05
 PICKLES: Final = ("pytorch_model*.bin",)
-#: The files that transformers looks for, in this order.
+#: The files that transformers looks for, in order.
 _READ: Final = (*(SINGLE_FILE, INDEX_FILE, "pytorch_model.bin", "pytorch_model.bin.index.json"),)
-#: Files of weights by any name, as Meta and Mistral call theirs too; those of adapters are none.
+#: Weight files with any name, including Meta's and Mistral's, but not adapters.
 _ANY_NAME: Final = ("*.safetensors", "pytorch_model*.bin", "consolidated*.pth")
 _ADAPTER: Final = "adapter_model*"
 
@@ -77,10 +77,10 @@ def read_weights(folder: Path) -> Weights:
         return Weights(bytes=None, parameters=None, dtype=None, broken=INDEX_FILE)
     names = sorted({str(name) for name in _mapping(index, "weight_map").values()})
     outside = next((name for name in names if Path(name).name != name), None)
-    if outside is not None:  # an index that points anywhere but beside itself
+    if outside is not None:  # an index that refers to files outside its folder
         return Weights(bytes=None, parameters=None, dtype=None, broken=INDEX_FILE)
     listed = [folder / name for name in names] or sorted(folder.glob("model*.safetensors"))
-    listed = [single] if single.is_file() else listed  # transformers reads nothing else then
+    listed = [single] if single.is_file() else listed  # transformers then reads no other file
     unread = find_unread(path.name for path in folder.iterdir())
     paths = [path for path in listed if path.is_file()]
     if not listed:
@@ -126,7 +126,7 @@ def read_weights(folder: Path) -> Weights:
 
 
 def _read_others(folder: Path, unread: tuple[str, ...]) -> Weights:
-    """Return the facts of a folder without safetensors that transformers reads: of pickles."""
+    """Return the facts of a folder without safetensors files that transformers reads."""
     sizes = [path.stat().st_size for name in PICKLES for path in folder.glob(name)]
     return Weights(
         bytes=sum(sizes) or None,
@@ -156,7 +156,7 @@ def listed_weights(folder: Path, said: Repository) -> Weights:
 
 
 def find_unread(files: Iterable[str]) -> tuple[str, ...]:
-    """Return the files of weights, where none of them has a name that transformers looks for."""
+    """Return the weight files if transformers does not look for any of their names."""
     names = {name for name in files if "/" not in name}
     if not names.isdisjoint(_READ):
         return ()
@@ -165,7 +165,7 @@ def find_unread(files: Iterable[str]) -> tuple[str, ...]:
 
 
 def _list_tensors(paths: Iterable[Path]) -> tuple[str, ...]:
-    """Return the names of the tensors in those of the files that are safetensors."""
+    """Return the names of the tensors in the safetensors files."""
     headers = (read_header(path) or {} for path in paths if path.suffix == ".safetensors")
     return tuple(name for header in headers for name in header if name != _METADATA)
 
@@ -194,7 +194,7 @@ def read_header(path: Path) -> Mapping[str, Any] | None:
 
 
 def find_truncation(path: Path, header: Mapping[str, Any] | None) -> Truncated | None:
-    """Return how many bytes a safetensors file lacks; None where it is whole or no such file.
+    """Return how many bytes a safetensors file lacks; None if it is complete or another file.
 
     The format: eight bytes with the length of the header, the header, and the tensors, whose last
     offset is the end of the file.

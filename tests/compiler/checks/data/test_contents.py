@@ -1,4 +1,4 @@
-"""From files to findings: texts of rows and chat templates that would teach the wrong thing."""
+"""From files to findings: row texts and chat templates with unwanted content."""
 
 import json
 import random

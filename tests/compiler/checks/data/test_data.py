@@ -1,4 +1,4 @@
-"""From a file to a finding: data as its victims have it raises what its facts should raise."""
+"""From a file to a finding: realistic faulty data raises the expected findings."""
 
 import json
 import random

@@ -1,4 +1,4 @@
-"""What near copies do to a test split: the share that is expected is the share that is drawn."""
+"""Near copies in a test split: the expected share equals the sampled share."""
 
 import random
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""What the rules about memory and networks say: a word for each phase, and only what can help."""
+"""Messages of the rules about memory and networks: a word per phase, and only useful help."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""What an unlikely request, another spec, a concession or a question back names is not set."""
+"""Values in unlikely requests, other specs, concessions or questions are not set."""
 
 from typing import Any, Final
 

@@ -1,4 +1,4 @@
-"""What a message undoes, shows, tells of others or only wishes is not set; its own choice is."""
+"""Values that a message retracts, shows, reports of others or only wishes are not set."""
 
 from typing import Any
 

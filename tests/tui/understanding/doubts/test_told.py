@@ -1,4 +1,4 @@
-"""Words around a value that tell of something: they lead to a question, never to a change."""
+"""Words that make a value part of a report: they lead to a question, never to a change."""
 
 import pytest
 
