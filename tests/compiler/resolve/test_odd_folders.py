@@ -21,13 +21,21 @@ from tests.compiler.resolve.test_model import edit_config, write_safetensors
         (["consolidated.00.pth"], ["consolidated.00.pth"]),
         (["adapter_model.safetensors", "optimizer.pt"], []),
         (["pytorch_model.bin", "other.safetensors"], []),
+        (["global_step5/zero_pp_rank_0_mp_rank_00_model_states.pt", "optimizer.pt"], [0]),
+        (["pytorch_model_fsdp_0/__0_0.distcp", "optimizer_0/__0_0.distcp"], [0]),
+        (["onnx/model.onnx", "training_args.bin"], [0]),
+        (["pytorch_model_fsdp.bin", "tf_model.h5"], [1]),
+        (["checkpoint-5/model.safetensors", "flax_model.msgpack"], [0]),
+        (["a/b/c/model.onnx", "added_tokens.json"], []),
     ],
 )
 def test_weights_under_other_names_are_not_read(
-    make_spec: Any, model_folder: Path, files: list[str], unread: list[str]
+    make_spec: Any, model_folder: Path, files: list[str], unread: list[str | int]
 ) -> None:
     """Where none has a name that transformers looks for, the facts name the files."""
+    unread = [files[each] if isinstance(each, int) else each for each in unread]
     for name in files:
+        (model_folder / name).parent.mkdir(parents=True, exist_ok=True)
         write_safetensors(model_folder / name, {"layers.0.wq.weight": ("BF16", [10, 3])})
     facts = known_model(make_spec(), model_folder.parent)
     assert list(facts.unread_weights) == unread
@@ -121,3 +129,54 @@ def test_a_padding_token_has_a_row(
     assert isinstance(found, Unknown) is told
     edit_config(model_folder, pad_token_id=-1)
     known_model(make_spec(), model_folder.parent)
+
+
+@pytest.mark.parametrize(
+    ("files", "told"),
+    [
+        (["checkpoint-9/config.json", "checkpoint-10/config.json"], "`checkpoint-10` has one"),
+        (["snapshots/0a1b/config.json", "refs/main"], "`snapshots/0a1b` has one"),
+        (["global_step5/mp_rank_00_model_states.pt", "latest"], "DeepSpeed"),
+        (["pytorch_model_fsdp_0/__0_0.distcp"], "`torch.distributed`"),
+        (["model.onnx"], "ONNX"),
+        (["notes.txt"], "has no `config.json`"),
+    ],
+)
+def test_a_folder_without_a_config(
+    make_spec: Any, model_folder: Path, files: list[str], told: str
+) -> None:
+    """The finding names the folder below that has one, or the format of what is there."""
+    (model_folder / "config.json").unlink()
+    for name in files:
+        (model_folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (model_folder / name).write_text("x")
+    found = resolve_model(make_spec(), folder=model_folder.parent)
+    assert isinstance(found, Unknown)
+    assert found.finding.code == "FTC101"
+    assert told in found.finding.message
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"hidden_act": "swiglu"}, '`hidden_act` is `"swiglu"`'),
+        ({"hidden_act": "gelu_pytorch_tanh"}, ""),
+        ({"quantization_config": {}}, "names no `quant_method`"),
+        ({"quantization_config": {"load_in_4bit": False, "load_in_8bit": False}}, "names no"),
+        ({"quantization_config": None}, ""),
+        ({"intermediate_size": 0}, "`intermediate_size` is `0`"),
+        ({"intermediate_size": 0, "num_key_value_heads": -1}, "it must be at least 1"),
+        ({"num_hidden_layers": "2"}, "a whole number"),
+        ({"pad_token_id": -1}, ""),
+    ],
+)
+def test_values_that_stop_the_class(
+    make_spec: Any, model_folder: Path, changes: dict[str, Any], told: str
+) -> None:
+    """A name that is not known, a quantization without a method, sizes below one."""
+    edit_config(model_folder, **changes)
+    found = resolve_model(make_spec(), folder=model_folder.parent)
+    assert isinstance(found, Unknown) is bool(told)
+    if isinstance(found, Unknown):
+        assert found.finding.code == "FTC102"
+        assert told in found.finding.message

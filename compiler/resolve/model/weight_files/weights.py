@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from ftc.compiler.resolve.hub.client import Repository
+from ftc.compiler.resolve.model.weight_formats import find_format, list_files, list_foreign
 
 SINGLE_FILE: Final = "model.safetensors"
 INDEX_FILE: Final = "model.safetensors.index.json"
@@ -28,7 +29,7 @@ PICKLES: Final = ("pytorch_model*.bin",)
 #: The files that transformers looks for, in this order.
 _READ: Final = (*(SINGLE_FILE, INDEX_FILE, "pytorch_model.bin", "pytorch_model.bin.index.json"),)
 #: Files of weights by any name, as Meta and Mistral call theirs too; those of adapters are none.
-_ANY_NAME: Final = ("*.safetensors", "pytorch_model*.bin", "consolidated*.pth")
+_ANY_NAME: Final = ("*.safetensors", "consolidated*.pth")
 _ADAPTER: Final = "adapter_model*"
 
 
@@ -81,7 +82,7 @@ def read_weights(folder: Path) -> Weights:
         return Weights(bytes=None, parameters=None, dtype=None, broken=INDEX_FILE)
     listed = [folder / name for name in names] or sorted(folder.glob("model*.safetensors"))
     listed = [single] if single.is_file() else listed  # transformers reads nothing else then
-    unread = find_unread(path.name for path in folder.iterdir())
+    unread = find_unread(list_files(folder))
     paths = [path for path in listed if path.is_file()]
     if not listed:
         return _read_others(folder, unread)
@@ -132,7 +133,7 @@ def _read_others(folder: Path, unread: tuple[str, ...]) -> Weights:
         bytes=sum(sizes) or None,
         parameters=None,
         dtype=None,
-        pickled=bool(sizes),
+        pickled=bool(sizes) and not unread,
         names=_list_tensors([folder / name for name in unread]),
         unread=unread,
     )
@@ -156,12 +157,19 @@ def listed_weights(folder: Path, said: Repository) -> Weights:
 
 
 def find_unread(files: Iterable[str]) -> tuple[str, ...]:
-    """Return the files of weights, where none of them has a name that transformers looks for."""
-    names = {name for name in files if "/" not in name}
-    if not names.isdisjoint(_READ):
+    """Return the files of weights, where none of them has a name that transformers looks for.
+
+    Those of other formats count where there are none of safetensors, and those that transformers
+    would read in a folder below before them.
+    """
+    names = sorted(files)
+    top = [name for name in names if "/" not in name]
+    if not set(top).isdisjoint(_READ):
         return ()
-    found = (name for name in names if any(fnmatch(name, each) for each in _ANY_NAME))
-    return tuple(sorted(name for name in found if not fnmatch(name, _ADAPTER)))
+    known = [name for name in top if any(fnmatch(name, each) for each in _ANY_NAME)]
+    found = [name for name in known if not fnmatch(name, _ADAPTER) and find_format(name) is None]
+    below = [name for name in names if name.rpartition("/")[2] in _READ]
+    return tuple(found or below or list_foreign(names))
 
 
 def _list_tensors(paths: Iterable[Path]) -> tuple[str, ...]:
