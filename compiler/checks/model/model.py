@@ -74,7 +74,7 @@ def trusted_custom_code(case: Case) -> Iterator[Problem]:
 
     Use instead: {"model": "Qwen/Qwen2.5-7B-Instruct"}
     """
-    if case.model.custom_code and case.spec.model.trust_remote_code:
+    if (case.model.custom_code or case.model.own_code) and case.spec.model.trust_remote_code:
         revision = case.model.revision or ""
         kind = "" if revision else "unpinned"
         yield problem("/model/trust_remote_code", message=kind, revision=revision)
@@ -446,7 +446,8 @@ def needless_trust(case: Case) -> Iterator[Problem]:
 
     Use instead: {"model": "Qwen/Qwen2.5-7B-Instruct"}
     """
-    if case.spec.model.trust_remote_code and not case.model.custom_code:
+    own = case.model.custom_code or case.model.own_code
+    if case.spec.model.trust_remote_code and not own:
         yield problem(
             "/model/trust_remote_code", fix=({"op": "remove", "path": "/model/trust_remote_code"},)
         )

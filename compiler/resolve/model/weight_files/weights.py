@@ -74,9 +74,9 @@ def read_weights(folder: Path) -> Weights:
     """Return the facts of the weight files: sharded, single, or pickled (only the size)."""
     single = folder / SINGLE_FILE
     index = None if single.is_file() else _read_object(folder / INDEX_FILE)
-    if index is None and (folder / INDEX_FILE).is_file() and not single.is_file():
+    if not single.is_file() and (folder / INDEX_FILE).is_file() and not _is_index(index):
         return Weights(bytes=None, parameters=None, dtype=None, broken=INDEX_FILE)
-    names = sorted({str(name) for name in _mapping(index, "weight_map").values()})
+    names = sorted({str(Path(str(name))) for name in _mapping(index, "weight_map").values()})
     outside = next((name for name in names if Path(name).name != name), None)
     if outside is not None:  # an index that points anywhere but beside itself
         return Weights(bytes=None, parameters=None, dtype=None, broken=INDEX_FILE)
@@ -109,7 +109,9 @@ def read_weights(folder: Path) -> Weights:
             parameters=None,
             dtype=None,
             modules=_modules(_mapping(index, "weight_map")),
-            missing=tuple(path.name for path in listed if path not in paths) if paths else (),
+            missing=tuple(path.name for path in listed if path not in paths)
+            if _holds(folder)
+            else (),
             indexed=total is not None,
             names=tuple(_mapping(index, "weight_map")),
         )
@@ -124,6 +126,17 @@ def read_weights(folder: Path) -> Weights:
         unread=unread,
         packed=packed.most_common(1)[0][0] if packed.total() > _PACKED_SHARE * size else None,
     )
+
+
+def _is_index(index: Mapping[str, Any] | None) -> bool:
+    """Tell whether transformers reads an index: it looks up both keys, and a file for a tensor."""
+    return bool(_mapping(index, "weight_map")) and "metadata" in (index or {})
+
+
+def _holds(folder: Path) -> bool:
+    """Tell whether a folder has any weights as safetensors; those of an adapter do not count."""
+    found = (path.name for path in folder.glob("*.safetensors"))
+    return any(not fnmatch(name, _ADAPTER) for name in found)
 
 
 def _read_others(folder: Path, unread: tuple[str, ...]) -> Weights:
@@ -202,7 +215,7 @@ def read_header(path: Path) -> Mapping[str, Any] | None:
 
 
 def find_truncation(path: Path, header: Mapping[str, Any] | None) -> Truncated | None:
-    """Return how many bytes a safetensors file lacks; None where it is whole or no such file.
+    """Return the bytes of a safetensors file that has too few or too many; else None.
 
     The format: eight bytes with the length of the header, the header, and the tensors, whose last
     offset is the end of the file.
@@ -218,7 +231,7 @@ def find_truncation(path: Path, header: Mapping[str, Any] | None) -> Truncated |
     else:
         ends = (_end(tensor) for name, tensor in header.items() if name != _METADATA)
         expected = 8 + length + max(ends, default=0)
-    if actual >= expected:
+    if actual == expected or (header is None and actual > expected):
         return None
     return Truncated(name=path.name, actual_bytes=actual, expected_bytes=expected)
 
