@@ -54,7 +54,8 @@ class ModelFacts:
     `modules` are those that have weights, where no `shape` lists them, with `*` for the number of
     a layer; None where neither headers nor an index name them. `missing_weights` are the files of
     its index that a folder lacks, empty where it has none of them; `unread_weights` are its files
-    where transformers looks for other names. `misfit` is the first size of a
+    where transformers looks for other names. `own_code` are the Python files that are run if
+    code is trusted, also where transformers has the class. `misfit` is the first size of a
     folder's weights that does not fit its config.json, `absent` the first tensor of the class that
     they lack, and `lacking_parameters` how many parameters fewer than the class they have.
     `wrapper` is the multimodal class that it names; other fields then describe the language model,
@@ -89,6 +90,7 @@ class ModelFacts:
     modules: tuple[str, ...] | None = None
     missing_weights: tuple[str, ...] = ()
     unread_weights: tuple[str, ...] = ()
+    own_code: tuple[str, ...] = ()
     misfit: Misfit | None = None
     absent: AbsentTensor | None = None
     lacking_parameters: int = 0

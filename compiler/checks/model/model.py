@@ -15,6 +15,7 @@ from ftc.compiler.plan.memory.peak import shape_of
 from ftc.compiler.plan.method.adapter import ALL_LINEAR, attention_modules, hit
 from ftc.compiler.resolve.facts import ModelFacts
 from ftc.compiler.resolve.model.weight_files.weights import number_free
+from ftc.compiler.resolve.model.weight_formats import find_format
 
 #: "nc" as a word, and the short names of licences for research: Mistral's two and Apple's.
 _NON_COMMERCIAL = re.compile(
@@ -73,7 +74,7 @@ def trusted_custom_code(case: Case) -> Iterator[Problem]:
 
     Use instead: {"model": "Qwen/Qwen2.5-7B-Instruct"}
     """
-    if case.model.custom_code and case.spec.model.trust_remote_code:
+    if (case.model.custom_code or case.model.own_code) and case.spec.model.trust_remote_code:
         revision = case.model.revision or ""
         kind = "" if revision else "unpinned"
         yield problem("/model/trust_remote_code", message=kind, revision=revision)
@@ -202,20 +203,25 @@ def config_of_other_weights(case: Case) -> Iterator[Problem]:
 
 @rule("FTC117", "weights-of-other-names", "error", reads=("model",), of_teacher=True)
 def weights_of_other_names(case: Case) -> Iterator[Problem]:
-    """What it is: The weights lack the layers of the model's class, or its output head.
+    """What it is: transformers does not look for the weights under their names.
 
-    Why it matters: transformers gives random values to tensors that it does not find, and only logs
-    a table of them: training starts from nothing. `torch.compile` and DDP put a prefix before all
-    names, and so do PEFT and a multimodal class. An embedding model is often saved without a head.
+    The names are those of the files, or of the tensors inside: the layers of the class, or its
+    output head.
+
+    Why it matters: transformers reads `model.safetensors`, or the files that
+    `model.safetensors.index.json` names, and stops without them. A checkpoint of ZeRO or FSDP has
+    to be merged into such files first. Tensors that it does not find get random values, and it only
+    logs a table of them: training starts from nothing. `torch.compile` and DDP put a prefix before
+    all names, and so do PEFT and a multimodal class.
 
     Example: {"model": "./saved-while-compiled"}
 
     Use instead: {"model": "./saved-by-save-pretrained"}
     """
     absent, lacking = case.model.absent, case.model.lacking_parameters
-    if case.model.unread_weights:  # which FTC133 reports
-        return
-    if absent is None and case.model.misfit is None and lacking:
+    if case.model.unread_weights:
+        yield from _unread(case.model)
+    elif absent is None and case.model.misfit is None and lacking:
         yield problem(
             "/model/id",
             message="fewer",
@@ -233,6 +239,44 @@ def weights_of_other_names(case: Case) -> Iterator[Problem]:
             name=case.model.id,
             tensor=absent.tensor,
             held=absent.held,
+        )
+
+
+def _unread(model: ModelFacts) -> Iterator[Problem]:
+    """Report files of weights that transformers does not read, by what they are."""
+    file, more = model.unread_weights[0], len(model.unread_weights) - 1
+    folder, _, name = file.rpartition("/")
+    form = find_format(file)
+    if form is not None and not (_SHARD.search(name) and name.startswith("pytorch_model")):
+        yield problem(
+            "/model/id",
+            message="format",
+            help="foreign",
+            name=model.id,
+            file=file,
+            what=form.what,
+            advice=form.advice,
+        )
+    elif folder:
+        where = model.id if model.path is None else f"{model.id}/{folder}"
+        yield problem(
+            "/model/id",
+            message="below",
+            help="below" if model.path is not None else "below_hub",
+            name=model.id,
+            file=file,
+            folder=where,
+        )
+    else:
+        is_own = model.absent is not None or name.startswith("consolidated")
+        yield problem(
+            "/model/id",
+            message="unread",
+            help="shards" if _SHARD.search(name) else "maker" if is_own else "file",
+            name=model.id,
+            file=file,
+            more=more,
+            index="pytorch_model.bin" if name.endswith(".bin") else "model.safetensors",
         )
 
 
@@ -402,7 +446,8 @@ def needless_trust(case: Case) -> Iterator[Problem]:
 
     Use instead: {"model": "Qwen/Qwen2.5-7B-Instruct"}
     """
-    if case.spec.model.trust_remote_code and not case.model.custom_code:
+    own = case.model.custom_code or case.model.own_code
+    if case.spec.model.trust_remote_code and not own:
         yield problem(
             "/model/trust_remote_code", fix=({"op": "remove", "path": "/model/trust_remote_code"},)
         )
@@ -410,26 +455,15 @@ def needless_trust(case: Case) -> Iterator[Problem]:
 
 @rule("FTC133", "folder-without-weights", "warning", reads=("model",))
 def folder_without_weights(case: Case) -> Iterator[Problem]:
-    """What it is: The model has a config.json, and no weights under a name that transformers reads.
+    """What it is: The model's folder has a config.json and no weights of any format.
 
     Why it matters: The plan needs no weights, but the first stage that loads the model stops.
     transformers reads `model.safetensors`, or the files that `model.safetensors.index.json` names.
-    Meta and Mistral publish files of their own format too, with other names inside.
 
     Example: {"model": "./config-and-tokenizer-only"}
 
     Use instead: {"model": "./config-tokenizer-and-safetensors"}
     """
-    model, unread = case.model, case.model.unread_weights
-    if unread:
-        kind = "shards" if all(map(_SHARD.search, unread)) else "format" if model.absent else "file"
-        yield problem(
-            "/model/id",
-            message="unread",
-            help=kind,
-            name=model.id,
-            file=unread[0],
-            more=len(unread) - 1,
-        )
-    elif model.origin == "folder" and model.weights_bytes is None:
+    model = case.model
+    if model.origin == "folder" and model.weights_bytes is None and not model.unread_weights:
         yield problem("/model/id", name=model.id)

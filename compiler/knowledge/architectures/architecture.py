@@ -6,6 +6,7 @@ from functools import cache
 from typing import Any, Final
 
 from ftc.compiler.knowledge.architectures.derived import (
+    WIDTHS,
     derived_table,
     encoder_table,
     is_recurrent,
@@ -24,11 +25,13 @@ __all__ = [
     "converted_class",
     "count_adapter_parameters",
     "embedding_width",
+    "find_low_size",
     "find_unfit_keys",
     "has_entry",
     "is_convertible",
     "is_respelt",
     "keeps_packed_rows_apart",
+    "names_no_method",
     "read_quantization",
     "read_shape",
     "repeats_keys",
@@ -38,6 +41,14 @@ __all__ = [
 ]
 
 
+#: What bitsandbytes wrote before there were methods.
+_SWITCHES: Final = frozenset({"load_in_4bit", "load_in_8bit"})
+#: Keys that a class cannot have 0 of.
+_SIZES: Final = frozenset(
+    {*WIDTHS, "moe_intermediate_size", "num_key_value_heads", "head_dim", "max_position_embeddings"}
+)
+
+
 def read_quantization(config: Mapping[str, object]) -> str | None:
     """Return the quantization method of the weights according to a `config.json`, or None.
 
@@ -45,14 +56,24 @@ def read_quantization(config: Mapping[str, object]) -> str | None:
     bitsandbytes wrote none.
     """
     said = config.get("quantization_config") or config.get("compression_config")
-    if isinstance(said, dict) and "quant_method" in said:
+    if isinstance(said, dict) and said.get("quant_method") is not None:
         return str(said["quant_method"])
-    if isinstance(said, dict) and (said.get("load_in_4bit") or said.get("load_in_8bit")):
+    if isinstance(said, dict) and any(said.get(key) for key in _SWITCHES):
         return "bitsandbytes"
     own = config.get("quantization")
     if isinstance(own, dict) and "bits" in own:
         return "mlx"
-    return "unknown" if isinstance(said, dict) else None
+    is_off = not isinstance(said, dict) or not said or not _SWITCHES.isdisjoint(said)
+    return None if is_off else "unknown"
+
+
+def names_no_method(config: Mapping[str, object]) -> bool:
+    """Tell whether a config has a `quantization_config` that says of no quantization at all.
+
+    Some programs write an empty one, or one whose switches are off. transformers refuses it.
+    """
+    only = {"quantization_config": config.get("quantization_config")}
+    return only["quantization_config"] is not None and read_quantization(only) is None
 
 
 def read_shape(config: Mapping[str, object]) -> Shape | None:
@@ -87,6 +108,25 @@ def find_unfit_keys(config: Mapping[str, object]) -> tuple[str, ...]:
     others = {key: {k: v for k, v in config.items() if k != key} for key in config}
     return tuple(
         key for key, rest in others.items() if key not in variants and read_shape(rest) is not None
+    )
+
+
+def find_low_size(config: Mapping[str, object]) -> str | None:
+    """Return the first key of a config of a known class that is a size below one, or None.
+
+    The size is in the way of the class's formula. A 0 is a size only under some keys: there are
+    classes without experts, or without layers of a kind.
+    """
+    low = {
+        key: value
+        for key, value in config.items()
+        if type(value) is int and (value < 0 or (value == 0 and key in _SIZES))
+    }
+    rest = {key: value for key, value in config.items() if key not in low}
+    if not low or read_shape(rest) is None:
+        return None
+    return next(
+        (key for key, value in low.items() if read_shape({**rest, key: value}) is None), None
     )
 
 

@@ -14,6 +14,8 @@ __all__ = [
     "find_section",
     "is_known_type",
     "kind_of",
+    "knows_activation",
+    "list_activation_keys",
     "pads_embedding",
 ]
 
@@ -63,6 +65,16 @@ def is_known_type(model_type: object) -> bool:
 def pads_embedding(model_type: str) -> bool:
     """Tell whether the embedding of a class must have a row for `pad_token_id`."""
     return model_type in read_table(__name__, "padded_types.json")["types"]
+
+
+def list_activation_keys(model_type: str) -> tuple[str, ...]:
+    """Return the keys of a class by which it looks up its activation functions."""
+    return tuple(read_table(__name__, "activation_types.json")["keys"].get(model_type, ()))
+
+
+def knows_activation(name: str) -> bool:
+    """Tell whether transformers has an activation function of this name."""
+    return name in read_table(__name__, "activation_types.json")["functions"]
 
 
 def kind_of(value: object) -> str:

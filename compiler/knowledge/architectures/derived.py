@@ -33,6 +33,7 @@ __all__ = [
     "CHOSEN_EXPERTS",
     "EXPERTS",
     "UNLIMITED_TOKENS",
+    "WIDTHS",
     "Entry",
     "Named",
     "derived_table",
@@ -50,7 +51,7 @@ _CONTEXT: Final = (
     *("context_length", "n_positions"),
 )
 #: The keys for the width of a feed-forward layer.
-_WIDTHS: Final = (
+WIDTHS: Final = (
     *("intermediate_size", "n_inner", "ffn_hidden_size", "ffn_dim", "dff", "hidden_dim"),
 )
 #: The keys for the number of experts per token.
@@ -240,7 +241,7 @@ def _shape(
         model_type=entry["model_type"],
         layers=len(kinds),
         hidden=hidden,
-        intermediate=read.size(*_WIDTHS, "moe_intermediate_size") or 4 * hidden,
+        intermediate=read.size(*WIDTHS, "moe_intermediate_size") or 4 * hidden,
         heads=heads,
         kv_heads=heads if _latent(read) else key_heads,
         head_dim=_latent(read) or head_dim,

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
@@ -10,8 +10,10 @@ from typing import Any, Final
 from ftc.compiler.knowledge.architectures.architecture import (
     Shape,
     as_loaded,
+    find_low_size,
     is_diffusion,
     named_in_vain,
+    names_no_method,
     read_quantization,
 )
 from ftc.compiler.knowledge.architectures.causal_types import (
@@ -33,16 +35,20 @@ from ftc.compiler.resolve import explanations
 from ftc.compiler.resolve.model.no_causal import has_own_tower, not_causal
 from ftc.compiler.resolve.model.rope import find_rope_fault
 from ftc.compiler.resolve.model.sections import (
+    find_activation_fault,
     find_dtype_fault,
     find_layers_fault,
     find_padding_fault,
     find_section_fault,
     find_type_fault,
     list_parts,
+    value_fault,
 )
 from ftc.compiler.resolve.model.similar import find_converted, find_original
+from ftc.compiler.resolve.model.weight_formats import find_format, list_files, list_foreign
 from ftc.spec.findings.finding import Finding
 from ftc.spec.findings.quote import quote
+from ftc.spec.message import Message
 
 CONFIG_FILE: Final = "config.json"
 #: NVIDIA's ModelOpt describes its quantization here, often not in config.json.
@@ -135,6 +141,8 @@ def _read_config(folder: Path, name: str, head: Head) -> Config | Finding:
         return fault
     if wrapper is not None and (fault := _find_fault(data, name, flat=wrapper.flat)) is not None:
         return fault
+    if names_no_method(data):
+        return _no_method(name)
     if wrapper is None or inside is None:
         return _plain(data, sha256, name, head=head)
     config = _config(inside, sha256, name)
@@ -223,9 +231,7 @@ def _config(
 ) -> Config | Finding:
     shape = read_headed(data, head)
     if shape is None and (empty := _find_empty(data)) is not None:
-        return explanations.BROKEN_CONFIG.finding(
-            message="size", pointer=_POINTER, name=name, key=empty, number=quote(data[empty])
-        )
+        return _value_below_one(name, empty, data[empty])
     model_type = data.get("model_type")
     architecture = _architecture(data, shape)
     if shape is None and (zero := _find_zero(data, architecture)) is not None:
@@ -268,6 +274,7 @@ def _find_fault(data: Mapping[str, Any], name: str, *, flat: bool = False) -> Fi
         fault = find_type_fault(part, name) or find_section_fault(part, name)
         fault = fault or find_dtype_fault(part, name) or find_layers_fault(part, name)
         fault = fault or find_rope_fault(part, name) or find_padding_fault(part, name)
+        fault = fault or find_activation_fault(part, name)
         if fault is not None:
             return fault
     return None
@@ -280,13 +287,28 @@ def _find_empty(data: Mapping[str, Any]) -> str | None:
         is_low = key in _SIZES and type(value) is int and value < 1
         if is_low or isinstance(value, str | bool):
             return key
-    return None
+    return find_low_size(data)
+
+
+def _value_below_one(name: str, key: str, value: object) -> Finding:
+    if type(value) is not int:
+        return value_fault(name, key, value, Message("phrase.integer"))
+    return explanations.BROKEN_CONFIG.finding(
+        message="size", help="value", pointer=_POINTER, name=name, key=key, number=quote(value)
+    )
 
 
 def _find_zero(data: Mapping[str, Any], architecture: str | None) -> str | None:
     """Return the key whose 0 makes matrices without elements in this class."""
     entry = derived_table().get(architecture or "")
     return None if entry is None else find_zero(entry, data)
+
+
+def _no_method(name: str) -> Finding:
+    """Return the finding that transformers takes the weights as quantized, by no known method."""
+    return explanations.BROKEN_CONFIG.finding(
+        message="method", help="method", pointer=_POINTER, name=name
+    )
 
 
 def _is_built_in(shape: Shape | None, model_type: object) -> bool:
@@ -326,7 +348,43 @@ def _absent(folder: Path, name: str) -> Finding:
         return gguf_finding(name)
     others = {_PIPELINE_FILE: "pipeline", PARAMS_FILE: "params"}
     held = next((kind for file, kind in others.items() if (folder / file).is_file()), "")
-    return explanations.NO_CONFIG.finding(message=held, help=held, pointer=_POINTER, name=name)
+    if held:
+        return explanations.NO_CONFIG.finding(message=held, help=held, pointer=_POINTER, name=name)
+    return _absent_here(list_files(folder), name)
+
+
+def _absent_here(files: Sequence[str], name: str) -> Finding:
+    """Return the finding for a folder whose model is in one below, or in another format."""
+    below = [
+        file.removesuffix(f"/{CONFIG_FILE}") for file in files if Path(file).name == CONFIG_FILE
+    ]
+    foreign = list_foreign(files)
+    form = find_format(foreign[0]) if foreign else None
+    if below:
+        return explanations.NO_CONFIG.finding(
+            message="below",
+            help="below",
+            pointer=_POINTER,
+            name=name,
+            folder=max(below, key=_number_last),
+        )
+    if form is not None:
+        return explanations.NO_CONFIG.finding(
+            message="format",
+            help="format",
+            pointer=_POINTER,
+            name=name,
+            file=foreign[0],
+            what=form.what,
+            advice=form.advice,
+        )
+    return explanations.NO_CONFIG.finding(pointer=_POINTER, name=name)
+
+
+def _number_last(folder: str) -> tuple[bool, int]:
+    """Return what sorts the folders of a trainer's checkpoints by their steps."""
+    number = folder.rpartition("-")[2]
+    return number.isdecimal(), int(number) if number.isdecimal() else -folder.count("/")
 
 
 def gguf_finding(name: str) -> Finding:

@@ -25,6 +25,7 @@ from ftc.compiler.resolve.licence import read_licence
 from ftc.compiler.resolve.local_paths import relative
 from ftc.compiler.resolve.model import findings as model_faults
 from ftc.compiler.resolve.model.chain import find_first_run, promised_model
+from ftc.compiler.resolve.model.code import list_code
 from ftc.compiler.resolve.model.config import (
     Config,
     gguf_finding,
@@ -86,6 +87,10 @@ def _resolve(spec: Spec, folder: Path) -> ModelFacts | Unknown:
     config = read_config(found.path, name, head=head)
     if isinstance(config, Finding):
         return Unknown(finding=config)
+    if found.origin == "folder":
+        fault = model_faults.find_missing_code(spec, found.path)
+        if fault is not None:
+            return Unknown(finding=fault)
     return _from_files(name, found, config, folder, head)
 
 
@@ -108,10 +113,9 @@ def _from_files(
     parameters = _parameters(config, weights, dtype) or sum(map(prod, sides.values())) or None
     tensors = read_tensors(config, sides) if config.shape is None else None
     context = config.context_tokens or _tokenizer_limit(found.path) or _state_limit(tensors)
-    if parameters is None:
-        return Unknown(finding=model_faults.uncounted(name, config, weights))
-    if context is None:
-        return Unknown(finding=model_faults.no_context(name))
+    if parameters is None or context is None:
+        fault = model_faults.uncounted(name, config, weights) if parameters is None else None
+        return Unknown(finding=fault or model_faults.no_context(name))
     path = relative(found.path, folder=folder) if found.origin == "folder" else None
     return ModelFacts(
         id=path if path and Path(name).expanduser().is_absolute() else name,
@@ -130,6 +134,7 @@ def _from_files(
         weights_bytes=weights.bytes,
         quantized=config.quantized,
         custom_code=config.custom_code,
+        own_code=list_code(found.path),
         licence=_licence(found, name),
         gated=_is_gated(found, name),
         unwritten_keys=_unwritten(config),

@@ -21,6 +21,7 @@ from ftc.compiler.resolve.local_paths import (
     looks_like_path,
 )
 from ftc.compiler.resolve.model.chain import name_bundle
+from ftc.compiler.resolve.model.code import list_code
 from ftc.compiler.resolve.model.config import Config, gguf_finding
 from ftc.compiler.resolve.model.no_causal import is_only_code, is_unknown
 from ftc.compiler.resolve.model.similar import (
@@ -30,7 +31,7 @@ from ftc.compiler.resolve.model.similar import (
     find_original,
     list_alike,
 )
-from ftc.compiler.resolve.model.weight_files.weights import Truncated, Weights
+from ftc.compiler.resolve.model.weight_files.weights import INDEX_FILE, Truncated, Weights
 from ftc.compiler.resolve.patches import patch_field
 from ftc.spec.findings.finding import Finding
 from ftc.spec.message import reason_of
@@ -119,13 +120,24 @@ def pointed(name: str, pointers: Sequence[LfsPointer]) -> Finding:
 
 
 def truncated(name: str, found: Truncated) -> Finding:
-    """Return the finding that a file of weights is shorter than its header says."""
+    """Return the finding that a file of weights has other bytes than its header says."""
     return explanations.TRUNCATED_WEIGHTS.finding(
+        message="longer" if found.actual_bytes > found.expected_bytes else "",
         pointer=_POINTER,
         name=name,
         file=found.name,
         actual=found.actual_bytes,
         expected=found.expected_bytes,
+    )
+
+
+def find_missing_code(spec: Spec, folder: Path) -> Finding | None:
+    """Return the finding that a folder lacks the code that it would be loaded with, or None."""
+    lacking = [file for file in list_code(folder) if not (folder / file).is_file()]
+    if not spec.model.trust_remote_code or not lacking:
+        return None
+    return explanations.BROKEN_CONFIG.finding(
+        message="code", help="code", pointer=_POINTER, name=spec.model.id, file=lacking[0]
     )
 
 
@@ -159,7 +171,7 @@ def uncounted(name: str, config: Config, weights: Weights) -> Finding:
     """Return the finding that neither formula nor headers give the number of parameters."""
     why, keys = "", find_unfit_keys(config.data)
     if weights.broken is not None:
-        why = "header"
+        why = "index" if weights.broken == INDEX_FILE else "header"
     elif keys:
         why = "keys"
     elif config.quantized is not None:

@@ -10,6 +10,8 @@ from ftc.compiler.knowledge.architectures.config_types import (
     find_refused,
     find_section,
     kind_of,
+    knows_activation,
+    list_activation_keys,
     pads_embedding,
 )
 from ftc.compiler.knowledge.architectures.dtypes import DTYPES, said_dtype
@@ -117,6 +119,15 @@ def find_dtype_fault(part: Part, name: str) -> Finding | None:
     key, said = said_dtype(part.data)
     if isinstance(said, list) or (isinstance(said, str) and said not in DTYPES):
         return value_fault(name, part.prefix + key, said, Message("phrase.dtype"))
+    return None
+
+
+def find_activation_fault(part: Part, name: str) -> Finding | None:
+    """Return a finding for the first name that is none of transformers' activation functions."""
+    for key in list_activation_keys(part.model_type):
+        said = part.data.get(key)
+        if isinstance(said, str) and not knows_activation(said):
+            return value_fault(name, part.prefix + key, said, Message("phrase.activation"))
     return None
 
 

@@ -25,6 +25,8 @@ SENTENCEPIECE_FILE: Final = "tokenizer.model"
 TEKKEN_FILE: Final = "tekken.json"
 TEMPLATE_FILE: Final = "chat_template.jinja"
 
+#: Templates with names are here, which tokenizer_config.json had as a list.
+_LISTED_FOLDER: Final = "additional_chat_templates"
 _SPECIAL: Final = (
     *("bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token"),
 )
@@ -118,18 +120,18 @@ def read_tokenizer_config(folder: Path) -> TokenizerConfig:
     """Read the special tokens and the template. Raises TokenizerFileError for a broken file."""
     config = _read_json(folder / CONFIG_FILE)
     special = _special(_read_json(folder / "special_tokens_map.json")) | _special(config)
-    added = config.get("added_tokens_decoder")
     longest, side = config.get("model_max_length"), config.get("padding_side", "right")
     if isinstance(longest, str):
         raise TokenizerFileError(f"`{CONFIG_FILE}` has a text as `model_max_length`")
     if side not in ("right", "left"):
         raise TokenizerFileError(f"`{CONFIG_FILE}` has a `padding_side` other than left and right")
+    _require_kinds(config)
     name = config.get("tokenizer_class")
     template, listed = _template(folder, config), _listed_template(config)
     return TokenizerConfig(
         special=special,
         template=template,
-        added=added if isinstance(added, dict) else {},
+        added=config.get("added_tokens_decoder", {}),
         model_max_tokens=longest if isinstance(longest, int) and longest < 10**9 else None,
         add_bos=_flag(config, "add_bos_token"),
         legacy=_flag(config, "legacy"),
@@ -137,6 +139,24 @@ def read_tokenizer_config(folder: Path) -> TokenizerConfig:
         tokenizer_class=name if isinstance(name, str) and name else None,
         two_templates=None not in (template, listed) and _trimmed(template) != _trimmed(listed),
     )
+
+
+def _require_kinds(config: Mapping[str, Any]) -> None:
+    """Raise TokenizerFileError for a value of tokenizer_config.json that transformers refuses."""
+    added = config.get("added_tokens_decoder", {})
+    kinds: dict[str, tuple[type, ...]] = dict.fromkeys(_SPECIAL, (str, dict))
+    kinds |= {"tokenizer_class": (str,), "extra_special_tokens": (list, dict)}
+    for key, accepted in kinds.items():
+        if not isinstance(config.get(key), (*accepted, type(None))):
+            raise TokenizerFileError(f"`{CONFIG_FILE}` has a value of a wrong kind as `{key}`")
+    if not isinstance(added, dict) or not all(map(_is_added, added.items())):
+        raise TokenizerFileError(
+            f"`added_tokens_decoder` of `{CONFIG_FILE}` does not give a token for each id"
+        )
+
+
+def _is_added(item: tuple[str, Any]) -> bool:
+    return item[0].isdecimal() and isinstance(item[1], dict) and "content" in item[1]
 
 
 def read_added_tokens(folder: Path) -> dict[str, int]:
@@ -178,9 +198,12 @@ def _load(path: str, _digest: str) -> "Tokenizer":
     from tokenizers import Tokenizer  # noqa: PLC0415
 
     try:
-        return Tokenizer.from_file(path)
+        tokenizer = Tokenizer.from_file(path)
     except Exception as error:  # the library raises nothing narrower
         raise TokenizerFileError(f"`{TOKENIZER_FILE}` cannot be loaded: {error}"[:200]) from error
+    tokenizer.no_truncation()  # transformers sets both anew at each call
+    tokenizer.no_padding()
+    return tokenizer
 
 
 def _add_tokens(tokenizer: "Tokenizer", config: TokenizerConfig) -> None:
@@ -229,12 +252,12 @@ def _special(data: Mapping[str, Any]) -> dict[str, str]:
 
 def _template(folder: Path, config: Mapping[str, Any]) -> str | None:
     """Return the default template: its own file first, as transformers does."""
-    path = folder / TEMPLATE_FILE
-    if path.is_file():
-        try:
-            return path.read_text(encoding="utf-8")
-        except ValueError as error:
-            raise TokenizerFileError(f"`{TEMPLATE_FILE}` is not UTF-8") from error
+    for path in (folder / TEMPLATE_FILE, folder / _LISTED_FOLDER / "default.jinja"):
+        if path.is_file():
+            try:
+                return path.read_text(encoding="utf-8")
+            except ValueError as error:
+                raise TokenizerFileError(f"`{path.name}` is not UTF-8") from error
     return _listed_template(config)
 
 

@@ -1,5 +1,6 @@
 """Folders whose files transformers reads in another way than their names suggest, or not at all."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -21,13 +22,21 @@ from tests.compiler.resolve.test_model import edit_config, write_safetensors
         (["consolidated.00.pth"], ["consolidated.00.pth"]),
         (["adapter_model.safetensors", "optimizer.pt"], []),
         (["pytorch_model.bin", "other.safetensors"], []),
+        (["global_step5/zero_pp_rank_0_mp_rank_00_model_states.pt", "optimizer.pt"], [0]),
+        (["pytorch_model_fsdp_0/__0_0.distcp", "optimizer_0/__0_0.distcp"], [0]),
+        (["onnx/model.onnx", "training_args.bin"], [0]),
+        (["pytorch_model_fsdp.bin", "tf_model.h5"], [1]),
+        (["checkpoint-5/model.safetensors", "flax_model.msgpack"], [0]),
+        (["a/b/c/model.onnx", "added_tokens.json"], []),
     ],
 )
 def test_weights_under_other_names_are_not_read(
-    make_spec: Any, model_folder: Path, files: list[str], unread: list[str]
+    make_spec: Any, model_folder: Path, files: list[str], unread: list[str | int]
 ) -> None:
     """Where none has a name that transformers looks for, the facts name the files."""
+    unread = [files[each] if isinstance(each, int) else each for each in unread]
     for name in files:
+        (model_folder / name).parent.mkdir(parents=True, exist_ok=True)
         write_safetensors(model_folder / name, {"layers.0.wq.weight": ("BF16", [10, 3])})
     facts = known_model(make_spec(), model_folder.parent)
     assert list(facts.unread_weights) == unread
@@ -41,7 +50,7 @@ def test_a_single_file_counts_before_an_index(make_spec: Any, model_folder: Path
     found = resolve_model(make_spec(), folder=model_folder.parent)
     assert isinstance(found, Unknown)
     assert "`model.safetensors.index.json`" in found.finding.message
-    index.write_text('{"weight_map": {"a": "x-1.safetensors"}}')
+    index.write_text('{"metadata": {}, "weight_map": {"a": "x-1.safetensors"}}')
     write_safetensors(model_folder / "model.safetensors", {"a": ("BF16", [5])})
     facts = known_model(make_spec(), model_folder.parent)
     assert (facts.missing_weights, facts.weights_bytes is None) == ((), False)
@@ -121,3 +130,125 @@ def test_a_padding_token_has_a_row(
     assert isinstance(found, Unknown) is told
     edit_config(model_folder, pad_token_id=-1)
     known_model(make_spec(), model_folder.parent)
+
+
+@pytest.mark.parametrize(
+    ("files", "told"),
+    [
+        (["checkpoint-9/config.json", "checkpoint-10/config.json"], "`checkpoint-10` has one"),
+        (["snapshots/0a1b/config.json", "refs/main"], "`snapshots/0a1b` has one"),
+        (["global_step5/mp_rank_00_model_states.pt", "latest"], "DeepSpeed"),
+        (["pytorch_model_fsdp_0/__0_0.distcp"], "`torch.distributed`"),
+        (["model.onnx"], "ONNX"),
+        (["notes.txt"], "has no `config.json`"),
+    ],
+)
+def test_a_folder_without_a_config(
+    make_spec: Any, model_folder: Path, files: list[str], told: str
+) -> None:
+    """The finding names the folder below that has one, or the format of what is there."""
+    (model_folder / "config.json").unlink()
+    for name in files:
+        (model_folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (model_folder / name).write_text("x")
+    found = resolve_model(make_spec(), folder=model_folder.parent)
+    assert isinstance(found, Unknown)
+    assert found.finding.code == "FTC101"
+    assert told in found.finding.message
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"hidden_act": "swiglu"}, '`hidden_act` is `"swiglu"`'),
+        ({"hidden_act": "gelu_pytorch_tanh"}, ""),
+        ({"quantization_config": {}}, "names no `quant_method`"),
+        ({"quantization_config": {"load_in_4bit": False, "load_in_8bit": False}}, "names no"),
+        ({"quantization_config": None}, ""),
+        ({"intermediate_size": 0}, "`intermediate_size` is `0`"),
+        ({"intermediate_size": 0, "num_key_value_heads": -1}, "it must be at least 1"),
+        ({"num_hidden_layers": "2"}, "a whole number"),
+        ({"pad_token_id": -1}, ""),
+    ],
+)
+def test_values_that_stop_the_class(
+    make_spec: Any, model_folder: Path, changes: dict[str, Any], told: str
+) -> None:
+    """A name that is not known, a quantization without a method, sizes below one."""
+    edit_config(model_folder, **changes)
+    found = resolve_model(make_spec(), folder=model_folder.parent)
+    assert isinstance(found, Unknown) is bool(told)
+    if isinstance(found, Unknown):
+        assert found.finding.code == "FTC102"
+        assert told in found.finding.message
+
+
+@pytest.mark.parametrize(
+    ("index", "files", "told"),
+    [
+        ({"metadata": {}, "weight_map": {"a": "./a-1.safetensors"}}, ["a-1.safetensors"], ""),
+        ({"weight_map": {"a": "a-1.safetensors"}}, ["a-1.safetensors"], "is no index"),
+        ({"metadata": {}, "weight_map": {}}, ["a-1.safetensors"], "is no index"),
+        ({"metadata": {}, "weight_map": {"a": "a-1.safetensors"}}, [], ""),
+    ],
+)
+def test_an_index_has_metadata_and_files(
+    make_spec: Any, model_folder: Path, index: dict[str, Any], files: list[str], told: str
+) -> None:
+    """Both are looked up, also where the first says nothing."""
+    (model_folder / "model.safetensors.index.json").write_text(json.dumps(index))
+    for name in files:
+        write_safetensors(model_folder / name, {"a": ("BF16", [5])})
+    found = resolve_model(make_spec(), folder=model_folder.parent)
+    assert isinstance(found, Unknown) is bool(told)
+    if isinstance(found, Unknown):
+        assert told in found.finding.message
+
+
+@pytest.mark.parametrize(
+    ("beside", "missing"), [("A-1.safetensors", 1), ("adapter_model.safetensors", 0)]
+)
+def test_shards_under_other_names_are_missing(
+    make_spec: Any, model_folder: Path, beside: str, missing: int
+) -> None:
+    """An index alone is no error, but one beside other files is."""
+    index = {"metadata": {}, "weight_map": {"a": "a-1.safetensors"}}
+    (model_folder / "model.safetensors.index.json").write_text(json.dumps(index))
+    write_safetensors(model_folder / beside, {"a": ("BF16", [5])})
+    assert len(known_model(make_spec(), model_folder.parent).missing_weights) == missing
+
+
+def test_a_file_with_more_bytes_than_its_header_says(make_spec: Any, model_folder: Path) -> None:
+    """The reader of safetensors refuses it, as one with fewer."""
+    path = model_folder / "model.safetensors"
+    write_safetensors(path, {"a": ("BF16", [5])})
+    known_model(make_spec(), model_folder.parent)
+    path.write_bytes(path.read_bytes() + b"x")
+    assert code(resolve_model(make_spec(), folder=model_folder.parent)) == "FTC135"
+
+
+@pytest.mark.parametrize(
+    ("file", "auto_map", "code_file"),
+    [
+        ("config.json", {"AutoModelForCausalLM": "modeling_x.X"}, "modeling_x.py"),
+        ("tokenizer_config.json", {"AutoTokenizer": ["slow_x.X", None]}, "slow_x.py"),
+        ("tokenizer_config.json", {"AutoTokenizer": ["slow_x.X", "fast_x.X"]}, "fast_x.py"),
+        ("config.json", {"AutoModelForCausalLM": "owner/name--modeling_x.X"}, ""),
+        ("config.json", {"AutoModel": "modeling_x.X"}, ""),
+    ],
+)
+def test_trusted_code_is_in_the_folder(
+    make_spec: Any, model_folder: Path, file: str, auto_map: dict[str, Any], code_file: str
+) -> None:
+    """Where code is trusted, transformers loads it even if it has the class itself."""
+    path = model_folder / file
+    said = json.loads(path.read_text()) if path.is_file() else {}
+    path.write_text(json.dumps({**said, "auto_map": auto_map}))
+    known_model(make_spec(), model_folder.parent)
+    spec = make_spec(model={"id": "./model", "trust_remote_code": True})
+    found = resolve_model(spec, folder=model_folder.parent)
+    assert isinstance(found, Unknown) is bool(code_file)
+    if isinstance(found, Unknown):
+        assert f"lacks `{code_file}`" in found.finding.message
+        (model_folder / code_file).write_text("")
+        assert known_model(spec, model_folder.parent).own_code == (code_file,)

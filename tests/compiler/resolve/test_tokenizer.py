@@ -203,10 +203,16 @@ def test_a_template_is_probed_where_no_token_is_at_hand(
     [
         ({"model_max_length": "512"}, "`model_max_length`"),
         ({"padding_side": "middle"}, "`padding_side`"),
+        ({"tokenizer_class": 5}, "`tokenizer_class`"),
+        ({"eos_token": ["</s>"]}, "`eos_token`"),
+        ({"extra_special_tokens": "<a>"}, "`extra_special_tokens`"),
+        ({"added_tokens_decoder": ["<a>"]}, "`added_tokens_decoder`"),
+        ({"added_tokens_decoder": {"x": {"content": "<a>"}}}, "`added_tokens_decoder`"),
+        ({"added_tokens_decoder": {"5": "<a>"}}, "`added_tokens_decoder`"),
     ],
 )
 def test_values_that_transformers_stops_at(
-    make_spec: Any, model_folder: Path, changes: dict[str, str], words: str
+    make_spec: Any, model_folder: Path, changes: dict[str, Any], words: str
 ) -> None:
     """The real class raises for the same."""
     edit(model_folder, **changes)
@@ -214,5 +220,34 @@ def test_values_that_transformers_stops_at(
     assert isinstance(found, Unknown)
     assert (found.finding.code, words in found.finding.message) == ("FTC114", True)
     transformers = pytest.importorskip("transformers")
-    with pytest.raises((TypeError, ValueError)):
+    with pytest.raises((TypeError, ValueError, AttributeError)):
         transformers.AutoTokenizer.from_pretrained(model_folder)("hello")
+
+
+def test_a_file_that_truncates_and_pads(make_spec: Any, model_folder: Path) -> None:
+    """The tokenizer of transformers does neither unless it is asked to at a call."""
+    path = model_folder / "tokenizer.json"
+    saved = json.loads(path.read_bytes())
+    saved["truncation"] = {
+        "direction": "Right",
+        "max_length": 2,
+        "strategy": "LongestFirst",
+        "stride": 0,
+    }
+    path.write_text(json.dumps(saved), encoding="utf-8")
+    loaded = reload_tokenizer(
+        make_spec(), known(make_spec(), model_folder.parent), folder=model_folder.parent
+    )
+    assert loaded is not None
+    assert len(next(loaded.encode(["one two three four five six"], special=False)).ids) > 2
+
+
+def test_a_default_template_in_the_folder_of_templates(make_spec: Any, model_folder: Path) -> None:
+    """It is used where there is no other."""
+    path = model_folder / "tokenizer_config.json"
+    said = json.loads(path.read_bytes())
+    folder = model_folder / "additional_chat_templates"
+    folder.mkdir()
+    (folder / "default.jinja").write_text(said.pop("chat_template"), encoding="utf-8")
+    path.write_text(json.dumps(said), encoding="utf-8")
+    assert known(make_spec(), model_folder.parent).template_sha256 is not None

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from ftc.compiler.resolve.hub.client import Repository
+from ftc.compiler.resolve.model.weight_formats import find_format, list_files, list_foreign
 
 SINGLE_FILE: Final = "model.safetensors"
 INDEX_FILE: Final = "model.safetensors.index.json"
@@ -27,8 +28,13 @@ _PACKED_SHARE: Final = 0.05
 PICKLES: Final = ("pytorch_model*.bin",)
 #: The files that transformers looks for, in order.
 _READ: Final = (*(SINGLE_FILE, INDEX_FILE, "pytorch_model.bin", "pytorch_model.bin.index.json"),)
+<<<<<<< HEAD
 #: Weight files with any name, including Meta's and Mistral's, but not adapters.
 _ANY_NAME: Final = ("*.safetensors", "pytorch_model*.bin", "consolidated*.pth")
+=======
+#: Files of weights by any name, as Meta and Mistral call theirs too; those of adapters are none.
+_ANY_NAME: Final = ("*.safetensors", "consolidated*.pth")
+>>>>>>> models
 _ADAPTER: Final = "adapter_model*"
 
 
@@ -73,15 +79,20 @@ def read_weights(folder: Path) -> Weights:
     """Return the facts of the weight files: sharded, single, or pickled (only the size)."""
     single = folder / SINGLE_FILE
     index = None if single.is_file() else _read_object(folder / INDEX_FILE)
-    if index is None and (folder / INDEX_FILE).is_file() and not single.is_file():
+    if not single.is_file() and (folder / INDEX_FILE).is_file() and not _is_index(index):
         return Weights(bytes=None, parameters=None, dtype=None, broken=INDEX_FILE)
-    names = sorted({str(name) for name in _mapping(index, "weight_map").values()})
+    names = sorted({str(Path(str(name))) for name in _mapping(index, "weight_map").values()})
     outside = next((name for name in names if Path(name).name != name), None)
     if outside is not None:  # an index that refers to files outside its folder
         return Weights(bytes=None, parameters=None, dtype=None, broken=INDEX_FILE)
     listed = [folder / name for name in names] or sorted(folder.glob("model*.safetensors"))
+<<<<<<< HEAD
     listed = [single] if single.is_file() else listed  # transformers then reads no other file
     unread = find_unread(path.name for path in folder.iterdir())
+=======
+    listed = [single] if single.is_file() else listed  # transformers reads nothing else then
+    unread = find_unread(list_files(folder))
+>>>>>>> models
     paths = [path for path in listed if path.is_file()]
     if not listed:
         return _read_others(folder, unread)
@@ -108,7 +119,9 @@ def read_weights(folder: Path) -> Weights:
             parameters=None,
             dtype=None,
             modules=_modules(_mapping(index, "weight_map")),
-            missing=tuple(path.name for path in listed if path not in paths) if paths else (),
+            missing=tuple(path.name for path in listed if path not in paths)
+            if _holds(folder)
+            else (),
             indexed=total is not None,
             names=tuple(_mapping(index, "weight_map")),
         )
@@ -125,6 +138,17 @@ def read_weights(folder: Path) -> Weights:
     )
 
 
+def _is_index(index: Mapping[str, Any] | None) -> bool:
+    """Tell whether transformers reads an index: it looks up both keys, and a file for a tensor."""
+    return bool(_mapping(index, "weight_map")) and "metadata" in (index or {})
+
+
+def _holds(folder: Path) -> bool:
+    """Tell whether a folder has any weights as safetensors; those of an adapter do not count."""
+    found = (path.name for path in folder.glob("*.safetensors"))
+    return any(not fnmatch(name, _ADAPTER) for name in found)
+
+
 def _read_others(folder: Path, unread: tuple[str, ...]) -> Weights:
     """Return the facts of a folder without safetensors files that transformers reads."""
     sizes = [path.stat().st_size for name in PICKLES for path in folder.glob(name)]
@@ -132,7 +156,7 @@ def _read_others(folder: Path, unread: tuple[str, ...]) -> Weights:
         bytes=sum(sizes) or None,
         parameters=None,
         dtype=None,
-        pickled=bool(sizes),
+        pickled=bool(sizes) and not unread,
         names=_list_tensors([folder / name for name in unread]),
         unread=unread,
     )
@@ -156,12 +180,25 @@ def listed_weights(folder: Path, said: Repository) -> Weights:
 
 
 def find_unread(files: Iterable[str]) -> tuple[str, ...]:
+<<<<<<< HEAD
     """Return the weight files if transformers does not look for any of their names."""
     names = {name for name in files if "/" not in name}
     if not names.isdisjoint(_READ):
+=======
+    """Return the files of weights, where none of them has a name that transformers looks for.
+
+    Those of other formats count where there are none of safetensors, and those that transformers
+    would read in a folder below before them.
+    """
+    names = sorted(files)
+    top = [name for name in names if "/" not in name]
+    if not set(top).isdisjoint(_READ):
+>>>>>>> models
         return ()
-    found = (name for name in names if any(fnmatch(name, each) for each in _ANY_NAME))
-    return tuple(sorted(name for name in found if not fnmatch(name, _ADAPTER)))
+    known = [name for name in top if any(fnmatch(name, each) for each in _ANY_NAME)]
+    found = [name for name in known if not fnmatch(name, _ADAPTER) and find_format(name) is None]
+    below = [name for name in names if name.rpartition("/")[2] in _READ]
+    return tuple(found or below or list_foreign(names))
 
 
 def _list_tensors(paths: Iterable[Path]) -> tuple[str, ...]:
@@ -194,7 +231,11 @@ def read_header(path: Path) -> Mapping[str, Any] | None:
 
 
 def find_truncation(path: Path, header: Mapping[str, Any] | None) -> Truncated | None:
+<<<<<<< HEAD
     """Return how many bytes a safetensors file lacks; None if it is complete or another file.
+=======
+    """Return the bytes of a safetensors file that has too few or too many; else None.
+>>>>>>> models
 
     The format: eight bytes with the length of the header, the header, and the tensors, whose last
     offset is the end of the file.
@@ -210,7 +251,7 @@ def find_truncation(path: Path, header: Mapping[str, Any] | None) -> Truncated |
     else:
         ends = (_end(tensor) for name, tensor in header.items() if name != _METADATA)
         expected = 8 + length + max(ends, default=0)
-    if actual >= expected:
+    if actual == expected or (header is None and actual > expected):
         return None
     return Truncated(name=path.name, actual_bytes=actual, expected_bytes=expected)
 
