@@ -28,13 +28,8 @@ _PACKED_SHARE: Final = 0.05
 PICKLES: Final = ("pytorch_model*.bin",)
 #: The files that transformers looks for, in order.
 _READ: Final = (*(SINGLE_FILE, INDEX_FILE, "pytorch_model.bin", "pytorch_model.bin.index.json"),)
-<<<<<<< HEAD
 #: Weight files with any name, including Meta's and Mistral's, but not adapters.
-_ANY_NAME: Final = ("*.safetensors", "pytorch_model*.bin", "consolidated*.pth")
-=======
-#: Files of weights by any name, as Meta and Mistral call theirs too; those of adapters are none.
 _ANY_NAME: Final = ("*.safetensors", "consolidated*.pth")
->>>>>>> models
 _ADAPTER: Final = "adapter_model*"
 
 
@@ -86,13 +81,8 @@ def read_weights(folder: Path) -> Weights:
     if outside is not None:  # an index that refers to files outside its folder
         return Weights(bytes=None, parameters=None, dtype=None, broken=INDEX_FILE)
     listed = [folder / name for name in names] or sorted(folder.glob("model*.safetensors"))
-<<<<<<< HEAD
     listed = [single] if single.is_file() else listed  # transformers then reads no other file
-    unread = find_unread(path.name for path in folder.iterdir())
-=======
-    listed = [single] if single.is_file() else listed  # transformers reads nothing else then
     unread = find_unread(list_files(folder))
->>>>>>> models
     paths = [path for path in listed if path.is_file()]
     if not listed:
         return _read_others(folder, unread)
@@ -150,7 +140,7 @@ def _holds(folder: Path) -> bool:
 
 
 def _read_others(folder: Path, unread: tuple[str, ...]) -> Weights:
-    """Return the facts of a folder without safetensors files that transformers reads."""
+    """Return the facts of a folder without safetensors that transformers reads: of pickles."""
     sizes = [path.stat().st_size for name in PICKLES for path in folder.glob(name)]
     return Weights(
         bytes=sum(sizes) or None,
@@ -180,11 +170,6 @@ def listed_weights(folder: Path, said: Repository) -> Weights:
 
 
 def find_unread(files: Iterable[str]) -> tuple[str, ...]:
-<<<<<<< HEAD
-    """Return the weight files if transformers does not look for any of their names."""
-    names = {name for name in files if "/" not in name}
-    if not names.isdisjoint(_READ):
-=======
     """Return the files of weights, where none of them has a name that transformers looks for.
 
     Those of other formats count where there are none of safetensors, and those that transformers
@@ -193,7 +178,6 @@ def find_unread(files: Iterable[str]) -> tuple[str, ...]:
     names = sorted(files)
     top = [name for name in names if "/" not in name]
     if not set(top).isdisjoint(_READ):
->>>>>>> models
         return ()
     known = [name for name in top if any(fnmatch(name, each) for each in _ANY_NAME)]
     found = [name for name in known if not fnmatch(name, _ADAPTER) and find_format(name) is None]
@@ -202,7 +186,7 @@ def find_unread(files: Iterable[str]) -> tuple[str, ...]:
 
 
 def _list_tensors(paths: Iterable[Path]) -> tuple[str, ...]:
-    """Return the names of the tensors in the safetensors files."""
+    """Return the names of the tensors in those of the files that are safetensors."""
     headers = (read_header(path) or {} for path in paths if path.suffix == ".safetensors")
     return tuple(name for header in headers for name in header if name != _METADATA)
 
@@ -231,11 +215,7 @@ def read_header(path: Path) -> Mapping[str, Any] | None:
 
 
 def find_truncation(path: Path, header: Mapping[str, Any] | None) -> Truncated | None:
-<<<<<<< HEAD
-    """Return how many bytes a safetensors file lacks; None if it is complete or another file.
-=======
     """Return the bytes of a safetensors file that has too few or too many; else None.
->>>>>>> models
 
     The format: eight bytes with the length of the header, the header, and the tensors, whose last
     offset is the end of the file.
@@ -257,7 +237,7 @@ def find_truncation(path: Path, header: Mapping[str, Any] | None) -> Truncated |
 
 
 def _modules(tensors: Iterable[str]) -> tuple[str, ...] | None:
-    """Return the modules of these weights, one for those that differ in a number; None if none."""
+    """Return the modules of these weights, with `*` for numbers; None without any."""
     owners = (name.removesuffix(_WEIGHT) for name in tensors if name.endswith(_WEIGHT))
     return tuple(sorted({number_free(owner) for owner in owners})) or None
 
