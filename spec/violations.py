@@ -15,6 +15,7 @@ from ftc.spec.findings.explanations import (
     WRONG_TYPE,
 )
 from ftc.spec.findings.finding import Finding, Safety
+from ftc.spec.findings.rule_codes import find_code
 from ftc.spec.findings.quote import quote, shown
 from ftc.spec.keys.keys import is_completed, missing_keys, unknown_keys
 from ftc.spec.keys.unfolding import unfold
@@ -53,7 +54,7 @@ def _wrong_type(violation: Violation, data: Mapping[str, Any]) -> Iterator[Findi
     value, field = violation.value, violation.field
     meant = _find_repair(violation, data) or find_parts(value, field)
     counted = find_counted(value, field, data)
-    meant = meant or (counted.repair if counted else None)
+    meant = meant or (counted.repair if counted else None) or _coded(violation)
     help_ = _help_of(meant) if meant else counted.whole if counted else ""
     stated = read_schema()["properties"].get(violation.pointer[1:], field)  # with its default
     if _is_left_out(value, stated, meant) and not violation.pointer[1:].startswith("$"):
@@ -338,6 +339,8 @@ def _malformed_text(violation: Violation, _: Mapping[str, Any]) -> Iterator[Find
     repository = find_repository(violation.value)
     if repository is not None and is_valid(repository, violation.field):
         advice, better = "address", repository
+    elif (code := _coded(violation)) is not None:
+        advice, better = "code", code.value
     elif violation.keyword == "maxLength":
         advice = "long"
     elif pointer == "/name":
@@ -353,6 +356,12 @@ def _malformed_text(violation: Violation, _: Mapping[str, Any]) -> Iterator[Find
         meant=better or "",
         most=schema.get("maxLength", 0),
     )
+
+
+def _coded(violation: Violation) -> Repair | None:
+    """Return the code of a rule that the text or the number in a list of codes means."""
+    code = find_code(violation.value) if violation.parts[:1] == ("allow",) else None
+    return Repair(value=code, help="near") if is_valid(code, violation.field) else None
 
 
 def _find_example(violation: Violation) -> Any:
