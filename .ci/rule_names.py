@@ -1,4 +1,4 @@
-"""Write spec/findings/rule_names.json: the code of each rule by its name.
+"""Write spec/values/rule_names.json: the code of each rule by its name.
 
     make sections
 
@@ -11,7 +11,7 @@ from typing import Final
 
 from ftc.compiler.checks.registry import RULES
 
-TARGET: Final = Path(__file__).parents[1] / "spec" / "findings" / "rule_names.json"
+TARGET: Final = Path(__file__).parents[1] / "spec" / "values" / "rule_names.json"
 
 
 def main() -> None:

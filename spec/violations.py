@@ -15,7 +15,6 @@ from ftc.spec.findings.explanations import (
     WRONG_TYPE,
 )
 from ftc.spec.findings.finding import Finding, Safety
-from ftc.spec.findings.rule_codes import find_code
 from ftc.spec.findings.quote import quote, shown
 from ftc.spec.keys.keys import is_completed, missing_keys, unknown_keys
 from ftc.spec.keys.unfolding import unfold
@@ -37,6 +36,7 @@ from ftc.spec.values.hub_page import find_repository
 from ftc.spec.values.nearest import find_alike, is_certain, is_likely, is_slip, nearest
 from ftc.spec.values.phrases import find_others, find_word_in, split_words
 from ftc.spec.values.repair import Repair, find_repair, switches_off
+from ftc.spec.values.rule_codes import find_code
 from ftc.spec.values.share import find_counted, find_parts
 from ftc.spec.values.synonyms import find_candidates, find_sibling, find_synonym
 from ftc.spec.values.verdict import Violation, find_verdict, is_valid
@@ -361,7 +361,7 @@ def _malformed_text(violation: Violation, _: Mapping[str, Any]) -> Iterator[Find
 def _coded(violation: Violation) -> Repair | None:
     """Return the code of a rule that the text or the number in a list of codes means."""
     code = find_code(violation.value) if violation.parts[:1] == ("allow",) else None
-    return Repair(value=code, help="near") if is_valid(code, violation.field) else None
+    return Repair(value=code, help="near") if code is not None else None
 
 
 def _find_example(violation: Violation) -> Any:

@@ -18,13 +18,13 @@ def find_places(key: str) -> tuple[str, ...]:
 
 @cache
 def _abbreviated() -> Mapping[str, tuple[str, ...]]:
-    """Return the fields that a name may mean as initials or without its underscores, if one."""
+    """Return the field that the initials of its name may mean, where it is the only one."""
     found: dict[str, set[str]] = {}
     for name, pointers in _everywhere().items():
         words = name.split("_")
         if len(words) > 1 and all(words):
-            for short in ("".join(word[0] for word in words), "".join(words)):
-                found.setdefault(short, set()).update(pointers)
+            short = "".join(word[0] for word in words)
+            found.setdefault(short, set()).update(pointers)
     return {short: tuple(sorted(places)) for short, places in found.items() if len(places) == 1}
 
 

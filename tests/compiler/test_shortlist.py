@@ -132,7 +132,7 @@ def test_a_small_model_comes_first_for_labels() -> None:
     """The quickest is the first pick, and none is larger than labels need."""
     asked = replace(wish("RTX-4090"), labels=True, most_parameters=MOST_FOR_LABELS)
     picks = shortlist(asked)
-    assert [pick.reason for pick in picks][0] == "quickest"
+    assert picks[0].reason == "quickest"
     sizes = [pick.candidate.model.shape.parameters for pick in picks]
     assert sizes[0] == min(sizes)
     assert max(sizes) <= MOST_FOR_LABELS

@@ -322,7 +322,7 @@ def _margins() -> Mapping[str, Mapping[str, tuple[float, float]]]:
 def head_bytes(job: Job, *, training: bool) -> int:
     """Return the bytes of the loss: hidden states, and logits, whole or in tiles.
 
-    The fused head keeps one tile of 4,096 tokens x 32,768 entries (more on a CPU: `_folded_bytes`), an
+    The fused head keeps one tile of 4,096 tokens x 32,768 entries (`_folded_bytes` on a CPU), an
     fp32 gradient of the hidden states and, when trained, of the whole head. Plain cross-entropy
     keeps `logits_bytes` per token and vocabulary entry. Liger's linear loss
     (`fused_linear_cross_entropy.py`) makes logits of as many tokens as the vocabulary is wider than

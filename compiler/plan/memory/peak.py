@@ -20,7 +20,7 @@ _SMALL_SHARE = 16
 _MARGIN_FULL, _MARGIN, _MARGIN_DEEPSPEED, _MARGIN_CPU = 0.05, 0.03, 0.05, 0.12
 _LEAST_MARGIN, _LEAST_MARGIN_CPU = 300 * 2**20, 128 * 2**20
 _NCCL_BYTES = 688 * 10**6  # per communicator of more than two ranks on A100, NVIDIA/nccl#964
-# of a CPU (`python -m benchmarks.processor_memory`): a process that has imported torch, transformers
+# of a CPU (`python -m benchmarks.processor_memory`): a process with torch, transformers
 # and TRL, and of what the layers of a pass allocate, the share that its heap does not use again
 _PROCESS_BYTES, _UNUSED = 13 * GIB // 20, 0.65
 

@@ -1,4 +1,4 @@
-"""The code of a rule, as people write it: `ftc421`, `FTC-421`, `421`, `warning[FTC421]`, its name."""
+"""The code of a rule as people write it: `ftc421`, `421`, `warning[FTC421]`, or by its name."""
 
 import json
 import re
@@ -14,6 +14,8 @@ _CODE: Final = re.compile(r"FTC[\s_-]*(\d{3})(?!\d)", re.IGNORECASE)
 
 def find_code(written: Any) -> str | None:
     """Return the code that a text or a number means, or None."""
+    if not isinstance(written, str | int):
+        return None
     names = _names()
     text = str(written).strip()
     said = {f"FTC{digits}" for digits in _CODE.findall(text)}
@@ -28,6 +30,6 @@ def find_code(written: Any) -> str | None:
 
 @cache
 def _names() -> Mapping[str, str]:
-    path = files("ftc.spec.findings") / "rule_names.json"
+    path = files("ftc.spec.values") / "rule_names.json"
     table: Mapping[str, str] = json.loads(path.read_text(encoding="utf-8"))
     return table
