@@ -32,6 +32,7 @@ links:  ## make new files importable (strict editable install)
 sections: install  ## write the typed spec and the settings of train.py from their tables
 	$(RUN)/python .ci/sections.py
 	$(RUN)/python .ci/settings.py
+	$(RUN)/python .ci/rule_names.py
 
 demo: install  ## compile the quickstart, run its bundle, print its results
 	@PATH="$(CURDIR)/$(RUN):$$PATH" examples/quickstart/demo.sh

@@ -28,6 +28,11 @@ _LENGTH_STEP: Final = 256  # tokens
 _MOST: Final = 4
 _FREE_LICENCES: Final = frozenset({"apache-2.0", "mit"})
 _LONGEST_SECONDS: Final = 24 * 3600
+#: The share of a device's memory that the plan of a suggested model leaves free: for longer rows,
+#: and for what else uses the device.
+ROOM: Final = 0.1
+#: In parameters. Larger models hardly put texts into labels better.
+MOST_FOR_LABELS: Final = 4_500_000_000
 _LARGEST_UNKNOWN: Final = 35 * 10**9  # parameters that QLoRA trains on a GPU of 48 GB
 #: Families with the newest models of their makers in the table; older ones come after them.
 _RECENT: Final = (
@@ -59,7 +64,7 @@ class ModelRequirements:
 
     `languages` are ISO 639-1 codes, `context_tokens` what rows need; `methods` are tried in order.
     `allowed` are the ids of the models that the shortlist may have. `most_parameters` is set for
-    tasks that small models do as well.
+    tasks that small models do as well; for `labels` the shortlist also begins with the quickest.
     """
 
     spec: Spec
@@ -71,6 +76,7 @@ class ModelRequirements:
     gguf: bool = False
     methods: tuple[MethodType, ...] = METHODS
     most_parameters: int | None = None
+    labels: bool = False
     allowed: frozenset[str] | None = None
 
 
@@ -119,18 +125,21 @@ def shortlist(wish: ModelRequirements) -> tuple[Pick, ...]:
     """Return at most four instruction-tuned models that lack nothing, each with another advantage.
 
     The largest that trains within a day; the largest of another maker; the quickest of at least
-    a billion parameters; and the largest under a licence without conditions. Without hardware, none
-    is larger than one GPU can train. Multimodal models are not proposed.
+    a billion parameters; and the largest under a licence without conditions. For labels the
+    quickest comes first. Without hardware, none is larger than one GPU can train. Plans that leave
+    less than `ROOM` of the memory are suggested only if no other fits. Multimodal models are not
+    proposed.
     """
     judged = list_models(wish, _list_proposed(wish))
     if wish.hardware is None:
         judged = tuple(each for each in judged if _size(each) <= _LARGEST_UNKNOWN)
     sound = [each for each in judged if not each.lacks and _in_a_day(each)]
+    sound = [each for each in sound if _has_room(each)] or sound
     picks: list[Pick] = []
-    for reason, choose in _CHOICES.items():
+    for reason in _LABEL_REASONS if wish.labels else _CHOICES:
         chosen = [pick.candidate for pick in picks]
         candidate = _choose_sound(
-            wish, [each for each in sound if each not in chosen], chosen, choose
+            wish, [each for each in sound if each not in chosen], chosen, _CHOICES[reason]
         )
         if candidate is not None:
             larger = _next_larger(judged, candidate) if reason == "largest" else None
@@ -292,6 +301,13 @@ def _in_a_day(candidate: Candidate) -> bool:
     return plan is None or plan.time_seconds is None or plan.time_seconds <= _LONGEST_SECONDS
 
 
+def _has_room(candidate: Candidate) -> bool:
+    plan = candidate.plan
+    if plan is None or plan.memory.capacity_bytes is None:
+        return True
+    return plan.memory.device_bytes <= (1 - ROOM) * plan.memory.capacity_bytes
+
+
 def _size(candidate: Candidate) -> int:
     return candidate.model.shape.parameters
 
@@ -330,6 +346,7 @@ _CHOICES: Final[Mapping[Reason, _Choose]] = {
     "quickest": _quickest,
     "free_licence": _freest,
 }
+_LABEL_REASONS: Final = sorted(_CHOICES, key=lambda reason: reason != "quickest")
 
 
 def with_usual_rows(data: DataFacts, least: int = 500) -> DataFacts:

@@ -36,6 +36,7 @@ from ftc.spec.values.hub_page import find_repository
 from ftc.spec.values.nearest import find_alike, is_certain, is_likely, is_slip, nearest
 from ftc.spec.values.phrases import find_others, find_word_in, split_words
 from ftc.spec.values.repair import Repair, find_repair, switches_off
+from ftc.spec.values.rule_codes import find_code
 from ftc.spec.values.share import find_counted, find_parts
 from ftc.spec.values.synonyms import find_candidates, find_sibling, find_synonym
 from ftc.spec.values.verdict import Violation, find_verdict, is_valid
@@ -53,7 +54,7 @@ def _wrong_type(violation: Violation, data: Mapping[str, Any]) -> Iterator[Findi
     value, field = violation.value, violation.field
     meant = _find_repair(violation, data) or find_parts(value, field)
     counted = find_counted(value, field, data)
-    meant = meant or (counted.repair if counted else None)
+    meant = meant or (counted.repair if counted else None) or _coded(violation)
     help_ = _help_of(meant) if meant else counted.whole if counted else ""
     stated = read_schema()["properties"].get(violation.pointer[1:], field)  # with its default
     if _is_left_out(value, stated, meant) and not violation.pointer[1:].startswith("$"):
@@ -338,6 +339,8 @@ def _malformed_text(violation: Violation, _: Mapping[str, Any]) -> Iterator[Find
     repository = find_repository(violation.value)
     if repository is not None and is_valid(repository, violation.field):
         advice, better = "address", repository
+    elif (code := _coded(violation)) is not None:
+        advice, better = "code", code.value
     elif violation.keyword == "maxLength":
         advice = "long"
     elif pointer == "/name":
@@ -353,6 +356,12 @@ def _malformed_text(violation: Violation, _: Mapping[str, Any]) -> Iterator[Find
         meant=better or "",
         most=schema.get("maxLength", 0),
     )
+
+
+def _coded(violation: Violation) -> Repair | None:
+    """Return the code of a rule that the text or the number in a list of codes means."""
+    code = find_code(violation.value) if violation.parts[:1] == ("allow",) else None
+    return Repair(value=code, help="near") if code is not None else None
 
 
 def _find_example(violation: Violation) -> Any:

@@ -1,6 +1,7 @@
 """`ftc models`: the table of well-known models, by requirements and purpose."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
 
@@ -17,6 +18,8 @@ from ftc.compiler.resolve.hardware import has_kernels
 from ftc.compiler.resolve.model.similar import find_original
 from ftc.compiler.resolve.resolver import NOT_SAID, Resolver
 from ftc.compiler.shortlist import (
+    MOST_FOR_LABELS,
+    ROOM,
     Ability,
     Candidate,
     ModelRequirements,
@@ -49,7 +52,7 @@ _LEAST = (
 )
 _SHOWS_MORE = "--hardware shows the method, the memory and the time of each"
 _REASONS = {
-    "largest": "the largest that trains within a day",
+    "largest": f"the largest that trains within a day and leaves {ROOM:.0%} of the memory free",
     "another_maker": "the largest from another maker",
     "quickest": "the fastest with a billion parameters or more",
     "free_licence": "the largest with a free licence from a maker not above",
@@ -107,6 +110,8 @@ def command(
     unsaid = {name for name, said in (("data", data), ("hardware", hardware)) if said is None}
     asked = tuple(map(_language, languages))
     wish = _wish(spec, unsaid, asked, _licence(licence), gguf=gguf)
+    if short and wish.data.labels:
+        wish = replace(wish, most_parameters=MOST_FOR_LABELS, labels=True)
     abilities: Mapping[str, tuple[Ability, ...]] = {}
     reasons: Mapping[str, str] = {}
     if short:

@@ -82,8 +82,8 @@ UNSUPPORTED_FIELD: Final = make_explanation(
     "unsupported-field",
     "ftc knows the field from other tools or from an earlier design, and does not support it.",
     "It is rejected with this error, so that it is not accepted and then ignored.",
-    '{"model": {"id": "Qwen/Qwen2.5-0.5B-Instruct", "dtype": "bf16"}}',
-    '{"training": {"precision": "bf16"}}',
+    '{"model": {"id": "Qwen/Qwen2.5-0.5B-Instruct", "tokenizer": "gpt2"}}',
+    '{"model": "Qwen/Qwen2.5-0.5B-Instruct"}',
 )
 UNSUPPORTED_VALUE: Final = make_explanation(
     "FTC041",

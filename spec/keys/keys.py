@@ -3,7 +3,6 @@
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 from typing import Any, Final
 
 from ftc.spec.findings.explanations import (
@@ -24,6 +23,7 @@ from ftc.spec.keys.known_keys import (
 )
 from ftc.spec.keys.missing import report_missing
 from ftc.spec.keys.moving import ABSENT, Meant, differs_beside, gives_way, move, read
+from ftc.spec.keys.places import find_by_count, find_places
 from ftc.spec.keys.products import find_product, find_share, is_shared
 from ftc.spec.keys.refused import (
     find_advice,
@@ -41,7 +41,6 @@ from ftc.spec.schema import (
     Field,
     Schema,
     branches,
-    fields,
     fields_by_pointer,
     find_siblings,
     object_form,
@@ -100,7 +99,7 @@ def _explain(
     unfit = _implied(key, section, pointer, schema)
     other = None if unfit is not None or share else _elsewhere(key, section, pointer, data, named)
     if other is None or not other.fields:
-        places = (named.pointer,) if named else _places(key)
+        places = (named.pointer,) if named else find_places(key)
         advised = refuse_value(section[key], here, places, data)
         if advised is None and other is None:
             advised = refuse_word(section[key], here, schema, named, data)
@@ -274,7 +273,7 @@ def _implied(key: str, section: Mapping[str, Any], pointer: str, schema: Schema)
 
 def _misfit(key: str, value: Any, pointer: str) -> Unfit | None:
     """Find the only field inside the section with this name; it does not accept the value."""
-    names = _places(key)
+    names = find_places(key)
     inside = [name for name in names if pointer and name.startswith(f"{pointer}/")]
     field = fields_by_pointer().get(inside[0]) if len(inside) == 1 else None
     if field is None or field.pointer.startswith(_COLUMNS) or "examples" not in field.schema:
@@ -319,7 +318,7 @@ def _by_name(key: str, section: Mapping[str, Any], pointer: str, schema: Schema)
                 fitting = _by_value(key, value, pointer)
                 return fitting or _by_word(key, section, pointer, schema, safety="safe") or renamed
             return renamed
-    elsewhere = [found for found in _places(key) if _may_hold(found, value, pointer)]
+    elsewhere = [found for found in find_places(key) if _may_hold(found, value, pointer)]
     if pointer and pointer in elsewhere and "x-short" in fields_by_pointer()[pointer].schema:
         short = f"{pointer}/{fields_by_pointer()[pointer].schema['x-short']}"
         return _renamed(short, value, fields_by_pointer()[short].schema, "safe")
@@ -338,15 +337,16 @@ def _by_name(key: str, section: Mapping[str, Any], pointer: str, schema: Schema)
             return _switched(other.pointer, word)
         differs = bool(other.schema.get("x-aliases-differ"))
         # a name of several words is no everyday word, so it means no other field
-        sure: Safety = "safe" if "_" in key else "unsafe"
+        is_word = value in words_of(other.schema) if isinstance(value, str) else False
+        sure: Safety = "safe" if "_" in key or is_word else "unsafe"
         return _renamed(other.pointer, value, other.schema, None if differs else sure)
-    return None
+    return find_by_count(key, section, pointer)
 
 
 def _by_value(key: str, value: Any, pointer: str) -> Meant | None:
     """Find the only other field with this name, or its singular, that accepts the value."""
     found = []
-    for place in {*_places(key), *_places(key.removesuffix("s"))}:
+    for place in {*find_places(key), *find_places(key.removesuffix("s"))}:
         field = fields_by_pointer().get(place)
         if field is None or "x-short" in field.schema or not _may_hold(place, value, pointer):
             continue
@@ -478,22 +478,6 @@ def is_completed(pointer: str, data: Mapping[str, Any]) -> bool:
 def _is_plain_match(key: str, schema: Schema) -> bool:
     plain = key.casefold().replace("-", "_")
     return plain in schema["properties"]
-
-
-def _places(key: str) -> tuple[str, ...]:
-    return _everywhere().get(key.casefold().replace("-", "_"), ())
-
-
-@cache
-def _everywhere() -> Mapping[str, tuple[str, ...]]:
-    """Return the fields that each name, alias or unsupported name may mean."""
-    found: dict[str, list[str]] = {}
-    for field in fields():
-        for name in (field.name.rpartition(".")[2], *field.schema.get("x-aliases", ())):
-            found.setdefault(name, []).append(field.pointer)
-    for pointer in read_unsupported()["keys"]:
-        found.setdefault(split(pointer)[-1], []).append(pointer)
-    return {name: tuple(dict.fromkeys(pointers)) for name, pointers in found.items()}
 
 
 def _unsupported_beside(pointer: str) -> list[str]:

@@ -79,7 +79,11 @@ def is_shared(key: str, pointer: str) -> bool:
     """Return whether a key can mean both the product at `pointer` and its other factor."""
     field = fields_by_pointer().get(pointer)
     product = field.schema.get("x-product") if field else None
-    return product is not None and key.casefold().replace("-", "_") in product["shared"]
+    name = key.casefold().replace("-", "_")
+    if product is None:
+        return False
+    initials = {"".join(word[0] for word in each.split("_")) for each in product["shared"]}
+    return name in product["shared"] or name in initials - {name[:1]}
 
 
 def _count_gpus(data: Mapping[str, Any]) -> int:

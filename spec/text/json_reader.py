@@ -185,14 +185,19 @@ class _Reader:
         before = self.at
         self.skip()
         comma = self.at
-        if not first and self.peek() == ",":
+        if not first and self.peek() in {",", ";"}:
+            if self.peek() == ";":
+                self.problems.add(MISSING_COMMA, comma, certain=True)
             self.at += 1
             self.skip()
+            while self.peek() == ",":  # in a list a value may be missing between two
+                self.problems.add(TRAILING_COMMA, comma, close=",", certain=close == "}")
+                self.at += 1
+                self.skip()
             if self.peek() == close:
                 self.problems.add(TRAILING_COMMA, comma, close=close, certain=True)
         elif not first and self.peek() not in {close, ""}:
-            # in a list, Python joins two texts that stand side by side
-            self.missing_comma(before, certain=close == "}")
+            self.missing_comma(before)
         if self.peek() == close:
             self.at += 1
             return False
@@ -207,11 +212,11 @@ class _Reader:
             )
         return True
 
-    def missing_comma(self, before: int, *, certain: bool) -> None:
+    def missing_comma(self, before: int) -> None:
         """Continue as if there were a comma if another member starts here; otherwise stop."""
         if self.peek() in set("]}:"):
             raise self.broken("stray", letter=self.peek())
-        self.problems.add(MISSING_COMMA, before, certain=certain)
+        self.problems.add(MISSING_COMMA, before, certain=True)
 
     def key(self, pointer: str) -> str:
         if self.peek() in set(_QUOTES):

@@ -28,6 +28,7 @@ from ftc.spec.values.verdict import is_valid
 
 _NO_FIELDS: Final[Mapping[str, Schema]] = {}
 _LONGEST: Final = 100
+_MEMORY: Final = re.compile(r"\d+ ?gi?b?", re.IGNORECASE)
 _LEAST_MODEL_NUMBER: Final = 100
 _BETWEEN: Final = re.compile(r"\s*[,;]\s*|\s+")
 #: What divides thousands in Python and YAML 1.1: `1_000`.
@@ -104,16 +105,37 @@ def _each(value: Any, field: Schema) -> Repair | None:
 
 
 def _counted(value: Any, field: Schema) -> Repair | None:
-    """Return one item and how many there are, for a list of the same: `["A100", "A100"]`.
+    """Return one item and how many there are: of `["A100", "A100"]`, or of `{"A100": 2}`.
 
     The field that counts them is `x-count`.
     """
     name = field.get("x-count", "")
+    if name and isinstance(value, Mapping) and len(value) == 1:
+        ((item, count),) = value.items()
+        return find_counted_item(item, count, field)
     if not name or not isinstance(value, list) or len({*map(str, value)}) != 1:
         return None
     if not is_valid(value[0], field):
         return None
     return Repair(value=value[0], help="near", beside={name: len(value)})
+
+
+def find_counted_item(item: str, count: Any, field: Schema) -> Repair | None:
+    """Return the value of a field that is a key, with the number of them or their memory beside it.
+
+    Only names with a digit are taken (`A100`, `RTX 4090`): other keys are misspelt ones.
+    """
+    name = field.get("x-count", "")
+    if not name or not re.search(r"\d", item) or not is_valid(item, field):
+        return None
+    if count is True or count is None:
+        return Repair(value=item, help="near")
+    if isinstance(count, str) and _MEMORY.fullmatch(count.strip()):
+        return Repair(value=f"{item}-{count.strip().replace(' ', '')}", help="near")
+    number = int(count) if isinstance(count, str) and count.strip().isdecimal() else count
+    if not isinstance(number, int) or isinstance(number, bool) or number < 1:
+        return None
+    return Repair(value=item, help="near", beside={name: number})
 
 
 def _contained(

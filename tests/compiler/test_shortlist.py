@@ -7,7 +7,14 @@ import pytest
 from ftc.compiler.knowledge.well_known.models import find_model
 from ftc.compiler.resolve.facts import HardwareFacts
 from ftc.compiler.resolve.hardware import resolve_hardware
-from ftc.compiler.shortlist import ModelRequirements, list_models, nominal_data, shortlist
+from ftc.compiler.shortlist import (
+    MOST_FOR_LABELS,
+    ROOM,
+    ModelRequirements,
+    list_models,
+    nominal_data,
+    shortlist,
+)
 from ftc.spec.validate import to_spec
 
 MACHINES = ("RTX-3060", "RTX-4090", "A100-SXM4-80GB", "2x H100-SXM5-80GB", "T4")
@@ -101,3 +108,31 @@ def test_a_quantized_model_is_never_proposed() -> None:
     """It fits in memory, and FTC120 refuses it."""
     found = {each.model.id: each for each in list_models(wish("8x H200"))}
     assert found["openai/gpt-oss-20b"].lacks == ("16_bit_weights",)
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_what_is_suggested_leaves_room(machine: str) -> None:
+    """A plan with a few megabytes to spare is not suggested where others fit."""
+    for pick in shortlist(wish(machine)):
+        assert pick.candidate.plan is not None
+        memory = pick.candidate.plan.memory
+        assert memory.capacity_bytes is not None
+        assert memory.device_bytes <= (1 - ROOM) * memory.capacity_bytes
+
+
+def test_a_tight_model_is_suggested_where_no_other_fits() -> None:
+    """It fits, and that is more than nothing."""
+    asked = replace(wish("RTX-4090"), allowed=frozenset({"Qwen/Qwen3-32B"}))
+    (pick,) = shortlist(asked)
+    assert pick.candidate.plan is not None
+    assert pick.candidate.plan.memory.fits
+
+
+def test_a_small_model_comes_first_for_labels() -> None:
+    """The quickest is the first pick, and none is larger than labels need."""
+    asked = replace(wish("RTX-4090"), labels=True, most_parameters=MOST_FOR_LABELS)
+    picks = shortlist(asked)
+    assert picks[0].reason == "quickest"
+    sizes = [pick.candidate.model.shape.parameters for pick in picks]
+    assert sizes[0] == min(sizes)
+    assert max(sizes) <= MOST_FOR_LABELS

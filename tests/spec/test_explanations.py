@@ -1,10 +1,12 @@
 """The explanations: codes in their range, names that state the bad pattern, four parts each."""
 
+import json
 import re
 from pathlib import Path
 
 import pytest
 
+from ftc.compiler.checks.registry import RULES
 from ftc.spec.findings.explanation import Explanation
 from ftc.spec.findings.explanations import EXPLANATIONS
 from ftc.spec.load import load_document
@@ -52,3 +54,10 @@ def _codes(text: str, folder: Path) -> set[str]:
     document = load_document(str(path))
     found = validate(document) if isinstance(document, Document) else document
     return {finding.code for finding in found} if isinstance(found, tuple) else set()
+
+
+def test_the_table_of_rule_names_is_that_of_the_rules() -> None:
+    """`make sections` writes it, and `allow` reads it."""
+    path = Path(__file__).parents[2] / "spec" / "values" / "rule_names.json"
+    names = {each.explanation.name: each.explanation.code for each in RULES}
+    assert json.loads(path.read_text(encoding="utf-8")) == names

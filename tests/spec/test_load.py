@@ -265,7 +265,6 @@ def test_text_that_is_nearly_json(tmp_path: Path, text: str, code: str, safety: 
         "{name: 't', seed: 1, seed: 2}",  # which of the two
         "{name: 't\\x41'}",
         "{name: 't', seed: Infinity}",
-        '{"name": "t", "allow": ["a" "b"]}',  # Python would join them
         '{"name": "t", "seed": 0,5}',
     ],
 )
@@ -290,3 +289,21 @@ def test_text_with_several_meanings_is_not_rewritten(tmp_path: Path, text: str) 
 def test_single_quotes_have_the_escapes_of_json(written: str, meant: str) -> None:
     """A quote that is escaped, and one of the other kind, are themselves."""
     assert read_json(f"[{written}]").data == [meant]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"name": "t", "allow": ["FTC231" "FTC232"]}',
+        '{"name": "t", "allow": ["FTC231", "FTC232"],, "ftc": 1}',
+        '{"name": "t"; "allow": ["FTC231", "FTC232"]}',
+    ],
+)
+def test_separators_that_are_wrong_are_rewritten(tmp_path: Path, text: str) -> None:
+    """A comma that is missing in a list, is there twice, or is a semicolon has one meaning."""
+    path = tmp_path / "spec.json"
+    path.write_text(text, encoding="utf-8")
+    found = load_document(str(path))
+    assert isinstance(found, tuple)
+    (value,) = [step["value"] for each in found for step in each.fix if step["path"] == ""]
+    assert value["allow"] == ["FTC231", "FTC232"]

@@ -14,6 +14,7 @@ from ftc.compiler.resolve.rows.reader import UnreadableError, read_table
 from ftc.compiler.resolve.rows.table import TableFile, inspect_file
 from ftc.compiler.shortlist import (
     METHODS,
+    MOST_FOR_LABELS,
     ModelRequirements,
     Pick,
     list_models,
@@ -44,8 +45,6 @@ _MACHINES: Final = ("auto", "RTX-4090", "A100-SXM4-80GB", "H100-SXM5-80GB")
 _EXPORTS: Final[tuple[tuple[str, ...], ...]] = (("Q4_K_M",), ("Q8_0",), ("Q4_K_M", "Q8_0"), ())
 _LONGEST_NAME: Final = 63
 _MAIN_LANGUAGE: Final = 0.1  # the share of rows from which a model should support a language
-#: In parameters. Larger models hardly classify better, and are too slow to train on a CPU.
-_MOST_OF_A_SMALL_ONE: Final = 4_500_000_000
 _SHORT_SECONDS: Final = 2 * 3600
 _ANY_MODEL: Final = ModelWish()
 
@@ -231,8 +230,9 @@ def _require(
     data = with_usual_rows(situation.data or nominal_data())
     said = draft.get("/method/type")
     on_cpu = situation.hardware is not None and situation.hardware.kind == "cpu"
-    small = on_cpu or bool(data.labels) or goal == "classify"
-    small = small and model_wish.least is None and model_wish.most is None
+    unsized = model_wish.least is None and model_wish.most is None
+    labels = unsized and (bool(data.labels) or goal == "classify")
+    small = labels or (unsized and on_cpu)
     spoken = (code for code, share in data.languages.items() if share >= _MAIN_LANGUAGE)
     return ModelRequirements(
         spec=spec,
@@ -242,7 +242,8 @@ def _require(
         context_tokens=data.lengths.p99,
         gguf=bool(draft.get("/export/types")),
         methods=(said,) if said in _METHODS else METHODS,
-        most_parameters=_MOST_OF_A_SMALL_ONE if small else None,
+        most_parameters=MOST_FOR_LABELS if small else None,  # a larger one is too slow for a CPU
+        labels=labels,
         allowed=None if model_wish == _ANY_MODEL else list_wished(model_wish),
     )
 

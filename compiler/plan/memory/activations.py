@@ -322,7 +322,7 @@ def _margins() -> Mapping[str, Mapping[str, tuple[float, float]]]:
 def head_bytes(job: Job, *, training: bool) -> int:
     """Return the bytes of the loss: hidden states, and logits, whole or in tiles.
 
-    The fused head keeps one tile of 4,096 tokens x 32,768 entries (two more in fp32 off CUDA), an
+    The fused head keeps one tile of 4,096 tokens x 32,768 entries (`_folded_bytes` on a CPU), an
     fp32 gradient of the hidden states and, when trained, of the whole head. Plain cross-entropy
     keeps `logits_bytes` per token and vocabulary entry. Liger's linear loss
     (`fused_linear_cross_entropy.py`) makes logits of as many tokens as the vocabulary is wider than
@@ -347,7 +347,7 @@ def head_bytes(job: Job, *, training: bool) -> int:
         chunk = min(tokens, _CHUNK_TOKENS) * shape.vocab * 3 * _FP32
         return hidden + 2 * tokens * width * shape.vocab + chunk
     tile = min(tokens, _TOKEN_TILE) * min(shape.vocab, _VOCABULARY_TILE)
-    tiles = tile * width if job.gpu else tile * (width + 2 * _FP32)
+    tiles = tile * (width + (0 if job.gpu else _folded_bytes(training=training)))
     total = hidden + tiles + tokens * _HEAD_STATISTICS_BYTES
     if job.teacher is not None:  # a second tile, and hidden states: `kernels/chunked_divergence.py`
         states = tokens * job.teacher.load_bytes * job.teacher.shape.hidden
@@ -356,6 +356,16 @@ def head_bytes(job: Job, *, training: bool) -> int:
         total += tokens * _FP32 * shape.hidden
         total += _FP32 * shape.vocab * shape.hidden if job.head_moves else 0
     return total
+
+
+def _folded_bytes(*, training: bool) -> int:
+    """Return what TRL's plain torch makes of a number of a tile beside it, without Triton.
+
+    `chunked_logprob.py`. Backward (`_backward_tile`): the scaled logit, its quotient, the logarithm
+    of its probability, the probability, the gradient, a truth value and two temporaries. Forward
+    (`_forward_tile`): the quotient, a truth value, the exponential and a product.
+    """
+    return 7 * _FP32 + 1 if training else 3 * _FP32 + 1
 
 
 def shortened_bytes(job: Job) -> int:

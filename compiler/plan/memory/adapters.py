@@ -12,6 +12,7 @@ _SAME_INPUT: Final = {"k_proj": "q_proj", "v_proj": "q_proj", "up_proj": "gate_p
 def adapter_bytes(job: Job) -> int:
     """Return the bytes of adapted modules' inputs in the adapter's dtype, and of dropout masks.
 
+    A mask has a byte per number on a GPU, and the type of the input on a CPU (torch's `_dropout`).
     One fused function for the query, key and value projections shares their input and recomputes
     the inner products. DoRA (PEFT `DoraLinearLayer`) keeps the outputs of base and adapter, each to
     scale it.
@@ -21,7 +22,8 @@ def adapter_bytes(job: Job) -> int:
     shared = not job.dropout and job.stack.adapter_bytes <= job.compute_bytes
     readers = _first_readers(job) if shared else job.targets
     inputs = sum(job.shape.linear_shapes[name].in_features for name in readers)
-    kept = inputs * (wide + (1 if job.dropout else 0))
+    mask = (1 if job.gpu else wide) if job.dropout else 0
+    kept = inputs * (wide + mask)
     if job.dora:
         kept += 2 * sum(kind.out_features for kind in shapes) * job.compute_bytes
     if job.stack.joint_projections:

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from ftc.compiler.knowledge.architectures.architecture import Shape
 from ftc.compiler.plan.job import Job
+from ftc.compiler.plan.memory.activations import layer_bytes
 from ftc.compiler.plan.memory.phases import parts_of_phases
 from ftc.compiler.plan.memory.states import optimizer_bytes
 from ftc.compiler.plan.plan import Memory
@@ -16,11 +17,12 @@ _CONTEXT_BYTES = 963 * 2**20  # upper bound measured on A100, torch 2.4, librari
 # free bytes between tensors: a share of the peak, and so many bytes, less for a small peak
 _SCATTERED_FULL, _SCATTERED = (0.018, 0), (0.005, 140 * 2**20)
 _SMALL_SHARE = 16
-_MARGIN_FULL, _MARGIN, _MARGIN_DEEPSPEED, _MARGIN_CPU = 0.05, 0.03, 0.05, 0.02
-_LEAST_MARGIN = 300 * 2**20
+_MARGIN_FULL, _MARGIN, _MARGIN_DEEPSPEED, _MARGIN_CPU = 0.05, 0.03, 0.05, 0.12
+_LEAST_MARGIN, _LEAST_MARGIN_CPU = 300 * 2**20, 128 * 2**20
 _NCCL_BYTES = 688 * 10**6  # per communicator of more than two ranks on A100, NVIDIA/nccl#964
-# a CPU process that has imported torch, transformers and TRL: 1.6 GiB where 1.0 said 1.4
-_PROCESS_BYTES = 5 * GIB // 4
+# of a CPU (`python -m benchmarks.processor_memory`): a process with torch, transformers
+# and TRL, and of what the layers of a pass allocate, the share that its heap does not use again
+_PROCESS_BYTES, _UNUSED = 13 * GIB // 20, 0.65
 
 
 def measure(job: Job, hardware: HardwareFacts) -> Memory:
@@ -64,11 +66,14 @@ def scattered_bytes(job: Job, allocated: int) -> int:
 
     With expandable segments, as `run.sh` sets them. The two numbers for each method are fitted to
     replays of half of the models in `python -m benchmarks.fragmentation`, which checks them with
-    the other half. In a full fine-tune gradients are allocated between activations. A process on a
-    CPU has another allocator.
+    the other half. In a full fine-tune gradients are allocated between activations.
+
+    On a CPU it is the heap of glibc. Until 2.38 its `memalign`, with which torch allocates, hardly
+    uses freed memory again (bug 14581 of sourceware.org), so that what recomputed layers free stays
+    with the process as well.
     """
     if not job.gpu:
-        return 0
+        return round(_UNUSED * job.tokens * job.backward_layers * layer_bytes(job))
     share, most = _SCATTERED_FULL if job.full else _SCATTERED
     return round(share * allocated) + min(allocated // _SMALL_SHARE, most)
 
@@ -83,10 +88,12 @@ def margin_bytes(job: Job, allocated: int) -> int:
 
     It covers 99 of 100 replays (`scattered_bytes`), and what the formulas miss of measured peaks
     (`python -m benchmarks.memory`). Under DeepSpeed it is an assumption, as no measurement is
-    published with its configuration. A small model's is smaller.
+    published with its configuration. A small model's is smaller. A CPU's covers the runs of
+    `python -m benchmarks.processor_memory`.
     """
-    if not job.gpu:
-        share, least = _MARGIN_CPU, GIB // 2
+    if not job.gpu:  # the heap varies from run to run
+        allocated += scattered_bytes(job, allocated)
+        share, least = _MARGIN_CPU, _LEAST_MARGIN_CPU
     elif job.deepspeed:
         share, least = _MARGIN_DEEPSPEED, GIB // 2
     else:

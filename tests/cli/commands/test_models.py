@@ -123,7 +123,7 @@ def test_the_short_list_says_why(call: Call, listed: Callable[..., list[dict[str
     assert len(set(reasons)) == len(reasons)
     assert reasons[0] == "largest"
     assert (
-        "(the largest that trains within a day)"
+        "(the largest that trains within a day and leaves 10% of the memory free)"
         in call("models", "--hardware", "RTX 4090", "--short").out
     )
 
