@@ -100,7 +100,11 @@ BAD: Final[Mapping[str, Sequence[tuple[str, Mapping[str, Any], set[str]]]]] = {
                 {**sample(name, num_generations=8), "training": {"global_batch": 12}},
                 {"FTC590"},
             ),
-            ("answers", {**sample(name, vllm="colocate"), "hardware": "cpu"}, {"FTC552"}),
+            (
+                "answers",
+                {**sample(name, vllm="colocate"), "hardware": {"gpu": "cpu", "ram_gib": 64}},
+                {"FTC552"},
+            ),
             ("answers", sample(name, vllm="server"), {"FTC553"}),
             ("answers", {**sample(name, vllm="colocate"), "method": "qlora"}, {"FTC554"}),
             (
