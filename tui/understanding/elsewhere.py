@@ -63,6 +63,22 @@ _NAMED: Final = re.compile(
     rf"{_NAME}(?P<own>(?:'s|\u2019s)\s+(?:\w+\s+)?(?:spec|config\w*|setup|run|file|version|notebook"
     rf"|script|settings|one|recipe|card|model))?{_ASIDE}(?P<verb>{_DOES})(?![\w'])"
 )
+_WHO: Final = (
+    r"(?:(?:[Ee]n|[Nn]a|[Ee]l|[Ll]a|my|our|the|mi|su|el meu|la meva)\s|[LlNn]')?"
+    r"(?P<name>[A-Z\u00c0-\u00de][a-z\u00df-\u00ff]+)(?![\w/-])"
+)
+#: "drop it to zero, Iker writes", "baja el dropout a cero, me escribe Iker".
+_ATTRIBUTED: Final = re.compile(
+    r",\s+(?:(?:me|nos|em|ens)\s|m')?(?:dice|escribe|pide|suelta|diu|escriu|demana|says|writes|asks"
+    rf"|wrote|said)\s+{_WHO}"
+)
+#: "NVFP4 lo usa Tomás": the verb before the person.
+_USED_BY: Final = re.compile(
+    r"\b(?:l[oae]s?|ho|el|els|hi|en)\s+(?:usa|tiene|lleva|quiere|pide|fa servir|utilitza|utiliza|te"
+    rf"|vol|porta|demana|corre|entrena)\s+{_WHO}"
+)
+#: Where a statement about somebody begins.
+_BREAK: Final = re.compile(r"[;:!?\n]|\.(?=\s|$)|,\s|\b(?:y|i|and|but|pero)\b")
 _PAST: Final = re.compile(
     r"(?<!like )(?<!as )(?<!same )(?<!since )(?<!com )(?<!como )(?<!que )(?<!from )(?<!de )"
     rf"(?<![\w'-]){any_of(_ELSEWHERE['past'])}(?![\w'])"
@@ -289,6 +305,12 @@ def _people(text: str, folded: str) -> Iterator[Span]:
     for pattern in (_PEOPLE, _TEXTS):
         for match in pattern.finditer(folded):
             yield match.start(), _end(folded, match.end())
+    for match in _ATTRIBUTED.finditer(text):
+        if fold(match["name"]) not in _NO_NAMES:
+            yield find_around(SENTENCE_END, folded, match.span())[0], match.end()
+    for match in _USED_BY.finditer(text):
+        if fold(match["name"]) not in _NO_NAMES:
+            yield find_around(_BREAK, folded, match.span())[0], match.end()
     for match in _NAMED.finditer(text):
         first = find_around(SENTENCE_END, folded, (match.start(), match.start()))[0]
         begins = not folded[first : match.start()].strip(" \t\n\"'\u201c\u00ab(")

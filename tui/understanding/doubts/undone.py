@@ -36,6 +36,8 @@ _TURN: Final = re.compile(
     rf"{_SIGN}{_WORDS}(?P<turn>(?:(?:i|we|yo|jo)\s+)?{any_of(_ASIDE['turn'])})(?![\w-])"
     rf"(?={_OPENING}$|\s*[.,;:!\u2026]|\s+{any_of(_ASIDE['reason'])}\b)"
 )
+#: "No wait, don't, the credit ends at noon, forget it": the whole sentence undoes the one before.
+_TURNS: Final = re.compile(rf"{_OPENING}{any_of(_ASIDE['turn'])}(?=\s*[.,;:!\u2026])")
 #: What is asked for between the two, or left out of what is undone, so that nothing is undone.
 _OWN: Final = re.compile(rf"[\d\n]|\b(?:{any_of(_ASIDE['order'])}|{any_of(_ASIDE['rest'])})\b")
 #: How many characters before the words that undo a word that turns may stand.
@@ -80,6 +82,7 @@ def find_undone(text: str) -> Iterator[Span]:
         return
     first = find_around(SENTENCE_END, folded, (said, said))[0]
     alone = _ONLY_OPENING.fullmatch(folded, first, said) is not None
+    alone |= _TURNS.match(folded, first) is not None
     whole = match is not None and _OF_ALL.search(match["said"]) is not None
     if not whole and _EITHER.search(folded, first, max(first, opening)):
         return

@@ -58,7 +58,7 @@ def read_run_names(message: Message, draft: Mapping[str, Any]) -> Iterator[Chang
         name = message.words(*match.span("name"))
         if message.denied(match.start()) or (match["bare"] and not (tracked or _is_name(name))):
             continue
-        if find_said(name):
+        if find_said(name) or not re.search(r"[^\W\d]", name):  # "prev run: 50"
             continue
         value = name if tracked else _slug(name)
         words = message.words(*match.span())

@@ -53,6 +53,11 @@ _OF_ROWS: Final = re.compile(
     rf"\b{_TAKES_OUT}\b.*\b(?:rows?|lines?|examples?|samples?|records?|duplicates?|filas|lineas"
     r"|ejemplos|registros|muestras|files|linies|exemples|registres|mostres|duplicados|duplicats)\b"
 )
+#: "drop the test share to 5 percent": a smaller share, and no split that is removed.
+_LOWERED: Final = re.compile(
+    r"(?: (?:share|split|set|part|size))? (?:down )?(?:to|a|al|hasta|fins al?) (?:el |un )?"
+    rf"(?P<number>{NUMBER})\s*(?:%|per ?cent\b|por ciento\b|pct\b)"
+)
 _AIMED: Final = re.compile(r"\x00|\b(?:valid|test|eval|avalua|prova|prueba)")
 _HELD_OUT: Final = re.compile(
     r"\b(?:hold out|keep|reserve|set aside|put aside|leave(?: out)?|reserva"
@@ -145,6 +150,12 @@ def read_shares(message: Message) -> Iterator[Change | Choice]:
         if some := _OF_ROWS.search(message.folded, *clause):
             message.cross_out(*match.span())
             message.cross_out(*some.span())
+            continue
+        if lowered := _LOWERED.match(message.folded, match.end()):
+            words = message.words(match.start(), lowered.end())
+            value = (read_number(lowered["number"]) or 0.0) / _WHOLE
+            message.cross_out(match.start(), lowered.end())
+            yield Change(pointer=_shared(match["what"]), value=as_written(value), words=words)
             continue
         denied = message.denied(*match.span()) or _is_taken_out(message, match)
         if denied and not (aimed and _AIMED.search(aimed[0])):
