@@ -12,6 +12,7 @@ from ftc.compiler.plan.planner import plan_once
 from ftc.compiler.resolve.facts import Facts, known
 from ftc.compiler.resolve.resolver import section_hashes
 from ftc.spec.findings.finding import Finding
+from ftc.spec.normal import FOR_READERS
 from ftc.spec.patch import PatchError, apply_patch
 from ftc.spec.pointer import join, split
 from ftc.spec.salvage import Salvaged, known_or_none, leave_out_fields
@@ -82,7 +83,7 @@ def _write(spec: Spec) -> dict[str, Any]:
     """Return the fields that the user wrote, in the long form."""
     whole = msgspec.json.decode(msgspec.json.encode(spec))
     written: dict[str, Any] = {}
-    for pointer in sorted(spec.said):
+    for pointer in sorted(spec.said - {join([key]) for key in FOR_READERS}):
         value, place = whole, written
         *above, last = split(pointer)
         for part in above:

@@ -201,8 +201,24 @@ def test_broken_json_is_shown(call: Call, tmp_path: Path) -> None:
     path = tmp_path / "spec.json"
     path.write_text('{\n  "name": "a",,\n}\n')
     lines = call("check", path).out.splitlines()
-    assert lines[0].startswith(f"{path}:2:15: error[FTC0")
-    assert lines[1:3] == ['2 |   "name": "a",,', "  |               ^"]
+    assert lines[0].startswith(f"{path}:2:14: error[FTC0")
+    assert lines[1:3] == ['2 |   "name": "a",,', "  |              ^"]
+
+
+def test_a_key_for_editors_beside_a_fixable_error(
+    call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`$schema` and `ftc` are no fields that a fix could change; they stay where they are."""
+    path = tmp_path / "spec.json"
+    (tmp_path / "rows.csv").write_text("prompt,completion\n" + "hello,hi\n" * 50)
+    spec = {"name": "a", "model": "Qwen/Qwen2.5-7B-Instruct", "data": "rows.csv", "method": "full"}
+    keys = {"$schema": "urn:ftc:spec:1", "hardware": "1x RTX-4090", **spec}
+    path.write_text(json.dumps(keys))
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    monkeypatch.chdir(tmp_path)
+    ended = call("check", path)
+    assert "FTC420" in ended.out
+    assert "defect" not in ended.out + ended.err
 
 
 def test_a_missing_file(call: Call, tmp_path: Path) -> None:
