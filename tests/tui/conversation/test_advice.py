@@ -189,7 +189,7 @@ def test_a_model_that_the_host_cannot_hold_brings_smaller_ones(
     step = session.step
     assert isinstance(step, Question)
     assert step.trouble is not None
-    assert step.trouble.code == "FTC422"
+    assert step.trouble.code in ("FTC420", "FTC422")  # of training, or of loading
     assert session.options
     session.reply("1")
     assert [each for each in session.situation.findings if each.severity == "error"] == []
