@@ -54,7 +54,7 @@ class Finding:
 
 
 class EnvironmentFailure(Exception):  # noqa: N818 - it is the world that failed, not the spec
-    """A failure of the environment (network, disk, conflict): a sentence, and the remedy.
+    """A failure of the environment (network, disk, conflict), with a sentence and a remedy.
 
     What the assistant can meet is a message of the catalogue; a plain string is English only.
     """

@@ -271,7 +271,7 @@ def _lay_out(facts: Sequence[Fact], columns: int, *, wide: bool) -> Table:
 def _flow(facts: Sequence[Fact], columns: int) -> Table | Content:
     """Return facts for a low screen: two columns if they fit, else as many per line as fit.
 
-    No fact is split. One fact per line would leave no room for the curve.
+    Facts share lines, because one per line leaves no room for the curve; none is split.
     """
     half = (len(facts) + 1) // 2
     if sum(_width(part) for part in (facts[:half], facts[half:])) <= columns:

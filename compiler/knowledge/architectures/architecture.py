@@ -234,7 +234,7 @@ def is_respelt(written: object, own: str | None) -> bool:
 
 
 def converted_class(architecture: str, wrapper: str | None) -> str:
-    """Return the class as which the converter reads a model: its text model's, or the wrapper's.
+    """Return the class name that the converter looks up: the text model's, or the wrapper's.
 
     The converter registers some classes under an older spelling, such as `PhiMoEForCausalLM`.
     """

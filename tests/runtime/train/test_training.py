@@ -2,10 +2,7 @@
 
 import io
 import json
-import shutil
-import subprocess
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -176,21 +173,6 @@ def test_an_explosion_of_the_loss(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert log(2.0, 10.1, 10.2) == 1
     assert log(0.1, 5.1, 5.2) == 2
     assert log(0.1, eval_loss=float("nan")) == 3
-
-
-@pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """Mount a disk of one MiB as the run folder."""
-    folder = tmp_path / "run"
-    folder.mkdir()
-    command = ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(folder)]
-    mounted = shutil.which("mount") and subprocess.run(command, capture_output=True, check=False)
-    if not mounted or mounted.returncode != 0:
-        pytest.skip("mounting a disk needs rights that are missing")
-    try:
-        yield folder
-    finally:
-        subprocess.run(["umount", folder], check=True)
 
 
 def test_a_full_disk_at_a_checkpoint(tmp_path: Path, small_disk: Path) -> None:
