@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, Final
 
 from ftc.spec.schema import Field, choices, find_field
@@ -22,7 +22,7 @@ def applies(field: Field, message: Message, draft: Mapping[str, Any]) -> bool | 
     """
     certain = "x-when" in field.schema
     for pointer, values in field.schema.get("x-when", {}).items():
-        if any(_named_by(pointer, value).search(message.plain) for value in values):
+        if any(_is_named(pointer, value, message.plain) for value in values):
             continue
         now = value_at(draft, pointer)
         if (
@@ -40,10 +40,15 @@ def _names_other(pointer: str, message: Message) -> bool:
     """Return whether a message names a value of a field that is not its default."""
     schema = find_field(pointer).schema
     return any(
-        _named_by(pointer, value).search(message.plain)
+        _is_named(pointer, value, message.plain)
         for value in choices(schema)
         if value != schema.get("default")
     )
+
+
+@lru_cache(maxsize=1024)  # many fields depend on the same values
+def _is_named(pointer: str, value: Any, text: str) -> bool:
+    return _named_by(pointer, value).search(text) is not None
 
 
 @cache

@@ -1,6 +1,7 @@
 """Decides whether rows are packed or grouped by length to avoid padding."""
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Final
 
 from ftc.compiler.knowledge.objectives import OBJECTIVES, compares_texts
@@ -51,12 +52,15 @@ def _most_tokens(objective: Objective, lengths: Lengths, *, rows: int) -> float:
     return target_rows(rows) * lengths.mean / least
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class _Tried:
-    """A frame with the search for its layout."""
+    """A frame with the search for its layout, which is done only if it is needed."""
 
     frame: Frame
-    found: Search
+
+    @cached_property
+    def found(self) -> Search:
+        return search(self.frame)
 
     @property
     def fits(self) -> bool:
@@ -114,7 +118,7 @@ def choose_padding(first: Frame) -> tuple[Frame, Search, Padding]:
     depends on the lengths and the global batch alone, so that any number of processes forms the
     same steps. Memory has one effect: packed rows that do not fit are made as short as possible.
     """
-    spec, padded = first.spec, _try(first)
+    spec, padded = first.spec, _Tried(frame=first)
     if first.arrangement.packed:
         packed = padded if padded.fits else _pack(first, round_up(first.max_length.value)) or padded
         return _packed(packed, keep(spec, "/data/packing", "best-fit"))
@@ -146,10 +150,6 @@ def with_shortest_rows(first: Frame) -> Frame:
     return first if shortest is None else _rearrange(first, shortest)
 
 
-def _try(frame: Frame) -> _Tried:
-    return _Tried(frame=frame, found=search(frame))
-
-
 def _rearrange(frame: Frame, arrangement: Arrangement) -> Frame:
     """Return the frame with rows arranged in another way, and the batch that follows from it."""
     batch = decide_batch(
@@ -179,7 +179,7 @@ def _try_packing(padded: _Tried) -> tuple[Because, _Tried | None]:
         return because, None
     if not tried.fits:
         tried = _pack(first, round_up(first.max_length.value)) or tried
-    if padded.fits and not tried.fits:
+    if not tried.fits and padded.fits:
         tokens = tried.frame.arrangement.length_tokens
         return Because(key="packing.tight", values={"tokens": tokens}), None
     return because, tried
@@ -204,7 +204,7 @@ def _pack(first: Frame, most_tokens: float) -> _Tried | None:
         max_length=first.max_length.value,
         most_tokens=most_tokens,
     )
-    return None if packed is None else _try(_rearrange(first, packed))
+    return None if packed is None else _Tried(frame=_rearrange(first, packed))
 
 
 def _obstacle(frame: Frame) -> Because | None:
@@ -260,6 +260,5 @@ def _decide_grouping(padded: _Tried) -> tuple[Decision[bool], _Tried]:
     if share < _WORTH_GROUPING - 1:
         values = {"rows": rows, "more_share": max(0.0, share)}
         return derived(False, "grouping.off", **values), padded
-    return derived(True, "grouping.on", rows=rows, more_share=share), _try(
-        _rearrange(first, grouped)
-    )
+    decision = derived(True, "grouping.on", rows=rows, more_share=share)
+    return decision, _Tried(frame=_rearrange(first, grouped))

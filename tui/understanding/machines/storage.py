@@ -22,10 +22,14 @@ _DISK: Final = (
     r"|emmagatzematge|almacenamiento|scratch)"
 )
 _DISK_FIELD: Final = "/hardware/disk_gib"
-_NOUNS: Final = (("/hardware/ram_gib", _MEMORY), (_DISK_FIELD, _DISK))
 #: A few words may be between an amount and its noun, but none that begins another part.
 _GAP: Final = r"(?:(?: (?!and\b|i\b|y\b|with\b|amb\b|con\b)[\w']+){0,4}? | ?[:=] ?)"
 _FREE: Final = r"(?: (?:free|left|spare|available|lliures?|libres?|disponibles?))?"
+_AMOUNTS: Final = tuple(
+    (pointer, re.compile(pattern))
+    for pointer, noun in (("/hardware/ram_gib", _MEMORY), (_DISK_FIELD, _DISK))
+    for pattern in (rf"\b{_AMOUNT}{_GAP}{noun}\b", rf"\b{noun}{_GAP}{_AMOUNT}{_FREE}")
+)
 #: A computer or processor with an amount of memory: "a laptop with 16 GB", "cpu only, 32 GB".
 _COMPUTER: Final = (
     r"(?:laptop|notebook|computer|machine|server|desktop|workstation|pc|box|cpu(?: only)?"
@@ -53,18 +57,17 @@ _TERA: Final = 1024
 
 def read_storage(message: Message) -> Iterator[Change]:
     """Yield the main memory and the free disk, in GiB."""
-    for pointer, noun in _NOUNS:
-        for pattern in (rf"\b{_AMOUNT}{_GAP}{noun}\b", rf"\b{noun}{_GAP}{_AMOUNT}{_FREE}"):
-            for match in message.take(re.compile(pattern)):
-                halved = _HALVES.match(match["number"]) is not None
-                number = 0.5 if halved else read_number(match["number"])
-                if number is None or message.denied(match.start()):
-                    continue
-                value = number * (_TERA if match["unit"].startswith("t") else 1)
-                if pointer == _DISK_FIELD and _is_whole(message, match):
-                    continue
-                words = message.words(*match.span())
-                yield Change(pointer=pointer, value=as_written(round(value, 2)), words=words)
+    for pointer, pattern in _AMOUNTS:
+        for match in message.take(pattern):
+            halved = _HALVES.match(match["number"]) is not None
+            number = 0.5 if halved else read_number(match["number"])
+            if number is None or message.denied(match.start()):
+                continue
+            value = number * (_TERA if match["unit"].startswith("t") else 1)
+            if pointer == _DISK_FIELD and _is_whole(message, match):
+                continue
+            words = message.words(*match.span())
+            yield Change(pointer=pointer, value=as_written(round(value, 2)), words=words)
 
 
 def _is_whole(message: Message, disk: re.Match[str]) -> bool:

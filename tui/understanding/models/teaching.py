@@ -25,15 +25,8 @@ def settle_teacher(found: Sequence[Change | Choice], message: Message) -> Iterat
     """Yield the values; a width in bits right after the teacher's name is the teacher's."""
     taught = [each for each in found if each.pointer == _TEACHER]
     for each in found:
-        between = [
-            message.written[find_words(message.written, one.words) + len(one.words) :]
-            for one in taught
-        ]
-        behind = re.compile(
-            rf"(?:@[\w.-]+)?\s*[,(\[]?{_LOADED}\s*(?:[,(@]|in|en|a|at)?\s*{re.escape(each.words)}"
-        )
         wide = each.pointer == ROUNDED or (each.pointer, _value(each)) == _QLORA
-        own = wide and any(behind.match(rest) for rest in between)
+        own = wide and any(_is_behind(message.written, one.words, each.words) for one in taught)
         if own and each.pointer != ROUNDED:
             yield Change(pointer=_TEACHER_WIDTH, value="nf4", words=each.words)
             continue
@@ -41,6 +34,13 @@ def settle_teacher(found: Sequence[Change | Choice], message: Message) -> Iterat
             yield replace(each, value=complete_name(str(each.value)))
         else:
             yield replace(each, pointer=_TEACHER_WIDTH) if own else each
+
+
+def _is_behind(written: str, teacher: str, width: str) -> bool:
+    """Return whether the words for a width come right after the teacher's name."""
+    rest = written[find_words(written, teacher) + len(teacher) :]
+    pattern = rf"(?:@[\w.-]+)?\s*[,(\[]?{_LOADED}\s*(?:[,(@]|in|en|a|at)?\s*{re.escape(width)}"
+    return re.match(pattern, rest) is not None
 
 
 def _value(said: Change | Choice) -> Any:

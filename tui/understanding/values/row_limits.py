@@ -115,10 +115,11 @@ def is_possession(before: str) -> bool:
 
 
 def _names(message: Message, draft: Mapping[str, Any]) -> set[str]:
-    """Return the words in the data's name, which can name its rows."""
+    """Return the words of the message that are in the data's name, which can name its rows."""
     sources = [str(value_at(draft, "/data/source") or "")]
     sources += [match["stem"] for match in _FILE.finditer(message.plain)]
-    return {word for name in sources for word in _WORD.findall(PurePath(fold(name)).stem)}
+    named = {word for name in sources for word in _WORD.findall(PurePath(fold(name)).stem)}
+    return named.intersection(_WORD.findall(_FILE.sub(" ", message.folded)))
 
 
 @lru_cache(maxsize=8)
@@ -144,7 +145,7 @@ def _patterns(names: Sequence[str]) -> tuple[re.Pattern[str], ...]:
             rf"(?<!\w)(?:with|amb|con)\s{counted},?\s(?:(?:is|there is|ja|ya|me|em|nos|ens|en|n'"
             rf"|hi)\s?){{0,3}}(?P<enough>{_ENOUGH})"
         ),
-        *_bare_patterns(),
+        *_BARE_PATTERNS,
     )
 
 
@@ -165,3 +166,6 @@ def _bare_patterns() -> Iterator[re.Pattern[str]]:
     yield re.compile(rf"(?<!\w){_LIMIT}{number}(?:\sof (?:them|those|these))?,?\s{drawn}(?!\w)")
     first = r"(?:the|les|els|las|los)\s(?:first|primer(?:es|s|as|os))\s"
     yield re.compile(rf"(?<!\w){_STARTS}\s{first}{number}{_BARE_END}")
+
+
+_BARE_PATTERNS: Final = tuple(_bare_patterns())
