@@ -12,7 +12,7 @@ from ftc.tui.conversation.common_questions import (
     find_telling,
 )
 from ftc.tui.conversation.conversation import Conversation
-from ftc.tui.conversation.explaining import tell_meaning, tell_page, tell_reason, topics
+from ftc.tui.conversation.explaining import tell_decision, tell_meaning, tell_page, topics
 from ftc.tui.conversation.field_advice import compare_amounts
 from ftc.tui.conversation.topics import Topic
 from ftc.tui.state.line import Line
@@ -67,4 +67,4 @@ def tell_common(conversation: Conversation, question: CommonQuestion) -> Iterato
     if question.answer:
         yield Line(who="ftc", text=question.answer[conversation.voice.language])
     for name in question.decisions:
-        yield from tell_reason(conversation, name)
+        yield from tell_decision(conversation, name)

@@ -6,7 +6,7 @@ from typing import Final
 
 from ftc.compiler.resolve.facts import DataFacts, Label
 from ftc.tui.conversation.conversation import Conversation
-from ftc.tui.conversation.explaining import tell_reason
+from ftc.tui.conversation.explaining import tell_decision
 from ftc.tui.questions.fact_summary import answer_labels, summarize_facts
 from ftc.tui.state.draft import Draft
 from ftc.tui.state.goals import Goal
@@ -51,7 +51,7 @@ def tell_lengths(conversation: Conversation, text: str) -> list[Line]:
     lengths = facts.lengths
     key = "topic.lengths.estimate" if lengths.estimate else "topic.lengths"
     line = conversation.line(key, half=lengths.p50, most=lengths.p99, longest=lengths.max)
-    return conversation.answer(line, *tell_reason(conversation, "max_length"))
+    return conversation.answer(line, *tell_decision(conversation, "max_length"))
 
 
 def tell_labels(conversation: Conversation, text: str) -> list[Line]:

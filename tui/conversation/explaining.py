@@ -74,16 +74,20 @@ def _field(about: str) -> Field | None:
 
 
 def tell_reason(conversation: Conversation, about: str) -> Iterator[Line]:
-    """Yield the reason for a decision of the plan."""
-    plan = conversation.situation.plan
-    if plan is None:
-        return
+    """Yield the reason for the decision of the plan that has the words as its name or value."""
     changes = read(about, {}).changes
     values = {fold(str(change.value)) for change in changes}
     values |= {change.pointer.rpartition("/")[2] for change in changes}
-    wanted = values | {fold(about), fold(about).replace(" ", "_")}
+    yield from tell_decision(conversation, *values, fold(about), fold(about).replace(" ", "_"))
+
+
+def tell_decision(conversation: Conversation, *names: str) -> Iterator[Line]:
+    """Yield the reason for the first decision of the plan with one of the names or values."""
+    plan = conversation.situation.plan
+    if plan is None:
+        return
     for name, decision in plan.decisions.items().items():
-        if wanted & {name, fold(str(decision.value))} - {"true", "false"}:
+        if {name, fold(str(decision.value))}.intersection(names) - {"true", "false"}:
             because = sentence_in(conversation.voice.language, decision.because)
             value = conversation.voice.show(decision.value)
             yield conversation.line("plan_chose", name=name, value=value, because=because)

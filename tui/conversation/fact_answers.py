@@ -1,6 +1,6 @@
 """Answers questions about disk space, a model's terms, the suggestion and the data's quality."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from ftc.tui.conversation.advice import recommend_models
@@ -65,15 +65,16 @@ def judge_data(conversation: Conversation, text: str) -> list[Line]:
 
 def compare_families(conversation: Conversation, text: str) -> list[Line] | None:
     """Return the models of the families that a question compares, or None if it compares none."""
-    makers = dict.fromkeys(_find_makers(text))
+    parts = topics(text)
+    makers = dict.fromkeys(_find_makers(parts)) if len(parts) > 1 else {}
     if len(makers) <= 1:
         return None
     return recommend_models(conversation, "", ModelWish(makers=tuple(makers)))
 
 
-def _find_makers(text: str) -> Iterator[str]:
-    """Yield the maker of each model or family that is a whole part between "or" and commas."""
-    for part in topics(text):
+def _find_makers(parts: Sequence[str]) -> Iterator[str]:
+    """Yield the maker of the model or family that each part names."""
+    for part in parts:
         reading = read(part.strip(" ?.!"), {})
         values = [each.value for each in reading.changes if each.pointer == _MODEL]
         families = [each for each in reading.choices if each.pointer == _MODEL]

@@ -6,7 +6,7 @@ from typing import Final
 
 from ftc.spec.schema import fields
 from ftc.tui.conversation.conversation import Conversation
-from ftc.tui.conversation.explaining import tell_meaning, tell_reason
+from ftc.tui.conversation.explaining import tell_decision, tell_meaning
 from ftc.tui.state.line import Line
 from ftc.tui.understanding.fields.spoken import find_mentions
 from ftc.tui.understanding.learned.likely import find_likely
@@ -45,4 +45,4 @@ def tell_field(conversation: Conversation, about: str, *, is_explained: bool) ->
         yield from tell_meaning(conversation, field.name)
     name = field.name.rpartition(".")[2]
     for key in (name, f"lora_{name}", f"{name}_steps"):
-        yield from tell_reason(conversation, key)
+        yield from tell_decision(conversation, key)

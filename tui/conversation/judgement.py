@@ -8,7 +8,7 @@ from ftc.compiler.plan.plan import Plan
 from ftc.spec.findings.finding import Finding
 from ftc.tui.conversation.advice import AMOUNT, fit
 from ftc.tui.conversation.conversation import Conversation
-from ftc.tui.conversation.explaining import tell_meaning, tell_page, tell_reason, topics
+from ftc.tui.conversation.explaining import tell_decision, tell_meaning, tell_page, topics
 from ftc.tui.conversation.field_advice import compare_amounts, tell_field
 from ftc.tui.questions.dialogue import Option, Question
 from ftc.tui.state.line import Line
@@ -143,13 +143,14 @@ def _explained(conversation: Conversation, about: str, changes: tuple[Change, ..
         if lines := [*tell_page(conversation, name), *tell_meaning(conversation, name)]:
             return lines
     keys = [change.pointer.rpartition("/")[2] for change in changes]
-    return [line for key in keys for line in tell_reason(conversation, key)]
+    return [line for key in keys for line in tell_decision(conversation, key)]
 
 
 def _alternatives(conversation: Conversation, about: str) -> tuple[Option, ...]:
     """Return the values of one field that a question compares."""
     found: list[Option] = []
-    for topic in topics(about):
+    several = topics(about)
+    for topic in several if len(several) > 1 else ():
         changes = read(topic, conversation.draft.data).changes
         if not changes or (found and changes[0].pointer != found[0].changes[0].pointer):
             return ()
