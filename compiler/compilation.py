@@ -59,7 +59,8 @@ class Compilation:
     several compilations looks up only the facts in which their specs differ. `unsaid` names the
     facts whose part of the spec is not written yet. `calibrate` is the pilot.json that scales the
     plan. `extras` says which optional files are wanted or not; others stay if they are in the lock.
-    Without `offers`, a plan that does not fit lists no changes that would fit.
+    Without `offers`, a plan that does not fit lists no changes that would fit, and no finding has a
+    fix, since each fix is planned as well.
     """
 
     def __init__(
@@ -184,7 +185,10 @@ class Compilation:
             self.spec, facts, plan, others=others, other_explanations=(*VERIFY, *WRITE)
         )
         wrong = (self.calibration,) if isinstance(self.calibration, Finding) else ()
-        return vet_fixes(self.spec, facts, (*_list_unknown(facts), *wrong, *judged))
+        found = (*_list_unknown(facts), *wrong, *judged)
+        if not self.offers:
+            return tuple(replace(each, fix=()) for each in found)
+        return vet_fixes(self.spec, facts, found)
 
     @cached_property
     def findings(self) -> tuple[Finding, ...]:

@@ -153,6 +153,12 @@ def choices(schema: Schema) -> tuple[Any, ...]:
     return tuple(value for branch in branches(schema) for value in branch.get("enum", ()))
 
 
+@cache
+def fixed_values() -> frozenset[str]:
+    """Return the values of all fields with a fixed set, as lower-case text."""
+    return frozenset(str(value).lower() for field in fields() for value in choices(field.schema))
+
+
 def object_form(schema: Schema) -> Schema | None:
     """Return the long form of a section, or None for a property that is not a section."""
     return next((branch for branch in branches(schema) if "properties" in branch), None)

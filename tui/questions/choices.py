@@ -1,7 +1,7 @@
 """The answers to a question, each with the plan that it leads to."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path, PurePath
@@ -84,7 +84,8 @@ def offer(
         options += _without_data(goal, observer.folder, has_files=bool(options))
     withheld: list[Option] = []
     if question.pointer in _PLANNED and _nearly(draft, question.pointer):
-        options, withheld = plan_options(options, draft, situation, observer)
+        solved = {_TOO_LARGE} if question.trouble is None else {_TOO_LARGE, question.trouble.code}
+        options, withheld = plan_options(options, draft, situation, observer, solved=solved)
     return replace(
         question,
         options=tuple(options),
@@ -94,20 +95,28 @@ def offer(
 
 
 def plan_options(
-    options: list[Option], draft: Draft, situation: Situation, observer: Observer
+    options: list[Option],
+    draft: Draft,
+    situation: Situation,
+    observer: Observer,
+    *,
+    solved: Collection[str] = (_TOO_LARGE,),
 ) -> tuple[list[Option], list[Option]]:
     """Return the answers that lead to a plan without a new error, and the others.
 
-    If every answer has a new error, all are returned, since the user has to choose or repair one.
+    `solved` are the codes of errors that the draft may have, but not the draft with the answer. If
+    every answer has an error, all are returned, since the user has to choose or repair one.
     """
-    known = {finding.code for finding in situation.findings} - {_TOO_LARGE}
+    known = {finding.code for finding in situation.findings}.difference(solved)
     sound: list[Option] = []
     unsound: list[Option] = []
     for option in options:
-        if option.plan is not None and option.told:  # already planned and checked
+        checked = option.plan is not None and option.told
+        if checked or option.key == "option.retry":  # another lookup may succeed
             sound.append(option)
             continue
-        after = observer.look(draft.changed(option.changes), offers=False)
+        changed = draft.changed(option.changes)
+        after = situation if changed == draft else observer.look(changed, offers=False)
         errors = [
             each for each in after.findings if each.severity == "error" and each.code not in known
         ]

@@ -112,7 +112,8 @@ class Observer:
         """Return the situation of a draft; reads files, and queries the Hub if necessary.
 
         Facts that depend on an unset field are not looked up. Without `offers`, a plan that does
-        not fit lists no changes that would fit, since finding them takes longer than planning.
+        not fit lists no changes that would fit, and no finding has a fix, since these take longer
+        than planning.
         """
         data = completed(draft)
         text = json.dumps(data)

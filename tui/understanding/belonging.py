@@ -5,7 +5,7 @@ each" is the length of the answers.
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from operator import itemgetter
@@ -98,7 +98,7 @@ def move_to_owners(
     known = fields_by_pointer()
     moved: list[Change | Choice] = []
     now = value_at(draft, _OBJECTIVE)
-    for one in settle_teacher(found, message):
+    for one in _fill_named(settle_teacher(found, message), message):
         each = as_scale(one, message, draft)
         own = known.get(each.pointer)
         unfit = (
@@ -116,6 +116,34 @@ def move_to_owners(
             each = replace(each, pointer=fits[0]) if len(fits) == 1 else each
         moved.append(each)
     return moved
+
+
+def _fill_named(found: Iterable[Change | Choice], message: Message) -> Iterator[Change | Choice]:
+    """Yield the values; one behind a field without a value is of that field if it has the name.
+
+    "NEFTune noise on the embeddings, alpha 5" is NEFTune's alpha, and not LoRA's.
+    """
+    every = list(found)
+    named = {each.pointer: each for each in every if isinstance(each, Choice) and not each.values}
+    owners = [_find_owner(message, named, each) for each in every]
+    filled = [named[owner] for owner in owners if owner is not None]
+    for each, owner in zip(every, owners, strict=True):
+        if each not in filled:
+            yield each if owner is None else replace(each, pointer=owner)
+
+
+def _find_owner(message: Message, named: Mapping[str, Choice], said: Change | Choice) -> str | None:
+    """Return the named field whose name a value shares and which it follows."""
+    shared = named.keys() & _find_namesakes(said.pointer).keys()
+    owners = [pointer for pointer in shared if _is_next(message, named[pointer], said)]
+    return owners[0] if isinstance(said, Change) and len(owners) == 1 else None
+
+
+def _is_next(message: Message, named: Choice, said: Change | Choice) -> bool:
+    """Return whether a value follows the name of a field in one part, without a number between."""
+    start, end = (find_words(message.written, each.words) for each in (named, said))
+    between = message.written[start + len(named.words) : end]
+    return 0 <= start < end and not _PART_END.search(between) and not re.search(r"\d", between)
 
 
 @cache

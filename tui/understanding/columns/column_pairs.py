@@ -12,7 +12,7 @@ from itertools import permutations
 from typing import Final
 
 from ftc.compiler.knowledge.hardware.accelerators import all_accelerators
-from ftc.spec.schema import choices, fields
+from ftc.spec.schema import fields, fixed_values
 from ftc.tui.understanding.columns.column_roles import ADJECTIVES, NO_COLUMN
 from ftc.tui.understanding.columns.mentioned import Doubt
 from ftc.tui.understanding.reading import Change, Choice
@@ -162,8 +162,8 @@ def _is_value(name: str) -> bool:
 
 @cache
 def _values() -> frozenset[str]:
-    said = {str(choice).lower() for field in fields() for choice in choices(field.schema)}
-    return frozenset(said | {each.name.lower() for each in all_accelerators()}) - {*_ROLES}
+    accelerators = {each.name.lower() for each in all_accelerators()}
+    return (fixed_values() | accelerators) - {*_ROLES}
 
 
 _ROLE: Final = re.compile(

@@ -7,10 +7,9 @@ the role of an essay, but a good version is an answer, so the other column is th
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Final, Protocol
 
-from ftc.spec.schema import choices, fields
+from ftc.spec.schema import fixed_values
 from ftc.tui.understanding.columns.column_clauses import find_column_clauses
 from ftc.tui.understanding.columns.column_roles import (
     NO_COLUMN,
@@ -351,7 +350,7 @@ def _find_mentions(
             sure = _FOUND_IN.search(text, max(0, match.start() - _NEAR), match.start()) is not None
             found[start] = _Place(start=start, end=end, first=0, sure=sure)
     for match in _CODED.finditer(text):
-        if match[0] not in _values():
+        if match[0] not in fixed_values():
             before = max(0, match.start() - _NEAR)
             sure = _FOUND_IN.search(text, before, match.start()) is not None
             found.setdefault(match.start(), _Place(*match.span(), first=0, sure=sure))
@@ -359,7 +358,7 @@ def _find_mentions(
         each
         for pattern in (_FILE_HAS, _IN_BRACKETS)
         for each in pattern.finditer(text)
-        if any(name[0] not in _values() for name in _CODED.finditer(each["names"]))
+        if any(name[0] not in fixed_values() for name in _CODED.finditer(each["names"]))
     ]
     listed = (*_LISTED.finditer(text), *_file_lists(text), *of_file, *_quoted_lists(text))
     for match in listed:
@@ -436,12 +435,6 @@ def _respective(before: str, count: int) -> Sequence[str | None]:
     roles = [role for *_, role in told]
     joined = len(told) > 1 and _TOGETHER.fullmatch(text, told[-2][1], told[-1][0]) is not None
     return roles if joined and len(roles) == len(set(roles)) == count else [None] * count
-
-
-@cache
-def _values() -> frozenset[str]:
-    """Return the values of all fields with a fixed set: "adamw_8bit" is not a column."""
-    return frozenset(str(value) for field in fields() for value in choices(field.schema))
 
 
 def _names(match: re.Match[str]) -> Iterator[Span]:

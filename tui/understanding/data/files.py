@@ -144,12 +144,13 @@ _CLOSING: Final = {"\u201c": "\u201d", "\u00ab": "\u00bb", "'": r"'(?!\w)"}
 _AND: Final = r"(?=\s+(?:and|then|i|y)\s"
 #: A name ends with its sentence, or before "and use ..."; one with a hyphen before any "and".
 _NAME: Final = re.compile(
-    rf"\b{any_of(WORDS['called'])}\s*:?\s*{QUOTES}?(?P<name>"
+    r"\b(?!(?:(?<=any )|(?<=each )|(?<=every )|(?<=tool )|(?<=function )|(?<=per ))calls?\b)"
+    rf"{any_of(WORDS['called'])}\s*:?\s*{QUOTES}?(?P<name>"
     rf"(?<={QUOTES})[a-z0-9][\w -]{{0,62}}(?={QUOTES})|"
     r"[a-z0-9]+(?:[_-][a-z0-9]+)+(?=\s+(?:and|then|i|y|on|in|for|at|en|del?|per|para|please)\s)"
     rf"|[a-z0-9][\w -]{{0,60}}?{_AND}+(?:{any_of(WORDS['put'])}|{any_of(WORDS['acts'])}|que|prou"
     r"|basta|ya)\b)"
-    rf"|(?:[a-z0-9][\w -]*\w|[a-z0-9])(?={QUOTES}?\s*(?:$|[.,;!]))){QUOTES}?"
+    rf"|(?:[a-z0-9][\w -]*\w|[a-z0-9])(?={QUOTES}?\s*(?:$|[,;!]|\.(?!\w)))){QUOTES}?"
 )
 #: The name first: "parrot should be the name", "lloro com a nom".
 _NAMED_SO: Final = re.compile(

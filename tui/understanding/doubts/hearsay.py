@@ -34,6 +34,12 @@ _HEARSAY: Final[Mapping[str, Any]] = word_table("hearsay")
 _SOMEDAY: Final = re.compile(rf"(?<![\w-]){any_of(_HEARSAY['someday'])}(?!\w)")
 #: A reminder or a note about another spec.
 _ANOTHER_SPEC: Final = re.compile(rf"(?<![\w-]){any_of(_HEARSAY['another_spec'])}(?!\w)")
+#: "next year we'll buy two A100, for now set 2 epochs": what follows is for this run.
+_NOW: Final = re.compile(
+    r"[,:(]\s*(?:(?:and|but|so|i|y|pero) )?(?:for (?:now|the moment)|right now|now|today|meanwhile"
+    r"|ara(?: per ara| mateix)?|de moment|avui|mentrestant|ahora(?: mismo)?|por ahora|de momento|hoy"
+    r"|mientras(?: tanto)?)\b"
+)
 #: A concession is not a request: "even though the tutorial sets beta2 to 0.95".
 _CONCESSIVE: Final = re.compile(
     rf"(?<![\w-]){any_of(_HEARSAY['concessive'])}"
@@ -146,13 +152,16 @@ def find_hearsay(text: str) -> Sequence[Span]:
         *_dreams(text),
         *_conditions(folded),
         *find_elsewhere(text),
-        *(
-            (match.start(), find_around(_CLAUSE_END, folded, match.span())[1])
-            for pattern in (_ABOUT, _CONCESSIVE)
-            for match in pattern.finditer(folded)
-        ),
+        *_clauses(folded, _ABOUT),
+        *_clauses(folded, _CONCESSIVE),
         *(find_around(_REPORT_END, folded, match.span()) for match in _PAST.finditer(text)),
     ]
+
+
+def _clauses(folded: str, opening: re.Pattern[str]) -> Iterator[Span]:
+    """Yield the rest of each clause from the words of a pattern."""
+    for match in opening.finditer(folded):
+        yield match.start(), find_around(_CLAUSE_END, folded, match.span())[1]
 
 
 def _dreams(text: str) -> Iterator[Span]:
@@ -161,7 +170,9 @@ def _dreams(text: str) -> Iterator[Span]:
     yield from find_quotations(text)
     for pattern in (_SOMEDAY, _ANOTHER_SPEC):
         for match in pattern.finditer(folded):
-            yield find_around(SENTENCE_END, folded, match.span())
+            start, end = find_around(SENTENCE_END, folded, match.span())
+            now = _NOW.search(folded, match.end(), end)
+            yield start, end if now is None else now.start()
 
 
 def _conditions(folded: str) -> Iterator[Span]:
@@ -194,7 +205,7 @@ def _is_hearsay(text: str, said: Change | Choice, spans: Sequence[Span]) -> bool
     elif said.pointer.startswith(DESCRIBED):
         return False
     elif said.pointer.startswith(_OWN_CONDITION):
-        spans = [*find_quotations(text), *find_elsewhere(text)]
+        spans = [*find_quotations(text), *find_elsewhere(text), *_clauses(fold(text), _ABOUT)]
     folded = fold(text)
     return any(
         _is_negative(folded, start, said)

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from ftc.compiler.knowledge.well_known.model_names import FAMILIES
+from ftc.spec.schema import fixed_values
 from ftc.spec.tools.tables import find_target, read_table
 from ftc.tui.understanding.doubts.hearsay import find_quotations
 from ftc.tui.understanding.elsewhere import find_past, find_people
@@ -38,6 +39,7 @@ _FILE: Final = re.compile(r"\S+\.(?:csv|tsv|jsonl?|parquet|txt|xlsx|gguf)")
 _MODEL: Final = re.compile(
     r"(?P<family>[a-z]+)[-.]?v?\d[a-z\d.-]*|[a-z][a-z\d]*-(?=[a-z.-]*\d)[a-z\d.-]+"
 )
+_DIGIT: Final = re.compile(r"\d")
 _MODULE: Final = re.compile(r"lm_head|\w+_proj|embed_tokens")
 
 _Said = Sequence[Change | Choice]
@@ -68,8 +70,11 @@ def doubt_columns(text: str, told: _Said, columns: Sequence[str]) -> list[Change
 def is_other(name: str) -> bool:
     """Return whether a folded name belongs to something other than a column.
 
-    That is a file, a card, a file type, a model, a module, or a key of another tool.
+    That is a file, a card, a file type, a model, a module, a key of another tool, or a field's
+    value with a digit.
     """
+    if _DIGIT.search(name) and name in fixed_values():
+        return True
     if _FILE.fullmatch(name) or is_chip(name) or is_type(name) or _MODULE.fullmatch(name):
         return True
     if name in TEMPLATE_OPTIONS or ("_" in name and find_target(read_table(""), name)[0] in "/@"):

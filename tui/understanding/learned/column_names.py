@@ -10,7 +10,7 @@ from typing import Final
 
 from ftc.compiler.knowledge.hardware.accelerators import find_accelerator
 from ftc.compiler.knowledge.objectives import ABBREVIATED
-from ftc.spec.schema import choices, fields
+from ftc.spec.schema import fixed_values
 from ftc.tui.understanding.text.message import Span, fold
 
 _LETTER: Final = r"[^\W\d_]"
@@ -141,7 +141,7 @@ def _candidates(text: str, known: Sequence[str]) -> Iterator[tuple[int, int, str
         if before and before[-1] not in ".!?\n":
             yield *match.span("name"), "upper"
     for match in _CODE.finditer(text):
-        if fold(match[0]) not in _values() and not _is_prose(text, match):
+        if fold(match[0]) not in fixed_values() and not _is_prose(text, match):
             yield *match.span(), "code"
     yield from _words(text, _PLACED, "placed")
     yield from _words(text, _SUBJECT, "subject")
@@ -159,8 +159,3 @@ def _words(text: str, pattern: re.Pattern[str], shape: str) -> Iterator[tuple[in
     for match in pattern.finditer(text):
         if match["name"].lower().split()[0] not in _STOPS:
             yield *match.span("name"), shape
-
-
-@cache
-def _values() -> frozenset[str]:
-    return frozenset(fold(str(value)) for field in fields() for value in choices(field.schema))

@@ -25,6 +25,7 @@ from ftc.tui.understanding.models.own_names import find_own_names
 from ftc.tui.understanding.reading import UNSURE, Change, Choice, value_at
 from ftc.tui.understanding.text.lexicon import CORRECTING, WORDS, any_of
 from ftc.tui.understanding.text.message import SENTENCE_END, Message, find_around, fold
+from ftc.tui.understanding.text.ordinary import is_ordinary
 
 _ID: Final = re.compile(r"(?<![\w./\\-])[a-z0-9][\w.-]*/[\w][\w.-]*[\w](?![\w/\\-])")
 _FOLDER: Final = re.compile(
@@ -364,14 +365,18 @@ def _read_ids(message: Message, draft: Mapping[str, Any]) -> Iterator[Change | C
 
 
 def _are_values(words: str) -> bool:
-    """Return whether words joined by a slash name an objective or roles: "dpo/apo_zero"."""
+    """Return whether words joined by a slash name an objective or roles, or are ordinary.
+
+    "dpo/apo_zero", "chosen/rejected" and "before/after" are not ids.
+    """
     parts = words.split("/")
-    return any(part in _objectives() for part in parts) or set(parts) <= _roles()
+    named = any(part in _objectives() for part in parts) or set(parts) <= _roles()
+    return named or all(map(is_ordinary, parts))
 
 
 @cache
 def _roles() -> frozenset[str]:
-    """Return the names of the columns' roles: "chosen/rejected" is not an id."""
+    """Return the names of the columns' roles."""
     section = "/data/columns/"
     names = (each.pointer for each in fields() if each.pointer.startswith(section))
     return frozenset(name.removeprefix(section) for name in names)

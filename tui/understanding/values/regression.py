@@ -24,6 +24,8 @@ _NEGATED: Final = re.compile(_NOT)
 _ABOUT: Final = re.compile(
     r"\b(?:regression\w*|regresi\w+|regressi\w+|forgetting|olvido|oblit|gates? (?:it )?on"
     r"|(?:if|when|si|quan|cuando) (?:\w+ ){0,2}?(?:forget|oblid|olvid|empitjor|empeor)\w*"
+    r"|(?:if|when|si|quan|cuando) (?:\w+ ){0,2}?(?:los|drop|fall|perd|pierd|baix|baj|cai|caig)\w*"
+    r"(?: by| in)? (?:more than|over|mes de|mas de)"
     rf"|{_NOT} (?:\w+ ){{0,3}}?(?:drop|fall|baix|baj|cai|caig)\w*(?: by| in)?"
     r" (?:more than|mes de|mas de)"
     rf"|{_NOT} (?:\w+ ){{0,3}}?(?:lose|forget|degrade|get worse|perd\w+|pierd\w+|oblid\w+|olvid\w+"
