@@ -37,8 +37,8 @@ _ANOTHER_SPEC: Final = re.compile(rf"(?<![\w-]){any_of(_HEARSAY['another_spec'])
 #: "next year we'll buy two A100, for now set 2 epochs": what follows is for this run.
 _NOW: Final = re.compile(
     r"[,:(]\s*(?:(?:and|but|so|i|y|pero) )?(?:for (?:now|the moment)|right now|now|today|meanwhile"
-    r"|ara(?: per ara| mateix)?|de moment|avui|mentrestant|ahora(?: mismo)?|por ahora|de momento|hoy"
-    r"|mientras(?: tanto)?)\b"
+    r"|ara(?: per ara| mateix)?|de moment|avui|mentrestant|ahora(?: mismo)?|por ahora|de momento"
+    r"|hoy|mientras(?: tanto)?)\b"
 )
 #: A concession is not a request: "even though the tutorial sets beta2 to 0.95".
 _CONCESSIVE: Final = re.compile(
