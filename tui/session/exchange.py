@@ -23,8 +23,11 @@ def describe(session: Session, text: str, before: Draft, lines: Sequence[Line]) 
     too.
     """
     intent, reading = _intent(session, before), session.reading
+    asked = list(_asked(session, text))
     if intent == "change":
         reading = replace(reading, used=(), needless=())
+    if reading.asked is not None and not any(each["words"] for each in asked):
+        reading = replace(reading, choices=(), refused=())  # another question came first
     said = session.reading.changes or session.taken or find_differences(before, session.draft)
     changes = [each for each in said if before.get(each.pointer) != session.draft.get(each.pointer)]
     return {
@@ -37,7 +40,7 @@ def describe(session: Session, text: str, before: Draft, lines: Sequence[Line]) 
             }
             for change, spans in find_spans(changes, text)
         ],
-        "asked": list(_asked(session, text)),
+        "asked": asked,
         "proposed": _proposed(session, lines),
         "unused": [list(span) for span in find_unused(reading, changes, text)],
         "intent": intent,
