@@ -14,7 +14,7 @@ from ftc.compiler.knowledge.well_known.models import KINDS, Model, all_models, s
 from ftc.compiler.plan.batch.sizes import least_rows
 from ftc.compiler.plan.plan import Plan
 from ftc.compiler.plan.planner import plan_once
-from ftc.compiler.plan.summary.alternatives import works
+from ftc.compiler.plan.summary.workable import works
 from ftc.compiler.resolve.facts import DataFacts, Facts, HardwareFacts, KnownFacts
 from ftc.compiler.resolve.model.facts import facts_from_table
 from ftc.compiler.resolve.tokenizer.facts import assume_tokenizer

@@ -188,6 +188,7 @@ CATALOGUE: Final[Mapping[str, str]] = {
     "checkpointing.offload.slower": "nothing fits unless the inputs of the layers are in the "
     "host's memory; its time is not measured yet",
     "sharding.single": "one process",
+    "sharding.unfit": "nothing fits, and no other layout needs less memory",
     "sharding.ddp": "each of {world} processes has a whole copy",
     "sharding.ddp.needs": "a whole copy fits in each of {world} processes",
     "sharding.ddp.slower": "a whole copy fits in each of {world} processes; under {runner} a step "

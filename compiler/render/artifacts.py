@@ -214,7 +214,7 @@ ARTIFACTS: Final = (
     Artifact(
         name="plan.json",
         language="json",
-        about="the plan's numbers, which `ftc watch` shows beside the run",
+        about="the plan's numbers, which ftc watch shows beside the run",
         data=plan_data,
     ),
     Artifact(

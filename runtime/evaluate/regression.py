@@ -37,7 +37,7 @@ def list_files(run: Run, checks: Sequence[Check]) -> list[Path]:
         if hashlib.sha256(content).hexdigest() != check["sha256"]:
             run.stop(
                 f"{check['path']} is not the file that was checked: compile this bundle again with"
-                " `ftc compile --update`"
+                " `ftc compile SPEC --update`"
             )
         found.append(path)
         if check["kind"] == "task":

@@ -17,7 +17,7 @@ MARGIN: Final = 0.01  # share of the rows that may be over-long beyond the share
 TOKENS_TOLERANCE: Final = 0.25  # a larger difference changes memory, packing and time
 ROWS_TOLERANCE: Final = 0.02  # a larger difference changes steps, warmup and evaluations
 _AGAIN: Final = (
-    "compile again with `ftc compile --update`, or pass --changed-data to use these data"
+    "compile again with `ftc compile SPEC --update`, or pass --changed-data to use these data"
 )
 
 

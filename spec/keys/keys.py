@@ -97,7 +97,9 @@ def _explain(
     if (remainder := find_remainder(key, section, pointer, schema)) is not None:
         return report_remainder(remainder, here, data)
     unfit = _implied(key, section, pointer, schema)
-    other = None if unfit is not None or share else _elsewhere(key, section, pointer, data, named)
+    shared = named is not None and is_shared(key, named.pointer)
+    is_clear = unfit is not None or share is not None or shared
+    other = None if is_clear else _elsewhere(key, section, pointer, data, named)
     if other is None or not other.fields:
         places = (named.pointer,) if named else find_places(key)
         advised = refuse_value(section[key], here, places, data)
@@ -110,7 +112,7 @@ def _explain(
     place = meant.pointer if meant is not None else here
     if other is None and (advice := find_advice(place)) is not None:
         return _report_unsupported(section[key], here, place, advice)
-    if named is not None and is_shared(key, named.pointer):
+    if named is not None and shared:
         meant = replace(named, safety="unsafe")
     fix = () if unfit is not None else move(data, here, meant)
     if other is not None:

@@ -294,14 +294,14 @@ def embedding_bytes(job: Job) -> int:
 def load_bytes(job: Job) -> int:
     """Return the bytes while weights are loaded; ZeRO-3 and FSDP divide them from the start.
 
-    A base in 4 bits is an exception: accelerate 1.15 divides it after each process has loaded all
-    of it. While a base is quantized, one 16-bit matrix at a time is there in addition
+    A base in 4 or 8 bits is an exception: accelerate 1.15 divides it after each process has loaded
+    all of it (FTC427). While a base is quantized, one 16-bit matrix at a time is there in addition
     (transformers' `core_model_loading.py` then loads in order, without threads).
     """
     base = base_weights(job)
     if job.weights_on_host and job.storage == "plain":
         return base.whole_bytes + root_weights(job)
-    if job.gathers and (job.storage == "plain" or job.sharding != "fsdp"):
+    if job.gathers and job.storage == "plain":
         return base.shared_bytes // job.world + base.whole_bytes
     rounded = job.storage == "int8" or job.storage.startswith("nf4")
     rounding = largest_linear(job) * job.load_bytes if rounded else 0

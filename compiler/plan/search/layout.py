@@ -186,6 +186,8 @@ def _decide_sharding(frame: Frame, found: Search) -> Decision[Sharding]:
             return way.sharding, Because(key="sharding.nvme")
         if frame.spec.distribution.offload in ("optimizer", "parameters"):
             return way.sharding, Because(key="sharding.offload")
+        if found.chosen.memory.fits is False:
+            return way.sharding, Because(key="sharding.unfit")
         fastest = found.fastest
         if fastest is not None and fastest.way.sharding != way.sharding:
             return way.sharding, _why_free(found.chosen, fastest)

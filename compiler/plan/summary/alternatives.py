@@ -7,16 +7,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Final, Literal
 
-from ftc.compiler.knowledge.objectives import compares_texts
 from ftc.compiler.knowledge.training.liger import has_liger_kernels
 from ftc.compiler.plan.batch.lengths import round_up, share_above
 from ftc.compiler.plan.method.precision import overflows_in_fp16
 from ftc.compiler.plan.objective.comparison import REFERRING
-from ftc.compiler.plan.objective.engine import can_generate
-from ftc.compiler.plan.objective.sampling import find_engine, samples_from_shards
+from ftc.compiler.plan.objective.sampling import find_engine
 from ftc.compiler.plan.plan import Alternative, Kind, Plan
 from ftc.compiler.plan.search.space import SELECTIVE
 from ftc.compiler.plan.summary.devices import with_count
+from ftc.compiler.plan.summary.workable import works
 from ftc.compiler.resolve.facts import KnownFacts
 from ftc.spec.message import Message
 from ftc.spec.sections import Spec, Strategy
@@ -143,30 +142,6 @@ def _together(
                 break
     found = attempt(chosen)
     return (_alternative(found[0], found[1], plan),) if found and len(found[0]) > 1 else ()
-
-
-def works(spec: Spec, facts: KnownFacts, plan: Plan, *, divides: bool = True) -> bool:
-    """Return whether a plan would compile: it fits on device and host, and has the spec's batch.
-
-    The batch matters only where it `divides` now. This is the one test of what would fit, also for
-    the list of models. ZeRO-3 does not divide a base in 4 bits (FTC427), not all answers can be
-    sampled from shards (FTC593), nor models that compare texts be quantized or divided (FTC573).
-    """
-    ram, asked = facts.hardware.host_ram_bytes, spec.training.global_batch
-    decided = plan.decisions
-    sharding = decided.distribution.sharding.value
-    return (
-        plan.memory.fits is True
-        and (ram is None or plan.host_ram_bytes <= ram)
-        and (not divides or asked in ("auto", decided.batch.global_batch.value))
-        and not (spec.method.type == "qlora" and sharding == "zero3")
-        and can_generate(spec, plan, facts.hardware)
-        and (sharding not in ("zero3", "fsdp") or samples_from_shards(spec, sharding))
-        and not (
-            compares_texts(spec.objective.type)
-            and (spec.method.type not in ("full", "lora") or sharding not in ("single", "ddp"))
-        )
-    )
 
 
 def _alternative(made: tuple[Change, ...], tried: Plan, plan: Plan) -> Alternative:
@@ -403,9 +378,9 @@ def _method(spec: Spec, facts: KnownFacts, kind: Literal["lora", "qlora"], *, wi
 def _divide_base(spec: Spec, facts: KnownFacts, plan: Plan) -> tuple[Change, ...]:
     """Keep the base in 16 bits and divide it by ZeRO-3, on these GPUs or on more of them.
 
-    Every process has to hold a whole base in 4 bits, however many processes there are.
+    On these, the parts may have to stay in the host's memory. Every process has to hold a whole
+    base in 4 bits, however many processes there are.
     """
-    del plan
     hardware = facts.hardware
     if spec.method.type != "qlora" or hardware.kind == "cpu" or facts.model.quantized is not None:
         return ()
@@ -414,7 +389,7 @@ def _divide_base(spec: Spec, facts: KnownFacts, plan: Plan) -> tuple[Change, ...
     divided: dict[str, object] = {"/method/type": "lora"}
     divided |= {path: _NOTHING for path in _OF_QLORA if path in spec.said}
     divided["/distribution/strategy"] = "zero3"
-    return tuple(
+    changes = [
         _set(
             Message("offer.lora_divided", {"count": count}),
             "method" if count == hardware.count else "hardware",
@@ -424,7 +399,18 @@ def _divide_base(spec: Spec, facts: KnownFacts, plan: Plan) -> tuple[Change, ...
         )
         for count in counts
         if count >= hardware.count and (count * hardware.nodes > 1 or offloads)
-    )
+    ]
+    held = [
+        replace(
+            each,
+            words=Message("offer.together", {"changes": [changes[0].words, each.words]}),
+            kind="method",
+            fix=(*changes[0].fix, *each.fix),
+        )
+        for each in (_offload(changes[0].spec, facts, plan)[-1:] if changes else ())
+        if changes[0].kind == "method"
+    ]
+    return (*changes[:1], *held, *changes[1:])
 
 
 def _shorten(spec: Spec, facts: KnownFacts, plan: Plan) -> tuple[Change, ...]:

@@ -78,7 +78,7 @@ _IMAGE_RULE: Final = "how the processor makes tokens of an image, by its width a
 _SAME_BATCH: Final = "each line is the same batch in less memory"
 _FEWER_PAIRS: Final = "less memory, but the loss compares only the pairs of one pass"
 _PINNED: Final = "the commit that was checked"
-_UNPINNED: Final = "the newest: the Hub could not be read; `ftc compile --update` pins it"
+_UNPINNED: Final = "the newest: the Hub could not be read; `ftc compile SPEC --update` pins it"
 
 
 def make_context(source: BundleSource, uses: Uses) -> dict[str, Any]:

@@ -86,7 +86,10 @@ def test_a_row_less_is_a_warning_and_half_of_them_an_end(tmp_path: Path) -> None
     keep(data, 150)
     halved = prepare(bundle)
     assert halved.code == 1
-    assert "planned for 300 rows, now 150: compile again with `ftc compile --update`" in halved.err
+    assert (
+        "planned for 300 rows, now 150: compile again with `ftc compile SPEC --update`"
+        in halved.err
+    )
     assert json.loads((bundle / "run/data/report.json").read_text())["rows_read"] == 299
     for arguments in (("--changed-data",), ("--data", data)):
         (bundle / "run/done/prepare.json").unlink()

@@ -22,7 +22,7 @@ DATA, OUT = HERE / "run/data", HERE / "run/train"
 # Decisions, with their reasons
 
 MODEL = "HuggingFaceTB/SmolLM2-135M-Instruct"
-MODEL_REVISION = None  # the newest: the Hub could not be read; `ftc compile --update` pins it
+MODEL_REVISION = None  # the newest: the Hub could not be read; `ftc compile SPEC --update` pins it
 LOAD_DTYPE = "float32"  # the fp32 weights are the master copy; autocast computes in bf16
 ATTENTION = "sdpa"  # PyTorch's own attention kernel, which needs no other package
 BETA = 0.1  # the value in the experiments of the DPO paper
@@ -163,7 +163,7 @@ probe = WeightProbe(model)
 
 with session.resume(trainer) as checkpoint:
     trainer.train(resume_from_checkpoint=checkpoint)
-gained = best.confirm(trainer)  # the kept weights have the loss that they were chosen for
+gained = best.confirm(trainer)  # the kept weights have the value that they were chosen for
 
 trainer.save_model("run/train/model")
 fault = probe.find_fault(OUT / "model")

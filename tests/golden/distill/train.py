@@ -22,7 +22,7 @@ DATA, OUT = HERE / "run/data", HERE / "run/train"
 # Decisions, with their reasons
 
 MODEL = "Qwen/Qwen2.5-0.5B-Instruct"
-MODEL_REVISION = None  # the newest: the Hub could not be read; `ftc compile --update` pins it
+MODEL_REVISION = None  # the newest: the Hub could not be read; `ftc compile SPEC --update` pins it
 LOAD_DTYPE = "bfloat16"  # the frozen base is only used in bf16 matrix products
 ATTENTION = "sdpa"  # PyTorch's own attention kernel, which needs no other package
 LORA_RANK = 32  # a model of only 494M parameters can use a higher rank
@@ -32,7 +32,8 @@ LORA_DROPOUT = 0.0
 # all 7 kinds of linear modules except the head
 LORA_TARGETS = ["q_proj", "k_proj", "v_proj", "o_proj", "down_proj", "gate_proj", "up_proj"]
 TEACHER = "Qwen/Qwen2.5-7B-Instruct"
-TEACHER_REVISION = None  # the newest: the Hub could not be read; `ftc compile --update` pins it
+# the newest: the Hub could not be read; `ftc compile SPEC --update` pins it
+TEACHER_REVISION = None
 TEACHER_DTYPE = "bfloat16"  # the teacher's 7.62B parameters, 4-bit, whole on every process
 TEACHER_ROWS = 151936  # as many as the student's: the rows from there to 152,064 are of no token
 TEMPERATURE = 1.0  # the default of `objective.temperature`
@@ -191,7 +192,7 @@ average_loss(trainer)  # in validation: over learned tokens, not over batches
 
 with session.resume(trainer) as checkpoint:
     trainer.train(resume_from_checkpoint=checkpoint)
-gained = best.confirm(trainer)  # the kept weights have the loss that they were chosen for
+gained = best.confirm(trainer)  # the kept weights have the value that they were chosen for
 
 trainer.save_model("run/train/model")
 fault = find_fault(OUT / "model")

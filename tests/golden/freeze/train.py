@@ -22,7 +22,7 @@ DATA, OUT = HERE / "run/data", HERE / "run/train"
 # Decisions, with their reasons
 
 MODEL = "Qwen/Qwen2.5-1.5B-Instruct"
-MODEL_REVISION = None  # the newest: the Hub could not be read; `ftc compile --update` pins it
+MODEL_REVISION = None  # the newest: the Hub could not be read; `ftc compile SPEC --update` pins it
 # frozen layers stay in bf16; train_in_fp32 makes the trained ones fp32, and autocast computes in
 # bf16
 LOAD_DTYPE = "bfloat16"
@@ -173,7 +173,7 @@ probe = WeightProbe(model)
 
 with session.resume(trainer) as checkpoint:
     trainer.train(resume_from_checkpoint=checkpoint)
-gained = best.confirm(trainer)  # the kept weights have the loss that they were chosen for
+gained = best.confirm(trainer)  # the kept weights have the value that they were chosen for
 
 trainer.save_model("run/train/model")
 fault = probe.find_fault(OUT / "model")

@@ -22,7 +22,7 @@ DATA, OUT = HERE / "run/data", HERE / "run/train"
 # Decisions, with their reasons
 
 MODEL = "meta-llama/Llama-3.1-70B-Instruct"
-MODEL_REVISION = None  # the newest: the Hub could not be read; `ftc compile --update` pins it
+MODEL_REVISION = None  # the newest: the Hub could not be read; `ftc compile SPEC --update` pins it
 LOAD_DTYPE = "bfloat16"  # the frozen base is only used in bf16 matrix products
 ATTENTION = "sdpa"  # PyTorch's own attention kernel, which needs no other package
 LORA_RANK = 16  # the usual rank for a model of 70.6B parameters
@@ -170,7 +170,7 @@ share_loss(trainer, by_token=True)  # in validation: no row counts twice
 
 with session.resume(trainer) as checkpoint:
     trainer.train(resume_from_checkpoint=checkpoint)
-gained = best.confirm(trainer)  # the kept weights have the loss that they were chosen for
+gained = best.confirm(trainer)  # the kept weights have the value that they were chosen for
 
 save_whole(trainer, "run/train/model", is_adapter=True)
 config.distributed_state.wait_for_everyone()

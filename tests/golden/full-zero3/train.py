@@ -22,7 +22,7 @@ DATA, OUT = HERE / "run/data", HERE / "run/train"
 # Decisions, with their reasons
 
 MODEL = "meta-llama/Llama-3.1-8B-Instruct"
-MODEL_REVISION = None  # the newest: the Hub could not be read; `ftc compile --update` pins it
+MODEL_REVISION = None  # the newest: the Hub could not be read; `ftc compile SPEC --update` pins it
 LOAD_DTYPE = "bfloat16"  # DeepSpeed keeps its own fp32 master copy of the bf16 weights
 ATTENTION = "sdpa"  # PyTorch's own attention kernel, which needs no other package
 # Rows per process and pass, and passes per step: each line is the same batch in less memory.
@@ -158,7 +158,7 @@ probe = WeightProbe(model, gather_weights)
 
 with session.resume(trainer) as checkpoint:
     trainer.train(resume_from_checkpoint=checkpoint)
-gained = best.confirm(trainer)  # the kept weights have the loss that they were chosen for
+gained = best.confirm(trainer)  # the kept weights have the value that they were chosen for
 
 trainer.save_model("run/train/model")
 config.distributed_state.wait_for_everyone()

@@ -22,7 +22,7 @@ DATA, OUT = HERE / "run/data", HERE / "run/train"
 # Decisions, with their reasons
 
 MODEL = "HuggingFaceTB/SmolLM2-1.7B-Instruct"
-MODEL_REVISION = None  # the newest: the Hub could not be read; `ftc compile --update` pins it
+MODEL_REVISION = None  # the newest: the Hub could not be read; `ftc compile SPEC --update` pins it
 LOAD_DTYPE = "bfloat16"  # the frozen base is only used in bf16 matrix products
 ATTENTION = "sdpa"  # PyTorch's own attention kernel, which needs no other package
 LORA_RANK = 64  # set by `method.rank` in the spec
@@ -179,7 +179,7 @@ trainer.model.save_pretrained(f"{session.place}/start", is_main_process=run.rank
 
 with session.resume(trainer) as checkpoint:
     trainer.train(resume_from_checkpoint=checkpoint)
-gained = best.confirm(trainer)  # the kept weights have the loss that they were chosen for
+gained = best.confirm(trainer)  # the kept weights have the value that they were chosen for
 
 trainer.save_model("run/train/model")
 # With twice the rank, for the unchanged base: the trained adapter minus its start.

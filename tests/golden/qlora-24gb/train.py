@@ -22,7 +22,7 @@ DATA, OUT = HERE / "run/data", HERE / "run/train"
 # Decisions, with their reasons
 
 MODEL = "Qwen/Qwen2.5-14B-Instruct"
-MODEL_REVISION = None  # the newest: the Hub could not be read; `ftc compile --update` pins it
+MODEL_REVISION = None  # the newest: the Hub could not be read; `ftc compile SPEC --update` pins it
 # bf16 for weights that are not in 4 bits, and for computing with those that are
 LOAD_DTYPE = "bfloat16"
 ATTENTION = "sdpa"  # PyTorch's own attention kernel, which needs no other package
@@ -187,7 +187,7 @@ peft_parts.keep_adapter_dtype(trainer.model)
 
 with session.resume(trainer) as checkpoint:
     trainer.train(resume_from_checkpoint=checkpoint)
-gained = best.confirm(trainer)  # the kept weights have the loss that they were chosen for
+gained = best.confirm(trainer)  # the kept weights have the value that they were chosen for
 
 trainer.save_model("run/train/model")
 fault = find_fault(OUT / "model")

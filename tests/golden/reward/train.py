@@ -22,7 +22,7 @@ DATA, OUT = HERE / "run/data", HERE / "run/train"
 # Decisions, with their reasons
 
 MODEL = "Qwen/Qwen2.5-1.5B-Instruct"
-MODEL_REVISION = None  # the newest: the Hub could not be read; `ftc compile --update` pins it
+MODEL_REVISION = None  # the newest: the Hub could not be read; `ftc compile SPEC --update` pins it
 LOAD_DTYPE = "bfloat16"  # the frozen base is only used in bf16 matrix products
 ATTENTION = "sdpa"  # PyTorch's own attention kernel, which needs no other package
 LORA_RANK = 16  # the usual rank for a model of 1.54B parameters
@@ -171,7 +171,7 @@ train_in_fp32(trainer.model)
 
 with session.resume(trainer) as checkpoint:
     trainer.train(resume_from_checkpoint=checkpoint)
-gained = best.confirm(trainer)  # the kept weights have the loss that they were chosen for
+gained = best.confirm(trainer)  # the kept weights have the value that they were chosen for
 
 trainer.save_model("run/train/model")
 fault = find_fault(OUT / "model", needs_head=True)

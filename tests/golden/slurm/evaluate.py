@@ -64,7 +64,7 @@ sequences = [(row["input_ids"], row["labels"]) for row in rows]
 
 
 def examine(source, dtype, **options):
-    """Return the losses and the answers of a model on the rows, by name."""
+    """Return the results of a model on the rows, by name: its losses, and its answers if any."""
     model = judging.load(source, dtype=dtype, attention=ATTENTION, device=DEVICE, **options)
     nats, tokens = judging.measure_loss(model, sequences, pad)
     found = {"dtype": model.dtype, "nats": nats, "tokens": tokens}

@@ -12,7 +12,7 @@ from ftc.runtime.prepare.planned import (
 )
 from ftc.runtime.run import Run
 
-AGAIN = "compile again with `ftc compile --update`"
+AGAIN = "compile again with `ftc compile SPEC --update`"
 
 
 def plan(folder: Path, *, is_intended: bool = False, changed: bool = True) -> Planned:
