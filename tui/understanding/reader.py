@@ -33,7 +33,7 @@ from ftc.tui.understanding.doubts.hearsay import doubt_hearsay, prefer_own, stri
 from ftc.tui.understanding.doubts.needless import find_needless
 from ftc.tui.understanding.doubts.reported import doubt_reported_hardware
 from ftc.tui.understanding.doubts.retracted import drop_retracted, revise
-from ftc.tui.understanding.doubts.rivals import doubt_added, doubt_rivals
+from ftc.tui.understanding.doubts.rivals import doubt_added, doubt_asked, doubt_rivals
 from ftc.tui.understanding.doubts.settled import settle_later
 from ftc.tui.understanding.doubts.stray import doubt_stray
 from ftc.tui.understanding.doubts.units import doubt_units
@@ -441,7 +441,7 @@ def _outside_questions(
             told.append(each)
         elif about is None:
             about = text[inside[0].start : inside[0].end].strip()
-    return told, about
+    return doubt_asked(text, told, about), about
 
 
 def _taken_up(

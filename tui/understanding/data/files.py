@@ -118,6 +118,10 @@ _AFTER_COLON: Final = re.compile(
     r"|aquest|el seguent|este|el siguiente|is|be|es|sera|sigui|sea|say|says|read|reads|want"
     r"|use|put|set"
     r"|write|dir|digui|diu|diga|dice|decir|vull|volem|voldria|posa|poseu|pose?m|escriu"
+    r"|posa-?(?:hi|li|m'hi)|posem-?(?:hi|li)|fica-?hi|ponle|ponme|ponlo|poneis|metele|mete|add|try"
+    r"|(?:on|in|to|for|a|en|para|per|per a) (?:every|each|all|cada|totes|tots|todas|todos)"
+    r"(?: (?:els|les|los|las|the))? (?:rows?|files?|filas?|conversations?|convers\w+|messages?"
+    r"|examples?|exemples?|ejemplos?)"
     r"|fes servir|usa"
     r"|quiero|queremos|pon|poned|escribe|utiliza)){0,5}\s*:\s*(?P<text>\S[^\n]*)"
 )

@@ -6,6 +6,7 @@ The assistant asks about a value in such a part instead of setting it.
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any, Final
 
@@ -92,8 +93,30 @@ def prefer_own(text: str, told: _Said) -> list[Change | Choice]:
     """Drop hearsay about a field that the message sets elsewhere."""
     told = drop_unheeded(text, told)
     spans = find_hearsay(text)
+    told = [_without_heard(text, each, find_people(text)) for each in told]
     own = {each.pointer for each in told if not _is_hearsay(text, each, spans)}
     return [each for each in told if each.pointer not in own or not _is_hearsay(text, each, spans)]
+
+
+def _without_heard(text: str, said: Change | Choice, spans: Sequence[Span]) -> Change | Choice:
+    """Return a list without the members of other people: "W4A16, NVFP4 is what Tom uses"."""
+    if not (spans and isinstance(said, Change) and isinstance(said.value, list)):
+        return said
+    folded = fold(text)
+    places = find_places(text, said.words)[:1]
+    heard = [
+        each
+        for each in said.value
+        for name in (re.sub(r"\\?[ _-]", "[ _-]?", re.escape(fold(str(each)))),)
+        for start, end in places
+        for place in (re.search(name, folded[start:end]),)
+        if place is not None
+        if any(first <= start + place.start() < last for first, last in spans)
+    ]
+    left = [each for each in said.value if each not in heard]
+    if heard and not left:
+        return ask_about(said)
+    return replace(said, value=left) if heard else said
 
 
 def doubt_hearsay(text: str, told: _Said) -> list[Change | Choice]:
