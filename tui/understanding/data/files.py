@@ -112,6 +112,13 @@ _QUOTED: Final = re.compile(
     r"|que (?:digui|diga|diu|dice)))*\s*"
     rf"(?P<quote>{QUOTES})"
 )
+#: "put 'You help nurses.' as the system message": the words of an order, and the text.
+_QUOTED_BEFORE: Final = re.compile(
+    rf"\b(?:{any_of(WORDS['put'])}|{any_of(WORDS['acts'])}|prepend\w*|want|vull|quiero"
+    rf"|fes servir)\b[^.;!?\n]{{0,20}}?"
+    rf"\s{QUOTES}(?P<text>[^\"\n\u201c\u201d\u00ab\u00bb`]+?){QUOTES}"
+    r"\s(?:(?:as|for|com a|como|per a|para|de)\s)(?:(?:the|a|el|la|un)\s)?$"
+)
 _AFTER_COLON: Final = re.compile(
     r"(?: (?:i|we|it|hi|em|me|lo|el|te|que|should|must|to|has to|ha de|debe|tiene que|this"
     r"|the following"
@@ -373,6 +380,11 @@ def read_texts(message: Message) -> Iterator[Change | Choice]:
     """Yield the system message and the run's name, if quoted or at the end of the sentence."""
     for match in list(_SYSTEM.finditer(message.folded)):
         opening = _QUOTED.match(message.folded, match.end())
+        if opening is None and (quoted := _QUOTED_BEFORE.search(message.folded[: match.start()])):
+            text = message.words(*quoted.span("text"))
+            message.cross_out(quoted.start(), match.end())
+            yield Change(pointer="/data/system", value=text, words=text)
+            continue
         if opening is None:
             yield from _read_unquoted(message, match)
             continue

@@ -87,6 +87,13 @@ _NEEDED: Final[Mapping[str, re.Pattern[str]]] = {
 _PUBLISHES: Final = re.compile(
     rf"\b(?:{any_of(WORDS['publish'])}|hub|hugging ?face|hf|push_to_hub|repo\w*)(?!\w)"
 )
+_METRIC: Final = "/training/evaluation/metric"
+#: Errors of one kind, for which there is no metric: "a false negative is worse than a false alarm".
+_ONE_ERROR: Final = re.compile(
+    r"\b(?:false (?:negatives?|positives?|alarms?)|fals(?:os?|es|as?)? (?:negati\w+|positi\w+"
+    r"|alarm\w+)"
+    r"|recall|sensib\w+|sensitivity|missed cases?)\b"
+)
 _Said = Sequence[Change | Choice]
 
 
@@ -201,6 +208,8 @@ def add_worded(
         others = [each for each in kept if each.pointer != pointer]
         words = _words(message, clause, key, _spans(text, others))
         if words is None or not _tells(words) or not _is_topic(pointer, message, draft):
+            continue
+        if pointer == _METRIC and _ONE_ERROR.search(message.plain):
             continue
         if option.value in _OFF and not _turns_off(message, clause, key):
             continue
