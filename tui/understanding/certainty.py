@@ -129,7 +129,10 @@ _LIMITS: Final = frozenset(
 )
 
 #: Numbers whose own words say "less" or "more": "everything but the last three layers".
-_COUNTED: Final = (*("/data/max_length", "/data/max_rows", "/method/layers"), "/export/verify/")
+_COUNTED: Final = (
+    *("/data/max_length", "/data/max_rows", "/method/layers", "/training/keep_checkpoints"),
+    "/export/verify/",
+)
 
 #: A number after these words is not the value of a field.
 _RELATIVE: Final = re.compile(
@@ -142,6 +145,17 @@ _THEN: Final = re.compile(
     r"\b(?:abans|antes|used to|had|till|until|fins|hasta|previously|formerly|teni\w+|tenia|havi\w+"
     r"|habi\w+|corri\w+|entrenava\w*|entrenaba\w*|denegat|denegado|gone)\b"
 )
+_MINE: Final = re.compile(
+    r"[.;,:!]\s(?:\w+,?\s)?(?:el meu|la meva|el nostre|la nostra|el mio|la mia|el nuestro"
+    r"|la nuestra|mine|ours"
+    r"|for this one|aqui|nosaltres|nosotros|jo (?:vull|poso|faig)|yo (?:quiero|pongo|hago)"
+    r"|i want|i'?d say)\b"
+)
+_OTHERS: Final = re.compile(
+    r"\s(?:\w+\s){1,4}?(?:(?:the )?(?:other|another) (?:team|group|project|people|folks|department)"
+    r"|(?:l'altre|un altre|el otro|otro) (?:equip|grup|projecte|departament|equipo|grupo|proyecto"
+    r"|departamento))\b"
+)
 _SPURNED: Final = re.compile(
     r"\b(?:nobody|no one|noone|ningu|nadie)\s(?:\w+\s)?(?:trusts?|likes?|wants?"
     r"|believes?(?: in)?|needs?|se'n refia"
@@ -149,7 +163,9 @@ _SPURNED: Final = re.compile(
     r"|la|el|l')\s?)*$"
 )
 _USELESS: Final = re.compile(
-    r"\s+(?:(?:is|es|resulta|seems?) (?:(?:just|so|too|very|molt|muy) )?(?:useless|misleading"
+    r"\s+(?:(?:always |sempre |siempre )?(?:makes me think|reminds me|em (?:fa pensar|recorda)"
+    r"|me (?:hace pensar|recuerda))|(?:is|es|resulta|seems?) (?:(?:just|so|too|very|molt"
+    r"|muy) )?(?:useless|misleading"
     r"|pointless|inutil"
     r"|enganyos\w*|enganos\w*)|no (?:(?:em|me|ens|nos) )?(?:serveix|sirve|diu (?:res|gaire)"
     r"|dice (?:nada|mucho)"
@@ -172,9 +188,9 @@ _MOST_TIMES: Final = 3
 #: A sentence that is only an order about the previous one: "Put it on.", "Ponlo."
 _ORDERED_SO: Final = re.compile(
     r"\s*(?:(?:so|please|then|and|yes|ok|doncs|pues|i|y|si|venga|va|vinga),? )*"
-    r"(?:(?:use|put|set|take|do|try|enable|activate|add) (?:it|that|this|them)(?: (?:on|in))?"
-    r"|(?:posa|fes|activa|usa|afegeix|agafa)(?:-l[aeo]s?|-ho|'l|'ls)|fem-ho"
-    r"|(?:pon|haz|activa|usa|anade|coge)l[aeo]s?|hagamoslo)"
+    r"(?:(?:use|put|set|take|do|try|enable|activate|add|fix) (?:it|that|this|them)(?: (?:on|in))?"
+    r"|(?:posa|fes|activa|usa|afegeix|agafa|apunta|corregeix)(?:-l[aeo]s?|-ho|-l'hi|'l|'ls)|fem-ho"
+    r"|(?:pon|haz|activa|usa|anade|coge|apunta|corrige)l[aeo]s?|hagamoslo)"
     r"(?: (?:please|then|si us plau|por favor|doncs|pues))?\s*(?=$|[.,;!])"
 )
 
@@ -390,6 +406,10 @@ def _one_of(folded: str, text: str, first: Said, second: Said) -> Said:
         and _is_present(folded, begin, between)
     ):
         return _as_change(second)
+    if not either and _MINE.search(between) and not _MINE.search(folded[:begin]):
+        return _as_change(second)  # "Paula's goes to a/b. Mine goes to c/d"
+    if not either and _OTHERS.match(folded, end + len(second.words)):
+        return _as_change(first)  # "log to mlflow, wandb is the other team's"
     if not either and _is_spurned(folded, begin - len(first.words), begin):
         return _as_change(second)  # "nobody trusts exact match, score it with ROUGE-L"
     if not either and isinstance(first, Change) != isinstance(second, Change):

@@ -203,7 +203,7 @@ def _read_message(
     revised = prefer_own(text, revise(text, told))
     left = drop_retracted(text, revised)
     gone = {each.pointer for each in revised} - {each.pointer for each in left}
-    linked = [each for each in linked if each.pointer not in gone]
+    linked = settle(text, [each for each in linked if each.pointer not in gone])
     told = with_described_file(settle(text, left))
     doubted = [each for each in told if isinstance(each, Choice) and is_withheld(each)]
     linked = _outside_questions(text, linked, draft)[0] if told or about is None else []

@@ -144,10 +144,13 @@ _RUN: Final = re.compile(r"\b(?:run|attempt|try|execucio|ejecucion|intent|intent
 _PROJECT: Final = re.compile(
     r"\b(?:proj(?:ect(?:e|o)?)?|proy(?:ecto)?|experiment(?:o)?)"
     r"(?: (?:of|in|de|en|del|a) (?:wandb|w&b|ml ?flow|trackio))?"
-    r"(?: (?:there|in it|alla|alli|hi))?"
+    r"(?: (?:(?:over |in )?there|in it|alla|alli|hi))?(?:'s)?"
     r"(?: (?:called|named|name|is|anomenat|llamado|(?:que )?(?:es diu|es digui|es diria|se llam\w+)"
-    r"|(?:(?:should|would|will|to|could) )?be|seria|sera|fos|sea|sigui|es))*(?:\s?[:=]\s?| )"
-    rf"{QUOTES}?(?P<name>[a-z0-9][\w-]*(?:\.\w[\w-]*)*){QUOTES}?"
+    r"|(?:se )?(?:tiene|ha) (?:que|de) llamar(?:se)?|(?:s'ha|ha) de dir(?:-se)?"
+    r"|(?:(?:should|would|will|to|could|has to|must) )?be|seria|sera|fos|sea|sigui"
+    r"|es))*(?:\s?[:=]\s?| )"
+    rf"{QUOTES}?(?!(?:runs?|is|was|has|uses?|goes|lives|va|te|usa|corre|tiene|vive|fa)\b)"
+    rf"(?P<name>[a-z0-9][\w-]*(?:\.\w[\w-]*)*){QUOTES}?"
     r"(?=\s*(?:$|[.,;!\x00]|(?:run|run name|and|i|y|in|on|en|al?|del?|of)\b))"
 )
 #: The end of a quotation; an apostrophe inside a word does not end it.

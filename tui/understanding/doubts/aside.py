@@ -76,6 +76,15 @@ _CONTRAST: Final = re.compile(
     r"|los|las|un|una"
     r"|the|an?|de|d')\s)*)(?P<second>[^\s,;!?]+)"
 )
+#: "raise it from 3 to 6 percent": the number before the change.
+_MOVED: Final = re.compile(
+    r"\b(?:pas[aeo]|pass[ai]|canvi[ae]|cambi[ae]|puj[ae]|sub[ae]|baix[ai]|baj[ae]|raise|lower|bump|move|change|drop|go|bring"
+    r"|take|reduc\w+|increas\w+|(?:has|have|ha|han) (?:gone|dropped|risen|fallen|bajado|subido"
+    r"|baixat|pujat))\S*"
+    r"(?:(?!\b(?:to|al?|hasta|fins|or|o)\b)[^.;,!?\n\d]){0,30}?"
+    r"\s(?P<from>(?:de|del|from)\s(?:the\s|el\s)?\d+(?:[.,]\d+)*(?:e-?\d+)?k?\s?(?:%|[a-z]{3,12})?)\s"
+    r"(?=(?:al?|to|hasta|fins a)\s(?:el\s)?\.?\d)"
+)
 _DIGIT: Final = re.compile(r"\d")
 _BLANK: Final = re.compile(r"[^\n]")
 #: A time of the day: "on Friday at 19:45", "8:30 pm". A duration has seconds.
@@ -89,7 +98,7 @@ _CLOCK: Final = re.compile(
 def set_aside(text: str) -> str:
     """Return a message of the same length, with spaces for the parts that set nothing."""
     kept = _ANSWERED.sub(lambda found: f"{' ' * len(found['mark'])}{found['asked']},", text)
-    parts = (_contrasted, _printed, _shown, _topics, _times, _answered)
+    parts = (_contrasted, _moved, _printed, _shown, _topics, _times, _answered)
     for start, end in [span for find in parts for span in find(kept)]:
         kept = _blanked(kept, start, end)
     for start, end in find_undone(kept):
@@ -149,6 +158,12 @@ def _contrasted(text: str) -> Iterator[Span]:
         yield match.span("no")
         yield first + start, first + end
         yield match.span("but")
+
+
+def _moved(text: str) -> Iterator[Span]:
+    """Yield the number from which a value is changed: "raise it from 3 to 6 percent"."""
+    for match in _MOVED.finditer(fold(text)):
+        yield match.span("from")
 
 
 def _times(text: str) -> Iterator[Span]:

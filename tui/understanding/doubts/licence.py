@@ -282,6 +282,8 @@ def _is_governed(text: str, change: Change) -> bool:
     start, end = places[0]
     inside = _CONTENT_INSIDE.search(folded, max(0, start - len("nos ")), end)
     content = inside or _CONTENT_WITH.search(before) or _CONTENT.match(folded, end)
+    if is_endorsed(folded, end):
+        return True  # "the paper had seed 99, use the same one here"
     if _OTHERS_SAY.search(folded[find_around(SENTENCE_END, folded, (start, end))[0] : start]):
         return False
     if content and change.pointer != _BATCH:  # "800 rows per step are enough": of which step?

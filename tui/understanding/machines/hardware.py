@@ -76,8 +76,8 @@ _OVER_NODES: Final = re.compile(
     r"(?:nodes|nodos|machines|maquines|maquinas|servers|servidors|servidores)\b"
 )
 _NODES: Final = re.compile(
-    rf"\b(?P<number>{NUMBER}|\d+)\s+(?:compute )?(?:nodes|nodos|machines|maquines|maquinas|servers"
-    r"|servidors|servidores)\b"
+    rf"\b(?P<number>{NUMBER}|\d+)\s+(?:compute )?(?:nodes|nodos|machines|maquines|maquinas"
+    rf"|servers|servidors|servidores)\b"
     r"(?:\s(?:of|de|with|amb|con|w/|x|\u00d7)\s?(?P<each>\d{1,3})(?=\s*(?:$|[,;.)]|each|cada|gpus?)))?"
 )
 #: "four in each machine", "4 por nodo".
