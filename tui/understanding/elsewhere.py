@@ -77,6 +77,13 @@ _USED_BY: Final = re.compile(
     r"\b(?:l[oae]s?|ho|el|els|hi|en)\s+(?:usa|tiene|lleva|quiere|pide|fa servir|utilitza|utiliza|te"
     rf"|vol|porta|demana|corre|entrena)\s+{_WHO}"
 )
+#: "Anna wants Q8_0, I want Q5_K_M": a wish beside the writer's own.
+_WANTS: Final = re.compile(
+    rf"{_WHO}\s(?:wants?|needs?|prefers?|likes?|would like|vol|voldria|prefereix|necessita"
+    rf"|quiere|prefiere|necesita)\s"
+    r"(?P<what>[^.;!?\n]{2,40}?)"
+    r"(?=,?\s(?:(?:and|but|i|y|pero|per\u00f2)\s)?(?:I|we|jo|nosaltres|yo|nosotros|a m\u00ed)\b)"
+)
 #: "la llavor d'en Pau \u00e9s la 7": the verb behind a possessor.
 _OF_PERSON: Final = re.compile(
     r"\b(?:d'en|de na|de la|del|de|d'|of)\s?(?P<name>[A-Z\u00c0-\u00de][a-z\u00df-\u00ff]+)\s"
@@ -314,6 +321,9 @@ def _people(text: str, folded: str) -> Iterator[Span]:
     for match in _ATTRIBUTED.finditer(text):
         if fold(match["name"]) not in _NO_NAMES:
             yield find_around(SENTENCE_END, folded, match.span())[0], match.end()
+    for match in _WANTS.finditer(text):
+        if fold(match["name"]) not in _NO_NAMES and _is_name(match["name"]):
+            yield match.span()
     for match in _OF_PERSON.finditer(text):
         name = match["name"] or match["owner"]
         if fold(name) not in _NO_NAMES and _is_name(name):

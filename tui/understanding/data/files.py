@@ -112,6 +112,7 @@ _QUOTED: Final = re.compile(
     r"|que (?:digui|diga|diu|dice)))*\s*"
     rf"(?P<quote>{QUOTES})"
 )
+_IN_QUOTES: Final = re.compile(r"\"[^\"]+\"|\u00ab[^\u00bb]+\u00bb|\u201c[^\u201d]+\u201d|'.+'")
 #: "put 'You help nurses.' as the system message": the words of an order, and the text.
 _QUOTED_BEFORE: Final = re.compile(
     rf"\b(?:{any_of(WORDS['put'])}|{any_of(WORDS['acts'])}|prepend\w*|want|vull|quiero"
@@ -430,6 +431,7 @@ def _read_unquoted(message: Message, match: re.Match[str]) -> Iterator[Change]:
     left_out = message.denied(match.start()) or _LEFT_OUT.search(message.folded[: match.start()])
     if found is not None and not left_out:
         text = message.words(*found.span("text"))
+        text = text[1:-1] if _IN_QUOTES.fullmatch(text) else text
         message.cross_out(match.start(), found.end())
         yield Change(pointer="/data/system", value=text, words=text)
 

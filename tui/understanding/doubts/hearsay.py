@@ -79,6 +79,7 @@ _BUT: Final = re.compile(r"\b(?:but|except|menys|menos|excepte|excepto|salvo)\s+
 _ALL_BUT: Final = re.compile(
     r"\b(?:all|everything|tot|todo|todos|tots) (?:but|except|menys|menos|excepte|excepto|salvo)\s+$"
 )
+_SOURCE, _SOURCES = "/data/source", "/data/sources"
 _OBJECTIVE: Final = "/objective/type"
 _INTRODUCED: Final = re.compile(
     r"\b(?:i'?m|i am|my name is|this is|soy|me llamo|mi nombre es|soc|som|em dic|el meu nom es)"
@@ -100,10 +101,12 @@ def prefer_own(text: str, told: _Said) -> list[Change | Choice]:
 
 def _without_heard(text: str, said: Change | Choice, spans: Sequence[Span]) -> Change | Choice:
     """Return a list without the members of other people: "W4A16, NVFP4 is what Tom uses"."""
+    if said.pointer == _SOURCES:
+        spans = find_hearsay(text)
     if not (spans and isinstance(said, Change) and isinstance(said.value, list)):
         return said
     folded = fold(text)
-    places = find_places(text, said.words)[:1]
+    places = find_places(text, said.words)
     heard = [
         each
         for each in said.value
@@ -116,6 +119,8 @@ def _without_heard(text: str, said: Change | Choice, spans: Sequence[Span]) -> C
     left = [each for each in said.value if each not in heard]
     if heard and not left:
         return ask_about(said)
+    if said.pointer == _SOURCES and heard and len(left) == 1:
+        return Change(pointer=_SOURCE, value=left[0], words=str(left[0]))
     return replace(said, value=left) if heard else said
 
 
