@@ -82,6 +82,13 @@ _STORED: Final = re.compile(
     r"|\w*quanti\w*|\w*cuanti\w*|weights|pesos|tensor\w*))*\s*[=:]?\s*$"
 )
 _QUANTIZED: Final = re.compile(r"\b(?:4[ -]?bits?|quant\w*|q-?lora|nf4|fp4|bnb)\b")
+#: "let the check of the file look at 20,000 tokens"; a row is not checked for a length.
+_CHECKED_TOKENS: Final = "/export/verify/tokens"
+_CHECK: Final = re.compile(
+    r"\b(?:check(?:ing|s)?|verif\w+|comprova(?:cio|r|cions)|comproba(?:cion|r|ciones))\b"
+    r"(?![^;!?\n]*\b(?:rows?|longest|texts?|files|filas|fila|llarg\w*|larg\w*|truncat\w*"
+    r"|context\w*)\b)"
+)
 _FAR: Final = 140
 #: The number of characters before and after a number in which answers may be mentioned.
 _NEAR: Final = 34
@@ -207,6 +214,10 @@ def _settled(
         return replace(each, pointer=own)
     if (amount := _of_company(each, said, folded, place)) is not None:
         return amount
+    if each.pointer == _LENGTH and _AMOUNT.fullmatch(fold(each.words)) is not None:
+        first, last = find_around(_PART_END, folded, (place, place + len(each.words)))
+        if _CHECK.search(folded[first:last]) is not None:
+            return replace(each, pointer=_CHECKED_TOKENS)
     if each.pointer == _PRECISION and _is_stored(folded, place):
         return replace(each, pointer=_STORAGE)
     if each.pointer == _REVISION:

@@ -129,7 +129,10 @@ _LIMITS: Final = frozenset(
 )
 
 #: Numbers whose own words say "less" or "more": "everything but the last three layers".
-_COUNTED: Final = (*("/data/max_length", "/data/max_rows", "/method/layers"), "/export/verify/")
+_COUNTED: Final = (
+    *("/data/max_length", "/data/max_rows", "/method/layers", "/training/keep_checkpoints"),
+    "/export/verify/",
+)
 
 #: A number after these words is not the value of a field.
 _RELATIVE: Final = re.compile(
@@ -137,15 +140,57 @@ _RELATIVE: Final = re.compile(
     r"|menos|per|por)\b(?! (?:1|0)(?:[.,]\d+)?$)"
 )
 
+#: "it used to run on an A100; from now on, on the 3090": the machine after these words counts.
+_THEN: Final = re.compile(
+    r"\b(?:abans|antes|used to|had|till|until|fins|hasta|previously|formerly|teni\w+|tenia|havi\w+"
+    r"|habi\w+|corri\w+|entrenava\w*|entrenaba\w*|denegat|denegado|gone)\b"
+)
+_MINE: Final = re.compile(
+    r"[.;,:!]\s(?:\w+,?\s)?(?:el meu|la meva|el nostre|la nostra|el mio|la mia|el nuestro"
+    r"|la nuestra|mine|ours"
+    r"|for this one|aqui|nosaltres|nosotros|jo (?:vull|poso|faig)|yo (?:quiero|pongo|hago)"
+    r"|i want|i'?d say)\b"
+)
+_OTHERS: Final = re.compile(
+    r"\s(?:\w+\s){1,4}?(?:(?:the )?(?:other|another) (?:team|group|project|people|folks|department)"
+    r"|(?:l'altre|un altre|el otro|otro) (?:equip|grup|projecte|departament|equipo|grupo|proyecto"
+    r"|departamento))\b"
+)
+_SPURNED: Final = re.compile(
+    r"\b(?:nobody|no one|noone|ningu|nadie)\s(?:\w+\s)?(?:trusts?|likes?|wants?"
+    r"|believes?(?: in)?|needs?|se'n refia"
+    r"|es (?:fia|creu|refia)|se (?:fia|cree)|confia|cree|vol|quiere)\s(?:(?:en|de|del|d'|in|the"
+    r"|la|el|l')\s?)*$"
+)
+_USELESS: Final = re.compile(
+    r"\s+(?:(?:always |sempre |siempre )?(?:makes me think|reminds me|em (?:fa pensar|recorda)"
+    r"|me (?:hace pensar|recuerda))|(?:is|es|resulta|seems?) (?:(?:just|so|too|very|molt"
+    r"|muy) )?(?:useless|misleading"
+    r"|pointless|inutil"
+    r"|enganyos\w*|enganos\w*)|no (?:(?:em|me|ens|nos) )?(?:serveix|sirve|diu (?:res|gaire)"
+    r"|dice (?:nada|mucho)"
+    r"|convenc\w*)|no t(?:e|iene) (?:(?:cap|gaire|mucho|ningun) )?senti(?:t|do)"
+    r"|does(?:n'?t| not) (?:help|work|say|tell|mean))\b"
+)
+_FROM_NOW: Final = re.compile(
+    r"\b(?:en tindrem|tendremos|we'?ll have|we now have|en tenim|ara|ahora|now|d'ara endavant"
+    r"|de ahora en adelante|from now on|avui|hoy|today"
+    r"|currently)\b"
+)
+_HERE: Final = re.compile(
+    r"\b(?:pero|but)\s(?:aixo|esto|this|it|aquest\w*|este)\s(?:\w+\s){0,2}?(?:correra|s'entrenara|entrenara|anira"
+    r"|ira|will (?:run|train|go)|runs|trains|corre|se entrena(?:ra)?|ha de (?:correr"
+    r"|entrenar)\w*)\b"
+)
 #: Only this many occurrences of a value are examined.
 _MOST_TIMES: Final = 3
 
 #: A sentence that is only an order about the previous one: "Put it on.", "Ponlo."
 _ORDERED_SO: Final = re.compile(
     r"\s*(?:(?:so|please|then|and|yes|ok|doncs|pues|i|y|si|venga|va|vinga),? )*"
-    r"(?:(?:use|put|set|take|do|try|enable|activate|add) (?:it|that|this|them)(?: (?:on|in))?"
-    r"|(?:posa|fes|activa|usa|afegeix|agafa)(?:-l[aeo]s?|-ho|'l|'ls)|fem-ho"
-    r"|(?:pon|haz|activa|usa|anade|coge)l[aeo]s?|hagamoslo)"
+    r"(?:(?:use|put|set|take|do|try|enable|activate|add|fix) (?:it|that|this|them)(?: (?:on|in))?"
+    r"|(?:posa|fes|activa|usa|afegeix|agafa|apunta|corregeix)(?:-l[aeo]s?|-ho|-l'hi|'l|'ls)|fem-ho"
+    r"|(?:pon|haz|activa|usa|anade|coge|apunta|corrige)l[aeo]s?|hagamoslo)"
     r"(?: (?:please|then|si us plau|por favor|doncs|pues))?\s*(?=$|[.,;!])"
 )
 
@@ -326,6 +371,28 @@ def _depends(sentence: str, place: int) -> bool:
     return False
 
 
+def _is_spurned(folded: str, start: int, end: int) -> bool:
+    """Return whether the words before or after the first of two values say that it is no good."""
+    return _SPURNED.search(folded, 0, start) is not None or _USELESS.match(folded, end) is not None
+
+
+def _as_change(said: Said) -> Said:
+    """Return a value in doubt as a change if it is the only one."""
+    values = _values(said)
+    if isinstance(said, Change) or len(values) != 1:
+        return said
+    return Change(pointer=said.pointer, value=values[0], words=said.words)
+
+
+def _is_present(folded: str, end: int, between: str) -> bool:
+    """Return whether the words before the second of two machines turn to it: "it was ..., now"."""
+    first = find_around(SENTENCE_END, folded, (end, end))[0]
+    before = _THEN.search(folded[first:end]) or _THEN.search(between)
+    return _HERE.search(between) is not None or (
+        before is not None and _FROM_NOW.search(between) is not None
+    )
+
+
 def _one_of(folded: str, text: str, first: Said, second: Said) -> Said:
     """Return the valid one of two values, or a choice between both."""
     if _values(first) == _values(second):
@@ -333,6 +400,18 @@ def _one_of(folded: str, text: str, first: Said, second: Said) -> Said:
     begin, end = _place(text, first) + len(first.words), _place(text, second)
     between = folded[begin:end] if begin <= end else ""
     either = _EITHER.match(between) is not None
+    if (
+        not either
+        and first.pointer.startswith("/hardware/")
+        and _is_present(folded, begin, between)
+    ):
+        return _as_change(second)
+    if not either and _MINE.search(between) and not _MINE.search(folded[:begin]):
+        return _as_change(second)  # "Paula's goes to a/b. Mine goes to c/d"
+    if not either and _OTHERS.match(folded, end + len(second.words)):
+        return _as_change(first)  # "log to mlflow, wandb is the other team's"
+    if not either and _is_spurned(folded, begin - len(first.words), begin):
+        return _as_change(second)  # "nobody trusts exact match, score it with ROUGE-L"
     if not either and isinstance(first, Change) != isinstance(second, Change):
         return first if isinstance(first, Change) else second
     if not either and isinstance(first, Change) and _REASON.search(between):

@@ -77,6 +77,19 @@ _USED_BY: Final = re.compile(
     r"\b(?:l[oae]s?|ho|el|els|hi|en)\s+(?:usa|tiene|lleva|quiere|pide|fa servir|utilitza|utiliza|te"
     rf"|vol|porta|demana|corre|entrena)\s+{_WHO}"
 )
+#: "Anna wants Q8_0, I want Q5_K_M": a wish beside the writer's own.
+_WANTS: Final = re.compile(
+    rf"{_WHO}\s(?:wants?|needs?|prefers?|likes?|would like|vol|voldria|prefereix|necessita"
+    rf"|quiere|prefiere|necesita)\s"
+    r"(?P<what>[^.;!?\n]{2,40}?)"
+    r"(?=,?\s(?:(?:and|but|i|y|pero|per\u00f2)\s)?(?:I|we|jo|nosaltres|yo|nosotros|a m\u00ed)\b)"
+)
+#: "la llavor d'en Pau \u00e9s la 7": the verb behind a possessor.
+_OF_PERSON: Final = re.compile(
+    r"\b(?:d'en|de na|de la|del|de|d'|of)\s?(?P<name>[A-Z\u00c0-\u00de][a-z\u00df-\u00ff]+)\s"
+    r"(?:\u00e9s|es|era|son|s\u00f3n|eran|eren|is|was|are|were)(?!\w)"
+    r"|(?<![\w/.-])(?P<owner>[A-Z][a-z]+)(?:'s|\u2019s)\s(?:\w+\s){1,2}(?:is|was)(?!\w)"
+)
 #: Where a statement about somebody begins.
 _BREAK: Final = re.compile(r"[;:!?\n]|\.(?=\s|$)|,\s|\b(?:y|i|and|but|pero)\b")
 _PAST: Final = re.compile(
@@ -308,6 +321,13 @@ def _people(text: str, folded: str) -> Iterator[Span]:
     for match in _ATTRIBUTED.finditer(text):
         if fold(match["name"]) not in _NO_NAMES:
             yield find_around(SENTENCE_END, folded, match.span())[0], match.end()
+    for match in _WANTS.finditer(text):
+        if fold(match["name"]) not in _NO_NAMES and _is_name(match["name"]):
+            yield match.span()
+    for match in _OF_PERSON.finditer(text):
+        name = match["name"] or match["owner"]
+        if fold(name) not in _NO_NAMES and _is_name(name):
+            yield find_around(_BREAK, folded, match.span())[0], _end(folded, match.end())
     for match in _USED_BY.finditer(text):
         if fold(match["name"]) not in _NO_NAMES:
             yield find_around(_BREAK, folded, match.span())[0], match.end()

@@ -33,7 +33,7 @@ from ftc.tui.understanding.doubts.hearsay import doubt_hearsay, prefer_own, stri
 from ftc.tui.understanding.doubts.needless import find_needless
 from ftc.tui.understanding.doubts.reported import doubt_reported_hardware
 from ftc.tui.understanding.doubts.retracted import drop_retracted, revise
-from ftc.tui.understanding.doubts.rivals import doubt_added, doubt_rivals
+from ftc.tui.understanding.doubts.rivals import doubt_added, doubt_asked, doubt_rivals
 from ftc.tui.understanding.doubts.settled import settle_later
 from ftc.tui.understanding.doubts.stray import doubt_stray
 from ftc.tui.understanding.doubts.units import doubt_units
@@ -203,7 +203,7 @@ def _read_message(
     revised = prefer_own(text, revise(text, told))
     left = drop_retracted(text, revised)
     gone = {each.pointer for each in revised} - {each.pointer for each in left}
-    linked = [each for each in linked if each.pointer not in gone]
+    linked = settle(text, [each for each in linked if each.pointer not in gone])
     told = with_described_file(settle(text, left))
     doubted = [each for each in told if isinstance(each, Choice) and is_withheld(each)]
     linked = _outside_questions(text, linked, draft)[0] if told or about is None else []
@@ -441,7 +441,7 @@ def _outside_questions(
             told.append(each)
         elif about is None:
             about = text[inside[0].start : inside[0].end].strip()
-    return told, about
+    return doubt_asked(text, told, about), about
 
 
 def _taken_up(

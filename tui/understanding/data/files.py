@@ -112,12 +112,24 @@ _QUOTED: Final = re.compile(
     r"|que (?:digui|diga|diu|dice)))*\s*"
     rf"(?P<quote>{QUOTES})"
 )
+_IN_QUOTES: Final = re.compile(r"\"[^\"]+\"|\u00ab[^\u00bb]+\u00bb|\u201c[^\u201d]+\u201d|'.+'")
+#: "put 'You help nurses.' as the system message": the words of an order, and the text.
+_QUOTED_BEFORE: Final = re.compile(
+    rf"\b(?:{any_of(WORDS['put'])}|{any_of(WORDS['acts'])}|prepend\w*|want|vull|quiero"
+    rf"|fes servir)\b[^.;!?\n]{{0,20}}?"
+    rf"\s{QUOTES}(?P<text>[^\"\n\u201c\u201d\u00ab\u00bb`]+?){QUOTES}"
+    r"\s(?:(?:as|for|com a|como|per a|para|de)\s)(?:(?:the|a|el|la|un)\s)?$"
+)
 _AFTER_COLON: Final = re.compile(
     r"(?: (?:i|we|it|hi|em|me|lo|el|te|que|should|must|to|has to|ha de|debe|tiene que|this"
     r"|the following"
     r"|aquest|el seguent|este|el siguiente|is|be|es|sera|sigui|sea|say|says|read|reads|want"
     r"|use|put|set"
     r"|write|dir|digui|diu|diga|dice|decir|vull|volem|voldria|posa|poseu|pose?m|escriu"
+    r"|posa-?(?:hi|li|m'hi)|posem-?(?:hi|li)|fica-?hi|ponle|ponme|ponlo|poneis|metele|mete|add|try"
+    r"|(?:on|in|to|for|a|en|para|per|per a) (?:every|each|all|cada|totes|tots|todas|todos)"
+    r"(?: (?:els|les|los|las|the))? (?:rows?|files?|filas?|conversations?|convers\w+|messages?"
+    r"|examples?|exemples?|ejemplos?)"
     r"|fes servir|usa"
     r"|quiero|queremos|pon|poned|escribe|utiliza)){0,5}\s*:\s*(?P<text>\S[^\n]*)"
 )
@@ -133,10 +145,13 @@ _RUN: Final = re.compile(r"\b(?:run|attempt|try|execucio|ejecucion|intent|intent
 _PROJECT: Final = re.compile(
     r"\b(?:proj(?:ect(?:e|o)?)?|proy(?:ecto)?|experiment(?:o)?)"
     r"(?: (?:of|in|de|en|del|a) (?:wandb|w&b|ml ?flow|trackio))?"
-    r"(?: (?:there|in it|alla|alli|hi))?"
+    r"(?: (?:(?:over |in )?there|in it|alla|alli|hi))?(?:'s)?"
     r"(?: (?:called|named|name|is|anomenat|llamado|(?:que )?(?:es diu|es digui|es diria|se llam\w+)"
-    r"|(?:(?:should|would|will|to|could) )?be|seria|sera|fos|sea|sigui|es))*(?:\s?[:=]\s?| )"
-    rf"{QUOTES}?(?P<name>[a-z0-9][\w-]*(?:\.\w[\w-]*)*){QUOTES}?"
+    r"|(?:se )?(?:tiene|ha) (?:que|de) llamar(?:se)?|(?:s'ha|ha) de dir(?:-se)?"
+    r"|(?:(?:should|would|will|to|could|has to|must) )?be|seria|sera|fos|sea|sigui"
+    r"|es))*(?:\s?[:=]\s?| )"
+    rf"{QUOTES}?(?!(?:runs?|is|was|has|uses?|goes|lives|va|te|usa|corre|tiene|vive|fa)\b)"
+    rf"(?P<name>[a-z0-9][\w-]*(?:\.\w[\w-]*)*){QUOTES}?"
     r"(?=\s*(?:$|[.,;!\x00]|(?:run|run name|and|i|y|in|on|en|al?|del?|of)\b))"
 )
 #: The end of a quotation; an apostrophe inside a word does not end it.
@@ -370,6 +385,11 @@ def read_texts(message: Message) -> Iterator[Change | Choice]:
     """Yield the system message and the run's name, if quoted or at the end of the sentence."""
     for match in list(_SYSTEM.finditer(message.folded)):
         opening = _QUOTED.match(message.folded, match.end())
+        if opening is None and (quoted := _QUOTED_BEFORE.search(message.folded[: match.start()])):
+            text = message.words(*quoted.span("text"))
+            message.cross_out(quoted.start(), match.end())
+            yield Change(pointer="/data/system", value=text, words=text)
+            continue
         if opening is None:
             yield from _read_unquoted(message, match)
             continue
@@ -412,6 +432,7 @@ def _read_unquoted(message: Message, match: re.Match[str]) -> Iterator[Change]:
     left_out = message.denied(match.start()) or _LEFT_OUT.search(message.folded[: match.start()])
     if found is not None and not left_out:
         text = message.words(*found.span("text"))
+        text = text[1:-1] if _IN_QUOTES.fullmatch(text) else text
         message.cross_out(match.start(), found.end())
         yield Change(pointer="/data/system", value=text, words=text)
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from ftc.tui.understanding.doubts.undone import begins_anew, find_undone
 from ftc.tui.understanding.text.lexicon import NUMBER, any_of
-from ftc.tui.understanding.text.message import Span, fold
+from ftc.tui.understanding.text.message import Message, Span, fold
 from ftc.tui.understanding.text.sentences import is_question, split_sentences
 from ftc.tui.understanding.text.word_tables import word_table
 
@@ -67,6 +67,25 @@ _PRONOUN: Final = re.compile(
     r"|aixo|allo"
     r"|aquest|aquesta)\b"
 )
+#: "no era lora sin\u00f3 qlora", "not 3 epochs but 5": only the second value stays.
+_CONTRAST: Final = re.compile(
+    r"(?P<no>\b(?:no (?:es|era|son|eran|eren|sera|seran)(?: pas)?|no|not|it (?:isn|wasn)'?t)\s)"
+    r"(?!(?:only|just|nomes|solo|solament|solamente|tan)\b)"
+    r"(?P<first>(?:[^\s.,;:!?]+\s){0,3}?[^\s.,;:!?]+),?"
+    r"(?P<but>\s(?:sino(?: que (?:es|era|son|eran|eren))?|but(?: rather)?)\s(?:(?:el|la|els|les"
+    r"|los|las|un|una"
+    r"|the|an?|de|d')\s)*)(?P<second>[^\s,;!?]+)"
+)
+#: "raise it from 3 to 6 percent": the number before the change.
+_MOVED: Final = re.compile(
+    r"\b(?:pas[aeo]|pass[ai]|canvi[ae]|cambi[ae]|puj[ae]|sub[ae]|baix[ai]|baj[ae]|raise|lower|bump|move|change|drop|go|bring"
+    r"|take|reduc\w+|increas\w+|(?:has|have|ha|han) (?:gone|dropped|risen|fallen|bajado|subido"
+    r"|baixat|pujat))\S*"
+    r"(?:(?!\b(?:to|al?|hasta|fins|or|o)\b)[^.;,!?\n\d]){0,30}?"
+    r"\s(?P<from>(?:de|del|from)\s(?:the\s|el\s)?\d+(?:[.,]\d+)*(?:e-?\d+)?k?\s?(?:%|[a-z]{3,12})?)\s"
+    r"(?=(?:al?|to|hasta|fins a)\s(?:el\s)?\.?\d)"
+)
+_DIGIT: Final = re.compile(r"\d")
 _BLANK: Final = re.compile(r"[^\n]")
 #: A time of the day: "on Friday at 19:45", "8:30 pm". A duration has seconds.
 _CLOCK: Final = re.compile(
@@ -79,7 +98,7 @@ _CLOCK: Final = re.compile(
 def set_aside(text: str) -> str:
     """Return a message of the same length, with spaces for the parts that set nothing."""
     kept = _ANSWERED.sub(lambda found: f"{' ' * len(found['mark'])}{found['asked']},", text)
-    parts = (_printed, _shown, _topics, _times, _answered)
+    parts = (_contrasted, _moved, _printed, _shown, _topics, _times, _answered)
     for start, end in [span for find in parts for span in find(kept)]:
         kept = _blanked(kept, start, end)
     for start, end in find_undone(kept):
@@ -116,6 +135,35 @@ def _printed(text: str) -> Iterator[Span]:
         yield match.span()
     for match in _OF_MEMORY.finditer(text):
         yield match.span()
+
+
+def _contrasted(text: str) -> Iterator[Span]:
+    """Yield the value that another one replaces, with its negation: "no era lora sin\u00f3 qlora".
+
+    The noun of a replaced number stays. The English "but" contrasts only numbers.
+    """
+    folded = fold(text)
+    for match in _CONTRAST.finditer(folded):
+        message = Message(match["first"])
+        numbers = list(re.finditer(NUMBER, message.folded))
+        numbered = bool(numbers) and _DIGIT.search(Message(match["second"]).folded) is not None
+        if not numbered and not match["but"].lstrip().startswith("sino"):
+            continue
+        if not numbered:
+            yield match.start(), match.start("second")
+            continue
+        last = numbers[-1].span()
+        start, end = message.origin[last[0]][0], message.origin[last[1] - 1][1]
+        first = match.start("first")
+        yield match.span("no")
+        yield first + start, first + end
+        yield match.span("but")
+
+
+def _moved(text: str) -> Iterator[Span]:
+    """Yield the number from which a value is changed: "raise it from 3 to 6 percent"."""
+    for match in _MOVED.finditer(fold(text)):
+        yield match.span("from")
 
 
 def _times(text: str) -> Iterator[Span]:

@@ -6,6 +6,7 @@ The assistant asks about a value in such a part instead of setting it.
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any, Final
 
@@ -53,7 +54,7 @@ _ABOUT: Final = re.compile(rf"(?<![\w-]){any_of(_HEARSAY['about'])}(?!\w)")
 #: Spanish marks the past tense with an accent, which folding removes.
 _PAST: Final = re.compile(
     r"(?i)\b\w{2,}(?:(?<!ci)(?<!si)\u00f3|aron|ieron)\b"
-    r"|\b(?:va|van)\s+(?!a\b|b\u00e9\b)\w{2,}(?:ar|er|ir|re)\b|\b\w{3,}(?:ava|aven|aban)\b"
+    r"|\b(?:va|van)\s+(?!a\b|b\u00e9\b|(?:entre|sobre|sempre)\b)\w{2,}(?:ar|er|ir|re)\b|\b\w{3,}(?:ava|aven|aban)\b"
     r"|\b(?!(?:it|them|model|run|thing|weights?|i|we|is|are|was|were|be|been|get|got|the|a|an|to|and"
     r"|or|not|already|just|lm|llm|projector|tower|encoder|vit|backbone|heads?|layers?|blocks?"
     r"|embeddings|adapters?|experts)\b)[a-z]{2,}(?:'s)? (?:once |always |just |also )?"
@@ -84,6 +85,7 @@ _BUT: Final = re.compile(r"\b(?:but|except|menys|menos|excepte|excepto|salvo)\s+
 _ALL_BUT: Final = re.compile(
     r"\b(?:all|everything|tot|todo|todos|tots) (?:but|except|menys|menos|excepte|excepto|salvo)\s+$"
 )
+_SOURCE, _SOURCES = "/data/source", "/data/sources"
 _OBJECTIVE: Final = "/objective/type"
 _INTRODUCED: Final = re.compile(
     r"\b(?:i'?m|i am|my name is|this is|soy|me llamo|mi nombre es|soc|som|em dic|el meu nom es)"
@@ -98,8 +100,34 @@ def prefer_own(text: str, told: _Said) -> list[Change | Choice]:
     """Drop hearsay about a field that the message sets elsewhere."""
     told = drop_unheeded(text, told)
     spans = find_hearsay(text)
+    told = [_without_heard(text, each, find_people(text)) for each in told]
     own = {each.pointer for each in told if not _is_hearsay(text, each, spans)}
     return [each for each in told if each.pointer not in own or not _is_hearsay(text, each, spans)]
+
+
+def _without_heard(text: str, said: Change | Choice, spans: Sequence[Span]) -> Change | Choice:
+    """Return a list without the members of other people: "W4A16, NVFP4 is what Tom uses"."""
+    if said.pointer == _SOURCES:
+        spans = find_hearsay(text)
+    if not (spans and isinstance(said, Change) and isinstance(said.value, list)):
+        return said
+    folded = fold(text)
+    places = find_places(text, said.words)
+    heard = [
+        each
+        for each in said.value
+        for name in (re.sub(r"\\?[ _-]", "[ _-]?", re.escape(fold(str(each)))),)
+        for start, end in places
+        for place in (re.search(name, folded[start:end]),)
+        if place is not None
+        if any(first <= start + place.start() < last for first, last in spans)
+    ]
+    left = [each for each in said.value if each not in heard]
+    if heard and not left:
+        return ask_about(said)
+    if said.pointer == _SOURCES and heard and len(left) == 1:
+        return Change(pointer=_SOURCE, value=left[0], words=str(left[0]))
+    return replace(said, value=left) if heard else said
 
 
 def doubt_hearsay(text: str, told: _Said) -> list[Change | Choice]:

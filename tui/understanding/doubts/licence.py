@@ -124,9 +124,19 @@ _WANTING: Final = (
     r"|(?:i|we)(?:'d| would) like|necesito|necesitamos|necessito|necessitem|dame|dona'm|posa'm"
     r"|ponme|give me)"
 )
+#: A wish that may also be a dream of hardware.
+_LIKED: Final = re.compile(
+    r"(?<!no )\b(?:(?:i|we)(?:'d| would) (?:love|like) to|(?:m'|ens |me |nos )(?:agradaria"
+    r"|gustaria)"
+    rf"|voldri(?:a|em)|quisiera|quisieramos|querria|querriamos){_BARE_BEFORE}"
+)
 _WANTED: Final = re.compile(_WANTING + _BARE_BEFORE)
 #: "on top of the Q4 I'd like a Q6_K": the verb is among the words of the value.
-_WANTS_INSIDE: Final = re.compile(rf"{_WANTING}\b")
+_WANTS_INSIDE: Final = re.compile(
+    rf"{_WANTING}\b|\b(?:(?:m'|em |me |ens |nos )interess?a que|(?:i|we) (?:only "
+    rf"|just )?care about)\b"
+    r"|\b(?:take|throw|cut|drop|remove|strip|delete|chop|keep|leave) (?:it|them|those)\b"
+)
 #: Words that attribute the statement to somebody else.
 _OTHERS_SAY: Final = re.compile(
     r"\b(?:say|says|said|tells?|told|claims?|reckons?|thinks?|swears?|dicen?|dijo|dijeron|diu|diuen"
@@ -272,11 +282,15 @@ def _is_governed(text: str, change: Change) -> bool:
     start, end = places[0]
     inside = _CONTENT_INSIDE.search(folded, max(0, start - len("nos ")), end)
     content = inside or _CONTENT_WITH.search(before) or _CONTENT.match(folded, end)
+    if is_endorsed(folded, end):
+        return True  # "the paper had seed 99, use the same one here"
     if _OTHERS_SAY.search(folded[find_around(SENTENCE_END, folded, (start, end))[0] : start]):
         return False
     if content and change.pointer != _BATCH:  # "800 rows per step are enough": of which step?
         return True
     if _WANTS_INSIDE.search(folded, start, end):
+        return True
+    if not owned and _LIKED.search(before):
         return True
     return _WANTED.search(before) is not None or (owned and _OWNED.search(before) is not None)
 

@@ -8,10 +8,26 @@ from ftc.tui.understanding.reading import UNSURE, Change, Choice, ask_about
 from ftc.tui.understanding.text.message import SENTENCE_END, Span, find_around, find_places, fold
 
 _HARDWARE: Final = "/hardware/"
+_GPU: Final = "/hardware/gpu"
 _TWO: Final = 2
 #: "at work we have eight H100, but this one I do at home": the second clause is the request.
 _BUT: Final = re.compile(r"[\s,]+(?:but|though|although|pero)\s+(?P<point>[^.;!?\n]+)")
 _FEWEST_WORDS: Final = 3
+#: "bring the 3090 cables", "la factura de la 4090": something that belongs to a card.
+_THING: Final = (
+    r"(?:cables?|fans?|ventilador\w*|drivers?|manual\w*|box(?:es)?|caixa|caixes|cajas?|receipts?"
+    r"|invoices?|factur\w+|tickets? de compra|stickers?|risers?|brackets?|psu|heat ?sinks?"
+    r"|dissipador\w*"
+    r"|disipador\w*|backplates?|suports?|soportes?|warrant(?:y|ies)|garanti\w+|prices?|preus?"
+    r"|precios?"
+    r"|reviews?|shipments?|comandes|comanda|pedidos?|noise|soroll|ruido)"
+)
+_CARD_THING: Final = re.compile(rf"(?:'s)? {_THING}(?!\w)")
+_THING_OF: Final = re.compile(
+    rf"\b{_THING} (?:(?:of|for|from|de|del|d'|per a|para)\s?)(?:(?:the|my|our|la|les|las|el|els"
+    rf"|los|mi)\s"
+    r"|l')?$"
+)
 #: "that's meant for eight cards": the hardware of somebody else's setup.
 _MEANT_FOR: Final = re.compile(
     r"\b(?:that|this|aixo|allo|eso|esto)(?:'s|,? (?:is|was|es|era|va|esta))"
@@ -46,6 +62,11 @@ def doubt_reported_hardware(text: str, told: Sequence[Change | Choice]) -> list[
             each in doubted
             or _is_conceded(folded, place, spans)
             or any(_MEANT_FOR.search(folded, 0, start) for start, _ in place)
+            or any(
+                _THING_OF.search(folded, 0, start) or _CARD_THING.match(folded, end)
+                for start, end in place
+                if each.pointer == _GPU
+            )
         )
         else each
         for each, place in places

@@ -43,7 +43,9 @@ _RETRACTED: Final = re.compile(
     rf"(?:[.,;:!?\u2026\n-]|\bbut|\bpero)[^.;:!?\n]{{0,24}}?(?<![\w'-]){any_of(_RIVALS['retracts'])}"
     r"\s+(?:(?:the|that|el|la|els|les|los|las|l')\s*)(?P<name>[\w-]+)(?!\w)"
 )
+_AGREES: Final = re.compile(r"\W*(?:yes|yeah|yep|ok|okay|sure|si|vale|va|clar|claro|please)\b")
 _SHORTEST: Final = 2
+_LONG: Final = 6
 _THE: Final = r"(?:(?:the|el|la|els|les|los|las)\s+|l')?"
 _TOO: Final = r",?\s+(?:too|as well|also|tambe|tambien)\b"
 #: Columns, and words that give one the name of an instruction's: "`client` goes to input".
@@ -65,6 +67,21 @@ def doubt_rivals(text: str, told: Sequence[Said]) -> list[Said]:
     used += [(each.start, each.end) for each in split_sentences(text) if each.asks]
     doubted = {*_outnumbered(folded, text, kept, used), *_asked_about(folded, text, kept)}
     return [ask_about(each) if each.pointer in doubted else each for each in kept]
+
+
+def doubt_asked(text: str, told: Sequence[Said], about: str | None) -> list[Said]:
+    """Return the values, with a question for each that only repeats a word of a question.
+
+    "Stratify? The only thing stratified here is the rock": a remark, unless it orders or agrees.
+    """
+    topic = re.findall(r"\w+", fold(about or ""))
+    if len(topic) != 1 or len(topic[0]) < _LONG:
+        return list(told)
+    stem = topic[0][:_LONG]
+    after = fold(text).partition("?")[2]
+    if _ORDER.search(after) or _AGREES.match(after):
+        return list(told)
+    return [ask_about(each) if fold(each.words).startswith(stem) else each for each in told]
 
 
 def doubt_added(text: str, told: Sequence[Said]) -> list[Said]:

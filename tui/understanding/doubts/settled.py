@@ -44,7 +44,10 @@ _RELATED: Final = re.compile(
 _WORDED: Final = re.compile(rf"\s*{_OPEN}(?P<value>{_THE}\S+(?: \S+)?){_CLOSE}\s*")
 _ALONE: Final = re.compile(rf"{_THE}\S+")
 _CLAUSE_END: Final = re.compile(
-    r"\s[-\u2013\u2014]\s|\b(?:and|but|so|pero|i|y|asi que|aixi que)\b|[!?;:()\n\u2026]|[.,](?!\d)"
+    r"(?<=\s)(?=(?i:em quedo amb|ens quedem amb|me quedo con|nos quedamos con|(?:i'?ll"
+    r"|we'?ll) (?:settle for"
+    r"|go with|stick with|stay with)|i'?m going with)\s)"
+    r"|\s[-\u2013\u2014]\s|\b(?:and|but|so|pero|i|y|asi que|aixi que)\b|[!?;:()\n\u2026]|[.,](?!\d)"
 )
 _DENIES: Final = re.compile(
     r"\b(?:no|not|ni)[\s,]+(?:(?:cada|every|each|after|with|amb|con|al?|als|en"

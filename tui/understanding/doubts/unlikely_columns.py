@@ -18,7 +18,7 @@ from ftc.tui.understanding.exports.exports import is_type
 from ftc.tui.understanding.fields.enumerated import TEMPLATE_OPTIONS
 from ftc.tui.understanding.machines.hardware import is_chip
 from ftc.tui.understanding.reading import Change, Choice, ask_about
-from ftc.tui.understanding.text.message import Span, find_places, fold
+from ftc.tui.understanding.text.message import SENTENCE_END, Span, find_around, find_places, fold
 
 _COLUMNS: Final = "/data/columns/"
 #: "don't use the column draft", "the chats aren't in messages".
@@ -31,6 +31,14 @@ _REFUSED: Final = re.compile(
     r"(?:(?!\b(?:sino|but|pero|rather)\b)[^.;:,!?\n]){0,30}$"
 )
 
+#: "half the label column is typos": about the content of a column.
+_PART_OF: Final = re.compile(
+    r"\b(?:half|most|much|some|part|a lot|lots|all|\d+ ?%|(?:la )?meitat|(?:la )?mitad"
+    r"|(?:bona )?part"
+    r"|(?:buena )?parte|gairebe tota|casi toda|mig|media)\s(?:of |de )?(?:the |my |our |la |l'"
+    r"|mi )?"
+    r"(?:[\w-]+ )?(?:colum\w*|columna)(?: [\w-]+)? (?:is|are|has|es|son|esta|te|tiene|hi ha|hay)\b"
+)
 #: "what they wrote": the content of a column, and not a report.
 _WHAT: Final = re.compile(r"\b(?:what|which|where|que|quoi|donde|on)\s+(?:\w+\s+)?$")
 
@@ -61,10 +69,18 @@ def doubt_columns(text: str, told: _Said, columns: Sequence[str]) -> list[Change
         and (
             (each.value not in columns and is_other(fold(each.value)))
             or _is_reported(text, each, reported, quoted)
+            or _is_content(text, each)
         )
         else each
         for each in told
     ]
+
+
+def _is_content(text: str, said: Change) -> bool:
+    """Return whether the sentence of a name says what a part of a column contains."""
+    folded = fold(text)
+    sentences = (find_around(SENTENCE_END, folded, at) for at in find_places(text, said.words)[:1])
+    return any(_PART_OF.search(folded, *sentence) is not None for sentence in sentences)
 
 
 def is_other(name: str) -> bool:

@@ -51,6 +51,7 @@ _REPLACED: Final = re.compile(
 )
 _KEEPS: Final = ("/allow", "/data/", "/objective/")
 _THAT: Final = re.compile(r"\b(?:que|si|para que|porque)\s+$")
+_REFLEXIVE: Final = re.compile(r"\s+(?!(?:que|donde|gaire|sabre)\b)[a-z]{3,}(?:a|e|an|en)(?!\w)")
 _NAME: Final = "/name"
 _SOURCE, _SOURCES = "/data/source", "/data/sources"
 
@@ -130,8 +131,9 @@ def _undecided(text: str, folded: str) -> Iterator[Span]:
     """Yield the sentences that leave a choice open, each with the sentence before it."""
     for match in _UNDECIDED.finditer(folded):
         said = text[match.start() : match.end()].lower()
-        if said == "no se" and _THAT.search(folded[: match.start()]):
-            continue  # "que no se aleje": a pronoun, and not "no sé"
+        pronoun = _THAT.search(folded[: match.start()]) or _REFLEXIVE.match(folded, match.end())
+        if said == "no se" and pronoun:
+            continue  # "que no se aleje", "no se pierde": a pronoun, and not "no sé"
         first, last = find_around(SENTENCE_END, folded, match.span())
         alone = not re.search(r"\d", folded[first:last])
         if alone:

@@ -25,16 +25,23 @@ _CALLED: Final = (
     r"|(?:que )?es dira|(?:que )?se (?:llama|llame|llamara)"
     r"|(?:que )?(?:salga|aparezca|conste|surti|aparegui|consti|shows? up|appears?)"
     r" (?:como|com a?|as)"
-    r"|(?:que )?es dig(?:ui|a)|name|nom|nombre)"
+    r"|(?:que )?es dig(?:ui|a)|name|nom|nombre|(?:s'ha|ha) de dir(?:-se)?|(?:se )?(?:tiene"
+    r"|ha) (?:que|de)"
+    r" llamar(?:se)?)"
 )
 _NAME: Final = rf"{QUOTES}?(?P<name>[a-z0-9][\w.-]*\w){QUOTES}?"
 _ENDS: Final = (
     r"(?=\s*(?:$|[,;!)\n\x00]|\.(?:\s|$)|\b(?:and|i|y|with|amb|con|on|in|en|a|for|per|para)\b))"
 )
 _NAMED: Final = re.compile(
-    rf"{_NOUN}(?:\s*[:=]\s*(?![:=])|\s+(?:is |to be |es )?{_CALLED}\s*:?\s*"
-    r"|(?P<bare>\s+)(?=[\w.]*[\d_-]))"
+    rf"{_NOUN}(?:\s*[:=]\s*(?![:=])|\s+(?:is |to be |(?:should|must|will|has to) be "
+    rf"|es )?{_CALLED}\s*:?\s*"
+    r"|(?P<bare>,?\s+)(?=[\w.]*[\d_-]))"
     rf"{_NAME}{_ENDS}"
+)
+#: "the project is called spam and the run": a name like a model's belongs to the run, too.
+_WITH_PROJECT: Final = re.compile(
+    r"\b(?:project|projecte|proyecto|experiment\w*)\b[^.;!?\n]{0,60}?(?:,|\b(?:and|i|y))\s(?:(?:the|la)\s|l')?$"
 )
 #: "change the name, demo looks awful... churn-bot": the new name comes last.
 _RENAMED: Final = re.compile(
@@ -58,7 +65,10 @@ def read_run_names(message: Message, draft: Mapping[str, Any]) -> Iterator[Chang
         name = message.words(*match.span("name"))
         if message.denied(match.start()) or (match["bare"] and not (tracked or _is_name(name))):
             continue
-        if find_said(name) or not re.search(r"[^\W\d]", name):  # "prev run: 50"
+        with_project = tracked and _WITH_PROJECT.search(message.plain[: match.start()])
+        if (find_said(name) and not with_project) or not re.search(
+            r"[^\W\d]", name
+        ):  # "prev run: 50"
             continue
         value = name if tracked else _slug(name)
         words = message.words(*match.span())

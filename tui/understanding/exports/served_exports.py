@@ -27,6 +27,8 @@ _ROUNDED: Final = re.compile(rf"\b{any_of(WORDS['served_rounded'])}\b")
 _MORE: Final = re.compile(rf"\b{any_of(WORDS['more'])}\b")
 #: FP8 alone is also a training precision, which ftc does not support.
 _AMBIGUOUS: Final = "FP8"
+#: "fp8, the dynamic flavour".
+_DYNAMIC: Final = re.compile(r",?\s(?:(?:the|el|la|en|in|with|amb|con|un|una)\s)?d[yi]namic[ao]?\b")
 _USUAL: Final = "FP8_DYNAMIC"
 
 
@@ -56,7 +58,9 @@ def _find(message: Message) -> Iterator[Found]:
     """Yield each named type with its position, and whether it is negated."""
     for pattern, kind in _TYPES:
         for match in message.take(pattern) if _may_mean(message, kind) else ():
-            yield *match.span(), kind, message.denied(match.start())
+            later = _DYNAMIC.match(message.folded, match.end())
+            said = _USUAL if later is not None and kind == _AMBIGUOUS else kind
+            yield *match.span(), said, message.denied(match.start())
 
 
 def _may_mean(message: Message, kind: str) -> bool:

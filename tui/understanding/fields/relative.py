@@ -22,6 +22,14 @@ _FACTORS: Final = tuple(
 _ROWS: Final = "/data/max_rows"
 _SEED: Final = "/training/seed"
 _RANK, _ALPHA = "/method/rank", "/method/alpha"
+#: "alpha 8 and a rank that is double": the other one of two that people set together.
+_PARTNERS: Final[Mapping[str, str]] = {
+    _RANK: _ALPHA,
+    "/data/splits/test": "/data/splits/validation",
+    "/data/splits/validation": "/data/splits/test",
+    "/training/global_batch": "/training/micro_batch",
+    "/training/micro_batch": "/training/global_batch",
+}
 _BETWEEN: Final = (
     r"(?:[ ]+(?!and\b|but\b|i\b|y\b|pero\b|per\b|each\b|every\b|por\b|cada\b)[\w']+){0,3}?[ ]+"
     r"(?:l')?"
@@ -189,6 +197,8 @@ def _read_pairs(
         named = index and mentions[index - 1].pointer == _RANK
         if match and other == _ALPHA and (named or _RANK in before):
             other = _RANK  # "rank 16, alpha double"
+        elif match and match["alone"] is not None and _PARTNERS.get(other) in before:
+            other = _PARTNERS[other]
         if match is None and index and (match := _OF_THAT.match(message.folded, each.end)):
             end, other = match.end(), mentions[index - 1].pointer
         if match is None and index + 1 < len(mentions):

@@ -37,7 +37,8 @@ _NO_TAIL: Final = (
     "goes?|comes?|has|have|holds?|is|are|contains?|and|or|with|for|to|as|in|on|of|the|this|that"
     "|es|son|va|van|te|tiene|tienen|lleva|porta|conte|contiene|con|amb|para|per|por|como|com|y|i"
     "|e|o|la|el|les|las|los|els|que|una?|surt|entra|sale|please|now|ara|ahora|diu|\u00e9s|s\u00f3n"
-    "|t\u00e9|se|en|not|no|from|they|it|which|where|but|pero|there|hi|ha|hay"
+    "|t\u00e9|se|en|not|no|from|they|it|which|where|but|pero|there|hi|ha|hay|says?|tells?|shows?"
+    "|dice|dicen|diuen|marca|guarda|indica|recoge|recull|explica|explain|si|if|whether"
 )
 #: Words with capitals and numbers after a first word with a capital: "Owner Msg", "Pregunta 1".
 _CAPITAL: Final = rf"{_BIG}\w*(?:(?:[ /]{_BIG}\w*)|(?: \d{{1,2}}\b)|(?: \(\w+\)))*"

@@ -40,6 +40,12 @@ _COMPARES: Final = re.compile(
     r"\b(?:(?:as|tan) \w+ (?:as|com|como)|twice as|el doble de|(?:mes|mas) \w+ (?:que|del que)"
     r" (?:els|les|los|las|el|la) (?:seu|seva|seus|seves|suyos|suyas|teu|teus|teves|tuyos))\b"
 )
+#: "els accents, si que els arregli": a switch that is on in contrast to another one.
+_AFFIRMS: Final = re.compile(
+    r"\bsi,? (?:que\b|(?:els?|les|la|los|las|lo|hi|ho|n'|l'|se|me|nos|ens|em) ?\w)"
+    r"|(?<!\byou )(?<!\bwe )(?<!\bi )(?<!\bthey )\bdo (?!not\b|n't)(?:repair|fix|drop|remove"
+    r"|keep)\b"
+)
 #: Values that turn a field off, and further words that do so beside negations.
 _OFF: Final = ("none",)
 _OFF_WORDS: Final = re.compile(
@@ -50,6 +56,8 @@ _OFF_WORDS: Final = re.compile(
 #: The part of a value with a number: "_8bit".
 _NUMBERED: Final = re.compile(r"[_-]\w*\d\w*$")
 _QUANTIZATION: Final = "/quantization"
+#: Words for the machine, which tell nothing about a value of another section.
+_MACHINE: Final = re.compile(r"gpus?|cards?|target(?:a|es)|tarjetas?|grafi(?:ca|cas|ques)")
 #: A shorter word has no meaning by itself.
 _SHORTEST: Final = 3
 
@@ -78,6 +86,13 @@ _NEEDED: Final[Mapping[str, re.Pattern[str]]] = {
 }
 _PUBLISHES: Final = re.compile(
     rf"\b(?:{any_of(WORDS['publish'])}|hub|hugging ?face|hf|push_to_hub|repo\w*)(?!\w)"
+)
+_METRIC: Final = "/training/evaluation/metric"
+#: Errors of one kind, for which there is no metric: "a false negative is worse than a false alarm".
+_ONE_ERROR: Final = re.compile(
+    r"\b(?:false (?:negatives?|positives?|alarms?)|fals(?:os?|es|as?)? (?:negati\w+|positi\w+"
+    r"|alarm\w+)"
+    r"|recall|sensib\w+|sensitivity|missed cases?)\b"
 )
 _Said = Sequence[Change | Choice]
 
@@ -194,6 +209,8 @@ def add_worded(
         words = _words(message, clause, key, _spans(text, others))
         if words is None or not _tells(words) or not _is_topic(pointer, message, draft):
             continue
+        if pointer == _METRIC and _ONE_ERROR.search(message.plain):
+            continue
         if option.value in _OFF and not _turns_off(message, clause, key):
             continue
         if _adds_digits(option.field, option.value, message, clause):
@@ -202,6 +219,8 @@ def add_worded(
             continue  # "these are long texts"
         if option.value is False and option.field.schema.get("default") is False:
             continue  # it is already off
+        if option.value is False and _AFFIRMS.search(message.plain, clause.start, clause.end):
+            continue  # "keep the duplicates, but the accents do repair"
         if (pointer, option.value) == _PUBLIC and message.denied(clause.start, clause.end):
             continue  # "never push it publicly"
         kept = [*others, Change(pointer=pointer, value=option.value, words=words)]
@@ -270,6 +289,7 @@ def _words(message: Message, clause: Clause, key: str, read: Sequence[Span]) -> 
         for span in telling
         if span[1] - span[0] >= _SHORTEST
         and message.plain[slice(*span)] not in read_words(("grammar", "determiner"))
+        and not _MACHINE.fullmatch(message.plain, *span)
         and not _overlaps((message.origin[span[0]][0], message.origin[span[1] - 1][1]), read)
     ]
     if not fresh:

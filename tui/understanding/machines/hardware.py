@@ -29,8 +29,11 @@ _COUNT_AFTER: Final = re.compile(
 _COUNT_ALONE: Final = re.compile(
     rf"\b(?P<number>{NUMBER}|\d+)\s+(?:gpus?|cards?|graphics cards?|targetes|grafiques|tarjetas"
     r"|graficas)\b"
-    rf"|\b(?<!every )(?<!each )(?<!any )(?P<them>{NUMBER}|\d+)\s+"
-    r"(?:of them|of those|of these|such|d'elles|d'ells|d'aquestes|de ellas|de ellos|de estas"
+    rf"|\b(?:son|they'?re|they are|there are)\s+(?P<versus>{NUMBER})(?=,?\s(?:not|no)\s{NUMBER}"
+    rf"|\x00)"
+    rf"|\b(?<!every )(?<!each )(?<!any )(?P<them>{NUMBER}|\d+),?\s+"
+    r"(?:iguals?|iguales|(?:de l[ae]s mateixes|de las mismas|of the same)(?: que ara| que ahora)?"
+    r"|of them|of those|of these|such|d'elles|d'ells|d'aquestes|de ellas|de ellos|de estas"
     r"|unitats|unidades)(?: each| cada (?:un[ao]?|node|nodo)| per node| por nodo)?"
     r"(?=\s*(?:$|[.,;!]|\b(?:and|i|y)\b))"
     rf"|\b(?:(?:in )?(?:have|got)|(?:en )?tinc|(?:en )?tengo|hay)\s+(?P<has>{NUMBER})\s*$"
@@ -73,8 +76,8 @@ _OVER_NODES: Final = re.compile(
     r"(?:nodes|nodos|machines|maquines|maquinas|servers|servidors|servidores)\b"
 )
 _NODES: Final = re.compile(
-    rf"\b(?P<number>{NUMBER}|\d+)\s+(?:compute )?(?:nodes|nodos|machines|maquines|maquinas|servers"
-    r"|servidors|servidores)\b"
+    rf"\b(?P<number>{NUMBER}|\d+)\s+(?:compute )?(?:nodes|nodos|machines|maquines|maquinas"
+    rf"|servers|servidors|servidores)\b"
     r"(?:\s(?:of|de|with|amb|con|w/|x|\u00d7)\s?(?P<each>\d{1,3})(?=\s*(?:$|[,;.)]|each|cada|gpus?)))?"
 )
 #: "four in each machine", "4 por nodo".
@@ -248,9 +251,10 @@ def _read_counts(
         about_cards = (
             named or _SPOKEN_CARD.search(message.plain) or _NODES.search(message.plain) is not None
         )
-        if match["them"] and not about_cards and len(message.plain.split()) > _FEW_WORDS:
+        them = match["them"] or match["versus"]
+        if them and not about_cards and len(message.plain.split()) > _FEW_WORDS:
             continue  # "our staff, 64 of them"
-        count = _count(match["number"] or match["them"] or match["has"])
+        count = _count(match["number"] or them or match["has"])
         understood = match["number"] is not None or named or value_at(draft, _GPU) is not None
         if count is not None and understood and (match["number"] or count <= _MOST_OF_THEM):
             words = message.words(*match.span())

@@ -41,7 +41,9 @@ _REMOTE: Final = frozenset({"slurm", "kubernetes", "skypilot"})
 _WALL_TIME: Final = re.compile(
     rf"(?:\b(?:{_BEFORE} {_ABOUT}|{any_of(_TABLE['limit'])}(?: (?:is|of|de|es))?[ :=]+))?"
     rf"(?<![\w.,/])(?P<number>{NUMBER}|\d+)[ -]?(?P<unit>{any_of(_TABLE['unit'])})(?!\w)"
-    rf"(?! ?(?:/|per |an? |por |la |l'|al? ))(?: {_AFTER}\b)?"
+    r"(?! ?(?:/|(?:per|por) (?!(?:job|run|task|feina|treball|tasca|trabajo|tarea|ejecucion"
+    r"|execucio)\b)"
+    rf"|an? |la |l'|al? ))(?: {_AFTER}\b| cap\b)?"
 )
 _OFTEN: Final = re.compile(r"\b(?:every|each|per|cada|after|tras|despres de|despues de)\s*$")
 #: "no job longer than 20 hours": the "no" belongs to the bound and does not negate the limit.

@@ -30,10 +30,11 @@ _PARTICLES: Final = (
 )
 #: "drop duplicates no, keep them".
 _NO_AFTER: Final = re.compile(
+    r"(?:\s+(?:ones?|files?|version|build|copy))?"
     r"\s+(?:ni (?:en broma|de (?:broma|conya|cona)|regalad[oa]|regalat|en pintura)|no|not|none|off"
     r"|fora|fuera|cap|gens|ningun[oa]?|(?:quita|elimina)l[oa]"
     r"|(?:treu|elimina)(?:-lo|-la|'l)|(?:drop|remove|skip) it|sobr(?:a|en|an)|(?:can|has to|must)"
-    r" go"
+    r" go|(?:pot|puede) (?:marxar|plegar|irse|volar|fora|fuera)|se puede ir"
     r"|(?:is|are|'s) out|(?:is|are)(?: not|n't|nt) (?:needed|necessary|required|wanted)"
     r"|(?:is|are) (?:gone|no longer (?:ours|available|there|in use))"
     r"|(?:i|we) (?:don'?t|do not|no longer) (?:want|need|have)(?: it| one| any| them)?"

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from ftc.tui.understanding.reading import Change
 from ftc.tui.understanding.text.lexicon import NUMBER, WORDS, any_of
-from ftc.tui.understanding.text.message import Message, fold
+from ftc.tui.understanding.text.message import SENTENCE_END, Message, find_around, fold
 from ftc.tui.understanding.text.numbers import as_written, read_number
 
 _LONG: Final[Any] = WORDS["overlong"]
@@ -73,6 +73,32 @@ _LONGER_ACTS: Final = tuple(
         ("drop", r"(?:l[ao]s?|les|l') ?(?:quit[ae]s|tiras|treus|descart[ae]s|elimin[ae]s)"),
     )
 )
+#: "keep the first 1024 tokens of them": the length, and the rest is cut.
+_FIRST_TOKENS: Final = re.compile(
+    r"\b(?:keep|take|use|leave|stick to|guarda|conserva|queda\S*|deixa|deja|agafa|coge)\b"
+    r"[^.;!?\n\d]{0,20}?\b(?:the|els|los|las|les)?\s?(?:first|primer[oe]?s)\s"
+    rf"(?P<number>{NUMBER})\stokens?(?!\w)"
+)
+#: A length in tokens, or its field with a number, beside which rows are cut or dropped.
+_LENGTH: Final = re.compile(
+    rf"(?:{NUMBER}\s(?:tokens?|toks?)\b|\b(?:max(?:im\w*)?[ _]?(?:seq\w*[ _])?len\w*"
+    rf"|longitud (?:maxim\w+)"
+    rf"|max_length|llargada maxima)\W{{1,3}}(?:(?:de|of|a|to|is|at|es)\s)?{NUMBER})"
+)
+#: "chop them", "truncating the rest", "recortando lo que sobre": the act, and at most its object.
+_CUT_IT: Final = re.compile(
+    rf"(?<![\w-])(?:{any_of(_LONG['cut'])}|truncat?ing|truncant|truncando|(?:re)?tallant|(?:re)?cortando"
+    r"|escurcant|acortando)"
+    r"(?:[ -](?:them|it|those|the (?:rest|longer ones|long ones|overflow|excess)|what(?:ever)? is "
+    r"(?:left|longer|over)|la resta|el resto|l[ao]s?|(?:el|lo) que (?:sobr\w+|qued\w+|pass\w+"
+    r"|pas\w+)))?"
+    r"(?=\s*(?:$|[.,;:!)]|\bif\b|\band\b|\bi\b|\by\b))"
+)
+_LEFT_CUT: Final = re.compile(
+    rf"(?:the rest|what(?:ever)? is left|(?:el|lo) que sobr\w+|la resta|el resto)\s(?:(?:is"
+    rf"|gets|can be|que|es|se|s')"
+    rf"\s?){{0,3}}{any_of(_LONG['cut'])}(?!\w)"
+)
 _POINTER: Final = "/data/cleaning/overlong"
 _SENTENCE_END: Final = re.compile(r"[.;!?\n](?=\s|$)|$")
 _NUMBERED: Final = re.compile(r"\s*(?:de |than |of |the )?\d")
@@ -81,6 +107,9 @@ _LEAST: Final = 16
 
 def read_overlong(message: Message) -> Iterator[Change]:
     """Yield the maximum length of a row, and whether longer rows are cut or dropped."""
+    for match in list(_FIRST_TOKENS.finditer(message.folded)):
+        if not message.denied(match.start()):
+            yield from _take(message, match.start(), match.end(), match["number"], "truncate")
     for match in list(_TO.finditer(message.folded)):
         if not message.denied(match.start()):
             yield from _take(message, match.start(), match.end(), match["number"], "truncate")
@@ -107,12 +136,27 @@ def read_overlong(message: Message) -> Iterator[Change]:
             first, last = min(match.start(), act.start()), max(match.end(), act.end())
             yield from _take(message, first, last, match["number"], value)
     yield from _read_longer(message)
+    yield from _read_beside(message)
     for value, pattern in _WHOLE:
         for match in list(pattern.finditer(message.folded)):
             if not (message.denied(match.start()) or _NUMBERED.match(message.folded, match.end())):
                 words = message.words(*match.span())
                 message.cross_out(*match.span())
                 yield Change(pointer="/data/cleaning/overlong", value=value, words=words)
+
+
+def _read_beside(message: Message) -> Iterator[Change]:
+    """Yield that long rows are cut, if an order to cut is in the sentence of a length in tokens."""
+    for length in _LENGTH.finditer(message.plain):
+        first, last = find_around(SENTENCE_END, message.folded, length.span())
+        for pattern in (_LEFT_CUT, _CUT_IT):
+            for act in list(pattern.finditer(message.folded, first, last)):
+                if message.denied(act.start()):
+                    continue
+                words = message.words(*act.span())
+                message.cross_out(*act.span())
+                yield Change(pointer=_POINTER, value="truncate", words=words)
+                return
 
 
 def _read_longer(message: Message) -> Iterator[Change]:

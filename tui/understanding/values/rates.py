@@ -47,9 +47,9 @@ _OF_EMBEDDINGS: Final = re.compile(
 )
 #: "embeddings at 2e-5", "els embeddings i el lm_head amb lr 1e-5".
 _EMBEDDINGS_AT: Final = re.compile(
-    rf"(?<![\w/.-]){_EMBEDS}(?:\s*(?:,|\+|/|&|and|i|y)\s*{_THE}{_EMBEDS})*"
+    rf"(?<![\w/.-]){_EMBEDS}(?:\s*(?:,|\+|/|&|and|i|y)\s*{_THE}(?:{_EMBEDS}|head(?!\w)))*"
     r"(?:\s+(?:(?P<trained>trained|unfrozen|entrena\w*|descongela\w*)|training|too|also|tambe"
-    r"|tambien|get|gets|take|use|usa\w*|llev\w+)){0,3}"
+    r"|tambien|sencers?|enter[ao]s|fully|whole|get|gets|take|use|usa\w*|llev\w+)){0,3}"
     rf"\s*(?:\(|@|=|:|\b(?:at|a|amb|con|with|w/|using|en)\b)\s*(?:(?:a|un|una|the|el)\s+)?"
     rf"(?:(?:peak )?(?:lr|learning rate|taxa|tasa)\s*(?:of|de|d'|=|:)?\s*)?"
     rf"(?P<rate>{RATE})(?:\s+(?:lr|learning rate))?(?![\w.])"
@@ -65,7 +65,7 @@ _RATE_OF: Final = re.compile(
 _ALSO: Final = re.compile(
     r"\b(?:(?:also|tambe|tambien)\s+)?(?:train\w*|tun(?:e|ing)|unfreez\w+|entren\w+|descongel\w+"
     r"|modules_to_save|also_train)\s*[=:]?\s*(?:(?:also|too|tambe|tambien)\s+)?"
-    r"(?:(?:the|els?|la|les|los|las)\s+)?$"
+    r"(?:(?:the|els?|la|les|los|las)\s+)?$|\+\s*(?:(?:the|els|los)\s+)?$"
 )
 _PARTS: Final = {
     "embeddings": re.compile(r"emb|token"),

@@ -32,7 +32,9 @@ _LIMIT: Final = (
 _ENOUGH: Final = (
     r"(?:plenty|enough|sufficient|will do|would do|de sobra|sobran?|bast(?:a|en|an|ara|aran)"
     r"|suficients?|suficientes?|n'hi ha prou|en tinc prou|ja va be|ja en tinc prou|me vale|me llega"
-    r"|tengo bastante|va be|va bien)"
+    r"|tengo bastante|va be|va bien|suffices?|ja (?:fariem|fem|faig|faria)|vale|me apano"
+    r"|nos apanamos"
+    r"|hay de sobra|n'hi ha de sobr\w+|ens arreglem)"
 )
 #: Words for a beginning, which only rows can have.
 _BEGINNING: Final = (
@@ -144,6 +146,17 @@ def _patterns(names: Sequence[str]) -> tuple[re.Pattern[str], ...]:
         re.compile(
             rf"(?<!\w)(?:with|amb|con)\s{counted},?\s(?:(?:is|there is|ja|ya|me|em|nos|ens|en|n'"
             rf"|hi)\s?){{0,3}}(?P<enough>{_ENOUGH})"
+        ),
+        re.compile(
+            rf"(?<!\w)(?:with|amb|con)\s{counted}(?:\s(?:of|from|del?"
+            rf"|de la)\s(?:the\s)?[\w.]+)?,?\s"
+            rf"{_LITTLE}(?P<enough>{_ENOUGH})"
+        ),
+        re.compile(
+            r"(?<!\w)(?:all (?:of )?(?:the|those|our)?|every|totes les|tots els|todas las"
+            r"|todos los)\s?"
+            rf"{noun}(?!\w)[^.;!?\n\d]{{0,40}}?[,;:.]\s?(?:(?:with|amb|con)\s)?(?P<bare>(?P<number>{NUMBER}))"
+            rf",?\s{_LITTLE}(?P<enough>{_ENOUGH})"
         ),
         *_BARE_PATTERNS,
     )

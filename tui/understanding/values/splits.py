@@ -1,7 +1,7 @@
 """Reads the shares of rows for validation and test, and of warm-up steps: "10% for test"."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from ftc.tui.understanding.reading import UNSURE, Change, Choice
@@ -111,6 +111,29 @@ _RATIO: Final = re.compile(
     r"(?<!\d)(?P<a>[5-9]\d)\s?[/:-]\s?(?P<b>\d{1,2})(?:\s?[/:-]\s?(?P<c>\d{1,2}))?(?![\d/:-])"
     r"(?:\s+(?:split|train)\b)?"
 )
+_TRAIN: Final = r"train\w*|entren\w+|aprend\w+|learn\w*"
+_ROLE: Final = (
+    rf"(?P<role>{_TRAIN}|valid\w*|test\w*|eval\w*|avalu\w*|prova\w*|proves|prueb\w+|prob\w+)"
+)
+#: "70 to train", "15 de validación", "dos per validar", "0.1 for the test".
+_PART_FOR: Final = re.compile(
+    rf"(?<![\w.,])(?P<number>{NUMBER})\s?%?\s(?:(?:tenths?|decims?|decimas?|parts?|partes?"
+    rf"|percent|of it"
+    r"|go(?:es)?|van?|is|are|son|es)\s){0,2}(?:to|for|as|of|de|d'|per(?: al?)?|para|com a|como"
+    r"|en)\s?"
+    rf"(?:(?:the|la|el|una?|a)\s|l')?{_ROLE}"
+)
+#: "70/20/10: train, test and validate, in this order".
+_ORDERED_ROLES: Final = re.compile(
+    r"(?<![\d.,])(?P<a>\d\d)\s?[/:-]\s?(?P<b>\d{1,2})\s?[/:-]\s?(?P<c>\d{1,2})(?![\d/])\s?[:,(]?\s?"
+    r"(?:(?:for|per(?: a)?|para|de|in|en)\s)?"
+    + r"(?:\s?[,/]\s?(?:(?:and|i|y)\s)?|\s(?:and|i|y)\s)".join(
+        _ROLE.replace("role", f"role{n}") for n in (1, 2, 3)
+    )
+    + r"(?!\w)"
+)
+_PARTS: Final = 3
+_TENTHS: Final = 10
 _TEST: Final = "/data/splits/test"
 _WHOLE: Final = 100
 _VALIDATION: Final = ("val", "eval", "avalua")
@@ -121,6 +144,7 @@ _REPEATED: Final = re.compile(r"\b(?:per|each|every|por|cada|a cada|en cada)\s$"
 
 def read_shares(message: Message) -> Iterator[Change | Choice]:
     """Yield the shares of the splits and of the warm-up, as percentages or as "80/10/10"."""
+    yield from _read_parts(message)
     for match in message.take(_BOTH):
         if _shared(match["what"]) != _shared(match["other"]):
             yield _share(_shared(match["what"]), match, message)
@@ -162,6 +186,40 @@ def read_shares(message: Message) -> Iterator[Change | Choice]:
             words = message.words(*match.span())
             message.cross_out(*match.span())
             yield Change(pointer=_shared(match["what"]), value=0, words=words)
+
+
+def _read_parts(message: Message) -> Iterator[Change]:
+    """Yield the shares of three parts, each with its role, that make up all rows."""
+    for match in message.take(_ORDERED_ROLES):
+        named = [
+            (str(match[f"role{n}"]), float(match[each])) for n, each in enumerate("abc", start=1)
+        ]
+        yield from _share_parts(named, message.words(*match.span()))
+    found = list(_PART_FOR.finditer(message.folded))
+    if len(found) != _PARTS or message.denied(found[0].start()):
+        return
+    parts = [(str(each["role"]), read_number(each["number"]) or 0.0) for each in found]
+    words = message.words(found[0].start(), found[-1].end())
+    changes = list(_share_parts(parts, words))
+    if changes:
+        message.cross_out(found[0].start(), found[-1].end())
+    yield from changes
+
+
+def _share_parts(parts: Sequence[tuple[str, float]], words: str) -> Iterator[Change]:
+    """Yield the shares of parts in percent, in tenths or as fractions, if they add up to all."""
+    numbers = [number for _, number in parts]
+    if 0 < numbers[0] < 1 <= min(numbers[1:]):  # "seven tenths for training, two for ..."
+        numbers[0] = round(numbers[0] * _TENTHS, 6)
+    whole = round(sum(numbers), 6)
+    roles = {
+        "train" if re.match(_TRAIN, role) else _shared(role): number / whole
+        for (role, _), number in zip(parts, numbers, strict=True)
+        if whole in (1, _TENTHS, _WHOLE)
+    }
+    if len(roles) == _PARTS and roles.get("train", 0) == max(roles.values()):
+        for pointer in ("/data/splits/validation", _TEST):
+            yield Change(pointer=pointer, value=as_written(round(roles[pointer], 6)), words=words)
 
 
 def _is_taken_out(message: Message, match: re.Match[str]) -> bool:
