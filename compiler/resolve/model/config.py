@@ -40,6 +40,7 @@ from ftc.compiler.resolve.model.sections import (
     find_layers_fault,
     find_padding_fault,
     find_section_fault,
+    find_stopping_fault,
     find_type_fault,
     list_parts,
     value_fault,
@@ -274,7 +275,7 @@ def _find_fault(data: Mapping[str, Any], name: str, *, flat: bool = False) -> Fi
         fault = find_type_fault(part, name) or find_section_fault(part, name)
         fault = fault or find_dtype_fault(part, name) or find_layers_fault(part, name)
         fault = fault or find_rope_fault(part, name) or find_padding_fault(part, name)
-        fault = fault or find_activation_fault(part, name)
+        fault = fault or find_activation_fault(part, name) or find_stopping_fault(part, name)
         if fault is not None:
             return fault
     return None

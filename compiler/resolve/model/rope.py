@@ -33,14 +33,16 @@ def find_rope_fault(config: Part, name: str) -> Finding | None:
     said = {} if section is None else data[section]
     if not isinstance(said, dict):
         return value_fault(name, f"{prefix}{section}", said, Message("phrase.object"))
-    for where, part in _parts(f"{prefix}{section}", said, data.get("layer_types")):
+    parts = [*_parts(f"{prefix}{section}", said, data.get("layer_types"))]
+    for where, part in parts:
         if not isinstance(part, dict):
             return value_fault(name, where, part, Message("phrase.object"))
         kind = rope_type(config.model_type, part)
         if (fault := _find_fault(name, where, part, kind, known)) is not None:
             return fault
     theta = data.get("rope_theta", 0)
-    if theta is None or _is_number(theta) or not reads_rope(config.model_type):
+    is_unread = all("rope_theta" in part for _, part in parts)
+    if theta is None or _is_number(theta) or is_unread or not reads_rope(config.model_type):
         return None
     return value_fault(name, f"{prefix}rope_theta", theta, Message("phrase.number"))
 
