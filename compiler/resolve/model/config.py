@@ -252,6 +252,15 @@ def _config(
     rows = shape.vocab if shape is not None else said
     if type(rows) is not int or rows <= 0:
         return _broken(name, "no_vocab_size")
+    if shape is not None and 0 < shape.experts < shape.experts_per_token:
+        return explanations.BROKEN_CONFIG.finding(
+            message="experts",
+            help="value",
+            pointer=_POINTER,
+            name=name,
+            experts=shape.experts,
+            active=shape.experts_per_token,
+        )
     custom = isinstance(data.get("auto_map"), dict) and not _is_built_in(shape, model_type)
     if not custom and (fault := _find_fault(data, name)) is not None:
         return fault

@@ -45,7 +45,7 @@ def auto() -> Any:
 def test_the_table_is_the_real_registry(auto: Any, *, update_golden: bool) -> None:
     """Names by model type, the types whose own word is not taken, and each class's steps."""
     given = auto.TOKENIZER_MAPPING_NAMES.items()
-    real = {
+    real: dict[str, Any] = {
         "source": "transformers 5.23.0, models/auto/tokenization_auto.py, and a tokenizer of each "
         "class made from nothing",
         "distrusted": sorted(auto.MODELS_WITH_INCORRECT_HUB_TOKENIZER_CLASS),
@@ -59,8 +59,8 @@ def test_the_table_is_the_real_registry(auto: Any, *, update_golden: bool) -> No
     if update_golden:
         text = json.dumps(real, indent=1, ensure_ascii=True)
         (FOLDER / NAME).write_text(text + "\n", encoding="utf-8")
-    found = (files("ftc.compiler.knowledge.text") / NAME).read_text(encoding="utf-8")
-    assert json.loads(found) == real
+    written = (files("ftc.compiler.knowledge.text") / NAME).read_text(encoding="utf-8")
+    assert json.loads(written) == real
 
 
 def list_classes(auto: Any) -> list[str]:

@@ -279,3 +279,21 @@ def test_settings_of_answers(make_spec: Any, model_folder: Path, text: str, told
     assert isinstance(found, Unknown) is bool(told)
     if isinstance(found, Unknown):
         assert (found.finding.code, told in found.finding.message) == ("FTC102", True)
+
+
+@pytest.mark.parametrize(("active", "told"), [(4, False), (5, True)])
+def test_no_more_experts_than_a_layer_has(
+    make_spec: Any, model_folder: Path, active: int, *, told: bool
+) -> None:
+    """The router cannot choose more."""
+    edit_config(
+        model_folder,
+        architectures=["MixtralForCausalLM"],
+        model_type="mixtral",
+        num_local_experts=4,
+        num_experts_per_tok=active,
+    )
+    found = resolve_model(make_spec(), folder=model_folder.parent)
+    assert isinstance(found, Unknown) is told
+    if isinstance(found, Unknown):
+        assert "4 experts in a layer, and gives each token to 5" in found.finding.message

@@ -36,6 +36,15 @@ BROKEN: dict[str, tuple[Any, str]] = {
         {"rope_type": "longrope", "short_factor": "x", "long_factor": [1.0] * 16},
         "a list of numbers",
     ),
+    "too few factors": (
+        {
+            "rope_type": "longrope",
+            "short_factor": [1.0] * 32,
+            "long_factor": [1.0] * 5,
+            "original_max_position_embeddings": 32,
+        },
+        "has 5 numbers",
+    ),
     "theta as text": ({"rope_type": "default", "rope_theta": "10000"}, "a number"),
     "theta is null": ({"rope_type": "default", "rope_theta": None}, "a number"),
 }
