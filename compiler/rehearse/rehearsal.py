@@ -29,12 +29,16 @@ from ftc.compiler.rehearse.model import find_files, make_miniature
 from ftc.compiler.rehearse.second_spec import make_second_spec
 from ftc.compiler.rehearse.stage import Failure, Rehearsal, StageFailed, Tell
 from ftc.compiler.resolve.facts import ModelFacts, known
-from ftc.runtime.files import read_rows
+from ftc.runtime.files import read_json, read_rows
 from ftc.spec.findings.finding import EnvironmentFailure
 from ftc.spec.sections import Spec
 
 #: The maximum difference between the 16-bit GGUF and the merged model: mean nats per token.
 MOST_DIVERGENCE: Final = 0.001
+#: ... of a model whose YaRN has `"truncate": false`, as gpt-oss: llama.cpp rounds the range of
+#: dimensions that it stretches. Miniatures of gpt-oss differed by 1.0e-3 to 1.9e-3 in the mean, as
+#: some tokens go to other experts, and by 5e-7 from transformers with that rounding.
+MOST_UNROUNDED: Final = 0.01
 #: ... and one minus the least cosine of a vector, or the largest difference of a score.
 MOST_TURN: Final = 0.0001
 MOST_DIFFERENCE: Final = 0.001
@@ -204,7 +208,11 @@ def _marks(spec: Spec, course: Course) -> Iterator[Mark]:
 def _compare(course: Course) -> None:
     """Compare the export's measurements of the 16-bit GGUF with the maximum effect of rounding."""
     with course.stage("compare") as result:
-        words, off, most = _measure(_qualities(course.bundle)["F16"])
+        config = read_json(course.folder / "model" / "config.json")
+        words, off, most = _measure(
+            _qualities(course.bundle)["F16"],
+            MOST_UNROUNDED if _stretches_unrounded(config) else MOST_DIVERGENCE,
+        )
         if off >= most:
             raise StageFailed(
                 f"the F16 GGUF differs from the merged model: {words}; rounding alone stays"
@@ -213,8 +221,17 @@ def _compare(course: Course) -> None:
         result(words)
 
 
-def _measure(found: Mapping[str, Any]) -> tuple[str, float, float]:
-    """Return the distance of a file from the model in words, as a number, and its bound."""
+def _stretches_unrounded(config: Mapping[str, Any]) -> bool:
+    """Tell whether a config asks for YaRN on an exact range of dimensions."""
+    said = config.get("rope_parameters") or config.get("rope_scaling")
+    return isinstance(said, dict) and said.get("truncate") is False
+
+
+def _measure(found: Mapping[str, Any], most: float) -> tuple[str, float, float]:
+    """Return the distance of a file from the model in words, as a number, and its bound.
+
+    `most` is the bound of a divergence.
+    """
     if "cosine" in found:
         off = 1 - found["cosine"]
         words = f"F16: a cosine of {found['cosine']:.6f} or more on {found['texts']:,} texts"
@@ -227,7 +244,7 @@ def _measure(found: Mapping[str, Any]) -> tuple[str, float, float]:
         f"F16: KL {found['divergence']:.1e} nats per token,"
         f" the same next token {found['agreement']:.1%}"
     )
-    return words, found["divergence"], MOST_DIVERGENCE
+    return words, found["divergence"], most
 
 
 def _qualities(bundle: Path) -> dict[str, Any]:

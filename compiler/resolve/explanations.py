@@ -46,7 +46,8 @@ NO_CONFIG: Final = _page(
 BROKEN_CONFIG: Final = _page(
     "FTC102",
     "broken-model-config",
-    what="`config.json` is not JSON, or lacks a value that every causal model has.",
+    what="`config.json` is not JSON, lacks a value that every causal model has, or has one that"
+    " transformers does not take. `generation_config.json` may be so, too.",
     why="transformers would stop at the same file, on a machine that costs money by then.",
     example='{"model": "./half-copied"}',
     instead="A complete copy of the model's folder.",

@@ -91,6 +91,7 @@ class ModelFacts:
     missing_weights: tuple[str, ...] = ()
     unread_weights: tuple[str, ...] = ()
     own_code: tuple[str, ...] = ()
+    tokenizer_code: bool = False
     misfit: Misfit | None = None
     absent: AbsentTensor | None = None
     lacking_parameters: int = 0

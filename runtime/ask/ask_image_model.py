@@ -38,6 +38,8 @@ def answer(
         add_special_tokens=False,
         return_tensors="pt",
     )
-    written = model.generate(**inputs, max_new_tokens=answer_tokens, do_sample=False)
+    written = model.generate(  # the tokenizer is for texts that end an answer, if there are any
+        **inputs, max_new_tokens=answer_tokens, do_sample=False, tokenizer=processor.tokenizer
+    )
     said = written[0, inputs["input_ids"].shape[1] :]
     return str(processor.tokenizer.decode(said, skip_special_tokens=True)).strip()

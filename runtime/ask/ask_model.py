@@ -24,6 +24,8 @@ def answer(
     else:
         text = tokenizer.apply_chat_template(prompt, tokenize=False, add_generation_prompt=True)
         inputs = tokenizer(text, add_special_tokens=False, return_tensors="pt")
-    written = model.generate(**inputs, max_new_tokens=answer_tokens, do_sample=False)
+    written = model.generate(  # the tokenizer is for texts that end an answer, if there are any
+        **inputs, max_new_tokens=answer_tokens, do_sample=False, tokenizer=tokenizer
+    )
     said = written[0, inputs["input_ids"].shape[1] :]
     return str(tokenizer.decode(said, skip_special_tokens=True)).strip()

@@ -86,6 +86,7 @@ def generate(
             do_sample=False,
             eos_token_id=list(ends),
             pad_token_id=pad,
+            tokenizer=tokenizer,  # for the texts that end an answer, if the model has any
         )[:, width:].tolist()
         for place, tokens in zip(batch, written, strict=True):
             last = next((n for n, token in enumerate(tokens, 1) if token in ends), len(tokens))

@@ -10,7 +10,7 @@ import shutil
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import torch
 from transformers.conversion_mapping import get_model_conversion_mapping
@@ -19,9 +19,7 @@ from transformers.core_model_loading import WeightRenaming, rename_source_key
 from ..files import read_json, write_json
 from ..models.output_head import find_head
 from .safetensors_files import DTYPES, INDEX, Weights, read_weights, write_file
-from .trained_config import TEXT, TRAINED_KEYS, write_config
-
-GENERATION: Final = "generation_config.json"
+from .trained_config import TEXT, write_config, write_generation
 
 
 class NoPlaceError(LookupError):
@@ -101,7 +99,7 @@ def overlay(saved: Path, base: Path, into: Path, change: Change) -> tuple[int, i
     replaced = sum(write_file(old, file, into, forms=forms, find=find) for file in old.files)
     _write_index(old, into)
     write_config(base, into, change.before, change.after, dtype=change.dtype, is_cast=is_cast)
-    _write_generation(saved, base, into)
+    write_generation(saved, base, into)
     return replaced, len(old.entries)
 
 
@@ -189,16 +187,3 @@ def _write_index(old: Weights, into: Path) -> None:
 
 def _size(weights: Weights) -> int:
     return sum(entry.size for entry in weights.entries.values())
-
-
-def _write_generation(saved: Path, base: Path, into: Path) -> None:
-    """Write the base's generation_config.json, if it has one, with new ends of an answer."""
-    if not (base / GENERATION).is_file():
-        return
-    shutil.copyfile(base / GENERATION, into / GENERATION)
-    settings, now = read_json(base / GENERATION), read_json(saved / GENERATION)
-    changes = {
-        key: now[key] for key in TRAINED_KEYS if key in now and now[key] != settings.get(key)
-    }
-    if changes:
-        write_json(into / GENERATION, settings | changes)

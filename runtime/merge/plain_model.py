@@ -1,6 +1,6 @@
 """Saves a merged language model, all of whose tensors transformers can load.
 
-transformers saves the weights; config.json is that of the base (see trained_config). For a base
+transformers saves the weights; the settings are those of the base (see trained_config). For a base
 with tensors that transformers does not load, see language_model.
 """
 
@@ -13,7 +13,7 @@ from transformers import AutoConfig
 
 from ..language_models import find_class
 from .merging import Job, ModelKind
-from .trained_config import write_config
+from .trained_config import write_config, write_generation
 
 
 def save(job: Job, model: Any, base: Path, new: Path) -> None:
@@ -22,6 +22,7 @@ def save(job: Job, model: Any, base: Path, new: Path) -> None:
     before = AutoConfig.from_pretrained(job.base, **job.options).to_dict()
     after = model.config.to_dict()
     write_config(base, new, before, after, dtype=job.dtype, is_cast=True)
+    write_generation(new, base, new)
     if lost := _list_lost(base, model.state_dict()):
         job.run.say(
             f"warning: run/merged lacks {len(lost):,} tensors of the base that transformers does"

@@ -1,6 +1,6 @@
-"""The config.json of a merged model: the base's, apart from what training changed.
+"""The settings of a merged model: the files of the base, apart from what training changed.
 
-transformers writes another one than it read, and other programs know the keys of the base's.
+transformers writes other files than it read, and other programs know the keys of the base's.
 """
 
 import shutil
@@ -11,6 +11,7 @@ from typing import Any, Final
 from ..files import read_json, write_json
 
 CONFIG: Final = "config.json"
+GENERATION: Final = "generation_config.json"
 TEXT: Final = "text_config"
 #: What training may change in config.json, beside the type of the weights.
 TRAINED_KEYS: Final = ("vocab_size", "bos_token_id", "eos_token_id", "pad_token_id")
@@ -43,3 +44,16 @@ def write_config(
         config["dtype"] = dtype
     if config != read_json(base / CONFIG):
         write_json(into / CONFIG, config)
+
+
+def write_generation(saved: Path, base: Path, into: Path) -> None:
+    """Write the base's generation_config.json, if it has one, with new ends of an answer."""
+    if not (base / GENERATION).is_file():
+        return
+    settings, now = read_json(base / GENERATION), read_json(saved / GENERATION)
+    shutil.copyfile(base / GENERATION, into / GENERATION)
+    changes = {
+        key: now[key] for key in TRAINED_KEYS if key in now and now[key] != settings.get(key)
+    }
+    if changes:
+        write_json(into / GENERATION, settings | changes)

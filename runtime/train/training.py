@@ -43,7 +43,24 @@ SHOWN = {
     "eval_macro_f1": "validation macro-F1",
 }
 LOSSES = {"train": "loss", "validation": "eval_loss"}  # the curves of curve.json
+SPECIAL_TOKENS = ("bos_token_id", "eos_token_id", "pad_token_id")
 MEMORY_WORDS = ("can't allocate memory", "Cannot allocate memory", "bad_alloc")
+
+
+def make_savable(model: Any) -> None:
+    """Remove settings for answers that transformers loads but does not save again.
+
+    An example is a temperature without `do_sample`. They are of no use in training, and the merged
+    model gets the file of its base.
+    """
+    settings = getattr(model, "generation_config", None)
+    if settings is None:  # of a model that writes no text
+        return
+    try:
+        settings.validate(strict=True)
+    except ValueError:
+        kept = {key: getattr(settings, key) for key in SPECIAL_TOKENS}
+        model.generation_config = type(settings)(**kept)
 
 
 class TrainingSession(TrainerCallback):
@@ -156,6 +173,7 @@ class TrainingSession(TrainerCallback):
         if self.pilot is not None:
             self.pilot.attach(trainer)
         trainer.remove_callback(PrinterCallback)
+        make_savable(trainer.model)
         note_passes(trainer, self.note_pass)
         begin_epochs(trainer)
         step = f"{self.micro_batch} rows x {self.accumulation} passes"

@@ -51,7 +51,7 @@ def quantized_base(case: Case) -> Iterator[Problem]:
 
 @rule("FTC121", "untrusted-custom-code", "error", reads=("model",))
 def untrusted_custom_code(case: Case) -> Iterator[Problem]:
-    """What it is: The model brings its own Python files, and the spec does not trust them.
+    """What it is: The model, or its tokenizer, needs its own Python files, not trusted by the spec.
 
     Why it matters: transformers does not load such a model, so no stage of the bundle would run.
 
@@ -59,7 +59,8 @@ def untrusted_custom_code(case: Case) -> Iterator[Problem]:
 
     Use instead: {"model": {"id": "org/model-with-code", "trust_remote_code": true}}
     """
-    if case.model.custom_code and not case.spec.model.trust_remote_code:
+    needs_code = case.model.custom_code or case.model.tokenizer_code
+    if needs_code and not case.spec.model.trust_remote_code:
         yield problem("/model/id")
 
 

@@ -6,7 +6,15 @@ from typing import Any, Final, cast
 
 from ftc.compiler.knowledge.tables import read_table
 
-__all__ = ["LEGACY_CLASSES", "find_class_steps", "find_loaded_class", "uses_file"]
+__all__ = [
+    "LEGACY_CLASSES",
+    "find_class_steps",
+    "find_class_tokens",
+    "find_loaded_class",
+    "has_own_tokenizer",
+    "is_known_class",
+    "uses_file",
+]
 
 #: Classes that read a space after each added token only if the tokenizer's config says `legacy`.
 LEGACY_CLASSES: Final = ("LlamaTokenizer",)
@@ -30,6 +38,22 @@ def find_class_steps(name: str) -> Mapping[str, Any] | None:
     return steps.get(name)
 
 
+def find_class_tokens(name: str) -> Mapping[str, str]:
+    """Return the special tokens, by role, that a class has if its files name none."""
+    tokens: Mapping[str, str] = _table()["tokens"].get(name, {})
+    return tokens
+
+
+def is_known_class(name: str) -> bool:
+    """Tell whether transformers has a tokenizer class of this name, with or without `Fast`."""
+    return name.removesuffix("Fast") in _table()["classes"]
+
+
+def has_own_tokenizer(model_type: str) -> bool:
+    """Tell whether transformers has a tokenizer for all models of a type."""
+    return model_type in _table()["registered"]
+
+
 def find_loaded_class(model_type: str, tokenizer_class: str | None, *, byte_level: bool) -> str:
     """Return the class that `AutoTokenizer.from_pretrained` chooses, without the suffix `Fast`.
 
@@ -38,6 +62,8 @@ def find_loaded_class(model_type: str, tokenizer_class: str | None, *, byte_leve
     """
     said = None if tokenizer_class is None else tokenizer_class.removesuffix("Fast")
     registered = _table()["registered"].get(model_type)
+    if said is not None and not is_known_class(said):
+        said = "TokenizersBackend"
     distrusted = model_type in _table()["distrusted"]
     if said == "LlamaTokenizer" and byte_level and not distrusted:
         return "TokenizersBackend"

@@ -9,7 +9,7 @@ with a model that nobody has vetted.
 import json
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final
 
@@ -70,12 +70,14 @@ class ChatTemplate:
     """A compiled template with the special tokens it may name (`bos_token`, `eos_token`, ...).
 
     `in_parts` says that contents are given to it as lists of parts, as rows with images have them.
+    Conversations that declare tools are rendered by `with_tools`, if the model has such a template.
     """
 
     compiled: jinja2.Template
     environment: "_Environment"
     variables: Mapping[str, Any]
     in_parts: bool = False
+    with_tools: "ChatTemplate | None" = None
 
     def render(
         self,
@@ -101,6 +103,11 @@ class ChatTemplate:
         A block inside a macro or a `{% set %}` begins where that began, as in transformers, which
         counts what has left the template so far. Raises ChatTemplateError.
         """
+        if tools is not None and self.with_tools is not None:
+            other = replace(self.with_tools, in_parts=self.in_parts)
+            return other.render_marked(
+                messages, add_generation_prompt=add_generation_prompt, tools=tools
+            )
         self.environment.start()
         began = time.monotonic()
         if self.in_parts:

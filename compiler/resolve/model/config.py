@@ -40,6 +40,7 @@ from ftc.compiler.resolve.model.sections import (
     find_layers_fault,
     find_padding_fault,
     find_section_fault,
+    find_stopping_fault,
     find_type_fault,
     list_parts,
     value_fault,
@@ -251,6 +252,15 @@ def _config(
     rows = shape.vocab if shape is not None else said
     if type(rows) is not int or rows <= 0:
         return _broken(name, "no_vocab_size")
+    if shape is not None and 0 < shape.experts < shape.experts_per_token:
+        return explanations.BROKEN_CONFIG.finding(
+            message="experts",
+            help="value",
+            pointer=_POINTER,
+            name=name,
+            experts=shape.experts,
+            active=shape.experts_per_token,
+        )
     custom = isinstance(data.get("auto_map"), dict) and not _is_built_in(shape, model_type)
     if not custom and (fault := _find_fault(data, name)) is not None:
         return fault
@@ -274,7 +284,7 @@ def _find_fault(data: Mapping[str, Any], name: str, *, flat: bool = False) -> Fi
         fault = find_type_fault(part, name) or find_section_fault(part, name)
         fault = fault or find_dtype_fault(part, name) or find_layers_fault(part, name)
         fault = fault or find_rope_fault(part, name) or find_padding_fault(part, name)
-        fault = fault or find_activation_fault(part, name)
+        fault = fault or find_activation_fault(part, name) or find_stopping_fault(part, name)
         if fault is not None:
             return fault
     return None

@@ -25,13 +25,14 @@ from ftc.compiler.resolve.licence import read_licence
 from ftc.compiler.resolve.local_paths import relative
 from ftc.compiler.resolve.model import findings as model_faults
 from ftc.compiler.resolve.model.chain import find_first_run, promised_model
-from ftc.compiler.resolve.model.code import list_code
+from ftc.compiler.resolve.model.code import list_code, needs_tokenizer_code
 from ftc.compiler.resolve.model.config import (
     Config,
     gguf_finding,
     read_config,
 )
 from ftc.compiler.resolve.model.folder import ModelFolder, find_model_folder, find_pointers
+from ftc.compiler.resolve.model.generation import find_generation_fault
 from ftc.compiler.resolve.model.no_causal import not_causal
 from ftc.compiler.resolve.model.text_modules import read_purpose, read_text_modules
 from ftc.compiler.resolve.model.tokenizer_files import TokenizerFileError, read_tokenizer_config
@@ -87,6 +88,8 @@ def _resolve(spec: Spec, folder: Path) -> ModelFacts | Unknown:
     config = read_config(found.path, name, head=head)
     if isinstance(config, Finding):
         return Unknown(finding=config)
+    if (fault := find_generation_fault(found.path, name, head=head)) is not None:
+        return Unknown(finding=fault)
     if found.origin == "folder":
         fault = model_faults.find_missing_code(spec, found.path)
         if fault is not None:
@@ -135,6 +138,7 @@ def _from_files(
         quantized=config.quantized,
         custom_code=config.custom_code,
         own_code=list_code(found.path),
+        tokenizer_code=needs_tokenizer_code(found.path, config.model_type),
         licence=_licence(found, name),
         gated=_is_gated(found, name),
         unwritten_keys=_unwritten(config),

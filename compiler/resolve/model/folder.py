@@ -23,6 +23,7 @@ from ftc.compiler.resolve.hub.client import (
 from ftc.compiler.resolve.local_paths import LfsPointer, at, is_path, read_pointer
 from ftc.compiler.resolve.model.chain import base_of, find_first_run
 from ftc.compiler.resolve.model.config import CONFIG_FILE, PARAMS_FILE, QUANTIZED_FILE
+from ftc.compiler.resolve.model.generation import GENERATION_FILE
 from ftc.compiler.resolve.model.text_modules import (
     MODULES_FILE,
     POOLING_FILE,
@@ -32,8 +33,10 @@ from ftc.compiler.resolve.model.tokenizer_files import (
     CONFIG_FILE as TOKENIZER_CONFIG_FILE,
 )
 from ftc.compiler.resolve.model.tokenizer_files import (
+    MAP_FILE,
     SENTENCEPIECE_FILE,
     TEMPLATE_FILE,
+    TEMPLATE_FILES,
     TOKENIZER_FILE,
     hash_file,
     hash_template,
@@ -53,10 +56,10 @@ WANTED: Final = (
     SENTENCEPIECE_FILE,
     TEMPLATE_FILE,
     INDEX_FILE,
-    "special_tokens_map.json",
+    MAP_FILE,
     "added_tokens.json",
     "adapter_config.json",
-    "generation_config.json",
+    GENERATION_FILE,
     MODULES_FILE,
     POOLING_FILE,
     PURPOSE_FILE,
@@ -162,4 +165,5 @@ def _from_hub(name: str, revision: str | None) -> ModelFolder | Trouble:
 
 
 def _wanted(repository: Repository) -> list[str]:
-    return [file for file in WANTED if file in repository.files]
+    templates = [file for file in repository.files if TEMPLATE_FILES.fullmatch(file)]
+    return [*(file for file in WANTED if file in repository.files), *sorted(templates)]

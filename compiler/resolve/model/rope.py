@@ -16,6 +16,8 @@ from ftc.spec.message import Message
 
 #: The names of the section in files of old and of new versions; the first that says something.
 _SECTIONS: Final = ("rope_scaling", "rope_parameters")
+#: The type that has a factor for each pair of rotated dimensions.
+_LISTED: Final = "longrope"
 _LISTS: Final = ("short_factor", "long_factor")
 _NUMBERS: Final = (
     *("factor", "low_freq_factor", "high_freq_factor", "original_max_position_embeddings"),
@@ -33,14 +35,19 @@ def find_rope_fault(config: Part, name: str) -> Finding | None:
     said = {} if section is None else data[section]
     if not isinstance(said, dict):
         return value_fault(name, f"{prefix}{section}", said, Message("phrase.object"))
-    for where, part in _parts(f"{prefix}{section}", said, data.get("layer_types")):
+    parts = [*_parts(f"{prefix}{section}", said, data.get("layer_types"))]
+    for where, part in parts:
         if not isinstance(part, dict):
             return value_fault(name, where, part, Message("phrase.object"))
         kind = rope_type(config.model_type, part)
-        if (fault := _find_fault(name, where, part, kind, known)) is not None:
+        fault = _find_fault(name, where, part, kind, known)
+        if fault is None and kind == _LISTED:
+            fault = _find_wrong_length(name, where, part, data)
+        if fault is not None:
             return fault
     theta = data.get("rope_theta", 0)
-    if theta is None or _is_number(theta) or not reads_rope(config.model_type):
+    is_unread = all("rope_theta" in part for _, part in parts)
+    if theta is None or _is_number(theta) or is_unread or not reads_rope(config.model_type):
         return None
     return value_fault(name, f"{prefix}rope_theta", theta, Message("phrase.number"))
 
@@ -91,6 +98,33 @@ def _find_fault(
             return value_fault(name, f"{where}.{key}", value, Message("phrase.numbers"))
         if key in _NUMBERS and not _is_number(value):
             return value_fault(name, f"{where}.{key}", value, Message("phrase.number"))
+    return None
+
+
+def _find_wrong_length(
+    name: str, where: str, part: Mapping[str, Any], data: Mapping[str, Any]
+) -> Finding | None:
+    """Return a finding for a list of other factors than the head has pairs of dimensions."""
+    hidden, heads = data.get("hidden_size"), data.get("num_attention_heads")
+    if type(hidden) is not int or type(heads) is not int or heads < 1:
+        return None
+    width = data.get("head_dim") or hidden // heads
+    share = part.get("partial_rotary_factor", data.get("partial_rotary_factor", 1.0))
+    if type(width) is not int or not _is_number(share):
+        return None
+    wanted = int(width * share) // 2
+    for key in _LISTS:
+        held = len(part[key]) if isinstance(part.get(key), list) else wanted
+        if held != wanted:
+            return explanations.BROKEN_CONFIG.finding(
+                message="factors",
+                help="value",
+                pointer="/model/id",
+                name=name,
+                key=f"{where}.{key}",
+                held=held,
+                wanted=wanted,
+            )
     return None
 
 

@@ -15,6 +15,7 @@ from ftc.compiler.knowledge.architectures.config_types import (
     pads_embedding,
 )
 from ftc.compiler.knowledge.architectures.dtypes import DTYPES, said_dtype
+from ftc.compiler.knowledge.architectures.stopping_values import stops
 from ftc.compiler.resolve import explanations
 from ftc.spec.findings.finding import Finding
 from ftc.spec.findings.quote import quote
@@ -108,6 +109,23 @@ def find_type_fault(part: Part, name: str) -> Finding | None:
         refused = find_refused(part.model_type, key)
         if kind_of(value) in refused:
             return value_fault(name, part.prefix + key, value, _say_accepted(refused))
+    return None
+
+
+def find_stopping_fault(part: Part, name: str) -> Finding | None:
+    """Return a finding for the first value at which the class stops, or None."""
+    kinds = part.data.get("layer_types")
+    for key, value in part.data.items():
+        own_kinds = key == "layer_types" and part.model_type in OWN_LAYERS
+        if not own_kinds and stops(part.model_type, key, value, kinds):
+            return explanations.BROKEN_CONFIG.finding(
+                message="stops",
+                help="value",
+                pointer="/model/id",
+                name=name,
+                key=part.prefix + key,
+                value=quote(value),
+            )
     return None
 
 

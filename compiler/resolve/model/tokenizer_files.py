@@ -3,12 +3,13 @@
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from ftc.compiler.knowledge.text.tokenizer_classes import find_class_tokens, find_loaded_class
 from ftc.compiler.resolve.chat_template.reasoning import writes_keys
 from ftc.compiler.resolve.chat_template.rendering import ChatTemplate, compile_chat_template
 from ftc.runtime.read.image_rows import to_parts, without_images
@@ -21,12 +22,13 @@ if TYPE_CHECKING:  # slow to import, needed only where a tokenizer is there
 
 TOKENIZER_FILE: Final = "tokenizer.json"
 CONFIG_FILE: Final = "tokenizer_config.json"
+MAP_FILE: Final = "special_tokens_map.json"
 SENTENCEPIECE_FILE: Final = "tokenizer.model"
 TEKKEN_FILE: Final = "tekken.json"
 TEMPLATE_FILE: Final = "chat_template.jinja"
+#: Templates with names, which tokenizer_config.json has as a list.
+TEMPLATE_FILES: Final = re.compile(r"additional_chat_templates/[^/]+\.jinja")
 
-#: Templates with names are here, which tokenizer_config.json had as a list.
-_LISTED_FOLDER: Final = "additional_chat_templates"
 _SPECIAL: Final = (
     *("bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token"),
 )
@@ -101,12 +103,15 @@ class TokenizerConfig:
     """What the small files say, before the large one is read.
 
     `two_templates`: tokenizer_config.json holds another chat template than `template`, which is
-    that of `chat_template.jinja`. `legacy` and `prefix_space` say where a tokenizer of
-    sentencepiece reads a space that is not in the text.
+    that of a file. Conversations with tools get `tool_template`, if there is one. `cleared` are
+    roles without a token, even if the class has one by itself. `legacy` and `prefix_space` say
+    where a tokenizer of sentencepiece reads a space that is not in the text.
     """
 
     special: Mapping[str, str]
+    cleared: frozenset[str]
     template: str | None
+    tool_template: str | None
     added: Mapping[str, Mapping[str, Any]]
     model_max_tokens: int | None
     add_bos: bool | None
@@ -119,18 +124,23 @@ class TokenizerConfig:
 def read_tokenizer_config(folder: Path) -> TokenizerConfig:
     """Read the special tokens and the template. Raises TokenizerFileError for a broken file."""
     config = _read_json(folder / CONFIG_FILE)
-    special = _special(_read_json(folder / "special_tokens_map.json")) | _special(config)
-    longest, side = config.get("model_max_length"), config.get("padding_side", "right")
+    read = (_read_json(folder / MAP_FILE), config)
+    special = _special(read[0]) | _special(config)
+    longest = config.get("model_max_length")
     if isinstance(longest, str):
         raise TokenizerFileError(f"`{CONFIG_FILE}` has a text as `model_max_length`")
-    if side not in ("right", "left"):
-        raise TokenizerFileError(f"`{CONFIG_FILE}` has a `padding_side` other than left and right")
-    _require_kinds(config)
+    for key in ("padding_side", "truncation_side"):
+        if config.get(key, "right") not in ("right", "left"):
+            raise TokenizerFileError(f"`{CONFIG_FILE}` has a `{key}` other than left and right")
+    _require_kinds(config, read[0])
     name = config.get("tokenizer_class")
-    template, listed = _template(folder, config), _listed_template(config)
+    templates, listed = _templates(folder, config), _listed(config).get("default")
+    template = templates.get("default")
     return TokenizerConfig(
         special=special,
+        cleared=frozenset(role for each in read for role in _SPECIAL if each.get(role, "") is None),
         template=template,
+        tool_template=templates.get("tool_use"),
         added=config.get("added_tokens_decoder", {}),
         model_max_tokens=longest if isinstance(longest, int) and longest < 10**9 else None,
         add_bos=_flag(config, "add_bos_token"),
@@ -141,22 +151,50 @@ def read_tokenizer_config(folder: Path) -> TokenizerConfig:
     )
 
 
-def _require_kinds(config: Mapping[str, Any]) -> None:
-    """Raise TokenizerFileError for a value of tokenizer_config.json that transformers refuses."""
+def _require_kinds(config: Mapping[str, Any], others: Mapping[str, Any]) -> None:
+    """Raise TokenizerFileError for a value of the small files that transformers refuses."""
     added = config.get("added_tokens_decoder", {})
-    kinds: dict[str, tuple[type, ...]] = dict.fromkeys(_SPECIAL, (str, dict))
-    kinds |= {"tokenizer_class": (str,), "extra_special_tokens": (list, dict)}
-    for key, accepted in kinds.items():
-        if not isinstance(config.get(key), (*accepted, type(None))):
+    for key, value in config.items():
+        accepted = _KINDS.get(key)
+        if accepted is not None and not accepted(value):
             raise TokenizerFileError(f"`{CONFIG_FILE}` has a value of a wrong kind as `{key}`")
     if not isinstance(added, dict) or not all(map(_is_added, added.items())):
         raise TokenizerFileError(
             f"`added_tokens_decoder` of `{CONFIG_FILE}` does not give a token for each id"
         )
+    for key in _SPECIAL:
+        if not isinstance(others.get(key), str | dict | None):
+            raise TokenizerFileError(f"`{MAP_FILE}` has a value of a wrong kind as `{key}`")
+
+
+def _is_typed(token: object) -> bool:
+    """Tell whether an object of tokenizer_config.json says that it is a token."""
+    return isinstance(token, dict) and token.get("__type") == "AddedToken"
+
+
+def _is_token(value: object) -> bool:
+    return isinstance(value, str) or _is_typed(value)
+
+
+def _are_tokens(value: object) -> bool:
+    parts = value.values() if isinstance(value, dict) else value if isinstance(value, list) else [0]
+    return value is None or all(map(_is_token, parts))
+
+
+#: What transformers takes as the values of tokenizer_config.json that it refuses others of.
+_KINDS: Final[Mapping[str, Callable[[object], bool]]] = {
+    **dict.fromkeys(_SPECIAL, lambda value: value is None or _is_token(value)),
+    **dict.fromkeys(("additional_special_tokens", "extra_special_tokens"), _are_tokens),
+    "tokenizer_class": lambda value: isinstance(value, str | None),
+    "split_special_tokens": lambda value: isinstance(value, bool | None),
+    "auto_map": lambda value: isinstance(value, list | dict),
+}
 
 
 def _is_added(item: tuple[str, Any]) -> bool:
-    return item[0].isdecimal() and isinstance(item[1], dict) and "content" in item[1]
+    number, token = item
+    is_token = isinstance(token, dict) and isinstance(token.get("content"), str)
+    return number.isdecimal() and is_token
 
 
 def read_added_tokens(folder: Path) -> dict[str, int]:
@@ -174,16 +212,18 @@ def load_tokenizer(
     template does not compile.
     """
     config = read_tokenizer_config(folder)
-    path = folder / TOKENIZER_FILE
-    tokenizer = _load(str(path), hash_file(path))
-    _add_tokens(tokenizer, config)
-    special = dict(config.special)
-    if "eos_token" not in special and (eos := _eos_by_id(folder, tokenizer)) is not None:
-        special["eos_token"] = eos
+    model_type = str(_read_json(folder / "config.json").get("model_type", ""))
+    files = [folder / name for name in (TOKENIZER_FILE, CONFIG_FILE, MAP_FILE)]
+    digests = tuple(hash_file(path) if path.is_file() else "" for path in files)
+    tokenizer, special = _load(folder, model_type, digests)
     source = template if template is not None else config.template
     compiled = None
     if source is not None:
-        compiled = compile_chat_template(source, {**special, **(options or {})})
+        variables = {**special, **(options or {})}
+        compiled = compile_chat_template(source, variables)
+        if template is None and config.tool_template is not None:
+            with_tools = compile_chat_template(config.tool_template, variables)
+            compiled = replace(compiled, with_tools=with_tools)
     return LoadedTokenizer(
         tokenizer=tokenizer,
         special=special,
@@ -193,21 +233,41 @@ def load_tokenizer(
 
 
 @lru_cache(maxsize=2)
-def _load(path: str, _digest: str) -> "Tokenizer":
-    """Read a `tokenizer.json`, once for both its facts and the lengths of the data."""
+def _load(
+    folder: Path, model_type: str, _digests: tuple[str, ...]
+) -> tuple["Tokenizer", Mapping[str, str]]:
+    """Return the tokenizer and its special tokens, once for both its facts and lengths of data."""
     from tokenizers import Tokenizer  # noqa: PLC0415
 
     try:
-        tokenizer = Tokenizer.from_file(path)
+        tokenizer = Tokenizer.from_file(str(folder / TOKENIZER_FILE))
     except Exception as error:  # the library raises nothing narrower
         raise TokenizerFileError(f"`{TOKENIZER_FILE}` cannot be loaded: {error}"[:200]) from error
     tokenizer.no_truncation()  # transformers sets both anew at each call
     tokenizer.no_padding()
-    return tokenizer
+    config = read_tokenizer_config(folder)
+    name = find_class(tokenizer, model_type=model_type, tokenizer_class=config.tokenizer_class)
+    own = find_class_tokens(name).items()
+    special = {role: text for role, text in own if role not in config.cleared}
+    special |= config.special
+    _add_tokens(tokenizer, config, special)
+    return tokenizer, special
 
 
-def _add_tokens(tokenizer: "Tokenizer", config: TokenizerConfig) -> None:
-    """Add the tokens of the small files that `tokenizer.json` lacks, as transformers does."""
+def find_class(tokenizer: "Tokenizer", *, model_type: str, tokenizer_class: str | None) -> str:
+    """Return the name of the class that transformers loads for a `tokenizer.json`."""
+    parts = (tokenizer.pre_tokenizer, tokenizer.decoder, tokenizer.post_processor)
+    byte_level = any(part is not None and b'"ByteLevel"' in part.__getstate__() for part in parts)
+    return find_loaded_class(model_type, tokenizer_class, byte_level=byte_level)
+
+
+def _add_tokens(
+    tokenizer: "Tokenizer", config: TokenizerConfig, special: Mapping[str, str]
+) -> None:
+    """Add the tokens that `tokenizer.json` lacks, as transformers does.
+
+    They are those of the small files, and the special ones that the class has by itself.
+    """
     from tokenizers import AddedToken  # noqa: PLC0415
 
     by_id = sorted(config.added.items(), key=lambda item: int(item[0]) if item[0].isdigit() else 0)
@@ -217,20 +277,10 @@ def _add_tokens(tokenizer: "Tokenizer", config: TokenizerConfig) -> None:
             keys = ("single_word", "lstrip", "rstrip", "normalized", "special")
             flags = {key: bool(entry[key]) for key in keys if key in entry}
             tokens.append(AddedToken(content, **flags))
-    tokens += [AddedToken(content, special=True) for content in config.special.values()]
+    tokens += [AddedToken(content, special=True) for content in special.values()]
     missing = [token for token in tokens if tokenizer.token_to_id(token.content) is None]
     if missing:
         tokenizer.add_tokens(missing)
-
-
-def _eos_by_id(folder: Path, tokenizer: "Tokenizer") -> str | None:
-    """Return the token that the model's own config ends a text with."""
-    for name in ("generation_config.json", "config.json"):
-        eos = _read_json(folder / name).get("eos_token_id")
-        eos = eos[0] if isinstance(eos, list) and eos else eos
-        if isinstance(eos, int):
-            return tokenizer.id_to_token(eos)
-    return None
 
 
 def _flag(config: Mapping[str, Any], name: str) -> bool | None:
@@ -250,25 +300,27 @@ def _special(data: Mapping[str, Any]) -> dict[str, str]:
     return tokens
 
 
-def _template(folder: Path, config: Mapping[str, Any]) -> str | None:
-    """Return the default template: its own file first, as transformers does."""
-    for path in (folder / TEMPLATE_FILE, folder / _LISTED_FOLDER / "default.jinja"):
-        if path.is_file():
-            try:
-                return path.read_text(encoding="utf-8")
-            except ValueError as error:
-                raise TokenizerFileError(f"`{path.name}` is not UTF-8") from error
-    return _listed_template(config)
+def _templates(folder: Path, config: Mapping[str, Any]) -> dict[str, str]:
+    """Return the templates by name, as transformers chooses them: those in files first."""
+    default = folder / TEMPLATE_FILE
+    others = sorted(folder.glob("additional_chat_templates/*.jinja"))
+    named = [("default", default)] if default.is_file() else []
+    named += [(path.stem, path) for path in others]
+    try:
+        return {name: path.read_text(encoding="utf-8") for name, path in named} or _listed(config)
+    except ValueError as error:
+        raise TokenizerFileError("a chat template is not UTF-8") from error
 
 
-def _listed_template(config: Mapping[str, Any]) -> str | None:
-    """Return the default template that tokenizer_config.json holds."""
-    template = config.get("chat_template")
-    if isinstance(template, list):
-        entries = [entry for entry in template if isinstance(entry, dict)]
-        named = (entry for entry in entries if entry.get("name") == "default")
-        template = next(named, {}).get("template")
-    return template if isinstance(template, str) else None
+def _listed(config: Mapping[str, Any]) -> dict[str, str]:
+    """Return the templates that tokenizer_config.json holds."""
+    said = config.get("chat_template")
+    entries = said if isinstance(said, list) else [{"name": "default", "template": said}]
+    return {
+        str(entry.get("name")): entry["template"]
+        for entry in entries
+        if isinstance(entry, dict) and isinstance(entry.get("template"), str)
+    }
 
 
 def _trimmed(template: str | None) -> str:

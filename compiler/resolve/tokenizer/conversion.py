@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from ftc.compiler.knowledge.exports.converter import check_text
-from ftc.compiler.knowledge.text.tokenizer_classes import find_class_steps, find_loaded_class
+from ftc.compiler.knowledge.text.tokenizer_classes import find_class_steps
 from ftc.compiler.resolve.chat_template.rendering import ChatTemplateError
 from ftc.compiler.resolve.facts import ConversionFacts
 from ftc.compiler.resolve.model.tokenizer_files import (
@@ -22,6 +22,7 @@ from ftc.compiler.resolve.model.tokenizer_files import (
     TOKENIZER_FILE,
     LoadedTokenizer,
     TokenizerConfig,
+    find_class,
     read_added_tokens,
 )
 from ftc.compiler.resolve.tokenizer.spacing import find_respaced
@@ -199,13 +200,6 @@ def count_gguf_bytes(folder: Path, tokenizer: "Tokenizer", template: str | None)
 def _strings_bytes(strings: Iterable[str]) -> int:
     known = list(strings)
     return _LENGTH_BYTES * len(known) + len("".join(known).encode("utf-8", "surrogatepass"))
-
-
-def find_class(tokenizer: "Tokenizer", *, model_type: str, tokenizer_class: str | None) -> str:
-    """Return the name of the class that transformers loads for a `tokenizer.json`."""
-    parts = (tokenizer.pre_tokenizer, tokenizer.decoder, tokenizer.post_processor)
-    byte_level = any(part is not None and b'"ByteLevel"' in part.__getstate__() for part in parts)
-    return find_loaded_class(model_type, tokenizer_class, byte_level=byte_level)
 
 
 @contextmanager

@@ -30,12 +30,13 @@ from ftc.compiler.resolve.model.tokenizer_files import (
     TOKENIZER_FILE,
     LoadedTokenizer,
     TokenizerFileError,
+    find_class,
     hash_file,
     hash_template,
     load_tokenizer,
     read_tokenizer_config,
 )
-from ftc.compiler.resolve.tokenizer.conversion import count_gguf_bytes, find_class, read_conversion
+from ftc.compiler.resolve.tokenizer.conversion import count_gguf_bytes, read_conversion
 from ftc.runtime.read.rows import Turns
 from ftc.runtime.read.tool_rows import to_messages
 from ftc.spec.findings.finding import Finding

@@ -138,7 +138,23 @@ def test_a_module_with_weights_is_told(tmp_path: Path) -> None:
 
 def test_what_differs_by_more_than_rounding() -> None:
     """Vectors are held by their angle, and scores by their difference."""
-    turned = module._measure({"cosine": 0.9995, "texts": 10})
+    turned = module._measure({"cosine": 0.9995, "texts": 10}, 0.001)
     assert turned == ("F16: a cosine of 0.999500 or more on 10 texts", 1 - 0.9995, 0.0001)
-    scored = module._measure({"difference": 0.004, "pairs": 7})
+    scored = module._measure({"difference": 0.004, "pairs": 7}, 0.01)
     assert scored == ("F16: scores within 4.0e-03 on 7 pairs", 0.004, 0.001)
+
+
+@pytest.mark.parametrize(
+    ("rope", "exact"),
+    [
+        ({"rope_type": "yarn", "factor": 32.0, "truncate": False}, True),
+        ({"rope_type": "yarn", "factor": 32.0}, False),
+        (None, False),
+    ],
+)
+def test_a_yarn_on_an_exact_range_has_a_bound_of_its_own(
+    rope: dict[str, object] | None, *, exact: bool
+) -> None:
+    """Under either name of the section."""
+    for key in ("rope_parameters", "rope_scaling"):
+        assert module._stretches_unrounded({key: rope}) is exact

@@ -75,7 +75,7 @@ def model_files(tokenizer_json: str) -> dict[str, bytes]:
     """Return the small files of a model, as a repository of the Hub holds them."""
     tokenizer_config = {
         "bos_token": "<s>",
-        "eos_token": {"content": "</s>", "lstrip": False},
+        "eos_token": {"__type": "AddedToken", "content": "</s>", "lstrip": False},
         "unk_token": "<unk>",
         "pad_token": None,
         "chat_template": TEMPLATE,

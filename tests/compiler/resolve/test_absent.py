@@ -71,6 +71,21 @@ def test_other_names_of_the_layers_are_told(
     assert absent.held.startswith(prefix)
 
 
+@pytest.mark.parametrize("named", ["qkv_proj", "k_norm"])
+def test_a_module_under_another_name_is_told(
+    make_spec: Any, model: Path, tmp_path: Path, named: str
+) -> None:
+    """Other tools write three modules as one; a norm beside them is no other name of one."""
+    new = LAYER.replace("q_proj", named)
+    absent = resolve_edited(
+        make_spec,
+        model,
+        tmp_path,
+        lambda header: {new if name == LAYER else name: tensor for name, tensor in header.items()},
+    ).absent
+    assert absent == (AbsentTensor(tensor=LAYER, held=new) if "proj" in named else None)
+
+
 def test_a_base_model_has_no_prefix(make_spec: Any, model: Path, tmp_path: Path) -> None:
     """`AutoModel` saves `layers.0...`, which a causal class reads too."""
 

@@ -9,9 +9,13 @@ import pytest
 
 from ftc.compiler.pipeline import check
 from ftc.compiler.resolve.content.lost_text import add_round_trips, try_round_trip
-from ftc.compiler.resolve.model.tokenizer_files import load_tokenizer, read_tokenizer_config
+from ftc.compiler.resolve.model.tokenizer_files import (
+    find_class,
+    load_tokenizer,
+    read_tokenizer_config,
+)
 from ftc.compiler.resolve.rows.example import Example
-from ftc.compiler.resolve.tokenizer.conversion import find_class, loaded_as
+from ftc.compiler.resolve.tokenizer.conversion import loaded_as
 from ftc.runtime.tokenizer.round_trip import RoundTrip
 from tests.runtime.compare.test_same_tokens import TEMPLATE
 from tests.tiny_tokenizers import byte_level_tokenizer, sentencepiece_tokenizer

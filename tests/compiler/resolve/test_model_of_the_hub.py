@@ -1,5 +1,6 @@
 """A model of the Hub: pinned, cached, missing, misspelt, gated, offline."""
 
+import hashlib
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -36,6 +37,21 @@ def test_the_hub_gives_a_pinned_commit(
     pinned = known_model(make_spec(model={"id": "owner/tiny", "revision": COMMIT}), tmp_path)
     assert pinned == facts
     assert len(hub.requests) == count
+
+
+def test_templates_with_names_are_fetched(
+    make_spec: Any, tmp_path: Path, hub: Any, model_files: dict[str, bytes]
+) -> None:
+    """Of a repository as of a folder, the default one counts before that of the small file."""
+    default = {"additional_chat_templates/default.jinja": b"{{ messages[0].content }}"}
+    other = {"additional_chat_templates/tool_use.jinja": b"", "a/b.jinja": b""}
+    hub.add("models/owner/tiny", model_files | default | other)
+    spec = make_spec(model="owner/tiny")
+    facts = resolve_tokenizer(spec, folder=tmp_path, model=known_model(spec, tmp_path))
+    assert isinstance(facts, TokenizerFacts)
+    assert facts.template_sha256 == hashlib.sha256(*default.values()).hexdigest()
+    assert reload_tokenizer(spec, facts, folder=tmp_path) is not None
+    assert "b.jinja" not in " ".join(hub.requests)
 
 
 def test_the_cache_answers_where_the_hub_does_not(

@@ -169,6 +169,13 @@ def test_a_folder_without_a_config(
         ({"intermediate_size": 0, "num_key_value_heads": -1}, "it must be at least 1"),
         ({"num_hidden_layers": "2"}, "a whole number"),
         ({"pad_token_id": -1}, ""),
+        ({"id2label": ["a", "b"]}, "`id2label` is a list"),
+        ({"id2label": {"0": "a"}, "num_labels": 1}, ""),
+        ({"num_labels": "2"}, '`num_labels` is `"2"`'),
+        ({"return_dict": False}, "`return_dict` is `false`"),
+        ({"sliding_window": 0}, ""),
+        ({"layer_types": ["full", "full"]}, "`layer_types` is a list"),
+        ({"auto_map": False}, "`auto_map` is `false`"),
     ],
 )
 def test_values_that_stop_the_class(
@@ -252,3 +259,41 @@ def test_trusted_code_is_in_the_folder(
         assert f"lacks `{code_file}`" in found.finding.message
         (model_folder / code_file).write_text("")
         assert known_model(spec, model_folder.parent).own_code == (code_file,)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("{", "is not a JSON object"),
+        ("[]", "is not a JSON object"),
+        ('{"eos_token_id": [2, 5], "temperature": 0.6}', ""),
+        ('{"pad_token_id": "2"}', '`pad_token_id` is `"2"`'),
+        ('{"max_new_tokens": 0}', "`max_new_tokens` is `0`"),
+        ('{"cache_implementation": null, "novel": [1]}', ""),
+    ],
+)
+def test_settings_of_answers(make_spec: Any, model_folder: Path, text: str, told: str) -> None:
+    """Transformers loads them with the model, and a merge reads the file of any model."""
+    (model_folder / "generation_config.json").write_text(text)
+    found = resolve_model(make_spec(), folder=model_folder.parent)
+    assert isinstance(found, Unknown) is bool(told)
+    if isinstance(found, Unknown):
+        assert (found.finding.code, told in found.finding.message) == ("FTC102", True)
+
+
+@pytest.mark.parametrize(("active", "told"), [(4, False), (5, True)])
+def test_no_more_experts_than_a_layer_has(
+    make_spec: Any, model_folder: Path, active: int, *, told: bool
+) -> None:
+    """The router cannot choose more."""
+    edit_config(
+        model_folder,
+        architectures=["MixtralForCausalLM"],
+        model_type="mixtral",
+        num_local_experts=4,
+        num_experts_per_tok=active,
+    )
+    found = resolve_model(make_spec(), folder=model_folder.parent)
+    assert isinstance(found, Unknown) is told
+    if isinstance(found, Unknown):
+        assert "4 experts in a layer, and gives each token to 5" in found.finding.message

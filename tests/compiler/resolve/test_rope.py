@@ -36,6 +36,15 @@ BROKEN: dict[str, tuple[Any, str]] = {
         {"rope_type": "longrope", "short_factor": "x", "long_factor": [1.0] * 16},
         "a list of numbers",
     ),
+    "too few factors": (
+        {
+            "rope_type": "longrope",
+            "short_factor": [1.0] * 32,
+            "long_factor": [1.0] * 5,
+            "original_max_position_embeddings": 32,
+        },
+        "has 5 numbers",
+    ),
     "theta as text": ({"rope_type": "default", "rope_theta": "10000"}, "a number"),
     "theta is null": ({"rope_type": "default", "rope_theta": None}, "a number"),
 }
@@ -175,3 +184,24 @@ def test_transformers_agrees(tmp_path: Path, case: str) -> None:
     except Exception:  # noqa: BLE001 - whatever it raises, it stops
         stopped = True
     assert stopped == (case in BROKEN)
+
+
+@pytest.mark.parametrize("theta", ["auto", [1.0]])
+@pytest.mark.parametrize(("section", "told"), [({"rope_theta": 1e4}, False), ({}, True)])
+def test_a_theta_beside_the_section(
+    tmp_path: Path, theta: object, section: dict[str, object], *, told: bool
+) -> None:
+    """Nothing reads it where the section has its own."""
+    folder = write_model(tmp_path / "model")
+    path = folder / "config.json"
+    data = json.loads(path.read_text()) | {"rope_theta": theta}
+    path.write_text(json.dumps(data | {"rope_parameters": {"rope_type": "default", **section}}))
+    assert isinstance(read_config(folder, "./model"), Finding) is told
+    transformers = pytest.importorskip("transformers")
+    try:
+        config = transformers.AutoConfig.from_pretrained(folder)
+        transformers.AutoModelForCausalLM.from_config(config)
+    except Exception:  # noqa: BLE001 - each value has its own
+        assert told
+    else:
+        assert not told

@@ -1,5 +1,6 @@
 """Tokenizer facts come from its files, whichever of them a model has."""
 
+import importlib
 import json
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,7 @@ import pytest
 
 from ftc.compiler.resolve.facts import TokenizerFacts, Unknown
 from ftc.compiler.resolve.model.facts import resolve_model
+from ftc.compiler.resolve.model.tokenizer_files import load_tokenizer
 from ftc.compiler.resolve.tokenizer.facts import reload_tokenizer, resolve_tokenizer
 from ftc.spec.sections import Spec
 
@@ -99,11 +101,35 @@ def test_a_model_without_template(make_spec: Any, model_folder: Path) -> None:
     assert (facts.closes_answer, facts.accepts_system, facts.prefix_stable) == (None, None, None)
 
 
-def test_eos_by_its_id(make_spec: Any, model_folder: Path) -> None:
-    """Without a name the config's id tells the token that ends a text."""
+def test_no_end_token_of_the_model_s_config(make_spec: Any, model_folder: Path) -> None:
+    """The tokenizer has none, so no row would end with the token of the config's id."""
     edit(model_folder, eos_token=None)
     (model_folder / "generation_config.json").write_text('{"eos_token_id": [2, 5]}')
-    assert known(make_spec(), model_folder.parent).eos == "</s>"
+    assert known(make_spec(), model_folder.parent).eos is None
+
+
+def test_templates_of_names(model_folder: Path) -> None:
+    """Files come first, the default is one of them, and rows with tools get that of tools."""
+    pytest.importorskip("transformers")
+    chat = [{"role": "user", "content": "x"}]
+    tools = [{"type": "function", "function": {"name": "a", "parameters": {}}}]
+    listed = [{"name": "default", "template": "1"}, {"name": "tool_use", "template": "2"}]
+    edit(model_folder, chat_template=listed)
+    steps: tuple[dict[str, str], ...] = (
+        {},
+        {"chat_template.jinja": "3"},
+        {"additional_chat_templates/tool_use.jinja": "4"},
+    )
+    for files in (*steps, {"additional_chat_templates/default.jinja": "5"}):
+        for name, text in files.items():
+            (model_folder / name).parent.mkdir(exist_ok=True)
+            (model_folder / name).write_text(text)
+        read = load_tokenizer(model_folder, template=None).template
+        real = importlib.import_module("transformers").AutoTokenizer.from_pretrained(model_folder)
+        assert read is not None
+        for offered in (None, tools):
+            said = real.apply_chat_template(chat, tools=offered, tokenize=False)
+            assert read.render(chat, tools=offered) == said, (files, offered)
 
 
 def test_sentencepiece_alone_is_an_estimate(make_spec: Any, model_folder: Path) -> None:
@@ -203,6 +229,12 @@ def test_a_template_is_probed_where_no_token_is_at_hand(
     [
         ({"model_max_length": "512"}, "`model_max_length`"),
         ({"padding_side": "middle"}, "`padding_side`"),
+        ({"truncation_side": None}, "`truncation_side`"),
+        ({"split_special_tokens": "no"}, "`split_special_tokens`"),
+        ({"auto_map": None}, "`auto_map`"),
+        ({"eos_token": {"content": "</s>"}}, "`eos_token`"),
+        ({"additional_special_tokens": [{"content": "<a>"}]}, "`additional_special_tokens`"),
+        ({"added_tokens_decoder": {"5": {"content": 5}}}, "`added_tokens_decoder`"),
         ({"tokenizer_class": 5}, "`tokenizer_class`"),
         ({"eos_token": ["</s>"]}, "`eos_token`"),
         ({"extra_special_tokens": "<a>"}, "`extra_special_tokens`"),

@@ -11,6 +11,7 @@ import torch
 
 from ftc.runtime import stages
 from ftc.runtime.files import write_json, write_rows
+from ftc.runtime.train.training import make_savable
 from tests.runtime.sessions import LADDER, make_session, run_cases
 
 FAIL = """
@@ -186,3 +187,25 @@ def test_a_full_disk_at_a_checkpoint(tmp_path: Path, small_disk: Path) -> None:
         assert ended.code == 1
         assert ended.err.count("\n") == 1
         assert f"{small_disk}: the disk is full; no checkpoint is saved yet" in ended.err
+
+
+@pytest.mark.parametrize(
+    ("settings", "kept"),
+    [({"temperature": 0.6, "top_p": 0.9}, None), ({"temperature": 0.6, "do_sample": True}, 0.6)],
+)
+def test_settings_that_are_not_saved_again_are_removed(
+    tmp_path: Path, settings: dict[str, object], kept: float | None
+) -> None:
+    """As the Trainer has aligned the special tokens, transformers checks them before it saves."""
+    transformers = pytest.importorskip("transformers")
+    config = transformers.LlamaConfig(
+        vocab_size=8, hidden_size=8, num_hidden_layers=1, num_attention_heads=1, intermediate_size=8
+    )
+    transformers.LlamaForCausalLM(config).save_pretrained(tmp_path)
+    write_json(tmp_path / "generation_config.json", {"eos_token_id": [2, 3], **settings})
+    model = transformers.LlamaForCausalLM.from_pretrained(tmp_path)
+    make_savable(model)
+    model.generation_config.pad_token_id = 2
+    model.save_pretrained(tmp_path / "saved")
+    saved = json.loads((tmp_path / "saved/generation_config.json").read_text())
+    assert (saved["eos_token_id"], saved.get("temperature")) == ([2, 3], kept)

@@ -13,7 +13,7 @@ from ftc.compiler.knowledge.architectures.architecture import (
 )
 from ftc.compiler.knowledge.architectures.causal_types import has_renamed_tensors
 from ftc.compiler.knowledge.architectures.derived import encoder_table
-from ftc.compiler.knowledge.architectures.module_names import find_module_names
+from ftc.compiler.knowledge.architectures.module_names import ModuleNames, find_module_names
 from ftc.compiler.knowledge.objectives import Head
 from ftc.compiler.resolve.detail_facts import AbsentTensor, Misfit
 from ftc.compiler.resolve.model.config import Config
@@ -69,9 +69,33 @@ def find_absent(config: Config, names: Collection[str], head: Head) -> AbsentTen
         return None
     if not any(name.startswith(spelled) for name in layers):
         return AbsentTensor(tensor=layer, held=min(layers))
+    if known is not None and not shape.kinds and (lost := _find_lost(shape, known, layers)):
+        return lost
     if known is None or head != "tokens" or shape.tied or known.head + _WEIGHT in names:
         return None
     return AbsentTensor(tensor=known.head + _WEIGHT, held="")
+
+
+def _find_lost(shape: Shape, known: ModuleNames, layers: Collection[str]) -> AbsentTensor | None:
+    """Return the first linear module that the first of equal layers lacks beside other ones.
+
+    Other tools write several of them as one (`qkv_proj`). A layer without any other tensor lost
+    some, which the count of all parameters tells.
+    """
+    kinds = [kind for kind, linear in shape.linear_shapes.items() if linear.count == shape.layers]
+    wanted = [known.linear(kind, 0) + _WEIGHT for kind in kinds if kind in known.linears]
+    shorter = {name: name.partition(".")[2] for name in wanted}
+    lost = [name for name in wanted if name not in layers and shorter[name] not in layers]
+    begins = (f"{known.layers}.0.", f"{known.layers}.0.".partition(".")[2])
+    others = [
+        name
+        for name in layers
+        if name.startswith(begins)
+        and name.endswith(_WEIGHT)
+        and "norm" not in name
+        and not {name, f"{known.layers.partition('.')[0]}.{name}"} & set(wanted)
+    ]
+    return AbsentTensor(tensor=lost[0], held=min(others)) if lost and others else None
 
 
 def _find_absent_inside(
