@@ -35,10 +35,10 @@ from ftc.spec.values.expectation import accepts_type, draws_rows, expectation, w
 from ftc.spec.values.hub_page import find_repository
 from ftc.spec.values.nearest import find_alike, is_certain, is_likely, is_slip, nearest
 from ftc.spec.values.phrases import find_others, find_word_in, split_words
-from ftc.spec.values.repair import Repair, find_repair, switches_off
+from ftc.spec.values.repair import Repair, find_repair, is_switch, switches_off
 from ftc.spec.values.rule_codes import find_code
 from ftc.spec.values.share import find_counted, find_parts
-from ftc.spec.values.synonyms import find_candidates, find_sibling, find_synonym
+from ftc.spec.values.synonyms import find_candidates, find_sibling, find_stated
 from ftc.spec.values.verdict import Violation, find_verdict, is_valid
 
 _MOST_WORDS: Final = 12
@@ -157,7 +157,8 @@ def _explain_word(
     exact = find_alike(value, unsupported) or find_word_in(value, unsupported)
     if exact is not None:
         return _unsupported_word(violation, pattern, exact, data)
-    if find_synonym(value, _named(violation, data)) in known:
+    is_known = find_stated(value, _named(violation, data)) in known
+    if is_known or (is_switch(value) and find_alike(value, known) is None):
         return _misspelt_word(violation, None, known, data)
     if find_alike(value, known) is None and (other := _of_sibling(violation, data)) is not None:
         return other

@@ -47,6 +47,31 @@ def test_a_word_of_another_field_moves_there(part: dict[str, Any], fixed: dict[s
 
 
 @pytest.mark.parametrize(
+    ("part", "fixed"),
+    [
+        ({"data": {"source": "d", "packing": "on"}}, {"source": "d", "packing": "best-fit"}),
+        ({"data": {"source": "d", "packing": "No"}}, {"source": "d", "packing": "none"}),
+        ({"training": {"gradient_checkpointing": "off"}}, {"gradient_checkpointing": False}),
+        ({"training": {"evaluation": {"metric": "off"}}}, {"evaluation": {"metric": "none"}}),
+        ({"tracking": "off"}, "none"),
+        ({"tracking": False}, "none"),
+        ({"tracking": "on"}, None),
+        ({"data": {"source": "d", "format": "on"}}, None),
+        ({"objective": {"type": "dpo", "beta": "off"}}, None),
+    ],
+)
+def test_a_switch_is_not_a_misspelt_word(part: dict[str, Any], fixed: Any) -> None:
+    """`on` is not `none`, nor `off` `offload`: it is what true or false means, or open."""
+    spec = {"name": "x", "model": "m", "data": "d.csv", **part}
+    (finding,) = judge_data(spec)
+    (section,) = part
+    assert bool(finding.fix) is (fixed is not None)
+    if fixed is not None:
+        assert finding.fix_safety == "safe"
+        assert apply_patch(spec, finding.fix)[section] == fixed
+
+
+@pytest.mark.parametrize(
     ("part", "help_"),
     [
         ({"tracking": ["wandb", "tensorboard"]}, "`wandb` or `tensorboard`"),
@@ -475,3 +500,58 @@ def test_an_object_or_a_list_where_none_is_taken_has_no_fix(part: dict[str, Any]
     (finding,) = judge_data({"name": "x", "model": "m", "data": "d.csv", **part})
     assert (finding.code, finding.fix) == ("FTC034", ())
     assert "ftc sweep" not in finding.help
+
+
+@pytest.mark.parametrize(
+    ("part", "fixed"),
+    [
+        (
+            {"training": {"batch": {"global": 32, "micro": 2}}},
+            {"global_batch": 32, "micro_batch": 2},
+        ),
+        ({"training": {"checkpoints": {"keep": "3"}}}, {"keep_checkpoints": 3}),
+        ({"training": {"batch": {"global": "32 rows"}}}, {"global_batch": 32}),
+        ({"training": {"learning": {"rate": 1e-4}}}, {"learning_rate": 1e-4}),
+    ],
+)
+def test_a_key_and_those_inside_it_name_fields(part: dict[str, Any], fixed: Any) -> None:
+    """There is one finding, and its fix writes the fields."""
+    spec = {"name": "x", "model": "m", "data": "d.csv", **part}
+    (finding,) = judge_data(spec)
+    assert (finding.code, finding.fix_safety) == ("FTC032", "safe")
+    assert apply_patch(spec, finding.fix)["training"] == fixed
+
+
+@pytest.mark.parametrize(
+    "batch", [{"global": 32, "other": 4}, {"size": 32}, {"global": "many"}, {"global": {}}]
+)
+def test_a_key_with_others_inside_it_is_not_renamed(batch: dict[str, Any]) -> None:
+    """A part of it would be left without a meaning, and its place would be another mistake."""
+    spec = {"name": "x", "model": "m", "data": "d.csv", "training": {"batch": batch}}
+    (finding,) = judge_data(spec)
+    assert (finding.code, finding.fix) == ("FTC032", ())
+    assert "training.global_batch" in finding.help
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "field"),
+    [
+        ("ep", 3, "training.epochs"),
+        ("seqlen", 2048, "data.max_length"),
+        ("warm", 0.1, "training.warmup"),
+        ("gradacc", 4, None),  # another quantity than the global batch
+        ("ep", "many", None),
+        ("e", 3, None),
+        ("ctx", 2048, None),
+    ],
+)
+def test_a_name_of_shortened_words(key: str, value: Any, field: str | None) -> None:
+    """It may mean the only field whose words begin so; a guess."""
+    spec = {"name": "x", "model": "m", "data": "d.csv", key: value}
+    (finding,) = judge_data(spec)
+    if field is None:
+        assert finding.help.startswith("the keys here are")
+        return
+    assert finding.help == f"did you mean `{field}`?"
+    assert finding.fix_safety == "unsafe"
+    assert judge_data(apply_patch(spec, finding.fix)) == []
