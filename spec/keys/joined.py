@@ -15,18 +15,22 @@ from ftc.spec.values.verdict import is_valid
 
 
 def find_joined(here: str, value: Any, data: Mapping[str, Any]) -> Foreign | None:
-    """Return the fields that a key and each key inside it name, with their values.
+    """Return the fields that a key and each key inside it name, or a key such as `count:2` alone.
 
     None unless all of them name a field that the spec does not set and that takes the value, and
     for a key that means a section or a group of another tool.
     """
     pointer, key = parent(here), split(here)[-1]
-    if not isinstance(value, Mapping) or pointer.count("/") > 1 or _is_group(key):
+    name, _, rest = key.partition(":")
+    if value is None and rest:
+        named = [(f"{pointer}/{name}", rest)]
+    elif not isinstance(value, Mapping) or pointer.count("/") > 1 or _is_group(key):
         return None
+    else:
+        named = [(_find_place(key, str(inner), pointer), said) for inner, said in value.items()]
     found: dict[str, Any] = {}
-    for inner, said in value.items():
-        place = _find_place(key, str(inner), pointer)
-        if place is None or place in found or read(data, place) is not ABSENT:
+    for place, said in named:
+        if place not in fields_by_pointer() or place in found or read(data, place) is not ABSENT:
             return None
         field = fields_by_pointer()[place].schema
         repair = None if is_valid(said, field) else find_repair(said, field)
@@ -44,8 +48,8 @@ def _is_group(key: str) -> bool:
     return find_section(key) is not None or bool(groups(read_table(WRITTEN), key))
 
 
-def _find_place(key: str, inner: str, pointer: str) -> str | None:
-    """Return the only field of the section, or of any from the top, that both names form.
+def _find_place(key: str, inner: str, pointer: str) -> str:
+    """Return the only field of the section, or of any from the top, that both names form, or "".
 
     A name that other tools use for another quantity forms none.
     """
@@ -53,6 +57,6 @@ def _find_place(key: str, inner: str, pointer: str) -> str | None:
     found = {place for name in said for place in find_places(name)} & fields_by_pointer().keys()
     near = [place for place in found if not pointer or parent(place) == pointer]
     if len(near) != 1:
-        return None
+        return ""
     differs = "x-aliases-differ" in fields_by_pointer()[near[0]].schema
-    return None if differs and split(near[0])[-1] not in said else near[0]
+    return "" if differs and split(near[0])[-1] not in said else near[0]

@@ -555,3 +555,10 @@ def test_a_name_of_shortened_words(key: str, value: Any, field: str | None) -> N
     assert finding.help == f"did you mean `{field}`?"
     assert finding.fix_safety == "unsafe"
     assert judge_data(apply_patch(spec, finding.fix)) == []
+
+
+def test_a_key_without_a_space_behind_its_colon() -> None:
+    """In braces YAML reads `count:2` as a key without a value."""
+    spec = {"name": "x", "model": "m", "data": "d", "hardware": {"gpu": "T4", "count:2": None}}
+    (finding,) = judge_data(spec)
+    assert apply_patch(spec, finding.fix)["hardware"] == {"gpu": "T4", "count": 2}
