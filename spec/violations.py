@@ -111,7 +111,7 @@ def _wrong_type(violation: Violation, data: Mapping[str, Any]) -> Iterator[Findi
 def _listed(value: Any, field: Schema) -> tuple[str, ...]:
     """Return the distinct values of a list in a field that takes a single value; else nothing."""
     several = value if isinstance(value, list) else ()
-    fits = all(is_valid(each, field) for each in several)
+    fits = all(is_valid(each, field) and not isinstance(each, Mapping) for each in several)
     words = tuple(dict.fromkeys(shown(str(each)) for each in several)) if fits else ()
     return words if len(words) > 1 else ()
 

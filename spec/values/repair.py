@@ -84,6 +84,7 @@ def find_repair(
         return Repair(value=off, help="near")
     return (
         _named_columns(value, field)
+        or _merged(value, field)
         or _each(value, field)
         or _certain(value, field)
         or _number(value, field)
@@ -99,6 +100,17 @@ def _each(value: Any, field: Schema) -> Repair | None:
         return None
     meant = _meant_items(value, field)
     return Repair(value=meant, help="near") if meant and meant != value else None
+
+
+def _merged(value: Any, field: Schema) -> Repair | None:
+    """Return the object of a list of objects without a key in common: a dash before each key."""
+    if not isinstance(value, list) or object_form(field) is None:
+        return None
+    if not value or not all(isinstance(item, Mapping) for item in value):
+        return None
+    merged = {key: said for item in value for key, said in item.items()}
+    is_apart = len(merged) == sum(map(len, value))
+    return Repair(value=merged, help="near") if is_apart and is_valid(merged, field) else None
 
 
 def _counted(value: Any, field: Schema) -> Repair | None:
@@ -195,9 +207,10 @@ def _certain(value: Any, field: Schema) -> Repair | None:
         return Repair(value=value[0], help="near")
     if isinstance(value, str):
         with suppress(ValueError):
-            bare = json.loads(_UNDERSCORE.sub("", value[:_LONGEST]).lower())
+            text = value[:_LONGEST].strip().removesuffix(",")  # as a line of JSON ends
+            bare = json.loads(_UNDERSCORE.sub("", text).lower())
             if bare is not None and is_valid(bare, field):
-                return Repair(value=bare, help="bare")
+                return Repair(value=bare, help="bare" if text == value.strip() else "near")
             value = bare
         switch = SWITCHES.get(value.casefold()) if isinstance(value, str) else None
         if switch is not None and is_valid(switch, field):

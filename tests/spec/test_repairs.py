@@ -562,3 +562,39 @@ def test_a_key_without_a_space_behind_its_colon() -> None:
     spec = {"name": "x", "model": "m", "data": "d", "hardware": {"gpu": "T4", "count:2": None}}
     (finding,) = judge_data(spec)
     assert apply_patch(spec, finding.fix)["hardware"] == {"gpu": "T4", "count": 2}
+
+
+@pytest.mark.parametrize(
+    ("part", "fixed"),
+    [
+        ({"training": [{"epochs": 3}, {"seed": 4}]}, {"epochs": 3, "seed": 4}),
+        ({"training": {"epochs": "3,", "learning_rate": "1e-4,"}}, None),
+        ({"training": {"liger": "true,"}}, {"liger": True}),
+    ],
+)
+def test_what_is_left_of_another_notation(part: dict[str, Any], fixed: Any) -> None:
+    """A dash before each key makes a list of objects; a comma ends a line of JSON."""
+    spec = {"name": "x", "model": "m", "data": "d.csv", **part}
+    for finding in judge_data(spec):
+        assert finding.fix_safety == "safe"
+        spec = apply_patch(spec, finding.fix)
+    assert judge_data(spec) == []
+    assert spec["training"] == (fixed or {"epochs": 3, "learning_rate": 1e-4})
+
+
+def test_a_list_of_objects_with_a_key_in_common() -> None:
+    """Nothing says which is meant; the help shows no object in another notation."""
+    spec = {"name": "x", "model": "m", "data": "d", "training": [{"epochs": 3}, {"epochs": 4}]}
+    (finding,) = judge_data(spec)
+    assert not finding.fix
+    assert "'" not in finding.help
+
+
+def test_the_batches_of_a_deepspeed_config() -> None:
+    """The rows of a pass and the steps of accumulation give the whole batch on these GPUs."""
+    keys = {"train_micro_batch_size_per_gpu": 4, "gradient_accumulation_steps": 8}
+    spec = {"name": "x", "model": "m", "data": "d", "hardware": "2x T4", **keys}
+    while findings := judge_data(spec):  # the product is known once both are in their place
+        fix = next(each.fix for each in findings if each.fix and each.fix_safety == "safe")
+        spec = apply_patch(spec, fix)
+    assert spec["training"] == {"micro_batch": 4, "global_batch": 64}
