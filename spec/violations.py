@@ -157,10 +157,10 @@ def _explain_word(
     exact = find_alike(value, unsupported) or find_word_in(value, unsupported)
     if exact is not None:
         return _unsupported_word(violation, pattern, exact, data)
-    is_known = find_stated(value, _named(violation, data)) in known
-    if is_known or (is_switch(value) and find_alike(value, known) is None):
+    is_alike = find_alike(value, known) is not None
+    if find_stated(value, _named(violation, data)) in known or (is_switch(value) and not is_alike):
         return _misspelt_word(violation, None, known, data)
-    if find_alike(value, known) is None and (other := _of_sibling(violation, data)) is not None:
+    if not is_alike and (other := _of_sibling(violation, data)) is not None:
         return other
     meant = nearest(value, (*known, *unsupported), _customary(violation, pattern))
     if meant is not None and meant in unsupported and not is_slip(value, meant):
@@ -263,8 +263,7 @@ def _of_sibling(violation: Violation, data: Mapping[str, Any]) -> Finding | None
         return None
     if inside[0] not in form["properties"]:
         return None
-    found = find_sibling(violation.value, inside[0], section, form)
-    if found is None:
+    if (found := find_sibling(violation.value, inside[0], section, form)) is None:
         return None
     field, word = found
     place = join([name, inside[0], *(part for part in violation.parts if isinstance(part, int))])
