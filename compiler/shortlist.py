@@ -4,6 +4,7 @@ import sys
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Final, Literal
 
 from msgspec import convert
@@ -15,7 +16,8 @@ from ftc.compiler.plan.batch.sizes import least_rows
 from ftc.compiler.plan.plan import Plan
 from ftc.compiler.plan.planner import plan_once
 from ftc.compiler.plan.summary.workable import works
-from ftc.compiler.resolve.facts import DataFacts, Facts, HardwareFacts, KnownFacts
+from ftc.compiler.resolve.data.facts import resolve_data
+from ftc.compiler.resolve.facts import DataFacts, Facts, HardwareFacts, KnownFacts, Unknown
 from ftc.compiler.resolve.model.facts import facts_from_table
 from ftc.compiler.resolve.tokenizer.facts import assume_tokenizer
 from ftc.spec.sections import Spec
@@ -106,6 +108,20 @@ class Ability:
     fits: bool
     least_bytes: int
     longest_tokens: int
+
+
+def count_rows_for(wish: ModelRequirements, model: Model, folder: Path) -> ModelRequirements:
+    """Return the wish with its rows in the model's tokens, as `ftc plan` estimates them.
+
+    The paths of the wish's spec are relative to `folder`. No file of the model is read.
+    """
+    facts = facts_from_table(model, model.id, head=_head(wish))
+    spec = replace(wish.spec, model=replace(wish.spec.model, id=model.id))
+    tokenizer = assume_tokenizer(facts)
+    rows = resolve_data(spec, folder=folder, tokenizer=tokenizer, model=facts)
+    if isinstance(rows, Unknown):
+        return wish
+    return replace(wish, data=rows, context_tokens=rows.lengths.p99)
 
 
 def list_models(

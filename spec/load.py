@@ -50,6 +50,7 @@ _MOST_LISTED: Final = 1000
 _MOST_OPENED: Final = 50
 #: What only JSON5 has: keys without quotes, and single quotes.
 _OF_JSON5: Final = frozenset({f"{FOREIGN_WORD.code}.message.key", f"{QUOTES.code}.message"})
+_OPEN_STRING: Final = f"{BROKEN_JSON.code}.message.line"
 #: Keys of every spec. A file with two of them counts as a spec.
 _KEYS: Final = frozenset({"name", "model", "data"})
 _FEWEST_KEYS: Final = 2
@@ -233,9 +234,9 @@ def _read(text: str, source: str) -> Reading:
 def _rewrite(text: str, reading: Reading) -> Reading:
     """Return the reading with a fix, if all that JSON refuses is a matter of grammar.
 
-    The fix writes the same values as JSON; it is unsafe if that drops comments. It repairs all
-    mistakes, so the first of each kind is reported; a text of JSON5 is reported as such. A key that
-    occurs twice has two values, so there is no fix.
+    The fix writes the same values as JSON; it is unsafe if that drops comments or closes a string.
+    It repairs all mistakes, so the first of each kind is reported; a text of JSON5 is reported as
+    such. A key that occurs twice has two values, so there is no fix.
     """
     if not reading.certain:
         return reading
@@ -243,10 +244,11 @@ def _rewrite(text: str, reading: Reading) -> Reading:
     kinds = {each.problem.key: each for each in reversed(reading.findings) if each not in twice}
     rest = [*reversed(kinds.values())]  # of each kind the first, as the fix repairs them all
     codes = {each.code for each in rest}
-    is_unsafe = COMMENT.code in codes
+    has_comments = COMMENT.code in codes
+    is_unsafe = has_comments or any(each.problem.key == _OPEN_STRING for each in rest)
     if _is_json5(rest):
         start = Lines.of(text).position(len(text) - len(text.lstrip()))
-        help_ = "twice" if twice else "json5_comments" if is_unsafe else "json5"
+        help_ = "twice" if twice else "json5_comments" if has_comments else "json5"
         rest = [BROKEN_JSON.finding(message="json5", help=help_).at(start)]
     if rest and not twice:
         fix = ({"op": "replace", "path": "", "value": reading.data},)

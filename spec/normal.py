@@ -11,7 +11,10 @@ from ftc.spec.schema import Schema, branches, fields, find_unmet, object_form, r
 from ftc.spec.values.expectation import types_of
 from ftc.spec.values.quantity import read_word
 
-_COUNTED: Final = re.compile(r"\s*([1-9][0-9]{0,3})\s*[xX\u00d7*]\s*(.+)", re.DOTALL)
+#: A number of GPUs and their name. A long number with a word beside it is a name: `7900 XTX`.
+_COUNTED: Final = re.compile(
+    r"\s*(?!\d{3,4}\s+[xX][A-Za-z])([1-9][0-9]{0,3})\s*[xX\u00d7*]\s*(.+)", re.DOTALL
+)
 _COUNTED_LAST: Final = re.compile(r"(.+?)\s+[xX\u00d7*]\s*([1-9][0-9]{0,3})\s*", re.DOTALL)
 FOR_READERS: Final = frozenset({"$schema", "ftc"})
 

@@ -35,10 +35,10 @@ from ftc.spec.values.expectation import accepts_type, draws_rows, expectation, w
 from ftc.spec.values.hub_page import find_repository
 from ftc.spec.values.nearest import find_alike, is_certain, is_likely, is_slip, nearest
 from ftc.spec.values.phrases import find_others, find_word_in, split_words
-from ftc.spec.values.repair import Repair, find_repair, switches_off
+from ftc.spec.values.repair import Repair, find_repair, is_switch, switches_off
 from ftc.spec.values.rule_codes import find_code
 from ftc.spec.values.share import find_counted, find_parts
-from ftc.spec.values.synonyms import find_candidates, find_sibling, find_synonym
+from ftc.spec.values.synonyms import find_candidates, find_sibling, find_stated
 from ftc.spec.values.verdict import Violation, find_verdict, is_valid
 
 _MOST_WORDS: Final = 12
@@ -111,7 +111,7 @@ def _wrong_type(violation: Violation, data: Mapping[str, Any]) -> Iterator[Findi
 def _listed(value: Any, field: Schema) -> tuple[str, ...]:
     """Return the distinct values of a list in a field that takes a single value; else nothing."""
     several = value if isinstance(value, list) else ()
-    fits = all(is_valid(each, field) for each in several)
+    fits = all(is_valid(each, field) and not isinstance(each, Mapping) for each in several)
     words = tuple(dict.fromkeys(shown(str(each)) for each in several)) if fits else ()
     return words if len(words) > 1 else ()
 
@@ -157,9 +157,10 @@ def _explain_word(
     exact = find_alike(value, unsupported) or find_word_in(value, unsupported)
     if exact is not None:
         return _unsupported_word(violation, pattern, exact, data)
-    if find_synonym(value, _named(violation, data)) in known:
+    is_alike = find_alike(value, known) is not None
+    if find_stated(value, _named(violation, data)) in known or (is_switch(value) and not is_alike):
         return _misspelt_word(violation, None, known, data)
-    if find_alike(value, known) is None and (other := _of_sibling(violation, data)) is not None:
+    if not is_alike and (other := _of_sibling(violation, data)) is not None:
         return other
     meant = nearest(value, (*known, *unsupported), _customary(violation, pattern))
     if meant is not None and meant in unsupported and not is_slip(value, meant):
@@ -262,8 +263,7 @@ def _of_sibling(violation: Violation, data: Mapping[str, Any]) -> Finding | None
         return None
     if inside[0] not in form["properties"]:
         return None
-    found = find_sibling(violation.value, inside[0], section, form)
-    if found is None:
+    if (found := find_sibling(violation.value, inside[0], section, form)) is None:
         return None
     field, word = found
     place = join([name, inside[0], *(part for part in violation.parts if isinstance(part, int))])

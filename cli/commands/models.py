@@ -23,6 +23,7 @@ from ftc.compiler.shortlist import (
     Ability,
     Candidate,
     ModelRequirements,
+    count_rows_for,
     find_abilities,
     list_models,
     nominal_data,
@@ -44,7 +45,11 @@ _MAIN_LANGUAGE = 0.1
 _TOO_SLOW = "none of these models trains within a day there; without --short all are listed"
 _COSTS = (
     "memory and time are those of the fastest layout that fits, so a lighter method can show "
-    "more memory;\n{least};\nthe time is that of {rows:,} rows of {tokens:,.0f} tokens on average"
+    "more memory;\n{least};\nthe time is that of {rows:,} rows{said}"
+)
+_TOKENS = " of {tokens:,.0f} tokens on average"
+_ANY_TOKENIZER = (
+    ",\ncounted alike for all models: `ftc models NAME` and `ftc plan` count those of one model"
 )
 _LEAST = (
     "`ftc models NAME` shows the memory of the smallest layout too",
@@ -112,6 +117,7 @@ def command(
     wish = _wish(spec, unsaid, asked, _licence(licence), gguf=gguf)
     if short and wish.data.labels:
         wish = replace(wish, most_parameters=MOST_FOR_LABELS, labels=True)
+    wishes = {each.id: count_rows_for(wish, each, Path()) if data else wish for each in named}
     abilities: Mapping[str, tuple[Ability, ...]] = {}
     reasons: Mapping[str, str] = {}
     if short:
@@ -119,8 +125,9 @@ def command(
         found = tuple(pick.candidate for pick in picks)
         reasons = {pick.candidate.model.id: pick.reason for pick in picks}
     elif names:
-        found = list_models(wish, named)
-        abilities = {each.model.id: find_abilities(wish, each.model) for each in found}
+        listed = (each for model in named for each in list_models(wishes[model.id], [model]))
+        found = tuple(sorted(listed, key=lambda each: (len(each.lacks), each.model.id.casefold())))
+        abilities = {each.id: find_abilities(wishes[each.id], each) for each in named}
     else:
         found = tuple(each for each in list_models(wish) if everything or not each.lacks)
     planned = wish.hardware is not None
@@ -132,9 +139,10 @@ def command(
         table = [_TOO_SLOW] if slow else _table(found, reasons, planned=planned)
         click.echo("\n".join(table))
         if planned and found:
-            click.echo("".join(_ability_lines(abilities, wish.data.lengths)), nl=False)
-            rows, tokens = wish.data.usable_rows, usual_mean(wish.data.lengths)
-            click.echo(f"\n{_COSTS.format(least=_LEAST[bool(names)], rows=rows, tokens=tokens)}")
+            shown = [(each.model.id, abilities.get(each.model.id, ())) for each in found if names]
+            for name, each in shown:
+                click.echo("".join(_ability_lines(name, each, wishes[name].data.lengths)), nl=False)
+            click.echo(f"\n{_explain_costs(wish, by_name=bool(names), counted=data is not None)}")
 
 
 def _named(names: tuple[str, ...]) -> tuple[Model, ...]:
@@ -188,18 +196,24 @@ def _one_of(words: Iterable[str]) -> str:
     return f"write one of {', '.join(sorted(words))}"
 
 
-def _ability_lines(abilities: Mapping[str, tuple[Ability, ...]], lengths: Lengths) -> Iterator[str]:
-    """Yield a table for each model: what each method takes, and the longest rows that fit."""
-    for name, each in abilities.items():
-        yield f"\n{name}, with rows of {usual_mean(lengths):,.0f} tokens on average\n"
-        yield f"  {'method':8}{'memory':>10}{'at least':>11}  {'time':>7}  longest rows\n"
-        for ability in each:
-            memory, hours = _cost(ability.plan)
-            hours = hours if ability.fits else ""
-            longest = f"{ability.longest_tokens:,} tokens" if ability.longest_tokens else "none fit"
-            fits = "" if ability.fits else "  (these rows do not fit)"
-            least = _gibibytes(ability.least_bytes)
-            yield f"  {ability.method:8}{memory:>10}{least:>11}  {hours:>7}  {longest}{fits}\n"
+def _ability_lines(name: str, abilities: Iterable[Ability], lengths: Lengths) -> Iterator[str]:
+    """Yield the table of a model: what each method takes, and the longest rows that fit."""
+    yield f"\n{name}, with rows of {usual_mean(lengths):,.0f} tokens on average\n"
+    yield f"  {'method':8}{'memory':>10}{'at least':>11}  {'time':>7}  longest rows\n"
+    for ability in abilities:
+        memory, hours = _cost(ability.plan)
+        hours = hours if ability.fits else ""
+        longest = f"{ability.longest_tokens:,} tokens" if ability.longest_tokens else "none fit"
+        fits = "" if ability.fits else "  (these rows do not fit)"
+        least = _gibibytes(ability.least_bytes)
+        yield f"  {ability.method:8}{memory:>10}{least:>11}  {hours:>7}  {longest}{fits}\n"
+
+
+def _explain_costs(wish: ModelRequirements, *, by_name: bool, counted: bool) -> str:
+    """Return what memory and time are of; `counted` if the tokens are those of given data."""
+    tokens = _TOKENS.format(tokens=usual_mean(wish.data.lengths))
+    said = "" if by_name and counted else f"{tokens}{_ANY_TOKENIZER if counted else ''}"
+    return _COSTS.format(least=_LEAST[by_name], rows=wish.data.usable_rows, said=said)
 
 
 def _wish(

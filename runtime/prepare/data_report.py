@@ -32,7 +32,8 @@ def write_report(
     changes = {what: len(numbers) for what, numbers in rows.changes.items() if numbers}
     changes = dict(sorted(changes.items(), key=lambda pair: -pair[1]))
     ordered = np.sort(records.lengths)
-    tokens = {f"p{p}": int(ordered[(len(ordered) - 1) * p // 100]) for p in (50, 90, 95, 99, 100)}
+    # the shortest length that so many percent of the rows do not exceed, as in the plan
+    tokens = {f"p{p}": int(ordered[-(-len(ordered) * p // 100) - 1]) for p in (50, 90, 95, 99, 100)}
     report: dict[str, Any] = {
         "rows_read": len(rows.wanted),
         "rows_used": len(records.learned),

@@ -12,6 +12,7 @@ from ftc.spec.findings.explanations import (
 from ftc.spec.findings.finding import Finding, Safety
 from ftc.spec.findings.quote import quote, shown
 from ftc.spec.keys.foreign import Foreign, find_foreign
+from ftc.spec.keys.joined import find_joined
 from ftc.spec.keys.kinds import report_kind
 from ftc.spec.keys.known_keys import (
     find_wrapped,
@@ -23,7 +24,7 @@ from ftc.spec.keys.known_keys import (
 )
 from ftc.spec.keys.missing import report_missing
 from ftc.spec.keys.moving import ABSENT, Meant, differs_beside, gives_way, move, read
-from ftc.spec.keys.places import find_by_count, find_places
+from ftc.spec.keys.places import find_by_count, find_places, find_shortened
 from ftc.spec.keys.products import find_product, find_share, is_shared
 from ftc.spec.keys.refused import (
     find_advice,
@@ -97,7 +98,8 @@ def _explain(
     if (remainder := find_remainder(key, section, pointer, schema)) is not None:
         return report_remainder(remainder, here, data)
     unfit = _implied(key, section, pointer, schema)
-    shared = named is not None and is_shared(key, named.pointer)
+    is_object = isinstance(section[key], Mapping)
+    shared = named is not None and not is_object and is_shared(key, named.pointer)
     is_clear = unfit is not None or share is not None or shared
     other = None if is_clear else _elsewhere(key, section, pointer, data, named)
     if other is None or not other.fields:
@@ -144,6 +146,8 @@ def _report_whole(
 ) -> Finding | None:
     """Return the finding for a section in another form, for any key in it."""
     found = report_turned(here, section) or report_kind(here, value, data)
+    joined = find_joined(here, value, data) if found is None else None
+    found = report_foreign(joined, here, data) if joined is not None else found
     return found or report_wrapped(here, value, data)
 
 
@@ -370,7 +374,8 @@ def _by_likeness(
     known = [*schema["properties"], *_unsupported_beside(pointer)]
     found = nearest(key, known)
     if found is None:
-        return _by_word(key, section, pointer, schema)
+        said = _by_word(key, section, pointer, schema)
+        return said or _shortened(key, value, pointer)
     field = schema["properties"].get(found)
     if is_certain(key, found, known):
         if field is None or (isinstance(value, Mapping) and object_form(field) is not None):
@@ -382,6 +387,16 @@ def _by_likeness(
         return _by_word(key, section, pointer, schema)  # neither the name nor the value fits
     guess = fits and is_likely(key, found, known)
     return Meant(pointer=f"{pointer}/{found}", safety="unsafe" if guess else None)
+
+
+def _shortened(key: str, value: Any, pointer: str) -> Meant | None:
+    """Find the only field that a name of shortened words may mean, if it takes the value."""
+    place = find_shortened(key) or ""
+    field = fields_by_pointer().get(place)
+    if field is None or not _may_hold(place, value, pointer) or _is_settled(place):
+        return None
+    meant = _renamed(place, value, field.schema, "unsafe")
+    return meant if meant.safety is not None else None
 
 
 def _meant(key: str, section: Mapping[str, Any], pointer: str, schema: Schema) -> Meant | None:

@@ -2,12 +2,16 @@
 
 from collections.abc import Mapping
 from functools import cache
-from typing import Any
+from typing import Any, Final
 
 from ftc.spec.keys.moving import Meant
 from ftc.spec.pointer import split
 from ftc.spec.schema import fields, fields_by_pointer, read_unsupported
+from ftc.spec.values.nearest import plain
 from ftc.spec.values.repair import find_counted_item
+
+#: Letters of the beginning of a word that stands for it.
+_SHORTEST: Final = 2
 
 
 def find_places(key: str) -> tuple[str, ...]:
@@ -26,6 +30,33 @@ def _abbreviated() -> Mapping[str, tuple[str, ...]]:
             short = "".join(word[0] for word in words)
             found.setdefault(short, set()).update(pointers)
     return {short: tuple(sorted(places)) for short, places in found.items() if len(places) == 1}
+
+
+def find_shortened(key: str) -> str | None:
+    """Return the only field that a name of shortened words may mean: `seqlen`, `ep`, or None.
+
+    The words are the last ones of the field's name, or all of them.
+    """
+    written = plain(key)
+    if len(written) < _SHORTEST or not written.isalpha():
+        return None
+    found: set[str] = set()
+    for name, pointers in _everywhere().items():
+        words = name.split("_")
+        if any(_is_shortened(written, words[first:]) for first in range(len(words))):
+            found.update(pointers)
+    return found.pop() if len(found) == 1 else None
+
+
+def _is_shortened(written: str, words: list[str]) -> bool:
+    """Return whether a text is the beginnings of all these words, of two letters or more each."""
+    if not words:
+        return not written
+    first, *rest = words
+    same = 0
+    while same < min(len(written), len(first)) and written[same] == first[same]:
+        same += 1
+    return any(_is_shortened(written[end:], rest) for end in range(_SHORTEST, same + 1))
 
 
 @cache

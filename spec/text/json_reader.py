@@ -36,6 +36,10 @@ _SINGLE = re.compile(r"'((?:[^'\\\n]|\\.)*)'")
 # the quotes of word processors, which one of them or a plain one ends
 _CURLY = re.compile(r"[\u201c-\u201f]([^\"\u201c-\u201f\n]*)[\"\u201c-\u201f]")
 _DOUBLE = re.compile(r'"((?:[^"\\\n]|\\.)*)"')
+# a string that is open at the end of its line: its text, then what closes the values around it
+_OPEN = re.compile(
+    r'"([^"\\\r\n]{1,2000}?)(?=[ \t]*[\]}]*[ \t]*,?[ \t]*(?:(?<=[ \t,])(?://|\#)[^\r\n]*)?[\r\n])'
+)
 # a drive, a share, a folder, or names with an extension and nothing that a pattern has
 _PATH = re.compile(r"[A-Za-z]:\\|\\\\|\.{1,2}\\|[^^$*+?()\[\]{}|<>:/]+\.\w+\Z")
 # what may follow a number of an object and is neither a comma and a key nor its end
@@ -50,14 +54,26 @@ _ENDS = re.compile(r"\s*(?:[,}\]]|//|/\*|#|\Z)")
 _ESCAPE = re.compile(r"\\(.)|\"")
 _QUOTES = "\"'\u201c\u201d\u201e\u201f"
 _SURROGATE = re.compile("[\ud800-\udfff]")
+_OPEN_STRING = f"{BROKEN_JSON.code}.message.line"
 _WORDS = {"true": True, "false": False, "null": None}
 _INFINITE = {"nan", "inf", "infinity"}
 _MEANT = {"none": "null", "undefined": "null", "nil": "null", "yes": "true", "no": "false"}
 
 
 def read_json(text: str) -> Reading:
-    """Read one JSON text; stops at a mistake after which the rest cannot be understood."""
-    reader = _Reader(text, Problems(Lines.of(text)))
+    """Read one JSON text; stops at a mistake after which the rest cannot be understood.
+
+    A string that is open at the end of its line ends there, if that leaves nothing else open.
+    """
+    reading = _read(text)
+    if not reading.stopped or reading.findings[-1].problem.key != _OPEN_STRING:
+        return reading
+    closed = _read(text, closes=True)
+    return closed if closed.certain else reading
+
+
+def _read(text: str, *, closes: bool = False) -> Reading:
+    reader = _Reader(text, Problems(Lines.of(text)), closes=closes)
     data, stopped = None, False
     try:
         data = reader.document()
@@ -74,10 +90,14 @@ def read_json(text: str) -> Reading:
 
 @dataclass(slots=True)
 class _Reader:
-    """A position in the text; every method moves it to the end of what it read."""
+    """A position in the text; every method moves it to the end of what it read.
+
+    `closes` is set to end an open string at the end of its line.
+    """
 
     text: str
     problems: Problems
+    closes: bool = False
     at: int = 0
     places: dict[str, Place] = field(default_factory=dict)
 
@@ -242,6 +262,10 @@ class _Reader:
             if "escape" in error.msg and (match := _DOUBLE.match(self.text, start)):
                 self.at = match.end()
                 return self.backslashes(match[1], error.pos, pointer)
+            if self.closes and (match := _OPEN.match(self.text, start)):
+                self.at = match.end()
+                self.problems.add(BROKEN_JSON, error.pos, message="line", help="line", certain=True)
+                return match[1]
             raise self.broken_string(error, start) from None
         if _SURROGATE.search(value):
             self.problems.add(SURROGATE, start, pointer=pointer)

@@ -35,7 +35,12 @@ _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
 _NOT_FINITE = re.compile(r"[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _MERGE = "<<"  # of YAML 1.1
-_MISSING = "could not find expected "  # as PyYAML says it
+# as PyYAML says it
+_MISSING = "could not find expected "
+_IN_QUOTES = "while scanning a quoted scalar"
+_IN_KEY = "while scanning a simple key"
+# a key without the space behind its colon
+_TIGHT = re.compile(r"([\w.-]{1,60}):(?=[^\s:])")
 
 
 def read_yaml(text: str) -> Reading:
@@ -98,23 +103,34 @@ class _Reader:
             while loader.check_event():
                 yield loader.get_event()  # type: ignore[no-untyped-call]
         except yaml.MarkedYAMLError as error:
-            mark = error.problem_mark or error.context_mark
-            raise self.broken(mark.index if mark else 0, error.problem or "") from None
+            raise self.broken(text, error) from None
         except yaml.reader.ReaderError as error:
             raise self.stop(error.position, Message("yaml.character")) from None
         except ValueError:
             # an escape beyond Unicode, or a version of thousands of digits
             raise self.stop(loader.index if loader else 0, Message("yaml.range")) from None
 
-    def broken(self, offset: int, problem: str) -> StopReading:
+    def broken(self, text: str, error: yaml.MarkedYAMLError) -> StopReading:
+        """Report what PyYAML stopped at; an open quote and a stray word are where they begin."""
+        mark, problem = error.problem_mark or error.context_mark, error.problem or ""
+        offset, begins = mark.index if mark else 0, error.context_mark
         if "'\\t'" in problem:
             return self.problems.stop(BROKEN_YAML, offset, message="tab", help="tab")
-        text = shown(problem.removeprefix(_MISSING).strip())
-        if not text:
+        if begins and error.context == _IN_QUOTES and offset >= len(text.rstrip()):
+            quote = text[begins.index : begins.index + 1]
+            return self.problems.stop(
+                BROKEN_YAML, begins.index, message="quote", help="quote", quote=quote
+            )
+        if begins and (key := _TIGHT.match(text, begins.index)) and error.context == _IN_KEY:
+            return self.problems.stop(
+                BROKEN_YAML, begins.index, message="space", help="space", key=shown(key[1])
+            )
+        what = shown(problem.removeprefix(_MISSING).strip())
+        if not what:
             return self.stop(offset, Message("yaml.end"))
         if problem.startswith(_MISSING):
-            return self.stop(offset, Message("yaml.missing", {"what": text}))
-        return self.stop(offset, text)
+            return self.stop(offset, Message("yaml.missing", {"what": what}))
+        return self.stop(offset, what)
 
     def stop(self, offset: int, reason: Message | str) -> StopReading:
         return self.problems.stop(BROKEN_YAML, offset, reason=reason)

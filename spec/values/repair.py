@@ -23,7 +23,7 @@ from ftc.spec.values.quantity import (
     read_seconds,
     read_unit,
 )
-from ftc.spec.values.synonyms import find_synonym, find_word
+from ftc.spec.values.synonyms import SWITCHES, find_stated, find_synonym, find_word
 from ftc.spec.values.verdict import is_valid
 
 _NO_FIELDS: Final[Mapping[str, Schema]] = {}
@@ -35,8 +35,6 @@ _BETWEEN: Final = re.compile(r"\s*[,;]\s*|\s+")
 _UNDERSCORE: Final = re.compile(r"(?<=\d)_(?=\d{3}(?!\d))")
 #: A number with a decimal comma.
 _COMMA: Final = re.compile(r"[+-]?\d*,\d+(?:[eE][+-]?\d+)?")
-#: Words that are booleans in YAML 1.1 and text in the core schema of YAML 1.2.
-_SWITCHES: Final = {"yes": True, "on": True, "y": True, "no": False, "off": False, "n": False}
 #: Further words that turn off a field that takes no boolean.
 _OFF: Final = frozenset({"none", "null", "false", "disabled", "disable", "never"})
 
@@ -75,18 +73,18 @@ def find_repair(
     synonyms, if `field` is the short form of a section. `others` are the other fields of its
     section, which a text may give values too.
     """
-    word = find_synonym(value, named or field)
-    if word is None and isinstance(value, str):
-        word = find_synonym(_SWITCHES.get(value.casefold()), named or field)
+    word = find_stated(value, named or field)
     if word is not None and is_valid(word, field):
         return Repair(value=word, help="near")
     alike = find_alike(value, words_of(field)) if isinstance(value, str) else None
     if alike is not None and alike != value:
         return Repair(value=alike, help="near")
-    if "x-off" in field and switches_off(value):
-        return Repair(value=field["x-off"], help="near")
+    off = field.get("x-off", "none" if "none" in words_of(field) else None)
+    if off is not None and switches_off(value):
+        return Repair(value=off, help="near")
     return (
         _named_columns(value, field)
+        or _merged(value, field)
         or _each(value, field)
         or _certain(value, field)
         or _number(value, field)
@@ -102,6 +100,17 @@ def _each(value: Any, field: Schema) -> Repair | None:
         return None
     meant = _meant_items(value, field)
     return Repair(value=meant, help="near") if meant and meant != value else None
+
+
+def _merged(value: Any, field: Schema) -> Repair | None:
+    """Return the object of a list of objects without a key in common: a dash before each key."""
+    if not isinstance(value, list) or object_form(field) is None:
+        return None
+    if not value or not all(isinstance(item, Mapping) for item in value):
+        return None
+    merged = {key: said for item in value for key, said in item.items()}
+    is_apart = len(merged) == sum(map(len, value))
+    return Repair(value=merged, help="near") if is_apart and is_valid(merged, field) else None
 
 
 def _counted(value: Any, field: Schema) -> Repair | None:
@@ -156,12 +165,17 @@ def _contained(
     return Repair(value=meant, help="near", safety="unsafe", beside=beside)
 
 
+def is_switch(value: str) -> bool:
+    """Return whether a text is a word for true or false, which is no misspelling: `on`, `no`."""
+    return value.strip().casefold() in SWITCHES
+
+
 def switches_off(value: Any) -> bool:
     """Return whether a value turns a field off: false, `off`, `none`."""
     if not isinstance(value, str):
         return value is False
     word = value.strip().casefold()
-    return word in _OFF or _SWITCHES.get(word) is False
+    return word in _OFF or SWITCHES.get(word) is False
 
 
 def _named_columns(value: Any, field: Schema) -> Repair | None:
@@ -193,11 +207,12 @@ def _certain(value: Any, field: Schema) -> Repair | None:
         return Repair(value=value[0], help="near")
     if isinstance(value, str):
         with suppress(ValueError):
-            bare = json.loads(_UNDERSCORE.sub("", value[:_LONGEST]).lower())
+            text = value[:_LONGEST].strip().removesuffix(",")  # as a line of JSON ends
+            bare = json.loads(_UNDERSCORE.sub("", text).lower())
             if bare is not None and is_valid(bare, field):
-                return Repair(value=bare, help="bare")
+                return Repair(value=bare, help="bare" if text == value.strip() else "near")
             value = bare
-        switch = _SWITCHES.get(value.casefold()) if isinstance(value, str) else None
+        switch = SWITCHES.get(value.casefold()) if isinstance(value, str) else None
         if switch is not None and is_valid(switch, field):
             return Repair(value=switch, help="near")
     if value in (0, 1) and not isinstance(value, bool) and is_valid(bool(value), field):

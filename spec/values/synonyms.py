@@ -10,6 +10,8 @@ from ftc.spec.schema import Schema, branches, fields, fields_by_pointer, object_
 from ftc.spec.values.expectation import words_of
 from ftc.spec.values.nearest import find_alike, plain
 
+#: Words that are booleans in YAML 1.1 and text in the core schema of YAML 1.2.
+SWITCHES: Final = {"yes": True, "on": True, "y": True, "no": False, "off": False, "n": False}
 #: The endings of the names of groups of settings.
 _OF_SETTINGS: Final = re.compile(
     r"_?(?:config|configuration|args|arguments|params|parameters|settings|options|kwargs)$"
@@ -23,6 +25,14 @@ def find_synonym(value: Any, schema: Schema) -> Any:
     """
     found = _find(value, schema)
     return None if isinstance(found, list) else found
+
+
+def find_stated(value: Any, schema: Schema) -> Any:
+    """Return the synonym of a whole value; `on` and `no` mean what true and false mean, or None."""
+    found = find_synonym(value, schema)
+    if found is None and isinstance(value, str):
+        found = find_synonym(SWITCHES.get(value.casefold()), schema)
+    return found
 
 
 def find_candidates(value: Any, schema: Schema) -> tuple[str, ...]:

@@ -235,6 +235,8 @@ def test_what_json_refuses_is_rewritten(tmp_path: Path, text: str, safety: str |
         ("// mine\n{name: 't', /* his */ export: ['Q8_0'], seed: 16.}", "FTC009", "unsafe"),
         ("{name: t, export: [Q8_0], seed: 16}", "FTC009", "safe"),
         ("{'name': 't', 'export': ['Q8_0'], 'seed': 16, 'compile': true}", "FTC014", "safe"),
+        ('{"name": "t,\n "export": ["Q8_0"],\n "seed": 16}', "FTC009", "unsafe"),
+        ('{"name": "t",\r\n "export": ["Q8_0],\r\n "seed": 16}', "FTC009", "unsafe"),
         ('{"name": "t" "export": ["Q8_0"]\n"seed": 16}', "FTC018", "safe"),
         ('{"name": "t", "export": [Q8_0], "seed": 16}', "FTC017", "safe"),
         (
@@ -266,6 +268,9 @@ def test_text_that_is_nearly_json(tmp_path: Path, text: str, code: str, safety: 
         "{name: 't\\x41'}",
         "{name: 't', seed: Infinity}",
         '{"name": "t", "seed": 0,5}',
+        '{"name": "t\n and more"}',
+        '{"name": "t, "seed": 0\n}',
+        '{"name": "t,\n "seed": 0,5}',
     ],
 )
 def test_text_with_several_meanings_is_not_rewritten(tmp_path: Path, text: str) -> None:
@@ -307,3 +312,14 @@ def test_separators_that_are_wrong_are_rewritten(tmp_path: Path, text: str) -> N
     assert isinstance(found, tuple)
     (value,) = [step["value"] for each in found for step in each.fix if step["path"] == ""]
     assert value["allow"] == ["FTC231", "FTC232"]
+
+
+def test_an_open_string_ends_before_a_comment(tmp_path: Path) -> None:
+    """The comment is none of its text; both are reported, with one fix."""
+    path = tmp_path / "spec.json"
+    path.write_text('{"name": "t, // mine\n "model": "https://a/b"}', encoding="utf-8")
+    found = load_document(str(path))
+    assert isinstance(found, tuple)
+    assert [each.code for each in found if each.code < "FTC030"] == ["FTC012", "FTC009"]
+    (value,) = [step["value"] for each in found for step in each.fix if step["path"] == ""]
+    assert value == {"name": "t", "model": "https://a/b"}

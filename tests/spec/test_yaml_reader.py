@@ -172,3 +172,18 @@ def test_reads_json_as_json(value: Any) -> None:
     reading = read_yaml(json.dumps(value))
     assert not reading.findings
     assert reading.data == value
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "message"),
+    [
+        ("name: x\nmodel: 'a/b\ndata: d\n", 2, "the quotation mark is never closed"),
+        ('name: x\nmodel: "a/b\n', 2, "the quotation mark is never closed"),
+        ("name: x\nmodel:a/b\ndata: d\n", 2, "there is no space after `model:`"),
+    ],
+)
+def test_a_mistake_is_where_it_begins(text: str, line: int, message: str) -> None:
+    """PyYAML sees it only where the text ends or the next line begins."""
+    (finding,) = read_yaml(text).findings
+    assert finding.position is not None
+    assert (finding.code, finding.position.line, finding.message) == ("FTC020", line, message)

@@ -30,6 +30,7 @@ _KINDS = {
     "unreadable": "unreadable",
     "cells": "cells",
     "order": "order",
+    "unanswered": "unanswered",
     "no_turn": "turn",
     "broken_json": "broken_json",
     "not_text": "lists",

@@ -226,6 +226,7 @@ def unusable(
         "no_label": "verdicts",
         "one_conversation": "halves",
         "order": "order",
+        "unanswered": "unanswered",
         "no_turn": "turn",
         "cells": "cells",
         "broken_json": "broken_json",

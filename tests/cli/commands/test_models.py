@@ -206,3 +206,22 @@ def test_a_name_that_no_model_has(call: Call) -> None:
     result = call("models", "no-such-model", "--hardware", "RTX 4090")
     assert (result.code, result.out) == (2, "")
     assert "no model whose id contains no-such-model" in result.err
+
+
+def test_a_named_model_is_planned_as_ftc_plan_does(
+    listed: Callable[..., list[dict[str, Any]]], call: Call, tmp_path: Path
+) -> None:
+    """Its rows are counted in its own tokens, with what its chat template writes."""
+    data = tmp_path / "rows.jsonl"
+    row = json.dumps({"prompt": "where is my parcel? " * 9, "completion": "it is late " * 9})
+    data.write_text(f"{row}\n" * 200, encoding="utf-8")
+    spec = tmp_path / "spec.json"
+    (model,) = listed("Qwen2.5-32B-Instruct", "--hardware", "A100-80GB", "--data", data)
+    for each in model["methods"]:
+        said = {"name": "x", "model": model["id"], "data": "rows.jsonl", "hardware": "A100-80GB"}
+        spec.write_text(json.dumps({**said, "method": each["method"]}), encoding="utf-8")
+        plan = json.loads(call("plan", spec, "--format", "json").out)
+        assert plan["memory"]["per_gpu"]["device_bytes"] == each["device_bytes"]
+    text = call("models", "Qwen2.5-32B-Instruct", "--hardware", "A100-80GB", "--data", data).out
+    assert "counted alike" not in text
+    assert "counted alike" in call("models", "--hardware", "A100-80GB", "--data", data).out

@@ -400,3 +400,13 @@ def test_answers_with_the_weight_0_are_counted(make_spec: Any, tmp_path: Path) -
     (tmp_path / "data.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
     contents = known(make_spec(data="data.jsonl"), tmp_path).contents
     assert contents.weighed_rows == 2
+
+
+def test_conversations_that_end_with_a_question(make_spec: Any, tmp_path: Path) -> None:
+    """The help is about their ends, and not about columns."""
+    talk = [{"role": role, "content": "hi"} for role in ("user", "assistant", "user")]
+    rows = "".join(json.dumps({"messages": talk, "n": n}) + "\n" for n in range(30))
+    (tmp_path / "d.jsonl").write_text(rows, encoding="utf-8")
+    finding = unknown(make_spec(data="d.jsonl"), tmp_path)
+    assert finding.code == "FTC204"
+    assert "remove what follows the assistant's last message" in finding.help
