@@ -120,11 +120,8 @@ def _explain(
     if other is not None:
         unfit, fix = _not_fitting(section[key], fields_by_pointer()[other.pointer]), ()
     if unfit is None:
-        unfit = (
-            _misfit(key, section[key], pointer)
-            if meant is None
-            else _refused(section[key], meant, fix)
-        )
+        value = section[key]
+        unfit = _misfit(key, value, pointer) if meant is None else _refused(value, meant, fix)
     if unfit is not None:
         return UNKNOWN_KEY.finding(
             message="" if pointer else "spec",

@@ -209,9 +209,8 @@ def _because(key: str, chosen: Candidate, runner: Candidate | None) -> Because:
         return Because(key=key)
     values: dict[str, Any] = {"runner": runner.way.sharding, "rows": runner.micro}
     if runner.memory.fits is False:
-        return Because(
-            key=f"{key}.needs", values={**values, "device_bytes": runner.memory.device_bytes}
-        )
+        needs = {**values, "device_bytes": runner.memory.device_bytes}
+        return Because(key=f"{key}.needs", values=needs)
     if chosen.memory.fits is False:
         return Because(key=key)
     slower = runner.seconds / chosen.seconds - 1

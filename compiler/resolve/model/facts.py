@@ -100,11 +100,10 @@ def _resolve(spec: Spec, folder: Path) -> ModelFacts | Unknown:
 def _from_files(
     name: str, found: ModelFolder, config: Config, folder: Path, head: Head
 ) -> ModelFacts | Unknown:
-    """Return the facts from config, weights and the Hub's description.
-
-    With a description the weights on this disk are not read: a download changes no fact.
-    """
-    said = found.repository
+    """Return the facts from config, weights and the Hub's description."""
+    said = (
+        found.repository
+    )  # if known, no weights on this disk are read: a download changes nothing
     weights = read_weights(found.path) if said is None else listed_weights(found.path, said)
     if (fault := _find_fault(name, config, weights)) is not None:
         return Unknown(finding=fault)
