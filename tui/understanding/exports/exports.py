@@ -51,6 +51,10 @@ _CLAUSE_END: Final = re.compile(r"[,;.!?\n]|\b(?:and|plus|y|i)\b")
 _NO_EXPORT: Final = re.compile(rf"\b{any_of(WORDS['no_export'])}(?!\w)")
 #: "the adapter, don't export it".
 _ADAPTER_BEFORE: Final = re.compile(r"\b(?:adapter|adaptador)\b,?\s*$")
+#: The bits of an export, which are not those of training.
+_EXPORTED_BITS: Final = re.compile(
+    rf"\bexport\w*\s+(?:\w+\s+){{0,2}}?(?:in|at|as|to|en|a|amb|con)\s+{_WIDTH}[ -]?bits?\b"
+)
 #: "no GGUF of 4 bits" leaves others.
 _OF_BITS: Final = re.compile(rf"\s+(?:of|in|at|de|a|en|amb|con)\s+{_WIDTH}[ -]?bits?\b")
 #: "q4_k_m... no wait, q8".
@@ -139,6 +143,8 @@ def read_exports(message: Message, have: Sequence[str]) -> Iterator[Change | Cho
         if not (wanted and without):  # "no gguf, only the adapter": no GGUF either
             yield Change(pointer="/export/adapter", value=wanted, words=words)
     found = _without_exchanged(message, sorted(_find(message)))
+    for match in list(_EXPORTED_BITS.finditer(message.folded)) if found else ():
+        message.cross_out(*match.span())  # "where it exported in 4 bits, F16"
     none = None if found else _NO_EXPORT.search(message.folded)
     if none is not None and (own := _ADAPTER_BEFORE.search(message.folded[: none.start()])):
         words = message.words(own.start(), none.end())
