@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 from difflib import SequenceMatcher
 from typing import Final
 
@@ -33,6 +33,30 @@ _PAIRS: Final[tuple[Form, ...]] = ("preference",)
 _ROLES: Final = tuple(field.name for field in fields(Columns))
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unclear:
+    """The columns of a source whose roles for an objective are unclear, and why.
+
+    `rows` reads the rows from the first; None stands for a row that cannot be read.
+    """
+
+    source: WholeSource
+    why: Unassigned
+    columns: Sequence[str]
+    objective: ObjectiveType
+    rows: Callable[[], Iterable[Row | None]]
+
+    @property
+    def forms(self) -> Sequence[Form]:
+        """The forms of rows that the objective reads."""
+        return OBJECTIVES[self.objective].forms
+
+    @property
+    def is_unnamed(self) -> bool:
+        """Whether the spec gives no column a role."""
+        return self.source.columns == Columns()
+
+
 def unassigned(
     source: WholeSource,
     why: Unassigned,
@@ -40,26 +64,32 @@ def unassigned(
     objective: ObjectiveType,
     rows: Callable[[], Iterable[Row | None]],
 ) -> Finding:
-    """Report the missing column, or that the roles of the columns are unclear.
-
-    The finding depends on the rows: they may show the columns of prompts and answers, another
-    objective may read them unchanged, or no objective can read their structure.
-    """
+    """Report the missing column, or that the roles of the columns are unclear."""
     if why.problem == "missing":
         return _name_missing(source, why, columns)
-    plain = _name_roles(source, columns, objective) or _name_judged(
-        source, why, columns, objective, rows
+    return _name_unclear(
+        Unclear(source=source, why=why, columns=columns, objective=objective, rows=rows)
     )
+
+
+def _name_unclear(unclear: Unclear) -> Finding:
+    """Report unclear roles, with what the rows show.
+
+    They may show the columns of prompts and answers, another objective may read them unchanged, or
+    no objective can read their structure.
+    """
+    source, why, columns = unclear.source, unclear.why, unclear.columns
+    objective, rows, unnamed = unclear.objective, unclear.rows, unclear.is_unnamed
+    plain = _name_roles(unclear) or _name_judged(unclear)
     if plain is not None:
         return plain
     guess = guess_columns(columns, rows())
     meant = find_objective(columns, lambda roles: can_read(rows(), make_reader(roles)))
     shape = find_shape(columns, rows())
     shaped = _name_shape(source, columns, objective, shape, is_known=bool(guess or meant))
-    if source.columns == Columns() and shaped is not None:
+    if unnamed and shaped is not None:
         return shaped
     help_, fix = "all", tuple[Mapping[str, object], ...]()
-    unnamed = source.columns == Columns()
     fits = guess is not None and unnamed and _trains_on(objective, guess)
     alone = guess is not None and guess[1] is None and unnamed and compares_texts(objective)
     if why.form is not None or not unnamed or (fits and OBJECTIVES[objective].samples) or alone:
@@ -75,7 +105,7 @@ def unassigned(
         help_ = "pairs" if compares_texts(objective) else "guess" if guess[1] else "prompts"
         fix = ({"op": "add", "path": source.at("columns"), "value": named},)
     is_open = not unnamed and help_ == "all"
-    lacking = find_lacking(source.columns, OBJECTIVES[objective].forms) if is_open else ()
+    lacking = find_lacking(source.columns, unclear.forms) if is_open else ()
     if lacking:
         help_, fix = "lacking", _rename_roles(source, objective)
     return explanations.NO_ROLES.finding(
@@ -107,69 +137,50 @@ def _rename_roles(
     return ({"op": "add", "path": source.at("columns"), "value": columns},)
 
 
-def _name_roles(
-    source: WholeSource, columns: Sequence[str], objective: ObjectiveType
-) -> Finding | None:
+def _name_roles(unclear: Unclear) -> Finding | None:
     """Report invalid roles in the spec: two roles of one column, or a role that is not read."""
+    source = unclear.source
     if twice := _find_two_roles(source.columns):
         return _name_two_roles(source, *twice)
-    if extra := _find_extra(source, columns, OBJECTIVES[objective].forms):
-        return _name_extra(source, extra, objective)
+    if extra := _find_extra(source, unclear.columns, unclear.forms):
+        return _name_extra(source, extra, unclear.objective)
     return None
 
 
-def _name_judged(
-    source: WholeSource,
-    why: Unassigned,
-    columns: Sequence[str],
-    objective: ObjectiveType,
-    rows: Callable[[], Iterable[Row | None]],
-) -> Finding | None:
+def _name_judged(unclear: Unclear) -> Finding | None:
     """Report a column that judges answers: verdicts, or the name of the better answer."""
-    forms = OBJECTIVES[objective].forms
-    if forms == ("feedback",):
-        return _propose_verdicts(source, why, columns, objective, rows)
-    return _name_compared(source, why, columns, objective, rows) if forms == _PAIRS else None
+    if unclear.forms == ("feedback",):
+        return _propose_verdicts(unclear)
+    return _name_compared(unclear) if unclear.forms == _PAIRS else None
 
 
-def _name_compared(
-    source: WholeSource,
-    why: Unassigned,
-    columns: Sequence[str],
-    objective: ObjectiveType,
-    rows: Callable[[], Iterable[Row | None]],
-) -> Finding | None:
+def _name_compared(unclear: Unclear) -> Finding | None:
     """Explain how to write pairs if a third column names the better answer, as in arena data."""
-    if source.columns != Columns():
+    if not unclear.is_unnamed:
         return None
-    if (found := find_compared(columns, rows())) is None:
+    if (found := find_compared(unclear.columns, unclear.rows())) is None:
         return None
     winner, answers = found
     return explanations.NO_ROLES.finding(
-        message="objective" if why.roles else "",
+        message="objective" if unclear.why.roles else "",
         help="winner",
-        pointer=source.at("source"),
-        name=source.source,
-        columns=tuple(map(_shorten, columns[:20])),
-        objective=objective,
-        roles=why.roles,
+        pointer=unclear.source.at("source"),
+        name=unclear.source.source,
+        columns=tuple(map(_shorten, unclear.columns[:20])),
+        objective=unclear.objective,
+        roles=unclear.why.roles,
         winner=winner,
         answers=answers,
     )
 
 
-def _propose_verdicts(
-    source: WholeSource,
-    why: Unassigned,
-    columns: Sequence[str],
-    objective: ObjectiveType,
-    rows: Callable[[], Iterable[Row | None]],
-) -> Finding | None:
+def _propose_verdicts(unclear: Unclear) -> Finding | None:
     """Propose the column whose values judge the answers, if only its name is unusual.
 
     The columns of prompts and answers are proposed as well if their names are also unusual.
     """
-    forms, given = OBJECTIVES[objective].forms, named_roles(source.columns)
+    source, columns, rows = unclear.source, unclear.columns, unclear.rows
+    given = named_roles(source.columns)
     free = [name for name in columns if name not in given.values()]
     if "label" in given:
         return None
@@ -177,7 +188,8 @@ def _propose_verdicts(
         return None
     named = replace(source.columns, label=label)
     value = {**given, "label": label}
-    if not isinstance(assign_roles(columns, named=named, form=source.form, forms=forms), Roles):
+    roles = assign_roles(columns, named=named, form=source.form, forms=unclear.forms)
+    if not isinstance(roles, Roles):
         guess = guess_columns([name for name in free if name != label], rows())
         if guess is None or guess[1] is None or given:
             return None
@@ -189,8 +201,8 @@ def _propose_verdicts(
         fix=({"op": "add", "path": source.at("columns"), "value": value},),
         name=source.source,
         columns=tuple(map(_shorten, columns[:20])),
-        objective=objective,
-        roles=tuple(why.roles) or ("label",),
+        objective=unclear.objective,
+        roles=tuple(unclear.why.roles) or ("label",),
         value=json.dumps(value, ensure_ascii=False),
         label=label,
     )
