@@ -10,7 +10,6 @@ from ftc.tui.conversation.common_questions import (
     LIKELY,
     all_questions,
     find_question,
-    rank,
 )
 from ftc.tui.conversation.topics import TOPICS
 from ftc.tui.languages.voice import LANGUAGES, Language, Voice
@@ -232,19 +231,19 @@ def test_a_question_of_the_table_changes_nothing(drafted: Session) -> None:
 @pytest.mark.prove_all
 def test_left_out_examples_choose_the_thresholds() -> None:
     """An example that is left out is mostly found by the others above the thresholds."""
-    found = [
-        (likeness, best is entry)
-        for entry in all_questions()
-        for language in LANGUAGES
-        for text in entry.asks[language]
-        for likeness, best in [next(rank(text, language, without=text))]
-    ]
-    likely = [right for likeness, right in found if likeness >= LIKELY]
-    certain = [right for likeness, right in found if likeness >= CERTAIN]
+    likely, certain, less = (
+        [
+            found is entry
+            for entry in all_questions()
+            for language in LANGUAGES
+            for text in entry.asks[language]
+            if (found := find_question(text, language, least, without=text)) is not None
+        ]
+        for least in (LIKELY, CERTAIN, LIKELY - 0.15)
+    )
     assert sum(likely) >= 0.75 * len(likely)
     assert sum(certain) >= 0.85 * len(certain)
-    below = [right for likeness, right in found if LIKELY - 0.15 <= likeness < LIKELY]
-    assert sum(below) < 0.75 * len(below)
+    assert sum(less) - sum(likely) < 0.75 * (len(less) - len(likely))
 
 
 def test_the_plan_ends_the_answer(drafted: Session) -> None:
