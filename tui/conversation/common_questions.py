@@ -2,7 +2,8 @@
 
 The table has several examples of each question, in three languages. The similarity is the mean of
 two tf-idf measures over word stems: the share of the message that the question's examples and its
-answer cover, and the cosine similarity to its nearest example.
+answer cover, and the cosine similarity to its nearest example. Below `CERTAIN` the message must
+also share enough telling words, which are neither numbers nor function words, with the examples.
 """
 
 import json
@@ -12,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
-from itertools import islice, pairwise
+from itertools import chain, islice, pairwise
 from math import log, prod, sqrt
 from typing import Final
 
@@ -27,10 +28,12 @@ from ftc.tui.understanding.text.sentences import split_sentences
 #: preferred to the planner's or the glossary's. They were chosen by leaving out one example at a
 #: time (`test_left_out_examples_choose_the_thresholds`).
 LIKELY: Final = 0.45
-CERTAIN: Final = 0.8
+CERTAIN: Final = 0.82
 #: The minimum lead over the second most similar question.
 _AHEAD: Final = 0.03
 _WORD: Final = re.compile(r"[a-z]+\d*|\d+")
+#: The maximum number of telling words of an example that shares only one of them with a message.
+_MOST_TELLING: Final = 3
 #: The weights of a function word, a number, and a pair of words.
 _FUNCTION: Final = 0.1
 _NUMBER: Final = 0.3
@@ -62,16 +65,22 @@ class CommonQuestion:
     decisions: Sequence[str] = ()
 
 
-def find_question(text: str, language: Language, least: float) -> CommonQuestion | None:
+def find_question(
+    text: str, language: Language, least: float, without: str = ""
+) -> CommonQuestion | None:
     """Return the question that a message asks, or None below the minimum similarity.
 
-    In a message with several sentences, each question is compared.
+    In a message with several sentences, each question is compared. The example `without` is not.
     """
     spoken = find_spoken(text) or language
-    asked = [text[each.start : each.end] for each in split_sentences(text) if each.asks]
-    found = [tuple(islice(rank(sentence, spoken), 2)) for sentence in asked or [text]]
-    (likeness, question), (next_likeness, _) = max(found, key=lambda each: each[0][0])
-    return question if likeness >= max(least, next_likeness + _AHEAD) else None
+    asked = [text[each.start : each.end] for each in split_sentences(text) if each.asks] or [text]
+    found = [(*islice(rank(sentence, spoken, without), 2),) for sentence in asked]
+    sentence, best = max(zip(asked, found, strict=True), key=lambda each: each[1][0][0])
+    (likeness, question), (next_likeness, _) = best
+    if likeness < max(least, next_likeness + _AHEAD):
+        return None
+    agreed = likeness >= CERTAIN or _index(spoken).agrees(sentence, question, without)
+    return question if agreed else None
 
 
 def rank(
@@ -127,6 +136,27 @@ class _Index:
         found = [(self._compare(text, asked, each, without), each) for each in all_questions()]
         yield from sorted(found, key=lambda pair: -pair[0])
 
+    def agrees(self, text: str, question: CommonQuestion, without: str) -> bool:
+        """Return whether a sentence shares enough telling words with the examples of a question.
+
+        A single one is enough if no other question has it and the nearest example has few, or if
+        neither the sentence nor one of the examples has another.
+        """
+        examples = [each for each in question.asks[self._language] if each != without]
+        told, own = _tell(text), {_tell(each) for each in examples}
+        shared = told & frozenset().union(*own)
+        if len(shared) != 1 or (shared == told and shared in own):
+            return len(shared) > 0
+        holding = {
+            entry.id
+            for entry in all_questions()
+            for each in chain.from_iterable(entry.asks.values())
+            if each != without and shared <= _tell(each)
+        }
+        asked = self._weigh(_count(text))
+        nearest = max(examples, key=lambda each: _cosine(asked, self._weights[each]))
+        return len(holding) == 1 and len(_tell(nearest)) <= _MOST_TELLING
+
     def _compare(self, text: str, asked: Weights, question: CommonQuestion, without: str) -> float:
         examples = [each for each in question.asks[self._language] if each != without]
         if any(_bare(each) == _bare(text) for each in examples):
@@ -173,6 +203,12 @@ def _texts(question: CommonQuestion, language: Language) -> Iterator[str]:
 
 def _names(texts: Iterable[str]) -> set[str]:
     return {name for text in texts for name in _count(text)}
+
+
+@cache
+def _tell(text: str) -> frozenset[str]:
+    """Return the stems of the telling words of a text."""
+    return frozenset(map(stem, find_telling(text)))
 
 
 @cache

@@ -284,12 +284,15 @@ class Conversation:
         return self.voice.say("consequence.takes", spare=spare, time=time)
 
     def tell_missing(self) -> Line:
-        """Return the sentence that lists what is missing for a plan."""
+        """Return the sentence that lists what is missing for a plan, or names the open question."""
         missing = [
             self.voice.say(f"no_plan.{section}")
             for section, pointers in _PLANNED_FROM.items()
             if not any(self.draft.has(pointer) for pointer in pointers)
         ]
+        if not missing and isinstance(self.step, Question) and not self.step.optional:
+            name = self.step.pointer[1:].replace("/", ".")
+            return self.line("no_plan.open", name=name)
         if not missing:
             return self.line("no_plan.unknown")
         return self.line("no_plan", missing=", ".join(missing))

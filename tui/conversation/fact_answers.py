@@ -1,4 +1,4 @@
-"""Answers questions about disk space, a model's terms, the suggestion and the data's quality."""
+"""Answers questions about sizes, the spec, a model's terms, the suggestion and data quality."""
 
 from collections.abc import Iterator, Sequence
 from typing import Final
@@ -9,6 +9,7 @@ from ftc.tui.conversation.data_answers import judge_rows
 from ftc.tui.conversation.explaining import topics
 from ftc.tui.languages.translation import tell
 from ftc.tui.questions.dialogue import Question
+from ftc.tui.state.draft import find_differences
 from ftc.tui.state.line import Line
 from ftc.tui.understanding.reader import read
 from ftc.tui.understanding.reading import UNSURE, ModelWish
@@ -27,6 +28,33 @@ def tell_disk(conversation: Conversation, text: str) -> list[Line]:
     if plan.download_bytes:
         told.append(conversation.line("topic.disk.download", size=size(plan.download_bytes)))
     return conversation.answer(*told)
+
+
+def tell_file_size(conversation: Conversation, text: str) -> list[Line]:
+    """Say how large the exported files become, and the merged model."""
+    del text
+    plan, model = conversation.supposed_plan(), conversation.situation.model
+    if plan is None or model is None:
+        return conversation.answer(conversation.tell_missing())
+    shown = {"16 bit": 2 * model.parameters, **plan.export_bytes}
+    sizes = ", ".join(f"{kind} {conversation.voice.size(value)}" for kind, value in shown.items())
+    return conversation.answer(conversation.line("topic.file_size", sizes=sizes))
+
+
+def tell_spec(conversation: Conversation, text: str) -> list[Line]:
+    """Show the current spec."""
+    del text
+    return [Line(who="ftc", text=conversation.spec_text(), kind="spec"), *conversation.ask()]
+
+
+def tell_changes(conversation: Conversation, text: str) -> list[Line]:
+    """List the differences between the draft at the start and the current one."""
+    del text
+    start = conversation.past[0] if conversation.past else conversation.draft
+    found = find_differences(start, conversation.draft)
+    key = "changes" if found else "changes.none"
+    told = conversation.line(key, what=conversation.compared(found, start))
+    return [told, *conversation.ask()]
 
 
 def tell_terms(conversation: Conversation, text: str) -> list[Line]:

@@ -12,13 +12,14 @@ from ftc.tui.bundle.launching import launch
 from ftc.tui.conversation.advice import cheaper, fit, limit, recommend_models, slow, what_if
 from ftc.tui.conversation.conversation import Conversation, draft_text
 from ftc.tui.conversation.explaining import explain
+from ftc.tui.conversation.fact_answers import tell_changes, tell_spec
 from ftc.tui.conversation.goal_dialogue import take_option
 from ftc.tui.conversation.judgement import judge
 from ftc.tui.conversation.repair import repair
 from ftc.tui.languages.translation import tell, tell_failure
 from ftc.tui.questions.dialogue import GOAL, Done, Option, Question, asked_pointers, next_step
 from ftc.tui.state.chain import chain, free_path
-from ftc.tui.state.draft import Draft, find_differences, read_draft
+from ftc.tui.state.draft import Draft, read_draft
 from ftc.tui.state.line import Line
 from ftc.tui.understanding.reader import read
 from ftc.tui.understanding.reading import Request
@@ -149,16 +150,6 @@ def _redo(conversation: Conversation, about: str) -> list[Line]:
     return [conversation.told_difference("redone", before), *lines]
 
 
-def _changes(conversation: Conversation, about: str) -> list[Line]:
-    """List the differences between the draft at the start and the current one."""
-    del about
-    start = conversation.past[0] if conversation.past else conversation.draft
-    found = find_differences(start, conversation.draft)
-    key = "changes" if found else "changes.none"
-    told = conversation.line(key, what=conversation.compared(found, start))
-    return [told, *conversation.ask()]
-
-
 def _restart(conversation: Conversation, about: str) -> list[Line]:
     del about
     conversation.past.append(conversation.draft)
@@ -186,11 +177,6 @@ def _quit(conversation: Conversation, about: str) -> list[Line]:
     del about
     conversation.ended = True
     return [conversation.line("goodbye")]
-
-
-def _show(conversation: Conversation, about: str) -> list[Line]:
-    del about
-    return [Line(who="ftc", text=conversation.spec_text(), kind="spec"), *conversation.ask()]
 
 
 def _compile(conversation: Conversation, about: str) -> list[Line]:
@@ -263,12 +249,23 @@ def _retry(conversation: Conversation, about: str) -> list[Line]:
 
 
 def _plan(conversation: Conversation, about: str) -> list[Line]:
-    """Show the plan: whether it fits, the peak memory, the time."""
+    """Show the plan: whether it fits, the time, the peak memory, the batch, the learning rate."""
     del about
     plan = conversation.situation.plan
     if plan is None:
         return [conversation.tell_missing(), *conversation.ask()]
-    return [conversation.line("plan_is", plan=conversation.outlook(plan)), *conversation.ask()]
+    training = plan.decisions.training
+    values = conversation.line(
+        "plan_is.values",
+        peak=conversation.voice.size(plan.memory.device_bytes),
+        batch=plan.decisions.batch.global_batch.value,
+        micro=plan.decisions.batch.micro_batch.value,
+        rate=conversation.voice.show(training.learning_rate.value),
+        epochs=training.epochs.value,
+        steps=training.total_steps.value,
+    )
+    told = conversation.line("plan_is", plan=conversation.outlook(plan))
+    return [told, values, *conversation.ask()]
 
 
 def _models(conversation: Conversation, about: str) -> list[Line]:
@@ -365,7 +362,7 @@ _HANDLERS: Final[Mapping[str, Handler]] = {
     "help": _help,
     "thanks": _thanks,
     "quit": _quit,
-    "show": _show,
+    "show": tell_spec,
     "compile": _compile,
     "save": _save,
     "load": _load,
@@ -379,7 +376,7 @@ _HANDLERS: Final[Mapping[str, Handler]] = {
     "cheaper": cheaper,
     "faster": slow,
     "limit": limit,
-    "changes": _changes,
+    "changes": tell_changes,
     "fix": _fix,
     "run": _run,
     "rehearse": _rehearse,

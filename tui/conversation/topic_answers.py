@@ -20,7 +20,10 @@ from ftc.tui.conversation.data_answers import (
 from ftc.tui.conversation.fact_answers import (
     compare_families,
     judge_data,
+    tell_changes,
     tell_disk,
+    tell_file_size,
+    tell_spec,
     tell_suggestion,
     tell_terms,
 )
@@ -321,6 +324,9 @@ _ANSWERS: Final[Mapping[Topic, Answer]] = {
     "reason": tell_suggestion,
     "quality": judge_data,
     "disk": tell_disk,
+    "file_size": tell_file_size,
+    "spec": tell_spec,
+    "changes": tell_changes,
     "licence": _licence,
     "privacy": _privacy,
     "slow": _slow,

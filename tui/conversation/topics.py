@@ -12,20 +12,23 @@ from ftc.tui.understanding.text.message import fold
 
 Topic = Literal[
     "no_data", "gated", "reason", "licence", "privacy", "slow", "overfitting", "resume", "next",
-    "quality", "data", "labels", "lengths", "dropped", "rows", "disk", "small_device", "inference",
-    "diverged", "ollama", "cost", "memory", "time", "models",
+    "quality", "data", "labels", "lengths", "dropped", "rows", "disk", "file_size", "small_device",
+    "inference", "diverged", "ollama", "cost", "memory", "time", "models", "spec", "changes",
 ]  # fmt: skip
 TOPICS: Final[tuple[Topic, ...]] = get_args(Topic)
 
 
 def find_topic(text: str) -> Topic | None:
-    """Return the topic of a question, or None; the most specific comes first."""
+    """Return the topic of a question, or None; the most specific comes first.
+
+    A topic without patterns is found by its common question alone.
+    """
     folded = fold(text)
-    return next((topic for topic in TOPICS if _patterns()[topic].search(folded)), None)
+    return next((topic for topic, pattern in _patterns().items() if pattern.search(folded)), None)
 
 
 @cache
 def _patterns() -> Mapping[Topic, re.Pattern[str]]:
     text = (files("ftc.tui.conversation") / "topics.json").read_text(encoding="utf-8")
     table = json.loads(text)
-    return {topic: re.compile(any_of(words)) for topic, words in table.items()}
+    return {topic: re.compile(any_of(table[topic])) for topic in TOPICS if topic in table}
