@@ -462,7 +462,9 @@ class Session(Conversation):
             self.step = self.offer(self.step)
         key = choice.why or ("which_one" if options else "which_value")
         line = self.line(key, words=choice.words, what=_label(choice.values[0] if options else ""))
-        text = line.text if options else f"{line.text}\n{self.voice.ask(choice.pointer)}"
+        names_data = choice.pointer == "/data/source" and bool(self.options)
+        asked = self.voice.ask(choice.pointer)
+        text = line.text if options else asked if names_data else f"{line.text}\n{asked}"
         return [Line(who="ftc", text=text, kind="question")]
 
     def _say(self, lines: list[Line]) -> tuple[Line, ...]:

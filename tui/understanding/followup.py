@@ -16,8 +16,10 @@ from ftc.tui.understanding.text.lexicon import NUMBER
 from ftc.tui.understanding.text.message import Message
 from ftc.tui.understanding.text.numbers import as_written, read_number
 
-_OPENING: Final = (
+#: Words before an answer to what was just said.
+OPENING: Final = (
     r"(?:(?:no|ok|okay|vale|val|and|i|y|but|pero|then|well|hm+|actually|rather|better|mejor|millor"
+    r"|d'acord|de acuerdo|doncs|pues|entonces|bueno|yes|si"
     r"|wait|espera|perdon?a?|sorry|please|porfa|sisplau)[\s,]+)*"
 )
 #: Verbs with a pronoun for the value.
@@ -31,13 +33,13 @@ _TO: Final = r"(?:\s*(?:to|at|a|en|fins a|hasta))?"
 _CLOSING: Final = (
     r"(?:[\s,]+(?:instead|then|please|mejor|millor|porfa|sisplau|thanks|gracias))*[\s.!]*"
 )
-_TO_NUMBER: Final = re.compile(rf"{_OPENING}{_IT}{_TO}\s+(?P<number>{NUMBER}){_CLOSING}")
+_TO_NUMBER: Final = re.compile(rf"{OPENING}{_IT}{_TO}\s+(?P<number>{NUMBER}){_CLOSING}")
 _OF_IT: Final = (
     r"(?:\s+(?:of\s+)?(?:that|it|this|d'aixo|d'aquest|de eso|de ese)|'ls?|-?(?:l[aeo]s?|ho|l))"
 )
 _ARTICLE: Final = re.compile(r"^(?:the|el|la)\s+")
 _BY_FACTOR: Final = re.compile(
-    rf"{_OPENING}(?:(?P<it>{_IT}){_TO}\s+)?(?:(?:just|nomes|solo)\s+)*"
+    rf"{OPENING}(?:(?P<it>{_IT}){_TO}\s+)?(?:(?:just|nomes|solo)\s+)*"
     rf"(?P<factor>.+?)(?P<of_it>{_OF_IT})?{_CLOSING}"
 )
 
