@@ -13,7 +13,7 @@ _COUNT: Final = "/hardware/count"
 def settle_count(told: Sequence[Change | Choice]) -> list[Change | Choice]:
     """Return the values, in which the question about a count follows that about its GPU.
 
-    A count in the words of a GPU that is certain is certain too.
+    A single card is certain if its name is: "a 3090" tells no number. More of them may be per node.
     """
     card = next((each for each in told if each.pointer == _GPU), None)
     if isinstance(card, Choice):
@@ -22,7 +22,7 @@ def settle_count(told: Sequence[Change | Choice]) -> list[Change | Choice]:
 
 
 def _as_certain(each: Choice, card: Change) -> Change | Choice:
-    """Return a count that stands in the words of its GPU as a change."""
-    if each.pointer != _COUNT or len(each.values) != 1 or fold(each.words) not in fold(card.words):
+    """Return a count of one that stands in the words of its GPU as a change."""
+    if (each.pointer, each.values) != (_COUNT, (1,)) or fold(each.words) not in fold(card.words):
         return each
-    return Change(pointer=_COUNT, value=each.values[0], words=each.words)
+    return Change(pointer=_COUNT, value=1, words=each.words)
