@@ -107,6 +107,24 @@ def cheaper(conversation: Conversation, about: str) -> list[Line]:
     return _offer(conversation, found, "would_cost_less")
 
 
+def lighter(conversation: Conversation, about: str) -> list[Line]:
+    """Offer changes that need less memory than the current plan, the smallest need first."""
+    del about
+    plan = conversation.situation.plan
+    if plan is None:
+        return [conversation.tell_missing(), *conversation.ask()]
+    now, size = plan.memory.device_bytes, conversation.voice.size
+    edits = (*_smaller(conversation, plan), *_smaller_models(conversation))
+    needs = [
+        (option.plan.memory.device_bytes, option)
+        for option in _planned(conversation, edits)
+        if option.plan is not None and option.plan.memory.device_bytes < now
+    ]
+    needs.sort(key=lambda each: each[0])
+    told = conversation.line("peak_now", peak=size(now))
+    return [told, *_offer(conversation, [option for _, option in needs], "would_need_less")]
+
+
 def recommend_models(
     conversation: Conversation, about: str, wish: ModelWish = _ANY_MODEL
 ) -> list[Line]:

@@ -1,6 +1,6 @@
 """The handlers of requests, one function for each: undo, explain, show, save, compile, ..."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -9,7 +9,15 @@ from ftc.spec.load import load_document
 from ftc.tui.bundle.actions import Act
 from ftc.tui.bundle.finish import finish, is_written, save, say_next, spec_path
 from ftc.tui.bundle.launching import launch
-from ftc.tui.conversation.advice import cheaper, fit, limit, recommend_models, slow, what_if
+from ftc.tui.conversation.advice import (
+    cheaper,
+    fit,
+    lighter,
+    limit,
+    recommend_models,
+    slow,
+    what_if,
+)
 from ftc.tui.conversation.conversation import Conversation, draft_text
 from ftc.tui.conversation.explaining import explain
 from ftc.tui.conversation.fact_answers import tell_changes, tell_spec
@@ -21,9 +29,10 @@ from ftc.tui.questions.dialogue import GOAL, Done, Option, Question, asked_point
 from ftc.tui.state.chain import chain, free_path
 from ftc.tui.state.draft import Draft, read_draft
 from ftc.tui.state.line import Line
+from ftc.tui.understanding.fields.spoken import Mention, find_mentions
 from ftc.tui.understanding.reader import read
-from ftc.tui.understanding.reading import Request
-from ftc.tui.understanding.text.message import fold
+from ftc.tui.understanding.reading import Change, Request
+from ftc.tui.understanding.text.message import Message, fold
 from ftc.tui.understanding.text.numbers import read_number
 
 Handler = Callable[[Conversation, str], list[Line]]
@@ -127,8 +136,11 @@ def _why(conversation: Conversation, about: str) -> list[Line]:
 
 
 def _undo(conversation: Conversation, about: str) -> list[Line]:
-    """Undo the last change, or as many changes as the message says."""
-    if not conversation.past:
+    """Undo the last change, as many as the message says, or that of the field it names."""
+    mentions = find_mentions(Message(about))
+    if mentions and (restored := tuple(_restored(conversation, mentions))):
+        return conversation.apply(restored)
+    if mentions or not conversation.past:
         return [conversation.line("nothing_to_undo"), *conversation.ask()]
     count = min(max(int(read_number(fold(about)) or 1), 1), len(conversation.past))
     before = conversation.draft
@@ -138,6 +150,16 @@ def _undo(conversation: Conversation, about: str) -> list[Line]:
     key = "undone" if count == 1 else "undone_many"
     told = conversation.told_difference(key, before, **({} if count == 1 else {"n": count}))
     return [told, *conversation.go_to(conversation.draft)]
+
+
+def _restored(conversation: Conversation, mentions: Sequence[Mention]) -> Iterator[Change]:
+    """Yield the values that the fields had before their last changes."""
+    for pointer in dict.fromkeys(each.pointer for each in mentions):
+        now = conversation.draft.get(pointer)
+        others = (draft.get(pointer) for draft in reversed(conversation.past))
+        before = next((value for value in others if value != now), now)
+        if before != now:
+            yield Change(pointer=pointer, value=before, words=pointer)
 
 
 def _redo(conversation: Conversation, about: str) -> list[Line]:
@@ -374,6 +396,7 @@ _HANDLERS: Final[Mapping[str, Handler]] = {
     "what_if": what_if,
     "fit": fit,
     "cheaper": cheaper,
+    "lighter": lighter,
     "faster": slow,
     "limit": limit,
     "changes": tell_changes,

@@ -6,11 +6,12 @@ from typing import Final
 
 from ftc.compiler.knowledge.well_known.models import find_model
 from ftc.tui.questions.dialogue import Option
+from ftc.tui.understanding.followup import OPENING
 from ftc.tui.understanding.text.lexicon import WORDS, any_of
 from ftc.tui.understanding.text.message import fold
 
 _ARTICLE: Final = (
-    r"(?:(?:take|use|i(?:'ll)? take|vull|agafa|quiero|usa|dame) )?(?:the |el |la |l')?"
+    rf"{OPENING}(?:(?:take|use|i(?:'ll)? take|vull|agafa|quiero|usa|dame) )?(?:the |el |la |l')?"
 )
 _NOUN: Final = r"(?: (?:one|option|model|opcio|opcion))?"
 _ORDINALS: Final = tuple(
@@ -20,6 +21,8 @@ _ORDINALS: Final = tuple(
 _SMALLEST: Final = re.compile(rf"{_ARTICLE}{any_of(WORDS['smallest'])}{_NOUN}")
 _LARGEST: Final = re.compile(rf"{_ARTICLE}{any_of(WORDS['largest'])}{_NOUN}")
 
+_SIZED: Final = re.compile(rf"{_ARTICLE}(?:de )?(?P<size>\d+(?:[.,]\d+)? ?b)(?:illion)?{_NOUN}")
+
 
 def find_offer(text: str, options: Sequence[Option]) -> Option | None:
     """Return the option that a message refers to by its position or its size, or None."""
@@ -27,6 +30,8 @@ def find_offer(text: str, options: Sequence[Option]) -> Option | None:
     for index, pattern in _ORDINALS if len(options) > 1 else ():
         if pattern.fullmatch(folded):
             return options[index] if -len(options) <= index < len(options) else None
+    if (match := _SIZED.fullmatch(folded)) is not None:
+        return _find_sized(match["size"], options)
     sized = [
         (model.shape.parameters, option)
         for option in options
@@ -39,3 +44,10 @@ def find_offer(text: str, options: Sequence[Option]) -> Option | None:
     if _LARGEST.fullmatch(folded):
         return max(sized, key=lambda pair: pair[0])[1]
     return None
+
+
+def _find_sized(size: str, options: Sequence[Option]) -> Option | None:
+    """Return the only option whose name has a size, such as "7b"."""
+    wanted = size.replace(" ", "").replace(",", ".")
+    found = [each for each in options if wanted in re.split(r"[^a-z0-9.]+", fold(each.label))]
+    return found[0] if len(found) == 1 else None

@@ -41,7 +41,8 @@ from ftc.tui.state.likely_files import list_spaced, read_columns
 from ftc.tui.state.line import Line, lay_out
 from ftc.tui.state.unknown_gpu import ask_near, ask_suggested
 from ftc.tui.understanding.fields.hinted import find_wished
-from ftc.tui.understanding.followup import last_number, read_followup
+from ftc.tui.understanding.fields.relative import numeric_fields
+from ftc.tui.understanding.followup import last_number, read_followup, scales_it
 from ftc.tui.understanding.learned.likely import find_likely
 from ftc.tui.understanding.models.model_wishes import meets
 from ftc.tui.understanding.reader import read
@@ -79,7 +80,7 @@ class Session(Conversation):
     language of two messages in a row. `spoken` is the language of the last message that shows one.
     `sent` are the user's messages of the conversation that was saved in this folder. `finder` looks
     for a language model on this machine to offer. `last_number` is the pointer of the field that
-    "make it 128" refers to.
+    "make it 128" refers to: the number that was set or named last.
     """
 
     transcript: list[Line] = field(default_factory=list)
@@ -130,7 +131,7 @@ class Session(Conversation):
         switched = [*self._follow(text)] if self.follows else []
         offered = offer_server(self, self.finder)
         lines = [*switched, *offered, *self._answer(text.strip())]
-        self.last_number = last_number(self.reading.changes or self.taken, self.last_number)
+        self.last_number = last_number(self.reading.changes or self.taken, text, self.last_number)
         if self.draft != before and self.reading.changes:
             lines = list(self._with_card(text, before, lines))
         return self._say(lines)
@@ -209,12 +210,13 @@ class Session(Conversation):
         if (option := self._offered(text)) is not None:
             self.taken = option.changes
             return take_option(self, option)
-        now = self.draft.get(self.last_number) if self.last_number else None
-        if (again := read_followup(text, self.last_number, now)) is not None:
-            self.reading = Reading(changes=(again,))
-            return self._take(self.reading, text)
-        pointer = self._asked_field()
         planned = self.situation.planned_values()
+        if (again := self._followed(text, planned)) is not None:
+            self.reading = again
+            return self._take(again, text)
+        if scales_it(text):
+            return [self.line("which_it", "question", text=text)]
+        pointer = self._asked_field()
         reading = understand(text, self.draft.data, pointer, planned, self._names(text))
         if reading.request is None and not reading.changes and (near := self._vague(text)):
             reading = Reading(choices=(near,))
@@ -234,6 +236,17 @@ class Session(Conversation):
             self.reading = Reading(choices=(near,))
             return self._ask_choice(near)
         return [self.line("not_understood", text=text), *self.ask()]
+
+    def _followed(self, text: str, planned: Mapping[str, Any]) -> Reading | None:
+        """Return the reading of a message about the last number, or about that of the question."""
+        pointer = self.last_number or self._asked_field()
+        if pointer not in numeric_fields():
+            return None
+        now = self.draft.get(pointer)
+        again = read_followup(text, pointer, planned.get(pointer) if now is None else now)
+        if isinstance(again, Choice):
+            return Reading(choices=(again,))
+        return None if again is None else Reading(changes=(again,))
 
     def _asked_field(self) -> str | None:
         """Return the field that a bare answer sets: the data until the goal is known."""
@@ -449,7 +462,9 @@ class Session(Conversation):
             self.step = self.offer(self.step)
         key = choice.why or ("which_one" if options else "which_value")
         line = self.line(key, words=choice.words, what=_label(choice.values[0] if options else ""))
-        text = line.text if options else f"{line.text}\n{self.voice.ask(choice.pointer)}"
+        names_data = choice.pointer == "/data/source" and bool(self.options)
+        asked = self.voice.ask(choice.pointer)
+        text = line.text if options else asked if names_data else f"{line.text}\n{asked}"
         return [Line(who="ftc", text=text, kind="question")]
 
     def _say(self, lines: list[Line]) -> tuple[Line, ...]:

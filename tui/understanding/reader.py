@@ -76,6 +76,7 @@ from ftc.tui.understanding.learned.linked import add_linked, read_linked
 from ftc.tui.understanding.learned.released import is_withheld, release
 from ftc.tui.understanding.learned.supplement import add_roles, add_worded
 from ftc.tui.understanding.learned.unlikely_roles import doubt_role
+from ftc.tui.understanding.machines.counts import settle_count
 from ftc.tui.understanding.machines.hardware import read_hardware
 from ftc.tui.understanding.machines.instances import read_instances
 from ftc.tui.understanding.machines.limits import read_limit, read_wall_time
@@ -220,7 +221,7 @@ def _read_message(
     for settled in (adopt, settle_later):
         told = settled(text, told, lambda words: read(words, draft, planned, names).changes)
     told = doubt_reported_hardware(text, doubt_units(text, withhold(text, told, found)))
-    told = imply_kinds(doubt_added(text, told), draft)
+    told = settle_count(imply_kinds(doubt_added(text, told), draft))
     needless = find_needless(text, told, draft)
     kept = [each for each in told if each not in needless]
     return replace(_conclude(kept, about, message, draft), needless=tuple(needless))

@@ -8,8 +8,8 @@ from ftc.spec.pointer import split
 
 RequestKind = Literal[
     "advise", "changes", "cheaper", "compile", "delegate", "explain", "faster", "fit", "fix",
-    "hello", "help", "judge", "later", "leave", "left", "limit", "load", "models", "no", "plan",
-    "quit", "redo", "rehearse", "restart", "retry", "run", "save", "show", "thanks", "undo",
+    "hello", "help", "judge", "later", "leave", "left", "lighter", "limit", "load", "models", "no",
+    "plan", "quit", "redo", "rehearse", "restart", "retry", "run", "save", "show", "thanks", "undo",
     "unsure", "watch", "what_if", "why", "yes",
 ]  # fmt: skip
 

@@ -20,8 +20,11 @@ _ABOUT: Final = tuple(
     for language in LANGUAGES
     for pattern in words[language]
 )
-_PARTS: Final = re.compile(r"\s*[,;.!]+\s*|\s+(?:and|i|y)\s+")
+_PARTS: Final = re.compile(r"\s*[,;.!?]+[\s\u00bf\u00a1]*|\s+(?:and|i|y)\s+")
 _POLITE: Final = re.compile(rf"^{any_of(WORDS['polite'])}[, ]+|[, ]+{any_of(WORDS['polite'])}$")
+
+#: What stands before a request that corrects it: "I was wrong, undo that".
+_EXCUSE: Final = re.compile(rf"^{any_of(WORDS['excuses'])}[ ,.;:!]+(?=\S)")
 
 
 def read_request(message: Message) -> Request | None:
@@ -52,7 +55,7 @@ def _trimmed(message: Message) -> tuple[str, int]:
     text = message.folded
     bare = text.strip(" \t\n.!?,;:\u00bf\u00a1") or text.strip()
     start = text.find(bare)
-    polite = _POLITE.sub("", bare)
+    polite = _EXCUSE.sub("", _POLITE.sub("", bare))
     return polite, start + max(bare.find(polite), 0)
 
 

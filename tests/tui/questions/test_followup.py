@@ -63,3 +63,60 @@ def test_after_two_numbers_it_is_neither(session: Session) -> None:
     session.reply("rank 32 and 3 epochs")
     session.reply("make it 5")
     assert (session.draft.get("/method/rank"), session.draft.get("/training/epochs")) == (32, 3)
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "pointer", "factor"),
+    [
+        ("why that learning rate?", "set it to half", "/training/learning_rate", 0.5),
+        ("¿por qué ese learning rate?", "ponlo a la mitad", "/training/learning_rate", 0.5),
+        ("¿por qué esa tasa de aprendizaje?", "ponla a la mitad", "/training/learning_rate", 0.5),
+        (
+            "per què aquesta taxa d'aprenentatge?",
+            "posa-la a la meitat",
+            "/training/learning_rate",
+            0.5,
+        ),
+        ("how many epochs?", "double it", "/training/epochs", 2),
+        ("which batch size?", "make it half", "/training/global_batch", 0.5),
+    ],
+)
+def test_a_pronoun_stands_for_the_number_in_question(
+    session: Session, question: str, text: str, pointer: str, factor: float
+) -> None:
+    """A question that names a field is about its planned value; other questions change nothing."""
+    now = session.draft.get(pointer) or session.situation.planned_values()[pointer]
+    session.reply(question)
+    session.reply(text)
+    assert session.draft.get(pointer) == pytest.approx(now * factor)
+
+
+def test_a_pronoun_without_a_number_is_asked_about(folder: Path) -> None:
+    """Nothing was set or named, or two numbers were."""
+    begun = Session(observer=Observer(folder=folder), draft=read_draft(SPEC))
+    begun.start()
+    before = begun.draft
+    assert "set it to half" in begun.reply("set it to half")[-1].text
+    begun.reply("why that rank and that learning rate?")
+    assert "double it" in begun.reply("double it")[-1].text
+    assert begun.draft == before
+
+
+def test_a_pronoun_for_a_number_without_a_value_asks_for_it(folder: Path) -> None:
+    """Without a plan there is no rate to halve."""
+    begun = Session(observer=Observer(folder=folder))
+    begun.start()
+    begun.reply("why that learning rate?")
+    begun.reply("set it to half")
+    assert [each.pointer for each in begun.reading.choices] == ["/training/learning_rate"]
+
+
+@pytest.mark.parametrize("text", ["halve it", "redúcelo a la mitad", "redueix-ho a la meitat"])
+def test_only_counts_are_rounded(session: Session, text: str) -> None:
+    """Epochs may be a fraction, a rank may not."""
+    session.reply("3 epochs")
+    session.reply(text)
+    assert session.draft.get("/training/epochs") == pytest.approx(1.5)
+    session.reply("rank 9")
+    session.reply(text)
+    assert session.draft.get("/method/rank") == 4

@@ -66,3 +66,19 @@ def test_a_column_is_predicted_from_another_one(text: str) -> None:
     roles = {each.pointer: each.value for each in read(text, {}, {}, names).changes}
     assert roles["/data/columns/prompt"] == "description"
     assert roles["/data/columns/completion"] == "category"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "the conversations are in tools.jsonl",
+        "les converses són a tools.jsonl",
+        "las conversaciones están en tools.jsonl",
+        "teach llama 3.1 8b to call my tools, the conversations are in tools.jsonl",
+    ],
+)
+def test_the_name_of_a_file_is_no_column(text: str) -> None:
+    """The word before its ending is a column of the file, and "call my tools" names no run."""
+    changes = read(text, {}, {}, Names(columns=("messages", "tools"))).changes
+    assert {each.pointer for each in changes} - {"/model/id"} == {"/data/source"}
+    assert "tools.jsonl" in [each.value for each in changes]

@@ -391,7 +391,7 @@ def read_known_columns(message: Message, columns: Sequence[str]) -> Iterator[Cha
 def _known(columns: tuple[str, ...]) -> tuple[tuple[str, str, re.Pattern[str]], ...]:
     """Return the role, the name and the pattern of each sentence about a column."""
     return tuple(
-        (role, name, re.compile(rf"(?<!\w){_filled(form, any_of(words), name)}(?!\w)"))
+        (role, name, re.compile(rf"(?<!\w){_filled(form, any_of(words), name)}(?![./]?\w)"))
         for name in sorted(columns, key=len, reverse=True)
         for role, words in WORDS["columns"].items()
         for form in _KNOWN_FORMS

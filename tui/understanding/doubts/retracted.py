@@ -242,7 +242,7 @@ def _revised(text: str, change: Change) -> Change | Choice:
         return replace(change, pointer=_MICRO, value=rows, words=words)
     if (part := _factor_of(after.folded)) is not None:
         words = text[start : end + after.origin[part[1] - 1][1]].strip()
-        return replace(change, value=scale(value, part[0]), words=words)
+        return replace(change, value=scale(change.pointer, value, part[0]), words=words)
     if (last := _LAST_SAID.match(after.folded)) is not None:
         number = read_number(last["number"].strip())
         words = text[start : end + after.origin[last.end() - 1][1]].strip()

@@ -248,7 +248,7 @@ def _related(message: Message, target: Said, clause: str) -> Change | None:
         number = read_number(match["number"].strip()) or 0.0
         value = as_written(now + number if match["more"] else now - number)
     elif (factor := read_factor(match["factor"].strip())) is not None:
-        value = scale(now, factor)
+        value = scale(target.pointer, now, factor)
     else:
         return None
     if not admits(target.pointer, value):

@@ -241,13 +241,13 @@ def _present(pointer: str, draft: Mapping[str, Any], planned: Mapping[str, Any])
 def _scaled(pointer: str, now: Any, factor: float, words: str) -> Change | Choice:
     if isinstance(now, bool) or not isinstance(now, int | float):
         return Choice(pointer=pointer, values=(), words=words)
-    return Change(pointer=pointer, value=scale(now, factor), words=words)
+    return Change(pointer=pointer, value=scale(pointer, now, factor), words=words)
 
 
-def scale(now: float, factor: float) -> int | float:
-    """Return a value times a factor, rounded to six digits; a count stays a count."""
+def scale(pointer: str, now: float, factor: float) -> int | float:
+    """Return a field's value times a factor, rounded to six digits; a count stays a count."""
     value = now * factor
-    if isinstance(now, int):
+    if pointer in _counts():
         value = max(_SMALLEST_COUNT, round(value))
     return as_written(float(f"{value:.6g}"))
 

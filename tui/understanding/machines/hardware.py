@@ -11,6 +11,7 @@ from ftc.compiler.knowledge.hardware.accelerators import (
     find_other_maker,
 )
 from ftc.tui.understanding.machines.storage import read_memory_without_gpu
+from ftc.tui.understanding.machines.variants import read_variant
 from ftc.tui.understanding.reading import UNSURE, Change, Choice, value_at
 from ftc.tui.understanding.text.lexicon import NUMBER, NUMBER_WORDS
 from ftc.tui.understanding.text.message import SENTENCE_END, Message, find_around, fold
@@ -237,6 +238,7 @@ def read_hardware(message: Message, draft: Mapping[str, Any]) -> Iterator[Change
         elif count is not None:
             yield Change(pointer="/hardware/count", value=count, words=words)
     if not stated:
+        yield from read_variant(message, draft)
         yield from _read_unnamed(message)
     yield from _read_counts(message, draft, named=named)
 

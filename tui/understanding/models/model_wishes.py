@@ -32,6 +32,10 @@ _ABOUT: Final = re.compile(
     rf"\b(?:{any_of(_TABLE['about'])} |{_MODEL} (?:of |de |d'|with |amb |con )){_SIZE}"
     rf"|\b(?:an? |un )?{_SIZE.replace('size', 'own').replace('unit', 'its')} (?:models?|modelos?)\b"
 )
+#: "one from Qwen with 7B".
+_OF_MAKER: Final = re.compile(
+    rf"\b{_MODEL} (?:\w+ )?{any_of(_TABLE['by'])} ?[\w-]+,? (?:of |de |d'|with |amb |con ){_SIZE}"
+)
 _SPREAD: Final = 0.25  # relative tolerance of "about" a size
 _BY: Final = rf"(?:{any_of(_TABLE['by'])} ?(?:the |la |el )?)"
 _SPEAKS: Final = any_of(_TABLE["speaks"])
@@ -119,15 +123,23 @@ def _find_sizes(message: Message, draft: Mapping[str, Any]) -> Iterator[tuple[Mo
             )
     if found:
         return
+    of_maker = _OF_MAKER.search(message.folded)
+    if of_maker is not None:
+        yield _about(of_maker), of_maker.start("size"), of_maker.end()
+        return
     yield from _find_relative(message, draft)
     if value_at(draft, _POINTER) is not None:
         return
     for match in _ABOUT.finditer(message.folded):
         if names_a_family(message.folded[: match.start()]):
             continue  # "the llama 3.2 3b model"
-        size = _parameters(match)
-        low, high = round(size * (1 - _SPREAD)), round(size * (1 + _SPREAD))
-        yield ModelWish(least=low, most=high), *match.span()
+        yield _about(match), *match.span()
+
+
+def _about(match: re.Match[str]) -> ModelWish:
+    """Return the wish of an approximate size."""
+    size = _parameters(match)
+    return ModelWish(least=round(size * (1 - _SPREAD)), most=round(size * (1 + _SPREAD)))
 
 
 def _find_relative(
