@@ -16,7 +16,7 @@ from ftc.tui.understanding.doubts.hearsay import find_quotations
 from ftc.tui.understanding.elsewhere import find_past, find_people
 from ftc.tui.understanding.exports.exports import is_type
 from ftc.tui.understanding.fields.enumerated import TEMPLATE_OPTIONS
-from ftc.tui.understanding.machines.hardware import is_chip
+from ftc.tui.understanding.machines.chips import is_chip
 from ftc.tui.understanding.reading import Change, Choice, ask_about
 from ftc.tui.understanding.text.message import SENTENCE_END, Span, find_around, find_places, fold
 

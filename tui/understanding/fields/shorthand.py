@@ -12,7 +12,7 @@ from functools import cache
 from typing import Any, Final
 
 from ftc.spec.values.admission import admits
-from ftc.tui.understanding.machines.hardware import is_chip
+from ftc.tui.understanding.machines.chips import is_chip
 from ftc.tui.understanding.reading import Change, Choice, value_at
 from ftc.tui.understanding.text.lexicon import WORDS, any_of
 from ftc.tui.understanding.text.message import Message

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterator, Mapping
-from functools import cache
 from typing import Any, Final
 
 from ftc.compiler.knowledge.hardware.accelerators import (
@@ -10,6 +9,7 @@ from ftc.compiler.knowledge.hardware.accelerators import (
     find_accelerator,
     find_other_maker,
 )
+from ftc.tui.understanding.machines.chips import list_chips, singular
 from ftc.tui.understanding.machines.storage import read_memory_without_gpu
 from ftc.tui.understanding.machines.variants import read_variant
 from ftc.tui.understanding.reading import UNSURE, Change, Choice, value_at
@@ -354,7 +354,7 @@ def _which(name: str, folded: str, start: int, end: int) -> tuple[str, int]:
         which = f"{before['size']}gb" if before else ""
     else:
         which = f"{match['size']}gb" if match["size"] else match["which"]
-    said = " ".join(map(_singular, re.split(r"[^a-z0-9.]+", folded[start:end])))
+    said = " ".join(map(singular, re.split(r"[^a-z0-9.]+", folded[start:end])))
     found = find_accelerator(f"{said} {which}")
     if found is None or not any(
         part.startswith(which) for part in fold(found.accelerator.name).split("-")
@@ -368,7 +368,7 @@ def _same_card(name: str, said: str, draft: Mapping[str, Any]) -> str:
     own = value_at(draft, _GPU)
     if not isinstance(own, str) or re.search(r"\d ?g", said):
         return name
-    words = {_singular(word) for word in re.split(r"[^a-z0-9]+", said)} & _chips()
+    words = {singular(word) for word in re.split(r"[^a-z0-9]+", said)} & list_chips()
     parts = set(fold(own).split("-"))
     return own if words and words <= parts and words <= set(fold(name).split("-")) else name
 
@@ -386,7 +386,7 @@ def _in_two_sizes(name: str, said: str, written: str) -> tuple[str, ...]:
 
     An amount of memory anywhere in the message selects the cards that have it.
     """
-    text = " ".join(map(_singular, re.split(r"[^a-z0-9.]+", said)))
+    text = " ".join(map(singular, re.split(r"[^a-z0-9.]+", said)))
     found = find_accelerator(_JOINING.sub(" ", text))
     if found is None or found.accelerator.name != name:
         return ()
@@ -452,10 +452,10 @@ def _at(message: Message, words: list[tuple[int, int, str]]) -> tuple[int, int, 
     for length in range(min(_LONGEST_NAME, len(words)), 0, -1):
         start, end = words[0][0], words[length - 1][1]
         text = message.folded[start:end]
-        text = " ".join(_singular(word) for word in re.split(r"[^a-z0-9.]+", text))
+        text = " ".join(singular(word) for word in re.split(r"[^a-z0-9.]+", text))
         parts = set(text.split())
         ends = {words[0][2], words[length - 1][2]}
-        if "\x00" in message.folded[start:end] or not parts & _chips() or ends & _NOT_AT_AN_END:
+        if "\x00" in message.folded[start:end] or not parts & list_chips() or ends & _NOT_AT_AN_END:
             continue
         if parts & _ALONE and not parts & (_MAKERS | _VARIANTS):
             continue
@@ -474,26 +474,6 @@ def _at_other(message: Message, words: list[tuple[int, int, str]]) -> tuple[int,
         if long and find_other_maker(text, whole=True) is not None:
             return start, end, message.words(start, end)
     return None
-
-
-def is_chip(word: str) -> bool:
-    """Return whether a folded word names a GPU of the table: "a6000", "h100s"."""
-    return _singular(word) in _chips()
-
-
-def _singular(word: str) -> str:
-    """Return "a100" for "a100s"; an L40S is a different chip."""
-    return word[:-1] if word.endswith("s") and word[:-1] in _chips() - {"l40"} else word
-
-
-@cache
-def _chips() -> frozenset[str]:
-    """Return the words that name a GPU: the words of the table that contain a digit."""
-    names = " ".join(fold(device.name) for device in all_accelerators())
-    words = set(re.split(r"[^a-z0-9]+", names))
-    chips = {word for word in words if re.search(r"\d", word) and not word.endswith("gb")}
-    glued = {f"rtx{word}" for word in chips} | {f"{word}ti" for word in chips}
-    return frozenset(chips | glued | {"titan"}) - {"1080p"}
 
 
 def _count(text: str) -> int | None:

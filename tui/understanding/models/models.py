@@ -19,7 +19,7 @@ from ftc.compiler.knowledge.well_known.model_names import (
 )
 from ftc.compiler.knowledge.well_known.models import Model, all_models, find_model
 from ftc.spec.schema import choices, fields, find_field
-from ftc.tui.understanding.machines.hardware import is_chip
+from ftc.tui.understanding.machines.chips import is_chip
 from ftc.tui.understanding.models.forms import UNTUNED_AFTER, read_form
 from ftc.tui.understanding.models.own_names import find_own_names
 from ftc.tui.understanding.reading import UNSURE, Change, Choice, value_at
