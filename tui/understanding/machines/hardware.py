@@ -9,7 +9,7 @@ from ftc.compiler.knowledge.hardware.accelerators import (
     find_accelerator,
     find_other_maker,
 )
-from ftc.tui.understanding.machines.chips import list_chips, singular
+from ftc.tui.understanding.machines.chips import is_chip, list_chips, singular
 from ftc.tui.understanding.machines.storage import read_memory_without_gpu
 from ftc.tui.understanding.machines.variants import read_variant
 from ftc.tui.understanding.reading import UNSURE, Change, Choice, value_at
