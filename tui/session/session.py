@@ -184,8 +184,8 @@ class Session(Conversation):
 
     @property
     def options(self) -> tuple[Option, ...]:
-        """The offered answers; none while ftc waits for a yes or a no."""
-        if self.awaits_yes:
+        """The offered answers; none while ftc waits for a yes or a no, or after the end."""
+        if self.awaits_yes or self.ended:
             return ()
         return self.step.options if isinstance(self.step, Question) else ()
 

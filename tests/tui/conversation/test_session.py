@@ -469,4 +469,6 @@ def test_a_request_may_have_a_slash(session: Session) -> None:
     """Other chats' commands have one; such a message does not answer an open question."""
     session.reply("/undo")
     assert session.draft == Draft()
+    assert session.options
     assert session.reply("/quit")[-1].text.startswith("Goodbye.")
+    assert not session.options
