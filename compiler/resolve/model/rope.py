@@ -104,11 +104,14 @@ def _find_fault(
 def _find_wrong_length(
     name: str, where: str, part: Mapping[str, Any], data: Mapping[str, Any]
 ) -> Finding | None:
-    """Return a finding for a list of other factors than the head has pairs of dimensions."""
+    """Return a finding for a list of other factors than the head has pairs of dimensions.
+
+    With latent attention only the part of `qk_rope_head_dim` is turned.
+    """
     hidden, heads = data.get("hidden_size"), data.get("num_attention_heads")
     if type(hidden) is not int or type(heads) is not int or heads < 1:
         return None
-    width = data.get("head_dim") or hidden // heads
+    width = data.get("qk_rope_head_dim") or data.get("head_dim") or hidden // heads
     share = part.get("partial_rotary_factor", data.get("partial_rotary_factor", 1.0))
     if type(width) is not int or not _is_number(share):
         return None

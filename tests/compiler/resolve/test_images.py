@@ -247,7 +247,7 @@ def test_an_objective_without_images_is_named(folder: Path) -> None:
     spec = replace(spec_of(source="pairs.jsonl"), objective=Objective(type="orpo"))
     found = Resolver().resolve(spec, folder=folder).data
     assert isinstance(found, Unknown)
-    assert "1 hold images, which `orpo` does not read" in found.finding.message
+    assert "1 holds images, which `orpo` does not read" in found.finding.message
     assert "use `sft` or `dpo`" in found.finding.help
 
 
