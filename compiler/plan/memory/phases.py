@@ -301,7 +301,7 @@ def load_bytes(job: Job) -> int:
     base = base_weights(job)
     if job.weights_on_host and job.storage == "plain":
         return base.whole_bytes + root_weights(job)
-    if job.gathers and job.storage == "plain":
+    if job.gathers and (job.storage == "plain" or job.sharding not in ("fsdp", "zero3")):
         return base.shared_bytes // job.world + base.whole_bytes
     rounded = job.storage == "int8" or job.storage.startswith("nf4")
     rounding = largest_linear(job) * job.load_bytes if rounded else 0

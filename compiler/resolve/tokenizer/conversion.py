@@ -62,7 +62,7 @@ def read_conversion(
 ) -> ConversionFacts:
     """Return what decides whether, and how, the tokenizer in this folder is converted."""
     tokenizer = loaded.tokenizer
-    markers = _markers(loaded)
+    markers = _markers(loaded, config)
     highest = _highest_id(tokenizer)
     marker = max(markers, key=markers.__getitem__, default=None)
     byte_fallback = bool(getattr(tokenizer.model, "byte_fallback", False))
@@ -99,11 +99,17 @@ def read_conversion(
     )
 
 
-def _markers(loaded: LoadedTokenizer) -> dict[str, int]:
-    """Return the added tokens that rows will contain: special ones, and the template's."""
+def _markers(loaded: LoadedTokenizer, config: TokenizerConfig) -> dict[str, int]:
+    """Return the added tokens that rows will contain: special ones, and the template's.
+
+    A padding token that only the class has is in no text, so the GGUF may lack it.
+    """
     tokenizer = loaded.tokenizer
     added = tokenizer.get_added_tokens_decoder()
-    texts = (loaded.special[role] for role in _ROLES if role in loaded.special)
+    special = {role: text for role, text in loaded.special.items() if role in _ROLES}
+    if "pad_token" not in config.special:
+        special.pop("pad_token", None)
+    texts = special.values()
     ids = {number for text in texts if (number := tokenizer.token_to_id(text)) is not None}
     for text in _renderings(loaded):
         ids |= set(tokenizer.encode(text, add_special_tokens=False).ids)

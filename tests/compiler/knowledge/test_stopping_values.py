@@ -38,6 +38,18 @@ OTHER_RULES: Final = {
     *("rope_scaling", "rope_theta", "rope_parameters", "dtype", "torch_dtype", "architectures"),
     *("model_type", "attn_implementation", "_attn_implementation", "transformers_version"),
 }
+#: Settings of which some texts, lists or objects are right: those tried say nothing of others.
+OF_SOME_VALUES: Final = {
+    "cache_implementation": "s",
+    "dola_layers": "sl",
+    "early_stopping": "s",
+    "constraints": "l",
+    "exponential_decay_length_penalty": "l",
+    "force_words_ids": "l",
+    "compile_config": "dD",
+    "sequence_bias": "ldD",
+    "watermarking_config": "dD",
+}
 #: Keys that the shared code reads of every class, where the config has them.
 SHARED: Final = ("head_dim", "sliding_window")
 PROMPTS: Final = ([2, 3, 4], [4, 5, 6])
@@ -266,7 +278,10 @@ def test_the_table_is_the_real_code(tmp_path: Path, *, update_golden: bool) -> N
         "letters": "those of config_types.json; 1 and 0 themselves, - below zero, T true, F false,"
         " D an object with a key that is no number",
         "words": {"layer_types": kinds, "mlp_layer_types": module.ALLOWED_MLP_LAYER_TYPES},
-        "generation": answers,
+        "generation": {
+            key: "".join(code for code in stopped if code not in OF_SOME_VALUES.get(key, ""))
+            for key, stopped in answers.items()
+        },
         "every": every,
         "own": own,
         "local": local,
@@ -326,4 +341,7 @@ def test_settings_of_answers_that_stop() -> None:
     """A text for a number, and an argument of another function."""
     assert stops_answers("pad_token_id", "2")
     assert not stops_answers("pad_token_id", 2)
+    assert stops_answers("cache_implementation", 3)
+    assert not stops_answers("cache_implementation", "hybrid")  # as of Gemma 2
+    assert not stops_answers("early_stopping", "never")
     assert not stops_answers("temperature", 0.5)
