@@ -35,7 +35,7 @@ def test_the_table_is_read() -> None:
     lines = (TESTS / "BUDGET.md").read_text(encoding="utf-8").splitlines()
     table = [line for line in lines if line.startswith("|")]
     assert len(rows()) == len(table) - 2
-    assert len({name for name, _, _ in rows()}) == len(rows())
+    assert len({(name, tier) for name, tier, _ in rows()}) == len(rows())
 
 
 def test_the_tiers_stay_within_their_time() -> None:
