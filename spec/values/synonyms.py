@@ -28,7 +28,7 @@ def find_synonym(value: Any, schema: Schema) -> Any:
 
 
 def find_stated(value: Any, schema: Schema) -> Any:
-    """Return the synonym of a whole value; `on` and `no` mean what true and false mean, or None."""
+    """Return the value that a word stands for (`on` is true, `no` is false), or None."""
     found = find_synonym(value, schema)
     if found is None and isinstance(value, str):
         found = find_synonym(SWITCHES.get(value.casefold()), schema)

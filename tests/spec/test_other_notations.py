@@ -97,7 +97,7 @@ def test_a_list_of_objects_with_a_key_in_common() -> None:
 
 
 def test_the_batches_of_a_deepspeed_config() -> None:
-    """The rows of a pass and the steps of accumulation give the whole batch on these GPUs."""
+    """The micro-batch, the accumulation steps and the number of GPUs give the global batch."""
     keys = {"train_micro_batch_size_per_gpu": 4, "gradient_accumulation_steps": 8}
     spec = {"name": "x", "model": "m", "data": "d", "hardware": "2x T4", **keys}
     while findings := judge_data(spec):  # the product is known once both are in their place

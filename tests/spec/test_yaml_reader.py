@@ -183,7 +183,7 @@ def test_reads_json_as_json(value: Any) -> None:
     ],
 )
 def test_a_mistake_is_where_it_begins(text: str, line: int, message: str) -> None:
-    """PyYAML sees it only where the text ends or the next line begins."""
+    """PyYAML reports an open quote at the next line or the end of the text."""
     (finding,) = read_yaml(text).findings
     assert finding.position is not None
     assert (finding.code, finding.position.line, finding.message) == ("FTC020", line, message)

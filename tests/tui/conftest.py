@@ -6,9 +6,18 @@ import pytest
 
 from ftc.tui.languages.voice import Voice
 from ftc.tui.session.session import Session
+from ftc.tui.state.draft import read_draft
 from ftc.tui.state.situation import Observer
 
 ROWS = 240
+SPEC = {
+    "name": "triage",
+    "model": "Qwen/Qwen2.5-7B-Instruct",
+    "data": "tickets.csv",
+    "hardware": "1x RTX-4090",
+    "method": "lora",
+    "export": [],
+}
 
 
 @pytest.fixture
@@ -32,5 +41,13 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def session(folder: Path) -> Session:
     """Return a started session in English."""
     talk = Session(observer=Observer(folder=folder), voice=Voice(language="en"))
+    talk.start()
+    return talk
+
+
+@pytest.fixture
+def whole(folder: Path) -> Session:
+    """Return a started session about a whole spec."""
+    talk = Session(observer=Observer(folder=folder), draft=read_draft(SPEC))
     talk.start()
     return talk

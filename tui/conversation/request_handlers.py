@@ -136,7 +136,7 @@ def _why(conversation: Conversation, about: str) -> list[Line]:
 
 
 def _undo(conversation: Conversation, about: str) -> list[Line]:
-    """Undo the last change, as many as the message says, or that of the field it names."""
+    """Undo the last change, a number of changes, or the last change of a named field."""
     mentions = find_mentions(Message(about))
     if mentions and (restored := tuple(_restored(conversation, mentions))):
         return conversation.apply(restored)

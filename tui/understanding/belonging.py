@@ -126,7 +126,7 @@ def move_to_owners(
 
 
 def _fill_named(found: Iterable[Change | Choice], message: Message) -> Iterator[Change | Choice]:
-    """Yield the values; one behind a field without a value is of that field if it has the name.
+    """Yield the values, with those that belong to a field that was named just before without one.
 
     "NEFTune noise on the embeddings, alpha 5" is NEFTune's alpha, and not LoRA's.
     """

@@ -123,7 +123,7 @@ _WHICH: Final = re.compile(r"\s*(?:which|that|que|el qual|la qual|el cual|la cua
 _TYPES: Final = "/export/types"
 _COLUMNS: Final = "/data/columns/"
 _OBJECTIVE: Final = "/objective/type"
-#: Numeric fields for which a stated bound ("at most 3") is the requested value.
+#: Numeric fields that are limits: "at most 3" sets them to 3.
 _LIMITS: Final = frozenset(
     {"/data/max_length", "/data/max_rows", "/training/max_steps", "/launch/hours"}
 )

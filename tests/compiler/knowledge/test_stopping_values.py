@@ -168,7 +168,7 @@ def shorten(config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def stops_of(config: Any, base: Mapping[str, Any]) -> dict[str, str]:
-    """Return the letters at which a class stops, for the keys whose type takes them."""
+    """Return, for each key, the letters of values of its own type at which a class stops."""
     notes = {key for each in config.__mro__ for key in vars(each).get("__annotations__", {})}
     own = [key for key in inspect.signature(config.__init__).parameters if key in notes]
     refused, common = refused_by(config), {*common_keys(), *OTHER_RULES}

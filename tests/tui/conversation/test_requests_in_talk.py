@@ -7,26 +7,8 @@ import pytest
 from ftc.tui.conversation.unused import name_unused
 from ftc.tui.languages.voice import Language, Voice
 from ftc.tui.session.session import Session
-from ftc.tui.state.draft import read_draft
 from ftc.tui.state.situation import Observer
 from ftc.tui.understanding.reader import read
-
-SPEC = {
-    "name": "triage",
-    "model": "Qwen/Qwen2.5-7B-Instruct",
-    "data": "tickets.csv",
-    "hardware": "1x RTX-4090",
-    "method": "lora",
-    "export": [],
-}
-
-
-@pytest.fixture
-def whole(folder: Path) -> Session:
-    """Return a session about a whole spec."""
-    begun = Session(observer=Observer(folder=folder), draft=read_draft(SPEC))
-    begun.start()
-    return begun
 
 
 @pytest.mark.parametrize(

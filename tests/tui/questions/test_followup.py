@@ -5,26 +5,14 @@ from pathlib import Path
 import pytest
 
 from ftc.tui.session.session import Session
-from ftc.tui.state.draft import read_draft
 from ftc.tui.state.situation import Observer
-
-SPEC = {
-    "name": "triage",
-    "model": "Qwen/Qwen2.5-7B-Instruct",
-    "data": "tickets.csv",
-    "hardware": "1x RTX-4090",
-    "method": "lora",
-    "export": [],
-}
 
 
 @pytest.fixture
-def session(folder: Path) -> Session:
+def session(whole: Session) -> Session:
     """Return a session about a whole spec, in which the rank was set last."""
-    begun = Session(observer=Observer(folder=folder), draft=read_draft(SPEC))
-    begun.start()
-    begun.reply("rank 64")
-    return begun
+    whole.reply("rank 64")
+    return whole
 
 
 @pytest.mark.parametrize(
@@ -91,15 +79,13 @@ def test_a_pronoun_stands_for_the_number_in_question(
     assert session.draft.get(pointer) == pytest.approx(now * factor)
 
 
-def test_a_pronoun_without_a_number_is_asked_about(folder: Path) -> None:
+def test_a_pronoun_without_a_number_is_asked_about(whole: Session) -> None:
     """Nothing was set or named, or two numbers were."""
-    begun = Session(observer=Observer(folder=folder), draft=read_draft(SPEC))
-    begun.start()
-    before = begun.draft
-    assert "set it to half" in begun.reply("set it to half")[-1].text
-    begun.reply("why that rank and that learning rate?")
-    assert "double it" in begun.reply("double it")[-1].text
-    assert begun.draft == before
+    before = whole.draft
+    assert "set it to half" in whole.reply("set it to half")[-1].text
+    whole.reply("why that rank and that learning rate?")
+    assert "double it" in whole.reply("double it")[-1].text
+    assert whole.draft == before
 
 
 def test_a_pronoun_for_a_number_without_a_value_asks_for_it(folder: Path) -> None:

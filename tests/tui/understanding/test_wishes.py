@@ -10,7 +10,6 @@ from ftc.tui.languages.spoken import find_spoken
 from ftc.tui.languages.voice import Voice, read_catalogue
 from ftc.tui.session.exchange import describe
 from ftc.tui.session.session import Session
-from ftc.tui.state.draft import read_draft
 from ftc.tui.state.situation import Observer
 from ftc.tui.understanding.machines.instances import read_instances
 from ftc.tui.understanding.models.model_wishes import meets
@@ -19,22 +18,11 @@ from ftc.tui.understanding.reading import ModelWish
 from ftc.tui.understanding.text.message import Message
 from ftc.tui.understanding.text.word_tables import word_table
 
-SPEC = {
-    "name": "triage",
-    "model": "Qwen/Qwen2.5-7B-Instruct",
-    "data": "tickets.csv",
-    "hardware": "1x RTX-4090",
-    "method": "lora",
-    "export": [],
-}
-
 
 @pytest.fixture
-def session(folder: Path) -> Session:
+def session(whole: Session) -> Session:
     """Return a session about a whole spec."""
-    begun = Session(observer=Observer(folder=folder), draft=read_draft(SPEC))
-    begun.start()
-    return begun
+    return whole
 
 
 @pytest.mark.parametrize(
@@ -66,7 +54,7 @@ def test_a_wish_chooses_among_models(said: str, name: str, *, is_met: bool) -> N
 def test_a_wish_lasts(session: Session) -> None:
     """Models that were refused are not offered later; the draft does not change by a wish."""
     session.reply("don't use qwen")
-    assert session.draft.get("/model/id") == SPEC["model"]
+    assert session.draft.get("/model/id") == "Qwen/Qwen2.5-7B-Instruct"
     session.reply("which model do you recommend?")
     labels = [option.label for option in session.options]
     assert labels

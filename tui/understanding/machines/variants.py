@@ -9,7 +9,7 @@ from ftc.tui.understanding.reading import Change, value_at
 from ftc.tui.understanding.text.message import Message
 
 _GPU: Final = "/hardware/gpu"
-#: A suffix after an article, at the end of a clause or before an amount of memory.
+#: "the Ti", "a Super with 16 GB": an article and a suffix, then a memory or the end of a clause.
 _VARIANT: Final = re.compile(
     r"\b(?:an?|the|un|una|el|la)\s+(?P<variant>ti super|ti|super)"
     r"(?P<size>,?\s+(?:\(|(?:with|of|amb|con|de) )?\d+ ?(?:gi?b|gigas?|gigues|gigs?))?"

@@ -146,7 +146,7 @@ def read_overlong(message: Message) -> Iterator[Change]:
 
 
 def _read_beside(message: Message) -> Iterator[Change]:
-    """Yield that long rows are cut, if an order to cut is in the sentence of a length in tokens."""
+    """Yield `truncate` if the sentence that gives a length in tokens also says to cut rows."""
     for length in _LENGTH.finditer(message.plain):
         first, last = find_around(SENTENCE_END, message.folded, length.span())
         for pattern in (_LEFT_CUT, _CUT_IT):
