@@ -51,7 +51,7 @@ def quantized_base(case: Case) -> Iterator[Problem]:
 
 @rule("FTC121", "untrusted-custom-code", "error", reads=("model",))
 def untrusted_custom_code(case: Case) -> Iterator[Problem]:
-    """What it is: The model, or its tokenizer, needs its own Python files, not trusted by the spec.
+    """What it is: The model or its tokenizer needs Python files that the spec does not trust.
 
     Why it matters: transformers does not load such a model, so no stage of the bundle would run.
 
