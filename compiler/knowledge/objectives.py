@@ -30,7 +30,8 @@ class Objective:
     training generates answers. `rewards`: they are rewarded. `leaves_out`: the mean with which a
     reward is compared leaves it out. `calls`: answers may call tools. `sees`: its trainer gives the
     images of rows to the model. `trainer` begins the names of TRL's classes where objectives share
-    a template.
+    a template. `divergence` is the usual beta of the divergence from a teacher's probabilities, 0
+    for the forward KL and 1 for the reverse one; None where nobody teaches.
 
     `loss` is what the loss is computed from. `policy_passes` and `reference_passes` are forward
     passes without gradients that its trainer makes for each micro-batch, of the trained model and
@@ -52,6 +53,7 @@ class Objective:
     calls: bool = False
     sees: bool = False
     trainer: str = ""
+    divergence: float | None = None
     loss: Loss = "fused"
     policy_passes: int = 0
     reference_passes: int = 0
@@ -140,6 +142,7 @@ OBJECTIVES: Final[Mapping[ObjectiveType, Objective]] = {
         script="distill",
         forms=FORMS["distill"],
         samples=True,
+        divergence=1.0,  # TRL's default
         loss="divergence",
     ),
     "classification": Objective(
@@ -184,6 +187,12 @@ OBJECTIVES: Final[Mapping[ObjectiveType, Objective]] = {
 REWARDED: Final = tuple(name for name, objective in OBJECTIVES.items() if objective.rewards)
 #: The objectives whose names are abbreviations of their titles.
 ABBREVIATED: Final = tuple(name for name, each in OBJECTIVES.items() if name not in each.title)
+_TAUGHT: Final = tuple(name for name, each in OBJECTIVES.items() if each.divergence is not None)
+
+
+def has_teacher(objective: ObjectiveType) -> bool:
+    """Tell whether the probabilities of a second model, the teacher, are learned."""
+    return objective in _TAUGHT
 
 
 def gives_vectors(objective: ObjectiveType) -> bool:

@@ -9,6 +9,7 @@ from ftc.compiler.knowledge.objectives import (
     compares_texts,
     gives_relevance,
     gives_vectors,
+    has_teacher,
 )
 from ftc.compiler.plan.batch.lengths import share_above
 from ftc.compiler.plan.decision import Because, Decision, decide, derived, keep
@@ -90,7 +91,8 @@ def decide_metric(spec: Spec, data: DataFacts) -> Decision[Metric]:
         if data.labels:
             return "accuracy", Because(key="metric.labels", values={"labels": len(data.labels)})
         share = data.contents.numbered_rows / max(1, data.contents.looked_rows)
-        if share >= _NUMBERED_SHARE and spec.objective.type in ("sft", "distill"):
+        taught = spec.objective.type == "sft" or has_teacher(spec.objective.type)
+        if share >= _NUMBERED_SHARE and taught:
             return "numeric_match", Because(key="metric.numbers", values={"share": share})
         return "none", Because(key="metric.none")
 

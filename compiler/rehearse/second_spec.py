@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path, PurePath
 from typing import Any, Final
 
-from ftc.compiler.knowledge.objectives import compares_texts
+from ftc.compiler.knowledge.objectives import compares_texts, has_teacher
 from ftc.compiler.plan.objective.sampling import find_rewards, rewarded
 from ftc.compiler.plan.plan import Plan
 from ftc.compiler.relocation import relocate_checks, relocate_sources
@@ -69,8 +69,8 @@ def make_second_spec(
             for file in data.regression
         ]
         second["training"] = _compared(relocate_checks(second["training"], paths))
-    if spec.objective.type == "distill":
-        second["objective"] = _distilled(document, spec, plan)
+    if has_teacher(spec.objective.type):
+        second["objective"] = _taught(document, spec, plan)
     if rewarded(spec.objective):
         second["objective"] = _tried(document, spec, plan, data, folder)
         several_groups = (
@@ -183,7 +183,7 @@ def _tried(
     }
 
 
-def _distilled(document: Document, spec: Spec, plan: Plan) -> dict[str, Any]:
+def _taught(document: Document, spec: Spec, plan: Plan) -> dict[str, Any]:
     """Return the objective with a small teacher, and short answers."""
     written = document.data["objective"]
     tokens = min(_TRIED_TOKENS, plan.decisions.most_answer_tokens)

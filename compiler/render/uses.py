@@ -10,7 +10,7 @@ from typing import Final
 from ftc.compiler.knowledge.exports.gguf_types import wants_matrix
 from ftc.compiler.knowledge.multimodal.wrappers import wrapper_named
 from ftc.compiler.knowledge.objectives import OBJECTIVES, Objective, compares_texts
-from ftc.compiler.plan.objective.comparison import PAIRING
+from ftc.compiler.plan.objective.comparison import COMPARING, PAIRING
 from ftc.compiler.plan.objective.sampling import calls_tools, find_rewards, sampling_reference
 from ftc.compiler.plan.plan import Decisions
 from ftc.compiler.plan.search.padding import sorts_rows
@@ -296,7 +296,7 @@ class Uses:
     @property
     def rewards(self) -> bool:
         """A preference is measured as the difference of two rewards."""
-        return self.decisions.comparison.beta is not None and not self.objective.samples
+        return self.spec.objective.type in COMPARING
 
     @property
     def best_by_margin(self) -> bool:
@@ -400,7 +400,7 @@ class Uses:
     @property
     def by_token(self) -> bool:
         """The loss is a mean over tokens, not over rows."""
-        taught = self.spec.objective.type == "distill" and self.facts.data.form != "prompt"
+        taught = self.facts.teacher is not None and self.facts.data.form != "prompt"
         return self.objective.packs or taught
 
     @property

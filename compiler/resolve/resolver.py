@@ -24,7 +24,7 @@ from ftc.compiler.resolve.facts import (
 )
 from ftc.compiler.resolve.hardware import resolve_hardware
 from ftc.compiler.resolve.model.facts import resolve_model
-from ftc.compiler.resolve.teacher import has_teacher, resolve_teacher
+from ftc.compiler.resolve.teacher import names_teacher, resolve_teacher
 from ftc.compiler.resolve.tokenizer.facts import resolve_tokenizer
 from ftc.spec.findings.finding import Finding
 from ftc.spec.message import Message
@@ -106,14 +106,14 @@ def section_hashes(spec: Spec) -> Mapping[str, str]:
         "data": data,
         "hardware": spec.hardware,
     }
-    if has_teacher(spec.objective):
+    if names_teacher(spec.objective):
         parts["teacher"] = {"teacher": spec.objective.teacher, "tokenizer": tokenizer}
     return {name: canonical_hash(part) for name, part in parts.items()}
 
 
 def needed_facts(spec: Spec) -> tuple[str, ...]:
-    """Return the names of the facts that a spec has; only a distillation has a teacher."""
-    return tuple(name for name in FACTS if name != "teacher" or has_teacher(spec.objective))
+    """Return the names of the facts that a spec has; a teacher only if it is named."""
+    return tuple(name for name in FACTS if name != "teacher" or names_teacher(spec.objective))
 
 
 def canonical_hash(value: Any) -> str:
@@ -169,7 +169,7 @@ class Resolver:
         )
         hardware = find("hardware", "", lambda: resolve_hardware(spec))
         teacher = None
-        if has_teacher(spec.objective):
+        if names_teacher(spec.objective):
             teacher = find(
                 "teacher",
                 f"{_mark(model)} {_mark(tokenizer)}",
@@ -193,7 +193,7 @@ class Resolver:
         tokenizer = find(lambda: resolve_tokenizer(spec, folder=folder, model=model))
         data = find(lambda: resolve_data(spec, folder=folder, tokenizer=tokenizer, model=model))
         hardware = find(lambda: resolve_hardware(spec))
-        taught = known_or_none(lambda: has_teacher(spec.objective))
+        taught = known_or_none(lambda: names_teacher(spec.objective))
         teacher = None
         if taught is not False:
             teacher = find(lambda: resolve_teacher(spec, folder=folder, tokenizer=tokenizer))

@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
+from ftc.compiler.knowledge.objectives import has_teacher
 from ftc.compiler.knowledge.text.tokenizers import tokenizer_families
 from ftc.compiler.resolve.facts import OtherToken, TeacherFacts, TokenizerFacts, Unknown
 from ftc.compiler.resolve.local_paths import at, is_path
@@ -24,9 +25,9 @@ POINTER: Final = "/objective/teacher"
 _OWN_FIELDS: Final = ("/id", "/revision")
 
 
-def has_teacher(objective: Objective) -> bool:
+def names_teacher(objective: Objective) -> bool:
     """Return whether the spec names a teacher that its objective reads."""
-    return objective.type == "distill" and objective.teacher.id is not None
+    return has_teacher(objective.type) and objective.teacher.id is not None
 
 
 def resolve_teacher(
@@ -36,7 +37,7 @@ def resolve_teacher(
 
     They are found as the model's are, and what is wrong is said of the teacher.
     """
-    if not has_teacher(spec.objective):
+    if not names_teacher(spec.objective):
         return None
     taught = as_model(spec)
     model = resolve_model(taught, folder=folder)

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, get_args
 
-from ftc.compiler.knowledge.objectives import OBJECTIVES
+from ftc.compiler.knowledge.objectives import OBJECTIVES, has_teacher
 from ftc.compiler.pipeline import check
 from ftc.compiler.resolve.resolver import Resolver
 from ftc.spec.sections import MethodType, ObjectiveType, Strategy
@@ -84,7 +84,7 @@ def base_spec(objective: ObjectiveType) -> dict[str, Any]:
     if form == "prompt_completion":
         data["columns"] = _COLUMNS
     said: dict[str, Any] = {"type": objective}
-    if objective == "distill":
+    if has_teacher(objective):
         said["teacher"] = "Qwen/Qwen2.5-1.5B-Instruct"
     if entry.rewards:
         said["rewards"] = ["exact"]

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from ftc.compiler.checks.rule import Problem, problem, put, rule
 from ftc.compiler.checks.rule_input import Case
+from ftc.compiler.knowledge.objectives import has_teacher
 from ftc.compiler.plan.batch.sizes import least_rows
 from ftc.compiler.plan.objective.sampling import rewarded
 from ftc.spec.sections import Objective
@@ -219,7 +220,7 @@ def beta_off_scale(case: Case) -> Iterator[Problem]:
     Use instead: {"objective": {"type": "dpo", "beta": 0.1}}
     """
     beta, decided = case.spec.objective.beta, case.plan.decisions.comparison.beta
-    if beta == "auto" or decided is None or case.spec.objective.type == "distill":
+    if beta == "auto" or decided is None or has_teacher(case.spec.objective.type):
         return
     low, high = _sound_betas(case)
     if low <= beta <= high or beta == 0:  # see FTC567

@@ -6,7 +6,7 @@ from typing import Final
 
 from ftc.compiler.checks.rule import Problem, problem, put, rule
 from ftc.compiler.checks.rule_input import Case
-from ftc.compiler.knowledge.objectives import OBJECTIVES
+from ftc.compiler.knowledge.objectives import OBJECTIVES, has_teacher
 from ftc.compiler.knowledge.well_known.thinking import is_base
 from ftc.compiler.plan.objective.sampling import thinks
 from ftc.compiler.resolve.rows.roles import is_answer_name
@@ -107,7 +107,7 @@ def reasoning_unlike_the_teacher(case: Case) -> Iterator[Problem]:
 
 @rule("FTC564", "no-teacher", "error")
 def no_teacher(case: Case) -> Iterator[Problem]:
-    """What it is: The objective is `distill`, and no teacher is named.
+    """What it is: The objective learns from a teacher, and no teacher is named.
 
     Why it matters: A distillation learns the probabilities of another model, not the answers in the
     data.
@@ -117,8 +117,8 @@ def no_teacher(case: Case) -> Iterator[Problem]:
     Use instead: {"objective": {"type": "distill", "teacher": "Qwen/Qwen2.5-7B-Instruct"}}
     """
     objective = case.spec.objective
-    if objective.type == "distill" and objective.teacher.id is None:
-        yield problem(_TEACHER)
+    if has_teacher(objective.type) and objective.teacher.id is None:
+        yield problem(_TEACHER, objective=objective.type)
 
 
 @rule("FTC565", "teacher-of-other-tokens", "error", reads=("model", "teacher"))
@@ -191,9 +191,10 @@ def beta_out_of_range(case: Case) -> Iterator[Problem]:
     beta = objective.beta
     if beta == "auto":
         return
-    if objective.type == "distill" and beta > 1:
-        yield problem(pointer, fix=(put(pointer, 1),), beta=beta)
-    if beta == 0 and not OBJECTIVES[objective.type].samples:
+    taught = has_teacher(objective.type)
+    if taught and beta > 1:
+        yield problem(pointer, fix=(put(pointer, 1),), beta=beta, objective=objective.type)
+    if beta == 0 and not taught and not OBJECTIVES[objective.type].samples:
         fix = ({"op": "remove", "path": pointer},)
         yield problem(pointer, message="zero", help="zero", fix=fix, objective=objective.type)
 
@@ -215,16 +216,23 @@ def answers_not_learned(case: Case) -> Iterator[Problem]:
      "objective": {"type": "distill", "teacher": "Qwen/Qwen2.5-7B-Instruct"}}
     """
     trained = case.model.origin == "bundle" or (case.model.path or "").endswith("run/merged")
-    if case.spec.objective.type != "distill":
+    objective = case.spec.objective.type
+    if not (has_teacher(objective) and OBJECTIVES[objective].samples):
         return
     if case.data.form != "prompt":
         remedy = "trained" if trained else ""
-        yield problem("/objective/type", help=remedy, rows=case.data.usable_rows)
+        rows = case.data.usable_rows
+        yield problem("/objective/type", help=remedy, objective=objective, rows=rows)
         return
     unread = [name for name in case.data.columns if name not in (case.data.prompt, "")]
     if answers := [name for name in unread if is_answer_name(usual_name(name))]:
         yield problem(
-            "/data/source", message="unread", help="unread", columns=answers, column=answers[0]
+            "/data/source",
+            message="unread",
+            help="unread",
+            objective=objective,
+            columns=answers,
+            column=answers[0],
         )
 
 

@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from ftc.compiler.knowledge.objectives import OBJECTIVES
+from ftc.compiler.knowledge.objectives import OBJECTIVES, has_teacher
 from ftc.compiler.knowledge.well_known.thinking import is_base, thinks_by_name
 from ftc.compiler.plan.batch.sizes import Arrangement, Batch, divisors
 from ftc.compiler.plan.decision import Because, Decision, decide, derived, keep
@@ -92,12 +92,10 @@ def decide_sampling(spec: Spec, data: DataFacts) -> Sampling:
     Dr. GRPO (arXiv 2503.20783): the rewards are verified, and a reference costs a pass.
     """
     objective = spec.objective
-    if spec.objective.type == "distill":
+    if has_teacher(objective.type):
         return Sampling(
             temperature=keep(spec, "/objective/temperature", objective.temperature),
-            beta=decide(
-                spec, "/objective/beta", objective.beta, lambda: (1.0, Because(key="beta.reverse"))
-            ),
+            beta=_divergence(spec),
         )
     if not samples(spec.objective):
         return Sampling()
@@ -118,6 +116,15 @@ def decide_sampling(spec: Spec, data: DataFacts) -> Sampling:
         if calls_tools(spec.objective)
         else None,
     )
+
+
+def _divergence(spec: Spec) -> Decision[float]:
+    """Decide which divergence from the teacher's probabilities is learned."""
+
+    def derive() -> tuple[float, Because]:
+        return OBJECTIVES[spec.objective.type].divergence or 0.0, Because(key="beta.reverse")
+
+    return decide(spec, "/objective/beta", spec.objective.beta, derive)
 
 
 def decide_generations(spec: Spec) -> Decision[int]:

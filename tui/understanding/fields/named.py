@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any, Final
 
+from ftc.compiler.knowledge.objectives import has_teacher
 from ftc.spec.schema import choices, fields
 from ftc.spec.values.admission import admits
 from ftc.tui.understanding.certainty import find_hedge
@@ -129,7 +130,7 @@ def _switched_off() -> frozenset[str]:
 
 def _is_distilled(message: Message, draft: Mapping[str, Any]) -> bool:
     """Return whether a teacher is a model, since people also mention other teachers."""
-    return value_at(draft, "/objective/type") == "distill" or "distil" in message.written.lower()
+    return has_teacher(value_at(draft, "/objective/type")) or "distil" in message.written.lower()
 
 
 def _placed(message: Message, pointer: str, match: re.Match[str]) -> Change | Choice | None:
