@@ -4,8 +4,9 @@
 
 A section becomes a frozen dataclass, a field an attribute with its type, default and description.
 A list of words becomes a `Literal` that is named after its field, or by `x-type` where another
-name says more; `x-type` also names an object that stands in a list. Nothing here knows a field by
-name: to change what a field is, change the schema.
+name says more; `x-type` also names an object that stands in a list. The forms of rows that go with
+each word of a field, its `x-forms`, become a table. Nothing here knows a field by name: to change
+what a field is, change the schema.
 """
 
 import subprocess
@@ -37,11 +38,13 @@ Generated from `schema.json` by `make sections`; change the schema, not this fil
 that the planner decides.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 Auto = Literal["auto"]
 '''
+_FORMS_SAY: Final = "The forms of rows of each objective, in the order in which they are tried."
 _CLASS: Final = "@dataclass(frozen=True, slots=True, kw_only=True)\nclass {name}:\n"
 _SAID: Final = '''\
     said: frozenset[str]
@@ -73,10 +76,18 @@ def generate(schema: Schema) -> str:
     words = "".join(
         f"{name} = Literal[{', '.join(map(repr, words))}]\n" for words, name in module.names.items()
     )
-    text = "\n\n".join((_HEAD + words, *module.classes.values()))
+    text = "\n\n".join((_HEAD + words + tabulate(module), *module.classes.values()))
     command = [sys.executable, "-m", "ruff", "format", "--quiet", "--stdin-filename", str(TARGET)]
     done = subprocess.run([*command, "-"], input=text, capture_output=True, text=True, check=True)
     return done.stdout
+
+
+def tabulate(module: Module) -> str:
+    """Return the table of the forms of rows, by the words of the field that has them."""
+    [node] = [node for _, node in walk(module.schema, module.schema, None) if "x-forms" in node]
+    forms = {word: tuple(node["x-forms"][word]) for word in words_of(node)}
+    kind = f"Mapping[{module.names[words_of(node)]}, tuple[Form, ...]]"
+    return f"\n#: {_FORMS_SAY}\nFORMS: Final[{kind}] = {forms!r}\n"
 
 
 def name_words(schema: Schema) -> Mapping[tuple[str, ...], str]:

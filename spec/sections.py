@@ -4,8 +4,9 @@ Generated from `schema.json` by `make sections`; change the schema, not this fil
 that the planner decides.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 Auto = Literal["auto"]
 Attention = Literal["sdpa", "eager", "flash_attention_2"]
@@ -110,6 +111,24 @@ ServedType = Literal["FP8", "FP8_DYNAMIC", "W4A16", "NVFP4A16", "NVFP4"]
 Tracker = Literal["tensorboard", "wandb", "mlflow", "trackio", "none"]
 Launcher = Literal["local", "slurm", "kubernetes", "skypilot"]
 Published = Literal["adapter", "merged", "gguf", "vllm"]
+
+#: The forms of rows of each objective, in the order in which they are tried.
+FORMS: Final[Mapping[ObjectiveType, tuple[Form, ...]]] = {
+    "sft": ("chat", "instruction", "prompt_completion", "text"),
+    "cpt": ("text",),
+    "dpo": ("preference",),
+    "kto": ("feedback",),
+    "orpo": ("preference",),
+    "cpo": ("preference",),
+    "simpo": ("preference",),
+    "classification": ("prompt_completion",),
+    "reward": ("preference",),
+    "grpo": ("chat", "instruction", "prompt_completion", "prompt"),
+    "rloo": ("chat", "instruction", "prompt_completion", "prompt"),
+    "distill": ("chat", "instruction", "prompt_completion", "prompt"),
+    "embed": ("preference", "scored", "prompt_completion"),
+    "rerank": ("preference", "scored", "prompt_completion"),
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

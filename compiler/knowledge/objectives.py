@@ -9,13 +9,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from ftc.spec.columns.usual_names import FORMS
-from ftc.spec.sections import Form, ObjectiveType
+from ftc.spec.sections import FORMS, Form, ObjectiveType
 
 Head = Literal["tokens", "scores", "vectors", "relevance"]
 # fused: tiles of logits, as `Stack.loss` says; whole: all of them; scores: a few numbers a row
 # divergence: tiles of the logits of both student and teacher
 Loss = Literal["fused", "whole", "scores", "divergence"]
+# trl/experimental, orpo and cpo, bytes per logit: fp32 logits (accelerate's
+# `convert_outputs_to_fp32`, 4), log-softmax of half of them (2), two fp32 gradients (4 + 4).
+# Without CUDA TRL computes row by row with torch, which needs one more copy
+_PAIR_LOGITS: Final = (14, 18)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,10 +36,11 @@ class Objective:
     a template. `divergence` is the usual beta of the divergence from a teacher's probabilities, 0
     for the forward KL and 1 for the reverse one; None where nobody teaches.
 
-    `loss` is what the loss is computed from. `policy_passes` and `reference_passes` are forward
-    passes without gradients that its trainer makes for each micro-batch, of the trained model and
-    of a reference. `beside`: that of a reference runs while the policy's activations are kept for
-    their backward pass. Both are read off TRL 1.16's trainers.
+    `loss` is what the loss is computed from. `logit_bytes` are those of a loss of whole logits, per
+    logit, on a GPU and on a CPU. `policy_passes` and `reference_passes` are forward passes without
+    gradients that its trainer makes for each micro-batch, of the trained model and of a reference.
+    `beside`: that of a reference runs while the policy's activations are kept for their backward
+    pass. All are read off TRL 1.16's trainers.
     """
 
     title: str
@@ -55,6 +59,7 @@ class Objective:
     trainer: str = ""
     divergence: float | None = None
     loss: Loss = "fused"
+    logit_bytes: tuple[int, int] = (0, 0)
     policy_passes: int = 0
     reference_passes: int = 0
     beside: bool = False
@@ -99,6 +104,7 @@ OBJECTIVES: Final[Mapping[ObjectiveType, Objective]] = {
         sequences=2,
         trainer="ORPO",
         loss="whole",
+        logit_bytes=_PAIR_LOGITS,
     ),
     "cpo": Objective(
         title="contrastive preference optimization",
@@ -107,6 +113,7 @@ OBJECTIVES: Final[Mapping[ObjectiveType, Objective]] = {
         sequences=2,
         trainer="CPO",
         loss="whole",
+        logit_bytes=_PAIR_LOGITS,
     ),
     "simpo": Objective(
         title="simple preference optimization",
@@ -115,6 +122,7 @@ OBJECTIVES: Final[Mapping[ObjectiveType, Objective]] = {
         sequences=2,
         trainer="CPO",
         loss="whole",
+        logit_bytes=_PAIR_LOGITS,
     ),
     "grpo": Objective(
         title="group relative policy optimization",

@@ -7,7 +7,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Final
 
-from ftc.spec.sections import Form, ObjectiveType
+from ftc.spec.sections import FORMS, Form
 
 #: The row formats in the order in which they are tried, each with its required roles.
 NEEDED: Final[Mapping[Form, tuple[str, ...]]] = {
@@ -135,24 +135,6 @@ OF_VECTORS: Final[tuple[tuple[Form, Mapping[str, tuple[str, ...]]], ...]] = (
     ),
     ("prompt_completion", {"prompt": QUERIES, "completion": DOCUMENTS}),
 )
-
-#: The row formats of each objective, in the order in which they are tried.
-FORMS: Final[Mapping[ObjectiveType, tuple[Form, ...]]] = {
-    "sft": ("chat", "instruction", "prompt_completion", "text"),
-    "cpt": ("text",),
-    "dpo": ("preference",),
-    "kto": ("feedback",),
-    "orpo": ("preference",),
-    "cpo": ("preference",),
-    "simpo": ("preference",),
-    "grpo": ("chat", "instruction", "prompt_completion", "prompt"),
-    "rloo": ("chat", "instruction", "prompt_completion", "prompt"),
-    "distill": ("chat", "instruction", "prompt_completion", "prompt"),
-    "classification": ("prompt_completion",),
-    "reward": ("preference",),
-    "embed": ("preference", "scored", "prompt_completion"),
-    "rerank": ("preference", "scored", "prompt_completion"),
-}
 
 #: The possible roles in each row format; of similar formats, the more common one comes first.
 ROLES: Final[Mapping[str, tuple[str, ...]]] = {

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from ftc.spec.columns.usual_names import FORMS
+from ftc.spec.sections import FORMS
 from ftc.spec.tools.entry import Entry, flatten
 from ftc.spec.tools.tables import find_target, find_value, is_alike
 from ftc.spec.tools.work import Work

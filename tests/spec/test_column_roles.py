@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
-from ftc.spec.columns.usual_names import FORMS, NEEDED, OF_VECTORS, USUAL, find_roles
+from ftc.spec.columns.usual_names import NEEDED, OF_VECTORS, USUAL, find_roles
 from ftc.spec.patch import apply_patch
+from ftc.spec.sections import FORMS
 from ftc.spec.validate import judge
 
 

@@ -12,10 +12,6 @@ from ftc.compiler.plan.job import Job
 from ftc.compiler.resolve.facts import DataFacts
 from ftc.spec.sections import Objective
 
-# trl/experimental, orpo and cpo, bytes per logit: fp32 logits (accelerate's
-# `convert_outputs_to_fp32`, 4), log-softmax of half of them (2), two fp32 gradients (4 + 4).
-# Without CUDA TRL computes row by row with torch, which needs one more copy
-_ORPO_BYTES, _ORPO_CPU_BYTES = 14, 18
 # transformers' `LabelSmoother`: fp32 logits, a shifted copy, log-softmax and its negative
 _SMOOTHED_BYTES: Final = 16
 _ELSEWHERE: Final = ("copy", "adapter_off")
@@ -103,7 +99,8 @@ def whole_bytes(job: Job) -> int:
     """Return the bytes of whole logits, where needed, per token and word of the vocabulary."""
     if job.smoothed:
         return _SMOOTHED_BYTES
-    return _ORPO_BYTES if job.gpu else _ORPO_CPU_BYTES
+    on_gpu, on_cpu = OBJECTIVES[job.objective].logit_bytes
+    return on_gpu if job.gpu else on_cpu
 
 
 def count_labels(objective: Objective, data: DataFacts) -> int:

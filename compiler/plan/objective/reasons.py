@@ -31,8 +31,7 @@ SENTENCES: Final[Mapping[str, str]] = {
     "weights that arrive",
     "generations.left_out": "as in RLOO's paper: an answer is compared with the mean of the others",
     "generations.usual": "TRL's default: enough answers for their mean reward to be a baseline",
-    "beta.reverse": "TRL's default, the reverse KL: the model learns to say only what the teacher "
-    "would say",
+    "beta.divergence": "the usual divergence of {objective}: 0 is the forward KL, 1 the reverse KL",
     "teacher_bytes": "the teacher's {parameters} parameters, {bits}, whole on every process",
     "teacher_rows": "as many as the student's: the rows from there to {rows} are of no token",
     "beta.none": "verifiable rewards need no reference model, which would cost a forward pass",

@@ -122,7 +122,9 @@ def _divergence(spec: Spec) -> Decision[float]:
     """Decide which divergence from the teacher's probabilities is learned."""
 
     def derive() -> tuple[float, Because]:
-        return OBJECTIVES[spec.objective.type].divergence or 0.0, Because(key="beta.reverse")
+        kind = spec.objective.type
+        because = Because(key="beta.divergence", values={"objective": kind})
+        return OBJECTIVES[kind].divergence or 0.0, because
 
     return decide(spec, "/objective/beta", spec.objective.beta, derive)
 

@@ -37,7 +37,7 @@ TEACHER_REVISION = None
 TEACHER_DTYPE = "bfloat16"  # the teacher's 7.62B parameters, 4-bit, whole on every process
 TEACHER_ROWS = 151936  # as many as the student's: the rows from there to 152,064 are of no token
 TEMPERATURE = 1.0  # the default of `objective.temperature`
-BETA = 1.0  # TRL's default, the reverse KL: the model learns to say only what the teacher would say
+BETA = 1.0  # the usual divergence of distill: 0 is the forward KL, 1 the reverse KL
 # the references are final answers of at most 4 tokens, and this leaves room for the usual reasoning
 # before one, of about 200
 ANSWER_TOKENS = 256
