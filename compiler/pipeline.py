@@ -162,6 +162,7 @@ def mask_rows(outcome: Outcome, rows: int) -> tuple["MaskedRow", ...] | None:
 
     Raises EnvironmentFailure if the files that determine the tokens are incomplete.
     """
+    from ftc.compiler.knowledge.objectives import OBJECTIVES
     from ftc.compiler.plan.vision import find_rule
     from ftc.compiler.resolve.data.mask import mask_rows as mask
     from ftc.compiler.resolve.facts import Unknown
@@ -171,10 +172,11 @@ def mask_rows(outcome: Outcome, rows: int) -> tuple["MaskedRow", ...] | None:
         return None
     if isinstance(facts.tokenizer, Unknown) or isinstance(facts.data, Unknown):
         return None
-    if spec.objective.type != "sft":
+    if not OBJECTIVES[spec.objective.type].masks:
+        masked = [f"the objective `{name}`" for name, each in OBJECTIVES.items() if each.masks]
         raise EnvironmentFailure(
             message=f"rows of `{spec.objective.type}` are not learned token by token",
-            help="`--show-mask` shows rows of the objective `sft`",
+            help=f"`--show-mask` shows rows of {' and '.join(masked)}",
         )
     shown = mask(
         spec,

@@ -28,13 +28,14 @@ class Objective:
     `script` names its template. `forms` are the forms of rows that it trains on, in the order in
     which they are tried. `head` is the model's output: the next token, scores, one vector of a
     text, or the relevance of a text to a query. `sequences` is the number of token sequences per
-    row in a pass. `packs`: its trainer accepts packed rows. `splits`: a row that is too long is
-    split into pieces, not cut. `plain`: its texts are read without a chat template. `samples`:
-    training generates answers. `rewards`: they are rewarded. `leaves_out`: the mean with which a
-    reward is compared leaves it out. `calls`: answers may call tools. `sees`: its trainer gives the
-    images of rows to the model. `trainer` begins the names of TRL's classes where objectives share
-    a template. `divergence` is the usual beta of the divergence from a teacher's probabilities, 0
-    for the forward KL and 1 for the reverse one; None where nobody teaches.
+    row in a pass. `masks`: a mask selects the tokens of a row that are learned. `packs`: its
+    trainer accepts packed rows. `splits`: a row that is too long is split into pieces, not cut.
+    `plain`: its texts are read without a chat template. `samples`: training generates answers.
+    `rewards`: they are rewarded. `leaves_out`: the mean with which a reward is compared leaves it
+    out. `calls`: answers may call tools. `sees`: its trainer gives the images of rows to the model.
+    `trainer` begins the names of TRL's classes where objectives share a template. `divergence` is
+    the usual beta of the divergence from a teacher's probabilities, 0 for the forward KL and 1 for
+    the reverse one; None where nobody teaches.
 
     `loss` is what the loss is computed from. `logit_bytes` are those of a loss of whole logits, per
     logit, on a GPU and on a CPU. `policy_passes` and `reference_passes` are forward passes without
@@ -48,6 +49,7 @@ class Objective:
     forms: tuple[Form, ...]
     head: Head = "tokens"
     sequences: int = 1
+    masks: bool = False
     packs: bool = False
     splits: bool = False
     plain: bool = False
@@ -70,6 +72,7 @@ OBJECTIVES: Final[Mapping[ObjectiveType, Objective]] = {
         title="supervised fine-tuning",
         script="sft",
         forms=FORMS["sft"],
+        masks=True,
         packs=True,
         sees=True,
     ),

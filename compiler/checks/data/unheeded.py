@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from ftc.compiler.checks.rule import Problem, problem, rule
 from ftc.compiler.checks.rule_input import Case
+from ftc.compiler.knowledge.objectives import OBJECTIVES
 from ftc.spec.sources import list_sources
 
 _MARKUP_SHARE = 0.1
@@ -77,7 +78,7 @@ def weighed_answers(case: Case) -> Iterator[Problem]:
     Use instead: {"data": "rows-with-weights-0-and-1.jsonl"}
     """
     rows = case.data.contents.weighed_rows
-    if case.spec.objective.type == "sft" and rows:
+    if OBJECTIVES[case.spec.objective.type].masks and rows:
         yield problem("/data/source", rows=rows)
 
 

@@ -5,7 +5,8 @@ from collections.abc import Iterator
 
 from ftc.compiler.checks.rule import Problem, problem, put, rule
 from ftc.compiler.checks.rule_input import Case
-from ftc.compiler.plan.objective.sampling import find_engine, samples_from_shards
+from ftc.compiler.knowledge.objectives import has_teacher
+from ftc.compiler.plan.objective.sampling import find_engine, learns_from_shards
 
 _ZERO = ("zero1", "zero2", "zero3")
 _LESS = (put("/distribution/offload", "optimizer"),)
@@ -24,7 +25,7 @@ def offload_without_zero(case: Case) -> Iterator[Problem]:
     """
     written = case.spec.distribution
     if written.strategy == "ddp" and written.offload in ("optimizer", "parameters"):
-        less = written.offload == "parameters" and not samples_from_shards(case.spec, "zero3")
+        less = written.offload == "parameters" and not learns_from_shards(case.spec, "zero3")
         instead = "zero3" if written.offload == "parameters" and not less else "zero2"
         yield problem(
             "/distribution/offload",
@@ -49,7 +50,7 @@ def parameters_offloaded_without_zero3(case: Case) -> Iterator[Problem]:
     """
     written = case.spec.distribution
     if written.strategy in ("zero1", "zero2") and written.offload == "parameters":
-        less = not samples_from_shards(case.spec, "zero3")
+        less = not learns_from_shards(case.spec, "zero3")
         yield problem(
             "/distribution/offload",
             help="less" if less else "",
@@ -160,7 +161,7 @@ def disk_too_small_for_states(case: Case) -> Iterator[Problem]:
 
 @rule("FTC593", "answers-of-divided-weights", "error", reads=("plan",), fix_safety="unsafe")
 def answers_of_divided_weights(case: Case) -> Iterator[Problem]:
-    """What it is: The processes divide the weights, and training samples answers that need all.
+    """What it is: The processes divide the weights, and the objective needs whole ones.
 
     Why it matters: Every token of an answer needs all weights. Under ZeRO-3 the trainer gathers
     them on each GPU to generate answers, and to merge an adapter before vLLM gets the weights: the
@@ -168,14 +169,15 @@ def answers_of_divided_weights(case: Case) -> Iterator[Problem]:
     than those of another waits for weights for ever, and TRL does not support merging in shards.
     Without an adapter vLLM gets one whole weight after the other, under ZeRO-3 and, on a server,
     under FSDP. In the training processes vLLM discards its weights when it sleeps and gets them
-    again in an evaluation, where TRL stops at what FSDP2 has gathered for a pass.
+    again in an evaluation, where TRL stops at what FSDP2 has gathered for a pass. A teacher is
+    planned whole on each GPU: under ZeRO-3 TRL divides it too, and under FSDP it stays on the CPU.
 
     Example: {"objective": "grpo", "distribution": {"strategy": "zero3"}}
 
     Use instead: {"objective": "grpo", "distribution": {"strategy": "zero2"}}
     """
     sharding, written = case.plan.decisions.distribution.sharding.value, case.spec.distribution
-    if sharding not in ("zero3", "fsdp") or samples_from_shards(case.spec, sharding):
+    if sharding not in ("zero3", "fsdp") or learns_from_shards(case.spec, sharding):
         return
     said = written.strategy in ("zero3", "fsdp")
     offloads, disk = written.offload == "parameters", written.nvme_path is not None
@@ -185,9 +187,10 @@ def answers_of_divided_weights(case: Case) -> Iterator[Problem]:
     field = "nvme_path" if disk else "offload" if offloads else "strategy"
     merges = case.spec.method.type in ("lora", "qlora")
     by_vllm = "merged" if merges else "woken"
+    kind = "" if find_engine(case.spec.objective) == "off" else by_vllm
     yield problem(
         f"/distribution/{field}",
-        message="" if find_engine(case.spec.objective) == "off" else by_vllm,
+        message="taught" if has_teacher(case.spec.objective.type) else kind,
         help="disk" if disk else "offload" if offloads else "",
         fix=tuple(fix),
         name="FSDP" if sharding == "fsdp" else "ZeRO-3",

@@ -7,8 +7,8 @@ from typing import Final
 from ftc.compiler.checks.rule import Problem, problem, put, rule
 from ftc.compiler.checks.rule_input import Case
 from ftc.compiler.plan.objective.sampling import (
+    learns_from_shards,
     samples,
-    samples_from_shards,
     sampling_reference,
 )
 
@@ -157,7 +157,7 @@ def reference_under_fsdp(case: Case) -> Iterator[Problem]:
     if not _divided(case) or reference not in ("copy", "precomputed"):
         return
     adapts = case.spec.method.type in ("lora", "qlora")
-    if (adapts and reference == "copy") or not samples_from_shards(case.spec, "fsdp"):
+    if (adapts and reference == "copy") or not learns_from_shards(case.spec, "fsdp"):
         return  # FTC560 says that an adapter needs no copy, FTC593 that nothing is divided
     pointer, value = (_REFERENCE, "adapter_off") if adapts else (_STRATEGY, "zero3")
     yield problem(

@@ -115,7 +115,7 @@ def empty_reasoning_learned(case: Case) -> Iterator[Problem]:
         return
     given = data.template_options or {}
     is_set = bool(facts.without_empty) and facts.without_empty.items() <= given.items()
-    if is_set or data.reasoning == "mask" or case.spec.objective.type != "sft":
+    if is_set or data.reasoning == "mask" or not _masks(case):
         return
     say = partial(problem, "/data/source", rows=plain, looked=plain + reasoned)
     empty = " ".join(facts.empty.split())
@@ -151,8 +151,7 @@ def reasoning_dropped_by_template(case: Case) -> Iterator[Problem]:
     if facts is None or not facts.drops or not reasoned or not _learns(case):
         return
     if "with" not in facts.misfits:
-        sft = case.spec.objective.type == "sft"
-        fix = (put("/data/reasoning", "strip"),) if sft else ()
+        fix = (put("/data/reasoning", "strip"),) if _masks(case) else ()
         yield problem("/data/source", fix=fix, rows=reasoned)
 
 
@@ -199,7 +198,7 @@ def rows_off_generation_prompt(case: Case) -> Iterator[Problem]:
     plain, reasoned = _count(case)
     pointer = "/model/chat_template" if case.tokenizer.template_from_spec else "/model/id"
     if "with" in facts.misfits and reasoned:
-        strips = case.spec.objective.type == "sft" and "without" not in facts.misfits
+        strips = _masks(case) and "without" not in facts.misfits
         fix = (put("/data/reasoning", "strip"),) if strips else ()
         advice = "strip" if strips else ""
         yield problem(pointer, message="with", help=advice, fix=fix, rows=reasoned)
@@ -234,6 +233,11 @@ def _count(case: Case) -> tuple[int, int]:
     contents = case.data.contents
     reasoned = 0 if case.spec.data.reasoning == "strip" else contents.reasoned_rows
     return contents.looked_rows - reasoned, reasoned
+
+
+def _masks(case: Case) -> bool:
+    """Return whether `data.reasoning` says which tokens are learned."""
+    return OBJECTIVES[case.spec.objective.type].masks
 
 
 def _learns(case: Case) -> bool:

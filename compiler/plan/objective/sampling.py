@@ -61,8 +61,11 @@ def find_engine(objective: Objective) -> Vllm:
     return objective.vllm if rewarded(objective) else "off"
 
 
-def samples_from_shards(spec: Spec, sharding: Sharding) -> bool:
-    """Tell whether answers can be sampled while processes divide the weights by ZeRO-3 or FSDP.
+def learns_from_shards(spec: Spec, sharding: Sharding) -> bool:
+    """Tell whether the objective works while processes divide the weights by ZeRO-3 or FSDP.
+
+    Under FSDP TRL 1.16 leaves a teacher on the CPU, and under ZeRO-3 it divides it too, of which
+    the plan knows nothing.
 
     TRL 1.16 gathers all weights at once to generate answers with transformers, and to merge an
     adapter before vLLM gets the weights. Otherwise vLLM gets one whole weight after the other
@@ -71,6 +74,8 @@ def samples_from_shards(spec: Spec, sharding: Sharding) -> bool:
     again after such a pass, as sleep has discarded them.
     """
     engine = find_engine(spec.objective)
+    if has_teacher(spec.objective.type):
+        return False
     if not samples(spec.objective):
         return True
     merges = spec.method.type in ("lora", "qlora")

@@ -28,7 +28,7 @@ from ftc.compiler.plan.objective.comparison import Comparison, switches_recomput
 from ftc.compiler.plan.objective.sampling import (
     calls_tools,
     find_engine,
-    samples_from_shards,
+    learns_from_shards,
     sampling_reference,
 )
 from ftc.compiler.plan.objective.teaching import Teaching
@@ -334,7 +334,7 @@ def shardings(frame: Frame) -> tuple[Sharding, ...]:
         options: tuple[Sharding, ...] = ("zero2", "zero3")
     else:
         options = ("single",) if frame.world.value == 1 else ("ddp", "zero1", "zero2", "zero3")
-    divides = frame.storage == "plain" and samples_from_shards(frame.spec, "zero3")
+    divides = frame.storage == "plain" and learns_from_shards(frame.spec, "zero3")
     return options if divides else tuple(o for o in options if o != "zero3")
 
 

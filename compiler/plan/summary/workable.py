@@ -2,7 +2,7 @@
 
 from ftc.compiler.knowledge.objectives import compares_texts
 from ftc.compiler.plan.objective.engine import can_generate
-from ftc.compiler.plan.objective.sampling import samples_from_shards
+from ftc.compiler.plan.objective.sampling import learns_from_shards
 from ftc.compiler.plan.plan import Plan
 from ftc.compiler.resolve.facts import KnownFacts
 from ftc.spec.sections import Spec
@@ -24,7 +24,7 @@ def works(spec: Spec, facts: KnownFacts, plan: Plan, *, divides: bool = True) ->
         and (not divides or asked in ("auto", decided.batch.global_batch.value))
         and not (spec.method.type == "qlora" and sharding == "zero3")
         and can_generate(spec, plan, facts.hardware)
-        and (sharding not in ("zero3", "fsdp") or samples_from_shards(spec, sharding))
+        and (sharding not in ("zero3", "fsdp") or learns_from_shards(spec, sharding))
         and not (
             compares_texts(spec.objective.type)
             and (spec.method.type not in ("full", "lora") or sharding not in ("single", "ddp"))
