@@ -230,6 +230,10 @@ _CALLED: Final[Mapping[str, tuple[str, Callable[[Uses], bool]]]] = {
     "need_reference": ("need_model", lambda uses: uses.decisions.comparison.reference is not None),
     "need_teacher": ("need_model", lambda uses: uses.facts.teacher is not None),
     "open_tracker": ("open_tracker", lambda uses: uses.spec.tracking.type != "none"),
+    "order_rows": (
+        "order_rows",
+        lambda uses: not (uses.by_length or uses.objective.samples or uses.texts),
+    ),
     "partial_defaults": ("partial", lambda uses: uses.template_options),
     "partial_images": ("partial", lambda uses: uses.vision),
     "partial_importance": ("partial", lambda uses: uses.importance),
@@ -261,6 +265,7 @@ _CALLED: Final[Mapping[str, tuple[str, Callable[[Uses], bool]]]] = {
         "share_loss",
         lambda uses: uses.averages_loss and uses.decisions.distribution.world.value > 1,
     ),
+    "sort_rows": ("sort_rows", lambda uses: uses.by_length),
     "shard_check": (
         "ShardCheck",
         lambda uses: uses.decisions.distribution.sharding.value in ("zero3", "fsdp"),
