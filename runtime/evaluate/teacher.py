@@ -1,9 +1,9 @@
 """The teacher of a distillation: loading it, and how far a model's probabilities are from its own.
 
-The model generates answers and learns to give each of their tokens the probability that the teacher
-gives it. Evaluations measure the same divergence on the answers in the data, which stay the same:
-numbers of sampled answers would differ from one evaluation to the next. Without answers in the
-data it is measured on the model's own most likely ones.
+The model learns to give each token of an answer the probability that the teacher gives it.
+Evaluations measure this divergence on the answers in the data, which stay the same: numbers of
+sampled answers would differ from one evaluation to the next. Without answers in the data it is
+measured on the model's own most likely ones.
 """
 
 import math
@@ -90,7 +90,7 @@ def measure_divergence(
     pad: int,
     *,
     beta: float,
-    temperature: float,
+    temperature: float = 1.0,
 ) -> list[float]:
     """Return the divergence of each sequence in nats, summed over its learned tokens."""
     nats = [0.0] * len(sequences)

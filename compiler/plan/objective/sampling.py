@@ -98,10 +98,8 @@ def decide_sampling(spec: Spec, data: DataFacts) -> Sampling:
     """
     objective = spec.objective
     if has_teacher(objective.type):
-        return Sampling(
-            temperature=keep(spec, "/objective/temperature", objective.temperature),
-            beta=_divergence(spec),
-        )
+        warm = keep(spec, "/objective/temperature", objective.temperature)
+        return Sampling(temperature=warm if samples(objective) else None, beta=_divergence(spec))
     if not samples(spec.objective):
         return Sampling()
     return Sampling(
