@@ -99,7 +99,9 @@ def decide_sampling(spec: Spec, data: DataFacts) -> Sampling:
     objective = spec.objective
     if has_teacher(objective.type):
         warm = keep(spec, "/objective/temperature", objective.temperature)
-        return Sampling(temperature=warm if samples(objective) else None, beta=_divergence(spec))
+        return Sampling(
+            temperature=warm if samples(objective) else None, beta=decide_divergence(spec)
+        )
     if not samples(spec.objective):
         return Sampling()
     return Sampling(
@@ -121,7 +123,7 @@ def decide_sampling(spec: Spec, data: DataFacts) -> Sampling:
     )
 
 
-def _divergence(spec: Spec) -> Decision[float]:
+def decide_divergence(spec: Spec) -> Decision[float]:
     """Decide which divergence from the teacher's probabilities is learned."""
 
     def derive() -> tuple[float, Because]:
