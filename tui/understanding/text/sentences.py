@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from ftc.compiler.knowledge.objectives import ABBREVIATED
 from ftc.tui.understanding.text.lexicon import WORDS, any_of
 from ftc.tui.understanding.text.message import IN_PATTERN, fold
 
@@ -62,8 +63,12 @@ _OPENS: Final = re.compile(
     r"|cal que|hi ha|hay|es possible|es posible)\b"
 )
 _TAG: Final = re.compile(rf"[,\s]+{any_of(_ASKING['tag'])}\s*\?+$")
-_TRAINING: Final = re.compile(rf"\b{any_of(_ASKING['training'])}\b")
-_LATER: Final = re.compile(rf"\b{any_of(_ASKING['later'])}\b")
+#: In a pattern for a later training: any objective whose name is no word.
+_OBJECTIVE: Final = f"(?:{'|'.join(ABBREVIATED)})"
+_TRAINING, _LATER = (
+    re.compile(rf"\b{any_of(_ASKING[about])}\b".replace("{objective}", _OBJECTIVE))
+    for about in ("training", "later")
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
