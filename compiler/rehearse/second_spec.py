@@ -7,7 +7,7 @@ from pathlib import Path, PurePath
 from typing import Any, Final
 
 from ftc.compiler.knowledge.objectives import compares_texts, has_teacher
-from ftc.compiler.plan.objective.sampling import find_rewards, rewarded
+from ftc.compiler.plan.objective.sampling import find_rewards, rewarded, samples
 from ftc.compiler.plan.plan import Plan
 from ftc.compiler.relocation import relocate_checks, relocate_sources
 from ftc.compiler.resolve.facts import DataFacts
@@ -184,10 +184,12 @@ def _tried(
 
 
 def _taught(document: Document, spec: Spec, plan: Plan) -> dict[str, Any]:
-    """Return the objective with a small teacher, and short answers."""
+    """Return the objective with a small teacher, and short answers if it samples them."""
     written = document.data["objective"]
-    tokens = min(_TRIED_TOKENS, plan.decisions.most_answer_tokens)
     teacher = {"id": "./teacher", "quantization": spec.objective.teacher.quantization}
+    if not samples(spec.objective):
+        return {**written, "teacher": teacher}
+    tokens = min(_TRIED_TOKENS, plan.decisions.most_answer_tokens)
     return {**written, "teacher": teacher, "answer_tokens": tokens}
 
 
