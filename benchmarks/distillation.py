@@ -7,8 +7,9 @@ The task is that of `benchmarks.learning`'s `grpo`: a line of a solution of GSM8
 result is to be read off. The student is a Llama with 0.6 million random weights that `sft` trained
 for a few steps, the teacher a Llama of 1.8 million that `sft` trained for many. Its embedding has
 more rows than the student's, as larger models of a family often have. The same student is then
-trained on by `distill`, and by `sft` on the answers in the data. Every run is a compiled bundle,
-started by its `run.sh`. Reads ../shared/data, or the data folder that FTC_SHARED names.
+trained on by each objective that has a teacher, and by `sft` on the answers in the data. Every run
+is a compiled bundle, started by its `run.sh`. Reads ../shared/data, or the data folder that
+FTC_SHARED names.
 """
 
 import argparse
@@ -22,6 +23,8 @@ from typing import Any, Final
 from benchmarks import learning, learning_specs
 from benchmarks.gsm8k import DATA, make_model
 from benchmarks.rehearsals import describe_machine
+from ftc.compiler.knowledge.objectives import OBJECTIVES, has_teacher
+from ftc.spec.sections import ObjectiveType
 
 REPORT: Final = Path(__file__).with_name("distillation.md")
 _TEACHER: Final = {"hidden_size": 256, "intermediate_size": 768, "num_attention_heads": 4}
@@ -34,6 +37,15 @@ _MORE: Final = {
     "learning_rate": 0.001,
     "evaluation": {"every_steps": 30},
 }
+TAUGHT: Final = tuple(name for name in OBJECTIVES if has_teacher(name))
+
+
+def _teach(objective: ObjectiveType) -> dict[str, Any]:
+    """Return the section of an objective with a teacher; answers are short."""
+    short = {"answer_tokens": 8} if OBJECTIVES[objective].samples else {}
+    return {"type": objective, "teacher": "./teacher", **short}
+
+
 _SPECS: Final[Mapping[str, Mapping[str, Any]]] = {
     "teacher": {
         "model": "./large",
@@ -54,10 +66,7 @@ _SPECS: Final[Mapping[str, Mapping[str, Any]]] = {
             "method": "full",
             "training": {**_MORE, "seed": seed},
         }
-        for name, objective in (
-            ("distill", {"type": "distill", "teacher": "./teacher", "answer_tokens": 8}),
-            ("sft", "sft"),
-        )
+        for name, objective in (*((name, _teach(name)) for name in TAUGHT), ("sft", "sft"))
         for seed in _SEEDS
     },
 }
@@ -108,10 +117,11 @@ def report(found: Mapping[str, Mapping[str, float]], rows: Mapping[str, int]) ->
 
 GSM8K (MIT): the last lines of its solutions, {rows["train"]:,} to train on, {rows["test"]:,} held
 out. The student (0.6 million weights) starts from 110 steps of `sft`; the teacher (1.8 million) had
-{had}. `distill` and `sft` then train that student for {steps} steps of {_MORE["global_batch"]} rows
-at one learning rate, with one seed. The teacher's embedding has 1,152 rows, the student's 1,024:
-the bundle drops the others. The divergence is the reverse KL from the teacher, in nats per token of
-the answers in the data, which `distill` never reads in training.
+{had}. {", ".join(f"`{name}`" for name in TAUGHT)} and `sft` then train that student for {steps}
+steps of {_MORE["global_batch"]} rows at one learning rate, with one seed. The teacher's embedding
+has 1,152 rows, the student's 1,024: the bundle drops the others. The divergence is the reverse KL
+from the teacher, in nats per token of the answers in the data, which `distill` never reads in
+training.
 
 | model | divergence from the teacher | right answers | loss of the data's answers |
 | --- | ---: | ---: | ---: |
@@ -137,8 +147,9 @@ def main() -> int:
     page = report(found, split["splits"])
     REPORT.write_text(page, encoding="utf-8")
     print(page)
+    start = found["start"]["divergence"]
     closer = all(
-        found[f"distill-{seed}"]["divergence"] < found["start"]["divergence"] for seed in _SEEDS
+        found[f"{name}-{seed}"]["divergence"] < start for name in TAUGHT for seed in _SEEDS
     )
     return 0 if closer else 1
 
