@@ -65,6 +65,7 @@ ObjectiveType = Literal[
     "grpo",
     "rloo",
     "distill",
+    "gkd",
     "embed",
     "rerank",
 ]
@@ -126,6 +127,7 @@ FORMS: Final[Mapping[ObjectiveType, tuple[Form, ...]]] = {
     "grpo": ("chat", "instruction", "prompt_completion", "prompt"),
     "rloo": ("chat", "instruction", "prompt_completion", "prompt"),
     "distill": ("chat", "instruction", "prompt_completion", "prompt"),
+    "gkd": ("chat", "instruction", "prompt_completion"),
     "embed": ("preference", "scored", "prompt_completion"),
     "rerank": ("preference", "scored", "prompt_completion"),
 }
@@ -377,8 +379,8 @@ class Reward:
 class Teacher:
     """Teacher.
 
-    The model whose probabilities are learned (`distill` only): an id on the Hub, a folder, or an
-    object with all settings. It must have the tokenizer of `model`.
+    The model whose probabilities are learned (`distill` and `gkd`): an id on the Hub, a folder, or
+    an object with all settings. It must have the tokenizer of `model`.
     """
 
     id: str | None = None
@@ -402,9 +404,9 @@ class Objective:
     `sft`: write the answers in the data. `cpt`: continue text. `dpo`: prefer one answer over
     another. `kto`: write what was rated good and avoid what was rated bad. `orpo`, `cpo`: learn
     answers and preferences at once. `simpo`: prefer answers by their mean log-probability. `grpo`,
-    `rloo`: find answers that earn a reward. `distill`: predict as a larger model does. `embed`:
-    turn texts into vectors, so that those that belong together are close. `rerank`: score how well
-    a text matches a query.
+    `rloo`: find answers that earn a reward. `distill`, `gkd`: predict as a larger model does, on
+    answers of its own or on those in the data. `embed`: turn texts into vectors, so that those that
+    belong together are close. `rerank`: score how well a text matches a query.
     """
 
     type: ObjectiveType = "sft"
@@ -419,10 +421,11 @@ class Objective:
     answer of each pair than for the rejected one. `grpo`: generate answers and learn from the ones
     that earn a reward. `rloo`: the same, with the mean reward of the other answers as the baseline.
     `distill`: generate answers and learn to give each next token the probability that a teacher
-    gives it. `embed`: turn texts into vectors for search, close for texts that belong together; a
-    pair is `data.columns.prompt` and `completion`, with `score` if it is scored, a triplet
-    `prompt`, `chosen` and `rejected`. `rerank`: read a query and a text at once and score how well
-    they match, from the same data; an encoder gets one output for it.
+    gives it. `gkd`: the same on the answers in the data, without generating any. `embed`: turn
+    texts into vectors for search, close for texts that belong together; a pair is
+    `data.columns.prompt` and `completion`, with `score` if it is scored, a triplet `prompt`,
+    `chosen` and `rejected`. `rerank`: read a query and a text at once and score how well they
+    match, from the same data; an encoder gets one output for it.
     """
     loss_on: LossOn = "completion"
     """Which tokens are learned: those of every answer, those of the last answer of a conversation,
@@ -491,9 +494,9 @@ class Objective:
     """How strongly the model is kept close to its reference: with a higher beta it changes less.
     `orpo`, `cpo` and `simpo` have no reference; in `orpo` beta is the weight of the preference term
     (the paper's lambda), in `cpo` and `simpo` the scale of the rewards. In `grpo` and `rloo` it is
-    the weight of the KL penalty against the base model, by default 0. In `distill` it selects the
-    divergence, from 0 to 1: 0 is the forward KL (cover all that the teacher says), 1 the reverse KL
-    (say only what the teacher would), 0.5 the Jensen-Shannon divergence.
+    the weight of the KL penalty against the base model, by default 0. In `distill` and `gkd` it
+    selects the divergence, from 0 to 1: 0 is the forward KL (cover all that the teacher says), 1
+    the reverse KL (say only what the teacher would), 0.5 the Jensen-Shannon divergence.
     """
     reference: Reference | Auto = "auto"
     """How the reference log-probabilities are computed. `precomputed`: in one pass before training.

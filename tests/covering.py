@@ -19,6 +19,7 @@ from ftc.compiler.knowledge.objectives import (
     compares_texts,
     gives_relevance,
     gives_vectors,
+    has_teacher,
 )
 from ftc.compiler.plan.search.space import SELECTIVE
 from ftc.spec.schema import fields as schema_fields
@@ -224,8 +225,9 @@ def make_spec(case: Case) -> dict[str, Any]:
 
 def _needed(objective: str) -> dict[str, Any]:
     """Return the knobs of an objective that have no default, or one for longer runs."""
-    if objective == "distill":
-        return {"teacher": "./teacher", "answer_tokens": 8}
+    if has_teacher(objective):
+        short = {"answer_tokens": 8} if OBJECTIVES[objective].samples else {}  # type: ignore[index]
+        return {"teacher": "./teacher", **short}
     few = {"num_generations": 4, "answer_tokens": 8}
     half = {"regex": "^[^a-z]*[a-m]"}  # of all random answers, so that some get more than others
     return {"rewards": [half], **few} if OBJECTIVES[objective].rewards else {}  # type: ignore[index]

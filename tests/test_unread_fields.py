@@ -10,7 +10,7 @@ from typing import Any, Final
 import pytest
 
 from ftc.compiler.compilation import Compilation
-from ftc.compiler.knowledge.objectives import OBJECTIVES
+from ftc.compiler.knowledge.objectives import OBJECTIVES, has_teacher
 from ftc.compiler.resolve.resolver import Resolver
 from ftc.spec.load import load_document
 from ftc.spec.normal import normalise
@@ -98,7 +98,7 @@ def _spec(field: Field, pointer: str, word: str) -> dict[str, Any]:
     spec = put(spec, dotted(pointer), word)
     if pointer == "/objective/type":
         spec = put(spec, "data.source", FORMS.get(word, "tickets.csv"))
-        if word == "distill":
+        if has_teacher(word):
             spec = put(spec, "objective.teacher.id", "./model-2")
         if word in SAMPLED:
             spec = put(spec, "objective.rewards", [{"regex": "[a-z]"}])

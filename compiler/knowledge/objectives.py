@@ -156,6 +156,14 @@ OBJECTIVES: Final[Mapping[ObjectiveType, Objective]] = {
         divergence=1.0,  # TRL's default
         loss="divergence",
     ),
+    "gkd": Objective(
+        title="distillation on the answers in the data",
+        script="gkd",
+        forms=FORMS["gkd"],
+        masks=True,
+        divergence=0.0,  # as in arXiv 2306.13649, "Supervised KD"
+        loss="whole",
+    ),
     "classification": Objective(
         title="sequence classification",
         script="classification",
@@ -201,7 +209,7 @@ ABBREVIATED: Final = tuple(name for name, each in OBJECTIVES.items() if name not
 _TAUGHT: Final = tuple(name for name, each in OBJECTIVES.items() if each.divergence is not None)
 
 
-def has_teacher(objective: ObjectiveType) -> bool:
+def has_teacher(objective: str | None) -> bool:
     """Tell whether the probabilities of a second model, the teacher, are learned."""
     return objective in _TAUGHT
 

@@ -29,11 +29,15 @@ Reference = Literal["none", "copy", "adapter_off", "precomputed"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Teacher:
-    """The frozen model of a distillation, whole on every process; `load_bytes` are per number."""
+    """The frozen model of a distillation, whole on every process; `load_bytes` are per number.
+
+    `beta` selects the divergence from it.
+    """
 
     shape: Shape
     load_bytes: int
     storage: Storage = "plain"
+    beta: float = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

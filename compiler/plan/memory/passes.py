@@ -14,6 +14,10 @@ from ftc.spec.sections import Objective
 
 # transformers' `LabelSmoother`: fp32 logits, a shifted copy, log-softmax and its negative
 _SMOOTHED_BYTES: Final = 16
+# trl/experimental/gkd, `generalized_jsd_loss`, all in fp32: the logits of student and teacher (8),
+# both divided by a temperature of 1 (8), their logarithms (8), and what the divergence and its
+# gradient make of them, most for a mixture of both (measured: tests/compiler/plan/test_logits.py)
+_FORWARD_BYTES, _REVERSE_BYTES, _MIXTURE_BYTES = 36, 40, 68
 _ELSEWHERE: Final = ("copy", "adapter_off")
 
 
@@ -99,6 +103,9 @@ def whole_bytes(job: Job) -> int:
     """Return the bytes of whole logits, where needed, per token and word of the vocabulary."""
     if job.smoothed:
         return _SMOOTHED_BYTES
+    if job.teacher is not None:
+        ends = {0.0: _FORWARD_BYTES, 1.0: _REVERSE_BYTES}
+        return ends.get(job.teacher.beta, _MIXTURE_BYTES)
     on_gpu, on_cpu = OBJECTIVES[job.objective].logit_bytes
     return on_gpu if job.gpu else on_cpu
 

@@ -8,6 +8,7 @@ from ftc.compiler.plan.job import Job, Storage, Teacher
 from ftc.compiler.plan.memory.passes import teaching
 from ftc.compiler.plan.memory.peak import shape_of
 from ftc.compiler.plan.memory.weights import base_weights
+from ftc.compiler.plan.objective.sampling import decide_divergence
 from ftc.compiler.resolve.facts import KnownFacts, TeacherFacts
 from ftc.spec.sections import Precision, Spec, TeacherQuantization
 
@@ -34,6 +35,7 @@ def decide_teaching(spec: Spec, facts: KnownFacts, precision: Precision) -> Teac
         shape=shape_of(found.model),
         load_bytes=_FP32 if precision == "fp32" else _HALF,
         storage=_STORAGE[quantization],
+        beta=decide_divergence(spec).value,
     )
     return Teaching(
         teacher=teacher,

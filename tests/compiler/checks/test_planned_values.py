@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from ftc.compiler.checks.registry import run_checks
-from ftc.compiler.knowledge.objectives import OBJECTIVES, compares_texts
+from ftc.compiler.knowledge.objectives import OBJECTIVES, compares_texts, has_teacher
 from ftc.compiler.plan.planner import make_plan
 from ftc.compiler.resolve.facts import known
 from ftc.spec.schema import fields
@@ -52,7 +52,7 @@ def test_no_error_is_about_a_planned_value(
         "/facts/data/labels": [],
         "/spec/export/types": [],
     }
-    if objective == "distill":
+    if has_teacher(objective):
         edits["/spec/objective/teacher"] = {
             "id": "org/teacher",
             "revision": None,

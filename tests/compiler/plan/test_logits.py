@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ftc.compiler.plan.job import Job
+from ftc.compiler.plan.job import Job, Teacher
 from ftc.compiler.plan.memory.passes import whole_bytes
 from tests.compiler.plan.test_optimizer import full
 
@@ -104,3 +104,30 @@ def test_orpo() -> None:
     job = planned(objective="orpo")
     assert peak_of(loss) == pytest.approx(whole_bytes(job), rel=0.01)
     assert whole_bytes(full(objective="orpo")) < whole_bytes(job)
+
+
+@pytest.mark.parametrize("beta", [0.0, 0.5, 1.0])
+def test_gkd(beta: float) -> None:
+    """TRL's own loss, whose teacher has logits of its own."""
+    torch = pytest.importorskip("torch")
+    trainer = pytest.importorskip("trl.experimental.gkd.gkd_trainer").GKDTrainer
+    labels = torch.randint(0, WORDS, (1, TOKENS))
+
+    class Taught:
+        def eval(self) -> None:
+            """Do nothing: it has no dropout."""
+
+        def __call__(self, **_: Any) -> Any:
+            return SimpleNamespace(logits=logits(1).detach())
+
+    me = SimpleNamespace(
+        teacher_model=Taught(), beta=beta, generalized_jsd_loss=trainer.generalized_jsd_loss
+    )
+    batch = {"input_ids": None, "attention_mask": None, "labels": labels}
+
+    def loss() -> Any:
+        return trainer.compute_loss(me, lambda **_: SimpleNamespace(logits=logits(1)), batch)
+
+    teacher = Teacher(shape=planned().shape, load_bytes=4, beta=beta)
+    job = planned(objective="gkd", teacher=teacher)
+    assert peak_of(loss) == pytest.approx(whole_bytes(job), rel=0.01)

@@ -103,6 +103,30 @@ def test_settings_of_a_distillation(build: Build) -> None:
     assert steps <= decided["epochs"].value * decided["train_rows"].value / batch
 
 
+def test_answers_in_the_data(build: Build) -> None:
+    """`gkd` learns them: by the forward KL, without generating any, with all logits at once."""
+    given, sampled = plan(build, spec__objective__type="gkd"), plan(build)
+    decided = given.decisions.items()
+
+    assert decided["beta"].value == 0.0
+    assert not {"temperature", "rewards", "reference"} & decided.keys()
+    assert {"loss", "teacher"} <= given.memory.phases.keys()
+    assert "generation" not in given.memory.phases
+    assert decided["teacher_bytes"].value == sampled.decisions.items()["teacher_bytes"].value
+    assert given.time is not None
+    assert sampled.time is not None
+    assert given.time.training_seconds < sampled.time.training_seconds
+
+
+@pytest.mark.parametrize(("beta", "times"), [(0, 36), (1, 40), (0.5, 68)])
+def test_logits_of_both_models(build: Build, beta: float, times: int) -> None:
+    """A mixture has the most of them; see test_logits.py."""
+    least = plan(build, spec__objective__type="gkd").memory.parts["loss"]["loss"]
+    parts = plan(build, spec__objective__type="gkd", spec__objective__beta=beta).memory.parts
+
+    assert parts["loss"]["loss"] == pytest.approx(least * times / 36, rel=0.02)
+
+
 def test_an_epoch_has_one_answer_to_each_prompt(build: Build) -> None:
     """Several are for rewards, which compare them."""
     epochs = plan(build).decisions.training.epochs

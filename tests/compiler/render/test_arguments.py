@@ -65,6 +65,7 @@ RARE: tuple[Mapping[str, Any], ...] = (
         "/spec/objective/matryoshka_dimensions": [512],
     },
     {"/spec/objective/type": "distill", **TEACHER},
+    {"/spec/objective/type": "gkd", **TEACHER},
     {"/spec/objective/type": "distill", **TEACHER, "/facts/data/form": "prompt"},
     _SEEING,
     {"/spec/model/new_tokens": ["<a>"]},

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from ftc.compiler.knowledge.objectives import OBJECTIVES, compares_texts
+from ftc.compiler.knowledge.objectives import OBJECTIVES, compares_texts, has_teacher
 from ftc.compiler.render.bundle import BundleSource, render_bundle
 from ftc.compiler.render.context.trainer import trainer_settings
 from ftc.spec.sections import Form, ObjectiveType
@@ -74,7 +74,7 @@ def make(
         edits["/spec/export/types"] = []
     if compares_texts(objective):
         edits["/facts/model/architecture"] = "BertModel"
-    if objective == "distill":
+    if has_teacher(objective):
         edits["/facts/teacher"] = {"vocabulary": "same", "model": {"id": "org/teacher"}}
         edits["/spec/objective/teacher"] = {
             "id": "org/teacher",

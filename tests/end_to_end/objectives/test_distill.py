@@ -17,6 +17,7 @@ from transformers import LlamaConfig, LlamaForCausalLM
 from tests.end_to_end.process import Ended, compile_spec, read_json, run
 
 ASKED = [f"What is {n} plus {n}?" for n in range(200)]
+ANSWERED = [{"prompt": text, "completion": str(2 * n)} for n, text in enumerate(ASKED)]
 STEPS = 30
 MORE_ROWS = 64
 
@@ -43,7 +44,7 @@ def make_teacher(folder: Path, model: Path) -> None:
     LlamaForCausalLM(config).save_pretrained(folder)
 
 
-def distil(folder: Path, model: Path, rows: list[dict[str, Any]]) -> Taught:
+def distil(folder: Path, model: Path, rows: list[dict[str, Any]], **objective: Any) -> Taught:
     """Distil a random teacher: its words are nonsense, and its probabilities can be learned."""
     (folder / "model").symlink_to(model)
     make_teacher(folder / "teacher", model)
@@ -54,7 +55,7 @@ def distil(folder: Path, model: Path, rows: list[dict[str, Any]]) -> Taught:
         "model": "./model",
         "data": {"source": "sums.jsonl", "splits": {"test": 0.1, "validation": 0.1}},
         "hardware": "cpu",
-        "objective": {"type": "distill", "teacher": "./teacher", "answer_tokens": 4},
+        "objective": {"type": "distill", "teacher": "./teacher", **objective},
         "method": "full",
         "training": {
             "max_steps": STEPS,
@@ -74,7 +75,7 @@ def distil(folder: Path, model: Path, rows: list[dict[str, Any]]) -> Taught:
 def taught(tmp_path_factory: pytest.TempPathFactory, model: Path) -> Taught:
     """Distil with prompts alone: what the student answers is judged, while training and after."""
     rows = [{"messages": [{"role": "user", "content": text}]} for text in ASKED]
-    return distil(tmp_path_factory.mktemp("distill"), model, rows)
+    return distil(tmp_path_factory.mktemp("distill"), model, rows, answer_tokens=4)
 
 
 @pytest.mark.prove
@@ -115,9 +116,22 @@ def test_the_student_keeps_its_own_rows(taught: Taught, model: Path) -> None:
 @pytest.mark.prove_all
 def test_answers_in_the_data_are_judged(tmp_path: Path, model: Path) -> None:
     """Where there are some, the divergence is measured on them."""
-    rows = [{"prompt": text, "completion": str(2 * n)} for n, text in enumerate(ASKED)]
-    answered = distil(tmp_path, model, rows)
+    answered = distil(tmp_path, model, ANSWERED, answer_tokens=4)
 
     test_the_student_comes_closer_to_its_teacher(answered)
     test_evaluations_measure_one_divergence(answered)
     assert answered.read("evaluate/report.json")["loss"] > 0
+
+
+@pytest.mark.prove
+def test_answers_in_the_data_are_learned_as_the_teacher_reads_them(
+    tmp_path: Path, model: Path
+) -> None:
+    """By `gkd`, which generates none: its loss is the divergence that evaluations measure."""
+    given = distil(tmp_path, model, ANSWERED, type="gkd")
+
+    test_the_student_comes_closer_to_its_teacher(given)
+    test_evaluations_measure_one_divergence(given)
+    assert given.read("train/curve.json")["train"][0][1] == pytest.approx(
+        given.read("train/curve.json")["before"], rel=0.1
+    )

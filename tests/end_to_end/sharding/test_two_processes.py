@@ -14,6 +14,7 @@ from typing import Any, Final
 
 import pytest
 
+from tests.end_to_end.objectives.test_distill import make_teacher
 from tests.end_to_end.objectives.test_preferences import write_data
 from tests.end_to_end.process import compile_spec, read_json, run, train
 
@@ -128,6 +129,19 @@ def test_verdicts_on_two_processes(folder: Path) -> None:
 
     assert losses["train"][-1][1] < 0.9 * losses["train"][0][1]
     assert losses["validation"][-1][1] < losses["validation"][0][1]
+
+
+@pytest.mark.prove_all
+def test_a_teacher_on_two_processes(folder: Path) -> None:
+    """DeepSpeed gets it as well; each process has a mean over its own tokens."""
+    make_teacher(folder / "teacher", folder / "model")
+    told = {**SPEC, "data": "sums.jsonl", "objective": {"type": "gkd", "teacher": "./teacher"}}
+    alone, together = curve(folder, told, 1), curve(folder, told, 2)
+
+    assert together["validation"][0][1] == pytest.approx(alone["validation"][0][1], rel=1e-4)
+    for (_, one), (_, other) in zip(alone["train"], together["train"], strict=True):
+        assert other == pytest.approx(one, rel=0.05)
+    assert together["validation"][-1][1] < 0.9 * together["validation"][0][1]
 
 
 @pytest.mark.prove_all

@@ -40,12 +40,18 @@ ROWS: Final[Mapping[str, Row]] = {
 }  # fmt: skip
 SAMPLED: Final = ("grpo", "rloo")
 PREFERRED: Final = ("cpo", "simpo")
+TWO_GPUS: Final = {"hardware": "2x RTX-4090"}
 
 
 def distil(teacher: str | None = TEACHER, **more: Any) -> dict[str, Any]:
     """Return the section of a distillation."""
     named = {} if teacher is None else {"teacher": teacher}
     return {"objective": {"type": "distill", **named, **more}}
+
+
+def give(teacher: str | None = TEACHER, **more: Any) -> dict[str, Any]:
+    """Return the section of a distillation on the answers in the data."""
+    return distil(teacher, type="gkd", **more)
 
 
 def sample(objective: str, **more: Any) -> dict[str, Any]:
@@ -58,6 +64,7 @@ GOOD: Final[Mapping[str, tuple[str, Mapping[str, Any]]]] = {
     "embed": ("pairs", {"objective": "embed", "model": ENCODER}),
     "rerank": ("scored", {"objective": "rerank", "model": RERANKER}),
     "distill": ("prompts", distil()),
+    "gkd": ("answers", give()),
     **{name: ("answers", sample(name)) for name in SAMPLED},
     **{name: ("preferences", {"objective": name}) for name in PREFERRED},
 }
@@ -87,6 +94,21 @@ BAD: Final[Mapping[str, Sequence[tuple[str, Mapping[str, Any], set[str]]]]] = {
         ("prompts", distil("Qwen/Qwen3-32B"), {"FTC420"}),
         ("prompts", distil("./nowhere"), {"FTC100"}),
         ("prompts", distil(beta=2), {"FTC567"}),
+    ),
+    "gkd": (
+        ("texts", {}, {"FTC206"}),
+        ("prompts", {}, {"FTC206"}),
+        ("answers", give(None), {"FTC564"}),
+        ("answers", give(MODEL), {"FTC566"}),
+        ("answers", give("HuggingFaceTB/SmolLM2-1.7B-Instruct"), {"FTC565"}),
+        ("answers", give("Qwen/Qwen3-32B"), {"FTC420"}),
+        ("answers", give(beta=2), {"FTC567"}),
+        ("answers", give(temperature=0.5), {"FTC050"}),
+        ("answers", give(answer_tokens=64), {"FTC050"}),
+        ("answers", give(lmbda=0.5), {"FTC040"}),
+        ("answers", {"training": {"label_smoothing": 0.1}}, {"FTC050"}),
+        ("answers", {**TWO_GPUS, "distribution": "zero3"}, {"FTC593"}),
+        ("answers", {**TWO_GPUS, "distribution": "fsdp"}, {"FTC593"}),
     ),
     **{
         name: (
