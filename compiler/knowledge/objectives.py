@@ -35,7 +35,7 @@ class Objective:
     out. `calls`: answers may call tools. `sees`: its trainer gives the images of rows to the model.
     `trainer` begins the names of TRL's classes where objectives share a template. `divergence` is
     the usual beta of the divergence from a teacher's probabilities, 0 for the forward KL and 1 for
-    the reverse one; None where nobody teaches.
+    the reverse one; None without a teacher.
 
     `loss` is what the loss is computed from. `logit_bytes` are those of a loss of whole logits, per
     logit, on a GPU and on a CPU. `policy_passes` and `reference_passes` are forward passes without
