@@ -177,13 +177,15 @@ LFS_POINTER: Final = _page(
     example='{"model": "./cloned-without-git-lfs"}',
     instead="The same clone after `git lfs pull`, or a download of the repository.",
 )
-TRUNCATED_WEIGHTS: Final = _page(
+DAMAGED_WEIGHTS: Final = _page(
     "FTC135",
-    "truncated-weights",
-    what="A safetensors file is shorter than its header says.",
-    why="A copy or a download was interrupted. Loading the model would stop at that file.",
+    "damaged-weights",
+    what="A safetensors file has other bytes than its header says, or a matrix of a layer holds NaN"
+    " or infinity.",
+    why="After an interrupted copy or download, loading the model would stop at that file. A run"
+    " that diverged saves NaN, with which every loss is NaN.",
     example='{"model": "./half-downloaded"}',
-    instead="A complete copy of the file: its size is in the message.",
+    instead="A complete copy of the file, or a checkpoint from before the run diverged.",
 )
 NO_FILE: Final = _page(
     "FTC200",

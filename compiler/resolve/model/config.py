@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -72,6 +73,13 @@ _CONTEXT_KEYS: Final = (
     *("max_sequence_length", "model_max_length", "context_length"),
 )
 _CAUSAL: Final = ("ForCausalLM", "LMHeadModel")
+_NUMBER: Final = "__float__"
+_NUMBERS: Final = {"Infinity": math.inf, "-Infinity": -math.inf, "NaN": math.nan}
+#: What each config is read for, in this order.
+_CHECKS: Final = (
+    *(find_type_fault, find_section_fault, find_dtype_fault, find_layers_fault, find_rope_fault),
+    *(find_padding_fault, find_activation_fault, find_stopping_fault),
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,11 +130,16 @@ def _read_config(folder: Path, name: str, head: Head) -> Config | Finding:
         )
     text = path.read_bytes()
     try:
-        data = json.loads(text.decode("utf-8"))
+        data = parse(text.decode("utf-8"))
     except (ValueError, RecursionError):
         return _broken(name, "not_json")
     if not isinstance(data, dict):
         return _broken(name, "no_object")
+    if not isinstance(kind := data.get("model_type"), str | None):
+        return value_fault(name, "model_type", kind, Message("phrase.text"))
+    names = data.get("architectures")
+    if isinstance(names, list) and not all(isinstance(each, str) for each in names):
+        del data["architectures"]  # transformers then looks at the type alone
     sha256 = hashlib.sha256(text).hexdigest()
     wrapper = find_wrapper(data)
     if wrapper is None and (empty := _without_text(data)) is not None:
@@ -140,7 +153,7 @@ def _read_config(folder: Path, name: str, head: Head) -> Config | Finding:
     inside = None if wrapper is None else text_config(data, wrapper)
     if wrapper is not None and (fault := _misnamed(data, wrapper, name)) is not None:
         return fault
-    if wrapper is not None and (fault := _find_fault(data, name, flat=wrapper.flat)) is not None:
+    if wrapper is not None and (fault := find_fault(data, name, flat=wrapper.flat)) is not None:
         return fault
     if names_no_method(data):
         return _no_method(name)
@@ -158,6 +171,19 @@ def _read_config(folder: Path, name: str, head: Head) -> Config | Finding:
         custom_code=False,
         whole=data,
     )
+
+
+def parse(text: str) -> Any:
+    """Return what a `config.json` holds. Raises ValueError or RecursionError for no JSON.
+
+    transformers writes numbers that JSON lacks as objects: `{"__float__": "Infinity"}`.
+    """
+
+    def read(held: dict[str, Any]) -> Any:
+        number = held.get(_NUMBER) if len(held) == 1 else None
+        return _NUMBERS.get(number, held) if isinstance(number, str) else held
+
+    return json.loads(text, object_hook=read)
 
 
 def _plain(data: Mapping[str, Any], sha256: str, name: str, *, head: Head) -> Config | Finding:
@@ -262,7 +288,7 @@ def _config(
             active=shape.experts_per_token,
         )
     custom = isinstance(data.get("auto_map"), dict) and not _is_built_in(shape, model_type)
-    if not custom and (fault := _find_fault(data, name)) is not None:
+    if not custom and (fault := find_fault(data, name)) is not None:
         return fault
     return Config(
         data=data,
@@ -278,16 +304,11 @@ def _config(
     )
 
 
-def _find_fault(data: Mapping[str, Any], name: str, *, flat: bool = False) -> Finding | None:
+def find_fault(data: Mapping[str, Any], name: str, *, flat: bool = False) -> Finding | None:
     """Return the first fault of the config, or of one inside it, that stops transformers."""
-    for part in list_parts(data, flat=flat):
-        fault = find_type_fault(part, name) or find_section_fault(part, name)
-        fault = fault or find_dtype_fault(part, name) or find_layers_fault(part, name)
-        fault = fault or find_rope_fault(part, name) or find_padding_fault(part, name)
-        fault = fault or find_activation_fault(part, name) or find_stopping_fault(part, name)
-        if fault is not None:
-            return fault
-    return None
+    parts = list_parts(data, flat=flat)
+    faults = (check(part, name) for part in parts for check in _CHECKS)
+    return next((fault for fault in faults if fault is not None), None)
 
 
 def _find_empty(data: Mapping[str, Any]) -> str | None:

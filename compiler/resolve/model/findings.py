@@ -31,7 +31,12 @@ from ftc.compiler.resolve.model.similar import (
     find_original,
     list_alike,
 )
-from ftc.compiler.resolve.model.weight_files.weights import INDEX_FILE, Truncated, Weights
+from ftc.compiler.resolve.model.weight_files.weights import (
+    INDEX_FILE,
+    Infinite,
+    Truncated,
+    Weights,
+)
 from ftc.compiler.resolve.patches import patch_field
 from ftc.spec.findings.finding import Finding
 from ftc.spec.message import reason_of
@@ -121,13 +126,25 @@ def pointed(name: str, pointers: Sequence[LfsPointer]) -> Finding:
 
 def truncated(name: str, found: Truncated) -> Finding:
     """Return the finding that a file of weights has other bytes than its header says."""
-    return explanations.TRUNCATED_WEIGHTS.finding(
+    return explanations.DAMAGED_WEIGHTS.finding(
         message="longer" if found.actual_bytes > found.expected_bytes else "",
         pointer=_POINTER,
         name=name,
         file=found.name,
         actual=found.actual_bytes,
         expected=found.expected_bytes,
+    )
+
+
+def infinite(name: str, found: Infinite) -> Finding:
+    """Return the finding that weights hold values with which every loss is NaN."""
+    return explanations.DAMAGED_WEIGHTS.finding(
+        message="infinite",
+        help="infinite",
+        pointer=_POINTER,
+        name=name,
+        file=found.name,
+        tensor=found.tensor,
     )
 
 

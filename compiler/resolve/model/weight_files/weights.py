@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from ftc.compiler.resolve.hub.client import Repository
+from ftc.compiler.resolve.model.weight_files.samples import find_infinite
 from ftc.compiler.resolve.model.weight_formats import find_format, list_files, list_foreign
 
 SINGLE_FILE: Final = "model.safetensors"
@@ -21,6 +22,8 @@ _METADATA: Final = "__metadata__"
 _LONGEST_SIDE: Final = 2**40
 _MOST_SIDES: Final = 8
 _FLOATS: Final = ("F64", "F32", "F16", "BF16")
+#: Floats that make a quantized matrix together with a tensor of scales, and are weights alone.
+_SMALL_FLOATS: Final = ("F8_E4M3", "F8_E5M2")
 #: Sides of the matrix of a linear module, and of one with all experts of a layer.
 _MATRIX_SIDES: Final = (2, 3)
 #: More of the bytes than the numbers of positions and the like, which are not quantized.
@@ -43,16 +46,25 @@ class Truncated:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Infinite:
+    """A file with infinity or NaN in a tensor."""
+
+    name: str
+    tensor: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Weights:
     """`parameters` and `dtype` (of most parameters, as safetensors writes it) where they are said.
 
     `modules` are named by headers or by the index, with `*` for each number in a name. `broken`
-    names a file whose header cannot be read, `truncated` a file that ends too soon, `missing` the
-    files of the index that are not beside the others. `indexed` says that `bytes` is the total of
-    all tensors in an index; `pickled` that there are pickles and nothing else. `sides` are those of
-    each tensor of floats, where all headers were read. `names` are those of all tensors, where the
-    headers or the index say them. `packed` is the type of matrices that hold no floats, or floats
-    of 8 bits, in the headers. `unread` are the files, where transformers looks for none of them.
+    names a file whose header cannot be read, `truncated` a file that ends too soon, and `infinite`
+    one that holds NaN. `missing` are the files of the index that are not beside the others.
+    `indexed` says that `bytes` is the total of all tensors in an index; `pickled` that there are
+    pickles and nothing else. `sides` are those of each tensor of floats, where all headers were
+    read. `names` are those of all tensors, where the headers or the index say them. `packed` is the
+    type of matrices that hold no floats, or floats of 8 bits with scales, in the headers. `unread`
+    are the files, where transformers looks for none of them.
     """
 
     bytes: int | None
@@ -61,6 +73,7 @@ class Weights:
     modules: tuple[str, ...] | None = None
     broken: str | None = None
     truncated: Truncated | None = None
+    infinite: Infinite | None = None
     missing: tuple[str, ...] = ()
     indexed: bool = False
     pickled: bool = False
@@ -91,12 +104,15 @@ def read_weights(folder: Path) -> Weights:
     tensors: list[str] = []
     matrices: list[str] = []
     sides: dict[str, tuple[int, ...]] = {}
+    infinite: Infinite | None = None
     for path in paths:
         header = read_header(path)
         if (cut := find_truncation(path, header)) is not None:
             return Weights(bytes=None, parameters=None, dtype=None, truncated=cut)
         if header is None:
             return Weights(bytes=None, parameters=None, dtype=None, broken=path.name)
+        if infinite is None and (tensor := find_infinite(path, header)) is not None:
+            infinite = Infinite(name=path.name, tensor=tensor)
         counts.update(_count(header))
         packed.update(_count_packed(header))
         tensors += [name for name in header if name != _METADATA]
@@ -116,6 +132,9 @@ def read_weights(folder: Path) -> Weights:
             names=tuple(_mapping(index, "weight_map")),
         )
     size = sum(path.stat().st_size for path in paths)
+    if not any("scale" in name.rpartition(".")[2] for name in tensors):
+        for small in _SMALL_FLOATS:
+            del packed[small]
     return Weights(
         bytes=size,
         parameters=counts.total() or None,
@@ -124,6 +143,7 @@ def read_weights(folder: Path) -> Weights:
         sides=sides,
         names=tuple(tensors),
         unread=unread,
+        infinite=infinite,
         packed=packed.most_common(1)[0][0] if packed.total() > _PACKED_SHARE * size else None,
     )
 
@@ -256,7 +276,7 @@ def _is_matrix(tensor: object) -> bool:
 def _sides(header: Mapping[str, Any]) -> Iterator[tuple[str, tuple[int, ...]]]:
     """Yield the sides of each tensor of floats; a packed tensor has others."""
     for name, tensor in header.items():
-        if isinstance(tensor, dict) and tensor.get("dtype") in _FLOATS:
+        if isinstance(tensor, dict) and tensor.get("dtype") in (*_FLOATS, *_SMALL_FLOATS):
             sides = tensor.get("shape")
             if (
                 isinstance(sides, list)
