@@ -36,14 +36,18 @@ _CHANGED: Final = 8
 _ROUNDS: Final = 2
 
 
-def list_others(kind: str, base: Mapping[str, Any], run: Run, *, seed: str = "") -> list[Data]:
+def list_others(
+    kind: str, base: Mapping[str, Any], run: Run, *, seed: str = "", empty: bool = True
+) -> list[Data]:
     """Return configs of a type that run, each with other settings than the others.
 
-    The same configs are returned for the same base and seed. Published ones come first.
+    The same configs are returned for the same base and seed. Published ones come first. `empty`:
+    sizes of 0 are tried too. A model without memory runs with several of them, and no other does.
     """
     found = [data for data in published(kind) if run(data)]
     rng = random.Random(kind + seed)  # noqa: S311 - only the order
-    choices = [*changes(kind, base)] * _ROUNDS
+    tried = [each for each in changes(kind, base) if empty or not _is_empty(*each)]
+    choices = tried * _ROUNDS
     rng.shuffle(choices)
     for _ in range(_ROUNDS):
         data, changed, later = dict(base), set[str](), []
@@ -94,6 +98,10 @@ def changes(kind: str, base: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
         for other in _others(key, value, note, texts, layers):
             if other != value or type(other) is not type(value):
                 yield key, other
+
+
+def _is_empty(key: str, value: object) -> bool:
+    return value == 0 and key.endswith(("_size", "_dim", "heads"))
 
 
 def _others(key: str, value: object, note: str, texts: list[str], layers: int) -> Iterator[Any]:
