@@ -61,7 +61,6 @@ _PIPELINE_FILE: Final = "model_index.json"
 PARAMS_FILE: Final = "params.json"
 #: PEFT and MLX describe an adapter here; transformers loads it with the model beside it.
 _ADAPTER_FILE: Final = "adapter_config.json"
-_POINTER: Final = "/model/id"
 _SIZES: Final = (
     *("hidden_size", "num_hidden_layers", "num_attention_heads", "vocab_size"),  # of every model
 )
@@ -125,9 +124,7 @@ def _read_config(folder: Path, name: str, head: Head) -> Config | Finding:
     if not path.is_file():
         return _absent(folder, name)
     if (folder / _ADAPTER_FILE).is_file():
-        return explanations.ADAPTER.finding(
-            message="beside", help="beside", pointer=_POINTER, name=name
-        )
+        return explanations.ADAPTER.finding(message="beside", help="beside", name=name)
     text = path.read_bytes()
     try:
         data = parse(text.decode("utf-8"))
@@ -146,7 +143,6 @@ def _read_config(folder: Path, name: str, head: Head) -> Config | Finding:
         return explanations.BROKEN_CONFIG.finding(
             message="no_text_config",
             help="no_text_config",
-            pointer=_POINTER,
             name=name,
             architecture=empty.architecture,
         )
@@ -202,7 +198,6 @@ def _plain(data: Mapping[str, Any], sha256: str, name: str, *, head: Head) -> Co
         return explanations.BROKEN_CONFIG.finding(
             message="two_classes",
             help="two_classes",
-            pointer=_POINTER,
             name=name,
             named=named,
             kind=config.model_type,
@@ -236,7 +231,7 @@ def _misnamed(data: Mapping[str, Any], known: Shape | Wrapper, name: str) -> Fin
     own = known.has_type(kind) if isinstance(known, Wrapper) else kind == known.model_type
     if kind is None:
         return explanations.BROKEN_CONFIG.finding(
-            message="no_type", help="untyped", pointer=_POINTER, name=name, known=known.model_type
+            message="no_type", help="untyped", name=name, known=known.model_type
         )
     if not isinstance(kind, str) or own or has_causal_class(kind):
         return None
@@ -245,7 +240,6 @@ def _misnamed(data: Mapping[str, Any], known: Shape | Wrapper, name: str) -> Fin
     return explanations.BROKEN_CONFIG.finding(
         message="model_type",
         help="model_type",
-        pointer=_POINTER,
         name=name,
         kind=kind,
         known=known.model_type,
@@ -263,12 +257,7 @@ def _config(
     architecture = _architecture(data, shape)
     if shape is None and (zero := _find_zero(data, architecture)) is not None:
         return explanations.BROKEN_CONFIG.finding(
-            message="zero",
-            help="zero",
-            pointer=_POINTER,
-            name=name,
-            key=zero,
-            architecture=architecture or "",
+            message="zero", help="zero", name=name, key=zero, architecture=architecture or ""
         )
     other = not reads_tokens(model_type) or reads_ahead(model_type) or is_diffusion(architecture)
     if architecture is None or other or has_own_tower(data, shape):
@@ -282,7 +271,6 @@ def _config(
         return explanations.BROKEN_CONFIG.finding(
             message="experts",
             help="value",
-            pointer=_POINTER,
             name=name,
             experts=shape.experts,
             active=shape.experts_per_token,
@@ -325,7 +313,7 @@ def _value_below_one(name: str, key: str, value: object) -> Finding:
     if type(value) is not int:
         return value_fault(name, key, value, Message("phrase.integer"))
     return explanations.BROKEN_CONFIG.finding(
-        message="size", help="value", pointer=_POINTER, name=name, key=key, number=quote(value)
+        message="size", help="value", name=name, key=key, number=quote(value)
     )
 
 
@@ -337,9 +325,7 @@ def _find_zero(data: Mapping[str, Any], architecture: str | None) -> str | None:
 
 def _no_method(name: str) -> Finding:
     """Return the finding that transformers takes the weights as quantized, by no known method."""
-    return explanations.BROKEN_CONFIG.finding(
-        message="method", help="method", pointer=_POINTER, name=name
-    )
+    return explanations.BROKEN_CONFIG.finding(message="method", help="method", name=name)
 
 
 def _is_built_in(shape: Shape | None, model_type: object) -> bool:
@@ -373,14 +359,14 @@ def _absent(folder: Path, name: str) -> Finding:
     if (folder / _ADAPTER_FILE).is_file():
         tool, base = _origin_of_adapter(folder)
         return explanations.ADAPTER.finding(
-            message=tool, help="base" if base else "", pointer=_POINTER, name=name, base=base
+            message=tool, help="base" if base else "", name=name, base=base
         )
     if next(folder.glob("*.gguf"), None) is not None:
         return gguf_finding(name)
     others = {_PIPELINE_FILE: "pipeline", PARAMS_FILE: "params"}
     held = next((kind for file, kind in others.items() if (folder / file).is_file()), "")
     if held:
-        return explanations.NO_CONFIG.finding(message=held, help=held, pointer=_POINTER, name=name)
+        return explanations.NO_CONFIG.finding(message=held, help=held, name=name)
     return _absent_here(list_files(folder), name)
 
 
@@ -393,23 +379,18 @@ def _absent_here(files: Sequence[str], name: str) -> Finding:
     form = find_format(foreign[0]) if foreign else None
     if below:
         return explanations.NO_CONFIG.finding(
-            message="below",
-            help="below",
-            pointer=_POINTER,
-            name=name,
-            folder=max(below, key=_number_last),
+            message="below", help="below", name=name, folder=max(below, key=_number_last)
         )
     if form is not None:
         return explanations.NO_CONFIG.finding(
             message="format",
             help="format",
-            pointer=_POINTER,
             name=name,
             file=foreign[0],
             what=form.what,
             advice=form.advice,
         )
-    return explanations.NO_CONFIG.finding(pointer=_POINTER, name=name)
+    return explanations.NO_CONFIG.finding(name=name)
 
 
 def _number_last(folder: str) -> tuple[bool, int]:
@@ -421,9 +402,7 @@ def _number_last(folder: str) -> tuple[bool, int]:
 def gguf_finding(name: str) -> Finding:
     """Return the finding that a GGUF cannot be trained."""
     near = find_converted(name.replace("\\", "/").removesuffix("/"))
-    return explanations.GGUF.finding(
-        help="near" if near else "", pointer=_POINTER, name=name, near=near
-    )
+    return explanations.GGUF.finding(help="near" if near else "", name=name, near=near)
 
 
 def _origin_of_adapter(folder: Path) -> tuple[str, str]:
@@ -445,4 +424,4 @@ def _origin_of_adapter(folder: Path) -> tuple[str, str]:
 
 
 def _broken(name: str, fault: str) -> Finding:
-    return explanations.BROKEN_CONFIG.finding(message=fault, pointer=_POINTER, name=name)
+    return explanations.BROKEN_CONFIG.finding(message=fault, name=name)

@@ -80,18 +80,12 @@ def find_section_fault(part: Part, name: str) -> Finding | None:
         where = f"{part.prefix}{key}"
         if named is None and section.must_name:
             return explanations.BROKEN_CONFIG.finding(
-                message="untyped",
-                help="untyped",
-                pointer="/model/id",
-                name=name,
-                key=where,
-                known=section.model_type,
+                message="untyped", help="untyped", name=name, key=where, known=section.model_type
             )
         if section.read_type(named) is None:
             return explanations.BROKEN_CONFIG.finding(
                 message="section_type",
                 help="section_type",
-                pointer="/model/id",
                 name=name,
                 key=f"{where}.{_TYPE}",
                 value=quote(named),
@@ -127,12 +121,7 @@ def find_stopping_fault(part: Part, name: str) -> Finding | None:
 
 def _stopped(name: str, key: str, value: object) -> Finding:
     return explanations.BROKEN_CONFIG.finding(
-        message="stops",
-        help="value",
-        pointer="/model/id",
-        name=name,
-        key=key,
-        value=quote(value),
+        message="stops", help="value", name=name, key=key, value=quote(value)
     )
 
 
@@ -169,7 +158,6 @@ def find_padding_fault(part: Part, name: str) -> Finding | None:
     return explanations.BROKEN_CONFIG.finding(
         message="padding",
         help="padding",
-        pointer="/model/id",
         name=name,
         key=f"{part.prefix}pad_token_id",
         id=pad,
@@ -195,7 +183,6 @@ def find_layers_fault(part: Part, name: str) -> Finding | None:
             return explanations.BROKEN_CONFIG.finding(
                 message="layers",
                 help="value",
-                pointer="/model/id",
                 name=name,
                 key=part.prefix + key,
                 held=len(kinds),
@@ -207,13 +194,7 @@ def find_layers_fault(part: Part, name: str) -> Finding | None:
 def value_fault(name: str, key: str, value: object, expected: Message) -> Finding:
     """Return the finding for a value that transformers cannot read: it needs `expected`."""
     return explanations.BROKEN_CONFIG.finding(
-        message="value",
-        help="value",
-        pointer="/model/id",
-        name=name,
-        key=key,
-        value=quote(value),
-        expected=expected,
+        message="value", help="value", name=name, key=key, value=quote(value), expected=expected
     )
 
 
