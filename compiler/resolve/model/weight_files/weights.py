@@ -111,8 +111,7 @@ def read_weights(folder: Path) -> Weights:
             return Weights(bytes=None, parameters=None, dtype=None, truncated=cut)
         if header is None:
             return Weights(bytes=None, parameters=None, dtype=None, broken=path.name)
-        if infinite is None and (tensor := find_infinite(path, header)) is not None:
-            infinite = Infinite(name=path.name, tensor=tensor)
+        infinite = infinite or _find_infinite(path, header)
         counts.update(_count(header))
         packed.update(_count_packed(header))
         tensors += [name for name in header if name != _METADATA]
@@ -132,9 +131,6 @@ def read_weights(folder: Path) -> Weights:
             names=tuple(_mapping(index, "weight_map")),
         )
     size = sum(path.stat().st_size for path in paths)
-    if not any("scale" in name.rpartition(".")[2] for name in tensors):
-        for small in _SMALL_FLOATS:
-            del packed[small]
     return Weights(
         bytes=size,
         parameters=counts.total() or None,
@@ -144,7 +140,7 @@ def read_weights(folder: Path) -> Weights:
         names=tuple(tensors),
         unread=unread,
         infinite=infinite,
-        packed=packed.most_common(1)[0][0] if packed.total() > _PACKED_SHARE * size else None,
+        packed=_find_packed(packed, tensors, size),
     )
 
 
@@ -316,6 +312,18 @@ def _count_packed(header: Mapping[str, Any]) -> Counter[str]:
             if tensor["dtype"] not in _FLOATS and type(start) is int:
                 counts[str(tensor["dtype"])] += max(0, _end(tensor) - start)
     return counts
+
+
+def _find_packed(packed: Counter[str], tensors: Iterable[str], size: int) -> str | None:
+    """Return the type of packed matrices, if they are more than a small part of all bytes."""
+    if not any("scale" in name.rpartition(".")[2] for name in tensors):
+        packed = Counter({key: held for key, held in packed.items() if key not in _SMALL_FLOATS})
+    return packed.most_common(1)[0][0] if packed.total() > _PACKED_SHARE * size else None
+
+
+def _find_infinite(path: Path, header: Mapping[str, Any]) -> Infinite | None:
+    tensor = find_infinite(path, header)
+    return None if tensor is None else Infinite(name=path.name, tensor=tensor)
 
 
 def _is_side(side: object) -> bool:
