@@ -5,6 +5,8 @@ from typing import Final
 from ftc.spec.findings.explanation import Explanation
 from ftc.spec.findings.finding import Safety
 
+_MODEL: Final = "/model/id"
+
 
 def _page(
     code: str,
@@ -14,6 +16,7 @@ def _page(
     why: str,
     example: str,
     instead: str,
+    pointer: str = "",
     fix_safety: Safety = "safe",
 ) -> Explanation:
     """Return an explanation with its four parts under their headings."""
@@ -24,12 +27,15 @@ def _page(
         f"**Use instead.** {instead}",
     )
     text = "\n\n".join(parts) + "\n"
-    return Explanation(code=code, name=name, severity="error", text=text, fix_safety=fix_safety)
+    return Explanation(
+        code=code, name=name, severity="error", text=text, pointer=pointer, fix_safety=fix_safety
+    )
 
 
 MODEL_FOLDER: Final = _page(
     "FTC100",
     "missing-model-folder",
+    pointer=_MODEL,
     what="The spec names a folder for its model, and no folder is there.",
     why="Nothing can be planned without the model's configuration.",
     example='{"model": "./models/my-modle"}',
@@ -38,6 +44,7 @@ MODEL_FOLDER: Final = _page(
 NO_CONFIG: Final = _page(
     "FTC101",
     "model-without-config",
+    pointer=_MODEL,
     what="The model's folder or repository holds no `config.json`.",
     why="transformers reads the architecture and its sizes from that file and loads nothing else.",
     example='{"model": "./checkpoints"}',
@@ -46,6 +53,7 @@ NO_CONFIG: Final = _page(
 BROKEN_CONFIG: Final = _page(
     "FTC102",
     "broken-model-config",
+    pointer=_MODEL,
     what="`config.json` is not JSON, lacks a value that every causal model has, or has one that"
     " transformers does not take. `generation_config.json` may be so, too.",
     why="transformers would stop at the same file, on a machine that costs money by then.",
@@ -55,6 +63,7 @@ BROKEN_CONFIG: Final = _page(
 NOT_CAUSAL: Final = _page(
     "FTC103",
     "not-a-causal-model",
+    pointer=_MODEL,
     what="The architecture predicts something other than the next token of a text.",
     why="Sequence-to-sequence and image models cannot be fine-tuned by these scripts. An encoder is"
     " trained with the objectives `embed` and `rerank` only, if it is one of those that ftc has.",
@@ -64,6 +73,7 @@ NOT_CAUSAL: Final = _page(
 ADAPTER: Final = _page(
     "FTC104",
     "adapter-as-model",
+    pointer=_MODEL,
     what="The folder holds a PEFT adapter, which is a change to a model and not a model.",
     why="Training starts from a complete model; an adapter has no configuration to plan with.",
     example='{"model": "./run/adapter"}',
@@ -72,6 +82,7 @@ ADAPTER: Final = _page(
 GGUF: Final = _page(
     "FTC105",
     "gguf-as-model",
+    pointer=_MODEL,
     what="The model is a GGUF file, or a folder or repository with nothing but GGUF files.",
     why="GGUF is quantized for llama.cpp; training needs the original weights.",
     example='{"model": "./llama.Q4_K_M.gguf"}',
@@ -80,6 +91,7 @@ GGUF: Final = _page(
 MODEL_NOT_FOUND: Final = _page(
     "FTC106",
     "unknown-model",
+    pointer=_MODEL,
     fix_safety="unsafe",
     what="The Hub has no repository of this id, or shows it to its owner only.",
     why="Nothing can be downloaded from it.",
@@ -89,6 +101,7 @@ MODEL_NOT_FOUND: Final = _page(
 GATED: Final = _page(
     "FTC107",
     "gated-model",
+    pointer=_MODEL,
     what="The repository's files are given only to those who accepted its terms.",
     why="Without access neither the tokenizer nor the weights can be read, here or on the GPU.",
     example='{"model": "meta-llama/Llama-3.1-8B-Instruct"}',
@@ -97,6 +110,7 @@ GATED: Final = _page(
 LIMITED: Final = _page(
     "FTC108",
     "hub-rate-limit",
+    pointer=_MODEL,
     what="The Hub refuses more requests for now (status 429).",
     why="The model's facts are neither in the cache nor in the built-in table.",
     example='{"model": "someone/some-model"}',
@@ -105,6 +119,7 @@ LIMITED: Final = _page(
 UNREACHABLE: Final = _page(
     "FTC109",
     "model-out-of-reach",
+    pointer=_MODEL,
     what="The Hub cannot be reached, and no other source knows the model.",
     why="Its size, its tokenizer and its context are needed to plan anything.",
     example='{"model": "someone/some-model"}',
@@ -113,6 +128,7 @@ UNREACHABLE: Final = _page(
 HALF_CACHED: Final = _page(
     "FTC110",
     "half-downloaded-model",
+    pointer=_MODEL,
     what="The cache holds a part of the repository, but not its `config.json`.",
     why="A download was interrupted; offline it cannot be completed.",
     example='{"model": "someone/some-model"}',
@@ -121,6 +137,7 @@ HALF_CACHED: Final = _page(
 UNCOUNTED: Final = _page(
     "FTC111",
     "uncountable-model",
+    pointer=_MODEL,
     what="A safetensors file has no readable header; or the architecture is not in ftc's table, or "
     "`config.json` has sizes that its class refuses, and no safetensors file gives the number of "
     "parameters.",
@@ -177,13 +194,16 @@ LFS_POINTER: Final = _page(
     example='{"model": "./cloned-without-git-lfs"}',
     instead="The same clone after `git lfs pull`, or a download of the repository.",
 )
-TRUNCATED_WEIGHTS: Final = _page(
+DAMAGED_WEIGHTS: Final = _page(
     "FTC135",
-    "truncated-weights",
-    what="A safetensors file is shorter than its header says.",
-    why="A copy or a download was interrupted. Loading the model would stop at that file.",
+    "damaged-weights",
+    pointer=_MODEL,
+    what="A safetensors file has other bytes than its header says, or a matrix of a layer holds NaN"
+    " or infinity.",
+    why="After an interrupted copy or download, loading the model would stop at that file. A run"
+    " that diverged saves NaN, with which every loss is NaN.",
     example='{"model": "./half-downloaded"}',
-    instead="A complete copy of the file: its size is in the message.",
+    instead="A complete copy of the file, or a checkpoint from before the run diverged.",
 )
 NO_FILE: Final = _page(
     "FTC200",

@@ -13,13 +13,15 @@ class Explanation:
     """One code of the catalogue; `name` states the bad pattern, `text` is Markdown.
 
     The text has the parts "What it is", "Why it matters", "Example" and "Use instead".
-    `fix_safety` is that of its findings' fixes.
+    `pointer` is where its findings point if they do not say it, and `fix_safety` is that of their
+    fixes.
     """
 
     code: str
     name: str
     severity: Severity
     text: str
+    pointer: str = ""
     fix_safety: Safety = "safe"
 
     def finding(
@@ -42,7 +44,7 @@ class Explanation:
             severity=self.severity,
             problem=Message(f"{self.code}.message{message and '.' + message}", values),
             remedy=Message(f"{self.code}.help{help and '.' + help}", values),
-            pointer=pointer,
+            pointer=pointer or self.pointer,
             fix=fix,
             fix_safety=self.fix_safety,
         )

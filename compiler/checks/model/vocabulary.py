@@ -10,11 +10,11 @@ from ftc.compiler.checks.rule_input import Case
 
 @rule("FTC126", "vocabulary-beyond-embeddings", "error", reads=("model", "tokenizer"))
 def vocabulary_beyond_embeddings(case: Case) -> Iterator[Problem]:
-    """What it is: The embedding has no row for the end token, or for a marker of the template.
+    """What it is: The embedding has no row for the end or padding token, or a template's marker.
 
-    Why it matters: Every row of the data contains that token. The first batch stops with "index out
-    of range", on a GPU with a device-side assertion that names no cause. It happens when tokens
-    were added to a tokenizer and the model was not resized.
+    Why it matters: Batches contain that token. The first one stops with "index out of range", on a
+    GPU with a device-side assertion that names no cause. It happens when tokens were added to a
+    tokenizer and the model was not resized. Some classes add a padding token by themselves.
 
     Example: {"model": "./chatml-tokens-added-without-resizing"}
 

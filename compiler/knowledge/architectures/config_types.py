@@ -11,6 +11,7 @@ __all__ = [
     "KINDS",
     "Section",
     "find_refused",
+    "find_refused_inside",
     "find_section",
     "is_known_type",
     "kind_of",
@@ -84,11 +85,21 @@ def kind_of(value: object) -> str:
 
 def find_refused(model_type: str, key: str) -> str:
     """Return the letters of the types that a class rejects for a key; none for an unknown key."""
+    return _find(model_type, key, "common", "other")
+
+
+def find_refused_inside(model_type: str, key: str) -> str:
+    """Return the letters of the types that a class rejects in the list of a key."""
+    return _find(model_type, key, "inside", "inside")
+
+
+def _find(model_type: str, key: str, common: str, other: str) -> str:
+    """Return what the classes with a key have in common, or what is other in this one."""
     table = _table()
-    model = table["models"].get(model_type, {"keys": (), "other": {}})
+    model = table["models"].get(model_type, {"keys": ()})
     if key not in model["keys"]:
         return ""
-    refused: str = model["other"].get(key, table["common"][key])
+    refused: str = model.get(other, {}).get(key, table[common].get(key, ""))
     return refused
 
 

@@ -26,6 +26,7 @@ _LOADED: Final[Mapping[str, Dtype]] = {
     **dict.fromkeys(("float32", "float", "F32"), "float32"),
     **dict.fromkeys(("float16", "half", "F16"), "float16"),
     **dict.fromkeys(("bfloat16", "BF16"), "bfloat16"),
+    **dict.fromkeys(("float8_e4m3fn", "float8_e5m2", "F8_E4M3", "F8_E5M2"), "bfloat16"),
 }
 
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 from ftc.compiler.knowledge.architectures.config_types import KINDS
 from ftc.compiler.knowledge.tables import read_table
 
-__all__ = ["code_of", "stops", "stops_answers"]
+__all__ = ["code_of", "has_window", "list_words", "stops", "stops_answers"]
 
 _LOCAL: Final = ("sliding", "chunked")  # in the names of layer types
 
@@ -15,18 +15,36 @@ _LOCAL: Final = ("sliding", "chunked")  # in the names of layer types
 def stops(model_type: str, key: str, value: object, layer_types: object) -> bool:
     """Tell whether a class does not load, train or save a model with this value.
 
-    Nothing reads the window of a model without a layer that has one.
+    It does not with any other settings either, but for the kinds of its layers: nothing reads the
+    window of a model without a layer that has one.
     """
-    if _words(key) and isinstance(value, list):
-        return not all(word in _words(key) for word in value)
     table, code = _table(), code_of(value)
     own: Mapping[str, str] = table["own"].get(model_type, {})
     if code in own.get(key, table["every"].get(key, "")):
         return True
-    is_local = not isinstance(layer_types, list) or any(
-        part in str(name) for name in layer_types for part in _LOCAL
-    )
-    return is_local and code in table["local"].get(model_type, {}).get(key, "")
+    of_window: Mapping[str, str] = table["local"].get(model_type, {})
+    return code in of_window.get(key, "") and has_window(layer_types)
+
+
+def has_window(layer_types: object) -> bool:
+    """Tell whether a layer may have a window: one does by its name, or the layers have no names."""
+    if not isinstance(layer_types, list):
+        return True
+    return any(part in str(name) for name in layer_types for part in _LOCAL)
+
+
+def list_words(model_type: str, key: str, layer_types: object) -> Sequence[object] | None:
+    """Return the words of a list with one entry per layer; None where a class reads no such list.
+
+    The second list is read where a model has the first: where the file has it, or the class makes
+    it.
+    """
+    second = "l" if isinstance(layer_types, list) else "m"
+    letter = {"layer_types": "l", "mlp_layer_types": second}.get(key)
+    if letter is None or letter not in _table()["lists"].get(model_type, ""):
+        return None
+    words: Sequence[object] = _table()["words"][key]
+    return words
 
 
 def stops_answers(key: str, value: object) -> bool:
@@ -47,11 +65,6 @@ def code_of(value: object) -> str:
     if isinstance(value, dict) and not all(map(str.isdecimal, value)):
         return "D"
     return KINDS[type(value)]
-
-
-def _words(key: str) -> Sequence[object]:
-    words: Sequence[object] = _table()["words"].get(key, ())
-    return words
 
 
 @cache

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -60,7 +61,6 @@ _PIPELINE_FILE: Final = "model_index.json"
 PARAMS_FILE: Final = "params.json"
 #: PEFT and MLX describe an adapter here; transformers loads it with the model beside it.
 _ADAPTER_FILE: Final = "adapter_config.json"
-_POINTER: Final = "/model/id"
 _SIZES: Final = (
     *("hidden_size", "num_hidden_layers", "num_attention_heads", "vocab_size"),  # of every model
 )
@@ -72,6 +72,13 @@ _CONTEXT_KEYS: Final = (
     *("max_sequence_length", "model_max_length", "context_length"),
 )
 _CAUSAL: Final = ("ForCausalLM", "LMHeadModel")
+_NUMBER: Final = "__float__"
+_NUMBERS: Final = {"Infinity": math.inf, "-Infinity": -math.inf, "NaN": math.nan}
+#: What each config is read for, in this order.
+_CHECKS: Final = (
+    *(find_type_fault, find_section_fault, find_dtype_fault, find_layers_fault, find_rope_fault),
+    *(find_padding_fault, find_activation_fault, find_stopping_fault),
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,30 +124,32 @@ def _read_config(folder: Path, name: str, head: Head) -> Config | Finding:
     if not path.is_file():
         return _absent(folder, name)
     if (folder / _ADAPTER_FILE).is_file():
-        return explanations.ADAPTER.finding(
-            message="beside", help="beside", pointer=_POINTER, name=name
-        )
+        return explanations.ADAPTER.finding(message="beside", help="beside", name=name)
     text = path.read_bytes()
     try:
-        data = json.loads(text.decode("utf-8"))
+        data = parse(text.decode("utf-8"))
     except (ValueError, RecursionError):
         return _broken(name, "not_json")
     if not isinstance(data, dict):
         return _broken(name, "no_object")
+    if not isinstance(kind := data.get("model_type"), str | None):
+        return value_fault(name, "model_type", kind, Message("phrase.text"))
+    names = data.get("architectures")
+    if isinstance(names, list) and not all(isinstance(each, str) for each in names):
+        del data["architectures"]  # transformers then looks at the type alone
     sha256 = hashlib.sha256(text).hexdigest()
     wrapper = find_wrapper(data)
     if wrapper is None and (empty := _without_text(data)) is not None:
         return explanations.BROKEN_CONFIG.finding(
             message="no_text_config",
             help="no_text_config",
-            pointer=_POINTER,
             name=name,
             architecture=empty.architecture,
         )
     inside = None if wrapper is None else text_config(data, wrapper)
     if wrapper is not None and (fault := _misnamed(data, wrapper, name)) is not None:
         return fault
-    if wrapper is not None and (fault := _find_fault(data, name, flat=wrapper.flat)) is not None:
+    if wrapper is not None and (fault := find_fault(data, name, flat=wrapper.flat)) is not None:
         return fault
     if names_no_method(data):
         return _no_method(name)
@@ -160,6 +169,19 @@ def _read_config(folder: Path, name: str, head: Head) -> Config | Finding:
     )
 
 
+def parse(text: str) -> Any:
+    """Return what a `config.json` holds. Raises ValueError or RecursionError for no JSON.
+
+    transformers writes numbers that JSON lacks as objects: `{"__float__": "Infinity"}`.
+    """
+
+    def read(held: dict[str, Any]) -> Any:
+        number = held.get(_NUMBER) if len(held) == 1 else None
+        return _NUMBERS.get(number, held) if isinstance(number, str) else held
+
+    return json.loads(text, object_hook=read)
+
+
 def _plain(data: Mapping[str, Any], sha256: str, name: str, *, head: Head) -> Config | Finding:
     """Return the config of a model that is not a wrapper.
 
@@ -176,7 +198,6 @@ def _plain(data: Mapping[str, Any], sha256: str, name: str, *, head: Head) -> Co
         return explanations.BROKEN_CONFIG.finding(
             message="two_classes",
             help="two_classes",
-            pointer=_POINTER,
             name=name,
             named=named,
             kind=config.model_type,
@@ -210,7 +231,7 @@ def _misnamed(data: Mapping[str, Any], known: Shape | Wrapper, name: str) -> Fin
     own = known.has_type(kind) if isinstance(known, Wrapper) else kind == known.model_type
     if kind is None:
         return explanations.BROKEN_CONFIG.finding(
-            message="no_type", help="untyped", pointer=_POINTER, name=name, known=known.model_type
+            message="no_type", help="untyped", name=name, known=known.model_type
         )
     if not isinstance(kind, str) or own or has_causal_class(kind):
         return None
@@ -219,7 +240,6 @@ def _misnamed(data: Mapping[str, Any], known: Shape | Wrapper, name: str) -> Fin
     return explanations.BROKEN_CONFIG.finding(
         message="model_type",
         help="model_type",
-        pointer=_POINTER,
         name=name,
         kind=kind,
         known=known.model_type,
@@ -237,12 +257,7 @@ def _config(
     architecture = _architecture(data, shape)
     if shape is None and (zero := _find_zero(data, architecture)) is not None:
         return explanations.BROKEN_CONFIG.finding(
-            message="zero",
-            help="zero",
-            pointer=_POINTER,
-            name=name,
-            key=zero,
-            architecture=architecture or "",
+            message="zero", help="zero", name=name, key=zero, architecture=architecture or ""
         )
     other = not reads_tokens(model_type) or reads_ahead(model_type) or is_diffusion(architecture)
     if architecture is None or other or has_own_tower(data, shape):
@@ -256,13 +271,12 @@ def _config(
         return explanations.BROKEN_CONFIG.finding(
             message="experts",
             help="value",
-            pointer=_POINTER,
             name=name,
             experts=shape.experts,
             active=shape.experts_per_token,
         )
     custom = isinstance(data.get("auto_map"), dict) and not _is_built_in(shape, model_type)
-    if not custom and (fault := _find_fault(data, name)) is not None:
+    if not custom and (fault := find_fault(data, name)) is not None:
         return fault
     return Config(
         data=data,
@@ -278,16 +292,11 @@ def _config(
     )
 
 
-def _find_fault(data: Mapping[str, Any], name: str, *, flat: bool = False) -> Finding | None:
+def find_fault(data: Mapping[str, Any], name: str, *, flat: bool = False) -> Finding | None:
     """Return the first fault of the config, or of one inside it, that stops transformers."""
-    for part in list_parts(data, flat=flat):
-        fault = find_type_fault(part, name) or find_section_fault(part, name)
-        fault = fault or find_dtype_fault(part, name) or find_layers_fault(part, name)
-        fault = fault or find_rope_fault(part, name) or find_padding_fault(part, name)
-        fault = fault or find_activation_fault(part, name) or find_stopping_fault(part, name)
-        if fault is not None:
-            return fault
-    return None
+    parts = list_parts(data, flat=flat)
+    faults = (check(part, name) for part in parts for check in _CHECKS)
+    return next((fault for fault in faults if fault is not None), None)
 
 
 def _find_empty(data: Mapping[str, Any]) -> str | None:
@@ -304,7 +313,7 @@ def _value_below_one(name: str, key: str, value: object) -> Finding:
     if type(value) is not int:
         return value_fault(name, key, value, Message("phrase.integer"))
     return explanations.BROKEN_CONFIG.finding(
-        message="size", help="value", pointer=_POINTER, name=name, key=key, number=quote(value)
+        message="size", help="value", name=name, key=key, number=quote(value)
     )
 
 
@@ -316,9 +325,7 @@ def _find_zero(data: Mapping[str, Any], architecture: str | None) -> str | None:
 
 def _no_method(name: str) -> Finding:
     """Return the finding that transformers takes the weights as quantized, by no known method."""
-    return explanations.BROKEN_CONFIG.finding(
-        message="method", help="method", pointer=_POINTER, name=name
-    )
+    return explanations.BROKEN_CONFIG.finding(message="method", help="method", name=name)
 
 
 def _is_built_in(shape: Shape | None, model_type: object) -> bool:
@@ -352,14 +359,14 @@ def _absent(folder: Path, name: str) -> Finding:
     if (folder / _ADAPTER_FILE).is_file():
         tool, base = _origin_of_adapter(folder)
         return explanations.ADAPTER.finding(
-            message=tool, help="base" if base else "", pointer=_POINTER, name=name, base=base
+            message=tool, help="base" if base else "", name=name, base=base
         )
     if next(folder.glob("*.gguf"), None) is not None:
         return gguf_finding(name)
     others = {_PIPELINE_FILE: "pipeline", PARAMS_FILE: "params"}
     held = next((kind for file, kind in others.items() if (folder / file).is_file()), "")
     if held:
-        return explanations.NO_CONFIG.finding(message=held, help=held, pointer=_POINTER, name=name)
+        return explanations.NO_CONFIG.finding(message=held, help=held, name=name)
     return _absent_here(list_files(folder), name)
 
 
@@ -372,23 +379,18 @@ def _absent_here(files: Sequence[str], name: str) -> Finding:
     form = find_format(foreign[0]) if foreign else None
     if below:
         return explanations.NO_CONFIG.finding(
-            message="below",
-            help="below",
-            pointer=_POINTER,
-            name=name,
-            folder=max(below, key=_number_last),
+            message="below", help="below", name=name, folder=max(below, key=_number_last)
         )
     if form is not None:
         return explanations.NO_CONFIG.finding(
             message="format",
             help="format",
-            pointer=_POINTER,
             name=name,
             file=foreign[0],
             what=form.what,
             advice=form.advice,
         )
-    return explanations.NO_CONFIG.finding(pointer=_POINTER, name=name)
+    return explanations.NO_CONFIG.finding(name=name)
 
 
 def _number_last(folder: str) -> tuple[bool, int]:
@@ -400,9 +402,7 @@ def _number_last(folder: str) -> tuple[bool, int]:
 def gguf_finding(name: str) -> Finding:
     """Return the finding that a GGUF cannot be trained."""
     near = find_converted(name.replace("\\", "/").removesuffix("/"))
-    return explanations.GGUF.finding(
-        help="near" if near else "", pointer=_POINTER, name=name, near=near
-    )
+    return explanations.GGUF.finding(help="near" if near else "", name=name, near=near)
 
 
 def _origin_of_adapter(folder: Path) -> tuple[str, str]:
@@ -424,4 +424,4 @@ def _origin_of_adapter(folder: Path) -> tuple[str, str]:
 
 
 def _broken(name: str, fault: str) -> Finding:
-    return explanations.BROKEN_CONFIG.finding(message=fault, pointer=_POINTER, name=name)
+    return explanations.BROKEN_CONFIG.finding(message=fault, name=name)

@@ -172,6 +172,8 @@ def _find_fault(name: str, config: Config, weights: Weights) -> Finding | None:
     """Return the finding about weights that cannot be read."""
     if weights.truncated is not None:
         return model_faults.truncated(name, weights.truncated)
+    if weights.infinite is not None:
+        return model_faults.infinite(name, weights.infinite)
     return model_faults.uncounted(name, config, weights) if weights.broken is not None else None
 
 

@@ -31,14 +31,18 @@ from ftc.compiler.resolve.model.similar import (
     find_original,
     list_alike,
 )
-from ftc.compiler.resolve.model.weight_files.weights import INDEX_FILE, Truncated, Weights
+from ftc.compiler.resolve.model.weight_files.weights import (
+    INDEX_FILE,
+    Infinite,
+    Truncated,
+    Weights,
+)
 from ftc.compiler.resolve.patches import patch_field
 from ftc.spec.findings.finding import Finding
 from ftc.spec.message import reason_of
 from ftc.spec.sections import Spec
 from ftc.spec.values.hub_page import find_repository
 
-_POINTER: Final = "/model/id"
 #: Open models of this size are offered in place of a closed one: they train on one GPU.
 _USUAL_PARAMETERS: Final = 8_000_000_000
 #: The endings of the names of GGUF files, and of repositories that have nothing else; and the tags
@@ -58,16 +62,13 @@ def folder_fault(spec: Spec, path: Path) -> Finding | None:
     if path.suffix.lower() == ".gguf":
         return gguf_finding(name)
     if is_file(path):
-        return explanations.MODEL_FOLDER.finding(
-            message="file", help="file", pointer=_POINTER, name=name
-        )
+        return explanations.MODEL_FOLDER.finding(message="file", help="file", name=name)
     if is_folder(path):
         return None
     if (repository := find_repository(name)) is not None:
         return explanations.MODEL_FOLDER.finding(
             message="address",
             help="address",
-            pointer=_POINTER,
             fix=patch_field(spec, "model", "id", repository),
             name=name,
             id=repository,
@@ -83,7 +84,6 @@ def folder_fault(spec: Spec, path: Path) -> Finding | None:
     others = [name.removesuffix(path.name) + each for each in near] or list(meant)
     finding = explanations.MODEL_FOLDER.finding(
         help="variable" if has_variable(name) else "near" if near else "said" if meant else "",
-        pointer=_POINTER,
         fix=patch_field(spec, "model", "id", others[0]) if len(others) == 1 else (),
         name=name,
         near=others,
@@ -97,7 +97,6 @@ def _revised(spec: Spec, repository: str, revision: str) -> Finding:
     section = {**step["value"], "id": repository}
     return explanations.MODEL_FOLDER.finding(
         help="revision",
-        pointer=_POINTER,
         fix=({**step, "value": section},),
         name=spec.model.id,
         id=repository,
@@ -110,7 +109,7 @@ def pointed(name: str, pointers: Sequence[LfsPointer]) -> Finding:
     first, more = pointers[0], len(pointers) - 1
     return explanations.LFS_POINTER.finding(
         message="more" if more else "",
-        pointer=_POINTER,
+        pointer="/model/id",
         name=name,
         file=first.name,
         actual=first.actual_bytes,
@@ -121,13 +120,19 @@ def pointed(name: str, pointers: Sequence[LfsPointer]) -> Finding:
 
 def truncated(name: str, found: Truncated) -> Finding:
     """Return the finding that a file of weights has other bytes than its header says."""
-    return explanations.TRUNCATED_WEIGHTS.finding(
+    return explanations.DAMAGED_WEIGHTS.finding(
         message="longer" if found.actual_bytes > found.expected_bytes else "",
-        pointer=_POINTER,
         name=name,
         file=found.name,
         actual=found.actual_bytes,
         expected=found.expected_bytes,
+    )
+
+
+def infinite(name: str, found: Infinite) -> Finding:
+    """Return the finding that weights hold values with which every loss is NaN."""
+    return explanations.DAMAGED_WEIGHTS.finding(
+        message="infinite", help="infinite", name=name, file=found.name, tensor=found.tensor
     )
 
 
@@ -137,16 +142,14 @@ def find_missing_code(spec: Spec, folder: Path) -> Finding | None:
     if not spec.model.trust_remote_code or not lacking:
         return None
     return explanations.BROKEN_CONFIG.finding(
-        message="code", help="code", pointer=_POINTER, name=spec.model.id, file=lacking[0]
+        message="code", help="code", name=spec.model.id, file=lacking[0]
     )
 
 
 def no_promise(name: str) -> Finding:
     """Return the finding that the lock of a bundle does not describe its result."""
     bundle = name_bundle(name)
-    return explanations.NO_CONFIG.finding(
-        message="bundle", help="bundle", pointer=_POINTER, name=bundle
-    )
+    return explanations.NO_CONFIG.finding(message="bundle", help="bundle", name=bundle)
 
 
 def _folder_names(parent: Path) -> list[str]:
@@ -159,11 +162,7 @@ def _folder_names(parent: Path) -> list[str]:
 def unreadable(name: str, error: OSError) -> Finding:
     """Return the finding that this user may not read a file of the model."""
     return explanations.MODEL_FOLDER.finding(
-        message="unreadable",
-        help="unreadable",
-        pointer=_POINTER,
-        name=name,
-        reason=reason_of(error),
+        message="unreadable", help="unreadable", name=name, reason=reason_of(error)
     )
 
 
@@ -185,7 +184,6 @@ def uncounted(name: str, config: Config, weights: Weights) -> Finding:
     return explanations.UNCOUNTED.finding(
         message=why,
         help=why,
-        pointer=_POINTER,
         name=name,
         file=weights.broken or "",
         kind=config.quantized or "",
@@ -198,9 +196,7 @@ def uncounted(name: str, config: Config, weights: Weights) -> Finding:
 
 def no_context(name: str) -> Finding:
     """Return the finding that no file gives the length of the context."""
-    return explanations.BROKEN_CONFIG.finding(
-        message="no_context", help="no_context", pointer=_POINTER, name=name
-    )
+    return explanations.BROKEN_CONFIG.finding(message="no_context", help="no_context", name=name)
 
 
 def explain(spec: Spec, trouble: Trouble) -> Finding:
@@ -217,18 +213,17 @@ def explain(spec: Spec, trouble: Trouble) -> Finding:
             pointer="/model/revision", name=name, revision=revision or ""
         )
     if trouble.reason == "gated":
-        return explanations.GATED.finding(pointer=_POINTER, name=name, detail=trouble.detail)
+        return explanations.GATED.finding(name=name, detail=trouble.detail)
     if trouble.reason == "limited":
-        return explanations.LIMITED.finding(pointer=_POINTER, name=name, detail=trouble.detail)
+        return explanations.LIMITED.finding(name=name, detail=trouble.detail)
     if has_repository(name, "model"):
-        return explanations.HALF_CACHED.finding(pointer=_POINTER, name=name)
+        return explanations.HALF_CACHED.finding(name=name)
     near, family, original = find_meant(name), find_family(name), find_original(name)
     copied = "quantized" if original is not None and original.quantized else "copy"
     near = near or ((original.id,) if original is not None else ())
     finding = explanations.UNREACHABLE.finding(
         message="family" if family and not near else "",
         help=copied if original is not None and near == (original.id,) else "near" if near else "",
-        pointer=_POINTER,
         fix=patch_field(spec, "model", "id", near[0]) if len(near) == 1 else (),
         name=name,
         detail=trouble.detail,
@@ -249,11 +244,7 @@ def _converted(spec: Spec) -> Finding:
 def _closed(name: str) -> Finding:
     """Return the finding that only its maker can train a model; it names open models."""
     return explanations.MODEL_NOT_FOUND.finding(
-        message="closed",
-        help="closed",
-        pointer=_POINTER,
-        name=name,
-        models=list_alike(_USUAL_PARAMETERS),
+        message="closed", help="closed", name=name, models=list_alike(_USUAL_PARAMETERS)
     )
 
 
@@ -261,7 +252,6 @@ def _not_found(spec: Spec) -> Finding:
     near = find_meant(spec.model.id)
     return explanations.MODEL_NOT_FOUND.finding(
         help="near" if near else "",
-        pointer=_POINTER,
         fix=patch_field(spec, "model", "id", near[0]) if len(near) == 1 else (),
         name=spec.model.id,
         near=near,

@@ -27,17 +27,12 @@ def find_generation_fault(folder: Path, name: str, *, head: Head) -> Finding | N
         settings = None
     if not isinstance(settings, dict):
         return explanations.BROKEN_CONFIG.finding(
-            message="generation", help="generation", pointer="/model/id", name=name
+            message="generation", help="generation", name=name
         )
     faults = (each for each in settings.items() if head == "tokens" and stops_answers(*each))
     key, value = next(faults, (None, None))
     if key is None:
         return None
     return explanations.BROKEN_CONFIG.finding(
-        message="generation_value",
-        help="generation",
-        pointer="/model/id",
-        name=name,
-        key=key,
-        value=quote(value),
+        message="generation_value", help="generation", name=name, key=key, value=quote(value)
     )

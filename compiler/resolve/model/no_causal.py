@@ -16,7 +16,6 @@ from ftc.spec.findings.finding import Finding
 
 __all__ = ["has_own_tower", "is_only_code", "is_unknown", "not_causal"]
 
-_POINTER: Final = "/model/id"
 _SMALL: Final = 300_000_000  # parameters, as those of most encoders
 _USUAL: Final = 8_000_000_000  # parameters, as those of most language models with a tower
 #: Config sections of image and audio towers, and all sections of multimodal configs.
@@ -68,7 +67,6 @@ def not_causal(data: Mapping[str, Any], name: str, head: Head) -> Finding:
     return explanations.NOT_CAUSAL.finding(
         message=message,
         help=advice,
-        pointer=_POINTER,
         name=name,
         what=str(what),
         kind=str(kind),
@@ -106,7 +104,7 @@ def _nameless(data: Mapping[str, Any], name: str) -> Finding:
     kind = data.get("_class_name")
     message = "diffusers" if isinstance(kind, str) else "no_architecture"
     return explanations.BROKEN_CONFIG.finding(
-        message=message, help=message, pointer=_POINTER, name=name, what=str(kind)
+        message=message, help=message, name=name, what=str(kind)
     )
 
 

@@ -73,7 +73,6 @@ def _find_fault(
         return explanations.BROKEN_CONFIG.finding(
             message="rope_type",
             help="rope_type",
-            pointer="/model/id",
             name=name,
             key=where,
             value=quote(kind),
@@ -83,7 +82,6 @@ def _find_fault(
         return explanations.BROKEN_CONFIG.finding(
             message="rope_missing",
             help="rope_missing",
-            pointer="/model/id",
             name=name,
             key=where,
             kind=kind,
@@ -122,7 +120,6 @@ def _find_wrong_length(
             return explanations.BROKEN_CONFIG.finding(
                 message="factors",
                 help="value",
-                pointer="/model/id",
                 name=name,
                 key=f"{where}.{key}",
                 held=held,

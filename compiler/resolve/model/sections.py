@@ -8,6 +8,7 @@ from ftc.compiler.knowledge.architectures.config_types import (
     KINDS,
     Section,
     find_refused,
+    find_refused_inside,
     find_section,
     kind_of,
     knows_activation,
@@ -15,7 +16,7 @@ from ftc.compiler.knowledge.architectures.config_types import (
     pads_embedding,
 )
 from ftc.compiler.knowledge.architectures.dtypes import DTYPES, said_dtype
-from ftc.compiler.knowledge.architectures.stopping_values import stops
+from ftc.compiler.knowledge.architectures.stopping_values import list_words, stops
 from ftc.compiler.resolve import explanations
 from ftc.spec.findings.finding import Finding
 from ftc.spec.findings.quote import quote
@@ -33,8 +34,6 @@ _NAMES: Final[Mapping[str, Message | str]] = {
     "d": Message("phrase.object"),
     "n": "`null`",
 }
-#: Types with their own validation of layer kinds.
-OWN_LAYERS: Final = ("deepseek_v4", "nemotron_h", "neomme")
 _BOTH: Final = "if"  # whole numbers and others
 
 
@@ -81,18 +80,12 @@ def find_section_fault(part: Part, name: str) -> Finding | None:
         where = f"{part.prefix}{key}"
         if named is None and section.must_name:
             return explanations.BROKEN_CONFIG.finding(
-                message="untyped",
-                help="untyped",
-                pointer="/model/id",
-                name=name,
-                key=where,
-                known=section.model_type,
+                message="untyped", help="untyped", name=name, key=where, known=section.model_type
             )
         if section.read_type(named) is None:
             return explanations.BROKEN_CONFIG.finding(
                 message="section_type",
                 help="section_type",
-                pointer="/model/id",
                 name=name,
                 key=f"{where}.{_TYPE}",
                 value=quote(named),
@@ -109,6 +102,11 @@ def find_type_fault(part: Part, name: str) -> Finding | None:
         refused = find_refused(part.model_type, key)
         if kind_of(value) in refused:
             return value_fault(name, part.prefix + key, value, _say_accepted(refused))
+        inside = find_refused_inside(part.model_type, key) if isinstance(value, list) else ""
+        for place, each in enumerate(value if inside else ()):
+            if kind_of(each) in inside:
+                where = f"{part.prefix}{key}[{place}]"
+                return value_fault(name, where, each, _say_accepted(inside))
     return None
 
 
@@ -116,17 +114,15 @@ def find_stopping_fault(part: Part, name: str) -> Finding | None:
     """Return a finding for the first value at which the class stops, or None."""
     kinds = part.data.get("layer_types")
     for key, value in part.data.items():
-        own_kinds = key == "layer_types" and part.model_type in OWN_LAYERS
-        if not own_kinds and stops(part.model_type, key, value, kinds):
-            return explanations.BROKEN_CONFIG.finding(
-                message="stops",
-                help="value",
-                pointer="/model/id",
-                name=name,
-                key=part.prefix + key,
-                value=quote(value),
-            )
+        if stops(part.model_type, key, value, kinds):
+            return _stopped(name, part.prefix + key, value)
     return None
+
+
+def _stopped(name: str, key: str, value: object) -> Finding:
+    return explanations.BROKEN_CONFIG.finding(
+        message="stops", help="value", name=name, key=key, value=quote(value)
+    )
 
 
 def find_dtype_fault(part: Part, name: str) -> Finding | None:
@@ -162,7 +158,6 @@ def find_padding_fault(part: Part, name: str) -> Finding | None:
     return explanations.BROKEN_CONFIG.finding(
         message="padding",
         help="padding",
-        pointer="/model/id",
         name=name,
         key=f"{part.prefix}pad_token_id",
         id=pad,
@@ -171,20 +166,23 @@ def find_padding_fault(part: Part, name: str) -> Finding | None:
 
 
 def find_layers_fault(part: Part, name: str) -> Finding | None:
-    """Return a finding if the list of layer kinds does not have one entry per layer, or None.
+    """Return a finding for a list of layer kinds that transformers rejects, or None.
 
-    transformers compares the two before it reads the weights, in all classes but a few.
+    It knows a few kinds, and wants one for each layer.
     """
-    if part.model_type in OWN_LAYERS:
-        return None
     number = part.data.get("num_hidden_layers")
-    first, second = (part.data.get(key) for key in ("layer_types", "mlp_layer_types"))
-    for key, kinds in (("layer_types", first), ("mlp_layer_types", second if first else None)):
-        if isinstance(kinds, list) and type(number) is int and len(kinds) != number:
+    for key in ("layer_types", "mlp_layer_types"):
+        kinds = part.data.get(key)
+        words = list_words(part.model_type, key, part.data.get("layer_types"))
+        if words is None or not isinstance(kinds, list):
+            continue
+        for place, kind in enumerate(kinds):
+            if kind not in words:
+                return _stopped(name, f"{part.prefix}{key}[{place}]", kind)
+        if type(number) is int and len(kinds) != number:
             return explanations.BROKEN_CONFIG.finding(
                 message="layers",
                 help="value",
-                pointer="/model/id",
                 name=name,
                 key=part.prefix + key,
                 held=len(kinds),
@@ -196,13 +194,7 @@ def find_layers_fault(part: Part, name: str) -> Finding | None:
 def value_fault(name: str, key: str, value: object, expected: Message) -> Finding:
     """Return the finding for a value that transformers cannot read: it needs `expected`."""
     return explanations.BROKEN_CONFIG.finding(
-        message="value",
-        help="value",
-        pointer="/model/id",
-        name=name,
-        key=key,
-        value=quote(value),
-        expected=expected,
+        message="value", help="value", name=name, key=key, value=quote(value), expected=expected
     )
 
 

@@ -62,7 +62,8 @@ def read_conversion(
 ) -> ConversionFacts:
     """Return what decides whether, and how, the tokenizer in this folder is converted."""
     tokenizer = loaded.tokenizer
-    markers = _markers(loaded, config)
+    markers = _markers(loaded)
+    inner = None if "pad_token" in config.special else loaded.special.get("pad_token")
     highest = _highest_id(tokenizer)
     marker = max(markers, key=markers.__getitem__, default=None)
     byte_fallback = bool(getattr(tokenizer.model, "byte_fallback", False))
@@ -75,6 +76,7 @@ def read_conversion(
             text
             for text, number in markers.items()
             if number not in listed
+            and text != inner  # the class adds it by itself, and no text holds it
             and (number >= len(pieces) or pieces[number] != text.encode("utf-8", "surrogatepass"))
         )
     respaced = None
@@ -99,17 +101,11 @@ def read_conversion(
     )
 
 
-def _markers(loaded: LoadedTokenizer, config: TokenizerConfig) -> dict[str, int]:
-    """Return the added tokens that rows will contain: special ones, and the template's.
-
-    A padding token that only the class has is in no text, so the GGUF may lack it.
-    """
+def _markers(loaded: LoadedTokenizer) -> dict[str, int]:
+    """Return the added tokens that batches will contain: special ones, and the template's."""
     tokenizer = loaded.tokenizer
     added = tokenizer.get_added_tokens_decoder()
-    special = {role: text for role, text in loaded.special.items() if role in _ROLES}
-    if "pad_token" not in config.special:
-        special.pop("pad_token", None)
-    texts = special.values()
+    texts = [text for role, text in loaded.special.items() if role in _ROLES]
     ids = {number for text in texts if (number := tokenizer.token_to_id(text)) is not None}
     for text in _renderings(loaded):
         ids |= set(tokenizer.encode(text, add_special_tokens=False).ids)

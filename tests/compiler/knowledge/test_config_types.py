@@ -12,7 +12,12 @@ from typing import Any, Final
 
 import pytest
 
-from ftc.compiler.knowledge.architectures.config_types import find_refused, find_section, kind_of
+from ftc.compiler.knowledge.architectures.config_types import (
+    find_refused,
+    find_refused_inside,
+    find_section,
+    kind_of,
+)
 
 TABLE = Path(__file__).parents[3] / "compiler/knowledge/architectures/config_types.json"
 #: Values of each kind: a key refuses the kind if it refuses all of them.
@@ -55,6 +60,22 @@ def refused_by(config: Any) -> dict[str, str]:
             for kind, some in VALUES.items()
             if not any(word in notes[key] for word in HOLDERS.get(kind, ()))
             and all(refuses(config, key, one) for one in some)
+        )
+        if refused and refused != "".join(VALUES):
+            found[key] = refused
+    return found
+
+
+def refused_inside(config: Any) -> dict[str, str]:
+    """Return the kinds that each key of a class refuses inside a list, where it takes lists."""
+    notes = {key: str(kind) for each in config.__mro__ for key, kind in _notes(each).items()}
+    keys = inspect.signature(config.__init__).parameters
+    found = {}
+    for key in sorted(key for key in keys if "list" in notes.get(key, "")):
+        refused = "".join(
+            kind
+            for kind, some in VALUES.items()
+            if all(refuses(config, key, [one]) for one in some)
         )
         if refused and refused != "".join(VALUES):
             found[key] = refused
@@ -115,13 +136,37 @@ def list_types() -> list[str]:
     return sorted({*causal, *others})
 
 
-def describe(refused: Mapping[str, str], common: Mapping[str, str], config: Any) -> dict[str, Any]:
+def find_common(classes: Iterable[Mapping[str, str]]) -> dict[str, str]:
+    """Return what most of the classes with a key refuse."""
+    counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    for keys in classes:
+        for key, refused in keys.items():
+            counts[key][refused] += 1
+    return {key: said.most_common(1)[0][0] for key, said in sorted(counts.items())}
+
+
+def find_other(
+    refused: Mapping[str, str], common: Mapping[str, str], keys: Iterable[str]
+) -> dict[str, str]:
+    """Return what of a class's keys is not common."""
+    pairs = ((key, refused.get(key, "")) for key in sorted(keys) if key in common)
+    return {key: said for key, said in pairs if said != common[key]}
+
+
+def describe(
+    refused: Mapping[str, str],
+    inside: Mapping[str, str],
+    common: Mapping[str, Mapping[str, str]],
+    config: Any,
+) -> dict[str, Any]:
     """Return the entry of a class: its keys, what is not common of them, and its sections."""
     sections = sections_of(config)
     entry: dict[str, Any] = {
         "keys": sorted(refused),
-        "other": {key: said for key, said in refused.items() if said != common[key]},
+        "other": find_other(refused, common["common"], refused),
     }
+    if other := find_other(inside, common["inside"], refused):
+        entry["inside"] = other
     if sections:
         named = sorted(key for key, (*_, is_open) in sections.items() if is_open)
         known = [key for key in named if not takes(config, key, {"model_type": "no_such"})]
@@ -173,18 +218,20 @@ def test_the_table_is_the_real_code(*, update_golden: bool) -> None:
         warnings.simplefilter("ignore")
         classes = reach(list_types())
         real = {kind: refused_by(config) for kind, config in classes.items()}
-    counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
-    for keys in real.values():
-        for key, refused in keys.items():
-            counts[key][refused] += 1
-    common = {key: said.most_common(1)[0][0] for key, said in sorted(counts.items())}
+        inside = {kind: refused_inside(config) for kind, config in classes.items()}
+    common = {
+        "common": find_common(real.values()),
+        "inside": find_common(inside.values()),
+    }
     written = {
         "source": "the configs of transformers 5.23.0: causal and multimodal classes, encoders,"
         " and their sections",
         "kinds": "i whole number, f other number, b truth value, s text, l list, d object, n null",
         "types": sorted(mapping),
-        "common": common,
-        "models": {kind: describe(real[kind], common, classes[kind]) for kind in real},
+        **common,
+        "models": {
+            kind: describe(real[kind], inside[kind], common, classes[kind]) for kind in real
+        },
     }
     if update_golden:
         TABLE.write_text(json.dumps(written, separators=(",", ":")) + "\n", encoding="utf-8")
@@ -203,6 +250,14 @@ def test_a_class_refuses_what_its_fields_do_not_take() -> None:
     assert find_refused("qwen2", "tie_word_embeddings") == "ifsldn"
     assert not find_refused("qwen2", "novel_key")
     assert not find_refused("novel", "hidden_size")
+
+
+def test_a_list_holds_values_of_the_types_of_its_field() -> None:
+    """Of a list without such types, nothing is known."""
+    assert find_refused_inside("llama", "eos_token_id") == "fbsldn"
+    assert not find_refused_inside("llama", "bos_token_id")
+    assert not find_refused_inside("llama", "novel_key")
+    assert not find_refused_inside("novel", "eos_token_id")
 
 
 def test_a_section_without_a_type_is_known_by_its_place() -> None:

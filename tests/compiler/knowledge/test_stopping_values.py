@@ -7,14 +7,24 @@ import json
 import logging
 import warnings
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
 
-from ftc.compiler.knowledge.architectures.stopping_values import code_of, stops, stops_answers
+from ftc.compiler.knowledge.architectures.stopping_values import (
+    code_of,
+    has_window,
+    list_words,
+    stops,
+    stops_answers,
+)
+from ftc.compiler.knowledge.well_known.models import all_models
+from ftc.compiler.resolve.model.config import find_fault, parse
 from tests.compiler.knowledge.derived_rows import CASES
+from tests.compiler.knowledge.other_settings import LAYERS, list_others, shorten
 from tests.compiler.knowledge.test_config_types import VALUES as TYPED
 from tests.compiler.knowledge.test_config_types import list_types, reach, refused_by
 from tests.tiny_tokenizers import byte_level_tokenizer
@@ -50,11 +60,12 @@ OF_SOME_VALUES: Final = {
     "sequence_bias": "ldD",
     "watermarking_config": "dD",
 }
+#: Lists of which the words say whether they are right.
+LISTS: Final = ("layer_types", "mlp_layer_types")
 #: Keys that the shared code reads of every class, where the config has them.
 SHARED: Final = ("head_dim", "sliding_window")
 PROMPTS: Final = ([2, 3, 4], [4, 5, 6])
 ATTENTIONS: Final = "output_attentions"
-LAYERS: Final = "num_hidden_layers"
 SMALL: Final[dict[str, Any]] = {
     "model_type": "llama",
     "vocab_size": 320,
@@ -81,7 +92,7 @@ def common_keys() -> list[str]:
         and node.args
         and isinstance(node.args[0], ast.Constant)
     }
-    named = {"auto_map", "layer_types", "mlp_layer_types"}
+    named = {"auto_map", *LISTS}
     found = {str(key) for key in declared | set_by | taken | named} - OTHER_RULES
     return sorted(found - {"self", "kwargs"})
 
@@ -148,27 +159,25 @@ def run_class(data: Mapping[str, Any]) -> bool:
 
 
 def bases() -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield each model type with a config that its class runs: its default one, or a case."""
-    done = set()
-    for rows in CASES.values():
-        kind = str(rows[0]["config"]["model_type"])
-        for data in ({"model_type": kind, LAYERS: 2}, *(shorten(row["config"]) for row in rows)):
-            if kind not in done and run_class(data):
-                done.add(kind)
-                yield kind, data
+    """Yield each model type with a config that its class runs."""
+    kinds = [str(row["config"]["model_type"]) for rows in CASES.values() for row in rows]
+    for kind in dict.fromkeys(kinds):
+        if base := find_base(kind):
+            yield kind, base
 
 
-def shorten(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a config with two layers, and as many entries in each list of layers."""
-    layers = config.get(LAYERS)
-    return {
-        key: value[:2] if isinstance(value, list) and len(value) == layers else value
-        for key, value in {**config, LAYERS: 2}.items()
-    }
+def find_base(kind: str) -> dict[str, Any] | None:
+    """Return a config of a type that its class runs: its default one, or a case."""
+    rows = [row["config"] for rows in CASES.values() for row in rows]
+    cases = (shorten(config) for config in rows if config["model_type"] == kind)
+    return next(filter(run_class, ({"model_type": kind, LAYERS: 2}, *cases)), None)
 
 
-def stops_of(config: Any, base: Mapping[str, Any]) -> dict[str, str]:
-    """Return, for each key, the letters of values of its own type at which a class stops."""
+def stops_of(config: Any, configs: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """Return, for each key, the letters of values at which a class stops with all other settings.
+
+    They are values of the key's own type: those of other types are in config_types.json.
+    """
     notes = {key for each in config.__mro__ for key in vars(each).get("__annotations__", {})}
     own = [key for key in inspect.signature(config.__init__).parameters if key in notes]
     refused, common = refused_by(config), {*common_keys(), *OTHER_RULES}
@@ -176,8 +185,32 @@ def stops_of(config: Any, base: Mapping[str, Any]) -> dict[str, str]:
     for key in sorted({*own, *SHARED} - common - {key for key in own if "_token_" in key}):
         letters = OF_TYPE if key in own else [each for each in VALUES if each not in "i1"]
         held = [each for each in letters if code_kind(each) not in refused.get(key, "")]
-        found |= find_stopped([key], lambda data: run_class({**base, **data}), held)
+        found |= find_stopped([key], lambda data: run_any(configs, data), held)
     return found
+
+
+def find_own(kind: str, base: Mapping[str, Any]) -> tuple[dict[str, str], dict[str, str]]:
+    """Return what stops every model of a type, and what stops those with a window."""
+    configs = [base, *list_others(kind, base, run_class)]
+    with_window = [data for data in configs if has_window(data.get("layer_types"))] or configs
+    rest = [data for data in configs if data not in with_window]
+    config = importlib.import_module("transformers").CONFIG_MAPPING[kind]
+    found = stops_of(config, with_window)
+    own = {
+        key: held
+        for key, letters in found.items()
+        for held in find_stopped([key], partial(run_any, rest), letters).values()
+    }
+    local = {
+        key: "".join(each for each in letters if each not in own.get(key, ""))
+        for key, letters in found.items()
+    }
+    return own, {key: letters for key, letters in local.items() if letters}
+
+
+def run_any(bases: Iterable[Mapping[str, Any]], data: Mapping[str, Any]) -> bool:
+    """Return whether a class builds and trains any of these models with a value."""
+    return any(run_class({**base, **data}) for base in bases)
 
 
 def read_only(config: Any) -> list[str]:
@@ -213,17 +246,33 @@ def code_kind(letter: str) -> str:
     return {"1": "i", "0": "i", "-": "i", "T": "b", "F": "b", "D": "d"}.get(letter, letter)
 
 
-def part_local(found: Mapping[str, str], base: Mapping[str, Any]) -> dict[str, str]:
-    """Return the keys that stop only a model with a layer that has a window."""
-    layers = base.get("num_hidden_layers", 0)
-    full = {**base, "layer_types": ["full_attention"] * layers}
-    if not layers or not run_class(full):
-        return {}
-    return {
-        key: letters
-        for key, letters in found.items()
-        if all(run_class({**full, key: VALUES[each][0]}) for each in letters)
-    }
+def check_layers(config: Any) -> str:
+    """Return which lists of layers a class holds against its words and the number of layers.
+
+    `l` is `layer_types`, with which transformers always looks at `mlp_layer_types` too, and `m` is
+    `mlp_layer_types` without it.
+    """
+
+    def takes(**data: object) -> bool:
+        try:
+            config(**data)
+        except Exception:  # noqa: BLE001 - each class has its own
+            return False
+        return True
+
+    def checks(key: str, word: str) -> bool:
+        right, long, odd = (
+            {key: [kind] * number} for kind, number in ((word, 4), (word, 5), ("none", 4))
+        )
+        return (
+            takes(num_hidden_layers=4, **right)
+            and not takes(num_hidden_layers=4, **long)
+            and not takes(num_hidden_layers=4, **odd)
+            and not takes(**odd)
+        )
+
+    letters = zip("lm", LISTS, ("full_attention", "dense"), strict=True)
+    return "".join(letter for letter, key, word in letters if checks(key, word))
 
 
 def find_stopped(
@@ -255,13 +304,9 @@ def test_the_table_is_the_real_code(tmp_path: Path, *, update_golden: bool) -> N
     assert run_folder(tmp_path, SMALL)
     every = find_stopped(common_keys(), lambda data: run_folder(tmp_path, {**SMALL, **data}))
     answers = find_stopped(settings_of_answers(), lambda data: run_answer(tmp_path, data))
-    own: defaultdict[str, dict[str, str]] = defaultdict(dict)
-    local: defaultdict[str, dict[str, str]] = defaultdict(dict)
-    for kind, base in bases():
-        found = stops_of(transformers.CONFIG_MAPPING[kind], base)
-        windows = part_local(found, base)
-        for key, letters in found.items():
-            (local if key in windows else own)[kind][key] = letters
+    found = {kind: find_own(kind, base) for kind, base in bases()}
+    own = defaultdict(dict, {kind: part for kind, (part, _) in found.items() if part})
+    local = {kind: part for kind, (_, part) in found.items() if part}
     every |= dict.fromkeys(read_only(transformers.PreTrainedConfig), "".join(VALUES))
     classes = reach(list_types())
     for kind, config in classes.items():
@@ -278,11 +323,15 @@ def test_the_table_is_the_real_code(tmp_path: Path, *, update_golden: bool) -> N
         "letters": "those of config_types.json; 1 and 0 themselves, - below zero, T true, F false,"
         " D an object with a key that is no number",
         "words": {"layer_types": kinds, "mlp_layer_types": module.ALLOWED_MLP_LAYER_TYPES},
+        "lists": {kind: held for kind, each in classes.items() if (held := check_layers(each))},
         "generation": {
             key: "".join(code for code in stopped if code not in OF_SOME_VALUES.get(key, ""))
             for key, stopped in answers.items()
         },
-        "every": every,
+        "every": {
+            key: letters.replace("l", "") if key in LISTS else letters
+            for key, letters in every.items()
+        },
         "own": own,
         "local": local,
     }
@@ -318,8 +367,10 @@ def test_letters_of_values() -> None:
         ("qwen2", "id2label", {"0": "a"}, None, False),
         ("novel", "num_labels", "2", None, True),
         ("llama", "return_dict", False, None, True),
-        ("llama", "layer_types", ["full", "full"], None, True),
+        ("llama", "layer_types", "full_attention", None, True),
         ("llama", "layer_types", ["full_attention"], None, False),
+        ("qwen2_moe", "sliding_window", 0, None, False),
+        ("deepseek_v2", "first_k_dense_replace", 0, None, False),
         ("gemma2", "sliding_window", 0, None, True),
         ("gemma2", "sliding_window", 512, None, False),
         ("llama", "sliding_window", "128", ["full_attention"], False),
@@ -345,3 +396,73 @@ def test_settings_of_answers_that_stop() -> None:
     assert not stops_answers("cache_implementation", "hybrid")  # as of Gemma 2
     assert not stops_answers("early_stopping", "never")
     assert not stops_answers("temperature", 0.5)
+
+
+@pytest.mark.parametrize(
+    ("kind", "key", "layers", "is_held"),
+    [
+        ("llama", "layer_types", None, True),
+        ("llama", "mlp_layer_types", None, False),
+        ("llama", "mlp_layer_types", ["full_attention"], True),
+        ("cohere2_moe", "mlp_layer_types", None, True),
+        ("deepseek_v4", "mlp_layer_types", None, False),
+        ("deepseek_v4", "layer_types", None, False),
+        ("aria", "layer_types", None, False),
+        ("llama", "sliding_window", None, False),
+    ],
+)
+def test_lists_of_layers(kind: str, key: str, layers: object, *, is_held: bool) -> None:
+    """Some classes have words of their own, and a second list is read beside the first alone."""
+    assert (list_words(kind, key, layers) is not None) is is_held
+
+
+def find_faults(kind: str, data: Mapping[str, Any]) -> list[str]:
+    """Return what ftc says of a config, which is nothing if its class runs."""
+    fault = find_fault(parse(json.dumps({**data, "model_type": kind})), "m")
+    return [] if fault is None else [f"{kind}: {fault.message}"]
+
+
+def test_nothing_is_said_of_published_models() -> None:
+    """None of the configs that ftc carries has a fault."""
+    known = [entry.config for entry in all_models()]
+    known += [row["config"] for rows in CASES.values() for row in rows]
+    said = [fault for data in known for fault in find_faults(str(data["model_type"]), data)]
+    assert said == []
+
+
+def say_wrongly(kind: str, base: Mapping[str, Any]) -> list[str]:
+    """Return what ftc says of models of a type that run: other ones than the table is made of."""
+    others = list_others(kind, base, run_class, seed="again", empty=False)
+    return [fault for data in (base, *others) for fault in find_faults(kind, data)]
+
+
+@pytest.mark.prove
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("kind", ["afmoe", "ernie4_5_moe", "granitemoehybrid", "llama"])
+def test_nothing_is_said_of_a_model_that_runs(kind: str) -> None:
+    """Settings are changed at random; each model that its class builds and trains is right."""
+    pytest.importorskip("transformers")
+    base = find_base(kind)
+    assert base is not None
+    assert say_wrongly(kind, base) == []
+
+
+@pytest.mark.prove_all
+@pytest.mark.timeout(3600)
+@pytest.mark.filterwarnings("ignore")
+def test_nothing_is_said_of_any_model_that_runs() -> None:
+    """Of all types, and of the configs that transformers writes for them by itself."""
+    transformers = pytest.importorskip("transformers")
+    auto = importlib.import_module("transformers.models.auto.modeling_auto")
+    said = [fault for kind, base in bases() for fault in say_wrongly(kind, base)]
+    names = {
+        *auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES,
+        *auto.MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING_NAMES,
+    }
+    for kind in sorted(names):
+        try:
+            written = transformers.CONFIG_MAPPING[kind]().to_json_string(use_diff=False)
+        except Exception:  # noqa: BLE001, S112 - each class has its own
+            continue
+        said += find_faults(kind, json.loads(written))
+    assert said == []

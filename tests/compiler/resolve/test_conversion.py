@@ -136,6 +136,16 @@ def test_markers_that_a_sentencepiece_model_lacks(tmp_path: Path) -> None:
     assert (without.pieces, without.unlisted) == (None, ())
 
 
+def test_a_padding_token_that_the_class_adds(tmp_path: Path) -> None:
+    """Batches hold it, so the embedding needs its row; no text does, so a GGUF may lack it."""
+    folder = sentencepiece_tokenizer(tmp_path)
+    own = read(folder)
+    edit(folder, tokenizer_class="GemmaTokenizer")
+    found = read(folder)
+    assert (found.marker, found.marker_id) == ("<pad>", own.highest_id + 1)
+    assert found.unlisted == ()
+
+
 @pytest.mark.parametrize(
     "data", [b"", b"version https://git-lfs.github.com/spec/v1\n", b"\x0a\xff\xff\xff\xff\xff"]
 )

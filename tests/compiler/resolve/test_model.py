@@ -27,7 +27,7 @@ def write_safetensors(path: Path, tensors: dict[str, tuple[str, list[int]]]) -> 
         count = 1
         for side in shape:
             count *= side
-        width = {"BF16": 2, "F16": 2, "F32": 4}[dtype] * count
+        width = {"F8_E4M3": 1, "I8": 1, "BF16": 2, "F16": 2, "F32": 4}[dtype] * count
         header[name] = {"dtype": dtype, "shape": shape, "data_offsets": [size, size + width]}
         size += width
     text = json.dumps(header).encode()

@@ -8,7 +8,6 @@ import pytest
 
 from ftc.compiler.resolve.facts import Unknown
 from ftc.compiler.resolve.model.facts import resolve_model
-from ftc.compiler.resolve.model.sections import OWN_LAYERS
 from tests.compiler.resolve.resolving import code, known_model
 from tests.compiler.resolve.test_model import edit_config, write_safetensors
 
@@ -89,6 +88,9 @@ def test_an_adapter_beside_a_model_is_told(make_spec: Any, model_folder: Path) -
         ({"layer_types": ["full_attention"] * 2}, False),
         ({"layer_types": ["full_attention"] * 2, "mlp_layer_types": ["dense"]}, True),
         ({"layer_types": None, "mlp_layer_types": ["dense"]}, False),
+        ({"mlp_layer_types": ["moe", "moe"]}, False),
+        ({"layer_types": ["full_attention"] * 2, "mlp_layer_types": ["moe"] * 2}, True),
+        ({"layer_types": ["full_attention", 2]}, True),
     ],
 )
 def test_kinds_of_layers_are_as_many_as_the_layers(
@@ -105,18 +107,6 @@ def test_kinds_of_layers_are_as_many_as_the_layers(
         assert told
     else:
         assert not told
-
-
-def test_classes_with_kinds_of_layers_of_their_own() -> None:
-    """Those whose code replaces the comparison, of the types that ftc trains."""
-    transformers = pytest.importorskip("transformers")
-    common = transformers.PreTrainedConfig.validate_layer_type
-    own = {
-        kind
-        for kind in (*OWN_LAYERS, "llama", "qwen3_next", "gemma3_text", "lfm2", "gpt_oss")
-        if transformers.CONFIG_MAPPING[kind].validate_layer_type is not common
-    }
-    assert own == set(OWN_LAYERS)
 
 
 @pytest.mark.parametrize(("kind", "told"), [("llama", True), ("gpt_neox", False)])
@@ -174,8 +164,17 @@ def test_a_folder_without_a_config(
         ({"num_labels": "2"}, '`num_labels` is `"2"`'),
         ({"return_dict": False}, "`return_dict` is `false`"),
         ({"sliding_window": 0}, ""),
-        ({"layer_types": ["full", "full"]}, "`layer_types` is a list"),
+        ({"layer_types": ["full", "full"]}, '`layer_types[0]` is `"full"`'),
+        ({"layer_types": ["full_attention", ["a"]]}, "`layer_types[1]` is a list"),
         ({"auto_map": False}, "`auto_map` is `false`"),
+        ({"eos_token_id": [2, "2"]}, '`eos_token_id[1]` is `"2"`'),
+        ({"eos_token_id": [[2]]}, "`eos_token_id[0]` is a list"),
+        ({"eos_token_id": []}, ""),
+        ({"model_type": ["llama"]}, "`model_type` is a list"),
+        ({"architectures": [1]}, ""),
+        ({"architectures": "LlamaForCausalLM"}, ""),
+        ({"attention_dropout": {"__float__": "Infinity"}}, ""),
+        ({"attention_dropout": {"__float__": "much"}}, "`attention_dropout` is an object"),
     ],
 )
 def test_values_that_stop_the_class(

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from ftc.compiler.resolve.hub.client import Repository
+from ftc.compiler.resolve.model.weight_files.samples import find_infinite
 from ftc.compiler.resolve.model.weight_formats import find_format, list_files, list_foreign
 
 SINGLE_FILE: Final = "model.safetensors"
@@ -21,6 +22,8 @@ _METADATA: Final = "__metadata__"
 _LONGEST_SIDE: Final = 2**40
 _MOST_SIDES: Final = 8
 _FLOATS: Final = ("F64", "F32", "F16", "BF16")
+#: Floats that make a quantized matrix together with a tensor of scales, and are weights alone.
+_SMALL_FLOATS: Final = ("F8_E4M3", "F8_E5M2")
 #: Sides of the matrix of a linear module, and of one with all experts of a layer.
 _MATRIX_SIDES: Final = (2, 3)
 #: More of the bytes than the numbers of positions and the like, which are not quantized.
@@ -43,16 +46,25 @@ class Truncated:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Infinite:
+    """A file with infinity or NaN in a tensor."""
+
+    name: str
+    tensor: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Weights:
     """`parameters` and `dtype` (of most parameters, as safetensors writes it) where they are said.
 
     `modules` are named by headers or by the index, with `*` for each number in a name. `broken`
-    names a file whose header cannot be read, `truncated` a file that ends too soon, `missing` the
-    files of the index that are not beside the others. `indexed` says that `bytes` is the total of
-    all tensors in an index; `pickled` that there are pickles and nothing else. `sides` are those of
-    each tensor of floats, where all headers were read. `names` are those of all tensors, where the
-    headers or the index say them. `packed` is the type of matrices that hold no floats, or floats
-    of 8 bits, in the headers. `unread` are the files, where transformers looks for none of them.
+    names a file whose header cannot be read, `truncated` a file that ends too soon, and `infinite`
+    one that holds NaN. `missing` are the files of the index that are not beside the others.
+    `indexed` says that `bytes` is the total of all tensors in an index; `pickled` that there are
+    pickles and nothing else. `sides` are those of each tensor of floats, where all headers were
+    read. `names` are those of all tensors, where the headers or the index say them. `packed` is the
+    type of matrices that hold no floats, or floats of 8 bits with scales, in the headers. `unread`
+    are the files, where transformers looks for none of them.
     """
 
     bytes: int | None
@@ -61,6 +73,7 @@ class Weights:
     modules: tuple[str, ...] | None = None
     broken: str | None = None
     truncated: Truncated | None = None
+    infinite: Infinite | None = None
     missing: tuple[str, ...] = ()
     indexed: bool = False
     pickled: bool = False
@@ -91,12 +104,14 @@ def read_weights(folder: Path) -> Weights:
     tensors: list[str] = []
     matrices: list[str] = []
     sides: dict[str, tuple[int, ...]] = {}
+    infinite: Infinite | None = None
     for path in paths:
         header = read_header(path)
         if (cut := find_truncation(path, header)) is not None:
             return Weights(bytes=None, parameters=None, dtype=None, truncated=cut)
         if header is None:
             return Weights(bytes=None, parameters=None, dtype=None, broken=path.name)
+        infinite = infinite or _find_infinite(path, header)
         counts.update(_count(header))
         packed.update(_count_packed(header))
         tensors += [name for name in header if name != _METADATA]
@@ -124,7 +139,8 @@ def read_weights(folder: Path) -> Weights:
         sides=sides,
         names=tuple(tensors),
         unread=unread,
-        packed=packed.most_common(1)[0][0] if packed.total() > _PACKED_SHARE * size else None,
+        infinite=infinite,
+        packed=_find_packed(packed, tensors, size),
     )
 
 
@@ -256,7 +272,7 @@ def _is_matrix(tensor: object) -> bool:
 def _sides(header: Mapping[str, Any]) -> Iterator[tuple[str, tuple[int, ...]]]:
     """Yield the sides of each tensor of floats; a packed tensor has others."""
     for name, tensor in header.items():
-        if isinstance(tensor, dict) and tensor.get("dtype") in _FLOATS:
+        if isinstance(tensor, dict) and tensor.get("dtype") in (*_FLOATS, *_SMALL_FLOATS):
             sides = tensor.get("shape")
             if (
                 isinstance(sides, list)
@@ -296,6 +312,18 @@ def _count_packed(header: Mapping[str, Any]) -> Counter[str]:
             if tensor["dtype"] not in _FLOATS and type(start) is int:
                 counts[str(tensor["dtype"])] += max(0, _end(tensor) - start)
     return counts
+
+
+def _find_packed(packed: Counter[str], tensors: Iterable[str], size: int) -> str | None:
+    """Return the type of packed matrices, if they are more than a small part of all bytes."""
+    if not any("scale" in name.rpartition(".")[2] for name in tensors):
+        packed = Counter({key: held for key, held in packed.items() if key not in _SMALL_FLOATS})
+    return packed.most_common(1)[0][0] if packed.total() > _PACKED_SHARE * size else None
+
+
+def _find_infinite(path: Path, header: Mapping[str, Any]) -> Infinite | None:
+    tensor = find_infinite(path, header)
+    return None if tensor is None else Infinite(name=path.name, tensor=tensor)
 
 
 def _is_side(side: object) -> bool:

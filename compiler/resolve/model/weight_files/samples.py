@@ -1,0 +1,99 @@
+"""Samples of the tensors in safetensors files, and those that hold NaN or infinity."""
+
+import sys
+from array import array
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+__all__ = ["Place", "find_infinite", "find_place", "read_samples"]
+
+_SAMPLES: Final = 16
+_SAMPLE_BYTES: Final = 4096
+_PREFIX_BYTES: Final = 8  # of a safetensors file: the length of its header
+_WIDEST: Final = 8  # bytes of a float
+#: Of a float's 16-bit words, which one has the exponent, and its bits: infinity and NaN have all.
+_EXPONENTS: Final = {
+    "BF16": (1, 0x7F80),
+    "F16": (1, 0x7C00),
+    "F32": (2, 0x7F80),
+    "F64": (4, 0x7FF0),
+}
+#: Sides of the matrix of a linear module, and of one with all experts of a layer.
+_MATRIX_SIDES: Final = (2, 3)
+_MOST_MATRICES: Final = 8  # that are read in a file
+_FEW_BYTES: Final = 512
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """A tensor in a file: its first byte, length in bytes, sides and dtype."""
+
+    path: Path
+    start: int
+    length: int
+    sides: tuple[int, ...]
+    dtype: str
+
+
+def find_place(path: Path, header: Mapping[str, Any], name: str) -> Place | None:
+    """Return where a tensor is in a file; None where its entry is malformed."""
+    entry = header[name]
+    try:
+        first, last = entry["data_offsets"]
+        sides, dtype = tuple(map(int, entry["shape"])), str(entry["dtype"])
+        with path.open("rb") as stream:
+            length = int.from_bytes(stream.read(_PREFIX_BYTES), "little")
+        start = _PREFIX_BYTES + length + int(first)
+        return Place(
+            path=path, start=start, length=int(last) - int(first), sides=sides, dtype=dtype
+        )
+    except (KeyError, TypeError, ValueError):
+        return None
+
+
+def read_samples(place: Place, *, samples: int = _SAMPLES, size: int = _SAMPLE_BYTES) -> bytes:
+    """Return samples of a tensor's bytes, evenly spread from its first to its last."""
+    end = max(0, place.length - size)
+    step = end // (samples - 1) // _WIDEST * _WIDEST  # each sample begins with a whole number
+    found = b""
+    with place.path.open("rb") as stream:
+        for offset in (*(step * number for number in range(samples - 1)), end):
+            stream.seek(place.start + offset)
+            found += stream.read(min(size, place.length))
+    return found
+
+
+def find_infinite(path: Path, header: Mapping[str, Any]) -> str | None:
+    """Return a matrix with infinity or NaN, as a run that diverged saves them; None without any.
+
+    Samples of some matrices of the layers are read. Embeddings are not: rows of tokens that no text
+    has may be anything.
+    """
+    names = sorted(name for name, tensor in header.items() if _is_in_layer(name, tensor))
+    for name in names[:: max(1, len(names) // _MOST_MATRICES)]:
+        place = find_place(path, header, name)
+        if place is not None and _has_infinite(
+            read_samples(place, samples=3, size=_FEW_BYTES), place.dtype
+        ):
+            return name
+    return None
+
+
+def _is_in_layer(name: str, tensor: object) -> bool:
+    """Tell whether a tensor is a matrix of floats in a layer, which has a number in its name."""
+    if not isinstance(tensor, dict) or tensor.get("dtype") not in _EXPONENTS:
+        return False
+    sides = tensor.get("shape")
+    is_matrix = isinstance(sides, list) and len(sides) in _MATRIX_SIDES
+    return is_matrix and any(part.isdecimal() for part in name.split("."))
+
+
+def _has_infinite(held: bytes, dtype: str) -> bool:
+    """Tell whether bytes of floats have one that is infinity or NaN."""
+    step, exponent = _EXPONENTS[dtype]
+    words = array("H", held[: len(held) // 2 * 2])
+    if sys.byteorder == "big":
+        words.byteswap()
+    return any(word & exponent == exponent for word in words[step - 1 :: step])
