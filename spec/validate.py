@@ -70,11 +70,14 @@ def judge(
     """
     from ftc.spec.consistency import find_conflicts  # noqa: PLC0415
     from ftc.spec.keys.moved import find_inside  # noqa: PLC0415
+    from ftc.spec.keys.opened import open_up  # noqa: PLC0415
     from ftc.spec.violations import find_violations  # noqa: PLC0415 - jsonschema is slow to import
 
     found: dict[tuple[str, str], Finding] = {}
     for finding in find_violations(data):
-        for each in find_inside(data, finding, find_violations):
+        inside = tuple(find_inside(data, finding, find_violations))
+        opened = open_up(data, inside[0], find_violations)
+        for each in inside if opened is None else (opened,):
             found.setdefault((each.code, each.pointer), each)
         if len(found) >= _MOST_FINDINGS:
             break

@@ -18,6 +18,7 @@ from ftc.spec.keys.known_keys import (
     find_wrapped,
     report_factor,
     report_foreign,
+    report_off,
     report_remainder,
     report_turned,
     report_wrapped,
@@ -145,7 +146,7 @@ def _report_whole(
     found = report_turned(here, section) or report_kind(here, value, data)
     joined = find_joined(here, value, data) if found is None else None
     found = report_foreign(joined, here, data) if joined is not None else found
-    return found or report_wrapped(here, value, data)
+    return found or report_off(here, value, data) or report_wrapped(here, value, data)
 
 
 def _report_unsupported(value: Any, here: str, place: str, advice: Message) -> Finding:

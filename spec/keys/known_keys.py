@@ -9,13 +9,15 @@ from ftc.spec.findings.explanations import UNKNOWN_KEY
 from ftc.spec.findings.finding import Finding
 from ftc.spec.findings.quote import shown
 from ftc.spec.keys.foreign import Foreign, replace_key
-from ftc.spec.keys.moving import Meant, move, read
+from ftc.spec.keys.moving import ABSENT, Meant, move, read
 from ftc.spec.keys.products import Product
 from ftc.spec.keys.remainder import Remainder
 from ftc.spec.message import Message
 from ftc.spec.pointer import dotted, join, parent, split
 from ftc.spec.schema import Schema, fields_by_pointer, read_schema
-from ftc.spec.values.repair import Repair
+from ftc.spec.values.expectation import words_of
+from ftc.spec.values.repair import Repair, switches_off
+from ftc.spec.values.synonyms import flags
 
 _COLUMNS: Final = "/data/columns"
 #: Reasons that already say what to write.
@@ -43,6 +45,24 @@ def report_turned(here: str, section: Mapping[str, Any]) -> Finding | None:
         role=role,
     )
     return replace(finding, fix_safety="unsafe")
+
+
+def report_off(here: str, value: Any, data: Mapping[str, Any]) -> Finding | None:
+    """Report a word of a field that is switched off: `"wandb": false`.
+
+    A field with another value stays as it is. One with this value becomes `none`, if it takes that.
+    """
+    flag = flags().get(split(here)[-1].casefold()) if switches_off(value) else None
+    if flag is None:
+        return None
+    pointer, word = flag
+    schema, present = fields_by_pointer()[pointer].schema, read(data, pointer)
+    holds = schema.get("default") if present is ABSENT else present
+    led = {pointer: "none"} if holds == word else {}
+    if led and "none" not in words_of(schema):
+        return None
+    other = Foreign(fields=led, reason="" if led else "off", pointer="", is_translated=False)
+    return report_foreign(other, here, data)
 
 
 def find_wrapped(value: Any, pointer: str) -> tuple[str, ...]:
@@ -77,7 +97,7 @@ def report_wrapped(here: str, value: Any, data: Mapping[str, Any]) -> Finding | 
 def report_foreign(other: Foreign, here: str, data: Mapping[str, Any]) -> Finding:
     """Report a key of another tool."""
     section, key = parent(here), split(here)[-1]
-    pairs = tuple(f"{dotted(at)}: {_brief(value)}" for at, value in other.fields.items())
+    pairs = tuple(pair(at, value) for at, value in other.fields.items())
     steps = replace_key(data, here, other.fields)
     ((at, value),) = other.fields.items() if len(other.fields) == 1 else (("", None),)
     same = at != "" and value == read(data, here)
@@ -98,6 +118,11 @@ def report_foreign(other: Foreign, here: str, data: Mapping[str, Any]) -> Findin
         ),
         fix_safety=other.safety,
     )
+
+
+def pair(pointer: str, value: Any) -> str:
+    """Return a field with its value, as a line of YAML has them."""
+    return f"{dotted(pointer)}: {_brief(value)}"
 
 
 def _brief(value: Any) -> str:
