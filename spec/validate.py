@@ -17,6 +17,7 @@ from ftc.spec.pointer import split
 from ftc.spec.sections import Spec
 from ftc.spec.text.document import Document
 from ftc.spec.values.expectation import json_type
+from ftc.spec.values.repair import merge_objects
 
 VERSION: Final = 1
 _MOST_FINDINGS: Final = 100
@@ -27,7 +28,10 @@ def validate(document: Document) -> Spec | tuple[Finding, ...]:
     """Return the spec in its long form, or its findings with positions, in file order."""
     data = document.data
     if not isinstance(data, dict):
-        finding = NOT_AN_OBJECT.finding(value=quote(data))
+        merged = merge_objects(data)
+        fix = ({"op": "replace", "path": "", "value": merged},) if merged else ()
+        help_ = "list" if merged else ""
+        finding = NOT_AN_OBJECT.finding(help=help_, fix=fix, value=quote(data))
         return (locate(document, finding),)
     if version := _other_version(data.get("ftc")):
         return (locate(document, version),)

@@ -107,13 +107,16 @@ def _each(value: Any, field: Schema) -> Repair | None:
 
 def _merged(value: Any, field: Schema) -> Repair | None:
     """Return the object of a list of objects without a key in common: a dash before each key."""
-    if not isinstance(value, list) or object_form(field) is None:
-        return None
-    if not value or not all(isinstance(item, Mapping) for item in value):
+    merged = merge_objects(value) if object_form(field) is not None else None
+    return Repair(value=merged, help="near") if merged and is_valid(merged, field) else None
+
+
+def merge_objects(value: Any) -> dict[str, Any] | None:
+    """Return the keys of a list of objects as one object; None if two of them share a key."""
+    if not isinstance(value, list) or not all(isinstance(item, Mapping) for item in value):
         return None
     merged = {key: said for item in value for key, said in item.items()}
-    is_apart = len(merged) == sum(map(len, value))
-    return Repair(value=merged, help="near") if is_apart and is_valid(merged, field) else None
+    return merged if len(merged) == sum(map(len, value)) else None
 
 
 def _counted(value: Any, field: Schema) -> Repair | None:
