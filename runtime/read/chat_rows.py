@@ -135,9 +135,13 @@ def join_texts(content: Any) -> Any:
     return "".join(texts) if whole else content
 
 
+#: The keys of what a message says, in the usual formats.
+CONTENT: Final = ("content", "value", "parts", "text")
+
+
 def content_of(message: Mapping[str, Any]) -> Any:
     """Return what a message says, under the key of any of the usual formats."""
-    return message.get("content", message.get("value", message.get("parts")))
+    return next((message[key] for key in CONTENT if key in message), None)
 
 
 def _kind_of(part: Any) -> Any:
