@@ -10,10 +10,11 @@ from ftc.spec.findings.finding import Finding
 from ftc.spec.findings.quote import quote
 from ftc.spec.keys.foreign import replace_key
 from ftc.spec.keys.known_keys import pair
-from ftc.spec.pointer import dotted, parent
+from ftc.spec.pointer import dotted, join, parent, split
 from ftc.spec.schema import (
     Schema,
     branches,
+    fields,
     find_field,
     find_siblings,
     object_form,
@@ -33,7 +34,8 @@ def report_switch(
     `stated` is the field of the value with its default, `meant` the repair of the value, if any.
     """
     pointer, value, field = violation.pointer, violation.value, violation.field
-    explanation, fix = WRONG_TYPE, ({"op": "remove", "path": pointer},)
+    explanation = WRONG_TYPE
+    fix: tuple[dict[str, Any], ...] = ({"op": "remove", "path": pointer},)
     elsewhere = stated.get("x-off-at")
     if elsewhere is not None and switches_off(value):
         off = find_field(elsewhere).schema["x-off"]
@@ -47,8 +49,8 @@ def report_switch(
         )
         return replace(finding, fix_safety="unsafe")
     if isinstance(violation.parts[-1], int):
-        explanation = UNKNOWN_VALUE
-        if not words_of(field) or not (value is None or switches_off(value)):
+        explanation, fix = UNKNOWN_VALUE, _remove_items(violation, data)
+        if not words_of(field) or not _says_none(value):
             return None
     elif meant is not None or pointer.startswith("/$") or not _is_left_out(value, stated, field):
         return None
@@ -57,11 +59,28 @@ def report_switch(
     )
 
 
+def _says_none(item: Any) -> bool:
+    """Return whether an item of a list says that there is none."""
+    return item is None or switches_off(item)
+
+
+def _remove_items(violation: Violation, data: Mapping[str, Any]) -> tuple[dict[str, Any], ...]:
+    """Return the patch that removes all items of a list that say none, the last first."""
+    *above, _ = violation.parts
+    held: Any = data
+    for part in above:
+        held = held[part]
+    places = [place for place, item in enumerate(held) if _says_none(item)]
+    return tuple({"op": "remove", "path": join([*above, place])} for place in reversed(places))
+
+
 def _is_left_out(value: Any, stated: Schema, field: Schema) -> bool:
-    """Return whether a value says what leaving it out says: `no`, or `yes` of what is on."""
+    """Return whether a value says what its absence says: `auto`, `no`, or `yes` of what is on."""
     if "default" not in stated:
         return False
     nothing = stated["default"] in (None, [])
+    if value == "auto":  # of other tools: what they find out by themselves
+        return True
     if says_yes(value):
         return object_form(stated) is not None and "x-short" not in stated and not nothing
     return value is None or (switches_off(value) and nothing and is_valid(stated["default"], field))
@@ -70,6 +89,26 @@ def _is_left_out(value: Any, stated: Schema, field: Schema) -> bool:
 def _items(field: Schema) -> Iterator[Schema]:
     """Yield the schemas of a list's items."""
     return (branch["items"] for branch in branches(field) if "items" in branch)
+
+
+def _report_far_word(violation: Violation, value: str) -> Finding | None:
+    """Report a word that only a field of another section takes: `"method": "dpo"`."""
+    word = value.casefold()
+    owners = [
+        field.pointer
+        for field in fields()
+        if "x-short" not in field.schema and word in words_of(field.schema)
+    ]
+    if len(owners) != 1 or split(owners[0])[0] == violation.parts[0]:
+        return None
+    return UNKNOWN_VALUE.finding(
+        help="field",
+        pointer=violation.pointer,
+        name=violation.name,
+        value=quote(value),
+        field=dotted(owners[0]),
+        meant=word,
+    )
 
 
 def report_named_field(violation: Violation, pattern: str) -> Finding | None:
@@ -87,7 +126,9 @@ def report_named_field(violation: Violation, pattern: str) -> Finding | None:
         return None
     siblings = find_siblings(own)
     name = find_alike(value, siblings)
-    if name is None or siblings[name].get("type") == "boolean":
+    if name is None:
+        return _report_far_word(violation, value)
+    if siblings[name].get("type") == "boolean":
         return None
     example = siblings[name]["examples"][0]
     return UNKNOWN_VALUE.finding(

@@ -24,7 +24,7 @@ from ftc.spec.keys.known_keys import (
     report_wrapped,
 )
 from ftc.spec.keys.missing import report_missing
-from ftc.spec.keys.moving import ABSENT, Meant, differs_beside, gives_way, move, read
+from ftc.spec.keys.moving import Meant, advise, gives_way, move, read
 from ftc.spec.keys.places import find_by_count, find_places, find_shortened
 from ftc.spec.keys.products import find_product, find_share, is_shared
 from ftc.spec.keys.refused import (
@@ -38,6 +38,7 @@ from ftc.spec.keys.roles import find_role, find_role_above
 from ftc.spec.keys.unfolding import unfolds
 from ftc.spec.message import Message
 from ftc.spec.normal import lengthen
+from ftc.spec.patch import apply_patch
 from ftc.spec.pointer import dotted, join, parent, split
 from ftc.spec.schema import (
     Field,
@@ -52,7 +53,14 @@ from ftc.spec.schema import (
 from ftc.spec.values.expectation import accepts_type, draws_rows, expectation, words_of
 from ftc.spec.values.nearest import is_certain, is_likely, is_slip, nearest
 from ftc.spec.values.repair import Repair, find_repair
-from ftc.spec.values.synonyms import find_owners, find_section, find_word, flags, switches_on
+from ftc.spec.values.synonyms import (
+    SWITCHES,
+    find_owners,
+    find_section,
+    find_word,
+    flags,
+    switches_on,
+)
 from ftc.spec.values.verdict import is_valid
 
 _MOST_KEYS: Final = 50
@@ -76,7 +84,17 @@ def unknown_keys(
 ) -> Iterator[Finding]:
     """Yield a finding for each key of the section that is not in its schema."""
     for key in _unknown(section, schema):
-        yield _explain(data, pointer, section, schema, key)
+        here, value = pointer + join([key]), section[key]
+        finding = _explain(data, pointer, section, schema, key)
+        switch = SWITCHES.get(value.casefold()) if isinstance(value, str) else None
+        if switch is None or any(each["op"] != "remove" for each in finding.fix):
+            yield finding
+            continue
+        step = {"op": "replace", "path": here, "value": switch}  # as other tools read YAML
+        meant = {**section, key: switch}
+        finding = _explain(apply_patch(data, [step]), pointer, meant, schema, key)
+        moves = any(each.get("from") == here for each in finding.fix)
+        yield replace(finding, fix=(step, *finding.fix)) if moves else finding
 
 
 def _explain(
@@ -180,7 +198,7 @@ def _lead(
     has_kind = any(kind in section or near.endswith(f".{kind}") for kind in _KINDS)
     finding = UNKNOWN_KEY.finding(
         message="reward" if is_reward else "" if pointer else "spec",
-        help="reward" if is_reward and not has_kind else _advice(data, meant, merges=len(fix) > 1),
+        help="reward" if is_reward and not has_kind else advise(data, meant, merges=len(fix) > 1),
         pointer=here,
         fix=fix,
         section=dotted(pointer),
@@ -222,23 +240,6 @@ def _show(example: Any) -> str | Message:
     """Return an example in backticks; objects and lists are shown in full."""
     is_whole = isinstance(example, Mapping | list)
     return f"`{json.dumps(example)}`" if is_whole else quote(example)
-
-
-def _advice(data: Mapping[str, Any], meant: Meant | None, *, merges: bool) -> str:
-    """Return the variant of the help: it names the field or its value, or says that it is set.
-
-    `merges` is true if the fix adds the keys of a section to those that are already there.
-    """
-    if meant is None:
-        return ""
-    present = read(data, meant.pointer)
-    if present is not ABSENT and not gives_way(present, meant) and not merges:
-        if meant.repair is None:
-            return "twice"
-        if present != meant.repair.value:
-            return "otherwise"
-        return "beside" if differs_beside(data, meant) else "same"
-    return "near" if meant.repair is None else "value"
 
 
 def _refused(value: Any, meant: Meant, fix: Sequence[Mapping[str, Any]]) -> Unfit | None:

@@ -10,14 +10,16 @@ from ftc.spec.findings.finding import Finding
 from ftc.spec.findings.quote import shown
 from ftc.spec.keys.foreign import Foreign, replace_key
 from ftc.spec.keys.moving import ABSENT, Meant, move, read
+from ftc.spec.keys.places import find_places
 from ftc.spec.keys.products import Product
 from ftc.spec.keys.remainder import Remainder
 from ftc.spec.message import Message
 from ftc.spec.pointer import dotted, join, parent, split
-from ftc.spec.schema import Schema, fields_by_pointer, read_schema
+from ftc.spec.schema import Field, Schema, fields_by_pointer, read_schema
 from ftc.spec.values.expectation import words_of
 from ftc.spec.values.repair import Repair, switches_off
 from ftc.spec.values.synonyms import flags
+from ftc.spec.values.verdict import is_valid
 
 _COLUMNS: Final = "/data/columns"
 #: Reasons that already say what to write.
@@ -48,11 +50,23 @@ def report_turned(here: str, section: Mapping[str, Any]) -> Finding | None:
 
 
 def report_off(here: str, value: Any, data: Mapping[str, Any]) -> Finding | None:
-    """Report a word of a field that is switched off: `"wandb": false`.
+    """Report a word of a field that is switched off, `"wandb": false`, or a field: `"eval": "no"`.
 
     A field with another value stays as it is. One with this value becomes `none`, if it takes that.
     """
-    flag = flags().get(split(here)[-1].casefold()) if switches_off(value) else None
+    key = split(here)[-1].casefold()
+    flag = flags().get(key) if switches_off(value) else None
+    places = [fields_by_pointer().get(place) for place in find_places(key)]
+    elsewhere = [
+        field.schema["x-off-at"] for field in places if field and "x-off-at" in field.schema
+    ]
+    if switches_off(value) and elsewhere:
+        led = {elsewhere[0]: fields_by_pointer()[elsewhere[0]].schema["x-off"]}
+        other = Foreign(fields=led, reason="", pointer="", is_translated=False)
+        return replace(report_foreign(other, here, data), fix_safety="unsafe")
+    if value == "auto" and len(places) == 1 and _takes_no_auto(places[0]):
+        other = Foreign(fields={}, reason="default_alike", pointer="", is_translated=False)
+        return report_foreign(other, here, data)
     if flag is None:
         return None
     pointer, word = flag
@@ -63,6 +77,11 @@ def report_off(here: str, value: Any, data: Mapping[str, Any]) -> Finding | None
         return None
     other = Foreign(fields=led, reason="" if led else "off", pointer="", is_translated=False)
     return report_foreign(other, here, data)
+
+
+def _takes_no_auto(field: Field | None) -> bool:
+    """Return whether a field has a value of its own where other tools find one out."""
+    return field is not None and "default" in field.schema and not is_valid("auto", field.schema)
 
 
 def find_wrapped(value: Any, pointer: str) -> tuple[str, ...]:
@@ -100,7 +119,7 @@ def report_foreign(other: Foreign, here: str, data: Mapping[str, Any]) -> Findin
     pairs = tuple(pair(at, value) for at, value in other.fields.items())
     steps = replace_key(data, here, other.fields)
     ((at, value),) = other.fields.items() if len(other.fields) == 1 else (("", None),)
-    same = at != "" and value == read(data, here)
+    same = at != "" and json.dumps(value) == json.dumps(read(data, here))  # 0 is not false
     help_ = "left" if other.reason else "near" if same else "value" if at else "fields"
     help_ = "why" if other.reason in _ADVISED else help_ if steps else "twice"
     return replace(

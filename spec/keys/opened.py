@@ -54,7 +54,8 @@ def open_up(data: Mapping[str, Any], finding: Finding, find: Find) -> Finding | 
     bare = apply_patch(data, [{"op": "remove", "path": here}])
     known = {(each.code, each.pointer) for each in find(bare)}
     is_unknown = finding.code == UNKNOWN_KEY.code
-    for way in _ways(here, value, spreads=is_unknown):
+    is_meaningless = finding.remedy.key == f"{UNKNOWN_KEY.code}.help"
+    for way in _ways(here, value, spreads=is_meaningless):
         settled = _settle(bare, parent(here), way, lambda it: _rest(it, find, known))
         if settled is None:
             continue

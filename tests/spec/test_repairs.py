@@ -233,6 +233,21 @@ def test_what_is_no_share_has_no_fix(section: str, value: dict[str, Any], said: 
             "safe",
         ),
         ({"wandb": False}, {}, "safe"),
+        ({"gradient_clipping": "auto"}, {}, "safe"),
+        ({"training": {"weight_decay": "auto"}}, {"training": {}}, "safe"),
+        ({"training": {"fp16": "yes"}}, {"training": {"precision": "fp16"}}, "safe"),
+        (
+            {"eval": "off"},
+            {"data": {"source": "d.csv", "splits": {"validation": 0}}},
+            "unsafe",
+        ),
+        ({"train_type": "lora"}, {"method": {"type": "lora"}}, "safe"),
+        ({"rlhf_type": "dpo"}, {"objective": {"type": "dpo"}}, "safe"),
+        (
+            {"split_dataset_ratio": 0.01},
+            {"data": {"source": "d.csv", "splits": {"validation": 0.01}}},
+            "safe",
+        ),
         ({"tensorboard": "no"}, {"tracking": {"type": "none"}}, "safe"),
         ({"training": {"evaluation": True}}, {"training": {}}, "safe"),
         (
@@ -306,6 +321,9 @@ def test_an_output_that_ftc_does_not_write_alone_has_no_fix(part: dict[str, Any]
         ({"export": "vllm"}, "`export.vllm` is a field of its own: it takes a list"),
         ({"export": ["Q8_0", "vllm"]}, "`export.vllm` is a field of its own"),
         ({"training": {"schedule": "warmup"}}, "`training.warmup` is a field of its own"),
+        ({"method": "dpo"}, "did you mean `objective.type` with the value `dpo`?"),
+        ({"objective": "lora"}, "did you mean `method.type` with the value `lora`?"),
+        ({"training": {"max_grad_norm": "high"}}, "write a number from 0 to 1,000"),
         ({"method": {"targets": "no"}}, "write `auto`, `all-linear`, `attention` or a list"),
         ({"hardware": "-1x A100"}, "the number of GPUs is a whole number from 1"),
         ({"hardware": "1.5x A100"}, "the number of GPUs is a whole number from 1"),
@@ -317,6 +335,14 @@ def test_a_value_that_is_no_choice_says_what_to_write(part: dict[str, Any], said
     (finding,) = judge_data({"name": "x", "model": "m", "data": "d.csv", **part})
     assert said in finding.help
     assert finding.fix == ()
+
+
+def test_the_word_of_a_kind_is_not_lost_with_its_object() -> None:
+    """What is in it is not moved without it, even if a part of it is known."""
+    tracking = {"wandb": {"project": "x", "entity": "me"}}
+    spec = {"name": "x", "model": "m", "data": "d.csv", "tracking": tracking}
+    (finding,) = (each for each in judge_data(spec) if each.pointer == "/tracking/wandb")
+    assert apply_patch(spec, finding.fix)["tracking"]["type"] == "wandb"
 
 
 def test_a_warning_inside_an_object_is_not_lost() -> None:
