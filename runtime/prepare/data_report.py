@@ -26,10 +26,9 @@ def write_report(
 ) -> str:
     """Write both files, and return the tables of the second one.
 
-    `rows_usable` are the rows that cleaning and limits leave, the `usable_rows` of ftc.lock.json.
-    `rows_used` are the records of the splits: without rows that are too long, and with one for each
-    part where texts are cut into parts. `mixture` is a mixture.Report for several sources: it
-    counts their rows, and names a row by its source and its number there.
+    `rows_usable` are the `usable_rows` of ftc.lock.json, after cleaning and limits; `rows_used` the
+    records of the splits, without what is too long. `mixture` is a mixture.Report for several
+    sources: it counts their rows, and names a row by its source and its number there.
     """
     changes = {what: len(numbers) for what, numbers in rows.changes.items() if numbers}
     changes = dict(sorted(changes.items(), key=lambda pair: -pair[1]))

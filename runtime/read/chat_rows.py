@@ -135,13 +135,10 @@ def join_texts(content: Any) -> Any:
     return "".join(texts) if whole else content
 
 
-#: The keys of what a message says, in the usual formats.
-CONTENT: Final = ("content", "value", "parts", "text")
-
-
 def content_of(message: Mapping[str, Any]) -> Any:
     """Return what a message says, under the key of any of the usual formats."""
-    return next((message[key] for key in CONTENT if key in message), None)
+    usual = ("content", "value", "parts", "text")
+    return next((message[key] for key in usual if key in message), None)
 
 
 def _kind_of(part: Any) -> Any:
