@@ -52,6 +52,10 @@ class Foreign:
         return "safe" if self.fields or self.reason in _HARMLESS else "unsafe"
 
 
+#: A key that has no value.
+EMPTY: Final = Foreign(fields={}, reason="empty", pointer="", is_translated=False)
+
+
 def find_foreign(
     key: str, section: Mapping[str, Any], pointer: str, data: Mapping[str, Any]
 ) -> Foreign | None:

@@ -1,6 +1,5 @@
 """Unknown keys, missing keys, and the field that an unknown key most likely means."""
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -10,8 +9,8 @@ from ftc.spec.findings.explanations import (
     UNSUPPORTED_FIELD,
 )
 from ftc.spec.findings.finding import Finding, Safety
-from ftc.spec.findings.quote import quote, shown
-from ftc.spec.keys.foreign import Foreign, find_foreign
+from ftc.spec.findings.quote import shown
+from ftc.spec.keys.foreign import EMPTY, Foreign, find_foreign
 from ftc.spec.keys.joined import find_joined
 from ftc.spec.keys.kinds import report_kind
 from ftc.spec.keys.known_keys import (
@@ -22,6 +21,7 @@ from ftc.spec.keys.known_keys import (
     report_remainder,
     report_turned,
     report_wrapped,
+    show_example,
 )
 from ftc.spec.keys.missing import report_missing
 from ftc.spec.keys.moving import Meant, advise, gives_way, move, read
@@ -152,7 +152,7 @@ def _explain(
             field=unfit.field,
             near=unfit.near,
             expected=expectation(unfit.schema),
-            example=_show(unfit.schema["examples"][0]),
+            example=show_example(unfit.schema["examples"][0]),
         )
     return _lead(data, here, section, schema, meant, fix=fix)
 
@@ -191,6 +191,8 @@ def _lead(
     fix: tuple[Mapping[str, Any], ...],
 ) -> Finding:
     """Report a key with the field that it means, or with the keys of its section."""
+    if meant is None and read(data, here) is None:
+        return report_foreign(EMPTY, here, data)
     pointer = parent(here)
     near = "" if meant is None else dotted(meant.pointer)
     beside = meant is not None and parent(meant.pointer) == pointer
@@ -234,12 +236,6 @@ def _is_settled(pointer: str) -> bool:
     """Return whether a field is not supported, or its name means another quantity elsewhere."""
     field = fields_by_pointer().get(pointer)
     return field is None or bool(field.schema.get("x-aliases-differ"))
-
-
-def _show(example: Any) -> str | Message:
-    """Return an example in backticks; objects and lists are shown in full."""
-    is_whole = isinstance(example, Mapping | list)
-    return f"`{json.dumps(example)}`" if is_whole else quote(example)
 
 
 def _refused(value: Any, meant: Meant, fix: Sequence[Mapping[str, Any]]) -> Unfit | None:

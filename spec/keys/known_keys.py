@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from ftc.spec.findings.explanations import UNKNOWN_KEY
 from ftc.spec.findings.finding import Finding
-from ftc.spec.findings.quote import shown
+from ftc.spec.findings.quote import quote, shown
 from ftc.spec.keys.foreign import Foreign, replace_key
 from ftc.spec.keys.moving import ABSENT, Meant, move, read
 from ftc.spec.keys.places import find_places
@@ -144,9 +144,15 @@ def pair(pointer: str, value: Any) -> str:
     return f"{dotted(pointer)}: {_brief(value)}"
 
 
+def show_example(example: Any) -> str | Message:
+    """Return an example in backticks; objects and lists are shown in full."""
+    is_whole = isinstance(example, Mapping | list)
+    return f"`{json.dumps(example)}`" if is_whole else quote(example)
+
+
 def _brief(value: Any) -> str:
     """Return a value as JSON, but a plain word without quotes."""
-    return value if isinstance(value, str) else shown(json.dumps(value, ensure_ascii=False))
+    return shown(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
 
 
 def _short(pointer: str, section: str) -> str:

@@ -25,7 +25,7 @@ _MOST_FIXES: Final = 20
 #: Keys that only say that what they are in is in use.
 _SWITCHES: Final = frozenset({"enabled", "enable", "active"})
 #: Keys for the value itself among its settings.
-_OWN: Final = ("name", "type", "value", "method")
+_OWN: Final = ("name", "type", "value", "method", "_component_", "_target_")
 
 Find = Callable[[Mapping[str, Any]], Iterable[Finding]]
 
@@ -81,7 +81,7 @@ def _ways(here: str, value: Mapping[str, Any], *, spreads: bool) -> Iterator[_Wa
     own = [name for name in (*_OWN, key) if name in flat]
     if len(own) == 1:
         rest = {name: said for name, said in flat.items() if name not in own}
-        yield _Way({key: flat[own[0]], **rest})
+        yield _Way({key: _last_part(flat[own[0]]), **rest})
     joined = {_join(key, name): said for name, said in flat.items()}
     if "" not in joined and len(joined) == len(flat):
         yield _Way(joined)
@@ -89,6 +89,12 @@ def _ways(here: str, value: Mapping[str, Any], *, spreads: bool) -> Iterator[_Wa
         yield _Way(flat, guess=switch is ABSENT)
     if switch is not ABSENT:
         yield _Way({key: switch}, guess=True)
+
+
+def _last_part(value: Any) -> Any:
+    """Return the name of a class without its module: `torch.optim.AdamW`."""
+    parts = value.split(".") if isinstance(value, str) else [""]
+    return parts[-1] if all(map(str.isidentifier, parts)) else value
 
 
 def _switch(value: Mapping[str, Any]) -> Any:

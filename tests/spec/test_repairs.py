@@ -234,6 +234,12 @@ def test_what_is_no_share_has_no_fix(section: str, value: dict[str, Any], said: 
         ),
         ({"wandb": False}, {}, "safe"),
         ({"gradient_clipping": "auto"}, {}, "safe"),
+        ({"max_steps_per_epoch": None}, {}, "safe"),
+        (
+            {"optimizer": {"_component_": "torch.optim.AdamW", "weight_decay": 0.1}},
+            {"training": {"optimizer": "adamw", "weight_decay": 0.1}},
+            "safe",
+        ),
         ({"training": {"weight_decay": "auto"}}, {"training": {}}, "safe"),
         ({"training": {"fp16": "yes"}}, {"training": {"precision": "fp16"}}, "safe"),
         (
