@@ -14,10 +14,11 @@ from ftc.spec.pointer import dotted, join, parent, split
 from ftc.spec.schema import (
     Schema,
     branches,
-    fields,
+    fields_by_pointer,
     find_field,
     find_siblings,
     object_form,
+    read_schema,
     read_unsupported,
 )
 from ftc.spec.values.expectation import expectation, words_of
@@ -92,12 +93,15 @@ def _items(field: Schema) -> Iterator[Schema]:
 
 
 def _report_far_word(violation: Violation, value: str) -> Finding | None:
-    """Report a word that only a field of another section takes: `"method": "dpo"`."""
+    """Report a word that names the kind of another section only: `"method": "dpo"`."""
     word = value.casefold()
+    kinds = (
+        f"/{name}/{schema.get('x-short')}" for name, schema in read_schema()["properties"].items()
+    )
     owners = [
-        field.pointer
-        for field in fields()
-        if "x-short" not in field.schema and word in words_of(field.schema)
+        kind
+        for kind in kinds
+        if (field := fields_by_pointer().get(kind)) and word in words_of(field.schema)
     ]
     if len(owners) != 1 or split(owners[0])[0] == violation.parts[0]:
         return None

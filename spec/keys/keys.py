@@ -15,6 +15,7 @@ from ftc.spec.keys.joined import find_joined
 from ftc.spec.keys.kinds import report_kind
 from ftc.spec.keys.known_keys import (
     find_wrapped,
+    report_dotted,
     report_factor,
     report_foreign,
     report_off,
@@ -161,7 +162,8 @@ def _report_whole(
     here: str, section: Mapping[str, Any], value: Any, data: Mapping[str, Any]
 ) -> Finding | None:
     """Return the finding for a section in another form, for any key in it."""
-    found = report_turned(here, section) or report_kind(here, value, data)
+    found = report_turned(here, section) or report_dotted(here, value, data)
+    found = found or report_kind(here, value, data)
     joined = find_joined(here, value, data) if found is None else None
     found = report_foreign(joined, here, data) if joined is not None else found
     return found or report_off(here, value, data) or report_wrapped(here, value, data)

@@ -17,7 +17,7 @@ from ftc.spec.message import Message
 from ftc.spec.pointer import dotted, join, parent, split
 from ftc.spec.schema import Field, Schema, fields_by_pointer, read_schema
 from ftc.spec.values.expectation import words_of
-from ftc.spec.values.repair import Repair, switches_off
+from ftc.spec.values.repair import Repair, find_repair, switches_off
 from ftc.spec.values.synonyms import flags
 from ftc.spec.values.verdict import is_valid
 
@@ -47,6 +47,26 @@ def report_turned(here: str, section: Mapping[str, Any]) -> Finding | None:
         role=role,
     )
     return replace(finding, fix_safety="unsafe")
+
+
+def report_dotted(here: str, value: Any, data: Mapping[str, Any]) -> Finding | None:
+    """Report a field by its whole name at the top of a spec: `"training.epochs": 3`."""
+    key = split(here)[-1]
+    field = fields_by_pointer().get(join(key.split("."))) if "." in key else None
+    if parent(here) or field is None:
+        return None
+    repair = None if is_valid(value, field.schema) else find_repair(value, field.schema)
+    steps = move(data, here, Meant(pointer=field.pointer, safety="safe", repair=repair))
+    above, _, last = field.name.rpartition(".")
+    return UNKNOWN_KEY.finding(
+        message="spec",
+        help="dotted" if steps else "twice",
+        pointer=here,
+        fix=steps,
+        key=shown(key),
+        section=above,
+        near=last if steps else field.name,
+    )
 
 
 def report_off(here: str, value: Any, data: Mapping[str, Any]) -> Finding | None:

@@ -235,6 +235,8 @@ def test_what_is_no_share_has_no_fix(section: str, value: dict[str, Any], said: 
         ({"wandb": False}, {}, "safe"),
         ({"gradient_clipping": "auto"}, {}, "safe"),
         ({"max_steps_per_epoch": None}, {}, "safe"),
+        ({"method.rank": 8}, {"method": {"rank": 8}}, "safe"),
+        ({"training.epochs": "3"}, {"training": {"epochs": 3}}, "safe"),
         (
             {"optimizer": {"_component_": "torch.optim.AdamW", "weight_decay": 0.1}},
             {"training": {"optimizer": "adamw", "weight_decay": 0.1}},
@@ -328,6 +330,7 @@ def test_an_output_that_ftc_does_not_write_alone_has_no_fix(part: dict[str, Any]
         ({"export": ["Q8_0", "vllm"]}, "`export.vllm` is a field of its own"),
         ({"training": {"schedule": "warmup"}}, "`training.warmup` is a field of its own"),
         ({"method": "dpo"}, "did you mean `objective.type` with the value `dpo`?"),
+        ({"export": "all"}, "write a list of words"),
         ({"objective": "lora"}, "did you mean `method.type` with the value `lora`?"),
         ({"training": {"max_grad_norm": "high"}}, "write a number from 0 to 1,000"),
         ({"method": {"targets": "no"}}, "write `auto`, `all-linear`, `attention` or a list"),
