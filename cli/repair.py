@@ -66,9 +66,7 @@ def _apply(text: str, findings: Sequence[Finding], edit: Edit) -> Repaired:
         if not places or any(_meet(place, other) for place in places for other in touched):
             continue
         try:
-            text, kept = (
-                _rewrite(finding.fix) if replaces_all(finding.fix) else edit(text, finding.fix)
-            )
+            text, kept = edit(text, finding.fix)
         except PatchError:
             continue
         touched |= places
@@ -77,12 +75,10 @@ def _apply(text: str, findings: Sequence[Finding], edit: Edit) -> Repaired:
     return Repaired(text=text, fixed=tuple(fixed), faithful=faithful)
 
 
-def _rewrite(operations: Sequence[Mapping[str, Any]]) -> tuple[str, bool]:
-    return json.dumps(operations[0]["value"], indent=2, ensure_ascii=False) + "\n", False
-
-
 def edit_json(text: str, operations: Sequence[Mapping[str, Any]]) -> tuple[str, bool]:
     """Return the text with a fix applied, and whether its layout is still the user's."""
+    if replaces_all(operations):  # the text may not be JSON
+        return json.dumps(operations[0]["value"], indent=2, ensure_ascii=False) + "\n", False
     data = apply_patch(json.loads(text), operations)
     spliced = text
     try:

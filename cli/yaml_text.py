@@ -9,9 +9,9 @@ from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap
 from ruamel.yaml.error import YAMLError
 
-from ftc.spec.patch import PatchError, apply_patch
+from ftc.spec.patch import PatchError, apply_patch, replaces_all
 from ftc.spec.pointer import split
-from ftc.spec.text.yaml_reader import read_yaml
+from ftc.spec.text.yaml_reader import mend_yaml, read_yaml
 
 _WIDEST: Final = 10_000  # no line is broken that was not
 _NESTED: Final = re.compile(r"^( +)[^\s#-]", re.MULTILINE)
@@ -24,6 +24,13 @@ def edit_yaml(text: str, operations: Sequence[Mapping[str, Any]]) -> tuple[str, 
     Raises PatchError where the text that would be written does not say what the fix means.
     """
     wanted = apply_patch(read_yaml(text).data, operations)
+    if replaces_all(operations):
+        mended = mend_yaml(text)
+        if read_yaml(mended).data == wanted:
+            return mended, True
+        written = StringIO()
+        YAML().dump(wanted, written)
+        return written.getvalue(), False
     try:
         editor = YAML()
         editor.preserve_quotes = True

@@ -17,6 +17,7 @@ from ftc.spec.pointer import split
 from ftc.spec.sections import Spec
 from ftc.spec.text.document import Document
 from ftc.spec.values.expectation import json_type
+from ftc.spec.values.repair import merge_objects
 
 VERSION: Final = 1
 _MOST_FINDINGS: Final = 100
@@ -27,7 +28,10 @@ def validate(document: Document) -> Spec | tuple[Finding, ...]:
     """Return the spec in its long form, or its findings with positions, in file order."""
     data = document.data
     if not isinstance(data, dict):
-        finding = NOT_AN_OBJECT.finding(value=quote(data))
+        merged = merge_objects(data)
+        fix = ({"op": "replace", "path": "", "value": merged},) if merged else ()
+        help_ = "list" if merged else ""
+        finding = NOT_AN_OBJECT.finding(help=help_, fix=fix, value=quote(data))
         return (locate(document, finding),)
     if version := _other_version(data.get("ftc")):
         return (locate(document, version),)
@@ -70,11 +74,14 @@ def judge(
     """
     from ftc.spec.consistency import find_conflicts  # noqa: PLC0415
     from ftc.spec.keys.moved import find_inside  # noqa: PLC0415
+    from ftc.spec.keys.opened import open_up  # noqa: PLC0415
     from ftc.spec.violations import find_violations  # noqa: PLC0415 - jsonschema is slow to import
 
     found: dict[tuple[str, str], Finding] = {}
     for finding in find_violations(data):
-        for each in find_inside(data, finding, find_violations):
+        inside = tuple(find_inside(data, finding, find_violations))
+        opened = open_up(data, inside[0], find_violations)
+        for each in inside if opened is None else (opened,):
             found.setdefault((each.code, each.pointer), each)
         if len(found) >= _MOST_FINDINGS:
             break

@@ -31,23 +31,40 @@ from ftc.spec.schema import (
     read_schema,
     read_unsupported,
 )
+from ftc.spec.switched import report_named_field, report_switch
 from ftc.spec.values.expectation import accepts_type, draws_rows, expectation, words_of
 from ftc.spec.values.hub_page import find_repository
 from ftc.spec.values.nearest import find_alike, is_certain, is_likely, is_slip, nearest
 from ftc.spec.values.phrases import find_others, find_word_in, split_words
-from ftc.spec.values.repair import Repair, find_repair, is_switch, switches_off
+from ftc.spec.values.repair import Repair, find_repair, is_switch
 from ftc.spec.values.rule_codes import find_code
 from ftc.spec.values.share import find_counted, find_parts
 from ftc.spec.values.synonyms import find_candidates, find_sibling, find_stated
 from ftc.spec.values.verdict import Violation, find_verdict, is_valid
 
 _MOST_WORDS: Final = 12
+_COUNT: Final = re.compile(r"\s*[-+]?\s*[\d.]+\s*(?:[xX\u00d7]|\s)")
 
 
 def find_violations(data: Mapping[str, Any]) -> Iterator[Finding]:
     """Yield a finding without a position for each value that the schema does not allow."""
     for violation in find_verdict(data):
-        yield from _TRANSLATIONS[violation.keyword](violation, data)
+        yield from _explain(violation, data)
+
+
+def _explain(violation: Violation, data: Mapping[str, Any]) -> Iterator[Finding]:
+    """Yield what is wrong with a value, the special cases first."""
+    if violation.keyword not in {"additionalProperties", "required"}:
+        meant = _find_repair(violation, data) or find_parts(violation.value, violation.field)
+        whole = read_schema()["properties"].get(violation.pointer[1:])
+        stated = whole or _named(violation, data)  # with its default
+        switch = report_switch(violation, data, stated, meant)
+        pattern = _long_pattern(violation, data)
+        found = switch or (report_named_field(violation, pattern) if meant is None else None)
+        if found is not None:
+            yield found
+            return
+    yield from _TRANSLATIONS[violation.keyword](violation, data)
 
 
 def _wrong_type(violation: Violation, data: Mapping[str, Any]) -> Iterator[Finding]:
@@ -56,16 +73,6 @@ def _wrong_type(violation: Violation, data: Mapping[str, Any]) -> Iterator[Findi
     counted = find_counted(value, field, data)
     meant = meant or (counted.repair if counted else None) or _coded(violation)
     help_ = _help_of(meant) if meant else counted.whole if counted else ""
-    stated = read_schema()["properties"].get(violation.pointer[1:], field)  # with its default
-    if _is_left_out(value, stated, meant) and not violation.pointer[1:].startswith("$"):
-        yield WRONG_TYPE.finding(
-            help="null",
-            pointer=violation.pointer,
-            fix=({"op": "remove", "path": violation.pointer},),
-            name=violation.name,
-            value=quote(value),
-        )
-        return
     if violation.pointer == "/data" and isinstance(value, list):
         several = {"sources": value}
         named = all(isinstance(each, str | Mapping) for each in value)
@@ -125,15 +132,6 @@ def _example(value: Any, violation: Violation) -> Any:
     examples = violation.field.get("examples", ()) or (named.schema["examples"] if named else ())
     kinds = (str,) if isinstance(value, dict) or not object_form(violation.field) else (str, dict)
     return next((it for kind in kinds for it in examples if isinstance(it, kind)), None)
-
-
-def _is_left_out(value: Any, field: Schema, meant: Repair | None) -> bool:
-    """Return whether a value means the same as leaving its field out."""
-    if "default" not in field or meant is not None:
-        return False
-    return value is None or (
-        switches_off(value) and field["default"] in (None, []) and is_valid(field["default"], field)
-    )
 
 
 def _unknown_word(violation: Violation, data: Mapping[str, Any]) -> Iterator[Finding]:
@@ -341,6 +339,8 @@ def _malformed_text(violation: Violation, _: Mapping[str, Any]) -> Iterator[Find
         advice, better = "address", repository
     elif (code := _coded(violation)) is not None:
         advice, better = "code", code.value
+    elif violation.parts[0] == "hardware" and _COUNT.match(violation.value):
+        advice = "count"
     elif violation.keyword == "maxLength":
         advice = "long"
     elif pointer == "/name":

@@ -10,7 +10,7 @@ from typing import Any, Final
 import click
 
 from ftc.commands import COMMANDS
-from ftc.commands.options import FAILED, make_subject, spec_argument, wants_colour
+from ftc.commands.options import FAILED, make_subject, set_option, spec_argument, wants_colour
 from ftc.compiler.pipeline import Outcome, check, mask_rows
 from ftc.fix_patches import write_fixes
 from ftc.repair import Edit
@@ -19,6 +19,8 @@ from ftc.spec.findings.finding import Finding
 from ftc.spec.patch import replaces_all
 
 _MOST_ROUNDS: Final = 20
+#: The first code of a spec that can be read.
+_OF_SCHEMA: Final = "FTC030"
 
 
 @click.command(name="check", short_help=COMMANDS["check"])
@@ -37,6 +39,7 @@ _MOST_ROUNDS: Final = 20
     is_flag=True,
     help="With --fix: also fixes that change the trained model, drop an output or guess a name.",
 )
+@set_option
 @click.option("--strict", is_flag=True, help="Exit with code 1 on warnings too.")
 @click.option(
     "--show-mask",
@@ -53,6 +56,7 @@ def command(
     report: str,
     fix: bool,
     unsafe: bool,
+    overrides: Mapping[str, str],
     strict: bool,
     rows: int | None,
 ) -> None:
@@ -65,9 +69,11 @@ def command(
         raise click.UsageError("--fix needs a spec in a file.")
     if unsafe and not fix:
         raise click.UsageError("--unsafe goes with --fix.")
+    if fix and overrides:
+        raise click.UsageError("--fix edits the file, and --set only tries a value: use one.")
     if rows is not None and report != "text":
         raise click.UsageError("--show-mask goes with --format text.")
-    outcome = check(source)
+    outcome = check(source, overrides=overrides)
     if fix:
         outcome = _repair(source, outcome, unsafe=unsafe)
     subject = make_subject(source, outcome.document)
@@ -81,6 +87,7 @@ def command(
     if (
         report == "text"
         and editable
+        and not overrides
         and (offer := _offer(findings, readable=outcome.document is not None))
     ):
         click.echo(offer)
@@ -129,8 +136,8 @@ def _repair(source: str, outcome: Outcome, *, unsafe: bool) -> Outcome:
         repaired.save(path)
         faithful = faithful and repaired.faithful
         for finding in repaired.fixed:
-            for operation in finding.fix:
-                click.echo(f"{source}: {finding.code}: {_say(operation)}", err=True)
+            done = "; ".join(_say(step, path) for step in finding.fix)
+            click.echo(f"{source}: {finding.code}: {finding.message}: {done}", err=True)
         outcome = check(source, resolver=resolver)
     _show(source, before, faithful=faithful)
     return outcome
@@ -169,9 +176,19 @@ def _is_wanted(finding: Finding, *, unsafe: bool, readable: bool) -> bool:
 
 
 def _offer(findings: tuple[Finding, ...], *, readable: bool) -> str:
-    """Return how many findings the two kinds of repair would fix; "" for none."""
-    safe = sum(_is_wanted(each, unsafe=False, readable=readable) for each in findings)
-    unsafe = sum(_is_wanted(each, unsafe=True, readable=readable) for each in findings) - safe
+    """Return how many findings the two kinds of repair would fix; "" for none.
+
+    The one fix of an unreadable text is that of all its mistakes of grammar.
+    """
+
+    def count(*, unsafe: bool) -> int:
+        wanted = [each for each in findings if _is_wanted(each, unsafe=unsafe, readable=readable)]
+        if readable or not wanted:
+            return len(wanted)
+        return sum(each.code < _OF_SCHEMA for each in findings)
+
+    safe = count(unsafe=False)
+    unsafe = count(unsafe=True) - safe
     offers = [
         *([f"`--fix` repairs {safe}"] if safe else []),
         *([f"`--fix --unsafe` {'repairs' if not safe else 'also'} {unsafe}"] if unsafe else []),
@@ -179,10 +196,10 @@ def _offer(findings: tuple[Finding, ...], *, readable: bool) -> str:
     return ", ".join(offers)
 
 
-def _say(operation: Mapping[str, Any]) -> str:
+def _say(operation: Mapping[str, Any], path: Path) -> str:
     """Return a repair in words, such as "set /method/rank to 8"."""
     if replaces_all([operation]):
-        return "wrote the same as JSON"
+        return f"wrote the same as {'JSON' if _editor(path) is None else 'YAML'}"
     match operation["op"]:
         case "move":
             return f"renamed {operation['from']} to {operation['path']}"

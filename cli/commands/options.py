@@ -32,12 +32,29 @@ output_option = click.option(
 )
 
 
+set_option = click.option(
+    "--set",
+    "overrides",
+    metavar="KEY=VALUE",
+    multiple=True,
+    callback=lambda _context, _option, items: dict(map(_split, items)),
+    help='Try another value, e.g. --set hardware="1x RTX-4090"; the file does not change.',
+)
+
+
 calibrate_option = click.option(
     "--calibrate",
     metavar="PATH",
     type=click.Path(path_type=Path),
     help="Scale memory and time by the pilot.json that `./run.sh --pilot` wrote on this hardware.",
 )
+
+
+def _split(item: str) -> tuple[str, str]:
+    key, equals, value = item.partition("=")
+    if not equals or not all(key.split(".")):
+        raise click.BadParameter(f"{item!r} is not KEY=VALUE", param_hint="--set")
+    return key, value
 
 
 def format_option(what: str) -> Callable[[Callback], Callback]:

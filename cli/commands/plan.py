@@ -11,6 +11,7 @@ from ftc.commands.options import (
     FAILED,
     calibrate_option,
     make_subject,
+    set_option,
     spec_argument,
     tell_findings,
 )
@@ -35,13 +36,7 @@ _ENVIRONMENT = 3  # exit code: something of this machine is missing
     show_default=True,
     help="How to print the plan.",
 )
-@click.option(
-    "--set",
-    "overrides",
-    metavar="KEY=VALUE",
-    multiple=True,
-    help='Try another value, e.g. --set hardware="1x RTX-4090"; the file does not change.',
-)
+@set_option
 @click.option(
     "--offers",
     metavar="FILE",
@@ -62,7 +57,7 @@ def command(
     *,
     source: str,
     report: str,
-    overrides: tuple[str, ...],
+    overrides: Mapping[str, str],
     calibrate: Path | None,
     offers: Path | None,
     trace: bool,
@@ -71,11 +66,10 @@ def command(
 
     SPEC is a file in JSON or YAML, or - for standard input.
     """
-    tried = dict(_split(item) for item in overrides)
     if offers is not None:
-        _require_offers_alone(source, calibrate, tried, whole=trace or report == "svg")
-        context.exit(_rank(source, offers, tried, report=report))
-    outcome = check(source, overrides=tried, calibrate=calibrate)
+        _require_offers_alone(source, calibrate, overrides, whole=trace or report == "svg")
+        context.exit(_rank(source, offers, overrides, report=report))
+    outcome = check(source, overrides=overrides, calibrate=calibrate)
     if report == "json":
         click.echo(dump(plan_data(outcome)))
     elif outcome.plan is not None and outcome.spec is not None:
@@ -138,10 +132,3 @@ def has_blocks() -> bool:
     except (UnicodeEncodeError, LookupError):
         return False
     return True
-
-
-def _split(item: str) -> tuple[str, str]:
-    key, equals, value = item.partition("=")
-    if not equals or not all(key.split(".")):
-        raise click.BadParameter(f"{item!r} is not KEY=VALUE", param_hint="--set")
-    return key, value

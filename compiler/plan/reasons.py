@@ -70,16 +70,16 @@ CATALOGUE: Final[Mapping[str, str]] = {
     "{more_share} more tokens if passes had {rows} {rows:row|rows}",
     "grouping.comparing": "trainers that compare answers choose the order of the rows themselves",
     "grouping.packed": "packed rows have about the same length",
-    "rows.train": "the rest of {rows} usable rows",
-    "rows.mixture": "by the weights of the sources, from {rows} usable rows",
+    "rows.train": "the rest of {rows} used rows",
+    "rows.mixture": "by the weights of the sources, from {rows} used rows",
     "mixture.rows": "every row of every source is used once",
     "mixture.whole": "by the weights {weights}: an epoch has every row at least once",
     "mixture.capped": "by the weights {weights}; limited, because an epoch repeats a row of "
     "{name} at most {repeats} times",
-    "rows.share": "{share} of {rows} usable rows",
-    "rows.share_least": "the fewest, because {share} of {rows} usable {rows:row|rows} is less "
+    "rows.share": "{share} of {rows} used rows",
+    "rows.share_least": "the fewest, because {share} of {rows} used {rows:row|rows} is less "
     "than one row",
-    "rows.share_none": "{share} of {rows} usable {rows:row|rows} is less than one row",
+    "rows.share_none": "{share} of {rows} used {rows:row|rows} is less than one row",
     "stratify.labels": "each of {labels} labels keeps its share in every split",
     "stratify.feedback": "good and bad answers keep their shares in every split",
     "stratify.texts": "the rows are texts to compare, without labels",

@@ -6,11 +6,11 @@ from typing import Any, Final
 from ftc.compiler.knowledge.locked_packages import list_pythons
 from ftc.compiler.plan.translated_reasons import respell, sentence_in
 from ftc.compiler.render.output.values import Markdown
+from ftc.compiler.render.readme import durations
 from ftc.compiler.render.source import BundleSource
 from ftc.spec.message import Language
 
 _GIB: Final = 2**30
-_MINUTE: Final = 60
 #: The word for a decision's source.
 _SOURCES: Final[Mapping[Language, Mapping[str, str]]] = {
     "ca": {"spec": "l'especificació", "derived": "el pla", "default": "valor per defecte"},
@@ -47,7 +47,7 @@ def _numbers(source: BundleSource) -> Iterable[tuple[str, str]]:
     yield "method", source.spec.method.type
     yield "batch", _count(decided.batch.global_batch.value)
     yield "steps", _count(decided.training.total_steps.value)
-    yield "time", "?" if plan.time_seconds is None else _duration(plan.time_seconds)
+    yield "time", "?" if plan.time is None else " \u2013 ".join(durations(plan.time))
     yield "memory", _size(plan.memory.device_bytes)
     capacity = plan.memory.capacity_bytes
     yield "capacity", "?" if capacity is None else _size(capacity)
@@ -77,8 +77,3 @@ def _count(number: int) -> str:
 
 def _size(size_bytes: int) -> str:
     return respell(f"{size_bytes / _GIB:,.1f} GiB")
-
-
-def _duration(seconds: float) -> str:
-    hours, minutes = divmod(max(1, round(seconds / _MINUTE)), _MINUTE)
-    return f"{hours} h {minutes} min" if hours else f"{minutes} min"

@@ -6,6 +6,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from ftc.compiler.knowledge.locked_packages import list_pythons
+from ftc.compiler.plan.plan import Time
 from ftc.compiler.plan.reasons import sentence, show_value
 from ftc.compiler.plan.summary.headline import say_cost, say_steps
 from ftc.compiler.render.artifacts import Artifact
@@ -79,8 +80,8 @@ def _facts(source: BundleSource) -> Iterable[tuple[str, str]]:
         "steps",
         f"{say_steps(plan)}, about {plan.tokens_per_step:,} tokens each",
     )
-    if plan.time_seconds is not None:
-        yield "time of the run", f"about {_duration(plan.time_seconds)}"
+    if plan.time is not None:
+        yield "time of the run", " to ".join(durations(plan.time))
     if plan.cost is not None:
         low, high = say_cost(plan.cost.low), say_cost(plan.cost.high)
         yield "cost of the run", f"{say_cost(plan.cost.total)}, between {low} and {high}"
@@ -143,6 +144,11 @@ def _count(number: int) -> str:
         if number >= size:
             return f"{number / size:.3g}{unit}"
     return str(number)
+
+
+def durations(time: Time) -> Sequence[str]:
+    """Return the shortest and the longest time of a run, or one where both read the same."""
+    return [*dict.fromkeys(map(_duration, (time.low_seconds, time.high_seconds)))]
 
 
 def _duration(seconds: float) -> str:

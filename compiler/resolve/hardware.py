@@ -34,7 +34,9 @@ _AMPERE: Final = 8.0
 #: The separator of two GPU names, and a number of GPUs before or after a name.
 _JOINED: Final = re.compile(r"[+&,;/]|\band\b")
 #: A number that is neither a part of a name nor an amount of memory.
-_LONE: Final = re.compile(r"(?<![\w.-])\d{1,3}(?![\w.-])(?!\s*Gi?B?\b)|\d\s*[*\u00d7]")
+_LONE: Final = re.compile(
+    r"(?<![\w.-])\d{1,3}(?![\w.-])(?!\s*Gi?B?\b)|\d\s*[*\u00d7]|(?<![\w.-])\d{1,3}[xX]\b"
+)
 #: How many GPUs, without saying which.
 _COUNT_ALONE: Final = re.compile(
     r"\s*(\d{1,2})\s*[xX\u00d7]?\s*(?:gpus?|cards?)?\s*", re.IGNORECASE
@@ -260,7 +262,7 @@ def _unknown_name(spec: Spec) -> Finding:
     if (machines := _read_machines(spec, name)) is not None:
         section = _write_machines(machines)
         found = explanations.NO_GPU_NAME.finding(
-            help="nodes" if machines.nodes > 1 else "count" if machines.count > 1 else "near",
+            help=_say_machines(machines),
             pointer="/hardware/gpu",
             fix=({"op": "replace", "path": "/hardware", "value": section},),
             name=name,
@@ -359,10 +361,21 @@ def _read_machines(spec: Spec, name: str) -> Machines | None:
     return found
 
 
+def _say_machines(machines: Machines) -> str:
+    """Return the variant of the help for the section of these machines."""
+    if machines.ram_gib or machines.network_gbit:
+        return "parts"
+    return "nodes" if machines.nodes > 1 else "count" if machines.count > 1 else "near"
+
+
 def _write_machines(machines: Machines) -> dict[str, Any] | str:
     """Return the section of the hardware, in its short form for one machine."""
+    more = {"ram_gib": machines.ram_gib, "network_gbit": machines.network_gbit}
+    given = {name: number for name, number in more.items() if number}
     if machines.nodes > 1:
-        return {"gpu": machines.gpu, "count": machines.count, "nodes": machines.nodes}
+        return {"gpu": machines.gpu, "count": machines.count, "nodes": machines.nodes, **given}
+    if given:
+        return {"gpu": machines.gpu, "count": machines.count, **given}
     return f"{machines.count}x {machines.gpu}" if machines.count > 1 else machines.gpu
 
 

@@ -1,7 +1,7 @@
 """Reads machines in words: "2 nodes of 8 H100", "8xH100x2", "A100 80GB, 4 GPUs"."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from ftc.compiler.knowledge.hardware.accelerators import find_accelerator
@@ -19,7 +19,9 @@ _EACH: Final = re.compile(
     re.IGNORECASE,
 )
 #: "2 nodes", "nodes: 2", "two machines".
-_NODES: Final = re.compile(rf"\b(\d{{1,4}}|[^\W\d_]+)(?:{_TIMES}|[\s-]*){_NODE}", re.IGNORECASE)
+_NODES: Final = re.compile(
+    rf"\b(\d{{1,4}}|[^\W\d_]+)(?:{_TIMES}|[\s-]*){_NODE}(?:{_TIMES}(?=\d))?", re.IGNORECASE
+)
 _NODES_LAST: Final = re.compile(rf"\b{_NODE}\s*[:=x*\u00d7]?\s*(\d{{1,4}})\b", re.IGNORECASE)
 _TOTAL: Final = re.compile(r"\b(?:across|over|spread|total|in all|en total|sobre)\b", re.IGNORECASE)
 _JOINING: Final = re.compile(
@@ -29,7 +31,14 @@ _JOINING: Final = re.compile(
 _GPUS: Final = re.compile(rf"\b(\d{{1,4}})(?:{_TIMES}|[\s-]*){_GPU}", re.IGNORECASE)
 #: A count before or after the name; a number before `GB` is an amount of memory.
 _BEFORE: Final = re.compile(rf"(\d{{1,4}})(?:{_TIMES}|\s+)(?!\s*Gi?B?\b)(?=\D)(.+)", re.IGNORECASE)
-_AFTER: Final = re.compile(r"(.+?)(?:\s*[xX\u00d7*:]\s*|\s+)(\d{1,2})")
+_AFTER: Final = re.compile(r"(.+?)(?:\s*[xX\u00d7*:]\s*|\s+)(\d{1,2})\s*[xX\u00d7*]?")
+#: "512 GB RAM", "400 Gbit/s", "400Gb InfiniBand".
+_RAM: Final = re.compile(
+    r"\b(\d{1,5})\s*gi?b?\s+(?:of\s+)?(?:host\s+|system\s+)?ram\b", re.IGNORECASE
+)
+_NETWORK: Final = re.compile(
+    r"\b(\d{1,4})\s*[Gg]b(?:it)?(?:(?:/s|ps)\b|(?:/s|ps)?\s+(?i:ib|infiniband|ethernet|roce|network)\b)"
+)
 #: Machines, GPUs in each and their name, in any order: "2x8xH100", "8xH100x2", "2x8 H100".
 _BOTH_BEFORE: Final = re.compile(rf"(\d{{1,4}}){_TIMES}(\d{{1,4}})(?:{_TIMES}|\s+)(\D.*)")
 _AROUND: Final = re.compile(rf"(\d{{1,4}})(?:{_TIMES}|\s+)(\D.*?){_TIMES}(\d{{1,4}})")
@@ -38,17 +47,35 @@ _MOST_IN_ONE: Final = 8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Machines:
-    """`nodes` machines with `count` GPUs each; `certain` means that no other reading is likely."""
+    """`nodes` machines with `count` GPUs each; `certain` means that no other reading is likely.
+
+    `ram_gib` and `network_gbit` are 0 if the text does not give them.
+    """
 
     gpu: str
     count: int
     nodes: int
     certain: bool
+    ram_gib: int = 0
+    network_gbit: int = 0
 
 
 def read_machines(text: str) -> Machines | None:
     """Return the machines that a text describes, or None if the GPU or a number is not known."""
     text = " ".join(text.split())
+    ram, network = _RAM.search(text), _NETWORK.search(text)
+    found = _read_gpus(_NETWORK.sub(" ", _RAM.sub(" ", text)).strip(" ,;"))
+    if found is None:
+        return None
+    return replace(
+        found,
+        ram_gib=int(ram[1]) if ram else 0,
+        network_gbit=int(network[1]) if network else 0,
+    )
+
+
+def _read_gpus(text: str) -> Machines | None:
+    """Return the machines without their other parts."""
     for pattern in (_BOTH_BEFORE, _AROUND):
         if (match := pattern.fullmatch(text)) and not _NODES.search(text):
             return _of_two_numbers(match, around=pattern is _AROUND)

@@ -26,8 +26,9 @@ def write_report(
 ) -> str:
     """Write both files, and return the tables of the second one.
 
-    `mixture` is a mixture.Report for several sources: it counts their rows, and names a row by its
-    source and its number there.
+    `rows_usable` are the `usable_rows` of ftc.lock.json, after cleaning and limits; `rows_used` the
+    records of the splits, without what is too long. `mixture` is a mixture.Report for several
+    sources: it counts their rows, and names a row by its source and its number there.
     """
     changes = {what: len(numbers) for what, numbers in rows.changes.items() if numbers}
     changes = dict(sorted(changes.items(), key=lambda pair: -pair[1]))
@@ -36,6 +37,7 @@ def write_report(
     tokens = {f"p{p}": int(ordered[-(-len(ordered) * p // 100) - 1]) for p in (50, 90, 95, 99, 100)}
     report: dict[str, Any] = {
         "rows_read": len(rows.wanted),
+        "rows_usable": int(rows.wanted.sum()),
         "rows_used": len(records.learned),
         "changes": changes,
         "splits": {name: len(split) for name, split in splits.items()},

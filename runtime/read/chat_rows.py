@@ -137,7 +137,8 @@ def join_texts(content: Any) -> Any:
 
 def content_of(message: Mapping[str, Any]) -> Any:
     """Return what a message says, under the key of any of the usual formats."""
-    return message.get("content", message.get("value", message.get("parts")))
+    usual = ("content", "value", "parts", "text")
+    return next((message[key] for key in usual if key in message), None)
 
 
 def _kind_of(part: Any) -> Any:

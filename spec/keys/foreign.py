@@ -3,6 +3,7 @@
 They are translated as `ftc import` translates them, beside the fields that the spec sets.
 """
 
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -49,6 +50,10 @@ class Foreign:
     def safety(self) -> Safety:
         """The safety of the fix."""
         return "safe" if self.fields or self.reason in _HARMLESS else "unsafe"
+
+
+#: A key that has no value.
+EMPTY: Final = Foreign(fields={}, reason="empty", pointer="", is_translated=False)
 
 
 def find_foreign(
@@ -105,7 +110,8 @@ def replace_key(
     """Return the patch that puts fields in the place of a key; empty if one is set otherwise."""
     if len(led) == 1:
         ((pointer, value),) = led.items()
-        repair = None if value == read(data, here) else Repair(value=value, help="")
+        same = json.dumps(value) == json.dumps(read(data, here))  # 0 is not false
+        repair = None if same else Repair(value=value, help="")
         return move(data, here, Meant(pointer=pointer, safety="safe", repair=repair))
     steps: list[dict[str, Any]] = [{"op": "remove", "path": here}]
     patched = apply_patch(data, steps)
@@ -116,13 +122,13 @@ def replace_key(
             continue
         if present is not ABSENT and not gives_way(present, meant):
             return ()
-        more = [*_open(patched, pointer), {"op": "add", "path": pointer, "value": value}]
+        more = [*open_sections(patched, pointer), {"op": "add", "path": pointer, "value": value}]
         patched = apply_patch(patched, more)
         steps += more
     return tuple(steps)
 
 
-def _open(data: Mapping[str, Any], pointer: str) -> Iterator[dict[str, Any]]:
+def open_sections(data: Mapping[str, Any], pointer: str) -> Iterator[dict[str, Any]]:
     """Yield the steps that give a field the sections that it belongs to, in their long forms."""
     target: Any = data
     above = split(parent(pointer))

@@ -1,6 +1,5 @@
 """Unknown keys, missing keys, and the field that an unknown key most likely means."""
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -10,20 +9,23 @@ from ftc.spec.findings.explanations import (
     UNSUPPORTED_FIELD,
 )
 from ftc.spec.findings.finding import Finding, Safety
-from ftc.spec.findings.quote import quote, shown
-from ftc.spec.keys.foreign import Foreign, find_foreign
+from ftc.spec.findings.quote import shown
+from ftc.spec.keys.foreign import EMPTY, Foreign, find_foreign
 from ftc.spec.keys.joined import find_joined
 from ftc.spec.keys.kinds import report_kind
 from ftc.spec.keys.known_keys import (
     find_wrapped,
+    report_dotted,
     report_factor,
     report_foreign,
+    report_off,
     report_remainder,
     report_turned,
     report_wrapped,
+    show_example,
 )
 from ftc.spec.keys.missing import report_missing
-from ftc.spec.keys.moving import ABSENT, Meant, differs_beside, gives_way, move, read
+from ftc.spec.keys.moving import Meant, advise, gives_way, move, read
 from ftc.spec.keys.places import find_by_count, find_places, find_shortened
 from ftc.spec.keys.products import find_product, find_share, is_shared
 from ftc.spec.keys.refused import (
@@ -37,6 +39,7 @@ from ftc.spec.keys.roles import find_role, find_role_above
 from ftc.spec.keys.unfolding import unfolds
 from ftc.spec.message import Message
 from ftc.spec.normal import lengthen
+from ftc.spec.patch import apply_patch
 from ftc.spec.pointer import dotted, join, parent, split
 from ftc.spec.schema import (
     Field,
@@ -51,7 +54,14 @@ from ftc.spec.schema import (
 from ftc.spec.values.expectation import accepts_type, draws_rows, expectation, words_of
 from ftc.spec.values.nearest import is_certain, is_likely, is_slip, nearest
 from ftc.spec.values.repair import Repair, find_repair
-from ftc.spec.values.synonyms import find_owners, find_section, find_word, flags, switches_on
+from ftc.spec.values.synonyms import (
+    SWITCHES,
+    find_owners,
+    find_section,
+    find_word,
+    flags,
+    switches_on,
+)
 from ftc.spec.values.verdict import is_valid
 
 _MOST_KEYS: Final = 50
@@ -75,7 +85,17 @@ def unknown_keys(
 ) -> Iterator[Finding]:
     """Yield a finding for each key of the section that is not in its schema."""
     for key in _unknown(section, schema):
-        yield _explain(data, pointer, section, schema, key)
+        here, value = pointer + join([key]), section[key]
+        finding = _explain(data, pointer, section, schema, key)
+        switch = SWITCHES.get(value.casefold()) if isinstance(value, str) else None
+        if switch is None or any(each["op"] != "remove" for each in finding.fix):
+            yield finding
+            continue
+        step = {"op": "replace", "path": here, "value": switch}  # as other tools read YAML
+        meant = {**section, key: switch}
+        finding = _explain(apply_patch(data, [step]), pointer, meant, schema, key)
+        moves = any(each.get("from") == here for each in finding.fix)
+        yield replace(finding, fix=(step, *finding.fix)) if moves else finding
 
 
 def _explain(
@@ -133,7 +153,7 @@ def _explain(
             field=unfit.field,
             near=unfit.near,
             expected=expectation(unfit.schema),
-            example=_show(unfit.schema["examples"][0]),
+            example=show_example(unfit.schema["examples"][0]),
         )
     return _lead(data, here, section, schema, meant, fix=fix)
 
@@ -142,10 +162,11 @@ def _report_whole(
     here: str, section: Mapping[str, Any], value: Any, data: Mapping[str, Any]
 ) -> Finding | None:
     """Return the finding for a section in another form, for any key in it."""
-    found = report_turned(here, section) or report_kind(here, value, data)
+    found = report_turned(here, section) or report_dotted(here, value, data)
+    found = found or report_kind(here, value, data)
     joined = find_joined(here, value, data) if found is None else None
     found = report_foreign(joined, here, data) if joined is not None else found
-    return found or report_wrapped(here, value, data)
+    return found or report_off(here, value, data) or report_wrapped(here, value, data)
 
 
 def _report_unsupported(value: Any, here: str, place: str, advice: Message) -> Finding:
@@ -172,6 +193,8 @@ def _lead(
     fix: tuple[Mapping[str, Any], ...],
 ) -> Finding:
     """Report a key with the field that it means, or with the keys of its section."""
+    if meant is None and read(data, here) is None:
+        return report_foreign(EMPTY, here, data)
     pointer = parent(here)
     near = "" if meant is None else dotted(meant.pointer)
     beside = meant is not None and parent(meant.pointer) == pointer
@@ -179,7 +202,7 @@ def _lead(
     has_kind = any(kind in section or near.endswith(f".{kind}") for kind in _KINDS)
     finding = UNKNOWN_KEY.finding(
         message="reward" if is_reward else "" if pointer else "spec",
-        help="reward" if is_reward and not has_kind else _advice(data, meant, merges=len(fix) > 1),
+        help="reward" if is_reward and not has_kind else advise(data, meant, merges=len(fix) > 1),
         pointer=here,
         fix=fix,
         section=dotted(pointer),
@@ -215,29 +238,6 @@ def _is_settled(pointer: str) -> bool:
     """Return whether a field is not supported, or its name means another quantity elsewhere."""
     field = fields_by_pointer().get(pointer)
     return field is None or bool(field.schema.get("x-aliases-differ"))
-
-
-def _show(example: Any) -> str | Message:
-    """Return an example in backticks; objects and lists are shown in full."""
-    is_whole = isinstance(example, Mapping | list)
-    return f"`{json.dumps(example)}`" if is_whole else quote(example)
-
-
-def _advice(data: Mapping[str, Any], meant: Meant | None, *, merges: bool) -> str:
-    """Return the variant of the help: it names the field or its value, or says that it is set.
-
-    `merges` is true if the fix adds the keys of a section to those that are already there.
-    """
-    if meant is None:
-        return ""
-    present = read(data, meant.pointer)
-    if present is not ABSENT and not gives_way(present, meant) and not merges:
-        if meant.repair is None:
-            return "twice"
-        if present != meant.repair.value:
-            return "otherwise"
-        return "beside" if differs_beside(data, meant) else "same"
-    return "near" if meant.repair is None else "value"
 
 
 def _refused(value: Any, meant: Meant, fix: Sequence[Mapping[str, Any]]) -> Unfit | None:

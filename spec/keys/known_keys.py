@@ -7,15 +7,19 @@ from typing import Any, Final
 
 from ftc.spec.findings.explanations import UNKNOWN_KEY
 from ftc.spec.findings.finding import Finding
-from ftc.spec.findings.quote import shown
+from ftc.spec.findings.quote import quote, shown
 from ftc.spec.keys.foreign import Foreign, replace_key
-from ftc.spec.keys.moving import Meant, move, read
+from ftc.spec.keys.moving import ABSENT, Meant, move, read
+from ftc.spec.keys.places import find_places
 from ftc.spec.keys.products import Product
 from ftc.spec.keys.remainder import Remainder
 from ftc.spec.message import Message
 from ftc.spec.pointer import dotted, join, parent, split
-from ftc.spec.schema import Schema, fields_by_pointer, read_schema
-from ftc.spec.values.repair import Repair
+from ftc.spec.schema import Field, Schema, fields_by_pointer, read_schema
+from ftc.spec.values.expectation import words_of
+from ftc.spec.values.repair import Repair, find_repair, switches_off
+from ftc.spec.values.synonyms import flags
+from ftc.spec.values.verdict import is_valid
 
 _COLUMNS: Final = "/data/columns"
 #: Reasons that already say what to write.
@@ -43,6 +47,61 @@ def report_turned(here: str, section: Mapping[str, Any]) -> Finding | None:
         role=role,
     )
     return replace(finding, fix_safety="unsafe")
+
+
+def report_dotted(here: str, value: Any, data: Mapping[str, Any]) -> Finding | None:
+    """Report a field by its whole name at the top of a spec: `"training.epochs": 3`."""
+    key = split(here)[-1]
+    field = fields_by_pointer().get(join(key.split("."))) if "." in key else None
+    if parent(here) or field is None:
+        return None
+    repair = None if is_valid(value, field.schema) else find_repair(value, field.schema)
+    steps = move(data, here, Meant(pointer=field.pointer, safety="safe", repair=repair))
+    above, _, last = field.name.rpartition(".")
+    return UNKNOWN_KEY.finding(
+        message="spec",
+        help="dotted" if steps else "twice",
+        pointer=here,
+        fix=steps,
+        key=shown(key),
+        section=above,
+        near=last if steps else field.name,
+    )
+
+
+def report_off(here: str, value: Any, data: Mapping[str, Any]) -> Finding | None:
+    """Report a word of a field that is switched off, `"wandb": false`, or a field: `"eval": "no"`.
+
+    A field with another value stays as it is. One with this value becomes `none`, if it takes that.
+    """
+    key = split(here)[-1].casefold()
+    flag = flags().get(key) if switches_off(value) else None
+    places = [fields_by_pointer().get(place) for place in find_places(key)]
+    elsewhere = [
+        field.schema["x-off-at"] for field in places if field and "x-off-at" in field.schema
+    ]
+    if switches_off(value) and elsewhere:
+        led = {elsewhere[0]: fields_by_pointer()[elsewhere[0]].schema["x-off"]}
+        other = Foreign(fields=led, reason="", pointer="", is_translated=False)
+        return replace(report_foreign(other, here, data), fix_safety="unsafe")
+    if value == "auto" and len(places) == 1 and _takes_no_auto(places[0]):
+        other = Foreign(fields={}, reason="default_alike", pointer="", is_translated=False)
+        return report_foreign(other, here, data)
+    if flag is None:
+        return None
+    pointer, word = flag
+    schema, present = fields_by_pointer()[pointer].schema, read(data, pointer)
+    holds = schema.get("default") if present is ABSENT else present
+    led = {pointer: "none"} if holds == word else {}
+    if led and "none" not in words_of(schema):
+        return None
+    other = Foreign(fields=led, reason="" if led else "off", pointer="", is_translated=False)
+    return report_foreign(other, here, data)
+
+
+def _takes_no_auto(field: Field | None) -> bool:
+    """Return whether a field has a value of its own where other tools find one out."""
+    return field is not None and "default" in field.schema and not is_valid("auto", field.schema)
 
 
 def find_wrapped(value: Any, pointer: str) -> tuple[str, ...]:
@@ -77,10 +136,10 @@ def report_wrapped(here: str, value: Any, data: Mapping[str, Any]) -> Finding | 
 def report_foreign(other: Foreign, here: str, data: Mapping[str, Any]) -> Finding:
     """Report a key of another tool."""
     section, key = parent(here), split(here)[-1]
-    pairs = tuple(f"{dotted(at)}: {_brief(value)}" for at, value in other.fields.items())
+    pairs = tuple(pair(at, value) for at, value in other.fields.items())
     steps = replace_key(data, here, other.fields)
     ((at, value),) = other.fields.items() if len(other.fields) == 1 else (("", None),)
-    same = at != "" and value == read(data, here)
+    same = at != "" and json.dumps(value) == json.dumps(read(data, here))  # 0 is not false
     help_ = "left" if other.reason else "near" if same else "value" if at else "fields"
     help_ = "why" if other.reason in _ADVISED else help_ if steps else "twice"
     return replace(
@@ -100,9 +159,20 @@ def report_foreign(other: Foreign, here: str, data: Mapping[str, Any]) -> Findin
     )
 
 
+def pair(pointer: str, value: Any) -> str:
+    """Return a field with its value, as a line of YAML has them."""
+    return f"{dotted(pointer)}: {_brief(value)}"
+
+
+def show_example(example: Any) -> str | Message:
+    """Return an example in backticks; objects and lists are shown in full."""
+    is_whole = isinstance(example, Mapping | list)
+    return f"`{json.dumps(example)}`" if is_whole else quote(example)
+
+
 def _brief(value: Any) -> str:
     """Return a value as JSON, but a plain word without quotes."""
-    return value if isinstance(value, str) else shown(json.dumps(value, ensure_ascii=False))
+    return shown(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
 
 
 def _short(pointer: str, section: str) -> str:

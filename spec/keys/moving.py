@@ -126,6 +126,23 @@ def gives_way(present: Any, meant: Meant) -> bool:
     return present in field.schema.get("x-refines", {}).get(meant.repair.value, ())
 
 
+def advise(data: Mapping[str, Any], meant: Meant | None, *, merges: bool) -> str:
+    """Return the variant of the help: it names the field or its value, or says that it is set.
+
+    `merges` is true if the fix adds the keys of a section to those that are already there.
+    """
+    if meant is None:
+        return ""
+    present = read(data, meant.pointer)
+    if present is not ABSENT and not gives_way(present, meant) and not merges:
+        if meant.repair is None:
+            return "twice"
+        if present != meant.repair.value:
+            return "otherwise"
+        return "beside" if differs_beside(data, meant) else "same"
+    return "near" if meant.repair is None else "value"
+
+
 def read(data: Mapping[str, Any], pointer: str) -> Any:
     """Return the value at a pointer of the long form, or ABSENT."""
     section, *inside = split(pointer)

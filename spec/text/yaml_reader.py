@@ -3,7 +3,7 @@
 import math
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import yaml
@@ -20,10 +20,12 @@ from ftc.spec.findings.file_explanations import (
     SURROGATE,
     TAG,
 )
+from ftc.spec.findings.finding import Finding, Safety
 from ftc.spec.findings.quote import shown
 from ftc.spec.message import Message
 from ftc.spec.text.document import Lines, Place
 from ftc.spec.text.problems import LONGEST_NUMBER, Problems, Reading, StopReading
+from ftc.spec.text.yaml_mending import mend
 
 # The core schema of YAML 1.2, section 10.3.2: `no` is text and `2e-4` a number.
 _NULL = re.compile(r"null|Null|NULL|~|")
@@ -34,17 +36,62 @@ _BASED = re.compile(r"0o[0-7]+|0x[0-9a-fA-F]+")
 _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
 _NOT_FINITE = re.compile(r"[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)")
 _SURROGATE = re.compile("[\ud800-\udfff]")
+_MOST_MENDED = 20
+_LONGEST_MENDED = 20_000  # characters: a spec is a page of text
 _MERGE = "<<"  # of YAML 1.1
 # as PyYAML says it
 _MISSING = "could not find expected "
 _IN_QUOTES = "while scanning a quoted scalar"
+_NO_COMMA = "expected ',' or '}', but got '<scalar>'"
+_NO_KEY = "mapping values are not allowed"
 _IN_KEY = "while scanning a simple key"
 # a key without the space behind its colon
 _TIGHT = re.compile(r"([\w.-]{1,60}):(?=[^\s:])")
 
 
 def read_yaml(text: str) -> Reading:
-    """Read one YAML document; stops at a mistake after which the rest cannot be understood."""
+    """Read one YAML document; stops at a mistake after which the rest cannot be understood.
+
+    Mistakes that can be mended are not the end: the first has a fix for all of them.
+    """
+    return _read_mended(text)[0]
+
+
+def mend_yaml(text: str) -> str:
+    """Return the text without the mistakes that can be mended."""
+    return _read_mended(text)[1]
+
+
+def _read_mended(text: str) -> tuple[Reading, str]:
+    """Return the reading of the mended text, with the mistakes of the written one, and that text.
+
+    If a mistake remains that stops the reading, nothing counts as mended.
+    """
+    first = reading = _read(text)
+    mended, safeties = text, list[Safety]()
+    told = list[Finding]()
+    if len(text) > _LONGEST_MENDED:
+        return first, text
+    while reading.stopped and len(safeties) < _MOST_MENDED:
+        better = mend(mended, reading.findings[-1])
+        if better is None or better[0] == mended:
+            return first, text
+        told += (each for each in reading.findings if each not in told)
+        mended, safety = better
+        safeties.append(safety)
+        reading = _read(mended)
+    if reading.stopped or not told:
+        return first, text
+    rest = (each for each in reading.findings if each not in told)
+    if not isinstance(reading.data, dict):
+        return first, text
+    if not reading.findings:  # all that is wrong is mended
+        fix = ({"op": "replace", "path": "", "value": reading.data},)
+        told[0] = replace(told[0], fix=fix, fix_safety=max(safeties, default="safe"))
+    return replace(reading, findings=(*told, *rest)), mended
+
+
+def _read(text: str) -> Reading:
     reader = _Reader(Problems(Lines.of(text)))
     data, stopped = None, False
     try:
@@ -73,6 +120,13 @@ def as_number(written: str) -> int | float:
     if _BASED.fullmatch(written):
         return int(written, 0)
     return int(written) if _INTEGER.fullmatch(written) else float(written)
+
+
+def _begin_of_line_above(text: str, offset: int) -> int | None:
+    """Return where the text of the line above the one of an offset begins."""
+    end = text.rfind("\n", 0, offset)
+    start = text.rfind("\n", 0, max(end, 0)) + 1
+    return start + len(text[start:end]) - len(text[start:end].lstrip()) if end > 0 else None
 
 
 @dataclass(slots=True)
@@ -121,10 +175,15 @@ class _Reader:
             return self.problems.stop(
                 BROKEN_YAML, begins.index, message="quote", help="quote", quote=quote
             )
-        if begins and (key := _TIGHT.match(text, begins.index)) and error.context == _IN_KEY:
+        start = begins.index if begins and error.context == _IN_KEY else None
+        if problem.startswith(_NO_KEY):  # the line above and this one are read as one text
+            start = _begin_of_line_above(text, offset)
+        if start is not None and (key := _TIGHT.match(text, start)):
             return self.problems.stop(
-                BROKEN_YAML, begins.index, message="space", help="space", key=shown(key[1])
+                BROKEN_YAML, start, message="space", help="space", key=shown(key[1])
             )
+        if problem == _NO_COMMA:
+            return self.problems.stop(BROKEN_YAML, offset, message="comma", help="comma")
         what = shown(problem.removeprefix(_MISSING).strip())
         if not what:
             return self.stop(offset, Message("yaml.end"))

@@ -79,9 +79,12 @@ def find_repair(
     alike = find_alike(value, words_of(field)) if isinstance(value, str) else None
     if alike is not None and alike != value:
         return Repair(value=alike, help="near")
-    off = field.get("x-off", "none" if "none" in words_of(field) else None)
-    if off is not None and switches_off(value):
-        return Repair(value=off, help="near")
+    off = next((each for each in ("none", "off") if each in words_of(field)), None)
+    off = (named or field).get("x-off", field.get("x-off", off))
+    if off is not None and switches_off(value) and is_valid(off, field):
+        return Repair(
+            value=off, help="near", safety="unsafe" if isinstance(off, Mapping) else "safe"
+        )
     return (
         _named_columns(value, field)
         or _merged(value, field)
@@ -104,13 +107,16 @@ def _each(value: Any, field: Schema) -> Repair | None:
 
 def _merged(value: Any, field: Schema) -> Repair | None:
     """Return the object of a list of objects without a key in common: a dash before each key."""
-    if not isinstance(value, list) or object_form(field) is None:
-        return None
-    if not value or not all(isinstance(item, Mapping) for item in value):
+    merged = merge_objects(value) if object_form(field) is not None else None
+    return Repair(value=merged, help="near") if merged and is_valid(merged, field) else None
+
+
+def merge_objects(value: Any) -> dict[str, Any] | None:
+    """Return the keys of a list of objects as one object; None if two of them share a key."""
+    if not isinstance(value, list) or not all(isinstance(item, Mapping) for item in value):
         return None
     merged = {key: said for item in value for key, said in item.items()}
-    is_apart = len(merged) == sum(map(len, value))
-    return Repair(value=merged, help="near") if is_apart and is_valid(merged, field) else None
+    return merged if len(merged) == sum(map(len, value)) else None
 
 
 def _counted(value: Any, field: Schema) -> Repair | None:
@@ -170,6 +176,14 @@ def is_switch(value: str) -> bool:
     return value.strip().casefold() in SWITCHES
 
 
+def says_yes(value: Any) -> bool:
+    """Return whether a value only says yes: true, `yes`, `on`."""
+    if not isinstance(value, str):
+        return value is True
+    word = value.strip().casefold()
+    return word == "true" or SWITCHES.get(word) is True
+
+
 def switches_off(value: Any) -> bool:
     """Return whether a value turns a field off: false, `off`, `none`."""
     if not isinstance(value, str):
@@ -201,7 +215,7 @@ def _certain(value: Any, field: Schema) -> Repair | None:
     """Return a quoted number or boolean without quotes, or one or several items as a list."""
     if isinstance(value, str) and (items := _split(value, field)):
         return Repair(value=items, help="list")
-    if is_valid([value], field):
+    if is_valid([value], field) and not switches_off(value):
         return Repair(value=[value], help="list")
     if isinstance(value, list) and len(value) == 1 and is_valid(value[0], field):
         return Repair(value=value[0], help="near")

@@ -30,8 +30,8 @@ def find_synonym(value: Any, schema: Schema) -> Any:
 def find_stated(value: Any, schema: Schema) -> Any:
     """Return the value that a word stands for (`on` is true, `no` is false), or None."""
     found = find_synonym(value, schema)
-    if found is None and isinstance(value, str):
-        found = find_synonym(SWITCHES.get(value.casefold()), schema)
+    if found is None and isinstance(value, str) and value.casefold() in SWITCHES:
+        found = find_synonym(SWITCHES[value.casefold()], schema)
     return found
 
 

@@ -31,6 +31,17 @@ def test_a_key_is_renamed_where_it_stands() -> None:
     assert kept
 
 
+def test_a_text_that_is_not_yaml_is_mended_where_it_is_wrong() -> None:
+    """Its comments stay; another whole value is written anew."""
+    broken = SPEC.replace("modle: ", "modle:")
+    data = read_yaml(broken).data
+    assert edit_yaml(broken, [{"op": "replace", "path": "", "value": data}]) == (SPEC, True)
+    assert edit_yaml(broken, [{"op": "replace", "path": "", "value": {"a": 1}}]) == (
+        "a: 1\n",
+        False,
+    )
+
+
 @pytest.mark.parametrize(
     ("operation", "old", "new"),
     [

@@ -206,6 +206,83 @@ def test_what_is_no_share_has_no_fix(section: str, value: dict[str, Any], said: 
             "unsafe",
         ),
         (
+            {"bf16": {"enabled": True}},
+            {"training": {"precision": "bf16"}},
+            "safe",
+        ),
+        ({"fp16": {"enabled": False, "loss_scale": 0}}, {}, "safe"),
+        (
+            {"fp16": {"enabled": True, "loss_scale": 0}},
+            {"training": {"precision": "fp16"}},
+            "unsafe",
+        ),
+        ({"batch": {"size": 32}}, {"training": {"global_batch": 32}}, "unsafe"),
+        (
+            {"training": {"gradient_checkpointing": {"enabled": True}}},
+            {"training": {"gradient_checkpointing": True}},
+            "safe",
+        ),
+        (
+            {"training": {"optimizer": {"type": "adamw", "params": {"lr": 1e-4}}}},
+            {"training": {"optimizer": "adamw", "learning_rate": 1e-4}},
+            "safe",
+        ),
+        (
+            {"wandb": {"enabled": True, "project": "x"}},
+            {"tracking": {"type": "wandb", "project": "x"}},
+            "safe",
+        ),
+        ({"wandb": False}, {}, "safe"),
+        ({"gradient_clipping": "auto"}, {}, "safe"),
+        ({"max_steps_per_epoch": None}, {}, "safe"),
+        ({"method.rank": 8}, {"method": {"rank": 8}}, "safe"),
+        ({"training.epochs": "3"}, {"training": {"epochs": 3}}, "safe"),
+        (
+            {"optimizer": {"_component_": "torch.optim.AdamW", "weight_decay": 0.1}},
+            {"training": {"optimizer": "adamw", "weight_decay": 0.1}},
+            "safe",
+        ),
+        ({"training": {"weight_decay": "auto"}}, {"training": {}}, "safe"),
+        ({"training": {"fp16": "yes"}}, {"training": {"precision": "fp16"}}, "safe"),
+        (
+            {"eval": "off"},
+            {"data": {"source": "d.csv", "splits": {"validation": 0}}},
+            "unsafe",
+        ),
+        ({"train_type": "lora"}, {"method": {"type": "lora"}}, "safe"),
+        ({"rlhf_type": "dpo"}, {"objective": {"type": "dpo"}}, "safe"),
+        (
+            {"split_dataset_ratio": 0.01},
+            {"data": {"source": "d.csv", "splits": {"validation": 0.01}}},
+            "safe",
+        ),
+        ({"tensorboard": "no"}, {"tracking": {"type": "none"}}, "safe"),
+        ({"training": {"evaluation": True}}, {"training": {}}, "safe"),
+        (
+            {"training": {"evaluation": "no"}},
+            {"data": {"source": "d.csv", "splits": {"validation": 0}}, "training": {}},
+            "unsafe",
+        ),
+        (
+            {"data": {"source": "d.csv", "splits": False}},
+            {"data": {"source": "d.csv", "splits": {"test": 0, "validation": 0}}},
+            "unsafe",
+        ),
+        (
+            {"data": {"source": "d.csv", "columns": {"prompt": {"name": "q"}, "completion": "a"}}},
+            {"data": {"source": "d.csv", "columns": {"prompt": "q", "completion": "a"}}},
+            "safe",
+        ),
+        (
+            {"training": {"evaluation": {"metric": {"name": "rouge_l"}}}},
+            {"training": {"evaluation": {"metric": "rouge_l"}}},
+            "safe",
+        ),
+        ({"publish": "no"}, {}, "safe"),
+        ({"distribution": "none"}, {"distribution": "auto"}, "safe"),
+        ({"export": ["none"]}, {"export": []}, "safe"),
+        ({"export": {"types": ["no", "Q8_0"]}}, {"export": {"types": ["Q8_0"]}}, "safe"),
+        (
             {"method": "lora", "training": {"lora": {"rank": 8}}},
             {"method": {"type": "lora", "rank": 8}, "training": {}},
             "safe",
@@ -219,7 +296,8 @@ def test_what_is_written_otherwise_is_repaired(
     spec = {"name": "x", "model": "m", "data": "d.csv", **part}
     (finding,) = judge_data(spec)
     fixed = apply_patch(spec, finding.fix)
-    assert fixed == {**{key: spec[key] for key in spec if key != "_comment"}, **meant}
+    kept = {key: spec[key] for key in spec if key not in (part.keys() - meant.keys())}
+    assert fixed == {**kept, **meant}
     assert finding.fix_safety == safety
     assert judge_data(fixed) == []
 
@@ -243,6 +321,45 @@ def test_an_output_that_ftc_does_not_write_alone_has_no_fix(part: dict[str, Any]
     """The user chooses a type."""
     (finding,) = judge_data({"name": "x", "model": "m", "data": "d.csv", **part})
     assert (finding.code, finding.fix) == ("FTC041", ())
+
+
+@pytest.mark.parametrize(
+    ("part", "said"),
+    [
+        ({"export": "vllm"}, "`export.vllm` is a field of its own: it takes a list"),
+        ({"export": ["Q8_0", "vllm"]}, "`export.vllm` is a field of its own"),
+        ({"training": {"schedule": "warmup"}}, "`training.warmup` is a field of its own"),
+        ({"method": "dpo"}, "did you mean `objective.type` with the value `dpo`?"),
+        ({"export": "all"}, "write a list of words"),
+        ({"objective": "lora"}, "did you mean `method.type` with the value `lora`?"),
+        ({"training": {"max_grad_norm": "high"}}, "write a number from 0 to 1,000"),
+        ({"method": {"targets": "no"}}, "write `auto`, `all-linear`, `attention` or a list"),
+        ({"hardware": "-1x A100"}, "the number of GPUs is a whole number from 1"),
+        ({"hardware": "1.5x A100"}, "the number of GPUs is a whole number from 1"),
+        ({"hardware": "0x A100"}, "the number of GPUs is a whole number from 1"),
+    ],
+)
+def test_a_value_that_is_no_choice_says_what_to_write(part: dict[str, Any], said: str) -> None:
+    """The name of another field, a word for no, and a number of GPUs that is none."""
+    (finding,) = judge_data({"name": "x", "model": "m", "data": "d.csv", **part})
+    assert said in finding.help
+    assert finding.fix == ()
+
+
+def test_the_word_of_a_kind_is_not_lost_with_its_object() -> None:
+    """What is in it is not moved without it, even if a part of it is known."""
+    tracking = {"wandb": {"project": "x", "entity": "me"}}
+    spec = {"name": "x", "model": "m", "data": "d.csv", "tracking": tracking}
+    (finding,) = (each for each in judge_data(spec) if each.pointer == "/tracking/wandb")
+    assert apply_patch(spec, finding.fix)["tracking"]["type"] == "wandb"
+
+
+def test_a_warning_inside_an_object_is_not_lost() -> None:
+    """A key that can only be left out keeps its own finding, and no fix drops it unsaid."""
+    scheduler = {"type": "cosine", "warmup_steps": 50}
+    spec = {"name": "x", "model": "m", "data": "d.csv", "lr_scheduler": scheduler}
+    (finding,) = judge_data(spec)
+    assert "warmup_steps" in str(apply_patch(spec, finding.fix))
 
 
 def test_a_misspelt_key_is_renamed_whatever_its_value() -> None:
@@ -463,15 +580,13 @@ def test_a_repair_shows_no_control_character() -> None:
     [
         {"export": [{"type": "Q4_K_M"}]},
         {"allow": [{"name": "FTC225"}]},
-        {"data": {"source": "d.csv", "columns": {"prompt": {"name": "q"}}}},
         {"data": {"source": "d.csv", "splits": [0.8, None, {}]}},
         {"data": {"source": "d.csv", "splits": "1/2/3"}},
         {"data": {"source": "d.csv", "splits": [10, 10, 80]}},
-        {"training": {"evaluation": {"metric": {"name": "rouge_l"}}}},
     ],
 )
 def test_an_object_or_a_list_where_none_is_taken_has_no_fix(part: dict[str, Any]) -> None:
-    """Nothing is moved out of a list, a choice of names or a section in a section."""
+    """Nothing is moved out of a list."""
     (finding,) = judge_data({"name": "x", "model": "m", "data": "d.csv", **part})
     assert (finding.code, finding.fix) == ("FTC034", ())
     assert "ftc sweep" not in finding.help

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ftc.spec.findings.finding import Position
-from ftc.spec.text.yaml_reader import read_yaml
+from ftc.spec.text.yaml_reader import mend_yaml, read_yaml
 
 WORDS = ["a", ": ", "- ", "? ", "\n", "  ", "[", "]", "{", "}", "&x ", "*x", "!t ", "|", ">", "'"]
 MARKS = [
@@ -187,3 +187,34 @@ def test_a_mistake_is_where_it_begins(text: str, line: int, message: str) -> Non
     (finding,) = read_yaml(text).findings
     assert finding.position is not None
     assert (finding.code, finding.position.line, finding.message) == ("FTC020", line, message)
+
+
+@pytest.mark.parametrize(
+    ("text", "mended", "safety"),
+    [
+        ("a:\n\tb: 1\n\tc:\n\t\td: 2\n", "a:\n  b: 1\n  c:\n    d: 2\n", "safe"),
+        ("a:b\nc: 1\nd:2\n", "a: b\nc: 1\nd: 2\n", "safe"),
+        ("a: You are: it  # b\n", 'a: "You are: it"  # b\n', "safe"),
+        ("a: *.csv\nb: @me\n", 'a: "*.csv"\nb: "@me"\n', "safe"),
+        ('a: "b", # c\nd: 1\n', 'a: "b" # c\nd: 1\n', "safe"),
+        ("{a: b, # c\n c: d # e\n f: 1}\n", "{a: b, # c\n c: d # e\n , f: 1}\n", "safe"),
+        ('a: "b  # c\nd: 1\n', 'a: "b"  # c\nd: 1\n', "unsafe"),
+        ("a: 1\n b: 2\nc: 3\n", "a: 1\nb: 2\nc: 3\n", "unsafe"),
+    ],
+)
+def test_a_mistake_of_grammar_is_mended(text: str, mended: str, safety: str) -> None:
+    """The first finding has the fix; the rest of the text is read, and its layout stays."""
+    reading = read_yaml(text)
+    assert mend_yaml(text) == mended
+    assert not reading.stopped
+    assert read_yaml(mended).data == reading.data
+    assert reading.findings[0].fix == ({"op": "replace", "path": "", "value": reading.data},)
+    assert reading.findings[0].fix_safety == safety
+
+
+@pytest.mark.parametrize(
+    "text", ["a: [1, 2\nb: 3\n", "a: 1\na: 2\nb:1\n", "just text: a: b: c\n  d"]
+)
+def test_what_is_not_certain_is_not_mended(text: str) -> None:
+    """A key that is there twice and a list without an end keep their findings alone."""
+    assert all(not finding.fix for finding in read_yaml(text).findings)

@@ -162,8 +162,17 @@ def suggest(text: str) -> Guess:
     chips = {device: frozenset(entry["words"].split()) for device, entry in table.items()}
     near = {device: chip for device, chip in chips.items() if _digits(chip) & numbers}
     same = {device: chip for device, chip in near.items() if chip <= words}
-    found = sorted(same or near, key=lambda device: (-len(near[device]), *_order(device)))
+    shared = {device: len(_details(device, table[device]) & words) for device in near}
+    found = sorted(
+        same or near,
+        key=lambda device: (-len(near[device]), -shared[device], *_order(device)),
+    )
     return Guess(names=tuple(device.name for device in found[:3]), same_chip=bool(same))
+
+
+def _details(device: Accelerator, entry: Mapping[str, Any]) -> frozenset[str]:
+    """Return the words that tell a device from others of its chip: its memory and its form."""
+    return frozenset({f"{device.memory_gib}gb", *entry["qualifiers"].split()})
 
 
 def all_accelerators() -> tuple[Accelerator, ...]:

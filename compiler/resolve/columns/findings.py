@@ -270,9 +270,11 @@ def _name_shape(
         help_ = "inner"
     elif (shape.objects or shape.lists or shape.tokens) and not is_known:
         help_ = "objects" if shape.objects else "lists" if shape.lists else "tokens"
+    elif shape.turns and "chat" in OBJECTIVES[objective].forms and not is_known:
+        help_ = "turns"
     if not help_ or source.form not in ("auto", "chat"):
         return None
-    holders = tuple(shape.objects) or shape.lists or shape.tokens
+    holders = tuple(shape.objects) or shape.lists or shape.tokens or shape.turns
     keys = [f"{name}.{key}" for name, inside in shape.objects.items() for key in inside]
     return explanations.NO_ROLES.finding(
         message="headless" if help_ == "headless" else "",

@@ -22,6 +22,7 @@ from ftc.compiler.resolve.content.markers import KnownMarkers, find_markers
 from ftc.compiler.resolve.content.markup import count_foreign
 from ftc.compiler.resolve.content.near_duplicates import PromptCount
 from ftc.compiler.resolve.content.private import find_personal, find_secrets
+from ftc.compiler.resolve.content.strange_turns import find_strange_turn
 from ftc.compiler.resolve.content.tool_use import find_tool_use, has_unmatched_result
 from ftc.compiler.resolve.content_facts import (
     Contents,
@@ -82,7 +83,8 @@ class Scan:
     this one's own. `numbers` are those of the examples' rows, counted from 1; `faults` counts
     malformed rows and `damage` damaged ones, by kind; `unmatched` have results of unknown calls.
     `refusal` is what the chat template says where it refuses all rows; `strange_roles` are the
-    names of unknown ones. `has_message_cells`: a row's prompt or completion is a list of messages;
+    names of unknown ones, and `strange_turn` what the first message that is no turn holds.
+    `has_message_cells`: a row's prompt or completion is a list of messages;
     `has_reasoning`: a text ends reasoning. `marked` has the numbers of the first rows with each
     fault or damage.
     """
@@ -106,6 +108,7 @@ class Scan:
     conflicting: int = 0
     refusal: str = ""
     strange_roles: Counter[str] = field(default_factory=Counter)
+    strange_turn: tuple[str, tuple[str, ...]] = ("", ())
     contradicting: int = 0
     unmatched: int = 0
     has_message_cells: bool = False
@@ -309,6 +312,8 @@ def scan_rows(
             continue
         if example == "no_turn" and row is not None:
             example = find_clip_part(row) or example
+            if example == "no_turn" and not scan.strange_turn[0]:
+                scan.strange_turn = find_strange_turn(row)
         scan.mark(example)
         if example == "blank":
             scan.blank += 1

@@ -221,13 +221,15 @@ def unusable(
     )
     first = often[0][0] if often else ""
     strange = scan.list_strange_roles()
+    kind_of_turn, held = scan.strange_turn
     helps = {"refused": "refused", "image_url": "urls", "no_score": "scores", "image_part": "blind"}
     helps |= {
         "no_label": "verdicts",
         "one_conversation": "halves",
         "order": "order",
         "unanswered": "unanswered",
-        "no_turn": "turn",
+        "no_turn": f"turn_{kind_of_turn}" if held else "turn",
+        "no_list": "no_list",
         "cells": "cells",
         "broken_json": "broken_json",
     }
@@ -246,4 +248,5 @@ def unusable(
         rows=scan.rows,
         reasons=reasons,
         roles=strange,
+        held=held,
     )

@@ -44,12 +44,13 @@ def find_layout(path: Path) -> Layout:
 def find_other_layout(file: TableFile) -> OtherLayout | None:
     """Return what a file holds if fewer than half of its lines are objects; else None.
 
-    The last object of a list is a line of its own, and so are the short ones inside a long one.
+    The last object of a list is a line of its own, and so are the short ones inside a long one. A
+    short file without any object has no columns, which is reported elsewhere.
     """
     with file.path.open(encoding=file.encoding, errors="replace") as stream:
         lines = list(islice(filter(str.strip, stream), _LINES))
     sound = sum(isinstance(parse_line(line), dict) for line in lines)
-    if not 0 < sound < _MOST * len(lines):
+    if sound >= _MOST * len(lines) or (not sound and len(lines) < _LINES):
         return None
     layout = find_layout(file.path)
     if layout in ("objects", "list"):

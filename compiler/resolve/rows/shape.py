@@ -26,14 +26,16 @@ class Shape:
 
     `conversation` is the only column of conversations, `inner` the only key of a column of objects
     that holds them, as `body.messages`. `objects` are the columns of objects, each with the keys of
-    their texts, `lists` the answers that are lists of texts, and `tokens` the columns of lists of
-    whole numbers. `is_headless` says that the names are those of a row.
+    their texts, `lists` the answers that are lists of texts, `turns` other columns of such lists,
+    and `tokens` the columns of lists of whole numbers. `is_headless` says that the names are those
+    of a row.
     """
 
     conversation: str | None = None
     inner: str | None = None
     objects: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     lists: tuple[str, ...] = ()
+    turns: tuple[str, ...] = ()
     tokens: tuple[str, ...] = ()
     is_headless: bool = False
 
@@ -52,6 +54,11 @@ def find_shape(columns: Sequence[str], rows: Iterable[Row | None]) -> Shape:
             name
             for name, each in cells.items()
             if is_answer_name(usual_name(name)) and _are_most(map(_is_list, each))
+        ),
+        turns=tuple(
+            name
+            for name, each in cells.items()
+            if not is_answer_name(usual_name(name)) and _are_most(map(_are_turns, each))
         ),
         tokens=tuple(name for name, each in cells.items() if _are_most(map(_is_tokens, each))),
         is_headless=any(map(_is_of_row, cells, cells.values())) or _are_sentences(columns),
@@ -93,6 +100,11 @@ def _find_keys(cells: Sequence[object]) -> tuple[str, ...]:
 
 def _is_list(cell: object) -> bool:
     return isinstance(cell, list) and _holds_text(cell)
+
+
+def _are_turns(cell: object) -> bool:
+    """Return whether a value is a list of sentences; tags are words."""
+    return _is_list(cell) and isinstance(cell, list) and any(" " in str(item) for item in cell)
 
 
 def _is_tokens(cell: object) -> bool:

@@ -30,6 +30,10 @@ _WESTERN: Final = ("cp1252", "latin-1")
 _LOOKED_CHARS: Final = 1024 * 1024
 _ACCENTED_SHARE: Final = 0.35  # of the letters; languages of Western Europe have far fewer
 _CONTROL_SHARE: Final = 0.01
+_JOINED_SHARE: Final = 0.6  # of the bytes beyond ASCII, beside another one
+_FEWEST_HIGH: Final = 20
+_HIGH_RUN: Final = re.compile(rb"[\x80-\xff]{2,}")
+_HIGH_ALONE: Final = re.compile(rb"(?<![\x80-\xff])[\x80-\xff](?![\x80-\xff])")
 _TEXT_SHARE: Final = 0.7
 _CONTROL: Final = re.compile(r"[\x01-\x08\x0e-\x1a]")
 _BLOCK_BYTES: Final = 1024 * 1024
@@ -38,6 +42,7 @@ _SNIFF_CHARS: Final = 64 * 1024
 _SEPARATOR: Final = re.compile(r"\ufeff?sep=([,;\t|])", re.IGNORECASE)
 _LOOKED_AT: Final = 256  # bytes
 _SNIFF_LINES: Final = 50
+_MOST_TITLES: Final = 10  # lines above the names of columns
 _FEWEST_LINES: Final = 3  # of a table that no extension tells
 _NAME: Final = re.compile(r"(?=.*[^\W\d_])[\w .#/()%-]{1,60}")
 _LINE_END: Final = re.compile(r"\r\n|\r|\n")
@@ -114,11 +119,16 @@ def _scan_bytes(path: Path) -> tuple[str, int, str | None]:
 def _is_western(path: Path, encoding: str) -> bool:
     """Tell whether bytes that are not UTF-8 may be a text of Western Europe.
 
-    In these languages few letters have an accent; bytes of other scripts are all read as such, or
-    as control characters.
+    In these languages few letters have an accent, and two in a row are rare; bytes of other scripts
+    are all read as such, or as control characters, also where most of the text is English.
     """
     with path.open("rb") as stream:
-        text = stream.read(_LOOKED_CHARS).decode(encoding, errors="replace")
+        raw = stream.read(_LOOKED_CHARS)
+    text = raw.decode(encoding, errors="replace")
+    joined = sum(len(run) for run in _HIGH_RUN.findall(raw) if len(set(run)) > 1)
+    high = sum(map(len, _HIGH_RUN.findall(raw))) + len(_HIGH_ALONE.findall(raw))
+    if high >= _FEWEST_HIGH and joined > _JOINED_SHARE * high:
+        return False
     letters = sum(map(str.isalpha, text))
     accented = sum(letter.isalpha() for letter in text if not letter.isascii())
     controls = sum(map(text.count, map(chr, range(0x80, 0xA0))))
@@ -215,8 +225,7 @@ def _sniff_delimiter(path: Path, encoding: str) -> str:
         text = stream.read(_SNIFF_CHARS)
     if said := _SEPARATOR.match(text):
         return said[1]
-    if has_title(text):
-        text = _part_line(text)[1]
+    text = find_below_title(text) or text
     return max(_DELIMITERS, key=lambda delimiter: _fit(text, delimiter))
 
 
@@ -225,21 +234,32 @@ def begins_with_title(file: TableFile) -> bool:
     if file.format != "csv":
         return False
     with file.path.open(encoding=file.encoding, errors="replace", newline="") as stream:
-        return has_title(stream.read(_SNIFF_CHARS))
+        return find_below_title(stream.read(_SNIFF_CHARS)) is not None
 
 
-def has_title(text: str) -> bool:
-    """Tell whether a table has one text in its first line, and whole rows of cells after it."""
-    first, others = _part_line(text)
+def find_below_title(text: str) -> str | None:
+    """Return the rows below a title or a few lines of remarks, or None without them."""
+    for _ in range(_MOST_TITLES):
+        first, text = _part_line(text)
+        if _is_title(first, text):
+            return text
+        if not text or any(each in first for each in _DELIMITERS):
+            return None
+    return None
+
+
+def _is_title(first: str, others: str) -> bool:
+    """Tell whether a line is one text, and whole rows of cells come after it."""
     delimiter = max(_DELIMITERS, key=lambda each: _fit(others, each))
     share, width = _fit(others, delimiter)
     lines = csv.reader(io.StringIO(others, newline=""), delimiter=delimiter)
     names = next(filter("".join, lines), [])  # spreadsheets write empty cells below a title
     title, *rest = next(csv.reader([first], delimiter=delimiter), []) or [""]  # [] is a blank line
-    is_title = bool(title.strip()) and not any(rest) and not _SEPARATOR.match(text)
+    is_title = bool(title.strip()) and not any(rest) and not _SEPARATOR.match(first)
     if not is_title or share < 1.0 or width == 1 or not all(names):
         return False
     # every text may contain one comma by chance while another delimiter fits the first line
+    text = f"{first}\n{others}"
     fits = (_fit(text, each) for each in _DELIMITERS if each != delimiter)
     return not any(whole == 1.0 and columns > 1 for whole, columns in fits)
 

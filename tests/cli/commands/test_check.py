@@ -73,6 +73,47 @@ def test_fix(call: Call, spec_file: Path) -> None:
     assert spec_file.read_text() == before
 
 
+def test_fix_says_what_it_repaired(call: Call, spec_file: Path) -> None:
+    """Each repair has the sentence of its finding, also of one that another repair uncovers."""
+    spec = json.loads(spec_file.read_text())
+    spec["method"] = {"typ": "full", "rank": 8}
+    spec_file.write_text(json.dumps(spec), encoding="utf-8")
+    result = call("check", spec_file, "--fix", "--unsafe")
+    assert "FTC032: `method` has no key `typ`: renamed /method/typ" in result.err
+    assert "FTC050: `method.rank` has no effect while" in result.err
+
+
+def test_fix_of_yaml_keeps_the_text(call: Call, tmp_path: Path, spec_file: Path) -> None:
+    """A mistake of YAML's grammar is mended where it is, and what is behind it is checked."""
+    path = tmp_path / "spec.yaml"
+    spec = json.loads(spec_file.read_text())
+    lines = [f"{key}: {json.dumps(spec[key])}  # {key}" for key in spec]
+    text = "\n".join([*lines, "training:", "  epochs: 1", ""])
+    path.write_text(text.replace("  epochs", "\tepochs"), encoding="utf-8")
+    assert "`--fix` repairs 1" in call("check", path).out
+    result = call("check", path, "--fix")
+    assert "wrote the same as YAML" in result.err
+    assert path.read_text() == text
+
+
+def test_one_fix_of_several_mistakes_counts_them_all(call: Call, spec_file: Path) -> None:
+    """A comma that is missing beside a comment: the whole text is written anew."""
+    text = spec_file.read_text()
+    spec_file.write_text(text.replace(",", " // the name\n", 1), encoding="utf-8")
+    assert "`--fix --unsafe` repairs 2" in call("check", spec_file).out
+
+
+def test_other_values_are_tried(call: Call, spec_file: Path) -> None:
+    """As by `ftc plan`: the file stays, and what is wrong with a value is a finding."""
+    before = spec_file.read_text()
+    assert call("check", spec_file, "--set", "method=full").code == 0
+    result = call("check", spec_file, "--set", "method.rank=-3")
+    assert (result.code, "`method.rank` cannot be `-3`" in result.out) == (1, True)
+    assert spec_file.read_text() == before
+    assert call("check", spec_file, "--set", "rank").code == 2
+    assert call("check", spec_file, "--set", "method=full", "--fix").code == 2
+
+
 def test_fix_keeps_a_link(call: Call, spec_file: Path) -> None:
     """The file that a link leads to is repaired, and the link stays one."""
     before = spec_file.read_text()

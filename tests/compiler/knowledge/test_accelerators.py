@@ -56,6 +56,10 @@ def test_a_name_of_the_table_finds_its_entry(device: Accelerator) -> None:
     ("text", "name"),
     [
         ("4090", "RTX-4090"),
+        ("GB300 NVL72", "GB300-279GB"),
+        ("GB300-288GB", "GB300-279GB"),
+        ("A16", "A16"),
+        ("RTX PRO 4500", "RTX-PRO-4500-Blackwell"),
         ("RTX 4090", "RTX-4090"),
         ("rtx4090", "RTX-4090"),
         ("3080ti", "RTX-3080-Ti"),

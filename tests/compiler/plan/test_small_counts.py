@@ -45,7 +45,7 @@ BuildKnown = Callable[[Mapping[str, Any]], tuple[Spec, KnownFacts]]
         (
             {"/facts/data/rows": 4, "/facts/data/usable_rows": 4},
             "splits.test_rows",
-            "the fewest, because 10% of 4 usable rows is less than one row",
+            "the fewest, because 10% of 4 used rows is less than one row",
         ),
     ],
 )

@@ -39,3 +39,14 @@ def test_one_is_not_many(build_known: BuildKnown, rows: int, passes: int, batch:
     tables = [line for line in readme.splitlines() if line.startswith("|")]
     assert not [line for line in tables if re.search(r"\b(?:True|False|None)\b|\(e?s\)", line)]
     assert not re.search(r"\d %", readme)
+
+
+def test_the_time_is_a_range_as_in_the_plan(build_known: BuildKnown) -> None:
+    """From the shortest to the longest time, in every language."""
+    files = render(build_known, FULL)
+    times = {name: re.findall(r"\d+ h(?: \d+ min)?|\d+ min", line) for name in files
+             if name.startswith("README") for line in files[name].text.splitlines()
+             if line.startswith(("| time of the run", "| durada", "| duración"))}  # fmt: skip
+    (low, high), *others = times.values()
+    assert low != high
+    assert all(other == [low, high] for other in others)

@@ -314,3 +314,33 @@ def test_what_is_in_the_cache_counts_as_free(
     monkeypatch.setattr(psutil, "disk_usage", lambda _: SimpleNamespace(free=50))
     facts = known(resolve_hardware(make_spec(hardware="cpu")))
     assert measure_disk(replace(facts, disk_free_bytes=None), downloaded=7).disk_free_bytes == 57
+
+
+@pytest.mark.parametrize(
+    ("hardware", "section"),
+    [
+        (
+            "H100x8, 2 nodes, 400Gb IB",
+            {"gpu": "H100", "count": 8, "nodes": 2, "network_gbit": 400},
+        ),
+        ("2 nodes x 8 A100 80GB", {"gpu": "A100 80GB", "count": 8, "nodes": 2}),
+        ("1x L4 with 64 GB of RAM", {"gpu": "L4", "count": 1, "ram_gib": 64}),
+        ("A100 80GB (4x)", "4x A100 80GB"),
+    ],
+)
+def test_other_parts_of_a_machine_are_kept(make_spec: Any, hardware: str, section: Any) -> None:
+    """Its memory and its network are fields, and a number of GPUs may come last."""
+    found = resolve_hardware(make_spec(hardware=hardware))
+    assert isinstance(found, Unknown)
+    assert found.finding.fix[0]["value"] == section
+
+
+@pytest.mark.parametrize(
+    ("hardware", "name"),
+    [("H100 PCIe 96GB", "H100-PCIE-80GB"), ("A100 80GB of my lab", "A100-SXM4-80GB")],
+)
+def test_the_most_similar_gpu_comes_first(make_spec: Any, hardware: str, name: str) -> None:
+    """Its memory and its form count, and not only its chip."""
+    found = resolve_hardware(make_spec(hardware=hardware))
+    assert isinstance(found, Unknown)
+    assert f"did you mean `{name}`" in found.finding.help

@@ -9,6 +9,7 @@ import pytest
 
 from ftc.compiler.resolve.facts import DataFacts, Unknown
 from ftc.compiler.resolve.resolver import Resolver
+from ftc.compiler.resolve.rows.table import TableFile, inspect_file
 from ftc.runtime.read.csv_files import parse_csv
 from ftc.spec.findings.finding import Finding
 from ftc.spec.validate import to_spec
@@ -228,3 +229,92 @@ def test_neutral_labels_are_counted(tmp_path: Path, labels: tuple[int, ...], neu
     found = Resolver().resolve(to_spec(spec), folder=tmp_path).data
     assert isinstance(found, DataFacts)
     assert found.contents.neutral_rows == neutral
+
+
+def test_remarks_above_the_names_are_a_title(tmp_path: Path) -> None:
+    """Several lines of one text each, as an export writes above its table."""
+    found = look(tmp_path, "a.csv", "\n".join(["# a", "# of 2024", "prompt,completion", *ROWS]))
+    assert isinstance(found, Finding)
+    assert "begins with a title (`# a`)" in found.message
+
+
+def test_a_long_list_is_no_lines_of_json(tmp_path: Path) -> None:
+    """Its last object is a line of its own, which is not the only row of the file."""
+    rows = [{"prompt": f"how late is {n}?", "completion": f"{n} days"} for n in range(300)]
+    found = look(tmp_path, "a.jsonl", "[\n" + ",\n".join(map(json.dumps, rows)) + "\n]\n")
+    assert isinstance(found, Finding)
+    assert "set `data.format` to `json`" in found.help
+    assert found.fix[0]["value"] == "json"
+
+
+@pytest.mark.parametrize(
+    ("encoding", "said"),
+    [("shift_jis", "質問"), ("koi8_r", "вопрос"), ("gb18030", "问题"), ("euc_kr", "질문입니다")],
+)
+def test_a_few_words_of_another_script_are_not_western(
+    tmp_path: Path, encoding: str, said: str
+) -> None:
+    """Most of the text is English, whose letters all encodings share."""
+    rows = [f"{said} {row}" for row in ROWS]
+    path = tmp_path / "a.csv"
+    path.write_bytes("\n".join(["prompt,completion", *rows]).encode(encoding))
+    assert inspect_file(path, "csv") == "foreign"
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "où est mon colis déjà payé, « très » urgent ? créée",
+        "¿dónde está mi envío? — “ya” lo pagué",
+        "Þú átt að fá því að það er þannig, kæri vinur, á morgun",
+        "var är min på förra året köpta låda, för öl åt mig",
+        "não há correção nem opções às avós",
+    ],
+)
+def test_the_languages_of_western_europe_are_read(tmp_path: Path, said: str) -> None:
+    """Their accents stand alone, and so do most of their quotation marks."""
+    path = tmp_path / "a.csv"
+    path.write_bytes("\n".join(["prompt;completion", *[f"{said};{said}"] * 30]).encode("cp1252"))
+    file = inspect_file(path, "csv")
+    assert isinstance(file, TableFile)
+    assert file.encoding == "cp1252"
+
+
+def test_messages_may_say_their_text_as_text(tmp_path: Path) -> None:
+    """A role and a text are a message, whatever the key of the text is called."""
+    turns = [{"role": "user", "text": "how late?"}, {"role": "assistant", "text": "a day"}]
+    found = look(tmp_path, "a.jsonl", "\n".join([json.dumps({"messages": turns})] * 30))
+    assert isinstance(found, DataFacts)
+    assert found.usable_rows == 1
+
+
+@pytest.mark.parametrize(
+    ("cell", "said"),
+    [
+        (
+            [{"speaker": "a", "line": "x"}, {"speaker": "b", "line": "y"}],
+            "keys `speaker` and `line`",
+        ),
+        (
+            [
+                {"role": "user", "content": "x"},
+                {"role": "assistant", "content": [{"type": "tool_use", "name": "f", "input": {}}]},
+            ],
+            "parts of the kind `tool_use`: write calls of tools as `tool_calls`",
+        ),
+        ({"user": "x", "assistant": "y"}, "as a list of messages: `[{"),
+    ],
+)
+def test_the_help_names_what_messages_hold(tmp_path: Path, cell: object, said: str) -> None:
+    """In place of a role and a text, and how to write it."""
+    found = look(tmp_path, "a.jsonl", "\n".join([json.dumps({"messages": cell})] * 30))
+    assert isinstance(found, Finding)
+    assert said in found.help
+
+
+def test_a_column_of_lists_of_turns_is_told(tmp_path: Path) -> None:
+    """Texts without roles, which no name of a column would make a conversation."""
+    rows = [{"dialog": [f"how late is {n}?", f"{n} days"]} for n in range(30)]
+    found = look(tmp_path, "a.jsonl", "\n".join(map(json.dumps, rows)))
+    assert isinstance(found, Finding)
+    assert "`dialog` holds lists of texts: write each as a list of messages" in found.help

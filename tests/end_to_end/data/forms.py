@@ -59,6 +59,7 @@ def hold_counts(prepared: Prepared) -> None:
     counted = {name: report["changes"].get(name, 0) for name in COUNTS}
     assert counted == {name: facts[fact] for name, fact in COUNTS.items()}
     assert report["rows_read"] == facts["rows"]
+    assert report["rows_usable"] == facts["usable_rows"]
     assert report["rows_used"] == facts["usable_rows"] == sum(report["splits"].values())
     for split, rows in report["splits"].items():
         assert abs(rows - prepared.decisions[f"{split}_rows"]["value"]) <= 1, split

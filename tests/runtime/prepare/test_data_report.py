@@ -56,10 +56,11 @@ SPLITS = {"train": array("I", range(900)), "test": array("I", range(900, 1000))}
 def test_the_commonest_change_is_first_and_rows_are_in_order(tmp_path: Path) -> None:
     """What happened to no row is not listed."""
     rows = make_rows({"cut": [3], "duplicate": [1100, 7], "empty": []})
+    rows.wanted[6] = False
     printed = write_report(tmp_path, rows, make_records(), SPLITS, round_trip={"rows": 64})
 
     report = json.loads((tmp_path / "report.json").read_text(encoding="utf-8"))
-    assert (report["rows_read"], report["rows_used"]) == (1200, 1000)
+    assert (report["rows_read"], report["rows_usable"], report["rows_used"]) == (1200, 1199, 1000)
     assert list(report["changes"].items()) == [("duplicate", 2), ("cut", 1)]
     assert report["changed_rows"] == [
         {"row": 3, "what": "cut"},

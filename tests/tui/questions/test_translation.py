@@ -174,8 +174,8 @@ def test_what_became_of_the_bundle_is_said() -> None:
 def test_reasons_are_given_with_their_numbers() -> None:
     """The same values as in English, written as the language writes them."""
     because = Because(key="rows.share", values={"share": 0.125, "rows": 12_000})
-    assert sentence_in("en", because) == "12.5% of 12,000 usable rows"
-    assert sentence_in("ca", because) == "12,5 % de 12.000 files útils"
+    assert sentence_in("en", because) == "12.5% of 12,000 used rows"
+    assert sentence_in("ca", because) == "12,5 % de 12.000 files usades"
 
 
 def test_a_conversation_in_catalan_says_its_findings_in_catalan(session: Session) -> None:
