@@ -78,3 +78,11 @@ def _drop(data: Any, keys: tuple[str, ...]) -> Any:
     parent, key = _take(data, keys[:-1]), keys[-1]
     del parent[int(key) if isinstance(parent, list) else key]
     return data
+
+
+def merge_objects(value: Any) -> dict[str, Any] | None:
+    """Return the keys of a list of objects as one object; None if two of them share a key."""
+    if not isinstance(value, list) or not all(isinstance(item, Mapping) for item in value):
+        return None
+    merged = {key: said for item in value for key, said in item.items()}
+    return merged if len(merged) == sum(map(len, value)) else None

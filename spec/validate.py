@@ -13,11 +13,11 @@ from ftc.spec.findings.explanations import (
 from ftc.spec.findings.finding import Finding
 from ftc.spec.findings.quote import quote
 from ftc.spec.normal import leave_unread, normalise, said, written_pointer
+from ftc.spec.patch import merge_objects
 from ftc.spec.pointer import split
 from ftc.spec.sections import Spec
 from ftc.spec.text.document import Document
 from ftc.spec.values.expectation import json_type
-from ftc.spec.values.repair import merge_objects
 
 VERSION: Final = 1
 _MOST_FINDINGS: Final = 100

@@ -11,6 +11,7 @@ from typing import Any, Final
 from ftc.spec.columns.usual_names import find_roles
 from ftc.spec.findings.finding import Safety
 from ftc.spec.findings.quote import shown
+from ftc.spec.patch import merge_objects
 from ftc.spec.schema import Schema, branches, object_form
 from ftc.spec.values.expectation import words_of
 from ftc.spec.values.nearest import find_alike, is_certain, nearest
@@ -109,14 +110,6 @@ def _merged(value: Any, field: Schema) -> Repair | None:
     """Return the object of a list of objects without a key in common: a dash before each key."""
     merged = merge_objects(value) if object_form(field) is not None else None
     return Repair(value=merged, help="near") if merged and is_valid(merged, field) else None
-
-
-def merge_objects(value: Any) -> dict[str, Any] | None:
-    """Return the keys of a list of objects as one object; None if two of them share a key."""
-    if not isinstance(value, list) or not all(isinstance(item, Mapping) for item in value):
-        return None
-    merged = {key: said for item in value for key, said in item.items()}
-    return merged if len(merged) == sum(map(len, value)) else None
 
 
 def _counted(value: Any, field: Schema) -> Repair | None:

@@ -69,3 +69,10 @@ def valid_by_schema(data: Any) -> bool:
     return "\\n" not in json.dumps(data) and bool(
         Draft202012Validator(read_schema()).is_valid(data)
     )
+
+
+def refuse(data: Any) -> tuple[Finding, ...]:
+    """Return the findings on a spec that is not valid."""
+    judged = judge(data)
+    assert not isinstance(judged, Spec)
+    return judged

@@ -22,8 +22,8 @@ from ftc.compiler.resolve.content.markers import KnownMarkers, find_markers
 from ftc.compiler.resolve.content.markup import count_foreign
 from ftc.compiler.resolve.content.near_duplicates import PromptCount
 from ftc.compiler.resolve.content.private import find_personal, find_secrets
-from ftc.compiler.resolve.content.strange_turns import find_strange_turn
-from ftc.compiler.resolve.content.tool_use import find_tool_use, has_unmatched_result
+from ftc.compiler.resolve.content.turns.strange_turns import find_strange_turn
+from ftc.compiler.resolve.content.turns.tool_use import find_tool_use, has_unmatched_result
 from ftc.compiler.resolve.content_facts import (
     Contents,
     Leak,

@@ -29,7 +29,7 @@ from ftc.compiler.resolve.content.near_duplicates import PromptCount, find_near_
 from ftc.compiler.resolve.content.ollama_rows import compare_rows
 from ftc.compiler.resolve.content.rewards import list_rewards, measure_rewards
 from ftc.compiler.resolve.content.scan import MARKED_ROWS, Scan, look_into, scan_rows
-from ftc.compiler.resolve.content.tool_functions import find_tools
+from ftc.compiler.resolve.content.turns.tool_functions import find_tools
 from ftc.compiler.resolve.content_facts import Contents, NearDuplicates
 from ftc.compiler.resolve.data import findings as data_faults
 from ftc.compiler.resolve.data.files import (

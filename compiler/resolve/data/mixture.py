@@ -19,7 +19,7 @@ from ftc.compiler.resolve.content.lost_text import add_round_trips
 from ftc.compiler.resolve.content.near_duplicates import find_near_duplicates
 from ftc.compiler.resolve.content.rewards import measure_rewards
 from ftc.compiler.resolve.content.scan import Scan, add_contents
-from ftc.compiler.resolve.content.tool_functions import find_tools
+from ftc.compiler.resolve.content.turns.tool_functions import find_tools
 from ftc.compiler.resolve.data.images import add_sizes, leave_out_images
 from ftc.compiler.resolve.detail_facts import ImageSizes, Pictures
 from ftc.compiler.resolve.facts import DataFacts, Feedback, Lengths, Preferences

@@ -10,7 +10,7 @@ from ftc.compiler.resolve.content.leaks import find_leak
 from ftc.compiler.resolve.content.markers import KnownMarkers, find_markers
 from ftc.compiler.resolve.content.markup import count_foreign
 from ftc.compiler.resolve.content.private import find_personal, find_secrets
-from ftc.compiler.resolve.content.tool_use import find_tool_use
+from ftc.compiler.resolve.content.turns.tool_use import find_tool_use
 from ftc.compiler.resolve.facts import Label
 from ftc.compiler.resolve.rows.example import Example
 from tests.compiler.resolve.conftest import MakeSpec

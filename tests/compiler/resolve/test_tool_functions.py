@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 from transformers.utils.chat_template_utils import get_json_schema
 
-from ftc.compiler.resolve.content.tool_functions import find_tools
+from ftc.compiler.resolve.content.turns.tool_functions import find_tools
 from ftc.compiler.resolve.detail_facts import ToolFacts
 from ftc.spec.message import Message
 from ftc.spec.sections import Spec
