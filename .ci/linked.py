@@ -1,10 +1,11 @@
 """Learn `tui/understanding/learned/linked.json` from the annotated messages of the tests.
 
-    PYTHONPATH=. .venv/bin/python .ci/linked.py [--without FILE ...]
+    PYTHONPATH=. .venv/bin/python .ci/linked.py [--only MODEL ...] [--without FILE ...]
 
 It holds linear models: the field of a number, whether a withheld value is requested, the field that
 a message is about, the value that a clause sets, and the role of a column. Each is a multinomial
-logistic regression with an L2 penalty. The messages of a FILE take no part in the learning.
+logistic regression with an L2 penalty. With `--only`, the other models stay as they are. The
+messages of a FILE take no part in the learning.
 """
 
 import argparse
@@ -12,7 +13,7 @@ import json
 import random
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -24,11 +25,13 @@ from annotated import COLUMNS, find_columns, find_draft, read_entry
 from scipy.optimize import minimize
 
 from ftc.tui.understanding import reader
-from ftc.tui.understanding.learned import likely, released, roles, worded
+from ftc.tui.understanding.learned import likely, roles, worded
 from ftc.tui.understanding.learned.linear import NONE, Fit, Model
 from ftc.tui.understanding.learned.linked import find_numbers
 from ftc.tui.understanding.reading import Change, Choice
 from ftc.tui.understanding.text.message import Message
+from ftc.tui.understanding.wanted import released
+from ftc.tui.understanding.wanted.evidence import find_evidence
 
 ROOT = Path(__file__).parents[1]
 TABLES = ROOT / "tests/tui/understanding"
@@ -38,7 +41,7 @@ FEWEST = 2
 COPIES = 4
 #: Smaller weights are not written.
 SMALLEST = 0.05
-PENALTIES = {"numbers": 0.2, "withheld": 1.0, "fields": 1.0, "values": 1.0, "roles": 0.15}
+PENALTIES = {"numbers": 0.2, "withheld": 3.0, "fields": 1.0, "values": 1.0, "roles": 0.15}
 #: How often the clauses of values are chosen again, with the weights learned so far.
 ROUNDS = 1
 Table = Mapping[str, Any]
@@ -70,22 +73,29 @@ class Annotated:
 
 def read_annotated(without: set[str]) -> Iterator[Annotated]:
     """Yield the messages of the tables."""
-    tables = [
-        json.loads((TABLES / name).read_text(encoding="utf-8"))
-        for name in ("annotated.json", "learned_from.json")
-    ]
-    for row in (row for table in tables for row in table):
-        if row["say"] not in without:
-            draft = find_draft(row)
-            ask = frozenset(row.get("ask", ()))
-            yield Annotated(row["say"], draft, row.get("accept", [{}]), ask, row)
+    for name in ("annotated.json", "learned_from.json"):
+        yield from _read_table(name, without)
     for row in json.loads((TABLES / "utterances.json").read_text(encoding="utf-8")):
         if "sets" in row:
             accept = [{at: [value] for at, value in row["sets"].items()}]
             yield Annotated(row["say"], row.get("draft", {}), accept, frozenset(), None)
-    for says in json.loads((TABLES / "doubts/reports.json").read_text(encoding="utf-8")).values():
+    for says in json.loads((TABLES / "wanted/reports.json").read_text(encoding="utf-8")).values():
         for say in says:
-            yield Annotated(say, {}, [{}], frozenset(), None)
+            yield Annotated(say, {}, [{}], frozenset(), {"draft": "empty", "say": say})
+
+
+def _read_table(name: str, without: set[str]) -> Iterator[Annotated]:
+    for row in json.loads((TABLES / name).read_text(encoding="utf-8")):
+        if row["say"] not in without:
+            draft, ask = find_draft(row), frozenset(row.get("ask", ()))
+            yield Annotated(row["say"], draft, row.get("accept", [{}]), ask, row)
+
+
+def _read_everyday(without: set[str]) -> Iterator[Annotated]:
+    for row in json.loads((TABLES / "everyday.json").read_text(encoding="utf-8")):
+        if row["say"] not in without:
+            accept = [{at: [value] for at, value in row["sets"].items()}]
+            yield Annotated(row["say"], find_draft(row), accept, frozenset(), row)
 
 
 def of_values(
@@ -241,7 +251,7 @@ def of_withheld(said: Annotated) -> Iterator[Example]:
             right = said.accepts(each.pointer, value)
             if not right and each.pointer in said.entry.get("may", ()):
                 continue
-            signs = sorted(released.find_signs(text, each, told))
+            signs = sorted(find_evidence(text, each, told))
             known = frozenset({released.REQUESTED if right else NONE})
             yield Example(signs, {released.REQUESTED: {}}, known)
 
@@ -326,17 +336,25 @@ def _tabulate(
     return {"options": options, "fits": fits, "features": dict(features)}
 
 
-def learn_all(without: set[str]) -> dict[str, Table]:
-    """Learn all models, leaving out the messages of some files, and return them."""
+def learn_all(without: set[str], only: Container[str] = PENALTIES) -> dict[str, Table]:
+    """Learn the models of some names, leaving out the messages of some files, and return them.
+
+    Withheld values are also learned from the examples of the reader, and from the messages that
+    writers made without sight of it, after these had been measured.
+    """
     said = list(read_annotated(without))
-    cases = {
-        "numbers": [one for each in said for one in of_numbers(each)],
-        "withheld": [one for each in said for one in of_withheld(each)],
-        "fields": [one for each in said for one in of_fields(each)],
-        "roles": [*of_roles(said)],
+    cases: Mapping[str, Callable[[], list[Example]]] = {
+        "numbers": lambda: [one for each in said for one in of_numbers(each)],
+        "withheld": lambda: [
+            one
+            for each in (*said, *_read_table("once_unseen.json", without), *_read_everyday(without))
+            for one in of_withheld(each)
+        ],
+        "fields": lambda: [one for each in said for one in of_fields(each)],
+        "roles": lambda: [*of_roles(said)],
     }
-    values = learn_values(said)
-    return {name: learn(cases[name], PENALTIES[name]) for name in cases} | {"values": values}
+    tables = {name: learn(make(), PENALTIES[name]) for name, make in cases.items() if name in only}
+    return tables | ({"values": learn_values(said)} if "values" in only else {})
 
 
 def write(tables: Mapping[str, Table]) -> str:
@@ -356,11 +374,14 @@ def write(tables: Mapping[str, Table]) -> str:
 def main() -> None:
     """Learn and write the models."""
     parser = argparse.ArgumentParser()
+    parser.add_argument("--only", nargs="*", choices=PENALTIES, default=PENALTIES)
     parser.add_argument("--without", nargs="*", default=())
-    paths = parser.parse_args().without
-    rows = [row for path in paths for row in json.loads(Path(path).read_text(encoding="utf-8"))]
-    tables = learn_all({row["say"] for row in rows})
-    TARGET.write_text(write(tables), encoding="utf-8")
+    chosen = parser.parse_args()
+    paths = map(Path, chosen.without)
+    rows = [row for path in paths for row in json.loads(path.read_text(encoding="utf-8"))]
+    tables = learn_all({row["say"] for row in rows}, chosen.only)
+    written = json.loads(TARGET.read_text(encoding="utf-8"))
+    TARGET.write_text(write(written | tables), encoding="utf-8")
     for name, table in tables.items():
         print(f"{name}: {len(table['features'])} features, fits {table['fits']}")
 

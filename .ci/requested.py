@@ -24,8 +24,8 @@ from scipy.optimize import minimize
 
 from ftc.tui.questions.answers import understand
 from ftc.tui.understanding import reader
-from ftc.tui.understanding.doubts import licence, unlicensed
 from ftc.tui.understanding.reading import Change
+from ftc.tui.understanding.wanted import licence, unlicensed
 
 ROOT = Path(__file__).parents[1]
 TABLES = ROOT / "tests/tui/understanding"
@@ -113,7 +113,7 @@ def listed() -> Iterator[Example]:
     """Yield the examples of the tables of utterances and of reports."""
     for entry in json.loads((TABLES / "utterances.json").read_text(encoding="utf-8")):
         yield from of_utterance(entry)
-    for says in json.loads((TABLES / "doubts/reports.json").read_text(encoding="utf-8")).values():
+    for says in json.loads((TABLES / "wanted/reports.json").read_text(encoding="utf-8")).values():
         for say in says:
             yield from of_report(say)
 

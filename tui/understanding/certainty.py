@@ -20,7 +20,7 @@ from ftc.tui.understanding.text.word_tables import word_table
 _HEDGES: Final[Mapping[str, Any]] = word_table("hedges")
 _CLAUSE_END: Final = re.compile(r"[!?;:,\n]|\.(?=\s|$)|\b(?:but|pero|so|now)\b")
 CONDITION: Final = re.compile(rf"\b{any_of(_HEDGES['condition'])}(?!\w)")
-_TOLD: Final = re.compile(rf"\b{any_of(_HEDGES['told'])}\b")
+TOLD: Final = re.compile(rf"\b{any_of(_HEDGES['told'])}\b")
 _DESCRIBED: Final = re.compile(rf"\b{any_of(_HEDGES['described'])}\b")
 _LIMITED: Final = re.compile(rf"\b{any_of(_HEDGES['limited'])}\b")
 _SUBJECT: Final = re.compile(
@@ -31,7 +31,7 @@ _ANSWERING: Final = re.compile(rf"\b{any_of(_HEDGES['answering'])}\b")
 _UP_TO: Final = re.compile(
     rf"^\s*(?:-|\u2013|to|or|a|o|u)\s*(?:{NUMBER})(?=\s*(?:$|[.;!?]|,(?!\d)))"
 )
-_GUESS: Final = re.compile(rf"\b{any_of(_HEDGES['guess'])}\b")
+GUESS: Final = re.compile(rf"\b{any_of(_HEDGES['guess'])}\b")
 _THE: Final = r"(?: (?:an?|the|el|la|els|les|los|las|un|una))?"
 _UNLIKE: Final = re.compile(rf"\b{any_of(_HEDGES['unlike'])}{_THE}\s*$")
 _LEAST: Final = re.compile(rf"\b{any_of(_HEDGES['least'])}{_THE}\s*$")
@@ -263,7 +263,7 @@ def find_hedge(folded: str) -> bool:
 
 def find_doubt(folded: str) -> bool:
     """Return whether words report, guess or set a condition."""
-    return any(pattern.search(folded) for pattern in (_TOLD, _GUESS, CONDITION))
+    return any(pattern.search(folded) for pattern in (TOLD, GUESS, CONDITION))
 
 
 def strip_welcome(text: str) -> str:
@@ -298,8 +298,8 @@ def _is_doubtful(folded: str, bare: str, change: Change, start: int, end: int) -
     ):
         return True
     described = change.pointer.startswith(_COLUMNS)  # "what our agents wrote" describes the column
-    told = _TOLD.search(clause) or _goes_on_telling(bare, start)
-    if (told and not described) or _GUESS.search(clause):
+    told = TOLD.search(clause) or _goes_on_telling(bare, start)
+    if (told and not described) or GUESS.search(clause):
         return True
     first, last = find_around(_CLAUSE_END, folded, (start, end))
     if _WHICH.match(folded, first) and first > 1:  # "it must run on a laptop, which has no card"
@@ -348,7 +348,7 @@ def _goes_on_telling(bare: str, start: int) -> bool:
     if before.rstrip().endswith("_") or len(before) == start:
         return False
     told = before[find_around(_CLAUSE_END, before, (len(before), len(before)))[0] :]
-    return _TOLD.search(told) is not None
+    return TOLD.search(told) is not None
 
 
 def _depends(sentence: str, place: int) -> bool:

@@ -37,7 +37,6 @@ from ftc.tui.understanding.doubts.rivals import doubt_added, doubt_asked, doubt_
 from ftc.tui.understanding.doubts.settled import settle_later
 from ftc.tui.understanding.doubts.stray import doubt_stray
 from ftc.tui.understanding.doubts.units import doubt_units
-from ftc.tui.understanding.doubts.unlicensed import ask_unlicensed, withhold
 from ftc.tui.understanding.doubts.unlikely_columns import doubt_columns, is_other
 from ftc.tui.understanding.doubts.wavering import doubt_wavering
 from ftc.tui.understanding.elsewhere import adopt
@@ -73,7 +72,6 @@ from ftc.tui.understanding.implied import (
     settle_method,
 )
 from ftc.tui.understanding.learned.linked import add_linked, read_linked
-from ftc.tui.understanding.learned.released import is_withheld, release
 from ftc.tui.understanding.learned.supplement import add_roles, add_worded
 from ftc.tui.understanding.learned.unlikely_roles import doubt_role
 from ftc.tui.understanding.machines.counts import settle_count
@@ -119,6 +117,8 @@ from ftc.tui.understanding.values.rates import read_rates
 from ftc.tui.understanding.values.regression import read_regression
 from ftc.tui.understanding.values.row_limits import read_row_limits
 from ftc.tui.understanding.values.shares import divide_by_whole
+from ftc.tui.understanding.wanted.released import is_withheld, release
+from ftc.tui.understanding.wanted.unlicensed import ask_unlicensed, withhold
 
 _CORRECTION: Final = re.compile(rf"^\s*{any_of(WORDS['correct'])}\b[,:]?\s+(?=\S)")
 #: The longest text that is read; a quoted system message may be longer.

@@ -9,7 +9,7 @@ from ftc.tui.understanding.learned.roles import SECTION, assign, find_names
 from ftc.tui.understanding.learned.worded import find_clauses
 from ftc.tui.understanding.reader import read
 from ftc.tui.understanding.text.message import Message
-from tests.tui.understanding.doubts.test_licence import DRAFT
+from tests.tui.understanding.wanted.test_licence import DRAFT
 
 
 def _changes(text: str) -> dict[str, object]:

@@ -18,7 +18,7 @@ from ftc.tui.understanding.learned.linear import NONE, Model, read_model
 from ftc.tui.understanding.learned.linked import find_numbers
 from ftc.tui.understanding.reader import read
 from ftc.tui.understanding.text.message import Message
-from tests.tui.understanding.doubts.test_licence import DRAFT
+from tests.tui.understanding.wanted.test_licence import DRAFT
 
 ROOT = Path(__file__).parents[3]
 

@@ -7,11 +7,11 @@ from typing import Any, Final
 
 from ftc.tui.understanding.data.hub_data import HubData, read_hub_data
 from ftc.tui.understanding.data.weights import find_weights, weighted
-from ftc.tui.understanding.doubts.licence import is_request_word
 from ftc.tui.understanding.fields.spoken import find_mentions
 from ftc.tui.understanding.reading import Change, Choice, value_at
 from ftc.tui.understanding.text.lexicon import CORRECTING, QUOTES, WORDS, any_of
 from ftc.tui.understanding.text.message import PART_END, SENTENCE_END, Message, find_around, fold
+from ftc.tui.understanding.wanted.licence import is_request_word
 
 _QUOTED_FILE: Final = re.compile(
     rf"{QUOTES}(?P<path>[^\"\u201c\u201d\u00ab\u00bb`]+?\.(?:csv|jsonl|json|parquet)){QUOTES}"

@@ -15,11 +15,11 @@ from ftc.spec.schema import Field, branches, choices, fields, fields_by_pointer,
 from ftc.spec.values.admission import admits
 from ftc.spec.values.expectation import types_of
 from ftc.tui.understanding.applying import applies
-from ftc.tui.understanding.doubts.licence import is_terse
 from ftc.tui.understanding.reading import Change
 from ftc.tui.understanding.text.message import Message
 from ftc.tui.understanding.text.numbers import as_written, read_number
 from ftc.tui.understanding.text.ordinary import is_ordinary, read_words
+from ftc.tui.understanding.wanted.licence import is_terse
 
 _EDGE: Final = r"(?:^|(?<=[,;/|+\n\x00(]))\s*"
 _END: Final = r"(?=\s*(?:$|[,;/|+\n\x00)]|\.(?:\s|$)))"

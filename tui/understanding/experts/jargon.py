@@ -13,11 +13,11 @@ from typing import Any, Final
 from ftc.spec.schema import fields_by_pointer
 from ftc.spec.values.admission import admits
 from ftc.tui.understanding.applying import applies
-from ftc.tui.understanding.doubts.licence import is_terse
 from ftc.tui.understanding.reading import Change
 from ftc.tui.understanding.text.message import Message
 from ftc.tui.understanding.text.numbers import as_written, read_number
 from ftc.tui.understanding.text.word_tables import word_table
+from ftc.tui.understanding.wanted.licence import is_terse
 
 _OPEN: Final = r"(?<![\w.=@-])"
 _SHUT: Final = r"(?![\w=@-]|\.\w)"

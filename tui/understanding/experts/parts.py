@@ -12,12 +12,12 @@ from typing import Any, Final
 from ftc.spec.schema import Field, branches, choices, fields, fields_by_pointer
 from ftc.spec.values.admission import admits
 from ftc.tui.understanding.applying import applies
-from ftc.tui.understanding.doubts.licence import is_terse
 from ftc.tui.understanding.fields.spoken import value_words
 from ftc.tui.understanding.reading import Change, Choice
 from ftc.tui.understanding.text.lexicon import NEGATORS, WORDS, any_of
 from ftc.tui.understanding.text.message import Message
 from ftc.tui.understanding.text.ordinary import is_ordinary
+from ftc.tui.understanding.wanted.licence import is_terse
 
 _PART: Final = re.compile(r"(?:(?!->|=>|\s/\s)[^,;|+()\[\]\n\x00\u2192])+")
 #: Words around a value that do not belong to it: "embed with", "the mean".

@@ -6,7 +6,7 @@ from typing import Final
 import pytest
 
 from ftc.tui.understanding.reader import read
-from tests.tui.understanding.doubts.test_licence import DRAFT
+from tests.tui.understanding.wanted.test_licence import DRAFT
 
 NOTHING: Final[Mapping[str, object]] = {}
 

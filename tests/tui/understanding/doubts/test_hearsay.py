@@ -3,7 +3,7 @@
 import pytest
 
 from ftc.tui.understanding.reader import read
-from tests.tui.understanding.doubts.test_licence import DRAFT
+from tests.tui.understanding.wanted.test_licence import DRAFT
 
 
 @pytest.mark.parametrize(

@@ -28,32 +28,33 @@ from ftc.tui.understanding.text.message import (
 )
 from ftc.tui.understanding.text.ordinary import read_words
 from ftc.tui.understanding.text.verbs import asking_forms, english_verbs, quiet_forms
+from ftc.tui.understanding.wanted.orders import (
+    COMMANDS,
+    OBLIGES,
+    ORDERS,
+    OTHERS_SAY,
+    REPEATS,
+    SUBJECTS,
+    WISHES,
+    WORD,
+    bare_forms,
+    begins_as_request,
+    is_enclitic,
+)
 
 #: Not the English "I", which people also write in lower case.
 _CATALAN_AND: Final = (
     r"i(?!'|\s+(?:am|can|could|don't|got|had|have|like|need|think|tried|used|wanna|want|was"
     rf"|will|would|{'|'.join(sorted(english_verbs() - {'set', 'cap', 'export', 'train'}))})\b)"
 )
-_CLAUSE_END: Final = re.compile(
+CLAUSE_END: Final = re.compile(
     r"[!?;,\n()|]|:(?=\s)|\.(?=\s|$)|\s[-\u2013\u2014/\u00b7]\s|->|\u2192"
     r"|\b(?:but|pero|sino|because|since|porque|pues|perque|ja que|ya que|puesto que)\b"
     rf"|\b(?:and|then|so|{_CATALAN_AND}|y|e|luego|llavors|asi que|aixi que|o sea que)\b"
 )
-_LONGEST: Final = 400  # characters of a clause before or after the value
+LONGEST_CLAUSE: Final = 400  # characters of a clause before or after the value
 _AND: Final = re.compile(rf"\b(?:and|{_CATALAN_AND}|y|e)$")
-#: A name with a digit, a slash or an underscore is code and is ignored: "bge-m3".
-_WORD: Final = re.compile(r"(?<![\w/])(?<!\w[-.])[a-z]+(?:['-][a-z]+)*(?![\w/]|[-.]\w)")
-#: Elided articles and pronouns before a word, and pronouns and plurals after it.
-_SUBJECTS: Final = frozenset({"i", "we", "they", "he", "she", "who", "people", "you"})
-_MODALS: Final = frozenset(
-    {"can", "could", "shall", "should", "may", "must", "will", "would", "do", "let"}
-)
-_ELIDED: Final = re.compile(
-    r"^(?:d|l|s|m|n|t)'|(?:-(?:ho|hi|ne|la|lo|les|los|me|li)|'(?:l|n|ls|m))$"
-)
-_ENDING: Final = re.compile(r"(?<=[a-z]{3})(?:l[aeo]s?|me)$")
 _PLURAL: Final = re.compile(r"(?<=[a-z]{3})(?:es|s)$")
-_QUOTE: Final = re.compile(r"[\"\u201c\u201d\u00ab\u00bb]|(?<!\w)'")
 #: Several quoted words: somebody else's sentence.
 _QUOTED: Final = re.compile(
     rf"(?<!\w){QUOTES}[^\"\n]{{0,200}}?\S\s+\S[^\"\n]{{0,200}}?{QUOTES}(?!\w)"
@@ -64,54 +65,13 @@ _PURPOSE: Final = re.compile(
     r"\b(?:for|per(?: al?s?)?|para) (?:the|my|our|his|her|their|el|la|els|les|los|las|l'|una?"
     r"|mis?|nuestr\w+|al|que)\b"
 )
-_REPORTS: Final = re.compile(
+REPORTS: Final = re.compile(
     r"\b(?:say|says|said|tells?|told|uses|used|tried|heard|read|dicen?|dijo|dijeron|diu|diuen|dit"
     r"|usan?|usaba|probe|vaig|vam|he|va|was|were|had|has|is|are|es|son|era)\b"
 )
 #: The minimum number of fields in an expert's line, and of read fields for each unread word.
 _FEWEST_OF_JARGON: Final = 3
 _LEAST_READ: Final = 2
-#: Forms that are always requests: "mídelo", "guárdate", "comprova-ho", "fes-la".
-_COMMANDS: Final = re.compile(
-    r"(?i)\s*(?:(?:y|i|e|luego|llavors|pues|doncs|si us plau|por favor|ara|ahora|tambi[e\u00e9]n"
-    r"|tamb[e\u00e9])\s+)?(?:\w*[\u00e1\u00e9\u00ed\u00f3\u00fa]\w*(?:l[oae]s?|te|me|nos|sel[oa])"
-    r"|\w{2,}(?:-(?:ho|lo|la|los|les|hi|li|ne|me|te)|(?:'(?:l|ls|n|m)|(?<!n)'t)))(?![\w'-])"
-)
-_ENCLITIC: Final = re.compile(
-    r"\s*(?:(?:y|i|e|pues|luego|ahora|por favor|venga|va|hala"
-    r"|ala),? )*(?P<verb>[a-z]{2,})(?:l[aeo]s?|me|nos)\b"
-)
-_SHORT_ORDERS: Final = frozenset({"da", "dad", "pon", "haz", "mete", "deja", "echa"})
-#: A repeated demand: "I said 3 epochs".
-_REPEATS: Final = re.compile(
-    r"\s*(?:(?:hey|ei|eh|no|ya|ja|but|pero),? )*(?:i (?:said|meant)|(?:t'|et )?(?:he|havia) dit"
-    r"|vaig dir|volia dir|(?:te )?(?:he|habia) dicho|(?:te )?dije|queria decir)\b"
-)
-#: An English verb first, with its object: "squash the duplicates", "smooth labels by 0.1".
-_ORDERS: Final = re.compile(
-    r"\s*(?:(?:please|pls|now|then|also|just|and|ok|okay)\s+)?(?!(?:the|with|like|than|from|since|because|when|if"
-    r"|while|what|why|how|who|is|are|was|were|does|did|has|had|have|not|but|unlike|about|after|before"
-    r"|until|though|only|even|all|both|some|using|sold|bought|got|made|took|gave|went|saw|said|told"
-    r"|lost|ran|left|found|broke|heard|thought|built|sent|spent|know|hate|love|think|believe|guess|i|we|he|she|they|you|it)\b)"
-    r"(?:[a-z]{3,}(?<!s)(?<!ed)(?<!ing)(?<!ly)\s+"
-    r"(?:the|it|them|my|this|that|these|those|everything|all)\b|cap (?:[a-z]+ ){1,3}(?:at|to)\b)"
-)
-#: A wish about what the training does: "que recalcule ...", "let it ...", "you may run ...".
-_WISHES: Final = re.compile(
-    r"\s*(?:(?:y|i|e|o|pero|and|but|so|also|please|pls|tambe|tambien|ademas|a mes)\s+)*"
-    r"(?:(?:(?:els?|l[ao]s?|les) |l')[a-z]+(?: (?:del?|de la|dels|de les|de los|de las|en) ?[a-z]+"
-    r"| (?:de l'|d'|de l |l')[a-z]+)?,? (?=que ))?"
-    r"(?:que (?:(?:[a-z']+ ){0,5}?[a-z]{2,}(?<!\bs)(?<!\ba[qg]u)(?<!\bm)(?:i|in)(?=\s|$|[^\w'])"
-    r"|(?:(?:no|lo|la|los|las|se|me|nos|tambien|cada \w+(?: de \w+)?|el \w+|la \w+) )*"
-    r"(?!(?:tiene|cabe|puede|hace|quiere|viene|sale|debe|sirve|suele|sabe|vale|pone|dice|parece"
-    r"|conviene|ocupe|entre|este|ese|sobre)n?\b|[a-z]*(?:aven|[tdnlr]ien|eien)\b)(?:[a-z]{2,}en?|sean?|[a-z]*(?:ga|zca|ya)n?|lean?"
-    r"|quepan?|aprendan?|corran?|escriban?|cojan?|vean?|reciban?|respondan?|metan?)\b)"
-    r"|let (?:it|the|them|its)\b|(?:have|make) (?:it|the model|them) [a-z]+"
-    r"|(?:it|the (?:model|run|training)) (?:should|must|has to|needs to|ought to|can|may)\b"
-    r"|you (?:can|may|could|should|must)\b|feel free to\b|(?:do not|don'?t|dont|never) [a-z]{3,}\b"
-    r"|(?:no|tampoco?|ni) (?:(?:me|nos|l[aeo]s?|li|em|ho|els|les) |l')?[a-z]{3,}(?:[ea]s|is)\b"
-    r"|(?:i|we)(?:'ve| have)? decided\b|(?:he|hem|hemos) decidi[dt]o?\b)"
-)
 #: The words after the verb are what the writer wants or has, whatever the rest of the clause says:
 #: "apart from the one that comes out, I also want the Q6_K", "at the bank we have one H100".
 _BARE_BEFORE: Final = (
@@ -136,11 +96,6 @@ _WANTS_INSIDE: Final = re.compile(
     rf"{_WANTING}\b|\b(?:(?:m'|em |me |ens |nos )interess?a que|(?:i|we) (?:only "
     rf"|just )?care about)\b"
     r"|\b(?:take|throw|cut|drop|remove|strip|delete|chop|keep|leave) (?:it|them|those)\b"
-)
-#: Words that attribute the statement to somebody else.
-_OTHERS_SAY: Final = re.compile(
-    r"\b(?:say|says|said|tells?|told|claims?|reckons?|thinks?|swears?|dicen?|dijo|dijeron|diu|diuen"
-    r"|deia|segons|segun|according|creuen?|creu|creen?|opina\w*|recom\w+|sugg\w+|sug(?:ier|ger)\w+)\b"
 )
 _MACHINE: Final = (
     r"(?:laptop|pc|computer|desktop|box|rig|server|workstation|machine|portatil|ordinador|ordenador"
@@ -170,12 +125,6 @@ _CONTENT: Final = re.compile(
     r"|n'hi ha prou|(?:is|are) (?:fine|plenty|enough|good|ok) (?:for|by|with) (?:me|us|now)"
     r"|(?:will|'ll) do(?=\s*(?:$|[.,;!)]|(?:me|us|nicely|fine|just|for now|to start)\b)))"
     r"(?=\s*(?:$|[.,;:!?)]|\w))"
-)
-#: A requirement: "a row of 6000 tokens has to fit".
-_OBLIGES: Final = re.compile(
-    r"\b(?:(?:has|have|needs?) to|must|should(?! have)|(?:hi )?(?:ha|han) de|tienen? que"
-    r"|haur(?:e|em|a|an) de|tendr(?:e|emos|a|an) que|deben?|hay que|cal que)\b"
-    r"(?! (?:say|admit|be (?:kidding|joking)|dir|decir)\b)"
 )
 #: A check of the files: "if it gets worse by 2 points, fail".
 _FAILS: Final = re.compile(
@@ -236,23 +185,6 @@ def _evidence(bare: str, change: Change, text: str) -> frozenset[str]:
     return find_features(bare, places[0], change.pointer) if places else frozenset()
 
 
-def has_unknown(text: str, change: Change, spans: Sequence[Span]) -> bool:
-    """Return whether the clause of a change has a word that no request has, and no leading order.
-
-    The word may also be between the field's name and its number: "the dropout of my online course
-    was 40%".
-    """
-    if _is_governed(text, change):
-        return False
-    if _has_foreign(hide_read(text, spans), change, text, jargon=False, lenient=False):
-        return True
-    if isinstance(change.value, str | bool) or change.value is None:
-        return False  # the words may describe it
-    named = fold(str(change.value))
-    between = (word for word in _WORD.findall(fold(change.words)) if word not in named)
-    return not all(_is_known(word, ("thing", "machine")) for word in between)
-
-
 def is_examined(pointer: str) -> bool:
     """Return whether the words around a field's value are examined."""
     return pointer == _OBJECTIVE or not pointer.startswith((*DESCRIBED, *OWN_CONDITION))
@@ -261,7 +193,7 @@ def is_examined(pointer: str) -> bool:
 def _is_unlicensed(bare: str, change: Change, text: str, *, jargon: bool) -> bool:
     if not is_examined(change.pointer) or _OPTION.match(change.words):
         return False
-    if _is_governed(text, change):
+    if is_governed(text, change):
         return False
     score = report_score(_evidence(bare, change, text))
     if change.pointer == _OBJECTIVE:
@@ -271,10 +203,10 @@ def _is_unlicensed(bare: str, change: Change, text: str, *, jargon: bool) -> boo
     return _has_foreign(bare, change, text, jargon=jargon, lenient=score < SURELY_ASKED)
 
 
-def _is_governed(text: str, change: Change) -> bool:
+def is_governed(text: str, change: Change) -> bool:
     """Return whether a verb of wanting, or of having for a machine, is right before the value."""
     places = find_places(text, change.words)
-    if not places or any(begin < places[0][0] < end for begin, end in _find_quoted(text)):
+    if not places or any(begin < places[0][0] < end for begin, end in find_quoted(text)):
         return False
     owned = change.pointer.startswith("/hardware/")
     folded = fold(text)
@@ -284,7 +216,7 @@ def _is_governed(text: str, change: Change) -> bool:
     content = inside or _CONTENT_WITH.search(before) or _CONTENT.match(folded, end)
     if is_endorsed(folded, end):
         return True  # "the paper had seed 99, use the same one here"
-    if _OTHERS_SAY.search(folded[find_around(SENTENCE_END, folded, (start, end))[0] : start]):
+    if OTHERS_SAY.search(folded[find_around(SENTENCE_END, folded, (start, end))[0] : start]):
         return False
     if content and change.pointer != _BATCH:  # "800 rows per step are enough": of which step?
         return True
@@ -301,13 +233,13 @@ def _is_wished(bare: str, change: Change, text: str) -> bool:
     if not places:
         return False
     start, end = places[0]
-    first = max(_begin(bare, start), start - _LONGEST)
+    first = max(find_begin(bare, start), start - LONGEST_CLAUSE)
     order = f"{bare[first:start]}{fold(text)[start:end]}"
-    if _is_enclitic(order):
+    if is_enclitic(order):
         return True
-    quoted = _find_quoted(text)  # words of an earlier quotation are no order
+    quoted = find_quoted(text)  # words of an earlier quotation are no order
     apart = bool(quoted) and all(stop <= first for _, stop in quoted)
-    return _WISHES.match(order) is not None or (apart and _begins_as_request(order))
+    return WISHES.match(order) is not None or (apart and begins_as_request(order))
 
 
 def _is_jargon(text: str, bare: str, changes: Sequence[Change]) -> bool:
@@ -318,11 +250,16 @@ def _is_jargon(text: str, bare: str, changes: Sequence[Change]) -> bool:
     fields = {change.pointer for change in changes}
     if len(fields) < _FEWEST_OF_JARGON or not is_terse(text):
         return False
-    words = [word for word in _WORD.findall(bare) if "_" not in word]
-    if _SUBJECTS.intersection(words) - {"i"} or _REPORTS.search(bare):
+    words = [word for word in WORD.findall(bare) if "_" not in word]
+    if SUBJECTS.intersection(words) - {"i"} or REPORTS.search(bare):
         return False
     foreign = [word for word in words if not _is_near(word, ("thing", "machine"))]
     return len(foreign) * _LEAST_READ <= len(fields)
+
+
+def has_foreign_words(bare: str, change: Change, text: str) -> bool:
+    """Return whether the clauses of a change have words that no request has, and no order."""
+    return _has_foreign(bare, change, text, jargon=False, lenient=False)
 
 
 def _has_foreign(bare: str, change: Change, text: str, *, jargon: bool, lenient: bool) -> bool:
@@ -336,7 +273,7 @@ def _has_foreign(bare: str, change: Change, text: str, *, jargon: bool, lenient:
 def _is_foreign(bare: str, change: Change, text: str, place: Span, *, known: bool) -> bool:
     """Return whether the clause around an occurrence of a change has a word that no request has."""
     start, end = place
-    if any(begin < start and end < stop for begin, stop in _find_quoted(text)):
+    if any(begin < start and end < stop for begin, stop in find_quoted(text)):
         return True
     if _TAKEN_BACK.match(bare, end):
         return True
@@ -350,10 +287,10 @@ def _is_foreign(bare: str, change: Change, text: str, place: Span, *, known: boo
         return True
     if is_endorsed(fold(text), end):
         return False
-    first = max(_begin(bare, start), start - _LONGEST)
+    first = max(find_begin(bare, start), start - LONGEST_CLAUSE)
     whole, bare = bare, f"{bare[:start]}{'_' * (end - start)}{bare[end:]}"
-    last = _CLAUSE_END.search(bare, end, end + _LONGEST)
-    stop = last.start() if last else min(len(bare), end + _LONGEST)
+    last = CLAUSE_END.search(bare, end, end + LONGEST_CLAUSE)
+    stop = last.start() if last else min(len(bare), end + LONGEST_CLAUSE)
     stop = start if change.pointer == _MODEL else stop
     purpose = None if change.pointer == _PRICE else _PURPOSE.search(bare, end, stop)
     if purpose is not None:  # the purpose does not matter
@@ -362,73 +299,43 @@ def _is_foreign(bare: str, change: Change, text: str, place: Span, *, known: boo
         return True
     if known:
         return False
-    words = _WORD.findall(bare[first:stop])
+    words = WORD.findall(bare[first:stop])
     if not words and (joined := _AND.search(bare[:first])):  # "and zero2" ends another clause
-        words = _WORD.findall(bare[_begin(whole, joined.start()) : first])
+        words = WORD.findall(bare[find_begin(whole, joined.start()) : first])
     order = f"{bare[first:start]}{fold(text)[start:end]}"
-    if _begins_as_request(order):
+    if begins_as_request(order):
         return False
-    if _COMMANDS.match(text[first:end]) or _is_ordered(bare, first, change) or _ORDERS.match(order):
+    if COMMANDS.match(text[first:end]) or is_ordered(bare, first, change) or ORDERS.match(order):
         return False
-    if _REPEATS.match(order) or _WISHES.match(order) or _OBLIGES.search(bare, first, stop):
+    if REPEATS.match(order) or WISHES.match(order) or OBLIGES.search(bare, first, stop):
         return False
     if isinstance(change.value, str) and _CALLED.search(fold(change.words)):
         return False
     if change.pointer.startswith(_CHECKED) and _FAILS.search(told):
         return False
     owning = ("machine",) if change.pointer.startswith("/hardware/") else ()
-    return not all(_is_known(word, ("thing", *owning)) for word in words)
+    return not all(is_known(word, ("thing", *owning)) for word in words)
 
 
-def _begins_as_request(before: str) -> bool:
-    """Return whether the first content word is a request verb: "classify my emails".
-
-    A verb after an article is a noun ("the run died"), and a quoted verb is somebody else's.
-    """
-    if _QUOTE.search(before):
-        return False
-    grammar, leading = read_words(("grammar",)), read_words(("lead",)) | asking_forms()
-    determiners = read_words(("determiner",))
-    passed: list[str] = []
-    for word in _WORD.findall(before):
-        forms = _bare_forms(word)
-        if grammar.isdisjoint(forms):
-            asks = determiners.isdisjoint(passed[-2:]) and _tells_nothing(passed)
-            return asks and not leading.isdisjoint(forms)
-        passed.append(word)
-    return False
-
-
-def _is_enclitic(order: str) -> bool:
-    """Return whether a clause begins with an order and its pronoun: "dale tres vueltas"."""
-    first = _ENCLITIC.match(order)
-    return first is not None and first["verb"] in asking_forms() | _SHORT_ORDERS
-
-
-def _tells_nothing(passed: Sequence[str]) -> bool:
-    """Return whether the words before a verb leave it a request, unlike "we use" or "they set"."""
-    return not passed or passed[-1] not in _SUBJECTS or bool(_MODALS & set(passed[:-1]))
-
-
-def _is_known(word: str, things: tuple[str, ...]) -> bool:
+def is_known(word: str, things: tuple[str, ...]) -> bool:
     """Return whether a word belongs to a request; a verb with a third-person ending does not.
 
     Every part of a compound must be known: "fine-tuned" is a past form, so it is not.
     """
     verbs = _verbs()
     nouns = read_words(things)
-    forms = _bare_forms(word)
+    forms = bare_forms(word)
     if not nouns.isdisjoint({*forms, *(_PLURAL.sub("", form) for form in forms)}):
         return True
     parts = word.split("-")
     return not verbs.isdisjoint(forms) or (
-        len(parts) > 1 and all(_is_known(part, things) for part in parts)
+        len(parts) > 1 and all(is_known(part, things) for part in parts)
     )
 
 
 def is_request_word(word: str) -> bool:
     """Return whether a request word may precede a noun: a function word, a thing, a machine."""
-    forms = _bare_forms(word)
+    forms = bare_forms(word)
     words = read_words(("grammar", "request", "thing", "machine", "lead", "determiner"))
     return not words.isdisjoint({*forms, *(_PLURAL.sub("", form) for form in forms)})
 
@@ -438,7 +345,7 @@ def _verbs() -> frozenset[str]:
     return frozenset(read_words(("grammar", "request")) | asking_forms() | quiet_forms())
 
 
-def _is_ordered(bare: str, first: int, change: Change) -> bool:
+def is_ordered(bare: str, first: int, change: Change) -> bool:
     """Return whether a sentence begins with a verb and its object, like an order.
 
     People also report about machines in this form: "sold my 3090".
@@ -446,7 +353,7 @@ def _is_ordered(bare: str, first: int, change: Change) -> bool:
     before = bare[:first].rstrip()
     begins = not before or before[-1] in ".,;:!?"
     owned = change.pointer.startswith("/hardware/")
-    return begins and not owned and _ORDERS.match(bare, first) is not None
+    return begins and not owned and ORDERS.match(bare, first) is not None
 
 
 @cache
@@ -456,10 +363,11 @@ def _is_near(word: str, things: tuple[str, ...]) -> bool:
     swapped = (f"{a}{b[1]}{b[0]}{b[2:]}" for a, b in parts if len(b) > 1)
     shorter = (f"{a}{b[1:]}" for a, b in parts if b)
     longer = (f"{a}{letter}{b}" for a, b in parts for letter in ascii_lowercase)
-    return any(_is_known(each, things) for each in (word, *swapped, *shorter, *longer))
+    return any(is_known(each, things) for each in (word, *swapped, *shorter, *longer))
 
 
-def _begin(bare: str, place: int) -> int:
+def find_begin(bare: str, place: int) -> int:
+    """Return where the clause of a place begins."""
     ends = _find_ends(bare)
     before = bisect_right(ends, place)
     return ends[before - 1] if before else 0
@@ -467,19 +375,13 @@ def _begin(bare: str, place: int) -> int:
 
 @lru_cache(maxsize=8)
 def _find_ends(bare: str) -> Sequence[int]:
-    return [match.end() for match in _CLAUSE_END.finditer(bare)]
+    return [match.end() for match in CLAUSE_END.finditer(bare)]
 
 
 @lru_cache(maxsize=8)
-def _find_quoted(text: str) -> Sequence[Span]:
+def find_quoted(text: str) -> Sequence[Span]:
+    """Return the ranges of the quoted sentences of a text."""
     return [match.span() for match in _QUOTED.finditer(text)]
-
-
-def _bare_forms(word: str) -> set[str]:
-    """Return a word with and without its clitics: `l'entrena`, `entrenalo`."""
-    whole = _ELIDED.sub("", word)
-    spoken = f"{word[:-2]}ado" if word.endswith("ao") else word  # "montao" for "montado"
-    return {word, spoken, whole, _ENDING.sub("", whole)}
 
 
 def is_terse(text: str) -> bool:
@@ -487,5 +389,5 @@ def is_terse(text: str) -> bool:
 
     Words of correction are ignored: "T=0.9, no scratch that 0.7".
     """
-    words = set(_WORD.findall(_CORRECTS.sub(" ", _QUOTED.sub(" ", fold(text)))))
+    words = set(WORD.findall(_CORRECTS.sub(" ", _QUOTED.sub(" ", fold(text)))))
     return words.isdisjoint(read_words(("determiner",)) - _CONTRACTED)

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Final
 
-from ftc.tui.understanding.doubts.licence import find_unlicensed, has_unknown, is_examined
-from ftc.tui.understanding.learned.released import is_unlikely
 from ftc.tui.understanding.reading import Change, Choice, ask_about
 from ftc.tui.understanding.text.message import find_places, fold
+from ftc.tui.understanding.wanted.licence import find_unlicensed, is_examined
+from ftc.tui.understanding.wanted.released import is_unlikely
 
 _OVERLONG: Final = "/data/cleaning/overlong"
 #: The separator of two values of a list.
@@ -38,16 +38,11 @@ def withhold(
 ) -> list[Change | Choice]:
     """Return the values, with a question for each of those `found` that is probably not requested.
 
-    The clause of the value must also have unknown words. Values decided by another step are kept.
+    Values decided by another step are kept.
     """
-    spans = [span for each in told for span in find_places(text, each.words)]
     return [
         ask_about(each)
-        if isinstance(each, Change)
-        and each in found
-        and is_unlikely(text, each, told)
-        and is_examined(each.pointer)
-        and has_unknown(text, each, spans)
+        if isinstance(each, Change) and each in found and is_unlikely(text, each, told)
         else each
         for each in told
     ]

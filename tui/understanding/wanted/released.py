@@ -1,37 +1,30 @@
 """Values that are set only if a linear model agrees with the patterns that a request is likely.
 
-The features of the model are the words around a value, the other values of the message, and the
-share of the message that was read. A value that `certainty` or `licence` withheld because of a
-single word is set if the model finds a request, unless the model of numbers links it to another
-field or to none. If no pattern withheld a value, ftc asks about it if the model finds no request
-and its clause has words that no request has (`unlicensed.withhold`).
+The features of the model are what the clauses of a message do (`evidence`). A value that
+`certainty` or `licence` withheld because of a single word is set if the model finds a request,
+unless the model of numbers links it to another field or to none. If no pattern withheld a value,
+ftc asks about it if the model hardly finds a request (`unlicensed.withhold`).
 """
 
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from ftc.tui.understanding.bare import hide_read
+from ftc.tui.understanding.elsewhere import find_people
 from ftc.tui.understanding.learned.linear import read_model
 from ftc.tui.understanding.learned.linked import Number, find_numbers
-from ftc.tui.understanding.learned.requested import find_features
 from ftc.tui.understanding.reading import UNSURE, Change, Choice
-from ftc.tui.understanding.text.message import Message, Span, find_places
+from ftc.tui.understanding.text.message import Message, find_places
+from ftc.tui.understanding.wanted.evidence import find_evidence
 
 #: The minimum probability of a request, chosen on held-out messages.
 SURELY_REQUESTED: Final = 0.5
 #: The minimum probability of a request for a value that no pattern withheld.
-LIKELY_REQUESTED: Final = 0.7
+HARDLY_REQUESTED: Final = 0.2
 #: The minimum probability of the link between a number and its field.
 _NOT_LINKED: Final = 0.2
 REQUESTED: Final = "requested"
 #: Column fields are never released, since a description of a column is not a request.
 _COLUMNS: Final = "/data/columns/"
-_WORD: Final = re.compile(r"[a-z]+")
-_MOST_CHANGES: Final = 4
-_MOST_CHOICES: Final = 3
-_LONGEST: Final = 6
-_WORDS_IN_STEP: Final = 4
 
 
 def release(
@@ -51,7 +44,7 @@ def release(
 
 def is_unlikely(text: str, change: Change, told: Sequence[Change | Choice]) -> bool:
     """Return whether a value that no pattern withheld is probably not requested."""
-    return not _is_requested(text, change, told, LIKELY_REQUESTED)
+    return not _is_requested(text, change, told, HARDLY_REQUESTED)
 
 
 def is_withheld(said: Change | Choice) -> bool:
@@ -64,6 +57,8 @@ def _is_meant(
     text: str, choice: Choice, told: Sequence[Change | Choice], numbers: Sequence[Number]
 ) -> bool:
     at = choice.pointer
+    if _tells_of_others(text, choice.words):
+        return False
     same = [each for each in numbers if each.values.get(at) == choice.values[0]]
     linked = max((each.weigh()[at] for each in same), default=None)
     return (linked is None or linked > _NOT_LINKED) and _is_requested(
@@ -71,33 +66,21 @@ def _is_meant(
     )
 
 
+def _tells_of_others(text: str, words: str) -> bool:
+    """Return whether the words of a value tell of other people: "for vllm, Priya uses NVFP4"."""
+    people = find_people(text)
+    return any(
+        start < stop and begin < end
+        for start, end in find_places(text, words)
+        for begin, stop in people
+    )
+
+
 def _is_requested(
     text: str, said: Change | Choice, told: Sequence[Change | Choice], least: float
 ) -> bool:
     """Return whether a request is more likely than `least`; False if the words are not found."""
-    features = find_signs(text, said, told)
+    features = find_evidence(text, said, told)
     if not features:
         return isinstance(said, Change)
     return read_model("withheld").weigh(features, {REQUESTED: {}})[REQUESTED] > least
-
-
-def find_signs(text: str, said: Change | Choice, told: Sequence[Change | Choice]) -> frozenset[str]:
-    """Return the features of a value, from which its probability is computed."""
-    places = find_places(text, said.words)
-    if not places:
-        return frozenset()
-    spans = [span for each in told for span in find_places(text, each.words)]
-    return frozenset(_signs(text, hide_read(text, spans), places[0], said, told))
-
-
-def _signs(
-    text: str, bare: str, place: Span, said: Change | Choice, told: Sequence[Change | Choice]
-) -> Iterator[str]:
-    yield from find_features(bare, place, said.pointer)
-    changes = sum(isinstance(each, Change) for each in told)
-    yield "bias"
-    yield "withheld" if isinstance(said, Choice) else "kept"
-    yield f"changes:{min(_MOST_CHANGES, changes)}"
-    yield f"choices:{min(_MOST_CHOICES, len(told) - changes)}"
-    yield f"unread:{min(_LONGEST, len(_WORD.findall(bare)) // _WORDS_IN_STEP)}"
-    yield "asks" if "?" in text else "tells"
