@@ -107,7 +107,7 @@ REFUSED_BY: Mapping[str, Callable[[Mapping[str, str]], bool]] = {
         )
     ),
     "FTC593": lambda case: (
-        OBJECTIVES[case["objective"]].samples  # type: ignore[index]
+        (OBJECTIVES[case["objective"]].samples or has_teacher(case["objective"]))  # type: ignore[index]
         and case.get("sharding", "").startswith("zero3")
     ),
     "FTC648": lambda case: (  # of a Llama

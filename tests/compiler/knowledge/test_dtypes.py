@@ -14,7 +14,7 @@ from tests.tiny_models import write_model
 VALUES: dict[str, tuple[Any, str | None]] = {
     "a name": ("float16", "float16"),
     "a short name": ("half", "float16"),
-    "eight bits": ("float8_e4m3fn", None),
+    "eight bits": ("float8_e4m3fn", "bfloat16"),
     "null": (None, None),
     "auto": ("auto", ""),
     "a name of ftc": ("bf16", ""),
@@ -38,7 +38,7 @@ def say(folder: Path, key: str, value: Any) -> Path:
 @pytest.mark.parametrize("key", ["dtype", "torch_dtype"])
 @pytest.mark.parametrize("case", VALUES)
 def test_what_is_no_dtype_is_told(tmp_path: Path, key: str, case: str) -> None:
-    """By its key; a dtype in which scripts load no weights is not kept."""
+    """By its key; weights of eight bits are loaded in sixteen."""
     value, expected = VALUES[case]
     found = read_config(say(tmp_path, key, value), "./model")
     if isinstance(found, Config):
