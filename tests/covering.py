@@ -7,6 +7,7 @@ itself.
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
+from itertools import islice
 from pathlib import Path
 from typing import Any, get_args
 
@@ -26,6 +27,7 @@ from ftc.spec.schema import fields as schema_fields
 from ftc.spec.sections import FileFormat, Form
 
 ROWS = 60
+_MOST_OTHERS = 6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -157,11 +159,20 @@ def running() -> tuple[Case, ...]:
 
 
 def _array(is_wanted: Callable[[Mapping[str, str]], bool]) -> Iterator[Case]:
-    """Yield a pairwise array; the order and the cases follow from the dimensions alone."""
+    """Yield a pairwise array; the order and the cases follow from the dimensions alone.
+
+    AllPairs drops a row that it cannot complete. A choice that stands in no row then replaces
+    another one in the first rows in which it is wanted.
+    """
     names = list(DIMENSIONS)
     wanted = lambda row: is_wanted(dict(zip(names, row, strict=False)))  # noqa: E731
-    for row in AllPairs(list(DIMENSIONS.values()), filter_func=wanted):
-        yield Case(**dict(zip(names, row, strict=True)))
+    rows = AllPairs(list(DIMENSIONS.values()), filter_func=wanted)
+    cases = [Case(**dict(zip(names, row, strict=True))) for row in rows]
+    yield from cases
+    for name, values in DIMENSIONS.items():
+        for missing in set(values) - {getattr(case, name) for case in cases}:
+            others = (Case(**{**asdict(case), name: missing}) for case in cases)
+            yield from islice((each for each in others if is_wanted(asdict(each))), _MOST_OTHERS)
 
 
 def has_rows(choices: Mapping[str, str]) -> bool:
