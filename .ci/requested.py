@@ -59,7 +59,7 @@ def collect(
             for each in changes:
                 told = is_told(each)
                 if told is not None and licence.is_examined(each.pointer):
-                    features = licence.find_evidence(said, each, spans)
+                    features = licence.list_features(said, each, spans)
                     with mock.patch.object(licence, "report_score", return_value=-2.0):
                         foreign = each.pointer in original(said, [each], spans)
                     found.append(Example(text, features, told, foreign))

@@ -76,7 +76,7 @@ def _remove_items(violation: Violation, data: Mapping[str, Any]) -> tuple[dict[s
 
 
 def _is_left_out(value: Any, stated: Schema, field: Schema) -> bool:
-    """Return whether a value says what its absence says: `auto`, `no`, or `yes` of what is on."""
+    """Return whether a value means the same as leaving the field out: `auto`, `no`, or `yes`."""
     if "default" not in stated:
         return False
     nothing = stated["default"] in (None, [])

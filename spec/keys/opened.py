@@ -149,7 +149,7 @@ def _rest(data: Mapping[str, Any], find: Find, known: set[tuple[str, str]]) -> I
 
 
 def _suffices(data: Mapping[str, Any], finding: Finding, find: Find) -> bool:
-    """Return whether a finding's own fix leaves nothing wrong that it brought."""
+    """Return whether a finding's own fix applies and causes no new finding."""
     known = {(each.code, each.pointer) for each in find(data)}
     try:
         return bool(finding.fix) and not any(
@@ -160,7 +160,7 @@ def _suffices(data: Mapping[str, Any], finding: Finding, find: Find) -> bool:
 
 
 def _led(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields that differ, with their values."""
+    """Return the fields that the second spec sets otherwise, with their values there."""
     led: dict[str, Any] = {}
     for field in fields():
         value = read(after, field.pointer)

@@ -1,7 +1,7 @@
-"""Mistakes of YAML that leave no doubt about what is meant, mended line by line.
+"""Repairs common mistakes of YAML, line by line.
 
-They are tabs, a missing space behind a colon, text that needs quotes, a comma at the end of a line
-or a missing one, an open quotation mark, and a line that is indented under a value.
+The mistakes are tabs, a missing space behind a colon, text that needs quotes, a comma at the end of
+a line or a missing one, an open quotation mark, and a line that is indented under a value.
 """
 
 import re
@@ -43,7 +43,7 @@ def mend(text: str, finding: Finding) -> tuple[str, Safety] | None:
 
 
 def _mend_line(lines: list[str], row: int, column: int) -> tuple[str, Safety] | None:
-    """Mend a line that the parser stopped at for one of several reasons."""
+    """Mend the line at which the parser stopped, if the cause is one of a few that are known."""
     line = lines[row]
     if line[column : column + 1] == "," and (_BLANK.fullmatch(line[column + 1 :])):
         lines[row] = line[:column] + line[column + 1 :]

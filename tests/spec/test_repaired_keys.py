@@ -1,4 +1,4 @@
-"""Repairs of a spec's keys, lists and numbers, and of what belongs to another field."""
+"""Repairs of keys, lists and numbers of a spec, and of values that belong to another field."""
 
 from typing import Any
 

@@ -344,7 +344,7 @@ def test_the_word_of_a_kind_is_not_lost_with_its_object() -> None:
 
 
 def test_a_warning_inside_an_object_is_not_lost() -> None:
-    """A key that can only be left out keeps its own finding, and no fix drops it unsaid."""
+    """A key that can only be left out keeps its own finding: no other fix removes it silently."""
     scheduler = {"type": "cosine", "warmup_steps": 50}
     spec = {"name": "x", "model": "m", "data": "d.csv", "lr_scheduler": scheduler}
     (finding,) = judge_data(spec)

@@ -203,7 +203,7 @@ def test_a_mistake_is_where_it_begins(text: str, line: int, message: str) -> Non
     ],
 )
 def test_a_mistake_of_grammar_is_mended(text: str, mended: str, safety: str) -> None:
-    """The first finding has the fix; the rest of the text is read, and its layout stays."""
+    """The first finding has the fix. The rest is checked and keeps its layout."""
     reading = read_yaml(text)
     assert mend_yaml(text) == mended
     assert not reading.stopped

@@ -94,7 +94,7 @@ def find_refused_inside(model_type: str, key: str) -> str:
 
 
 def _find(model_type: str, key: str, common: str, other: str) -> str:
-    """Return what the classes with a key have in common, or what is other in this one."""
+    """Return what all classes that read a key share, or what differs for this class."""
     table = _table()
     model = table["models"].get(model_type, {"keys": ()})
     if key not in model["keys"]:

@@ -15,8 +15,8 @@ _LOCAL: Final = ("sliding", "chunked")  # in the names of layer types
 def stops(model_type: str, key: str, value: object, layer_types: object) -> bool:
     """Tell whether a class does not load, train or save a model with this value.
 
-    It does not with any other settings either, but for the kinds of its layers: nothing reads the
-    window of a model without a layer that has one.
+    The value stops the class whatever the other settings are, except for the kinds of layers: a
+    model without a sliding-window layer never reads its window.
     """
     table, code = _table(), code_of(value)
     own: Mapping[str, str] = table["own"].get(model_type, {})

@@ -82,7 +82,7 @@ def shorten(config: Mapping[str, Any]) -> Data:
 
 
 def changes(kind: str, base: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Yield settings of a type with other values than its base has."""
+    """Yield settings of a model type whose values differ from those of its base config."""
     config = importlib.import_module("transformers").CONFIG_MAPPING[kind]
     held = config(**{key: value for key, value in base.items() if key != "model_type"})
     notes = {

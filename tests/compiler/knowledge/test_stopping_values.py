@@ -417,7 +417,7 @@ def test_lists_of_layers(kind: str, key: str, layers: object, *, is_held: bool) 
 
 
 def find_faults(kind: str, data: Mapping[str, Any]) -> list[str]:
-    """Return what ftc says of a config, which is nothing if its class runs."""
+    """Return ftc's findings on a config; a config whose class runs should have none."""
     fault = find_fault(parse(json.dumps({**data, "model_type": kind})), "m")
     return [] if fault is None else [f"{kind}: {fault.message}"]
 

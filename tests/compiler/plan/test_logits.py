@@ -108,7 +108,7 @@ def test_orpo() -> None:
 
 @pytest.mark.parametrize("beta", [0.0, 0.5, 1.0])
 def test_gkd(beta: float) -> None:
-    """TRL's own loss, whose teacher has logits of its own."""
+    """Run TRL's own loss on separate logits of student and teacher."""
     torch = pytest.importorskip("torch")
     trainer = pytest.importorskip("trl.experimental.gkd.gkd_trainer").GKDTrainer
     labels = torch.randint(0, WORDS, (1, TOKENS))

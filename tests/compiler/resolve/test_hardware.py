@@ -340,7 +340,7 @@ def test_other_parts_of_a_machine_are_kept(make_spec: Any, hardware: str, sectio
     [("H100 PCIe 96GB", "H100-PCIE-80GB"), ("A100 80GB of my lab", "A100-SXM4-80GB")],
 )
 def test_the_most_similar_gpu_comes_first(make_spec: Any, hardware: str, name: str) -> None:
-    """Its memory and its form count, and not only its chip."""
+    """The memory and form factor select the card, not only the name of the chip."""
     found = resolve_hardware(make_spec(hardware=hardware))
     assert isinstance(found, Unknown)
     assert f"did you mean `{name}`" in found.finding.help

@@ -175,7 +175,7 @@ def find_unlicensed(text: str, changes: Sequence[Change], spans: Sequence[Span])
     }
 
 
-def find_evidence(text: str, change: Change, spans: Sequence[Span]) -> frozenset[str]:
+def list_features(text: str, change: Change, spans: Sequence[Span]) -> frozenset[str]:
     """Return the features of a change, from which its score is computed."""
     return _evidence(hide_read(text, spans), change, text)
 

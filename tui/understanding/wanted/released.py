@@ -3,7 +3,7 @@
 The features of the model are what the clauses of a message do (`evidence`). A value that
 `certainty` or `licence` withheld because of a single word is set if the model finds a request,
 unless the model of numbers links it to another field or to none. If no pattern withheld a value,
-ftc asks about it if the model hardly finds a request (`unlicensed.withhold`).
+ftc asks about it if the model finds a request unlikely (`unlicensed.withhold`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -67,7 +67,7 @@ def _is_meant(
 
 
 def _tells_of_others(text: str, words: str) -> bool:
-    """Return whether the words of a value tell of other people: "for vllm, Priya uses NVFP4"."""
+    """Return whether the words of a value are about somebody else: "Priya uses NVFP4"."""
     people = find_people(text)
     return any(
         start < stop and begin < end
