@@ -4,8 +4,12 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
+from typing import Final
 
 from ftc.compiler.knowledge.tables import read_table
+
+#: The maximum number of words of a term.
+_MOST_WORDS: Final = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +37,16 @@ def all_entries() -> tuple[Entry, ...]:
 def find_entry(words: str) -> Entry | None:
     """Return the entry for a term, or None; ignores case, spaces and hyphens."""
     return _by_name().get(_folded(words)) or _by_name().get(_folded(words).removesuffix("s"))
+
+
+def find_mentioned(text: str) -> Entry | None:
+    """Return the entry of the longest term that a text mentions, or None."""
+    words = re.findall(r"[^\s?!.,;:\u00bf\u00a1()\"]+", text)
+    for length in range(_MOST_WORDS, 0, -1):
+        spans = (words[start : start + length] for start in range(len(words) - length + 1))
+        if entry := next(filter(None, (find_entry(" ".join(span)) for span in spans)), None):
+            return entry
+    return None
 
 
 @cache

@@ -5,12 +5,13 @@ from collections.abc import Iterator
 from typing import Final
 
 from ftc.compiler.checks.registry import EXPLANATIONS as CHECKS
-from ftc.compiler.knowledge.glossary import find_entry
+from ftc.compiler.knowledge.glossary import find_entry, find_mentioned
 from ftc.compiler.plan.translated_reasons import sentence_in
 from ftc.compiler.resolve.explanations import EXPLANATIONS as RESOLVE
 from ftc.spec.findings.explanation import Explanation
 from ftc.spec.findings.explanations import EXPLANATIONS as SPEC
 from ftc.spec.schema import Field, fields
+from ftc.tui.conversation.common_questions import find_telling
 from ftc.tui.conversation.conversation import Conversation
 from ftc.tui.state.line import Line
 from ftc.tui.understanding.reader import read
@@ -18,6 +19,9 @@ from ftc.tui.understanding.text.message import fold
 
 _BETWEEN: Final = re.compile(r"^.*\b(?:between|entre) ")
 _AND: Final = re.compile(r"\s+(?:and|or|vs\.?|versus|i|o|y|e)\s+|,\s*")
+
+#: The maximum number of telling words in a question about one term.
+_MOST_TELLING: Final = 4
 
 
 def explain(conversation: Conversation, about: str) -> list[Line]:
@@ -31,6 +35,7 @@ def explain(conversation: Conversation, about: str) -> list[Line]:
     several = topics(about)
     if not lines and len(several) > 1:
         lines = [line for topic in several for line in tell_meaning(conversation, topic)]
+    lines = lines or [*tell_mentioned(conversation, about)]
     return lines or [conversation.line("no_page", topic=about)]
 
 
@@ -61,6 +66,13 @@ def tell_meaning(conversation: Conversation, about: str) -> Iterator[Line]:
     if field is not None:
         why = conversation.voice.why(field.pointer)
         yield Line(who="ftc", text=f"{field.name}: {conversation.voice.ask(field.pointer)} {why}")
+
+
+def tell_mentioned(conversation: Conversation, about: str) -> Iterator[Line]:
+    """Yield the meaning of a term that the words mention beside few others: "gkd do"."""
+    entry = find_mentioned(about)
+    if entry is not None and len(find_telling(about)) <= _MOST_TELLING:
+        yield from tell_meaning(conversation, entry.term)
 
 
 def _field(about: str) -> Field | None:

@@ -35,9 +35,12 @@ def compare_amounts(conversation: Conversation, about: str) -> Sequence[Change]:
 
 
 def tell_field(conversation: Conversation, about: str, *, is_explained: bool) -> Iterator[Line]:
-    """Yield the field's meaning, unless it was already explained, and its planned value."""
+    """Yield the field's meaning and its planned value; no meaning if something was explained.
+
+    A field that the words do not name is guessed only if nothing was explained.
+    """
     mentions = find_mentions(Message(about))
-    named = mentions[0] if mentions else find_likely(about)
+    named = mentions[0] if mentions else None if is_explained else find_likely(about)
     field = next((each for each in fields() if named and each.pointer == named.pointer), None)
     if field is None:
         return

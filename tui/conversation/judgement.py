@@ -8,14 +8,21 @@ from ftc.compiler.plan.plan import Plan
 from ftc.spec.findings.finding import Finding
 from ftc.tui.conversation.advice import AMOUNT, fit
 from ftc.tui.conversation.conversation import Conversation
-from ftc.tui.conversation.explaining import tell_decision, tell_meaning, tell_page, topics
+from ftc.tui.conversation.explaining import (
+    tell_decision,
+    tell_meaning,
+    tell_mentioned,
+    tell_page,
+    topics,
+)
 from ftc.tui.conversation.field_advice import compare_amounts, tell_field
 from ftc.tui.questions.dialogue import Option, Question
 from ftc.tui.state.line import Line
 from ftc.tui.state.situation import Situation
+from ftc.tui.understanding.fields.spoken import find_mentions
 from ftc.tui.understanding.reader import read
 from ftc.tui.understanding.reading import Change, Request
-from ftc.tui.understanding.text.message import fold
+from ftc.tui.understanding.text.message import Message, fold
 
 _ANY_GPU: Final = re.compile(
     r"(?:an? |una? )?(?:gpus?|graphics card|targeta grafica|tarjeta grafica)"
@@ -51,6 +58,8 @@ def judge(conversation: Conversation, about: str) -> tuple[list[Line], Request |
     if AMOUNT.search(fold(about)):
         return fit(conversation, about), None
     told = _explained(conversation, about, ())
+    if not told and not find_mentions(Message(about)):
+        told = [*tell_mentioned(conversation, about)]
     told += tell_field(conversation, about, is_explained=bool(told))
     return [
         *(told or [conversation.line("outside")]),

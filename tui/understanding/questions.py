@@ -26,7 +26,8 @@ _IS_JUDGED: Final = (
 )
 #: "... es suficiente?".
 _JUDGED_IF_MARKED: Final = (
-    rf"{_BEGIN}(?P<about>[^?.!;,\n]{{1,60}}?)\s+{any_of(_QUESTION['judged_if_marked'])}\b"
+    rf"{_BEGIN}(?!(?:per a|para|de) que\b)(?P<about>[^?.!;,\n]{{1,60}}?)\s+"
+    rf"{any_of(_QUESTION['judged_if_marked'])}\b"
     r"[^?.!;\n]*\?"
 )
 #: "lora or qlora?".

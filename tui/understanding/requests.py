@@ -26,6 +26,12 @@ _POLITE: Final = re.compile(rf"^{any_of(WORDS['polite'])}[, ]+|[, ]+{any_of(WORD
 #: What stands before a request that corrects it: "I was wrong, undo that".
 _EXCUSE: Final = re.compile(rf"^{any_of(WORDS['excuses'])}[ ,.;:!]+(?=\S)")
 
+#: The requests for another plan, which a question can make too: "how can I use less memory?".
+_GOALS: Final = tuple(each for each in _WHOLE if each[0] in {"cheaper", "faster", "lighter"})
+_WAYS: Final = re.compile(
+    rf"^(?:so |and |but )?{any_of(WORDS['ways'])}\s+|[ ,;:.!\u00bf-]+{any_of(WORDS['what_now'])}$"
+)
+
 
 def read_request(message: Message) -> Request | None:
     """Return the request that the whole message makes, or None; `/quit` is `quit`."""
@@ -38,7 +44,14 @@ def read_request(message: Message) -> Request | None:
         if match:
             about = _about(message, match, start)
             return Request(kind=cast("RequestKind", kind), about=about)
-    return _read_several(text)
+    return _read_several(text) or _read_goal(text)
+
+
+def _read_goal(text: str) -> Request | None:
+    """Return the goal of a question about a way to reach it, or None."""
+    wanted, count = _WAYS.subn("", text)
+    kinds = [kind for kind, pattern in _GOALS if count and pattern.fullmatch(wanted)]
+    return Request(kind=cast("RequestKind", kinds[0])) if kinds else None
 
 
 def _read_several(text: str) -> Request | None:
