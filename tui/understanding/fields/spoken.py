@@ -18,6 +18,7 @@ from ftc.tui.understanding.applying import SPOKEN, applies
 from ftc.tui.understanding.columns.columns import is_value
 from ftc.tui.understanding.reading import Change
 from ftc.tui.understanding.text.lexicon import NUMBER, WORDS, any_of
+from ftc.tui.understanding.text.listed import find_order
 from ftc.tui.understanding.text.message import Message, fold
 from ftc.tui.understanding.text.numbers import as_written, read_number
 from ftc.tui.understanding.text.ordinary import is_ordinary
@@ -166,11 +167,29 @@ def read_spoken(message: Message, draft: Mapping[str, Any]) -> Iterator[Change]:
         if names_another(spoken.field, message, draft, **place):
             continue
         found = _value(spoken, mention, message, draft, mentions)
+        found = _as_ordered(found, mention, message, draft)
         if found is None or not admits(mention.pointer, found.value):
             continue
         words = message.words(found.start, found.end)
         message.cross_out(found.start, found.end)
         yield Change(pointer=mention.pointer, value=found.value, words=words)
+
+
+def _as_ordered(
+    found: _Found | None, mention: Mention, message: Message, draft: Mapping[str, Any]
+) -> _Found | None:
+    """Return the value that the order of a list gives to a name that has none beside it."""
+    if found is not None and (found.start < mention.start or found.end > mention.end):
+        return found
+    order = find_order(message.plain, mention.start, mention.end)
+    if order is None:
+        return found
+    alone = Message(f"{order} {message.words(mention.start, mention.end)}")
+    same = (each for each in read_spoken(alone, draft) if each.pointer == mention.pointer)
+    value = next(same, None)
+    return (
+        None if value is None else _Found(value=value.value, start=mention.start, end=mention.end)
+    )
 
 
 def names_another(

@@ -40,7 +40,7 @@ _LAUNCHER: Final = re.compile(r"\b(?:slurm|sbatch|kubernetes|k8s|skypilot)\b")
 _REMOTE: Final = frozenset({"slurm", "kubernetes", "skypilot"})
 _WALL_TIME: Final = re.compile(
     rf"(?:\b(?:{_BEFORE} {_ABOUT}|{any_of(_TABLE['limit'])}(?: (?:is|of|de|es))?[ :=]+))?"
-    rf"(?<![\w.,/])(?P<number>{NUMBER}|\d+)[ -]?(?P<unit>{any_of(_TABLE['unit'])})(?!\w)"
+    rf"(?<![\w.,/])(?P<number>{NUMBER}|\d+(?:[.,]\d+)?)[ -]?(?P<unit>{any_of(_TABLE['unit'])})(?!\w)"
     r"(?! ?(?:/|(?:per|por) (?!(?:job|run|task|feina|treball|tasca|trabajo|tarea|ejecucion"
     r"|execucio)\b)"
     rf"|an? |la |l'|al? ))(?: {_AFTER}\b| cap\b)?"

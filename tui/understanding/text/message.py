@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import Final
 
 from ftc.tui.understanding.text.lexicon import NEGATORS
+from ftc.tui.understanding.text.listed import is_listed_off
 from ftc.tui.understanding.text.numerals import find_numerals, replace_percent
 from ftc.tui.understanding.text.signs import find_signs
 from ftc.tui.understanding.text.typos import find_typos
@@ -234,7 +235,9 @@ class Message:
             ends.pop()
         elif end is not None and _INCLUDED.match(self.folded, end):
             ends = []
-        return NEGATORS.search(clause[ends[-1] if ends else 0 :]) is not None
+        if NEGATORS.search(clause[ends[-1] if ends else 0 :]):
+            return True
+        return is_listed_off(self.plain, start, start if end is None else end)
 
     def replaced(self, start: int, end: int | None = None) -> bool:
         """Return whether another value replaces the next words: "instead of X", "change X to Y"."""

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from ftc.tui.understanding.bare import hide_read
 from ftc.tui.understanding.certainty import CONDITION, GUESS, TOLD, is_endorsed
+from ftc.tui.understanding.elsewhere import find_people
 from ftc.tui.understanding.learned.requested import find_features, report_score
 from ftc.tui.understanding.reading import Change, Choice
 from ftc.tui.understanding.text.lexicon import WORDS, any_of
@@ -50,7 +51,8 @@ _PEOPLE: Final[Mapping[str, Any]] = word_table("elsewhere")
 _CLASSES: Final[Mapping[str, re.Pattern[str]]] = {
     **{
         name: re.compile(rf"(?<!\w){any_of(_TABLE[name])}(?!\w)")
-        for name in ("past", "own", "maybe", "time", "denied", "now", "amused")
+        for name in _TABLE
+        if name != "about"
     },
     "others": re.compile(
         rf"(?<!\w)(?:{'|'.join(any_of(_PEOPLE[each]) for each in ('person', 'pronoun'))})(?!\w)"
@@ -134,6 +136,7 @@ def _of_clause(text: str, bare: str, change: Change, place: Span) -> Iterator[st
         "endorsed": is_endorsed(folded, end),
         "foreign": has_foreign_words(bare, change, text),
         "quoted": any(begin < start < until for begin, until in find_quoted(text)),
+        "of people": any(begin < end and start < until for begin, until in find_people(text)),
         "first": first == 0,
         "last": stop >= len(text.rstrip(" .!")),
     }
