@@ -3,7 +3,7 @@
     python -m runtime.vllm_engine accelerate launch --config_file accelerate.yaml train.py
 
 vllm.json has the server's model and arguments. The server gets the last of the visible GPUs, and
-the command all others. Its port, and the port over which it receives weights, are free ones of this
+the command all others. Its port, and the port over which it receives weights, are free on this
 machine, so that several runs can share it. Standard library only.
 """
 

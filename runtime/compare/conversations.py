@@ -48,7 +48,7 @@ def render_row(
     asked, tools = before_answer(row["messages"]), row.get("tools")
     try:
         prompt = whole = render(vocabulary, asked, tools, answering=True)
-        if len(asked) < len(row["messages"]):  # not a prompt alone
+        if len(asked) < len(row["messages"]):  # the row has an answer
             whole = render(vocabulary, row["messages"], tools, answering=False)
         if encode is None:
             return vocabulary.encode(prompt), vocabulary.encode(whole)

@@ -21,9 +21,9 @@ Row = Mapping[str, Any]
 class JudgedRows:
     """The file `path` of the rows that GGUF files are evaluated on, and how prepare.py made them.
 
-    `is_same` compares a row with a vocabulary: that of conversations, row_kinds or plain_rows. If
-    `is_split`, only the first piece of a text has the text. `count` returns further numbers for
-    tokens.json, from a vocabulary and the rows.
+    `is_same` compares a row with a vocabulary: one of conversations, row_kinds or plain_rows.
+    If `is_split`, texts were split, and only the first piece has the text. `count` returns further
+    numbers for tokens.json, from a vocabulary and the rows.
     """
 
     path: Path

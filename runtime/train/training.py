@@ -122,7 +122,7 @@ class TrainingSession(TrainerCallback):
             names = (self.run.folder / f"train-{number}" for number in itertools.count(1))
             aside = next(path for path in names if not path.exists())
             self.folder.rename(aside)
-            self.run.say(f"train: its inputs have changed; the training before is in {aside.name}")
+            self.run.say(f"train: its inputs have changed; the earlier training is in {aside.name}")
         write_json(note, mark)
         write_json(self.folder / "batch.json", {**self._read_batch(), "row": self.row})
         (self.folder / "exit_code.json").unlink(missing_ok=True)
