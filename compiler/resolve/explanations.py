@@ -172,7 +172,7 @@ BROKEN_TOKENIZER: Final = _page(
 NO_TEMPLATE: Final = _page(
     "FTC115",
     "missing-chat-template",
-    what="The file that `model.chat_template` names is not there, or is not UTF-8 text.",
+    what="The file that `model.chat_template` names does not exist, or is not UTF-8 text.",
     why="The conversations would be formatted differently from what the spec says.",
     example='{"model": {"id": "./base", "chat_template": "chatml.jinja"}}',
     instead="The path of a Jinja file, relative to the spec.",
@@ -209,7 +209,7 @@ NO_FILE: Final = _page(
     "FTC200",
     "missing-data-file",
     fix_safety="unsafe",
-    what="The file that `data` names is not there, or may not be read.",
+    what="The file that `data` names does not exist, or may not be read.",
     why="There is nothing to train on.",
     example='{"data": "tikets.csv"}',
     instead="The path of a file relative to the spec, or the id of a data set on the Hub.",
@@ -312,7 +312,7 @@ TWO_COLUMNS: Final = _page(
     what="The header has the name of a needed column more than once.",
     why="It is not clear which of the two columns is the answer.",
     example='{"data": "a-table-with-two-columns-called-label.csv"}',
-    instead="A name of its own for each column.",
+    instead="A unique name for each column.",
 )
 MIXED_FORMS: Final = _page(
     "FTC256",
