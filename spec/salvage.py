@@ -1,4 +1,4 @@
-"""What is left of a wrong spec: certain repairs are made, and other wrong parts are left out.
+"""Keeps what is sound of a wrong spec: makes certain repairs, and leaves out other wrong parts.
 
 A part that is left out has no value at all, so that nothing is concluded from one: to read it
 raises AttributeError, and what needs it is not known (`known_or_none`).

@@ -1,4 +1,4 @@
-"""How large images may be: the largest that fit in memory and in the model's context."""
+"""Limits the size of images: the largest that fit in memory and in the model's context."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""What adapters keep of a layer's tensors for its backward pass, and the copies that they make."""
+"""Counts the tensors that adapters keep for a layer's backward pass, and the copies they make."""
 
 from collections.abc import Iterator
 from typing import Final

@@ -1,4 +1,4 @@
-"""How long one device computes a micro-batch, and what a step costs beside its micro-batches.
+"""The time of a micro-batch on one device, and the cost of a step besides its micro-batches.
 
 A micro-batch costs arithmetic, memory traffic and kernel launches; a step adds communication, the
 optimizer and offloaded states.
