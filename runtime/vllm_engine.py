@@ -100,7 +100,7 @@ def make_command(server: Mapping[str, Any], command: Sequence[str], port: int) -
 
 
 class Server:
-    """A server in a session of its own, so that all its processes can be stopped."""
+    """A server in a separate session, so that all its processes can be stopped."""
 
     def __init__(self, command: Sequence[str], url: str, environment: Mapping[str, str]) -> None:
         """Start the server. Raises ServerError if that is not possible."""

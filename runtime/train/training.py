@@ -69,7 +69,7 @@ class TrainingSession(TrainerCallback):
     `identity` is that of the stage, None for a pilot. `ladder` lists [rows per pass, passes per
     step], the same batch in less and less memory. `row` selects a line, by default the one that
     memory has allowed so far. `keep` is the number of checkpoints, `planned_bytes` the planned
-    peak. `tracker` is one of `tracking`. A `pilot` takes a few steps in a folder of its own, and
+    peak. `tracker` is one of `tracking`. A `pilot` takes a few steps in a separate folder, and
     ends the process with exit code 0. `place` is the folder, relative to the bundle's.
     """
 
