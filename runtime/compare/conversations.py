@@ -27,7 +27,7 @@ def render(vocabulary: Vocabulary, messages: Any, tools: Any, *, answering: bool
         add_generation_prompt=answering,
     )
     # A template may print the date: use the one on which prepare.py wrote the rows.
-    formatter.strftime_now = vocabulary.wrote_rows.strftime
+    formatter.strftime_now = vocabulary.rows_written_at.strftime
     text: str = formatter(messages=messages, tools=tools).prompt
     return text if answering else text.rstrip()
 

@@ -35,13 +35,13 @@ class JudgedRows:
 class Vocabulary:
     """The vocabulary and the metadata of a GGUF file, without its weights.
 
-    `wrote_rows` is when prepare.py wrote the rows.
+    `rows_written_at` is when prepare.py wrote the rows.
     """
 
     def __init__(self, run: Run, rows: JudgedRows, path: Path) -> None:
         self.run = run
         self.words = load_vocabulary(run, path)
-        self.wrote_rows = datetime.fromtimestamp(rows.path.stat().st_mtime)  # noqa: DTZ006
+        self.rows_written_at = datetime.fromtimestamp(rows.path.stat().st_mtime)  # noqa: DTZ006
 
     def encode(self, text: str, *, add_bos: bool = False) -> list[int]:
         """Return the tokens of a text."""

@@ -286,7 +286,7 @@ class TrainingSession(TrainerCallback):
         passes, self._passes = self._passes, []
         losses = torch.stack([loss for _, loss in passes])
         finite, self._loss = losses.isfinite().tolist(), losses.sum()
-        is_told, is_diverged = self.agree(self.is_told(), not all(finite))
+        stops, is_diverged = self.agree(self.should_stop(), not all(finite))
         if not all(finite):
             wrong = finite.index(False)
             inputs, loss = passes[wrong]
@@ -295,7 +295,7 @@ class TrainingSession(TrainerCallback):
         if is_diverged:  # on another process, which reports it
             time.sleep(LOG_SECONDS)
             os._exit(DIVERGED)
-        if is_told:
+        if stops:
             self.stop_signal.set()
             control.should_save, control.should_training_stop = self.pilot is None, True
 
@@ -333,7 +333,7 @@ class TrainingSession(TrainerCallback):
         """Return the numbers of every process; here there is one."""
         return [numbers]
 
-    def is_told(self) -> bool:
+    def should_stop(self) -> bool:
         """Return whether to stop: by a signal, by run.sh, or because the launcher is gone."""
         is_stopped = self.stop_signal.is_set() or (self.run.folder / "stop").exists()
         return is_stopped or os.getppid() != self._launcher
