@@ -141,8 +141,8 @@ def main() -> None:
     lines += [
         "",
         f"Reading and planning a message not marked `told` takes {at[0.5]:.0f} ms of processor",
-        f"time (median) or {at[0.95]:.0f} ms (95%), {times[-1]:.0f} ms at most, without reading the",
-        "data file.",
+        f"time (median) or {at[0.95]:.0f} ms (95%), {times[-1]:.0f} ms at most, without reading",
+        "the data file.",
     ]
     PAGE.write_text("\n".join(lines) + "\n", encoding="utf-8")
     print(PAGE.read_text(encoding="utf-8"))

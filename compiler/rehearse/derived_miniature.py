@@ -142,7 +142,7 @@ def cut_layers(config: Mapping[str, Any], layers: int, few: int) -> dict[str, An
 
 
 def _is_name(value: object) -> bool:
-    """Tell whether a string is a name, and not a pattern of letters for layers."""
+    """Return whether a string is a name, and not a pattern of letters for layers."""
     return isinstance(value, str) and bool(re.search(r"[a-z_./]", value))
 
 

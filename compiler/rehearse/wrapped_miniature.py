@@ -87,5 +87,5 @@ def _shrink_tower(tower: Mapping[str, Any], wide: object, narrow: object) -> dic
 
 
 def _is_own(key: str, tower: Mapping[str, Any]) -> bool:
-    """Tell whether a key is the tower's own width, and not the one in which it ends."""
+    """Return whether a key is the tower's own width, and not the one in which it ends."""
     return key in ("embed_dim", "d_model") or (key == "hidden_size" and "embed_dim" not in tower)

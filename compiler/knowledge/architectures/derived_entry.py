@@ -162,7 +162,7 @@ class EntryConfig:
         return next((v for v in values if type(v) is int and v > 0), None)
 
     def holds(self, conditions: str, mixer: str, mlp: str) -> bool:
-        """Tell whether a tensor's conditions hold in a layer of this kind."""
+        """Return whether a tensor's conditions hold in a layer of this kind."""
         for condition in conditions.split():
             word, _, kind = condition.partition("=")
             if word.endswith("!"):

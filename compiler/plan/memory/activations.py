@@ -132,12 +132,12 @@ def wide_margin(shape: Shape) -> float:
 
 
 def has_margin(architecture: str) -> bool:
-    """Tell whether a class's layers were traced."""
+    """Return whether a class's layers were traced."""
     return architecture in _margins() or is_described(architecture)
 
 
 def is_described(architecture: str) -> bool:
-    """Tell whether the formula has a class's own terms, so that its layers need no margin."""
+    """Return whether the formula has a class's own terms, so that its layers need no margin."""
     return architecture in layer_table()
 
 

@@ -87,7 +87,7 @@ def _plain_attention_bytes(job: Job) -> int:
 
 
 def saves_attention(job: Job) -> bool:
-    """Tell whether selective recomputing finds a fused kernel of attention, and keeps its result.
+    """Return whether selective recomputing finds a fused kernel of attention, and keeps its result.
 
     Eager attention is plain products, and so is SDPA where no fused kernel supports the heads.
     """

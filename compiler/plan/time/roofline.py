@@ -268,7 +268,7 @@ def rate(job: Job, hardware: HardwareFacts) -> float | None:
 
 
 def is_fitted(hardware: HardwareFacts) -> bool:
-    """Tell whether this is a card that the roofline was fitted to."""
+    """Return whether this is a card that the roofline was fitted to."""
     return _FITTED_CARD in hardware.name
 
 
