@@ -55,7 +55,7 @@ def _indent(pattern: re.Pattern[str], text: str, usual: int) -> int:
 
 
 def _rename(tree: Any, operation: Mapping[str, Any]) -> bool:
-    """Give a key another name where it stands, its comment with it; False for any other edit."""
+    """Rename a key in place and keep its comment; return False for any other edit."""
     if operation["op"] != "move":
         return False
     (*above, old), (*beside, new) = split(operation["from"]), split(operation["path"])

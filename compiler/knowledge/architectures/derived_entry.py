@@ -146,7 +146,7 @@ class EntryConfig:
         return int((width * times + multiple - 1) // multiple) * multiple
 
     def _rounded(self, keys: Mapping[str, str]) -> int | None:
-        """Return a width of which two thirds are rounded up to a multiple (`Lfm2MLP`)."""
+        """Return two thirds of a width, rounded up to a multiple (`Lfm2MLP`)."""
         width, multiple = self.value(keys["of"]), self.value(keys["multiple"])
         times = self.value(keys["times"])
         if not self.value(keys["where"]) or type(width) is not int:

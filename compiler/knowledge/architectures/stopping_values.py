@@ -53,7 +53,7 @@ def stops_answers(key: str, value: object) -> bool:
 
 
 def code_of(value: object) -> str:
-    """Return the letter of a value's type, of which some values have their own.
+    """Return the letter of a value's type; some values have their own letter.
 
     These are the truth values, one, zero, whole numbers below it, and objects with a key that is no
     number.
